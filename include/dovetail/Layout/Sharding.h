@@ -1,0 +1,104 @@
+//===- Sharding.h - Which box of a tensor each rank holds -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LAYOUT_SHARDING_H
+#define DOVETAIL_LAYOUT_SHARDING_H
+
+#include "dovetail/Layout/Box.h"
+#include "dovetail/Layout/Mesh.h"
+
+#include <optional>
+
+namespace dovetail::layout {
+
+/// How values that are partial over mesh axes combine to the full value.
+/// `Moments` combines triples of count, mean and sum of squared deviations.
+enum class ReductionKind { None, Sum, Prod, Max, Min, Moments };
+
+/// The kind's name in lower case, as in the IR and in messages.
+const char *stringifyReductionKind(ReductionKind kind);
+
+/// How one dimension of a tensor is split. Without axes, every rank has the
+/// whole dimension.
+struct DimSharding {
+  /// Mesh axes that split the dimension, major to minor.
+  std::vector<int> axes;
+  /// What the ranks at each linear coordinate over `axes` hold: either cuts or
+  /// windows, which may overlap and come in any order. None when unsplit.
+  std::vector<Interval> pieces;
+
+  /// The dimension split over `axes` at `cuts`, one more than coordinates.
+  static DimSharding fromCuts(std::vector<int> axes,
+                              std::span<const int64_t> cuts);
+
+  bool isSplit() const { return !axes.empty(); }
+  /// Whether the non-empty pieces tile `[0, extent)` in order of their
+  /// coordinates. True for an unsplit dimension.
+  bool isCuts(int64_t extent) const;
+  /// The positions when `isCuts(extent)`: one more than pieces for a split
+  /// dimension, `{0, extent}` for an unsplit one. An empty piece lies where the
+  /// piece before it ends.
+  std::optional<std::vector<int64_t>> cuts(int64_t extent) const;
+  /// What the ranks at linear `coordinate` hold of a dimension of `extent`.
+  Interval pieceAt(int coordinate, int64_t extent) const {
+    return isSplit() ? pieces[coordinate] : Interval{0, extent};
+  }
+
+  /// Equal axes and, as sets, equal pieces.
+  friend bool operator==(const DimSharding &, const DimSharding &) = default;
+};
+
+/// Which box of a tensor each rank of a mesh holds, and over which axes its
+/// values are partial. On the axes that neither split a dimension nor are
+/// partial the value is replicated.
+///
+/// All methods but `verify` require a sharding that `verify` accepts.
+struct Sharding {
+  /// One for each dimension of the tensor.
+  std::vector<DimSharding> dims;
+  /// Mesh axes along which each rank has one contribution to the value.
+  std::vector<int> partialAxes;
+  /// How contributions combine; `None` exactly when `partialAxes` is empty.
+  ReductionKind partialKind = ReductionKind::None;
+
+  /// The sharding of a tensor of rank `rank` that is whole everywhere.
+  static Sharding replicated(int rank);
+
+  bool isReplicated() const;
+  bool isPartial() const { return !partialAxes.empty(); }
+  /// The linear coordinate of `rank` over the axes that split `dim`; 0 when it
+  /// is unsplit.
+  int coordinateOf(const Mesh &mesh, int dim, int rank) const;
+  /// The box of a tensor of `shape` that `rank` holds.
+  Box boxOf(const Mesh &mesh, std::span<const int64_t> shape, int rank) const;
+  /// Axes, ascending, along which the value is replicated.
+  std::vector<int> replicaAxes(const Mesh &mesh) const;
+  /// Whether this is a sharding of a tensor of `shape` over `mesh`: one entry
+  /// for each dimension, axes in the mesh and used once in all, as many pieces
+  /// as coordinates, pieces inside of the tensor and with ends in order. If
+  /// not, and `why` is given, it names the dimension or axis at fault.
+  bool verify(const Mesh &mesh, std::span<const int64_t> shape,
+              std::string *why = nullptr) const;
+  /// `[{}, {"y" : 0, 300, 512}] partial sum over {"x"}`, as in messages;
+  /// windows are printed as intervals.
+  std::string str(const Mesh &mesh) const;
+
+  friend bool operator==(const Sharding &, const Sharding &) = default;
+};
+
+/// The linear index of `coords` over `axes`, major to minor.
+int linearCoordinate(const Mesh &mesh, std::span<const int> axes,
+                     std::span<const int> coords);
+
+/// Sets the entries of `coords` on `axes` to those of the linear `coordinate`.
+void setCoordinate(const Mesh &mesh, std::span<const int> axes, int coordinate,
+                   std::span<int> coords);
+
+} // namespace dovetail::layout
+
+#endif // DOVETAIL_LAYOUT_SHARDING_H
