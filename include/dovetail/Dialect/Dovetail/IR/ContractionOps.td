@@ -1,0 +1,84 @@
+//===- ContractionOps.td - Convolutions, pooling, matrix products and reductions -*- tablegen -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_CONTRACTIONOPS_TD
+#define DOVETAIL_DIALECT_DOVETAIL_IR_CONTRACTIONOPS_TD
+
+include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
+
+def Dovetail_ConvOp : Dovetail_InferredOp<"conv", [DeclareOpInterfaceMethods<ReductionOpInterface>],
+    ["isLinearIn", "getFormatPreference"], ["isCheapElement"]> {
+  let summary = "Convolution of any number of spatial dimensions";
+  let description = [{
+    Cross-correlation of `input` [N, C, spatial...] with `weights` [O, C/groups, window...]. Pads may be negative or uneven. No bias: that is
+    an `add`. Loops: N, O, result spatial..., then C/groups as a sum (split only when groups is 1).
+  }];
+  let arguments = (ins Dovetail_Tensor:$input, Dovetail_Tensor:$weights,
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+                       DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high,
+                       DefaultValuedAttr<I64Attr, "1">:$groups);
+}
+
+def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose", [DeclareOpInterfaceMethods<ReductionOpInterface>],
+    ["isLinearIn", "getFormatPreference"], ["isCheapElement"]> {
+  let summary = "Transposed convolution (the gradient of `conv`)";
+  let description = [{
+    `input` [N, C, spatial...], `weights` [C, O/groups, window...]. Result extent: stride * (extent - 1) + output_padding +
+    (window - 1) * dilation + 1 - pads_low - pads_high.
+  }];
+  let arguments = (ins Dovetail_Tensor:$input, Dovetail_Tensor:$weights,
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+                       DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high,
+                       DenseI64ArrayAttr:$output_padding, DefaultValuedAttr<I64Attr, "1">:$groups);
+}
+
+def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [], ["getFormatPreference"], ["isCheapElement"]> {
+  let summary = "Maximum, average or Lp over windows";
+  let description = [{
+    Over [N, C, spatial...]. With `ceil` the result's extents round up, as ONNX's ceil_mode (a window that would start beyond the leading
+    pad and the tensor is dropped). Averages that include padding count positions inside the tensor and its pads, but not those beyond the trailing pad.
+  }];
+  let arguments = (ins Dovetail_Tensor:$input, Dovetail_PoolKindAttr:$kind, DenseI64ArrayAttr:$kernel,
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+                       DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, UnitAttr:$ceil,
+                       DefaultValuedAttr<I64Attr, "2">:$p);
+}
+
+def Dovetail_LrnOp : Dovetail_InferredOp<"lrn", [], ["getFormatPreference"], ["isCheapElement"]> {
+  let summary = "Local response normalisation across channels (ONNX LRN)";
+  let arguments = (ins Dovetail_Tensor:$input, I64Attr:$size, F32Attr:$alpha, F32Attr:$beta, F32Attr:$bias);
+}
+
+def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul", [DeclareOpInterfaceMethods<ReductionOpInterface>],
+    ["isLinearIn", "getFormatPreference"], ["isCheapElement"]> {
+  let summary = "Matrix product of the last two dimensions; the others are a batch and broadcast";
+  let description = [{
+    Both operands have rank 2 or more (vectors are reshaped on import). Loops: batch..., m, n, then k as a sum.
+  }];
+  let arguments = (ins Dovetail_Tensor:$lhs, Dovetail_Tensor:$rhs);
+}
+
+def Dovetail_ReduceOp : Dovetail_InferredOp<"reduce", [DeclareOpInterfaceMethods<ReductionOpInterface>],
+    ["isLinearIn"], ["isCheapElement"]> {
+  let summary = "Sum, product, maximum or minimum over some dimensions, which are kept with extent 1";
+  let description = [{
+    Loops: the result's dimensions (those reduced have extent 1), then one reduction for each of `axes` (sorted, unique).
+  }];
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_ReduceKindAttr:$kind, DenseI64ArrayAttr:$axes);
+}
+
+def Dovetail_MomentsOp : Dovetail_InferredOp<"moments", [], [], ["isCheapElement"]> {
+  let summary = "Count, mean and sum of squared deviations over some dimensions";
+  let description = [{
+    The result has the operand's rank plus one: reduced dimensions have extent 1, and the last has extent 3 and holds (count, mean, M2). A
+    split reduction gives a value that is partial with kind `moments`; parts combine by Chan's formula, so that the variance does not cancel.
+  }];
+  let arguments = (ins Dovetail_Tensor:$operand, DenseI64ArrayAttr:$axes);
+}
+
+#endif // DOVETAIL_DIALECT_DOVETAIL_IR_CONTRACTIONOPS_TD

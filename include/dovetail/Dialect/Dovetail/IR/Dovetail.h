@@ -1,0 +1,79 @@
+//===- Dovetail.h - The dovetail dialect -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares the dialect, its attributes, interfaces and operations, and what operators share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAIL_H
+#define DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAIL_H
+
+#include "dovetail/Dialect/Dovetail/IR/DovetailEnums.h"
+#include "dovetail/Dialect/Dovetail/IR/ElementBuilder.h"
+#include "dovetail/Dialect/Dovetail/IR/OpRelation.h"
+#include "dovetail/Layout/Sharding.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dovetail/Dialect/Dovetail/IR/DovetailDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.h.inc"
+
+#include "dovetail/Dialect/Dovetail/IR/DovetailInterfaces.h.inc"
+
+namespace dovetail {
+
+/// True if the types are tensors that agree in shape and element type.
+bool equalUpToSharding(mlir::TypeRange a, mlir::TypeRange b);
+
+/// The sharding of a value or tensor type; null if it has none.
+ShardingAttr getSharding(mlir::Type type);
+ShardingAttr getSharding(mlir::Value value);
+/// The same tensor type with another sharding (null for none).
+mlir::RankedTensorType withSharding(mlir::RankedTensorType type,
+                                    ShardingAttr sharding);
+
+// Shared by elementwise operations.
+
+/// The broadcast shape of the operands with `elementType`; an error at `location`, if given, that names `opName` when they do not broadcast.
+mlir::FailureOr<mlir::RankedTensorType>
+inferElementwiseType(std::optional<mlir::Location> location,
+                     llvm::StringRef opName, mlir::ValueRange operands,
+                     mlir::Type elementType);
+/// Loops are the result's dimensions; operand dimensions are identities, or broadcast where they have extent 1 and the result does not.
+OpRelation getElementwiseRelation(mlir::Operation *op);
+/// Reads all operands of an elementwise operation for the result's element at `index`.
+llvm::SmallVector<mlir::Value> readBroadcast(mlir::Operation *op,
+                                             ElementBuilder &builder,
+                                             llvm::ArrayRef<mlir::Value> index,
+                                             ElementSource &elements);
+
+/// True if the elements of `type` are unsigned integers (i1 counts as unsigned).
+bool isUnsignedElement(mlir::Type type);
+
+/// Folds an operation whose operands are constants by evaluating its element definition. Fails if an operand is not constant, if
+/// the result has more than `maxElements` elements, or if the definition does not fold.
+mlir::FailureOr<mlir::DenseElementsAttr>
+evaluate(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> operands,
+         int64_t maxElements = 4096);
+
+} // namespace dovetail
+
+#define GET_OP_CLASSES
+#include "dovetail/Dialect/Dovetail/IR/DovetailOps.h.inc"
+
+#endif // DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAIL_H

@@ -1,0 +1,67 @@
+//===- DovetailOpBase.td - Base classes of operations -*- tablegen -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILOPBASE_TD
+#define DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILOPBASE_TD
+
+include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.td"
+include "dovetail/Dialect/Dovetail/IR/DovetailInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+/// A ranked tensor of static shape.
+def Dovetail_Tensor : StaticShapeTensorOf<[AnyFloat, AnyInteger]>;
+
+/// An operation that computes a tensor. C++ defines `getRelation` and `emitElement`.
+class Dovetail_ComputeOp<string mnemonic, list<Trait> traits = [],
+                         list<string> partitionMethods = [], list<string> elementMethods = []>
+    : Op<Dovetail_Dialect, mnemonic, [Pure,
+        DeclareOpInterfaceMethods<PartitionableOpInterface, partitionMethods>,
+        DeclareOpInterfaceMethods<ElementOpInterface, elementMethods>] # traits> {
+  let results = (outs Dovetail_Tensor:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  code inheritedDeclaration = [{
+    ::mlir::RankedTensorType getType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getResult().getType());
+    }
+  }];
+  let extraClassDeclaration = inheritedDeclaration;
+}
+
+/// A compute operation whose result type (without sharding) follows from operands and attributes. C++ also defines
+/// `static FailureOr<RankedTensorType> inferType(std::optional<Location>, Adaptor)`, which emits an error on failure if
+/// there is a location.
+class Dovetail_InferredOp<string mnemonic, list<Trait> traits = [],
+                          list<string> partitionMethods = [], list<string> elementMethods = []>
+    : Dovetail_ComputeOp<mnemonic, traits # [InferTypeOpAdaptorWithIsCompatible],
+                         partitionMethods, elementMethods> {
+  code inferDeclaration = inheritedDeclaration # [{
+    static ::mlir::FailureOr<::mlir::RankedTensorType>
+    inferType(std::optional<::mlir::Location> location, Adaptor adaptor);
+  }];
+  code inferDefinition = [{
+    ::llvm::LogicalResult $cppClass::inferReturnTypes(
+        ::mlir::MLIRContext *context, std::optional<::mlir::Location> location,
+        Adaptor adaptor, ::llvm::SmallVectorImpl<::mlir::Type> &types) {
+      auto type = inferType(location, adaptor);
+      if (::mlir::failed(type))
+        return ::mlir::failure();
+      types.push_back(*type);
+      return ::mlir::success();
+    }
+    bool $cppClass::isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r) {
+      return ::dovetail::equalUpToSharding(l, r);
+    }
+  }];
+  let extraClassDeclaration = inferDeclaration;
+  let extraClassDefinition = inferDefinition;
+}
+
+#endif // DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILOPBASE_TD

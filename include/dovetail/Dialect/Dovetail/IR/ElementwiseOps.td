@@ -1,0 +1,194 @@
+//===- ElementwiseOps.td - Elementwise operations -*- tablegen -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTWISEOPS_TD
+#define DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTWISEOPS_TD
+
+include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
+
+/// Imports one to one from the ONNX operator `name`.
+class Dovetail_Onnx<string name> : TraitList<[DeclareOpInterfaceMethods<OnnxOpInterface>,
+    NativeOpTrait<"OnnxNamed", [], "", [{
+      ::llvm::StringRef $cppClass::getOnnxName() { return "}] # name # [{"; }
+    }]>]>;
+
+/// An operation on elements at the same coordinates; operands broadcast as in NumPy. C++ defines
+/// `Value emitScalar(ElementBuilder &, ArrayRef<Value> operands)`, the operation on signless scalars.
+class Dovetail_ElementwiseOp<string mnemonic, list<Trait> traits = [], list<string> partitionMethods = []>
+    : Dovetail_InferredOp<mnemonic, traits, partitionMethods> {
+  /// The element type of the result, given `adaptor`.
+  code resultElementType = "::mlir::getElementTypeOrSelf(adaptor.getOperands().front().getType())";
+  code scalarDeclaration = inferDeclaration # [{
+    ::mlir::Value emitScalar(::dovetail::ElementBuilder &builder, ::llvm::ArrayRef<::mlir::Value> operands);
+  }];
+  let extraClassDeclaration = scalarDeclaration;
+  let extraClassDefinition = inferDefinition # [{
+    ::mlir::FailureOr<::mlir::RankedTensorType> $cppClass::inferType(
+        std::optional<::mlir::Location> location, Adaptor adaptor) {
+      return ::dovetail::inferElementwiseType(location, getOperationName(), adaptor.getOperands(),
+          }] # resultElementType # [{);
+    }
+    ::dovetail::OpRelation $cppClass::getRelation() {
+      return ::dovetail::getElementwiseRelation(getOperation());
+    }
+    ::mlir::Value $cppClass::emitElement(::dovetail::ElementBuilder &builder,
+        ::llvm::ArrayRef<::mlir::Value> index, ::dovetail::ElementSource &elements) {
+      return emitScalar(builder, ::dovetail::readBroadcast(getOperation(), builder, index, elements));
+    }
+  }];
+}
+
+class Dovetail_UnaryOp<string mnemonic, string onnx = "", list<string> partitionMethods = []>
+    : Dovetail_ElementwiseOp<mnemonic, !if(!empty(onnx), []<Trait>, Dovetail_Onnx<onnx>.traits), partitionMethods> {
+  let arguments = (ins Dovetail_Tensor:$operand);
+  let summary = "Elementwise " # !if(!empty(onnx), mnemonic, "ONNX " # onnx);
+}
+
+class Dovetail_BinaryOp<string mnemonic, string onnx = "", list<string> partitionMethods = []>
+    : Dovetail_ElementwiseOp<mnemonic, [AllElementTypesMatch<["lhs", "rhs"]>] #
+        !if(!empty(onnx), []<Trait>, Dovetail_Onnx<onnx>.traits), partitionMethods> {
+  let arguments = (ins Dovetail_Tensor:$lhs, Dovetail_Tensor:$rhs);
+  let summary = "Elementwise " # !if(!empty(onnx), mnemonic, "ONNX " # onnx);
+}
+
+/// A comparison or predicate: the result is i1.
+class Dovetail_CompareOp<string mnemonic, string onnx> : Dovetail_BinaryOp<mnemonic, onnx> {
+  let resultElementType = "::mlir::IntegerType::get(adaptor.getLhs().getContext(), 1)";
+}
+class Dovetail_PredicateOp<string mnemonic, string onnx> : Dovetail_UnaryOp<mnemonic, onnx> {
+  let resultElementType = "::mlir::IntegerType::get(adaptor.getOperand().getContext(), 1)";
+}
+
+class Dovetail_FloatAttr<string value> : DefaultValuedAttr<F32Attr, value>;
+
+//===----------------------------------------------------------------------===//
+// Unary
+//===----------------------------------------------------------------------===//
+
+def Dovetail_AbsOp : Dovetail_UnaryOp<"abs", "Abs">;
+def Dovetail_NegOp : Dovetail_UnaryOp<"neg", "Neg", ["isLinearIn"]>;
+def Dovetail_SignOp : Dovetail_UnaryOp<"sign", "Sign">;
+def Dovetail_FloorOp : Dovetail_UnaryOp<"floor", "Floor">;
+def Dovetail_CeilOp : Dovetail_UnaryOp<"ceil", "Ceil">;
+def Dovetail_RoundOp : Dovetail_UnaryOp<"round", "Round">;
+def Dovetail_SqrtOp : Dovetail_UnaryOp<"sqrt", "Sqrt">;
+def Dovetail_RsqrtOp : Dovetail_UnaryOp<"rsqrt">;
+def Dovetail_ReciprocalOp : Dovetail_UnaryOp<"reciprocal", "Reciprocal">;
+def Dovetail_ExpOp : Dovetail_UnaryOp<"exp", "Exp">;
+def Dovetail_LogOp : Dovetail_UnaryOp<"log", "Log">;
+def Dovetail_ErfOp : Dovetail_UnaryOp<"erf", "Erf">;
+def Dovetail_SinOp : Dovetail_UnaryOp<"sin", "Sin">;
+def Dovetail_CosOp : Dovetail_UnaryOp<"cos", "Cos">;
+def Dovetail_TanOp : Dovetail_UnaryOp<"tan", "Tan">;
+def Dovetail_AsinOp : Dovetail_UnaryOp<"asin", "Asin">;
+def Dovetail_AcosOp : Dovetail_UnaryOp<"acos", "Acos">;
+def Dovetail_AtanOp : Dovetail_UnaryOp<"atan", "Atan">;
+def Dovetail_SinhOp : Dovetail_UnaryOp<"sinh", "Sinh">;
+def Dovetail_CoshOp : Dovetail_UnaryOp<"cosh", "Cosh">;
+def Dovetail_TanhOp : Dovetail_UnaryOp<"tanh", "Tanh">;
+def Dovetail_AsinhOp : Dovetail_UnaryOp<"asinh", "Asinh">;
+def Dovetail_AcoshOp : Dovetail_UnaryOp<"acosh", "Acosh">;
+def Dovetail_AtanhOp : Dovetail_UnaryOp<"atanh", "Atanh">;
+def Dovetail_SigmoidOp : Dovetail_UnaryOp<"sigmoid", "Sigmoid">;
+def Dovetail_ReluOp : Dovetail_UnaryOp<"relu", "Relu">;
+def Dovetail_SoftplusOp : Dovetail_UnaryOp<"softplus", "Softplus">;
+def Dovetail_SoftsignOp : Dovetail_UnaryOp<"softsign", "Softsign">;
+def Dovetail_MishOp : Dovetail_UnaryOp<"mish", "Mish">;
+def Dovetail_HardSwishOp : Dovetail_UnaryOp<"hard_swish", "HardSwish">;
+def Dovetail_NotOp : Dovetail_UnaryOp<"not", "Not">;
+def Dovetail_BitwiseNotOp : Dovetail_UnaryOp<"bitwise_not", "BitwiseNot">;
+def Dovetail_IsNaNOp : Dovetail_PredicateOp<"is_nan", "IsNaN">;
+
+def Dovetail_IsInfOp : Dovetail_PredicateOp<"is_inf", "IsInf"> {
+  let arguments = (ins Dovetail_Tensor:$operand, DefaultValuedAttr<SI64Attr, "1">:$detect_negative,
+                       DefaultValuedAttr<SI64Attr, "1">:$detect_positive);
+}
+def Dovetail_LeakyReluOp : Dovetail_UnaryOp<"leaky_relu", "LeakyRelu"> {
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_FloatAttr<"0.01f">:$alpha);
+}
+def Dovetail_EluOp : Dovetail_UnaryOp<"elu", "Elu"> {
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_FloatAttr<"1.0f">:$alpha);
+}
+def Dovetail_CeluOp : Dovetail_UnaryOp<"celu", "Celu"> {
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_FloatAttr<"1.0f">:$alpha);
+}
+def Dovetail_SeluOp : Dovetail_UnaryOp<"selu", "Selu"> {
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_FloatAttr<"1.67326319217681884765625f">:$alpha,
+                       Dovetail_FloatAttr<"1.05070102214813232421875f">:$gamma);
+}
+def Dovetail_ThresholdedReluOp : Dovetail_UnaryOp<"thresholded_relu", "ThresholdedRelu"> {
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_FloatAttr<"1.0f">:$alpha);
+}
+def Dovetail_HardSigmoidOp : Dovetail_UnaryOp<"hard_sigmoid", "HardSigmoid"> {
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_FloatAttr<"0.2f">:$alpha,
+                       Dovetail_FloatAttr<"0.5f">:$beta);
+}
+def Dovetail_ShrinkOp : Dovetail_UnaryOp<"shrink", "Shrink"> {
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_FloatAttr<"0.5f">:$lambd,
+                       Dovetail_FloatAttr<"0.0f">:$bias);
+}
+def Dovetail_SwishOp : Dovetail_UnaryOp<"swish", "Swish"> {
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_FloatAttr<"1.0f">:$alpha);
+}
+def Dovetail_GeluOp : Dovetail_UnaryOp<"gelu", "Gelu"> {
+  let arguments = (ins Dovetail_Tensor:$operand, DefaultValuedAttr<StrAttr, "\"none\"">:$approximate);
+  let hasVerifier = 1;
+}
+
+def Dovetail_CastOp : Dovetail_UnaryOp<"cast"> {
+  let summary = "Conversion of elements to another type";
+  let description = [{
+    As ONNX Cast: floats to integers truncate toward zero, anything to i1 is `!= 0`.
+  }];
+  let arguments = (ins Dovetail_Tensor:$operand, TypeAttr:$to);
+  let resultElementType = "adaptor.getTo()";
+}
+
+//===----------------------------------------------------------------------===//
+// Binary
+//===----------------------------------------------------------------------===//
+
+def Dovetail_AddOp : Dovetail_BinaryOp<"add", "Add">;
+def Dovetail_SubOp : Dovetail_BinaryOp<"sub", "Sub">;
+def Dovetail_MulOp : Dovetail_BinaryOp<"mul", "Mul", ["isLinearIn"]>;
+def Dovetail_DivOp : Dovetail_BinaryOp<"div", "Div", ["isLinearIn"]>;
+def Dovetail_MaxOp : Dovetail_BinaryOp<"max">;
+def Dovetail_MinOp : Dovetail_BinaryOp<"min">;
+def Dovetail_PReluOp : Dovetail_BinaryOp<"prelu">;
+def Dovetail_AndOp : Dovetail_BinaryOp<"and", "And">;
+def Dovetail_OrOp : Dovetail_BinaryOp<"or", "Or">;
+def Dovetail_XorOp : Dovetail_BinaryOp<"xor", "Xor">;
+def Dovetail_BitwiseAndOp : Dovetail_BinaryOp<"bitwise_and", "BitwiseAnd">;
+def Dovetail_BitwiseOrOp : Dovetail_BinaryOp<"bitwise_or", "BitwiseOr">;
+def Dovetail_BitwiseXorOp : Dovetail_BinaryOp<"bitwise_xor", "BitwiseXor">;
+def Dovetail_EqualOp : Dovetail_CompareOp<"equal", "Equal">;
+def Dovetail_LessOp : Dovetail_CompareOp<"less", "Less">;
+def Dovetail_LessOrEqualOp : Dovetail_CompareOp<"less_or_equal", "LessOrEqual">;
+def Dovetail_GreaterOp : Dovetail_CompareOp<"greater", "Greater">;
+def Dovetail_GreaterOrEqualOp : Dovetail_CompareOp<"greater_or_equal", "GreaterOrEqual">;
+
+def Dovetail_PowOp : Dovetail_ElementwiseOp<"pow", Dovetail_Onnx<"Pow">.traits> {
+  let summary = "Elementwise ONNX Pow; the exponent may have another element type";
+  let arguments = (ins Dovetail_Tensor:$lhs, Dovetail_Tensor:$rhs);
+}
+def Dovetail_ModOp : Dovetail_BinaryOp<"mod", "Mod"> {
+  let arguments = (ins Dovetail_Tensor:$lhs, Dovetail_Tensor:$rhs, DefaultValuedAttr<SI64Attr, "0">:$fmod);
+}
+def Dovetail_BitShiftOp : Dovetail_BinaryOp<"bit_shift", "BitShift"> {
+  let arguments = (ins Dovetail_Tensor:$lhs, Dovetail_Tensor:$rhs, StrAttr:$direction);
+  let hasVerifier = 1;
+}
+
+def Dovetail_SelectOp : Dovetail_ElementwiseOp<"select", Dovetail_Onnx<"Where">.traits> {
+  let summary = "Elementwise ONNX Where";
+  let arguments = (ins Dovetail_Tensor:$condition, Dovetail_Tensor:$on_true, Dovetail_Tensor:$on_false);
+  let resultElementType = "::mlir::getElementTypeOrSelf(adaptor.getOnTrue().getType())";
+  let hasVerifier = 1;
+}
+
+#endif // DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTWISEOPS_TD

@@ -1,0 +1,78 @@
+//===- ShapeOps.td - Operations that move elements -*- tablegen -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_SHAPEOPS_TD
+#define DOVETAIL_DIALECT_DOVETAIL_IR_SHAPEOPS_TD
+
+include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
+
+def Dovetail_ReshapeOp : Dovetail_ComputeOp<"reshape", [], ["isLinearIn", "getFormatPreference"]> {
+  let summary = "The same elements in row-major order with other extents";
+  let description = [{
+    A split dimension stays split where it is the major one of the dimensions that merge or split with it.
+  }];
+  let arguments = (ins Dovetail_Tensor:$operand);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Dovetail_TransposeOp : Dovetail_InferredOp<"transpose", [], ["isLinearIn"]> {
+  let summary = "Permutation of dimensions: result dimension i is operand dimension permutation[i]";
+  let arguments = (ins Dovetail_Tensor:$operand, DenseI64ArrayAttr:$permutation);
+}
+
+def Dovetail_BroadcastOp : Dovetail_ComputeOp<"broadcast", [], ["isLinearIn"]> {
+  let summary = "Repeats dimensions of extent 1, aligned at the right as in NumPy";
+  let arguments = (ins Dovetail_Tensor:$operand);
+  let hasVerifier = 1;
+}
+
+def Dovetail_ConcatOp : Dovetail_InferredOp<"concat"> {
+  let summary = "Concatenation along a dimension";
+  let arguments = (ins Variadic<Dovetail_Tensor>:$inputs, I64Attr:$axis);
+}
+
+def Dovetail_SliceOp : Dovetail_InferredOp<"slice", [], ["isLinearIn"]> {
+  let summary = "Elements starts + i * steps for i in [0, sizes), in each dimension; steps may be negative";
+  let arguments = (ins Dovetail_Tensor:$operand, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes,
+                       DenseI64ArrayAttr:$steps);
+}
+
+def Dovetail_PadOp : Dovetail_InferredOp<"pad"> {
+  let summary = "Extends (or, with negative pads, crops) each dimension";
+  let description = [{
+    `value` has rank 0 and is zero when absent; only the constant mode reads it.
+  }];
+  let arguments = (ins Dovetail_Tensor:$operand, Optional<Dovetail_Tensor>:$value,
+                       DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, Dovetail_PadModeAttr:$mode);
+}
+
+def Dovetail_GatherOp : Dovetail_InferredOp<"gather"> {
+  let summary = "Slices of `operand` along `axis` at `indices` (negative ones count from the end)";
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_Tensor:$indices, I64Attr:$axis);
+}
+
+def Dovetail_ResizeOp : Dovetail_InferredOp<"resize", [], ["getFormatPreference"], ["isCheapElement"]> {
+  let summary = "Interpolation to other extents (ONNX Resize)";
+  let description = [{
+    `sizes` are the result's extents and `scales` the factors that coordinates use. `roi` (starts, then ends, in units of the operand's
+    extents) is used by tf_crop_and_resize only.
+  }];
+  let arguments = (ins Dovetail_Tensor:$operand, DenseI64ArrayAttr:$sizes, DenseF64ArrayAttr:$scales,
+                       Dovetail_ResizeModeAttr:$mode, Dovetail_CoordinateModeAttr:$coordinates,
+                       Dovetail_NearestModeAttr:$nearest, DenseF64ArrayAttr:$roi,
+                       F32Attr:$cubic_coeff_a, UnitAttr:$exclude_outside, F32Attr:$extrapolation_value);
+}
+
+def Dovetail_RangeOp : Dovetail_ComputeOp<"range"> {
+  let summary = "start + i * step, a vector";
+  let arguments = (ins TypedAttrInterface:$start, TypedAttrInterface:$step);
+  let assemblyFormat = "$start `step` $step attr-dict `:` type($result)";
+}
+
+#endif // DOVETAIL_DIALECT_DOVETAIL_IR_SHAPEOPS_TD
