@@ -131,11 +131,12 @@ enum class ExchangeClass {
   None,
   /// Every rank keeps a part of what it holds; nothing is sent.
   Slice,
-  /// Split dimensions keep their axes, and every rank that holds something
-  /// needs
-  /// a part of that, with strips next to it.
+  /// Split dimensions keep their axes, and what a rank needs meets what it
+  /// holds
+  /// (if it needs and holds anything): strips next to it are sent.
   Halo,
-  /// Dimensions lose axes: each rank collects the pieces along them.
+  /// Dimensions lose axes: each rank keeps what it holds and collects the other
+  /// pieces along them.
   AllGather,
   /// Axes move from some dimensions to others.
   AllToAll,
@@ -150,7 +151,8 @@ enum class ExchangeClass {
 /// The class's name as in messages, such as "all-gather".
 const char *stringifyExchangeClass(ExchangeClass exchangeClass);
 
-/// The class of the exchange; `verifyExchange` must accept it. Costs O(pieces).
+/// The class of the exchange; `verifyExchange` must accept it. Axes of size 1
+/// are ignored. Costs O(ranks).
 ExchangeClass classify(const Mesh &mesh, std::span<const int64_t> shape,
                        const Sharding &from, const Sharding &to);
 

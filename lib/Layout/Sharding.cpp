@@ -1,0 +1,221 @@
+//===- Sharding.cpp - Which box of a tensor each rank holds -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Layout/Sharding.h"
+
+#include "dovetail/Layout/Cuts.h"
+
+using namespace dovetail::layout;
+
+const char *dovetail::layout::stringifyReductionKind(ReductionKind kind) {
+  switch (kind) {
+  case ReductionKind::None:
+    return "none";
+  case ReductionKind::Sum:
+    return "sum";
+  case ReductionKind::Prod:
+    return "prod";
+  case ReductionKind::Max:
+    return "max";
+  case ReductionKind::Min:
+    return "min";
+  case ReductionKind::Moments:
+    return "moments";
+  }
+  return "unknown";
+}
+
+int dovetail::layout::linearCoordinate(const Mesh &mesh,
+                                       std::span<const int> axes,
+                                       std::span<const int> coords) {
+  int coordinate = 0;
+  for (int axis : axes)
+    coordinate = coordinate * mesh.axisSize(axis) + coords[axis];
+  return coordinate;
+}
+
+void dovetail::layout::setCoordinate(const Mesh &mesh,
+                                     std::span<const int> axes, int coordinate,
+                                     std::span<int> coords) {
+  for (size_t i = axes.size(); i-- > 0;) {
+    coords[axes[i]] = coordinate % mesh.axisSize(axes[i]);
+    coordinate /= mesh.axisSize(axes[i]);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// DimSharding
+//===----------------------------------------------------------------------===//
+
+DimSharding DimSharding::fromCuts(std::vector<int> axes,
+                                  std::span<const int64_t> cuts) {
+  return {std::move(axes), piecesFromCuts(cuts)};
+}
+
+bool DimSharding::isCuts(int64_t extent) const {
+  return cuts(extent).has_value();
+}
+
+std::optional<std::vector<int64_t>> DimSharding::cuts(int64_t extent) const {
+  if (!isSplit())
+    return std::vector<int64_t>{0, extent};
+  std::vector<int64_t> positions = {0};
+  positions.reserve(pieces.size() + 1);
+  for (Interval piece : pieces) {
+    if (!piece.empty() && piece.lo != positions.back())
+      return std::nullopt;
+    positions.push_back(piece.empty() ? positions.back() : piece.hi);
+  }
+  if (positions.back() != extent)
+    return std::nullopt;
+  return positions;
+}
+
+//===----------------------------------------------------------------------===//
+// Sharding
+//===----------------------------------------------------------------------===//
+
+Sharding Sharding::replicated(int rank) {
+  Sharding sharding;
+  sharding.dims.resize(rank);
+  return sharding;
+}
+
+bool Sharding::isReplicated() const {
+  return !isPartial() &&
+         std::none_of(dims.begin(), dims.end(),
+                      [](const DimSharding &dim) { return dim.isSplit(); });
+}
+
+int Sharding::coordinateOf(const Mesh &mesh, int dim, int rank) const {
+  return linearCoordinate(mesh, dims[dim].axes, mesh.coordsOf(rank));
+}
+
+Box Sharding::boxOf(const Mesh &mesh, std::span<const int64_t> shape,
+                    int rank) const {
+  std::vector<int> coords = mesh.coordsOf(rank);
+  Box box = Box::ofShape(shape);
+  for (size_t d = 0; d < dims.size(); ++d)
+    box[static_cast<int>(d)] =
+        dims[d].pieceAt(linearCoordinate(mesh, dims[d].axes, coords), shape[d]);
+  return box;
+}
+
+std::vector<int> Sharding::replicaAxes(const Mesh &mesh) const {
+  std::vector<bool> used(mesh.numAxes());
+  for (const DimSharding &dim : dims)
+    for (int axis : dim.axes)
+      used[axis] = true;
+  for (int axis : partialAxes)
+    used[axis] = true;
+  std::vector<int> axes;
+  for (int axis = 0; axis < mesh.numAxes(); ++axis)
+    if (!used[axis])
+      axes.push_back(axis);
+  return axes;
+}
+
+bool Sharding::verify(const Mesh &mesh, std::span<const int64_t> shape,
+                      std::string *why) const {
+  auto fail = [&](std::string reason) {
+    if (why)
+      *why = std::move(reason);
+    return false;
+  };
+  if (dims.size() != shape.size())
+    return fail("the sharding has " + std::to_string(dims.size()) +
+                " dimensions, the tensor " + std::to_string(shape.size()));
+
+  std::vector<bool> used(mesh.numAxes());
+  auto useAxis = [&](int axis) {
+    if (axis < 0 || axis >= mesh.numAxes())
+      return fail("axis " + std::to_string(axis) + " is not in the mesh " +
+                  mesh.str());
+    if (used[axis])
+      return fail("mesh axis \"" + mesh.getAxes()[axis].name +
+                  "\" is used twice");
+    used[axis] = true;
+    return true;
+  };
+
+  for (size_t d = 0; d < dims.size(); ++d) {
+    std::string name = "dimension " + std::to_string(d);
+    if (shape[d] < 0)
+      return fail(name + " of the tensor has extent " +
+                  std::to_string(shape[d]));
+    // At most the number of ranks: no axis counts twice.
+    size_t coordinates = 1;
+    for (int axis : dims[d].axes) {
+      if (!useAxis(axis))
+        return false;
+      coordinates *= mesh.axisSize(axis);
+    }
+    const std::vector<Interval> &pieces = dims[d].pieces;
+    if (!dims[d].isSplit()) {
+      if (!pieces.empty())
+        return fail(name + " has pieces but no mesh axes");
+      continue;
+    }
+    if (pieces.size() != coordinates)
+      return fail(name + " has " + std::to_string(pieces.size()) +
+                  " pieces for " + std::to_string(coordinates) +
+                  " coordinates of its mesh axes");
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      std::string piece = "piece " + std::to_string(i) + " of " + name + ", " +
+                          pieces[i].str() + ",";
+      if (pieces[i].hi < pieces[i].lo)
+        return fail(piece + " ends before it starts");
+      if (pieces[i].lo < 0 || pieces[i].hi > shape[d])
+        return fail(piece + " reaches outside of " +
+                    Interval{0, shape[d]}.str());
+    }
+  }
+  for (int axis : partialAxes)
+    if (!useAxis(axis))
+      return false;
+  if (isPartial() && partialKind == ReductionKind::None)
+    return fail("the value is partial, but no reduction kind is given");
+  if (!isPartial() && partialKind != ReductionKind::None)
+    return fail(std::string("reduction kind ") +
+                stringifyReductionKind(partialKind) +
+                " is given, but the value is not partial over any mesh axis");
+  return true;
+}
+
+std::string Sharding::str(const Mesh &mesh) const {
+  auto axisNames = [&](const std::vector<int> &axes) {
+    std::string text;
+    for (int axis : axes)
+      text += (text.empty() ? "\"" : ", \"") + mesh.getAxes()[axis].name + "\"";
+    return text;
+  };
+  std::string text;
+  for (const DimSharding &dim : dims) {
+    std::string entry = axisNames(dim.axes);
+    int64_t extent = 0;
+    for (Interval piece : dim.pieces)
+      extent = std::max(extent, piece.hi);
+    std::string pieces;
+    if (dim.isSplit()) {
+      if (std::optional<std::vector<int64_t>> cuts = dim.cuts(extent)) {
+        for (int64_t cut : *cuts)
+          pieces += (pieces.empty() ? "" : ", ") + std::to_string(cut);
+      } else {
+        for (Interval piece : dim.pieces)
+          pieces += (pieces.empty() ? "" : ", ") + piece.str();
+      }
+      entry += " : " + pieces;
+    }
+    text += (text.empty() ? "{" : ", {") + entry + "}";
+  }
+  text = "[" + text + "]";
+  if (isPartial())
+    text += std::string(" partial ") + stringifyReductionKind(partialKind) +
+            " over {" + axisNames(partialAxes) + "}";
+  return text;
+}
