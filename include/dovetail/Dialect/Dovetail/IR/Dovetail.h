@@ -37,6 +37,10 @@
 
 namespace dovetail {
 
+/// Marks operations whose ONNX name is defined in TableGen.
+template <typename ConcreteType>
+class OnnxNamed : public mlir::OpTrait::TraitBase<ConcreteType, OnnxNamed> {};
+
 /// True if the types are tensors that agree in shape and element type.
 bool equalUpToSharding(mlir::TypeRange a, mlir::TypeRange b);
 
@@ -44,32 +48,29 @@ bool equalUpToSharding(mlir::TypeRange a, mlir::TypeRange b);
 ShardingAttr getSharding(mlir::Type type);
 ShardingAttr getSharding(mlir::Value value);
 /// The same tensor type with another sharding (null for none).
-mlir::RankedTensorType withSharding(mlir::RankedTensorType type,
-                                    ShardingAttr sharding);
+mlir::RankedTensorType withSharding(mlir::RankedTensorType type, ShardingAttr sharding);
 
 // Shared by elementwise operations.
 
-/// The broadcast shape of the operands with `elementType`; an error at `location`, if given, that names `opName` when they do not broadcast.
-mlir::FailureOr<mlir::RankedTensorType>
-inferElementwiseType(std::optional<mlir::Location> location,
-                     llvm::StringRef opName, mlir::ValueRange operands,
-                     mlir::Type elementType);
-/// Loops are the result's dimensions; operand dimensions are identities, or broadcast where they have extent 1 and the result does not.
+/// The broadcast shape of the operands with `elementType`; an error at `location`, if given, that names `opName` when
+/// they do not broadcast.
+mlir::FailureOr<mlir::RankedTensorType> inferElementwiseType(std::optional<mlir::Location> location,
+                                                             llvm::StringRef opName, mlir::ValueRange operands,
+                                                             mlir::Type elementType);
+/// Loops are the result's dimensions; operand dimensions are identities, or broadcast where they have extent 1 and the
+/// result does not.
 OpRelation getElementwiseRelation(mlir::Operation *op);
 /// Reads all operands of an elementwise operation for the result's element at `index`.
-llvm::SmallVector<mlir::Value> readBroadcast(mlir::Operation *op,
-                                             ElementBuilder &builder,
-                                             llvm::ArrayRef<mlir::Value> index,
-                                             ElementSource &elements);
+llvm::SmallVector<mlir::Value> readBroadcast(mlir::Operation *op, ElementBuilder &builder,
+                                             llvm::ArrayRef<mlir::Value> index, ElementSource &elements);
 
 /// True if the elements of `type` are unsigned integers (i1 counts as unsigned).
 bool isUnsignedElement(mlir::Type type);
 
-/// Folds an operation whose operands are constants by evaluating its element definition. Fails if an operand is not constant, if
-/// the result has more than `maxElements` elements, or if the definition does not fold.
-mlir::FailureOr<mlir::DenseElementsAttr>
-evaluate(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> operands,
-         int64_t maxElements = 4096);
+/// Folds an operation whose operands are constants by evaluating its element definition. Fails if an operand is not
+/// constant, if the result has more than `maxElements` elements, or if the definition does not fold.
+mlir::FailureOr<mlir::DenseElementsAttr> evaluate(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> operands,
+                                                  int64_t maxElements = 4096);
 
 } // namespace dovetail
 

@@ -24,20 +24,18 @@ namespace dovetail {
 
 /// Builds scalar code and folds as it builds, so that constant coordinates and operands give constants.
 ///
-/// Scalars are signless: the element type of a tensor of ui8 is i8 here (`scalarType`), and whoever needs the sign looks at the
-/// tensor. Coordinates have type `index`.
+/// Scalars are signless: the element type of a tensor of ui8 is i8 here (`scalarType`), and whoever needs the sign
+/// looks at the tensor. Coordinates have type `index`.
 class ElementBuilder {
 public:
-  ElementBuilder(mlir::OpBuilder &builder, mlir::Location loc,
-                 bool unrollLoops = false)
+  ElementBuilder(mlir::OpBuilder &builder, mlir::Location loc, bool unrollLoops = false)
       : builder(builder), loc(loc), unrollLoops(unrollLoops) {}
 
   mlir::OpBuilder &getBuilder() { return builder; }
   mlir::Location getLoc() { return loc; }
 
   /// Creates an operation of one result, or folds it.
-  template <typename OpT, typename... Args>
-  mlir::Value create(Args &&...args) {
+  template <typename OpT, typename... Args> mlir::Value create(Args &&...args) {
     return builder.createOrFold<OpT>(loc, std::forward<Args>(args)...);
   }
 
@@ -50,7 +48,8 @@ public:
   mlir::Value constant(mlir::Type type, double value);
   mlir::Value constantInt(mlir::Type type, int64_t value);
   mlir::Value boolean(bool value);
-  /// Zero, one, and the largest and smallest values (infinities for floats) of a tensor element `type` (signedness counts).
+  /// Zero, one, and the largest and smallest values (infinities for floats) of a tensor element `type` (signedness
+  /// counts).
   mlir::Value zero(mlir::Type type);
   mlir::Value lowest(mlir::Type elementType);
   mlir::Value highest(mlir::Type elementType);
@@ -67,8 +66,7 @@ public:
   mlir::Value minI(mlir::Value a, mlir::Value b);
   mlir::Value maxI(mlir::Value a, mlir::Value b);
   mlir::Value clampI(mlir::Value a, int64_t lo, int64_t hi);
-  mlir::Value compareI(mlir::arith::CmpIPredicate predicate, mlir::Value a,
-                       mlir::Value b);
+  mlir::Value compareI(mlir::arith::CmpIPredicate predicate, mlir::Value a, mlir::Value b);
   /// i1: lo <= a < hi.
   mlir::Value inRange(mlir::Value a, int64_t lo, int64_t hi);
   mlir::Value andB(mlir::Value a, mlir::Value b);
@@ -81,20 +79,17 @@ public:
   /// Maximum and minimum; a NaN operand gives NaN.
   mlir::Value max(mlir::Value a, mlir::Value b, bool isUnsigned = false);
   mlir::Value min(mlir::Value a, mlir::Value b, bool isUnsigned = false);
-  mlir::Value select(mlir::Value condition, mlir::Value onTrue,
-                     mlir::Value onFalse);
+  mlir::Value select(mlir::Value condition, mlir::Value onTrue, mlir::Value onFalse);
   /// Float comparisons are ordered, except `ne`.
-  mlir::Value compare(mlir::arith::CmpFPredicate floatPredicate,
-                      mlir::arith::CmpIPredicate intPredicate, mlir::Value a,
+  mlir::Value compare(mlir::arith::CmpFPredicate floatPredicate, mlir::arith::CmpIPredicate intPredicate, mlir::Value a,
                       mlir::Value b);
 
-  /// A loop over [lo, hi) of type `index` that carries `init`: scf.for, or its unrolled body when the range is constant and has at most
-  /// `maxUnroll` iterations or this builder evaluates (see constructor). `body` returns the values to carry on.
+  /// A loop over [lo, hi) of type `index` that carries `init`: scf.for, or its unrolled body when the range is constant
+  /// and has at most `maxUnroll` iterations or this builder evaluates (see constructor). `body` returns the values to
+  /// carry on.
   llvm::SmallVector<mlir::Value>
   forLoop(mlir::Value lo, mlir::Value hi, mlir::ValueRange init,
-          llvm::function_ref<llvm::SmallVector<mlir::Value>(
-              mlir::Value iv, mlir::ValueRange carried)>
-              body,
+          llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value iv, mlir::ValueRange carried)> body,
           int64_t maxUnroll = 0);
 
 private:
@@ -108,10 +103,9 @@ class ElementSource {
 public:
   virtual ~ElementSource() = default;
 
-  /// The element of operand number `operand` at global coordinates `index`, a signless scalar. The coordinates must be inside the tensor, and
-  /// inside the box that the operation's relation says is needed.
-  virtual mlir::Value read(unsigned operand,
-                           llvm::ArrayRef<mlir::Value> index) = 0;
+  /// The element of operand number `operand` at global coordinates `index`, a signless scalar. The coordinates must be
+  /// inside the tensor, and inside the box that the operation's relation says is needed.
+  virtual mlir::Value read(unsigned operand, llvm::ArrayRef<mlir::Value> index) = 0;
 
   /// The range of loop number `loop` that this rank executes: all of it unless the loop is split.
   virtual std::pair<mlir::Value, mlir::Value> getLoopRange(unsigned loop) = 0;

@@ -43,21 +43,18 @@ struct Loop {
 /// Relation of one operand dimension to at most one loop. `loop` is -1 when the map is `whole` or `broadcastPoint`.
 struct DimRelation {
   int loop = -1;
-  layout::DimMap map;
+  layout::DimMap map = layout::DimMap::whole();
 
   /// The dimension has the same coordinates as the loop.
-  static DimRelation identity(int loop) {
-    return {loop, layout::DimMap::identity()};
-  }
+  static DimRelation identity(int loop) { return {loop, layout::DimMap::identity()}; }
   /// All of the dimension is needed, whatever the loops.
   static DimRelation whole() { return {-1, layout::DimMap::whole()}; }
   /// A dimension of extent 1 that is repeated.
-  static DimRelation broadcast() {
-    return {-1, layout::DimMap::broadcastPoint()};
-  }
+  static DimRelation broadcast() { return {-1, layout::DimMap::broadcastPoint()}; }
 };
 
-/// The iteration space of an operation. Loops 0 .. resultRank-1 are the dimensions of the result; the others are reductions.
+/// The iteration space of an operation. Loops 0 .. resultRank-1 are the dimensions of the result; the others are
+/// reductions.
 struct OpRelation {
   llvm::SmallVector<Loop> loops;
   /// For each operand, for each of its dimensions.

@@ -1,0 +1,233 @@
+//===- Attributes.cpp - Sharding attributes -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the assembly, verification and helpers of sharding attributes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SmallSet.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+//===----------------------------------------------------------------------===//
+// DimShardingAttr
+//===----------------------------------------------------------------------===//
+
+/// True if pieces follow each other without gap or overlap, so that positions say everything.
+static bool areContiguous(ArrayRef<int64_t> pieces) {
+  for (size_t i = 2; i < pieces.size(); i += 2)
+    if (pieces[i] != pieces[i - 1])
+      return false;
+  return !pieces.empty();
+}
+
+bool DimShardingAttr::isCuts() const {
+  ArrayRef<int64_t> pieces = getPieces();
+  return !isSplit() || (areContiguous(pieces) && pieces.front() == 0);
+}
+
+DimShardingAttr DimShardingAttr::getUnsplit(MLIRContext *context) { return get(context, {}, {}); }
+
+DimShardingAttr DimShardingAttr::getCuts(ArrayRef<StringAttr> axes, ArrayRef<int64_t> positions) {
+  SmallVector<int64_t> pieces;
+  for (size_t i = 0; i + 1 < positions.size(); ++i)
+    pieces.append({positions[i], positions[i + 1]});
+  return get(axes.front().getContext(), axes, pieces);
+}
+
+DimShardingAttr DimShardingAttr::getWindows(ArrayRef<StringAttr> axes, ArrayRef<layout::Interval> windows) {
+  SmallVector<int64_t> pieces;
+  for (layout::Interval window : windows)
+    pieces.append({window.lo, window.hi});
+  return get(axes.front().getContext(), axes, pieces);
+}
+
+/// Prints `{}`, `{"y" : 0, 4, 8}` or `{"x"+"y" : (0, 5), (3, 8)}`.
+static void printDim(AsmPrinter &printer, DimShardingAttr dim) {
+  printer << "{";
+  if (dim.isSplit()) {
+    llvm::interleave(dim.getAxes(), printer.getStream(), [&](StringAttr axis) { printer << axis; }, "+");
+    printer << " : ";
+    ArrayRef<int64_t> pieces = dim.getPieces();
+    if (areContiguous(pieces)) {
+      printer << pieces.front();
+      for (size_t i = 1; i < pieces.size(); i += 2)
+        printer << ", " << pieces[i];
+    } else {
+      for (size_t i = 0; i < pieces.size(); i += 2)
+        printer << (i ? ", (" : "(") << pieces[i] << ", " << pieces[i + 1] << ")";
+    }
+  }
+  printer << "}";
+}
+
+static FailureOr<DimShardingAttr> parseDim(AsmParser &parser) {
+  if (parser.parseLBrace())
+    return failure();
+  if (succeeded(parser.parseOptionalRBrace()))
+    return DimShardingAttr::getUnsplit(parser.getContext());
+  SmallVector<StringAttr> axes;
+  do {
+    StringAttr axis;
+    if (parser.parseAttribute(axis))
+      return failure();
+    // Parsed strings carry a none type; keep one spelling.
+    axes.push_back(StringAttr::get(parser.getContext(), axis.getValue()));
+  } while (succeeded(parser.parseOptionalPlus()));
+  if (parser.parseColon())
+    return failure();
+  SmallVector<int64_t> positions, pieces;
+  bool windows = false;
+  do {
+    int64_t lo, hi;
+    if (succeeded(parser.parseOptionalLParen())) {
+      windows = true;
+      if (parser.parseInteger(lo) || parser.parseComma() || parser.parseInteger(hi) || parser.parseRParen())
+        return failure();
+      pieces.append({lo, hi});
+      continue;
+    }
+    if (parser.parseInteger(lo))
+      return failure();
+    positions.push_back(lo);
+  } while (succeeded(parser.parseOptionalComma()));
+  if (parser.parseRBrace())
+    return failure();
+  if (windows && !positions.empty()) {
+    parser.emitError(parser.getNameLoc(), "cuts and windows cannot be mixed in a dimension");
+    return failure();
+  }
+  if (!windows)
+    return DimShardingAttr::getCuts(axes, positions);
+  return DimShardingAttr::get(parser.getContext(), axes, pieces);
+}
+
+void DimShardingAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printDim(printer, *this);
+  printer << ">";
+}
+
+Attribute DimShardingAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
+    return {};
+  FailureOr<DimShardingAttr> dim = parseDim(parser);
+  if (failed(dim) || parser.parseGreater())
+    return {};
+  return *dim;
+}
+
+//===----------------------------------------------------------------------===//
+// ShardingAttr
+//===----------------------------------------------------------------------===//
+
+bool ShardingAttr::isSplit() const {
+  return llvm::any_of(getDims(), [](DimShardingAttr dim) { return dim.isSplit(); });
+}
+
+ShardingAttr ShardingAttr::getReplicated(FlatSymbolRefAttr mesh, unsigned rank) {
+  SmallVector<DimShardingAttr> dims(rank, DimShardingAttr::getUnsplit(mesh.getContext()));
+  return get(mesh.getContext(), mesh, dims, {}, ReduceKind::Sum);
+}
+
+ShardingAttr ShardingAttr::withDims(ArrayRef<DimShardingAttr> dims) const {
+  return get(getContext(), getMesh(), dims, getPartialAxes(), getPartialKind());
+}
+
+ShardingAttr ShardingAttr::withoutPartial() const {
+  return get(getContext(), getMesh(), getDims(), {}, ReduceKind::Sum);
+}
+
+void ShardingAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getMesh() << ", [";
+  llvm::interleaveComma(getDims(), printer.getStream(), [&](DimShardingAttr dim) { printDim(printer, dim); });
+  printer << "]";
+  if (isPartial()) {
+    printer << ", partial = " << stringifyReduceKind(getPartialKind()) << " [";
+    llvm::interleaveComma(getPartialAxes(), printer.getStream(), [&](StringAttr axis) { printer << axis; });
+    printer << "]";
+  }
+  printer << ">";
+}
+
+Attribute ShardingAttr::parse(AsmParser &parser, Type) {
+  FlatSymbolRefAttr mesh;
+  SmallVector<DimShardingAttr> dims;
+  SmallVector<StringAttr> partialAxes;
+  ReduceKind kind = ReduceKind::Sum;
+  auto parseOneDim = [&]() -> ParseResult {
+    FailureOr<DimShardingAttr> dim = parseDim(parser);
+    if (failed(dim))
+      return failure();
+    dims.push_back(*dim);
+    return success();
+  };
+  if (parser.parseLess() || parser.parseAttribute(mesh) || parser.parseComma() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOneDim))
+    return {};
+  if (succeeded(parser.parseOptionalComma())) {
+    StringRef keyword;
+    SMLoc loc;
+    if (parser.parseKeyword("partial") || parser.parseEqual())
+      return {};
+    loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&keyword))
+      return {};
+    std::optional<ReduceKind> parsed = symbolizeReduceKind(keyword);
+    if (!parsed) {
+      parser.emitError(loc, "expected sum, prod, max, min or moments");
+      return {};
+    }
+    kind = *parsed;
+    auto parseAxis = [&]() -> ParseResult {
+      StringAttr axis;
+      if (parser.parseAttribute(axis))
+        return failure();
+      partialAxes.push_back(StringAttr::get(parser.getContext(), axis.getValue()));
+      return success();
+    };
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseAxis))
+      return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  return get(parser.getContext(), mesh, dims, partialAxes, kind);
+}
+
+LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                                           function_ref<InFlightDiagnostic()> emitError) const {
+  if (getDims().size() != shape.size())
+    return emitError() << "sharding has " << getDims().size() << " dimensions, but the tensor has " << shape.size();
+  llvm::SmallSet<StringRef, 4> used;
+  auto use = [&](StringAttr axis) -> LogicalResult {
+    if (used.insert(axis.getValue()).second)
+      return success();
+    return emitError() << "mesh axis " << axis << " is used twice";
+  };
+  for (auto [index, dim] : llvm::enumerate(getDims())) {
+    for (StringAttr axis : dim.getAxes())
+      if (failed(use(axis)))
+        return failure();
+    if (dim.isSplit() && dim.getPieces().empty())
+      return emitError() << "dimension " << index << " is split into no pieces";
+    for (unsigned i = 0; i < dim.getNumPieces(); ++i) {
+      layout::Interval piece = dim.getPiece(i);
+      if (piece.lo < 0 || piece.hi < piece.lo || piece.hi > shape[index])
+        return emitError() << "dimension " << index << " of extent " << shape[index] << " cannot hold the piece ["
+                           << piece.lo << ", " << piece.hi << ")";
+    }
+  }
+  for (StringAttr axis : getPartialAxes())
+    if (failed(use(axis)))
+      return failure();
+  return success();
+}

@@ -1,0 +1,75 @@
+//===- Dialect.cpp - The dovetail dialect -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Registers the dialect and defines what has no better place.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+#include "dovetail/Dialect/Dovetail/IR/DovetailDialect.cpp.inc"
+#include "dovetail/Dialect/Dovetail/IR/DovetailEnums.cpp.inc"
+#include "dovetail/Dialect/Dovetail/IR/DovetailInterfaces.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dovetail/Dialect/Dovetail/IR/DovetailOps.cpp.inc"
+
+void DovetailDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dovetail/Dialect/Dovetail/IR/DovetailOps.cpp.inc"
+      >();
+}
+
+Operation *DovetailDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getType() != type)
+    return nullptr;
+  return ConstantOp::create(builder, loc, elements);
+}
+
+bool dovetail::equalUpToSharding(TypeRange a, TypeRange b) {
+  return llvm::equal(a, b, [](Type l, Type r) {
+    auto lhs = dyn_cast<RankedTensorType>(l);
+    auto rhs = dyn_cast<RankedTensorType>(r);
+    return lhs && rhs && lhs.getShape() == rhs.getShape() && lhs.getElementType() == rhs.getElementType();
+  });
+}
+
+ShardingAttr dovetail::getSharding(Type type) {
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    return dyn_cast_if_present<ShardingAttr>(tensor.getEncoding());
+  return {};
+}
+
+ShardingAttr dovetail::getSharding(Value value) { return getSharding(value.getType()); }
+
+RankedTensorType dovetail::withSharding(RankedTensorType type, ShardingAttr sharding) {
+  return RankedTensorType::get(type.getShape(), type.getElementType(), sharding);
+}
+
+bool dovetail::isUnsignedElement(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isUnsignedInteger() || element.isInteger(1);
+}
