@@ -165,3 +165,17 @@ SmallVector<Value> ElementBuilder::forLoop(Value lo, Value hi, ValueRange init,
     scf::YieldOp::create(builder, loc, carried);
   return SmallVector<Value>(loop.getResults());
 }
+
+Value ElementBuilder::ifElse(Value condition, Type type, function_ref<Value()> onTrue, function_ref<Value()> onFalse) {
+  APInt constant;
+  if (matchPattern(condition, m_ConstantInt(&constant)))
+    return constant.isZero() ? onFalse() : onTrue();
+  OpBuilder::InsertionGuard guard(builder);
+  auto branch = scf::IfOp::create(builder, loc, TypeRange(type), condition, /*addThenBlock=*/true,
+                                  /*addElseBlock=*/true);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(builder, loc, onTrue());
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, onFalse());
+  return branch.getResult(0);
+}

@@ -23,7 +23,7 @@ def Dovetail_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
 #endif // DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILDIALECT_TD

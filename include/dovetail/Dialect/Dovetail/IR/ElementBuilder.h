@@ -92,6 +92,17 @@ public:
           llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value iv, mlir::ValueRange carried)> body,
           int64_t maxUnroll = 0);
 
+  /// A scalar of `type` from one of two bodies, of which only the chosen one runs (scf.if) and, when the condition is
+  /// constant, only that one is built.
+  mlir::Value ifElse(mlir::Value condition, mlir::Type type, llvm::function_ref<mlir::Value()> onTrue,
+                     llvm::function_ref<mlir::Value()> onFalse);
+  /// The value of `thenBody` where `condition` holds, and `otherwise` elsewhere. For reads: a rank need not hold any of
+  /// an operand whose needed box is empty, so a read that padding may replace must not run when it is replaced.
+  mlir::Value guarded(mlir::Value condition, mlir::Type type, llvm::function_ref<mlir::Value()> thenBody,
+                      mlir::Value otherwise) {
+    return ifElse(condition, type, thenBody, [&] { return otherwise; });
+  }
+
 private:
   mlir::OpBuilder &builder;
   mlir::Location loc;
