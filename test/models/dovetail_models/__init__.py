@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Real model graphs with seeded random weights, and trained ones, for tests and benchmarks.
+
+    python -m dovetail_models unet2d-bilinear -o unet.onnx --size height=512 --size width=W
+"""
+
+import functools
+
+from . import light as _light
+from .inputs import (
+    input_infos,
+    input_shape,
+    onnxruntime_session,
+    random_inputs,
+    run_onnxruntime,
+)
+from .resnet import resnet50
+from .trained import FILES as TRAINED
+from .trained import path as trained_path
+from .trained import trained
+from .unet2d import unet2d
+from .unet3d import unet3d
+from .vit import vit, vit_encoder
+
+BUILDERS = {
+    "unet2d-transposed": functools.partial(unet2d, "transposed"),
+    "unet2d-bilinear": functools.partial(unet2d, "bilinear"),
+    "unet3d": unet3d,
+    "vit": vit,
+    "vit-encoder": vit_encoder,
+    "resnet50": resnet50,
+    **{f"light-{name}": functools.partial(_light.light, name) for name in _light.NAMES},
+    **{name: functools.partial(trained, name) for name in TRAINED},
+}
+
+
+def build(name, **sizes):
+    """The model `name`; a size that is a string becomes a symbolic dimension."""
+    return BUILDERS[name](**sizes)
