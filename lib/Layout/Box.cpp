@@ -22,8 +22,7 @@ Box Box::ofShape(std::span<const int64_t> shape) {
 }
 
 bool Box::empty() const {
-  return std::any_of(dims.begin(), dims.end(),
-                     [](const Interval &dim) { return dim.empty(); });
+  return std::any_of(dims.begin(), dims.end(), [](const Interval &dim) { return dim.empty(); });
 }
 
 int64_t Box::volume() const {
@@ -112,9 +111,7 @@ std::vector<Box> dovetail::layout::subtract(const Box &a, const Box &b) {
   return parts;
 }
 
-bool dovetail::layout::coversExactlyOnce(std::span<const Box> boxes,
-                                         std::span<const int64_t> shape,
-                                         std::string *why) {
+bool dovetail::layout::coversExactlyOnce(std::span<const Box> boxes, std::span<const int64_t> shape, std::string *why) {
   auto fail = [&](std::string reason) {
     if (why)
       *why = std::move(reason);
@@ -125,40 +122,36 @@ bool dovetail::layout::coversExactlyOnce(std::span<const Box> boxes,
   std::vector<size_t> order;
   for (size_t i = 0; i < boxes.size(); ++i) {
     if (boxes[i].rank() != whole.rank())
-      return fail("box " + std::to_string(i) + " has rank " +
-                  std::to_string(boxes[i].rank()) + ", the tensor " +
+      return fail("box " + std::to_string(i) + " has rank " + std::to_string(boxes[i].rank()) + ", the tensor " +
                   std::to_string(whole.rank()));
     if (boxes[i].empty())
       continue;
     if (!whole.contains(boxes[i]))
-      return fail("box " + std::to_string(i) + ", " + boxes[i].str() +
-                  ", reaches outside of the tensor " + whole.str());
+      return fail("box " + std::to_string(i) + ", " + boxes[i].str() + ", reaches outside of the tensor " +
+                  whole.str());
     covered += boxes[i].volume();
     order.push_back(i);
   }
   // Sorted by the first dimension, a box meets only those that start before it
   // ends.
   auto start = [&](size_t i) { return whole.rank() ? boxes[i][0].lo : 0; };
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::pair(start(a), a) < std::pair(start(b), b);
-  });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return std::pair(start(a), a) < std::pair(start(b), b); });
   for (size_t i = 0; i < order.size(); ++i) {
     const Box &box = boxes[order[i]];
     for (size_t j = i + 1; j < order.size(); ++j) {
       if (whole.rank() && start(order[j]) >= box[0].hi)
         break;
       if (!box.intersect(boxes[order[j]]).empty())
-        return fail("boxes " + std::to_string(std::min(order[i], order[j])) +
-                    " and " + std::to_string(std::max(order[i], order[j])) +
-                    " overlap in " + box.intersect(boxes[order[j]]).str());
+        return fail("boxes " + std::to_string(std::min(order[i], order[j])) + " and " +
+                    std::to_string(std::max(order[i], order[j])) + " overlap in " +
+                    box.intersect(boxes[order[j]]).str());
     }
   }
   if (covered != whole.volume())
-    return fail(std::to_string(whole.volume() - covered) + " of " +
-                std::to_string(whole.volume()) + " elements are in no box");
+    return fail(std::to_string(whole.volume() - covered) + " of " + std::to_string(whole.volume()) +
+                " elements are in no box");
   return true;
 }
 
-std::ostream &dovetail::layout::operator<<(std::ostream &os, const Box &box) {
-  return os << box.str();
-}
+std::ostream &dovetail::layout::operator<<(std::ostream &os, const Box &box) { return os << box.str(); }

@@ -13,8 +13,7 @@
 
 using namespace dovetail::layout;
 
-std::vector<int64_t> dovetail::layout::balancedCuts(int64_t n, int64_t parts,
-                                                    int64_t align) {
+std::vector<int64_t> dovetail::layout::balancedCuts(int64_t n, int64_t parts, int64_t align) {
   n = std::max<int64_t>(n, 0);
   parts = std::max<int64_t>(parts, 1);
   align = std::max<int64_t>(align, 1);
@@ -23,8 +22,7 @@ std::vector<int64_t> dovetail::layout::balancedCuts(int64_t n, int64_t parts,
   std::vector<int64_t> cuts;
   cuts.reserve(parts + 1);
   for (int64_t part = 0; part <= parts; ++part)
-    cuts.push_back(
-        std::min(n, (part * small + std::min(part, larger)) * align));
+    cuts.push_back(std::min(n, (part * small + std::min(part, larger)) * align));
   return cuts;
 }
 
@@ -39,8 +37,7 @@ std::vector<int64_t> dovetail::layout::chunkCuts(int64_t n, int64_t parts) {
   return cuts;
 }
 
-std::vector<int64_t>
-dovetail::layout::cutsFromSizes(std::span<const int64_t> sizes) {
+std::vector<int64_t> dovetail::layout::cutsFromSizes(std::span<const int64_t> sizes) {
   std::vector<int64_t> cuts = {0};
   cuts.reserve(sizes.size() + 1);
   for (int64_t size : sizes)
@@ -48,16 +45,13 @@ dovetail::layout::cutsFromSizes(std::span<const int64_t> sizes) {
   return cuts;
 }
 
-std::vector<Interval>
-dovetail::layout::piecesFromCuts(std::span<const int64_t> cuts) {
+std::vector<Interval> dovetail::layout::piecesFromCuts(std::span<const int64_t> cuts) {
   std::vector<Interval> pieces;
   for (size_t i = 0; i + 1 < cuts.size(); ++i)
     pieces.push_back({cuts[i], cuts[i + 1]});
   return pieces;
 }
 
-bool dovetail::layout::isValidCuts(std::span<const int64_t> cuts,
-                                   int64_t extent) {
-  return !cuts.empty() && cuts.front() == 0 && cuts.back() == extent &&
-         std::is_sorted(cuts.begin(), cuts.end());
+bool dovetail::layout::isValidCuts(std::span<const int64_t> cuts, int64_t extent) {
+  return !cuts.empty() && cuts.front() == 0 && cuts.back() == extent && std::is_sorted(cuts.begin(), cuts.end());
 }

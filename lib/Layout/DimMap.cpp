@@ -30,8 +30,7 @@ __extension__ using Wide = __int128;
 static constexpr int64_t unbounded = int64_t(1) << 62;
 
 static int64_t saturate(Wide value) {
-  return static_cast<int64_t>(
-      std::clamp<Wide>(value, -Wide(unbounded), Wide(unbounded)));
+  return static_cast<int64_t>(std::clamp<Wide>(value, -Wide(unbounded), Wide(unbounded)));
 }
 
 static Wide wideFloorDiv(Wide a, Wide b) {
@@ -60,13 +59,11 @@ DimMap DimMap::affine(int64_t num, int64_t den, int64_t offLo, int64_t offHi) {
   return map;
 }
 
-DimMap DimMap::window(int64_t kernel, int64_t stride, int64_t dilation,
-                      int64_t padLo) {
+DimMap DimMap::window(int64_t kernel, int64_t stride, int64_t dilation, int64_t padLo) {
   return affine(stride, 1, -padLo, -padLo + (kernel - 1) * dilation);
 }
 
-DimMap DimMap::transposedWindow(int64_t kernel, int64_t stride,
-                                int64_t dilation, int64_t padLo) {
+DimMap DimMap::transposedWindow(int64_t kernel, int64_t stride, int64_t dilation, int64_t padLo) {
   // The first index is rounded up: ceil(x / s) = floor((x + s - 1) / s).
   return affine(1, stride, padLo - (kernel - 1) * dilation + stride - 1, padLo);
 }
@@ -97,13 +94,11 @@ DimMap DimMap::table(std::vector<int64_t> lo, std::vector<int64_t> last) {
 }
 
 std::span<const int64_t> DimMap::getTableLo() const {
-  return entries ? std::span<const int64_t>(entries->lo)
-                 : std::span<const int64_t>();
+  return entries ? std::span<const int64_t>(entries->lo) : std::span<const int64_t>();
 }
 
 std::span<const int64_t> DimMap::getTableLast() const {
-  return entries ? std::span<const int64_t>(entries->last)
-                 : std::span<const int64_t>();
+  return entries ? std::span<const int64_t>(entries->last) : std::span<const int64_t>();
 }
 
 //===----------------------------------------------------------------------===//
@@ -160,16 +155,13 @@ Interval DimMap::needClipped(Interval loop, int64_t operandExtent) const {
 //===----------------------------------------------------------------------===//
 
 bool DimMap::canFollow() const {
-  return (kind == Kind::Affine && num > 0) ||
-         (kind == Kind::Table && !entries->backwards);
+  return (kind == Kind::Affine && num > 0) || (kind == Kind::Table && !entries->backwards);
 }
 
 /// Where a table is cut for the operand cut `cut`: the split point with the
 /// fewest indices whose centre is on the wrong side, in the middle of the
 /// indices that are right on the cut.
-static int64_t cutTable(std::span<const int64_t> lo,
-                        std::span<const int64_t> last, bool monotone,
-                        int64_t cut) {
+static int64_t cutTable(std::span<const int64_t> lo, std::span<const int64_t> last, bool monotone, int64_t cut) {
   int64_t size = static_cast<int64_t>(lo.size());
   // Centres are compared doubled: the cut lies half before index `cut`.
   Wide position = Wide(cut) * 2 - 1;
@@ -207,23 +199,19 @@ static int64_t cutTable(std::span<const int64_t> lo,
   return (first + end + 1) / 2;
 }
 
-int64_t DimMap::followCut(int64_t cut, int64_t operandExtent,
-                          int64_t loopExtent) const {
+int64_t DimMap::followCut(int64_t cut, int64_t operandExtent, int64_t loopExtent) const {
   if (cut <= 0)
     return 0;
   if (cut >= operandExtent)
     return loopExtent;
   if (kind == Kind::Table)
-    return std::min(
-        cutTable(entries->lo, entries->last, entries->monotone, cut),
-        loopExtent);
+    return std::min(cutTable(entries->lo, entries->last, entries->monotone, cut), loopExtent);
   Wide middle = wideFloorDiv(Wide(offLo) + offHi, 2);
   int64_t index = saturate(wideCeilDiv(Wide(cut) * den - middle, num));
   return std::clamp<int64_t>(index, 0, loopExtent);
 }
 
-int64_t DimMap::followCutBack(int64_t loopCut, int64_t operandExtent,
-                              int64_t loopExtent) const {
+int64_t DimMap::followCutBack(int64_t loopCut, int64_t operandExtent, int64_t loopExtent) const {
   if (loopCut <= 0)
     return 0;
   if (loopCut >= loopExtent)
@@ -244,8 +232,7 @@ int64_t DimMap::followCutBack(int64_t loopCut, int64_t operandExtent,
   // centre`.
   Wide middle = wideFloorDiv(Wide(offLo) + offHi, 2);
   int64_t centre = saturate(wideFloorDiv(Wide(num) * loopCut + middle, den));
-  int64_t first =
-      saturate(wideFloorDiv(Wide(num) * (Wide(loopCut) - 1) + middle, den) + 1);
+  int64_t first = saturate(wideFloorDiv(Wide(num) * (Wide(loopCut) - 1) + middle, den) + 1);
   int64_t stride = num / std::gcd(num, den);
   int64_t aligned = floorDiv(centre, stride) * stride;
   int64_t chosen = aligned >= first ? aligned : centre;
@@ -258,8 +245,7 @@ int64_t DimMap::followCutBack(int64_t loopCut, int64_t operandExtent,
   return std::clamp<int64_t>(chosen, 0, operandExtent);
 }
 
-std::optional<std::vector<int64_t>>
-DimMap::follow(std::span<const int64_t> cuts, int64_t loopExtent) const {
+std::optional<std::vector<int64_t>> DimMap::follow(std::span<const int64_t> cuts, int64_t loopExtent) const {
   if (!canFollow() || cuts.empty())
     return std::nullopt;
   std::vector<int64_t> loopCuts;
@@ -271,9 +257,7 @@ DimMap::follow(std::span<const int64_t> cuts, int64_t loopExtent) const {
   return loopCuts;
 }
 
-std::optional<std::vector<int64_t>>
-DimMap::followBack(std::span<const int64_t> loopCuts,
-                   int64_t operandExtent) const {
+std::optional<std::vector<int64_t>> DimMap::followBack(std::span<const int64_t> loopCuts, int64_t operandExtent) const {
   if (!canFollow() || loopCuts.empty())
     return std::nullopt;
   std::vector<int64_t> cuts;
@@ -303,8 +287,7 @@ int64_t DimMap::operandAlignment(int64_t loopAlignment) const {
   int64_t loopExtent = static_cast<int64_t>(entries->lo.size());
   auto isAligned = [&](int64_t cut) {
     int64_t loopCut = followCut(cut, extent, loopExtent);
-    return loopCut % loopAlignment == 0 &&
-           followCutBack(loopCut, extent, loopExtent) == cut;
+    return loopCut % loopAlignment == 0 && followCutBack(loopCut, extent, loopExtent) == cut;
   };
   for (int64_t alignment = 1; alignment <= extent / 2; ++alignment) {
     int64_t cut = alignment;
@@ -324,10 +307,8 @@ bool dovetail::layout::operator==(const DimMap &a, const DimMap &b) {
   if (a.kind != b.kind)
     return false;
   if (a.kind == DimMap::Kind::Table)
-    return a.entries == b.entries || (a.entries->lo == b.entries->lo &&
-                                      a.entries->last == b.entries->last);
-  return a.num == b.num && a.den == b.den && a.offLo == b.offLo &&
-         a.offHi == b.offHi;
+    return a.entries == b.entries || (a.entries->lo == b.entries->lo && a.entries->last == b.entries->last);
+  return a.num == b.num && a.den == b.den && a.offLo == b.offLo && a.offHi == b.offHi;
 }
 
 std::string DimMap::str() const {
@@ -342,21 +323,14 @@ std::string DimMap::str() const {
     break;
   }
   auto bound = [&](int64_t offset) {
-    std::string text = num == 1    ? "i"
-                       : num == -1 ? "-i"
-                                   : std::to_string(num) + "*i";
+    std::string text = num == 1 ? "i" : num == -1 ? "-i" : std::to_string(num) + "*i";
     if (offset != 0)
-      text += (offset > 0 ? " + " : " - ") +
-              std::to_string(offset > 0 ? offset : -offset);
+      text += (offset > 0 ? " + " : " - ") + std::to_string(offset > 0 ? offset : -offset);
     if (den == 1)
       return text;
-    return (num == 1 && offset == 0 ? text : "(" + text + ")") + " / " +
-           std::to_string(den);
+    return (num == 1 && offset == 0 ? text : "(" + text + ")") + " / " + std::to_string(den);
   };
   return offLo == offHi ? bound(offLo) : bound(offLo) + " ... " + bound(offHi);
 }
 
-std::ostream &dovetail::layout::operator<<(std::ostream &os,
-                                           const DimMap &map) {
-  return os << map.str();
-}
+std::ostream &dovetail::layout::operator<<(std::ostream &os, const DimMap &map) { return os << map.str(); }

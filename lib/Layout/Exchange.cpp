@@ -21,8 +21,7 @@ using namespace dovetail::layout;
 
 /// Calls `visit` with each choice of one index below each of `sizes`, the last
 /// one varying fastest.
-template <typename Visit>
-static void forEachChoice(std::span<const int> sizes, Visit visit) {
+template <typename Visit> static void forEachChoice(std::span<const int> sizes, Visit visit) {
   for (int size : sizes)
     if (size == 0)
       return;
@@ -37,40 +36,32 @@ static void forEachChoice(std::span<const int> sizes, Visit visit) {
   }
 }
 
-template <typename T> static int sizeOf(const std::vector<T> &list) {
-  return static_cast<int>(list.size());
-}
+template <typename T> static int sizeOf(const std::vector<T> &list) { return static_cast<int>(list.size()); }
 
 /// Axes, ascending, on which `from` is partial and `to` is not.
-static std::vector<int> findReducedAxes(const Sharding &from,
-                                        const Sharding &to) {
+static std::vector<int> findReducedAxes(const Sharding &from, const Sharding &to) {
   std::vector<int> axes;
   for (int axis : from.partialAxes)
-    if (std::find(to.partialAxes.begin(), to.partialAxes.end(), axis) ==
-        to.partialAxes.end())
+    if (std::find(to.partialAxes.begin(), to.partialAxes.end(), axis) == to.partialAxes.end())
       axes.push_back(axis);
   std::sort(axes.begin(), axes.end());
   return axes;
 }
 
-std::ostream &dovetail::layout::operator<<(std::ostream &os,
-                                           const Transfer &transfer) {
-  return os << transfer.source << " -> " << transfer.dest << ": "
-            << transfer.box;
+std::ostream &dovetail::layout::operator<<(std::ostream &os, const Transfer &transfer) {
+  return os << transfer.source << " -> " << transfer.dest << ": " << transfer.box;
 }
 
 //===----------------------------------------------------------------------===//
 // PieceIndex
 //===----------------------------------------------------------------------===//
 
-ExchangePlanner::PieceIndex::PieceIndex(std::vector<Interval> list)
-    : pieces(std::move(list)) {
+ExchangePlanner::PieceIndex::PieceIndex(std::vector<Interval> list) : pieces(std::move(list)) {
   for (int coordinate = 0; coordinate < sizeOf(pieces); ++coordinate)
     if (!pieces[coordinate].empty())
       order.push_back(coordinate);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    return std::pair(pieces[a].lo, a) < std::pair(pieces[b].lo, b);
-  });
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return std::pair(pieces[a].lo, a) < std::pair(pieces[b].lo, b); });
   maxHi.reserve(order.size());
   for (int coordinate : order) {
     if (maxHi.empty()) {
@@ -82,17 +73,13 @@ ExchangePlanner::PieceIndex::PieceIndex(std::vector<Interval> list)
   }
 }
 
-std::vector<int>
-ExchangePlanner::PieceIndex::overlapping(Interval interval,
-                                         PlanStatistics *statistics) const {
+std::vector<int> ExchangePlanner::PieceIndex::overlapping(Interval interval, PlanStatistics *statistics) const {
   std::vector<int> found;
   if (interval.empty())
     return found;
   // Before `begin` every piece ends too early; from `end` on all start too
   // late.
-  size_t begin = static_cast<size_t>(
-      std::upper_bound(maxHi.begin(), maxHi.end(), interval.lo) -
-      maxHi.begin());
+  size_t begin = static_cast<size_t>(std::upper_bound(maxHi.begin(), maxHi.end(), interval.lo) - maxHi.begin());
   for (size_t i = begin; i < order.size(); ++i) {
     if (pieces[order[i]].lo >= interval.hi)
       break;
@@ -108,11 +95,9 @@ ExchangePlanner::PieceIndex::overlapping(Interval interval,
 // ExchangePlanner
 //===----------------------------------------------------------------------===//
 
-ExchangePlanner::ExchangePlanner(const Mesh &mesh,
-                                 std::span<const int64_t> shape,
-                                 const Sharding &from, const Sharding &to)
-    : mesh(mesh), shape(shape.begin(), shape.end()), from(from), to(to),
-      reducedAxes(findReducedAxes(from, to)) {
+ExchangePlanner::ExchangePlanner(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
+                                 const Sharding &to)
+    : mesh(mesh), shape(shape.begin(), shape.end()), from(from), to(to), reducedAxes(findReducedAxes(from, to)) {
   for (const DimSharding &dim : from.dims)
     fromIndex.emplace_back(dim.pieces);
   for (const DimSharding &dim : to.dims)
@@ -122,8 +107,7 @@ ExchangePlanner::ExchangePlanner(const Mesh &mesh,
 /// The parts of `needed` that a rank whose own linear coordinate over the axes
 /// of `from.dims[dim]` is `ownCoordinate` takes from `coordinate`: what that
 /// holds and no nearer one does. Ascending.
-std::vector<Interval> ExchangePlanner::share(int dim, int coordinate,
-                                             int ownCoordinate, Interval needed,
+std::vector<Interval> ExchangePlanner::share(int dim, int coordinate, int ownCoordinate, Interval needed,
                                              PlanStatistics *statistics) const {
   Interval held = from.dims[dim].pieceAt(coordinate, shape[dim]);
   held = held.intersect(needed);
@@ -133,9 +117,7 @@ std::vector<Interval> ExchangePlanner::share(int dim, int coordinate,
   const PieceIndex &index = fromIndex[dim];
   if (coordinate == ownCoordinate || index.disjoint)
     return parts;
-  auto distance = [&](int other) {
-    return std::pair(std::abs(other - ownCoordinate), other);
-  };
+  auto distance = [&](int other) { return std::pair(std::abs(other - ownCoordinate), other); };
   for (int other : index.overlapping(held, statistics)) {
     if (distance(other) >= distance(coordinate))
       continue;
@@ -148,8 +130,7 @@ std::vector<Interval> ExchangePlanner::share(int dim, int coordinate,
   return parts;
 }
 
-std::vector<Transfer>
-ExchangePlanner::receives(int rank, PlanStatistics *statistics) const {
+std::vector<Transfer> ExchangePlanner::receives(int rank, PlanStatistics *statistics) const {
   std::vector<Transfer> transfers;
   Box needed = to.boxOf(mesh, shape, rank);
   if (needed.empty())
@@ -175,13 +156,10 @@ ExchangePlanner::receives(int rank, PlanStatistics *statistics) const {
       if (!ownCovers)
         candidates = fromIndex[dim].overlapping(needed[dim], statistics);
       for (int coordinate : candidates)
-        for (Interval part :
-             share(dim, coordinate, own, needed[dim], statistics))
+        for (Interval part : share(dim, coordinate, own, needed[dim], statistics))
           list.push_back({part, coordinate});
       std::sort(list.begin(), list.end(),
-                [](const Segment &a, const Segment &b) {
-                  return a.interval.lo < b.interval.lo;
-                });
+                [](const Segment &a, const Segment &b) { return a.interval.lo < b.interval.lo; });
     }
     sizes.push_back(sizeOf(list));
   }
@@ -208,8 +186,7 @@ ExchangePlanner::receives(int rank, PlanStatistics *statistics) const {
   return transfers;
 }
 
-std::vector<Transfer> ExchangePlanner::sends(int rank,
-                                             PlanStatistics *statistics) const {
+std::vector<Transfer> ExchangePlanner::sends(int rank, PlanStatistics *statistics) const {
   std::vector<Transfer> transfers;
   Box held = from.boxOf(mesh, shape, rank);
   if (held.empty())
@@ -240,9 +217,8 @@ std::vector<Transfer> ExchangePlanner::sends(int rank,
       std::vector<int> coords = ownCoords;
       for (int coordinate : toIndex[dim].overlapping(held[dim], statistics)) {
         setCoordinate(mesh, axes, coordinate, coords);
-        if (std::all_of(axes.begin(), axes.end(), [&](int axis) {
-              return mayDiffer[axis] || coords[axis] == ownCoords[axis];
-            }))
+        if (std::all_of(axes.begin(), axes.end(),
+                        [&](int axis) { return mayDiffer[axis] || coords[axis] == ownCoords[axis]; }))
           candidates[dim].push_back(coordinate);
       }
     }
@@ -261,8 +237,7 @@ std::vector<Transfer> ExchangePlanner::sends(int rank,
       ++statistics->visited;
     std::vector<int> coords = ownCoords;
     for (int dim = 0; dim < held.rank(); ++dim)
-      setCoordinate(mesh, to.dims[dim].axes, candidates[dim][choice[dim]],
-                    coords);
+      setCoordinate(mesh, to.dims[dim].axes, candidates[dim][choice[dim]], coords);
     for (size_t i = 0; i < freeAxes.size(); ++i)
       coords[freeAxes[i]] = choice[shape.size() + i];
     int dest = mesh.rankOf(coords);
@@ -273,11 +248,9 @@ std::vector<Transfer> ExchangePlanner::sends(int rank,
     std::vector<int> partSizes;
     for (int dim = 0; dim < held.rank(); ++dim) {
       const DimSharding &split = from.dims[dim];
-      Interval needed = to.dims[dim].pieceAt(
-          linearCoordinate(mesh, to.dims[dim].axes, coords), shape[dim]);
+      Interval needed = to.dims[dim].pieceAt(linearCoordinate(mesh, to.dims[dim].axes, coords), shape[dim]);
       parts.push_back(share(dim, linearCoordinate(mesh, split.axes, ownCoords),
-                            linearCoordinate(mesh, split.axes, coords), needed,
-                            statistics));
+                            linearCoordinate(mesh, split.axes, coords), needed, statistics));
       partSizes.push_back(sizeOf(parts.back()));
     }
     forEachChoice(partSizes, [&](const std::vector<int> &part) {
@@ -287,15 +260,17 @@ std::vector<Transfer> ExchangePlanner::sends(int rank,
       transfers.push_back({rank, dest, std::move(box)});
     });
   });
-  std::stable_sort(
-      transfers.begin(), transfers.end(),
-      [](const Transfer &a, const Transfer &b) { return a.dest < b.dest; });
+  std::sort(transfers.begin(), transfers.end(), [](const Transfer &a, const Transfer &b) {
+    if (a.dest != b.dest)
+      return a.dest < b.dest;
+    return std::lexicographical_compare(a.box.begin(), a.box.end(), b.box.begin(), b.box.end(),
+                                        [](Interval x, Interval y) { return x.lo < y.lo; });
+  });
   return transfers;
 }
 
 std::vector<Box> ExchangePlanner::local(int rank) const {
-  Box box =
-      to.boxOf(mesh, shape, rank).intersect(from.boxOf(mesh, shape, rank));
+  Box box = to.boxOf(mesh, shape, rank).intersect(from.boxOf(mesh, shape, rank));
   return box.empty() ? std::vector<Box>() : std::vector<Box>{box};
 }
 
@@ -303,30 +278,22 @@ std::vector<Box> ExchangePlanner::local(int rank) const {
 // Single calls
 //===----------------------------------------------------------------------===//
 
-std::vector<Transfer>
-dovetail::layout::planReceives(const Mesh &mesh, std::span<const int64_t> shape,
-                               const Sharding &from, const Sharding &to,
-                               int rank) {
+std::vector<Transfer> dovetail::layout::planReceives(const Mesh &mesh, std::span<const int64_t> shape,
+                                                     const Sharding &from, const Sharding &to, int rank) {
   return ExchangePlanner(mesh, shape, from, to).receives(rank);
 }
 
-std::vector<Transfer>
-dovetail::layout::planSends(const Mesh &mesh, std::span<const int64_t> shape,
-                            const Sharding &from, const Sharding &to,
-                            int rank) {
+std::vector<Transfer> dovetail::layout::planSends(const Mesh &mesh, std::span<const int64_t> shape,
+                                                  const Sharding &from, const Sharding &to, int rank) {
   return ExchangePlanner(mesh, shape, from, to).sends(rank);
 }
 
-std::vector<Box> dovetail::layout::planLocal(const Mesh &mesh,
-                                             std::span<const int64_t> shape,
-                                             const Sharding &from,
+std::vector<Box> dovetail::layout::planLocal(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
                                              const Sharding &to, int rank) {
   return ExchangePlanner(mesh, shape, from, to).local(rank);
 }
 
-int64_t dovetail::layout::receiveVolume(const Mesh &mesh,
-                                        std::span<const int64_t> shape,
-                                        const Sharding &from,
+int64_t dovetail::layout::receiveVolume(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
                                         const Sharding &to, int rank) {
   int64_t volume = 0;
   for (const Transfer &transfer : planReceives(mesh, shape, from, to, rank))
@@ -334,10 +301,8 @@ int64_t dovetail::layout::receiveVolume(const Mesh &mesh,
   return volume;
 }
 
-int64_t dovetail::layout::lowerBound(const Mesh &mesh,
-                                     std::span<const int64_t> shape,
-                                     const Sharding &from, const Sharding &to,
-                                     int rank) {
+int64_t dovetail::layout::lowerBound(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
+                                     const Sharding &to, int rank) {
   int64_t contributions = 1;
   for (int axis : findReducedAxes(from, to))
     contributions *= mesh.axisSize(axis);
@@ -350,10 +315,8 @@ int64_t dovetail::layout::lowerBound(const Mesh &mesh,
 // Verification
 //===----------------------------------------------------------------------===//
 
-bool dovetail::layout::verifyExchange(const Mesh &mesh,
-                                      std::span<const int64_t> shape,
-                                      const Sharding &from, const Sharding &to,
-                                      std::string *why) {
+bool dovetail::layout::verifyExchange(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
+                                      const Sharding &to, std::string *why) {
   auto fail = [&](std::string reason) {
     if (why)
       *why = std::move(reason);
@@ -366,15 +329,11 @@ bool dovetail::layout::verifyExchange(const Mesh &mesh,
     return fail("destination sharding: " + reason);
 
   for (int axis : to.partialAxes)
-    if (std::find(from.partialAxes.begin(), from.partialAxes.end(), axis) ==
-        from.partialAxes.end())
-      return fail("the destination is partial over mesh axis \"" +
-                  mesh.getAxes()[axis].name + "\", the source is not");
+    if (std::find(from.partialAxes.begin(), from.partialAxes.end(), axis) == from.partialAxes.end())
+      return fail("the destination is partial over mesh axis \"" + mesh.getAxes()[axis].name + "\", the source is not");
   if (to.isPartial() && to.partialKind != from.partialKind)
-    return fail(std::string("the source is partial with reduction ") +
-                stringifyReductionKind(from.partialKind) +
-                ", the destination with " +
-                stringifyReductionKind(to.partialKind));
+    return fail(std::string("the source is partial with reduction ") + stringifyReductionKind(from.partialKind) +
+                ", the destination with " + stringifyReductionKind(to.partialKind));
 
   // No axis splits two dimensions, so every combination of pieces is needed by
   // some rank, unless all of them are empty.
@@ -394,9 +353,8 @@ bool dovetail::layout::verifyExchange(const Mesh &mesh,
     for (Interval piece : from.dims[dim].pieces)
       if (!piece.empty())
         held.push_back(piece);
-    std::sort(held.begin(), held.end(), [](Interval a, Interval b) {
-      return std::pair(a.lo, a.hi) < std::pair(b.lo, b.hi);
-    });
+    std::sort(held.begin(), held.end(),
+              [](Interval a, Interval b) { return std::pair(a.lo, a.hi) < std::pair(b.lo, b.hi); });
     // Joined to disjoint runs, so that each piece is found by binary search.
     std::vector<Interval> runs;
     for (Interval piece : held) {
@@ -411,18 +369,19 @@ bool dovetail::layout::verifyExchange(const Mesh &mesh,
       Interval needed = split.pieceAt(coordinate, shape[dim]);
       if (needed.empty())
         continue;
-      auto run = std::upper_bound(
-          runs.begin(), runs.end(), needed.lo,
-          [](int64_t lo, Interval candidate) { return lo < candidate.hi; });
+      auto run = std::upper_bound(runs.begin(), runs.end(), needed.lo,
+                                  [](int64_t lo, Interval candidate) { return lo < candidate.hi; });
+      // The first run that ends after the piece's start decides.
       Interval missing = needed;
-      if (run != runs.end() && run->lo <= needed.lo)
+      if (run != runs.end() && run->lo <= needed.lo) {
         missing.lo = run->hi;
-      else if (run != runs.end())
+        ++run;
+      }
+      if (run != runs.end())
         missing.hi = std::min(needed.hi, run->lo);
       if (!missing.empty())
-        return fail("elements " + missing.str() + " of dimension " +
-                    std::to_string(dim) + " are needed at coordinate " +
-                    std::to_string(coordinate) + ", but no rank holds them");
+        return fail("elements " + missing.str() + " of dimension " + std::to_string(dim) +
+                    " are needed at coordinate " + std::to_string(coordinate) + ", but no rank holds them");
     }
   }
   return true;

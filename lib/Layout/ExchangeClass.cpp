@@ -17,8 +17,7 @@ namespace {
 enum class AxisChange { Same, Lost, Gained, Other };
 } // namespace
 
-const char *
-dovetail::layout::stringifyExchangeClass(ExchangeClass exchangeClass) {
+const char *dovetail::layout::stringifyExchangeClass(ExchangeClass exchangeClass) {
   switch (exchangeClass) {
   case ExchangeClass::None:
     return "none";
@@ -50,8 +49,7 @@ static std::vector<int> properAxes(const Mesh &mesh, const DimSharding &dim) {
 }
 
 /// Whether `part` is `whole` without some of its entries.
-static bool isSubsequence(const std::vector<int> &part,
-                          const std::vector<int> &whole) {
+static bool isSubsequence(const std::vector<int> &part, const std::vector<int> &whole) {
   size_t matched = 0;
   for (int axis : whole)
     if (matched < part.size() && part[matched] == axis)
@@ -59,8 +57,7 @@ static bool isSubsequence(const std::vector<int> &part,
   return matched == part.size();
 }
 
-static AxisChange compareAxes(const std::vector<int> &from,
-                              const std::vector<int> &to) {
+static AxisChange compareAxes(const std::vector<int> &from, const std::vector<int> &to) {
   if (from == to)
     return AxisChange::Same;
   if (isSubsequence(to, from))
@@ -70,9 +67,7 @@ static AxisChange compareAxes(const std::vector<int> &from,
   return AxisChange::Other;
 }
 
-ExchangeClass dovetail::layout::classify(const Mesh &mesh,
-                                         std::span<const int64_t> shape,
-                                         const Sharding &from,
+ExchangeClass dovetail::layout::classify(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
                                          const Sharding &to) {
   bool allEqual = true, allKeep = true, allGrow = true, allMeet = true;
   for (int rank = 0, ranks = mesh.numRanks(); rank < ranks; ++rank) {
@@ -81,19 +76,15 @@ ExchangeClass dovetail::layout::classify(const Mesh &mesh,
     allEqual &= held == needed;
     allKeep &= held.contains(needed);
     allGrow &= needed.contains(held);
-    allMeet &=
-        held.empty() || needed.empty() || !held.intersect(needed).empty();
+    allMeet &= held.empty() || needed.empty() || !held.intersect(needed).empty();
   }
 
   bool reduces = false;
   for (int axis : from.partialAxes)
     reduces |= mesh.axisSize(axis) > 1 &&
-               std::find(to.partialAxes.begin(), to.partialAxes.end(), axis) ==
-                   to.partialAxes.end();
+               std::find(to.partialAxes.begin(), to.partialAxes.end(), axis) == to.partialAxes.end();
   if (reduces)
-    return allEqual  ? ExchangeClass::AllReduce
-           : allKeep ? ExchangeClass::ReduceScatter
-                     : ExchangeClass::General;
+    return allEqual ? ExchangeClass::AllReduce : allKeep ? ExchangeClass::ReduceScatter : ExchangeClass::General;
   if (allEqual)
     return ExchangeClass::None;
   if (allKeep)
@@ -129,8 +120,7 @@ ExchangeClass dovetail::layout::classify(const Mesh &mesh,
     return ExchangeClass::General;
   if (gained.empty())
     return allGrow ? ExchangeClass::AllGather : ExchangeClass::General;
-  bool allMoved = std::all_of(gained.begin(), gained.end(), [&](int axis) {
-    return std::find(lost.begin(), lost.end(), axis) != lost.end();
-  });
+  bool allMoved = std::all_of(gained.begin(), gained.end(),
+                              [&](int axis) { return std::find(lost.begin(), lost.end(), axis) != lost.end(); });
   return allMoved ? ExchangeClass::AllToAll : ExchangeClass::General;
 }

@@ -12,9 +12,7 @@
 
 using namespace dovetail::layout;
 
-std::string Interval::str() const {
-  return "[" + std::to_string(lo) + ", " + std::to_string(hi) + ")";
-}
+std::string Interval::str() const { return "[" + std::to_string(lo) + ", " + std::to_string(hi) + ")"; }
 
 std::vector<Interval> dovetail::layout::subtract(Interval a, Interval b) {
   Interval common = a.intersect(b);
@@ -28,7 +26,4 @@ std::vector<Interval> dovetail::layout::subtract(Interval a, Interval b) {
   return parts;
 }
 
-std::ostream &dovetail::layout::operator<<(std::ostream &os,
-                                           Interval interval) {
-  return os << interval.str();
-}
+std::ostream &dovetail::layout::operator<<(std::ostream &os, Interval interval) { return os << interval.str(); }

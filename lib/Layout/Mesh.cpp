@@ -61,12 +61,10 @@ bool Mesh::verify(std::string *why) const {
     if (axisIndex(name) != axis)
       return fail("mesh axis \"" + name + "\" appears twice");
     if (size < 1)
-      return fail("mesh axis \"" + name + "\" has size " +
-                  std::to_string(size) + "; it must be at least 1");
+      return fail("mesh axis \"" + name + "\" has size " + std::to_string(size) + "; it must be at least 1");
     ranks *= size;
     if (ranks > std::numeric_limits<int>::max())
-      return fail("the mesh has more ranks than " +
-                  std::to_string(std::numeric_limits<int>::max()));
+      return fail("the mesh has more ranks than " + std::to_string(std::numeric_limits<int>::max()));
   }
   return true;
 }
@@ -74,11 +72,8 @@ bool Mesh::verify(std::string *why) const {
 std::string Mesh::str() const {
   std::string text;
   for (const auto &[name, size] : axes)
-    text +=
-        (text.empty() ? "\"" : ", \"") + name + "\"=" + std::to_string(size);
+    text += (text.empty() ? "\"" : ", \"") + name + "\"=" + std::to_string(size);
   return "[" + text + "]";
 }
 
-std::ostream &dovetail::layout::operator<<(std::ostream &os, const Mesh &mesh) {
-  return os << mesh.str();
-}
+std::ostream &dovetail::layout::operator<<(std::ostream &os, const Mesh &mesh) { return os << mesh.str(); }

@@ -30,17 +30,14 @@ const char *dovetail::layout::stringifyReductionKind(ReductionKind kind) {
   return "unknown";
 }
 
-int dovetail::layout::linearCoordinate(const Mesh &mesh,
-                                       std::span<const int> axes,
-                                       std::span<const int> coords) {
+int dovetail::layout::linearCoordinate(const Mesh &mesh, std::span<const int> axes, std::span<const int> coords) {
   int coordinate = 0;
   for (int axis : axes)
     coordinate = coordinate * mesh.axisSize(axis) + coords[axis];
   return coordinate;
 }
 
-void dovetail::layout::setCoordinate(const Mesh &mesh,
-                                     std::span<const int> axes, int coordinate,
+void dovetail::layout::setCoordinate(const Mesh &mesh, std::span<const int> axes, int coordinate,
                                      std::span<int> coords) {
   for (size_t i = axes.size(); i-- > 0;) {
     coords[axes[i]] = coordinate % mesh.axisSize(axes[i]);
@@ -52,14 +49,11 @@ void dovetail::layout::setCoordinate(const Mesh &mesh,
 // DimSharding
 //===----------------------------------------------------------------------===//
 
-DimSharding DimSharding::fromCuts(std::vector<int> axes,
-                                  std::span<const int64_t> cuts) {
+DimSharding DimSharding::fromCuts(std::vector<int> axes, std::span<const int64_t> cuts) {
   return {std::move(axes), piecesFromCuts(cuts)};
 }
 
-bool DimSharding::isCuts(int64_t extent) const {
-  return cuts(extent).has_value();
-}
+bool DimSharding::isCuts(int64_t extent) const { return cuts(extent).has_value(); }
 
 std::optional<std::vector<int64_t>> DimSharding::cuts(int64_t extent) const {
   if (!isSplit())
@@ -87,22 +81,18 @@ Sharding Sharding::replicated(int rank) {
 }
 
 bool Sharding::isReplicated() const {
-  return !isPartial() &&
-         std::none_of(dims.begin(), dims.end(),
-                      [](const DimSharding &dim) { return dim.isSplit(); });
+  return !isPartial() && std::none_of(dims.begin(), dims.end(), [](const DimSharding &dim) { return dim.isSplit(); });
 }
 
 int Sharding::coordinateOf(const Mesh &mesh, int dim, int rank) const {
   return linearCoordinate(mesh, dims[dim].axes, mesh.coordsOf(rank));
 }
 
-Box Sharding::boxOf(const Mesh &mesh, std::span<const int64_t> shape,
-                    int rank) const {
+Box Sharding::boxOf(const Mesh &mesh, std::span<const int64_t> shape, int rank) const {
   std::vector<int> coords = mesh.coordsOf(rank);
   Box box = Box::ofShape(shape);
   for (size_t d = 0; d < dims.size(); ++d)
-    box[static_cast<int>(d)] =
-        dims[d].pieceAt(linearCoordinate(mesh, dims[d].axes, coords), shape[d]);
+    box[static_cast<int>(d)] = dims[d].pieceAt(linearCoordinate(mesh, dims[d].axes, coords), shape[d]);
   return box;
 }
 
@@ -120,25 +110,22 @@ std::vector<int> Sharding::replicaAxes(const Mesh &mesh) const {
   return axes;
 }
 
-bool Sharding::verify(const Mesh &mesh, std::span<const int64_t> shape,
-                      std::string *why) const {
+bool Sharding::verify(const Mesh &mesh, std::span<const int64_t> shape, std::string *why) const {
   auto fail = [&](std::string reason) {
     if (why)
       *why = std::move(reason);
     return false;
   };
   if (dims.size() != shape.size())
-    return fail("the sharding has " + std::to_string(dims.size()) +
-                " dimensions, the tensor " + std::to_string(shape.size()));
+    return fail("the sharding has " + std::to_string(dims.size()) + " dimensions, the tensor " +
+                std::to_string(shape.size()));
 
   std::vector<bool> used(mesh.numAxes());
   auto useAxis = [&](int axis) {
     if (axis < 0 || axis >= mesh.numAxes())
-      return fail("axis " + std::to_string(axis) + " is not in the mesh " +
-                  mesh.str());
+      return fail("axis " + std::to_string(axis) + " is not in the mesh " + mesh.str());
     if (used[axis])
-      return fail("mesh axis \"" + mesh.getAxes()[axis].name +
-                  "\" is used twice");
+      return fail("mesh axis \"" + mesh.getAxes()[axis].name + "\" is used twice");
     used[axis] = true;
     return true;
   };
@@ -146,8 +133,7 @@ bool Sharding::verify(const Mesh &mesh, std::span<const int64_t> shape,
   for (size_t d = 0; d < dims.size(); ++d) {
     std::string name = "dimension " + std::to_string(d);
     if (shape[d] < 0)
-      return fail(name + " of the tensor has extent " +
-                  std::to_string(shape[d]));
+      return fail(name + " of the tensor has extent " + std::to_string(shape[d]));
     // At most the number of ranks: no axis counts twice.
     size_t coordinates = 1;
     for (int axis : dims[d].axes) {
@@ -162,17 +148,14 @@ bool Sharding::verify(const Mesh &mesh, std::span<const int64_t> shape,
       continue;
     }
     if (pieces.size() != coordinates)
-      return fail(name + " has " + std::to_string(pieces.size()) +
-                  " pieces for " + std::to_string(coordinates) +
+      return fail(name + " has " + std::to_string(pieces.size()) + " pieces for " + std::to_string(coordinates) +
                   " coordinates of its mesh axes");
     for (size_t i = 0; i < pieces.size(); ++i) {
-      std::string piece = "piece " + std::to_string(i) + " of " + name + ", " +
-                          pieces[i].str() + ",";
+      std::string piece = "piece " + std::to_string(i) + " of " + name + ", " + pieces[i].str() + ",";
       if (pieces[i].hi < pieces[i].lo)
         return fail(piece + " ends before it starts");
       if (pieces[i].lo < 0 || pieces[i].hi > shape[d])
-        return fail(piece + " reaches outside of " +
-                    Interval{0, shape[d]}.str());
+        return fail(piece + " reaches outside of " + Interval{0, shape[d]}.str());
     }
   }
   for (int axis : partialAxes)
@@ -181,8 +164,7 @@ bool Sharding::verify(const Mesh &mesh, std::span<const int64_t> shape,
   if (isPartial() && partialKind == ReductionKind::None)
     return fail("the value is partial, but no reduction kind is given");
   if (!isPartial() && partialKind != ReductionKind::None)
-    return fail(std::string("reduction kind ") +
-                stringifyReductionKind(partialKind) +
+    return fail(std::string("reduction kind ") + stringifyReductionKind(partialKind) +
                 " is given, but the value is not partial over any mesh axis");
   return true;
 }
@@ -215,7 +197,6 @@ std::string Sharding::str(const Mesh &mesh) const {
   }
   text = "[" + text + "]";
   if (isPartial())
-    text += std::string(" partial ") + stringifyReductionKind(partialKind) +
-            " over {" + axisNames(partialAxes) + "}";
+    text += std::string(" partial ") + stringifyReductionKind(partialKind) + " over {" + axisNames(partialAxes) + "}";
   return text;
 }

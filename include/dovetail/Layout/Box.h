@@ -51,8 +51,7 @@ public:
   std::string str() const;
 
   friend bool operator==(const Box &a, const Box &b) {
-    return a.rank() == b.rank() &&
-           ((a.empty() && b.empty()) || a.dims == b.dims);
+    return a.rank() == b.rank() && ((a.empty() && b.empty()) || a.dims == b.dims);
   }
 
 private:
@@ -67,9 +66,7 @@ std::vector<Box> subtract(const Box &a, const Box &b);
 /// exactly one of `boxes` and no box reaches outside. Empty boxes are ignored.
 /// If not, and `why` is given, it says which boxes or how many elements are at
 /// fault.
-bool coversExactlyOnce(std::span<const Box> boxes,
-                       std::span<const int64_t> shape,
-                       std::string *why = nullptr);
+bool coversExactlyOnce(std::span<const Box> boxes, std::span<const int64_t> shape, std::string *why = nullptr);
 
 std::ostream &operator<<(std::ostream &os, const Box &box);
 

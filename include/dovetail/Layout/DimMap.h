@@ -43,19 +43,15 @@ public:
   static DimMap identity() { return affine(1, 1, 0, 0); }
   /// A sliding window: i needs `i*stride - padLo + k*dilation`, k < kernel. All
   /// but `padLo` must be positive.
-  static DimMap window(int64_t kernel, int64_t stride, int64_t dilation,
-                       int64_t padLo);
+  static DimMap window(int64_t kernel, int64_t stride, int64_t dilation, int64_t padLo);
   /// The adjoint of a window: o needs each i with
   /// `o = i*stride - padLo + k*dilation` for a k < kernel (the hull of those).
   /// All but `padLo` must be positive.
-  static DimMap transposedWindow(int64_t kernel, int64_t stride,
-                                 int64_t dilation, int64_t padLo);
+  static DimMap transposedWindow(int64_t kernel, int64_t stride, int64_t dilation, int64_t padLo);
   /// i needs `i + offset`.
   static DimMap shift(int64_t offset) { return affine(1, 1, offset, offset); }
   /// i needs `start + i*step`; `step` may be negative.
-  static DimMap slice(int64_t start, int64_t step) {
-    return affine(step, 1, start, start);
-  }
+  static DimMap slice(int64_t start, int64_t step) { return affine(step, 1, start, start); }
   /// Several loop indices share an operand index: i needs `floor(i / inner)`.
   static DimMap merge(int64_t inner) { return affine(1, inner, 0, 0); }
   /// A loop index needs a group: `i*inner ... i*inner + inner-1`.
@@ -76,10 +72,7 @@ public:
   std::span<const int64_t> getTableLast() const;
 
   /// Whether each loop index needs the operand index equal to it and no other.
-  bool isIdentity() const {
-    return kind == Kind::Affine && num == den && offLo == offHi && offLo >= 0 &&
-           offLo < den;
-  }
+  bool isIdentity() const { return kind == Kind::Affine && num == den && offLo == offHi && offLo >= 0 && offLo < den; }
   /// Whether the need depends on the loop (`Affine` and `Table`).
   bool hasLoop() const { return kind == Kind::Affine || kind == Kind::Table; }
 
@@ -98,13 +91,11 @@ public:
   /// wrapped padding) is cut where the fewest indices are on the wrong side;
   /// indices whose centre is right on the cut go half to each side. No value
   /// for maps without a loop and for those that run backwards.
-  std::optional<std::vector<int64_t>> follow(std::span<const int64_t> cuts,
-                                             int64_t loopExtent) const;
+  std::optional<std::vector<int64_t>> follow(std::span<const int64_t> cuts, int64_t loopExtent) const;
   /// The cuts of an operand of `operandExtent` for the loop's `cuts`: positions
   /// that `follow` takes back to `cuts` where there are such, of those a
   /// multiple of the stride if possible. No value where `follow` has none.
-  std::optional<std::vector<int64_t>>
-  followBack(std::span<const int64_t> loopCuts, int64_t operandExtent) const;
+  std::optional<std::vector<int64_t>> followBack(std::span<const int64_t> loopCuts, int64_t operandExtent) const;
 
   /// The smallest number such that operand cuts at its multiples are followed
   /// exactly (`followBack` returns them) by loop cuts at multiples of
@@ -129,10 +120,8 @@ private:
 
   explicit DimMap(Kind kind) : kind(kind) {}
   bool canFollow() const;
-  int64_t followCut(int64_t cut, int64_t operandExtent,
-                    int64_t loopExtent) const;
-  int64_t followCutBack(int64_t loopCut, int64_t operandExtent,
-                        int64_t loopExtent) const;
+  int64_t followCut(int64_t cut, int64_t operandExtent, int64_t loopExtent) const;
+  int64_t followCutBack(int64_t loopCut, int64_t operandExtent, int64_t loopExtent) const;
 
   Kind kind;
   int64_t num = 1, den = 1, offLo = 0, offHi = 0;

@@ -51,17 +51,14 @@ struct PlanStatistics {
 /// thread-safe.
 class ExchangePlanner {
 public:
-  ExchangePlanner(const Mesh &mesh, std::span<const int64_t> shape,
-                  const Sharding &from, const Sharding &to);
+  ExchangePlanner(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to);
 
   /// What `rank` receives: ordered by position, then by source. No two boxes of
   /// a source overlap or are adjacent parts of one box.
-  std::vector<Transfer> receives(int rank,
-                                 PlanStatistics *statistics = nullptr) const;
+  std::vector<Transfer> receives(int rank, PlanStatistics *statistics = nullptr) const;
   /// What `rank` sends: ordered by destination, then by position. For each pair
   /// of ranks, sends and receives come in the same order.
-  std::vector<Transfer> sends(int rank,
-                              PlanStatistics *statistics = nullptr) const;
+  std::vector<Transfer> sends(int rank, PlanStatistics *statistics = nullptr) const;
   /// What `rank` needs and holds: one box, or none if that is empty.
   std::vector<Box> local(int rank) const;
   /// Mesh axes, ascending, that are reduced.
@@ -80,12 +77,10 @@ private:
 
     explicit PieceIndex(std::vector<Interval> pieces);
     /// Coordinates of the pieces that overlap `interval`, by position.
-    std::vector<int> overlapping(Interval interval,
-                                 PlanStatistics *statistics) const;
+    std::vector<int> overlapping(Interval interval, PlanStatistics *statistics) const;
   };
 
-  std::vector<Interval> share(int dim, int coordinate, int ownCoordinate,
-                              Interval needed,
+  std::vector<Interval> share(int dim, int coordinate, int ownCoordinate, Interval needed,
                               PlanStatistics *statistics) const;
 
   Mesh mesh;
@@ -96,34 +91,29 @@ private:
 };
 
 /// `ExchangePlanner` for a single call.
-std::vector<Transfer> planReceives(const Mesh &mesh,
-                                   std::span<const int64_t> shape,
-                                   const Sharding &from, const Sharding &to,
-                                   int rank);
-std::vector<Transfer> planSends(const Mesh &mesh,
-                                std::span<const int64_t> shape,
-                                const Sharding &from, const Sharding &to,
-                                int rank);
-std::vector<Box> planLocal(const Mesh &mesh, std::span<const int64_t> shape,
-                           const Sharding &from, const Sharding &to, int rank);
+std::vector<Transfer> planReceives(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
+                                   const Sharding &to, int rank);
+std::vector<Transfer> planSends(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
+                                const Sharding &to, int rank);
+std::vector<Box> planLocal(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
+                           int rank);
 
 /// Whether a tensor can go from `from` to `to`: both are shardings of it, every
 /// needed element is held somewhere, and `to` is partial only where `from` is,
 /// with the same reduction. If not, and `why` is given, it names what is at
 /// fault: the sharding, the dimension and the elements.
-bool verifyExchange(const Mesh &mesh, std::span<const int64_t> shape,
-                    const Sharding &from, const Sharding &to,
+bool verifyExchange(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
                     std::string *why = nullptr);
 
 /// Number of elements that `rank` receives in the planned exchange.
-int64_t receiveVolume(const Mesh &mesh, std::span<const int64_t> shape,
-                      const Sharding &from, const Sharding &to, int rank);
+int64_t receiveVolume(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
+                      int rank);
 
 /// Number of elements that `rank` must receive at least, each contribution sent
 /// as it is: the volume that it needs, times the contributions to each element,
 /// less what it holds of that.
-int64_t lowerBound(const Mesh &mesh, std::span<const int64_t> shape,
-                   const Sharding &from, const Sharding &to, int rank);
+int64_t lowerBound(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
+                   int rank);
 
 /// What an exchange amounts to.
 enum class ExchangeClass {
@@ -153,8 +143,7 @@ const char *stringifyExchangeClass(ExchangeClass exchangeClass);
 
 /// The class of the exchange; `verifyExchange` must accept it. Axes of size 1
 /// are ignored. Costs O(ranks).
-ExchangeClass classify(const Mesh &mesh, std::span<const int64_t> shape,
-                       const Sharding &from, const Sharding &to);
+ExchangeClass classify(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to);
 
 } // namespace dovetail::layout
 

@@ -32,9 +32,7 @@ struct Interval {
 
   bool contains(int64_t index) const { return lo <= index && index < hi; }
   /// Whether every element of `other` is in this interval.
-  bool contains(Interval other) const {
-    return other.empty() || (lo <= other.lo && other.hi <= hi);
-  }
+  bool contains(Interval other) const { return other.empty() || (lo <= other.lo && other.hi <= hi); }
   Interval intersect(Interval other) const {
     return Interval{std::max(lo, other.lo), std::min(hi, other.hi)}.canonical();
   }
@@ -47,9 +45,7 @@ struct Interval {
     return Interval{std::min(lo, other.lo), std::max(hi, other.hi)};
   }
   /// This interval moved by `offset`.
-  Interval shifted(int64_t offset) const {
-    return empty() ? Interval{} : Interval{lo + offset, hi + offset};
-  }
+  Interval shifted(int64_t offset) const { return empty() ? Interval{} : Interval{lo + offset, hi + offset}; }
   /// `[lo, hi)`, as in messages.
   std::string str() const;
 

@@ -33,8 +33,7 @@ struct DimSharding {
   std::vector<Interval> pieces;
 
   /// The dimension split over `axes` at `cuts`, one more than coordinates.
-  static DimSharding fromCuts(std::vector<int> axes,
-                              std::span<const int64_t> cuts);
+  static DimSharding fromCuts(std::vector<int> axes, std::span<const int64_t> cuts);
 
   bool isSplit() const { return !axes.empty(); }
   /// Whether the non-empty pieces tile `[0, extent)` in order of their
@@ -82,8 +81,7 @@ struct Sharding {
   /// for each dimension, axes in the mesh and used once in all, as many pieces
   /// as coordinates, pieces inside of the tensor and with ends in order. If
   /// not, and `why` is given, it names the dimension or axis at fault.
-  bool verify(const Mesh &mesh, std::span<const int64_t> shape,
-              std::string *why = nullptr) const;
+  bool verify(const Mesh &mesh, std::span<const int64_t> shape, std::string *why = nullptr) const;
   /// `[{}, {"y" : 0, 300, 512}] partial sum over {"x"}`, as in messages;
   /// windows are printed as intervals.
   std::string str(const Mesh &mesh) const;
@@ -92,12 +90,10 @@ struct Sharding {
 };
 
 /// The linear index of `coords` over `axes`, major to minor.
-int linearCoordinate(const Mesh &mesh, std::span<const int> axes,
-                     std::span<const int> coords);
+int linearCoordinate(const Mesh &mesh, std::span<const int> axes, std::span<const int> coords);
 
 /// Sets the entries of `coords` on `axes` to those of the linear `coordinate`.
-void setCoordinate(const Mesh &mesh, std::span<const int> axes, int coordinate,
-                   std::span<int> coords);
+void setCoordinate(const Mesh &mesh, std::span<const int> axes, int coordinate, std::span<int> coords);
 
 } // namespace dovetail::layout
 

@@ -1,0 +1,263 @@
+//===- ExchangePropertyTest.cpp - Tests of exchange planning against brute force -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Layout/Cuts.h"
+#include "dovetail/Layout/Exchange.h"
+
+#include "Random.h"
+
+#include "gmock/gmock.h"
+
+#include <map>
+#include <numeric>
+
+using namespace dovetail::layout;
+
+using Index = std::vector<int64_t>;
+
+namespace {
+
+struct Case {
+  Mesh mesh;
+  std::vector<int64_t> shape;
+  Sharding from, to;
+};
+
+Mesh randomMesh(Random &random) {
+  std::vector<MeshAxis> axes;
+  int ranks = 1;
+  // One rank in some cases; axes of size 1 in some.
+  for (int axis = random.chance(3) ? 0 : 1 + random.below(3); axis > 0; --axis) {
+    int size = random.chance(10) ? 1 : static_cast<int>(random.between(2, 5));
+    if (ranks * size > 20)
+      size = 1;
+    ranks *= size;
+    axes.push_back({std::string(1, static_cast<char>('a' + axis)), size});
+  }
+  return Mesh(axes);
+}
+
+/// Cuts, halos, reversed cuts or windows at random.
+std::vector<Interval> randomPieces(Random &random, int64_t extent, int parts) {
+  std::vector<Interval> pieces = piecesFromCuts(random.cuts(extent, parts));
+  switch (random.below(5)) {
+  case 0:
+    std::reverse(pieces.begin(), pieces.end());
+    break;
+  case 1: {
+    int64_t before = random.between(0, 4), after = random.between(0, 4);
+    for (Interval &piece : pieces)
+      if (!piece.empty())
+        piece = Interval{piece.lo - before, piece.hi + after}.intersect({0, extent});
+    break;
+  }
+  case 2:
+    for (Interval &piece : pieces) {
+      piece.lo = random.between(0, extent);
+      piece.hi = random.between(piece.lo, extent);
+    }
+    break;
+  default:
+    break;
+  }
+  return pieces;
+}
+
+Sharding randomSharding(Random &random, const Mesh &mesh, const std::vector<int64_t> &shape, bool mayBePartial) {
+  Sharding sharding = Sharding::replicated(static_cast<int>(shape.size()));
+  std::vector<int> axes(mesh.numAxes());
+  std::iota(axes.begin(), axes.end(), 0);
+  random.shuffle(axes);
+  for (int axis : axes) {
+    if (mayBePartial && random.chance(20)) {
+      sharding.partialAxes.push_back(axis);
+      sharding.partialKind = ReductionKind::Sum;
+    } else if (!shape.empty() && random.chance(80)) {
+      sharding.dims[random.below(static_cast<int>(shape.size()))].axes.push_back(axis);
+    }
+  }
+  for (size_t d = 0; d < shape.size(); ++d) {
+    int parts = 1;
+    for (int axis : sharding.dims[d].axes)
+      parts *= mesh.axisSize(axis);
+    if (sharding.dims[d].isSplit())
+      sharding.dims[d].pieces = randomPieces(random, shape[d], parts);
+  }
+  return sharding;
+}
+
+Case randomCase(Random &random) {
+  Case result;
+  result.mesh = randomMesh(random);
+  for (int d = random.chance(3) ? 0 : 1 + random.below(3); d > 0; --d)
+    result.shape.push_back(random.chance(3) ? 0 : random.between(1, 8));
+  result.from = randomSharding(random, result.mesh, result.shape, true);
+  // Often the same axes with other pieces, as for halos.
+  if (random.chance(40)) {
+    result.to = result.from;
+    for (size_t d = 0; d < result.shape.size(); ++d)
+      if (result.to.dims[d].isSplit() && random.chance(60))
+        result.to.dims[d].pieces =
+            randomPieces(random, result.shape[d], static_cast<int>(result.to.dims[d].pieces.size()));
+  } else {
+    result.to = randomSharding(random, result.mesh, result.shape, false);
+  }
+  // Some of the partial axes may stay partial, where `to` does not use them.
+  std::vector<int> unused = result.to.replicaAxes(result.mesh);
+  result.to.partialAxes.clear();
+  for (int axis : result.from.partialAxes)
+    if (std::find(unused.begin(), unused.end(), axis) != unused.end() && random.chance(40))
+      result.to.partialAxes.push_back(axis);
+  result.to.partialKind = result.to.isPartial() ? result.from.partialKind : ReductionKind::None;
+  return result;
+}
+
+template <typename Visit> void forEachIndex(const Box &box, Visit visit) {
+  if (box.empty())
+    return;
+  Index index;
+  for (Interval dim : box)
+    index.push_back(dim.lo);
+  while (true) {
+    visit(index);
+    int d = box.rank();
+    while (d > 0 && ++index[d - 1] == box[d - 1].hi) {
+      --d;
+      index[d] = box[d].lo;
+    }
+    if (d == 0)
+      return;
+  }
+}
+
+bool isIn(const std::vector<int> &axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+
+/// Whether every needed element is held by some rank.
+bool isCovered(const Case &c) {
+  bool covered = true;
+  for (int dest = 0; dest < c.mesh.numRanks(); ++dest)
+    forEachIndex(c.to.boxOf(c.mesh, c.shape, dest), [&](const Index &index) {
+      bool held = false;
+      for (int source = 0; source < c.mesh.numRanks(); ++source)
+        held |= c.from.boxOf(c.mesh, c.shape, source).contains(index);
+      covered &= held;
+    });
+  return covered;
+}
+
+/// The ranks whose contributions make up the element at `index` on rank `dest`, by the definition: among the ranks
+/// that hold it and are at `dest`'s coordinates on axes that are neither split nor reduced, those nearest in each
+/// dimension.
+std::vector<int> sourcesOf(const Case &c, int dest, const Index &index) {
+  std::vector<bool> free(c.mesh.numAxes());
+  for (const DimSharding &dim : c.from.dims)
+    for (int axis : dim.axes)
+      free[axis] = true;
+  for (int axis : c.from.partialAxes)
+    free[axis] = free[axis] || !isIn(c.to.partialAxes, axis);
+  std::vector<int> own = c.mesh.coordsOf(dest);
+  // Distances in all dimensions, then the coordinates themselves.
+  using Key = std::vector<std::pair<int, int>>;
+  std::map<Key, std::vector<int>> byDistance;
+  for (int source = 0; source < c.mesh.numRanks(); ++source) {
+    std::vector<int> coords = c.mesh.coordsOf(source);
+    bool eligible = c.from.boxOf(c.mesh, c.shape, source).contains(index);
+    for (int axis = 0; axis < c.mesh.numAxes(); ++axis)
+      eligible &= free[axis] || coords[axis] == own[axis];
+    if (!eligible)
+      continue;
+    Key key;
+    for (size_t d = 0; d < c.shape.size(); ++d) {
+      int coordinate = c.from.coordinateOf(c.mesh, static_cast<int>(d), source);
+      key.push_back({std::abs(coordinate - c.from.coordinateOf(c.mesh, static_cast<int>(d), dest)), coordinate});
+    }
+    byDistance[key].push_back(source);
+  }
+  // Dimensions are independent, so the least key is least in each of them.
+  return byDistance.empty() ? std::vector<int>() : byDistance.begin()->second;
+}
+
+} // namespace
+
+TEST(ExchangePropertyTest, PlansMatchBruteForce) {
+  int planned = 0, moving = 0;
+  forRandomCases(5000, [&](Random &random) {
+    Case c = randomCase(random);
+    SCOPED_TRACE(c.mesh.str() + " " + testing::PrintToString(c.shape) + "\nfrom " + c.from.str(c.mesh) + "\nto " +
+                 c.to.str(c.mesh));
+    bool covered = isCovered(c);
+    ASSERT_EQ(verifyExchange(c.mesh, c.shape, c.from, c.to), covered);
+    if (!covered)
+      return;
+    ++planned;
+
+    ExchangePlanner planner(c.mesh, c.shape, c.from, c.to);
+    std::map<std::pair<int, int>, std::vector<Transfer>> received, sent;
+    bool anyTransfer = false, allEqual = true;
+    for (int rank = 0; rank < c.mesh.numRanks(); ++rank) {
+      Box needed = c.to.boxOf(c.mesh, c.shape, rank), held = c.from.boxOf(c.mesh, c.shape, rank);
+      allEqual &= needed == held;
+      // Every element comes from where it should, once, in ascending order.
+      std::map<Index, std::vector<int>> arrivals;
+      int64_t volume = 0;
+      std::vector<Transfer> receives = planner.receives(rank);
+      for (const Transfer &transfer : receives) {
+        EXPECT_EQ(transfer.dest, rank);
+        EXPECT_FALSE(transfer.box.empty());
+        anyTransfer = true;
+        volume += transfer.box.volume();
+        received[{transfer.source, rank}].push_back(transfer);
+        forEachIndex(transfer.box, [&](const Index &index) { arrivals[index].push_back(transfer.source); });
+      }
+      std::vector<Box> local = planner.local(rank);
+      for (const Box &box : local)
+        forEachIndex(box, [&](const Index &index) {
+          std::vector<int> &sources = arrivals[index];
+          sources.insert(std::upper_bound(sources.begin(), sources.end(), rank), rank);
+        });
+      size_t elements = 0;
+      forEachIndex(needed, [&](const Index &index) {
+        ++elements;
+        EXPECT_EQ(arrivals[index], sourcesOf(c, rank, index)) << "element " << testing::PrintToString(index);
+      });
+      EXPECT_EQ(arrivals.size(), elements) << "rank " << rank << " receives what it does not need";
+      EXPECT_EQ(volume, lowerBound(c.mesh, c.shape, c.from, c.to, rank));
+      EXPECT_EQ(volume, receiveVolume(c.mesh, c.shape, c.from, c.to, rank));
+
+      // No two boxes of a source could be one.
+      for (size_t i = 0; i < receives.size(); ++i)
+        for (size_t j = 0; j < i; ++j)
+          if (receives[i].source == receives[j].source) {
+            EXPECT_GT(receives[i].box.hull(receives[j].box).volume(),
+                      receives[i].box.volume() + receives[j].box.volume());
+          }
+
+      int lastDest = -1;
+      for (const Transfer &transfer : planner.sends(rank)) {
+        EXPECT_EQ(transfer.source, rank);
+        EXPECT_GE(transfer.dest, lastDest);
+        lastDest = transfer.dest;
+        sent[{rank, transfer.dest}].push_back(transfer);
+      }
+    }
+    moving += anyTransfer;
+    // Sends are the receives of the others, for each pair in the same order.
+    EXPECT_EQ(sent, received);
+
+    ExchangeClass exchangeClass = classify(c.mesh, c.shape, c.from, c.to);
+    bool reduces = exchangeClass == ExchangeClass::AllReduce || exchangeClass == ExchangeClass::ReduceScatter;
+    if (exchangeClass != ExchangeClass::General && !reduces) {
+      bool isLocal = exchangeClass == ExchangeClass::None || exchangeClass == ExchangeClass::Slice;
+      EXPECT_EQ(isLocal, !anyTransfer) << stringifyExchangeClass(exchangeClass);
+      EXPECT_EQ(exchangeClass == ExchangeClass::None, allEqual);
+    }
+  });
+  // A failure stops the cases early; otherwise most must be exchanges that were really planned.
+  EXPECT_TRUE(HasFailure() || planned > 2500) << planned << " planned";
+  EXPECT_TRUE(HasFailure() || moving > 1500) << moving << " with transfers";
+}
