@@ -1,0 +1,45 @@
+//===- Plan.h - The plan dialect -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares the dialect, its attributes, types and operations.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_PLAN_IR_PLAN_H
+#define DOVETAIL_DIALECT_PLAN_IR_PLAN_H
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dovetail/Dialect/Plan/IR/PlanDialect.h.inc"
+#include "dovetail/Dialect/Plan/IR/PlanEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dovetail/Dialect/Plan/IR/PlanAttributes.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dovetail/Dialect/Plan/IR/PlanTypes.h.inc"
+
+#include "dovetail/Dialect/Plan/IR/PlanInterfaces.h.inc"
+
+namespace dovetail::plan {
+
+class BufferOp;
+
+/// The buffer that a value of type `!plan.ref` lies in.
+BufferOp getBufferOp(mlir::Value ref);
+
+} // namespace dovetail::plan
+
+#define GET_OP_CLASSES
+#include "dovetail/Dialect/Plan/IR/PlanOps.h.inc"
+
+#endif // DOVETAIL_DIALECT_PLAN_IR_PLAN_H

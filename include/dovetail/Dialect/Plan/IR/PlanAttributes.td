@@ -1,0 +1,118 @@
+//===- PlanAttributes.td - Memory formats, loops and post-operations -*- tablegen -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_PLAN_IR_PLANATTRIBUTES_TD
+#define DOVETAIL_DIALECT_PLAN_IR_PLANATTRIBUTES_TD
+
+include "dovetail/Dialect/Plan/IR/PlanDialect.td"
+include "dovetail/Dialect/Plan/IR/PlanEnums.td"
+include "mlir/IR/AttrTypeBase.td"
+
+class Plan_Attr<string name, string attrMnemonic> : AttrDef<Plan_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+class Plan_EnumAttr<EnumAttrInfo info, string mnemonic> : EnumAttr<Plan_Dialect, info, mnemonic> {
+  let assemblyFormat = "$value";
+}
+
+def Plan_BufferKindAttr : Plan_EnumAttr<Plan_BufferKind, "buffer_kind">;
+def Plan_PostOpKindAttr : Plan_EnumAttr<Plan_PostOpKind, "post_op_kind">;
+
+def Plan_FormatAttr : Plan_Attr<"Format", "format"> {
+  let summary = "How a tensor lies in memory";
+  let description = [{
+    The physical order of the logical dimensions, outermost first. A blocked dimension is cut into innermost blocks of some elements; the
+    position of that dimension in `order` is then that of its blocks.
+
+    ```mlir
+    #plan.format<[0, 2, 3, 1]>
+    #plan.format<[0, 1, 2, 3], block 1 by 16>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$order, DefaultValuedParameter<"int64_t", "-1">:$blockDim,
+                        DefaultValuedParameter<"int64_t", "1">:$block);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$order), [{
+    return $_get($_ctxt, order, -1, 1);
+  }]>];
+  let extraClassDeclaration = [{
+    unsigned getRank() const { return getOrder().size(); }
+    bool isBlocked() const { return getBlockDim() >= 0; }
+    /// Dimensions in order.
+    static FormatAttr getRowMajor(::mlir::MLIRContext *context, unsigned rank);
+    /// [N, C, spatial...] with the channels innermost.
+    static FormatAttr getChannelsLast(::mlir::MLIRContext *context, unsigned rank);
+  }];
+}
+
+def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
+  let summary = "What a kernel knows of the memory of a tensor";
+  let description = [{
+    The physical order of the logical dimensions, outermost first, and for each logical dimension the extent of the *buffer* that holds the
+    tensor: -1, printed as `?`, where it differs between ranks. The stride of a dimension is the product of the extents of those inside of it:
+    a constant when they are all known, and a run-time number otherwise.
+
+    ```mlir
+    #plan.layout<[0, 2, 3, 1], [1, 8, ?, 64]>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$order, ArrayRefParameter<"int64_t">:$extents);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    static constexpr int64_t dynamic = -1;
+    unsigned getRank() const { return getOrder().size(); }
+    /// The stride in elements of a logical dimension, or `dynamic`.
+    int64_t getStride(unsigned dim) const;
+    /// The layout of tensors in a buffer of `format` (not blocked) and of the box in `buffer`, the buffer's type.
+    static LayoutAttr getFor(FormatAttr format, ::mlir::RankedTensorType buffer);
+  }];
+}
+
+def Plan_LoopAttr : Plan_Attr<"Loop", "loop"> {
+  let summary = "A loop of a kernel over [0, extent) in global coordinates, and how it is split over the mesh";
+  let parameters = (ins "int64_t":$extent, "::dovetail::DimShardingAttr":$dim);
+  let assemblyFormat = "`<` $extent `,` $dim `>`";
+  let builders = [AttrBuilder<(ins "int64_t":$extent), [{
+    return $_get($_ctxt, extent, ::dovetail::DimShardingAttr::getUnsplit($_ctxt));
+  }]>];
+  let extraClassDeclaration = [{
+    bool isSplit() const { return getDim().isSplit(); }
+  }];
+}
+
+def Plan_PostOpAttr : Plan_Attr<"PostOp", "post_op"> {
+  let summary = "What a library call applies to its result";
+  let description = [{
+    `add_tensor` and `mul_tensor` take the call's post-operation tensors in order; the others use `alpha` and `beta` as ONNX defines them
+    (clip: minimum and maximum).
+
+    ```mlir
+    #plan.post_op<relu>
+    #plan.post_op<clip, alpha = 0.0, beta = 6.0>
+    ```
+  }];
+  let parameters = (ins EnumParameter<Plan_PostOpKind>:$kind, OptionalParameter<"::mlir::FloatAttr">:$alpha,
+                        OptionalParameter<"::mlir::FloatAttr">:$beta);
+  let assemblyFormat = "`<` $kind (`,` `alpha` `=` $alpha^)? (`,` `beta` `=` $beta^)? `>`";
+  let builders = [
+    AttrBuilder<(ins "::dovetail::plan::PostOpKind":$kind), [{ return $_get($_ctxt, kind, ::mlir::FloatAttr(), ::mlir::FloatAttr()); }]>,
+    AttrBuilder<(ins "::dovetail::plan::PostOpKind":$kind, "float":$alpha, "float":$beta)>
+  ];
+  let extraClassDeclaration = [{
+    /// Whether it reads one of the call's post-operation tensors.
+    bool readsTensor() const { return getKind() == PostOpKind::AddTensor || getKind() == PostOpKind::MulTensor; }
+    /// The parameters; 0 when absent.
+    float getAlphaValue() const;
+    float getBetaValue() const;
+  }];
+}
+
+#endif // DOVETAIL_DIALECT_PLAN_IR_PLANATTRIBUTES_TD

@@ -1,0 +1,243 @@
+//===- PlanOps.td - Operations of the plan dialect -*- tablegen -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_PLAN_IR_PLANOPS_TD
+#define DOVETAIL_DIALECT_PLAN_IR_PLANOPS_TD
+
+include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.td"
+include "dovetail/Dialect/Plan/IR/PlanAttributes.td"
+include "dovetail/Dialect/Plan/IR/PlanInterfaces.td"
+include "dovetail/Dialect/Plan/IR/PlanTypes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
+
+def Plan_LayoutArrayAttr : TypedArrayAttrBase<Plan_LayoutAttr, "layouts">;
+def Plan_LoopArrayAttr : TypedArrayAttrBase<Plan_LoopAttr, "loops">;
+def Plan_PostOpArrayAttr : TypedArrayAttrBase<Plan_PostOpAttr, "post-operations">;
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "A fused subgraph for which one kernel is generated";
+  let description = [{
+    The body holds operations of the dovetail dialect on *global* shapes, without shardings, so that kernels that do the same are equal. All
+    values yielded have the same shape. The kernel's loops are the dimensions of that shape, followed by the reduction
+    loops of the body's operations in program order. Layouts say how the arguments and the results lie in memory.
+
+    `static_loops` are loops that no launch splits: they run over [0, extent), known at compile time. Code generation sets
+    `parallel_loop`, the loop whose range is divided among threads.
+
+    ```mlir
+    plan.kernel @add(%a: tensor<1x8x10x10xf32>, %b: tensor<8x1x1xf32>) layouts [<[0, 2, 3, 1], [1, 8, ?, 10]>, <[0, 1, 2], [8, 1, 1]>]
+        -> [<[0, 2, 3, 1], [1, 8, ?, 10]>] attributes {static_loops = array<i64: 0, 1, 3>} {
+      %0 = dovetail.add %a, %b : (tensor<1x8x10x10xf32>, tensor<8x1x1xf32>) -> tensor<1x8x10x10xf32>
+      plan.yield %0 : tensor<1x8x10x10xf32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Plan_LayoutArrayAttr:$layouts, Plan_LayoutArrayAttr:$result_layouts,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$static_loops, OptionalAttr<I64Attr>:$parallel_loop);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    static ::llvm::StringRef getDefaultDialect() { return "dovetail"; }
+    ::mlir::Block *getBlock() { return &getBody().front(); }
+    ::mlir::Block::BlockArgListType getArguments() { return getBlock()->getArguments(); }
+    YieldOp getYield();
+    /// The shape of the values yielded.
+    ::llvm::ArrayRef<int64_t> getShape();
+    /// Extents of all loops: the dimensions of the results, then reductions.
+    ::llvm::SmallVector<int64_t> getLoopExtents();
+    /// The number of the first reduction loop of an operation of the body; its others follow.
+    unsigned getFirstReductionLoop(::mlir::Operation *op);
+    LayoutAttr getLayout(unsigned argument) { return ::llvm::cast<LayoutAttr>(getLayouts()[argument]); }
+    LayoutAttr getResultLayout(unsigned result) { return ::llvm::cast<LayoutAttr>(getResultLayouts()[result]); }
+  }];
+}
+
+def Plan_YieldOp : Plan_Op<"yield", [Terminator, Pure, HasParent<"KernelOp">]> {
+  let summary = "Ends a kernel with the values that it writes";
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let assemblyFormat = "attr-dict $values `:` type($values)";
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+def Plan_ProgramOp : Plan_Op<"program", [IsolatedFromAbove, Symbol, SingleBlock, NoTerminator,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Everything that a rank executes, for all ranks at once";
+  let description = [{
+    Buffers, values, inputs and outputs, then steps in the order in which they run. At most one `plan.prologue`, before the steps.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$mesh, StrAttr:$target,
+                       DefaultValuedAttr<StrAttr, "\"\"">:$model);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `mesh` $mesh `target` $target (`model` $model^)? attr-dict-with-keyword $body
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBlock() { return &getBody().front(); }
+  }];
+  let hasRegionVerifier = 1;
+}
+
+def Plan_BufferOp : Plan_Op<"buffer", [HasParent<"ProgramOp">]> {
+  let summary = "Memory of each rank";
+  let description = [{
+    The sharding of `tensor_type` is the box that each rank holds (a hull when several values share the buffer). Arena buffers share one
+    allocation by liveness; persistent ones are written by the prologue and then kept; constant ones are parts of the weights.
+
+    ```mlir
+    %a = plan.buffer arena tensor<1x8x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 6), (4, 10)}, {} ]>> #plan.format<[0, 2, 3, 1]>
+    %w = plan.buffer constant tensor<8x1x1xf32> #plan.format<[0, 1, 2]> = dense<1.0> : tensor<8x1x1xf32>
+    ```
+  }];
+  let arguments = (ins Plan_BufferKindAttr:$kind, TypeAttrOf<AnyRankedTensor>:$tensor_type, Plan_FormatAttr:$format,
+                       OptionalAttr<ElementsAttr>:$value);
+  let results = (outs Plan_BufferType:$buffer);
+  let assemblyFormat = "$kind $tensor_type $format (`=` $value^)? attr-dict";
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "BufferKind":$kind, "::mlir::RankedTensorType":$type, "FormatAttr":$format,
+                                 CArg<"::mlir::ElementsAttr", "{}">:$value)>];
+}
+
+def Plan_ViewOp : Plan_Op<"view", [HasParent<"ProgramOp">, Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A logical value: the part of a buffer that holds it";
+  let description = [{
+    What each rank holds of the value is contained in what it holds of the buffer.
+  }];
+  let arguments = (ins Plan_BufferType:$buffer, OptionalAttr<StrAttr>:$name);
+  let results = (outs Plan_RefType:$ref);
+  let assemblyFormat = "$buffer ($name^)? attr-dict `:` type($ref)";
+  let extraClassDeclaration = [{
+    BufferOp getBufferOp() { return getBuffer().getDefiningOp<BufferOp>(); }
+    ::mlir::RankedTensorType getTensorType() { return getRef().getType().getTensor(); }
+  }];
+  let hasVerifier = 1;
+}
+
+class Plan_PortOp<string mnemonic> : Plan_Op<mnemonic, [HasParent<"ProgramOp">]> {
+  let arguments = (ins StrAttr:$name, Plan_RefType:$ref);
+  let assemblyFormat = "$name $ref attr-dict `:` type($ref)";
+}
+def Plan_InputOp : Plan_PortOp<"input"> {
+  let summary = "A value that the user gives";
+  let hasVerifier = 1;
+}
+def Plan_OutputOp : Plan_PortOp<"output"> {
+  let summary = "A value that the user gets";
+}
+
+def Plan_PrologueOp : Plan_Op<"prologue", [HasParent<"ProgramOp">, SingleBlock, NoTerminator, NoRegionArguments]> {
+  let summary = "Steps that run once, when a session starts";
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBlock() { return &getBody().front(); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+/// `step_name`, if present, is what traces and messages call the step.
+class Plan_StepOp<string mnemonic, list<Trait> traits = []> : Plan_Op<mnemonic, [
+    ParentOneOf<["ProgramOp", "PrologueOp"]>, DeclareOpInterfaceMethods<StepOpInterface>] # traits>;
+
+def Plan_LaunchOp : Plan_StepOp<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Runs a kernel";
+  let description = [{
+    `loops` are those of the kernel, with how each is split.
+
+    ```mlir
+    plan.launch @add(%a, %b) -> (%c) loops [1, 8, 10 by <{"y" : 0, 5, 10}>, 10] : (!plan.ref<...>, !plan.ref<...>) -> (!plan.ref<...>)
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Plan_RefType>:$reads, Variadic<Plan_RefType>:$writes,
+                       Plan_LoopArrayAttr:$loops, OptionalAttr<StrAttr>:$step_name);
+  let assemblyFormat = [{
+    $kernel `(` $reads `)` `->` `(` $writes `)` `loops` custom<Loops>($loops) attr-dict
+    `:` `(` type($reads) `)` `->` `(` type($writes) `)`
+  }];
+  let hasVerifier = 1;
+}
+
+/// A library call with post-operations; those that read a tensor take `post_tensors` in order.
+class Plan_CallOp<string mnemonic> : Plan_StepOp<mnemonic> {
+  let hasVerifier = 1;
+}
+
+def Plan_ConvolutionOp : Plan_CallOp<"convolution"> {
+  let summary = "Convolution, or its gradient, by a library";
+  let description = [{
+    As `Convolution` in the schema: `input` [N, C, spatial...], `weights` [O, C/groups, window...] or, when transposed, [C, O/groups, window...]. `pads` are those at
+    the beginning of each spatial dimension of the global tensor.
+
+    ```mlir
+    plan.convolution %x, %w -> %y post(%bias : !plan.ref<tensor<8x1x1xf32>>) {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+        pads = array<i64: 1, 1>, post_ops = [#plan.post_op<add_tensor>, #plan.post_op<relu>]} : !x, !w -> !y
+    ```
+  }];
+  let arguments = (ins Plan_RefType:$input, Plan_RefType:$weights, Plan_RefType:$output, Variadic<Plan_RefType>:$post_tensors,
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads,
+                       DefaultValuedAttr<I64Attr, "1">:$groups, UnitAttr:$transposed,
+                       DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name);
+  let assemblyFormat = [{
+    $input `,` $weights `->` $output (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)? attr-dict
+    `:` type($input) `,` type($weights) `->` type($output)
+  }];
+}
+
+def Plan_MatMulOp : Plan_CallOp<"matmul"> {
+  let summary = "Matrix product of the last two dimensions by a library; the others are a batch and broadcast";
+  let arguments = (ins Plan_RefType:$a, Plan_RefType:$b, Plan_RefType:$output, Variadic<Plan_RefType>:$post_tensors,
+                       UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                       DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name);
+  let assemblyFormat = [{
+    $a `,` $b `->` $output (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)? attr-dict
+    `:` type($a) `,` type($b) `->` type($output)
+  }];
+}
+
+def Plan_PoolOp : Plan_CallOp<"pool"> {
+  let summary = "Maximum or average over windows by a library";
+  let arguments = (ins Plan_RefType:$input, Plan_RefType:$output, Dovetail_PoolKindAttr:$kind, DenseI64ArrayAttr:$kernel,
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads,
+                       OptionalAttr<StrAttr>:$step_name);
+  let assemblyFormat = "$kind $input `->` $output attr-dict `:` type($input) `->` type($output)";
+}
+
+def Plan_ReorderOp : Plan_CallOp<"reorder"> {
+  let summary = "Copies a value to another buffer, maybe of another memory format";
+  let arguments = (ins Plan_RefType:$source, Plan_RefType:$target, OptionalAttr<StrAttr>:$step_name);
+  let assemblyFormat = "$source `->` $target attr-dict `:` type($source) `->` type($target)";
+}
+
+def Plan_ExchangeOp : Plan_CallOp<"exchange"> {
+  let summary = "Gives every rank its box of `target` from what the ranks hold of `source`";
+  let description = [{
+    Where `source` is partial over axes that `target` is not, contributions are combined. The two may share a buffer: elements already in
+    place are not touched.
+  }];
+  let arguments = (ins Plan_RefType:$source, Plan_RefType:$target, OptionalAttr<StrAttr>:$step_name);
+  let assemblyFormat = "$source `->` $target attr-dict `:` type($source) `->` type($target)";
+}
+
+#endif // DOVETAIL_DIALECT_PLAN_IR_PLANOPS_TD

@@ -1,0 +1,171 @@
+//===- Kernel.cpp - Kernels of a plan -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines kernel: assembly, verification and its loops.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace dovetail;
+using namespace dovetail::plan;
+
+//===----------------------------------------------------------------------===//
+// Assembly
+//===----------------------------------------------------------------------===//
+
+void KernelOp::getAsmBlockArgumentNames(Region &, OpAsmSetValueNameFn) {}
+
+static ParseResult parseLayouts(OpAsmParser &parser, ArrayAttr &layouts) {
+  SmallVector<Attribute> parsed;
+  auto parseLayout = [&]() -> ParseResult {
+    auto layout = dyn_cast_if_present<LayoutAttr>(LayoutAttr::parse(parser, {}));
+    parsed.push_back(layout);
+    return success(static_cast<bool>(layout));
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseLayout))
+    return failure();
+  layouts = parser.getBuilder().getArrayAttr(parsed);
+  return success();
+}
+
+static void printLayouts(OpAsmPrinter &printer, ArrayAttr layouts) {
+  printer << "[";
+  llvm::interleaveComma(layouts, printer.getStream(),
+                        [&](Attribute layout) { cast<LayoutAttr>(layout).print(printer); });
+  printer << "]";
+}
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  ArrayAttr layouts, resultLayouts;
+  if (parser.parseSymbolName(name, getSymNameAttrName(result.name), result.attributes) ||
+      parser.parseArgumentList(arguments, AsmParser::Delimiter::Paren, /*allowType=*/true) ||
+      parser.parseKeyword("layouts") || parseLayouts(parser, layouts) || parser.parseArrow() ||
+      parseLayouts(parser, resultLayouts) || parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  result.addAttribute(getLayoutsAttrName(result.name), layouts);
+  result.addAttribute(getResultLayoutsAttrName(result.name), resultLayouts);
+  return parser.parseRegion(*result.addRegion(), arguments);
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  printer << " ";
+  printer.printSymbolName(getSymName());
+  printer << "(";
+  llvm::interleaveComma(getArguments(), printer, [&](BlockArgument argument) { printer.printRegionArgument(argument); });
+  printer << ") layouts ";
+  printLayouts(printer, getLayouts());
+  printer << " -> ";
+  printLayouts(printer, getResultLayouts());
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
+                                           {getSymNameAttrName(), getLayoutsAttrName(), getResultLayoutsAttrName()});
+  printer << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+YieldOp KernelOp::getYield() { return cast<YieldOp>(getBlock()->getTerminator()); }
+
+ArrayRef<int64_t> KernelOp::getShape() {
+  return cast<RankedTensorType>(getYield().getValues().front().getType()).getShape();
+}
+
+/// The reduction loops of an operation of a kernel's body: those beyond the dimensions of its result.
+static SmallVector<int64_t> getReductionExtents(Operation &op) {
+  SmallVector<int64_t> extents;
+  auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+  if (!partitionable)
+    return extents;
+  int64_t rank = cast<RankedTensorType>(op.getResult(0).getType()).getRank();
+  for (const Loop &loop : llvm::drop_begin(partitionable.getRelation().loops, rank))
+    extents.push_back(loop.extent);
+  return extents;
+}
+
+SmallVector<int64_t> KernelOp::getLoopExtents() {
+  SmallVector<int64_t> extents(getShape());
+  for (Operation &op : getBlock()->without_terminator())
+    llvm::append_range(extents, getReductionExtents(op));
+  return extents;
+}
+
+unsigned KernelOp::getFirstReductionLoop(Operation *op) {
+  unsigned first = getShape().size();
+  for (Operation &each : getBlock()->without_terminator()) {
+    if (&each == op)
+      break;
+    first += getReductionExtents(each).size();
+  }
+  return first;
+}
+
+//===----------------------------------------------------------------------===//
+// Verification
+//===----------------------------------------------------------------------===//
+
+/// Checks that `layout` describes a tensor of `type`.
+static LogicalResult verifyLayout(KernelOp kernel, const Twine &what, LayoutAttr layout, Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape())
+    return kernel.emitOpError() << what << " has type " << type << ", but kernels work on tensors of static shape";
+  if (tensor.getEncoding())
+    return kernel.emitOpError() << what << " has a sharding; kernels are the same for all ranks";
+  if (layout.getRank() != tensor.getRank())
+    return kernel.emitOpError() << what << " of type " << type << " has a layout of " << layout.getRank()
+                                << " dimensions";
+  for (auto [dim, extent] : llvm::enumerate(layout.getExtents()))
+    if (extent > tensor.getDimSize(dim))
+      return kernel.emitOpError() << what << " of type " << type << " has a layout of extent " << extent
+                                  << " in dimension " << dim;
+  return success();
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  auto yield = dyn_cast<YieldOp>(getBlock()->getTerminator());
+  if (!yield)
+    return emitOpError("does not end with plan.yield");
+  if (yield.getValues().empty())
+    return emitOpError("yields nothing");
+  if (getLayouts().size() != getArguments().size())
+    return emitOpError("has ") << getArguments().size() << " arguments, but " << getLayouts().size() << " layouts";
+  if (getResultLayouts().size() != yield.getValues().size())
+    return emitOpError("yields ") << yield.getValues().size() << " values, but has " << getResultLayouts().size()
+                                  << " result layouts";
+  for (BlockArgument argument : getArguments())
+    if (failed(verifyLayout(*this, "argument " + Twine(argument.getArgNumber()), getLayout(argument.getArgNumber()),
+                            argument.getType())))
+      return failure();
+  for (auto [number, value] : llvm::enumerate(yield.getValues())) {
+    if (failed(verifyLayout(*this, "result " + Twine(number), getResultLayout(number), value.getType())))
+      return failure();
+    if (cast<RankedTensorType>(value.getType()).getShape() != getShape())
+      return emitOpError("yields ") << value.getType() << " and " << yield.getValues().front().getType()
+                                    << ", but all results of a kernel have one shape";
+  }
+  for (Operation &op : getBlock()->without_terminator()) {
+    if (!isa<ElementOpInterface, ConstantOp>(op))
+      return op.emitOpError("cannot be in a kernel: it does not define an element of its result");
+    for (Type type : op.getResultTypes())
+      if (cast<RankedTensorType>(type).getEncoding())
+        return op.emitOpError("has a sharding; kernels are the same for all ranks");
+  }
+  int64_t loops = getLoopExtents().size();
+  for (int64_t loop : getStaticLoops())
+    if (loop < 0 || loop >= loops)
+      return emitOpError("has ") << loops << " loops, so loop " << loop << " cannot be static";
+  if (std::optional<int64_t> loop = getParallelLoop(); loop && (*loop < -1 || *loop >= loops))
+    return emitOpError("has ") << loops << " loops, so loop " << *loop << " cannot be parallel";
+  return success();
+}

@@ -1,0 +1,177 @@
+//===- Program.cpp - Programs, buffers and values -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines program, prologue, buffer, view and the ports.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace dovetail;
+using namespace dovetail::plan;
+
+BufferOp plan::getBufferOp(Value ref) {
+  auto view = ref.getDefiningOp<ViewOp>();
+  return view ? view.getBufferOp() : BufferOp();
+}
+
+//===----------------------------------------------------------------------===//
+// ProgramOp, PrologueOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramOp::verifyRegions() {
+  bool prologue = false, steps = false;
+  for (Operation &op : *getBlock()) {
+    if (isa<StepOpInterface>(op)) {
+      steps = true;
+    } else if (isa<PrologueOp>(op)) {
+      if (prologue || steps)
+        return op.emitOpError("must be the only one of its program, before all steps");
+      prologue = true;
+    } else if (!isa<BufferOp, ViewOp, InputOp, OutputOp>(op)) {
+      return op.emitOpError("cannot be in a plan.program");
+    }
+  }
+  return success();
+}
+
+LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!symbols.lookupNearestSymbolFrom<MeshOp>(*this, getMeshAttr()))
+    return emitOpError("is over ") << getMeshAttr() << ", which is not a dovetail.mesh";
+  return success();
+}
+
+LogicalResult PrologueOp::verifyRegions() {
+  for (Operation &op : *getBlock())
+    if (!isa<StepOpInterface>(op))
+      return op.emitOpError("cannot be in a plan.prologue, which holds steps only");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// BufferOp, ViewOp
+//===----------------------------------------------------------------------===//
+
+void BufferOp::build(OpBuilder &builder, OperationState &state, BufferKind kind, RankedTensorType type,
+                     FormatAttr format, ElementsAttr value) {
+  build(builder, state, BufferType::get(builder.getContext()), kind, type, format, value);
+}
+
+LogicalResult BufferOp::verify() {
+  RankedTensorType type = getTensorType();
+  if (!type.hasStaticShape())
+    return emitOpError("has type ") << type << ", whose shape is not static";
+  if (getFormat().getRank() != type.getRank())
+    return emitOpError("has type ") << type << ", but a format of " << getFormat().getRank() << " dimensions";
+  if (ShardingAttr sharding = getSharding(type); sharding && sharding.isPartial())
+    return emitOpError("is partial; that is a property of the values in a buffer");
+  if ((getKind() == BufferKind::Constant) != getValue().has_value())
+    return emitOpError() << (getValue() ? "has a value, but is not constant" : "is constant, but has no value");
+  if (getValue() && !equalUpToSharding(type, getValue()->getType()))
+    return emitOpError("has type ") << type << ", but a value of type " << getValue()->getType();
+  return success();
+}
+
+/// Checks that `part` (a value's) is contained in `whole` (its buffer's) on all ranks. Null shardings are replicated.
+static LogicalResult verifyContained(ViewOp view, layout::Mesh mesh, ShardingAttr whole, ShardingAttr part) {
+  auto pieceAt = [&](DimShardingAttr dim, ArrayRef<int> coordinates) {
+    int64_t linear = 0;
+    for (StringAttr axis : dim.getAxes()) {
+      int number = *mesh.axisIndex(axis.getValue());
+      linear = linear * mesh.axisSize(number) + coordinates[number];
+    }
+    return dim.getPiece(linear);
+  };
+  ArrayRef<int64_t> shape = view.getTensorType().getShape();
+  for (auto [number, wholeDim] : llvm::enumerate(whole.getDims())) {
+    if (!wholeDim.isSplit())
+      continue;
+    DimShardingAttr partDim = part ? part.getDims()[number] : DimShardingAttr::getUnsplit(view.getContext());
+    auto check = [&](int64_t index, layout::Interval holds, layout::Interval needs) -> LogicalResult {
+      if (holds.contains(needs))
+        return success();
+      return view.emitOpError("reaches outside of its buffer: in dimension ")
+             << number << ", piece " << index << " of the value is " << needs.str() << ", but the buffer holds "
+             << holds.str();
+    };
+    layout::Interval everything{0, shape[number]};
+    if (!partDim.isSplit() || partDim.getAxes() == wholeDim.getAxes()) {
+      for (unsigned i = 0; i < wholeDim.getNumPieces(); ++i)
+        if (failed(check(i, wholeDim.getPiece(i), partDim.isSplit() ? partDim.getPiece(i) : everything)))
+          return failure();
+      continue;
+    }
+    for (int rank = 0; rank < mesh.numRanks(); ++rank) {
+      auto coordinates = mesh.coordsOf(rank);
+      if (failed(check(rank, pieceAt(wholeDim, coordinates), pieceAt(partDim, coordinates))))
+        return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult ViewOp::verify() {
+  BufferOp buffer = getBufferOp();
+  if (!buffer)
+    return emitOpError("is not of a plan.buffer");
+  if (!equalUpToSharding(buffer.getTensorType(), getTensorType()))
+    return emitOpError("has type ") << getTensorType() << ", but its buffer has type " << buffer.getTensorType();
+  return success();
+}
+
+/// Checks that a sharding fits the mesh: its axes exist, and it has a piece for each coordinate.
+static LogicalResult verifyOverMesh(Operation *op, MeshOp mesh, ShardingAttr sharding) {
+  layout::Mesh axes = mesh.getMesh();
+  if (sharding.getMesh().getAttr() != mesh.getSymNameAttr())
+    return op->emitOpError("has a sharding over ") << sharding.getMesh() << ", but the program's mesh is @"
+                                                   << mesh.getSymName();
+  auto sizeOf = [&](StringAttr axis) -> FailureOr<int64_t> {
+    if (auto number = axes.axisIndex(axis.getValue()))
+      return axes.axisSize(*number);
+    op->emitOpError("has a sharding over axis ") << axis << ", which mesh @" << mesh.getSymName() << " does not have";
+    return failure();
+  };
+  for (auto [number, dim] : llvm::enumerate(sharding.getDims())) {
+    int64_t coordinates = 1;
+    for (StringAttr axis : dim.getAxes()) {
+      FailureOr<int64_t> size = sizeOf(axis);
+      if (failed(size))
+        return failure();
+      coordinates *= *size;
+    }
+    if (dim.isSplit() && dim.getNumPieces() != coordinates)
+      return op->emitOpError("splits dimension ") << number << " into " << dim.getNumPieces() << " pieces over axes of "
+                                                  << coordinates << " coordinates";
+  }
+  for (StringAttr axis : sharding.getPartialAxes())
+    if (failed(sizeOf(axis)))
+      return failure();
+  return success();
+}
+
+LogicalResult ViewOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto program = cast<ProgramOp>((*this)->getParentOp());
+  auto mesh = symbols.lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr());
+  if (!mesh)
+    return emitOpError("is in a program without a mesh");
+  ShardingAttr part = getSharding(getTensorType());
+  ShardingAttr whole = getSharding(getBufferOp().getTensorType());
+  for (ShardingAttr sharding : {whole, part})
+    if (sharding && failed(verifyOverMesh(*this, mesh, sharding)))
+      return failure();
+  return whole ? verifyContained(*this, mesh.getMesh(), whole, part) : success();
+}
+
+LogicalResult InputOp::verify() {
+  BufferOp buffer = plan::getBufferOp(getRef());
+  if (buffer && buffer.getKind() == BufferKind::Constant)
+    return emitOpError() << getNameAttr() << " would overwrite a constant";
+  return success();
+}

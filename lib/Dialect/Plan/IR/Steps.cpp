@@ -1,0 +1,260 @@
+//===- Steps.cpp - Steps of a program -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines what steps read and write, and their verification.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "mlir/Dialect/Traits.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace dovetail;
+using namespace dovetail::plan;
+
+/// Parses loops as `[1, 8, 10 by <{"y" : 0, 5, 10}>]`.
+static ParseResult parseLoops(OpAsmParser &parser, ArrayAttr &loops) {
+  SmallVector<Attribute> parsed;
+  auto parseLoop = [&]() -> ParseResult {
+    int64_t extent;
+    if (parser.parseInteger(extent))
+      return failure();
+    MLIRContext *context = parser.getContext();
+    Attribute dim = DimShardingAttr::getUnsplit(context);
+    // `DimShardingAttr::parse` wants the bracket that only a split loop has.
+    if (succeeded(parser.parseOptionalKeyword("by")))
+      if (!(dim = DimShardingAttr::parse(parser, {})))
+        return failure();
+    parsed.push_back(LoopAttr::get(context, extent, cast<DimShardingAttr>(dim)));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseLoop))
+    return failure();
+  loops = parser.getBuilder().getArrayAttr(parsed);
+  return success();
+}
+
+static void printLoops(OpAsmPrinter &printer, Operation *, ArrayAttr loops) {
+  printer << "[";
+  llvm::interleaveComma(loops.getAsRange<LoopAttr>(), printer.getStream(), [&](LoopAttr loop) {
+    printer << loop.getExtent();
+    if (loop.isSplit()) {
+      printer << " by ";
+      loop.getDim().print(printer);
+    }
+  });
+  printer << "]";
+}
+
+#define GET_OP_CLASSES
+#include "dovetail/Dialect/Plan/IR/PlanOps.cpp.inc"
+
+static RankedTensorType tensorOf(Value ref) { return cast<RefType>(ref.getType()).getTensor(); }
+
+/// Checks that no step writes a constant.
+static LogicalResult verifyWrites(StepOpInterface step) {
+  for (Value write : step.getStepWrites())
+    if (BufferOp buffer = getBufferOp(write); buffer && buffer.getKind() == BufferKind::Constant)
+      return step->emitOpError("writes to a constant");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LaunchOp
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> LaunchOp::getStepReads() { return SmallVector<Value>(getReads()); }
+SmallVector<Value> LaunchOp::getStepWrites() { return SmallVector<Value>(getWrites()); }
+
+LogicalResult LaunchOp::verify() {
+  if (failed(verifyWrites(*this)))
+    return failure();
+  for (auto [number, loop] : llvm::enumerate(getLoops().getAsRange<LoopAttr>())) {
+    layout::Interval everything{0, loop.getExtent()};
+    for (unsigned i = 0; i < loop.getDim().getNumPieces(); ++i)
+      if (!everything.contains(loop.getDim().getPiece(i)))
+        return emitOpError("runs piece ") << loop.getDim().getPiece(i).str() << " of loop " << number
+                                          << ", whose extent is " << loop.getExtent();
+  }
+  return success();
+}
+
+/// Checks that a value lies in memory as the kernel expects.
+static LogicalResult verifyOperand(LaunchOp launch, const Twine &what, Value ref, Type expected, LayoutAttr layout) {
+  if (!equalUpToSharding(tensorOf(ref), expected))
+    return launch.emitOpError() << what << " has type " << tensorOf(ref) << ", but the kernel expects " << expected;
+  BufferOp buffer = getBufferOp(ref);
+  if (!buffer)
+    return success();
+  if (buffer.getFormat().isBlocked())
+    return launch.emitOpError() << what << " has the blocked format " << buffer.getFormat()
+                                << ", which kernels cannot address";
+  if (buffer.getFormat().getOrder() != layout.getOrder())
+    return launch.emitOpError() << what << " has format " << buffer.getFormat() << ", but the kernel expects "
+                                << layout;
+  LayoutAttr actual = LayoutAttr::getFor(buffer.getFormat(), buffer.getTensorType());
+  for (auto [dim, extent] : llvm::enumerate(layout.getExtents()))
+    if (extent != LayoutAttr::dynamic && extent != actual.getExtents()[dim])
+      return launch.emitOpError() << what << " has layout " << actual << ", but the kernel expects " << layout;
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(program, getKernelAttr());
+  if (!kernel)
+    return emitOpError() << getKernelAttr() << " is not a plan.kernel";
+  if (getReads().size() != kernel.getArguments().size())
+    return emitOpError("reads ") << getReads().size() << " values, but " << getKernelAttr() << " has "
+                                 << kernel.getArguments().size() << " arguments";
+  auto yielded = kernel.getYield().getValues();
+  if (getWrites().size() != yielded.size())
+    return emitOpError("writes ") << getWrites().size() << " values, but " << getKernelAttr() << " yields "
+                                  << yielded.size();
+  for (auto [number, read] : llvm::enumerate(getReads()))
+    if (failed(verifyOperand(*this, "read " + Twine(number), read, kernel.getArguments()[number].getType(),
+                             kernel.getLayout(number))))
+      return failure();
+  for (auto [number, write] : llvm::enumerate(getWrites()))
+    if (failed(verifyOperand(*this, "write " + Twine(number), write, yielded[number].getType(),
+                             kernel.getResultLayout(number))))
+      return failure();
+  SmallVector<int64_t> extents = kernel.getLoopExtents();
+  auto loops = llvm::to_vector(getLoops().getAsRange<LoopAttr>());
+  if (!llvm::equal(loops, extents, [](LoopAttr loop, int64_t extent) { return loop.getExtent() == extent; }))
+    return emitOpError("lists loops that differ from those of ") << getKernelAttr() << ", [" << extents << "]";
+  for (int64_t loop : kernel.getStaticLoops())
+    if (loops[loop].isSplit())
+      return emitOpError("splits loop ") << loop << ", which " << getKernelAttr() << " declares static";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Library calls
+//===----------------------------------------------------------------------===//
+
+/// Checks that post-operations and their tensors agree, and that these broadcast to the result.
+template <typename OpT> static LogicalResult verifyPostOps(OpT op) {
+  size_t needed = llvm::count_if(op.getPostOps().template getAsRange<PostOpAttr>(),
+                                 [](PostOpAttr postOp) { return postOp.readsTensor(); });
+  if (needed != op.getPostTensors().size())
+    return op.emitOpError("has post-operations that read ")
+           << needed << " tensors, but " << op.getPostTensors().size() << " are given";
+  ArrayRef<int64_t> shape = tensorOf(op.getOutput()).getShape();
+  for (Value post : op.getPostTensors()) {
+    SmallVector<int64_t> broadcast;
+    if (!OpTrait::util::getBroadcastedShape(shape, tensorOf(post).getShape(), broadcast) ||
+        ArrayRef<int64_t>(broadcast) != shape)
+      return op.emitOpError("has a post-operation tensor ")
+             << tensorOf(post) << " that does not broadcast to " << tensorOf(op.getOutput());
+  }
+  return verifyWrites(op);
+}
+
+/// Checks the number of entries of an attribute that has one for each spatial dimension.
+static LogicalResult verifySpatial(Operation *op, StringRef name, ArrayRef<int64_t> values, int64_t rank) {
+  if (static_cast<int64_t>(values.size()) == rank - 2)
+    return success();
+  return op->emitOpError() << "has " << values.size() << " " << name << ", but " << rank - 2 << " spatial dimensions";
+}
+
+SmallVector<Value> ConvolutionOp::getStepReads() {
+  SmallVector<Value> reads = {getInput(), getWeights()};
+  llvm::append_range(reads, getPostTensors());
+  return reads;
+}
+SmallVector<Value> ConvolutionOp::getStepWrites() { return {getOutput()}; }
+
+LogicalResult ConvolutionOp::verify() {
+  RankedTensorType input = tensorOf(getInput()), weights = tensorOf(getWeights()), output = tensorOf(getOutput());
+  int64_t rank = input.getRank();
+  if (rank < 3 || weights.getRank() != rank || output.getRank() != rank)
+    return emitOpError("needs input, weights and output of one rank, at least 3; they are ")
+           << input << ", " << weights << " and " << output;
+  if (failed(verifySpatial(*this, "strides", getStrides(), rank)) ||
+      failed(verifySpatial(*this, "dilations", getDilations(), rank)) ||
+      failed(verifySpatial(*this, "pads", getPads(), rank)))
+    return failure();
+  int64_t groups = getGroups();
+  int64_t inputs = getTransposed() ? weights.getDimSize(0) : weights.getDimSize(1) * groups;
+  int64_t outputs = getTransposed() ? weights.getDimSize(1) * groups : weights.getDimSize(0);
+  if (groups < 1 || input.getDimSize(0) != output.getDimSize(0) || input.getDimSize(1) != inputs ||
+      output.getDimSize(1) != outputs || inputs % groups != 0 || outputs % groups != 0)
+    return emitOpError("has ") << groups << " groups and shapes that do not fit: " << input << ", " << weights
+                               << " and " << output;
+  return verifyPostOps(*this);
+}
+
+SmallVector<Value> plan::MatMulOp::getStepReads() {
+  SmallVector<Value> reads = {getA(), getB()};
+  llvm::append_range(reads, getPostTensors());
+  return reads;
+}
+SmallVector<Value> plan::MatMulOp::getStepWrites() { return {getOutput()}; }
+
+LogicalResult plan::MatMulOp::verify() {
+  RankedTensorType a = tensorOf(getA()), b = tensorOf(getB()), output = tensorOf(getOutput());
+  if (a.getRank() < 2 || b.getRank() < 2 || output.getRank() < 2)
+    return emitOpError("needs operands of rank 2 or more; they are ") << a << ", " << b << " and " << output;
+  auto fromEnd = [](RankedTensorType type, int64_t dim) { return type.getDimSize(type.getRank() - dim); };
+  int64_t m = fromEnd(a, getTransposeA() ? 1 : 2), k = fromEnd(a, getTransposeA() ? 2 : 1);
+  int64_t n = fromEnd(b, getTransposeB() ? 2 : 1), otherK = fromEnd(b, getTransposeB() ? 1 : 2);
+  SmallVector<int64_t> batch;
+  if (k != otherK || m != fromEnd(output, 2) || n != fromEnd(output, 1) ||
+      !OpTrait::util::getBroadcastedShape(a.getShape().drop_back(2), b.getShape().drop_back(2), batch) ||
+      ArrayRef<int64_t>(batch) != output.getShape().drop_back(2))
+    return emitOpError("has shapes that do not fit: ") << a << ", " << b << " and " << output;
+  return verifyPostOps(*this);
+}
+
+SmallVector<Value> plan::PoolOp::getStepReads() { return {getInput()}; }
+SmallVector<Value> plan::PoolOp::getStepWrites() { return {getOutput()}; }
+
+LogicalResult plan::PoolOp::verify() {
+  RankedTensorType input = tensorOf(getInput()), output = tensorOf(getOutput());
+  int64_t rank = input.getRank();
+  if (getKind() == PoolKind::Lp)
+    return emitOpError("cannot be of kind lp: libraries compute maximum and average only");
+  if (rank < 3 || output.getRank() != rank || input.getShape().take_front(2) != output.getShape().take_front(2))
+    return emitOpError("has shapes that do not fit: ") << input << " and " << output;
+  if (failed(verifySpatial(*this, "kernel extents", getKernel(), rank)) ||
+      failed(verifySpatial(*this, "strides", getStrides(), rank)) ||
+      failed(verifySpatial(*this, "dilations", getDilations(), rank)) ||
+      failed(verifySpatial(*this, "pads", getPads(), rank)))
+    return failure();
+  return verifyWrites(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// Copies and exchanges
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> ReorderOp::getStepReads() { return {getSource()}; }
+SmallVector<Value> ReorderOp::getStepWrites() { return {getTarget()}; }
+SmallVector<Value> ExchangeOp::getStepReads() { return {getSource()}; }
+SmallVector<Value> ExchangeOp::getStepWrites() { return {getTarget()}; }
+
+template <typename OpT> static LogicalResult verifyCopy(OpT op) {
+  if (!equalUpToSharding(tensorOf(op.getSource()), tensorOf(op.getTarget())))
+    return op.emitOpError("changes shape or element type from ")
+           << tensorOf(op.getSource()) << " to " << tensorOf(op.getTarget());
+  return verifyWrites(op);
+}
+
+LogicalResult ReorderOp::verify() { return verifyCopy(*this); }
+
+LogicalResult ExchangeOp::verify() {
+  if (getSharding(tensorOf(getTarget())) && getSharding(tensorOf(getTarget())).isPartial()) {
+    ShardingAttr source = getSharding(tensorOf(getSource()));
+    for (StringAttr axis : getSharding(tensorOf(getTarget())).getPartialAxes())
+      if (!source || !llvm::is_contained(source.getPartialAxes(), axis))
+        return emitOpError("makes the value partial over mesh axis ") << axis;
+  }
+  return verifyCopy(*this);
+}
