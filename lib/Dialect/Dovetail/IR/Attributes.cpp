@@ -51,13 +51,17 @@ DimShardingAttr DimShardingAttr::getWindows(ArrayRef<StringAttr> axes, ArrayRef<
   return get(axes.front().getContext(), axes, pieces);
 }
 
-/// Prints `{}`, `{"y" : 0, 4, 8}` or `{"x"+"y" : (0, 5), (3, 8)}`.
+/// Prints `{}`, `{"y"}`, `{"y" : 0, 4, 8}` or `{"x"+"y" : (0, 5), (3, 8)}`.
 static void printDim(AsmPrinter &printer, DimShardingAttr dim) {
   printer << "{";
   if (dim.isSplit()) {
     llvm::interleave(dim.getAxes(), printer.getStream(), [&](StringAttr axis) { printer << axis; }, "+");
-    printer << " : ";
     ArrayRef<int64_t> pieces = dim.getPieces();
+    if (pieces.empty()) {
+      printer << "}";
+      return;
+    }
+    printer << " : ";
     if (areContiguous(pieces)) {
       printer << pieces.front();
       for (size_t i = 1; i < pieces.size(); i += 2)
@@ -83,6 +87,8 @@ static FailureOr<DimShardingAttr> parseDim(AsmParser &parser) {
     // Parsed strings carry a none type; keep one spelling.
     axes.push_back(StringAttr::get(parser.getContext(), axis.getValue()));
   } while (succeeded(parser.parseOptionalPlus()));
+  if (succeeded(parser.parseOptionalRBrace()))
+    return DimShardingAttr::get(parser.getContext(), axes, {});
   if (parser.parseColon())
     return failure();
   SmallVector<int64_t> positions, pieces;

@@ -18,6 +18,9 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 /// A ranked tensor of static shape.
 def Dovetail_Tensor : StaticShapeTensorOf<[AnyFloat, AnyInteger]>;
+def Dovetail_FloatTensor : StaticShapeTensorOf<[AnyFloat]>;
+def Dovetail_IntegerTensor : StaticShapeTensorOf<[AnyInteger]>;
+def Dovetail_BoolTensor : StaticShapeTensorOf<[I1]>;
 
 /// An operation that computes a tensor. C++ defines `getRelation` and `emitElement`.
 class Dovetail_ComputeOp<string mnemonic, list<Trait> traits = [],

@@ -80,6 +80,8 @@ public:
   mlir::Value max(mlir::Value a, mlir::Value b, bool isUnsigned = false);
   mlir::Value min(mlir::Value a, mlir::Value b, bool isUnsigned = false);
   mlir::Value select(mlir::Value condition, mlir::Value onTrue, mlir::Value onFalse);
+  /// Conversion between float types, rounding to nearest even.
+  mlir::Value convertFloat(mlir::Value a, mlir::FloatType type);
   /// Float comparisons are ordered, except `ne`.
   mlir::Value compare(mlir::arith::CmpFPredicate floatPredicate, mlir::arith::CmpIPredicate intPredicate, mlir::Value a,
                       mlir::Value b);

@@ -46,7 +46,8 @@ def Dovetail_SliceOp : Dovetail_InferredOp<"slice", [], ["isLinearIn"]> {
 def Dovetail_PadOp : Dovetail_InferredOp<"pad"> {
   let summary = "Extends (or, with negative pads, crops) each dimension";
   let description = [{
-    `value` has rank 0 and is zero when absent; only the constant mode reads it.
+    `value` has rank 0 and is zero when absent; only the constant mode reads it. Negative pads crop first: the other modes continue what is
+    left, as often as it takes.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, Optional<Dovetail_Tensor>:$value,
                        DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, Dovetail_PadModeAttr:$mode);
@@ -54,6 +55,10 @@ def Dovetail_PadOp : Dovetail_InferredOp<"pad"> {
 
 def Dovetail_GatherOp : Dovetail_InferredOp<"gather"> {
   let summary = "Slices of `operand` along `axis` at `indices` (negative ones count from the end)";
+  let description = [{
+    Indices beyond either end read the element at that end. Indices that are a constant vector give the axis an exact relation; otherwise all of
+    it is needed.
+  }];
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_Tensor:$indices, I64Attr:$axis);
 }
 
@@ -73,6 +78,7 @@ def Dovetail_RangeOp : Dovetail_ComputeOp<"range"> {
   let summary = "start + i * step, a vector";
   let arguments = (ins TypedAttrInterface:$start, TypedAttrInterface:$step);
   let assemblyFormat = "$start `step` $step attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 #endif // DOVETAIL_DIALECT_DOVETAIL_IR_SHAPEOPS_TD

@@ -1,0 +1,67 @@
+//===- ShardingUtils.h - Shardings of operations -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares how passes read and write the shardings of loops, operands and results.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_SHARDING_SHARDINGUTILS_H
+#define DOVETAIL_SHARDING_SHARDINGUTILS_H
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace dovetail {
+
+/// The argument and result attribute with which a user asks for a sharding: an array of `DimShardingAttr`, one for each
+/// dimension, without pieces where the compiler may choose.
+inline constexpr llvm::StringLiteral kShardAttrName = "dovetail.shard";
+
+/// On an operation with split reduction loops, between propagation and partition: an array of `DimShardingAttr`, one
+/// for each reduction loop.
+inline constexpr llvm::StringLiteral kReductionAttrName = "dovetail.reduction";
+
+/// How the loops of an operation are split: one `DimShardingAttr` for each, in cuts.
+using LoopShardings = llvm::SmallVector<DimShardingAttr>;
+
+/// The one mesh of a module; null if it has none, with an error if it has several.
+mlir::FailureOr<MeshOp> getModuleMesh(mlir::ModuleOp module);
+
+/// Converts a sharding attribute (null: replicated) of a tensor of `rank` dimensions. The axes must be in the mesh.
+layout::Sharding toLayout(ShardingAttr sharding, const layout::Mesh &mesh, unsigned rank);
+layout::DimSharding toLayout(DimShardingAttr dim, const layout::Mesh &mesh);
+layout::ReductionKind toLayout(ReduceKind kind);
+
+/// The positions of a dimension in cuts, of `extent`; unsplit: {0, extent}.
+llvm::SmallVector<int64_t> getCutPositions(DimShardingAttr dim, int64_t extent);
+
+/// What the ranks need of an operand dimension of `extent`, given how the loops are split. Clipped to the tensor.
+DimShardingAttr getNeededDim(const DimRelation &relation, llvm::ArrayRef<DimShardingAttr> loops, int64_t extent);
+/// What the ranks need of operand `number`: windows, or cuts where they tile.
+ShardingAttr getNeededSharding(const OpRelation &relation, unsigned number, mlir::RankedTensorType operandType,
+                               llvm::ArrayRef<DimShardingAttr> loops, mlir::FlatSymbolRefAttr mesh);
+
+/// True if on every rank the pieces of `held` contain those of `needed`. Both are taken over `mesh`; a partial value
+/// holds nothing.
+bool covers(ShardingAttr held, ShardingAttr needed, mlir::RankedTensorType type, const layout::Mesh &mesh);
+
+/// The sharding of the result when the loops are split so, partial over the axes of split reductions.
+ShardingAttr getResultSharding(const OpRelation &relation, unsigned resultRank, llvm::ArrayRef<DimShardingAttr> loops,
+                               mlir::FlatSymbolRefAttr mesh);
+
+/// The loops of an operation after partition: those of the result from its type, reductions from the operands that they
+/// index.
+LoopShardings getLoopShardings(PartitionableOpInterface op);
+
+/// Bytes of a whole tensor, and of one of its elements.
+int64_t getByteSize(mlir::RankedTensorType type);
+int64_t getElementByteSize(mlir::Type elementType);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_SHARDING_SHARDINGUTILS_H

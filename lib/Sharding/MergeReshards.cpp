@@ -1,0 +1,83 @@
+//===- MergeReshards.cpp - Share reshards -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Replaces reshards whose result another reshard of the same value covers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Sharding/Passes.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+#include "mlir/IR/Dominance.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_MERGERESHARDS
+#include "dovetail/Sharding/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+
+struct MergeReshards : dovetail::impl::MergeReshardsBase<MergeReshards> {
+  void runOnOperation() override {
+    FailureOr<MeshOp> meshOp = getModuleMesh(getOperation());
+    if (failed(meshOp))
+      return signalPassFailure();
+    if (!*meshOp)
+      return;
+    layout::Mesh mesh = meshOp->getMesh();
+    llvm::MapVector<Value, SmallVector<ReshardOp>> groups;
+    getOperation().walk([&](ReshardOp reshard) { groups[reshard.getOperand()].push_back(reshard); });
+    for (auto &[value, reshards] : groups)
+      merge(value, reshards, mesh);
+  }
+
+  void merge(Value value, ArrayRef<ReshardOp> reshards, const layout::Mesh &mesh);
+};
+
+} // namespace
+
+/// True if reading `b` instead of `a` could double-count: a user that reduces over a dimension takes its range from the
+/// operand's type.
+static bool isReducedBySomeUser(ReshardOp reshard) {
+  return llvm::any_of(reshard->getUses(), [](OpOperand &use) {
+    auto user = dyn_cast<PartitionableOpInterface>(use.getOwner());
+    if (!user)
+      return true;
+    int rank = cast<RankedTensorType>(user->getResult(0).getType()).getRank();
+    OpRelation relation = user.getRelation();
+    ShardingAttr sharding = getSharding(use.get());
+    for (auto [dim, entry] : llvm::enumerate(relation.operands[use.getOperandNumber()]))
+      if (entry.loop >= rank && sharding.getDims()[dim].isSplit())
+        return true;
+    return false;
+  });
+}
+
+void MergeReshards::merge(Value value, ArrayRef<ReshardOp> reshards, const layout::Mesh &mesh) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<ReshardOp> alive(reshards);
+  for (ReshardOp &small : alive) {
+    for (ReshardOp large : alive) {
+      if (!small || !large || small == large)
+        continue;
+      bool equal = small.getType() == large.getType();
+      if (!equal && (isReducedBySomeUser(small) || !covers(getSharding(large), getSharding(small), type, mesh)))
+        continue;
+      // All users come after both reshards if the covering one moves up.
+      if (small->isBeforeInBlock(large))
+        large->moveBefore(small);
+      small.getResult().replaceAllUsesWith(large.getResult());
+      small.erase();
+      small = {};
+      break;
+    }
+  }
+}

@@ -1,0 +1,116 @@
+//===- Partition.cpp - Make needs explicit -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Inserts a reshard where a rank does not hold what an operation needs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Layout/Exchange.h"
+#include "dovetail/Sharding/Passes.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_PARTITION
+#include "dovetail/Sharding/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+
+struct Partition : dovetail::impl::PartitionBase<Partition> {
+  void runOnOperation() override {
+    FailureOr<MeshOp> meshOp = getModuleMesh(getOperation());
+    if (failed(meshOp))
+      return signalPassFailure();
+    if (!*meshOp)
+      return;
+    mesh = meshOp->getMesh();
+    meshName = FlatSymbolRefAttr::get(*meshOp);
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+        if (auto partitionable = dyn_cast<PartitionableOpInterface>(op))
+          meetNeeds(partitionable);
+        else if (op.hasTrait<OpTrait::IsTerminator>())
+          reduceResults(function, op);
+      }
+    }
+  }
+
+  void meetNeeds(PartitionableOpInterface op);
+  void reduceResults(func::FuncOp function, Operation &terminator);
+  void reshard(OpOperand &operand, ShardingAttr sharding);
+
+  layout::Mesh mesh;
+  FlatSymbolRefAttr meshName;
+};
+
+} // namespace
+
+void Partition::reshard(OpOperand &operand, ShardingAttr sharding) {
+  auto type = cast<RankedTensorType>(operand.get().getType());
+  OpBuilder builder(operand.getOwner());
+  auto reshard = ReshardOp::create(builder, operand.getOwner()->getLoc(), withSharding(type, sharding), operand.get());
+  operand.set(reshard);
+}
+
+void Partition::meetNeeds(PartitionableOpInterface op) {
+  OpRelation relation = op.getRelation();
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  ShardingAttr resultSharding = getSharding(result);
+  LoopShardings loops(relation.loops.size(), DimShardingAttr::getUnsplit(&getContext()));
+  llvm::copy(resultSharding.getDims(), loops.begin());
+  bool reduces = false;
+  if (auto reductions = op->getAttrOfType<ArrayAttr>(kReductionAttrName)) {
+    reduces = true;
+    for (auto [index, loop] : llvm::enumerate(reductions))
+      loops[result.getRank() + index] = cast<DimShardingAttr>(loop);
+    op->removeAttr(kReductionAttrName);
+  }
+
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = cast<RankedTensorType>(operand.get().getType());
+    ShardingAttr held = getSharding(type);
+    ShardingAttr need = getNeededSharding(relation, operand.getOperandNumber(), type, loops, meshName);
+    // A sum may stay partial where the result is partial over the same axes because of it.
+    if (held && held.isPartial() && !reduces && resultSharding.isPartial() &&
+        op.isLinearIn(operand.getOperandNumber())) {
+      need = ShardingAttr::get(&getContext(), meshName, need.getDims(), held.getPartialAxes(), held.getPartialKind());
+      if (covers(held.withoutPartial(), need.withoutPartial(), type, mesh))
+        continue;
+      reshard(operand, need);
+      continue;
+    }
+    // A split reduction takes its range from this operand, which must not hold more than its part.
+    bool givesRange =
+        reduces && llvm::any_of(llvm::enumerate(relation.operands[operand.getOperandNumber()]), [&](auto entry) {
+          return entry.value().loop >= result.getRank() && loops[entry.value().loop].isSplit();
+        });
+    bool isConstant = operand.get().getDefiningOp<ConstantOp>() != nullptr;
+    if (givesRange || (isConstant && need.isSplit())) {
+      if (held != need)
+        reshard(operand, need);
+      continue;
+    }
+    if (!covers(held, need, type, mesh))
+      reshard(operand, need);
+  }
+}
+
+void Partition::reduceResults(func::FuncOp function, Operation &terminator) {
+  for (OpOperand &operand : terminator.getOpOperands()) {
+    ShardingAttr held = getSharding(operand.get());
+    if (held && held.isPartial())
+      reshard(operand, held.withoutPartial());
+  }
+  function.setType(
+      FunctionType::get(&getContext(), function.getBody().front().getArgumentTypes(), terminator.getOperandTypes()));
+}

@@ -1,0 +1,396 @@
+//===- PropagateShardings.cpp - Carry shardings through the graph -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Gives every value a sharding that follows from the requested ones.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Layout/Cuts.h"
+#include "dovetail/Layout/Exchange.h"
+#include "dovetail/Sharding/Passes.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_PROPAGATESHARDINGS
+#include "dovetail/Sharding/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+
+/// A way to split one loop.
+struct Candidate {
+  unsigned loop;
+  DimShardingAttr sharding;
+
+  bool operator==(const Candidate &other) const { return loop == other.loop && sharding == other.sharding; }
+};
+
+/// Propagation through one function.
+class Propagator {
+public:
+  Propagator(func::FuncOp function, MeshOp meshOp)
+      : function(function), mesh(meshOp.getMesh()), meshName(FlatSymbolRefAttr::get(meshOp)),
+        unsplit(DimShardingAttr::getUnsplit(function.getContext())) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult readRequests();
+  /// Gives each result the sharding that follows from its operation's operands.
+  LogicalResult forward();
+  /// Shardings that users wish for values that depend on arguments without a request only.
+  void backward();
+  FailureOr<Operation *> assign(PartitionableOpInterface op);
+
+  SmallVector<Candidate> getCandidates(PartitionableOpInterface op, const OpRelation &relation,
+                                       ArrayRef<StringAttr> passedAxes);
+  LoopShardings chooseLoops(PartitionableOpInterface op, const OpRelation &relation, ArrayRef<Candidate> candidates);
+  int64_t getCost(PartitionableOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops);
+  /// Axes over which a partial operand may stay partial through `op`.
+  SmallVector<StringAttr> getPassedAxes(PartitionableOpInterface op);
+  int64_t getNumParts(ArrayRef<StringAttr> axes);
+  void setSharding(Value value, ShardingAttr sharding) {
+    value.setType(withSharding(cast<RankedTensorType>(value.getType()), sharding));
+  }
+  ShardingAttr replicated(Value value) {
+    return ShardingAttr::getReplicated(meshName, cast<RankedTensorType>(value.getType()).getRank());
+  }
+
+  func::FuncOp function;
+  layout::Mesh mesh;
+  FlatSymbolRefAttr meshName;
+  DimShardingAttr unsplit;
+  DenseMap<Value, ShardingAttr> requests;
+};
+
+struct PropagateShardings : dovetail::impl::PropagateShardingsBase<PropagateShardings> {
+  void runOnOperation() override {
+    FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
+    if (failed(mesh))
+      return signalPassFailure();
+    if (!*mesh)
+      return;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (failed(Propagator(function, *mesh).run()))
+        return signalPassFailure();
+  }
+};
+
+/// A partial tensor smaller than this is reduced whole: splitting it would save less than a message costs.
+constexpr int64_t kMinScatterBytes = 64 * 1024;
+
+/// Assignments tried for one operation, at most 2 to this power.
+constexpr size_t kMaxCandidates = 8;
+
+} // namespace
+
+LogicalResult Propagator::run() {
+  if (failed(readRequests()) || failed(forward()))
+    return failure();
+  size_t before = requests.size();
+  backward();
+  if (requests.size() != before && failed(forward()))
+    return failure();
+  Operation *terminator = function.getBody().front().getTerminator();
+  function.setType(FunctionType::get(function.getContext(), function.getBody().front().getArgumentTypes(),
+                                     terminator->getOperandTypes()));
+  return success();
+}
+
+LogicalResult Propagator::readRequests() {
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    auto dims = function.getArgAttrOfType<ArrayAttr>(index, kShardAttrName);
+    if (!dims)
+      continue;
+    auto type = cast<RankedTensorType>(argument.getType());
+    auto error = [&] { return function.emitError("argument ") << index << " cannot be split as requested: "; };
+    auto sharding = ShardingAttr::get(
+        function.getContext(), meshName,
+        llvm::map_to_vector(dims, [](Attribute dim) { return cast<DimShardingAttr>(dim); }), {}, ReduceKind::Sum);
+    if (failed(sharding.verifyEncoding(type.getShape(), type.getElementType(), error)))
+      return failure();
+    for (DimShardingAttr dim : sharding.getDims())
+      for (StringAttr axis : dim.getAxes())
+        if (!mesh.axisIndex({axis.data(), axis.size()}))
+          return error() << "the mesh has no axis " << axis;
+    std::string why;
+    layout::Sharding wanted = toLayout(sharding, mesh, type.getRank());
+    if (!wanted.verify(mesh, type.getShape(), &why))
+      return error() << why;
+    for (auto [dim, extent] : llvm::zip_equal(wanted.dims, type.getShape()))
+      if (!dim.isCuts(extent))
+        return error() << "the pieces do not tile the dimension of extent " << extent;
+    requests[argument] = sharding;
+  }
+  return success();
+}
+
+LogicalResult Propagator::forward() {
+  for (BlockArgument argument : function.getArguments()) {
+    auto request = requests.find(argument);
+    setSharding(argument, request == requests.end() ? replicated(argument) : request->second);
+  }
+  Operation *op = &function.getBody().front().front();
+  while (op) {
+    auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+    if (!partitionable) {
+      op = op->getNextNode();
+      continue;
+    }
+    FailureOr<Operation *> next = assign(partitionable);
+    if (failed(next))
+      return failure();
+    op = *next;
+  }
+  return success();
+}
+
+int64_t Propagator::getNumParts(ArrayRef<StringAttr> axes) {
+  int64_t parts = 1;
+  for (StringAttr axis : axes)
+    parts *= mesh.axisSize(*mesh.axisIndex({axis.data(), axis.size()}));
+  return parts;
+}
+
+SmallVector<StringAttr> Propagator::getPassedAxes(PartitionableOpInterface op) {
+  SmallVector<StringAttr> axes;
+  if (isa<ReductionOpInterface>(op.getOperation()) && op->getNumOperands() > 1)
+    return axes;
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  bool isPartial = false;
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    ShardingAttr sharding = getSharding(operand);
+    if (!sharding || !sharding.isPartial())
+      continue;
+    // Linear in one operand means with the others fixed: two partial ones would multiply.
+    if (isPartial || sharding.getPartialKind() != ReduceKind::Sum || !op.isLinearIn(number) ||
+        getByteSize(result) > getByteSize(cast<RankedTensorType>(operand.getType())))
+      return {};
+    isPartial = true;
+    llvm::append_range(axes, sharding.getPartialAxes());
+  }
+  return axes;
+}
+
+SmallVector<Candidate> Propagator::getCandidates(PartitionableOpInterface op, const OpRelation &relation,
+                                                 ArrayRef<StringAttr> passedAxes) {
+  SmallVector<Candidate> candidates;
+  auto add = [&](unsigned loop, DimShardingAttr sharding) {
+    Candidate candidate{loop, sharding};
+    if (llvm::any_of(sharding.getAxes(), [&](StringAttr axis) { return llvm::is_contained(passedAxes, axis); }))
+      return;
+    if (!llvm::is_contained(candidates, candidate))
+      candidates.push_back(candidate);
+  };
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    ShardingAttr sharding = getSharding(operand);
+    if (!sharding)
+      continue;
+    auto type = cast<RankedTensorType>(operand.getType());
+    for (auto [dim, entry] : llvm::enumerate(relation.operands[number])) {
+      DimShardingAttr held = sharding.getDims()[dim];
+      if (!held.isSplit() || entry.loop < 0)
+        continue;
+      const Loop &loop = relation.loops[entry.loop];
+      if (loop.kind == LoopKind::Whole)
+        continue;
+      auto cuts = entry.map.follow(getCutPositions(held, type.getDimSize(dim)), loop.extent);
+      if (cuts)
+        add(entry.loop, DimShardingAttr::getCuts(held.getAxes(), *cuts));
+    }
+    // A large partial operand that must be reduced here may be scattered over a dimension.
+    if (sharding.isPartial() && passedAxes.empty() && getByteSize(type) >= kMinScatterBytes) {
+      int64_t parts = getNumParts(sharding.getPartialAxes());
+      for (auto [dim, entry] : llvm::enumerate(relation.operands[number])) {
+        if (entry.loop < 0 || !entry.map.isIdentity() || sharding.getDims()[dim].isSplit())
+          continue;
+        const Loop &loop = relation.loops[entry.loop];
+        if (loop.kind == LoopKind::Parallel && loop.extent >= parts)
+          add(entry.loop,
+              DimShardingAttr::getCuts(sharding.getPartialAxes(), layout::balancedCuts(loop.extent, parts)));
+      }
+    }
+  }
+  if (candidates.size() > kMaxCandidates)
+    candidates.resize(kMaxCandidates);
+  return candidates;
+}
+
+int64_t Propagator::getCost(PartitionableOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops) {
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  int64_t cost = 0;
+  llvm::SmallSetVector<StringAttr, 4> operandAxes;
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    ShardingAttr held = getSharding(operand);
+    if (!held)
+      continue;
+    for (DimShardingAttr dim : held.getDims())
+      operandAxes.insert(dim.getAxes().begin(), dim.getAxes().end());
+    auto type = cast<RankedTensorType>(operand.getType());
+    layout::Sharding from = toLayout(held, mesh, type.getRank());
+    layout::Sharding to = toLayout(getNeededSharding(relation, number, type, loops, meshName), mesh, type.getRank());
+    layout::ExchangePlanner planner(mesh, type.getShape(), from, to);
+    for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
+      for (const layout::Transfer &transfer : planner.receives(rank))
+        cost += transfer.box.volume() * getElementByteSize(type.getElementType());
+  }
+  int64_t unused = 1;
+  for (StringAttr axis : operandAxes)
+    if (llvm::none_of(loops, [&](DimShardingAttr loop) { return llvm::is_contained(loop.getAxes(), axis); }))
+      unused *= getNumParts(axis);
+  // What is not split is computed, and held, by every rank.
+  cost += (unused - 1) * getByteSize(result);
+  for (auto [loop, sharding] : llvm::zip_equal(relation.loops, loops)) {
+    if (!sharding.isSplit())
+      continue;
+    int64_t parts = getNumParts(sharding.getAxes());
+    if (loop.kind == LoopKind::Reduction)
+      cost += 2 * (parts - 1) * getByteSize(result);
+    else if (loop.kind == LoopKind::Composite)
+      cost += 2 * (parts - 1) * getByteSize(result) / std::max<int64_t>(loop.extent, 1);
+  }
+  return cost;
+}
+
+LoopShardings Propagator::chooseLoops(PartitionableOpInterface op, const OpRelation &relation,
+                                      ArrayRef<Candidate> candidates) {
+  LoopShardings none(relation.loops.size(), unsplit);
+  if (candidates.empty())
+    return none;
+  LoopShardings best;
+  int64_t bestCost = 0;
+  for (unsigned chosen = (1u << candidates.size()); chosen-- > 0;) {
+    LoopShardings loops = none;
+    llvm::SmallSetVector<StringAttr, 4> used;
+    bool isValid = true;
+    for (auto [index, candidate] : llvm::enumerate(candidates)) {
+      if (!(chosen >> index & 1))
+        continue;
+      isValid &= !loops[candidate.loop].isSplit();
+      for (StringAttr axis : candidate.sharding.getAxes())
+        isValid &= used.insert(axis);
+      loops[candidate.loop] = candidate.sharding;
+    }
+    // Partial values combine in one way only.
+    std::optional<ReduceKind> kind;
+    for (auto [loop, sharding] : llvm::zip_equal(relation.loops, loops)) {
+      if (loop.kind != LoopKind::Reduction || !sharding.isSplit())
+        continue;
+      isValid &= !kind || *kind == loop.reduction;
+      kind = loop.reduction;
+    }
+    if (!isValid)
+      continue;
+    if (candidates.size() == 1 && relation.loops[candidates[0].loop].kind == LoopKind::Parallel)
+      return loops;
+    int64_t cost = getCost(op, relation, loops);
+    if (best.empty() || cost < bestCost) {
+      best = loops;
+      bestCost = cost;
+    }
+  }
+  return best;
+}
+
+FailureOr<Operation *> Propagator::assign(PartitionableOpInterface op) {
+  OpRelation relation = op.getRelation();
+  SmallVector<StringAttr> passedAxes = getPassedAxes(op);
+  LoopShardings loops = chooseLoops(op, relation, getCandidates(op, relation, passedAxes));
+
+  // A composite operation that is split where it reduces gives way to simpler ones, which are looked at next.
+  for (auto [index, loop] : llvm::enumerate(relation.loops)) {
+    if (loop.kind != LoopKind::Composite || !loops[index].isSplit())
+      continue;
+    OpBuilder builder(op);
+    Operation *before = op->getPrevNode();
+    FailureOr<Value> replacement = op.decompose(builder);
+    if (failed(replacement)) {
+      loops[index] = unsplit;
+      op.emitRemark("is computed whole: it reduces dimension ") << index << " and cannot be decomposed";
+      continue;
+    }
+    op->getResult(0).replaceAllUsesWith(*replacement);
+    Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
+    op->erase();
+    return first;
+  }
+
+  unsigned rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
+  ShardingAttr sharding = getResultSharding(relation, rank, loops, meshName);
+  if (!passedAxes.empty())
+    sharding = ShardingAttr::get(op.getContext(), meshName, sharding.getDims(), passedAxes, ReduceKind::Sum);
+  setSharding(op->getResult(0), sharding);
+  auto reductions = ArrayRef<DimShardingAttr>(loops).drop_front(rank);
+  if (llvm::any_of(reductions, [](DimShardingAttr loop) { return loop.isSplit(); }))
+    op->setAttr(kReductionAttrName,
+                ArrayAttr::get(op.getContext(), SmallVector<Attribute>(reductions.begin(), reductions.end())));
+  else
+    op->removeAttr(kReductionAttrName);
+  return op->getNextNode();
+}
+
+void Propagator::backward() {
+  // Values that depend on nothing that the user decided.
+  DenseSet<Value> undecided;
+  for (BlockArgument argument : function.getArguments())
+    if (!requests.contains(argument))
+      undecided.insert(argument);
+  if (undecided.empty())
+    return;
+  Block &block = function.getBody().front();
+  for (Operation &op : block)
+    if (isa<PartitionableOpInterface>(op) &&
+        llvm::any_of(op.getOperands(), [&](Value v) { return undecided.contains(v); }) &&
+        llvm::all_of(op.getOperands(), [&](Value v) { return undecided.contains(v) || v.getDefiningOp<ConstantOp>(); }))
+      undecided.insert(op.getResult(0));
+
+  DenseMap<Value, ShardingAttr> wishes;
+  for (Operation &op : llvm::reverse(block)) {
+    auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+    if (!partitionable)
+      continue;
+    ShardingAttr sharding = getSharding(op.getResult(0));
+    if (undecided.contains(op.getResult(0)))
+      sharding = wishes.lookup(op.getResult(0));
+    if (!sharding)
+      continue;
+    OpRelation relation = partitionable.getRelation();
+    LoopShardings loops(relation.loops.size(), unsplit);
+    llvm::copy(sharding.getDims(), loops.begin());
+    if (auto reductions = op.getAttrOfType<ArrayAttr>(kReductionAttrName))
+      for (auto [index, loop] : llvm::enumerate(reductions))
+        loops[sharding.getDims().size() + index] = cast<DimShardingAttr>(loop);
+    for (auto [number, operand] : llvm::enumerate(op.getOperands())) {
+      if (!undecided.contains(operand) || wishes.contains(operand))
+        continue;
+      ArrayRef<int64_t> shape = cast<RankedTensorType>(operand.getType()).getShape();
+      SmallVector<DimShardingAttr> dims(shape.size(), unsplit);
+      for (auto [dim, entry] : llvm::enumerate(relation.operands[number])) {
+        if (entry.loop < 0 || !loops[entry.loop].isSplit())
+          continue;
+        auto cuts =
+            entry.map.followBack(getCutPositions(loops[entry.loop], relation.loops[entry.loop].extent), shape[dim]);
+        if (cuts)
+          dims[dim] = DimShardingAttr::getCuts(loops[entry.loop].getAxes(), *cuts);
+      }
+      auto wish = ShardingAttr::get(op.getContext(), meshName, dims, {}, ReduceKind::Sum);
+      if (wish.isSplit())
+        wishes[operand] = wish;
+    }
+  }
+  for (BlockArgument argument : function.getArguments())
+    if (ShardingAttr wish = wishes.lookup(argument); wish && !requests.contains(argument))
+      requests[argument] = wish;
+}

@@ -1,0 +1,190 @@
+//===- ShardingUtils.cpp - Shardings of operations -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how passes read and write shardings.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Sharding/ShardingUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+FailureOr<MeshOp> dovetail::getModuleMesh(ModuleOp module) {
+  MeshOp mesh;
+  for (auto op : module.getOps<MeshOp>()) {
+    if (mesh) {
+      op.emitError("a module has one mesh, but this is the second");
+      return failure();
+    }
+    mesh = op;
+  }
+  return mesh;
+}
+
+layout::ReductionKind dovetail::toLayout(ReduceKind kind) {
+  switch (kind) {
+  case ReduceKind::Sum:
+    return layout::ReductionKind::Sum;
+  case ReduceKind::Prod:
+    return layout::ReductionKind::Prod;
+  case ReduceKind::Max:
+    return layout::ReductionKind::Max;
+  case ReduceKind::Min:
+    return layout::ReductionKind::Min;
+  case ReduceKind::Moments:
+    return layout::ReductionKind::Moments;
+  }
+  return layout::ReductionKind::None;
+}
+
+/// The index of mesh axis `name`. Types with other axes do not verify.
+static int getAxisIndex(const layout::Mesh &mesh, StringAttr name) {
+  return mesh.axisIndex({name.data(), name.size()}).value_or(0);
+}
+
+layout::DimSharding dovetail::toLayout(DimShardingAttr dim, const layout::Mesh &mesh) {
+  layout::DimSharding result;
+  for (StringAttr axis : dim.getAxes())
+    result.axes.push_back(getAxisIndex(mesh, axis));
+  for (unsigned i = 0; i < dim.getNumPieces(); ++i)
+    result.pieces.push_back(dim.getPiece(i));
+  return result;
+}
+
+layout::Sharding dovetail::toLayout(ShardingAttr sharding, const layout::Mesh &mesh, unsigned rank) {
+  if (!sharding)
+    return layout::Sharding::replicated(rank);
+  layout::Sharding result;
+  for (DimShardingAttr dim : sharding.getDims())
+    result.dims.push_back(toLayout(dim, mesh));
+  for (StringAttr axis : sharding.getPartialAxes())
+    result.partialAxes.push_back(getAxisIndex(mesh, axis));
+  llvm::sort(result.partialAxes);
+  if (sharding.isPartial())
+    result.partialKind = toLayout(sharding.getPartialKind());
+  return result;
+}
+
+SmallVector<int64_t> dovetail::getCutPositions(DimShardingAttr dim, int64_t extent) {
+  if (!dim.isSplit())
+    return {0, extent};
+  SmallVector<int64_t> positions{0};
+  for (unsigned i = 0; i < dim.getNumPieces(); ++i)
+    positions.push_back(dim.getPiece(i).hi);
+  return positions;
+}
+
+DimShardingAttr dovetail::getNeededDim(const DimRelation &relation, ArrayRef<DimShardingAttr> loops, int64_t extent) {
+  if (relation.loop < 0 || !loops[relation.loop].isSplit())
+    return loops.empty() ? DimShardingAttr() : DimShardingAttr::getUnsplit(loops[0].getContext());
+  DimShardingAttr loop = loops[relation.loop];
+  if (relation.map.isIdentity())
+    return loop;
+  SmallVector<layout::Interval> windows;
+  bool isWhole = true;
+  int64_t last = 0;
+  for (unsigned i = 0; i < loop.getNumPieces(); ++i) {
+    layout::Interval need = relation.map.needClipped(loop.getPiece(i), extent);
+    // An empty piece stands where the piece before it ends, so that cuts with
+    // empty shards are still cuts.
+    if (need.empty())
+      need = {last, last};
+    last = need.hi;
+    isWhole &= need == layout::Interval{0, extent};
+    windows.push_back(need);
+  }
+  if (isWhole)
+    return DimShardingAttr::getUnsplit(loop.getContext());
+  return DimShardingAttr::getWindows(loop.getAxes(), windows);
+}
+
+ShardingAttr dovetail::getNeededSharding(const OpRelation &relation, unsigned number, RankedTensorType operandType,
+                                         ArrayRef<DimShardingAttr> loops, FlatSymbolRefAttr mesh) {
+  MLIRContext *context = mesh.getContext();
+  SmallVector<DimShardingAttr> dims;
+  SmallVector<StringAttr> used;
+  for (auto [dim, extent] : llvm::enumerate(operandType.getShape())) {
+    DimShardingAttr need = getNeededDim(relation.operands[number][dim], loops, extent);
+    // Two dimensions that follow one loop (a diagonal) cannot both be split by its axes: the second is held whole.
+    if (!need || llvm::any_of(need.getAxes(), [&](StringAttr axis) { return llvm::is_contained(used, axis); }))
+      need = DimShardingAttr::getUnsplit(context);
+    used.append(need.getAxes().begin(), need.getAxes().end());
+    dims.push_back(need);
+  }
+  return ShardingAttr::get(context, mesh, dims, {}, ReduceKind::Sum);
+}
+
+bool dovetail::covers(ShardingAttr held, ShardingAttr needed, RankedTensorType type, const layout::Mesh &mesh) {
+  if (held == needed)
+    return true;
+  if (held && held.isPartial())
+    return false;
+  layout::Sharding from = toLayout(held, mesh, type.getRank());
+  layout::Sharding to = toLayout(needed, mesh, type.getRank());
+  // Per dimension: a rank's two coordinates are independent only if the axes differ, and then every pair occurs.
+  for (auto [a, b, extent] : llvm::zip_equal(from.dims, to.dims, type.getShape())) {
+    if (!a.isSplit())
+      continue;
+    if (a.axes != b.axes) {
+      // Split over other axes: exact only rank by rank.
+      for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
+        if (!from.boxOf(mesh, type.getShape(), rank).contains(to.boxOf(mesh, type.getShape(), rank)))
+          return false;
+      return true;
+    }
+  }
+  for (auto [a, b] : llvm::zip_equal(from.dims, to.dims)) {
+    if (!a.isSplit())
+      continue;
+    for (auto [piece, need] : llvm::zip_equal(a.pieces, b.pieces))
+      if (!piece.contains(need))
+        return false;
+  }
+  return true;
+}
+
+ShardingAttr dovetail::getResultSharding(const OpRelation &relation, unsigned resultRank,
+                                         ArrayRef<DimShardingAttr> loops, FlatSymbolRefAttr mesh) {
+  SmallVector<StringAttr> partialAxes;
+  ReduceKind kind = ReduceKind::Sum;
+  for (unsigned loop = resultRank; loop < loops.size(); ++loop) {
+    if (!loops[loop].isSplit())
+      continue;
+    partialAxes.append(loops[loop].getAxes().begin(), loops[loop].getAxes().end());
+    kind = relation.loops[loop].reduction;
+  }
+  return ShardingAttr::get(mesh.getContext(), mesh, loops.take_front(resultRank), partialAxes, kind);
+}
+
+LoopShardings dovetail::getLoopShardings(PartitionableOpInterface op) {
+  OpRelation relation = op.getRelation();
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  MLIRContext *context = op.getContext();
+  LoopShardings loops(relation.loops.size(), DimShardingAttr::getUnsplit(context));
+  if (ShardingAttr sharding = getSharding(result))
+    llvm::copy(sharding.getDims(), loops.begin());
+  for (auto [number, dims] : llvm::enumerate(relation.operands)) {
+    ShardingAttr sharding = getSharding(op->getOperand(number));
+    if (!sharding)
+      continue;
+    for (auto [dim, entry] : llvm::enumerate(dims))
+      if (entry.loop >= result.getRank() && entry.map.isIdentity())
+        loops[entry.loop] = sharding.getDims()[dim];
+  }
+  return loops;
+}
+
+int64_t dovetail::getElementByteSize(Type elementType) {
+  return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
+}
+
+int64_t dovetail::getByteSize(RankedTensorType type) {
+  return type.getNumElements() * getElementByteSize(type.getElementType());
+}

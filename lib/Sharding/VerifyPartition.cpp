@@ -1,0 +1,117 @@
+//===- VerifyPartition.cpp - Check a partition -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Checks that every need is met on every rank.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Layout/Exchange.h"
+#include "dovetail/Sharding/Passes.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_VERIFYPARTITION
+#include "dovetail/Sharding/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+
+struct VerifyPartition : dovetail::impl::VerifyPartitionBase<VerifyPartition> {
+  void runOnOperation() override {
+    FailureOr<MeshOp> meshOp = getModuleMesh(getOperation());
+    if (failed(meshOp))
+      return signalPassFailure();
+    if (!*meshOp)
+      return;
+    mesh = meshOp->getMesh();
+    meshName = FlatSymbolRefAttr::get(*meshOp);
+    WalkResult result = getOperation().walk([&](Operation *op) {
+      if (failed(verify(op)))
+        return WalkResult::interrupt();
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+  LogicalResult verify(Operation *op);
+  LogicalResult verifyNeeds(PartitionableOpInterface op);
+  LogicalResult verifyReshard(ReshardOp op);
+
+  layout::Mesh mesh;
+  FlatSymbolRefAttr meshName;
+};
+
+} // namespace
+
+LogicalResult VerifyPartition::verify(Operation *op) {
+  for (Value result : op->getResults()) {
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (!type)
+      continue;
+    std::string why;
+    layout::Sharding sharding = toLayout(getSharding(type), mesh, type.getRank());
+    if (!sharding.verify(mesh, type.getShape(), &why))
+      return op->emitError("has a result whose sharding is wrong: ") << why;
+  }
+  if (auto reshard = dyn_cast<ReshardOp>(op))
+    return verifyReshard(reshard);
+  if (auto partitionable = dyn_cast<PartitionableOpInterface>(op))
+    return verifyNeeds(partitionable);
+  return success();
+}
+
+LogicalResult VerifyPartition::verifyReshard(ReshardOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  std::string why;
+  if (!layout::verifyExchange(mesh, type.getShape(), toLayout(getSharding(op.getOperand()), mesh, type.getRank()),
+                              toLayout(getSharding(op.getResult()), mesh, type.getRank()), &why))
+    return op.emitError("cannot be carried out: ") << why;
+  return success();
+}
+
+LogicalResult VerifyPartition::verifyNeeds(PartitionableOpInterface op) {
+  OpRelation relation = op.getRelation();
+  LoopShardings loops = getLoopShardings(op);
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  for (unsigned loop = 0; loop < loops.size(); ++loop) {
+    if (!loops[loop].isSplit())
+      continue;
+    if (!toLayout(loops[loop], mesh).isCuts(relation.loops[loop].extent))
+      return op->emitError("splits loop ")
+             << loop << " into " << loops[loop] << ", which does not cover it exactly once";
+    LoopKind kind = relation.loops[loop].kind;
+    if (kind == LoopKind::Whole || kind == LoopKind::Composite)
+      return op->emitError("splits loop ") << loop << ", which must stay whole";
+  }
+  ShardingAttr expected = getResultSharding(relation, result.getRank(), loops, meshName);
+  ShardingAttr actual = getSharding(result);
+  for (StringAttr axis : expected.getPartialAxes())
+    if (!actual || !llvm::is_contained(actual.getPartialAxes(), axis))
+      return op->emitError("splits a reduction over mesh axis ") << axis << ", but its result is not partial over it";
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    ShardingAttr held = getSharding(operand);
+    ShardingAttr need = getNeededSharding(relation, number, type, loops, meshName);
+    if (held && held.isPartial()) {
+      if (!op.isLinearIn(number) || !llvm::all_of(held.getPartialAxes(), [&](StringAttr axis) {
+            return actual && llvm::is_contained(actual.getPartialAxes(), axis);
+          }))
+        return op->emitError("reads operand ") << number << ", which is partial, but is not linear in it";
+      held = held.withoutPartial();
+    }
+    if (!covers(held, need, type, mesh))
+      return op->emitError("needs ") << need << " of operand " << number << ", but ranks hold " << held;
+  }
+  return success();
+}
