@@ -40,7 +40,7 @@ Value ElementBuilder::constantInt(Type type, int64_t value) {
   if (auto floatType = dyn_cast<FloatType>(type))
     return arith::ConstantOp::create(builder, loc, FloatAttr::get(floatType, static_cast<double>(value)));
   auto integer = cast<IntegerType>(scalarType(type));
-  APInt bits = APInt(64, value, /*isSigned=*/true).trunc(integer.getWidth());
+  APInt bits = APInt(64, value, /*isSigned=*/true).sextOrTrunc(integer.getWidth());
   return arith::ConstantOp::create(builder, loc, IntegerAttr::get(integer, bits));
 }
 
@@ -130,6 +130,24 @@ Value ElementBuilder::min(Value a, Value b, bool isUnsigned) {
 }
 Value ElementBuilder::select(Value condition, Value onTrue, Value onFalse) {
   return create<arith::SelectOp>(condition, onTrue, onFalse);
+}
+Value ElementBuilder::convertFloat(Value a, FloatType type) {
+  if (a.getType() == type)
+    return a;
+  // arith does not fold a conversion that rounds.
+  FloatAttr constant;
+  if (matchPattern(a, m_Constant(&constant))) {
+    APFloat value = constant.getValue();
+    bool losesInfo;
+    value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesInfo);
+    return arith::ConstantOp::create(builder, loc, FloatAttr::get(type, value));
+  }
+  if (type.getWidth() > cast<FloatType>(a.getType()).getWidth())
+    return create<arith::ExtFOp>(type, a);
+  // Between types of equal width (f16 and bf16) there is only the way over f32.
+  if (type.getWidth() == cast<FloatType>(a.getType()).getWidth())
+    a = create<arith::ExtFOp>(builder.getF32Type(), a);
+  return create<arith::TruncFOp>(type, a);
 }
 Value ElementBuilder::compare(arith::CmpFPredicate floatPredicate, arith::CmpIPredicate intPredicate, Value a,
                               Value b) {

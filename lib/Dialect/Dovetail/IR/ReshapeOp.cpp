@@ -1,0 +1,180 @@
+//===- ReshapeOp.cpp - Reshape -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines reshape: which dimensions merge and split, and folding.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+/// Adjacent dimensions of the operand and of the result that hold the same elements; as few as possible. Either list is
+/// empty where the other has a dimension of extent 1.
+struct Group {
+  SmallVector<unsigned> from, to;
+};
+} // namespace
+
+/// The number of elements; none if it overflows.
+static std::optional<int64_t> countElements(ArrayRef<int64_t> shape) {
+  if (llvm::is_contained(shape, 0))
+    return 0;
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    if (llvm::MulOverflow(count, extent, count))
+      return std::nullopt;
+  return count;
+}
+
+/// Divides the dimensions of two shapes with equally many elements, not zero, into groups.
+static SmallVector<Group> getGroups(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  SmallVector<Group> groups;
+  unsigned i = 0, j = 0;
+  while (i < from.size() || j < to.size()) {
+    Group &group = groups.emplace_back();
+    bool unitFrom = i < from.size() && from[i] == 1;
+    bool unitTo = j < to.size() && to[j] == 1;
+    if (unitFrom || unitTo) {
+      if (unitFrom)
+        group.from.push_back(i++);
+      if (unitTo)
+        group.to.push_back(j++);
+      continue;
+    }
+    int64_t fromProduct = from[i], toProduct = to[j];
+    group.from.push_back(i++);
+    group.to.push_back(j++);
+    while (fromProduct != toProduct) {
+      if (fromProduct < toProduct) {
+        fromProduct *= from[i];
+        group.from.push_back(i++);
+      } else {
+        toProduct *= to[j];
+        group.to.push_back(j++);
+      }
+    }
+  }
+  return groups;
+}
+
+/// The product of the extents of all but the first of `dims`.
+static int64_t getInner(ArrayRef<int64_t> shape, ArrayRef<unsigned> dims) {
+  int64_t product = 1;
+  for (unsigned dim : dims.drop_front())
+    product *= shape[dim];
+  return product;
+}
+
+//===----------------------------------------------------------------------===//
+// Interfaces
+//===----------------------------------------------------------------------===//
+
+OpRelation ReshapeOp::getRelation() {
+  ArrayRef<int64_t> from = getOperand().getType().getShape();
+  ArrayRef<int64_t> to = getType().getShape();
+  OpRelation relation;
+  for (int64_t extent : to)
+    relation.loops.push_back({extent});
+  SmallVector<DimRelation> &dims = relation.operands.emplace_back(from.size(), DimRelation::whole());
+  if (getType().getNumElements() == 0)
+    return relation;
+  for (const Group &group : getGroups(from, to)) {
+    for (unsigned dim : group.from)
+      if (from[dim] == 1)
+        dims[dim] = DimRelation::broadcast();
+    if (group.from.empty() || group.to.empty())
+      continue;
+    // An index i of the major loop is elements [i * inner, (i + 1) * inner) of the group. Which of the operand's major
+    // dimension they reach follows; of the minor ones they may reach all, and minor loops cannot be split.
+    int64_t fromInner = getInner(from, group.from), toInner = getInner(to, group.to);
+    int64_t common = std::gcd(fromInner, toInner);
+    fromInner /= common;
+    toInner /= common;
+    dims[group.from.front()] = {static_cast<int>(group.to.front()),
+                                layout::DimMap::affine(toInner, fromInner, 0, toInner - 1)};
+    for (unsigned dim : ArrayRef(group.to).drop_front())
+      if (to[dim] > 1)
+        relation.loops[dim].kind = LoopKind::Whole;
+  }
+  return relation;
+}
+
+bool ReshapeOp::isLinearIn(unsigned) { return true; }
+
+FormatPreference ReshapeOp::getFormatPreference() { return FormatPreference::RowMajor; }
+
+Value ReshapeOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
+  ArrayRef<int64_t> from = getOperand().getType().getShape();
+  ArrayRef<int64_t> to = getType().getShape();
+  SmallVector<Value> coordinates(from.size());
+  for (const Group &group : getGroups(from, to)) {
+    Value position = builder.index(0);
+    for (auto [i, dim] : llvm::enumerate(group.to))
+      position = i == 0 ? index[dim] : builder.addI(builder.mulI(position, to[dim]), index[dim]);
+    // From the minor to the major dimension. Positions are not negative, so that divisions need not round down.
+    for (unsigned dim : llvm::reverse(group.from)) {
+      if (from[dim] == 1) {
+        coordinates[dim] = builder.index(0);
+      } else if (dim == group.from.front()) {
+        coordinates[dim] = position;
+      } else {
+        Value quotient = builder.create<arith::DivUIOp>(position, builder.index(from[dim]));
+        coordinates[dim] = builder.subI(position, builder.mulI(quotient, from[dim]));
+        position = quotient;
+      }
+    }
+  }
+  return elements.read(0, coordinates);
+}
+
+//===----------------------------------------------------------------------===//
+// Verification and folding
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReshapeOp::verify() {
+  RankedTensorType from = getOperand().getType();
+  if (from.getElementType() != getType().getElementType())
+    return emitOpError("changes the element type from ") << from << " to " << getType();
+  std::optional<int64_t> fromCount = countElements(from.getShape());
+  std::optional<int64_t> toCount = countElements(getType().getShape());
+  if (!fromCount || !toCount)
+    return emitOpError("has more than 2^63 elements: ") << from << " to " << getType();
+  if (*fromCount != *toCount)
+    return emitOpError("changes the number of elements from ")
+           << *fromCount << " to " << *toCount << ": " << from << " to " << getType();
+  return success();
+}
+
+/// The same constant with another shape; null for a kind of constant that this does not know.
+static Attribute reshapeConstant(Attribute value, RankedTensorType type) {
+  if (auto dense = dyn_cast_if_present<DenseElementsAttr>(value))
+    return dense.isSplat() ? dense.resizeSplat(type) : dense.reshape(type);
+  if (auto resource = dyn_cast_if_present<DenseResourceElementsAttr>(value))
+    return DenseResourceElementsAttr::get(type, resource.getRawHandle());
+  return {};
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
+  if (getOperand().getType() == getType())
+    return getOperand();
+  if (Attribute constant = reshapeConstant(adaptor.getOperand(), getType()))
+    return constant;
+  // With a sharding in between, two steps may be possible where one is not.
+  auto producer = getOperand().getDefiningOp<ReshapeOp>();
+  if (!producer || getSharding(getOperand()))
+    return {};
+  getOperandMutable().assign(producer.getOperand());
+  return getResult();
+}
