@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Single-operator cases: random ones, made from a seed, and fixed ones that others get wrong."""
+
+import dataclasses
+
+import numpy as np
+import onnx
+
+from harness.oracle import expected_outputs
+from harness.partition import Partition, random_partition
+from ops import GENERATORS, WEIGHTS, Draft
+
+TOLERANCE = 1e-4
+#: Inputs are about one: a result that nearly cancels may be off by some of their last bits.
+ABSOLUTE_TOLERANCE = 1e-6
+
+
+@dataclasses.dataclass
+class Case:
+    """A model, its inputs, a partition, and how its outputs are judged."""
+
+    name: str
+    model: onnx.ModelProto
+    inputs: dict
+    partition: Partition
+    tolerance: float
+    libraries: bool = True
+    prefer_reference: bool = False
+
+    def expected(self):
+        return expected_outputs(self.model, self.inputs, self.prefer_reference)
+
+    def __str__(self):
+        node = self.model.graph.node[-1]
+        shapes = ", ".join(f"{n}:{v.dtype}{list(v.shape)}" for n, v in self.inputs.items())
+        attributes = ", ".join(
+            f"{a.name}={onnx.helper.get_attribute_value(a)}"
+            for a in node.attribute
+            if a.type not in (onnx.AttributeProto.TENSOR,)
+        )
+        libraries = "" if self.libraries else " --no-libraries"
+        opset = self.model.opset_import[0].version
+        return (
+            f"{self.name}: {node.op_type}({attributes}) opset {opset}, {shapes}, "
+            f"{self.partition}{libraries}"
+        )
+
+
+def _round():
+    """Operators in the order in which seeds take them: weighted, well mixed, the same every time."""
+    ops = [op for op in sorted(GENERATORS) for _ in range(WEIGHTS[op])]
+    return [ops[i] for i in np.random.default_rng(0).permutation(len(ops))]
+
+
+ROUND = _round()
+
+
+def random_case(seed, op=None):
+    """The case of `seed`; `op` restricts it to one operator (which makes another case of the seed)."""
+    name = op or ROUND[seed % len(ROUND)]
+    rng = np.random.default_rng([seed, 0 if op is None else 1])
+    draft = Draft(rng)
+    GENERATORS[name](draft, name)
+    shapes = {n: v.shape for n, v in draft.inputs.items()}
+    model = draft.model()
+    outputs = {
+        o.name: [d.dim_value for d in o.type.tensor_type.shape.dim] for o in model.graph.output
+    }
+    return Case(
+        name=f"seed {seed}" + (f" --op {op}" if op else ""),
+        model=model,
+        inputs=draft.inputs,
+        partition=random_partition(rng, shapes, outputs),
+        tolerance=0.0 if draft.exact else TOLERANCE,
+        libraries=bool(rng.random() < 0.5),
+        prefer_reference=draft.prefer_reference,
+    )
+
+
+# Fixed cases: each is silently wrong in some other system that shards unevenly.
+
+
+def _single(name, op, shape, sizes, *operands, dim=2, exact=False, opset=17, mesh=None, **attributes):
+    """One operator on an input of `shape`, whose dimension `dim` is cut into `sizes`."""
+    draft = Draft(np.random.default_rng(0))
+    draft.opset = opset
+    inputs = [draft.input(draft.values(shape), "x")]
+    inputs += [draft.constant(np.asarray(o)) for o in operands]
+    draft.node(op, *inputs, **attributes)
+    mesh = mesh or {"y": len(sizes)}
+    partition = Partition(mesh).split("x", len(shape), dim, "+".join(mesh), sizes)
+    tolerance = 0.0 if exact else TOLERANCE
+    return Case(name, draft.model(), draft.inputs, partition, tolerance)
+
+
+def _weights(*shape):
+    return np.random.default_rng(1).uniform(-0.5, 0.5, shape).astype(np.float32)
+
+
+def _strided_windows():
+    """Kernel, stride and pad, and row counts that do not divide by the stride."""
+    for kernel, stride, pad, rows in (
+        (3, 2, 1, (15, 17)),
+        (3, 2, 1, (9, 9)),
+        (2, 2, 0, (17, 16)),
+        (7, 2, 3, (9, 9, 9, 5)),
+        (1, 1, 1, (9, 7)),
+        (3, 1, 1, (9, 0, 8)),
+        (7, 1, 3, (2, 1, 1, 9)),
+        (5, 1, 4, (1, 1, 1, 1)),
+        (4, 3, 2, (0, 7, 0, 8)),
+    ):
+        shape = [1, 4, sum(rows), 11]
+        window = dict(kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4)
+        label = f"k{kernel}s{stride}p{pad}-{'+'.join(map(str, rows))}"
+        weights = _weights(6, 4, kernel, kernel)
+        yield _single(f"conv-{label}", "Conv", shape, rows, weights, _weights(6), **window)
+        if pad < kernel:
+            yield _single(f"maxpool-{label}", "MaxPool", shape, rows, exact=True, **window)
+            for include in (0, 1):
+                yield _single(
+                    f"averagepool-{label}-include{include}",
+                    "AveragePool",
+                    shape,
+                    rows,
+                    count_include_pad=include,
+                    **window,
+                )
+
+
+def _transposed():
+    weights = _weights(4, 5, 3, 3)
+    for label, attributes in {
+        "output_padding": dict(strides=[2, 2], pads=[1] * 4, output_padding=[1, 1]),
+        "output_shape": dict(strides=[2, 2], output_shape=[34, 20]),
+        "dilated": dict(strides=[3, 2], dilations=[2, 2], pads=[2, 1, 1, 0]),
+        "same_upper": dict(strides=[2, 2], auto_pad="SAME_UPPER"),
+    }.items():
+        for rows in ((9, 8), (1, 0, 13, 3)):
+            yield _single(
+                f"convtranspose-{label}-{'+'.join(map(str, rows))}",
+                "ConvTranspose",
+                [1, 4, sum(rows), 10],
+                rows,
+                weights,
+                **attributes,
+            )
+
+
+def _resizes():
+    none = np.zeros(0, np.float32)
+    for mode in ("align_corners", "half_pixel", "pytorch_half_pixel", "asymmetric"):
+        for rows in ((7, 10), (1, 0, 9, 3)):
+            height = sum(rows)
+            yield _single(
+                f"bilinear-{mode}-{'+'.join(map(str, rows))}",
+                "Resize",
+                [1, 3, height, 11],
+                rows,
+                none,
+                none,
+                np.array([1, 3, 2 * height + 1, 25], np.int64),
+                mode="linear",
+                coordinate_transformation_mode=mode,
+            )
+
+
+def _reshapes():
+    for rows in ((5, 7), (1, 0, 8, 3)):
+        label = "+".join(map(str, rows))
+        height = sum(rows)
+        chw = [2, 3, height, 4]
+        yield _single(
+            f"reshape-merges-chw-{label}",
+            "Reshape",
+            chw,
+            rows,
+            np.array([2, -1], np.int64),
+            exact=True,
+        )
+        yield _single(f"flatten-{label}", "Flatten", chw, rows, exact=True, axis=1)
+        yield _single(
+            f"reshape-splits-{label}",
+            "Reshape",
+            [2, 3, height],
+            rows,
+            np.array([6, height // 2, 2], np.int64),
+            exact=True,
+        )
+
+
+def _others():
+    yield _single("softmax-split", "Softmax", [2, 3, 17], (8, 0, 9), axis=-1)
+    yield _single("instancenorm-split", "InstanceNormalization", [2, 3, 17, 5], (3, 9, 5), _weights(3), _weights(3))
+    yield _single("matmul-contracted", "MatMul", [2, 5, 17], (8, 0, 9), _weights(17, 6))
+    yield _single(
+        "reducesum-split", "ReduceSum", [2, 5, 17], (1, 16), np.array([2], np.int64), keepdims=0
+    )
+    yield _single("transpose", "Transpose", [2, 5, 17], (1, 0, 16), exact=True, perm=[2, 0, 1])
+    yield _single(
+        "pad-wrap", "Pad", [1, 2, 9], (2, 7), np.array([0, 0, 3, 0, 0, 4], np.int64),
+        opset=19, exact=True, mode="wrap",
+    )  # fmt: skip
+    yield _single(
+        "pad-reflect", "Pad", [1, 2, 9], (2, 0, 7), np.array([0, 0, 5, 0, 0, 6], np.int64),
+        exact=True, mode="reflect",
+    )  # fmt: skip
+    yield _single(
+        "slice-reversed", "Slice", [1, 2, 13], (4, 9),
+        *(np.array([v], np.int64) for v in (-1, -(2**63), 2, -3)), exact=True,
+    )  # fmt: skip
+    yield _single(
+        "conv-over-two-axes", "Conv", [1, 4, 19, 7], (3, 0, 9, 7), _weights(6, 4, 3, 3),
+        mesh={"y": 2, "x": 2}, pads=[1] * 4, strides=[2, 1],
+    )  # fmt: skip
+
+
+def fixed_cases():
+    """All fixed cases by name."""
+    cases = {}
+    for family in (_strided_windows, _transposed, _resizes, _reshapes, _others):
+        for case in family():
+            cases[case.name] = case
+    return cases

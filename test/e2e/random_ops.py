@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs random single operators, partitioned at random, against ONNX Runtime.
+
+    random_ops.py --count 10000               new cases, from a random first seed
+    random_ops.py --seed 4711 --count 1       one case again
+    random_ops.py --op Conv --count 500       one operator
+    random_ops.py --fixed                     the fixed cases
+    random_ops.py --oracle-only               checks the generators themselves: no compiler needed
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import pathlib
+import queue
+import secrets
+import sys
+import time
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / p) for p in ("", "models", "e2e")]
+
+from cases import ABSOLUTE_TOLERANCE, fixed_cases, random_case  # noqa: E402
+from harness import backend as backends  # noqa: E402
+from harness.compare import differences  # noqa: E402
+from harness.isolated import Crash, IsolatedFunction, WorkerError  # noqa: E402
+from harness.oracle import run_reference  # noqa: E402
+
+PASSED, FAILED, UNSUPPORTED = "passed", "FAILED", "unsupported"
+
+
+@dataclasses.dataclass
+class Request:
+    """Which case to run: a seed (with an operator), or the name of a fixed case."""
+
+    seed: int | None = None
+    op: str | None = None
+    fixed: str | None = None
+    oracle_only: bool = False
+    keep: str | None = None
+
+    def case(self):
+        return fixed_cases()[self.fixed] if self.fixed else random_case(self.seed, self.op)
+
+
+@dataclasses.dataclass
+class Outcome:
+    status: str
+    op: str
+    case: str
+    message: str = ""
+
+
+def evaluate(request):
+    """Makes the case, runs it on the oracle and on the backend, and compares. Runs in a worker."""
+    case = request.case()
+    expected = case.expected()
+    if request.oracle_only:
+        outcome = _compare_oracles(case, expected)
+    else:
+        outcome = _compare_backend(case, expected)
+    if outcome.status == FAILED and request.keep:
+        folder = pathlib.Path(request.keep) / case.name.replace(" ", "-")
+        backends.keep(folder, case.model, case.inputs, expected, case.partition)
+    return outcome
+
+
+def _compare_backend(case, expected):
+    op = case.model.graph.node[-1].op_type
+    backend = backends.default_backend()
+    if backend is None:
+        raise RuntimeError(f"no compiler in {backends.build_dir()}: run `make build`")
+    try:
+        actual = backend.compile_and_run(
+            case.model, case.partition, case.inputs, list(expected), case.libraries
+        )
+    except backends.BackendError as error:
+        unsupported = error.phase == "compile" and error.code == backends.UNSUPPORTED
+        return Outcome(UNSUPPORTED if unsupported else FAILED, op, str(case), str(error))
+    found = differences(actual, expected, case.tolerance, ABSOLUTE_TOLERANCE)
+    return Outcome(FAILED if found else PASSED, op, str(case), found or "")
+
+
+def _compare_oracles(case, expected):
+    op = case.model.graph.node[-1].op_type
+    try:
+        actual = run_reference(case.model, case.inputs)
+        found = differences(actual, expected, case.tolerance, ABSOLUTE_TOLERANCE)
+    except Exception as error:  # The reference evaluator has gaps of its own.
+        found = f"reference: {type(error).__name__}: {error}"
+    return Outcome(FAILED if found else PASSED, op, str(case), found or "")
+
+
+class Workers:
+    """Evaluates requests in worker processes; a crash is the failure of one request."""
+
+    def __init__(self, count):
+        self._idle = queue.Queue()
+        for _ in range(count):
+            self._idle.put(IsolatedFunction(evaluate))
+        self._threads = concurrent.futures.ThreadPoolExecutor(count)
+
+    def __call__(self, request):
+        worker = self._idle.get()
+        name = request.fixed or request.op or "?"
+        try:
+            return worker(request)
+        except Crash as error:
+            return Outcome(FAILED, name, str(request), f"the process was lost: {error}")
+        except WorkerError as error:
+            return Outcome(FAILED, name, str(request), str(error))
+        finally:
+            self._idle.put(worker)
+
+    def map(self, requests):
+        return self._threads.map(self, requests)
+
+    def close(self):
+        self._threads.shutdown()
+        while not self._idle.empty():
+            self._idle.get().close()
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seed", type=int, help="the first seed (default: random)")
+    parser.add_argument("--count", type=int, default=500, help="how many seeds (default: 500)")
+    parser.add_argument("--op", help="only this operator")
+    parser.add_argument("--fixed", action="store_true", help="the fixed cases instead")
+    parser.add_argument("--keep", metavar="DIR", help="writes the files of failing cases there")
+    parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
+    parser.add_argument("--list", action="store_true", help="only print the cases")
+    parser.add_argument(
+        "--oracle-only", action="store_true", help="ONNX Runtime against the ONNX reference"
+    )
+    return parser.parse_args()
+
+
+def _requests(arguments):
+    common = dict(oracle_only=arguments.oracle_only, keep=arguments.keep)
+    if arguments.fixed:
+        return [Request(fixed=name, **common) for name in fixed_cases()]
+    first = secrets.randbelow(10**9) if arguments.seed is None else arguments.seed
+    print(f"seeds {first} to {first + arguments.count - 1}")
+    return [
+        Request(seed=seed, op=arguments.op, **common)
+        for seed in range(first, first + arguments.count)
+    ]
+
+
+def main():
+    arguments = _arguments()
+    requests = _requests(arguments)
+    if arguments.list:
+        for request in requests:
+            print(request.case())
+        return 0
+    counts = collections.Counter()
+    unsupported = collections.Counter()
+    start = time.monotonic()
+    workers = Workers(arguments.workers)
+    for done, outcome in enumerate(workers.map(requests), 1):
+        counts[outcome.status] += 1
+        if outcome.status == UNSUPPORTED:
+            unsupported[outcome.op] += 1
+        if outcome.status != PASSED:
+            print(f"{outcome.status}: {outcome.case}\n    {outcome.message}", flush=True)
+        if sys.stderr.isatty():
+            print(f"\r{done}/{len(requests)}", end="", file=sys.stderr, flush=True)
+    workers.close()
+    if unsupported:
+        print("unsupported:", ", ".join(f"{op} ({n})" for op, n in sorted(unsupported.items())))
+    print(
+        f"{counts[PASSED]} passed, {counts[FAILED]} failed, {counts[UNSUPPORTED]} unsupported "
+        f"({time.monotonic() - start:.0f} s)"
+    )
+    return 0 if counts[PASSED] == len(requests) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

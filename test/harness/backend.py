@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiles a model for a partition and runs it on all ranks."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+EXIT_CODES = {
+    1: "outputs differ",
+    2: "usage",
+    3: "file",
+    4: "invalid model",
+    5: "unsupported",
+    6: "does not fit",
+    7: "incompatible or damaged artifact",
+    8: "device or communication",
+    9: "internal error",
+}
+UNSUPPORTED = 5
+
+
+def build_dir():
+    """$DOVETAIL_BUILD_DIR, or build/release of the checkout."""
+    return pathlib.Path(os.environ.get("DOVETAIL_BUILD_DIR", ROOT / "build" / "release"))
+
+
+def tool(name):
+    """The path of a built tool, or None if it is not built."""
+    path = build_dir() / "bin" / name
+    return path if path.exists() else None
+
+
+class BackendError(Exception):
+    """The compiler or the runtime gave up. `code` is its exit code, negative for a signal."""
+
+    def __init__(self, phase, code, message):
+        self.phase = phase
+        self.code = code
+        self.message = message.strip()
+        meaning = f"killed by signal {-code}" if code < 0 else EXIT_CODES.get(code, "?")
+        super().__init__(f"{phase} exits with {code} ({meaning}): {self.message}")
+
+
+def call(command, timeout=300, cwd=None):
+    """Runs a tool; returns (exit code, standard output, standard error)."""
+    result = subprocess.run(
+        [str(part) for part in command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=timeout,
+        cwd=cwd,
+    )
+    return result.returncode, result.stdout, result.stderr
+
+
+class SubprocessBackend:
+    """Runs the command-line tools, in a temporary folder of its own for each model."""
+
+    def __init__(self, timeout=300):
+        self.timeout = timeout
+
+    def compile(self, model, artifact, partition, libraries=True, extra=()):
+        """Compiles the file `model` to the file `artifact`; returns what the compiler said."""
+        command = [tool("dovetail"), "compile", model, "-o", artifact, *partition.flags(), *extra]
+        if not libraries:
+            command.append("--no-libraries")
+        code, _, messages = call(command, self.timeout)
+        if code:
+            raise BackendError("compile", code, messages)
+        return messages
+
+    def run(self, artifact, inputs, outputs, folder, threads=1):
+        """Runs an artifact on all of its ranks; returns the named outputs."""
+        command = [tool("dovetail-run"), "run", artifact, "--threads", threads]
+        for index, (name, value) in enumerate(inputs.items()):
+            file = folder / f"input{index}.npy"
+            np.save(file, value)
+            command += ["--input", f"{name}=@{file}"]
+        files = {name: folder / f"output{i}.npy" for i, name in enumerate(outputs)}
+        for name, file in files.items():
+            command += ["--output", f"{name}={file}"]
+        code, _, messages = call(command, self.timeout)
+        if code:
+            raise BackendError("run", code, messages)
+        return {name: np.load(file) for name, file in files.items()}
+
+    def compile_and_run(self, model, partition, inputs, outputs, libraries=True, extra=()):
+        """`model` is a ModelProto or a path; raises BackendError."""
+        with tempfile.TemporaryDirectory(prefix="dovetail-") as name:
+            folder = pathlib.Path(name)
+            path = model
+            if not isinstance(model, (str, os.PathLike)):
+                path = folder / "model.onnx"
+                path.write_bytes(model.SerializeToString())
+            artifact = folder / "model.dvt"
+            self.compile(path, artifact, partition, libraries, extra)
+            return self.run(artifact, inputs, outputs, folder)
+
+
+def default_backend():
+    """The fastest backend that is built; None if there is none."""
+    return SubprocessBackend() if tool("dovetail") and tool("dovetail-run") else None
+
+
+def keep(folder, model, inputs, expected, partition):
+    """Writes all that is needed to look into a failure by hand."""
+    folder = pathlib.Path(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    flags = []
+    for kind, values in (("input", inputs), ("expected", expected)):
+        for index, (name, value) in enumerate(values.items()):
+            np.save(folder / f"{kind}{index}.npy", value)
+            if kind == "input":
+                flags.append(f"--input '{name}=@input{index}.npy'")
+    partition_flags = " ".join(f"'{flag}'" for flag in partition.flags())
+    (folder / "commands").write_text(
+        f"dovetail compile model.onnx -o model.dvt {partition_flags}\n"
+        f"dovetail run model.dvt {' '.join(flags)}\n"
+    )

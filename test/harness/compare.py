@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Says how two sets of outputs differ."""
+
+import numpy as np
+
+
+def difference(actual, expected, tolerance=1e-4, name="output", floor=0.0):
+    """None if they agree, else a sentence that names the first place where they do not.
+
+    Floating-point values may differ by `tolerance` times the largest finite magnitude expected, or
+    by `floor` if that is more; a tolerance of 0, and every other type, asks for equality. NaN
+    equals NaN.
+    """
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    if actual.dtype != expected.dtype:
+        return f"{name}: type {actual.dtype}, expected {expected.dtype}"
+    if actual.shape != expected.shape:
+        return f"{name}: shape {actual.shape}, expected {expected.shape}"
+    if expected.size == 0:
+        return None
+    if not np.issubdtype(expected.dtype, np.inexact) or tolerance == 0:
+        equal = actual == expected
+        if np.issubdtype(expected.dtype, np.inexact):
+            equal |= np.isnan(actual) & np.isnan(expected)
+        return None if equal.all() else _first(name, actual, expected, ~equal, "")
+    wrong = np.isnan(actual) != np.isnan(expected)
+    infinite = np.isinf(actual) | np.isinf(expected)
+    wrong |= infinite & (actual != expected)
+    finite = np.isfinite(actual) & np.isfinite(expected)
+    magnitudes = np.abs(expected[np.isfinite(expected)])
+    limit = max(floor, tolerance * (float(magnitudes.max()) if magnitudes.size else 0.0))
+    errors = np.zeros(expected.shape)
+    np.subtract(actual, expected, out=errors, where=finite, dtype=np.float64)
+    wrong |= np.abs(errors) > limit
+    if not wrong.any():
+        return None
+    return _first(name, actual, expected, wrong, f", limit {limit:.3g}")
+
+
+def _first(name, actual, expected, wrong, note):
+    index = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return (
+        f"{name}: {int(wrong.sum())} of {expected.size} elements differ, first at {list(index)}: "
+        f"{actual[index]}, expected {expected[index]}{note}"
+    )
+
+
+def largest_relative_difference(actual, expected):
+    """The largest difference over the largest magnitude of `expected`."""
+    scale = float(np.abs(expected).max()) if expected.size else 0.0
+    error = float(np.abs(actual.astype(np.float64) - expected).max()) if expected.size else 0.0
+    return error / scale if scale else error
+
+
+def differences(actual, expected, tolerance=1e-4, floor=0.0):
+    """The first difference among all outputs, or None; both are dictionaries by name."""
+    for name, value in expected.items():
+        if name not in actual:
+            return f"{name}: not produced"
+        found = difference(actual[name], value, tolerance, name, floor)
+        if found:
+            return found
+    return None

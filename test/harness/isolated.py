@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls a function in a worker process, so that a crash or a hang is the failure of one call."""
+
+import multiprocessing
+import signal
+import traceback
+
+
+class Crash(Exception):
+    """The worker died, or did not answer in time."""
+
+
+class WorkerError(Exception):
+    """The function raised an exception; the message is its traceback."""
+
+
+def _serve(connection, function):
+    while True:
+        argument = connection.recv()
+        try:
+            connection.send((True, function(argument)))
+        except Exception:
+            connection.send((False, traceback.format_exc()))
+
+
+class IsolatedFunction:
+    """`function` must be importable by name. One call at a time; the worker lives on between calls."""
+
+    def __init__(self, function, timeout=120):
+        self.function = function
+        self.timeout = timeout
+        self.process = None
+
+    def __call__(self, argument):
+        if self.process is None:
+            self._start()
+        self.connection.send(argument)
+        try:
+            if not self.connection.poll(self.timeout):
+                self.close()
+                raise Crash(f"no answer within {self.timeout} s")
+            succeeded, result = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            self.process.join()
+            code = self.process.exitcode
+            self.process = None
+            raise Crash(_death(code)) from None
+        if not succeeded:
+            raise WorkerError(result)
+        return result
+
+    def _start(self):
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, self.function), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def close(self):
+        """Ends the worker. The next call starts another."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.process = None
+
+
+def _death(code):
+    if code is not None and code < 0:
+        return f"killed by {signal.Signals(-code).name}"
+    return f"exited with {code}"
