@@ -9,6 +9,7 @@
 #include "dovetail/Layout/Box.h"
 
 #include <cassert>
+#include <limits>
 #include <ostream>
 
 using namespace dovetail::layout;
@@ -31,7 +32,8 @@ int64_t Box::volume() const {
     return 0;
   int64_t volume = 1;
   for (const Interval &dim : dims)
-    volume *= dim.size();
+    if (__builtin_mul_overflow(volume, dim.size(), &volume))
+      return std::numeric_limits<int64_t>::max();
   return volume;
 }
 

@@ -37,7 +37,7 @@ public:
   auto end() const { return dims.end(); }
 
   bool empty() const;
-  /// Number of elements.
+  /// Number of elements; the largest `int64_t` if there are more.
   int64_t volume() const;
   /// Extents, one for each dimension.
   std::vector<int64_t> shape() const;

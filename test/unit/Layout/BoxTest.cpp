@@ -13,6 +13,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <limits>
+
 using namespace dovetail::layout;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -66,6 +68,12 @@ TEST(BoxTest, VolumeAndEmptiness) {
   EXPECT_EQ((Box{{0, 2}, {5, 5}}), (Box{{1, 1}, {0, 3}}));
   EXPECT_EQ((Box{{0, 2}, {5, 5}}.volume()), 0);
   EXPECT_EQ(box.str(), "[0, 2) x [5, 8)");
+}
+
+TEST(BoxTest, VolumeSaturates) {
+  Interval huge{0, int64_t(1) << 40};
+  EXPECT_EQ((Box{huge, huge}.volume()), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ((Box{huge, huge, {3, 3}}.volume()), 0);
 }
 
 TEST(BoxTest, ScalarBoxHasOneElement) {

@@ -237,6 +237,72 @@ TEST(ExchangeTest, PartialValuesStayApartWhereTheyStayPartial) {
 }
 
 //===----------------------------------------------------------------------===//
+// Classes
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The class of an exchange of an 8 x 8 matrix over a 2 x 2 mesh of axes 0 and 1, and an axis 2 of size 1.
+ExchangeClass classOf(std::vector<DimSharding> from, std::vector<DimSharding> to) {
+  Mesh mesh({{"y", 2}, {"x", 2}, {"one", 1}});
+  Sharding before = {std::move(from), {}, {}}, after = {std::move(to), {}, {}};
+  std::string why;
+  EXPECT_TRUE(verifyExchange(mesh, Shape{8, 8}, before, after, &why)) << why;
+  return classify(mesh, Shape{8, 8}, before, after);
+}
+
+/// A dimension of 8 in balanced cuts over `axes` with `parts` coordinates.
+DimSharding over(std::vector<int> axes, int parts) {
+  return DimSharding::fromCuts(std::move(axes), balancedCuts(8, parts));
+}
+
+const DimSharding unsplit;
+const DimSharding withHalo{{0}, {{0, 5}, {3, 8}}};
+
+} // namespace
+
+TEST(ExchangeClassTest, DroppedHaloIsASlice) {
+  EXPECT_EQ(classOf({withHalo, unsplit}, {over({0}, 2), unsplit}), ExchangeClass::Slice);
+}
+
+TEST(ExchangeClassTest, GatherOfAMinorAxisOrOfAllAxes) {
+  EXPECT_EQ(classOf({over({0, 1}, 4), unsplit}, {over({0}, 2), unsplit}), ExchangeClass::AllGather);
+  EXPECT_EQ(classOf({over({0}, 2), over({1}, 2)}, {unsplit, unsplit}), ExchangeClass::AllGather);
+}
+
+TEST(ExchangeClassTest, GatherThatDropsHeldElementsIsGeneral) {
+  // The rank at y = 0, x = 1 held [2, 4) and needs [4, 8).
+  EXPECT_EQ(classOf({over({0, 1}, 4), unsplit}, {over({1}, 2), unsplit}), ExchangeClass::General);
+}
+
+TEST(ExchangeClassTest, AxesThatMoveAreAnAllToAll) {
+  EXPECT_EQ(classOf({over({0}, 2), unsplit}, {unsplit, over({0}, 2)}), ExchangeClass::AllToAll);
+  EXPECT_EQ(classOf({over({0, 1}, 4), unsplit}, {over({0}, 2), over({1}, 2)}), ExchangeClass::AllToAll);
+}
+
+TEST(ExchangeClassTest, GatherAndSliceOverDifferentAxesIsGeneral) {
+  EXPECT_EQ(classOf({over({0}, 2), unsplit}, {unsplit, over({1}, 2)}), ExchangeClass::General);
+}
+
+TEST(ExchangeClassTest, GatherWithAHaloIsGeneral) {
+  EXPECT_EQ(classOf({over({0}, 2), over({1}, 2)}, {withHalo, unsplit}), ExchangeClass::General);
+}
+
+TEST(ExchangeClassTest, SwappedAxesAreGeneral) {
+  EXPECT_EQ(classOf({over({0, 1}, 4), unsplit}, {over({1, 0}, 4), unsplit}), ExchangeClass::General);
+}
+
+TEST(ExchangeClassTest, PiecesThatMoveAwayAreGeneral) {
+  DimSharding swapped{{0}, {{4, 8}, {0, 4}}};
+  EXPECT_EQ(classOf({over({0}, 2), unsplit}, {swapped, unsplit}), ExchangeClass::General);
+}
+
+TEST(ExchangeClassTest, AxesOfSizeOneDoNotCount) {
+  EXPECT_EQ(classOf({over({2}, 1), over({1}, 2)}, {unsplit, over({1}, 2)}), ExchangeClass::None);
+  EXPECT_EQ(classOf({over({0, 2}, 2), unsplit}, {withHalo, unsplit}), ExchangeClass::Halo);
+}
+
+//===----------------------------------------------------------------------===//
 // Verification
 //===----------------------------------------------------------------------===//
 
