@@ -1,0 +1,29 @@
+//===- Passes.h - Passes that simplify the graph -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares the passes of simplify.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_TRANSFORMS_PASSES_H
+#define DOVETAIL_TRANSFORMS_PASSES_H
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "mlir/Pass/Pass.h"
+
+namespace dovetail {
+
+#define GEN_PASS_DECL
+#include "dovetail/Transforms/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "dovetail/Transforms/Passes.h.inc"
+
+} // namespace dovetail
+
+#endif // DOVETAIL_TRANSFORMS_PASSES_H
