@@ -16,8 +16,7 @@ from .inputs import (
 )
 from .resnet import resnet50
 from .trained import FILES as TRAINED
-from .trained import path as trained_path
-from .trained import trained
+from .trained import trained, trained_path
 from .unet2d import unet2d
 from .unet3d import unet3d
 from .vit import vit, vit_encoder

@@ -14,19 +14,27 @@ FILES = {
 }
 
 
-def folder():
-    """Where fetched models and pictures lie: $DOVETAIL_MODELS, or .deps/models of the checkout."""
-    return pathlib.Path(os.environ.get("DOVETAIL_MODELS", _ROOT / ".deps" / "models"))
+def _deps():
+    """Where fetched files lie: $DOVETAIL_DEPS, or .deps of the checkout."""
+    return pathlib.Path(os.environ.get("DOVETAIL_DEPS", _ROOT / ".deps"))
 
 
-def path(name):
-    """The file of a trained model or picture; FileNotFoundError says how to get it."""
-    file = folder() / FILES.get(name, name)
+def _fetched(file):
     if not file.exists():
         raise FileNotFoundError(f"{file} is missing: run scripts/fetch-models")
     return file
 
 
+def trained_path(name):
+    """The file of the trained model `name`; see FILES."""
+    return _fetched(_deps() / "models" / FILES[name])
+
+
+def picture_path(name):
+    """The file of the picture `name`, such as page.png."""
+    return _fetched(_deps() / "pictures" / name)
+
+
 def trained(name):
     """The trained model `name`; see FILES."""
-    return onnx.load(path(name))
+    return onnx.load(trained_path(name))
