@@ -42,6 +42,7 @@ def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [], ["getFormatPreference"], [
   let description = [{
     Over [N, C, spatial...]. With `ceil` the result's extents round up, as ONNX's ceil_mode (a window that would start beyond the leading
     pad and the tensor is dropped). Averages that include padding count positions inside the tensor and its pads, but not those beyond the trailing pad.
+    A maximum skips NaN, as ONNX Runtime's; that of a window without numbers is the least value of the type. `p` is the order of the Lp norm, 1 or more.
   }];
   let arguments = (ins Dovetail_Tensor:$input, Dovetail_PoolKindAttr:$kind, DenseI64ArrayAttr:$kernel,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
@@ -77,6 +78,7 @@ def Dovetail_MomentsOp : Dovetail_InferredOp<"moments", [], [], ["isCheapElement
   let description = [{
     The result has the operand's rank plus one: reduced dimensions have extent 1, and the last has extent 3 and holds (count, mean, M2). A
     split reduction gives a value that is partial with kind `moments`; parts combine by Chan's formula, so that the variance does not cancel.
+    Elements narrower than f32 give moments in f32.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, DenseI64ArrayAttr:$axes);
 }

@@ -64,8 +64,10 @@ def ReductionOpInterface : OpInterface<"ReductionOpInterface", [ElementOpInterfa
     accumulators.
   }];
   let methods = [
-    InterfaceMethod<"The value to start from, a signless scalar.", "::mlir::Value", "emitInit",
-      (ins "::dovetail::ElementBuilder &":$builder)>,
+    InterfaceMethod<[{
+        The value to start from, a signless scalar. Accumulators of floats narrower than f32 are f32: whoever stores one converts it to
+        the result's element type (`ElementBuilder::convertFloat`).
+      }], "::mlir::Value", "emitInit", (ins "::dovetail::ElementBuilder &":$builder)>,
     InterfaceMethod<[{
         The term at the coordinates `index` of all loops: the dimensions of the result, then the reduction loops.
       }], "::mlir::Value", "emitTerm",

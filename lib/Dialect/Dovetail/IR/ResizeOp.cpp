@@ -1,0 +1,286 @@
+//===- ResizeOp.cpp - Interpolation to other extents -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines `dovetail.resize`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReductionSupport.h"
+#include "ResizeCoordinates.h"
+#include "ScalarSupport.h"
+
+using namespace mlir;
+using namespace dovetail;
+using namespace dovetail::resize;
+using layout::DimMap;
+
+//===----------------------------------------------------------------------===//
+// Type
+//===----------------------------------------------------------------------===//
+
+FailureOr<RankedTensorType> ResizeOp::inferType(std::optional<Location> location, Adaptor adaptor) {
+  StringRef name = getOperationName();
+  auto operand = cast<RankedTensorType>(adaptor.getOperand().getType());
+  int64_t rank = operand.getRank();
+  ArrayRef<int64_t> sizes = adaptor.getSizes();
+  ArrayRef<double> scales = adaptor.getScales();
+  if (static_cast<int64_t>(sizes.size()) != rank || static_cast<int64_t>(scales.size()) != rank)
+    return emitOptionalError(location, "'", name, "' op has ", sizes.size(), " sizes and ", scales.size(),
+                             " scales for an operand of rank ", rank);
+  if (adaptor.getCoordinates() == CoordinateMode::TfCropAndResize &&
+      static_cast<int64_t>(adaptor.getRoi().size()) != 2 * rank)
+    return emitOptionalError(location, "'", name, "' op has a roi of ", adaptor.getRoi().size(),
+                             " numbers, but tf_crop_and_resize needs ", 2 * rank, " for rank ", rank);
+  if (adaptor.getMode() != ResizeMode::Nearest && operand.getElementType().isInteger(1))
+    return emitOptionalError(location, "'", name, "' op cannot interpolate elements of i1: use mode nearest");
+  constexpr double maxScale = double(maxExtent);
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    int64_t extent = operand.getDimSize(dim);
+    if (!(scales[dim] >= 1 / maxScale && scales[dim] <= maxScale))
+      return emitOptionalError(location, "'", name, "' op has scale ", scales[dim], " in dimension ", dim,
+                               ", not in 2^-24 .. 2^24");
+    if (sizes[dim] < 0 || (extent == 0 && sizes[dim] > 0))
+      return emitOptionalError(location, "'", name, "' op cannot resize dimension ", dim, " from ", extent, " to ",
+                               sizes[dim]);
+    if (sizes[dim] != extent && std::max(sizes[dim], extent) > maxExtent)
+      return emitOptionalError(location, "'", name, "' op resizes dimension ", dim, " from ", extent, " to ",
+                               sizes[dim], ", but positions beyond ", maxExtent, " are not exact in f32");
+  }
+  return RankedTensorType::get(sizes, operand.getElementType());
+}
+
+//===----------------------------------------------------------------------===//
+// Relation
+//===----------------------------------------------------------------------===//
+
+/// Dimension number `dim` of a resize.
+static Dim getDim(ResizeOp op, unsigned dim) {
+  ArrayRef<double> roi = op.getRoi();
+  unsigned rank = op.getType().getRank();
+  bool crops = op.getCoordinates() == CoordinateMode::TfCropAndResize;
+  return {op.getOperand().getType().getDimSize(dim),
+          op.getType().getDimSize(dim),
+          static_cast<float>(op.getScales()[dim]),
+          crops ? static_cast<float>(roi[dim]) : 0.0f,
+          crops ? static_cast<float>(roi[rank + dim]) : 1.0f,
+          op.getCoordinates()};
+}
+
+Table resize::computeTable(const Dim &dim, ResizeMode mode, NearestMode nearest) {
+  HostArithmetic host;
+  Table table;
+  table.first.reserve(dim.resultExtent);
+  table.last.reserve(dim.resultExtent);
+  auto append = [&](int64_t first, int64_t last) {
+    table.first.push_back(first);
+    table.last.push_back(last);
+  };
+  for (int64_t i = 0; i < dim.resultExtent; ++i) {
+    float x = getSource(host, dim, i);
+    if (dim.mode == CoordinateMode::TfCropAndResize && isOutside(host, dim, x)) {
+      table.extrapolates = true;
+      append(0, -1);
+      continue;
+    }
+    switch (mode) {
+    case ResizeMode::Nearest: {
+      int64_t pixel = getNearest(host, dim, nearest, x);
+      append(pixel, pixel);
+      break;
+    }
+    case ResizeMode::Linear: {
+      LinearTaps<HostArithmetic> taps = getLinear(host, dim, x);
+      append(taps.first, taps.second);
+      break;
+    }
+    case ResizeMode::Cubic: {
+      CubicTaps<HostArithmetic> taps = getCubic(host, x);
+      append(host.clampIndex(taps.position(host, 0), 0, dim.operandExtent - 1),
+             host.clampIndex(taps.position(host, 3), 0, dim.operandExtent - 1));
+      break;
+    }
+    }
+  }
+  return table;
+}
+
+/// The map of a table, as `floor(i / n)` or `start + i*step` where that gives the same pixels: such maps keep cuts
+/// aligned, and their pixels are found without floats.
+static DimMap toMap(const Dim &dim, Table table) {
+  const std::vector<int64_t> &pixels = table.first;
+  if (table.first == table.last && !pixels.empty()) {
+    auto isEverywhere = [&](auto formula) {
+      for (auto [i, pixel] : llvm::enumerate(pixels))
+        if (pixel != formula(static_cast<int64_t>(i)))
+          return false;
+      return true;
+    };
+    int64_t factor = dim.resultExtent / dim.operandExtent;
+    if (factor >= 1 && isEverywhere([&](int64_t i) { return i / factor; }))
+      return DimMap::merge(factor);
+    int64_t start = pixels.front(), step = pixels.size() > 1 ? pixels[1] - start : 1;
+    if (step >= 1 && isEverywhere([&](int64_t i) { return start + i * step; }))
+      return DimMap::slice(start, step);
+  }
+  return DimMap::table(std::move(table.first), std::move(table.last));
+}
+
+OpRelation ResizeOp::getRelation() {
+  OpRelation relation;
+  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
+  for (auto [i, extent] : llvm::enumerate(getType().getShape())) {
+    relation.loops.push_back({extent});
+    Dim dim = getDim(*this, i);
+    if (dim.isCopied())
+      dims.push_back(DimRelation::identity(i));
+    else
+      dims.push_back({static_cast<int>(i), toMap(dim, computeTable(dim, getMode(), getNearest()))});
+  }
+  return relation;
+}
+
+FormatPreference ResizeOp::getFormatPreference() { return FormatPreference::ChannelsLast; }
+
+bool ResizeOp::isCheapElement() { return false; }
+
+//===----------------------------------------------------------------------===//
+// Element
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The pixels of one dimension that an element reads and, unless there is only one, their weights (f32).
+struct Taps {
+  SmallVector<Value, 4> pixels;
+  SmallVector<Value, 4> weights;
+};
+} // namespace
+
+static Taps emitLinear(EmittedArithmetic &a, const Dim &dim, Value x) {
+  LinearTaps<EmittedArithmetic> taps = getLinear(a, dim, x);
+  ElementBuilder &builder = a.builder;
+  Value half = a.constant(0.5f);
+  Value same = builder.compareI(arith::CmpIPredicate::eq, taps.first, taps.second);
+  Value distance = builder.select(same, half, a.sub(taps.x, a.toReal(taps.first)));
+  Value rest = builder.select(same, half, a.sub(a.toReal(taps.second), taps.x));
+  return {{taps.first, taps.second}, {rest, distance}};
+}
+
+/// Keys' cubic kernel, evaluated in the order of ONNX Runtime.
+static Taps emitCubic(EmittedArithmetic &a, const Dim &dim, Value x, float coefficient, bool excludeOutside) {
+  CubicTaps<EmittedArithmetic> cubic = getCubic<EmittedArithmetic>(a, x);
+  ElementBuilder &builder = a.builder;
+  auto farWeight = [&](Value distance) {
+    Value sum = a.sub(a.mul(distance, coefficient), 5 * coefficient);
+    sum = a.add(a.mul(sum, distance), 8 * coefficient);
+    return a.sub(a.mul(sum, distance), 4 * coefficient);
+  };
+  auto nearWeight = [&](Value distance) {
+    Value sum = a.sub(a.mul(distance, coefficient + 2), coefficient + 3);
+    return a.add(a.mul(a.mul(sum, distance), distance), 1.0);
+  };
+  Value fraction = cubic.fraction;
+  Value behind = a.sub(a.constant(1.0f), fraction);
+  Taps taps;
+  taps.weights = {farWeight(a.add(fraction, 1.0)), nearWeight(fraction), nearWeight(behind),
+                  farWeight(a.sub(a.constant(2.0f), fraction))};
+  Value sum = a.constant(0.0f);
+  for (int tap = 0; tap < 4; ++tap) {
+    Value position = cubic.position(a, tap);
+    if (excludeOutside) {
+      Value inside = builder.inRange(position, 0, dim.operandExtent);
+      taps.weights[tap] = builder.select(inside, taps.weights[tap], a.constant(0.0f));
+      sum = a.add(sum, taps.weights[tap]);
+    }
+    taps.pixels.push_back(builder.clampI(position, 0, dim.operandExtent - 1));
+  }
+  if (excludeOutside)
+    for (Value &weight : taps.weights)
+      weight = a.div(weight, sum);
+  return taps;
+}
+
+/// Calls `read` for each combination of taps, the last dimension's fastest, with the product of their weights (null if
+/// there are none); the product of the last dimensions is formed first.
+static void forEachCombination(ElementBuilder &builder, ArrayRef<Taps> taps,
+                               function_ref<void(ArrayRef<Value> pixels, Value weight)> read) {
+  int64_t count = 1;
+  for (const Taps &dim : taps)
+    count *= dim.pixels.size();
+  SmallVector<Value> pixels(taps.size());
+  for (int64_t number = 0; number < count; ++number) {
+    int64_t rest = number;
+    Value weight;
+    for (size_t dim = taps.size(); dim-- > 0;) {
+      int64_t tap = rest % taps[dim].pixels.size();
+      rest /= taps[dim].pixels.size();
+      pixels[dim] = taps[dim].pixels[tap];
+      if (!taps[dim].weights.empty())
+        weight = weight ? builder.mul(weight, taps[dim].weights[tap]) : taps[dim].weights[tap];
+    }
+    read(pixels, weight);
+  }
+}
+
+/// The type in which elements are interpolated.
+static Type getInterpolationType(Type elementType) {
+  if (isa<FloatType>(elementType))
+    return getAccumulatorType(elementType);
+  return elementType.getIntOrFloatBitWidth() > 32 ? Type(Float64Type::get(elementType.getContext()))
+                                                  : Type(Float32Type::get(elementType.getContext()));
+}
+
+Value ResizeOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
+  EmittedArithmetic arithmetic{builder};
+  Type elementType = getType().getElementType();
+  SmallVector<Taps> taps;
+  Value inside = builder.boolean(true);
+  for (auto [i, relation] : llvm::enumerate(getRelation().operands.front())) {
+    Dim dim = getDim(*this, i);
+    if (relation.map.getKind() == DimMap::Kind::Affine) {
+      const DimMap &map = relation.map;
+      Value scaled = builder.addI(builder.mulI(index[i], map.getNum()), map.getOffLo());
+      taps.push_back({{builder.floorDivI(scaled, map.getDen())}, {}});
+      continue;
+    }
+    Value x = getSource(arithmetic, dim, index[i]);
+    if (llvm::any_of(llvm::zip(relation.map.getTableLo(), relation.map.getTableLast()),
+                     [](auto range) { return std::get<0>(range) > std::get<1>(range); })) {
+      Value outside = isOutside(arithmetic, dim, x);
+      inside = builder.select(outside, builder.boolean(false), inside);
+    }
+    switch (getMode()) {
+    case ResizeMode::Nearest:
+      taps.push_back({{resize::getNearest(arithmetic, dim, getNearest(), x)}, {}});
+      break;
+    case ResizeMode::Linear:
+      taps.push_back(emitLinear(arithmetic, dim, x));
+      break;
+    case ResizeMode::Cubic:
+      taps.push_back(emitCubic(arithmetic, dim, x, getCubicCoeffA().convertToFloat(), getExcludeOutside()));
+      break;
+    }
+  }
+
+  auto interpolate = [&]() -> Value {
+    Type type = getInterpolationType(elementType);
+    Value sum, single;
+    forEachCombination(builder, taps, [&](ArrayRef<Value> pixels, Value weight) {
+      Value element = elements.read(0, pixels);
+      if (!weight) {
+        single = element;
+        return;
+      }
+      Value term = builder.mul(widen(builder, weight, type), scalar::cast(builder, element, elementType, type));
+      sum = sum ? builder.add(sum, term) : term;
+    });
+    return single ? single : scalar::cast(builder, sum, type, elementType);
+  };
+  Type scalarType = ElementBuilder::scalarType(elementType);
+  return builder.guarded(inside, scalarType, interpolate,
+                         builder.constant(scalarType, getExtrapolationValue().convertToFloat()));
+}
