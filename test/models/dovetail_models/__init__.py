@@ -7,6 +7,7 @@
 import functools
 
 from . import light as _light
+from .light import NAMES as LIGHT
 from .inputs import (
     input_infos,
     input_shape,
@@ -28,7 +29,7 @@ BUILDERS = {
     "vit": vit,
     "vit-encoder": vit_encoder,
     "resnet50": resnet50,
-    **{f"light-{name}": functools.partial(_light.light, name) for name in _light.NAMES},
+    **{f"light-{name}": functools.partial(_light.light, name) for name in LIGHT},
     **{name: functools.partial(trained, name) for name in TRAINED},
 }
 

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Real models, partitioned, against ONNX Runtime within 1e-4 of the largest magnitude.
+
+A few partitions of each model; all of them with DOVETAIL_ALL=1 (`make verify-all`).
+"""
+
+import os
+
+import numpy as np
+import pytest
+from harness.backend import call, tool
+from harness.compare import differences
+from subjects import SUBJECTS, combinations
+
+EVERYTHING = os.environ.get("DOVETAIL_ALL", "0") == "1"
+
+
+def _name(value):
+    if isinstance(value, dict):
+        return "x".join(map(str, value.values()))
+    return getattr(value, "name", str(value))
+
+
+def _check(backend, subject, partition, libraries=True):
+    case = subject.prepared()
+    actual = backend.compile_and_run(
+        case.path, partition, case.inputs, list(case.expected), libraries, subject.flags()
+    )
+    found = differences(actual, case.expected)
+    assert not found, f"{partition}: {found}"
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=_name)
+def test_expected_outputs_tell_errors(subject):
+    """ONNX Runtime's answer is finite and differs between positions: an error would show."""
+    for name, value in subject.prepared().expected.items():
+        assert np.isfinite(value).all(), name
+        assert value.std() > 1e-2 * np.abs(value).max(), name
+
+
+@pytest.mark.parametrize("subject, mesh, style", list(combinations(EVERYTHING)), ids=_name)
+def test_model(backend, subject, mesh, style):
+    _check(backend, subject, subject.partition(mesh, style))
+
+
+@pytest.mark.parametrize(
+    "subject", [s for s in SUBJECTS if EVERYTHING or not s.heavy], ids=_name
+)
+def test_model_without_libraries(backend, subject):
+    _check(backend, subject, subject.partition({"y": 2}, "uneven"), libraries=False)
+
+
+@pytest.mark.parametrize("name", ["unet2d-dynamic", "unet3d", "vit"])
+def test_verify(backend, name):
+    """`dovetail verify` compares the partitioned program with the whole one, value by value."""
+    subject = next(s for s in SUBJECTS if s.name == name)
+    partition = subject.partition({"y": 3}, "uneven")
+    command = [tool("dovetail"), "verify", subject.prepared().path, "--per-op"]
+    code, _, messages = call([*command, *partition.flags(), *subject.flags()])
+    assert code == 0, messages
