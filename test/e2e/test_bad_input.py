@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bad flags, files, models and inputs: the exit code says what kind, the message names the thing."""
+
+import dataclasses
+import re
+
+import numpy as np
+import onnx
+import pytest
+from harness.backend import call, tool
+from onnx import TensorProto, helper, numpy_helper
+
+USAGE, FILE, INVALID_MODEL, UNSUPPORTED, DAMAGED = 2, 3, 4, 5, 7
+FLOAT = TensorProto.FLOAT
+
+
+@dataclasses.dataclass
+class Bad:
+    """A command line, in which {dir} is the folder of the files below, and what must come of it."""
+
+    name: str
+    command: str
+    code: int
+    pattern: str
+
+
+def _value(name, shape, dtype=FLOAT):
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def _model(nodes, inputs, outputs, initializers=(), opset=17, domains=()):
+    imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
+    graph = helper.make_graph(nodes, "bad", inputs, outputs, list(initializers))
+    model = helper.make_model(graph, opset_imports=imports)
+    model.ir_version = 8
+    return model
+
+
+def _conv(height=16):
+    """The good model that most cases start from: input image (1, 3, height, 12), output result."""
+    weight = np.random.default_rng(0).normal(size=(4, 3, 3, 3)).astype(np.float32)
+    node = helper.make_node("Conv", ["image", "weight"], ["result"], name="stem", pads=[1] * 4)
+    return _model(
+        [node],
+        [_value("image", [1, 3, height, 12])],
+        [_value("result", [1, 4, height, 12])],
+        [numpy_helper.from_array(weight, "weight")],
+    )
+
+
+def _one_node(op, inputs=("x",), domain="", output_type=FLOAT, **attributes):
+    node = helper.make_node(op, list(inputs), ["y"], name="culprit", domain=domain, **attributes)
+    return _model(
+        [node], [_value("x", [2, 3])], [_value("y", None, output_type)], domains=[domain] if domain else ()
+    )
+
+
+def _cyclic():
+    return _model(
+        [
+            helper.make_node("Add", ["x", "b"], ["a"], name="first"),
+            helper.make_node("Relu", ["a"], ["b"], name="second"),
+        ],
+        [_value("x", [2])],
+        [_value("b", [2])],
+    )
+
+
+def _twice():
+    nodes = [helper.make_node(op, ["x"], ["y"], name=op.lower()) for op in ("Relu", "Neg")]
+    return _model(nodes, [_value("x", [2])], [_value("y", [2])])
+
+
+def _wrong_channels():
+    model = _conv()
+    model.graph.input[0].CopyFrom(_value("image", [1, 5, 16, 12]))
+    return model
+
+
+def _short_initializer():
+    model = _conv()
+    tensor = model.graph.initializer[0]
+    tensor.raw_data = tensor.raw_data[:100]
+    return model
+
+
+def _external(location, offset=0, length=4 * 4 * 27):
+    model = _conv()
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", offset), ("length", length)):
+        tensor.external_data.add(key=key, value=str(value))
+    return model
+
+
+def _many_unsupported():
+    nodes = [
+        helper.make_node("FancyOne", ["x"], ["a"], name="one", domain="acme"),
+        helper.make_node("FancyTwo", ["a"], ["y"], name="two", domain="acme"),
+    ]
+    return _model(nodes, [_value("x", [2])], [_value("y", [2])], domains=["acme"])
+
+
+def _opset(version):
+    model = _conv()
+    model.opset_import[0].version = version
+    return model
+
+
+def _typed(dtype):
+    node = helper.make_node("Identity", ["x"], ["y"], name="culprit")
+    return _model([node], [_value("x", [2], dtype)], [_value("y", [2], dtype)])
+
+
+MODELS = {
+    "good": _conv,
+    "dynamic": lambda: _conv("H"),
+    "cyclic": _cyclic,
+    "twice": _twice,
+    "undefined": lambda: _one_node("Add", ("x", "nowhere")),
+    "wrong-channels": _wrong_channels,
+    "short-initializer": _short_initializer,
+    "bad-axis": lambda: _one_node("Softmax", axis=7),
+    "bad-perm": lambda: _one_node("Transpose", perm=[0, 0]),
+    "bad-attribute-type": lambda: _one_node("Softmax", axis=[1, 2]),
+    "missing-attribute": lambda: _one_node("DepthToSpace"),
+    "too-few-inputs": lambda: _one_node("Add"),
+    "unknown-op": lambda: _one_node("NoSuchOperator"),
+    "custom-domain": lambda: _one_node("Fancy", domain="acme"),
+    "many-unsupported": _many_unsupported,
+    "no-opset": lambda: _opset(0),
+    "future-opset": lambda: _opset(999),
+    "complex": lambda: _typed(TensorProto.COMPLEX64),
+    "strings": lambda: _typed(TensorProto.STRING),
+    "external-missing": lambda: _external("weights.bin"),
+    "external-outside": lambda: _external("../weights.bin"),
+    "external-absolute": lambda: _external("/etc/hostname"),
+    "external-short": lambda: _external("small.bin"),
+    "external-far": lambda: _external("large.bin", offset=2**40),
+    "external-negative": lambda: _external("large.bin", offset=-8),
+}
+
+
+def _compile(model="good", flags="", mesh="--mesh y=2", shard="--shard image=_,_,y,_"):
+    return f"compile {{dir}}/{model}.onnx -o {{dir}}/out.dvt {mesh} {shard} {flags}"
+
+
+def _bare(model):
+    """Compiles a model whose inputs are not sharded."""
+    return _compile(model, shard="")
+
+
+_IMAGE = "--input image=@{dir}/image.npy"
+
+
+def _run(inputs=_IMAGE, artifact="good", flags=""):
+    return f"run {{dir}}/{artifact}.dvt {inputs} {flags}"
+
+
+CASES = [
+    # Flags.
+    Bad("no-command", "", USAGE, "command|subcommand|usage"),
+    Bad("unknown-command", "translate {dir}/good.onnx", USAGE, "translate"),
+    Bad("unknown-flag", _compile(flags="--frobnicate"), USAGE, "--frobnicate"),
+    Bad("no-model", "compile -o {dir}/out.dvt", USAGE, "model|MODEL|file"),
+    Bad("mesh-without-size", _compile(mesh="--mesh y"), USAGE, r"--mesh.*y"),
+    Bad("mesh-of-zero", _compile(mesh="--mesh y=0"), USAGE, r"y.*0"),
+    Bad("mesh-negative", _compile(mesh="--mesh y=-3"), USAGE, r"y.*-3"),
+    Bad("mesh-not-a-number", _compile(mesh="--mesh y=two"), USAGE, "two"),
+    Bad("mesh-twice-an-axis", _compile(mesh="--mesh y=2,y=2"), USAGE, "y"),
+    Bad("mesh-huge", _compile(mesh="--mesh y=99999999999999999999"), USAGE, "9999999999"),
+    Bad("shard-unknown-axis", _compile(shard="--shard image=_,_,z,_"), USAGE, "'?z'?"),
+    Bad("shard-wrong-rank", _compile(shard="--shard image=_,y"), USAGE, r"image.*(4|2)"),
+    Bad("shard-unknown-tensor", _compile(shard="--shard picture=_,_,y,_"), USAGE, "picture"),
+    Bad("shard-axis-twice", _compile(shard="--shard image=_,_,y,y"), USAGE, r"image.*y|y.*image"),
+    Bad("shard-malformed", _compile(shard="--shard image"), USAGE, "image"),
+    Bad("shard-empty-entry", _compile(shard="--shard image=_,,y,_"), USAGE, "image"),
+    Bad("shard-without-mesh", _compile(mesh=""), USAGE, "y|mesh"),
+    Bad("sizes-do-not-add-up", _compile(flags="--sizes image:2=7,8"), USAGE, r"image.*(15|16)"),
+    Bad("sizes-too-many", _compile(flags="--sizes image:2=4,4,8"), USAGE, r"image.*(2|3)"),
+    Bad("sizes-negative", _compile(flags="--sizes image:2=-1,17"), USAGE, r"-1"),
+    Bad("sizes-of-unsplit", _compile(flags="--sizes image:3=6,6"), USAGE, r"image.*3"),
+    Bad("sizes-bad-dimension", _compile(flags="--sizes image:9=8,8"), USAGE, r"image.*9"),
+    Bad("sizes-unknown-tensor", _compile(flags="--sizes picture:2=8,8"), USAGE, "picture"),
+    Bad("sizes-malformed", _compile(flags="--sizes image=8,8"), USAGE, "image=8,8"),
+    Bad("sizes-overflow", _compile(flags="--sizes image:2=9223372036854775807,9223372036854775807"), USAGE, "image"),
+    Bad("dim-unknown", _compile(flags="--dim Q=3"), USAGE, "Q"),
+    Bad("dim-malformed", _compile("dynamic", flags="--dim H"), USAGE, "H"),
+    Bad("dim-of-zero", _compile("dynamic", flags="--dim H=0"), USAGE, r"H.*0"),
+    Bad("shape-wrong-rank", _compile("dynamic", flags="--shape image=1,3,16"), USAGE, "image"),
+    Bad("shape-contradicts", _compile(flags="--shape image=1,4,16,12"), USAGE, r"image.*(3|4)"),
+    Bad("shape-unknown-input", _compile(flags="--shape picture=1,3,16,12"), USAGE, "picture"),
+    Bad("target-unknown", _compile(flags="--target abacus"), USAGE, "abacus"),
+    Bad("phase-unknown", _compile(flags="--compile-to teleport"), USAGE, "teleport"),
+    Bad("cpu-unknown", _compile(flags="--cpu i4004x"), USAGE, "i4004x"),
+    Bad("verify-unknown-axis", "verify {dir}/good.onnx --mesh y=2 --shard image=_,_,z,_", USAGE, "z"),
+    # Files.
+    Bad("model-missing", _compile("absent"), FILE, "absent.onnx"),
+    Bad("model-is-a-folder", "compile {dir} -o {dir}/out.dvt", FILE, "{dir}"),
+    Bad("output-folder-missing", "compile {dir}/good.onnx -o {dir}/no/out.dvt", FILE, "no/out.dvt"),
+    Bad("external-missing", _compile("external-missing"), FILE, "weights.bin"),
+    Bad("artifact-missing", _run(artifact="absent"), FILE, "absent.dvt"),
+    Bad("input-missing", _run("--input image=@{dir}/absent.npy"), FILE, "absent.npy"),
+    Bad("input-not-npy", _run("--input image=@{dir}/garbage.onnx"), FILE, "garbage.onnx"),
+    Bad("input-truncated", _run("--input image=@{dir}/truncated.npy"), FILE, "truncated.npy"),
+    Bad("output-not-writable", _run(flags="--output result={dir}/no/out.npy"), FILE, "no/out.npy"),
+    # Models.
+    Bad("model-empty", _compile("empty"), INVALID_MODEL, "empty.onnx"),
+    Bad("model-garbage", _compile("garbage"), INVALID_MODEL, "garbage.onnx"),
+    Bad("model-truncated", _compile("truncated"), INVALID_MODEL, "truncated.onnx"),
+    Bad("model-is-text", _compile("text"), INVALID_MODEL, "text.onnx"),
+    Bad("cyclic", _bare("cyclic"), INVALID_MODEL, "first|second|'b'|'a'"),
+    Bad("defined-twice", _bare("twice"), INVALID_MODEL, "'?y'?"),
+    Bad("undefined-value", _bare("undefined"), INVALID_MODEL, "nowhere"),
+    Bad("wrong-channels", _compile("wrong-channels"), INVALID_MODEL, "stem"),
+    Bad("short-initializer", _compile("short-initializer"), INVALID_MODEL, "weight"),
+    Bad("bad-axis", _bare("bad-axis"), INVALID_MODEL, r"culprit|axis"),
+    Bad("bad-perm", _bare("bad-perm"), INVALID_MODEL, r"culprit|perm"),
+    Bad("bad-attribute-type", _bare("bad-attribute-type"), INVALID_MODEL, r"culprit|axis"),
+    Bad("missing-attribute", _bare("missing-attribute"), INVALID_MODEL, r"culprit|blocksize"),
+    Bad("too-few-inputs", _bare("too-few-inputs"), INVALID_MODEL, "culprit|Add"),
+    Bad("unknown-op", _bare("unknown-op"), INVALID_MODEL, "NoSuchOperator"),
+    Bad("no-opset", _compile("no-opset"), INVALID_MODEL, "opset|version"),
+    Bad("external-outside", _compile("external-outside"), INVALID_MODEL, r"\.\./weights.bin"),
+    Bad("external-absolute", _compile("external-absolute"), INVALID_MODEL, "/etc/hostname"),
+    Bad("external-short", _compile("external-short"), INVALID_MODEL, "small.bin"),
+    Bad("external-far", _compile("external-far"), INVALID_MODEL, "large.bin"),
+    Bad("external-negative", _compile("external-negative"), INVALID_MODEL, "-8|large.bin"),
+    # What the compiler does not do.
+    Bad("custom-domain", _bare("custom-domain"), UNSUPPORTED, "(?s)(?=.*culprit)(?=.*acme)"),
+    Bad("all-are-listed", _bare("many-unsupported"), UNSUPPORTED, "(?s)(?=.*FancyOne)(?=.*FancyTwo)"),
+    Bad("future-opset", _compile("future-opset"), UNSUPPORTED, "999"),
+    Bad("complex-numbers", _bare("complex"), UNSUPPORTED, "(?i)complex"),
+    Bad("strings", _bare("strings"), UNSUPPORTED, "(?i)string"),
+    Bad("open-dimension", _compile("dynamic"), USAGE, r"(?s)(?=.*image)(?=.*--(dim|shape))"),
+    # Artifacts.
+    Bad("artifact-empty", _run(artifact="empty"), DAMAGED, "empty.dvt"),
+    Bad("artifact-garbage", _run(artifact="garbage"), DAMAGED, "garbage.dvt"),
+    Bad("artifact-truncated", _run(artifact="truncated"), DAMAGED, "truncated.dvt"),
+    Bad("artifact-flipped", _run(artifact="flipped"), DAMAGED, "flipped.dvt"),
+    Bad("artifact-is-a-model", _run(artifact="model"), DAMAGED, "model.dvt"),
+    Bad("inspect-damaged", "inspect {dir}/truncated.dvt", DAMAGED, "truncated.dvt"),
+    Bad("inspect-missing", "inspect {dir}/absent.dvt", FILE, "absent.dvt"),
+    # Inputs of a run.
+    Bad("run-without-input", _run(""), USAGE, "image"),
+    Bad("run-unknown-input", _run(_IMAGE + " --input mask=@{dir}/image.npy"), USAGE, "mask"),
+    Bad("run-input-twice", _run(_IMAGE + " " + _IMAGE), USAGE, "image"),
+    Bad("run-unknown-output", _run(flags="--output mask={dir}/out.npy"), USAGE, "mask"),
+    Bad("run-wrong-shape", _run("--input image=@{dir}/wide.npy"), USAGE, r"(?s)(?=.*image)(?=.*13)"),
+    Bad("run-wrong-rank", _run("--input image=@{dir}/flat.npy"), USAGE, "image"),
+    Bad("run-wrong-type", _run("--input image=@{dir}/doubles.npy"), USAGE, r"(?s)(?=.*image)(?=.*(f64|float64|double))"),
+    Bad("run-malformed-input", _run("--input image"), USAGE, "image"),
+    Bad("run-bad-random", _run("--input image=random:x"), USAGE, "random:x"),
+    Bad("run-no-threads", _run(flags="--threads 0"), USAGE, "threads"),
+    Bad("run-unknown-comm", _run(flags="--comm pigeon"), USAGE, "pigeon"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, backend):
+    """All files that the cases name."""
+    root = tmp_path_factory.mktemp("bad") / "files"
+    root.mkdir()
+    for name, make in MODELS.items():
+        (root / f"{name}.onnx").write_bytes(make().SerializeToString())
+    good = (root / "good.onnx").read_bytes()
+    garbage = np.random.default_rng(0).bytes(3000)
+    (root / "empty.onnx").write_bytes(b"")
+    (root / "garbage.onnx").write_bytes(garbage)
+    (root / "truncated.onnx").write_bytes(good[: len(good) // 2])
+    (root / "text.onnx").write_text("this is no model\n" * 20)
+    (root / "small.bin").write_bytes(bytes(100))
+    (root / "large.bin").write_bytes(bytes(4000))
+
+    image = np.zeros((1, 3, 16, 12), np.float32)
+    np.save(root / "image.npy", image)
+    np.save(root / "wide.npy", np.zeros((1, 3, 16, 13), np.float32))
+    np.save(root / "flat.npy", np.zeros(576, np.float32))
+    np.save(root / "doubles.npy", image.astype(np.float64))
+    (root / "truncated.npy").write_bytes((root / "image.npy").read_bytes()[:-8])
+
+    command = _compile().format(dir=root).replace("out.dvt", "good.dvt")
+    code, _, messages = call([tool("dovetail"), *command.split()])
+    assert code == 0, messages
+    artifact = (root / "good.dvt").read_bytes()
+    flipped = bytearray(artifact)
+    flipped[len(flipped) // 2] ^= 0x40
+    (root / "empty.dvt").write_bytes(b"")
+    (root / "garbage.dvt").write_bytes(garbage)
+    (root / "truncated.dvt").write_bytes(artifact[: len(artifact) * 2 // 3])
+    (root / "flipped.dvt").write_bytes(bytes(flipped))
+    (root / "model.dvt").write_bytes(good)
+    return root
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_bad_input(folder, case):
+    command = case.command.format(dir=folder).split()
+    code, output, messages = call([tool("dovetail"), *command], timeout=60)
+    assert code == case.code, f"exit code {code}: {messages}"
+    # The tool repeats no command line, so a name in a message was put there by what went wrong.
+    assert re.search(case.pattern.replace("{dir}", re.escape(str(folder))), messages), messages
+    assert "internal" not in messages.lower()
+    assert not output or case.name == "no-command"
+    assert not (folder / "out.dvt").exists(), "an artifact was written all the same"
+
+
+def test_good_input(folder):
+    """What the cases start from is right."""
+    command = _run(flags="--output result={dir}/result.npy").format(dir=folder)
+    code, _, messages = call([tool("dovetail"), *command.split()])
+    assert code == 0, messages
+    assert np.load(folder / "result.npy").shape == (1, 4, 16, 12)
+
+
+def test_names_are_unique():
+    assert len({case.name for case in CASES}) == len(CASES) >= 40
