@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Measures Dovetail and ONNX Runtime side by side, and prints tables.
+
+Both get one thread a rank. Repetitions alternate between the two, in rounds, so that what else the
+machine does hits both; times are medians of all repetitions after the warm-up.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "test" / "models"))
+
+import dovetail_models  # noqa: E402
+from dovetail_models import onnxruntime_session, page  # noqa: E402
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    """A model at the size at which it is measured, on one rank."""
+
+    label: str
+    model: str
+    input: str
+    shape: tuple
+    sizes: tuple = ()
+    #: Whether the size is stated to the compiler: the model leaves it open.
+    open: bool = False
+
+    def make_input(self):
+        if self.model == "ppocr-det":
+            return page.detection_input(page.text_page(*self.shape[2:]))
+        return np.random.default_rng(3).standard_normal(self.shape, dtype=np.float32)
+
+    def flags(self):
+        return ["--shape", f"{self.input}={','.join(map(str, self.shape))}"] if self.open else []
+
+
+_512 = (("height", 512), ("width", 512))
+_VIT_TINY = (
+    ("height", 224), ("width", 224), ("size", 192), ("heads", 3), ("blocks", 12), ("classes", 1000),
+)  # fmt: skip
+RESNET = Workload("ResNet-50", "resnet50", "image", (1, 3, 224, 224))
+UNET = Workload(
+    "U-Net, transposed convolutions", "unet2d-transposed", "image", (1, 3, 512, 512), _512
+)
+WORKLOADS = (
+    RESNET,
+    UNET,
+    Workload("U-Net, bilinear", "unet2d-bilinear", "image", (1, 3, 512, 512), _512),
+    Workload(
+        "3-D U-Net", "unet3d", "volume", (1, 2, 64, 64, 64),
+        (("depth", 64), ("height", 64), ("width", 64)),
+    ),
+    Workload("PP-OCRv4 detection", "ppocr-det", "x", (1, 3, 736, 1280), open=True),
+    Workload("ViT-Tiny", "vit", "image", (1, 3, 224, 224), _VIT_TINY),
+)  # fmt: skip
+
+
+class Bench:
+    """Runs the tools of a build in a folder of its own."""
+
+    def __init__(self, build, folder, repetitions, rounds):
+        self.dovetail = build / "bin" / "dovetail"
+        self.folder = folder
+        self.repetitions = repetitions
+        self.rounds = rounds
+
+    def model(self, workload):
+        """The model's file; written once."""
+        path = self.folder / f"{workload.model}.onnx"
+        if not path.exists():
+            model = dovetail_models.build(workload.model, **dict(workload.sizes))
+            path.write_bytes(model.SerializeToString())
+        return path
+
+    def compile(self, workload, ranks=1):
+        """Compiles for `ranks` bands of rows; returns (artifact, seconds, peak memory in bytes)."""
+        artifact = self.folder / f"{workload.model}-{ranks}.dvt"
+        command = [self.dovetail, "compile", self.model(workload), "-o", artifact]
+        command += ["--mesh", f"y={ranks}", *workload.flags()]
+        if ranks > 1:
+            spec = ["_"] * len(workload.shape)
+            spec[2] = "y"
+            command += ["--shard", f"{workload.input}={','.join(spec)}"]
+        start = time.perf_counter()
+        process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.perf_counter() - start
+        if process.returncode:
+            sys.exit(f"bench: error: cannot compile {workload.label}; see above")
+        return artifact, seconds, usage.ru_maxrss * 1024
+
+    def run(self, artifact, workload, ranks=1):
+        """Seconds of each repetition, one thread a rank."""
+        command = [self.dovetail, "bench", artifact, "--json", "--threads", ranks]
+        command += ["--repetitions", self.repetitions]
+        if workload.model == "ppocr-det":
+            file = self.folder / "input.npy"
+            np.save(file, workload.make_input())
+            command += ["--input", f"{workload.input}=@{file}"]
+        result = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True)
+        if result.returncode:
+            sys.exit(f"bench: error: cannot run {workload.label}; see above")
+        return json.loads(result.stdout)["seconds"]
+
+    def onnxruntime(self, workload):
+        """A function that gives the seconds of each repetition."""
+        session = onnxruntime_session(self.model(workload), threads=1)
+        inputs = {workload.input: workload.make_input()}
+        session.run(None, inputs)
+
+        def repeat():
+            times = []
+            for _ in range(self.repetitions):
+                start = time.perf_counter()
+                session.run(None, inputs)
+                times.append(time.perf_counter() - start)
+            return times
+
+        return repeat
+
+    def alternate(self, *measures):
+        """Median of each of `measures`, called in turn."""
+        times = [[] for _ in measures]
+        for _ in range(self.rounds):
+            for measured, measure in zip(times, measures):
+                measured += measure()
+        return [statistics.median(t) for t in times]
+
+
+def against_onnxruntime(bench):
+    rows = []
+    for workload in WORKLOADS:
+        print(f"  {workload.label} ...", file=sys.stderr, flush=True)
+        artifact, _, _ = bench.compile(workload)
+        ours, theirs = bench.alternate(
+            lambda a=artifact, w=workload: bench.run(a, w), bench.onnxruntime(workload)
+        )
+        size = " × ".join(map(str, workload.shape))
+        rows.append([workload.label, size, _ms(ours), _ms(theirs), f"{ours / theirs:.2f}"])
+    header = ["model", "input", "Dovetail, ms", "ONNX Runtime, ms", "ratio"]
+    return "One rank, one thread, against ONNX Runtime", header, rows
+
+
+def scaling(bench):
+    print("  scaling ...", file=sys.stderr, flush=True)
+    one, two = (bench.compile(UNET, ranks)[0] for ranks in (1, 2))
+    single, double = bench.alternate(
+        lambda: bench.run(one, UNET, 1), lambda: bench.run(two, UNET, 2)
+    )
+    size = " × ".join(map(str, UNET.shape))
+    rows = [[UNET.label, size, _ms(single), _ms(double), f"{single / double:.2f}"]]
+    header = ["model", "input", "1 rank, ms", "2 ranks, ms", "speed-up"]
+    return "Two ranks of one thread against one", header, rows
+
+
+def compiling(bench):
+    rows = []
+    for workload in WORKLOADS:
+        print(f"  compiling {workload.label} ...", file=sys.stderr, flush=True)
+        artifact, seconds, peak = bench.compile(workload)
+        size = artifact.stat().st_size
+        rows.append([workload.label, f"{seconds:.1f}", f"{peak / 1e6:.0f}", f"{size / 1e6:.1f}"])
+    header = ["model", "seconds", "peak memory, MB", "artifact, MB"]
+    return "dovetail compile, one rank", header, rows
+
+
+def _ms(seconds):
+    return f"{1000 * seconds:.1f}"
+
+
+def text_table(title, header, rows):
+    """A table for a terminal: the first column to the left, the others to the right."""
+    columns = list(zip(header, *rows))
+    widths = [max(map(len, column)) for column in columns]
+
+    def line(cells):
+        first, *others = (c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths)))
+        return "  ".join([first, *others]).rstrip()
+
+    rule = "  ".join("-" * w for w in widths)
+    return "\n".join([title, "", line(header), rule, *map(line, rows), ""])
+
+
+def markdown_table(title, header, rows):
+    lines = [f"## {title}", "", "| " + " | ".join(header) + " |"]
+    lines.append("|---|" + "---:|" * (len(header) - 1))
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def machine():
+    """What the numbers were measured on."""
+    import onnxruntime
+
+    model = platform.processor() or platform.machine()
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    cores = len(os.sched_getaffinity(0))
+    return f"{model}, {cores} cores; ONNX Runtime {onnxruntime.__version__}"
+
+
+def document(tables, bench):
+    """docs/performance.md."""
+    return "\n".join(
+        [
+            "# Performance",
+            "",
+            "Measured by `make bench`, which measures again and prints these tables; with",
+            "`scripts/bench build/release --write docs/performance.md` it writes this page.",
+            "",
+            f"Machine: {machine()}. f32; one thread a rank. Medians of {bench.rounds} rounds of",
+            f"{bench.repetitions} repetitions after a warm-up; the rounds of the two sides alternate.",
+            "",
+            *(markdown_table(*table) for table in tables),
+        ]
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--repetitions", type=int, default=5, help="in each round (default: 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="(default: 5)")
+    parser.add_argument("--write", type=pathlib.Path, help="also writes the tables as Markdown")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
+        bench = Bench(
+            arguments.build, pathlib.Path(folder), arguments.repetitions, arguments.rounds
+        )
+        print(f"{machine()}\n")
+        tables = []
+        for measure in (against_onnxruntime, scaling, compiling):
+            tables.append(measure(bench))
+            print(text_table(*tables[-1]), flush=True)
+        if arguments.write:
+            arguments.write.write_text(document(tables, bench))
+
+
+if __name__ == "__main__":
+    main()
