@@ -77,6 +77,7 @@ class Bench:
         self.folder = folder
         self.repetitions = repetitions
         self.rounds = rounds
+        self._compiled = {}
 
     def model(self, workload):
         """The model's file; written once."""
@@ -88,6 +89,11 @@ class Bench:
 
     def compile(self, workload, ranks=1):
         """Compiles for `ranks` bands of rows; returns (artifact, seconds, peak memory in bytes)."""
+        if (workload, ranks) not in self._compiled:
+            self._compiled[workload, ranks] = self._compile(workload, ranks)
+        return self._compiled[workload, ranks]
+
+    def _compile(self, workload, ranks):
         artifact = self.folder / f"{workload.model}-{ranks}.dvt"
         command = [self.dovetail, "compile", self.model(workload), "-o", artifact]
         command += ["--mesh", f"y={ranks}", *workload.flags()]
@@ -171,7 +177,6 @@ def scaling(bench):
 def compiling(bench):
     rows = []
     for workload in WORKLOADS:
-        print(f"  compiling {workload.label} ...", file=sys.stderr, flush=True)
         artifact, seconds, peak = bench.compile(workload)
         size = artifact.stat().st_size
         rows.append([workload.label, f"{seconds:.1f}", f"{peak / 1e6:.0f}", f"{size / 1e6:.1f}"])
@@ -189,8 +194,9 @@ def text_table(title, header, rows):
     widths = [max(map(len, column)) for column in columns]
 
     def line(cells):
-        first, *others = (c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths)))
-        return "  ".join([first, *others]).rstrip()
+        padded = [cells[0].ljust(widths[0])]
+        padded += [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:])]
+        return "  ".join(padded).rstrip()
 
     rule = "  ".join("-" * w for w in widths)
     return "\n".join([title, "", line(header), rule, *map(line, rows), ""])
