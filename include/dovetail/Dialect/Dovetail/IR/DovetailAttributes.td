@@ -27,7 +27,7 @@ class Dovetail_Enum<string name, string summary, list<I32EnumAttrCase> cases>
 
 class Dovetail_EnumAttr<EnumAttrInfo info, string mnemonic>
     : EnumAttr<Dovetail_Dialect, info, mnemonic> {
-  let assemblyFormat = "$value";
+  let assemblyFormat = "`<` $value `>`";
 }
 
 def Dovetail_ReduceKind : Dovetail_Enum<"ReduceKind", "How elements are combined", [
