@@ -5,10 +5,10 @@ JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test bench docs clean
+.PHONY: help setup configure build demo test verify-all bench docs clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 setup: ## Install what is missing: packages, .venv, libonnx
 	@scripts/setup build
@@ -26,6 +26,11 @@ demo: build ## Find the text of a large page on 4 uneven ranks
 test: build ## Run all tests
 	@scripts/setup test
 	@scripts/run-tests $(BUILD)
+
+verify-all: build ## Run the tests of models on every partition, and 10 000 random operators
+	@scripts/setup test
+	@DOVETAIL_ALL=1 DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python -m pytest -q -n $(JOBS) test/e2e/test_models.py
+	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python test/e2e/random_ops.py --count 10000 --workers $(JOBS)
 
 bench: build ## Measure against ONNX Runtime
 	@scripts/setup test

@@ -105,14 +105,19 @@ def _make_constant(graph, name, value):
 
 
 def partitions(test):
-    """The whole model, and each dimension of each input split unevenly over three ranks."""
+    """The whole model, and for each dimension all inputs that have it split unevenly over 3 ranks.
+
+    The shards of one input grow and those of the next shrink, so that operands do not line up.
+    """
     result = {"whole": Partition({"y": 1})}
-    for name, value in test.inputs.items():
-        for dim, extent in enumerate(value.shape):
-            if extent > 1:
-                partition = Partition({"y": 3})
-                partition.split(name, value.ndim, dim, "y", uneven_sizes(extent, 3))
-                result[f"{name}:{dim}"] = partition
+    for dim in range(max((v.ndim for v in test.inputs.values()), default=0)):
+        partition = Partition({"y": 3})
+        for index, (name, value) in enumerate(test.inputs.items()):
+            if dim < value.ndim and value.shape[dim] > 1:
+                sizes = uneven_sizes(value.shape[dim], 3)
+                partition.split(name, value.ndim, dim, "y", sizes[:: -1 if index % 2 else 1])
+        if partition.shards:
+            result[f"dimension {dim}"] = partition
     return result
 
 
