@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cases import fixed_cases
 from harness.backend import call, tool
+
 DAMAGED = 7
 COUNT = 1000
 BATCH = 50
