@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Sharding/Passes.h"
 #include "dovetail/Transforms/Passes.h"
@@ -25,6 +26,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<dovetail::DovetailDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect>();
+  dovetail::registerDovetailConversionPasses();
   dovetail::registerDovetailShardingPasses();
   dovetail::registerDovetailTransformsPasses();
   mlir::registerTransformsPasses();

@@ -1,0 +1,33 @@
+//===- Passes.td - Passes that lower the graph -*- tablegen -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_CONVERSION_PASSES_TD
+#define DOVETAIL_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def DecomposeComposites : Pass<"dovetail-decompose-composites", "::mlir::func::FuncOp"> {
+  let summary = "Replace composite operations by the simpler ones that kernels are made of";
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
+def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
+  let summary = "Lower the graph to buffers, kernels, library calls and exchanges";
+  let description = [{
+    Chooses a memory format for each value, forms groups of operations that become one kernel or one library call with its epilogue, gives each
+    value a buffer (a value and its halo-extended reshard share one), and emits the steps. What depends on constants alone goes to the prologue.
+    Nothing here knows a target but for the library operations that `target` has.
+  }];
+  let options = [
+    Option<"libraries", "libraries", "bool", "true", "Use library calls where there are any">,
+    Option<"target", "target", "std::string", "\"cpu\"", "Target of the program">
+  ];
+  let dependentDialects = ["::dovetail::plan::PlanDialect"];
+}
+
+#endif // DOVETAIL_CONVERSION_PASSES_TD

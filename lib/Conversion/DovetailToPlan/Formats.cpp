@@ -1,0 +1,139 @@
+//===- Formats.cpp - Choose memory formats -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Chooses how each value lies in memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+using namespace mlir;
+using namespace dovetail;
+using plan::FormatAttr;
+
+static int64_t getRank(Value value) { return cast<RankedTensorType>(value.getType()).getRank(); }
+
+/// True if each dimension of the operand goes with the result's dimension of the same number, with a reduction or with
+/// none.
+static bool isAligned(const OpRelation &relation, unsigned number, int64_t resultRank) {
+  ArrayRef<DimRelation> dims = relation.operands[number];
+  if (static_cast<int64_t>(dims.size()) != resultRank)
+    return false;
+  for (auto [dim, entry] : llvm::enumerate(dims))
+    if (entry.loop >= 0 && entry.loop < resultRank && entry.loop != static_cast<int>(dim))
+      return false;
+  return true;
+}
+
+namespace {
+
+class FormatChooser {
+public:
+  explicit FormatChooser(func::FuncOp function) : function(function), context(function.getContext()) {}
+
+  Formats run() {
+    for (Operation &op : llvm::reverse(function.getBody().front()))
+      collectWishes(op);
+    for (BlockArgument argument : function.getArguments())
+      formats[argument] = getWish(argument);
+    for (Operation &op : function.getBody().front())
+      assign(op);
+    return std::move(formats);
+  }
+
+private:
+  FormatAttr getRowMajor(Value value) { return FormatAttr::getRowMajor(context, getRank(value)); }
+  FormatAttr getWish(Value value) {
+    FormatAttr wish = wishes.lookup(value);
+    return wish ? wish : getRowMajor(value);
+  }
+  /// The format that `preference` means for a tensor of `rank`; null for none.
+  FormatAttr getPreferred(FormatPreference preference, int64_t rank) {
+    if (preference == FormatPreference::ChannelsLast && rank >= 3)
+      return FormatAttr::getChannelsLast(context, rank);
+    if (preference == FormatPreference::RowMajor)
+      return FormatAttr::getRowMajor(context, rank);
+    return {};
+  }
+
+  void collectWishes(Operation &op);
+  void assign(Operation &op);
+
+  func::FuncOp function;
+  MLIRContext *context;
+  /// What the users of a value would like.
+  DenseMap<Value, FormatAttr> wishes;
+  /// Values whose format an operation's preference decided.
+  DenseSet<Value> decided;
+  Formats formats;
+};
+
+} // namespace
+
+void FormatChooser::collectWishes(Operation &op) {
+  if (auto reshard = dyn_cast<ReshardOp>(op)) {
+    if (FormatAttr wish = wishes.lookup(reshard.getResult()))
+      wishes.try_emplace(reshard.getOperand(), wish);
+    return;
+  }
+  auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+  if (!partitionable)
+    return;
+  int64_t rank = getRank(op.getResult(0));
+  FormatAttr preferred = getPreferred(partitionable.getFormatPreference(), rank);
+  if (!preferred)
+    preferred = wishes.lookup(op.getResult(0));
+  if (!preferred)
+    return;
+  OpRelation relation = partitionable.getRelation();
+  for (auto [number, operand] : llvm::enumerate(op.getOperands()))
+    if (getRank(operand) == rank && isAligned(relation, number, rank))
+      wishes.try_emplace(operand, preferred);
+}
+
+void FormatChooser::assign(Operation &op) {
+  if (op.getNumResults() != 1 || !isa<RankedTensorType>(op.getResult(0).getType()))
+    return;
+  Value result = op.getResult(0);
+  if (isa<ConstantOp>(op)) {
+    formats[result] = getRowMajor(result);
+    return;
+  }
+  if (auto reshard = dyn_cast<ReshardOp>(op)) {
+    formats[result] = formats[reshard.getOperand()];
+    if (decided.contains(reshard.getOperand()))
+      decided.insert(result);
+    return;
+  }
+  auto partitionable = cast<PartitionableOpInterface>(op);
+  int64_t rank = getRank(result);
+  if (FormatAttr preferred = getPreferred(partitionable.getFormatPreference(), rank)) {
+    formats[result] = preferred;
+    decided.insert(result);
+    return;
+  }
+  OpRelation relation = partitionable.getRelation();
+  Value leading;
+  for (auto [number, operand] : llvm::enumerate(op.getOperands())) {
+    if (operand.getDefiningOp<ConstantOp>() || getRank(operand) != rank || !isAligned(relation, number, rank))
+      continue;
+    bool isLarger = leading && cast<RankedTensorType>(operand.getType()).getNumElements() >
+                                   cast<RankedTensorType>(leading.getType()).getNumElements();
+    if (!leading || (isLarger && decided.contains(operand) >= decided.contains(leading)))
+      leading = operand;
+  }
+  if (leading && (decided.contains(leading) || !wishes.contains(result))) {
+    formats[result] = formats[leading];
+    if (decided.contains(leading))
+      decided.insert(result);
+    return;
+  }
+  formats[result] = getWish(result);
+}
+
+Formats dovetail::assignFormats(func::FuncOp function) { return FormatChooser(function).run(); }

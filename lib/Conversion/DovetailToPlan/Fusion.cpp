@@ -1,0 +1,161 @@
+//===- Fusion.cpp - Form groups -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Groups operations that become one kernel, or one library call with its epilogue.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+
+using namespace mlir;
+using namespace dovetail;
+using plan::FormatAttr;
+
+/// A kernel with more arguments gains nothing and compiles slowly.
+static constexpr size_t kMaxArguments = 24;
+/// A reduction is recomputed for nobody, but its row should stay in the cache between passes.
+static constexpr int64_t kMaxRow = 1 << 16;
+
+static RankedTensorType getType(Operation *op) { return cast<RankedTensorType>(op->getResult(0).getType()); }
+
+/// True if `op` folds over elements of its one operand.
+static bool isReduction(Operation *op) { return isa<ReductionOpInterface>(op) && op->getNumOperands() == 1; }
+
+static bool isCheap(Operation *op) {
+  auto element = dyn_cast<ElementOpInterface>(op);
+  return element && element.isCheapElement();
+}
+
+/// True if every operand dimension has the coordinates of the result's dimension aligned with it, or is broadcast.
+static bool isPointwise(Operation *op) {
+  auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+  if (!partitionable || isReduction(op))
+    return false;
+  OpRelation relation = partitionable.getRelation();
+  int64_t rank = getType(op).getRank();
+  for (ArrayRef<DimRelation> dims : relation.operands)
+    for (auto [dim, entry] : llvm::enumerate(dims)) {
+      int64_t aligned = rank - dims.size() + dim;
+      if (entry.loop >= 0 ? entry.loop != aligned || !entry.map.isIdentity()
+                          : entry.map.getKind() != layout::DimMap::Kind::Point)
+        return false;
+    }
+  return true;
+}
+
+/// True if `shape` equals `full` up to some dimension in physical order and is 1 from there on: constant along rows.
+static bool isRowBroadcast(ArrayRef<int64_t> shape, ArrayRef<int64_t> full, FormatAttr format) {
+  if (shape.size() != full.size())
+    return false;
+  bool inRow = false;
+  for (int64_t dim : format.getOrder()) {
+    inRow |= shape[dim] != full[dim];
+    if (inRow && shape[dim] != 1)
+      return false;
+  }
+  return true;
+}
+
+namespace {
+
+class GroupFormer {
+public:
+  GroupFormer(func::FuncOp function, const Formats &formats, bool libraries)
+      : block(function.getBody().front()), formats(formats), libraries(libraries) {}
+
+  SmallVector<Group> run();
+
+private:
+  void formKernel(Operation *root);
+  bool canAbsorb(Operation *op, Operation *root, const DenseSet<Operation *> &members);
+
+  Block &block;
+  const Formats &formats;
+  bool libraries;
+  DenseSet<Operation *> grouped;
+  SmallVector<Group> groups;
+};
+
+} // namespace
+
+bool GroupFormer::canAbsorb(Operation *op, Operation *root, const DenseSet<Operation *> &members) {
+  if (!isa<PartitionableOpInterface>(op) || op->use_empty())
+    return false;
+  bool pointwiseUsers = true;
+  for (Operation *user : op->getUsers()) {
+    if (!members.contains(user))
+      return false;
+    // Whoever reads an element often should find it in memory.
+    if (!isCheap(user) && !isReduction(user))
+      return false;
+    pointwiseUsers &= isPointwise(user) || isReduction(user);
+  }
+  RankedTensorType type = getType(op), rootType = getType(root);
+  FormatAttr format = formats.lookup(root->getResult(0));
+  bool isRow = isRowBroadcast(type.getShape(), rootType.getShape(), format);
+  if (isReduction(op)) {
+    // Rows: reduce, then go over the row again, with the result in a register.
+    if (isReduction(root) || !pointwiseUsers || !isRow)
+      return false;
+    if (ShardingAttr sharding = getSharding(op->getResult(0)); sharding && sharding.isPartial())
+      return false;
+    auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
+    return operand.getShape() == rootType.getShape() &&
+           operand.getNumElements() / std::max<int64_t>(1, type.getNumElements()) <= kMaxRow;
+  }
+  if (!isCheap(op))
+    return false;
+  // A small value that many elements share is cheaper to store than to recompute, unless it is constant along rows.
+  int64_t volume = rootType.getNumElements();
+  for (Operation *user : op->getUsers())
+    if (isReduction(user))
+      volume = std::max(volume, cast<RankedTensorType>(user->getOperand(0).getType()).getNumElements());
+  return type.getNumElements() * 4 >= volume || isRow;
+}
+
+void GroupFormer::formKernel(Operation *root) {
+  DenseSet<Operation *> members{root};
+  llvm::SmallSetVector<Value, 16> arguments(root->operand_begin(), root->operand_end());
+  for (Operation *op = root->getPrevNode(); op; op = op->getPrevNode()) {
+    if (grouped.contains(op) || arguments.size() >= kMaxArguments || !canAbsorb(op, root, members))
+      continue;
+    members.insert(op);
+    arguments.remove(op->getResult(0));
+    arguments.insert(op->operand_begin(), op->operand_end());
+  }
+  Group group;
+  for (Operation &op : block)
+    if (members.contains(&op))
+      group.ops.push_back(&op);
+  grouped.insert(members.begin(), members.end());
+  groups.push_back(std::move(group));
+}
+
+SmallVector<Group> GroupFormer::run() {
+  if (libraries) {
+    for (Operation &op : block) {
+      if (grouped.contains(&op) || !hasLibraryCall(&op))
+        continue;
+      Group group;
+      group.call = &op;
+      group.ops.push_back(&op);
+      absorbPostOps(group, formats, grouped);
+      grouped.insert(group.ops.begin(), group.ops.end());
+      groups.push_back(std::move(group));
+    }
+  }
+  for (Operation &op : llvm::reverse(block))
+    if (isa<PartitionableOpInterface>(op) && !grouped.contains(&op))
+      formKernel(&op);
+  return std::move(groups);
+}
+
+SmallVector<Group> dovetail::formGroups(func::FuncOp function, const Formats &formats, bool libraries) {
+  return GroupFormer(function, formats, libraries).run();
+}
