@@ -41,6 +41,10 @@ namespace dovetail {
 template <typename ConcreteType>
 class OnnxNamed : public mlir::OpTrait::TraitBase<ConcreteType, OnnxNamed> {};
 
+/// Marks operations on elements at the same coordinates of operands that broadcast.
+template <typename ConcreteType>
+class Elementwise : public mlir::OpTrait::TraitBase<ConcreteType, Elementwise> {};
+
 /// True if the types are tensors that agree in shape and element type.
 bool equalUpToSharding(mlir::TypeRange a, mlir::TypeRange b);
 

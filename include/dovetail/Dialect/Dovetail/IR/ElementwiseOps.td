@@ -22,10 +22,14 @@ class Dovetail_OnnxNamed<string name> : NativeOpTrait<"OnnxNamed", [], "", [{
 class Dovetail_Onnx<string name>
     : TraitList<[DeclareOpInterfaceMethods<OnnxOpInterface>, Dovetail_OnnxNamed<name>]>;
 
+def Dovetail_Elementwise : NativeOpTrait<"Elementwise"> {
+  let cppNamespace = "::dovetail";
+}
+
 /// An operation on elements at the same coordinates; operands broadcast as in NumPy. C++ defines
 /// `Value emitScalar(ElementBuilder &, ArrayRef<Value> operands)`, the operation on signless scalars.
 class Dovetail_ElementwiseOp<string mnemonic, list<Trait> traits = [], list<string> partitionMethods = []>
-    : Dovetail_InferredOp<mnemonic, traits, partitionMethods> {
+    : Dovetail_InferredOp<mnemonic, traits # [Dovetail_Elementwise], partitionMethods> {
   /// The element type of the result, given `adaptor`.
   code resultElementType = "::mlir::getElementTypeOrSelf(adaptor.getOperands().front().getType())";
   code scalarDeclaration = inferDeclaration # [{
