@@ -1,0 +1,92 @@
+//===- ArtifactFormat.h - The container of compiled programs ----*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the layout of a `.dvt` file, which the compiler writes and the runtime maps: a header, a table of sections,
+// and the sections. All numbers are little-endian.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_ARTIFACTFORMAT_H
+#define DOVETAIL_RUNTIME_ARTIFACTFORMAT_H
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dovetail::runtime {
+
+inline constexpr char artifactMagic[8] = {'D', 'O', 'V', 'E', 'T', 'A', 'I', 'L'};
+
+/// Incremented whenever a file of the previous version would be misread.
+inline constexpr uint32_t artifactVersion = 1;
+
+/// Sections begin at multiples of this many bytes, so that each can be mapped alone.
+inline constexpr uint64_t sectionAlignment = 4096;
+
+/// Pieces of a section (each weight is one) begin at multiples of this many bytes.
+inline constexpr uint64_t pieceAlignment = 64;
+
+enum class SectionKind : uint32_t {
+  Plan = 1,    ///< FlatBuffer of `schema/plan.fbs`.
+  Code = 2,    ///< ELF shared object with the kernels; absent when there are none.
+  Weights = 3, ///< Constants, row-major; absent when there are none.
+};
+
+struct ArtifactHeader {
+  char magic[8];
+  uint32_t version;
+  uint32_t sectionCount;
+  uint64_t fileSize;
+  uint64_t checksum; ///< XXH3-64 of the header, with this field zero, and the section table.
+};
+static_assert(sizeof(ArtifactHeader) == 32);
+
+struct SectionEntry {
+  SectionKind kind;
+  uint32_t reserved; ///< Zero.
+  uint64_t offset;   ///< From the beginning of the file, a multiple of `sectionAlignment`.
+  uint64_t size;     ///< In bytes.
+  uint64_t checksum; ///< XXH3-64 of the section.
+};
+static_assert(sizeof(SectionEntry) == 32);
+
+/// What goes into one section. The bytes are not owned.
+struct Section {
+  SectionKind kind;
+  std::vector<absl::Span<const std::byte>> pieces;
+};
+
+/// The offsets at which pieces of the given sizes lie in their section: each follows the one before at the next
+/// multiple of `pieceAlignment`.
+std::vector<uint64_t> pieceOffsets(absl::Span<const uint64_t> sizes);
+
+/// Writes an artifact to a temporary file beside `path` and renames it, so that `path` is never half written.
+absl::Status writeArtifact(const std::string &path, absl::Span<const Section> sections);
+
+/// Returns the bytes that `writeArtifact` would write.
+absl::StatusOr<std::vector<std::byte>> serializeArtifact(absl::Span<const Section> sections);
+
+/// The sections of an artifact in memory; they point into the bytes that were parsed.
+struct ArtifactSections {
+  absl::Span<const std::byte> plan;
+  absl::Span<const std::byte> code;    ///< Empty when absent.
+  absl::Span<const std::byte> weights; ///< Empty when absent.
+};
+
+/// Checks header, bounds and checksums. Errors: FAILED_PRECONDITION for what is not an artifact or has
+/// another version, DATA_LOSS for a damaged one.
+absl::StatusOr<ArtifactSections> parseArtifact(absl::Span<const std::byte> bytes);
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_ARTIFACTFORMAT_H

@@ -1,0 +1,77 @@
+//===- Communicator.h - Exchanges between ranks -----------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines what a session needs from whatever connects the ranks of a program. Backends: `LocalGroup` (threads of one
+// process).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_COMMUNICATOR_H
+#define DOVETAIL_RUNTIME_COMMUNICATOR_H
+
+#include "dovetail/Layout/Exchange.h"
+#include "dovetail/runtime/MemoryView.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dovetail::runtime {
+
+/// One exchange as one rank sees it. The memories stay where they are as long as the channel lives.
+struct ChannelDescription {
+  std::string name; ///< As in messages.
+  MemoryView source, target;
+  /// What this rank sends and receives. For each pair of ranks both list the same boxes in the same order.
+  std::vector<layout::Transfer> receives, sends;
+  /// What this rank takes from its own source. Nothing to do when source and target are the same memory.
+  std::vector<layout::Box> local;
+  /// Not `None`: received and own boxes that are equal are contributions to be combined, in ascending order of their
+  /// source.
+  layout::ReductionKind reduction = layout::ReductionKind::None;
+};
+
+/// A prepared exchange. Calls must come in the order start, finish, release for each run, on the rank's thread; they
+/// allocate nothing. Errors: those that ended the run, here or on another rank.
+class Channel {
+public:
+  virtual ~Channel() = default;
+  /// Says that this rank's source is complete, and that its target may be written.
+  virtual absl::Status start() = 0;
+  /// Returns when the target is complete.
+  virtual absl::Status finish() = 0;
+  /// Returns when nobody reads the source any more.
+  virtual absl::Status release() = 0;
+};
+
+/// Connects one rank with the others. Used by the rank's thread only, except for `abort`.
+class Communicator {
+public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// Prepares an exchange. Every rank opens the same channels in the same order.
+  virtual absl::StatusOr<std::unique_ptr<Channel>> open(ChannelDescription description) = 0;
+  /// Waits until all ranks have opened their channels; channels may be used from then on.
+  virtual absl::Status connect() = 0;
+  /// Says what this rank is about to do, as messages about a rank that hangs name it. `name` must outlive the
+  /// communicator.
+  virtual void enterStep(const char *name) = 0;
+  /// Whether the run has ended with an error.
+  virtual absl::Status state() const = 0;
+  /// Ends the run on all ranks with an error of this one. Thread-safe.
+  virtual void abort(const absl::Status &status) = 0;
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_COMMUNICATOR_H

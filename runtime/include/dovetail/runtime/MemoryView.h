@@ -1,0 +1,104 @@
+//===- MemoryView.h - Boxes of tensors in memory ----------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how the box of a tensor that a rank holds lies in memory, and how elements get from one such memory to
+// another.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_MEMORYVIEW_H
+#define DOVETAIL_RUNTIME_MEMORYVIEW_H
+
+#include "dovetail/runtime/Plan.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace dovetail::runtime {
+
+/// A box in memory. The memory is not owned.
+struct MemoryView {
+  /// Address of the element at the low corner of `box` (with blocks: of the beginning of its block).
+  std::byte *data = nullptr;
+  ElementType type = ElementType::F32;
+  layout::Box box;
+  /// For each logical dimension, elements between neighbours; for the blocked dimension between neighbouring blocks.
+  std::vector<int64_t> strides;
+  int blockDim = -1;
+  int64_t block = 1;
+
+  /// The densely packed view of `box` in `format`; `data` is null.
+  static MemoryView packed(ElementType type, const layout::Box &box, const MemoryFormat &format);
+  static MemoryView rowMajor(ElementType type, const layout::Box &box, void *data);
+
+  /// Bytes from the low corner to the end of the last element; 0 when the box is empty.
+  int64_t bytes() const;
+  /// Elements from `data` to the element at `coordinate` of `dim` and 0 of all other dimensions, relative to the box.
+  int64_t offset(int dim, int64_t coordinate) const;
+  /// The address of the low corner of `part`, a box inside of this one.
+  std::byte *address(const layout::Box &part) const;
+  /// The address that the element at global coordinate (0, ..., 0) would have.
+  std::byte *origin() const;
+  /// The same memory, but only `part` of it. Blocked dimensions must begin at a block.
+  MemoryView part(const layout::Box &part) const;
+};
+
+/// The elements of a box in two memories, ready to be walked through.
+class BoxPair {
+public:
+  /// Appends pairs for all elements of `box`, which both views hold: one, or more when blocks interfere. Empty boxes
+  /// need none.
+  static void append(const MemoryView &target, const MemoryView &source, const layout::Box &box,
+                     std::vector<BoxPair> &pairs);
+
+  /// Calls `body(target, source, count, targetStride, sourceStride)` for runs of elements; strides are in bytes.
+  template <typename Body> void forEachRun(std::byte *target, const std::byte *source, Body body) const {
+    target += targetOffset;
+    source += sourceOffset;
+    const Loop &inner = loops.back();
+    int64_t index[maxLoops] = {};
+    int outer = static_cast<int>(loops.size()) - 1;
+    for (;;) {
+      body(target, source, inner.count, inner.targetStride, inner.sourceStride);
+      int loop = outer - 1;
+      for (; loop >= 0; --loop) {
+        target += loops[loop].targetStride;
+        source += loops[loop].sourceStride;
+        if (++index[loop] < loops[loop].count)
+          break;
+        target -= loops[loop].targetStride * loops[loop].count;
+        source -= loops[loop].sourceStride * loops[loop].count;
+        index[loop] = 0;
+      }
+      if (loop < 0)
+        return;
+    }
+  }
+
+  /// Copies all elements; `target` and `source` are the views' `data`.
+  void copy(std::byte *target, const std::byte *source) const;
+  /// Bytes of the innermost run when it is contiguous in both memories, else those of one element.
+  int64_t contiguousBytes() const;
+
+private:
+  static constexpr int maxLoops = 68;
+  struct Loop {
+    int64_t count, targetStride, sourceStride;
+  };
+
+  int64_t elementBytes = 0, targetOffset = 0, sourceOffset = 0;
+  std::vector<Loop> loops; ///< Outermost first; at least one.
+};
+
+/// Copies `box` from `source` to `target`, both of which hold it.
+void copyBox(const MemoryView &target, const MemoryView &source, const layout::Box &box);
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_MEMORYVIEW_H

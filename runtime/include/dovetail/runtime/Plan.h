@@ -1,0 +1,168 @@
+//===- Plan.h - Decoded plans -----------------------------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines what a plan says as plain values: `schema/plan.fbs` after all checks, with shardings of the Layout library.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_PLAN_H
+#define DOVETAIL_RUNTIME_PLAN_H
+
+#include "dovetail/Layout/Sharding.h"
+#include "dovetail/runtime/ElementType.h"
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+#include <cstddef>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace dovetail::runtime {
+
+/// Physical order of the logical dimensions, outermost first. With `blockDim` >= 0 that dimension is also cut into
+/// innermost blocks of `block` elements.
+struct MemoryFormat {
+  std::vector<int> order;
+  int blockDim = -1;
+  int64_t block = 1;
+
+  bool isRowMajor() const;
+  /// `row-major`, or the order such as `0,2,3,1`, as in reports.
+  std::string str() const;
+};
+
+enum class BufferKind : uint8_t { Arena, Persistent, Constant };
+
+struct BufferInfo {
+  BufferKind kind;
+  ElementType type;
+  std::vector<int64_t> shape;
+  layout::Sharding sharding; ///< The box that each rank holds.
+  MemoryFormat format;
+  uint64_t dataOffset = 0; ///< Constants: into the weights section, in bytes.
+  uint64_t dataSize = 0;
+};
+
+struct TensorInfo {
+  std::string name;
+  uint32_t buffer;
+  layout::Sharding sharding; ///< Boxes inside of the buffer's.
+};
+
+struct LoopInfo {
+  int64_t extent;
+  layout::DimSharding dim;
+};
+
+struct KernelCall {
+  std::string symbol;
+  std::vector<uint32_t> reads, writes; ///< Tensors.
+  std::vector<LoopInfo> loops;
+  int parallelLoop = -1;
+  std::vector<uint32_t> skipLoops;
+};
+
+enum class PostOpKind : uint8_t {
+  AddTensor,
+  MulTensor,
+  Relu,
+  LeakyRelu,
+  Clip,
+  Sigmoid,
+  Tanh,
+  Gelu,
+  GeluTanh,
+  HardSwish,
+  Swish,
+  Elu,
+  HardSigmoid
+};
+
+struct PostOpInfo {
+  PostOpKind kind;
+  int64_t tensor = -1; ///< For AddTensor and MulTensor.
+  float alpha = 0, beta = 0;
+
+  bool readsTensor() const { return kind == PostOpKind::AddTensor || kind == PostOpKind::MulTensor; }
+};
+
+struct ConvolutionCall {
+  uint32_t input, weights, output;
+  std::vector<int64_t> strides, dilations, pads;
+  int64_t groups = 1;
+  bool transposed = false;
+  std::vector<PostOpInfo> postOps;
+};
+
+struct MatMulCall {
+  uint32_t a, b, output;
+  bool transposeA = false, transposeB = false;
+  std::vector<PostOpInfo> postOps;
+};
+
+enum class PoolKind : uint8_t { Max, AverageIncludePad, AverageExcludePad };
+
+struct PoolCall {
+  PoolKind kind;
+  uint32_t input, output;
+  std::vector<int64_t> kernel, strides, dilations, pads;
+};
+
+struct ReorderCall {
+  uint32_t source, target;
+};
+
+struct ExchangeCall {
+  uint32_t source, target;
+};
+
+using StepAction = std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCall, ReorderCall, ExchangeCall>;
+
+struct StepInfo {
+  std::string name;
+  StepAction action;
+
+  /// Tensors that the step reads and writes.
+  std::vector<uint32_t> reads() const;
+  std::vector<uint32_t> writes() const;
+  /// `kernel`, `convolution`, `exchange`, ..., as in reports.
+  const char *kind() const;
+};
+
+struct PortInfo {
+  std::string name;
+  uint32_t tensor;
+  ElementType type;
+  std::vector<int64_t> shape;
+};
+
+/// All that a program does. Every index is in range, every sharding fits its mesh and shape, and tensors lie inside of
+/// their buffers on every rank.
+struct Plan {
+  std::string producer, model, target, cpu;
+  std::vector<std::string> cpuFeatures;
+  layout::Mesh mesh;
+  std::vector<BufferInfo> buffers;
+  std::vector<TensorInfo> tensors;
+  std::vector<StepInfo> prologue, steps;
+  std::vector<PortInfo> inputs, outputs;
+
+  const BufferInfo &bufferOf(uint32_t tensor) const { return buffers[tensors[tensor].buffer]; }
+  layout::Box bufferBox(uint32_t buffer, int rank) const;
+  layout::Box tensorBox(uint32_t tensor, int rank) const;
+};
+
+/// Checks and decodes the plan section of an artifact whose weights section has `weightsSize` bytes. Errors: DATA_LOSS,
+/// with what is wrong.
+absl::StatusOr<Plan> decodePlan(absl::Span<const std::byte> bytes, uint64_t weightsSize);
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_PLAN_H

@@ -1,0 +1,73 @@
+//===- Program.h - Loaded artifacts -----------------------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines a compiled program in memory: its plan, its kernels and its weights.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_PROGRAM_H
+#define DOVETAIL_RUNTIME_PROGRAM_H
+
+#include "dovetail/runtime/KernelAbi.h"
+#include "dovetail/runtime/Plan.h"
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dovetail::runtime {
+
+struct ProgramOptions {
+  /// Makes the program executable: checks the CPU and loads the kernels. Without it, a program for another CPU can be
+  /// looked at.
+  bool executable = true;
+};
+
+/// A compiled program: immutable, and shared by the sessions of all ranks of a process. Thread-safe.
+class Program {
+public:
+  /// Maps the artifact at `path` and verifies all of it. Errors: NOT_FOUND, PERMISSION_DENIED and other codes of the
+  /// file system; FAILED_PRECONDITION for files that are no artifacts, have another format version or need another CPU;
+  /// DATA_LOSS for damaged ones.
+  static absl::StatusOr<std::shared_ptr<const Program>> load(const std::string &path, ProgramOptions options = {});
+  /// The same for an artifact in memory, which is copied.
+  static absl::StatusOr<std::shared_ptr<const Program>> load(absl::Span<const std::byte> bytes,
+                                                             ProgramOptions options = {});
+  ~Program();
+  Program(const Program &) = delete;
+  Program &operator=(const Program &) = delete;
+
+  const Plan &getPlan() const { return plan; }
+  int numRanks() const { return plan.mesh.numRanks(); }
+  absl::Span<const std::byte> getWeights() const { return weights; }
+  /// Size of the kernels' machine code.
+  size_t getCodeSize() const { return codeSize; }
+  bool isExecutable() const { return executable; }
+  /// The kernel called `symbol` in a kernel step of the plan; the program must be executable.
+  DovetailKernel getKernel(const std::string &symbol) const;
+
+private:
+  struct Storage;
+  Program();
+  static absl::StatusOr<std::shared_ptr<const Program>> create(std::unique_ptr<Storage> storage,
+                                                               ProgramOptions options);
+
+  std::unique_ptr<Storage> storage;
+  Plan plan;
+  absl::Span<const std::byte> weights;
+  size_t codeSize = 0;
+  bool executable = false;
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_PROGRAM_H

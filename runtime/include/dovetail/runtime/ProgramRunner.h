@@ -1,0 +1,84 @@
+//===- ProgramRunner.h - All ranks in one process -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the embedded way to run a program: all of its ranks as threads of this process, from full tensors to full
+// tensors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_PROGRAMRUNNER_H
+#define DOVETAIL_RUNTIME_PROGRAMRUNNER_H
+
+#include "dovetail/runtime/Program.h"
+#include "dovetail/runtime/Session.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace dovetail::runtime {
+
+/// A full tensor in memory that is not owned.
+struct HostTensor {
+  void *data = nullptr;
+  ElementType type = ElementType::F32;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides = {}; ///< In elements; empty means row-major.
+};
+
+struct RunnerOptions {
+  /// Threads in all; they are divided among the ranks, each of which has one at least.
+  int threads = 1;
+  /// How long one step may take, and a rank may keep others waiting, before the run is given up.
+  std::chrono::milliseconds timeout = std::chrono::seconds(60);
+  /// Whether to record when steps begin and end.
+  bool trace = false;
+};
+
+/// Runs a program on all of its ranks. Threads and memory are kept between runs. Not thread-safe: one call at a time.
+class ProgramRunner {
+public:
+  /// Starts the ranks and runs the prologue. Errors as those of `Session::create`, from whichever rank fails first.
+  static absl::StatusOr<std::unique_ptr<ProgramRunner>> create(std::shared_ptr<const Program> program,
+                                                               RunnerOptions options = {});
+  /// Stops the ranks. One that hangs is left behind.
+  ~ProgramRunner();
+  ProgramRunner(const ProgramRunner &) = delete;
+  ProgramRunner &operator=(const ProgramRunner &) = delete;
+
+  /// Reads `inputs` and writes `outputs`, in the order of the plan's ports. Errors: INVALID_ARGUMENT, naming the port,
+  /// when their number, a type or a shape is wrong; otherwise what ended the run, after which no further run is
+  /// possible.
+  absl::Status run(absl::Span<const HostTensor> inputs, absl::Span<const HostTensor> outputs);
+
+  /// The same, and measures the time from the moment all inputs are in place until the last rank has finished its
+  /// steps.
+  absl::StatusOr<std::chrono::nanoseconds> measure(absl::Span<const HostTensor> inputs,
+                                                   absl::Span<const HostTensor> outputs);
+
+  const Program &getProgram() const;
+  const SessionStatistics &statistics(int rank) const;
+  /// When the steps of the last run began and ended on `rank`; empty without `trace`.
+  const std::vector<StepTime> &times(int rank) const;
+  int threadsOf(int rank) const;
+
+private:
+  struct State;
+  explicit ProgramRunner(std::shared_ptr<State> state);
+
+  std::shared_ptr<State> state;
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_PROGRAMRUNNER_H

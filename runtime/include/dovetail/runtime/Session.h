@@ -1,0 +1,80 @@
+//===- Session.h - A program on one rank ------------------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines a session: a program made ready to run on one rank.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_SESSION_H
+#define DOVETAIL_RUNTIME_SESSION_H
+
+#include "dovetail/runtime/Communicator.h"
+#include "dovetail/runtime/MemoryView.h"
+#include "dovetail/runtime/Program.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace dovetail::runtime {
+
+struct SessionOptions {
+  int threads = 1;    ///< Threads of this rank, used by kernels and library calls.
+  bool trace = false; ///< Whether to record when each step begins and ends.
+};
+
+/// What a session uses of the machine.
+struct SessionStatistics {
+  int64_t arenaBytes = 0;      ///< Values and scratch memory, shared by liveness.
+  int64_t persistentBytes = 0; ///< Results of the prologue.
+  int64_t weightBytes = 0;     ///< Constants read where the artifact is mapped.
+  int64_t copiedBytes = 0;     ///< Constants copied into another memory format.
+  int64_t packedBytes = 0;     ///< Weights packed for library calls.
+};
+
+/// When a step of the last run began and ended.
+struct StepTime {
+  std::chrono::steady_clock::time_point begin, end;
+};
+
+/// A program made ready to run on one rank: its memory, kernels, library calls and exchanges. All of a session's
+/// methods, creation included, must be called on one thread; `create` and `run` are collective.
+class Session {
+public:
+  /// Allocates memory, prepares all steps and runs the prologue. `communicator` must outlive the session. Errors:
+  /// RESOURCE_EXHAUSTED, UNIMPLEMENTED for library calls that this machine's library does not have, DATA_LOSS for plans
+  /// whose steps need more than the rank holds, or what ended the run on another rank.
+  static absl::StatusOr<std::unique_ptr<Session>> create(std::shared_ptr<const Program> program,
+                                                         Communicator &communicator, SessionOptions options);
+  virtual ~Session() = default;
+
+  /// Runs all steps once. Inputs must have been written since the last run. Outputs are valid until an input is written
+  /// or the next run. Errors end the run on all ranks.
+  virtual absl::Status run() = 0;
+
+  /// The memory of an input or output of this rank, and the part of the tensor that belongs there. The memory may hold
+  /// more than `box`; the rest must be left alone.
+  struct PortView {
+    MemoryView memory;
+    layout::Box box;
+  };
+  virtual PortView input(size_t index) const = 0;
+  virtual PortView output(size_t index) const = 0;
+
+  virtual const SessionStatistics &statistics() const = 0;
+  /// One for each step of the plan, prologue not included, if `trace` was asked for.
+  virtual const std::vector<StepTime> &times() const = 0;
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_SESSION_H

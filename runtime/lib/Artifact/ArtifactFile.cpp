@@ -1,0 +1,236 @@
+//===- ArtifactFile.cpp - Reading and writing the artifact container ------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/runtime/ArtifactFormat.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <functional>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+using namespace dovetail::runtime;
+
+namespace {
+
+using Bytes = absl::Span<const std::byte>;
+using Sink = std::function<absl::Status(Bytes)>;
+
+uint64_t alignTo(uint64_t value, uint64_t alignment) { return (value + alignment - 1) / alignment * alignment; }
+
+absl::string_view sectionName(SectionKind kind) {
+  switch (kind) {
+  case SectionKind::Plan:
+    return "plan";
+  case SectionKind::Code:
+    return "code";
+  case SectionKind::Weights:
+    return "weights";
+  }
+  return "unknown";
+}
+
+/// Calls `sink` with the bytes of a section, gaps between its pieces included.
+absl::Status emitSection(const Section &section, const Sink &sink) {
+  static constexpr std::byte zeros[pieceAlignment] = {};
+  uint64_t position = 0;
+  for (Bytes piece : section.pieces) {
+    uint64_t begin = alignTo(position, pieceAlignment);
+    if (absl::Status status = sink(Bytes(zeros, begin - position)); !status.ok())
+      return status;
+    if (absl::Status status = sink(piece); !status.ok())
+      return status;
+    position = begin + piece.size();
+  }
+  return absl::OkStatus();
+}
+
+uint64_t sectionSize(const Section &section) {
+  uint64_t size = 0;
+  for (Bytes piece : section.pieces)
+    size = alignTo(size, pieceAlignment) + piece.size();
+  return size;
+}
+
+/// XXH3-64 of a stream of spans.
+class Checksum {
+public:
+  Checksum() : state(XXH3_createState()) { XXH3_64bits_reset(state); }
+  ~Checksum() { XXH3_freeState(state); }
+  Checksum(const Checksum &) = delete;
+  Checksum &operator=(const Checksum &) = delete;
+
+  void add(Bytes bytes) {
+    if (!bytes.empty())
+      XXH3_64bits_update(state, bytes.data(), bytes.size());
+  }
+  uint64_t value() const { return XXH3_64bits_digest(state); }
+
+private:
+  XXH3_state_t *state;
+};
+
+uint64_t headerChecksum(ArtifactHeader header, Bytes table) {
+  header.checksum = 0;
+  Checksum sum;
+  sum.add(absl::MakeConstSpan(reinterpret_cast<const std::byte *>(&header), sizeof(header)));
+  sum.add(table);
+  return sum.value();
+}
+
+absl::Status emitArtifact(absl::Span<const Section> sections, const Sink &sink) {
+  std::vector<SectionEntry> table;
+  uint64_t position = sizeof(ArtifactHeader) + sections.size() * sizeof(SectionEntry);
+  for (const Section &section : sections) {
+    for (const SectionEntry &entry : table)
+      if (entry.kind == section.kind)
+        return absl::InternalError(absl::StrCat("the artifact has two ", sectionName(section.kind), " sections"));
+    Checksum sum;
+    absl::Status status = emitSection(section, [&](Bytes bytes) {
+      sum.add(bytes);
+      return absl::OkStatus();
+    });
+    if (!status.ok())
+      return status;
+    uint64_t offset = alignTo(position, sectionAlignment);
+    table.push_back({section.kind, 0, offset, sectionSize(section), sum.value()});
+    position = offset + table.back().size;
+  }
+  Bytes tableBytes(reinterpret_cast<const std::byte *>(table.data()), table.size() * sizeof(SectionEntry));
+  ArtifactHeader header{};
+  std::memcpy(header.magic, artifactMagic, sizeof(artifactMagic));
+  header.version = artifactVersion;
+  header.sectionCount = sections.size();
+  header.fileSize = position;
+  header.checksum = headerChecksum(header, tableBytes);
+
+  if (absl::Status status = sink(absl::MakeConstSpan(reinterpret_cast<const std::byte *>(&header), sizeof(header)));
+      !status.ok())
+    return status;
+  if (absl::Status status = sink(tableBytes); !status.ok())
+    return status;
+  uint64_t written = sizeof(header) + tableBytes.size();
+  static constexpr std::byte zeros[sectionAlignment] = {};
+  for (size_t i = 0; i < sections.size(); ++i) {
+    if (absl::Status status = sink(Bytes(zeros, table[i].offset - written)); !status.ok())
+      return status;
+    if (absl::Status status = emitSection(sections[i], sink); !status.ok())
+      return status;
+    written = table[i].offset + table[i].size;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status writeAll(int file, Bytes bytes) {
+  while (!bytes.empty()) {
+    ssize_t count = ::write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return absl::ErrnoToStatus(errno, "write failed");
+    bytes.remove_prefix(count);
+  }
+  return absl::OkStatus();
+}
+
+} // namespace
+
+std::vector<uint64_t> dovetail::runtime::pieceOffsets(absl::Span<const uint64_t> sizes) {
+  std::vector<uint64_t> offsets;
+  uint64_t position = 0;
+  for (uint64_t size : sizes) {
+    offsets.push_back(alignTo(position, pieceAlignment));
+    position = offsets.back() + size;
+  }
+  return offsets;
+}
+
+absl::Status dovetail::runtime::writeArtifact(const std::string &path, absl::Span<const Section> sections) {
+  std::string temporary = path + ".XXXXXX";
+  int file = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (file < 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot create a file beside '", path, "'"));
+  // mkostemp creates files that only their owner may read; give the usual rights instead.
+  mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(file, 0666 & ~mask);
+
+  absl::Status status = emitArtifact(sections, [&](Bytes bytes) { return writeAll(file, bytes); });
+  if (::close(file) != 0 && status.ok())
+    status = absl::ErrnoToStatus(errno, "close failed");
+  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
+    status = absl::ErrnoToStatus(errno, "rename failed");
+  if (!status.ok()) {
+    ::unlink(temporary.c_str());
+    return absl::Status(status.code(), absl::StrCat("cannot write '", path, "': ", status.message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::byte>> dovetail::runtime::serializeArtifact(absl::Span<const Section> sections) {
+  std::vector<std::byte> result;
+  absl::Status status = emitArtifact(sections, [&](Bytes bytes) {
+    result.insert(result.end(), bytes.begin(), bytes.end());
+    return absl::OkStatus();
+  });
+  if (!status.ok())
+    return status;
+  return result;
+}
+
+absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes) {
+  ArtifactHeader header;
+  if (bytes.size() < sizeof(header) || std::memcmp(bytes.data(), artifactMagic, sizeof(artifactMagic)) != 0)
+    return absl::FailedPreconditionError("not a Dovetail artifact");
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  if (header.version != artifactVersion)
+    return absl::FailedPreconditionError(absl::StrCat("format version ", header.version,
+                                                      ", but this runtime reads version ", artifactVersion,
+                                                      "; compile the model again"));
+  if (header.fileSize != bytes.size())
+    return absl::DataLossError(absl::StrCat("the file has ", bytes.size(), " bytes instead of ", header.fileSize,
+                                            "; it was cut short or changed"));
+  Bytes rest = bytes.subspan(sizeof(header));
+  if (header.sectionCount > rest.size() / sizeof(SectionEntry))
+    return absl::DataLossError("the table of sections does not fit into the file");
+  Bytes table = rest.first(header.sectionCount * sizeof(SectionEntry));
+  if (headerChecksum(header, table) != header.checksum)
+    return absl::DataLossError("the checksum of the header does not match; the file is damaged");
+
+  ArtifactSections result;
+  uint32_t seen = 0;
+  for (uint32_t i = 0; i < header.sectionCount; ++i) {
+    SectionEntry entry;
+    std::memcpy(&entry, table.data() + i * sizeof(entry), sizeof(entry));
+    Bytes *target = entry.kind == SectionKind::Plan      ? &result.plan
+                    : entry.kind == SectionKind::Code    ? &result.code
+                    : entry.kind == SectionKind::Weights ? &result.weights
+                                                         : nullptr;
+    if (!target)
+      return absl::FailedPreconditionError(
+          absl::StrCat("unknown section kind ", static_cast<uint32_t>(entry.kind), "; compile the model again"));
+    uint32_t bit = 1u << static_cast<uint32_t>(entry.kind);
+    if (seen & bit)
+      return absl::DataLossError(absl::StrCat("two ", sectionName(entry.kind), " sections"));
+    seen |= bit;
+    if (entry.offset % sectionAlignment != 0 || entry.offset > bytes.size() || entry.size > bytes.size() - entry.offset)
+      return absl::DataLossError(absl::StrCat("the ", sectionName(entry.kind), " section lies outside of the file"));
+    *target = bytes.subspan(entry.offset, entry.size);
+    if (XXH3_64bits(target->data(), target->size()) != entry.checksum)
+      return absl::DataLossError(absl::StrCat("the checksum of the ", sectionName(entry.kind),
+                                              " section does not match; the file is damaged"));
+  }
+  if (result.plan.empty())
+    return absl::DataLossError("there is no plan section");
+  return result;
+}

@@ -1,0 +1,321 @@
+//===- ConvolutionPart.cpp - Convolution of whole groups -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConvolutionPart.h"
+
+#include "dovetail/Layout/Arith.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+using dnnl::memory;
+using layout::Box;
+using layout::Interval;
+
+ConvolutionPart::ConvolutionPart(SessionContext &context, const ConvolutionCall &call, ConvolutionChannels channels,
+                                 bool packOnce)
+    : context(context), call(call), channels(channels), packOnce(packOnce),
+      spatial(static_cast<int>(call.strides.size())) {}
+
+absl::Status ConvolutionPart::planGeometry() {
+  const std::vector<int64_t> &input = context.plan.bufferOf(call.input).shape;
+  const std::vector<int64_t> &weights = context.plan.bufferOf(call.weights).shape;
+  outBox = context.box(call.output);
+  outBox[1] = channels.out;
+  inBox = outBox;
+  inBox[1] = channels.in;
+  nothingToSum = channels.in.empty();
+  for (int i = 0; i < spatial; ++i) {
+    Window window{weights[2 + i], call.strides[i], call.dilations[i], call.pads[i]};
+    Interval out = outBox[2 + i];
+    WindowNeed need = call.transposed ? transposedNeedOf(window, out, input[2 + i]) : needOf(window, out, input[2 + i]);
+    if (need.used.empty()) {
+      nothingToSum = true;
+    } else if (call.transposed && need.padLo < 0) {
+      // The first results get nothing. One more input at the beginning makes room for them, if the rank holds it.
+      Interval more = {layout::floorDiv(out.lo + window.pad, window.stride), need.used.hi};
+      if (context.box(call.input)[2 + i].contains(more))
+        need = {more, out.lo - transposedReach(window, more).lo, need.padHi};
+    }
+    if (call.transposed)
+      fullResult |= need.padLo < 0 || need.padHi <= -window.stride;
+    else
+      materialisePadding |= need.padLo >= window.reach() || need.padHi >= window.reach();
+    inBox[2 + i] = need.used;
+    padLo.push_back(need.padLo);
+    padHi.push_back(need.padHi);
+  }
+  if (nothingToSum)
+    fullResult = materialisePadding = false;
+  else if (!context.box(call.input).contains(inBox))
+    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", inBox.str(), " of ", context.name(call.input),
+                                            ", but this rank holds ", context.box(call.input).str()));
+  return absl::OkStatus();
+}
+
+void ConvolutionPart::chooseLayout() {
+  // The library is fast when channels are innermost. The order of the others is free, as long as all operands agree:
+  // take the one that costs fewer copies.
+  int64_t best = -1;
+  for (uint32_t tensor : {call.output, call.input}) {
+    MemoryFormat candidate;
+    candidate.order.push_back(0);
+    for (int dim : context.plan.bufferOf(tensor).format.order)
+      if (dim >= 2)
+        candidate.order.push_back(dim);
+    candidate.order.push_back(1);
+    int64_t cost = isDense(context.memory(call.output), outBox, candidate.order) ? 0 : outBox.volume();
+    if (!nothingToSum)
+      cost += isDense(context.memory(call.input), inBox, candidate.order) ? 0 : inBox.volume();
+    if (best < 0 || cost < best) {
+      best = cost;
+      format = candidate;
+    }
+  }
+  dims = {0, 1};
+  order = {0};
+  for (int i = 0; i < spatial; ++i) {
+    dims.push_back(format.order[1 + i]);
+    order.push_back(2 + i);
+  }
+  order.push_back(1);
+}
+
+Box ConvolutionPart::weightsBox() const {
+  // Weights are [O, C/groups, ...], or [C, O/groups, ...] when transposed.
+  Box box = Box::ofShape(context.plan.bufferOf(call.weights).shape);
+  Interval outer = call.transposed ? channels.in : channels.out, inner = call.transposed ? channels.out : channels.in;
+  box[0] = outer;
+  if (inner.empty())
+    box[1] = inner;
+  else if (channels.groups == 1)
+    box[1] = inner.shifted(-(inner.lo / box[1].size()) * box[1].size());
+  return box;
+}
+
+memory::desc ConvolutionPart::weightsDesc() const {
+  const MemoryView &view = context.memory(call.weights);
+  Box box = weightsBox();
+  int64_t groups = channels.groups, outer = box[0].size() / groups, inner = box[1].size();
+  memory::dims extents, strides;
+  if (groups > 1) {
+    extents.push_back(groups);
+    strides.push_back(outer * view.strides[0]);
+  }
+  if (call.transposed) {
+    extents.insert(extents.end(), {inner, outer});
+    strides.insert(strides.end(), {view.strides[1], view.strides[0]});
+  } else {
+    extents.insert(extents.end(), {outer, inner});
+    strides.insert(strides.end(), {view.strides[0], view.strides[1]});
+  }
+  for (int i = 0; i < spatial; ++i) {
+    extents.push_back(box[dims[2 + i]].size());
+    strides.push_back(view.strides[dims[2 + i]]);
+  }
+  return memory::desc(extents, type, strides);
+}
+
+PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused) {
+  memory::dims strides, dilations, lo, hi;
+  for (int i = 0; i < spatial; ++i) {
+    int dim = dims[2 + i] - 2;
+    strides.push_back(call.strides[dim]);
+    dilations.push_back(call.dilations[dim] - 1);
+    bool padded = !materialisePadding && !fullResult;
+    lo.push_back(padded ? padLo[dim] : 0);
+    hi.push_back(padded ? padHi[dim] : 0);
+  }
+  memory::desc source = weightsDesc();
+  memory::desc anyWeights(source.dims(), type, memory::format_tag::any);
+  auto kind = dnnl::prop_kind::forward_inference;
+  auto keep = [&](const auto &desc, auto makePrimitive) {
+    packedDesc = desc.weights_desc();
+    scratchpadDesc = desc.scratchpad_desc();
+    primitive = makePrimitive(desc);
+    return isReference(desc.impl_info_str()) ? PostOps::Outcome::Slow : PostOps::Outcome::Fast;
+  };
+  if (call.transposed) {
+    using Op = dnnl::deconvolution_forward;
+    auto algorithm = dnnl::algorithm::deconvolution_direct;
+    Op::desc desc = fused.hasBias ? Op::desc(kind, algorithm, inDesc, anyWeights, fused.biasDesc, outDesc, strides,
+                                             dilations, lo, hi)
+                                  : Op::desc(kind, algorithm, inDesc, anyWeights, outDesc, strides, dilations, lo, hi);
+    return keep(Op::primitive_desc(desc, fused.attributes, cpuEngine()), [](const auto &pd) { return Op(pd); });
+  }
+  using Op = dnnl::convolution_forward;
+  auto algorithm = dnnl::algorithm::convolution_direct;
+  Op::desc desc =
+      fused.hasBias ? Op::desc(kind, algorithm, inDesc, anyWeights, fused.biasDesc, outDesc, strides, dilations, lo, hi)
+                    : Op::desc(kind, algorithm, inDesc, anyWeights, outDesc, strides, dilations, lo, hi);
+  return keep(Op::primitive_desc(desc, fused.attributes, cpuEngine()), [](const auto &pd) { return Op(pd); });
+}
+
+absl::Status ConvolutionPart::prepareCall() {
+  static const std::vector<PostOpInfo> none;
+  Box wanted = inBox;
+  if (materialisePadding)
+    for (int i = 0; i < spatial; ++i)
+      wanted[2 + i] = {inBox[2 + i].lo - padLo[i], inBox[2 + i].hi + padHi[i]};
+  const MemoryView &input = context.memory(call.input);
+  stagedIn = materialisePadding || !isDense(input, inBox, format.order);
+  inView = MemoryView::packed(input.type, wanted, format);
+  if (stagedIn) {
+    inOffset = scratchPlan.add(inView.bytes());
+    copyIn = Copier(inView, input, inBox);
+  }
+  inDesc = describe(inView, wanted, dims, order, type);
+
+  if (fullResult) {
+    Box full = outBox;
+    for (int i = 0; i < spatial; ++i)
+      full[2 + i] = transposedReach(
+          {context.plan.bufferOf(call.weights).shape[2 + i], call.strides[i], call.dilations[i], call.pads[i]},
+          inBox[2 + i]);
+    fullView = MemoryView::packed(outView.type, full, format);
+    fullOffset = scratchPlan.add(fullView.bytes());
+    outDesc = describe(fullView, full, dims, order, type);
+    cut = Copier(outView, fullView, full.intersect(outBox));
+  } else {
+    outDesc = describe(outView, outBox, dims, order, type);
+  }
+
+  absl::Status status = guardLibrary([&]() -> absl::Status {
+    auto create = [&](const PostOps::Fused &fused) { return createPrimitive(fused); };
+    // What is cut out of a full result has its post-ops afterwards, as its surroundings need them too.
+    if (fullResult) {
+      PostOps bare(context, none, call.output, /*direct=*/false, fullView.box, fullView, dims, order, type);
+      if (absl::Status status = bare.prepare(/*biasFirst=*/true, scratchPlan, create); !status.ok())
+        return status;
+      return postOps->prepareSeparate(scratchPlan);
+    }
+    return postOps->prepare(/*biasFirst=*/true, scratchPlan, create);
+  });
+  if (!status.ok())
+    return status;
+  return guardLibrary([&]() -> absl::Status {
+    memory::desc source = weightsDesc();
+    packs = packedDesc != source;
+    if (packs) {
+      dnnl::reorder::primitive_desc desc(cpuEngine(), source, cpuEngine(), packedDesc);
+      packer = dnnl::reorder(desc);
+      if (!packOnce)
+        weightsOffset = scratchPlan.add(packedDesc.get_size());
+    }
+    scratchpadOffset = scratchPlan.add(scratchpadDesc.get_size());
+    return absl::OkStatus();
+  });
+}
+
+absl::Status ConvolutionPart::prepare() {
+  absl::StatusOr<memory::data_type> found = libraryType(context.memory(call.output).type);
+  if (!found.ok())
+    return found.status();
+  type = *found;
+  if (absl::Status status = planGeometry(); !status.ok())
+    return status;
+  if (context.memory(call.weights).blockDim >= 0)
+    return absl::UnimplementedError("weights in a blocked format");
+  Box weights = weightsBox();
+  if (!nothingToSum && !context.box(call.weights).contains(weights))
+    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", weights.str(), " of ",
+                                            context.name(call.weights), ", but this rank holds ",
+                                            context.box(call.weights).str()));
+  chooseLayout();
+  const MemoryView &output = context.memory(call.output);
+  stagedOut = nothingToSum || fullResult || !isDense(output, outBox, format.order) ||
+              PostOps::needsStaging(context, call.postOps, call.output);
+  outView = MemoryView::packed(output.type, outBox, format);
+  if (stagedOut) {
+    outOffset = scratchPlan.add(outView.bytes());
+    copyOut = Copier(output, outView, outBox);
+  }
+  postOps = std::make_unique<PostOps>(context, call.postOps, call.output, /*direct=*/!stagedOut, outBox, outView, dims,
+                                      order, type);
+  return nothingToSum ? postOps->prepareSeparate(scratchPlan) : prepareCall();
+}
+
+absl::Status ConvolutionPart::bind(std::byte *scratch) {
+  const MemoryView &output = context.memory(call.output), &input = context.memory(call.input);
+  outView.data = stagedOut ? scratch + outOffset : output.address(outBox);
+  if (stagedOut)
+    copyOut.bind(output.data, outView.data);
+  if (absl::Status status = postOps->bind(outView.data, scratch); !status.ok())
+    return status;
+  if (nothingToSum || fullResult) {
+    zeroBegin = outView.data;
+    zeroBytes = outView.bytes();
+  }
+  if (nothingToSum)
+    return absl::OkStatus();
+
+  inView.data = stagedIn ? scratch + inOffset : input.address(inBox);
+  if (stagedIn)
+    copyIn.bind(inView.data, input.data);
+  if (materialisePadding) {
+    zeroBegin = inView.data;
+    zeroBytes = inView.bytes();
+  }
+  if (fullResult) {
+    fullView.data = scratch + fullOffset;
+    cut.bind(outView.data, fullView.data);
+  }
+  return guardLibrary([&]() -> absl::Status {
+    void *weights = context.memory(call.weights).address(weightsBox());
+    if (packs) {
+      void *target = scratch + weightsOffset;
+      if (packOnce) {
+        absl::StatusOr<Allocation> memory = Allocation::create(packedDesc.get_size());
+        if (!memory.ok())
+          return memory.status();
+        packed = *std::move(memory);
+        target = packed.data();
+      }
+      packCall = LibraryCall(packer);
+      packCall.setArgument(DNNL_ARG_FROM, weightsDesc(), weights);
+      packCall.setArgument(DNNL_ARG_TO, packedDesc, target);
+      weights = target;
+    }
+    mainCall = LibraryCall(primitive);
+    mainCall.setArgument(DNNL_ARG_SRC, inDesc, inView.data);
+    mainCall.setArgument(DNNL_ARG_WEIGHTS, packedDesc, weights);
+    mainCall.setArgument(DNNL_ARG_DST, outDesc, fullResult ? fullView.data : outView.data);
+    if (scratchpadDesc.get_size() > 0)
+      mainCall.setArgument(DNNL_ARG_SCRATCHPAD, scratchpadDesc, scratch + scratchpadOffset);
+    if (!fullResult)
+      postOps->addArguments(mainCall);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status ConvolutionPart::pack() { return packs && packOnce ? packCall.run() : absl::OkStatus(); }
+
+absl::Status ConvolutionPart::run() {
+  if (absl::Status status = postOps->runBefore(); !status.ok())
+    return status;
+  if (zeroBytes > 0)
+    std::memset(zeroBegin, 0, zeroBytes);
+  if (!nothingToSum) {
+    if (packs && !packOnce)
+      if (absl::Status status = packCall.run(); !status.ok())
+        return status;
+    if (stagedIn)
+      if (absl::Status status = copyIn.run(); !status.ok())
+        return status;
+    if (absl::Status status = mainCall.run(); !status.ok())
+      return status;
+    if (fullResult)
+      if (absl::Status status = cut.run(); !status.ok())
+        return status;
+  }
+  if (absl::Status status = postOps->runRest(); !status.ok())
+    return status;
+  return stagedOut ? copyOut.run() : absl::OkStatus();
+}

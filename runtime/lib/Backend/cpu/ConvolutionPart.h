@@ -1,0 +1,86 @@
+//===- ConvolutionPart.h - Convolution of whole groups -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines one oneDNN call of a convolution step with all that surrounds it: copies into the layout that the library is
+// fast in, padding, packed weights and post-ops.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONPART_H
+#define DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONPART_H
+
+#include "../../Session/Arena.h"
+#include "PostOps.h"
+#include "WindowGeometry.h"
+
+#include <memory>
+
+namespace dovetail::runtime {
+
+/// The channels of one part, in global coordinates. `in` may be empty: then nothing is summed up.
+struct ConvolutionChannels {
+  layout::Interval out, in;
+  int64_t groups = 1; ///< `out` and `in` are that many whole groups, or parts of a single one.
+};
+
+class ConvolutionPart {
+public:
+  ConvolutionPart(SessionContext &context, const ConvolutionCall &call, ConvolutionChannels channels, bool packOnce);
+
+  absl::Status prepare();
+  int64_t scratchBytes() const { return scratchPlan.size(); }
+  int64_t packedBytes() const { return packed.size(); }
+  absl::Status bind(std::byte *scratch);
+  absl::Status pack();
+  absl::Status run();
+
+private:
+  void chooseLayout();
+  absl::Status planGeometry();
+  absl::Status prepareCall();
+  PostOps::Outcome createPrimitive(const PostOps::Fused &fused);
+  dnnl::memory::desc weightsDesc() const;
+  layout::Box weightsBox() const;
+
+  SessionContext &context;
+  const ConvolutionCall &call;
+  ConvolutionChannels channels;
+  bool packOnce; ///< Weights never change: they are packed when the session starts.
+  dnnl::memory::data_type type{};
+  int spatial;
+
+  layout::Box outBox;                ///< What is computed, of the output tensor.
+  layout::Box inBox;                 ///< What is read, of the input tensor.
+  std::vector<int64_t> padLo, padHi; ///< For each spatial dimension.
+  bool nothingToSum = false;         ///< No channels, or padding alone: the result is zero before post-ops.
+  bool materialisePadding = false;   ///< Pads are written out as zeros, because the library cannot imagine them.
+  bool fullResult = false;           ///< A transposed convolution is computed in full and then cut.
+  std::vector<int> dims;             ///< Logical dimension for each of the library's.
+  std::vector<int> order;            ///< The library's dimensions, outermost first.
+  MemoryFormat format;               ///< The same in logical dimensions.
+
+  ScratchPlan scratchPlan;
+  MemoryView inView, outView, fullView; ///< What the library sees.
+  bool stagedIn = false, stagedOut = false;
+  int64_t inOffset = 0, outOffset = 0, fullOffset = 0, weightsOffset = 0, scratchpadOffset = 0;
+  Copier copyIn, copyOut, cut;
+  std::unique_ptr<PostOps> postOps;
+
+  dnnl::primitive primitive;
+  dnnl::memory::desc inDesc, outDesc, packedDesc, scratchpadDesc;
+  bool packs = false; ///< The library wants another format of the weights.
+  dnnl::reorder packer;
+  Allocation packed;
+  LibraryCall packCall, mainCall;
+  std::byte *zeroBegin = nullptr; ///< Memory to be zeroed before each run.
+  int64_t zeroBytes = 0;
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONPART_H

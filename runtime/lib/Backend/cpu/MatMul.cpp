@@ -1,0 +1,255 @@
+//===- MatMul.cpp - Matrix product steps -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../Session/Arena.h"
+#include "LibrarySteps.h"
+#include "PostOps.h"
+
+#include <cstring>
+#include <numeric>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+using dnnl::memory;
+using layout::Box;
+using layout::Interval;
+
+namespace {
+
+class MatMulStep : public StepExecutor {
+public:
+  MatMulStep(SessionContext &context, const MatMulCall &call, bool packOnce)
+      : context(context), call(call), packOnce(packOnce), output(call.output) {}
+
+  absl::Status prepare();
+  int64_t scratchBytes() const override { return scratchPlan.size(); }
+  int64_t packedBytes() const override { return packed.size(); }
+  absl::Status bind(std::byte *scratch) override;
+  absl::Status pack() override { return packs ? packCall.run() : absl::OkStatus(); }
+  absl::Status run() override;
+
+private:
+  /// One of the two factors: the part of it that this rank needs, and where the library finds it.
+  struct Factor {
+    uint32_t tensor;
+    bool transpose;
+    Box box;
+    std::vector<int> dims; ///< Logical dimension for each of the library's.
+    bool staged = false;
+    MemoryView view;
+    int64_t offset = 0;
+    Copier copy;
+    memory::desc desc;
+  };
+
+  absl::Status planFactor(Factor &factor, Interval rows, Interval columns);
+  /// Tries with operands where they are, or all of them copied to packed memory.
+  absl::Status prepareCall(bool stageAll);
+  void stage(Factor &factor, bool stageAll);
+
+  SessionContext &context;
+  const MatMulCall &call;
+  bool packOnce;
+  uint32_t output;
+  memory::data_type type{};
+  Box outBox;
+  std::vector<int> order; ///< 0, 1, ...: of the result.
+  Factor a, b;
+  bool nothingToSum = false;
+
+  ScratchPlan scratchPlan;
+  bool stagedOut = false;
+  MemoryView outView;
+  int64_t outOffset = 0, scratchpadOffset = 0;
+  Copier copyOut;
+  std::unique_ptr<PostOps> postOps;
+  dnnl::matmul primitive;
+  memory::desc outDesc, packedDesc, scratchpadDesc;
+  bool packs = false;
+  dnnl::reorder packer;
+  Allocation packed;
+  LibraryCall packCall, mainCall;
+};
+
+MemoryFormat rowMajorFormat(int rank) {
+  MemoryFormat format;
+  format.order.resize(rank);
+  std::iota(format.order.begin(), format.order.end(), 0);
+  return format;
+}
+
+} // namespace
+
+absl::Status MatMulStep::planFactor(Factor &factor, Interval rows, Interval columns) {
+  const std::vector<int64_t> &shape = context.plan.bufferOf(factor.tensor).shape;
+  int rank = outBox.rank(), missing = rank - static_cast<int>(shape.size());
+  std::vector<Interval> intervals;
+  for (size_t dim = 0; dim + 2 < shape.size(); ++dim)
+    intervals.push_back(shape[dim] == 1 ? Interval{0, 1} : outBox[missing + dim]);
+  intervals.push_back(factor.transpose ? columns : rows);
+  intervals.push_back(factor.transpose ? rows : columns);
+  factor.box = Box(intervals);
+  for (int dim = 0; dim < rank; ++dim)
+    factor.dims.push_back(dim < missing ? -1 : dim - missing);
+  if (factor.transpose)
+    std::swap(factor.dims[rank - 2], factor.dims[rank - 1]);
+  if (!nothingToSum && !context.box(factor.tensor).contains(factor.box))
+    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", factor.box.str(), " of ",
+                                            context.name(factor.tensor), ", but this rank holds ",
+                                            context.box(factor.tensor).str()));
+  return absl::OkStatus();
+}
+
+void MatMulStep::stage(Factor &factor, bool stageAll) {
+  const MemoryView &memory = context.memory(factor.tensor);
+  factor.staged = stageAll || memory.blockDim >= 0;
+  factor.view = memory.part(factor.box);
+  if (factor.staged) {
+    factor.view = MemoryView::packed(memory.type, factor.box, rowMajorFormat(factor.box.rank()));
+    factor.offset = scratchPlan.add(factor.view.bytes());
+    factor.copy = Copier(factor.view, memory, factor.box);
+  }
+  // In memory the library's last two dimensions are swapped when the factor is transposed.
+  std::vector<int> physical = order;
+  if (factor.transpose)
+    std::swap(physical[physical.size() - 2], physical[physical.size() - 1]);
+  factor.desc = describe(factor.view, factor.box, factor.dims, physical, type);
+}
+
+absl::Status MatMulStep::prepareCall(bool stageAll) {
+  scratchPlan = ScratchPlan();
+  const MemoryView &memory = context.memory(output);
+  stagedOut = stageAll || nothingToSum || memory.blockDim >= 0 || PostOps::needsStaging(context, call.postOps, output);
+  outView = memory.part(outBox);
+  if (stagedOut) {
+    outView = MemoryView::packed(memory.type, outBox, rowMajorFormat(outBox.rank()));
+    outOffset = scratchPlan.add(outView.bytes());
+    copyOut = Copier(memory, outView, outBox);
+  }
+  outDesc = describe(outView, outBox, order, order, type);
+  postOps = std::make_unique<PostOps>(context, call.postOps, output, /*direct=*/!stagedOut, outBox, outView, order,
+                                      order, type);
+  if (nothingToSum)
+    return postOps->prepareSeparate(scratchPlan);
+
+  stage(a, stageAll);
+  stage(b, stageAll && !packOnce);
+  auto create = [&](const PostOps::Fused &fused) {
+    memory::desc weights = packOnce ? memory::desc(b.desc.dims(), type, memory::format_tag::any) : b.desc;
+    dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(a.desc, weights, outDesc), fused.attributes, cpuEngine());
+    packedDesc = desc.weights_desc();
+    scratchpadDesc = desc.scratchpad_desc();
+    primitive = dnnl::matmul(desc);
+    return isReference(desc.impl_info_str()) ? PostOps::Outcome::Slow : PostOps::Outcome::Fast;
+  };
+  if (absl::Status status = postOps->prepare(/*biasFirst=*/false, scratchPlan, create); !status.ok())
+    return status;
+  return guardLibrary([&]() -> absl::Status {
+    packs = packedDesc != b.desc;
+    if (packs)
+      packer = dnnl::reorder(dnnl::reorder::primitive_desc(cpuEngine(), b.desc, cpuEngine(), packedDesc));
+    scratchpadOffset = scratchPlan.add(scratchpadDesc.get_size());
+    return absl::OkStatus();
+  });
+}
+
+absl::Status MatMulStep::prepare() {
+  absl::StatusOr<memory::data_type> found = libraryType(context.memory(output).type);
+  if (!found.ok())
+    return found.status();
+  type = *found;
+  outBox = context.box(output);
+  int rank = outBox.rank();
+  order = rowMajorFormat(rank).order;
+  a = Factor{call.a, call.transposeA, {}, {}, false, {}, 0, {}, {}};
+  b = Factor{call.b, call.transposeB, {}, {}, false, {}, 0, {}, {}};
+  Box heldA = context.box(call.a), heldB = context.box(call.b);
+  Interval sumA = heldA[heldA.rank() - (call.transposeA ? 2 : 1)],
+           sumB = heldB[heldB.rank() - (call.transposeB ? 1 : 2)];
+  Interval sum = sumA.intersect(sumB);
+  const std::vector<int64_t> &shape = context.plan.bufferOf(call.a).shape;
+  int64_t extent = shape[shape.size() - (call.transposeA ? 2 : 1)];
+  if (sum.size() != extent && !context.plan.tensors[output].sharding.isPartial())
+    return absl::DataLossError(absl::StrCat("damaged plan: the sum is over ", extent, " elements, but this rank holds ",
+                                            sum.str(), " of ", context.name(call.a), " and ", context.name(call.b)));
+  nothingToSum = sum.empty();
+  if (absl::Status status = planFactor(a, outBox[rank - 2], sum); !status.ok())
+    return status;
+  if (absl::Status status = planFactor(b, sum, outBox[rank - 1]); !status.ok())
+    return status;
+
+  absl::Status direct = prepareCall(/*stageAll=*/false);
+  if (nothingToSum || (direct.ok() && !postOps->isSlow()))
+    return direct;
+  return prepareCall(/*stageAll=*/true);
+}
+
+absl::Status MatMulStep::bind(std::byte *scratch) {
+  const MemoryView &memory = context.memory(output);
+  outView.data = stagedOut ? scratch + outOffset : memory.address(outBox);
+  if (stagedOut)
+    copyOut.bind(memory.data, outView.data);
+  if (absl::Status status = postOps->bind(outView.data, scratch); !status.ok())
+    return status;
+  if (nothingToSum)
+    return absl::OkStatus();
+  for (Factor *factor : {&a, &b}) {
+    const MemoryView &source = context.memory(factor->tensor);
+    factor->view.data = factor->staged ? scratch + factor->offset : source.address(factor->box);
+    if (factor->staged)
+      factor->copy.bind(factor->view.data, source.data);
+  }
+  return guardLibrary([&]() -> absl::Status {
+    void *weights = b.view.data;
+    if (packs) {
+      absl::StatusOr<Allocation> allocation = Allocation::create(packedDesc.get_size());
+      if (!allocation.ok())
+        return allocation.status();
+      packed = *std::move(allocation);
+      packCall = LibraryCall(packer);
+      packCall.setArgument(DNNL_ARG_FROM, b.desc, b.view.data);
+      packCall.setArgument(DNNL_ARG_TO, packedDesc, packed.data());
+      weights = packed.data();
+    }
+    mainCall = LibraryCall(primitive);
+    mainCall.setArgument(DNNL_ARG_SRC, a.desc, a.view.data);
+    mainCall.setArgument(DNNL_ARG_WEIGHTS, packedDesc, weights);
+    mainCall.setArgument(DNNL_ARG_DST, outDesc, outView.data);
+    if (scratchpadDesc.get_size() > 0)
+      mainCall.setArgument(DNNL_ARG_SCRATCHPAD, scratchpadDesc, scratch + scratchpadOffset);
+    postOps->addArguments(mainCall);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status MatMulStep::run() {
+  if (absl::Status status = postOps->runBefore(); !status.ok())
+    return status;
+  if (nothingToSum) {
+    std::memset(outView.data, 0, outView.bytes());
+  } else {
+    for (const Factor *factor : {&a, &b})
+      if (factor->staged)
+        if (absl::Status status = factor->copy.run(); !status.ok())
+          return status;
+    if (absl::Status status = mainCall.run(); !status.ok())
+      return status;
+  }
+  if (absl::Status status = postOps->runRest(); !status.ok())
+    return status;
+  return stagedOut ? copyOut.run() : absl::OkStatus();
+}
+
+StepExecutorOr dovetail::runtime::createMatMul(SessionContext &context, const MatMulCall &call, bool inPrologue) {
+  if (context.box(call.output).empty())
+    return nullptr;
+  auto step = std::make_unique<MatMulStep>(context, call, !inPrologue && context.isConstant(call.b));
+  if (absl::Status status = step->prepare(); !status.ok())
+    return status;
+  return step;
+}

@@ -1,0 +1,152 @@
+//===- OneDnn.cpp - Use of oneDNN -----------------------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OneDnn.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <cstring>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+using dnnl::memory;
+
+const dnnl::engine &dovetail::runtime::cpuEngine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+namespace {
+
+/// Streams are not to be shared between threads.
+const dnnl::stream &threadStream() {
+  thread_local const dnnl::stream stream(cpuEngine());
+  return stream;
+}
+
+/// The type whose elements can be moved instead of those of `type`, bit by bit.
+std::optional<memory::data_type> carrierType(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return memory::data_type::f32;
+  case ElementType::I32:
+  case ElementType::U32:
+    return memory::data_type::s32;
+  case ElementType::I8:
+  case ElementType::U8:
+  case ElementType::Bool:
+    return memory::data_type::u8;
+  default:
+    return std::nullopt;
+  }
+}
+
+} // namespace
+
+absl::StatusOr<memory::data_type> dovetail::runtime::libraryType(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return memory::data_type::f32;
+  case ElementType::BF16:
+    return memory::data_type::bf16;
+  case ElementType::F16:
+    return memory::data_type::f16;
+  default:
+    return absl::UnimplementedError(
+        absl::StrCat("library calls are not possible on elements of type ", elementTypeName(type),
+                     "; compile the model with --no-libraries, which uses generated kernels"));
+  }
+}
+
+memory::desc dovetail::runtime::describe(const MemoryView &view, const layout::Box &box, const std::vector<int> &dims,
+                                         const std::vector<int> &order, memory::data_type type) {
+  memory::dims extents(dims.size()), strides(dims.size());
+  int64_t packed = 1;
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    int dim = dims[*it];
+    extents[*it] = dim < 0 ? 1 : box[dim].size();
+    // The stride of a single element is never used, but oneDNN recognises formats by it.
+    strides[*it] = extents[*it] == 1 ? packed : view.strides[dim];
+    packed = strides[*it] * extents[*it];
+  }
+  return memory::desc(extents, type, strides);
+}
+
+bool dovetail::runtime::isDense(const MemoryView &view, const layout::Box &box, const std::vector<int> &order) {
+  if (view.blockDim >= 0)
+    return false;
+  int64_t stride = 1;
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    if (box[*it].size() != 1 && view.strides[*it] != stride)
+      return false;
+    stride *= box[*it].size();
+  }
+  return true;
+}
+
+bool dovetail::runtime::isReference(const char *implementation) {
+  return std::strncmp(implementation, "ref", 3) == 0 || std::strstr(implementation, ":ref");
+}
+
+void LibraryCall::setArgument(int index, const memory::desc &desc, void *data) {
+  memories.emplace_back(desc, cpuEngine(), data);
+  arguments.push_back({index, memories.back().get()});
+}
+
+absl::Status LibraryCall::run() const {
+  // The C interface takes the list as it is; the C++ one would build it anew for each call.
+  dnnl_status_t status = dnnl_primitive_execute(primitive.get(), threadStream().get(),
+                                                static_cast<int>(arguments.size()), arguments.data());
+  if (status != dnnl_success)
+    return absl::InternalError(absl::StrCat("oneDNN failed with status ", static_cast<int>(status)));
+  return absl::OkStatus();
+}
+
+Copier::Copier(const MemoryView &target, const MemoryView &source, const layout::Box &box) {
+  BoxPair::append(target, source, box, pairs);
+  std::optional<memory::data_type> type = carrierType(target.type);
+  constexpr int64_t longRun = 64;
+  if (pairs.size() != 1 || pairs[0].contiguousBytes() >= longRun || !type || target.blockDim >= 0 ||
+      source.blockDim >= 0 || box.rank() > DNNL_MAX_NDIMS)
+    return;
+  std::vector<int> dims;
+  for (int dim = 0; dim < box.rank(); ++dim)
+    dims.push_back(dim);
+  try {
+    targetDesc = describe(target, box, dims, dims, *type);
+    sourceDesc = describe(source, box, dims, dims, *type);
+    dnnl::reorder::primitive_desc desc(cpuEngine(), sourceDesc, cpuEngine(), targetDesc);
+    if (isReference(desc.impl_info_str()))
+      return;
+    reorder = dnnl::reorder(desc);
+  } catch (const dnnl::error &) {
+    return; // Our own loops can do everything.
+  }
+  for (int dim = 0; dim < box.rank(); ++dim) {
+    targetOffset += target.offset(dim, box[dim].lo) * elementSize(target.type);
+    sourceOffset += source.offset(dim, box[dim].lo) * elementSize(source.type);
+  }
+}
+
+void Copier::bind(std::byte *target, std::byte *source) {
+  this->target = target;
+  this->source = source;
+  if (!reorder)
+    return;
+  call = LibraryCall(*reorder);
+  call.setArgument(DNNL_ARG_FROM, sourceDesc, source + sourceOffset);
+  call.setArgument(DNNL_ARG_TO, targetDesc, target + targetOffset);
+}
+
+absl::Status Copier::run() const {
+  if (call)
+    return call.run();
+  for (const BoxPair &pair : pairs)
+    pair.copy(target, source);
+  return absl::OkStatus();
+}

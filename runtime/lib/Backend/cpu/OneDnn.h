@@ -1,0 +1,105 @@
+//===- OneDnn.h - Use of oneDNN ---------------------------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how library steps describe memory to oneDNN, create primitives and run them without allocating.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_BACKEND_CPU_ONEDNN_H
+#define DOVETAIL_RUNTIME_BACKEND_CPU_ONEDNN_H
+
+#include "dovetail/runtime/MemoryView.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <dnnl.hpp>
+#include <optional>
+#include <vector>
+
+namespace dovetail::runtime {
+
+/// The CPU engine of this process.
+const dnnl::engine &cpuEngine();
+
+/// Calls `body`, which returns a Status or StatusOr, and turns oneDNN's exceptions into UNIMPLEMENTED.
+template <typename Body> auto guardLibrary(Body body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const dnnl::error &error) {
+    return absl::UnimplementedError(std::string("oneDNN on this machine cannot do it (") + error.message +
+                                    "); compile the model with --no-libraries, which uses generated kernels instead");
+  }
+}
+
+/// The type for arithmetic. Errors: UNIMPLEMENTED.
+absl::StatusOr<dnnl::memory::data_type> libraryType(ElementType type);
+
+/// Describes `box` of `view`. `dims` gives the logical dimension for each of oneDNN's (-1 for one of extent 1), `order`
+/// oneDNN's dimensions from the outermost to the innermost in memory.
+dnnl::memory::desc describe(const MemoryView &view, const layout::Box &box, const std::vector<int> &dims,
+                            const std::vector<int> &order, dnnl::memory::data_type type);
+
+/// Whether `box` lies in the memory of `view` as if packed in `order`; dimensions of extent 1 do not matter.
+bool isDense(const MemoryView &view, const layout::Box &box, const std::vector<int> &order);
+
+/// Whether a primitive is oneDNN's slow reference implementation.
+bool isReference(const char *implementation);
+
+/// A primitive with its arguments, ready to run on one thread. Memories may get their addresses later.
+class LibraryCall {
+public:
+  LibraryCall() = default;
+  explicit LibraryCall(dnnl::primitive primitive) : primitive(std::move(primitive)) {}
+
+  explicit operator bool() const { return static_cast<bool>(primitive); }
+  void setArgument(int index, const dnnl::memory::desc &desc, void *data);
+  absl::Status run() const;
+
+private:
+  dnnl::primitive primitive;
+  std::vector<dnnl::memory> memories;
+  std::vector<dnnl_exec_arg_t> arguments;
+};
+
+/// Copies a box between two memories of the same element type, by oneDNN where it is faster. Addresses are given by
+/// `bind`.
+class Copier {
+public:
+  Copier() = default;
+  Copier(const MemoryView &target, const MemoryView &source, const layout::Box &box);
+  /// `target` and `source` are the views' `data`.
+  void bind(std::byte *target, std::byte *source);
+  absl::Status run() const;
+
+private:
+  std::vector<BoxPair> pairs;
+  std::optional<dnnl::reorder> reorder;
+  dnnl::memory::desc targetDesc, sourceDesc;
+  int64_t targetOffset = 0, sourceOffset = 0;
+  std::byte *target = nullptr, *source = nullptr;
+  LibraryCall call;
+};
+
+/// Hands out parts of a step's scratch memory.
+class ScratchPlan {
+public:
+  int64_t add(int64_t bytes) {
+    int64_t offset = used;
+    used += (bytes + 63) / 64 * 64;
+    return offset;
+  }
+  int64_t size() const { return used; }
+
+private:
+  int64_t used = 0;
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_BACKEND_CPU_ONEDNN_H

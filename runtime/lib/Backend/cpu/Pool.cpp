@@ -1,0 +1,191 @@
+//===- Pool.cpp - Pooling steps -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LibrarySteps.h"
+#include "OneDnn.h"
+#include "WindowGeometry.h"
+
+#include <algorithm>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+using dnnl::memory;
+using layout::Box;
+
+namespace {
+
+class PoolStep : public StepExecutor {
+public:
+  PoolStep(SessionContext &context, const PoolCall &call) : context(context), call(call) {}
+
+  absl::Status prepare();
+  int64_t scratchBytes() const override { return scratchPlan.size(); }
+  absl::Status bind(std::byte *scratch) override;
+  absl::Status run() override;
+
+private:
+  void chooseLayout();
+
+  SessionContext &context;
+  const PoolCall &call;
+  Box outBox, inBox;
+  MemoryFormat format;    ///< Of both operands, as the library sees them.
+  std::vector<int> dims;  ///< Logical dimension for each of the library's.
+  std::vector<int> order; ///< The library's dimensions, outermost first.
+  ScratchPlan scratchPlan;
+  bool stagedIn = false, stagedOut = false;
+  MemoryView inView, outView;
+  int64_t inOffset = 0, outOffset = 0, scratchpadOffset = 0;
+  Copier copyIn, copyOut;
+  memory::desc inDesc, outDesc, scratchpadDesc;
+  dnnl::pooling_v2_forward primitive;
+  LibraryCall mainCall;
+};
+
+dnnl::algorithm algorithmOf(PoolKind kind) {
+  switch (kind) {
+  case PoolKind::Max:
+    return dnnl::algorithm::pooling_max;
+  case PoolKind::AverageIncludePad:
+    return dnnl::algorithm::pooling_avg_include_padding;
+  case PoolKind::AverageExcludePad:
+    return dnnl::algorithm::pooling_avg_exclude_padding;
+  }
+  return dnnl::algorithm::pooling_max;
+}
+
+} // namespace
+
+void PoolStep::chooseLayout() {
+  // Channels innermost, or the spatial dimensions: the library is fast with both. Take what needs fewer copies.
+  int64_t best = -1;
+  for (uint32_t tensor : {call.output, call.input})
+    for (bool channelsLast : {true, false}) {
+      MemoryFormat candidate;
+      candidate.order.push_back(0);
+      if (!channelsLast)
+        candidate.order.push_back(1);
+      for (int dim : context.plan.bufferOf(tensor).format.order)
+        if (dim >= 2)
+          candidate.order.push_back(dim);
+      if (channelsLast)
+        candidate.order.push_back(1);
+      int64_t cost = 0;
+      if (!isDense(context.memory(call.output), outBox, candidate.order))
+        cost += outBox.volume();
+      if (!isDense(context.memory(call.input), inBox, candidate.order))
+        cost += inBox.volume();
+      if (best >= 0 && cost >= best)
+        continue;
+      best = cost;
+      format = candidate;
+      dims = {0, 1};
+      order = channelsLast ? std::vector<int>{0} : std::vector<int>{0, 1};
+      int index = 2;
+      for (int dim : candidate.order)
+        if (dim >= 2) {
+          dims.push_back(dim);
+          order.push_back(index++);
+        }
+      if (channelsLast)
+        order.push_back(1);
+    }
+}
+
+absl::Status PoolStep::prepare() {
+  absl::StatusOr<memory::data_type> type = libraryType(context.memory(call.output).type);
+  if (!type.ok())
+    return type.status();
+  const std::vector<int64_t> &input = context.plan.bufferOf(call.input).shape;
+  outBox = inBox = context.box(call.output);
+  std::vector<WindowNeed> needs;
+  for (size_t i = 0; i < call.kernel.size(); ++i) {
+    Window window{call.kernel[i], call.strides[i], call.dilations[i], call.pads[i]};
+    needs.push_back(needOf(window, outBox[2 + i], input[2 + i]));
+    if (needs[i].used.empty() || needs[i].padLo >= window.reach() || needs[i].padHi >= window.reach())
+      return absl::UnimplementedError("oneDNN cannot pool windows without elements; compile the model with "
+                                      "--no-libraries, which uses generated kernels instead");
+    inBox[2 + i] = needs[i].used;
+  }
+  if (!context.box(call.input).contains(inBox))
+    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", inBox.str(), " of ", context.name(call.input),
+                                            ", but this rank holds ", context.box(call.input).str()));
+  chooseLayout();
+  const MemoryView &source = context.memory(call.input), &target = context.memory(call.output);
+  inView = MemoryView::packed(source.type, inBox, format);
+  outView = MemoryView::packed(target.type, outBox, format);
+  stagedIn = !isDense(source, inBox, format.order);
+  stagedOut = !isDense(target, outBox, format.order);
+  if (stagedIn) {
+    inOffset = scratchPlan.add(inView.bytes());
+    copyIn = Copier(inView, source, inBox);
+  }
+  if (stagedOut) {
+    outOffset = scratchPlan.add(outView.bytes());
+    copyOut = Copier(target, outView, outBox);
+  }
+  inDesc = describe(inView, inBox, dims, order, *type);
+  outDesc = describe(outView, outBox, dims, order, *type);
+
+  memory::dims strides, kernel, dilations, lo, hi;
+  for (size_t i = 2; i < dims.size(); ++i) {
+    int dim = dims[i] - 2;
+    strides.push_back(call.strides[dim]);
+    kernel.push_back(call.kernel[dim]);
+    dilations.push_back(call.dilations[dim] - 1);
+    lo.push_back(needs[dim].padLo);
+    hi.push_back(needs[dim].padHi);
+  }
+  return guardLibrary([&]() -> absl::Status {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    dnnl::pooling_v2_forward::desc desc(dnnl::prop_kind::forward_inference, algorithmOf(call.kind), inDesc, outDesc,
+                                        strides, kernel, dilations, lo, hi);
+    dnnl::pooling_v2_forward::primitive_desc primitiveDesc(desc, attributes, cpuEngine());
+    primitive = dnnl::pooling_v2_forward(primitiveDesc);
+    scratchpadDesc = primitiveDesc.scratchpad_desc();
+    scratchpadOffset = scratchPlan.add(scratchpadDesc.get_size());
+    return absl::OkStatus();
+  });
+}
+
+absl::Status PoolStep::bind(std::byte *scratch) {
+  const MemoryView &source = context.memory(call.input), &target = context.memory(call.output);
+  inView.data = stagedIn ? scratch + inOffset : source.address(inBox);
+  outView.data = stagedOut ? scratch + outOffset : target.address(outBox);
+  if (stagedIn)
+    copyIn.bind(inView.data, source.data);
+  if (stagedOut)
+    copyOut.bind(target.data, outView.data);
+  return guardLibrary([&]() -> absl::Status {
+    mainCall = LibraryCall(primitive);
+    mainCall.setArgument(DNNL_ARG_SRC, inDesc, inView.data);
+    mainCall.setArgument(DNNL_ARG_DST, outDesc, outView.data);
+    if (scratchpadDesc.get_size() > 0)
+      mainCall.setArgument(DNNL_ARG_SCRATCHPAD, scratchpadDesc, scratch + scratchpadOffset);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status PoolStep::run() {
+  if (stagedIn)
+    if (absl::Status status = copyIn.run(); !status.ok())
+      return status;
+  if (absl::Status status = mainCall.run(); !status.ok())
+    return status;
+  return stagedOut ? copyOut.run() : absl::OkStatus();
+}
+
+StepExecutorOr dovetail::runtime::createPool(SessionContext &context, const PoolCall &call) {
+  if (context.box(call.output).empty())
+    return nullptr;
+  auto step = std::make_unique<PoolStep>(context, call);
+  if (absl::Status status = step->prepare(); !status.ok())
+    return status;
+  return step;
+}

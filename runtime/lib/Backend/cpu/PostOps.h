@@ -1,0 +1,109 @@
+//===- PostOps.h - Post-ops of library calls --------------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how the operations applied to a library call's result are fused into the call or, where the library cannot,
+// follow it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_BACKEND_CPU_POSTOPS_H
+#define DOVETAIL_RUNTIME_BACKEND_CPU_POSTOPS_H
+
+#include "../../Session/StepExecutor.h"
+#include "OneDnn.h"
+
+#include <functional>
+
+namespace dovetail::runtime {
+
+/// The post-ops of one call: the first few are fused, the others are primitives that work in place on the result.
+///
+/// Use: construct; `prepare` with a function that tries to create the call's primitive; `bind`; then after each run of
+/// the call `runRest`.
+class PostOps {
+public:
+  /// What is fused into the call.
+  struct Fused {
+    dnnl::primitive_attr attributes;
+    bool hasBias = false;
+    dnnl::memory::desc biasDesc;
+  };
+  enum class Outcome { Fast, Slow, Impossible };
+
+  /// The call computes `box` of `output` and writes it to memory laid out as `view`: the output's own if `direct`, else
+  /// memory from which it is copied later. `dims` gives the logical dimension for each of oneDNN's and `order` oneDNN's
+  /// dimensions from the outermost to the innermost in that memory.
+  PostOps(SessionContext &context, const std::vector<PostOpInfo> &ops, uint32_t output, bool direct,
+          const layout::Box &box, const MemoryView &view, std::vector<int> dims, std::vector<int> order,
+          dnnl::memory::data_type type);
+
+  /// Whether a post-op reads memory that a call which writes directly to `output` would overwrite too early. (One
+  /// addition is possible: the library can add what it finds there.)
+  static bool needsStaging(const SessionContext &context, const std::vector<PostOpInfo> &ops, uint32_t output);
+
+  /// Fuses as many ops as possible without making the call slow. `create` tries to create the call's primitive with
+  /// what is fused. With `biasFirst`, an addition for each channel (dimension 1) that comes first becomes the call's
+  /// bias.
+  absl::Status prepare(bool biasFirst, ScratchPlan &scratch, const std::function<Outcome(const Fused &)> &create);
+  /// Whether only the library's slow way was possible.
+  bool isSlow() const { return slow; }
+  /// Fuses nothing: the result does not come from a call.
+  absl::Status prepareSeparate(ScratchPlan &scratch);
+
+  /// Sets addresses: the result's and the beginning of the scratch memory.
+  absl::Status bind(std::byte *result, std::byte *scratch);
+  /// Adds the arguments of fused ops to the call.
+  void addArguments(LibraryCall &call) const;
+  /// Copies operands that do not lie as the library needs them. To be called before the call.
+  absl::Status runBefore() const;
+  absl::Status runRest() const;
+
+private:
+  struct Operand {
+    MemoryView view;
+    layout::Box box;
+    std::vector<int> dims;
+    dnnl::memory::desc desc;
+    bool inPlace = false; ///< The operand's elements are the result's memory.
+    std::byte *data = nullptr;
+    std::optional<Copier> staging;
+    MemoryView staged;
+    int64_t stagedOffset = 0;
+  };
+  struct Separate {
+    size_t first, count; ///< Ops: one primitive for `first`, the others fused into it.
+    dnnl::primitive primitive;
+    int64_t scratchpad = 0, scratchpadOffset = 0;
+    dnnl::memory::desc scratchpadDesc;
+    LibraryCall call;
+  };
+
+  absl::Status prepareOperand(size_t index, ScratchPlan &scratch);
+  bool isBias(size_t index) const;
+  /// The post-ops [first, first + count) as attributes.
+  dnnl::primitive_attr attributesOf(size_t first, size_t count, bool bias) const;
+  absl::Status prepareRest(size_t first, ScratchPlan &scratch);
+  bool createSeparate(Separate &separate) const;
+
+  SessionContext &context;
+  const std::vector<PostOpInfo> &ops;
+  uint32_t output;
+  bool direct;
+  layout::Box box;
+  std::vector<int> dims, order;
+  dnnl::memory::data_type type;
+  dnnl::memory::desc resultDesc;
+  std::vector<std::optional<Operand>> operands; ///< For each op.
+  size_t fusedCount = 0;
+  bool fusedBias = false, slow = false;
+  std::vector<Separate> rest;
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_BACKEND_CPU_POSTOPS_H

@@ -1,0 +1,44 @@
+//===- Reorder.cpp - Steps that change memory formats -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LibrarySteps.h"
+#include "OneDnn.h"
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+namespace {
+
+class ReorderStep : public StepExecutor {
+public:
+  ReorderStep(SessionContext &context, const ReorderCall &call, const layout::Box &box)
+      : context(context), call(call), copier(context.memory(call.target), context.memory(call.source), box) {}
+
+  absl::Status bind(std::byte *) override {
+    copier.bind(context.memory(call.target).data, context.memory(call.source).data);
+    return absl::OkStatus();
+  }
+  absl::Status run() override { return copier.run(); }
+
+private:
+  SessionContext &context;
+  const ReorderCall &call;
+  Copier copier;
+};
+
+} // namespace
+
+StepExecutorOr dovetail::runtime::createReorder(SessionContext &context, const ReorderCall &call) {
+  layout::Box box = context.box(call.target);
+  if (box.empty())
+    return nullptr;
+  if (!context.box(call.source).contains(box))
+    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", box.str(), " of ", context.name(call.source),
+                                            ", but this rank holds ", context.box(call.source).str()));
+  return std::make_unique<ReorderStep>(context, call, box);
+}

@@ -1,0 +1,215 @@
+//===- LocalCommunicator.cpp - Exchanges by direct copies -----------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LocalState.h"
+
+#include "../../Memory/Combine.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <atomic>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+namespace {
+
+class LocalChannel : public Channel {
+public:
+  LocalChannel(std::shared_ptr<LocalGroup::State> group, int rank, int index, ChannelDescription description)
+      : group(std::move(group)), rank(rank), index(index), description(std::move(description)) {}
+
+  /// Works out all copies, once the other ranks have opened their side.
+  absl::Status resolve();
+
+  absl::Status start() override;
+  absl::Status finish() override;
+  absl::Status release() override;
+
+private:
+  /// What is taken from one rank, possibly this one.
+  struct Pull {
+    int source;
+    std::atomic<uint64_t> *finished; ///< Where the source looks whether this rank is done; null for itself.
+    std::vector<BoxPair> copies;
+    std::vector<Combination> combinations;
+  };
+
+  SharedChannel &sharedOf(int rank) const { return *group->ranks[rank]->channels[index]; }
+  const MemoryView &sourceOf(int rank) const { return sharedOf(rank).source; }
+  bool inPlace() const { return description.source.data == description.target.data; }
+  /// The entry of `pulls` for `source`, which may be new.
+  Pull &pullFrom(int source);
+  absl::Status resolveReduction();
+
+  std::shared_ptr<LocalGroup::State> group;
+  int rank, index;
+  ChannelDescription description;
+  std::vector<Pull> pulls; ///< In the order in which they are done.
+  uint64_t runs = 0;
+};
+
+class LocalCommunicator : public Communicator {
+public:
+  LocalCommunicator(std::shared_ptr<LocalGroup::State> group, int rank) : group(std::move(group)), ownRank(rank) {}
+
+  int rank() const override { return ownRank; }
+  int size() const override { return static_cast<int>(group->ranks.size()); }
+
+  absl::StatusOr<std::unique_ptr<Channel>> open(ChannelDescription description) override {
+    RankState &self = *group->ranks[ownRank];
+    auto shared = std::make_unique<SharedChannel>();
+    shared->source = description.source;
+    for (const layout::Transfer &transfer : description.sends)
+      shared->readers.push_back(transfer.dest);
+    std::sort(shared->readers.begin(), shared->readers.end());
+    shared->readers.erase(std::unique(shared->readers.begin(), shared->readers.end()), shared->readers.end());
+    shared->finished = std::make_unique<std::atomic<uint64_t>[]>(shared->readers.size());
+    auto channel =
+        std::make_unique<LocalChannel>(group, ownRank, static_cast<int>(self.channels.size()), std::move(description));
+    self.channels.push_back(std::move(shared));
+    unresolved.push_back(channel.get());
+    return channel;
+  }
+
+  absl::Status connect() override;
+
+  void enterStep(const char *name) override {
+    RankState &self = *group->ranks[ownRank];
+    self.step.store(name, std::memory_order_relaxed);
+    self.progress.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  absl::Status state() const override { return group->failure(); }
+  void abort(const absl::Status &status) override { group->abort(status); }
+
+private:
+  std::shared_ptr<LocalGroup::State> group;
+  int ownRank;
+  std::vector<LocalChannel *> unresolved;
+};
+
+} // namespace
+
+absl::Status LocalCommunicator::connect() {
+  group->ranks[ownRank]->connected = true;
+  for (int peer = 0; peer < size(); ++peer)
+    if (peer != ownRank)
+      group->notify(peer);
+  for (int peer = 0; peer < size(); ++peer)
+    if (absl::Status status = group->wait(ownRank, peer, [&] { return group->ranks[peer]->connected.load(); });
+        !status.ok())
+      return status;
+  for (LocalChannel *channel : unresolved)
+    if (absl::Status status = channel->resolve(); !status.ok())
+      return status;
+  unresolved.clear();
+  return absl::OkStatus();
+}
+
+LocalChannel::Pull &LocalChannel::pullFrom(int source) {
+  for (Pull &pull : pulls)
+    if (pull.source == source)
+      return pull;
+  SharedChannel &shared = sharedOf(source);
+  auto reader = std::lower_bound(shared.readers.begin(), shared.readers.end(), rank);
+  std::atomic<uint64_t> *finished = source == rank ? nullptr : &shared.finished[reader - shared.readers.begin()];
+  pulls.push_back({source, finished, {}, {}});
+  return pulls.back();
+}
+
+absl::Status LocalChannel::resolve() {
+  for (const layout::Transfer &transfer : description.receives) {
+    const RankState &peer = *group->ranks[transfer.source];
+    if (peer.channels.size() <= static_cast<size_t>(index) ||
+        !std::binary_search(peer.channels[index]->readers.begin(), peer.channels[index]->readers.end(), rank))
+      return absl::InternalError(absl::StrCat("rank ", transfer.source, " does not know that rank ", rank,
+                                              " receives from it in exchange '", description.name, "'"));
+  }
+  if (description.reduction != layout::ReductionKind::None)
+    return resolveReduction();
+  if (!inPlace())
+    for (const layout::Box &box : description.local)
+      BoxPair::append(description.target, description.source, box, pullFrom(rank).copies);
+  for (const layout::Transfer &transfer : description.receives)
+    BoxPair::append(description.target, sourceOf(transfer.source), transfer.box, pullFrom(transfer.source).copies);
+  // Each rank begins with the next one, so that not all of them read from the first at once.
+  int size = group->ranks.size();
+  std::sort(pulls.begin(), pulls.end(), [&](const Pull &a, const Pull &b) {
+    return (a.source - rank + size) % size < (b.source - rank + size) % size;
+  });
+  return absl::OkStatus();
+}
+
+absl::Status LocalChannel::resolveReduction() {
+  std::vector<layout::Transfer> contributions;
+  for (int source = 0, size = group->ranks.size(); source < size; ++source) {
+    if (source == rank)
+      for (const layout::Box &box : description.local)
+        contributions.push_back({rank, rank, box});
+    for (const layout::Transfer &transfer : description.receives)
+      if (transfer.source == source)
+        contributions.push_back(transfer);
+  }
+  std::vector<layout::Box> begun;
+  for (const layout::Transfer &transfer : contributions) {
+    const layout::Box &box = transfer.box;
+    const MemoryView &source = sourceOf(transfer.source);
+    if (std::find(begun.begin(), begun.end(), box) != begun.end()) {
+      pullFrom(transfer.source).combinations.emplace_back(description.reduction, description.target, source, box);
+      continue;
+    }
+    for (const layout::Box &other : begun)
+      if (!other.intersect(box).empty())
+        return absl::InternalError(absl::StrCat("contributions ", other.str(), " and ", box.str(), " to exchange '",
+                                                description.name, "' overlap in part"));
+    begun.push_back(box);
+    BoxPair::append(description.target, source, box, pullFrom(transfer.source).copies);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LocalChannel::start() {
+  ++runs;
+  sharedOf(rank).started.store(runs);
+  for (int reader : sharedOf(rank).readers)
+    group->notify(reader);
+  return absl::OkStatus();
+}
+
+absl::Status LocalChannel::finish() {
+  for (const Pull &pull : pulls) {
+    SharedChannel &shared = sharedOf(pull.source);
+    if (absl::Status status = group->wait(rank, pull.source, [&] { return shared.started.load() >= runs; });
+        !status.ok())
+      return status;
+    for (const BoxPair &pair : pull.copies)
+      pair.copy(description.target.data, shared.source.data);
+    for (const Combination &combination : pull.combinations)
+      combination.run(description.target.data, shared.source.data);
+    if (pull.finished) {
+      pull.finished->store(runs);
+      group->notify(pull.source);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LocalChannel::release() {
+  const SharedChannel &shared = sharedOf(rank);
+  for (size_t i = 0; i < shared.readers.size(); ++i)
+    if (absl::Status status = group->wait(rank, shared.readers[i], [&] { return shared.finished[i].load() >= runs; });
+        !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
+std::unique_ptr<Communicator> LocalGroup::communicator(int rank) {
+  return std::make_unique<LocalCommunicator>(state, rank);
+}

@@ -1,0 +1,138 @@
+//===- LocalState.cpp - State shared by local ranks -----------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LocalState.h"
+
+#include "absl/strings/str_cat.h"
+
+using namespace dovetail::runtime;
+
+LocalGroup::State::State(int size, std::chrono::milliseconds timeout) : timeout(timeout) {
+  for (int rank = 0; rank < size; ++rank)
+    ranks.push_back(std::make_unique<RankState>());
+}
+
+uint64_t LocalGroup::State::totalProgress() const {
+  uint64_t total = 0;
+  for (const auto &rank : ranks)
+    total += rank->progress.load(std::memory_order_relaxed);
+  return total;
+}
+
+absl::Status LocalGroup::State::failure() const {
+  if (!failed.load())
+    return absl::OkStatus();
+  std::lock_guard lock(failureMutex);
+  return failureStatus;
+}
+
+void LocalGroup::State::abort(const absl::Status &status) {
+  {
+    std::lock_guard lock(failureMutex);
+    if (!failureStatus.ok())
+      return;
+    failureStatus = status;
+    failed = true;
+  }
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    notify(rank);
+}
+
+void LocalGroup::State::notify(int rank) {
+  RankState &state = *ranks[rank];
+  if (!state.sleeping.load())
+    return;
+  // Taking the lock makes sure that the sleeper is not between its last look and its sleep.
+  {
+    std::lock_guard lock(state.mutex);
+  }
+  state.wake.notify_all();
+}
+
+absl::Status LocalGroup::State::blame(int peer) const {
+  std::vector<bool> seen(ranks.size());
+  int culprit = peer;
+  while (ranks[culprit]->waitingFor.load() >= 0 && !seen[culprit]) {
+    seen[culprit] = true;
+    culprit = ranks[culprit]->waitingFor.load();
+  }
+  std::string seconds = absl::StrCat(static_cast<double>(timeout.count()) / 1000, " s");
+  if (seen[culprit])
+    return absl::DeadlineExceededError(absl::StrCat("rank ", culprit, " and others wait for each other in step '",
+                                                    ranks[culprit]->step.load(), "' since ", seconds));
+  return absl::DeadlineExceededError(absl::StrCat("rank ", culprit, " made no progress for ", seconds, " in step '",
+                                                  ranks[culprit]->step.load(),
+                                                  "'; if it is only slow, allow more time (--timeout)"));
+}
+
+absl::Status LocalGroup::State::wait(int rank, int peer, absl::FunctionRef<bool()> ready) {
+  if (ready())
+    return absl::OkStatus();
+  RankState &self = *ranks[rank];
+  self.waitingFor = peer;
+  absl::Status result;
+  {
+    std::unique_lock lock(self.mutex);
+    self.sleeping = true;
+    uint64_t progress = totalProgress();
+    Clock::time_point since = Clock::now();
+    while (!ready()) {
+      if (failed.load()) {
+        result = failure();
+        break;
+      }
+      if (self.wake.wait_for(lock, timeout / 8) == std::cv_status::no_timeout)
+        continue;
+      uint64_t now = totalProgress();
+      if (now != progress) {
+        progress = now;
+        since = Clock::now();
+      } else if (Clock::now() - since >= timeout && !ready()) {
+        result = blame(peer);
+        break;
+      }
+    }
+    self.sleeping = false;
+  }
+  self.waitingFor = -1;
+  if (!result.ok())
+    abort(result);
+  return result;
+}
+
+absl::Status LocalGroup::State::watch() {
+  if (absl::Status status = failure(); !status.ok())
+    return status;
+  int busy = -1;
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    if (ranks[rank]->busy.load() && (busy < 0 || ranks[busy]->waitingFor.load() >= 0))
+      busy = rank;
+  std::lock_guard lock(watchMutex);
+  uint64_t progress = totalProgress();
+  if (busy < 0 || progress != watchedProgress) {
+    watchedProgress = progress;
+    watchedSince = Clock::now();
+    return absl::OkStatus();
+  }
+  if (Clock::now() - watchedSince < timeout)
+    return absl::OkStatus();
+  abort(blame(busy));
+  return failure();
+}
+
+LocalGroup::LocalGroup(int ranks, std::chrono::milliseconds timeout) : state(std::make_shared<State>(ranks, timeout)) {}
+LocalGroup::~LocalGroup() = default;
+
+void LocalGroup::setBusy(int rank, bool busy) {
+  ++state->ranks[rank]->progress;
+  state->ranks[rank]->busy = busy;
+}
+
+absl::Status LocalGroup::watch() { return state->watch(); }
+
+void LocalGroup::abort(const absl::Status &status) { state->abort(status); }

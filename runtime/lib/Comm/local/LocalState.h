@@ -1,0 +1,79 @@
+//===- LocalState.h - State shared by local ranks ---------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how threads of one process wait for each other, and how a failure of one ends the run on all.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_COMM_LOCAL_LOCALSTATE_H
+#define DOVETAIL_RUNTIME_COMM_LOCAL_LOCALSTATE_H
+
+#include "dovetail/runtime/LocalGroup.h"
+
+#include "absl/functional/function_ref.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+namespace dovetail::runtime {
+
+/// What the other ranks see of a channel of one rank.
+struct SharedChannel {
+  MemoryView source;
+  std::vector<int> readers;                          ///< Ascending.
+  std::atomic<uint64_t> started{0};                  ///< How often the source was complete.
+  std::unique_ptr<std::atomic<uint64_t>[]> finished; ///< How often each reader was done with it.
+};
+
+struct RankState {
+  std::atomic<uint64_t> progress{0};
+  std::atomic<const char *> step{"start-up"};
+  std::atomic<int> waitingFor{-1};
+  std::atomic<bool> busy{false};
+  std::atomic<bool> connected{false};
+  std::vector<std::unique_ptr<SharedChannel>> channels; ///< Not changed after `connected`.
+
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::atomic<bool> sleeping{false};
+};
+
+struct LocalGroup::State {
+  State(int size, std::chrono::milliseconds timeout);
+
+  /// Returns when `ready` holds, which depends on what `peer` does; `peer` wakes `rank` when it may have changed.
+  absl::Status wait(int rank, int peer, absl::FunctionRef<bool()> ready);
+  /// Wakes `rank` if it sleeps. Whatever it waits for must have been stored before, sequentially consistent.
+  void notify(int rank);
+  absl::Status watch();
+  void abort(const absl::Status &status);
+  absl::Status failure() const;
+
+  std::vector<std::unique_ptr<RankState>> ranks;
+  const std::chrono::milliseconds timeout;
+
+private:
+  using Clock = std::chrono::steady_clock;
+  uint64_t totalProgress() const;
+  /// The error when nothing has happened for the timeout, seen from `rank`, which waits for `peer`.
+  absl::Status blame(int peer) const;
+
+  std::atomic<bool> failed{false};
+  mutable std::mutex failureMutex;
+  absl::Status failureStatus;
+
+  std::mutex watchMutex;
+  uint64_t watchedProgress = 0;
+  Clock::time_point watchedSince = Clock::now();
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_COMM_LOCAL_LOCALSTATE_H

@@ -1,0 +1,112 @@
+//===- HostFeatures.cpp - What this machine's CPU can do ------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "HostFeatures.h"
+
+#include <map>
+
+using namespace dovetail::runtime;
+
+bool dovetail::runtime::hostHasFeature(const std::string &name) {
+  // The builtin takes literals only.
+#define FEATURE(name) {name, __builtin_cpu_supports(name) != 0}
+  static const std::map<std::string, bool> features = {
+      // clang-format off
+      FEATURE("64bit"),
+      FEATURE("adx"),
+      FEATURE("aes"),
+      FEATURE("amx-bf16"),
+      FEATURE("amx-int8"),
+      FEATURE("amx-tile"),
+      FEATURE("avx"),
+      FEATURE("avx2"),
+      FEATURE("avx512bf16"),
+      FEATURE("avx512bitalg"),
+      FEATURE("avx512bw"),
+      FEATURE("avx512cd"),
+      FEATURE("avx512dq"),
+      FEATURE("avx512f"),
+      FEATURE("avx512fp16"),
+      FEATURE("avx512ifma"),
+      FEATURE("avx512vbmi"),
+      FEATURE("avx512vbmi2"),
+      FEATURE("avx512vl"),
+      FEATURE("avx512vnni"),
+      FEATURE("avx512vpopcntdq"),
+      FEATURE("avxvnni"),
+      FEATURE("bmi"),
+      FEATURE("bmi2"),
+      FEATURE("cldemote"),
+      FEATURE("clflushopt"),
+      FEATURE("clwb"),
+      FEATURE("clzero"),
+      FEATURE("cmov"),
+      FEATURE("cx16"),
+      FEATURE("f16c"),
+      FEATURE("fma"),
+      FEATURE("fma4"),
+      FEATURE("fsgsbase"),
+      FEATURE("gfni"),
+      FEATURE("hreset"),
+      FEATURE("kl"),
+      FEATURE("lwp"),
+      FEATURE("lzcnt"),
+      FEATURE("mmx"),
+      FEATURE("movbe"),
+      FEATURE("movdir64b"),
+      FEATURE("movdiri"),
+      FEATURE("mwaitx"),
+      FEATURE("pclmul"),
+      FEATURE("pconfig"),
+      FEATURE("pku"),
+      FEATURE("popcnt"),
+      FEATURE("prfchw"),
+      FEATURE("ptwrite"),
+      FEATURE("rdpid"),
+      FEATURE("rdrnd"),
+      FEATURE("rdseed"),
+      FEATURE("rtm"),
+      FEATURE("sahf"),
+      FEATURE("serialize"),
+      FEATURE("sgx"),
+      FEATURE("sha"),
+      FEATURE("shstk"),
+      FEATURE("sse"),
+      FEATURE("sse2"),
+      FEATURE("sse3"),
+      FEATURE("sse4.1"),
+      FEATURE("sse4.2"),
+      FEATURE("sse4a"),
+      FEATURE("ssse3"),
+      FEATURE("tbm"),
+      FEATURE("tsxldtrk"),
+      FEATURE("uintr"),
+      FEATURE("vaes"),
+      FEATURE("vpclmulqdq"),
+      FEATURE("waitpkg"),
+      FEATURE("wbnoinvd"),
+      FEATURE("widekl"),
+      FEATURE("xop"),
+      FEATURE("xsave"),
+      FEATURE("xsavec"),
+      FEATURE("xsaveopt"),
+      FEATURE("xsaves"),
+      // clang-format on
+      // Part of every x86-64 CPU, or of another feature.
+      {"cx8", true},
+      {"fxsr", true},
+      {"x87", true},
+      {"crc32", __builtin_cpu_supports("sse4.2") != 0},
+      {"evex512", __builtin_cpu_supports("avx512f") != 0},
+      // For the operating system only.
+      {"invpcid", true},
+  };
+#undef FEATURE
+  auto it = features.find(name);
+  return it != features.end() && it->second;
+}

@@ -1,0 +1,93 @@
+//===- Plan.cpp - Queries on decoded plans --------------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/runtime/Plan.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+namespace {
+
+template <typename... Fs> struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <typename... Fs> Overloaded(Fs...) -> Overloaded<Fs...>;
+
+void addPostOps(const std::vector<PostOpInfo> &ops, std::vector<uint32_t> &reads) {
+  for (const PostOpInfo &op : ops)
+    if (op.readsTensor())
+      reads.push_back(static_cast<uint32_t>(op.tensor));
+}
+
+} // namespace
+
+bool MemoryFormat::isRowMajor() const {
+  if (blockDim >= 0)
+    return false;
+  for (size_t i = 0; i < order.size(); ++i)
+    if (order[i] != static_cast<int>(i))
+      return false;
+  return true;
+}
+
+std::string MemoryFormat::str() const {
+  if (isRowMajor())
+    return "row-major";
+  std::string result = absl::StrJoin(order, ",");
+  if (blockDim >= 0)
+    absl::StrAppend(&result, ",", block, "x", blockDim);
+  return result;
+}
+
+std::vector<uint32_t> StepInfo::reads() const {
+  std::vector<uint32_t> result;
+  std::visit(Overloaded{[&](const KernelCall &call) { result = call.reads; },
+                        [&](const ConvolutionCall &call) {
+                          result = {call.input, call.weights};
+                          addPostOps(call.postOps, result);
+                        },
+                        [&](const MatMulCall &call) {
+                          result = {call.a, call.b};
+                          addPostOps(call.postOps, result);
+                        },
+                        [&](const PoolCall &call) { result = {call.input}; },
+                        [&](const ReorderCall &call) { result = {call.source}; },
+                        [&](const ExchangeCall &call) { result = {call.source}; }},
+             action);
+  return result;
+}
+
+std::vector<uint32_t> StepInfo::writes() const {
+  return std::visit(Overloaded{[](const KernelCall &call) { return call.writes; },
+                               [](const ConvolutionCall &call) { return std::vector<uint32_t>{call.output}; },
+                               [](const MatMulCall &call) { return std::vector<uint32_t>{call.output}; },
+                               [](const PoolCall &call) { return std::vector<uint32_t>{call.output}; },
+                               [](const ReorderCall &call) { return std::vector<uint32_t>{call.target}; },
+                               [](const ExchangeCall &call) { return std::vector<uint32_t>{call.target}; }},
+                    action);
+}
+
+const char *StepInfo::kind() const {
+  return std::visit(
+      Overloaded{[](const KernelCall &) { return "kernel"; },
+                 [](const ConvolutionCall &call) { return call.transposed ? "deconvolution" : "convolution"; },
+                 [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
+                 [](const ReorderCall &) { return "reorder"; }, [](const ExchangeCall &) { return "exchange"; }},
+      action);
+}
+
+layout::Box Plan::bufferBox(uint32_t buffer, int rank) const {
+  return buffers[buffer].sharding.boxOf(mesh, buffers[buffer].shape, rank);
+}
+
+layout::Box Plan::tensorBox(uint32_t tensor, int rank) const {
+  return tensors[tensor].sharding.boxOf(mesh, bufferOf(tensor).shape, rank);
+}

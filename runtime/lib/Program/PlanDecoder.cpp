@@ -1,0 +1,386 @@
+//===- PlanDecoder.cpp - From FlatBuffers to plans ------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Checks everything that can be checked on one table alone; PlanValidator.cpp checks how tables fit together.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanValidator.h"
+
+#include "dovetail/runtime/Plan.h"
+#include "dovetail/runtime/plan_generated.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <set>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+namespace {
+
+/// Bounds that keep all products of coordinates, strides and element sizes inside of 64 bits.
+constexpr int64_t maxExtent = int64_t(1) << 40;
+constexpr int64_t maxBytes = int64_t(1) << 60;
+constexpr int64_t maxAttribute = int64_t(1) << 20;
+constexpr int64_t maxRanks = 1 << 16;
+
+template <typename... Args> absl::Status damaged(const Args &...args) {
+  return absl::DataLossError(absl::StrCat("damaged plan: ", args...));
+}
+
+std::string str(const flatbuffers::String *string) { return string ? string->str() : std::string(); }
+
+#define RETURN_IF_ERROR(expression)                                                                                    \
+  do {                                                                                                                 \
+    if (absl::Status status = (expression); !status.ok())                                                              \
+      return status;                                                                                                   \
+  } while (false)
+
+class Decoder {
+public:
+  Decoder(const artifact::Plan &source, Plan &plan, uint64_t weightsSize)
+      : source(source), plan(plan), weightsSize(weightsSize) {}
+
+  absl::Status decode();
+
+private:
+  absl::Status decodeMesh();
+  absl::Status decodeBuffer(size_t index, const artifact::Buffer &buffer);
+  absl::Status decodeTensor(size_t index, const artifact::Tensor &tensor);
+  absl::Status decodeSteps(const char *list, const flatbuffers::Vector<flatbuffers::Offset<artifact::Step>> &steps,
+                           std::vector<StepInfo> &result);
+  absl::Status decodePorts(const char *list, const flatbuffers::Vector<flatbuffers::Offset<artifact::Port>> &ports,
+                           std::vector<PortInfo> &result);
+  absl::Status decodeKernel(const std::string &where, const artifact::KernelStep &step, KernelCall &call);
+  absl::Status decodeLibrary(const std::string &where, const artifact::LibraryStep &step, StepAction &action);
+  absl::Status decodePostOps(const std::string &where,
+                             const flatbuffers::Vector<flatbuffers::Offset<artifact::PostOp>> *ops,
+                             std::vector<PostOpInfo> &result);
+  absl::Status decodeShape(const std::string &where, const flatbuffers::Vector<int64_t> &shape,
+                           std::vector<int64_t> &result);
+  absl::Status decodeSharding(const std::string &where,
+                              const flatbuffers::Vector<flatbuffers::Offset<artifact::Dim>> &dims,
+                              const flatbuffers::Vector<uint8_t> *partialAxes, artifact::Reduction kind,
+                              const std::vector<int64_t> &shape, layout::Sharding &result);
+  absl::Status decodeFormat(const std::string &where, const artifact::Format &format, size_t rank,
+                            MemoryFormat &result);
+  absl::Status attributes(const std::string &where, const flatbuffers::Vector<int64_t> &values, int64_t least,
+                          int64_t most, std::vector<int64_t> &result);
+  absl::Status tensorIndex(const std::string &where, uint32_t index);
+
+  const artifact::Plan &source;
+  Plan &plan;
+  uint64_t weightsSize;
+};
+
+layout::DimSharding decodeDim(const artifact::Dim &dim) {
+  layout::DimSharding result;
+  if (dim.axes())
+    result.axes.assign(dim.axes()->begin(), dim.axes()->end());
+  if (dim.pieces())
+    for (const artifact::Interval *piece : *dim.pieces())
+      result.pieces.push_back({piece->lo(), piece->hi()});
+  return result;
+}
+
+} // namespace
+
+absl::Status Decoder::decodeMesh() {
+  std::vector<layout::MeshAxis> axes;
+  int64_t ranks = 1;
+  for (const artifact::MeshAxis *axis : *source.mesh()) {
+    if (axis->size() < 1 || axis->size() > maxRanks || (ranks *= axis->size()) > maxRanks)
+      return damaged("mesh axis '", str(axis->name()), "' has size ", axis->size(), "; a mesh has at most ", maxRanks,
+                     " ranks");
+    axes.push_back({str(axis->name()), static_cast<int>(axis->size())});
+  }
+  plan.mesh = layout::Mesh(std::move(axes));
+  if (std::string why; !plan.mesh.verify(&why))
+    return damaged(why);
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decodeShape(const std::string &where, const flatbuffers::Vector<int64_t> &shape,
+                                  std::vector<int64_t> &result) {
+  if (shape.size() > 64)
+    return damaged(where, " has ", shape.size(), " dimensions");
+  // Zero extents do not shorten the bound on the others: strides are products of them.
+  int64_t volume = 1;
+  for (int64_t extent : shape) {
+    if (extent < 0 || extent > maxExtent || volume > maxBytes / 8 / std::max<int64_t>(extent, 1))
+      return damaged(where, " has an impossible extent ", extent);
+    volume *= std::max<int64_t>(extent, 1);
+    result.push_back(extent);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decodeSharding(const std::string &where,
+                                     const flatbuffers::Vector<flatbuffers::Offset<artifact::Dim>> &dims,
+                                     const flatbuffers::Vector<uint8_t> *partialAxes, artifact::Reduction kind,
+                                     const std::vector<int64_t> &shape, layout::Sharding &result) {
+  for (const artifact::Dim *dim : dims)
+    result.dims.push_back(decodeDim(*dim));
+  if (partialAxes)
+    result.partialAxes.assign(partialAxes->begin(), partialAxes->end());
+  if (kind > artifact::Reduction::MAX)
+    return damaged(where, " has an unknown reduction ", static_cast<int>(kind));
+  result.partialKind = static_cast<layout::ReductionKind>(kind);
+  if (std::string why; !result.verify(plan.mesh, shape, &why))
+    return damaged(where, ": ", why);
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decodeFormat(const std::string &where, const artifact::Format &format, size_t rank,
+                                   MemoryFormat &result) {
+  std::vector<bool> seen(rank);
+  for (uint8_t dim : *format.order()) {
+    if (dim >= rank || seen[dim])
+      return damaged(where, " has a format that is not a permutation of its dimensions");
+    seen[dim] = true;
+    result.order.push_back(dim);
+  }
+  if (result.order.size() != rank)
+    return damaged(where, " has a format that is not a permutation of its dimensions");
+  result.blockDim = format.block_dim();
+  result.block = result.blockDim < 0 ? 1 : format.block();
+  if (result.blockDim < -1 || result.blockDim >= static_cast<int>(rank) || result.block < 1 || result.block > 1024)
+    return damaged(where, " has a format with an impossible block");
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decodeBuffer(size_t index, const artifact::Buffer &buffer) {
+  std::string where = absl::StrCat("buffer ", index);
+  BufferInfo info{};
+  if (buffer.kind() > artifact::BufferKind::MAX || buffer.type() > artifact::ElementType::MAX)
+    return damaged(where, " has an unknown kind or element type");
+  info.kind = static_cast<BufferKind>(buffer.kind());
+  info.type = static_cast<ElementType>(buffer.type());
+  RETURN_IF_ERROR(decodeShape(where, *buffer.shape(), info.shape));
+  RETURN_IF_ERROR(decodeSharding(where, *buffer.dims(), nullptr, artifact::Reduction::None, info.shape, info.sharding));
+  RETURN_IF_ERROR(decodeFormat(where, *buffer.format(), info.shape.size(), info.format));
+  if (info.kind == BufferKind::Constant) {
+    info.dataOffset = buffer.data_offset();
+    info.dataSize = buffer.data_size();
+    uint64_t needed = layout::Box::ofShape(info.shape).volume() * elementSize(info.type);
+    if (info.dataSize != needed)
+      return damaged(where, " has ", info.dataSize, " bytes of data instead of ", needed);
+    if (info.dataOffset > weightsSize || info.dataSize > weightsSize - info.dataOffset)
+      return damaged(where, " has data outside of the weights");
+    if (info.dataOffset % elementSize(info.type) != 0)
+      return damaged(where, " has misaligned data");
+  }
+  plan.buffers.push_back(std::move(info));
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decodeTensor(size_t index, const artifact::Tensor &tensor) {
+  TensorInfo info;
+  info.name = str(tensor.name());
+  info.buffer = tensor.buffer();
+  std::string where = absl::StrCat("tensor ", index, " '", info.name, "'");
+  if (info.buffer >= plan.buffers.size())
+    return damaged(where, " lies in buffer ", info.buffer, " of ", plan.buffers.size());
+  RETURN_IF_ERROR(decodeSharding(where, *tensor.dims(), tensor.partial_axes(), tensor.partial_kind(),
+                                 plan.buffers[info.buffer].shape, info.sharding));
+  plan.tensors.push_back(std::move(info));
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::tensorIndex(const std::string &where, uint32_t index) {
+  if (index >= plan.tensors.size())
+    return damaged(where, " uses tensor ", index, " of ", plan.tensors.size());
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::attributes(const std::string &where, const flatbuffers::Vector<int64_t> &values, int64_t least,
+                                 int64_t most, std::vector<int64_t> &result) {
+  for (int64_t value : values) {
+    if (value < least || value > most)
+      return damaged(where, " has an impossible attribute ", value);
+    result.push_back(value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decodeKernel(const std::string &where, const artifact::KernelStep &step, KernelCall &call) {
+  call.symbol = str(step.symbol());
+  auto tensors = [&](const flatbuffers::Vector<uint32_t> *source, std::vector<uint32_t> &result) -> absl::Status {
+    if (source)
+      for (uint32_t tensor : *source) {
+        RETURN_IF_ERROR(tensorIndex(where, tensor));
+        result.push_back(tensor);
+      }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(tensors(step.reads(), call.reads));
+  RETURN_IF_ERROR(tensors(step.writes(), call.writes));
+  if (step.loops())
+    for (const artifact::Loop *loop : *step.loops()) {
+      LoopInfo info{loop->extent(), decodeDim(*loop->dim())};
+      if (info.extent < 0 || info.extent > maxExtent)
+        return damaged(where, " has a loop of extent ", info.extent);
+      // A loop is checked as a tensor of one dimension would be.
+      layout::Sharding sharding;
+      sharding.dims.push_back(info.dim);
+      if (std::string why; !sharding.verify(plan.mesh, std::array<int64_t, 1>{info.extent}, &why))
+        return damaged(where, ", loop ", call.loops.size(), ": ", why);
+      call.loops.push_back(std::move(info));
+    }
+  call.parallelLoop = step.parallel_loop();
+  if (call.parallelLoop < -1 || call.parallelLoop >= static_cast<int64_t>(call.loops.size()))
+    return damaged(where, " divides loop ", call.parallelLoop, " of ", call.loops.size());
+  if (step.skip_loops())
+    for (uint32_t loop : *step.skip_loops()) {
+      if (loop >= call.loops.size())
+        return damaged(where, " looks at loop ", loop, " of ", call.loops.size());
+      call.skipLoops.push_back(loop);
+    }
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decodePostOps(const std::string &where,
+                                    const flatbuffers::Vector<flatbuffers::Offset<artifact::PostOp>> *ops,
+                                    std::vector<PostOpInfo> &result) {
+  if (!ops)
+    return absl::OkStatus();
+  for (const artifact::PostOp *op : *ops) {
+    if (op->kind() > artifact::PostOpKind::MAX)
+      return damaged(where, " has an unknown post-op");
+    PostOpInfo info{static_cast<PostOpKind>(op->kind()), op->tensor(), op->alpha(), op->beta()};
+    if (info.readsTensor()) {
+      if (info.tensor < 0)
+        return damaged(where, " has a post-op without its tensor");
+      RETURN_IF_ERROR(tensorIndex(where, static_cast<uint32_t>(info.tensor)));
+    }
+    result.push_back(info);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::LibraryStep &step, StepAction &action) {
+  auto check = [&](std::initializer_list<uint32_t> tensors) -> absl::Status {
+    for (uint32_t tensor : tensors)
+      RETURN_IF_ERROR(tensorIndex(where, tensor));
+    return absl::OkStatus();
+  };
+  if (const artifact::Convolution *source = step.call_as_Convolution()) {
+    ConvolutionCall call{source->input(), source->weights(), source->output(), {}, {}, {}, 1, false, {}};
+    RETURN_IF_ERROR(check({call.input, call.weights, call.output}));
+    RETURN_IF_ERROR(attributes(where, *source->strides(), 1, maxAttribute, call.strides));
+    RETURN_IF_ERROR(attributes(where, *source->dilations(), 1, maxAttribute, call.dilations));
+    RETURN_IF_ERROR(attributes(where, *source->pads(), -maxAttribute, maxAttribute, call.pads));
+    call.groups = source->groups();
+    call.transposed = source->transposed();
+    RETURN_IF_ERROR(decodePostOps(where, source->post_ops(), call.postOps));
+    action = std::move(call);
+  } else if (const artifact::MatMul *source = step.call_as_MatMul()) {
+    MatMulCall call{source->a(), source->b(), source->output(), source->transpose_a(), source->transpose_b(), {}};
+    RETURN_IF_ERROR(check({call.a, call.b, call.output}));
+    RETURN_IF_ERROR(decodePostOps(where, source->post_ops(), call.postOps));
+    action = std::move(call);
+  } else if (const artifact::Pool *source = step.call_as_Pool()) {
+    if (source->kind() > artifact::PoolKind::MAX)
+      return damaged(where, " has an unknown kind of pooling");
+    PoolCall call{static_cast<PoolKind>(source->kind()), source->input(), source->output(), {}, {}, {}, {}};
+    RETURN_IF_ERROR(check({call.input, call.output}));
+    RETURN_IF_ERROR(attributes(where, *source->kernel(), 1, maxExtent, call.kernel));
+    RETURN_IF_ERROR(attributes(where, *source->strides(), 1, maxAttribute, call.strides));
+    RETURN_IF_ERROR(attributes(where, *source->dilations(), 1, maxAttribute, call.dilations));
+    RETURN_IF_ERROR(attributes(where, *source->pads(), -maxAttribute, maxAttribute, call.pads));
+    action = std::move(call);
+  } else if (const artifact::Reorder *source = step.call_as_Reorder()) {
+    ReorderCall call{source->source(), source->target()};
+    RETURN_IF_ERROR(check({call.source, call.target}));
+    action = call;
+  } else {
+    return damaged(where, " is an unknown library call");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decodeSteps(const char *list,
+                                  const flatbuffers::Vector<flatbuffers::Offset<artifact::Step>> &steps,
+                                  std::vector<StepInfo> &result) {
+  for (const artifact::Step *step : steps) {
+    StepInfo info;
+    info.name = str(step->name());
+    std::string where = absl::StrCat(list, " ", result.size(), " '", info.name, "'");
+    if (const artifact::KernelStep *kernel = step->action_as_KernelStep()) {
+      KernelCall call;
+      RETURN_IF_ERROR(decodeKernel(where, *kernel, call));
+      info.action = std::move(call);
+    } else if (const artifact::LibraryStep *library = step->action_as_LibraryStep()) {
+      RETURN_IF_ERROR(decodeLibrary(where, *library, info.action));
+    } else if (const artifact::ExchangeStep *exchange = step->action_as_ExchangeStep()) {
+      RETURN_IF_ERROR(tensorIndex(where, exchange->source()));
+      RETURN_IF_ERROR(tensorIndex(where, exchange->target()));
+      info.action = ExchangeCall{exchange->source(), exchange->target()};
+    } else {
+      return damaged(where, " is of an unknown kind");
+    }
+    result.push_back(std::move(info));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decodePorts(const char *list,
+                                  const flatbuffers::Vector<flatbuffers::Offset<artifact::Port>> &ports,
+                                  std::vector<PortInfo> &result) {
+  std::set<std::string> names;
+  for (const artifact::Port *port : ports) {
+    PortInfo info;
+    info.name = str(port->name());
+    info.tensor = port->tensor();
+    std::string where = absl::StrCat(list, " '", info.name, "'");
+    RETURN_IF_ERROR(tensorIndex(where, info.tensor));
+    if (port->type() > artifact::ElementType::MAX)
+      return damaged(where, " has an unknown element type");
+    info.type = static_cast<ElementType>(port->type());
+    RETURN_IF_ERROR(decodeShape(where, *port->shape(), info.shape));
+    const BufferInfo &buffer = plan.bufferOf(info.tensor);
+    if (buffer.type != info.type || buffer.shape != info.shape)
+      return damaged(where, " has another type or shape than its tensor");
+    if (!names.insert(info.name).second)
+      return damaged("there are two ", list, "s called '", info.name, "'");
+    result.push_back(std::move(info));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decode() {
+  plan.producer = str(source.producer());
+  plan.model = str(source.model());
+  plan.target = str(source.target());
+  plan.cpu = str(source.cpu());
+  if (source.cpu_features())
+    for (const flatbuffers::String *feature : *source.cpu_features())
+      plan.cpuFeatures.push_back(str(feature));
+  RETURN_IF_ERROR(decodeMesh());
+  for (const artifact::Buffer *buffer : *source.buffers())
+    RETURN_IF_ERROR(decodeBuffer(plan.buffers.size(), *buffer));
+  for (const artifact::Tensor *tensor : *source.tensors())
+    RETURN_IF_ERROR(decodeTensor(plan.tensors.size(), *tensor));
+  RETURN_IF_ERROR(decodeSteps("prologue step", *source.prologue(), plan.prologue));
+  RETURN_IF_ERROR(decodeSteps("step", *source.steps(), plan.steps));
+  RETURN_IF_ERROR(decodePorts("input", *source.inputs(), plan.inputs));
+  RETURN_IF_ERROR(decodePorts("output", *source.outputs(), plan.outputs));
+  return validatePlan(plan);
+}
+
+absl::StatusOr<Plan> dovetail::runtime::decodePlan(absl::Span<const std::byte> bytes, uint64_t weightsSize) {
+  const uint8_t *data = reinterpret_cast<const uint8_t *>(bytes.data());
+  flatbuffers::Verifier verifier(data, bytes.size(), /*max_depth=*/64, /*max_tables=*/100'000'000);
+  if (!artifact::VerifyPlanBuffer(verifier))
+    return damaged("its structure is broken");
+  Plan plan;
+  if (absl::Status status = Decoder(*artifact::GetPlan(data), plan, weightsSize).decode(); !status.ok())
+    return status;
+  return plan;
+}

@@ -1,0 +1,254 @@
+//===- PlanValidator.cpp - How parts of a plan must fit -------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanValidator.h"
+
+#include "dovetail/Layout/Exchange.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+namespace {
+
+template <typename... Args> absl::Status damaged(const Args &...args) {
+  return absl::DataLossError(absl::StrCat("damaged plan: ", args...));
+}
+
+std::string shapeStr(const std::vector<int64_t> &shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
+
+/// Whether, on every rank, `inner` lies inside of `outer` in one dimension of `extent`. Empty pieces always do.
+bool dimContains(const layout::Mesh &mesh, const layout::DimSharding &outer, const layout::DimSharding &inner,
+                 int64_t extent) {
+  auto contains = [](layout::Interval a, layout::Interval b) { return a.contains(b); };
+  if (!outer.isSplit())
+    return true;
+  if (outer.axes == inner.axes)
+    return std::equal(outer.pieces.begin(), outer.pieces.end(), inner.pieces.begin(), contains);
+  for (int rank = 0, ranks = mesh.numRanks(); rank < ranks; ++rank) {
+    std::vector<int> coords = mesh.coordsOf(rank);
+    if (!contains(outer.pieceAt(layout::linearCoordinate(mesh, outer.axes, coords), extent),
+                  inner.pieceAt(inner.isSplit() ? layout::linearCoordinate(mesh, inner.axes, coords) : 0, extent)))
+      return false;
+  }
+  return true;
+}
+
+class Validator {
+public:
+  explicit Validator(const Plan &plan) : plan(plan) {}
+
+  absl::Status validate();
+
+private:
+  absl::Status checkTensor(size_t index);
+  absl::Status checkStep(const std::string &where, const StepInfo &step, bool inPrologue);
+  absl::Status checkConvolution(const std::string &where, const ConvolutionCall &call);
+  absl::Status checkMatMul(const std::string &where, const MatMulCall &call);
+  absl::Status checkPool(const std::string &where, const PoolCall &call);
+  absl::Status checkExchange(const std::string &where, const ExchangeCall &call);
+  absl::Status checkPostOps(const std::string &where, const std::vector<PostOpInfo> &ops, uint32_t output);
+  const std::vector<int64_t> &shape(uint32_t tensor) const { return plan.bufferOf(tensor).shape; }
+  bool sameType(uint32_t a, uint32_t b) const { return plan.bufferOf(a).type == plan.bufferOf(b).type; }
+
+  const Plan &plan;
+  std::vector<bool> written; ///< For each buffer: whether something is in it.
+};
+
+} // namespace
+
+absl::Status Validator::checkTensor(size_t index) {
+  const TensorInfo &tensor = plan.tensors[index];
+  const BufferInfo &buffer = plan.buffers[tensor.buffer];
+  // When a rank's part is empty in one dimension, the others do not matter; only the exact check below can tell.
+  bool inside = true;
+  for (size_t dim = 0; dim < buffer.shape.size() && inside; ++dim)
+    inside = dimContains(plan.mesh, buffer.sharding.dims[dim], tensor.sharding.dims[dim], buffer.shape[dim]);
+  for (int rank = 0, ranks = plan.mesh.numRanks(); rank < ranks && !inside; ++rank)
+    if (!plan.bufferBox(tensor.buffer, rank).contains(plan.tensorBox(index, rank)))
+      return damaged("tensor ", index, " '", tensor.name, "' has elements outside of its buffer on rank ", rank);
+  return absl::OkStatus();
+}
+
+absl::Status Validator::checkPostOps(const std::string &where, const std::vector<PostOpInfo> &ops, uint32_t output) {
+  const std::vector<int64_t> &result = shape(output);
+  for (const PostOpInfo &op : ops) {
+    if (!op.readsTensor())
+      continue;
+    const std::vector<int64_t> &operand = shape(op.tensor);
+    bool fits = operand.size() <= result.size() && sameType(op.tensor, output);
+    for (size_t i = 0; fits && i < operand.size(); ++i) {
+      int64_t extent = operand[operand.size() - 1 - i];
+      fits = extent == 1 || extent == result[result.size() - 1 - i];
+    }
+    if (!fits)
+      return damaged(where, " has a post-op whose operand ", shapeStr(operand), " does not broadcast to ",
+                     shapeStr(result));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Validator::checkConvolution(const std::string &where, const ConvolutionCall &call) {
+  const std::vector<int64_t> &input = shape(call.input), &weights = shape(call.weights), &output = shape(call.output);
+  size_t rank = input.size();
+  if (rank < 3 || weights.size() != rank || output.size() != rank || call.strides.size() != rank - 2 ||
+      call.dilations.size() != rank - 2 || call.pads.size() != rank - 2)
+    return damaged(where, " has operands of different ranks");
+  if (!sameType(call.input, call.weights) || !sameType(call.input, call.output))
+    return damaged(where, " has operands of different types");
+  int64_t groups = call.groups;
+  bool fits = groups > 0 && input[0] == output[0] && input[1] % groups == 0 && output[1] % groups == 0;
+  if (call.transposed)
+    fits = fits && weights[0] == input[1] && weights[1] == output[1] / groups;
+  else
+    fits = fits && weights[0] == output[1] && weights[1] == input[1] / groups;
+  if (!fits)
+    return damaged(where, ": input ", shapeStr(input), ", weights ", shapeStr(weights), " and output ",
+                   shapeStr(output), " do not fit together in ", groups, " groups");
+  if (std::any_of(weights.begin() + 2, weights.end(), [](int64_t k) { return k < 1; }))
+    return damaged(where, " has an empty kernel");
+  return checkPostOps(where, call.postOps, call.output);
+}
+
+absl::Status Validator::checkMatMul(const std::string &where, const MatMulCall &call) {
+  const std::vector<int64_t> &a = shape(call.a), &b = shape(call.b), &output = shape(call.output);
+  size_t ra = a.size(), rb = b.size(), r = output.size();
+  bool fits = ra >= 2 && rb >= 2 && r == std::max(ra, rb);
+  if (fits) {
+    int64_t m = a[ra - 2], ka = a[ra - 1], kb = b[rb - 2], n = b[rb - 1];
+    if (call.transposeA)
+      std::swap(m, ka);
+    if (call.transposeB)
+      std::swap(kb, n);
+    fits = ka == kb && output[r - 2] == m && output[r - 1] == n;
+    for (size_t i = 3; fits && i <= r; ++i) {
+      int64_t da = i <= ra ? a[ra - i] : 1, db = i <= rb ? b[rb - i] : 1;
+      fits = (da == db || da == 1 || db == 1) && output[r - i] == (da == 1 ? db : da);
+    }
+  }
+  if (!fits)
+    return damaged(where, ": operands ", shapeStr(a), " and ", shapeStr(b), " do not give ", shapeStr(output));
+  if (!sameType(call.a, call.b) || !sameType(call.a, call.output))
+    return damaged(where, " has operands of different types");
+  return checkPostOps(where, call.postOps, call.output);
+}
+
+absl::Status Validator::checkPool(const std::string &where, const PoolCall &call) {
+  const std::vector<int64_t> &input = shape(call.input), &output = shape(call.output);
+  size_t rank = input.size();
+  if (rank < 3 || output.size() != rank || call.kernel.size() != rank - 2 || call.strides.size() != rank - 2 ||
+      call.dilations.size() != rank - 2 || call.pads.size() != rank - 2)
+    return damaged(where, " has operands of different ranks");
+  if (input[0] != output[0] || input[1] != output[1] || !sameType(call.input, call.output))
+    return damaged(where, ": input ", shapeStr(input), " and output ", shapeStr(output), " do not fit together");
+  return absl::OkStatus();
+}
+
+absl::Status Validator::checkExchange(const std::string &where, const ExchangeCall &call) {
+  if (shape(call.source) != shape(call.target) || !sameType(call.source, call.target))
+    return damaged(where, " has a target of another shape or type than its source");
+  const layout::Sharding &from = plan.tensors[call.source].sharding, &to = plan.tensors[call.target].sharding;
+  if (std::string why; !layout::verifyExchange(plan.mesh, shape(call.source), from, to, &why))
+    return damaged(where, ": ", why);
+  if (from.partialAxes != to.partialAxes) {
+    if (plan.tensors[call.source].buffer == plan.tensors[call.target].buffer)
+      return damaged(where, " reduces a buffer into itself");
+    if (from.partialKind == layout::ReductionKind::Moments &&
+        (shape(call.source).empty() || shape(call.source).back() != 3 || from.dims.back().isSplit() ||
+         to.dims.back().isSplit()))
+      return damaged(where, " combines moments, but the last dimension is not (count, mean, M2) on every rank");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Validator::checkStep(const std::string &where, const StepInfo &step, bool inPrologue) {
+  for (uint32_t tensor : step.reads())
+    if (!written[plan.tensors[tensor].buffer])
+      return damaged(where, " reads tensor ", tensor, " '", plan.tensors[tensor].name,
+                     "' before anything is written to it");
+  for (uint32_t tensor : step.writes()) {
+    BufferKind kind = plan.bufferOf(tensor).kind;
+    if (kind == BufferKind::Constant || (kind == BufferKind::Persistent && !inPrologue))
+      return damaged(where, " writes tensor ", tensor, " '", plan.tensors[tensor].name, "', which is constant");
+    written[plan.tensors[tensor].buffer] = true;
+  }
+  auto overlaps = [&](uint32_t a, uint32_t b) { return plan.tensors[a].buffer == plan.tensors[b].buffer; };
+  auto inPlace = [&] { return damaged(where, " writes over its own operand"); };
+  if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
+    if (overlaps(call->input, call->output) || overlaps(call->weights, call->output))
+      return inPlace();
+  if (const auto *call = std::get_if<MatMulCall>(&step.action))
+    if (overlaps(call->a, call->output) || overlaps(call->b, call->output))
+      return inPlace();
+  if (const auto *call = std::get_if<PoolCall>(&step.action))
+    if (overlaps(call->input, call->output))
+      return inPlace();
+  if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
+    return checkConvolution(where, *call);
+  if (const auto *call = std::get_if<MatMulCall>(&step.action))
+    return checkMatMul(where, *call);
+  if (const auto *call = std::get_if<PoolCall>(&step.action))
+    return checkPool(where, *call);
+  if (const auto *call = std::get_if<ExchangeCall>(&step.action))
+    return checkExchange(where, *call);
+  if (const auto *call = std::get_if<ReorderCall>(&step.action)) {
+    if (shape(call->source) != shape(call->target) || !sameType(call->source, call->target))
+      return damaged(where, " has a target of another shape or type than its source");
+    if (plan.tensors[call->source].buffer == plan.tensors[call->target].buffer)
+      return damaged(where, " reorders a buffer into itself");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Validator::validate() {
+  for (size_t i = 0; i < plan.tensors.size(); ++i)
+    if (absl::Status status = checkTensor(i); !status.ok())
+      return status;
+
+  written.resize(plan.buffers.size());
+  for (size_t i = 0; i < plan.buffers.size(); ++i)
+    written[i] = plan.buffers[i].kind == BufferKind::Constant;
+  for (size_t i = 0; i < plan.prologue.size(); ++i) {
+    std::string where = absl::StrCat("prologue step ", i, " '", plan.prologue[i].name, "'");
+    if (absl::Status status = checkStep(where, plan.prologue[i], /*inPrologue=*/true); !status.ok())
+      return status;
+  }
+  // The prologue's arena does not outlive it.
+  for (size_t i = 0; i < plan.buffers.size(); ++i)
+    if (plan.buffers[i].kind == BufferKind::Arena)
+      written[i] = false;
+  for (const PortInfo &input : plan.inputs) {
+    if (plan.bufferOf(input.tensor).kind != BufferKind::Arena)
+      return damaged("input '", input.name, "' lies in a constant buffer");
+    if (plan.tensors[input.tensor].sharding.isPartial())
+      return damaged("input '", input.name, "' is partial");
+    written[plan.tensors[input.tensor].buffer] = true;
+  }
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    std::string where = absl::StrCat("step ", i, " '", plan.steps[i].name, "'");
+    if (absl::Status status = checkStep(where, plan.steps[i], /*inPrologue=*/false); !status.ok())
+      return status;
+  }
+  for (const PortInfo &output : plan.outputs) {
+    const layout::Sharding &sharding = plan.tensors[output.tensor].sharding;
+    if (sharding.isPartial())
+      return damaged("output '", output.name, "' is partial");
+    if (!written[plan.tensors[output.tensor].buffer])
+      return damaged("nothing writes output '", output.name, "'");
+    if (std::string why; !layout::verifyExchange(plan.mesh, output.shape, sharding,
+                                                 layout::Sharding::replicated(output.shape.size()), &why))
+      return damaged("output '", output.name, "': ", why);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status dovetail::runtime::validatePlan(const Plan &plan) { return Validator(plan).validate(); }

@@ -1,0 +1,158 @@
+//===- Program.cpp - Loaded artifacts -------------------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/runtime/Program.h"
+
+#include "CodeObject.h"
+#include "HostFeatures.h"
+
+#include "dovetail/runtime/ArtifactFormat.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <map>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace dovetail::runtime;
+
+/// The artifact's bytes, mapped from a file or copied, and what was loaded from them.
+struct Program::Storage {
+  std::byte *data = nullptr;
+  size_t size = 0;
+  std::unique_ptr<CodeObject> code;
+  std::map<std::string, DovetailKernel> kernels;
+
+  ~Storage() {
+    code.reset();
+    if (data)
+      ::munmap(data, size);
+  }
+};
+
+namespace {
+
+absl::Status annotate(const absl::Status &status, const std::string &path) {
+  return absl::Status(status.code(), absl::StrCat("'", path, "': ", status.message()));
+}
+
+/// Collects the symbols of the kernel steps.
+std::vector<std::string> kernelSymbols(const Plan &plan) {
+  std::vector<std::string> symbols;
+  for (const std::vector<StepInfo> *list : {&plan.prologue, &plan.steps})
+    for (const StepInfo &step : *list)
+      if (const auto *call = std::get_if<KernelCall>(&step.action))
+        symbols.push_back(call->symbol);
+  return symbols;
+}
+
+absl::Status checkHost(const Plan &plan) {
+  if (plan.target != "cpu")
+    return absl::FailedPreconditionError(
+        absl::StrCat("compiled for target '", plan.target, "', but this runtime has cpu only"));
+  std::vector<std::string> missing;
+  for (const std::string &feature : plan.cpuFeatures)
+    if (!hostHasFeature(feature))
+      missing.push_back(feature);
+  if (!missing.empty())
+    return absl::FailedPreconditionError(
+        absl::StrCat("compiled for a CPU with features that this machine lacks (", absl::StrJoin(missing, ", "),
+                     "); compile the model again with --cpu native on this machine, or "
+                     "with --cpu x86-64-v3 for most machines"));
+  return absl::OkStatus();
+}
+
+} // namespace
+
+Program::Program() = default;
+Program::~Program() = default;
+
+absl::StatusOr<std::shared_ptr<const Program>> Program::load(const std::string &path, ProgramOptions options) {
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open '", path, "'"));
+  struct stat info;
+  if (::fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
+    ::close(file);
+    return absl::NotFoundError(absl::StrCat("'", path, "' is not a file"));
+  }
+  auto storage = std::make_unique<Storage>();
+  if (info.st_size > 0) {
+    void *data = ::mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (data == MAP_FAILED) {
+      absl::Status status = absl::ErrnoToStatus(errno, absl::StrCat("cannot map '", path, "'"));
+      ::close(file);
+      return status;
+    }
+    storage->data = static_cast<std::byte *>(data);
+    storage->size = info.st_size;
+  }
+  ::close(file);
+  auto program = create(std::move(storage), options);
+  if (!program.ok())
+    return annotate(program.status(), path);
+  return program;
+}
+
+absl::StatusOr<std::shared_ptr<const Program>> Program::load(absl::Span<const std::byte> bytes,
+                                                             ProgramOptions options) {
+  auto storage = std::make_unique<Storage>();
+  if (!bytes.empty()) {
+    // Pages are aligned as in a mapped file, which spans of callers need not be.
+    void *data = ::mmap(nullptr, bytes.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED)
+      return absl::ErrnoToStatus(errno, "cannot allocate memory for the artifact");
+    std::memcpy(data, bytes.data(), bytes.size());
+    storage->data = static_cast<std::byte *>(data);
+    storage->size = bytes.size();
+  }
+  return create(std::move(storage), options);
+}
+
+absl::StatusOr<std::shared_ptr<const Program>> Program::create(std::unique_ptr<Storage> storage,
+                                                               ProgramOptions options) {
+  absl::StatusOr<ArtifactSections> sections = parseArtifact({storage->data, storage->size});
+  if (!sections.ok())
+    return sections.status();
+  absl::StatusOr<Plan> plan = decodePlan(sections->plan, sections->weights.size());
+  if (!plan.ok())
+    return plan.status();
+
+  std::shared_ptr<Program> program(new Program());
+  program->plan = *std::move(plan);
+  program->weights = sections->weights;
+  program->codeSize = sections->code.size();
+  std::vector<std::string> symbols = kernelSymbols(program->plan);
+  if (options.executable) {
+    if (absl::Status status = checkHost(program->plan); !status.ok())
+      return status;
+    if (!sections->code.empty()) {
+      absl::StatusOr<std::unique_ptr<CodeObject>> code = CodeObject::load(sections->code);
+      if (!code.ok())
+        return code.status();
+      storage->code = *std::move(code);
+    }
+    for (const std::string &symbol : symbols) {
+      void *address = storage->code ? storage->code->lookup(symbol.c_str()) : nullptr;
+      if (!address)
+        return absl::DataLossError(absl::StrCat("damaged plan: there is no kernel '", symbol, "' in the code section"));
+      storage->kernels[symbol] = reinterpret_cast<DovetailKernel>(address);
+    }
+    program->executable = true;
+  }
+  program->storage = std::move(storage);
+  return program;
+}
+
+DovetailKernel Program::getKernel(const std::string &symbol) const { return storage->kernels.at(symbol); }

@@ -1,0 +1,87 @@
+//===- Arena.cpp - Memory shared by liveness ------------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Arena.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <numeric>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <utility>
+
+using namespace dovetail::runtime;
+
+int64_t dovetail::runtime::planArena(std::vector<ArenaItem> &items) {
+  constexpr int64_t alignment = 64;
+  auto rounded = [](const ArenaItem &item) { return (item.bytes + alignment - 1) / alignment * alignment; };
+  std::vector<size_t> order(items.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return std::pair(-items[a].bytes, a) < std::pair(-items[b].bytes, b); });
+
+  int64_t total = 0;
+  std::vector<const ArenaItem *> placed; // By offset.
+  for (size_t index : order) {
+    ArenaItem &item = items[index];
+    if (item.bytes == 0)
+      continue;
+    int64_t size = rounded(item), end = 0, best = -1, bestGap = 0;
+    for (const ArenaItem *other : placed) {
+      if (other->last < item.first || item.last < other->first)
+        continue;
+      int64_t gap = other->offset - end;
+      if (gap >= size && (best < 0 || gap < bestGap)) {
+        best = end;
+        bestGap = gap;
+      }
+      end = std::max(end, other->offset + rounded(*other));
+    }
+    item.offset = best >= 0 ? best : end;
+    total = std::max(total, item.offset + size);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), &item,
+                                   [](const ArenaItem *a, const ArenaItem *b) { return a->offset < b->offset; }),
+                  &item);
+  }
+  return total;
+}
+
+absl::StatusOr<Allocation> Allocation::create(int64_t bytes) {
+  Allocation result;
+  if (bytes == 0)
+    return result;
+  // The system promises more than it has; ask for no more than could ever be used.
+  int64_t physical = static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGE_SIZE);
+  void *memory = MAP_FAILED;
+  if (bytes <= physical)
+    memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return absl::ResourceExhaustedError(absl::StrCat("needs ", bytes, " bytes of memory, but this machine has ",
+                                                     physical, "; split the model over more machines"));
+  // Fewer page faults and TLB misses; harmless where it is not supported.
+  if (bytes >= (4 << 20))
+    ::madvise(memory, bytes, MADV_HUGEPAGE);
+  result.memory = static_cast<std::byte *>(memory);
+  result.bytes = bytes;
+  return result;
+}
+
+Allocation::~Allocation() {
+  if (memory)
+    ::munmap(memory, bytes);
+}
+
+Allocation::Allocation(Allocation &&other) noexcept
+    : memory(std::exchange(other.memory, nullptr)), bytes(std::exchange(other.bytes, 0)) {}
+
+Allocation &Allocation::operator=(Allocation &&other) noexcept {
+  std::swap(memory, other.memory);
+  std::swap(bytes, other.bytes);
+  return *this;
+}

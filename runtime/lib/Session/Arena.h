@@ -1,0 +1,52 @@
+//===- Arena.h - Memory shared by liveness ----------------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_SESSION_ARENA_H
+#define DOVETAIL_RUNTIME_SESSION_ARENA_H
+
+#include "absl/status/statusor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace dovetail::runtime {
+
+/// Memory that is needed from one position of a program to another, both included.
+struct ArenaItem {
+  int64_t bytes = 0;
+  int64_t first = 0, last = 0;
+  int64_t offset = 0; ///< Set by `planArena`.
+};
+
+/// Gives items whose lives overlap disjoint places: large ones first, each into the tightest gap. Offsets are multiples
+/// of 64. Returns the size of the arena.
+int64_t planArena(std::vector<ArenaItem> &items);
+
+/// Zeroed memory, aligned to pages.
+class Allocation {
+public:
+  Allocation() = default;
+  ~Allocation();
+  Allocation(Allocation &&other) noexcept;
+  Allocation &operator=(Allocation &&other) noexcept;
+
+  /// Errors: RESOURCE_EXHAUSTED when the machine has less memory.
+  static absl::StatusOr<Allocation> create(int64_t bytes);
+
+  std::byte *data() const { return memory; }
+  int64_t size() const { return bytes; }
+
+private:
+  std::byte *memory = nullptr;
+  int64_t bytes = 0;
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_SESSION_ARENA_H

@@ -1,0 +1,239 @@
+//===- PlanBuilder.cpp - Plans written by hand -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanBuilder.h"
+
+#include "dovetail/runtime/ArtifactFormat.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+using namespace dovetail;
+using namespace dovetail::test;
+
+layout::DimSharding test::split(int axis, std::vector<int64_t> cuts) {
+  return layout::DimSharding::fromCuts({axis}, cuts);
+}
+
+layout::DimSharding test::windows(int axis, std::vector<layout::Interval> pieces) {
+  layout::DimSharding dim;
+  dim.axes = {axis};
+  dim.pieces = std::move(pieces);
+  return dim;
+}
+
+layout::Sharding test::sharding(int rank, std::vector<std::pair<int, layout::DimSharding>> splits,
+                                std::vector<int> partialAxes, layout::ReductionKind kind) {
+  layout::Sharding result = layout::Sharding::replicated(rank);
+  for (auto &[dim, split] : splits)
+    result.dims[dim] = std::move(split);
+  result.partialAxes = std::move(partialAxes);
+  result.partialKind = kind;
+  return result;
+}
+
+static std::unique_ptr<artifact::DimT> toDim(const layout::DimSharding &dim) {
+  auto result = std::make_unique<artifact::DimT>();
+  result->axes.assign(dim.axes.begin(), dim.axes.end());
+  for (layout::Interval piece : dim.pieces)
+    result->pieces.emplace_back(piece.lo, piece.hi);
+  return result;
+}
+
+PlanBuilder::PlanBuilder(std::vector<int64_t> meshSizes) {
+  plan.target = "cpu";
+  std::vector<layout::MeshAxis> axes;
+  for (size_t i = 0; i < meshSizes.size(); ++i) {
+    auto axis = std::make_unique<artifact::MeshAxisT>();
+    axis->name = std::string(1, static_cast<char>('a' + i));
+    axis->size = meshSizes[i];
+    axes.push_back({axis->name, static_cast<int>(axis->size)});
+    plan.mesh.push_back(std::move(axis));
+  }
+  mesh = layout::Mesh(axes);
+}
+
+uint32_t PlanBuilder::buffer(Shape shape, const layout::Sharding &sharding, Order order, artifact::BufferKind kind,
+                             artifact::ElementType type) {
+  auto buffer = std::make_unique<artifact::BufferT>();
+  buffer->kind = kind;
+  buffer->type = type;
+  for (const layout::DimSharding &dim : sharding.dims)
+    buffer->dims.push_back(toDim(dim));
+  buffer->format = std::make_unique<artifact::FormatT>();
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    buffer->format->order.push_back(order.empty() ? dim : order[dim]);
+  buffer->shape = std::move(shape);
+  plan.buffers.push_back(std::move(buffer));
+  return plan.buffers.size() - 1;
+}
+
+uint32_t PlanBuilder::constant(Shape shape, const layout::Sharding &sharding, const std::vector<float> &values,
+                               Order order) {
+  uint32_t index = buffer(std::move(shape), sharding, order, artifact::BufferKind::Constant);
+  weights.resize((weights.size() + 63) / 64 * 64);
+  plan.buffers[index]->data_offset = weights.size();
+  plan.buffers[index]->data_size = values.size() * sizeof(float);
+  size_t offset = weights.size();
+  weights.resize(offset + values.size() * sizeof(float));
+  if (!values.empty())
+    std::memcpy(weights.data() + offset, values.data(), values.size() * sizeof(float));
+  return index;
+}
+
+uint32_t PlanBuilder::tensor(uint32_t buffer, const layout::Sharding &sharding, std::string name) {
+  auto tensor = std::make_unique<artifact::TensorT>();
+  tensor->name = std::move(name);
+  tensor->buffer = buffer;
+  for (const layout::DimSharding &dim : sharding.dims)
+    tensor->dims.push_back(toDim(dim));
+  tensor->partial_axes.assign(sharding.partialAxes.begin(), sharding.partialAxes.end());
+  tensor->partial_kind = static_cast<artifact::Reduction>(sharding.partialKind);
+  plan.tensors.push_back(std::move(tensor));
+  return plan.tensors.size() - 1;
+}
+
+uint32_t PlanBuilder::value(Shape shape, const layout::Sharding &sharding, Order order, std::string name,
+                            artifact::ElementType type) {
+  return tensor(buffer(std::move(shape), sharding, order, artifact::BufferKind::Arena, type), sharding, name);
+}
+
+uint32_t PlanBuilder::constantValue(Shape shape, const layout::Sharding &sharding, const std::vector<float> &values,
+                                    Order order) {
+  return tensor(constant(std::move(shape), sharding, values, order), sharding, "constant");
+}
+
+static std::unique_ptr<artifact::PortT> makePort(const artifact::PlanT &plan, std::string name, uint32_t tensor) {
+  auto port = std::make_unique<artifact::PortT>();
+  port->name = std::move(name);
+  port->tensor = tensor;
+  const artifact::BufferT &buffer = *plan.buffers[plan.tensors[tensor]->buffer];
+  port->type = buffer.type;
+  port->shape = buffer.shape;
+  return port;
+}
+
+void PlanBuilder::input(std::string name, uint32_t tensor) { plan.inputs.push_back(makePort(plan, name, tensor)); }
+
+void PlanBuilder::output(std::string name, uint32_t tensor) { plan.outputs.push_back(makePort(plan, name, tensor)); }
+
+void PlanBuilder::kernel(std::string symbol, std::vector<uint32_t> reads, std::vector<uint32_t> writes,
+                         std::vector<std::pair<int64_t, layout::DimSharding>> loops, int parallel, bool inPrologue) {
+  artifact::KernelStepT action;
+  action.symbol = symbol;
+  action.reads = std::move(reads);
+  action.writes = std::move(writes);
+  for (const auto &[extent, dim] : loops) {
+    auto loop = std::make_unique<artifact::LoopT>();
+    loop->extent = extent;
+    loop->dim = toDim(dim);
+    action.loops.push_back(std::move(loop));
+  }
+  action.parallel_loop = parallel;
+  if (!loops.empty())
+    action.skip_loops.push_back(0);
+  auto step = std::make_unique<artifact::StepT>();
+  step->name = symbol;
+  step->action.Set(std::move(action));
+  (inPrologue ? plan.prologue : plan.steps).push_back(std::move(step));
+}
+
+void PlanBuilder::exchange(uint32_t source, uint32_t target, bool inPrologue) {
+  artifact::ExchangeStepT action;
+  action.source = source;
+  action.target = target;
+  auto step = std::make_unique<artifact::StepT>();
+  step->name = "exchange" + std::to_string(plan.steps.size());
+  step->action.Set(std::move(action));
+  (inPrologue ? plan.prologue : plan.steps).push_back(std::move(step));
+}
+
+static const std::vector<std::byte> &kernelCode() {
+  static const std::vector<std::byte> code = [] {
+    std::ifstream file(DOVETAIL_TEST_KERNELS, std::ios::binary);
+    std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    EXPECT_FALSE(bytes.empty());
+    const auto *begin = reinterpret_cast<const std::byte *>(bytes.data());
+    return std::vector<std::byte>(begin, begin + bytes.size());
+  }();
+  return code;
+}
+
+std::vector<std::byte> PlanBuilder::artifact() const {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(artifact::Plan::Pack(builder, &plan));
+  std::vector<runtime::Section> sections;
+  sections.push_back(
+      {runtime::SectionKind::Plan,
+       {absl::MakeConstSpan(reinterpret_cast<const std::byte *>(builder.GetBufferPointer()), builder.GetSize())}});
+  sections.push_back({runtime::SectionKind::Code, {kernelCode()}});
+  sections.push_back({runtime::SectionKind::Weights, {weights}});
+  auto bytes = runtime::serializeArtifact(sections);
+  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  return *bytes;
+}
+
+std::shared_ptr<const runtime::Program> PlanBuilder::program() const {
+  auto program = runtime::Program::load(artifact());
+  EXPECT_TRUE(program.ok()) << program.status();
+  return program.ok() ? *program : nullptr;
+}
+
+absl::StatusOr<std::vector<std::vector<float>>> test::runFloats(std::shared_ptr<const runtime::Program> program,
+                                                                const std::vector<std::vector<float>> &inputs,
+                                                                runtime::RunnerOptions options) {
+  if (!program)
+    return absl::InternalError("no program");
+  auto runner = runtime::ProgramRunner::create(program, options);
+  if (!runner.ok())
+    return runner.status();
+  std::vector<runtime::HostTensor> in, out;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    in.push_back(
+        {const_cast<float *>(inputs[i].data()), runtime::ElementType::F32, program->getPlan().inputs[i].shape});
+  std::vector<std::vector<float>> results;
+  for (const runtime::PortInfo &port : program->getPlan().outputs)
+    results.emplace_back(volume(port.shape), -12345.0f);
+  for (size_t i = 0; i < results.size(); ++i)
+    out.push_back({results[i].data(), runtime::ElementType::F32, program->getPlan().outputs[i].shape});
+  // The second run must give the same bits, whatever the first one left in memory.
+  for (int run = 0; run < 2; ++run) {
+    std::vector<std::vector<float>> before = results;
+    if (absl::Status status = (*runner)->run(in, out); !status.ok())
+      return status;
+    if (run > 0)
+      for (size_t i = 0; i < results.size(); ++i)
+        EXPECT_EQ(std::memcmp(before[i].data(), results[i].data(), results[i].size() * sizeof(float)), 0)
+            << "output " << i << " differs between two runs";
+  }
+  return results;
+}
+
+std::vector<float> test::randomFloats(std::mt19937_64 &random, int64_t count) {
+  std::uniform_real_distribution<float> distribution(-1, 1);
+  std::vector<float> values(count);
+  for (float &value : values)
+    value = distribution(random);
+  return values;
+}
+
+int64_t test::volume(const Shape &shape) {
+  int64_t result = 1;
+  for (int64_t extent : shape)
+    result *= extent;
+  return result;
+}
+
+std::vector<int64_t> test::randomCuts(std::mt19937_64 &random, int64_t extent, int parts) {
+  std::vector<int64_t> cuts = {0, extent};
+  for (int i = 1; i < parts; ++i)
+    cuts.push_back(std::uniform_int_distribution<int64_t>(0, extent)(random));
+  std::sort(cuts.begin(), cuts.end());
+  return cuts;
+}

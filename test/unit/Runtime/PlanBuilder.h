@@ -1,0 +1,90 @@
+//===- PlanBuilder.h - Plans written by hand -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how the runtime's tests write plans.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_TEST_RUNTIME_PLANBUILDER_H
+#define DOVETAIL_TEST_RUNTIME_PLANBUILDER_H
+
+#include "dovetail/Layout/Sharding.h"
+#include "dovetail/runtime/ProgramRunner.h"
+#include "dovetail/runtime/plan_generated.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+namespace dovetail::test {
+
+using Shape = std::vector<int64_t>;
+using Order = std::vector<int>;
+
+/// A dimension split over one mesh axis.
+layout::DimSharding split(int axis, std::vector<int64_t> cuts);
+layout::DimSharding windows(int axis, std::vector<layout::Interval> pieces);
+/// Shards with these splits of some dimensions, the others whole.
+layout::Sharding sharding(int rank, std::vector<std::pair<int, layout::DimSharding>> splits = {},
+                          std::vector<int> partialAxes = {}, layout::ReductionKind kind = layout::ReductionKind::None);
+
+class PlanBuilder {
+public:
+  explicit PlanBuilder(std::vector<int64_t> meshSizes);
+
+  uint32_t buffer(Shape shape, const layout::Sharding &sharding, Order order = {},
+                  artifact::BufferKind kind = artifact::BufferKind::Arena,
+                  artifact::ElementType type = artifact::ElementType::F32);
+  /// A row-major constant with these values.
+  uint32_t constant(Shape shape, const layout::Sharding &sharding, const std::vector<float> &values, Order order = {});
+  uint32_t tensor(uint32_t buffer, const layout::Sharding &sharding, std::string name = "");
+  /// A buffer and the one tensor that fills it.
+  uint32_t value(Shape shape, const layout::Sharding &sharding, Order order = {}, std::string name = "",
+                 artifact::ElementType type = artifact::ElementType::F32);
+  uint32_t constantValue(Shape shape, const layout::Sharding &sharding, const std::vector<float> &values,
+                         Order order = {});
+
+  void input(std::string name, uint32_t tensor);
+  void output(std::string name, uint32_t tensor);
+  /// Loops are given by extent and split.
+  void kernel(std::string symbol, std::vector<uint32_t> reads, std::vector<uint32_t> writes,
+              std::vector<std::pair<int64_t, layout::DimSharding>> loops, int parallel = -1, bool inPrologue = false);
+  void exchange(uint32_t source, uint32_t target, bool inPrologue = false);
+  template <typename Call> void library(Call call, bool inPrologue = false) {
+    auto step = std::make_unique<artifact::StepT>();
+    artifact::LibraryStepT action;
+    action.call.Set(std::move(call));
+    step->action.Set(std::move(action));
+    step->name = "library" + std::to_string(plan.steps.size());
+    (inPrologue ? plan.prologue : plan.steps).push_back(std::move(step));
+  }
+
+  /// The bytes of the artifact.
+  std::vector<std::byte> artifact() const;
+  /// Loads it; failures are reported to GoogleTest.
+  std::shared_ptr<const runtime::Program> program() const;
+
+  artifact::PlanT plan;
+  layout::Mesh mesh;
+
+private:
+  std::vector<std::byte> weights;
+};
+
+/// Runs a program of float tensors on all ranks.
+absl::StatusOr<std::vector<std::vector<float>>> runFloats(std::shared_ptr<const runtime::Program> program,
+                                                          const std::vector<std::vector<float>> &inputs,
+                                                          runtime::RunnerOptions options = {});
+
+std::vector<float> randomFloats(std::mt19937_64 &random, int64_t count);
+int64_t volume(const Shape &shape);
+/// Cuts of `extent` into `parts` at random positions; empty pieces happen.
+std::vector<int64_t> randomCuts(std::mt19937_64 &random, int64_t extent, int parts);
+
+} // namespace dovetail::test
+
+#endif // DOVETAIL_TEST_RUNTIME_PLANBUILDER_H
