@@ -81,11 +81,11 @@ static FailureOr<DimShardingAttr> parseDim(AsmParser &parser) {
     return DimShardingAttr::getUnsplit(parser.getContext());
   SmallVector<StringAttr> axes;
   do {
-    StringAttr axis;
-    if (parser.parseAttribute(axis))
+    // A string attribute would take the colon for the start of its type.
+    std::string axis;
+    if (parser.parseString(&axis))
       return failure();
-    // Parsed strings carry a none type; keep one spelling.
-    axes.push_back(StringAttr::get(parser.getContext(), axis.getValue()));
+    axes.push_back(StringAttr::get(parser.getContext(), axis));
   } while (succeeded(parser.parseOptionalPlus()));
   if (succeeded(parser.parseOptionalRBrace()))
     return DimShardingAttr::get(parser.getContext(), axes, {});

@@ -1,0 +1,48 @@
+// RUN: dovetail-opt %s --dovetail-propagate --dovetail-partition --dovetail-verify-partition --split-input-file | FileCheck %s
+
+// A window wider than the next shard reaches over it: no special case.
+
+dovetail.mesh @mesh = ["y" = 4]
+
+// CHECK-LABEL: func.func @wide_window
+func.func @wide_window(%x: tensor<1x1x36x8xf32> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{"y" : 0, 9, 11, 13, 36}>, #dovetail.dim_sharding<{}>]}, %w: tensor<1x1x7x1xf32>) -> tensor<1x1x36x8xf32> {
+  // CHECK: dovetail.reshard
+  // CHECK-SAME: {"y" : (0, 12), (6, 14), (8, 16), (10, 36)}
+  // CHECK: dovetail.conv
+  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 3, 0>, pads_high = array<i64: 3, 0>} : (tensor<1x1x36x8xf32>, tensor<1x1x7x1xf32>) -> tensor<1x1x36x8xf32>
+  return %0 : tensor<1x1x36x8xf32>
+}
+
+// -----
+
+// A sum stays partial through a product with a factor, and is reduced where the operation is not linear.
+
+dovetail.mesh @mesh = ["k" = 2]
+
+// CHECK-LABEL: func.func @delayed
+func.func @delayed(%a: tensor<64x4xf32> {dovetail.shard = [#dovetail.dim_sharding<{"k" : 0, 24, 64}>, #dovetail.dim_sharding<{}>]}) -> tensor<1x4xf32> {
+  %c = dovetail.constant dense<0.5> : tensor<1x1xf32>
+  // CHECK: dovetail.reduce
+  // CHECK-NEXT: dovetail.mul
+  // CHECK-SAME: partial = sum ["k"]
+  // CHECK-NEXT: dovetail.reshard {{.*}}partial = sum ["k"]>> -> tensor<1x4xf32, #dovetail.sharding<@mesh, [{}, {}]>>
+  // CHECK-NEXT: dovetail.exp
+  %0 = dovetail.reduce %a {kind = #dovetail<reduce_kind sum>, axes = array<i64: 0>} : (tensor<64x4xf32>) -> tensor<1x4xf32>
+  %1 = dovetail.mul %0, %c : (tensor<1x4xf32>, tensor<1x1xf32>) -> tensor<1x4xf32>
+  %2 = dovetail.exp %1 : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  return %2 : tensor<1x4xf32>
+}
+
+// -----
+
+// What a rank holds of an elementwise operand is what it needs: nothing moves.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// CHECK-LABEL: func.func @pointwise
+// CHECK-NOT: dovetail.reshard
+// CHECK: return
+func.func @pointwise(%a: tensor<40x8xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 40, 40}>, #dovetail.dim_sharding<{}>]}, %b: tensor<8xf32>) -> tensor<40x8xf32> {
+  %0 = dovetail.add %a, %b : (tensor<40x8xf32>, tensor<8xf32>) -> tensor<40x8xf32>
+  return %0 : tensor<40x8xf32>
+}

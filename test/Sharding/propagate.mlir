@@ -1,0 +1,75 @@
+// RUN: dovetail-opt %s --dovetail-propagate --split-input-file | FileCheck %s
+
+// A cut follows a strided window to the result that is nearest to it.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// CHECK-LABEL: func.func @convolution
+func.func @convolution(%x: tensor<1x3x32x32xf32> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{"y" : 0, 15, 32}>, #dovetail.dim_sharding<{}>]}, %w: tensor<8x3x3x3xf32>) -> tensor<1x8x16x16xf32> {
+  // CHECK: dovetail.conv
+  // CHECK-SAME: -> tensor<1x8x16x16xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 8, 16}, {}]>>
+  %0 = dovetail.conv %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>} : (tensor<1x3x32x32xf32>, tensor<8x3x3x3xf32>) -> tensor<1x8x16x16xf32>
+  return %0 : tensor<1x8x16x16xf32>
+}
+
+// -----
+
+// A split contraction gives a partial result.
+
+dovetail.mesh @mesh = ["k" = 2]
+
+// CHECK-LABEL: func.func @contraction
+func.func @contraction(%a: tensor<4x64xf32> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{"k" : 0, 24, 64}>]}, %b: tensor<64x2xf32> {dovetail.shard = [#dovetail.dim_sharding<{"k" : 0, 24, 64}>, #dovetail.dim_sharding<{}>]}) -> tensor<4x2xf32> {
+  // CHECK: dovetail.matmul
+  // CHECK-SAME: dovetail.reduction = [#dovetail.dim_sharding<{"k" : 0, 24, 64}>]
+  // CHECK-SAME: -> tensor<4x2xf32, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["k"]>>
+  %0 = dovetail.matmul %a, %b : (tensor<4x64xf32>, tensor<64x2xf32>) -> tensor<4x2xf32>
+  return %0 : tensor<4x2xf32>
+}
+
+// -----
+
+// Operands disagree: the small one moves.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// CHECK-LABEL: func.func @conflict
+func.func @conflict(%a: tensor<100x64xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 50, 100}>, #dovetail.dim_sharding<{}>]}, %b: tensor<1x64xf32> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{"y" : 0, 32, 64}>]}) -> tensor<100x64xf32> {
+  // CHECK: dovetail.add
+  // CHECK-SAME: -> tensor<100x64xf32, #dovetail.sharding<@mesh, [{"y" : 0, 50, 100}, {}]>>
+  %0 = dovetail.add %a, %b : (tensor<100x64xf32>, tensor<1x64xf32>) -> tensor<100x64xf32>
+  return %0 : tensor<100x64xf32>
+}
+
+// -----
+
+// An argument without a request takes the cuts that its user needs.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// CHECK-LABEL: func.func @backward
+// CHECK-SAME: %{{.*}}: tensor<40x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 10, 40}, {}]>>
+// CHECK-SAME: %{{.*}}: tensor<40x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 10, 40}, {}]>>)
+func.func @backward(%a: tensor<40x8xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 10, 40}>, #dovetail.dim_sharding<{}>]}, %b: tensor<40x8xf32>) -> tensor<40x8xf32> {
+  %0 = dovetail.exp %b : (tensor<40x8xf32>) -> tensor<40x8xf32>
+  %1 = dovetail.add %a, %0 : (tensor<40x8xf32>, tensor<40x8xf32>) -> tensor<40x8xf32>
+  return %1 : tensor<40x8xf32>
+}
+
+// -----
+
+// A softmax over a split dimension is decomposed; over a whole one it is not.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// CHECK-LABEL: func.func @composite
+func.func @composite(%a: tensor<40x8xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 10, 40}>, #dovetail.dim_sharding<{}>]}) -> tensor<40x8xf32> {
+  // CHECK: dovetail.reduce {{.*}}max
+  // CHECK-SAME: partial = max ["y"]
+  // CHECK: dovetail.reduce {{.*}}sum
+  // CHECK-SAME: partial = sum ["y"]
+  %0 = dovetail.softmax %a {axis = 0} : (tensor<40x8xf32>) -> tensor<40x8xf32>
+  // CHECK: dovetail.softmax
+  %1 = dovetail.softmax %0 {axis = 1} : (tensor<40x8xf32>) -> tensor<40x8xf32>
+  return %1 : tensor<40x8xf32>
+}

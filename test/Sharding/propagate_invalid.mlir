@@ -1,0 +1,23 @@
+// RUN: dovetail-opt %s --dovetail-propagate --split-input-file --verify-diagnostics
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{argument 0 cannot be split as requested: the mesh has no axis "z"}}
+func.func @axis(%a: tensor<4xf32> {dovetail.shard = [#dovetail.dim_sharding<{"z" : 0, 2, 4}>]}) -> tensor<4xf32> {
+  return %a : tensor<4xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{argument 0 cannot be split as requested: dimension 0 of extent 4 cannot hold the piece [2, 5)}}
+func.func @outside(%a: tensor<4xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 2, 5}>]}) -> tensor<4xf32> {
+  return %a : tensor<4xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{argument 0 cannot be split as requested: the pieces do not tile the dimension of extent 4}}
+func.func @gap(%a: tensor<4xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : (0, 2), (3, 4)}>]}) -> tensor<4xf32> {
+  return %a : tensor<4xf32>
+}
