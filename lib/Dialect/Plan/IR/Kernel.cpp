@@ -89,7 +89,8 @@ static SmallVector<int64_t> getReductionExtents(Operation &op) {
   if (!partitionable)
     return extents;
   int64_t rank = cast<RankedTensorType>(op.getResult(0).getType()).getRank();
-  for (const Loop &loop : llvm::drop_begin(partitionable.getRelation().loops, rank))
+  OpRelation relation = partitionable.getRelation();
+  for (const Loop &loop : llvm::drop_begin(relation.loops, rank))
     extents.push_back(loop.extent);
   return extents;
 }

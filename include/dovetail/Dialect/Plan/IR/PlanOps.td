@@ -75,6 +75,29 @@ def Plan_YieldOp : Plan_Op<"yield", [Terminator, Pure, HasParent<"KernelOp">]> {
 }
 
 //===----------------------------------------------------------------------===//
+// Generated code
+//===----------------------------------------------------------------------===//
+
+def Plan_Pointer : Type<CPred<"::llvm::isa<::mlir::LLVM::LLVMPointerType>($_self)">, "pointer">;
+
+def Plan_LoadOp : Plan_Op<"load", [Pure]> {
+  let summary = "Reads an element, in generated code";
+  let description = [{
+    The element `offset` elements after `base`. What a kernel reads is never written while it runs, so loads are pure: they may be
+    merged and moved out of loops. Booleans (i1) occupy a byte.
+  }];
+  let arguments = (ins Plan_Pointer:$base, Index:$offset);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$base `[` $offset `]` attr-dict `:` type($base) `->` type($result)";
+}
+
+def Plan_StoreOp : Plan_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes an element, in generated code";
+  let arguments = (ins AnyType:$value, Plan_Pointer:$base, Index:$offset);
+  let assemblyFormat = "$value `,` $base `[` $offset `]` attr-dict `:` type($value) `,` type($base)";
+}
+
+//===----------------------------------------------------------------------===//
 // Programs
 //===----------------------------------------------------------------------===//
 

@@ -1,0 +1,237 @@
+//===- KernelAnalysis.cpp - Which loops the values of a kernel depend on -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines KernelAnalysis.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelAnalysis.h"
+
+using namespace mlir;
+using namespace dovetail;
+using layout::DimMap;
+
+/// How many distinct uses of a value, and how long chains of operations, are looked at.
+static constexpr unsigned maxUses = 8;
+static constexpr unsigned maxDepth = 32;
+
+/// Sorts loops by a key, those of equal keys in the order that they have.
+template <typename KeyT> static void sortLoops(SmallVectorImpl<unsigned> &loops, KeyT key) {
+  SmallVector<std::tuple<int64_t, size_t, unsigned>> keyed;
+  for (auto [position, loop] : llvm::enumerate(loops))
+    keyed.emplace_back(key(loop), position, loop);
+  llvm::sort(keyed);
+  for (auto [position, entry] : llvm::enumerate(keyed))
+    loops[position] = std::get<2>(entry);
+}
+
+static bool isExpensive(Operation *op) {
+  auto element = dyn_cast<ElementOpInterface>(op);
+  return element && !element.isCheapElement();
+}
+
+KernelAnalysis::KernelAnalysis(plan::KernelOp kernel)
+    : kernel(kernel), extents(kernel.getLoopExtents()), rank(kernel.getShape().size()), independent(rank, 0) {
+  assert(extents.size() <= maxLoops && "checked before");
+  auto record = [&](Value value, ArrayRef<Coordinate> index) {
+    auto &indices = uses[value];
+    if (indices.size() < maxUses && !llvm::is_contained(indices, index))
+      indices.emplace_back(index);
+  };
+  SmallVector<Coordinate> resultIndex;
+  for (unsigned loop = 0; loop < rank; ++loop)
+    resultIndex.push_back({uint64_t(1) << loop, static_cast<int>(loop)});
+  for (Value value : kernel.getYield().getValues())
+    record(value, resultIndex);
+
+  uint64_t worthwhile = 0;
+  for (unsigned loop = 0; loop < rank; ++loop)
+    if (extents[loop] > 1)
+      worthwhile |= uint64_t(1) << loop;
+
+  for (Operation &op : llvm::reverse(kernel.getBlock()->without_terminator())) {
+    auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+    if (!partitionable)
+      continue;
+    // A copy: recording uses of operands may grow the map.
+    SmallVector<SmallVector<Coordinate>> indices = uses.lookup(op.getResult(0));
+    OpRelation relation = partitionable.getRelation();
+    for (ArrayRef<Coordinate> index : indices) {
+      SmallVector<Coordinate> loops = getLoopCoordinates(partitionable, index);
+      for (unsigned operand = 0; operand < op.getNumOperands(); ++operand)
+        record(op.getOperand(operand), getOperandIndex(partitionable, operand, loops));
+      if (!isExpensive(&op))
+        continue;
+      uint64_t depends = 0;
+      for (auto [dim, coordinate] : llvm::enumerate(index))
+        if (relation.loops[dim].kind != LoopKind::Composite)
+          depends |= coordinate.loops;
+      for (unsigned loop = 0; loop < rank; ++loop)
+        if ((worthwhile & ~depends) >> loop & 1)
+          ++independent[loop];
+    }
+  }
+}
+
+SmallVector<Coordinate> KernelAnalysis::getLoopCoordinates(PartitionableOpInterface op,
+                                                           ArrayRef<Coordinate> index) const {
+  SmallVector<Coordinate> loops(index);
+  unsigned first = kernel.getFirstReductionLoop(op);
+  for (unsigned i = 0, e = op.getRelation().loops.size() - index.size(); i < e; ++i)
+    loops.push_back({uint64_t(1) << (first + i), static_cast<int>(first + i)});
+  return loops;
+}
+
+SmallVector<Coordinate> KernelAnalysis::getOperandIndex(PartitionableOpInterface op, unsigned operand,
+                                                        ArrayRef<Coordinate> loops) const {
+  uint64_t all = 0;
+  for (Coordinate loop : loops)
+    all |= loop.loops;
+  OpRelation opRelation = op.getRelation();
+  SmallVector<Coordinate> index;
+  for (const DimRelation &relation : opRelation.operands[operand]) {
+    Coordinate coordinate;
+    if (relation.loop >= 0) {
+      coordinate = loops[relation.loop];
+      const DimMap &map = relation.map;
+      bool unit = map.getKind() == DimMap::Kind::Affine && map.getNum() == 1 && map.getDen() == 1;
+      if (!unit)
+        coordinate.unit = -1;
+      coordinate.shifted |= !map.isIdentity();
+    } else if (relation.map.getKind() == DimMap::Kind::Whole && !isExpensive(op)) {
+      // Cheap operations look an element up; expensive ones walk the dimension.
+      coordinate.loops = all;
+    }
+    index.push_back(coordinate);
+  }
+  return index;
+}
+
+//===----------------------------------------------------------------------===//
+// Result loops
+//===----------------------------------------------------------------------===//
+
+SmallVector<unsigned> KernelAnalysis::getLoopOrder() const {
+  SmallVector<unsigned> order;
+  for (int64_t dim : kernel.getResultLayout(0).getOrder())
+    order.push_back(dim);
+  sortLoops(order, [&](unsigned loop) -> int64_t { return independent[loop]; });
+  return order;
+}
+
+int KernelAnalysis::getParallelLoop() const {
+  // Ranges shorter than this leave threads without work.
+  constexpr int64_t enough = 16;
+  SmallVector<unsigned> order = getLoopOrder();
+  int longest = -1;
+  for (unsigned loop : order) {
+    // Threads that share an expensive value would each compute it.
+    if (extents[loop] <= 1 || (independent[loop] > 0 && longest >= 0))
+      continue;
+    if (longest < 0 || (extents[loop] > extents[longest] && loop != order.back()))
+      longest = loop;
+    if (extents[longest] >= enough)
+      break;
+  }
+  return longest;
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+void KernelAnalysis::visitReads(Value value, ArrayRef<Coordinate> index,
+                                function_ref<void(BlockArgument, ArrayRef<Coordinate>)> visit, unsigned depth) const {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return visit(argument, index);
+  auto op = value.getDefiningOp<PartitionableOpInterface>();
+  if (!op || depth == 0)
+    return;
+  SmallVector<Coordinate> loops = getLoopCoordinates(op, index);
+  for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
+    visitReads(op->getOperand(operand), getOperandIndex(op, operand, loops), visit, depth - 1);
+}
+
+int64_t KernelAnalysis::getStride(BlockArgument argument, ArrayRef<Coordinate> index, unsigned loop) const {
+  constexpr int64_t unknown = int64_t(1) << 40;
+  plan::LayoutAttr layout = kernel.getLayout(argument.getArgNumber());
+  auto shape = cast<RankedTensorType>(argument.getType()).getShape();
+  // Dynamic extents count as those of the whole tensor.
+  int64_t stride = 1, found = 0;
+  for (int64_t dim : llvm::reverse(layout.getOrder())) {
+    if (index[dim].loops >> loop & 1) {
+      if (found != 0)
+        return unknown;
+      // Another loop in the same coordinate does not matter; a factor does.
+      found = index[dim].unit == static_cast<int>(loop) ? stride : unknown;
+    }
+    stride *= layout.getExtents()[dim] < 0 ? shape[dim] : layout.getExtents()[dim];
+  }
+  return found;
+}
+
+KernelAnalysis::FoldOrder KernelAnalysis::getFoldOrder(ReductionOpInterface op) const {
+  auto partitionable = cast<PartitionableOpInterface>(op.getOperation());
+  FoldOrder order;
+  unsigned first = kernel.getFirstReductionLoop(op);
+  unsigned resultRank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
+  for (unsigned i = 0, e = partitionable.getRelation().loops.size() - resultRank; i < e; ++i)
+    order.loops.push_back(first + i);
+
+  SmallVector<std::pair<BlockArgument, SmallVector<Coordinate>>> reads;
+  for (ArrayRef<Coordinate> index : uses.lookup(op->getResult(0))) {
+    SmallVector<Coordinate> loops = getLoopCoordinates(partitionable, index);
+    for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
+      visitReads(
+          op->getOperand(operand), getOperandIndex(partitionable, operand, loops),
+          [&](BlockArgument argument, ArrayRef<Coordinate> at) { reads.push_back({argument, llvm::to_vector(at)}); },
+          maxDepth);
+    break;
+  }
+  // Long strides outside, short ones inside.
+  auto longestStride = [&](unsigned loop) {
+    int64_t longest = 0;
+    for (auto &[argument, index] : reads)
+      longest = std::max(longest, getStride(argument, index, loop));
+    return longest;
+  };
+  sortLoops(order.loops, [&](unsigned loop) { return -longestStride(loop); });
+
+  // Of the loops that may be innermost, the one with the fewest reads that jump.
+  auto countJumps = [&](unsigned loop) {
+    return llvm::count_if(reads, [&](auto &read) { return getStride(read.first, read.second, loop) > 1; });
+  };
+  unsigned innermost = getLoopOrder().back();
+  int64_t inRows = extents[innermost] > 1 && independent[innermost] == 0 ? countJumps(innermost) : INT64_MAX;
+  // Short reductions gain nothing from being innermost.
+  constexpr int64_t shortest = 8;
+  int64_t inFold = INT64_MAX;
+  for (unsigned &loop : order.loops) {
+    if (extents[loop] < shortest || countJumps(loop) >= inFold)
+      continue;
+    inFold = countJumps(loop);
+    std::rotate(&loop, &loop + 1, order.loops.end());
+    break;
+  }
+  order.byRows = inRows != INT64_MAX && inRows <= inFold;
+  return order;
+}
+
+SmallVector<ReductionOpInterface> KernelAnalysis::getOuterReductions() const {
+  SmallVector<ReductionOpInterface> outer;
+  for (auto op : kernel.getBlock()->getOps<ReductionOpInterface>()) {
+    SmallVector<SmallVector<Coordinate>> indices = uses.lookup(op->getResult(0));
+    bool plain = indices.size() == 1 && cast<RankedTensorType>(op->getResult(0).getType()).getShape() ==
+                                            kernel.getShape();
+    for (unsigned loop = 0; plain && loop < rank; ++loop)
+      plain = extents[loop] == 1 || indices[0][loop] == Coordinate{uint64_t(1) << loop, static_cast<int>(loop)};
+    if (plain)
+      outer.push_back(op);
+  }
+  return outer;
+}

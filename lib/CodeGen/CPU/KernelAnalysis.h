@@ -1,0 +1,79 @@
+//===- KernelAnalysis.h - Which loops the values of a kernel depend on -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares KernelAnalysis, from which code generation orders loops.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_CODEGEN_CPU_KERNELANALYSIS_H
+#define DOVETAIL_LIB_CODEGEN_CPU_KERNELANALYSIS_H
+
+#include "dovetail/Dialect/Plan/IR/Plan.h"
+
+namespace dovetail {
+
+/// Which loops of a kernel a coordinate depends on.
+struct Coordinate {
+  /// Bit i: depends on loop i.
+  uint64_t loops = 0;
+  /// The loop that the coordinate follows one to one, but for an offset; -1: none.
+  int unit = -1;
+  /// Whether there may be such an offset.
+  bool shifted = false;
+
+  friend bool operator==(const Coordinate &, const Coordinate &) = default;
+};
+
+/// How the loops of a kernel reach the values of its body: an estimate for choosing loop orders, which are correct in any case.
+class KernelAnalysis {
+public:
+  /// Kernels have at most this many loops.
+  static constexpr unsigned maxLoops = 64;
+
+  explicit KernelAnalysis(plan::KernelOp kernel);
+
+  /// The result loops in the order in which they are to be generated, outermost first.
+  llvm::SmallVector<unsigned> getLoopOrder() const;
+
+  /// The result loop whose range threads divide, or -1.
+  int getParallelLoop() const;
+
+  /// How the fold of a reduction is to be generated.
+  struct FoldOrder {
+    /// The reduction's loops (numbers of the kernel's), outermost first.
+    llvm::SmallVector<unsigned> loops;
+    /// Accumulate a row along the kernel's innermost loop instead of one element at a time.
+    bool byRows = false;
+  };
+  FoldOrder getFoldOrder(ReductionOpInterface op) const;
+
+  /// Reductions whose result is used at the coordinates of the kernel's result only, in program order.
+  llvm::SmallVector<ReductionOpInterface> getOuterReductions() const;
+
+private:
+  /// Loop numbers of the kernel for the loops of `op`, as coordinates of the result at `index`.
+  llvm::SmallVector<Coordinate> getLoopCoordinates(PartitionableOpInterface op, llvm::ArrayRef<Coordinate> index) const;
+  llvm::SmallVector<Coordinate> getOperandIndex(PartitionableOpInterface op, unsigned operand,
+                                                llvm::ArrayRef<Coordinate> loops) const;
+  void visitReads(mlir::Value value, llvm::ArrayRef<Coordinate> index,
+                  llvm::function_ref<void(mlir::BlockArgument, llvm::ArrayRef<Coordinate>)> visit, unsigned depth) const;
+  /// The stride, in elements, with which loop `loop` walks an argument read at `index`; a large number where unknown.
+  int64_t getStride(mlir::BlockArgument argument, llvm::ArrayRef<Coordinate> index, unsigned loop) const;
+
+  mutable plan::KernelOp kernel;
+  llvm::SmallVector<int64_t> extents;
+  unsigned rank;
+  /// For each value, the coordinates at which it is read (without duplicates, at most a few).
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<llvm::SmallVector<Coordinate>>> uses;
+  /// For each result loop, how many expensive values do not depend on it although they depend on others.
+  llvm::SmallVector<unsigned> independent;
+};
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_CODEGEN_CPU_KERNELANALYSIS_H

@@ -1,0 +1,275 @@
+//===- KernelEmitter.cpp - Generates the loops of a kernel -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the functions and loops of a kernel; KernelElements.cpp has what is inside of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelElements.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+/// Elements of a row that accumulate together: four vectors of 512 bits of f32, which stay in registers.
+static constexpr int64_t tileSize = 64;
+
+KernelEmitter::KernelEmitter(plan::KernelOp kernel, OpBuilder &builder)
+    : kernel(kernel), builder(builder), elements(builder, kernel.getLoc()), analysis(kernel),
+      extents(kernel.getLoopExtents()), rank(kernel.getShape().size()), parallelLoop(analysis.getParallelLoop()),
+      order(analysis.getLoopOrder()), ranges(extents.size()) {
+  for (ReductionOpInterface op : analysis.getOuterReductions())
+    if (analysis.getFoldOrder(op).byRows)
+      rowReductions.push_back(op);
+}
+
+LogicalResult KernelEmitter::emit() {
+  func::FuncOp body = emitBodyFunction();
+  emitEntryFunction(body);
+  return success(!failed);
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+bool KernelEmitter::isStatic(unsigned loop) {
+  // Threads divide the parallel loop. A kernel is not called when a range of a result loop is empty.
+  if (static_cast<int>(loop) == parallelLoop)
+    return false;
+  return (loop < rank && extents[loop] == 1) || llvm::is_contained(kernel.getStaticLoops(), loop);
+}
+
+func::FuncOp KernelEmitter::emitBodyFunction() {
+  MLIRContext *context = builder.getContext();
+  Location loc = kernel.getLoc();
+  auto pointer = LLVM::LLVMPointerType::get(context);
+  auto yielded = kernel.getYield().getValues();
+  SmallVector<Type> types(kernel.getArguments().size() + yielded.size(), pointer);
+  unsigned firstNumber = types.size();
+
+  // Positions of run-time numbers: ranges of loops, then strides of tensors.
+  for (unsigned loop = 0; loop < extents.size(); ++loop)
+    if (!isStatic(loop))
+      numbers.append({2 * loop, 2 * loop + 1});
+  unsigned position = 2 * extents.size();
+  auto addStrides = [&](plan::LayoutAttr layout, Type type) {
+    for (unsigned dim = 0; dim < layout.getRank(); ++dim, ++position)
+      if (layout.getStride(dim) == plan::LayoutAttr::dynamic && cast<RankedTensorType>(type).getDimSize(dim) > 1)
+        numbers.push_back(position);
+  };
+  for (BlockArgument argument : kernel.getArguments())
+    addStrides(kernel.getLayout(argument.getArgNumber()), argument.getType());
+  for (auto [number, value] : llvm::enumerate(yielded))
+    addStrides(kernel.getResultLayout(number), value.getType());
+  types.append(numbers.size(), builder.getIndexType());
+
+  auto body = func::FuncOp::create(builder, loc, (kernel.getSymName() + ".body").str(),
+                                   builder.getFunctionType(types, {}));
+  body.setPrivate();
+  for (unsigned i = 0; i < firstNumber; ++i)
+    body.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+
+  OpBuilder::InsertionGuard guard(builder);
+  entry = body.addEntryBlock();
+  builder.setInsertionPointToStart(entry);
+  auto next = entry->args_begin() + firstNumber;
+  for (unsigned loop = 0; loop < extents.size(); ++loop) {
+    if (isStatic(loop)) {
+      ranges[loop] = {elements.index(0), elements.index(extents[loop])};
+      continue;
+    }
+    ranges[loop].lo = *next++;
+    ranges[loop].hi = *next++;
+  }
+  auto addMemory = [&](SmallVectorImpl<Memory> &memories, Value base, plan::LayoutAttr layout, Type type) {
+    Memory &memory = memories.emplace_back();
+    memory.base = base;
+    for (unsigned dim = 0; dim < layout.getRank(); ++dim) {
+      int64_t stride = layout.getStride(dim);
+      // The only coordinate of a dimension of extent 1 is zero.
+      if (cast<RankedTensorType>(type).getDimSize(dim) <= 1)
+        stride = 0;
+      memory.strides.push_back(stride == plan::LayoutAttr::dynamic ? *next++ : elements.index(stride));
+    }
+  };
+  for (BlockArgument argument : kernel.getArguments())
+    addMemory(arguments, entry->getArgument(argument.getArgNumber()), kernel.getLayout(argument.getArgNumber()),
+              argument.getType());
+  for (auto [number, value] : llvm::enumerate(yielded))
+    addMemory(results, entry->getArgument(arguments.size() + number), kernel.getResultLayout(number),
+              value.getType());
+
+  index.assign(rank, {});
+  emitLoops(0);
+  func::ReturnOp::create(builder, loc);
+  return body;
+}
+
+void KernelEmitter::emitEntryFunction(func::FuncOp body) {
+  MLIRContext *context = builder.getContext();
+  Location loc = kernel.getLoc();
+  auto pointer = LLVM::LLVMPointerType::get(context);
+  auto function = func::FuncOp::create(builder, loc, kernel.getSymName(),
+                                       builder.getFunctionType({pointer, pointer}, {}));
+  OpBuilder::InsertionGuard guard(builder);
+  Block *block = function.addEntryBlock();
+  builder.setInsertionPointToStart(block);
+  auto loadAt = [&](Value array, unsigned position, Type type) -> Value {
+    Value address = LLVM::GEPOp::create(builder, loc, pointer, type, array,
+                                        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(position)});
+    return LLVM::LoadOp::create(builder, loc, type, address);
+  };
+  SmallVector<Value> operands;
+  for (unsigned i = 0, e = arguments.size() + results.size(); i < e; ++i)
+    operands.push_back(loadAt(block->getArgument(0), i, pointer));
+  for (unsigned position : numbers) {
+    Value number = loadAt(block->getArgument(1), position, builder.getI64Type());
+    operands.push_back(arith::IndexCastOp::create(builder, loc, builder.getIndexType(), number));
+  }
+  func::CallOp::create(builder, loc, body, operands);
+  func::ReturnOp::create(builder, loc);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+void KernelEmitter::forEach(Value lo, Value hi, function_ref<void(Value)> body) {
+  elements.forLoop(
+      lo, hi, {},
+      [&](Value iv, ValueRange) -> SmallVector<Value> {
+        body(iv);
+        return {};
+      },
+      /*maxUnroll=*/1);
+}
+
+void KernelEmitter::emitLoops(unsigned depth) {
+  if (depth == rank)
+    return emitStores();
+  unsigned loop = order[depth];
+  if (depth + 1 == rank && !rowReductions.empty())
+    return emitInnermost();
+  forEach(ranges[loop].lo, ranges[loop].hi, [&](Value iv) {
+    index[loop] = iv;
+    emitLoops(depth + 1);
+  });
+}
+
+void KernelEmitter::emitInnermost() {
+  unsigned loop = order.back();
+  auto [lo, hi] = ranges[loop];
+  if (isStatic(loop) && extents[loop] <= tileSize)
+    return emitTile(lo, hi);
+  OpBuilder::InsertionGuard guard(builder);
+  Location loc = kernel.getLoc();
+  auto tiles = scf::ForOp::create(builder, loc, lo, hi, elements.index(tileSize));
+  builder.setInsertionPointToStart(tiles.getBody());
+  Value first = tiles.getInductionVar();
+  if (isStatic(loop) && extents[loop] % tileSize == 0)
+    return emitTile(first, elements.index(tileSize));
+  // Full tiles have a constant width, so that their accumulators stay in registers.
+  Value left = elements.subI(hi, first);
+  Value isFull = elements.compareI(arith::CmpIPredicate::sge, left, elements.index(tileSize));
+  auto branch = scf::IfOp::create(builder, loc, isFull, /*withElseRegion=*/true);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  emitTile(first, elements.index(tileSize));
+  builder.setInsertionPointToStart(branch.elseBlock());
+  emitTile(first, left);
+}
+
+void KernelEmitter::emitTile(Value first, Value width) {
+  Location loc = kernel.getLoc();
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  auto createBuffer = [&](Type type) -> Value {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(entry);
+    Value count = LLVM::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(tileSize));
+    return LLVM::AllocaOp::create(builder, loc, pointer, type, count, /*alignment=*/64);
+  };
+  for (ReductionOpInterface op : rowReductions) {
+    SmallVector<Value> foldIndex(index);
+    SmallVector<unsigned> loops = analysis.getFoldOrder(op).loops;
+    Type type = op.emitInit(elements).getType();
+    Value buffer = createBuffer(type);
+    foldIndex.append(loops.size(), Value());
+    emitRow(op, loops, buffer, first, width, foldIndex);
+    rows[op] = {buffer, first, type};
+  }
+  forEach(first, elements.addI(first, width), [&](Value iv) {
+    index[order.back()] = iv;
+    emitStores();
+  });
+  rows.clear();
+}
+
+Value KernelEmitter::getRowPointer(const Row &row, Value coordinate) {
+  Location loc = kernel.getLoc();
+  Value position = elements.create<arith::IndexCastOp>(builder.getI64Type(), elements.subI(coordinate, row.first));
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  return LLVM::GEPOp::create(builder, loc, pointer, row.type, row.buffer, ArrayRef<LLVM::GEPArg>{position},
+                             LLVM::GEPNoWrapFlags::inbounds);
+}
+
+/// Folds over `loops` into the row in `buffer`. Each loop has its own accumulators, so that errors of sums grow with
+/// the extents of the loops and not with their product.
+void KernelEmitter::emitRow(ReductionOpInterface op, ArrayRef<unsigned> loops, Value buffer, Value first, Value width,
+                            SmallVector<Value> &foldIndex) {
+  Location loc = kernel.getLoc();
+  unsigned inner = order.back();
+  Row row{buffer, first, op.emitInit(elements).getType()};
+  Value end = elements.addI(first, width);
+  auto load = [&](const Row &from, Value iv) -> Value {
+    return LLVM::LoadOp::create(builder, loc, from.type, getRowPointer(from, iv));
+  };
+  auto store = [&](Value value, Value iv) { LLVM::StoreOp::create(builder, loc, value, getRowPointer(row, iv)); };
+
+  forEach(first, end, [&](Value iv) { store(op.emitInit(elements), iv); });
+  unsigned firstLoop = kernel.getFirstReductionLoop(op);
+  auto emitTerms = [&]() {
+    forEach(first, end, [&](Value iv) {
+      foldIndex[inner] = iv;
+      KernelElements source(*this, op);
+      Value term = op.emitTerm(elements, foldIndex, source);
+      store(op.emitCombine(elements, load(row, iv), term), iv);
+    });
+  };
+  if (loops.empty())
+    return emitTerms();
+
+  unsigned loop = loops.front();
+  Value outer;
+  bool isLast = loops.size() == 1;
+  if (!isLast) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(entry);
+    Value count = LLVM::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(tileSize));
+    outer = LLVM::AllocaOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext()), row.type, count,
+                                   /*alignment=*/64);
+  }
+  forEach(ranges[loop].lo, ranges[loop].hi, [&](Value iv) {
+    foldIndex[rank + loop - firstLoop] = iv;
+    if (isLast)
+      return emitTerms();
+    emitRow(op, loops.drop_front(), outer, first, width, foldIndex);
+    Row part{outer, first, row.type};
+    forEach(first, end,
+            [&](Value j) { store(op.emitCombine(elements, load(row, j), load(part, j)), j); });
+  });
+}
+
+void KernelEmitter::emitStores() {
+  Location loc = kernel.getLoc();
+  for (auto [number, value] : llvm::enumerate(kernel.getYield().getValues())) {
+    Value element = emitValue(value, index);
+    plan::StoreOp::create(builder, loc, element, results[number].base, emitOffset(results[number], index));
+  }
+}

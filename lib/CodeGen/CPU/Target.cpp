@@ -1,0 +1,93 @@
+//===- Target.cpp - The CPU that code is generated for -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines createCpuMachine.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Target.h"
+
+#include "dovetail/CodeGen/CPU/Compile.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+#include "llvm/TargetParser/Triple.h"
+
+#include <mutex>
+
+using namespace mlir;
+using namespace dovetail;
+
+/// Dovetail's runtime runs on Linux.
+static llvm::Triple getTriple() { return llvm::Triple("x86_64-unknown-linux-gnu"); }
+
+static const llvm::Target *getTarget() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+  std::string error;
+  return llvm::TargetRegistry::lookupTarget(getTriple(), error);
+}
+
+static std::unique_ptr<llvm::MCSubtargetInfo> getSubtarget(StringRef cpu, StringRef features) {
+  const llvm::Target *target = getTarget();
+  return std::unique_ptr<llvm::MCSubtargetInfo>(target ? target->createMCSubtargetInfo(getTriple(), cpu, features)
+                                                       : nullptr);
+}
+
+bool dovetail::isKnownCpu(StringRef cpu) {
+  if (cpu == "native")
+    return true;
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget = getSubtarget("generic", "");
+  return subtarget && subtarget->isCPUStringValid(cpu);
+}
+
+/// The features of `subtarget` that generated code may use.
+static std::vector<std::string> getRequiredFeatures(const llvm::MCSubtargetInfo &subtarget) {
+  static const char *const features[] = {
+      "sse3",     "ssse3",    "sse4.1",     "sse4.2",  "popcnt",       "avx",        "avx2",
+      "fma",      "f16c",     "bmi",        "bmi2",    "lzcnt",        "movbe",      "avx512f",
+      "avx512bw", "avx512cd", "avx512dq",   "avx512vl", "avx512ifma",  "avx512vbmi", "avx512vbmi2",
+      "avx512vnni", "avx512bitalg", "avx512vpopcntdq", "avx512bf16", "avx512fp16", "avxvnni", "gfni"};
+  std::vector<std::string> required;
+  for (const char *feature : features)
+    if (subtarget.checkFeatures((Twine("+") + feature).str()))
+      required.push_back(feature);
+  return required;
+}
+
+FailureOr<CpuMachine> dovetail::createCpuMachine(Location location, StringRef cpu) {
+  const llvm::Target *target = getTarget();
+  if (!target)
+    return emitError(location, "this build of LLVM cannot generate code for x86-64");
+  if (!isKnownCpu(cpu))
+    return emitError(location) << "CPU '" << cpu
+                               << "' is not known; give native, x86-64-v2, x86-64-v3, x86-64-v4 or a CPU's name in LLVM";
+  CpuMachine result;
+  llvm::SubtargetFeatures features;
+  result.cpu = cpu.str();
+  if (cpu == "native") {
+    result.cpu = llvm::sys::getHostCPUName().str();
+    // A hypervisor may hide some of what the CPU has.
+    for (const auto &feature : llvm::sys::getHostCPUFeatures())
+      features.AddFeature(feature.first(), feature.second);
+  }
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  result.machine.reset(target->createTargetMachine(getTriple(), result.cpu, features.getString(), options,
+                                                   llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  result.features = getRequiredFeatures(*result.machine->getMCSubtargetInfo());
+  return result;
+}
