@@ -30,11 +30,12 @@ inline constexpr int64_t maxExtent = int64_t(1) << 24;
 /// One dimension of a resize.
 struct Dim {
   int64_t operandExtent, resultExtent;
-  float scale, roiStart, roiEnd;
+  float scale;
   CoordinateMode mode;
-
-  /// ONNX Runtime leaves dimensions of scale 1 as they are, whatever the mode.
-  bool isCopied() const { return scale == 1.0f && operandExtent == resultExtent; }
+  /// For tf_crop_and_resize.
+  float roiStart = 0, roiEnd = 1;
+  /// ONNX Runtime leaves dimensions of scale 1 as they are, and all if the shape does not change, whatever the mode.
+  bool isCopied = false;
 };
 
 /// Computes now.

@@ -60,15 +60,16 @@ FailureOr<RankedTensorType> ResizeOp::inferType(std::optional<Location> location
 
 /// Dimension number `dim` of a resize.
 static Dim getDim(ResizeOp op, unsigned dim) {
-  ArrayRef<double> roi = op.getRoi();
-  unsigned rank = op.getType().getRank();
-  bool crops = op.getCoordinates() == CoordinateMode::TfCropAndResize;
-  return {op.getOperand().getType().getDimSize(dim),
-          op.getType().getDimSize(dim),
-          static_cast<float>(op.getScales()[dim]),
-          crops ? static_cast<float>(roi[dim]) : 0.0f,
-          crops ? static_cast<float>(roi[rank + dim]) : 1.0f,
-          op.getCoordinates()};
+  RankedTensorType operand = op.getOperand().getType(), result = op.getType();
+  Dim description{operand.getDimSize(dim), result.getDimSize(dim), static_cast<float>(op.getScales()[dim]),
+                  op.getCoordinates()};
+  if (description.mode == CoordinateMode::TfCropAndResize) {
+    description.roiStart = static_cast<float>(op.getRoi()[dim]);
+    description.roiEnd = static_cast<float>(op.getRoi()[result.getRank() + dim]);
+  }
+  description.isCopied = operand.getShape() == result.getShape() ||
+                         (description.scale == 1.0f && description.operandExtent == description.resultExtent);
+  return description;
 }
 
 Table resize::computeTable(const Dim &dim, ResizeMode mode, NearestMode nearest) {
@@ -136,7 +137,7 @@ OpRelation ResizeOp::getRelation() {
   for (auto [i, extent] : llvm::enumerate(getType().getShape())) {
     relation.loops.push_back({extent});
     Dim dim = getDim(*this, i);
-    if (dim.isCopied())
+    if (dim.isCopied)
       dims.push_back(DimRelation::identity(i));
     else
       dims.push_back({static_cast<int>(i), toMap(dim, computeTable(dim, getMode(), getNearest()))});
@@ -239,7 +240,8 @@ Value ResizeOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, Elem
   Type elementType = getType().getElementType();
   SmallVector<Taps> taps;
   Value inside = builder.boolean(true);
-  for (auto [i, relation] : llvm::enumerate(getRelation().operands.front())) {
+  OpRelation opRelation = getRelation();
+  for (auto [i, relation] : llvm::enumerate(opRelation.operands.front())) {
     Dim dim = getDim(*this, i);
     if (relation.map.getKind() == DimMap::Kind::Affine) {
       const DimMap &map = relation.map;

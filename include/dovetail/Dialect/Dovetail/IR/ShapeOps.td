@@ -66,8 +66,8 @@ def Dovetail_ResizeOp : Dovetail_InferredOp<"resize", [], ["getFormatPreference"
   let summary = "Interpolation to other extents (ONNX Resize)";
   let description = [{
     `sizes` are the result's extents and `scales` the factors that coordinates use. `roi` (starts, then ends, in units of the operand's
-    extents) is used by tf_crop_and_resize only. As in ONNX Runtime, coordinates are computed in f32 (the symmetric mode in f64) and a
-    dimension of scale 1 is copied, whatever the mode and the roi.
+    extents) is used by tf_crop_and_resize only. As in ONNX Runtime, coordinates are computed in f32 (the symmetric mode in f64), and a
+    dimension of scale 1 is copied, as are all if the shape does not change, whatever the mode and the roi.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, DenseI64ArrayAttr:$sizes, DenseF64ArrayAttr:$scales,
                        Dovetail_ResizeModeAttr:$mode, Dovetail_CoordinateModeAttr:$coordinates,

@@ -1,0 +1,369 @@
+//===- ReductionOpsTest.cpp - Matrix products, reductions and norms against brute force -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RandomOps.h"
+
+#include "dovetail/Dialect/Dovetail/IR/Decompose.h"
+
+using namespace mlir;
+using namespace dovetail;
+using layout::Box;
+using layout::forRandomCases;
+using layout::Random;
+
+/// Numbers small enough for their exponentials.
+static TestTensor smallTensor(Random &random, ArrayRef<int64_t> shape, double offset = 0) {
+  TestTensor tensor(shape);
+  for (double &value : tensor.values)
+    value = offset + static_cast<double>(random.between(-40, 40)) / 8;
+  return tensor;
+}
+
+/// Calls `visit` with all indices of `shape` that agree with `index` in all dimensions but `axes`.
+static void forEachAlong(ArrayRef<int64_t> shape, ArrayRef<int64_t> axes, ArrayRef<int64_t> index,
+                         function_ref<void(ArrayRef<int64_t>)> visit) {
+  Box box = Box::ofShape({shape.data(), shape.size()});
+  for (auto [dim, coordinate] : llvm::enumerate(index))
+    if (!llvm::is_contained(axes, static_cast<int64_t>(dim)))
+      box[static_cast<int>(dim)] = {coordinate, coordinate + 1};
+  forEachIndex(box, visit);
+}
+
+static Shape randomAxes(Random &random, int rank) {
+  Shape axes;
+  for (int dim = 0; dim < rank; ++dim)
+    if (random.chance(50))
+      axes.push_back(dim);
+  return axes;
+}
+
+//===----------------------------------------------------------------------===//
+// Matrix product
+//===----------------------------------------------------------------------===//
+
+TEST(MatMulTest, MatchesBruteForceAndReadsWhatItNeeds) {
+  ElementTester tester;
+  forRandomCases(200, [&](Random &random) {
+    // Batches of either operand may be missing or have extent 1.
+    Shape batch = randomShape(random, random.below(3), 1, 3);
+    int64_t m = random.between(1, 4), n = random.between(1, 4), k = random.between(0, 4);
+    auto randomBatch = [&] {
+      Shape part(ArrayRef(batch).drop_front(random.between(0, batch.size())));
+      for (int64_t &extent : part)
+        extent = random.chance(30) ? 1 : extent;
+      return part;
+    };
+    Shape lhs = randomBatch(), rhs = randomBatch();
+    Shape resultShape;
+    for (size_t i = 0; i < std::max(lhs.size(), rhs.size()); ++i) {
+      auto extentOf = [&](const Shape &shape) {
+        size_t missing = std::max(lhs.size(), rhs.size()) - shape.size();
+        return i < missing ? 1 : shape[i - missing];
+      };
+      resultShape.push_back(std::max(extentOf(lhs), extentOf(rhs)));
+    }
+    lhs.append({m, k});
+    rhs.append({k, n});
+    resultShape.append({m, n});
+    Operation *op = tester.parse("dovetail.matmul ", {ElementTester::type(lhs), ElementTester::type(rhs)});
+    ASSERT_TRUE(op) << tester.getErrors();
+    SCOPED_TRACE(debugString(*op));
+    SmallVector<TestTensor> operands{smallTensor(random, lhs), smallTensor(random, rhs)};
+
+    /// The terms of the product for k in a box of loops.
+    auto multiply = [&](const Box &loops) {
+      TestTensor result(resultShape, std::nan(""));
+      int rank = resultShape.size();
+      forEachIndex(Box(std::vector<layout::Interval>(loops.begin(), loops.begin() + rank)),
+                   [&](ArrayRef<int64_t> index) {
+                     double sum = 0;
+                     for (int64_t i = loops[rank].lo; i < loops[rank].hi; ++i) {
+                       auto at = [&](const TestTensor &tensor, int64_t row, int64_t column) {
+                         Shape source(index.take_back(tensor.shape.size()));
+                         for (auto [coordinate, extent] : llvm::zip(source, tensor.shape))
+                           coordinate = extent == 1 ? 0 : coordinate;
+                         source[source.size() - 2] = row;
+                         source[source.size() - 1] = column;
+                         return tensor.at(source);
+                       };
+                       sum += at(operands[0], index[rank - 2], i) * at(operands[1], i, index[rank - 1]);
+                     }
+                     result.at(index) = sum;
+                   });
+      return result;
+    };
+    expectNear(tester.compute(op, operands), multiply(getLoopBox(op)));
+    Box part = randomLoops(random, op);
+    expectNear(tester.compute(op, operands, part), multiply(part));
+    expectTight(op, part, tester.getReads());
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+TEST(ReduceTest, MatchesBruteForceAndReadsWhatItNeeds) {
+  ElementTester tester;
+  forRandomCases(300, [&](Random &random) {
+    int rank = static_cast<int>(random.between(0, 3));
+    Shape shape = randomShape(random, rank, 0, 4), axes = randomAxes(random, rank), resultShape = shape;
+    for (int64_t axis : axes)
+      resultShape[axis] = 1;
+    StringRef kind = ArrayRef<StringRef>{"sum", "prod", "max", "min"}[random.below(4)];
+    Operation *op =
+        tester.parse("dovetail.reduce <{kind = #dovetail.reduce_kind<" + kind.str() + ">, axes = " + array(axes) + "}>",
+                     {ElementTester::type(shape)});
+    ASSERT_TRUE(op) << tester.getErrors();
+    SCOPED_TRACE(debugString(*op));
+    TestTensor operand = smallTensor(random, shape);
+    auto reduce = [&](const Box &loops) {
+      TestTensor result(resultShape, std::nan(""));
+      forEachIndex(Box(std::vector<layout::Interval>(loops.begin(), loops.begin() + rank)),
+                   [&](ArrayRef<int64_t> index) {
+                     double value = kind == "sum" ? 0 : kind == "prod" ? 1 : kind == "max" ? -INFINITY : INFINITY;
+                     forEachAlong(shape, axes, index, [&](ArrayRef<int64_t> source) {
+                       for (auto [i, axis] : llvm::enumerate(axes))
+                         if (!loops[rank + static_cast<int>(i)].contains(source[axis]))
+                           return;
+                       double x = operand.at(source);
+                       value = kind == "sum"    ? value + x
+                               : kind == "prod" ? value * x
+                               : kind == "max"  ? std::max(value, x)
+                                                : std::min(value, x);
+                     });
+                     result.at(index) = value;
+                   });
+      return result;
+    };
+    expectNear(tester.compute(op, operand), reduce(getLoopBox(op)));
+    Box part = randomLoops(random, op);
+    expectNear(tester.compute(op, operand, part), reduce(part));
+    expectTight(op, part, tester.getReads());
+  });
+}
+
+TEST(ReduceTest, IntegersKeepTheirTypeAndSign) {
+  ElementTester tester;
+  auto reduce = [&](StringRef kind, StringRef type, std::vector<double> values) {
+    Operation *op =
+        tester.parse("dovetail.reduce <{kind = #dovetail.reduce_kind<" + kind.str() + ">, axes = array<i64: 0>}>",
+                     {ElementTester::type(static_cast<int64_t>(values.size()), type)});
+    EXPECT_TRUE(op) << tester.getErrors();
+    return op ? tester.compute(op, TestTensor(static_cast<int64_t>(values.size()), values)).values.front() : 0;
+  };
+  EXPECT_EQ(reduce("max", "ui8", {200, 100}), 200);
+  EXPECT_EQ(reduce("max", "i8", {-56, 100}), 100);
+  EXPECT_EQ(reduce("min", "ui8", {200, 100}), 100);
+  EXPECT_EQ(reduce("max", "i8", {}), -128);
+  EXPECT_EQ(reduce("min", "ui8", {}), 255);
+  EXPECT_EQ(reduce("sum", "i32", {2147483647, -7}), 2147483640);
+  EXPECT_EQ(reduce("prod", "i64", {3037000499, 3037000499}), 9223372030926249001.);
+  EXPECT_EQ(reduce("max", "i1", {0, 1}), 1);
+  EXPECT_EQ(reduce("min", "i1", {0, 1}), 0);
+  EXPECT_EQ(reduce("max", "i1", {}), 0);
+}
+
+TEST(MomentsTest, CountsAndDeviationsOfEachPart) {
+  ElementTester tester;
+  forRandomCases(100, [&](Random &random) {
+    int rank = static_cast<int>(random.between(1, 3));
+    Shape shape = randomShape(random, rank, 1, 4), axes = randomAxes(random, rank), resultShape = shape;
+    for (int64_t axis : axes)
+      resultShape[axis] = 1;
+    Operation *op = tester.parse("dovetail.moments <{axes = " + array(axes) + "}>", {ElementTester::type(shape)});
+    ASSERT_TRUE(op) << tester.getErrors();
+    SCOPED_TRACE(debugString(*op));
+    TestTensor operand = smallTensor(random, shape, 100);
+    Box loops = randomLoops(random, op);
+    Shape withMoments = resultShape;
+    withMoments.push_back(3);
+    TestTensor expected(withMoments, std::nan(""));
+    forEachIndex(Box(std::vector<layout::Interval>(loops.begin(), loops.begin() + rank)), [&](ArrayRef<int64_t> index) {
+      std::vector<double> part;
+      forEachAlong(shape, axes, index, [&](ArrayRef<int64_t> source) {
+        for (auto [i, axis] : llvm::enumerate(axes))
+          if (!loops[rank + 1 + static_cast<int>(i)].contains(source[axis]))
+            return;
+        part.push_back(operand.at(source));
+      });
+      double sum = 0, deviations = 0;
+      for (double x : part)
+        sum += x;
+      double mean = part.empty() ? 0 : sum / static_cast<double>(part.size());
+      for (double x : part)
+        deviations += (x - mean) * (x - mean);
+      Shape at(index);
+      at.push_back(0);
+      expected.at(at) = static_cast<double>(part.size());
+      at.back() = 1;
+      expected.at(at) = mean;
+      at.back() = 2;
+      expected.at(at) = deviations;
+    });
+    expectNear(tester.compute(op, operand, loops), expected);
+  });
+}
+
+TEST(MomentsTest, HalfPrecisionGivesMomentsInSingle) {
+  ElementTester tester;
+  Operation *op = tester.parse("dovetail.moments <{axes = array<i64: 0>}>", {"tensor<2xf16>"});
+  ASSERT_TRUE(op) << tester.getErrors();
+  EXPECT_EQ(tester.compute(op, TestTensor(2, {-600., 600.})).values, (std::vector<double>{2, 0, 720000}));
+}
+
+//===----------------------------------------------------------------------===//
+// Composite operations
+//===----------------------------------------------------------------------===//
+
+/// Computes a composite operation from its own definition and from both decompositions.
+static void checkComposite(ElementTester &tester, Operation *op, ArrayRef<TestTensor> operands,
+                           const TestTensor &expected, double tolerance) {
+  ASSERT_TRUE(op) << tester.getErrors();
+  SCOPED_TRACE(debugString(*op));
+  expectNear(tester.compute(op, operands), expected, tolerance);
+  auto decompose = [&](OpBuilder &builder) { return cast<PartitionableOpInterface>(op).decompose(builder); };
+  expectNear(tester.computeDecomposed(op, operands, decompose), expected, tolerance);
+  auto decomposeWhole = [&](OpBuilder &builder) { return decomposeUnsplit(op, builder); };
+  expectNear(tester.computeDecomposed(op, operands, decomposeWhole), expected, tolerance);
+}
+
+TEST(SoftmaxTest, MatchesTheFormula) {
+  ElementTester tester;
+  forRandomCases(60, [&](Random &random) {
+    Shape shape = randomShape(random, static_cast<int>(random.between(1, 3)));
+    int64_t axis = random.below(static_cast<int>(shape.size()));
+    bool log = random.chance(50);
+    Operation *op =
+        tester.parse("dovetail.softmax <{axis = " + std::to_string(axis) + " : i64" + (log ? ", log" : "") + "}>",
+                     {ElementTester::type(shape)});
+    // Exponentials of these numbers overflow in f32 unless the maximum is taken off.
+    TestTensor operand = smallTensor(random, shape, 120), expected(shape);
+    forEachIndex(shape, [&](ArrayRef<int64_t> index) {
+      double sum = 0;
+      forEachAlong(shape, axis, index,
+                   [&](ArrayRef<int64_t> source) { sum += std::exp(operand.at(source) - operand.at(index)); });
+      expected.at(index) = log ? -std::log(sum) : 1 / sum;
+    });
+    checkComposite(tester, op, operand, expected, 1e-5);
+  });
+}
+
+/// The mean of numbers around 1000 has a rounding error of 3e-5, which deviations may magnify.
+static constexpr double normTolerance = 1e-3;
+
+/// (x - mean) / sqrt(variance + epsilon) over the elements that `forEachPeer` visits.
+static double normalise(const TestTensor &operand, ArrayRef<int64_t> index, double epsilon,
+                        function_ref<void(function_ref<void(ArrayRef<int64_t>)>)> forEachPeer) {
+  double count = 0, sum = 0, deviations = 0;
+  forEachPeer([&](ArrayRef<int64_t> peer) {
+    count += 1;
+    sum += operand.at(peer);
+  });
+  double mean = sum / count;
+  forEachPeer([&](ArrayRef<int64_t> peer) { deviations += (operand.at(peer) - mean) * (operand.at(peer) - mean); });
+  return (operand.at(index) - mean) / std::sqrt(deviations / count + epsilon);
+}
+
+/// `operandSegmentSizes` and the rest of the properties of a norm.
+static std::string normProperties(bool hasScale, bool hasBias, const std::string &rest) {
+  return "<{operandSegmentSizes = array<i32: 1, " + std::string(hasScale ? "1" : "0") + ", " + (hasBias ? "1" : "0") +
+         ">, epsilon = 0.001 : f32, " + rest + "}>";
+}
+
+TEST(LayerNormTest, MatchesTheFormula) {
+  ElementTester tester;
+  forRandomCases(60, [&](Random &random) {
+    Shape shape = randomShape(random, static_cast<int>(random.between(1, 3)));
+    int64_t axis = random.below(static_cast<int>(shape.size()));
+    bool hasScale = random.chance(60), hasBias = random.chance(60);
+    Shape normalised(ArrayRef(shape).drop_front(axis));
+    std::vector<std::string> types{ElementTester::type(shape)};
+    // A mean much larger than the deviations, which a variance from squares would lose.
+    SmallVector<TestTensor> operands{smallTensor(random, shape, 1000)};
+    for (bool present : {hasScale, hasBias}) {
+      if (!present)
+        continue;
+      types.push_back(ElementTester::type(normalised));
+      operands.push_back(smallTensor(random, normalised));
+    }
+    Operation *op = tester.parse(
+        "dovetail.layer_norm " + normProperties(hasScale, hasBias, "axis = " + std::to_string(axis) + " : i64"), types);
+    Shape axes = llvm::to_vector(llvm::seq<int64_t>(axis, shape.size()));
+    TestTensor expected(shape);
+    forEachIndex(shape, [&](ArrayRef<int64_t> index) {
+      double value = normalise(operands[0], index, 0.001, [&](auto visit) { forEachAlong(shape, axes, index, visit); });
+      if (hasScale)
+        value *= operands[1].at(index.drop_front(axis));
+      if (hasBias)
+        value += operands.back().at(index.drop_front(axis));
+      expected.at(index) = value;
+    });
+    checkComposite(tester, op, operands, expected, normTolerance);
+  });
+}
+
+TEST(GroupNormTest, MatchesTheFormula) {
+  ElementTester tester;
+  forRandomCases(60, [&](Random &random) {
+    int64_t groups = random.between(1, 3), perGroup = random.between(1, 3), channels = groups * perGroup;
+    Shape shape{random.between(1, 2), channels};
+    for (int64_t extent : randomShape(random, static_cast<int>(random.between(0, 2)), 1, 3))
+      shape.push_back(extent);
+    bool hasScale = random.chance(60), hasBias = random.chance(60);
+    std::vector<std::string> types{ElementTester::type(shape)};
+    SmallVector<TestTensor> operands{smallTensor(random, shape, 1000)};
+    for (bool present : {hasScale, hasBias}) {
+      if (!present)
+        continue;
+      types.push_back(ElementTester::type(channels));
+      operands.push_back(smallTensor(random, channels));
+    }
+    Operation *op = tester.parse("dovetail.group_norm " +
+                                     normProperties(hasScale, hasBias, "groups = " + std::to_string(groups) + " : i64"),
+                                 types);
+    Shape spatial = llvm::to_vector(llvm::seq<int64_t>(2, shape.size()));
+    TestTensor expected(shape);
+    forEachIndex(shape, [&](ArrayRef<int64_t> index) {
+      double value = normalise(operands[0], index, 0.001, [&](auto visit) {
+        Shape peer(index);
+        for (int64_t channel = 0; channel < channels; ++channel) {
+          peer[1] = channel;
+          if (channel / perGroup == index[1] / perGroup)
+            forEachAlong(shape, spatial, peer, visit);
+        }
+      });
+      if (hasScale)
+        value *= operands[1].at(index[1]);
+      if (hasBias)
+        value += operands.back().at(index[1]);
+      expected.at(index) = value;
+    });
+    checkComposite(tester, op, operands, expected, normTolerance);
+  });
+}
+
+TEST(CompositeTest, ReducedLoopsAreComposite) {
+  ElementTester tester;
+  auto kinds = [&](StringRef text, ArrayRef<std::string> types) {
+    Operation *op = tester.parse(text, types);
+    EXPECT_TRUE(op) << tester.getErrors();
+    std::vector<bool> composite;
+    for (const Loop &loop : cast<PartitionableOpInterface>(op).getRelation().loops)
+      composite.push_back(loop.kind == LoopKind::Composite);
+    return composite;
+  };
+  using Kinds = std::vector<bool>;
+  EXPECT_EQ(kinds("dovetail.softmax <{axis = 1 : i64}>", {"tensor<2x3x4xf32>"}), (Kinds{false, true, false}));
+  EXPECT_EQ(kinds("dovetail.layer_norm " + normProperties(false, false, "axis = 1 : i64"), {"tensor<2x3x4xf32>"}),
+            (Kinds{false, true, true}));
+  EXPECT_EQ(kinds("dovetail.group_norm " + normProperties(false, false, "groups = 2 : i64"), {"tensor<2x4x4xf32>"}),
+            (Kinds{false, true, true}));
+  EXPECT_EQ(kinds("dovetail.group_norm " + normProperties(false, false, "groups = 4 : i64"), {"tensor<2x4x4xf32>"}),
+            (Kinds{false, false, true}));
+}
