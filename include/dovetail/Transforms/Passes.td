@@ -23,4 +23,67 @@ def FoldConstants : Pass<"dovetail-fold-constants"> {
   ];
 }
 
+def SimplifyArithmetic : Pass<"dovetail-simplify-arithmetic"> {
+  let summary = "Drop and merge arithmetic with constants";
+  let description = [{
+    Operations that change nothing disappear (`x * 1`, `max(max(x, a), b)`, a cast there and back), small constant powers become products, subtracted
+    constants become summands. Results are equal, but for the sign of zeros that rectifiers bound.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
+def SimplifyShapes : Pass<"dovetail-simplify-shapes"> {
+  let summary = "Cancel and merge operations that only move elements";
+  let description = [{
+    Reshapes, transposes, slices, pads, broadcasts, concatenations and resizes that change nothing disappear, and consecutive ones merge.
+    Transposes move behind elementwise operations, pads, slices, concatenations, reductions and resizes until they meet one that cancels them, and
+    reshapes move behind the bias and the activation that follow a product. A broadcast that an elementwise operation implies is dropped. Slices that
+    are concatenated around their source are a `pad` in wrap mode; a gather of evenly spaced constant indices is a `slice`.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
+def RecognizeNorms : Pass<"dovetail-recognize-norms"> {
+  let summary = "Recognize normalisations that are spelt out";
+  let description = [{
+    `(x - mean) / sqrt(mean((x - mean)^2) + epsilon)` over trailing dimensions becomes a `layer_norm`, or a `group_norm` with a group for each channel
+    over the spatial dimensions of images. A norm between reshapes that merge channels and spatial dimensions (instance normalisation of
+    `[N, G, -1]` or `[1, N*G, -1]`) becomes a `group_norm` without reshapes. A constant scale and bias behind a norm become its parameters.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
+def RecognizeActivations : Pass<"dovetail-recognize-activations"> {
+  let summary = "Recognize activation functions that are spelt out";
+  let description = [{
+    Gelu (with erf and with tanh), HardSwish, HardSigmoid, Swish, Mish, Sigmoid, Relu and LeakyRelu, in whatever order their factors are
+    multiplied. Constants must be those of the definition up to the rounding of a literal.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
+def RecognizeSoftmax : Pass<"dovetail-recognize-softmax"> {
+  let summary = "Recognize softmax that is spelt out with its maximum";
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
+def FoldScales : Pass<"dovetail-fold-scales"> {
+  let summary = "Fold constant factors and summands into the weights and the bias before them";
+  let description = [{
+    `mul(conv(x, w), s)` with a constant `s` for each channel becomes `conv(x, mul(w, s))`, and `mul(add(conv, b), s)` becomes
+    `add(mul(conv, s), mul(b, s))`; the same for `div`, `conv_transpose` and `matmul`. Batch normalisation disappears in this way. What is computed of
+    constants alone runs once. In f32 and f64 only, and only factors whose size does not risk an overflow.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
+def FoldPads : Pass<"dovetail-fold-pads"> {
+  let summary = "Fold padding into the windows of convolutions and pooling";
+  let description = [{
+    Zeros before a convolution, before an average that counts them or before an Lp norm, and before a maximum the least value, or
+    zeros where no element is negative.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
 #endif // DOVETAIL_TRANSFORMS_PASSES_TD
