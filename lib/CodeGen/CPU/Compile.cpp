@@ -115,8 +115,8 @@ static FailureOr<SmallVector<char>> link(Location location, ArrayRef<char> objec
 
   std::string messages;
   llvm::raw_string_ostream stream(messages);
-  const char *arguments[] = {"ld.lld", "-shared",      "--strip-all",  "-soname", "dovetail-kernels",
-                             "-o",     output.c_str(), input.c_str()};
+  const char *arguments[] = {"ld.lld",           "-shared", "--strip-all",  "-soname",
+                             "dovetail-kernels", "-o",      output.c_str(), input.c_str()};
   lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0)
     return emitError(location, "cannot link kernels: ") << messages;

@@ -12,8 +12,8 @@
 
 #include "KernelEmitter.h"
 
-#include "dovetail/CodeGen/Passes.h"
 #include "dovetail/CodeGen/CPU/Compile.h"
+#include "dovetail/CodeGen/Passes.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
@@ -32,12 +32,13 @@ using namespace dovetail;
 
 static void addFlags(arith::ArithFastMathInterface op, arith::FastMathFlags flags) {
   arith::FastMathFlagsAttr old = op.getFastMathFlagsAttr();
-  op->setAttr(op.getFastMathAttrName(),
-              arith::FastMathFlagsAttr::get(op->getContext(), (old ? old.getValue() : arith::FastMathFlags::none) | flags));
+  op->setAttr(
+      op.getFastMathAttrName(),
+      arith::FastMathFlagsAttr::get(op->getContext(), (old ? old.getValue() : arith::FastMathFlags::none) | flags));
 }
 
-/// Lets the operations that lead from the accumulator `carried` to `value` be reordered, so that a loop may keep several
-/// accumulators. Returns true if `value` depends on `carried` through such operations.
+/// Lets the operations that lead from the accumulator `carried` to `value` be reordered, so that a loop may keep
+/// several accumulators. Returns true if `value` depends on `carried` through such operations.
 static bool allowReassociation(Value value, Value carried) {
   if (value == carried)
     return true;
@@ -59,7 +60,8 @@ static bool allowReassociation(Value value, Value carried) {
   return false;
 }
 
-/// Contraction of multiplications and additions everywhere, reassociation in folds, and coordinates that do not overflow.
+/// Contraction of multiplications and additions everywhere, reassociation in folds, and coordinates that do not
+/// overflow.
 static void setFlags(Operation *root) {
   root->walk([](Operation *op) {
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
@@ -95,8 +97,8 @@ static LogicalResult checkKernel(plan::KernelOp kernel) {
       return kernel.emitOpError("has an argument of type ") << argument.getType() << ", which CPU kernels cannot read";
   for (Operation &op : kernel.getBlock()->without_terminator())
     if (!isSupported(op.getResult(0).getType()))
-      return op.emitOpError("has a result of type ") << op.getResult(0).getType()
-                                                     << ", which CPU kernels cannot compute";
+      return op.emitOpError("has a result of type ")
+             << op.getResult(0).getType() << ", which CPU kernels cannot compute";
   return success();
 }
 

@@ -211,13 +211,14 @@ KernelAnalysis::FoldOrder KernelAnalysis::getFoldOrder(ReductionOpInterface op) 
   // Short reductions gain nothing from being innermost.
   constexpr int64_t shortest = 8;
   int64_t inFold = INT64_MAX;
-  for (unsigned &loop : order.loops) {
-    if (extents[loop] < shortest || countJumps(loop) >= inFold)
-      continue;
-    inFold = countJumps(loop);
-    std::rotate(&loop, &loop + 1, order.loops.end());
-    break;
-  }
+  unsigned *best = nullptr;
+  for (unsigned &loop : order.loops)
+    if (extents[loop] >= shortest && countJumps(loop) <= inFold) {
+      inFold = countJumps(loop);
+      best = &loop;
+    }
+  if (best)
+    std::rotate(best, best + 1, order.loops.end());
   order.byRows = inRows != INT64_MAX && inRows <= inFold;
   return order;
 }
@@ -226,8 +227,8 @@ SmallVector<ReductionOpInterface> KernelAnalysis::getOuterReductions() const {
   SmallVector<ReductionOpInterface> outer;
   for (auto op : kernel.getBlock()->getOps<ReductionOpInterface>()) {
     SmallVector<SmallVector<Coordinate>> indices = uses.lookup(op->getResult(0));
-    bool plain = indices.size() == 1 && cast<RankedTensorType>(op->getResult(0).getType()).getShape() ==
-                                            kernel.getShape();
+    bool plain =
+        indices.size() == 1 && cast<RankedTensorType>(op->getResult(0).getType()).getShape() == kernel.getShape();
     for (unsigned loop = 0; plain && loop < rank; ++loop)
       plain = extents[loop] == 1 || indices[0][loop] == Coordinate{uint64_t(1) << loop, static_cast<int>(loop)};
     if (plain)

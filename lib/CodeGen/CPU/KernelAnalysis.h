@@ -29,7 +29,8 @@ struct Coordinate {
   friend bool operator==(const Coordinate &, const Coordinate &) = default;
 };
 
-/// How the loops of a kernel reach the values of its body: an estimate for choosing loop orders, which are correct in any case.
+/// How the loops of a kernel reach the values of its body: an estimate for choosing loop orders, which are correct in
+/// any case.
 class KernelAnalysis {
 public:
   /// Kernels have at most this many loops.
@@ -61,7 +62,8 @@ private:
   llvm::SmallVector<Coordinate> getOperandIndex(PartitionableOpInterface op, unsigned operand,
                                                 llvm::ArrayRef<Coordinate> loops) const;
   void visitReads(mlir::Value value, llvm::ArrayRef<Coordinate> index,
-                  llvm::function_ref<void(mlir::BlockArgument, llvm::ArrayRef<Coordinate>)> visit, unsigned depth) const;
+                  llvm::function_ref<void(mlir::BlockArgument, llvm::ArrayRef<Coordinate>)> visit,
+                  unsigned depth) const;
   /// The stride, in elements, with which loop `loop` walks an argument read at `index`; a large number where unknown.
   int64_t getStride(mlir::BlockArgument argument, llvm::ArrayRef<Coordinate> index, unsigned loop) const;
 

@@ -117,14 +117,15 @@ Value KernelEmitter::emitFold(ReductionOpInterface op, ArrayRef<unsigned> loops,
     return op.emitTerm(elements, foldIndex, source);
   }
   unsigned loop = loops.front();
-  unsigned position = cast<RankedTensorType>(op->getResult(0).getType()).getRank() + loop -
-                      kernel.getFirstReductionLoop(op);
+  unsigned position =
+      cast<RankedTensorType>(op->getResult(0).getType()).getRank() + loop - kernel.getFirstReductionLoop(op);
   Range range = ranges[loop];
   if (isStatic(loop) && extents[loop] == 1) {
     foldIndex[position] = range.lo;
     return emitFold(op, loops.drop_front(), foldIndex);
   }
-  // Each loop has its own accumulator, so that errors of sums grow with the extents of the loops and not with their product.
+  // Each loop has its own accumulator, so that errors of sums grow with the extents of the loops and not with their
+  // product.
   return elements
       .forLoop(range.lo, range.hi, op.emitInit(elements),
                [&](Value iv, ValueRange carried) -> SmallVector<Value> {
@@ -187,9 +188,8 @@ Value KernelEmitter::emitConstant(ConstantOp constant, ArrayRef<Value> index) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(entry->getParentOp());
     auto array = LLVM::LLVMArrayType::get(flat.getElementType(), flat.getNumElements());
-    auto global = LLVM::GlobalOp::create(
-        builder, loc, array, /*isConstant=*/true, LLVM::Linkage::Internal,
-        (kernel.getSymName() + ".constant" + Twine(globals.size() - 1)).str(), flat);
+    auto global = LLVM::GlobalOp::create(builder, loc, array, /*isConstant=*/true, LLVM::Linkage::Internal,
+                                         (kernel.getSymName() + ".constant" + Twine(globals.size() - 1)).str(), flat);
     builder.setInsertionPointToStart(entry);
     base = LLVM::AddressOfOp::create(builder, loc, pointer, global.getSymName());
   }

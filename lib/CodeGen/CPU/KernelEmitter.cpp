@@ -71,8 +71,8 @@ func::FuncOp KernelEmitter::emitBodyFunction() {
     addStrides(kernel.getResultLayout(number), value.getType());
   types.append(numbers.size(), builder.getIndexType());
 
-  auto body = func::FuncOp::create(builder, loc, (kernel.getSymName() + ".body").str(),
-                                   builder.getFunctionType(types, {}));
+  auto body =
+      func::FuncOp::create(builder, loc, (kernel.getSymName() + ".body").str(), builder.getFunctionType(types, {}));
   body.setPrivate();
   for (unsigned i = 0; i < firstNumber; ++i)
     body.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
@@ -104,8 +104,7 @@ func::FuncOp KernelEmitter::emitBodyFunction() {
     addMemory(arguments, entry->getArgument(argument.getArgNumber()), kernel.getLayout(argument.getArgNumber()),
               argument.getType());
   for (auto [number, value] : llvm::enumerate(yielded))
-    addMemory(results, entry->getArgument(arguments.size() + number), kernel.getResultLayout(number),
-              value.getType());
+    addMemory(results, entry->getArgument(arguments.size() + number), kernel.getResultLayout(number), value.getType());
 
   index.assign(rank, {});
   emitLoops(0);
@@ -117,14 +116,14 @@ void KernelEmitter::emitEntryFunction(func::FuncOp body) {
   MLIRContext *context = builder.getContext();
   Location loc = kernel.getLoc();
   auto pointer = LLVM::LLVMPointerType::get(context);
-  auto function = func::FuncOp::create(builder, loc, kernel.getSymName(),
-                                       builder.getFunctionType({pointer, pointer}, {}));
+  auto function =
+      func::FuncOp::create(builder, loc, kernel.getSymName(), builder.getFunctionType({pointer, pointer}, {}));
   OpBuilder::InsertionGuard guard(builder);
   Block *block = function.addEntryBlock();
   builder.setInsertionPointToStart(block);
   auto loadAt = [&](Value array, unsigned position, Type type) -> Value {
-    Value address = LLVM::GEPOp::create(builder, loc, pointer, type, array,
-                                        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(position)});
+    Value address =
+        LLVM::GEPOp::create(builder, loc, pointer, type, array, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(position)});
     return LLVM::LoadOp::create(builder, loc, type, address);
   };
   SmallVector<Value> operands;
@@ -261,8 +260,7 @@ void KernelEmitter::emitRow(ReductionOpInterface op, ArrayRef<unsigned> loops, V
       return emitTerms();
     emitRow(op, loops.drop_front(), outer, first, width, foldIndex);
     Row part{outer, first, row.type};
-    forEach(first, end,
-            [&](Value j) { store(op.emitCombine(elements, load(row, j), load(part, j)), j); });
+    forEach(first, end, [&](Value j) { store(op.emitCombine(elements, load(row, j), load(part, j)), j); });
   });
 }
 

@@ -21,13 +21,14 @@
 
 namespace dovetail {
 
-/// Generates the functions of one kernel: `@k.body`, with its memory and its loops' ranges as arguments, and `@k`, which
-/// takes them from the arrays that the runtime passes.
+/// Generates the functions of one kernel: `@k.body`, with its memory and its loops' ranges as arguments, and `@k`,
+/// which takes them from the arrays that the runtime passes.
 class KernelEmitter {
 public:
   KernelEmitter(plan::KernelOp kernel, mlir::OpBuilder &builder);
 
-  /// Creates the functions at the insertion point. Fails, after an error, if the kernel needs what a CPU kernel cannot do.
+  /// Creates the functions at the insertion point. Fails, after an error, if the kernel needs what a CPU kernel cannot
+  /// do.
   llvm::LogicalResult emit();
 
   int getParallelLoop() const { return parallelLoop; }

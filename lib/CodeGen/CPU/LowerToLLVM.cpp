@@ -40,8 +40,8 @@ using namespace dovetail;
 // Mathematical functions
 //===----------------------------------------------------------------------===//
 
-/// Functions of f32 whose polynomial approximation in MLIR is within a few units in the last place for all arguments; the
-/// others are calls of libm, or of libmvec inside vectorised loops.
+/// Functions of f32 whose polynomial approximation in MLIR is within a few units in the last place for all arguments;
+/// the others are calls of libm, or of libmvec inside vectorised loops.
 static bool hasGoodApproximation(StringRef name) {
   static const StringRef good[] = {"math.exp", "math.log", "math.tanh", "math.erf"};
   return llvm::is_contained(good, name);
@@ -62,14 +62,16 @@ static LogicalResult expandMath(ModuleOp kernels) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The address of an element. Not `inbounds`: `base` is the address of coordinate zero, which may be outside of the buffer.
+/// The address of an element. Not `inbounds`: `base` is the address of coordinate zero, which may be outside of the
+/// buffer.
 Value getAddress(OpBuilder &builder, Location loc, Type elementType, Value base, Value offset) {
   return LLVM::GEPOp::create(builder, loc, base.getType(), elementType, base, ArrayRef<LLVM::GEPArg>{offset});
 }
 
 struct LowerLoad : ConvertOpToLLVMPattern<plan::LoadOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult matchAndRewrite(plan::LoadOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(plan::LoadOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     Type type = getTypeConverter()->convertType(op.getType());
     bool isBoolean = type.isInteger(1);
     Type inMemory = isBoolean ? rewriter.getI8Type() : type;
@@ -84,7 +86,8 @@ struct LowerLoad : ConvertOpToLLVMPattern<plan::LoadOp> {
 
 struct LowerStore : ConvertOpToLLVMPattern<plan::StoreOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult matchAndRewrite(plan::StoreOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(plan::StoreOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     Value value = adaptor.getValue();
     if (value.getType().isInteger(1))
       value = LLVM::ZExtOp::create(rewriter, op.getLoc(), rewriter.getI8Type(), value);

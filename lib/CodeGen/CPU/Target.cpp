@@ -57,10 +57,11 @@ bool dovetail::isKnownCpu(StringRef cpu) {
 /// The features of `subtarget` that generated code may use.
 static std::vector<std::string> getRequiredFeatures(const llvm::MCSubtargetInfo &subtarget) {
   static const char *const features[] = {
-      "sse3",     "ssse3",    "sse4.1",     "sse4.2",  "popcnt",       "avx",        "avx2",
-      "fma",      "f16c",     "bmi",        "bmi2",    "lzcnt",        "movbe",      "avx512f",
-      "avx512bw", "avx512cd", "avx512dq",   "avx512vl", "avx512ifma",  "avx512vbmi", "avx512vbmi2",
-      "avx512vnni", "avx512bitalg", "avx512vpopcntdq", "avx512bf16", "avx512fp16", "avxvnni", "gfni"};
+      "sse3",       "ssse3",      "sse4.1",      "sse4.2",     "popcnt",       "avx",
+      "avx2",       "fma",        "f16c",        "bmi",        "bmi2",         "lzcnt",
+      "movbe",      "avx512f",    "avx512bw",    "avx512cd",   "avx512dq",     "avx512vl",
+      "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vnni", "avx512bitalg", "avx512vpopcntdq",
+      "avx512bf16", "avx512fp16", "avxvnni",     "gfni"};
   std::vector<std::string> required;
   for (const char *feature : features)
     if (subtarget.checkFeatures((Twine("+") + feature).str()))
@@ -73,8 +74,8 @@ FailureOr<CpuMachine> dovetail::createCpuMachine(Location location, StringRef cp
   if (!target)
     return emitError(location, "this build of LLVM cannot generate code for x86-64");
   if (!isKnownCpu(cpu))
-    return emitError(location) << "CPU '" << cpu
-                               << "' is not known; give native, x86-64-v2, x86-64-v3, x86-64-v4 or a CPU's name in LLVM";
+    return emitError(location)
+           << "CPU '" << cpu << "' is not known; give native, x86-64-v2, x86-64-v3, x86-64-v4 or a CPU's name in LLVM";
   CpuMachine result;
   llvm::SubtargetFeatures features;
   result.cpu = cpu.str();

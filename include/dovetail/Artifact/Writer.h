@@ -1,0 +1,43 @@
+//===- Writer.h - Writes compiled programs -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares how a plan, its kernels' code and its constants become an artifact.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_ARTIFACT_WRITER_H
+#define DOVETAIL_ARTIFACT_WRITER_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace dovetail {
+
+/// Machine code of a program's kernels. The bytes are not owned.
+struct ProgramCode {
+  /// ELF shared object; empty when there are no kernels.
+  llvm::ArrayRef<char> object;
+  /// The CPU that the code was generated for, and features that the host must have.
+  std::string cpu;
+  std::vector<std::string> features;
+};
+
+/// Writes the only `plan.program` of `module` to a file, through a temporary one beside it. Constants are streamed from
+/// where they are, equal ones once. Emits an error that names what is at fault: a program that an artifact cannot
+/// express, or the file.
+llvm::LogicalResult writeProgram(mlir::ModuleOp module, const ProgramCode &code, const std::string &path);
+
+/// Returns the bytes that `writeProgram` would write.
+llvm::FailureOr<std::vector<std::byte>> serializeProgram(mlir::ModuleOp module, const ProgramCode &code);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_ARTIFACT_WRITER_H

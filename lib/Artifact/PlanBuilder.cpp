@@ -1,0 +1,358 @@
+//===- PlanBuilder.cpp - The plan section of an artifact -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how a plan.program becomes a FlatBuffer.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanBuilder.h"
+
+#include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/runtime/plan_generated.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+/// Walks a program into the object form of the schema.
+class PlanBuilder {
+public:
+  PlanBuilder(plan::ProgramOp program, WeightsBuilder &weights) : program(program), weights(weights) {}
+
+  LogicalResult build(artifact::PlanT &plan);
+
+private:
+  LogicalResult addMesh(artifact::PlanT &plan);
+  LogicalResult addBuffer(artifact::PlanT &plan, plan::BufferOp op);
+  LogicalResult addView(artifact::PlanT &plan, plan::ViewOp op);
+  LogicalResult addSteps(std::vector<std::unique_ptr<artifact::StepT>> &steps, Block &block);
+  LogicalResult addStep(artifact::StepT &step, Operation *op);
+
+  artifact::KernelStepT makeKernel(plan::LaunchOp op, plan::KernelOp kernel);
+  artifact::ConvolutionT makeConvolution(plan::ConvolutionOp op);
+  artifact::MatMulT makeMatMul(plan::MatMulOp op);
+  artifact::PoolT makePool(plan::PoolOp op);
+  std::vector<std::unique_ptr<artifact::PostOpT>> makePostOps(ArrayAttr postOps, OperandRange tensors);
+  std::unique_ptr<artifact::PortT> makePort(StringRef name, Value ref);
+
+  std::unique_ptr<artifact::DimT> makeDim(DimShardingAttr dim);
+  std::vector<std::unique_ptr<artifact::DimT>> makeDims(RankedTensorType type);
+  std::vector<uint8_t> makeAxes(ArrayRef<StringAttr> axes);
+  uint32_t tensorOf(Value ref) { return tensors.lookup(ref); }
+
+  plan::ProgramOp program;
+  WeightsBuilder &weights;
+  llvm::StringMap<uint8_t> axisNumbers;
+  DenseMap<Value, uint32_t> buffers, tensors;
+  /// For each constant buffer of the plan, the piece of the weights that it is.
+  std::vector<std::pair<uint32_t, unsigned>> constants;
+};
+} // namespace
+
+static std::vector<int64_t> toVector(ArrayRef<int64_t> values) { return {values.begin(), values.end()}; }
+
+static FailureOr<artifact::ElementType> getElementType(Operation *op, Type tensor) {
+  using artifact::ElementType;
+  Type type = getElementTypeOrSelf(tensor);
+  if (type.isF32())
+    return ElementType::F32;
+  if (type.isF64())
+    return ElementType::F64;
+  if (type.isF16())
+    return ElementType::F16;
+  if (type.isBF16())
+    return ElementType::BF16;
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    bool isUnsigned = integer.isUnsigned();
+    switch (integer.getWidth()) {
+    case 1:
+      return ElementType::Bool;
+    case 8:
+      return isUnsigned ? ElementType::U8 : ElementType::I8;
+    case 16:
+      return isUnsigned ? ElementType::U16 : ElementType::I16;
+    case 32:
+      return isUnsigned ? ElementType::U32 : ElementType::I32;
+    case 64:
+      return isUnsigned ? ElementType::U64 : ElementType::I64;
+    }
+  }
+  return op->emitOpError("has elements of ") << type << ", which artifacts do not have";
+}
+
+//===----------------------------------------------------------------------===//
+// Shardings
+//===----------------------------------------------------------------------===//
+
+std::vector<uint8_t> PlanBuilder::makeAxes(ArrayRef<StringAttr> axes) {
+  std::vector<uint8_t> numbers;
+  for (StringAttr axis : axes)
+    numbers.push_back(axisNumbers.lookup(axis.getValue()));
+  return numbers;
+}
+
+std::unique_ptr<artifact::DimT> PlanBuilder::makeDim(DimShardingAttr dim) {
+  auto result = std::make_unique<artifact::DimT>();
+  result->axes = makeAxes(dim.getAxes());
+  for (unsigned i = 0; i < dim.getNumPieces(); ++i)
+    result->pieces.emplace_back(dim.getPiece(i).lo, dim.getPiece(i).hi);
+  return result;
+}
+
+std::vector<std::unique_ptr<artifact::DimT>> PlanBuilder::makeDims(RankedTensorType type) {
+  std::vector<std::unique_ptr<artifact::DimT>> dims;
+  if (ShardingAttr sharding = getSharding(type)) {
+    for (DimShardingAttr dim : sharding.getDims())
+      dims.push_back(makeDim(dim));
+    return dims;
+  }
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    dims.push_back(std::make_unique<artifact::DimT>());
+  return dims;
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers and values
+//===----------------------------------------------------------------------===//
+
+LogicalResult PlanBuilder::addMesh(artifact::PlanT &plan) {
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr());
+  if (!mesh)
+    return program.emitOpError("is over ") << program.getMeshAttr() << ", which is not a dovetail.mesh";
+  for (auto [name, size] : llvm::zip_equal(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes())) {
+    axisNumbers[name] = plan.mesh.size();
+    auto axis = std::make_unique<artifact::MeshAxisT>();
+    axis->name = name.str();
+    axis->size = size;
+    plan.mesh.push_back(std::move(axis));
+  }
+  return success();
+}
+
+LogicalResult PlanBuilder::addBuffer(artifact::PlanT &plan, plan::BufferOp op) {
+  auto buffer = std::make_unique<artifact::BufferT>();
+  RankedTensorType type = op.getTensorType();
+  FailureOr<artifact::ElementType> elementType = getElementType(op, type);
+  if (failed(elementType))
+    return failure();
+  buffer->kind = static_cast<artifact::BufferKind>(op.getKind());
+  buffer->type = *elementType;
+  buffer->shape = toVector(type.getShape());
+  buffer->dims = makeDims(type);
+  buffer->format = std::make_unique<artifact::FormatT>();
+  buffer->format->order.assign(op.getFormat().getOrder().begin(), op.getFormat().getOrder().end());
+  buffer->format->block_dim = op.getFormat().getBlockDim();
+  buffer->format->block = op.getFormat().getBlock();
+  if (op.getValue()) {
+    if (op.getFormat() != plan::FormatAttr::getRowMajor(op.getContext(), type.getRank()))
+      return op.emitOpError("is a constant of format ") << op.getFormat() << "; weights are row-major in artifacts";
+    FailureOr<unsigned> piece = weights.add(op.getLoc(), *op.getValue());
+    if (failed(piece))
+      return failure();
+    buffer->data_size = weights.getPieces()[*piece].size();
+    constants.push_back({static_cast<uint32_t>(plan.buffers.size()), *piece});
+  }
+  buffers[op.getBuffer()] = plan.buffers.size();
+  plan.buffers.push_back(std::move(buffer));
+  return success();
+}
+
+LogicalResult PlanBuilder::addView(artifact::PlanT &plan, plan::ViewOp op) {
+  auto tensor = std::make_unique<artifact::TensorT>();
+  if (op.getName())
+    tensor->name = op.getName()->str();
+  tensor->buffer = buffers.lookup(op.getBuffer());
+  tensor->dims = makeDims(op.getTensorType());
+  if (ShardingAttr sharding = getSharding(op.getTensorType()); sharding && sharding.isPartial()) {
+    tensor->partial_axes = makeAxes(sharding.getPartialAxes());
+    tensor->partial_kind = static_cast<artifact::Reduction>(sharding.getPartialKind());
+  }
+  tensors[op.getRef()] = plan.tensors.size();
+  plan.tensors.push_back(std::move(tensor));
+  return success();
+}
+
+std::unique_ptr<artifact::PortT> PlanBuilder::makePort(StringRef name, Value ref) {
+  auto port = std::make_unique<artifact::PortT>();
+  RankedTensorType type = cast<plan::RefType>(ref.getType()).getTensor();
+  port->name = name.str();
+  port->tensor = tensorOf(ref);
+  port->type = *getElementType(ref.getDefiningOp(), type);
+  port->shape = toVector(type.getShape());
+  return port;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+artifact::KernelStepT PlanBuilder::makeKernel(plan::LaunchOp op, plan::KernelOp kernel) {
+  artifact::KernelStepT step;
+  step.symbol = op.getKernel().str();
+  for (Value read : op.getReads())
+    step.reads.push_back(tensorOf(read));
+  for (Value write : op.getWrites())
+    step.writes.push_back(tensorOf(write));
+  for (auto loop : op.getLoops().getAsRange<plan::LoopAttr>()) {
+    auto &entry = step.loops.emplace_back(std::make_unique<artifact::LoopT>());
+    entry->extent = loop.getExtent();
+    entry->dim = makeDim(loop.getDim());
+  }
+  step.parallel_loop = kernel.getParallelLoop().value_or(-1);
+  // Without an element of the result there is nothing to write; an empty reduction still writes where it starts from.
+  for (unsigned loop = 0; loop < kernel.getShape().size(); ++loop)
+    step.skip_loops.push_back(loop);
+  return step;
+}
+
+std::vector<std::unique_ptr<artifact::PostOpT>> PlanBuilder::makePostOps(ArrayAttr postOps, OperandRange operands) {
+  std::vector<std::unique_ptr<artifact::PostOpT>> result;
+  auto next = operands.begin();
+  for (auto postOp : postOps.getAsRange<plan::PostOpAttr>()) {
+    auto &entry = result.emplace_back(std::make_unique<artifact::PostOpT>());
+    entry->kind = static_cast<artifact::PostOpKind>(postOp.getKind());
+    if (postOp.readsTensor())
+      entry->tensor = tensorOf(*next++);
+    entry->alpha = postOp.getAlphaValue();
+    entry->beta = postOp.getBetaValue();
+  }
+  return result;
+}
+
+artifact::ConvolutionT PlanBuilder::makeConvolution(plan::ConvolutionOp op) {
+  artifact::ConvolutionT call;
+  call.input = tensorOf(op.getInput());
+  call.weights = tensorOf(op.getWeights());
+  call.output = tensorOf(op.getOutput());
+  call.strides = toVector(op.getStrides());
+  call.dilations = toVector(op.getDilations());
+  call.pads = toVector(op.getPads());
+  call.groups = op.getGroups();
+  call.transposed = op.getTransposed();
+  call.post_ops = makePostOps(op.getPostOps(), op.getPostTensors());
+  return call;
+}
+
+artifact::MatMulT PlanBuilder::makeMatMul(plan::MatMulOp op) {
+  artifact::MatMulT call;
+  call.a = tensorOf(op.getA());
+  call.b = tensorOf(op.getB());
+  call.output = tensorOf(op.getOutput());
+  call.transpose_a = op.getTransposeA();
+  call.transpose_b = op.getTransposeB();
+  call.post_ops = makePostOps(op.getPostOps(), op.getPostTensors());
+  return call;
+}
+
+artifact::PoolT PlanBuilder::makePool(plan::PoolOp op) {
+  artifact::PoolT call;
+  call.kind = static_cast<artifact::PoolKind>(op.getKind());
+  call.input = tensorOf(op.getInput());
+  call.output = tensorOf(op.getOutput());
+  call.kernel = toVector(op.getKernel());
+  call.strides = toVector(op.getStrides());
+  call.dilations = toVector(op.getDilations());
+  call.pads = toVector(op.getPads());
+  return call;
+}
+
+/// What traces and messages call a step: its name, that of its location, or nothing.
+static std::string getStepName(Operation *op) {
+  if (auto name = op->getAttrOfType<StringAttr>("step_name"))
+    return name.str();
+  if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
+    return name.getName().str();
+  return "";
+}
+
+LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
+  step.name = getStepName(op);
+  auto setLibraryCall = [&](auto call) {
+    artifact::LibraryStepT library;
+    library.call.Set(std::move(call));
+    step.action.Set(std::move(library));
+    return success();
+  };
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](plan::LaunchOp launch) -> LogicalResult {
+        auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(program, launch.getKernelAttr());
+        if (!kernel)
+          return launch.emitOpError() << launch.getKernelAttr() << " is not a plan.kernel";
+        step.action.Set(makeKernel(launch, kernel));
+        return success();
+      })
+      .Case([&](plan::ConvolutionOp call) { return setLibraryCall(makeConvolution(call)); })
+      .Case([&](plan::MatMulOp call) { return setLibraryCall(makeMatMul(call)); })
+      .Case([&](plan::PoolOp call) { return setLibraryCall(makePool(call)); })
+      .Case([&](plan::ReorderOp call) {
+        artifact::ReorderT reorder;
+        reorder.source = tensorOf(call.getSource());
+        reorder.target = tensorOf(call.getTarget());
+        return setLibraryCall(std::move(reorder));
+      })
+      .Case([&](plan::ExchangeOp call) {
+        artifact::ExchangeStepT exchange;
+        exchange.source = tensorOf(call.getSource());
+        exchange.target = tensorOf(call.getTarget());
+        step.action.Set(std::move(exchange));
+        return success();
+      })
+      .Default([](Operation *other) { return other->emitOpError("is a step that artifacts do not have"); });
+}
+
+LogicalResult PlanBuilder::addSteps(std::vector<std::unique_ptr<artifact::StepT>> &steps, Block &block) {
+  for (Operation &op : block)
+    if (isa<plan::StepOpInterface>(op) &&
+        failed(addStep(*steps.emplace_back(std::make_unique<artifact::StepT>()), &op)))
+      return failure();
+  return success();
+}
+
+LogicalResult PlanBuilder::build(artifact::PlanT &plan) {
+  plan.model = program.getModel().str();
+  plan.target = program.getTarget().str();
+  if (failed(addMesh(plan)))
+    return failure();
+  for (auto op : program.getBlock()->getOps<plan::BufferOp>())
+    if (failed(addBuffer(plan, op)))
+      return failure();
+  for (auto op : program.getBlock()->getOps<plan::ViewOp>())
+    if (failed(addView(plan, op)))
+      return failure();
+  for (auto op : program.getBlock()->getOps<plan::InputOp>())
+    plan.inputs.push_back(makePort(op.getName(), op.getRef()));
+  for (auto op : program.getBlock()->getOps<plan::OutputOp>())
+    plan.outputs.push_back(makePort(op.getName(), op.getRef()));
+  for (auto op : program.getBlock()->getOps<plan::PrologueOp>())
+    if (failed(addSteps(plan.prologue, *op.getBlock())))
+      return failure();
+  if (failed(addSteps(plan.steps, *program.getBlock())))
+    return failure();
+
+  std::vector<uint64_t> sizes;
+  for (ArrayRef<char> piece : weights.getPieces())
+    sizes.push_back(piece.size());
+  std::vector<uint64_t> offsets = runtime::pieceOffsets(sizes);
+  for (auto [buffer, piece] : constants)
+    plan.buffers[buffer]->data_offset = offsets[piece];
+  return success();
+}
+
+LogicalResult dovetail::buildPlan(plan::ProgramOp program, const ProgramCode &code, WeightsBuilder &weights,
+                                  flatbuffers::FlatBufferBuilder &buffer) {
+  artifact::PlanT plan;
+  plan.producer = "dovetail " DOVETAIL_VERSION;
+  plan.cpu = code.cpu;
+  plan.cpu_features = code.features;
+  if (failed(PlanBuilder(program, weights).build(plan)))
+    return failure();
+  artifact::FinishPlanBuffer(buffer, artifact::Plan::Pack(buffer, &plan));
+  return success();
+}

@@ -1,0 +1,30 @@
+//===- PlanBuilder.h - The plan section of an artifact -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares how a plan.program becomes a FlatBuffer.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_ARTIFACT_PLANBUILDER_H
+#define DOVETAIL_LIB_ARTIFACT_PLANBUILDER_H
+
+#include "Weights.h"
+
+#include "dovetail/Artifact/Writer.h"
+#include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "flatbuffers/flatbuffers.h"
+
+namespace dovetail {
+
+/// Finishes `buffer` with the plan of `program`, and adds its constants to `weights`. Fails after an error.
+llvm::LogicalResult buildPlan(plan::ProgramOp program, const ProgramCode &code, WeightsBuilder &weights,
+                              flatbuffers::FlatBufferBuilder &buffer);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_ARTIFACT_PLANBUILDER_H

@@ -1,0 +1,70 @@
+//===- Writer.cpp - Writes compiled programs -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines writeProgram and serializeProgram.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Artifact/Writer.h"
+
+#include "PlanBuilder.h"
+
+#include "dovetail/runtime/ArtifactFormat.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+/// All that goes into an artifact.
+struct Contents {
+  WeightsBuilder weights;
+  flatbuffers::FlatBufferBuilder plan;
+  std::vector<runtime::Section> sections;
+};
+} // namespace
+
+static absl::Span<const std::byte> toBytes(const void *data, size_t size) {
+  return {static_cast<const std::byte *>(data), size};
+}
+
+static LogicalResult collect(ModuleOp module, const ProgramCode &code, Contents &contents) {
+  auto programs = llvm::to_vector(module.getOps<plan::ProgramOp>());
+  if (programs.size() != 1)
+    return module.emitError("an artifact holds one plan.program, but the module has ") << programs.size();
+  if (failed(buildPlan(programs.front(), code, contents.weights, contents.plan)))
+    return failure();
+  contents.sections.push_back(
+      {runtime::SectionKind::Plan, {toBytes(contents.plan.GetBufferPointer(), contents.plan.GetSize())}});
+  if (!code.object.empty())
+    contents.sections.push_back({runtime::SectionKind::Code, {toBytes(code.object.data(), code.object.size())}});
+  runtime::Section weights{runtime::SectionKind::Weights, {}};
+  for (ArrayRef<char> piece : contents.weights.getPieces())
+    weights.pieces.push_back(toBytes(piece.data(), piece.size()));
+  if (!weights.pieces.empty())
+    contents.sections.push_back(std::move(weights));
+  return success();
+}
+
+LogicalResult dovetail::writeProgram(ModuleOp module, const ProgramCode &code, const std::string &path) {
+  Contents contents;
+  if (failed(collect(module, code, contents)))
+    return failure();
+  if (absl::Status status = runtime::writeArtifact(path, contents.sections); !status.ok())
+    return emitError(module.getLoc()) << std::string(status.message());
+  return success();
+}
+
+FailureOr<std::vector<std::byte>> dovetail::serializeProgram(ModuleOp module, const ProgramCode &code) {
+  Contents contents;
+  if (failed(collect(module, code, contents)))
+    return failure();
+  absl::StatusOr<std::vector<std::byte>> bytes = runtime::serializeArtifact(contents.sections);
+  if (!bytes.ok())
+    return emitError(module.getLoc()) << std::string(bytes.status().message());
+  return std::move(*bytes);
+}
