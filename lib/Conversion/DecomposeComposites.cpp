@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Dovetail/IR/Decompose.h"
+#include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_DECOMPOSECOMPOSITES
@@ -24,18 +26,34 @@ namespace {
 
 struct DecomposeComposites : dovetail::impl::DecomposeCompositesBase<DecomposeComposites> {
   void runOnOperation() override {
-    for (Operation &op : llvm::make_early_inc_range(getOperation().getBody().front())) {
-      auto composite = dyn_cast<PartitionableOpInterface>(op);
-      if (!composite)
-        continue;
-      OpBuilder builder(&op);
-      FailureOr<Value> replacement = composite.decompose(builder);
-      if (failed(replacement))
-        continue;
-      op.getResult(0).replaceAllUsesWith(*replacement);
-      op.erase();
-    }
+    for (Operation &op : llvm::make_early_inc_range(getOperation().getBody().front()))
+      if (isa<PartitionableOpInterface>(op) && failed(decompose(op)))
+        return signalPassFailure();
   }
+
+  LogicalResult decompose(Operation &op);
 };
 
 } // namespace
+
+LogicalResult DecomposeComposites::decompose(Operation &op) {
+  OpBuilder builder(&op);
+  Operation *before = op.getPrevNode();
+  FailureOr<Value> replacement = decomposeUnsplit(&op, builder);
+  if (failed(replacement))
+    return success();
+  Value result = op.getResult(0);
+  // After partition the parts take the shardings of the whole: none of the dimensions that it reduces is split.
+  if (ShardingAttr sharding = getSharding(result)) {
+    Operation *part = before ? before->getNextNode() : &op.getBlock()->front();
+    for (; part != &op; part = part->getNextNode())
+      if (auto partitionable = dyn_cast<PartitionableOpInterface>(part))
+        followOperands(partitionable, sharding.getMesh());
+    if (replacement->getType() != result.getType())
+      return op.emitError("changes its sharding from ")
+             << result.getType() << " to " << replacement->getType() << " when it is decomposed";
+  }
+  result.replaceAllUsesWith(*replacement);
+  op.erase();
+  return success();
+}

@@ -163,6 +163,31 @@ ShardingAttr dovetail::getResultSharding(const OpRelation &relation, unsigned re
   return ShardingAttr::get(mesh.getContext(), mesh, loops.take_front(resultRank), partialAxes, kind);
 }
 
+void dovetail::followOperands(PartitionableOpInterface op, FlatSymbolRefAttr mesh) {
+  OpRelation relation = op.getRelation();
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  LoopShardings loops(relation.loops.size(), DimShardingAttr::getUnsplit(op.getContext()));
+  SmallVector<StringAttr> used;
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    ShardingAttr sharding = getSharding(operand);
+    if (!sharding)
+      continue;
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(operand.getType()).getShape();
+    for (auto [dim, entry] : llvm::enumerate(relation.operands[number])) {
+      DimShardingAttr held = sharding.getDims()[dim];
+      if (entry.loop < 0 || !held.isSplit() || loops[entry.loop].isSplit() ||
+          llvm::any_of(held.getAxes(), [&](StringAttr axis) { return llvm::is_contained(used, axis); }))
+        continue;
+      auto cuts = entry.map.follow(getCutPositions(held, shape[dim]), relation.loops[entry.loop].extent);
+      if (!cuts)
+        continue;
+      loops[entry.loop] = DimShardingAttr::getCuts(held.getAxes(), *cuts);
+      used.append(held.getAxes().begin(), held.getAxes().end());
+    }
+  }
+  op->getResult(0).setType(withSharding(result, getResultSharding(relation, result.getRank(), loops, mesh)));
+}
+
 LoopShardings dovetail::getLoopShardings(PartitionableOpInterface op) {
   OpRelation relation = op.getRelation();
   auto result = cast<RankedTensorType>(op->getResult(0).getType());

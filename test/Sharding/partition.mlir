@@ -27,7 +27,7 @@ func.func @delayed(%a: tensor<64x4xf32> {dovetail.shard = [#dovetail.dim_shardin
   // CHECK-SAME: partial = sum ["k"]
   // CHECK-NEXT: dovetail.reshard {{.*}}partial = sum ["k"]>> -> tensor<1x4xf32, #dovetail.sharding<@mesh, [{}, {}]>>
   // CHECK-NEXT: dovetail.exp
-  %0 = dovetail.reduce %a {kind = #dovetail<reduce_kind sum>, axes = array<i64: 0>} : (tensor<64x4xf32>) -> tensor<1x4xf32>
+  %0 = dovetail.reduce %a {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 0>} : (tensor<64x4xf32>) -> tensor<1x4xf32>
   %1 = dovetail.mul %0, %c : (tensor<1x4xf32>, tensor<1x1xf32>) -> tensor<1x4xf32>
   %2 = dovetail.exp %1 : (tensor<1x4xf32>) -> tensor<1x4xf32>
   return %2 : tensor<1x4xf32>

@@ -48,8 +48,7 @@ func.func @conflict(%a: tensor<100x64xf32> {dovetail.shard = [#dovetail.dim_shar
 dovetail.mesh @mesh = ["y" = 2]
 
 // CHECK-LABEL: func.func @backward
-// CHECK-SAME: %{{.*}}: tensor<40x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 10, 40}, {}]>>
-// CHECK-SAME: %{{.*}}: tensor<40x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 10, 40}, {}]>>)
+// CHECK-SAME: %arg1: tensor<40x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 10, 40}, {}]>>)
 func.func @backward(%a: tensor<40x8xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 10, 40}>, #dovetail.dim_sharding<{}>]}, %b: tensor<40x8xf32>) -> tensor<40x8xf32> {
   %0 = dovetail.exp %b : (tensor<40x8xf32>) -> tensor<40x8xf32>
   %1 = dovetail.add %a, %0 : (tensor<40x8xf32>, tensor<40x8xf32>) -> tensor<40x8xf32>
@@ -64,9 +63,9 @@ dovetail.mesh @mesh = ["y" = 2]
 
 // CHECK-LABEL: func.func @composite
 func.func @composite(%a: tensor<40x8xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 10, 40}>, #dovetail.dim_sharding<{}>]}) -> tensor<40x8xf32> {
-  // CHECK: dovetail.reduce {{.*}}max
+  // CHECK: dovetail.reduce {{.*}}reduce_kind<max>
   // CHECK-SAME: partial = max ["y"]
-  // CHECK: dovetail.reduce {{.*}}sum
+  // CHECK: dovetail.reduce {{.*}}reduce_kind<sum>
   // CHECK-SAME: partial = sum ["y"]
   %0 = dovetail.softmax %a {axis = 0} : (tensor<40x8xf32>) -> tensor<40x8xf32>
   // CHECK: dovetail.softmax

@@ -16,7 +16,7 @@ dovetail.mesh @mesh = ["y" = 2]
 
 func.func @not_partial(%x: !cut) -> tensor<1xf32> {
   // expected-error@+1 {{splits a reduction over mesh axis "y", but its result is not partial over it}}
-  %0 = dovetail.reduce %x {kind = #dovetail<reduce_kind sum>, axes = array<i64: 0>} : (!cut) -> tensor<1xf32>
+  %0 = dovetail.reduce %x {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 0>} : (!cut) -> tensor<1xf32>
   return %0 : tensor<1xf32>
 }
 
@@ -39,6 +39,6 @@ dovetail.mesh @mesh = ["y" = 2]
 
 func.func @counted_twice(%x: !window) -> !sum {
   // expected-error@+1 {{which does not cover it exactly once}}
-  %0 = dovetail.reduce %x {kind = #dovetail<reduce_kind sum>, axes = array<i64: 0>} : (!window) -> !sum
+  %0 = dovetail.reduce %x {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 0>} : (!window) -> !sum
   return %0 : !sum
 }

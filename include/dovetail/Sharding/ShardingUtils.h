@@ -54,6 +54,10 @@ bool covers(ShardingAttr held, ShardingAttr needed, mlir::RankedTensorType type,
 ShardingAttr getResultSharding(const OpRelation &relation, unsigned resultRank, llvm::ArrayRef<DimShardingAttr> loops,
                                mlir::FlatSymbolRefAttr mesh);
 
+/// Gives the result of an operation that replaces others after partition the sharding that follows from its operands,
+/// without splitting anything anew. Where operands disagree the first one decides.
+void followOperands(PartitionableOpInterface op, mlir::FlatSymbolRefAttr mesh);
+
 /// The loops of an operation after partition: those of the result from its type, reductions from the operands that they
 /// index.
 LoopShardings getLoopShardings(PartitionableOpInterface op);
