@@ -29,6 +29,7 @@ int main(int argc, char **argv) {
   dovetail::registerDovetailConversionPasses();
   dovetail::registerDovetailShardingPasses();
   dovetail::registerDovetailTransformsPasses();
+  dovetail::registerSimplifyPipeline();
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Dovetail's passes\n", registry));
 }

@@ -15,6 +15,7 @@
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
 
 namespace dovetail {
 
@@ -23,6 +24,12 @@ namespace dovetail {
 
 #define GEN_PASS_REGISTRATION
 #include "dovetail/Transforms/Passes.h.inc"
+
+/// Adds the passes of the phase `simplify`, in their order, to a pass manager of functions.
+void buildSimplifyPipeline(mlir::OpPassManager &functions);
+
+/// Registers that as the pipeline `dovetail-simplify`.
+void registerSimplifyPipeline();
 
 } // namespace dovetail
 

@@ -1,0 +1,43 @@
+//===- SimplifyPipeline.cpp - The order of simplification -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Says in which order the passes of simplify run.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+void dovetail::buildSimplifyPipeline(OpPassManager &functions) {
+  // Patterns compare values, so that what is written twice must be one value, and constants must be computed.
+  functions.addPass(createCSEPass());
+  functions.addPass(createFoldConstants());
+  functions.addPass(createSimplifyArithmetic());
+  functions.addPass(createFoldConstants());
+  functions.addPass(createSimplifyShapes());
+  functions.addPass(createCSEPass());
+  functions.addPass(createRecognizeNorms());
+  functions.addPass(createRecognizeSoftmax());
+  functions.addPass(createRecognizeActivations());
+  // What was recognised has fewer reshapes around it, and products have their factors next to them.
+  functions.addPass(createSimplifyShapes());
+  functions.addPass(createFoldScales());
+  functions.addPass(createFoldPads());
+  functions.addPass(createFoldConstants());
+  functions.addPass(createCSEPass());
+}
+
+void dovetail::registerSimplifyPipeline() {
+  PassPipelineRegistration<>("dovetail-simplify", "Simplify the graph before shardings are propagated",
+                             [](OpPassManager &passes) { buildSimplifyPipeline(passes.nest<func::FuncOp>()); });
+}
