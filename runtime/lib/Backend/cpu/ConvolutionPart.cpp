@@ -35,13 +35,15 @@ absl::Status ConvolutionPart::planGeometry() {
   for (int i = 0; i < spatial; ++i) {
     Window window{weights[2 + i], call.strides[i], call.dilations[i], call.pads[i]};
     Interval out = outBox[2 + i];
-    WindowNeed need = call.transposed ? transposedNeedOf(window, out, input[2 + i]) : needOf(window, out, input[2 + i]);
+    Interval held = context.box(call.input)[2 + i];
+    WindowNeed need =
+        call.transposed ? transposedNeedOf(window, out, input[2 + i], held) : needOf(window, out, input[2 + i], held);
     if (need.used.empty()) {
       nothingToSum = true;
     } else if (call.transposed && need.padLo < 0) {
       // The first results get nothing. One more input at the beginning makes room for them, if the rank holds it.
       Interval more = {layout::floorDiv(out.lo + window.pad, window.stride), need.used.hi};
-      if (context.box(call.input)[2 + i].contains(more))
+      if (held.contains(more))
         need = {more, out.lo - transposedReach(window, more).lo, need.padHi};
     }
     if (call.transposed)
@@ -191,7 +193,8 @@ absl::Status ConvolutionPart::prepareCall() {
     auto create = [&](const PostOps::Fused &fused) { return createPrimitive(fused); };
     // What is cut out of a full result has its post-ops afterwards, as its surroundings need them too.
     if (fullResult) {
-      PostOps bare(context, none, call.output, /*direct=*/false, fullView.box, fullView, dims, order, type);
+      PostOps bare(context, none, call.output, /*direct=*/false, fullView.box, fullView, dims, order, /*channel=*/1,
+                   type);
       if (absl::Status status = bare.prepare(/*biasFirst=*/true, scratchPlan, create); !status.ok())
         return status;
       return postOps->prepareSeparate(scratchPlan);
@@ -238,7 +241,7 @@ absl::Status ConvolutionPart::prepare() {
     copyOut = Copier(output, outView, outBox);
   }
   postOps = std::make_unique<PostOps>(context, call.postOps, call.output, /*direct=*/!stagedOut, outBox, outView, dims,
-                                      order, type);
+                                      order, /*channel=*/1, type);
   return nothingToSum ? postOps->prepareSeparate(scratchPlan) : prepareCall();
 }
 

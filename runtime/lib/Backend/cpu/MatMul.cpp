@@ -133,7 +133,7 @@ absl::Status MatMulStep::prepareCall(bool stageAll) {
   }
   outDesc = describe(outView, outBox, order, order, type);
   postOps = std::make_unique<PostOps>(context, call.postOps, output, /*direct=*/!stagedOut, outBox, outView, order,
-                                      order, type);
+                                      order, /*channel=*/outBox.rank() - 1, type);
   if (nothingToSum)
     return postOps->prepareSeparate(scratchPlan);
 

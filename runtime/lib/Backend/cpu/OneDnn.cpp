@@ -115,8 +115,11 @@ Copier::Copier(const MemoryView &target, const MemoryView &source, const layout:
       source.blockDim >= 0 || box.rank() > DNNL_MAX_NDIMS)
     return;
   std::vector<int> dims;
-  for (int dim = 0; dim < box.rank(); ++dim)
+  for (int dim = 0; dim < box.rank(); ++dim) {
     dims.push_back(dim);
+    if (source.strides[dim] == 0 && box[dim].size() > 1)
+      return; // A broadcast, which the library does not know.
+  }
   try {
     targetDesc = describe(target, box, dims, dims, *type);
     sourceDesc = describe(source, box, dims, dims, *type);

@@ -106,7 +106,7 @@ absl::Status PoolStep::prepare() {
   std::vector<WindowNeed> needs;
   for (size_t i = 0; i < call.kernel.size(); ++i) {
     Window window{call.kernel[i], call.strides[i], call.dilations[i], call.pads[i]};
-    needs.push_back(needOf(window, outBox[2 + i], input[2 + i]));
+    needs.push_back(needOf(window, outBox[2 + i], input[2 + i], context.box(call.input)[2 + i]));
     if (needs[i].used.empty() || needs[i].padLo >= window.reach() || needs[i].padHi >= window.reach())
       return absl::UnimplementedError("oneDNN cannot pool windows without elements; compile the model with "
                                       "--no-libraries, which uses generated kernels instead");

@@ -8,6 +8,8 @@
 
 #include "PostOps.h"
 
+#include <algorithm>
+
 using namespace dovetail;
 using namespace dovetail::runtime;
 using dnnl::algorithm;
@@ -60,10 +62,10 @@ algorithm binaryOf(PostOpKind kind) {
 
 PostOps::PostOps(SessionContext &context, const std::vector<PostOpInfo> &ops, uint32_t output, bool direct,
                  const layout::Box &box, const MemoryView &view, std::vector<int> dims, std::vector<int> order,
-                 memory::data_type type)
+                 int channel, memory::data_type type)
     : context(context), ops(ops), output(output), direct(direct), box(box), dims(std::move(dims)),
-      order(std::move(order)), type(type), resultDesc(describe(view, box, this->dims, this->order, type)),
-      operands(ops.size()) {}
+      order(std::move(order)), channel(channel), type(type),
+      resultDesc(describe(view, box, this->dims, this->order, type)), operands(ops.size()), view(view) {}
 
 bool PostOps::needsStaging(const SessionContext &context, const std::vector<PostOpInfo> &ops, uint32_t output) {
   int sums = 0, others = 0;
@@ -80,75 +82,99 @@ absl::Status PostOps::prepareOperand(size_t index, ScratchPlan &scratch) {
   if (!ops[index].readsTensor() || operands[index])
     return absl::OkStatus();
   uint32_t tensor = ops[index].tensor;
-  Operand operand;
-  operand.view = context.memory(tensor);
+  const MemoryView &memory = context.memory(tensor);
+  int missing = box.rank() - memory.box.rank();
   const std::vector<int64_t> &shape = context.plan.bufferOf(tensor).shape;
-  int missing = box.rank() - static_cast<int>(shape.size());
-  std::vector<layout::Interval> intervals;
-  for (size_t dim = 0; dim < shape.size(); ++dim)
-    intervals.push_back(shape[dim] == 1 ? layout::Interval{0, 1} : box[missing + dim]);
-  operand.box = layout::Box(intervals);
-  if (!context.box(tensor).contains(operand.box))
+  std::vector<layout::Interval> held(missing, {0, 1}), read(missing, {0, 1});
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    held.push_back(context.box(tensor)[dim]);
+    read.push_back(shape[dim] == 1 ? layout::Interval{0, 1} : box[missing + dim]);
+  }
+  Operand operand;
+  operand.box = layout::Box(read);
+  if (!layout::Box(held).contains(operand.box))
     return absl::DataLossError(absl::StrCat("damaged plan: the post-op needs ", operand.box.str(), " of ",
-                                            context.name(tensor), ", but this rank holds ", context.box(tensor).str()));
-  for (int dim : dims)
-    operand.dims.push_back(dim < missing ? -1 : dim - missing);
-
-  std::vector<int> operandOrder;
-  int64_t longDims = 0;
-  for (int index : order)
-    if (int dim = operand.dims[index]; dim >= 0) {
-      operandOrder.push_back(dim);
-      longDims += operand.box[dim].size() > 1;
+                                            context.name(tensor), ", but this rank holds ", layout::Box(held).str()));
+  std::copy(memory.box.begin(), memory.box.end(), held.begin() + missing);
+  operand.view = memory;
+  operand.view.box = layout::Box(held);
+  operand.view.strides.insert(operand.view.strides.begin(), missing, 0);
+  if (memory.blockDim >= 0)
+    operand.view.blockDim += missing;
+  operand.source = operand.view;
+  // Repeat what is broadcast: with a stride of zero one stays at the same element.
+  for (int dim = 0; dim < box.rank(); ++dim)
+    if (!(operand.box[dim] == box[dim])) {
+      operand.source.box[dim] = box[dim];
+      operand.source.strides[dim] = 0;
+      if (operand.source.blockDim == dim)
+        operand.source.blockDim = -1;
     }
   operand.inPlace =
       direct && context.plan.tensors[tensor].buffer == context.plan.tensors[output].buffer && operand.box == box;
-  // Operands that vary in several dimensions must lie as the result does; the library is slow otherwise.
-  bool usable = operand.inPlace || isDense(operand.view, operand.box, operandOrder) ||
-                (longDims <= 1 && operand.view.blockDim < 0);
-  if (!usable) {
-    MemoryFormat format;
-    format.order = operandOrder;
-    operand.staged = MemoryView::packed(operand.view.type, operand.box, format);
-    operand.stagedOffset = scratch.add(operand.staged.bytes());
-    operand.staging.emplace(operand.staged, operand.view, operand.box);
-    operand.desc = describe(operand.staged, operand.box, operand.dims, order, type);
-  } else {
-    operand.desc = describe(operand.view, operand.box, operand.dims, order, type);
+
+  // The library is slow for operands that do not lie as the result does, and knows few broadcasts.
+  bool vector = true;
+  operand.full = true;
+  for (int dim = 0; dim < box.rank(); ++dim) {
+    vector &= dim == channel || operand.box[dim].size() == 1;
+    operand.full &= operand.box[dim].size() == box[dim].size();
   }
+  std::vector<int> physical;
+  for (int index : order)
+    physical.push_back(dims[index]);
+  bool usable = operand.inPlace || (vector && operand.view.blockDim < 0) ||
+                (operand.full && isDense(operand.view, operand.box, physical));
+  if (!usable)
+    stage(operand, scratch);
+  operand.desc = describe(operand.view, operand.box, dims, order, type);
   operands[index] = std::move(operand);
   return absl::OkStatus();
 }
 
-bool PostOps::isBias(size_t index) const {
-  if (ops[index].kind != PostOpKind::AddTensor || dims.size() < 2)
-    return false;
-  const Operand &operand = *operands[index];
-  if (operand.inPlace)
-    return false;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    int64_t extent = operand.dims[i] < 0 ? 1 : operand.box[operand.dims[i]].size();
-    if (i != 1 && extent != 1)
-      return false;
-    if (i == 1 && (extent != box[dims[1]].size() ||
-                   (extent > 1 && !operand.staging && operand.view.strides[operand.dims[i]] != 1)))
-      return false;
-  }
-  return true;
+void PostOps::stage(Operand &operand, ScratchPlan &scratch) const {
+  MemoryFormat format;
+  for (int index : order)
+    format.order.push_back(dims[index]);
+  operand.view = MemoryView::packed(operand.view.type, box, format);
+  operand.box = box;
+  operand.stagedOffset = scratch.add(operand.view.bytes());
+  operand.staging.emplace(operand.view, operand.source, box);
 }
 
-dnnl::primitive_attr PostOps::attributesOf(size_t first, size_t count, bool bias) const {
+bool PostOps::isBias(size_t index) const {
+  if (ops[index].kind != PostOpKind::AddTensor)
+    return false;
+  const Operand &operand = *operands[index];
+  for (int dim = 0; dim < box.rank(); ++dim)
+    if (operand.box[dim].size() != (dim == channel ? box[dim].size() : 1))
+      return false;
+  return !operand.inPlace && (box[channel].size() == 1 || operand.view.strides[channel] == 1);
+}
+
+std::optional<dnnl::primitive_attr> PostOps::fuse(size_t count) {
   dnnl::post_ops list;
-  for (size_t i = first; i < first + count; ++i) {
-    if (bias && i == first)
-      continue;
-    if (!ops[i].readsTensor())
-      for (const Eltwise &eltwise : eltwiseOf(ops[i]))
+  fusedCount = count;
+  fusedBias = false;
+  sum.reset();
+  std::vector<algorithm> used;
+  for (size_t i = 0; i < count; ++i) {
+    if (!ops[i].readsTensor()) {
+      for (const Eltwise &eltwise : eltwiseOf(ops[i])) {
+        // oneDNN 2.6 gives a second operation of the same kind the parameters of the first.
+        if (std::find(used.begin(), used.end(), eltwise.kind) != used.end())
+          return std::nullopt;
+        used.push_back(eltwise.kind);
         list.append_eltwise(1.0f, eltwise.kind, eltwise.alpha, eltwise.beta);
-    else if (operands[i]->inPlace)
+      }
+    } else if (i == 0 && biasFirst && isBias(0)) {
+      fusedBias = true;
+    } else if (ops[i].kind == PostOpKind::AddTensor && operands[i]->full && !sum) {
+      sum = i;
       list.append_sum(1.0f);
-    else
-      list.append_binary(binaryOf(ops[i].kind), operands[i]->desc);
+    } else {
+      return std::nullopt;
+    }
   }
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(list);
@@ -158,16 +184,18 @@ dnnl::primitive_attr PostOps::attributesOf(size_t first, size_t count, bool bias
 
 absl::Status PostOps::prepare(bool biasFirst, ScratchPlan &scratch,
                               const std::function<Outcome(const Fused &)> &create) {
+  this->biasFirst = biasFirst;
   for (size_t i = 0; i < ops.size(); ++i)
     if (absl::Status status = prepareOperand(i, scratch); !status.ok())
       return status;
   auto attempt = [&](size_t count) {
-    fusedCount = count;
-    fusedBias = biasFirst && count > 0 && isBias(0);
     try {
-      Fused fused{attributesOf(0, count, fusedBias), fusedBias, {}};
+      std::optional<dnnl::primitive_attr> attributes = fuse(count);
+      if (!attributes)
+        return Outcome::Impossible;
+      Fused fused{*attributes, fusedBias, {}};
       if (fusedBias)
-        fused.biasDesc = memory::desc({box[dims[1]].size()}, type, memory::format_tag::a);
+        fused.biasDesc = memory::desc({box[channel].size()}, type, memory::format_tag::a);
       return create(fused);
     } catch (const dnnl::error &) {
       return Outcome::Impossible;
@@ -178,17 +206,17 @@ absl::Status PostOps::prepare(bool biasFirst, ScratchPlan &scratch,
   for (size_t i = 0; i < ops.size(); ++i)
     if (operands[i] && operands[i]->inPlace)
       least = i + 1;
-  for (size_t count = ops.size() + 1; count-- > least;)
-    if (attempt(count) == Outcome::Fast)
-      return prepareRest(count, scratch);
-  // Nothing is fast. Take what is possible.
-  slow = true;
-  for (size_t count = ops.size() + 1; count-- > least;)
-    if (attempt(count) != Outcome::Impossible)
-      return prepareRest(count, scratch);
-  return absl::UnimplementedError(
-      "oneDNN on this machine cannot do it; compile the model with --no-libraries, which uses "
-      "generated kernels instead");
+  // If nothing is fast, take what is possible.
+  for (Outcome wanted : {Outcome::Fast, Outcome::Slow})
+    for (size_t count = ops.size() + 1; count-- > least;)
+      if (attempt(count) == wanted) {
+        slow = wanted == Outcome::Slow;
+        if (sum && !operands[*sum]->inPlace)
+          preload.emplace(view, operands[*sum]->source, box);
+        return prepareRest(count, scratch);
+      }
+  return absl::UnimplementedError("oneDNN on this machine cannot do it; compile the model with --no-libraries, which "
+                                  "uses generated kernels instead");
 }
 
 absl::Status PostOps::prepareSeparate(ScratchPlan &scratch) {
@@ -199,9 +227,12 @@ absl::Status PostOps::prepareSeparate(ScratchPlan &scratch) {
 }
 
 bool PostOps::createSeparate(Separate &separate) const {
-  auto create = [&](auto desc, const dnnl::primitive_attr &attributes) {
+  auto create = [&](auto desc, const dnnl::post_ops &list) {
     using Primitive =
         std::conditional_t<std::is_same_v<decltype(desc), dnnl::binary::desc>, dnnl::binary, dnnl::eltwise_forward>;
+    dnnl::primitive_attr attributes;
+    attributes.set_post_ops(list);
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     typename Primitive::primitive_desc primitive(desc, attributes, cpuEngine());
     separate.scratchpadDesc = primitive.scratchpad_desc();
     separate.scratchpad = separate.scratchpadDesc.get_size();
@@ -209,19 +240,15 @@ bool PostOps::createSeparate(Separate &separate) const {
     return !isReference(primitive.impl_info_str());
   };
   const PostOpInfo &op = ops[separate.first];
-  dnnl::primitive_attr attributes = attributesOf(separate.first + 1, separate.count - 1, /*bias=*/false);
+  std::vector<Eltwise> list = eltwiseOf(ops[separate.first + separate.count - 1]);
+  dnnl::post_ops fused;
+  for (size_t i = op.readsTensor() ? 0 : 1; i < list.size(); ++i)
+    fused.append_eltwise(1.0f, list[i].kind, list[i].alpha, list[i].beta);
   if (op.readsTensor())
-    return create(dnnl::binary::desc(binaryOf(op.kind), resultDesc, operands[separate.first]->desc, resultDesc),
-                  attributes);
-  std::vector<Eltwise> list = eltwiseOf(op);
-  dnnl::post_ops more;
-  for (size_t i = 1; i < list.size(); ++i)
-    more.append_eltwise(1.0f, list[i].kind, list[i].alpha, list[i].beta);
-  if (list.size() > 1)
-    attributes.set_post_ops(more);
+    return create(dnnl::binary::desc(binaryOf(op.kind), resultDesc, operands[separate.first]->desc, resultDesc), fused);
   return create(dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_inference, list[0].kind, resultDesc, list[0].alpha,
                                             list[0].beta),
-                attributes);
+                fused);
 }
 
 absl::Status PostOps::prepareRest(size_t first, ScratchPlan &scratch) {
@@ -256,14 +283,17 @@ absl::Status PostOps::bind(std::byte *result, std::byte *scratch) {
     if (!operands[i])
       continue;
     Operand &operand = *operands[i];
-    std::byte *source = context.memory(ops[i].tensor).data;
+    const MemoryView &memory = context.memory(ops[i].tensor);
     if (operand.staging) {
       operand.data = scratch + operand.stagedOffset;
-      operand.staging->bind(operand.data, source);
+      operand.staging->bind(operand.data, memory.data);
     } else {
-      operand.data = context.memory(ops[i].tensor).address(operand.box);
+      operand.view.data = memory.data;
+      operand.data = operand.view.address(operand.box);
     }
   }
+  if (preload)
+    preload->bind(result, context.memory(ops[*sum].tensor).data);
   return guardLibrary([&]() -> absl::Status {
     for (Separate &separate : rest) {
       separate.call = LibraryCall(separate.primitive);
@@ -280,25 +310,17 @@ absl::Status PostOps::bind(std::byte *result, std::byte *scratch) {
 }
 
 void PostOps::addArguments(LibraryCall &call) const {
-  int index = 0;
-  for (size_t i = 0; i < fusedCount; ++i) {
-    if (fusedBias && i == 0) {
-      call.setArgument(DNNL_ARG_BIAS, memory::desc({box[dims[1]].size()}, type, memory::format_tag::a),
-                       operands[0]->data);
-      continue;
-    }
-    if (ops[i].readsTensor() && !operands[i]->inPlace)
-      call.setArgument(DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1, operands[i]->desc, operands[i]->data);
-    index += ops[i].readsTensor() ? 1 : static_cast<int>(eltwiseOf(ops[i]).size());
-  }
+  if (fusedBias)
+    call.setArgument(DNNL_ARG_BIAS, memory::desc({box[channel].size()}, type, memory::format_tag::a),
+                     operands[0]->data);
 }
 
 absl::Status PostOps::runBefore() const {
-  for (const std::optional<Operand> &operand : operands)
-    if (operand && operand->staging)
-      if (absl::Status status = operand->staging->run(); !status.ok())
+  for (size_t i = 0; i < ops.size(); ++i)
+    if (operands[i] && operands[i]->staging && sum != i)
+      if (absl::Status status = operands[i]->staging->run(); !status.ok())
         return status;
-  return absl::OkStatus();
+  return preload ? preload->run() : absl::OkStatus();
 }
 
 absl::Status PostOps::runRest() const {

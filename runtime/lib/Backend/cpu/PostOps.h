@@ -21,7 +21,10 @@
 
 namespace dovetail::runtime {
 
-/// The post-ops of one call: the first few are fused, the others are primitives that work in place on the result.
+/// The post-ops of one call: the first few are fused, the others are primitives that work in place on the result. What
+/// can be fused are a bias, element by element operations, and one addition of a full tensor, which the library does as
+/// a "sum" with what it finds in the result's memory. It offers more, but some of its kernels then give wrong results
+/// for small extents.
 ///
 /// Use: construct; `prepare` with a function that tries to create the call's primitive; `bind`; then after each run of
 /// the call `runRest`.
@@ -37,9 +40,10 @@ public:
 
   /// The call computes `box` of `output` and writes it to memory laid out as `view`: the output's own if `direct`, else
   /// memory from which it is copied later. `dims` gives the logical dimension for each of oneDNN's and `order` oneDNN's
-  /// dimensions from the outermost to the innermost in that memory.
+  /// dimensions from the outermost to the innermost in that memory; `channel` is the logical dimension along which
+  /// the library applies vectors.
   PostOps(SessionContext &context, const std::vector<PostOpInfo> &ops, uint32_t output, bool direct,
-          const layout::Box &box, const MemoryView &view, std::vector<int> dims, std::vector<int> order,
+          const layout::Box &box, const MemoryView &view, std::vector<int> dims, std::vector<int> order, int channel,
           dnnl::memory::data_type type);
 
   /// Whether a post-op reads memory that a call which writes directly to `output` would overwrite too early. (One
@@ -57,23 +61,24 @@ public:
 
   /// Sets addresses: the result's and the beginning of the scratch memory.
   absl::Status bind(std::byte *result, std::byte *scratch);
-  /// Adds the arguments of fused ops to the call.
+  /// Adds the bias to the call, if there is one.
   void addArguments(LibraryCall &call) const;
-  /// Copies operands that do not lie as the library needs them. To be called before the call.
+  /// Copies operands to where the library needs them. To be called before the call.
   absl::Status runBefore() const;
   absl::Status runRest() const;
 
 private:
+  /// A tensor that a post-op reads, with the dimensions of the result (new ones have extent 1).
   struct Operand {
-    MemoryView view;
-    layout::Box box;
-    std::vector<int> dims;
+    MemoryView source; ///< As the tensor lies in memory, repeated to the result's box; without address.
+    MemoryView view;   ///< As the library reads it: `source`, or staged.
+    layout::Box box;   ///< The part that is read, inside of `view`'s.
     dnnl::memory::desc desc;
-    bool inPlace = false; ///< The operand's elements are the result's memory.
-    std::byte *data = nullptr;
-    std::optional<Copier> staging;
-    MemoryView staged;
+    bool full = false;             ///< One element for each of the result.
+    bool inPlace = false;          ///< The operand's elements are the result's memory.
+    std::optional<Copier> staging; ///< Into a form that the library takes.
     int64_t stagedOffset = 0;
+    std::byte *data = nullptr;
   };
   struct Separate {
     size_t first, count; ///< Ops: one primitive for `first`, the others fused into it.
@@ -84,9 +89,11 @@ private:
   };
 
   absl::Status prepareOperand(size_t index, ScratchPlan &scratch);
+  void stage(Operand &operand, ScratchPlan &scratch) const;
+  /// Whether the operand varies with the channel only, and is one vector in memory.
   bool isBias(size_t index) const;
-  /// The post-ops [first, first + count) as attributes.
-  dnnl::primitive_attr attributesOf(size_t first, size_t count, bool bias) const;
+  /// The first `count` ops as attributes of the call, or nothing if they cannot be fused.
+  std::optional<dnnl::primitive_attr> fuse(size_t count);
   absl::Status prepareRest(size_t first, ScratchPlan &scratch);
   bool createSeparate(Separate &separate) const;
 
@@ -96,11 +103,15 @@ private:
   bool direct;
   layout::Box box;
   std::vector<int> dims, order;
+  int channel; ///< Logical dimension.
   dnnl::memory::data_type type;
   dnnl::memory::desc resultDesc;
   std::vector<std::optional<Operand>> operands; ///< For each op.
+  MemoryView view;
   size_t fusedCount = 0;
-  bool fusedBias = false, slow = false;
+  std::optional<size_t> sum;     ///< The fused op that adds what is in the result's memory,
+  std::optional<Copier> preload; ///< and how it gets there, if it is not there anyway.
+  bool biasFirst = false, fusedBias = false, slow = false;
   std::vector<Separate> rest;
 };
 

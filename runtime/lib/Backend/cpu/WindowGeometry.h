@@ -33,12 +33,14 @@ struct WindowNeed {
   int64_t padLo = 0, padHi = 0;
 };
 
-/// For the result indices `out` of a window over an input of `extent`.
-WindowNeed needOf(const Window &window, layout::Interval out, int64_t extent);
+/// For the result indices `out` of a window over an input of `extent`, of which the rank holds `held`. Dilated and
+/// strided windows may skip the first or last elements of what they span: these are used if they are held, but need not
+/// be.
+WindowNeed needOf(const Window &window, layout::Interval out, int64_t extent, layout::Interval held);
 
 /// The same for a transposed convolution: `padLo` and `padHi` are what is cut off from the full result of `used`; they
 /// may be negative where `out` reaches further than that.
-WindowNeed transposedNeedOf(const Window &window, layout::Interval out, int64_t extent);
+WindowNeed transposedNeedOf(const Window &window, layout::Interval out, int64_t extent, layout::Interval held);
 
 /// The result indices that `used` inputs of a transposed convolution contribute to.
 layout::Interval transposedReach(const Window &window, layout::Interval used);
