@@ -37,17 +37,18 @@ struct Scaling {
 };
 } // namespace
 
-/// Reads `op` as the scaling of a value by a constant that does not enlarge it.
-static std::optional<Scaling> getScaling(Operation *op) {
+/// Reads `op` as the scaling of the one use of a result of `OpT` by a constant that does not enlarge it.
+template <typename OpT> static std::optional<Scaling> getScaling(Operation *op) {
   std::optional<Scaling> scaling;
   if (auto mul = dyn_cast<MulOp>(op)) {
     scaling = Scaling{mul.getLhs(), mul.getRhs(), false};
-    if (!isModerateConstant(scaling->factor))
+    if (!getSoleProducer<OpT>(scaling->product))
       std::swap(scaling->product, scaling->factor);
   } else if (auto div = dyn_cast<DivOp>(op)) {
     scaling = Scaling{div.getLhs(), div.getRhs(), true};
   }
-  if (!scaling || !isModerateConstant(scaling->factor) || scaling->product.getType() != op->getResult(0).getType())
+  if (!scaling || !getSoleProducer<OpT>(scaling->product) || scaling->product.getType() != op->getResult(0).getType() ||
+      !isModerateConstant(scaling->factor))
     return std::nullopt;
   // Infinite weights would give NaN where infinite results were divided.
   if (scaling->divides && llvm::is_contained(*getFloats(scaling->factor), 0.0))
@@ -74,8 +75,8 @@ static Value alignFactor(OpBuilder &builder, Location loc, Value factor, int64_t
 //===----------------------------------------------------------------------===//
 
 static LogicalResult scaleConv(Operation *op, PatternRewriter &rewriter) {
-  std::optional<Scaling> scaling = getScaling(op);
-  auto conv = scaling ? getSoleProducer<ConvOp>(scaling->product) : ConvOp();
+  std::optional<Scaling> scaling = getScaling<ConvOp>(op);
+  auto conv = scaling ? scaling->product.getDefiningOp<ConvOp>() : ConvOp();
   if (!conv || !isConstantOnly(conv.getWeights()))
     return failure();
   int64_t rank = conv.getType().getRank();
@@ -91,8 +92,8 @@ static LogicalResult scaleConv(Operation *op, PatternRewriter &rewriter) {
 }
 
 static LogicalResult scaleConvTranspose(Operation *op, PatternRewriter &rewriter) {
-  std::optional<Scaling> scaling = getScaling(op);
-  auto conv = scaling ? getSoleProducer<ConvTransposeOp>(scaling->product) : ConvTransposeOp();
+  std::optional<Scaling> scaling = getScaling<ConvTransposeOp>(op);
+  auto conv = scaling ? scaling->product.getDefiningOp<ConvTransposeOp>() : ConvTransposeOp();
   if (!conv || !isConstantOnly(conv.getWeights()))
     return failure();
   // Weights are [C, O/groups, window...], where the groups divide C: with a dimension for the groups, the factor is
@@ -116,8 +117,8 @@ static LogicalResult scaleConvTranspose(Operation *op, PatternRewriter &rewriter
 }
 
 static LogicalResult scaleMatMul(Operation *op, PatternRewriter &rewriter) {
-  std::optional<Scaling> scaling = getScaling(op);
-  auto product = scaling ? getSoleProducer<MatMulOp>(scaling->product) : MatMulOp();
+  std::optional<Scaling> scaling = getScaling<MatMulOp>(op);
+  auto product = scaling ? scaling->product.getDefiningOp<MatMulOp>() : MatMulOp();
   if (!product)
     return failure();
   // Columns of the result are columns of the right operand, rows are rows of the left one.
@@ -165,8 +166,8 @@ static Value getBias(AddOp add) {
 
 /// (product + bias) * factor = product * factor + bias * factor.
 static LogicalResult scaleSum(Operation *op, PatternRewriter &rewriter) {
-  std::optional<Scaling> scaling = getScaling(op);
-  auto add = scaling ? getSoleProducer<AddOp>(scaling->product) : AddOp();
+  std::optional<Scaling> scaling = getScaling<AddOp>(op);
+  auto add = scaling ? scaling->product.getDefiningOp<AddOp>() : AddOp();
   Value bias = add ? getBias(add) : Value();
   if (!bias)
     return failure();

@@ -80,8 +80,9 @@ std::optional<SmallVector<double>> dovetail::getFloats(Value value) {
   if (!reader || !isa<FloatType>(type.getElementType()))
     return std::nullopt;
   SmallVector<double> numbers;
+  const llvm::fltSemantics &semantics = cast<FloatType>(type.getElementType()).getFloatSemantics();
   for (int64_t i = 0, count = type.getNumElements(); i < count; ++i)
-    numbers.push_back(cast<FloatAttr>(reader->read(i)).getValueAsDouble());
+    numbers.push_back(APFloat(semantics, reader->readBits(i)).convertToDouble());
   return numbers;
 }
 
