@@ -43,7 +43,7 @@ using namespace dovetail;
 /// Functions of f32 whose polynomial approximation in MLIR is within a few units in the last place for all arguments;
 /// the others are calls of libm, or of libmvec inside vectorised loops.
 static bool hasGoodApproximation(StringRef name) {
-  static const StringRef good[] = {"math.exp", "math.log", "math.tanh", "math.erf"};
+  static const StringRef good[] = {"math.exp", "math.log", "math.log1p", "math.tanh", "math.erf"};
   return llvm::is_contained(good, name);
 }
 
@@ -118,7 +118,7 @@ static LogicalResult lowerRest(ModuleOp kernels) {
   options.overrideIndexBitwidth(64);
   LLVMTypeConverter types(context, options);
   RewritePatternSet patterns(context);
-  populateMathToLLVMConversionPatterns(types, patterns);
+  populateMathToLLVMConversionPatterns(types, patterns, /*approximateLog1p=*/false);
   populateMathToLibmConversionPatterns(patterns, /*benefit=*/0);
   arith::populateArithToLLVMConversionPatterns(types, patterns);
   cf::populateControlFlowToLLVMConversionPatterns(types, patterns);

@@ -11,18 +11,18 @@
 #include "gtest/gtest.h"
 
 #include <cmath>
+#include <cstring>
 
 using namespace dovetail::test;
 
 namespace {
 /// The CPUs that kernels are compiled for: the host, and the oldest supported.
 class KernelTest : public testing::TestWithParam<const char *> {};
-INSTANTIATE_TEST_SUITE_P(Cpus, KernelTest, testing::Values("native", "x86-64-v3", "x86-64-v2"),
-                         [](const auto &info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Cpus, KernelTest, testing::Values("native", "x86-64-v3", "x86-64-v2"), [](const auto &info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 void expectNear(float actual, float expected, const Index &at, float tolerance = 1e-5f) {
   ASSERT_NEAR(actual, expected, tolerance * (1 + std::fabs(expected))) << testing::PrintToString(at);
@@ -42,7 +42,8 @@ TEST_P(KernelTest, ElementwiseWithBroadcastAndFormats) {
       %1 = dovetail.add %0, %c : (tensor<2x5x7x9xf32>, tensor<2x5x7x9xf32>) -> tensor<2x5x7x9xf32>
       %2 = dovetail.relu %1 : (tensor<2x5x7x9xf32>) -> tensor<2x5x7x9xf32>
       plan.yield %2, %1 : tensor<2x5x7x9xf32>, tensor<2x5x7x9xf32>
-    })mlir", GetParam());
+    })mlir",
+                        GetParam());
   Piece<float> a({0, 0, 2, 0}, {2, 5, 7, 9}, {0, 2, 3, 1}), c({0, 0, 1, 0}, {2, 5, 6, 9}, {0, 1, 2, 3});
   Piece<float> b({5, 1, 1});
   a.fill(noise);
@@ -72,7 +73,8 @@ TEST_P(KernelTest, BooleansAndIntegers) {
       %2 = dovetail.and %1, %b : (tensor<100xi1>, tensor<100xi1>) -> tensor<100xi1>
       %3 = dovetail.select %2, %a, %0 : (tensor<100xi1>, tensor<100xi32>, tensor<100xi32>) -> tensor<100xi32>
       plan.yield %2, %3 : tensor<100xi1>, tensor<100xi32>
-    })mlir", GetParam());
+    })mlir",
+                        GetParam());
   Piece<int32_t> a({100}), y({100});
   Piece<uint8_t> b({100}), u({100}), p({100});
   a.fill([](const Index &i) { return static_cast<int32_t>(i[0] * 37 % 300) - 20; });
@@ -94,11 +96,73 @@ TEST_P(KernelTest, ConstantsInTheBody) {
       %2 = dovetail.mul %a, %0 : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
       %3 = dovetail.sub %2, %1 : (tensor<4x6xf32>, tensor<4x1xf32>) -> tensor<4x6xf32>
       plan.yield %3 : tensor<4x6xf32>
-    })mlir", GetParam());
+    })mlir",
+                        GetParam());
   Piece<float> a({4, 6}), y({0, 0}, {4, 6}, {1, 0});
   a.fill(noise);
   Call({0, 4, 0, 6}).with(a).with(y).run(kernels.get("k"));
   Piece<float>::forEachIn(y.lo, y.hi, [&](const Index &i) { expectNear(y[i], a[i] * (i[1] + 1) - 2, i); });
+}
+
+/// The bits of a float as bf16, rounded to nearest even, and back.
+static uint16_t toBf16(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+}
+static float fromBf16(uint16_t half) {
+  uint32_t bits = uint32_t(half) << 16;
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+TEST_P(KernelTest, SixteenBitFloats) {
+  LoadedKernels kernels(R"mlir(
+    plan.kernel @bf16(%a: tensor<200xbf16>, %b: tensor<200xbf16>) layouts [<[0], [200]>, <[0], [200]>] -> [<[0], [200]>, <[0], [200]>] {
+      %0 = dovetail.add %a, %b : (tensor<200xbf16>, tensor<200xbf16>) -> tensor<200xbf16>
+      %1 = dovetail.exp %a : (tensor<200xbf16>) -> tensor<200xbf16>
+      plan.yield %0, %1 : tensor<200xbf16>, tensor<200xbf16>
+    }
+    plan.kernel @f16(%a: tensor<200xf16>, %b: tensor<200xf16>) layouts [<[0], [200]>, <[0], [200]>] -> [<[0], [200]>, <[0], [200]>] {
+      %0 = dovetail.add %a, %b : (tensor<200xf16>, tensor<200xf16>) -> tensor<200xf16>
+      %1 = dovetail.exp %a : (tensor<200xf16>) -> tensor<200xf16>
+      plan.yield %0, %1 : tensor<200xf16>, tensor<200xf16>
+    })mlir",
+                        GetParam());
+  Piece<uint16_t> a({200}), b({200}), sum({200}), power({200});
+  a.fill([](const Index &i) { return toBf16(noise(i)); });
+  b.fill([](const Index &i) { return toBf16(noise({i[0], 1})); });
+  Call({0, 200}).with(a).with(b).with(sum).with(power).run(kernels.get("bf16"));
+  for (int64_t i = 0; i < 200; ++i) {
+    EXPECT_EQ(sum.data[i], toBf16(fromBf16(a.data[i]) + fromBf16(b.data[i]))) << i;
+    EXPECT_EQ(power.data[i], toBf16(std::exp(fromBf16(a.data[i])))) << i;
+  }
+  Piece<_Float16> c({200}), d({200}), halfSum({200}), halfPower({200});
+  c.fill([](const Index &i) { return static_cast<_Float16>(noise(i)); });
+  d.fill([](const Index &i) { return static_cast<_Float16>(noise({i[0], 1})); });
+  Call({0, 200}).with(c).with(d).with(halfSum).with(halfPower).run(kernels.get("f16"));
+  for (int64_t i = 0; i < 200; ++i) {
+    EXPECT_EQ(float(halfSum.data[i]), float(_Float16(float(c.data[i]) + float(d.data[i])))) << i;
+    EXPECT_EQ(float(halfPower.data[i]), float(_Float16(std::exp(float(c.data[i]))))) << i;
+  }
+}
+
+TEST_P(KernelTest, DoublesUseTheMathLibrary) {
+  LoadedKernels kernels(R"mlir(
+    plan.kernel @k(%a: tensor<100xf64>) layouts [<[0], [100]>] -> [<[0], [100]>] {
+      %0 = dovetail.softplus %a : (tensor<100xf64>) -> tensor<100xf64>
+      %1 = dovetail.erf %0 : (tensor<100xf64>) -> tensor<100xf64>
+      plan.yield %1 : tensor<100xf64>
+    })mlir",
+                        GetParam());
+  Piece<double> a({100}), y({100});
+  a.fill([](const Index &i) { return 10 * double(noise(i)); });
+  Call({0, 100}).with(a).with(y).run(kernels.get("k"));
+  for (int64_t i = 0; i < 100; ++i) {
+    double x = a.data[i], exact = std::erf(std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))));
+    EXPECT_NEAR(y.data[i], exact, 1e-14 * std::fabs(exact)) << i;
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -112,7 +176,8 @@ TEST_P(KernelTest, ReduceInnermost) {
       %1 = dovetail.reduce %0 {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 2>} : (tensor<3x5x103xf32>) -> tensor<3x5x1xf32>
       %2 = dovetail.sqrt %1 : (tensor<3x5x1xf32>) -> tensor<3x5x1xf32>
       plan.yield %2 : tensor<3x5x1xf32>
-    })mlir", GetParam());
+    })mlir",
+                        GetParam());
   Piece<float> a({0, 2, 0}, {3, 5, 103}, {0, 1, 2}), y({0, 1, 0}, {3, 5, 1}, {0, 1, 2});
   a.fill(noise);
   // The second range is that of the reduction, which this rank executes a part of.
@@ -133,7 +198,8 @@ TEST_P(KernelTest, ReduceOuterInChannelsLast) {
       %0 = dovetail.reduce %a {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 2, 3>} : (tensor<2x150x9x11xf32>) -> tensor<2x150x1x1xf32>
       %1 = dovetail.reduce %a {kind = #dovetail.reduce_kind<max>, axes = array<i64: 2, 3>} : (tensor<2x150x9x11xf32>) -> tensor<2x150x1x1xf32>
       plan.yield %0, %1 : tensor<2x150x1x1xf32>, tensor<2x150x1x1xf32>
-    })mlir", GetParam());
+    })mlir",
+                        GetParam());
   Piece<float> a({0, 0, 4, 0}, {2, 150, 9, 11}, {0, 2, 3, 1});
   Piece<float> sums({0, 0, 0, 0}, {2, 150, 1, 1}, {0, 2, 3, 1}), maxima = sums;
   a.fill(noise);
@@ -156,7 +222,8 @@ TEST_P(KernelTest, EmptyReductionGivesTheInitialValue) {
     plan.kernel @k(%a: tensor<4x8xf32>) layouts [<[0, 1], [4, ?]>] -> [<[0, 1], [4, 1]>] {
       %0 = dovetail.reduce %a {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 1>} : (tensor<4x8xf32>) -> tensor<4x1xf32>
       plan.yield %0 : tensor<4x1xf32>
-    })mlir", GetParam());
+    })mlir",
+                        GetParam());
   Piece<float> a({0, 3}, {4, 3}, {0, 1}), y({4, 1});
   Call({0, 4, 0, 1, 3, 3}).with(a).with(y).run(kernels.get("k"));
   for (int64_t i = 0; i < 4; ++i)
@@ -172,7 +239,8 @@ TEST_P(KernelTest, RowSoftmax) {
     plan.kernel @columns(%a: tensor<61x5xf32>) layouts [<[0, 1], [61, ?]>] -> [<[0, 1], [61, ?]>] attributes {static_loops = array<i64: 0>} {
       %0 = dovetail.softmax %a {axis = 0 : i64} : (tensor<61x5xf32>) -> tensor<61x5xf32>
       plan.yield %0 : tensor<61x5xf32>
-    })mlir", GetParam());
+    })mlir",
+                        GetParam());
   auto value = [](int64_t row, int64_t i) { return 20 * noise({row, i}); };
   auto expected = [&](int64_t row, int64_t i) {
     double maximum = -1e30, sum = 0;
@@ -204,7 +272,8 @@ TEST_P(KernelTest, PoolWithHalo) {
       %0 = dovetail.pool %a {kind = #dovetail.pool_kind<max>, kernel = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
           pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>} : (tensor<1x70x17x13xf32>) -> tensor<1x70x9x7xf32>
       plan.yield %0 : tensor<1x70x9x7xf32>
-    })mlir", GetParam());
+    })mlir",
+                        GetParam());
   // Result rows [4, 9) need operand rows [7, 17).
   Piece<float> a({0, 0, 7, 0}, {1, 70, 17, 13}, {0, 2, 3, 1}), y({0, 0, 4, 0}, {1, 70, 9, 7}, {0, 2, 3, 1});
   a.fill(noise);
@@ -229,7 +298,8 @@ TEST_P(KernelTest, ConvolutionWithEpilogue) {
       %1 = dovetail.add %0, %b : (tensor<1x70x12x9xf32>, tensor<70x1x1xf32>) -> tensor<1x70x12x9xf32>
       %2 = dovetail.relu %1 : (tensor<1x70x12x9xf32>) -> tensor<1x70x12x9xf32>
       plan.yield %2 : tensor<1x70x12x9xf32>
-    })mlir", GetParam());
+    })mlir",
+                        GetParam());
   Piece<float> x({0, 0, 4, 0}, {1, 6, 12, 9}, {0, 2, 3, 1}), y({0, 0, 5, 0}, {1, 70, 12, 9}, {0, 2, 3, 1});
   Piece<float> w({0, 0, 0, 0}, {70, 6, 3, 3}, {2, 3, 1, 0}), b({70, 1, 1});
   x.fill(noise);
@@ -258,7 +328,8 @@ TEST_P(KernelTest, MatMulBothOrders) {
     plan.kernel @transposed(%a: tensor<7x40xf32>, %b: tensor<40x90xf32>) layouts [<[0, 1], [?, 40]>, <[1, 0], [40, 90]>] -> [<[0, 1], [?, 90]>] {
       %0 = dovetail.matmul %a, %b : (tensor<7x40xf32>, tensor<40x90xf32>) -> tensor<7x90xf32>
       plan.yield %0 : tensor<7x90xf32>
-    })mlir", GetParam());
+    })mlir",
+                        GetParam());
   Piece<float> a({2, 0}, {7, 40}, {0, 1}), b({40, 90}), bt({0, 0}, {40, 90}, {1, 0});
   a.fill(noise);
   b.fill([](const Index &i) { return noise({i[1], i[0], 3}); });
