@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Multiplies the weights of convolutions and matrix products by constant factors of their results, and adds constant
-// summands up.
+// Multiplies the weights of convolutions and matrix products, and other constant factors, by constant factors of their
+// results, and adds constant summands up.
 //
 //===----------------------------------------------------------------------===//
 
 #include "GraphMatch.h"
 #include "dovetail/Transforms/Passes.h"
+#include "mlir/Dialect/Traits.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_FOLDSCALES
@@ -140,10 +141,47 @@ static LogicalResult scaleMatMul(Operation *op, PatternRewriter &rewriter) {
 }
 
 //===----------------------------------------------------------------------===//
+// Factors
+//===----------------------------------------------------------------------===//
+
+static int64_t countElements(Value value) { return typeOf(value).getNumElements(); }
+
+/// True if constants combined elementwise are not larger than the larger one.
+static bool combineWell(Value a, Value b) {
+  SmallVector<int64_t> shape;
+  if (!OpTrait::util::getBroadcastedShape(shapeOf(a), shapeOf(b), shape))
+    return false;
+  return RankedTensorType::get(shape, typeOf(a).getElementType()).getNumElements() ==
+         std::max(countElements(a), countElements(b));
+}
+
+/// The constant that `mul` multiplies something of its type by; null if it is another product.
+static Value getFactor(MulOp mul) {
+  for (Value value : {mul.getLhs(), mul.getRhs()}) {
+    Value factor = getOther(mul, value);
+    if (value.getType() == mul.getType() && isModerateConstant(factor))
+      return factor;
+  }
+  return {};
+}
+
+/// (x * a) * b = x * (a * b).
+static LogicalResult scaleFactor(Operation *op, PatternRewriter &rewriter) {
+  std::optional<Scaling> scaling = getScaling<MulOp>(op);
+  auto mul = scaling ? scaling->product.getDefiningOp<MulOp>() : MulOp();
+  Value factor = mul ? getFactor(mul) : Value();
+  if (!factor || !combineWell(factor, scaling->factor))
+    return failure();
+  Value combined = scaling->apply(rewriter, op->getLoc(), factor, scaling->factor);
+  rewriter.replaceOpWithNewOp<MulOp>(op, getOther(mul, factor), combined);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Summands
 //===----------------------------------------------------------------------===//
 
-/// True if `value` is a product whose weights a factor could be folded into.
+/// True if `value` is a product with constant weights or a constant factor, into which another factor can be folded.
 static bool hasConstantWeights(Value value) {
   if (auto conv = getSoleProducer<ConvOp>(value))
     return isConstantOnly(conv.getWeights());
@@ -151,6 +189,8 @@ static bool hasConstantWeights(Value value) {
     return isConstantOnly(conv.getWeights());
   if (auto product = getSoleProducer<MatMulOp>(value))
     return isConstantOnly(product.getLhs()) || isConstantOnly(product.getRhs());
+  if (auto mul = getSoleProducer<MulOp>(value))
+    return static_cast<bool>(getFactor(mul));
   return false;
 }
 
@@ -169,7 +209,7 @@ static LogicalResult scaleSum(Operation *op, PatternRewriter &rewriter) {
   std::optional<Scaling> scaling = getScaling<AddOp>(op);
   auto add = scaling ? scaling->product.getDefiningOp<AddOp>() : AddOp();
   Value bias = add ? getBias(add) : Value();
-  if (!bias)
+  if (!bias || !combineWell(bias, scaling->factor))
     return failure();
   Value product = scaling->apply(rewriter, op->getLoc(), getOther(add, bias), scaling->factor);
   Value summand = scaling->apply(rewriter, op->getLoc(), bias, scaling->factor);
@@ -184,6 +224,11 @@ static LogicalResult addSums(AddOp op, PatternRewriter &rewriter) {
     Value bias = inner ? getBias(inner) : Value();
     Value constant = getOther(op, sum);
     if (!bias || !isModerateConstant(constant) || sum.getType() != op.getType())
+      continue;
+    // A bias for each channel is worth more than one addition less.
+    if (countElements(bias) != countElements(constant) && countElements(bias) != 1 && countElements(constant) != 1)
+      continue;
+    if (!combineWell(bias, constant))
       continue;
     Value total = AddOp::create(rewriter, op.getLoc(), bias, constant);
     rewriter.replaceOpWithNewOp<AddOp>(op, getOther(inner, bias), total);
@@ -208,7 +253,7 @@ struct FoldScales : dovetail::impl::FoldScalesBase<FoldScales> {
     RewritePatternSet patterns(context);
     for (StringRef name : {MulOp::getOperationName(), DivOp::getOperationName()})
       patterns.add<ScalePattern<scaleConv>, ScalePattern<scaleConvTranspose>, ScalePattern<scaleMatMul>,
-                   ScalePattern<scaleSum>>(context, name);
+                   ScalePattern<scaleFactor>, ScalePattern<scaleSum>>(context, name);
     patterns.add(addSums);
     if (failed(applyToGraph(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -95,3 +95,39 @@ func.func @huge_factor(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %1 = dovetail.mul %0, %s : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x2xf32>
   return %1 : tensor<2x2xf32>
 }
+
+// A normalisation and a scale that follow no convolution are one product and one sum.
+// CHECK-LABEL: func @chain
+// CHECK: %[[S:.*]] = dovetail.mul %{{.*}}, %{{.*}} : (tensor<2x1xf32>, tensor<2x1xf32>)
+// CHECK: %[[Y:.*]] = dovetail.mul %arg0, %[[S]]
+// CHECK: %[[B:.*]] = dovetail.mul %{{.*}}, %{{.*}} : (tensor<2x1xf32>, tensor<2x1xf32>)
+// CHECK: %[[T:.*]] = dovetail.add %[[B]], %{{.*}} : (tensor<2x1xf32>, tensor<2x1xf32>)
+// CHECK: %[[Z:.*]] = dovetail.add %[[Y]], %[[T]]
+// CHECK-NEXT: return %[[Z]]
+func.func @chain(%arg0: tensor<1x2x3xf32>) -> tensor<1x2x3xf32> {
+  %a = dovetail.constant dense<[[2.0], [3.0]]> : tensor<2x1xf32>
+  %b = dovetail.constant dense<[[0.5], [-1.0]]> : tensor<2x1xf32>
+  %c = dovetail.constant dense<[[1.5], [0.5]]> : tensor<2x1xf32>
+  %d = dovetail.constant dense<[[7.0], [9.0]]> : tensor<2x1xf32>
+  %0 = dovetail.mul %arg0, %a : (tensor<1x2x3xf32>, tensor<2x1xf32>) -> tensor<1x2x3xf32>
+  %1 = dovetail.add %0, %b : (tensor<1x2x3xf32>, tensor<2x1xf32>) -> tensor<1x2x3xf32>
+  %2 = dovetail.mul %1, %c : (tensor<1x2x3xf32>, tensor<2x1xf32>) -> tensor<1x2x3xf32>
+  %3 = dovetail.add %2, %d : (tensor<1x2x3xf32>, tensor<2x1xf32>) -> tensor<1x2x3xf32>
+  return %3 : tensor<1x2x3xf32>
+}
+
+// A table of positions is not merged with a bias for each column.
+// CHECK-LABEL: func @positions
+// CHECK: dovetail.matmul
+// CHECK-NEXT: dovetail.add
+// CHECK-NEXT: dovetail.add
+// CHECK-NEXT: return
+func.func @positions(%arg0: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %w = dovetail.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
+  %b = dovetail.constant dense<[0.5, -1.0]> : tensor<2xf32>
+  %p = dovetail.constant dense<[[1.0, 2.0], [5.0, 6.0]]> : tensor<2x2xf32>
+  %0 = dovetail.matmul %arg0, %w : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %1 = dovetail.add %0, %b : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+  %2 = dovetail.add %1, %p : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %2 : tensor<2x2xf32>
+}

@@ -71,8 +71,8 @@ def FoldScales : Pass<"dovetail-fold-scales"> {
   let summary = "Fold constant factors and summands into the weights and the bias before them";
   let description = [{
     `mul(conv(x, w), s)` with a constant `s` for each channel becomes `conv(x, mul(w, s))`, and `mul(add(conv, b), s)` becomes
-    `add(mul(conv, s), mul(b, s))`; the same for `div`, `conv_transpose` and `matmul`. Batch normalisation disappears in this way. What is computed of
-    constants alone runs once. In f32 and f64 only, and only factors whose size does not risk an overflow.
+    `add(mul(conv, s), mul(b, s))`; the same for `div`, `conv_transpose` and `matmul`. Batch normalisation disappears in this way. Consecutive
+    constant factors and summands merge everywhere. What is computed of constants alone runs once. In f32 and f64 only, and only factors whose size does not risk an overflow.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
