@@ -1,0 +1,72 @@
+//===- Import.h - From ONNX models to the dovetail dialect -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares importOnnx, the first phase of the compiler.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_IMPORT_IMPORT_H
+#define DOVETAIL_IMPORT_IMPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace dovetail {
+
+/// What the user fixes about a model whose inputs have dynamic shapes.
+struct ImportOptions {
+  /// Extents of named dimensions: `--dim N=1`.
+  llvm::StringMap<int64_t> dims;
+  /// Shapes of inputs: `--shape image=1,3,736,1280`. They also give the
+  /// extents of the named dimensions in them.
+  llvm::StringMap<llvm::SmallVector<int64_t>> shapes;
+};
+
+/// Why a model was not imported.
+enum class ImportError {
+  /// The file, or one that it refers to, cannot be read.
+  File,
+  /// The model breaks the rules of ONNX.
+  InvalidModel,
+  /// The model uses what this compiler does not have.
+  Unsupported,
+  /// The options do not fit the model, or leave a shape dynamic.
+  Usage
+};
+
+/// The imported module, or the reason why there is none.
+struct ImportResult {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// Meaningful if `module` is null.
+  ImportError error = ImportError::InvalidModel;
+
+  explicit operator bool() { return static_cast<bool>(module); }
+};
+
+/// Imports the ONNX model in the file `path`, text if its name ends in
+/// `.onnxtxt` and protobuf otherwise.
+///
+/// The module has one function `@main` of static shapes, whose arguments and
+/// results carry the model's names as `dovetail.name`. Its attributes
+/// `dovetail.model`, `dovetail.producer`, `dovetail.ir_version` and
+/// `dovetail.opsets` describe the model. Constants of few elements are
+/// `DenseElementsAttr`; the others are `DenseResourceElementsAttr` of
+/// little-endian elements, one byte for each i1. Their memory (the parsed model,
+/// or mapped files of external data) is owned by the context's resources, so
+/// the module may outlive everything but `context`.
+///
+/// Every failure is reported as a diagnostic. Loads the dialects that it needs;
+/// otherwise as thread-safe as `context`.
+ImportResult importOnnx(llvm::StringRef path, const ImportOptions &options, mlir::MLIRContext &context);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_IMPORT_IMPORT_H

@@ -1,0 +1,36 @@
+//===- TensorName.h - Names of a model's tensors in the IR -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how locations carry the names of tensors: the operation that computes a tensor of the model is at
+// `fused<"tensor">["node"("model.onnx":0:0)]`; the other operations of its node are at `"node"("model.onnx":0:0)`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_IMPORT_TENSORNAME_H
+#define DOVETAIL_IMPORT_TENSORNAME_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Location.h"
+
+namespace dovetail {
+
+/// The location of the operation that computes the tensor `name`.
+inline mlir::Location withTensorName(mlir::Location loc, mlir::StringAttr name) {
+  return mlir::FusedLoc::get({loc}, name, loc.getContext());
+}
+
+/// The name of the tensor that the operation at `loc` computes; empty if it has none.
+inline llvm::StringRef getTensorName(mlir::Location loc) {
+  if (auto fused = llvm::dyn_cast<mlir::FusedLocWith<mlir::StringAttr>>(loc))
+    return fused.getMetadata().getValue();
+  return {};
+}
+
+} // namespace dovetail
+
+#endif // DOVETAIL_IMPORT_TENSORNAME_H

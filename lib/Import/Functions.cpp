@@ -1,0 +1,118 @@
+//===- Functions.cpp - Functions of models and of ONNX schemas -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements the part of GraphImporter that expands a node through the body of a function.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphImporter.h"
+#include "ModelFile.h"
+
+using namespace dovetail;
+using namespace dovetail::importer;
+
+/// Deeper than any exporter nests functions, and safe for the stack.
+static constexpr size_t kMaxFunctionDepth = 64;
+
+std::string GraphImporter::getFunctionKey(llvm::StringRef domain, llvm::StringRef name, llvm::StringRef overload) {
+  return ((domain == "ai.onnx" ? "" : domain) + "\n" + name + "\n" + overload).str();
+}
+
+const onnx::FunctionProto *GraphImporter::lookupFunction(const onnx::NodeProto &node) const {
+  return functions.lookup(getFunctionKey(node.domain(), node.op_type(), node.overload()));
+}
+
+/// The type of a value as ONNX describes it; without one if it is not known.
+static onnx::TypeProto describeType(const Binding &binding) {
+  onnx::TypeProto type;
+  if (binding.kind != Binding::Known)
+    return type;
+  auto tensor = OnnxNode::getType(binding.value);
+  type.mutable_tensor_type()->set_elem_type(convertElementType(tensor.getElementType()));
+  auto *shape = type.mutable_tensor_type()->mutable_shape();
+  for (int64_t extent : tensor.getShape())
+    shape->add_dim()->set_dim_value(extent);
+  return type;
+}
+
+llvm::FailureOr<std::shared_ptr<const onnx::FunctionProto>>
+GraphImporter::getSchemaFunction(const onnx::NodeProto &node, const onnx::OpSchema &schema, const Scope &scope,
+                                 llvm::ArrayRef<Binding> inputs) {
+  int opset = scope.opsets.lookup("");
+  try {
+    if (const onnx::FunctionProto *function = schema.HasFunction() ? schema.GetFunction(opset, true) : nullptr)
+      return std::make_shared<const onnx::FunctionProto>(*function);
+    if (!schema.HasContextDependentFunction())
+      return llvm::failure();
+    std::vector<onnx::TypeProto> types;
+    for (const Binding &input : inputs)
+      types.push_back(describeType(input));
+    onnx::FunctionBodyBuildContextImpl context(node, types);
+    auto function = std::make_shared<onnx::FunctionProto>();
+    if (!schema.BuildContextDependentFunction(context, *function, opset))
+      return llvm::failure();
+    return std::shared_ptr<const onnx::FunctionProto>(std::move(function));
+  } catch (const std::exception &) {
+    // The schema has no body for these attributes and types.
+    return llvm::failure();
+  }
+}
+
+llvm::LogicalResult GraphImporter::importFunction(const onnx::NodeProto &node, const onnx::FunctionProto &function,
+                                                  const onnx::OpSchema *schema, std::shared_ptr<const void> owner,
+                                                  Scope &scope, llvm::ArrayRef<Binding> inputs) {
+  // Bodies of schemas are made anew for each node; what they cannot do is call themselves forever.
+  const void *identity = schema ? static_cast<const void *>(schema) : &function;
+  if (llvm::is_contained(activeFunctions, identity) || activeFunctions.size() >= kMaxFunctionDepth)
+    return invalidNode(node, scope) << "calls of function '" << function.name() << "' are recursive or nested too deep";
+  if (static_cast<int>(inputs.size()) > function.input_size())
+    return invalidNode(node, scope) << "it has " << inputs.size() << " operands, but function '" << function.name()
+                                    << "' takes " << function.input_size();
+  if (node.output_size() > function.output_size())
+    return invalidNode(node, scope) << "it has " << node.output_size() << " results, but function '" << function.name()
+                                    << "' has " << function.output_size();
+
+  llvm::StringMap<onnx::AttributeProto> attributes;
+  if (schema)
+    for (const auto &[name, attribute] : schema->attributes())
+      if (attribute.default_value.has_name())
+        attributes[name] = attribute.default_value;
+  for (const onnx::AttributeProto &attribute : function.attribute_proto())
+    attributes[attribute.name()] = attribute;
+  for (const onnx::AttributeProto &attribute : node.attribute())
+    attributes[attribute.name()] = attribute;
+
+  Scope body;
+  body.prefix = scope.prefix + describeNode(node) + "/";
+  body.attributes = &attributes;
+  body.owner = std::move(owner);
+  for (const onnx::OperatorSetIdProto &opset : function.opset_import())
+    body.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] = opset.version();
+  if (auto it = body.opsets.find(""); it != body.opsets.end() && (it->second < 1 || it->second > kMaxOpset))
+    return addUnsupported(node, scope, inputs,
+                          "function '" + function.name() + "' uses opset " + llvm::Twine(it->second));
+  for (int i = 0; i < function.input_size(); ++i)
+    body.bind(function.input(i), i < static_cast<int>(inputs.size()) ? inputs[i] : Binding::absent());
+  for (int i = 0; i < node.output_size(); ++i)
+    if (scope.isNeeded(node.output(i)))
+      body.needed.insert(function.output(i));
+  addNeededNames(function.node(), body.needed);
+
+  activeFunctions.push_back(identity);
+  llvm::LogicalResult imported = importNodes(function.node(), body);
+  activeFunctions.pop_back();
+  if (failed(imported))
+    return llvm::failure();
+  llvm::SmallVector<Binding> results;
+  for (int i = 0; i < node.output_size(); ++i) {
+    const Binding *result = body.lookup(function.output(i));
+    results.push_back(result ? *result : Binding::unknown());
+  }
+  bindResults(node, scope, results);
+  return llvm::success();
+}

@@ -1,0 +1,286 @@
+//===- GraphImporter.cpp - Importing graphs -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements the import of graphs, node by node. Nodes that no result depends on are left out. A node that is not
+// supported does not stop the import: its results are unknown from then on, so that all such nodes are reported at
+// once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphImporter.h"
+#include "ModelFile.h"
+#include "dovetail/Import/TensorName.h"
+
+#include "llvm/ADT/ScopeExit.h"
+
+using namespace dovetail;
+using namespace dovetail::importer;
+
+/// More nodes than any model has: functions that call functions can grow without bound.
+static constexpr int64_t kMaxNodes = 2'000'000;
+
+GraphImporter::GraphImporter(std::shared_ptr<const onnx::ModelProto> model, const ImportOptions &options,
+                             Reporter &reporter)
+    : model(std::move(model)), options(options), reporter(reporter), tensors(reporter), builder(reporter.getContext()) {
+  for (mlir::RegisteredOperationName name : reporter.getContext()->getRegisteredOperations())
+    if (auto *interface = name.getInterface<OnnxOpInterface>())
+      oneToOne.try_emplace(interface->getOnnxName(), name);
+  for (const onnx::FunctionProto &function : this->model->functions())
+    functions[getFunctionKey(function.domain(), function.name(), function.overload())] = &function;
+}
+
+//===----------------------------------------------------------------------===//
+// Names, places and errors
+//===----------------------------------------------------------------------===//
+
+mlir::Location GraphImporter::getLoc(const onnx::NodeProto &node, const Scope &scope) const {
+  return reporter.getLoc(scope.prefix + describeNode(node));
+}
+
+mlir::InFlightDiagnostic GraphImporter::invalidNode(const onnx::NodeProto &node, const Scope &scope) {
+  auto diagnostic = reporter.error(ImportError::InvalidModel, getLoc(node, scope));
+  diagnostic << "node '" << scope.prefix << describeNode(node) << "' (" << node.op_type() << "): ";
+  return diagnostic;
+}
+
+llvm::LogicalResult GraphImporter::addUnsupported(const onnx::NodeProto &node, Scope &scope,
+                                                  llvm::ArrayRef<Binding> inputs, const llvm::Twine &reason) {
+  std::string description;
+  llvm::raw_string_ostream os(description);
+  llvm::StringRef domain = node.domain() == "ai.onnx" ? "" : llvm::StringRef(node.domain());
+  os << "node '" << scope.prefix << describeNode(node) << "': " << node.op_type() << " of domain '"
+     << (domain.empty() ? "ai.onnx" : domain) << "', opset " << scope.opsets.lookup(domain) << ", on (";
+  llvm::interleaveComma(inputs, os, [&](const Binding &input) {
+    if (input.kind == Binding::Known)
+      os << input.value.getType();
+    else
+      os << (input.kind == Binding::Absent ? "nothing" : "unknown");
+  });
+  os << "): " << reason;
+  unsupported.push_back(std::move(description));
+  bindUnknown(node, scope);
+  return llvm::success();
+}
+
+void GraphImporter::bindResults(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> results) {
+  for (auto [name, result] : llvm::zip(node.output(), results))
+    scope.bind(name, result);
+}
+
+void GraphImporter::bindUnknown(const onnx::NodeProto &node, Scope &scope) {
+  for (const std::string &name : node.output())
+    scope.bind(name, Binding::unknown());
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+llvm::LogicalResult GraphImporter::importInitializers(const onnx::GraphProto &graph, Scope &scope) {
+  for (const onnx::SparseTensorProto &tensor : graph.sparse_initializer())
+    if (scope.isNeeded(tensor.values().name()))
+      return reporter.error(ImportError::Unsupported)
+             << "initializer '" << tensor.values().name() << "' is sparse, which is not supported";
+  for (const onnx::TensorProto &tensor : graph.initializer()) {
+    if (!scope.isNeeded(tensor.name()))
+      continue;
+    if (onnx::TensorProto::DataType_IsValid(tensor.data_type()) && tensor.data_type() != onnx::TensorProto::UNDEFINED &&
+        !convertElementType(tensor.data_type(), builder.getContext())) {
+      unsupported.push_back("initializer '" + scope.prefix + tensor.name() + "': elements of type " +
+                            describeElementType(tensor.data_type()) + " are not supported");
+      scope.bind(tensor.name(), Binding::unknown());
+      continue;
+    }
+    mlir::ElementsAttr value = tensors.read(tensor, "initializer '" + tensor.name() + "'", scope.owner);
+    if (!value)
+      return llvm::failure();
+    std::string name = scope.prefix + tensor.name();
+    mlir::Location loc = withTensorName(reporter.getLoc(name), builder.getStringAttr(name));
+    scope.bind(tensor.name(), Binding::known(ConstantOp::create(builder, loc, value.getShapedType(), value)));
+  }
+  return llvm::success();
+}
+
+/// `node` with attributes that refer to those of the function around it replaced by their values, or dropped if the
+/// caller gave none.
+static onnx::NodeProto resolveReferences(const onnx::NodeProto &node,
+                                         const llvm::StringMap<onnx::AttributeProto> &values) {
+  onnx::NodeProto resolved = node;
+  resolved.clear_attribute();
+  for (const onnx::AttributeProto &attribute : node.attribute()) {
+    if (attribute.ref_attr_name().empty()) {
+      *resolved.add_attribute() = attribute;
+      continue;
+    }
+    auto it = values.find(attribute.ref_attr_name());
+    if (it == values.end())
+      continue;
+    *resolved.add_attribute() = it->second;
+    resolved.mutable_attribute()->rbegin()->set_name(attribute.name());
+  }
+  return resolved;
+}
+
+llvm::LogicalResult GraphImporter::importNode(const onnx::NodeProto &original, Scope &scope) {
+  if (++numNodes > kMaxNodes)
+    return reporter.invalid() << "the model expands to more than " << kMaxNodes << " nodes";
+  llvm::SmallVector<Binding> inputs;
+  for (const std::string &name : original.input()) {
+    const Binding *binding = name.empty() ? nullptr : scope.lookup(name);
+    if (!name.empty() && !binding)
+      return invalidNode(original, scope) << "nothing produces its operand '" << name << "'";
+    inputs.push_back(binding ? *binding : Binding::absent());
+  }
+  bool hasReferences = llvm::any_of(
+      original.attribute(), [](const onnx::AttributeProto &attribute) { return !attribute.ref_attr_name().empty(); });
+  if (hasReferences && !scope.attributes)
+    return invalidNode(original, scope) << "an attribute refers to one of a function, but the node is in none";
+  onnx::NodeProto resolved;
+  if (hasReferences)
+    resolved = resolveReferences(original, *scope.attributes);
+  const onnx::NodeProto &node = hasReferences ? resolved : original;
+  // A copy of the node dies before its tensors do.
+  std::shared_ptr<const void> owner;
+  if (hasReferences)
+    std::swap(scope.owner, owner);
+  llvm::scope_exit restoreOwner([&] {
+    if (hasReferences)
+      std::swap(scope.owner, owner);
+  });
+
+  llvm::StringRef domain = node.domain() == "ai.onnx" ? "" : llvm::StringRef(node.domain());
+  const onnx::FunctionProto *function = lookupFunction(node);
+  if (domain.empty() && (!function || lookupImport(node.op_type()) || oneToOne.contains(node.op_type())))
+    return importOnnxNode(node, scope, inputs);
+  if (function)
+    return importFunction(node, *function, nullptr, model, scope, inputs);
+  return addUnsupported(node, scope, inputs,
+                        "neither this domain is known nor does the model define a function of this name");
+}
+
+llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, Scope &scope,
+                                                  llvm::ArrayRef<Binding> inputs) {
+  auto opset = scope.opsets.find("");
+  if (opset == scope.opsets.end())
+    return invalidNode(node, scope) << "the model or function around it does not import the operator set 'ai.onnx'";
+  const onnx::OpSchema *schema = nullptr;
+  try {
+    schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, "");
+    if (schema)
+      schema->Verify(node);
+  } catch (const std::exception &error) {
+    return invalidNode(node, scope) << error.what();
+  }
+  if (!schema) {
+    if (const onnx::OpSchema *newest = onnx::OpSchemaRegistry::Schema(node.op_type(), ""))
+      return invalidNode(node, scope) << "opset " << opset->second
+                                      << " does not have this operator (its newest form is of opset "
+                                      << newest->SinceVersion() << ")";
+    return addUnsupported(node, scope, inputs, "ONNX has no operator of this name");
+  }
+  // The schema has looked at names alone; a function's caller may have left an operand out, or a variadic one may lack
+  // a name.
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    const auto &formal = schema->inputs()[std::min(index, schema->inputs().size() - 1)];
+    if (input.kind == Binding::Absent && formal.GetOption() != onnx::OpSchema::Optional)
+      return invalidNode(node, scope) << "its operand " << index << " is missing";
+  }
+  if (node.op_type() == "If")
+    return importIf(node, scope, inputs);
+  if (ImportFn import = lookupImport(node.op_type()))
+    return importOperator(node, scope, inputs, import);
+  if (auto it = oneToOne.find(node.op_type()); it != oneToOne.end())
+    return importOperator(node, scope, inputs,
+                          [&](OnnxNode &onnxNode) { return importOneToOne(onnxNode, it->second); });
+  auto function = getSchemaFunction(node, *schema, scope, inputs);
+  if (succeeded(function))
+    return importFunction(node, **function, schema, nullptr, scope, inputs);
+  // A body that depends on types may exist, but not be known for unknown ones.
+  bool hasUnknown = llvm::any_of(inputs, [](const Binding &input) { return input.kind == Binding::Unknown; });
+  if (hasUnknown && schema->HasContextDependentFunction()) {
+    bindUnknown(node, scope);
+    return llvm::success();
+  }
+  return addUnsupported(node, scope, inputs, "there is no implementation of this operator");
+}
+
+llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, Scope &scope,
+                                                  llvm::ArrayRef<Binding> inputs,
+                                                  llvm::function_ref<llvm::LogicalResult(OnnxNode &)> import) {
+  llvm::SmallVector<mlir::Value> values;
+  for (const Binding &input : inputs) {
+    if (input.kind == Binding::Unknown) {
+      bindUnknown(node, scope);
+      return llvm::success();
+    }
+    values.push_back(input.value);
+  }
+  mlir::Location loc = getLoc(node, scope);
+  auto isUsed = [&](llvm::StringRef name) { return scope.isNeeded(name); };
+  mlir::Operation *last = builder.getBlock()->empty() ? nullptr : &builder.getBlock()->back();
+  OnnxNode onnxNode(node, values,
+                    {builder, tensors, reporter, loc, scope.prefix + describeNode(node), scope.opsets.lookup(""),
+                     scope.owner, isUsed});
+  if (failed(import(onnxNode))) {
+    if (reporter.getFirstError())
+      return llvm::failure();
+    if (onnxNode.getUnsupportedReason().empty())
+      return invalidNode(node, scope) << "it could not be imported";
+    return addUnsupported(node, scope, inputs, onnxNode.getUnsupportedReason());
+  }
+  for (auto [name, value] : llvm::zip(node.output(), onnxNode.getResults())) {
+    if (!value) {
+      if (scope.isNeeded(name))
+        return addUnsupported(node, scope, inputs, "result '" + name + "' is not computed");
+      continue;
+    }
+    scope.bind(name, Binding::known(value));
+    mlir::Operation *op = value.getDefiningOp();
+    if (op && getTensorName(op->getLoc()).empty() && (!last || last->isBeforeInBlock(op)))
+      op->setLoc(withTensorName(loc, builder.getStringAttr(scope.prefix + name)));
+  }
+  return llvm::success();
+}
+
+llvm::LogicalResult GraphImporter::importIf(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs) {
+  if (inputs[0].kind == Binding::Unknown) {
+    bindUnknown(node, scope);
+    return llvm::success();
+  }
+  mlir::ElementsAttr condition = OnnxNode::getConstant(inputs[0].value);
+  std::optional<llvm::SmallVector<int64_t>> values;
+  if (condition)
+    values = readInts(condition);
+  if (!values || values->size() != 1)
+    return addUnsupported(node, scope, inputs, "its condition is not constant, even after folding");
+  llvm::StringRef branchName = values->front() ? "then_branch" : "else_branch";
+  auto attribute = llvm::find_if(node.attribute(),
+                                 [&](const onnx::AttributeProto &attribute) { return attribute.name() == branchName; });
+  const onnx::GraphProto &graph = attribute->g();
+  if (graph.output_size() != node.output_size())
+    return invalidNode(node, scope) << "its " << branchName << " has " << graph.output_size() << " results, but it has "
+                                    << node.output_size();
+  Scope branch;
+  branch.outer = &scope;
+  branch.prefix = scope.prefix;
+  branch.opsets = scope.opsets;
+  branch.attributes = scope.attributes;
+  branch.owner = scope.owner;
+  collectUses(graph, branch.needed);
+  if (failed(importInitializers(graph, branch)) || failed(importNodes(graph.node(), branch)))
+    return llvm::failure();
+  llvm::SmallVector<Binding> results;
+  for (const onnx::ValueInfoProto &output : graph.output()) {
+    const Binding *result = branch.lookup(output.name());
+    if (!result)
+      return invalidNode(node, scope) << "its " << branchName << " does not produce '" << output.name() << "'";
+    results.push_back(*result);
+  }
+  bindResults(node, scope, results);
+  return llvm::success();
+}

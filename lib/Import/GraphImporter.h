@@ -1,0 +1,88 @@
+//===- GraphImporter.h - Importing graphs and functions -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines GraphImporter.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_IMPORT_GRAPHIMPORTER_H
+#define DOVETAIL_LIB_IMPORT_GRAPHIMPORTER_H
+
+#include "OnnxNode.h"
+#include "Scope.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "onnx/defs/schema.h"
+
+namespace dovetail::importer {
+
+/// Imports one model that checkModel has accepted.
+class GraphImporter {
+public:
+  GraphImporter(std::shared_ptr<const onnx::ModelProto> model, const ImportOptions &options, Reporter &reporter);
+
+  /// The module, or null if an error was reported.
+  mlir::OwningOpRef<mlir::ModuleOp> run();
+
+private:
+  mlir::OwningOpRef<mlir::ModuleOp> createModule();
+  llvm::LogicalResult importMain(mlir::func::FuncOp main, llvm::ArrayRef<const onnx::ValueInfoProto *> inputs);
+  llvm::LogicalResult checkOutputType(const onnx::ValueInfoProto &output, mlir::RankedTensorType type);
+  llvm::LogicalResult reportUnsupported();
+
+  llvm::LogicalResult importInitializers(const onnx::GraphProto &graph, Scope &scope);
+  template <typename Nodes> llvm::LogicalResult importNodes(const Nodes &nodes, Scope &scope) {
+    for (const onnx::NodeProto &node : nodes)
+      if (scope.isNeeded(node) && failed(importNode(node, scope)))
+        return llvm::failure();
+    return llvm::success();
+  }
+  llvm::LogicalResult importNode(const onnx::NodeProto &node, Scope &scope);
+  /// A node of ONNX's own domain.
+  llvm::LogicalResult importOnnxNode(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs);
+  llvm::LogicalResult importOperator(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs,
+                                     llvm::function_ref<llvm::LogicalResult(OnnxNode &)> import);
+  llvm::LogicalResult importIf(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs);
+
+  // In Functions.cpp: functions of the model and of ONNX's schemas.
+  static std::string getFunctionKey(llvm::StringRef domain, llvm::StringRef name, llvm::StringRef overload);
+  const onnx::FunctionProto *lookupFunction(const onnx::NodeProto &node) const;
+  /// The body that the schema gives for a node; fails without an error if there is none.
+  llvm::FailureOr<std::shared_ptr<const onnx::FunctionProto>> getSchemaFunction(const onnx::NodeProto &node,
+                                                                                const onnx::OpSchema &schema,
+                                                                                const Scope &scope,
+                                                                                llvm::ArrayRef<Binding> inputs);
+  llvm::LogicalResult importFunction(const onnx::NodeProto &node, const onnx::FunctionProto &function,
+                                     const onnx::OpSchema *schema, std::shared_ptr<const void> owner, Scope &scope,
+                                     llvm::ArrayRef<Binding> inputs);
+
+  /// Lists a node among those that cannot be imported; its results are unknown from then on.
+  llvm::LogicalResult addUnsupported(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs,
+                                     const llvm::Twine &reason);
+  mlir::InFlightDiagnostic invalidNode(const onnx::NodeProto &node, const Scope &scope);
+  static void bindResults(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> results);
+  static void bindUnknown(const onnx::NodeProto &node, Scope &scope);
+  mlir::Location getLoc(const onnx::NodeProto &node, const Scope &scope) const;
+
+  std::shared_ptr<const onnx::ModelProto> model;
+  const ImportOptions &options;
+  Reporter &reporter;
+  TensorReader tensors;
+  mlir::OpBuilder builder;
+  /// The dialect's operations that import one to one, by ONNX name.
+  llvm::StringMap<mlir::RegisteredOperationName> oneToOne;
+  llvm::StringMap<const onnx::FunctionProto *> functions;
+  /// The functions whose bodies are being imported.
+  llvm::SmallVector<const void *> activeFunctions;
+  int64_t numNodes = 0;
+  /// Descriptions of all nodes and initializers that cannot be imported.
+  std::vector<std::string> unsupported;
+};
+
+} // namespace dovetail::importer
+
+#endif // DOVETAIL_LIB_IMPORT_GRAPHIMPORTER_H

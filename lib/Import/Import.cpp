@@ -1,0 +1,160 @@
+//===- Import.cpp - From ONNX models to the dovetail dialect -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements importOnnx, and the part of GraphImporter that makes the module and its main function.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Import/Import.h"
+
+#include "GraphImporter.h"
+#include "InputShapes.h"
+#include "ModelFile.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace dovetail;
+using namespace dovetail::importer;
+
+mlir::OwningOpRef<mlir::ModuleOp> GraphImporter::createModule() {
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(reporter.getFileLoc());
+  llvm::SmallVector<mlir::NamedAttribute> opsets;
+  for (const onnx::OperatorSetIdProto &opset : model->opset_import())
+    opsets.push_back(builder.getNamedAttr(opset.domain().empty() ? "ai.onnx" : opset.domain(),
+                                          builder.getI64IntegerAttr(opset.version())));
+  llvm::StringRef version = model->producer_version();
+  std::string producer = model->producer_name() + (version.empty() ? "" : " " + version.str());
+  mlir::NamedAttrList sorted;
+  for (mlir::NamedAttribute opset : opsets)
+    sorted.set(opset.getName(), opset.getValue());
+  (*module)->setAttr("dovetail.model", builder.getStringAttr(model->graph().name()));
+  (*module)->setAttr("dovetail.producer", builder.getStringAttr(producer));
+  (*module)->setAttr("dovetail.ir_version", builder.getI64IntegerAttr(model->ir_version()));
+  (*module)->setAttr("dovetail.opsets", sorted.getDictionary(builder.getContext()));
+  return module;
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> GraphImporter::run() {
+  const onnx::GraphProto &graph = model->graph();
+  llvm::StringSet<> initializers;
+  for (const onnx::TensorProto &tensor : graph.initializer())
+    initializers.insert(tensor.name());
+  for (const onnx::SparseTensorProto &tensor : graph.sparse_initializer())
+    initializers.insert(tensor.values().name());
+  // Old models list their weights among the inputs; newer ones may, to make them defaults.
+  llvm::SmallVector<const onnx::ValueInfoProto *> inputs;
+  for (const onnx::ValueInfoProto &input : graph.input())
+    if (!initializers.contains(input.name()))
+      inputs.push_back(&input);
+  auto types = resolveInputTypes(inputs, options, reporter);
+  if (failed(types))
+    return {};
+
+  mlir::OwningOpRef<mlir::ModuleOp> module = createModule();
+  builder.setInsertionPointToEnd(module->getBody());
+  auto main = mlir::func::FuncOp::create(builder, reporter.getFileLoc(), "main",
+                                         builder.getFunctionType(llvm::to_vector_of<mlir::Type>(*types), {}));
+  if (failed(importMain(main, inputs)))
+    return {};
+  return module;
+}
+
+llvm::LogicalResult GraphImporter::importMain(mlir::func::FuncOp main,
+                                              llvm::ArrayRef<const onnx::ValueInfoProto *> inputs) {
+  const onnx::GraphProto &graph = model->graph();
+  mlir::Block *block = main.addEntryBlock();
+  builder.setInsertionPointToEnd(block);
+  Scope scope;
+  scope.owner = model;
+  for (const onnx::OperatorSetIdProto &opset : model->opset_import())
+    scope.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] = opset.version();
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    main.setArgAttr(index, "dovetail.name", builder.getStringAttr(input->name()));
+    block->getArgument(index).setLoc(reporter.getLoc(input->name()));
+    scope.bind(input->name(), Binding::known(block->getArgument(index)));
+  }
+  collectUses(graph, scope.needed);
+  if (failed(importInitializers(graph, scope)) || failed(importNodes(graph.node(), scope)))
+    return llvm::failure();
+  if (!unsupported.empty())
+    return reportUnsupported();
+
+  llvm::SmallVector<mlir::Value> results;
+  llvm::SmallVector<mlir::Type> resultTypes;
+  llvm::SmallVector<mlir::DictionaryAttr> resultAttrs;
+  for (const onnx::ValueInfoProto &output : graph.output()) {
+    const Binding *result = scope.lookup(output.name());
+    if (!result || result->kind != Binding::Known)
+      return reporter.invalid() << "output '" << output.name() << "' is not computed";
+    if (failed(checkOutputType(output, OnnxNode::getType(result->value))))
+      return llvm::failure();
+    results.push_back(result->value);
+    resultTypes.push_back(result->value.getType());
+    resultAttrs.push_back(
+        builder.getDictionaryAttr(builder.getNamedAttr("dovetail.name", builder.getStringAttr(output.name()))));
+  }
+  if (results.empty())
+    return reporter.invalid() << "graph '" << graph.name() << "' has no outputs";
+  mlir::func::ReturnOp::create(builder, reporter.getFileLoc(), results);
+  main.setFunctionType(builder.getFunctionType(block->getArgumentTypes(), resultTypes));
+  main.setAllResultAttrs(resultAttrs);
+  // What only served to compute shapes is of no more use.
+  for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
+    if (mlir::isOpTriviallyDead(&op))
+      op.erase();
+  return llvm::success();
+}
+
+llvm::LogicalResult GraphImporter::checkOutputType(const onnx::ValueInfoProto &output, mlir::RankedTensorType type) {
+  if (!output.type().has_tensor_type())
+    return llvm::success();
+  const auto &declared = output.type().tensor_type();
+  if (declared.elem_type() != onnx::TensorProto::UNDEFINED &&
+      declared.elem_type() != convertElementType(type.getElementType()))
+    return reporter.invalid() << "output '" << output.name() << "' is declared with elements of type "
+                              << describeElementType(declared.elem_type()) << " but has type " << type;
+  if (!declared.has_shape())
+    return llvm::success();
+  bool agrees = declared.shape().dim_size() == type.getRank();
+  for (int64_t i = 0; agrees && i < type.getRank(); ++i)
+    agrees = !declared.shape().dim(i).has_dim_value() || declared.shape().dim(i).dim_value() < 0 ||
+             declared.shape().dim(i).dim_value() == type.getDimSize(i);
+  if (!agrees)
+    mlir::emitWarning(reporter.getFileLoc())
+        << "output '" << output.name() << "' has type " << type << ", not the shape that the model declares";
+  return llvm::success();
+}
+
+llvm::LogicalResult GraphImporter::reportUnsupported() {
+  auto diagnostic = reporter.error(ImportError::Unsupported);
+  diagnostic << unsupported.size() << (unsupported.size() == 1 ? " part" : " parts")
+             << " of the model cannot be compiled; export it without, or cut the graph before:";
+  for (const std::string &description : unsupported)
+    diagnostic << "\n  " << description;
+  return diagnostic;
+}
+
+ImportResult dovetail::importOnnx(llvm::StringRef path, const ImportOptions &options, mlir::MLIRContext &context) {
+  context.loadDialect<DovetailDialect, mlir::func::FuncDialect>();
+  Reporter reporter(context, path);
+  auto failure = [&] { return ImportResult{nullptr, reporter.getFirstError().value_or(ImportError::InvalidModel)}; };
+  try {
+    std::shared_ptr<const onnx::ModelProto> model = readModel(reporter);
+    if (!model || failed(checkModel(*model, reporter)))
+      return failure();
+    mlir::OwningOpRef<mlir::ModuleOp> module = GraphImporter(model, options, reporter).run();
+    if (!module)
+      return failure();
+    return ImportResult{std::move(module)};
+  } catch (const std::exception &error) {
+    // Only libonnx and protobuf throw.
+    reporter.invalid() << "model '" << path << "' cannot be read: " << error.what();
+    return failure();
+  }
+}

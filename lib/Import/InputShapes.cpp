@@ -1,0 +1,211 @@
+//===- InputShapes.cpp - Static shapes of a model's inputs -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements resolveInputTypes: first the options give extents to named dimensions, then every input is made static.
+//
+//===----------------------------------------------------------------------===//
+
+#include "InputShapes.h"
+#include "TensorData.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace dovetail;
+using namespace dovetail::importer;
+using Dimension = onnx::TensorShapeProto::Dimension;
+
+namespace {
+
+class ShapeResolver {
+public:
+  ShapeResolver(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs, const ImportOptions &options, Reporter &reporter)
+      : inputs(inputs), options(options), reporter(reporter) {}
+
+  llvm::FailureOr<llvm::SmallVector<mlir::RankedTensorType>> run() {
+    if (failed(checkInputs()) || failed(takeDims()) || failed(takeShapes()))
+      return llvm::failure();
+    llvm::SmallVector<mlir::RankedTensorType> types;
+    std::string open;
+    for (const onnx::ValueInfoProto *input : inputs) {
+      llvm::SmallVector<int64_t> shape;
+      if (!resolve(*input, shape)) {
+        open += (open.empty() ? "" : "; ") + describeOpen(*input);
+        continue;
+      }
+      if (!countElements(shape))
+        return reporter.error(ImportError::Usage) << "input '" << input->name() << "' is too large";
+      types.push_back(mlir::RankedTensorType::get(
+          shape, convertElementType(input->type().tensor_type().elem_type(), reporter.getContext())));
+    }
+    if (!open.empty())
+      return reporter.error(ImportError::Usage) << "shapes must be static: " << open;
+    return types;
+  }
+
+private:
+  /// A dimension that only an option can give an extent. Some exporters write -1 for "any".
+  static bool isOpen(const Dimension &dim) { return !dim.has_dim_value() || dim.dim_value() < 0; }
+
+  /// True if an open dimension has a name that means the same extent everywhere; some exporters write "?" for "any".
+  static bool isNamed(const Dimension &dim) { return !dim.dim_param().empty() && dim.dim_param() != "?"; }
+
+  /// Checks that all inputs are tensors, of known element types.
+  llvm::LogicalResult checkInputs() {
+    for (const onnx::ValueInfoProto *input : inputs) {
+      if (input->type().value_case() == onnx::TypeProto::VALUE_NOT_SET)
+        return reporter.invalid() << "input '" << input->name() << "' has no type";
+      if (!input->type().has_tensor_type())
+        return reporter.error(ImportError::Unsupported)
+               << "input '" << input->name() << "' is not a dense tensor: sequences, maps, optional and sparse values "
+               << "are not supported";
+      int32_t elementType = input->type().tensor_type().elem_type();
+      if (!convertElementType(elementType, reporter.getContext()))
+        return reporter.error(ImportError::Unsupported)
+               << "input '" << input->name() << "' has elements of type " << describeElementType(elementType)
+               << ", which is not supported";
+    }
+    return llvm::success();
+  }
+
+  llvm::LogicalResult takeDims() {
+    llvm::MapVector<llvm::StringRef, bool> names;
+    for (const onnx::ValueInfoProto *input : inputs)
+      for (const Dimension &dim : input->type().tensor_type().shape().dim())
+        if (isOpen(dim) && isNamed(dim))
+          names[dim.dim_param()] = true;
+    for (const auto &entry : options.dims) {
+      if (!names.contains(entry.getKey())) {
+        auto diagnostic = reporter.error(ImportError::Usage);
+        diagnostic << "--dim " << entry.getKey() << "=" << entry.getValue()
+                   << ": no input has a dimension of this name";
+        if (!names.empty())
+          diagnostic << " (there are ";
+        llvm::interleaveComma(names, diagnostic, [&](const auto &name) { diagnostic << name.first; });
+        if (!names.empty())
+          diagnostic << ")";
+        return diagnostic;
+      }
+      if (entry.getValue() < 1)
+        return reporter.error(ImportError::Usage)
+               << "--dim " << entry.getKey() << "=" << entry.getValue() << ": expected a positive number";
+      extents[entry.getKey()] = entry.getValue();
+    }
+    return llvm::success();
+  }
+
+  llvm::LogicalResult takeShapes() {
+    for (const auto &entry : options.shapes)
+      if (llvm::none_of(inputs, [&](const auto *input) { return input->name() == entry.getKey(); }))
+        return unknownInput(entry.getKey());
+    for (const onnx::ValueInfoProto *input : inputs) {
+      auto it = options.shapes.find(input->name());
+      if (it == options.shapes.end())
+        continue;
+      const auto &type = input->type().tensor_type();
+      if (llvm::any_of(it->second, [](int64_t extent) { return extent < 1; }))
+        return wrongShape(*input) << "expected positive extents";
+      if (!type.has_shape())
+        continue;
+      if (type.shape().dim_size() != static_cast<int>(it->second.size()))
+        return wrongShape(*input) << "the input has " << type.shape().dim_size() << " dimensions, but "
+                                  << it->second.size() << " are given";
+      for (auto [index, extent] : llvm::enumerate(it->second)) {
+        const Dimension &dim = type.shape().dim(index);
+        if (!isOpen(dim) && dim.dim_value() != extent)
+          return wrongShape(*input) << "dimension " << index << " is fixed to " << dim.dim_value() << " in the model";
+        if (!isOpen(dim) || !isNamed(dim))
+          continue;
+        auto [known, inserted] = extents.try_emplace(dim.dim_param(), extent);
+        if (!inserted && known->second != extent)
+          return wrongShape(*input) << "dimension '" << dim.dim_param() << "' is already " << known->second;
+      }
+    }
+    return llvm::success();
+  }
+
+  mlir::InFlightDiagnostic wrongShape(const onnx::ValueInfoProto &input) {
+    auto diagnostic = reporter.error(ImportError::Usage);
+    diagnostic << "--shape " << input.name() << "=";
+    llvm::interleave(options.shapes.lookup(input.name()), diagnostic, ",");
+    diagnostic << ": ";
+    return diagnostic;
+  }
+
+  llvm::LogicalResult unknownInput(llvm::StringRef name) {
+    auto diagnostic = reporter.error(ImportError::Usage);
+    diagnostic << "--shape " << name << ": the model has no such input (there are ";
+    llvm::interleaveComma(inputs, diagnostic, [&](const auto *input) { diagnostic << input->name(); });
+    return diagnostic << ")";
+  }
+
+  /// False if some extent is still open.
+  bool resolve(const onnx::ValueInfoProto &input, llvm::SmallVectorImpl<int64_t> &shape) {
+    if (auto it = options.shapes.find(input.name()); it != options.shapes.end()) {
+      shape.assign(it->second.begin(), it->second.end());
+      return true;
+    }
+    if (!input.type().tensor_type().has_shape())
+      return false;
+    for (const Dimension &dim : input.type().tensor_type().shape().dim()) {
+      if (!isOpen(dim))
+        shape.push_back(dim.dim_value());
+      else if (auto it = extents.find(dim.dim_param()); it != extents.end() && isNamed(dim))
+        shape.push_back(it->second);
+      else
+        return false;
+    }
+    return true;
+  }
+
+  std::string describeOpen(const onnx::ValueInfoProto &input) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os << "input '" << input.name() << "' ";
+    if (!input.type().tensor_type().has_shape()) {
+      os << "has no shape, pass --shape " << input.name() << "=...";
+      return text;
+    }
+    os << "has shape [";
+    llvm::SmallVector<std::string> flags;
+    bool needsShape = false;
+    llvm::interleaveComma(input.type().tensor_type().shape().dim(), os, [&](const Dimension &dim) {
+      if (!isOpen(dim)) {
+        os << dim.dim_value();
+      } else if (!isNamed(dim)) {
+        os << "?";
+        needsShape = true;
+      } else {
+        os << dim.dim_param();
+        if (!extents.contains(dim.dim_param()))
+          flags.push_back("--dim " + dim.dim_param() + "=...");
+      }
+    });
+    os << "], pass ";
+    if (!needsShape) {
+      llvm::interleave(flags, os, " ");
+      os << " or ";
+    }
+    os << "--shape " << input.name() << "=...";
+    return text;
+  }
+
+  llvm::ArrayRef<const onnx::ValueInfoProto *> inputs;
+  const ImportOptions &options;
+  Reporter &reporter;
+  /// Extents of named dimensions.
+  llvm::StringMap<int64_t> extents;
+};
+
+} // namespace
+
+llvm::FailureOr<llvm::SmallVector<mlir::RankedTensorType>>
+dovetail::importer::resolveInputTypes(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs, const ImportOptions &options,
+                                      Reporter &reporter) {
+  return ShapeResolver(inputs, options, reporter).run();
+}

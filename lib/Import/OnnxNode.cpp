@@ -1,0 +1,375 @@
+//===- OnnxNode.cpp - A node while it is imported -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements the reading of nodes and the building and folding of operations.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OnnxNode.h"
+
+#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/SmallSet.h"
+
+using namespace dovetail;
+using namespace dovetail::importer;
+
+//===----------------------------------------------------------------------===//
+// Operands and attributes
+//===----------------------------------------------------------------------===//
+
+llvm::LogicalResult OnnxNode::requireRank(unsigned index, int64_t minRank) {
+  int64_t rank = getRank(inputs[index]);
+  if (rank >= minRank)
+    return llvm::success();
+  return invalid("input '" + llvm::Twine(proto.input(index)) + "' has rank " + llvm::Twine(rank) + ", but at least " +
+                 llvm::Twine(minRank) + " is needed");
+}
+
+mlir::ElementsAttr OnnxNode::getConstant(mlir::Value value) {
+  if (auto op = value ? value.getDefiningOp<ConstantOp>() : ConstantOp())
+    return op.getValue();
+  return {};
+}
+
+llvm::FailureOr<llvm::SmallVector<int64_t>> OnnxNode::getConstantInts(unsigned index, llvm::StringRef what) {
+  mlir::ElementsAttr constant = getConstant(getInput(index));
+  if (!constant)
+    return unsupported("'" + what + "' is not constant, even after folding");
+  if (auto values = readInts(constant))
+    return std::move(*values);
+  return invalid("'" + what + "' is not a tensor of integers");
+}
+
+llvm::FailureOr<llvm::SmallVector<double>> OnnxNode::getConstantFloats(unsigned index, llvm::StringRef what) {
+  mlir::ElementsAttr constant = getConstant(getInput(index));
+  if (!constant)
+    return unsupported("'" + what + "' is not constant, even after folding");
+  if (auto values = readFloats(constant))
+    return std::move(*values);
+  return unsupported("'" + what + "' is not a tensor of f32 or f64");
+}
+
+const onnx::AttributeProto *OnnxNode::getAttr(llvm::StringRef name) const {
+  for (const onnx::AttributeProto &attribute : proto.attribute())
+    if (attribute.name() == name)
+      return &attribute;
+  return nullptr;
+}
+
+int64_t OnnxNode::getInt(llvm::StringRef name, int64_t defaultValue) const {
+  const onnx::AttributeProto *attribute = getAttr(name);
+  return attribute ? attribute->i() : defaultValue;
+}
+
+double OnnxNode::getFloat(llvm::StringRef name, float defaultValue) const {
+  const onnx::AttributeProto *attribute = getAttr(name);
+  return attribute ? attribute->f() : defaultValue;
+}
+
+llvm::StringRef OnnxNode::getString(llvm::StringRef name, llvm::StringRef defaultValue) const {
+  const onnx::AttributeProto *attribute = getAttr(name);
+  return attribute ? llvm::StringRef(attribute->s()) : defaultValue;
+}
+
+llvm::SmallVector<int64_t> OnnxNode::getInts(llvm::StringRef name) const {
+  const onnx::AttributeProto *attribute = getAttr(name);
+  if (!attribute)
+    return {};
+  return llvm::SmallVector<int64_t>(attribute->ints().begin(), attribute->ints().end());
+}
+
+llvm::FailureOr<int64_t> OnnxNode::normalizeAxis(int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank)
+    return invalid("axis " + llvm::Twine(axis) + " is outside of [-" + llvm::Twine(rank) + ", " + llvm::Twine(rank) +
+                   ")");
+  return axis < 0 ? axis + rank : axis;
+}
+
+llvm::FailureOr<llvm::SmallVector<int64_t>> OnnxNode::normalizeAxes(llvm::ArrayRef<int64_t> axes, int64_t rank) {
+  llvm::SmallVector<int64_t> normalized;
+  llvm::SmallBitVector seen(rank);
+  for (int64_t axis : axes) {
+    auto position = normalizeAxis(axis, rank);
+    if (failed(position))
+      return llvm::failure();
+    if (seen.test(*position))
+      return invalid("axis " + llvm::Twine(axis) + " is named twice");
+    seen.set(*position);
+    normalized.push_back(*position);
+  }
+  return normalized;
+}
+
+llvm::FailureOr<std::optional<llvm::SmallVector<int64_t>>>
+OnnxNode::getIntsAttrOrInput(llvm::StringRef name, unsigned index, int64_t inputSince) {
+  using Result = std::optional<llvm::SmallVector<int64_t>>;
+  if (getOpset() < inputSince)
+    return hasAttr(name) ? Result(getInts(name)) : Result();
+  if (!hasInput(index))
+    return Result();
+  auto values = getConstantInts(index, name);
+  if (failed(values))
+    return llvm::failure();
+  return Result(std::move(*values));
+}
+
+//===----------------------------------------------------------------------===//
+// Building
+//===----------------------------------------------------------------------===//
+
+mlir::Value OnnxNode::finish(mlir::OperationState &state) {
+  mlir::Operation *op = context.builder.create(state);
+  std::string message;
+  bool isValid = [&] {
+    // What the dialect says is repeated with the node's name.
+    mlir::ScopedDiagnosticHandler handler(op->getContext(), [&](mlir::Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
+        return llvm::failure();
+      message += (message.empty() ? "" : "; ") + diagnostic.str();
+      return llvm::success();
+    });
+    if (auto inferrable = llvm::dyn_cast<mlir::InferTypeOpInterface>(op)) {
+      llvm::SmallVector<mlir::Type> types;
+      if (failed(inferrable.inferReturnTypes(op->getContext(), op->getLoc(), op->getOperands(),
+                                             op->getRawDictionaryAttrs(), op->getPropertiesStorage(), op->getRegions(),
+                                             types)))
+        return false;
+      op->getResult(0).setType(types.front());
+    }
+    auto type = llvm::dyn_cast<mlir::RankedTensorType>(op->getResult(0).getType());
+    if (type && type.hasStaticShape() && !countElements(type.getShape())) {
+      message = "the result is too large";
+      return false;
+    }
+    return succeeded(mlir::verify(op));
+  }();
+  if (!isValid) {
+    op->erase();
+    (void)invalid(message);
+    return {};
+  }
+  return fold(op);
+}
+
+mlir::Value OnnxNode::fold(mlir::Operation *op) {
+  mlir::Value result = op->getResult(0);
+  if (getType(result).getNumElements() == 0) {
+    auto empty = mlir::DenseElementsAttr::get(getType(result), llvm::ArrayRef<mlir::Attribute>());
+    op->erase();
+    return constant(empty);
+  }
+  if (!isSmallConstant(getType(result)))
+    return result;
+  llvm::SmallVector<mlir::Attribute> operands;
+  for (mlir::Value operand : op->getOperands()) {
+    mlir::ElementsAttr constant = getConstant(operand);
+    if (!constant || !isSmallConstant(getType(operand)))
+      return result;
+    operands.push_back(constant);
+  }
+  auto value = evaluate(op, operands, getType(result).getNumElements());
+  if (failed(value))
+    return result;
+  op->erase();
+  return constant(*value);
+}
+
+mlir::Value OnnxNode::constant(mlir::ElementsAttr value) {
+  if (!value)
+    return {};
+  return ConstantOp::create(context.builder, context.loc, value.getShapedType(), value);
+}
+
+mlir::Value OnnxNode::constantInts(llvm::ArrayRef<int64_t> values) {
+  auto type = mlir::RankedTensorType::get(values.size(), context.builder.getI64Type());
+  return constant(mlir::DenseElementsAttr::get(type, values));
+}
+
+mlir::Value OnnxNode::constantFloats(mlir::RankedTensorType type, llvm::ArrayRef<double> values) {
+  auto bytes = [](const auto &elements) {
+    return llvm::ArrayRef<char>(reinterpret_cast<const char *>(elements.data()), elements.size() * sizeof(elements[0]));
+  };
+  if (type.getElementType().isF64())
+    return constant(makeConstant(type, bytes(values), nullptr, context.name));
+  llvm::SmallVector<float> floats(values.begin(), values.end());
+  return constant(makeConstant(type, bytes(floats), nullptr, context.name));
+}
+
+mlir::Value OnnxNode::scalarLike(mlir::Value like, double number) {
+  if (!like)
+    return {};
+  return splat(mlir::RankedTensorType::get({}, getType(like).getElementType()), number);
+}
+
+mlir::Value OnnxNode::splat(mlir::RankedTensorType type, double number) {
+  mlir::Type elementType = type.getElementType();
+  mlir::Attribute element;
+  if (llvm::isa<mlir::FloatType>(elementType))
+    element = mlir::FloatAttr::get(elementType, number);
+  else
+    element = mlir::IntegerAttr::get(elementType,
+                                     llvm::APInt(elementType.getIntOrFloatBitWidth(), static_cast<int64_t>(number),
+                                                 /*isSigned=*/true, /*implicitTrunc=*/true));
+  return constant(mlir::DenseElementsAttr::get(type, element));
+}
+
+mlir::Value OnnxNode::reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape) {
+  if (!value || getShape(value) == shape)
+    return value;
+  if (mlir::ElementsAttr old = getConstant(value))
+    if (mlir::ElementsAttr reshaped = reshapeConstant(old, shape))
+      return constant(reshaped);
+  return createAs<ReshapeOp>(getType(value).clone(shape), value);
+}
+
+mlir::Value OnnxNode::transpose(mlir::Value value, llvm::ArrayRef<int64_t> permutation) {
+  if (llvm::is_sorted(permutation))
+    return value;
+  return create<TransposeOp>(value, permutation);
+}
+
+mlir::Value OnnxNode::broadcast(mlir::Value value, llvm::ArrayRef<int64_t> shape) {
+  if (!value || getShape(value) == shape)
+    return value;
+  return createAs<BroadcastOp>(getType(value).clone(shape), value);
+}
+
+mlir::Value OnnxNode::slice(mlir::Value value, llvm::ArrayRef<int64_t> starts, llvm::ArrayRef<int64_t> sizes,
+                            llvm::ArrayRef<int64_t> steps) {
+  if (!value || (getShape(value) == sizes && llvm::all_of(steps, [](int64_t step) { return step > 0; })))
+    return value;
+  return create<SliceOp>(value, starts, sizes, steps);
+}
+
+mlir::Value OnnxNode::cast(mlir::Value value, mlir::Type elementType) {
+  if (!value || getType(value).getElementType() == elementType)
+    return value;
+  return create<CastOp>(value, elementType);
+}
+
+mlir::Value OnnxNode::reduce(mlir::Value value, ReduceKind kind, llvm::ArrayRef<int64_t> axes) {
+  if (axes.empty())
+    return value;
+  llvm::SmallVector<int64_t> sorted(axes);
+  llvm::sort(sorted);
+  return create<ReduceOp>(value, kind, sorted);
+}
+
+mlir::Value OnnxNode::mean(mlir::Value value, llvm::ArrayRef<int64_t> axes) {
+  if (!value)
+    return {};
+  int64_t count = 1;
+  for (int64_t axis : axes)
+    count *= getShape(value)[axis];
+  mlir::Value sum = reduce(value, ReduceKind::Sum, axes);
+  if (getType(value).getElementType().isInteger())
+    return create<DivOp>(sum, scalarLike(value, count));
+  return create<MulOp>(sum, scalarLike(value, 1.0 / count));
+}
+
+mlir::Value OnnxNode::perChannel(mlir::Value vector, int64_t rank) {
+  llvm::SmallVector<int64_t> shape(rank - 1, 1);
+  if (vector)
+    shape[0] = getType(vector).getNumElements();
+  return reshape(vector, shape);
+}
+
+mlir::Value OnnxNode::constantTensor(const onnx::TensorProto &tensor) {
+  return constant(context.tensors.read(tensor, "the tensor of node '" + context.name + "'", context.owner));
+}
+
+//===----------------------------------------------------------------------===//
+// Results and errors
+//===----------------------------------------------------------------------===//
+
+llvm::LogicalResult OnnxNode::setResult(unsigned index, mlir::Value value) {
+  if (index < results.size())
+    results[index] = value;
+  return llvm::success(static_cast<bool>(value));
+}
+
+bool OnnxNode::isResultUsed(unsigned index) const {
+  return index < results.size() && !proto.output(index).empty() && context.isUsed(proto.output(index));
+}
+
+llvm::LogicalResult OnnxNode::invalid(const llvm::Twine &message) {
+  auto diagnostic = context.reporter.error(ImportError::InvalidModel, context.loc);
+  diagnostic << "node '" << context.name << "' (" << proto.op_type() << ")";
+  if (!inputs.empty()) {
+    diagnostic << " on ";
+    llvm::interleaveComma(inputs, diagnostic, [&](mlir::Value input) {
+      if (input)
+        diagnostic << getType(input);
+      else
+        diagnostic << "nothing";
+    });
+  }
+  return diagnostic << ": " << message;
+}
+
+llvm::LogicalResult OnnxNode::unsupported(const llvm::Twine &message) {
+  unsupportedReason = message.str();
+  return llvm::failure();
+}
+
+//===----------------------------------------------------------------------===//
+// Operators that the dialect has
+//===----------------------------------------------------------------------===//
+
+/// The attributes that `attribute` may become: integers have several types.
+static llvm::SmallVector<mlir::Attribute> convertAttribute(const onnx::AttributeProto &attribute,
+                                                           mlir::Builder &builder) {
+  switch (attribute.type()) {
+  case onnx::AttributeProto::INT:
+    return {builder.getI64IntegerAttr(attribute.i()),
+            builder.getIntegerAttr(builder.getIntegerType(64, /*isSigned=*/true), attribute.i()),
+            builder.getBoolAttr(attribute.i() != 0)};
+  case onnx::AttributeProto::FLOAT:
+    return {builder.getF32FloatAttr(attribute.f())};
+  case onnx::AttributeProto::STRING:
+    return {builder.getStringAttr(attribute.s())};
+  case onnx::AttributeProto::INTS:
+    return {builder.getDenseI64ArrayAttr(llvm::SmallVector<int64_t>(attribute.ints().begin(), attribute.ints().end()))};
+  case onnx::AttributeProto::FLOATS:
+    return {
+        builder.getDenseF32ArrayAttr(llvm::SmallVector<float>(attribute.floats().begin(), attribute.floats().end()))};
+  default:
+    return {};
+  }
+}
+
+llvm::LogicalResult dovetail::importer::importOneToOne(OnnxNode &node, mlir::RegisteredOperationName name) {
+  mlir::OperationState state(node.getLoc(), name);
+  for (auto [index, input] : llvm::enumerate(node.getInputs())) {
+    if (!input)
+      return node.unsupported("it has no operand " + std::to_string(index));
+    state.operands.push_back(input);
+  }
+  for (const onnx::AttributeProto &attribute : node.getProto().attribute()) {
+    if (!llvm::is_contained(name.getAttributeNames(), attribute.name()))
+      return node.unsupported("attribute '" + attribute.name() + "' is not known");
+    auto candidates = convertAttribute(attribute, node.getBuilder());
+    auto *fitting = llvm::find_if(candidates, [&](mlir::Attribute candidate) {
+      mlir::NamedAttrList list;
+      list.set(attribute.name(), candidate);
+      // Complaints go nowhere, and so cannot make the result a failure.
+      bool fits = true;
+      (void)name.verifyInherentAttrs(list, [&] {
+        fits = false;
+        return mlir::InFlightDiagnostic();
+      });
+      return fits;
+    });
+    if (fitting == candidates.end())
+      return node.unsupported("attribute '" + attribute.name() + "' has a value that is not supported");
+    state.addAttribute(attribute.name(), *fitting);
+  }
+  state.addTypes(node.getBuilder().getNoneType());
+  return node.setResult(node.finish(state));
+}

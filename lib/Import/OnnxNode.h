@@ -1,0 +1,179 @@
+//===- OnnxNode.h - A node while it is imported -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines OnnxNode, through which imports of operators read a node and build operations.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_IMPORT_ONNXNODE_H
+#define DOVETAIL_LIB_IMPORT_ONNXNODE_H
+
+#include "Registry.h"
+#include "Reporter.h"
+#include "TensorData.h"
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "onnx/onnx_pb.h"
+
+namespace dovetail::importer {
+
+/// An operand that may be absent, for builders of operations.
+struct OptionalOperand {
+  mlir::Value value;
+};
+
+/// One node of the default domain, checked against the schema of its operator: attributes that are present have the
+/// right type, and all operands that must be there are there.
+///
+/// Values are ranked tensors of static shape. A null value stands for a failure that has been reported; every function
+/// passes it on, so that only the results of a node need to be looked at. Operations fold as they are built.
+class OnnxNode {
+public:
+  /// What a node asks of its surroundings.
+  struct Context {
+    mlir::OpBuilder &builder;
+    TensorReader &tensors;
+    Reporter &reporter;
+    mlir::Location loc;
+    /// The node in messages.
+    std::string name;
+    int64_t opset;
+    /// Keeps the tensors in attributes alive; null if they are temporary.
+    std::shared_ptr<const void> owner;
+    /// True for names that something needs.
+    llvm::function_ref<bool(llvm::StringRef)> isUsed;
+  };
+
+  OnnxNode(const onnx::NodeProto &proto, llvm::ArrayRef<mlir::Value> inputs, Context context)
+      : proto(proto), inputs(inputs), context(std::move(context)), results(proto.output_size()) {}
+
+  const onnx::NodeProto &getProto() const { return proto; }
+  llvm::StringRef getOpType() const { return proto.op_type(); }
+  int64_t getOpset() const { return context.opset; }
+  mlir::OpBuilder &getBuilder() { return context.builder; }
+  mlir::Location getLoc() const { return context.loc; }
+
+  // Operands.
+
+  unsigned getNumInputs() const { return inputs.size(); }
+  llvm::ArrayRef<mlir::Value> getInputs() const { return inputs; }
+  /// The operand, or null if it is absent.
+  mlir::Value getInput(unsigned index) const { return index < inputs.size() ? inputs[index] : mlir::Value(); }
+  bool hasInput(unsigned index) const { return static_cast<bool>(getInput(index)); }
+  static mlir::RankedTensorType getType(mlir::Value value) {
+    return llvm::cast<mlir::RankedTensorType>(value.getType());
+  }
+  static llvm::ArrayRef<int64_t> getShape(mlir::Value value) { return getType(value).getShape(); }
+  static int64_t getRank(mlir::Value value) { return getType(value).getRank(); }
+  /// Fails if the operand's rank is not at least `minRank`.
+  llvm::LogicalResult requireRank(unsigned index, int64_t minRank);
+
+  /// The constant behind a value; null if it is not one.
+  static mlir::ElementsAttr getConstant(mlir::Value value);
+  /// The elements of an integer operand that must be known now; `what` is its name in ONNX. Reports `unsupported` if it
+  /// is not constant.
+  llvm::FailureOr<llvm::SmallVector<int64_t>> getConstantInts(unsigned index, llvm::StringRef what);
+  llvm::FailureOr<llvm::SmallVector<double>> getConstantFloats(unsigned index, llvm::StringRef what);
+
+  // Attributes.
+
+  const onnx::AttributeProto *getAttr(llvm::StringRef name) const;
+  bool hasAttr(llvm::StringRef name) const { return getAttr(name) != nullptr; }
+  int64_t getInt(llvm::StringRef name, int64_t defaultValue) const;
+  double getFloat(llvm::StringRef name, float defaultValue) const;
+  llvm::StringRef getString(llvm::StringRef name, llvm::StringRef defaultValue) const;
+  llvm::SmallVector<int64_t> getInts(llvm::StringRef name) const;
+  /// `axis` in [0, rank), counted from the end if negative.
+  llvm::FailureOr<int64_t> normalizeAxis(int64_t axis, int64_t rank);
+  /// The same for several axes, which must differ. The result is not sorted.
+  llvm::FailureOr<llvm::SmallVector<int64_t>> normalizeAxes(llvm::ArrayRef<int64_t> axes, int64_t rank);
+  /// Integers that are an attribute before opset `inputSince`, and operand `index` from then on; none if absent.
+  llvm::FailureOr<std::optional<llvm::SmallVector<int64_t>>> getIntsAttrOrInput(llvm::StringRef name, unsigned index,
+                                                                                int64_t inputSince);
+
+  // Building.
+
+  /// Builds an operation whose result type follows from `args`, those of its generated builder after the result type.
+  template <typename OpT, typename... Args> mlir::Value create(Args &&...args) {
+    return createAs<OpT>(mlir::Type(), std::forward<Args>(args)...);
+  }
+  /// Builds an operation of the given result type; null for an inferred one.
+  template <typename OpT, typename... Args> mlir::Value createAs(mlir::Type type, Args &&...args) {
+    if ((isMissing(args) || ...))
+      return {};
+    mlir::OperationState state(context.loc, OpT::getOperationName());
+    OpT::build(context.builder, state, type ? type : mlir::Type(context.builder.getNoneType()),
+               unwrap(std::forward<Args>(args))...);
+    return finish(state);
+  }
+  /// Builds the operation that `state` describes, with one result, whose type is inferred if it can be.
+  mlir::Value finish(mlir::OperationState &state);
+
+  mlir::Value constant(mlir::ElementsAttr value);
+  /// A vector of i64.
+  mlir::Value constantInts(llvm::ArrayRef<int64_t> values);
+  /// Floats of an f32 or f64 type.
+  mlir::Value constantFloats(mlir::RankedTensorType type, llvm::ArrayRef<double> values);
+  /// `number` in a tensor of rank 0, of the element type of `like`.
+  mlir::Value scalarLike(mlir::Value like, double number);
+  /// `number` repeated in a tensor of `type`.
+  mlir::Value splat(mlir::RankedTensorType type, double number);
+  mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);
+  mlir::Value transpose(mlir::Value value, llvm::ArrayRef<int64_t> permutation);
+  /// Repeats dimensions of extent 1, aligned at the right.
+  mlir::Value broadcast(mlir::Value value, llvm::ArrayRef<int64_t> shape);
+  mlir::Value slice(mlir::Value value, llvm::ArrayRef<int64_t> starts, llvm::ArrayRef<int64_t> sizes,
+                    llvm::ArrayRef<int64_t> steps);
+  mlir::Value cast(mlir::Value value, mlir::Type elementType);
+  mlir::Value reduce(mlir::Value value, ReduceKind kind, llvm::ArrayRef<int64_t> axes);
+  /// The mean over `axes`, which are kept with extent 1.
+  mlir::Value mean(mlir::Value value, llvm::ArrayRef<int64_t> axes);
+  /// A vector of one element for each channel, shaped so that it broadcasts to [N, C, spatial...] of this rank.
+  mlir::Value perChannel(mlir::Value vector, int64_t rank);
+  /// `tensor` of an attribute as a constant.
+  mlir::Value constantTensor(const onnx::TensorProto &tensor);
+
+  // Results.
+
+  llvm::LogicalResult setResult(mlir::Value value) { return setResult(0, value); }
+  llvm::LogicalResult setResult(unsigned index, mlir::Value value);
+  /// True if the model uses this result.
+  bool isResultUsed(unsigned index) const;
+  llvm::ArrayRef<mlir::Value> getResults() const { return results; }
+
+  // Errors.
+
+  /// Reports that the model is invalid here.
+  llvm::LogicalResult invalid(const llvm::Twine &message);
+  /// Notes that the node cannot be imported; the import goes on to find all such nodes, and fails at the end.
+  llvm::LogicalResult unsupported(const llvm::Twine &message);
+  const std::string &getUnsupportedReason() const { return unsupportedReason; }
+
+private:
+  static bool isMissing(mlir::Value value) { return !value; }
+  static bool isMissing(mlir::ValueRange values) {
+    return llvm::any_of(values, [](mlir::Value value) { return !value; });
+  }
+  template <typename T> static bool isMissing(const T &) { return false; }
+  static mlir::Value unwrap(OptionalOperand operand) { return operand.value; }
+  template <typename T> static T &&unwrap(T &&value) { return std::forward<T>(value); }
+
+  mlir::Value fold(mlir::Operation *op);
+
+  const onnx::NodeProto &proto;
+  llvm::ArrayRef<mlir::Value> inputs;
+  Context context;
+  llvm::SmallVector<mlir::Value> results;
+  std::string unsupportedReason;
+};
+
+/// Imports a node one to one as the dialect's operation `name`.
+llvm::LogicalResult importOneToOne(OnnxNode &node, mlir::RegisteredOperationName name);
+
+} // namespace dovetail::importer
+
+#endif // DOVETAIL_LIB_IMPORT_ONNXNODE_H

@@ -1,0 +1,75 @@
+//===- Elementwise.cpp - Import of elementwise operators -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Elementwise operators that the dialect does not have under their ONNX name and form.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../OnnxNode.h"
+
+using namespace dovetail;
+using namespace dovetail::importer;
+
+/// Folds the variadic operands with a binary operation.
+template <typename OpT> static mlir::Value combine(OnnxNode &node) {
+  mlir::Value result = node.getInput(0);
+  for (mlir::Value input : node.getInputs().drop_front())
+    result = node.create<OpT>(result, input);
+  return result;
+}
+
+template <typename OpT> static llvm::LogicalResult importVariadic(OnnxNode &node) {
+  return node.setResult(combine<OpT>(node));
+}
+static OperatorImport sum("Sum", importVariadic<AddOp>);
+static OperatorImport max("Max", importVariadic<MaxOp>);
+static OperatorImport min("Min", importVariadic<MinOp>);
+
+static OperatorImport mean("Mean", [](OnnxNode &node) {
+  mlir::Value total = combine<AddOp>(node);
+  return node.setResult(node.create<MulOp>(total, node.scalarLike(total, 1.0 / node.getNumInputs())));
+});
+
+static OperatorImport clip("Clip", [](OnnxNode &node) {
+  mlir::Value value = node.getInput(0), low, high;
+  if (node.getOpset() < 11) {
+    if (node.hasAttr("min"))
+      low = node.scalarLike(value, node.getFloat("min", 0));
+    if (node.hasAttr("max"))
+      high = node.scalarLike(value, node.getFloat("max", 0));
+  } else {
+    low = node.getInput(1);
+    high = node.getInput(2);
+  }
+  // In this order `max` wins where min > max, as ONNX says.
+  if (low)
+    value = node.create<MaxOp>(value, node.reshape(low, {}));
+  if (high)
+    value = node.create<MinOp>(value, node.reshape(high, {}));
+  return node.setResult(value);
+});
+
+static OperatorImport prelu("PRelu", [](OnnxNode &node) {
+  mlir::Value value = node.getInput(0);
+  mlir::Value result = node.create<PReluOp>(value, node.getInput(1));
+  if (result && node.getShape(result) != node.getShape(value))
+    return node.invalid("the slope does not broadcast to the operand");
+  return node.setResult(result);
+});
+
+/// `saturate` matters for 8-bit floats alone, which are not supported.
+static OperatorImport castTo("Cast", [](OnnxNode &node) {
+  mlir::Type type = convertElementType(node.getInt("to", 0), node.getBuilder().getContext());
+  if (!type)
+    return node.unsupported("elements of type " + describeElementType(node.getInt("to", 0)) + " are not supported");
+  return node.setResult(node.cast(node.getInput(0), type));
+});
+
+static OperatorImport castLike("CastLike", [](OnnxNode &node) {
+  return node.setResult(node.cast(node.getInput(0), node.getType(node.getInput(1)).getElementType()));
+});

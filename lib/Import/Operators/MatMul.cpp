@@ -1,0 +1,58 @@
+//===- MatMul.cpp - Import of matrix products -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Matrix products.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../OnnxNode.h"
+
+using namespace dovetail;
+using namespace dovetail::importer;
+
+static OperatorImport matMul("MatMul", [](OnnxNode &node) -> llvm::LogicalResult {
+  if (failed(node.requireRank(0, 1)) || failed(node.requireRank(1, 1)))
+    return llvm::failure();
+  mlir::Value lhs = node.getInput(0), rhs = node.getInput(1);
+  bool isLhsVector = node.getRank(lhs) == 1, isRhsVector = node.getRank(rhs) == 1;
+  if (isLhsVector)
+    lhs = node.reshape(lhs, {1, node.getShape(lhs)[0]});
+  if (isRhsVector)
+    rhs = node.reshape(rhs, {node.getShape(rhs)[0], 1});
+  mlir::Value product = node.create<MatMulOp>(lhs, rhs);
+  if (!product)
+    return llvm::failure();
+  // The dimensions that were added disappear again.
+  llvm::SmallVector<int64_t> shape(node.getShape(product));
+  if (isRhsVector)
+    shape.pop_back();
+  if (isLhsVector)
+    shape.erase(shape.end() - (isRhsVector ? 1 : 2));
+  return node.setResult(node.reshape(product, shape));
+});
+
+static OperatorImport gemm("Gemm", [](OnnxNode &node) -> llvm::LogicalResult {
+  mlir::Value lhs = node.getInput(0), rhs = node.getInput(1), summand = node.getInput(2);
+  if (node.getRank(lhs) != 2 || node.getRank(rhs) != 2)
+    return node.invalid("operands A and B must be matrices");
+  if (node.getInt("transA", 0) != 0)
+    lhs = node.transpose(lhs, {1, 0});
+  if (node.getInt("transB", 0) != 0)
+    rhs = node.transpose(rhs, {1, 0});
+  auto scale = [&](mlir::Value value, double factor) {
+    return factor == 1 ? value : node.create<MulOp>(value, node.scalarLike(value, factor));
+  };
+  mlir::Value product = scale(node.create<MatMulOp>(lhs, rhs), node.getFloat("alpha", 1));
+  double beta = node.getFloat("beta", 1);
+  if (!summand || beta == 0 || !product)
+    return node.setResult(product);
+  mlir::Value result = node.create<AddOp>(product, scale(summand, beta));
+  if (result && node.getShape(result) != node.getShape(product))
+    return node.invalid("operand C does not broadcast to the product");
+  return node.setResult(result);
+});

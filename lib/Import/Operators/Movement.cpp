@@ -1,0 +1,296 @@
+//===- Movement.cpp - Import of operators that move elements -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operators that put elements elsewhere without looking at them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../OnnxNode.h"
+
+using namespace dovetail;
+using namespace dovetail::importer;
+
+static OperatorImport concat("Concat", [](OnnxNode &node) -> llvm::LogicalResult {
+  auto axis = node.normalizeAxis(node.getInt("axis", 1), node.getRank(node.getInput(0)));
+  if (failed(axis))
+    return llvm::failure();
+  if (node.getNumInputs() == 1)
+    return node.setResult(node.getInput(0));
+  return node.setResult(node.create<ConcatOp>(mlir::ValueRange(node.getInputs()), *axis));
+});
+
+/// The extents of the parts of a Split along a dimension of this extent.
+static llvm::FailureOr<llvm::SmallVector<int64_t>> readSplit(OnnxNode &node, int64_t extent) {
+  auto given = node.getIntsAttrOrInput("split", 1, 13);
+  if (failed(given))
+    return llvm::failure();
+  int64_t numParts = node.getProto().output_size();
+  if (*given) {
+    int64_t total = 0;
+    for (int64_t part : **given) {
+      if (part < 0 || part > extent)
+        return node.invalid("'split' has the entry " + llvm::Twine(part));
+      total += part;
+    }
+    if (static_cast<int64_t>((*given)->size()) != numParts || total != extent)
+      return node.invalid("'split' must give " + llvm::Twine(numParts) + " extents that add up to " +
+                          llvm::Twine(extent));
+    return **given;
+  }
+  if (node.getInt("num_outputs", numParts) != numParts)
+    return node.invalid("'num_outputs' is not the number of results");
+  // The last part may be smaller, since opset 18.
+  int64_t part = llvm::divideCeil(extent, numParts);
+  if (part * numParts != extent && node.getOpset() < 18)
+    return node.invalid("the extent " + llvm::Twine(extent) + " cannot be split into " + llvm::Twine(numParts) +
+                        " equal parts");
+  llvm::SmallVector<int64_t> parts(numParts, part);
+  parts.back() = extent - part * (numParts - 1);
+  if (parts.back() < 0)
+    return node.invalid("the extent " + llvm::Twine(extent) + " is too small for " + llvm::Twine(numParts) + " parts");
+  return parts;
+}
+
+static OperatorImport split("Split", [](OnnxNode &node) -> llvm::LogicalResult {
+  mlir::Value input = node.getInput(0);
+  llvm::ArrayRef<int64_t> shape = node.getShape(input);
+  auto axis = node.normalizeAxis(node.getInt("axis", 0), shape.size());
+  if (failed(axis))
+    return llvm::failure();
+  auto parts = readSplit(node, shape[*axis]);
+  if (failed(parts))
+    return llvm::failure();
+  llvm::SmallVector<int64_t> starts(shape.size(), 0), sizes(shape), steps(shape.size(), 1);
+  for (auto [index, part] : llvm::enumerate(*parts)) {
+    sizes[*axis] = part;
+    if (failed(node.setResult(index, node.slice(input, starts, sizes, steps))))
+      return llvm::failure();
+    starts[*axis] += part;
+  }
+  return llvm::success();
+});
+
+/// What NumPy's start:end:step means on a dimension, as start, size and step.
+static void normalizeSlice(int64_t extent, int64_t &start, int64_t end, int64_t &step, int64_t &size) {
+  // Ends may be as far out as integers go, so nothing is added before they are clamped.
+  auto clamp = [&](int64_t position, int64_t low, int64_t high) {
+    if (position < 0)
+      position += extent;
+    return std::clamp(position, low, high);
+  };
+  bool isForward = step > 0;
+  start = isForward ? clamp(start, 0, extent) : clamp(start, 0, extent - 1);
+  end = isForward ? clamp(end, 0, extent) : clamp(end, -1, extent - 1);
+  // Steps beyond the tensor are all alike.
+  step = std::clamp(step, -extent - 1, extent + 1);
+  size =
+      isForward ? (end > start ? (end - start - 1) / step + 1 : 0) : (start > end ? (start - end - 1) / -step + 1 : 0);
+  if (extent == 0 || size == 0) {
+    start = size = 0;
+    step = 1;
+  }
+}
+
+static OperatorImport slice("Slice", [](OnnxNode &node) -> llvm::LogicalResult {
+  mlir::Value input = node.getInput(0);
+  llvm::SmallVector<int64_t> shape(node.getShape(input));
+  int64_t rank = shape.size();
+  auto starts = node.getIntsAttrOrInput("starts", 1, 10);
+  auto ends = node.getIntsAttrOrInput("ends", 2, 10);
+  auto axes = node.getIntsAttrOrInput("axes", 3, 10);
+  auto steps = node.getIntsAttrOrInput("steps", 4, 10);
+  if (failed(starts) || failed(ends) || failed(axes) || failed(steps))
+    return llvm::failure();
+  if (!*starts || !*ends)
+    return node.invalid("'starts' and 'ends' are missing");
+  size_t count = (*starts)->size();
+  if (!*axes)
+    *axes = llvm::to_vector(llvm::seq<int64_t>(0, count));
+  if (!*steps)
+    *steps = llvm::SmallVector<int64_t>(count, 1);
+  if ((*ends)->size() != count || (*axes)->size() != count || (*steps)->size() != count)
+    return node.invalid("'starts', 'ends', 'axes' and 'steps' differ in length");
+  auto dims = node.normalizeAxes(**axes, rank);
+  if (failed(dims))
+    return llvm::failure();
+  llvm::SmallVector<int64_t> start(rank, 0), size(shape), step(rank, 1);
+  for (auto [i, dim] : llvm::enumerate(*dims)) {
+    start[dim] = (**starts)[i];
+    step[dim] = (**steps)[i];
+    if (step[dim] == 0)
+      return node.invalid("'steps' has the entry 0");
+    normalizeSlice(shape[dim], start[dim], (**ends)[i], step[dim], size[dim]);
+  }
+  return node.setResult(node.slice(input, start, size, step));
+});
+
+static llvm::FailureOr<PadMode> readPadMode(OnnxNode &node) {
+  llvm::StringRef mode = node.getString("mode", "constant");
+  if (mode == "constant")
+    return PadMode::Constant;
+  if (mode == "reflect")
+    return PadMode::Reflect;
+  if (mode == "edge")
+    return PadMode::Edge;
+  if (mode == "wrap" && node.getOpset() >= 19)
+    return PadMode::Wrap;
+  return node.invalid("'mode' is '" + mode + "'");
+}
+
+static OperatorImport pad("Pad", [](OnnxNode &node) -> llvm::LogicalResult {
+  mlir::Value input = node.getInput(0), value;
+  int64_t rank = node.getRank(input);
+  auto mode = readPadMode(node);
+  auto pads = node.getIntsAttrOrInput("pads", 1, 11);
+  auto given = node.getIntsAttrOrInput("axes", 3, 18);
+  if (failed(mode) || failed(pads) || failed(given))
+    return llvm::failure();
+  auto axes = node.normalizeAxes(*given ? llvm::ArrayRef<int64_t>(**given)
+                                        : llvm::ArrayRef<int64_t>(llvm::to_vector(llvm::seq<int64_t>(0, rank))),
+                                 rank);
+  if (failed(axes))
+    return llvm::failure();
+  if (!*pads || (*pads)->size() != 2 * axes->size())
+    return node.invalid("'pads' must have two entries for each axis");
+  llvm::SmallVector<int64_t> low(rank, 0), high(rank, 0);
+  for (auto [i, dim] : llvm::enumerate(*axes)) {
+    low[dim] = (**pads)[i];
+    high[dim] = (**pads)[i + axes->size()];
+    if (std::max(std::abs(low[dim]), std::abs(high[dim])) > std::numeric_limits<int32_t>::max())
+      return node.invalid("'pads' is out of range");
+  }
+  if (llvm::all_of(low, [](int64_t pad) { return pad == 0; }) &&
+      llvm::all_of(high, [](int64_t pad) { return pad == 0; }))
+    return node.setResult(input);
+  if (*mode == PadMode::Constant) {
+    if (node.getOpset() < 11) {
+      value = node.scalarLike(input, node.getFloat("value", 0));
+    } else if (node.hasInput(2)) {
+      if (node.getType(node.getInput(2)).getNumElements() != 1)
+        return node.invalid("'constant_value' is not a single number");
+      value = node.reshape(node.getInput(2), {});
+    }
+  }
+  return node.setResult(node.create<PadOp>(input, OptionalOperand{value}, low, high, *mode));
+});
+
+static OperatorImport transpose("Transpose", [](OnnxNode &node) -> llvm::LogicalResult {
+  int64_t rank = node.getRank(node.getInput(0));
+  llvm::SmallVector<int64_t> permutation = node.getInts("perm");
+  if (!node.hasAttr("perm"))
+    permutation = llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, rank)));
+  if (static_cast<int64_t>(permutation.size()) != rank)
+    return node.invalid("'perm' must have " + llvm::Twine(rank) + " entries");
+  auto dims = node.normalizeAxes(permutation, rank);
+  if (failed(dims))
+    return llvm::failure();
+  return node.setResult(node.transpose(node.getInput(0), *dims));
+});
+
+static OperatorImport expand("Expand", [](OnnxNode &node) -> llvm::LogicalResult {
+  mlir::Value input = node.getInput(0);
+  auto target = node.getConstantInts(1, "shape");
+  if (failed(target))
+    return llvm::failure();
+  // The shapes broadcast to each other: where the target says 1, the operand's extent stays.
+  llvm::ArrayRef<int64_t> shape = node.getShape(input);
+  llvm::SmallVector<int64_t> result(std::max(shape.size(), target->size()), 1);
+  for (size_t i = 0; i < result.size(); ++i) {
+    int64_t own = i < shape.size() ? shape[shape.size() - 1 - i] : 1;
+    int64_t wanted = i < target->size() ? (*target)[target->size() - 1 - i] : 1;
+    if (own != wanted && own != 1 && wanted != 1)
+      return node.invalid("extent " + llvm::Twine(own) + " does not broadcast to " + llvm::Twine(wanted));
+    result[result.size() - 1 - i] = own == 1 ? wanted : own;
+  }
+  if (!countElements(result))
+    return node.invalid("'shape' is out of range");
+  return node.setResult(node.broadcast(input, result));
+});
+
+static OperatorImport tile("Tile", [](OnnxNode &node) -> llvm::LogicalResult {
+  mlir::Value input = node.getInput(0);
+  auto repeats = node.getConstantInts(1, "repeats");
+  if (failed(repeats))
+    return llvm::failure();
+  llvm::ArrayRef<int64_t> shape = node.getShape(input);
+  if (repeats->size() != shape.size())
+    return node.invalid("'repeats' must have one entry for each dimension");
+  // [a, b] becomes [1, a, 1, b], is repeated to [r, a, s, b] and merged to [r * a, s * b].
+  llvm::SmallVector<int64_t> apart, repeated, merged;
+  for (auto [extent, repeat] : llvm::zip(shape, *repeats)) {
+    apart.append({1, extent});
+    repeated.append({repeat, extent});
+    if (!countElements({repeat, extent}))
+      return node.invalid("'repeats' is out of range");
+    merged.push_back(repeat * extent);
+  }
+  if (!countElements(repeated))
+    return node.invalid("'repeats' is out of range");
+  return node.setResult(node.reshape(node.broadcast(node.reshape(input, apart), repeated), merged));
+});
+
+/// Reshape, transpose, reshape: how blocks of channels and of space change places.
+static llvm::LogicalResult rearrange(OnnxNode &node, llvm::ArrayRef<int64_t> apart, llvm::ArrayRef<int64_t> permutation,
+                                     llvm::ArrayRef<int64_t> merged) {
+  mlir::Value value = node.transpose(node.reshape(node.getInput(0), apart), permutation);
+  return node.setResult(node.reshape(value, merged));
+}
+
+/// The block size of an operator on [N, C, H, W].
+static llvm::FailureOr<int64_t> readBlockSize(OnnxNode &node) {
+  if (node.getRank(node.getInput(0)) != 4)
+    return node.invalid("the operand must have the dimensions [N, C, H, W]");
+  int64_t block = node.getInt("blocksize", 0);
+  if (block < 1 || block > std::numeric_limits<int16_t>::max())
+    return node.invalid("'blocksize' is " + llvm::Twine(block));
+  return block;
+}
+
+static OperatorImport depthToSpace("DepthToSpace", [](OnnxNode &node) -> llvm::LogicalResult {
+  auto blockSize = readBlockSize(node);
+  if (failed(blockSize))
+    return llvm::failure();
+  int64_t b = *blockSize;
+  llvm::ArrayRef<int64_t> shape = node.getShape(node.getInput(0));
+  int64_t n = shape[0], c = shape[1] / (b * b), h = shape[2], w = shape[3];
+  if (c * b * b != shape[1])
+    return node.invalid("'blocksize' squared does not divide the channels");
+  llvm::StringRef mode = node.getString("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD")
+    return node.invalid("'mode' is '" + mode + "': expected DCR or CRD");
+  if (mode == "DCR")
+    return rearrange(node, {n, b, b, c, h, w}, {0, 3, 4, 1, 5, 2}, {n, c, h * b, w * b});
+  return rearrange(node, {n, c, b, b, h, w}, {0, 1, 4, 2, 5, 3}, {n, c, h * b, w * b});
+});
+
+static OperatorImport spaceToDepth("SpaceToDepth", [](OnnxNode &node) -> llvm::LogicalResult {
+  auto blockSize = readBlockSize(node);
+  if (failed(blockSize))
+    return llvm::failure();
+  int64_t b = *blockSize;
+  llvm::ArrayRef<int64_t> shape = node.getShape(node.getInput(0));
+  int64_t n = shape[0], c = shape[1], h = shape[2] / b, w = shape[3] / b;
+  if (h * b != shape[2] || w * b != shape[3])
+    return node.invalid("'blocksize' does not divide height and width");
+  return rearrange(node, {n, c, h, b, w, b}, {0, 3, 5, 1, 2, 4}, {n, b * b * c, h, w});
+});
+
+static OperatorImport gather("Gather", [](OnnxNode &node) -> llvm::LogicalResult {
+  if (failed(node.requireRank(0, 1)))
+    return llvm::failure();
+  auto axis = node.normalizeAxis(node.getInt("axis", 0), node.getRank(node.getInput(0)));
+  if (failed(axis))
+    return llvm::failure();
+  int64_t extent = node.getShape(node.getInput(0))[*axis];
+  if (mlir::ElementsAttr constant = node.getConstant(node.getInput(1)))
+    if (auto indices = readInts(constant))
+      for (int64_t index : *indices)
+        if (index < -extent || index >= extent)
+          return node.invalid("index " + llvm::Twine(index) + " is outside of extent " + llvm::Twine(extent));
+  return node.setResult(node.create<GatherOp>(node.getInput(0), node.getInput(1), *axis));
+});

@@ -1,0 +1,181 @@
+//===- Normalization.cpp - Import of normalisations -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Normalisations and softmax. A batch normalisation becomes a multiplication and an addition.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../OnnxNode.h"
+
+using namespace dovetail;
+using namespace dovetail::importer;
+
+static llvm::APFloat getEpsilon(OnnxNode &node) {
+  return llvm::APFloat(static_cast<float>(node.getFloat("epsilon", 1e-5f)));
+}
+
+/// Checks that operands `first` up to `last` are vectors of one element for each channel of operand 0.
+static llvm::LogicalResult requirePerChannel(OnnxNode &node, unsigned first, unsigned last) {
+  if (failed(node.requireRank(0, 2)))
+    return llvm::failure();
+  for (unsigned i = first; i <= last; ++i)
+    if (node.getShape(node.getInput(i)) != node.getShape(node.getInput(0)).slice(1, 1))
+      return node.invalid("operand " + llvm::Twine(i) + " does not have one element for each channel");
+  return llvm::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Batch normalisation
+//===----------------------------------------------------------------------===//
+
+/// The factor and the summand, computed in double precision; false if they depend on what is not constant.
+static bool foldBatchNorm(OnnxNode &node, double epsilon, mlir::Value &factor, mlir::Value &summand) {
+  std::array<llvm::SmallVector<double>, 4> parameters;
+  for (unsigned i = 0; i < 4; ++i) {
+    mlir::ElementsAttr constant = OnnxNode::getConstant(node.getInput(i + 1));
+    auto values = constant ? readFloats(constant) : std::nullopt;
+    if (!values)
+      return false;
+    parameters[i] = std::move(*values);
+  }
+  auto &[scale, bias, mean, variance] = parameters;
+  for (size_t i = 0; i < scale.size(); ++i) {
+    scale[i] /= std::sqrt(variance[i] + epsilon);
+    bias[i] -= mean[i] * scale[i];
+  }
+  factor = node.constantFloats(OnnxNode::getType(node.getInput(1)), scale);
+  summand = node.constantFloats(OnnxNode::getType(node.getInput(2)), bias);
+  return true;
+}
+
+static OperatorImport batchNorm("BatchNormalization", [](OnnxNode &node) -> llvm::LogicalResult {
+  for (unsigned i = 1; i < 5; ++i)
+    if (node.isResultUsed(i))
+      return node.unsupported("running statistics are not updated: only inference is supported");
+  if (node.getInt("training_mode", 0) != 0)
+    return node.unsupported("training_mode is not supported: export the model for inference");
+  if (node.getInt("spatial", 1) != 1)
+    return node.unsupported("statistics for each element (spatial = 0) are not supported");
+  if (failed(requirePerChannel(node, 1, 4)))
+    return llvm::failure();
+  mlir::Value input = node.getInput(0);
+  double epsilon = node.getFloat("epsilon", 1e-5f);
+  mlir::Value factor, summand;
+  if (!foldBatchNorm(node, epsilon, factor, summand)) {
+    mlir::Value variance = node.getInput(4);
+    mlir::Value shifted = node.create<AddOp>(variance, node.scalarLike(variance, epsilon));
+    factor = node.create<DivOp>(node.getInput(1), node.create<SqrtOp>(shifted));
+    summand = node.create<SubOp>(node.getInput(2), node.create<MulOp>(node.getInput(3), factor));
+  }
+  int64_t rank = node.getRank(input);
+  mlir::Value scaled = node.create<MulOp>(input, node.perChannel(factor, rank));
+  return node.setResult(node.create<AddOp>(scaled, node.perChannel(summand, rank)));
+});
+
+//===----------------------------------------------------------------------===//
+// Group and layer normalisation
+//===----------------------------------------------------------------------===//
+
+static OperatorImport instanceNorm("InstanceNormalization", [](OnnxNode &node) -> llvm::LogicalResult {
+  if (failed(requirePerChannel(node, 1, 2)))
+    return llvm::failure();
+  mlir::Value input = node.getInput(0);
+  return node.setResult(
+      node.create<GroupNormOp>(input, node.getInput(1), node.getInput(2), node.getShape(input)[1], getEpsilon(node)));
+});
+
+static OperatorImport groupNorm("GroupNormalization", [](OnnxNode &node) -> llvm::LogicalResult {
+  if (failed(node.requireRank(0, 2)))
+    return llvm::failure();
+  mlir::Value input = node.getInput(0), scale = node.getInput(1), bias = node.getInput(2);
+  int64_t groups = node.getInt("num_groups", 0), channels = node.getShape(input)[1];
+  if (groups < 1 || channels % groups != 0)
+    return node.invalid("'num_groups' is " + llvm::Twine(groups) + ", which does not divide the " +
+                        llvm::Twine(channels) + " channels");
+  if (node.getOpset() < 21) {
+    // One number for each group, here repeated for its channels.
+    for (mlir::Value *vector : {&scale, &bias}) {
+      if (node.getShape(*vector) != llvm::ArrayRef<int64_t>(groups))
+        return node.invalid("scale and bias must have one element for each group");
+      mlir::Value repeated = node.broadcast(node.reshape(*vector, {groups, 1}), {groups, channels / groups});
+      *vector = node.reshape(repeated, {channels});
+    }
+  } else if (failed(requirePerChannel(node, 1, 2))) {
+    return llvm::failure();
+  }
+  return node.setResult(node.create<GroupNormOp>(input, scale, bias, groups, getEpsilon(node)));
+});
+
+static OperatorImport layerNorm("LayerNormalization", [](OnnxNode &node) -> llvm::LogicalResult {
+  mlir::Value input = node.getInput(0);
+  auto axis = node.normalizeAxis(node.getInt("axis", -1), node.getRank(input));
+  if (failed(axis))
+    return llvm::failure();
+  // Results 1 and 2 are the mean and the reciprocal of the standard deviation.
+  if (node.isResultUsed(1) || node.isResultUsed(2)) {
+    auto axes = llvm::to_vector(llvm::seq<int64_t>(*axis, node.getRank(input)));
+    mlir::Type stash = convertElementType(node.getInt("stash_type", 1), node.getBuilder().getContext());
+    if (!stash)
+      return node.invalid("'stash_type' is not the type of a float");
+    mlir::Value wide = node.cast(input, stash);
+    mlir::Value mean = node.mean(wide, axes);
+    mlir::Value centered = node.create<SubOp>(wide, mean);
+    mlir::Value variance = node.mean(node.create<MulOp>(centered, centered), axes);
+    mlir::Value shifted = node.create<AddOp>(variance, node.scalarLike(variance, node.getFloat("epsilon", 1e-5f)));
+    if (failed(node.setResult(1, mean)) || failed(node.setResult(2, node.create<RsqrtOp>(shifted))))
+      return llvm::failure();
+  }
+  return node.setResult(
+      node.create<LayerNormOp>(input, node.getInput(1), OptionalOperand{node.getInput(2)}, *axis, getEpsilon(node)));
+});
+
+static OperatorImport lpNorm("LpNormalization", [](OnnxNode &node) -> llvm::LogicalResult {
+  mlir::Value input = node.getInput(0);
+  auto axis = node.normalizeAxis(node.getInt("axis", -1), node.getRank(input));
+  if (failed(axis))
+    return llvm::failure();
+  int64_t p = node.getInt("p", 2);
+  if (p != 1 && p != 2)
+    return node.invalid("'p' is " + llvm::Twine(p) + ": expected 1 or 2");
+  mlir::Value terms = p == 1 ? node.create<AbsOp>(input) : node.create<MulOp>(input, input);
+  mlir::Value norm = node.reduce(terms, ReduceKind::Sum, *axis);
+  if (p == 2)
+    norm = node.create<SqrtOp>(norm);
+  // Where the norm is 0, so is the result.
+  mlir::Value zero = node.scalarLike(input, 0);
+  mlir::Value isZero = node.create<EqualOp>(norm, zero);
+  mlir::Value divisor = node.create<SelectOp>(isZero, node.scalarLike(input, 1), norm);
+  return node.setResult(node.create<DivOp>(input, divisor));
+});
+
+//===----------------------------------------------------------------------===//
+// Softmax
+//===----------------------------------------------------------------------===//
+
+static llvm::LogicalResult importSoftmax(OnnxNode &node, bool isLog) {
+  mlir::Value input = node.getInput(0);
+  llvm::ArrayRef<int64_t> shape = node.getShape(input);
+  int64_t rank = shape.size();
+  auto axis = node.normalizeAxis(node.getInt("axis", node.getOpset() < 13 ? 1 : -1), rank);
+  if (failed(axis))
+    return llvm::failure();
+  if (node.getOpset() >= 13)
+    return node.setResult(node.create<SoftmaxOp>(input, *axis, isLog));
+  // Before opset 13, all dimensions from `axis` on count as one.
+  auto isLong = [&](int64_t dim) { return shape[dim] != 1; };
+  auto merged = llvm::to_vector(llvm::make_filter_range(llvm::seq<int64_t>(*axis, rank), isLong));
+  if (merged.size() <= 1)
+    return node.setResult(node.create<SoftmaxOp>(input, merged.empty() ? *axis : merged.front(), isLog));
+  llvm::SmallVector<int64_t> flat(shape.take_front(*axis));
+  flat.push_back(*countElements(shape.drop_front(*axis)));
+  mlir::Value result = node.create<SoftmaxOp>(node.reshape(input, flat), *axis, isLog);
+  return node.setResult(node.reshape(result, shape));
+}
+
+static OperatorImport softmax("Softmax", [](OnnxNode &node) { return importSoftmax(node, false); });
+static OperatorImport logSoftmax("LogSoftmax", [](OnnxNode &node) { return importSoftmax(node, true); });

@@ -1,0 +1,83 @@
+//===- Pooling.cpp - Import of pooling -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Pooling over windows and over all of the spatial dimensions, and local response normalisation.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Windows.h"
+
+using namespace dovetail;
+using namespace dovetail::importer;
+
+static llvm::LogicalResult importPool(OnnxNode &node, PoolKind kind, int64_t p = 2) {
+  mlir::Value input = node.getInput(0);
+  if (failed(node.requireRank(0, 3)))
+    return llvm::failure();
+  auto window = WindowAttributes::read(node, input);
+  if (failed(window) || failed(window->applyAutoPad(node, input)))
+    return llvm::failure();
+  return node.setResult(node.create<PoolOp>(input, kind, window->kernel, window->strides, window->dilations,
+                                            window->padsLow, window->padsHigh, node.getInt("ceil_mode", 0) != 0, p));
+}
+
+static OperatorImport maxPool("MaxPool", [](OnnxNode &node) {
+  if (node.isResultUsed(1))
+    return node.unsupported("the indices of the maxima are not supported");
+  return importPool(node, PoolKind::Max);
+});
+
+static OperatorImport averagePool("AveragePool", [](OnnxNode &node) {
+  return importPool(node,
+                    node.getInt("count_include_pad", 0) ? PoolKind::AverageIncludePad : PoolKind::AverageExcludePad);
+});
+
+static OperatorImport lpPool("LpPool", [](OnnxNode &node) {
+  if (node.getInt("p", 2) < 1)
+    return node.invalid("'p' must be positive");
+  return importPool(node, PoolKind::Lp, node.getInt("p", 2));
+});
+
+/// The dimensions after [N, C].
+static llvm::SmallVector<int64_t> getSpatialDims(OnnxNode &node) {
+  return llvm::to_vector(llvm::seq<int64_t>(2, node.getRank(node.getInput(0))));
+}
+
+static OperatorImport globalMaxPool("GlobalMaxPool", [](OnnxNode &node) -> llvm::LogicalResult {
+  if (failed(node.requireRank(0, 2)))
+    return llvm::failure();
+  return node.setResult(node.reduce(node.getInput(0), ReduceKind::Max, getSpatialDims(node)));
+});
+
+static OperatorImport globalAveragePool("GlobalAveragePool", [](OnnxNode &node) -> llvm::LogicalResult {
+  if (failed(node.requireRank(0, 2)))
+    return llvm::failure();
+  return node.setResult(node.mean(node.getInput(0), getSpatialDims(node)));
+});
+
+static OperatorImport globalLpPool("GlobalLpPool", [](OnnxNode &node) -> llvm::LogicalResult {
+  if (failed(node.requireRank(0, 2)))
+    return llvm::failure();
+  int64_t p = node.getInt("p", 2);
+  if (p < 1)
+    return node.invalid("'p' must be positive");
+  mlir::Value value = node.getInput(0);
+  mlir::Value powers = node.create<PowOp>(node.create<AbsOp>(value), node.scalarLike(value, p));
+  mlir::Value total = node.reduce(powers, ReduceKind::Sum, getSpatialDims(node));
+  return node.setResult(node.create<PowOp>(total, node.scalarLike(value, 1.0 / p)));
+});
+
+static OperatorImport lrn("LRN", [](OnnxNode &node) -> llvm::LogicalResult {
+  if (failed(node.requireRank(0, 2)))
+    return llvm::failure();
+  if (node.getInt("size", 0) < 1)
+    return node.invalid("'size' must be positive");
+  auto f32 = [&](double value) { return llvm::APFloat(static_cast<float>(value)); };
+  return node.setResult(node.create<LrnOp>(node.getInput(0), node.getInt("size", 1), f32(node.getFloat("alpha", 1e-4f)),
+                                           f32(node.getFloat("beta", 0.75f)), f32(node.getFloat("bias", 1.0f))));
+});

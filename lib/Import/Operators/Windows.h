@@ -1,0 +1,39 @@
+//===- Windows.h - Windows of convolutions and pooling -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines WindowAttributes: what convolutions and pooling share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_IMPORT_OPERATORS_WINDOWS_H
+#define DOVETAIL_LIB_IMPORT_OPERATORS_WINDOWS_H
+
+#include "../OnnxNode.h"
+
+namespace dovetail::importer {
+
+/// The windows of an operator on [N, C, spatial...], one entry for each spatial dimension.
+struct WindowAttributes {
+  llvm::SmallVector<int64_t> kernel, strides, dilations, padsLow, padsHigh;
+
+  unsigned getRank() const { return kernel.size(); }
+  /// Elements of the operand between the first and the last of a window, both included.
+  int64_t getReach(unsigned dim) const { return (kernel[dim] - 1) * dilations[dim] + 1; }
+
+  /// Reads kernel_shape (or takes `kernelShape`, that of the weights, with which it must agree), strides, dilations and
+  /// pads, and checks that they have one entry for each spatial dimension of `input`. Does not look at auto_pad.
+  static llvm::FailureOr<WindowAttributes> read(OnnxNode &node, mlir::Value input,
+                                                llvm::ArrayRef<int64_t> kernelShape = {});
+
+  /// Replaces the pads by those that auto_pad asks for, if it asks for any.
+  llvm::LogicalResult applyAutoPad(OnnxNode &node, mlir::Value input);
+};
+
+} // namespace dovetail::importer
+
+#endif // DOVETAIL_LIB_IMPORT_OPERATORS_WINDOWS_H
