@@ -76,6 +76,7 @@ KernelAnalysis::KernelAnalysis(plan::KernelOp kernel)
           ++independent[loop];
     }
   }
+  chooseLoopOrder();
 }
 
 SmallVector<Coordinate> KernelAnalysis::getLoopCoordinates(PartitionableOpInterface op,
@@ -116,18 +117,27 @@ SmallVector<Coordinate> KernelAnalysis::getOperandIndex(PartitionableOpInterface
 // Result loops
 //===----------------------------------------------------------------------===//
 
-SmallVector<unsigned> KernelAnalysis::getLoopOrder() const {
-  SmallVector<unsigned> order;
-  for (int64_t dim : kernel.getResultLayout(0).getOrder())
-    order.push_back(dim);
+void KernelAnalysis::chooseLoopOrder() {
+  order = llvm::to_vector_of<unsigned>(kernel.getResultLayout(0).getOrder());
   sortLoops(order, [&](unsigned loop) -> int64_t { return independent[loop]; });
-  return order;
+  rowDepth = rank == 0 ? 0 : rank - 1;
+
+  // The three moments of an element are computed together, in rows along a dimension that is contiguous in memory.
+  auto moments = kernel.getYield().getValues().front().getDefiningOp<MomentsOp>();
+  if (!moments || !isOuter(moments))
+    return;
+  SmallVector<Read> reads = getReads(moments);
+  sortLoops(order, [&](unsigned loop) -> int64_t {
+    if (loop == rank - 1)
+      return 2;
+    return extents[loop] > 1 && countJumps(reads, loop) == 0;
+  });
+  rowDepth = rank < 2 ? 0 : rank - 2;
 }
 
 int KernelAnalysis::getParallelLoop() const {
   // Ranges shorter than this leave threads without work.
   constexpr int64_t enough = 16;
-  SmallVector<unsigned> order = getLoopOrder();
   int longest = -1;
   for (unsigned loop : order) {
     // Threads that share an expensive value would each compute it.
@@ -175,64 +185,75 @@ int64_t KernelAnalysis::getStride(BlockArgument argument, ArrayRef<Coordinate> i
   return found;
 }
 
-KernelAnalysis::FoldOrder KernelAnalysis::getFoldOrder(ReductionOpInterface op) const {
-  auto partitionable = cast<PartitionableOpInterface>(op.getOperation());
-  FoldOrder order;
+SmallVector<KernelAnalysis::Read> KernelAnalysis::getReads(Operation *op) const {
+  SmallVector<Read> reads;
+  auto partitionable = cast<PartitionableOpInterface>(op);
+  SmallVector<SmallVector<Coordinate>> indices = uses.lookup(op->getResult(0));
+  if (indices.empty())
+    return reads;
+  SmallVector<Coordinate> loops = getLoopCoordinates(partitionable, indices.front());
+  for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
+    visitReads(
+        op->getOperand(operand), getOperandIndex(partitionable, operand, loops),
+        [&](BlockArgument argument, ArrayRef<Coordinate> at) { reads.push_back({argument, llvm::to_vector(at)}); },
+        maxDepth);
+  return reads;
+}
+
+int64_t KernelAnalysis::countJumps(ArrayRef<Read> reads, unsigned loop) const {
+  return llvm::count_if(reads, [&](const Read &read) { return getStride(read.first, read.second, loop) > 1; });
+}
+
+KernelAnalysis::FoldOrder KernelAnalysis::getFoldOrder(Operation *op) const {
+  auto partitionable = cast<PartitionableOpInterface>(op);
+  FoldOrder fold;
   unsigned first = kernel.getFirstReductionLoop(op);
   unsigned resultRank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
   for (unsigned i = 0, e = partitionable.getRelation().loops.size() - resultRank; i < e; ++i)
-    order.loops.push_back(first + i);
+    fold.loops.push_back(first + i);
 
-  SmallVector<std::pair<BlockArgument, SmallVector<Coordinate>>> reads;
-  for (ArrayRef<Coordinate> index : uses.lookup(op->getResult(0))) {
-    SmallVector<Coordinate> loops = getLoopCoordinates(partitionable, index);
-    for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
-      visitReads(
-          op->getOperand(operand), getOperandIndex(partitionable, operand, loops),
-          [&](BlockArgument argument, ArrayRef<Coordinate> at) { reads.push_back({argument, llvm::to_vector(at)}); },
-          maxDepth);
-    break;
-  }
   // Long strides outside, short ones inside.
-  auto longestStride = [&](unsigned loop) {
+  SmallVector<Read> reads = getReads(op);
+  sortLoops(fold.loops, [&](unsigned loop) {
     int64_t longest = 0;
     for (auto &[argument, index] : reads)
       longest = std::max(longest, getStride(argument, index, loop));
-    return longest;
-  };
-  sortLoops(order.loops, [&](unsigned loop) { return -longestStride(loop); });
+    return -longest;
+  });
 
-  // Of the loops that may be innermost, the one with the fewest reads that jump.
-  auto countJumps = [&](unsigned loop) {
-    return llvm::count_if(reads, [&](auto &read) { return getStride(read.first, read.second, loop) > 1; });
-  };
-  unsigned innermost = getLoopOrder().back();
-  int64_t inRows = extents[innermost] > 1 && independent[innermost] == 0 ? countJumps(innermost) : INT64_MAX;
-  // Short reductions gain nothing from being innermost.
+  // Of the loops that may be innermost, the one with the fewest reads that jump. Short reductions gain nothing from it.
   constexpr int64_t shortest = 8;
   int64_t inFold = INT64_MAX;
   unsigned *best = nullptr;
-  for (unsigned &loop : order.loops)
-    if (extents[loop] >= shortest && countJumps(loop) <= inFold) {
-      inFold = countJumps(loop);
+  for (unsigned &loop : fold.loops)
+    if (extents[loop] >= shortest && countJumps(reads, loop) <= inFold) {
+      inFold = countJumps(reads, loop);
       best = &loop;
     }
   if (best)
-    std::rotate(best, best + 1, order.loops.end());
-  order.byRows = inRows != INT64_MAX && inRows <= inFold;
-  return order;
+    std::rotate(best, best + 1, fold.loops.end());
+  if (rank == 0)
+    return fold;
+  unsigned row = order[rowDepth];
+  if (extents[row] > 1 && independent[row] == 0)
+    fold.byRows = countJumps(reads, row) <= inFold;
+  return fold;
 }
 
-SmallVector<ReductionOpInterface> KernelAnalysis::getOuterReductions() const {
-  SmallVector<ReductionOpInterface> outer;
-  for (auto op : kernel.getBlock()->getOps<ReductionOpInterface>()) {
-    SmallVector<SmallVector<Coordinate>> indices = uses.lookup(op->getResult(0));
-    bool plain =
-        indices.size() == 1 && cast<RankedTensorType>(op->getResult(0).getType()).getShape() == kernel.getShape();
-    for (unsigned loop = 0; plain && loop < rank; ++loop)
-      plain = extents[loop] == 1 || indices[0][loop] == Coordinate{uint64_t(1) << loop, static_cast<int>(loop)};
-    if (plain)
-      outer.push_back(op);
-  }
+bool KernelAnalysis::isOuter(Operation *op) const {
+  SmallVector<SmallVector<Coordinate>> indices = uses.lookup(op->getResult(0));
+  if (indices.size() != 1 || cast<RankedTensorType>(op->getResult(0).getType()).getShape() != kernel.getShape())
+    return false;
+  for (unsigned loop = 0; loop < rank; ++loop)
+    if (extents[loop] != 1 && indices[0][loop] != Coordinate{uint64_t(1) << loop, static_cast<int>(loop)})
+      return false;
+  return true;
+}
+
+SmallVector<Operation *> KernelAnalysis::getOuterReductions() const {
+  SmallVector<Operation *> outer;
+  for (Operation &op : *kernel.getBlock())
+    if (isa<ReductionOpInterface, MomentsOp>(op) && isOuter(&op))
+      outer.push_back(&op);
   return outer;
 }

@@ -39,7 +39,10 @@ public:
   explicit KernelAnalysis(plan::KernelOp kernel);
 
   /// The result loops in the order in which they are to be generated, outermost first.
-  llvm::SmallVector<unsigned> getLoopOrder() const;
+  llvm::ArrayRef<unsigned> getLoopOrder() const { return order; }
+
+  /// The position in the loop order of the loop along which reductions may accumulate rows.
+  unsigned getRowDepth() const { return rowDepth; }
 
   /// The result loop whose range threads divide, or -1.
   int getParallelLoop() const;
@@ -48,13 +51,13 @@ public:
   struct FoldOrder {
     /// The reduction's loops (numbers of the kernel's), outermost first.
     llvm::SmallVector<unsigned> loops;
-    /// Accumulate a row along the kernel's innermost loop instead of one element at a time.
+    /// Accumulate a row along the kernel's row loop instead of one element at a time.
     bool byRows = false;
   };
-  FoldOrder getFoldOrder(ReductionOpInterface op) const;
+  FoldOrder getFoldOrder(mlir::Operation *op) const;
 
-  /// Reductions whose result is used at the coordinates of the kernel's result only, in program order.
-  llvm::SmallVector<ReductionOpInterface> getOuterReductions() const;
+  /// Reductions and moments whose result is used at the coordinates of the kernel's result only, in program order.
+  llvm::SmallVector<mlir::Operation *> getOuterReductions() const;
 
 private:
   /// Loop numbers of the kernel for the loops of `op`, as coordinates of the result at `index`.
@@ -64,6 +67,14 @@ private:
   void visitReads(mlir::Value value, llvm::ArrayRef<Coordinate> index,
                   llvm::function_ref<void(mlir::BlockArgument, llvm::ArrayRef<Coordinate>)> visit,
                   unsigned depth) const;
+  using Read = std::pair<mlir::BlockArgument, llvm::SmallVector<Coordinate>>;
+  /// What the fold of a reduction reads from memory.
+  llvm::SmallVector<Read> getReads(mlir::Operation *op) const;
+  /// How many of `reads` jump in memory from one iteration of `loop` to the next.
+  int64_t countJumps(llvm::ArrayRef<Read> reads, unsigned loop) const;
+  /// Whether the value is used at the coordinates of the kernel's result only.
+  bool isOuter(mlir::Operation *op) const;
+  void chooseLoopOrder();
   /// The stride, in elements, with which loop `loop` walks an argument read at `index`; a large number where unknown.
   int64_t getStride(mlir::BlockArgument argument, llvm::ArrayRef<Coordinate> index, unsigned loop) const;
 
@@ -74,6 +85,8 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<llvm::SmallVector<Coordinate>>> uses;
   /// For each result loop, how many expensive values do not depend on it although they depend on others.
   llvm::SmallVector<unsigned> independent;
+  llvm::SmallVector<unsigned> order;
+  unsigned rowDepth = 0;
 };
 
 } // namespace dovetail

@@ -98,8 +98,22 @@ Value KernelEmitter::emitValue(Value value, ArrayRef<Value> index) {
 
 Value KernelEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
   if (auto row = rows.find(op); row != rows.end()) {
-    Value pointer = getRowPointer(row->second, index[order.back()]);
-    return narrow(LLVM::LoadOp::create(builder, kernel.getLoc(), row->second.type, pointer), op);
+    return narrow(loadRow(row->second, index[order[rowDepth]]), op);
+  }
+  if (auto rows = moments.find(op); rows != moments.end()) {
+    Value coordinate = index[order[rowDepth]];
+    auto isMoment = [&](int64_t moment) {
+      return elements.compareI(arith::CmpIPredicate::eq, index.back(), elements.index(moment));
+    };
+    Type type = rows->second.mean.type;
+    auto loadCount = [&]() -> Value {
+      return LLVM::LoadOp::create(builder, kernel.getLoc(), type, rows->second.count);
+    };
+    return elements.ifElse(isMoment(0), type, loadCount, [&] {
+      return elements.ifElse(
+          isMoment(1), type, [&] { return loadRow(rows->second.mean, coordinate); },
+          [&] { return loadRow(rows->second.deviations, coordinate); });
+    });
   }
   if (auto reduction = dyn_cast<ReductionOpInterface>(op)) {
     SmallVector<unsigned> loops = analysis.getFoldOrder(reduction).loops;

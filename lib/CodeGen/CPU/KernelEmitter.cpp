@@ -18,14 +18,15 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// Elements of a row that accumulate together: four vectors of 512 bits of f32, which stay in registers.
-static constexpr int64_t tileSize = 64;
+/// Result loops of at most so many iterations are unrolled: the three of `dovetail.moments` share their passes over
+/// memory.
+static constexpr int64_t unrolledExtent = 4;
 
 KernelEmitter::KernelEmitter(plan::KernelOp kernel, OpBuilder &builder)
     : kernel(kernel), builder(builder), elements(builder, kernel.getLoc()), analysis(kernel),
       extents(kernel.getLoopExtents()), rank(kernel.getShape().size()), parallelLoop(analysis.getParallelLoop()),
-      order(analysis.getLoopOrder()), ranges(extents.size()) {
-  for (ReductionOpInterface op : analysis.getOuterReductions())
+      order(analysis.getLoopOrder()), ranges(extents.size()), rowDepth(analysis.getRowDepth()) {
+  for (Operation *op : analysis.getOuterReductions())
     if (analysis.getFoldOrder(op).byRows)
       rowReductions.push_back(op);
 }
@@ -148,119 +149,18 @@ void KernelEmitter::forEach(Value lo, Value hi, function_ref<void(Value)> body) 
         body(iv);
         return {};
       },
-      /*maxUnroll=*/1);
+      unrolledExtent);
 }
 
 void KernelEmitter::emitLoops(unsigned depth) {
   if (depth == rank)
     return emitStores();
   unsigned loop = order[depth];
-  if (depth + 1 == rank && !rowReductions.empty())
-    return emitInnermost();
+  if (depth == rowDepth && !rowReductions.empty())
+    return emitTiles();
   forEach(ranges[loop].lo, ranges[loop].hi, [&](Value iv) {
     index[loop] = iv;
     emitLoops(depth + 1);
-  });
-}
-
-void KernelEmitter::emitInnermost() {
-  unsigned loop = order.back();
-  auto [lo, hi] = ranges[loop];
-  if (isStatic(loop) && extents[loop] <= tileSize)
-    return emitTile(lo, hi);
-  OpBuilder::InsertionGuard guard(builder);
-  Location loc = kernel.getLoc();
-  auto tiles = scf::ForOp::create(builder, loc, lo, hi, elements.index(tileSize));
-  builder.setInsertionPointToStart(tiles.getBody());
-  Value first = tiles.getInductionVar();
-  if (isStatic(loop) && extents[loop] % tileSize == 0)
-    return emitTile(first, elements.index(tileSize));
-  // Full tiles have a constant width, so that their accumulators stay in registers.
-  Value left = elements.subI(hi, first);
-  Value isFull = elements.compareI(arith::CmpIPredicate::sge, left, elements.index(tileSize));
-  auto branch = scf::IfOp::create(builder, loc, isFull, /*withElseRegion=*/true);
-  builder.setInsertionPointToStart(branch.thenBlock());
-  emitTile(first, elements.index(tileSize));
-  builder.setInsertionPointToStart(branch.elseBlock());
-  emitTile(first, left);
-}
-
-void KernelEmitter::emitTile(Value first, Value width) {
-  Location loc = kernel.getLoc();
-  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  auto createBuffer = [&](Type type) -> Value {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(entry);
-    Value count = LLVM::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(tileSize));
-    return LLVM::AllocaOp::create(builder, loc, pointer, type, count, /*alignment=*/64);
-  };
-  for (ReductionOpInterface op : rowReductions) {
-    SmallVector<Value> foldIndex(index);
-    SmallVector<unsigned> loops = analysis.getFoldOrder(op).loops;
-    Type type = op.emitInit(elements).getType();
-    Value buffer = createBuffer(type);
-    foldIndex.append(loops.size(), Value());
-    emitRow(op, loops, buffer, first, width, foldIndex);
-    rows[op] = {buffer, first, type};
-  }
-  forEach(first, elements.addI(first, width), [&](Value iv) {
-    index[order.back()] = iv;
-    emitStores();
-  });
-  rows.clear();
-}
-
-Value KernelEmitter::getRowPointer(const Row &row, Value coordinate) {
-  Location loc = kernel.getLoc();
-  Value position = elements.create<arith::IndexCastOp>(builder.getI64Type(), elements.subI(coordinate, row.first));
-  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  return LLVM::GEPOp::create(builder, loc, pointer, row.type, row.buffer, ArrayRef<LLVM::GEPArg>{position},
-                             LLVM::GEPNoWrapFlags::inbounds);
-}
-
-/// Folds over `loops` into the row in `buffer`. Each loop has its own accumulators, so that errors of sums grow with
-/// the extents of the loops and not with their product.
-void KernelEmitter::emitRow(ReductionOpInterface op, ArrayRef<unsigned> loops, Value buffer, Value first, Value width,
-                            SmallVector<Value> &foldIndex) {
-  Location loc = kernel.getLoc();
-  unsigned inner = order.back();
-  Row row{buffer, first, op.emitInit(elements).getType()};
-  Value end = elements.addI(first, width);
-  auto load = [&](const Row &from, Value iv) -> Value {
-    return LLVM::LoadOp::create(builder, loc, from.type, getRowPointer(from, iv));
-  };
-  auto store = [&](Value value, Value iv) { LLVM::StoreOp::create(builder, loc, value, getRowPointer(row, iv)); };
-
-  forEach(first, end, [&](Value iv) { store(op.emitInit(elements), iv); });
-  unsigned firstLoop = kernel.getFirstReductionLoop(op);
-  auto emitTerms = [&]() {
-    forEach(first, end, [&](Value iv) {
-      foldIndex[inner] = iv;
-      KernelElements source(*this, op);
-      Value term = op.emitTerm(elements, foldIndex, source);
-      store(op.emitCombine(elements, load(row, iv), term), iv);
-    });
-  };
-  if (loops.empty())
-    return emitTerms();
-
-  unsigned loop = loops.front();
-  Value outer;
-  bool isLast = loops.size() == 1;
-  if (!isLast) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(entry);
-    Value count = LLVM::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(tileSize));
-    outer = LLVM::AllocaOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext()), row.type, count,
-                                   /*alignment=*/64);
-  }
-  forEach(ranges[loop].lo, ranges[loop].hi, [&](Value iv) {
-    foldIndex[rank + loop - firstLoop] = iv;
-    if (isLast)
-      return emitTerms();
-    emitRow(op, loops.drop_front(), outer, first, width, foldIndex);
-    Row part{outer, first, row.type};
-    forEach(first, end, [&](Value j) { store(op.emitCombine(elements, load(row, j), load(part, j)), j); });
   });
 }
 

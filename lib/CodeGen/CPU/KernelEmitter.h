@@ -45,11 +45,20 @@ private:
   struct Range {
     mlir::Value lo, hi;
   };
-  /// The accumulators of a reduction along the kernel's innermost loop, from coordinate `first` on.
+  /// The accumulators of a reduction along the kernel's row loop, from coordinate `first` on.
   struct Row {
     mlir::Value buffer;
     mlir::Value first;
     mlir::Type type;
+  };
+  /// A tile of rows: coordinates [first, end) of the row loop.
+  struct Tile {
+    mlir::Value first, end;
+  };
+  /// What `dovetail.moments` accumulates: a count, of which there is one, and rows of means and squared deviations.
+  struct MomentsRows {
+    mlir::Value count;
+    Row mean, deviations;
   };
 
   // Functions.
@@ -60,12 +69,23 @@ private:
 
   // Loops.
   void emitLoops(unsigned depth);
-  void emitInnermost();
-  void emitTile(mlir::Value first, mlir::Value width);
-  void emitRow(ReductionOpInterface op, llvm::ArrayRef<unsigned> loops, mlir::Value buffer, mlir::Value first,
-               mlir::Value width, llvm::SmallVector<mlir::Value> &foldIndex);
+  void emitTiles();
+  void emitTile(Tile tile);
   void emitStores();
   void forEach(mlir::Value lo, mlir::Value hi, llvm::function_ref<void(mlir::Value)> body);
+
+  // Rows of accumulators.
+  mlir::Value createBuffer(mlir::Type type, int64_t size);
+  Row createRow(Tile tile, mlir::Type type);
+  mlir::Value getRowPointer(const Row &row, mlir::Value coordinate);
+  mlir::Value loadRow(const Row &row, mlir::Value coordinate);
+  void storeRow(const Row &row, mlir::Value coordinate, mlir::Value value);
+  void emitRow(ReductionOpInterface op, llvm::ArrayRef<unsigned> loops, const Row &row, Tile tile,
+               llvm::SmallVector<mlir::Value> &foldIndex);
+  MomentsRows emitMoments(MomentsOp op, Tile tile);
+  void emitMomentsOfBlock(MomentsOp op, unsigned loop, const MomentsRows &block, Tile tile,
+                          llvm::SmallVector<mlir::Value> &foldIndex);
+  void combineMoments(const MomentsRows &total, const MomentsRows &block, Tile tile);
 
   // Elements.
   mlir::Value emitValue(mlir::Value value, llvm::ArrayRef<mlir::Value> index);
@@ -76,7 +96,6 @@ private:
   mlir::Value narrow(mlir::Value accumulator, mlir::Operation *op);
   mlir::Value emitLoad(const Memory &memory, mlir::Type elementType, llvm::ArrayRef<mlir::Value> index);
   mlir::Value emitOffset(const Memory &memory, llvm::ArrayRef<mlir::Value> index);
-  mlir::Value getRowPointer(const Row &row, mlir::Value coordinate);
   /// The range of loop `loop` of `op`.
   Range getRange(mlir::Operation *op, unsigned loop);
 
@@ -101,8 +120,11 @@ private:
 
   /// The coordinates of the element that is being generated.
   llvm::SmallVector<mlir::Value> index;
-  llvm::SmallVector<ReductionOpInterface> rowReductions;
+  /// Position of the row loop in `order`.
+  unsigned rowDepth;
+  llvm::SmallVector<mlir::Operation *> rowReductions;
   llvm::DenseMap<mlir::Operation *, Row> rows;
+  llvm::DenseMap<mlir::Operation *, MomentsRows> moments;
   llvm::DenseMap<mlir::Operation *, mlir::Value> globals;
 
   llvm::DenseMap<mlir::Value, unsigned> valueNumbers;

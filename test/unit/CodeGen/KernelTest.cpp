@@ -345,3 +345,38 @@ TEST_P(KernelTest, MatMulBothOrders) {
     expectNear(z[i], sum, i);
   });
 }
+
+TEST_P(KernelTest, MomentsOfUnevenParts) {
+  LoadedKernels kernels(R"mlir(
+    plan.kernel @rows(%a: tensor<2x70x9x11xf32>) layouts [<[0, 2, 3, 1], [2, 70, ?, 11]>] -> [<[0, 1, 2, 3, 4], [2, 70, 1, 1, 3]>]
+        attributes {static_loops = array<i64: 0, 1, 2, 3, 4, 6>} {
+      %0 = dovetail.moments %a {axes = array<i64: 2, 3>} : (tensor<2x70x9x11xf32>) -> tensor<2x70x1x1x3xf32>
+      plan.yield %0 : tensor<2x70x1x1x3xf32>
+    }
+    plan.kernel @planes(%a: tensor<2x70x9x11xf32>) layouts [<[0, 1, 2, 3], [2, 70, ?, 11]>] -> [<[0, 1, 2, 3, 4], [2, 70, 1, 1, 3]>]
+        attributes {static_loops = array<i64: 0, 1, 2, 3, 4, 6>} {
+      %0 = dovetail.moments %a {axes = array<i64: 2, 3>} : (tensor<2x70x9x11xf32>) -> tensor<2x70x1x1x3xf32>
+      plan.yield %0 : tensor<2x70x1x1x3xf32>
+    })mlir",
+                        GetParam());
+  for (const char *name : {"rows", "planes"}) {
+    Index order = name[0] == 'r' ? Index{0, 2, 3, 1} : Index{0, 1, 2, 3};
+    Piece<float> a({0, 0, 4, 0}, {2, 70, 9, 11}, order), y({2, 70, 1, 1, 3}), empty = y;
+    a.fill([](const Index &i) { return 1000 + noise(i); });
+    Call({0, 2, 0, 70, 0, 1, 0, 1, 0, 3, 4, 9, 0, 11}).with(a).with(y).run(kernels.get(name));
+    Call({0, 2, 0, 70, 0, 1, 0, 1, 0, 3, 4, 4, 0, 11}).with(a).with(empty).run(kernels.get(name));
+    Piece<float>::forEachIn({0, 0}, {2, 70}, [&](const Index &i) {
+      double mean = 0, deviations = 0;
+      auto forEachElement = [&](auto body) {
+        Piece<float>::forEachIn({4, 0}, {9, 11}, [&](const Index &j) { body(a[{i[0], i[1], j[0], j[1]}]); });
+      };
+      forEachElement([&](double x) { mean += x / 55; });
+      forEachElement([&](double x) { deviations += (x - mean) * (x - mean); });
+      EXPECT_EQ((y[{i[0], i[1], 0, 0, 0}]), 55);
+      expectNear(y[{i[0], i[1], 0, 0, 1}], mean, i, 1e-6f);
+      expectNear(y[{i[0], i[1], 0, 0, 2}], deviations, i, 1e-4f);
+      for (int64_t moment = 0; moment < 3; ++moment)
+        EXPECT_EQ((empty[{i[0], i[1], 0, 0, moment}]), 0);
+    });
+  }
+}
