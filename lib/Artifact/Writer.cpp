@@ -15,6 +15,8 @@
 #include "PlanBuilder.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/runtime/Plan.h"
+#include "dovetail/runtime/Schedule.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -47,6 +49,23 @@ static LogicalResult collect(ModuleOp module, const ProgramCode &code, Contents 
     weights.pieces.push_back(toBytes(piece.data(), piece.size()));
   if (!weights.pieces.empty())
     contents.sections.push_back(std::move(weights));
+  return success();
+}
+
+LogicalResult dovetail::checkProgram(ModuleOp module, const ProgramCode &code) {
+  Contents contents;
+  if (failed(collect(module, code, contents)))
+    return failure();
+  std::vector<uint64_t> sizes;
+  for (ArrayRef<char> piece : contents.weights.getPieces())
+    sizes.push_back(piece.size());
+  std::vector<uint64_t> offsets = runtime::pieceOffsets(sizes);
+  absl::StatusOr<runtime::Plan> plan =
+      runtime::decodePlan(toBytes(contents.plan.GetBufferPointer(), contents.plan.GetSize()),
+                          sizes.empty() ? 0 : offsets.back() + sizes.back());
+  absl::Status status = plan.ok() ? runtime::checkSchedule(*plan) : plan.status();
+  if (!status.ok())
+    return emitError(module.getLoc(), "the plan is wrong: ") << std::string(status.message());
   return success();
 }
 

@@ -30,6 +30,10 @@ struct ProgramCode {
   std::vector<std::string> features;
 };
 
+/// Checks the only `plan.program` of `module` as the runtime will: that its plan is well formed, and, with the steps of
+/// all ranks simulated, that every box sent is received in an order that cannot deadlock. Emits an error otherwise.
+llvm::LogicalResult checkProgram(mlir::ModuleOp module, const ProgramCode &code);
+
 /// Writes the only `plan.program` of `module` to a file, through a temporary one beside it. Constants are streamed from
 /// where they are, equal ones once. Emits an error that names what is at fault: a program that an artifact cannot
 /// express, or the file.

@@ -1,0 +1,95 @@
+//===- Compilation.h - A model on its way to an artifact -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares Compilation, which takes one model through the phases.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DRIVER_COMPILATION_H
+#define DOVETAIL_DRIVER_COMPILATION_H
+
+#include "dovetail/CodeGen/CPU/Compile.h"
+#include "dovetail/Driver/Options.h"
+#include "dovetail/Driver/Pipeline.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dovetail {
+
+struct ProgramCode;
+
+/// What a phase took.
+struct PhaseTime {
+  Phase phase;
+  double seconds;
+  /// The largest memory of the process so far.
+  int64_t peakBytes;
+};
+
+/// Takes one model through the phases. Errors are reported to `diagnostics`; after one, nothing more can be done. Not
+/// thread-safe, and compilations that share a context must not run at the same time.
+class Compilation {
+public:
+  /// `context` and `diagnostics` must outlive this.
+  Compilation(mlir::MLIRContext &context, CompileOptions options, Diagnostics &diagnostics)
+      : context(context), options(std::move(options)), diagnostics(diagnostics) {}
+
+  /// Runs the phase import on the ONNX file `path`.
+  llvm::LogicalResult import(llvm::StringRef path);
+  /// Runs the phases that are left, up to and with `last`. The phase emit is run by `write` and `serialize` alone.
+  llvm::LogicalResult runTo(Phase last);
+  /// Runs the phases that are left and writes the artifact.
+  llvm::LogicalResult write(llvm::StringRef path);
+  /// The same, in memory.
+  llvm::FailureOr<std::vector<std::byte>> serialize();
+
+  /// A copy at the same point, to be finished with other options: those that matter to the phases which are left.
+  Compilation fork(CompileOptions otherOptions);
+
+  mlir::ModuleOp getModule() { return *module; }
+  const CompileOptions &getOptions() const { return options; }
+  const std::vector<PhaseTime> &getTimes() const { return times; }
+
+  /// Called after each phase but emit, while its result can be looked at.
+  std::function<llvm::LogicalResult(Phase)> afterPhase;
+  /// If not null, receive the kernels as optimised LLVM IR and as assembly.
+  llvm::raw_ostream *dumpLLVM = nullptr;
+  llvm::raw_ostream *dumpAssembly = nullptr;
+
+private:
+  llvm::LogicalResult runPhase(Phase phase);
+  /// Runs the phases that are left before emit, and compiles the kernels to machine code.
+  llvm::LogicalResult generateCode();
+  /// Runs the phases that are left, the last one with `write`.
+  llvm::LogicalResult emit(llvm::function_ref<llvm::LogicalResult(const ProgramCode &)> write);
+  /// Notes what `phase` took since `begin`, and calls the hook.
+  llvm::LogicalResult finishPhase(Phase phase, double begin);
+
+  mlir::MLIRContext &context;
+  CompileOptions options;
+  Diagnostics &diagnostics;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::optional<Phase> done;
+  CpuCode code;
+  std::vector<PhaseTime> times;
+};
+
+/// A context for compilations, without threads of its own.
+std::unique_ptr<mlir::MLIRContext> createContext();
+
+} // namespace dovetail
+
+#endif // DOVETAIL_DRIVER_COMPILATION_H

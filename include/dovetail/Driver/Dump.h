@@ -1,0 +1,46 @@
+//===- Dump.h - Looking at the result of each phase -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares how the IR after a phase is printed and dumped.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DRIVER_DUMP_H
+#define DOVETAIL_DRIVER_DUMP_H
+
+#include "dovetail/Driver/Diagnostics.h"
+#include "dovetail/Driver/Pipeline.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace dovetail {
+
+/// Prints `module`; large constants are elided unless `constants` is set.
+void printModule(mlir::ModuleOp module, bool constants, llvm::raw_ostream &os);
+
+/// Writes the module after each phase to `DIR/1-import.mlir`, `DIR/2-simplify.mlir` and so on.
+class PhaseDumper {
+public:
+  /// Makes the folder if there is none. A file error if that is not possible.
+  static llvm::FailureOr<PhaseDumper> create(llvm::StringRef folder, bool constants, Diagnostics &diagnostics);
+
+  llvm::LogicalResult dump(Phase phase, mlir::ModuleOp module);
+  /// A file of the folder, such as `6-codegen.s`; null after an error.
+  std::unique_ptr<llvm::raw_ostream> open(Phase phase, llvm::StringRef extension);
+
+private:
+  PhaseDumper(llvm::StringRef folder, bool constants, Diagnostics &diagnostics)
+      : folder(folder), constants(constants), diagnostics(&diagnostics) {}
+
+  std::string folder;
+  bool constants;
+  Diagnostics *diagnostics;
+};
+
+} // namespace dovetail
+
+#endif // DOVETAIL_DRIVER_DUMP_H

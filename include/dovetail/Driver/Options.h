@@ -1,0 +1,72 @@
+//===- Options.h - How a model is compiled -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares CompileOptions and how they are read from the command line's spelling.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DRIVER_OPTIONS_H
+#define DOVETAIL_DRIVER_OPTIONS_H
+
+#include "dovetail/Driver/Diagnostics.h"
+#include "dovetail/Import/Import.h"
+#include "dovetail/Layout/Mesh.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dovetail {
+
+/// `--shard NAME=_,_,y,x+z`: for each dimension of a tensor the mesh axes that split it, major to minor.
+struct ShardRequest {
+  std::string tensor;
+  std::vector<std::vector<std::string>> dims;
+};
+
+/// How the extents of shards are found.
+enum class SizesKind { Balanced, Chunk, Explicit };
+
+/// `--sizes NAME:DIM=300,212`, `=chunk` or `=balanced`: how a dimension that `--shard` splits is cut.
+struct SizesRequest {
+  std::string tensor;
+  int64_t dim = 0;
+  SizesKind kind = SizesKind::Explicit;
+  std::vector<int64_t> sizes;
+};
+
+/// All that decides what a model is compiled to.
+struct CompileOptions {
+  ImportOptions import;
+  layout::Mesh mesh{{{"rank", 1}}};
+  std::vector<ShardRequest> shards;
+  std::vector<SizesRequest> sizes;
+  std::string target = "cpu";
+  std::string cpu = "native";
+  /// Whether library calls are used.
+  bool libraries = true;
+};
+
+/// The same as texts, each as the user spelt it.
+struct CompileArguments {
+  std::optional<std::string> mesh;
+  std::vector<std::string> shards, sizes, dims, shapes;
+  std::string target = "cpu", cpu = "native";
+  bool noLibraries = false;
+};
+
+/// Reads the texts. What can only be checked against the model is left to `attachRequests`. Errors are usage errors, or
+/// unsupported ones for targets to come.
+llvm::FailureOr<CompileOptions> parseOptions(const CompileArguments &arguments, Diagnostics &diagnostics);
+
+/// `'y', 'x'`, as in messages.
+std::string listAxes(const layout::Mesh &mesh);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_DRIVER_OPTIONS_H

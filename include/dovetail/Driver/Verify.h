@@ -1,0 +1,47 @@
+//===- Verify.h - The partitioned program against the whole one -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares verify, which checks that partitioning a model changes nothing.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DRIVER_VERIFY_H
+#define DOVETAIL_DRIVER_VERIFY_H
+
+#include "dovetail/Driver/Compare.h"
+#include "dovetail/Driver/Options.h"
+
+#include <functional>
+
+namespace dovetail {
+
+/// An output and how it differs.
+struct Comparison {
+  TensorData expected;
+  Difference difference;
+};
+
+struct VerifyOptions {
+  CompileOptions compile;
+  /// Threads of each of the two runs.
+  int threads = 1;
+  /// Compares every value, not only outputs.
+  bool perOp = false;
+  /// Fills the inputs, which have their names, types and memory.
+  std::function<llvm::LogicalResult(std::vector<TensorData> &)> fillInputs;
+};
+
+/// Compiles the model at `path` as `options` say, and for one rank; runs both in process on the same inputs; and
+/// compares all outputs. With `perOp` those are the results of all operations, in order. Errors are reported; that
+/// outputs differ is not.
+llvm::FailureOr<std::vector<Comparison>> verify(llvm::StringRef path, const VerifyOptions &options,
+                                                Diagnostics &diagnostics);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_DRIVER_VERIFY_H

@@ -1,0 +1,158 @@
+//===- Compilation.cpp - A model on its way to an artifact -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements Compilation.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Driver/Compilation.h"
+
+#include "dovetail/Artifact/Writer.h"
+#include "dovetail/Driver/Progress.h"
+#include "dovetail/Driver/Requests.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <chrono>
+#include <sys/resource.h>
+
+using namespace mlir;
+using namespace dovetail;
+
+static double getSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+static int64_t getPeakBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
+
+static ExitCode getExitCode(ImportError error) {
+  switch (error) {
+  case ImportError::File:
+    return ExitCode::File;
+  case ImportError::InvalidModel:
+    return ExitCode::InvalidModel;
+  case ImportError::Unsupported:
+    return ExitCode::Unsupported;
+  case ImportError::Usage:
+    return ExitCode::Usage;
+  }
+  llvm_unreachable("covered switch");
+}
+
+std::unique_ptr<MLIRContext> dovetail::createContext() {
+  return std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
+}
+
+LogicalResult Compilation::finishPhase(Phase phase, double begin) {
+  done = phase;
+  times.push_back({phase, getSeconds() - begin, getPeakBytes()});
+  return afterPhase ? afterPhase(phase) : success();
+}
+
+LogicalResult Compilation::import(StringRef path) {
+  Progress::show("import " + path);
+  double begin = getSeconds();
+  ImportResult result;
+  {
+    Diagnostics::Scope scope(diagnostics, context, ExitCode::InvalidModel);
+    result = importOnnx(path, options.import, context);
+  }
+  if (!result) {
+    diagnostics.reclassify(getExitCode(result.error));
+    return failure();
+  }
+  module = std::move(result.module);
+  return finishPhase(Phase::Import, begin);
+}
+
+LogicalResult Compilation::runPhase(Phase phase) {
+  Progress::show(getPhaseName(phase));
+  double begin = getSeconds();
+  // Only what is left after simplification can be named in requests.
+  if (phase == Phase::Propagate && failed(attachRequests(*module, options, diagnostics)))
+    return failure();
+  Diagnostics::Scope scope(diagnostics, context, getPhaseExitCode(phase));
+  PassManager passes(&context);
+  addPasses(phase, options, passes);
+  if (failed(passes.run(*module))) {
+    if (diagnostics.getExitCode() == ExitCode::Ok)
+      return diagnostics.error(ExitCode::Internal, "phase " + getPhaseName(phase) + " failed without saying why");
+    return failure();
+  }
+  return finishPhase(phase, begin);
+}
+
+LogicalResult Compilation::runTo(Phase last) {
+  for (Phase phase : getPhases())
+    if (phase > *done && phase <= last && phase != Phase::Emit && failed(runPhase(phase)))
+      return failure();
+  return success();
+}
+
+LogicalResult Compilation::generateCode() {
+  if (failed(runTo(Phase::CodeGen)))
+    return failure();
+  Progress::show("machine code");
+  double begin = getSeconds();
+  Diagnostics::Scope scope(diagnostics, context, ExitCode::Internal);
+  CpuTarget target;
+  target.cpu = options.cpu;
+  target.dumpLLVM = dumpLLVM;
+  target.dumpAssembly = dumpAssembly;
+  FailureOr<CpuCode> generated = compileCpuKernels(*module, target);
+  if (failed(generated))
+    return failure();
+  code = std::move(*generated);
+  PhaseTime &time = times.back();
+  time.seconds += getSeconds() - begin;
+  time.peakBytes = getPeakBytes();
+  return success();
+}
+
+Compilation Compilation::fork(CompileOptions otherOptions) {
+  Compilation copy(context, std::move(otherOptions), diagnostics);
+  copy.module = module->clone();
+  copy.done = done;
+  return copy;
+}
+
+LogicalResult Compilation::emit(llvm::function_ref<LogicalResult(const ProgramCode &)> write) {
+  if (failed(generateCode()))
+    return failure();
+  Progress::show(getPhaseName(Phase::Emit));
+  double begin = getSeconds();
+  Diagnostics::Scope scope(diagnostics, context, ExitCode::Internal);
+  ProgramCode programCode{code.object, code.cpu, code.features};
+  if (failed(checkProgram(*module, programCode)))
+    return failure();
+  scope.setCode(getPhaseExitCode(Phase::Emit));
+  if (failed(write(programCode)))
+    return failure();
+  done = Phase::Emit;
+  times.push_back({Phase::Emit, getSeconds() - begin, getPeakBytes()});
+  return success();
+}
+
+LogicalResult Compilation::write(StringRef path) {
+  return emit([&](const ProgramCode &programCode) { return writeProgram(*module, programCode, path.str()); });
+}
+
+FailureOr<std::vector<std::byte>> Compilation::serialize() {
+  FailureOr<std::vector<std::byte>> bytes = failure();
+  LogicalResult result = emit([&](const ProgramCode &programCode) -> LogicalResult {
+    bytes = serializeProgram(*module, programCode);
+    return bytes;
+  });
+  if (failed(result))
+    return failure();
+  return bytes;
+}

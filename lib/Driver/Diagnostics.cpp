@@ -1,0 +1,84 @@
+//===- Diagnostics.cpp - Messages of the compiler -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements Diagnostics.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Driver/Diagnostics.h"
+
+#include "dovetail/Driver/Progress.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+/// The name of the node that `location` stands for; empty if it has none.
+static StringRef getNodeName(Location location) {
+  StringRef name;
+  location->walk([&](Location part) {
+    auto named = dyn_cast<NameLoc>(part);
+    if (!named)
+      return WalkResult::advance();
+    name = named.getName().getValue();
+    return WalkResult::interrupt();
+  });
+  return name;
+}
+
+void Diagnostics::printLine(StringRef kind, const Twine &message) {
+  Progress::clear();
+  os << "dovetail: " << kind << ": " << message << "\n";
+}
+
+LogicalResult Diagnostics::error(ExitCode code, const Twine &message) {
+  if (exitCode == ExitCode::Ok)
+    exitCode = code;
+  printLine("error", message);
+  return failure();
+}
+
+void Diagnostics::warning(const Twine &message) { printLine("warning", message); }
+
+void Diagnostics::remark(const Twine &message) {
+  if (remarks)
+    printLine("remark", message);
+}
+
+void Diagnostics::print(const Diagnostic &diagnostic, ExitCode code) {
+  std::string message = diagnostic.str();
+  StringRef node = getNodeName(diagnostic.getLocation());
+  // Messages about a node often begin with its name.
+  if (!node.empty() && !StringRef(message).contains(("'" + node + "'").str()))
+    message = ("node '" + node + "': " + message).str();
+  switch (diagnostic.getSeverity()) {
+  case DiagnosticSeverity::Error:
+    (void)error(code, message);
+    break;
+  case DiagnosticSeverity::Warning:
+    warning(message);
+    break;
+  case DiagnosticSeverity::Remark:
+    remark(message);
+    return;
+  case DiagnosticSeverity::Note:
+    printLine("note", message);
+    break;
+  }
+  // Notes that MLIR adds print whole operations, with constants: of use to those who work on the compiler only.
+  for (const Diagnostic &note : diagnostic.getNotes())
+    if (!StringRef(note.str()).starts_with("see current operation"))
+      print(note, code);
+}
+
+Diagnostics::Scope::Scope(Diagnostics &diagnostics, MLIRContext &context, ExitCode code)
+    : code(code), handler(&context, [this, &diagnostics](Diagnostic &diagnostic) {
+        diagnostics.print(diagnostic, this->code);
+        return success();
+      }) {}

@@ -1,0 +1,52 @@
+//===- Dump.cpp - Looking at the result of each phase -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements printModule and PhaseDumper.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Driver/Dump.h"
+
+#include "llvm/Support/FileSystem.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+void dovetail::printModule(ModuleOp module, bool constants, raw_ostream &os) {
+  OpPrintingFlags flags;
+  if (!constants)
+    flags.elideLargeElementsAttrs().elideLargeResourceString();
+  module.print(os, flags);
+  os << "\n";
+}
+
+FailureOr<PhaseDumper> PhaseDumper::create(StringRef folder, bool constants, Diagnostics &diagnostics) {
+  if (std::error_code error = llvm::sys::fs::create_directories(folder))
+    return diagnostics.error(ExitCode::File,
+                             "cannot make the folder '" + folder + "' for --dump-phases: " + error.message());
+  return PhaseDumper(folder, constants, diagnostics);
+}
+
+std::unique_ptr<raw_ostream> PhaseDumper::open(Phase phase, StringRef extension) {
+  std::string path =
+      (folder + "/" + Twine(static_cast<int>(phase) + 1) + "-" + getPhaseName(phase) + "." + extension).str();
+  std::error_code error;
+  auto file = std::make_unique<llvm::raw_fd_ostream>(path, error);
+  if (!error)
+    return file;
+  (void)diagnostics->error(ExitCode::File, "cannot write '" + path + "' for --dump-phases: " + error.message());
+  return nullptr;
+}
+
+LogicalResult PhaseDumper::dump(Phase phase, ModuleOp module) {
+  std::unique_ptr<raw_ostream> file = open(phase, "mlir");
+  if (!file)
+    return failure();
+  printModule(module, constants, *file);
+  return success();
+}

@@ -1,0 +1,226 @@
+//===- Options.cpp - Reading options -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements parseOptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Driver/Options.h"
+
+#include "dovetail/CodeGen/CPU/Compile.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace dovetail;
+using llvm::FailureOr;
+using llvm::LogicalResult;
+using llvm::SmallVector;
+using llvm::StringRef;
+using llvm::Twine;
+
+/// More ranks than any machine has; keeps tables of pieces small.
+static constexpr int64_t kMaxRanks = 1 << 16;
+
+namespace {
+
+/// Reads options, reporting errors as usage errors.
+class OptionParser {
+public:
+  explicit OptionParser(Diagnostics &diagnostics) : diagnostics(diagnostics) {}
+
+  LogicalResult parseMesh(StringRef text);
+  LogicalResult parseShard(StringRef text);
+  LogicalResult parseSizes(StringRef text);
+  LogicalResult parseDim(StringRef text);
+  LogicalResult parseShape(StringRef text);
+  LogicalResult parseTarget(const CompileArguments &arguments);
+
+  CompileOptions options;
+
+private:
+  LogicalResult usage(const Twine &message) { return diagnostics.error(ExitCode::Usage, message); }
+  /// Numbers of at least `least`, separated by commas. `option` is as in messages.
+  LogicalResult parseNumbers(StringRef option, StringRef text, int64_t least, llvm::SmallVectorImpl<int64_t> &numbers);
+
+  Diagnostics &diagnostics;
+  llvm::StringSet<> sharded;
+  llvm::StringSet<> sized;
+};
+
+} // namespace
+
+static bool isAxisName(StringRef name) {
+  auto isNameChar = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  return !name.empty() && llvm::isAlpha(name.front()) && llvm::all_of(name, isNameChar);
+}
+
+std::string dovetail::listAxes(const layout::Mesh &mesh) {
+  std::string list;
+  for (const layout::MeshAxis &axis : mesh.getAxes())
+    list += (list.empty() ? "'" : ", '") + axis.name + "'";
+  return list;
+}
+
+LogicalResult OptionParser::parseNumbers(StringRef option, StringRef text, int64_t least,
+                                         llvm::SmallVectorImpl<int64_t> &numbers) {
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  for (StringRef part : parts) {
+    int64_t number;
+    if (part.getAsInteger(10, number) || number < least)
+      return usage("'" + option + "': '" + part + "' is not a whole number of at least " + Twine(least));
+    numbers.push_back(number);
+  }
+  return llvm::success();
+}
+
+LogicalResult OptionParser::parseMesh(StringRef text) {
+  std::string option = ("--mesh " + text).str();
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  std::vector<layout::MeshAxis> axes;
+  int64_t ranks = 1;
+  for (StringRef part : parts) {
+    auto [name, size] = part.split('=');
+    int64_t number;
+    if (!isAxisName(name))
+      return usage("'" + option + "': expected axes as NAME=SIZE, such as 'y=4,x=2'; '" + part +
+                   "' does not begin with a name of letters, digits and '_'");
+    if (size.getAsInteger(10, number) || number < 1)
+      return usage("'" + option + "': the size of axis '" + name + "' must be a positive whole number, not '" + size +
+                   "'");
+    if (number > kMaxRanks || (ranks *= number) > kMaxRanks)
+      return usage("'" + option + "': the mesh has more than " + Twine(kMaxRanks) + " ranks");
+    if (llvm::any_of(axes, [&](const layout::MeshAxis &axis) { return axis.name == name; }))
+      return usage("'" + option + "': there are two axes called '" + name + "'");
+    axes.push_back({name.str(), static_cast<int>(number)});
+  }
+  options.mesh = layout::Mesh(std::move(axes));
+  return llvm::success();
+}
+
+LogicalResult OptionParser::parseShard(StringRef text) {
+  std::string option = ("--shard " + text).str();
+  // Names of tensors may contain '=', entries may not.
+  auto [name, spec] = text.rsplit('=');
+  if (name.empty() || spec.empty())
+    return usage("'" + option + "': expected NAME=ENTRIES with one entry for each dimension, such as 'image=_,_,y,_'");
+  if (!sharded.insert(name).second)
+    return usage("'" + option + "': tensor '" + name + "' already has a --shard");
+  ShardRequest request;
+  request.tensor = name.str();
+  llvm::StringMap<size_t> dimOf;
+  SmallVector<StringRef> entries;
+  spec.split(entries, ',');
+  for (auto [dim, entry] : llvm::enumerate(entries)) {
+    std::vector<std::string> &axes = request.dims.emplace_back();
+    if (entry == "_")
+      continue;
+    SmallVector<StringRef> names;
+    entry.split(names, '+');
+    for (StringRef axis : names) {
+      if (axis.empty())
+        return usage("'" + option + "': entry " + Twine(dim) + " is '" + entry +
+                     "'; expected '_', an axis, or axes joined by '+'");
+      if (!options.mesh.axisIndex({axis.data(), axis.size()}))
+        return usage("'" + option + "': the mesh has no axis '" + axis + "'; it has " + listAxes(options.mesh));
+      auto [first, isNew] = dimOf.try_emplace(axis, dim);
+      if (!isNew)
+        return usage("'" + option + "': axis '" + axis + "' splits dimension " + Twine(first->second) + " and again " +
+                     "dimension " + Twine(dim) + "; an axis can split one dimension of a tensor");
+      axes.push_back(axis.str());
+    }
+  }
+  options.shards.push_back(std::move(request));
+  return llvm::success();
+}
+
+LogicalResult OptionParser::parseSizes(StringRef text) {
+  std::string option = ("--sizes " + text).str();
+  auto [target, sizes] = text.rsplit('=');
+  auto [name, dim] = target.rsplit(':');
+  SizesRequest request;
+  if (name.empty() || sizes.empty() || dim.getAsInteger(10, request.dim) || request.dim < 0)
+    return usage(
+        "'" + option +
+        "': expected NAME:DIM=SIZES, such as 'image:2=300,212', with a dimension counted from 0 and the extents " +
+        "of its shards, 'chunk' or 'balanced'");
+  if (!sized.insert(target).second)
+    return usage("'" + option + "': dimension " + dim + " of tensor '" + name + "' already has --sizes");
+  request.tensor = name.str();
+  if (sizes == "chunk") {
+    request.kind = SizesKind::Chunk;
+  } else if (sizes == "balanced") {
+    request.kind = SizesKind::Balanced;
+  } else {
+    SmallVector<int64_t> numbers;
+    if (failed(parseNumbers(option, sizes, 0, numbers)))
+      return llvm::failure();
+    request.sizes.assign(numbers.begin(), numbers.end());
+  }
+  options.sizes.push_back(std::move(request));
+  return llvm::success();
+}
+
+LogicalResult OptionParser::parseDim(StringRef text) {
+  auto [name, extent] = text.rsplit('=');
+  int64_t number;
+  if (name.empty() || extent.getAsInteger(10, number) || number < 1)
+    return usage("'--dim " + text + "': expected NAME=EXTENT, such as 'N=1', with a positive extent");
+  if (!options.import.dims.try_emplace(name, number).second)
+    return usage("'--dim " + text + "': dimension '" + name + "' already has an extent");
+  return llvm::success();
+}
+
+LogicalResult OptionParser::parseShape(StringRef text) {
+  std::string option = ("--shape " + text).str();
+  auto [name, extents] = text.rsplit('=');
+  if (name.empty() || extents.empty())
+    return usage("'" + option + "': expected NAME=EXTENTS, such as 'image=1,3,736,1280'");
+  SmallVector<int64_t> numbers;
+  if (failed(parseNumbers(option, extents, 0, numbers)))
+    return llvm::failure();
+  if (!options.import.shapes.try_emplace(name, numbers).second)
+    return usage("'" + option + "': input '" + name + "' already has a shape");
+  return llvm::success();
+}
+
+LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
+  if (arguments.target == "cuda")
+    return diagnostics.error(ExitCode::Unsupported,
+                             "'--target cuda': this version compiles for CPUs only; leave --target "
+                             "out or pass --target cpu");
+  if (arguments.target != "cpu")
+    return usage("'--target " + arguments.target + "': there is no such target; the targets are 'cpu'");
+  if (!isKnownCpu(arguments.cpu))
+    return usage("'--cpu " + arguments.cpu + "': this CPU is not known; pass 'native', 'x86-64-v2', 'x86-64-v3', " +
+                 "'x86-64-v4' or one of those that `llc -mcpu=help` lists");
+  options.target = arguments.target;
+  options.cpu = arguments.cpu;
+  options.libraries = !arguments.noLibraries;
+  return llvm::success();
+}
+
+FailureOr<CompileOptions> dovetail::parseOptions(const CompileArguments &arguments, Diagnostics &diagnostics) {
+  OptionParser parser(diagnostics);
+  if (failed(parser.parseTarget(arguments)) || (arguments.mesh && failed(parser.parseMesh(*arguments.mesh))))
+    return llvm::failure();
+  auto parseAll = [&](const std::vector<std::string> &texts, LogicalResult (OptionParser::*parse)(StringRef)) {
+    for (const std::string &text : texts)
+      if (failed((parser.*parse)(text)))
+        return llvm::failure();
+    return llvm::success();
+  };
+  if (failed(parseAll(arguments.shards, &OptionParser::parseShard)) ||
+      failed(parseAll(arguments.sizes, &OptionParser::parseSizes)) ||
+      failed(parseAll(arguments.dims, &OptionParser::parseDim)) ||
+      failed(parseAll(arguments.shapes, &OptionParser::parseShape)))
+    return llvm::failure();
+  return std::move(parser.options);
+}

@@ -1,0 +1,105 @@
+//===- Pipeline.cpp - The compiler's phases -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Says which passes each phase runs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Driver/Pipeline.h"
+
+#include "dovetail/CodeGen/Passes.h"
+#include "dovetail/Conversion/Passes.h"
+#include "dovetail/Driver/Options.h"
+#include "dovetail/Sharding/Passes.h"
+#include "dovetail/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+static constexpr Phase kPhases[] = {Phase::Import, Phase::Simplify, Phase::Propagate, Phase::Partition,
+                                    Phase::Lower,  Phase::CodeGen,  Phase::Emit};
+
+ArrayRef<Phase> dovetail::getPhases() { return kPhases; }
+
+StringRef dovetail::getPhaseName(Phase phase) {
+  switch (phase) {
+  case Phase::Import:
+    return "import";
+  case Phase::Simplify:
+    return "simplify";
+  case Phase::Propagate:
+    return "propagate";
+  case Phase::Partition:
+    return "partition";
+  case Phase::Lower:
+    return "lower";
+  case Phase::CodeGen:
+    return "codegen";
+  case Phase::Emit:
+    return "emit";
+  }
+  llvm_unreachable("covered switch");
+}
+
+std::optional<Phase> dovetail::parsePhase(StringRef name) {
+  auto phase = llvm::find_if(kPhases, [&](Phase phase) { return getPhaseName(phase) == name; });
+  return phase == std::end(kPhases) ? std::nullopt : std::optional(*phase);
+}
+
+ExitCode dovetail::getPhaseExitCode(Phase phase) {
+  switch (phase) {
+  case Phase::Import:
+    return ExitCode::InvalidModel;
+  case Phase::Propagate:
+    // What can fail here is what the user asked for.
+    return ExitCode::Usage;
+  case Phase::Lower:
+    return ExitCode::Unsupported;
+  case Phase::Emit:
+    return ExitCode::File;
+  case Phase::Simplify:
+  case Phase::Partition:
+  case Phase::CodeGen:
+    return ExitCode::Internal;
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// From `propagate` on, types carry shardings that canonicalization patterns know nothing of.
+void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManager &passes) {
+  switch (phase) {
+  case Phase::Import:
+  case Phase::Emit:
+    break;
+  case Phase::Simplify:
+    buildSimplifyPipeline(passes.nest<func::FuncOp>());
+    break;
+  case Phase::Propagate:
+    passes.addPass(createChooseCuts());
+    passes.addPass(createPropagateShardings());
+    break;
+  case Phase::Partition:
+    passes.addPass(createPartition());
+    passes.addNestedPass<func::FuncOp>(createCSEPass());
+    passes.addPass(createMergeReshards());
+    passes.addPass(createVerifyPartition());
+    break;
+  case Phase::Lower:
+    passes.addNestedPass<func::FuncOp>(createDecomposeComposites());
+    passes.addNestedPass<func::FuncOp>(createCSEPass());
+    passes.addPass(createDovetailToPlan({options.libraries, options.target}));
+    break;
+  case Phase::CodeGen:
+    passes.addPass(createShareKernels());
+    passes.addPass(createGenerateCpuKernels());
+    break;
+  }
+}

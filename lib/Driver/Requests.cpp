@@ -1,0 +1,216 @@
+//===- Requests.cpp - What users ask of a module -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements attachRequests.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Driver/Requests.h"
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Import/TensorName.h"
+#include "dovetail/Layout/Cuts.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace dovetail;
+
+static constexpr llvm::StringLiteral kNameAttr = "dovetail.name";
+
+func::FuncOp dovetail::getMain(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("main"); }
+
+std::vector<std::string> dovetail::getInputNames(func::FuncOp main) {
+  std::vector<std::string> names;
+  for (unsigned i = 0, e = main.getNumArguments(); i < e; ++i)
+    names.push_back(main.getArgAttrOfType<StringAttr>(i, kNameAttr).str());
+  return names;
+}
+
+std::vector<std::string> dovetail::getOutputNames(func::FuncOp main) {
+  std::vector<std::string> names;
+  for (unsigned i = 0, e = main.getNumResults(); i < e; ++i)
+    names.push_back(main.getResultAttrOfType<StringAttr>(i, kNameAttr).str());
+  return names;
+}
+
+std::string dovetail::listNames(ArrayRef<std::string> names) {
+  constexpr size_t kMaxNames = 12;
+  std::string list;
+  for (const std::string &name : names.take_front(kMaxNames))
+    list += (list.empty() ? "'" : ", '") + name + "'";
+  if (names.size() > kMaxNames)
+    list += " and " + std::to_string(names.size() - kMaxNames) + " more";
+  return list.empty() ? "none" : list;
+}
+
+namespace {
+
+/// What a request is about: an input, an output or the result of an operation.
+struct Target {
+  enum Kind { Input, Output, Result } kind;
+  unsigned index = 0;
+  Operation *op = nullptr;
+  RankedTensorType type;
+};
+
+class RequestAttacher {
+public:
+  RequestAttacher(ModuleOp module, const CompileOptions &options, Diagnostics &diagnostics)
+      : main(getMain(module)), context(module.getContext()), options(options), diagnostics(diagnostics) {}
+
+  LogicalResult run() {
+    for (const SizesRequest &sizes : options.sizes)
+      if (failed(checkSizes(sizes)))
+        return failure();
+    for (const ShardRequest &request : options.shards)
+      if (failed(attach(request)))
+        return failure();
+    return success();
+  }
+
+private:
+  LogicalResult usage(const Twine &message) { return diagnostics.error(ExitCode::Usage, message); }
+  FailureOr<Target> find(StringRef tensor);
+  LogicalResult attach(const ShardRequest &request);
+  /// That there is a --shard for these sizes.
+  LogicalResult checkSizes(const SizesRequest &sizes);
+  FailureOr<DimShardingAttr> getDim(const ShardRequest &request, unsigned dim, int64_t extent);
+  const SizesRequest *findSizes(StringRef tensor, int64_t dim) const {
+    auto it = llvm::find_if(options.sizes,
+                            [&](const SizesRequest &sizes) { return sizes.tensor == tensor && sizes.dim == dim; });
+    return it == options.sizes.end() ? nullptr : &*it;
+  }
+
+  func::FuncOp main;
+  MLIRContext *context;
+  const CompileOptions &options;
+  Diagnostics &diagnostics;
+};
+
+} // namespace
+
+FailureOr<Target> RequestAttacher::find(StringRef tensor) {
+  std::vector<std::string> inputs = getInputNames(main), outputs = getOutputNames(main);
+  if (auto it = llvm::find(inputs, tensor); it != inputs.end()) {
+    unsigned index = it - inputs.begin();
+    return Target{Target::Input, index, nullptr, cast<RankedTensorType>(main.getArgument(index).getType())};
+  }
+  if (auto it = llvm::find(outputs, tensor); it != outputs.end()) {
+    unsigned index = it - outputs.begin();
+    return Target{Target::Output, index, nullptr, cast<RankedTensorType>(main.getResultTypes()[index])};
+  }
+  for (Operation &op : main.getBody().front())
+    if (op.getNumResults() == 1 && !isa<ConstantOp>(op) && getTensorName(op.getLoc()) == tensor)
+      return Target{Target::Result, 0, &op, cast<RankedTensorType>(op.getResult(0).getType())};
+  return usage("--shard names tensor '" + tensor +
+               "', which the model does not have, or not any more once it is simplified; "
+               "its inputs are " +
+               listNames(inputs) + ", its outputs " + listNames(outputs));
+}
+
+LogicalResult RequestAttacher::checkSizes(const SizesRequest &sizes) {
+  auto it = llvm::find_if(options.shards, [&](const ShardRequest &shard) { return shard.tensor == sizes.tensor; });
+  std::string option = "--sizes " + sizes.tensor + ":" + std::to_string(sizes.dim);
+  if (it == options.shards.end()) {
+    if (failed(find(sizes.tensor)))
+      return failure();
+    return usage("'" + option + "': tensor '" + sizes.tensor + "' is not split; say over which axes with --shard " +
+                 sizes.tensor + "=...");
+  }
+  if (sizes.dim >= static_cast<int64_t>(it->dims.size()))
+    return usage("'" + option + "': --shard gives tensor '" + sizes.tensor + "' " + Twine(it->dims.size()) +
+                 " dimensions, counted from 0");
+  if (it->dims[sizes.dim].empty())
+    return usage("'" + option + "': --shard does not split dimension " + Twine(sizes.dim) + " of tensor '" +
+                 sizes.tensor + "'");
+  return success();
+}
+
+FailureOr<DimShardingAttr> RequestAttacher::getDim(const ShardRequest &request, unsigned dim, int64_t extent) {
+  ArrayRef<std::string> axes = request.dims[dim];
+  if (axes.empty())
+    return DimShardingAttr::getUnsplit(context);
+  SmallVector<StringAttr> names;
+  int64_t parts = 1;
+  for (const std::string &axis : axes) {
+    names.push_back(StringAttr::get(context, axis));
+    parts *= options.mesh.axisSize(*options.mesh.axisIndex(axis));
+  }
+  const SizesRequest *sizes = findSizes(request.tensor, dim);
+  if (!sizes)
+    return DimShardingAttr::get(context, names, {});
+  if (sizes->kind == SizesKind::Balanced)
+    return DimShardingAttr::getCuts(names, layout::balancedCuts(extent, parts));
+  if (sizes->kind == SizesKind::Chunk)
+    return DimShardingAttr::getCuts(names, layout::chunkCuts(extent, parts));
+  std::string option = "--sizes " + request.tensor + ":" + std::to_string(dim);
+  if (static_cast<int64_t>(sizes->sizes.size()) != parts)
+    return usage("'" + option + "' gives " + Twine(sizes->sizes.size()) + " sizes, but " + llvm::join(axes, "+") +
+                 " makes " + Twine(parts) + " shards; give one size for each");
+  // Saturates, so that sizes that are too large cannot come out right.
+  int64_t sum = 0;
+  for (int64_t size : sizes->sizes)
+    if (llvm::AddOverflow(sum, size, sum))
+      return usage("'" + option + "': the sizes are too large");
+  if (sum != extent)
+    return usage("'" + option + "': the sizes add up to " + Twine(sum) + ", but dimension " + Twine(dim) +
+                 " of tensor '" + request.tensor + "' has extent " + Twine(extent));
+  return DimShardingAttr::getCuts(names, layout::cutsFromSizes(sizes->sizes));
+}
+
+LogicalResult RequestAttacher::attach(const ShardRequest &request) {
+  FailureOr<Target> target = find(request.tensor);
+  if (failed(target))
+    return failure();
+  ArrayRef<int64_t> shape = target->type.getShape();
+  if (shape.size() != request.dims.size()) {
+    std::string extents = llvm::join(llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }), ", ");
+    return usage("--shard gives " + Twine(request.dims.size()) + " entries for tensor '" + request.tensor +
+                 "', which has " + Twine(shape.size()) + " dimensions [" + extents + "]; give one entry for each");
+  }
+  SmallVector<Attribute> dims;
+  for (auto [dim, extent] : llvm::enumerate(shape)) {
+    FailureOr<DimShardingAttr> sharding = getDim(request, dim, extent);
+    if (failed(sharding))
+      return failure();
+    dims.push_back(*sharding);
+  }
+  auto attribute = ArrayAttr::get(context, dims);
+  switch (target->kind) {
+  case Target::Input:
+    main.setArgAttr(target->index, kShardAttrName, attribute);
+    break;
+  case Target::Output:
+    main.setResultAttr(target->index, kShardAttrName, attribute);
+    break;
+  case Target::Result:
+    target->op->setAttr(kShardAttrName, attribute);
+    break;
+  }
+  return success();
+}
+
+LogicalResult dovetail::attachRequests(ModuleOp module, const CompileOptions &options, Diagnostics &diagnostics) {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  SmallVector<StringRef> axes;
+  SmallVector<int64_t> sizes;
+  for (const layout::MeshAxis &axis : options.mesh.getAxes()) {
+    axes.push_back(axis.name);
+    sizes.push_back(axis.size);
+  }
+  MeshOp::create(builder, module.getLoc(), "mesh", builder.getStrArrayAttr(axes), builder.getDenseI64ArrayAttr(sizes));
+  bool splits = llvm::any_of(options.shards, [](const ShardRequest &request) {
+    return llvm::any_of(request.dims, [](const auto &axes) { return !axes.empty(); });
+  });
+  if (options.mesh.numRanks() > 1 && !splits)
+    diagnostics.warning("the mesh has " + Twine(options.mesh.numRanks()) +
+                        " ranks, but no --shard splits anything: every rank will compute all of the model");
+  return RequestAttacher(module, options, diagnostics).run();
+}

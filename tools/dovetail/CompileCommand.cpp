@@ -1,0 +1,151 @@
+//===- CompileCommand.cpp - dovetail compile -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiles a model to an artifact, or to the IR after a phase.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+
+#include "dovetail/Driver/Compilation.h"
+#include "dovetail/Driver/Dump.h"
+#include "dovetail/Driver/Progress.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
+
+using namespace dovetail;
+using llvm::LogicalResult;
+using llvm::StringRef;
+
+namespace {
+
+struct CompileCommand {
+  std::string model, output, compileTo = "emit", dumpFolder;
+  bool constants = false, timing = false, remarks = false;
+  CompileArguments arguments;
+
+  LogicalResult run(Diagnostics &diagnostics);
+
+private:
+  LogicalResult print(Compilation &compilation, Diagnostics &diagnostics);
+};
+
+} // namespace
+
+/// That `path` can be written, said before the work and not after it.
+static LogicalResult checkOutput(StringRef path, Diagnostics &diagnostics) {
+  StringRef folder = llvm::sys::path::parent_path(path);
+  if (!folder.empty() && !llvm::sys::fs::is_directory(folder))
+    return diagnostics.error(ExitCode::File, "cannot write '" + path + "': there is no folder '" + folder + "'");
+  if (llvm::sys::fs::is_directory(path))
+    return diagnostics.error(ExitCode::File, "cannot write '" + path + "': it is a folder");
+  return llvm::success();
+}
+
+static void printTimes(llvm::ArrayRef<PhaseTime> times, llvm::raw_ostream &os) {
+  double total = 0;
+  os << "  phase            time   peak memory\n";
+  for (const PhaseTime &time : times) {
+    total += time.seconds;
+    os << llvm::format("  %-10s %8.3f s   %7.1f MiB\n", getPhaseName(time.phase).data(), time.seconds,
+                       time.peakBytes / 1048576.0);
+  }
+  os << llvm::format("  %-10s %8.3f s\n", "total", total);
+}
+
+LogicalResult CompileCommand::print(Compilation &compilation, Diagnostics &diagnostics) {
+  Progress::clear();
+  if (output.empty() || output == "-") {
+    printModule(compilation.getModule(), constants, llvm::outs());
+    return llvm::success();
+  }
+  std::error_code error;
+  llvm::raw_fd_ostream file(output, error);
+  if (error)
+    return diagnostics.error(ExitCode::File, "cannot write '" + output + "': " + error.message());
+  printModule(compilation.getModule(), constants, file);
+  return llvm::success();
+}
+
+LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
+  std::optional<Phase> last = parsePhase(compileTo);
+  if (!last) {
+    std::string names = llvm::join(llvm::map_range(getPhases(), getPhaseName), ", ");
+    return diagnostics.error(ExitCode::Usage,
+                             "'--compile-to " + compileTo + "': there is no such phase; the phases are " + names);
+  }
+  llvm::FailureOr<CompileOptions> options = parseOptions(arguments, diagnostics);
+  if (failed(options))
+    return llvm::failure();
+  if (*last == Phase::Emit && output.empty())
+    output = (llvm::sys::path::stem(model) + ".dvt").str();
+  if (!output.empty() && output != "-" && failed(checkOutput(output, diagnostics)))
+    return llvm::failure();
+
+  std::unique_ptr<mlir::MLIRContext> context = createContext();
+  Compilation compilation(*context, std::move(*options), diagnostics);
+  std::optional<PhaseDumper> dumper;
+  std::unique_ptr<llvm::raw_ostream> dumpLLVM, dumpAssembly;
+  if (!dumpFolder.empty()) {
+    llvm::FailureOr<PhaseDumper> made = PhaseDumper::create(dumpFolder, constants, diagnostics);
+    if (failed(made))
+      return llvm::failure();
+    dumper = std::move(*made);
+    compilation.afterPhase = [&](Phase phase) { return dumper->dump(phase, compilation.getModule()); };
+    if (*last == Phase::Emit) {
+      dumpLLVM = dumper->open(Phase::CodeGen, "ll");
+      dumpAssembly = dumper->open(Phase::CodeGen, "s");
+      compilation.dumpLLVM = dumpLLVM.get();
+      compilation.dumpAssembly = dumpAssembly.get();
+    }
+  }
+
+  LogicalResult result = compilation.import(model);
+  if (succeeded(result))
+    result = *last == Phase::Emit ? compilation.write(output) : compilation.runTo(*last);
+  if (succeeded(result) && *last != Phase::Emit)
+    result = print(compilation, diagnostics);
+  Progress::clear();
+  if (timing)
+    printTimes(compilation.getTimes(), llvm::errs());
+  return result;
+}
+
+void dovetail::addCompileCommand(CLI::App &app, int &exitCode) {
+  CLI::App *command = app.add_subcommand("compile", "Compile an ONNX model to an artifact (.dvt)");
+  command->footer(R"(Examples:
+  dovetail compile unet.onnx
+  dovetail compile unet.onnx -o unet.dvt --mesh y=4 --shard image=_,_,y,_
+  dovetail compile unet.onnx --mesh y=4 --shard image=_,_,y,_ --sizes image:2=300,212,256,232
+  dovetail compile det.onnx --shape x=1,3,736,1280 --mesh y=2,x=2 --shard x=_,_,y,x
+  dovetail compile unet.onnx --mesh y=4 --shard image=_,_,y,_ --compile-to=partition)");
+  auto state = std::make_shared<CompileCommand>();
+  command->add_option("model", state->model, "ONNX model (.onnx, .onnxtxt)")->required();
+  command
+      ->add_option("-o,--output", state->output,
+                   "Artifact to write; default: the model's name with .dvt, in this folder")
+      ->type_name("FILE");
+  addCompileOptions(*command, state->arguments);
+  command
+      ->add_option("--compile-to", state->compileTo,
+                   "Stop after a phase and print its result: import, simplify, propagate, partition, lower, codegen")
+      ->type_name("PHASE");
+  command->add_option("--dump-phases", state->dumpFolder, "Write the result of each phase to a folder")
+      ->type_name("DIR");
+  command->add_flag("--print-constants", state->constants, "Print large constants, too");
+  command->add_flag("--timing", state->timing, "Print what each phase took");
+  command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
+  command->callback([state, &exitCode] {
+    Progress::enable();
+    Diagnostics diagnostics(llvm::errs(), state->remarks);
+    (void)state->run(diagnostics);
+    exitCode = static_cast<int>(diagnostics.getExitCode());
+  });
+}

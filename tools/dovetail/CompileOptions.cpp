@@ -1,0 +1,40 @@
+//===- CompileOptions.cpp - Options of commands that compile -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the command-line options that decide what a model is compiled to.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+
+using namespace dovetail;
+
+CLI::Option *dovetail::addRepeatable(CLI::App &command, const std::string &name, std::vector<std::string> &values,
+                                     const std::string &description) {
+  // Without these the option would take the arguments that follow it, too.
+  return command.add_option(name, values, description)->expected(1)->take_all()->allow_extra_args(false);
+}
+
+void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments) {
+  command.add_option("--mesh", arguments.mesh, "Axes of the mesh with their sizes, in order")->type_name("y=4,x=2");
+  addRepeatable(command, "--shard", arguments.shards,
+                "Splits an input, output or other tensor: for each dimension '_' or the mesh axes that split it")
+      ->type_name("NAME=_,_,y,x+z");
+  addRepeatable(command, "--sizes", arguments.sizes,
+                "Extents of the shards of a dimension, 'balanced' or 'chunk'; chosen by the compiler if not given")
+      ->type_name("NAME:DIM=300,212");
+  addRepeatable(command, "--dim", arguments.dims, "Extent of a named dimension of the model")->type_name("N=1");
+  addRepeatable(command, "--shape", arguments.shapes, "Shape of an input")->type_name("NAME=1,3,736,1280");
+  command.add_option("--target", arguments.target, "What to compile for: cpu")->type_name("NAME");
+  command
+      .add_option("--cpu", arguments.cpu,
+                  "CPU to generate code for: native, x86-64-v3, x86-64-v4 or LLVM's name of one")
+      ->type_name("NAME");
+  command.add_flag("--no-libraries", arguments.noLibraries,
+                   "Generate code for every operation instead of library calls");
+}

@@ -1,0 +1,148 @@
+//===- VerifyCommand.cpp - dovetail verify -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compares a model, partitioned, with the same model on one rank.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+
+#include "dovetail/Driver/Progress.h"
+#include "dovetail/Driver/Verify.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+#include <array>
+
+using namespace dovetail;
+using llvm::LogicalResult;
+
+namespace {
+
+struct VerifyCommand {
+  std::string model;
+  uint64_t seed = 0;
+  int threads = 1;
+  bool perOp = false, remarks = false;
+  CompileArguments arguments;
+
+  void run(Diagnostics &diagnostics);
+
+private:
+  /// Prints what was compared: outputs, or all values. That something differs is an error.
+  void report(llvm::ArrayRef<Comparison> comparisons, bool allValues, Diagnostics &diagnostics);
+};
+
+} // namespace
+
+static std::string formatShape(const TensorData &tensor) {
+  std::string text = runtime::elementTypeName(tensor.type);
+  text += "[" + llvm::join(llvm::map_range(tensor.shape, [](int64_t n) { return std::to_string(n); }), ", ") + "]";
+  return text;
+}
+
+static std::string formatNumber(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.3g", value);
+  return text;
+}
+
+/// One line for each comparison, in columns.
+static void printTable(llvm::ArrayRef<Comparison> comparisons, llvm::raw_ostream &os) {
+  std::vector<std::array<std::string, 5>> rows{{"output", "type", "largest difference", "limit", ""}};
+  for (const Comparison &comparison : comparisons) {
+    const Difference &difference = comparison.difference;
+    rows.push_back({comparison.expected.name, formatShape(comparison.expected), formatNumber(difference.largest),
+                    formatNumber(difference.limit),
+                    difference.numDifferent ? std::to_string(difference.numDifferent) + " elements DIFFER" : "equal"});
+  }
+  std::array<size_t, 5> widths{};
+  for (const auto &row : rows)
+    for (auto [width, cell] : llvm::zip_equal(widths, row))
+      width = std::max(width, cell.size());
+  for (const auto &row : rows) {
+    for (auto [column, cell] : llvm::enumerate(row))
+      os << "  " << (column + 1 < row.size() ? cell + std::string(widths[column] - cell.size(), ' ') : cell);
+    os << "\n";
+  }
+}
+
+void VerifyCommand::report(llvm::ArrayRef<Comparison> comparisons, bool allValues, Diagnostics &diagnostics) {
+  auto differs = [](const Comparison &comparison) { return comparison.difference.numDifferent > 0; };
+  size_t numDifferent = llvm::count_if(comparisons, differs);
+  const Comparison *first = llvm::find_if(comparisons, differs);
+  if (!allValues) {
+    printTable(comparisons, llvm::outs());
+  } else {
+    llvm::outs() << "  " << comparisons.size() << " values compared, " << numDifferent << " differ\n";
+    if (numDifferent)
+      printTable(*first, llvm::outs());
+  }
+  llvm::outs().flush();
+  if (numDifferent == 0)
+    return;
+  const Difference &difference = first->difference;
+  std::string index =
+      llvm::join(llvm::map_range(difference.firstIndex, [](int64_t n) { return std::to_string(n); }), ", ");
+  (void)diagnostics.error(ExitCode::Different,
+                          llvm::Twine(allValues ? "value '" : "output '") + first->expected.name + "' differs in " +
+                              llvm::Twine(difference.numDifferent) + " of " +
+                              llvm::Twine(first->expected.getNumElements()) + " elements, first at [" + index + "]: " +
+                              formatNumber(difference.actual) + " instead of " + formatNumber(difference.expected));
+}
+
+void VerifyCommand::run(Diagnostics &diagnostics) {
+  llvm::FailureOr<CompileOptions> compile = parseOptions(arguments, diagnostics);
+  if (failed(compile))
+    return;
+  VerifyOptions options;
+  options.compile = std::move(*compile);
+  options.threads = threads;
+  options.fillInputs = [&](std::vector<TensorData> &tensors) {
+    for (auto [index, tensor] : llvm::enumerate(tensors))
+      fillRandom(tensor, seed + index);
+    return llvm::success();
+  };
+  llvm::FailureOr<std::vector<Comparison>> outputs = verify(model, options, diagnostics);
+  if (failed(outputs))
+    return;
+  report(*outputs, false, diagnostics);
+  if (!perOp)
+    return;
+  // With every value returned operations fuse differently, so this does not stand for the model as it is compiled.
+  options.perOp = true;
+  llvm::FailureOr<std::vector<Comparison>> values = verify(model, options, diagnostics);
+  if (succeeded(values))
+    report(*values, true, diagnostics);
+}
+
+void dovetail::addVerifyCommand(CLI::App &app, int &exitCode) {
+  CLI::App *command =
+      app.add_subcommand("verify", "Run a model partitioned and unpartitioned, and compare every output");
+  command->footer(R"(Outputs may differ by 1e-4 of their largest magnitude; the exit code is 1 if one differs by more.
+
+Examples:
+  dovetail verify unet.onnx --mesh y=3 --shard image=_,_,y,_
+  dovetail verify unet.onnx --mesh y=3 --shard image=_,_,y,_ --per-op)");
+  auto state = std::make_shared<VerifyCommand>();
+  command->add_option("model", state->model, "ONNX model (.onnx, .onnxtxt)")->required();
+  addCompileOptions(*command, state->arguments);
+  command->add_flag("--per-op", state->perOp, "Compare every value as well, and name the first that differs");
+  command->add_option("--seed", state->seed, "Seed of random inputs")->type_name("N");
+  command->add_option("--threads", state->threads, "Threads in all, divided among the ranks")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
+  command->callback([state, &exitCode] {
+    Progress::enable();
+    Diagnostics diagnostics(llvm::errs(), state->remarks);
+    state->run(diagnostics);
+    exitCode = static_cast<int>(diagnostics.getExitCode());
+  });
+}
