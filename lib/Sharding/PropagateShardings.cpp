@@ -10,6 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ShardingRequests.h"
+
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Layout/Exchange.h"
@@ -40,13 +42,17 @@ struct Candidate {
 class Propagator {
 public:
   Propagator(func::FuncOp function, MeshOp meshOp)
-      : function(function), mesh(meshOp.getMesh()), meshName(FlatSymbolRefAttr::get(meshOp)),
+      : function(function), meshOp(meshOp), mesh(meshOp.getMesh()), meshName(FlatSymbolRefAttr::get(meshOp)),
         unsplit(DimShardingAttr::getUnsplit(function.getContext())) {}
 
   LogicalResult run();
 
 private:
   LogicalResult readRequests();
+  /// Changes the loops of `op` so that its result is split as requested, as far as the operation allows.
+  void applyRequest(PartitionableOpInterface op, const OpRelation &relation, LoopShardings &loops);
+  /// Makes sure that the function's results have the shardings that were requested for them.
+  void meetOutputRequests();
   /// Gives each result the sharding that follows from its operation's operands.
   LogicalResult forward();
   /// Shardings that users wish for values that depend on arguments without a request only.
@@ -68,10 +74,16 @@ private:
   }
 
   func::FuncOp function;
+  MeshOp meshOp;
   layout::Mesh mesh;
   FlatSymbolRefAttr meshName;
   DimShardingAttr unsplit;
+  /// For arguments.
   DenseMap<Value, ShardingAttr> requests;
+  /// For results of operations; cuts may be open.
+  DenseMap<Value, SmallVector<DimShardingAttr>> resultRequests;
+  /// For operands of the terminator.
+  SmallVector<std::pair<OpOperand *, SmallVector<DimShardingAttr>>> outputRequests;
 };
 
 struct PropagateShardings : dovetail::impl::PropagateShardingsBase<PropagateShardings> {
@@ -102,6 +114,7 @@ LogicalResult Propagator::run() {
   backward();
   if (requests.size() != before && failed(forward()))
     return failure();
+  meetOutputRequests();
   Operation *terminator = function.getBody().front().getTerminator();
   function.setType(FunctionType::get(function.getContext(), function.getBody().front().getArgumentTypes(),
                                      terminator->getOperandTypes()));
@@ -111,30 +124,54 @@ LogicalResult Propagator::run() {
 LogicalResult Propagator::readRequests() {
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
-    auto dims = function.getArgAttrOfType<ArrayAttr>(index, kShardAttrName);
-    if (!dims)
+    auto attribute = function.getArgAttrOfType<ArrayAttr>(index, kShardAttrName);
+    if (!attribute)
       continue;
-    auto type = cast<RankedTensorType>(argument.getType());
-    auto error = [&] { return function.emitError("argument ") << index << " cannot be split as requested: "; };
-    auto sharding = ShardingAttr::get(
-        function.getContext(), meshName,
-        llvm::map_to_vector(dims, [](Attribute dim) { return cast<DimShardingAttr>(dim); }), {}, ReduceKind::Sum);
-    if (failed(sharding.verifyEncoding(type.getShape(), type.getElementType(), error)))
+    auto dims = readRequest(attribute, argument, meshOp, "argument " + Twine(index));
+    if (failed(dims))
       return failure();
-    for (DimShardingAttr dim : sharding.getDims())
-      for (StringAttr axis : dim.getAxes())
-        if (!mesh.axisIndex({axis.data(), axis.size()}))
-          return error() << "the mesh has no axis " << axis;
-    std::string why;
-    layout::Sharding wanted = toLayout(sharding, mesh, type.getRank());
-    if (!wanted.verify(mesh, type.getShape(), &why))
-      return error() << why;
-    for (auto [dim, extent] : llvm::zip_equal(wanted.dims, type.getShape()))
-      if (!dim.isCuts(extent))
-        return error() << "the pieces do not tile the dimension of extent " << extent;
-    requests[argument] = sharding;
+    requests[argument] = ShardingAttr::get(
+        function.getContext(), meshName,
+        closeCuts(*dims, nullptr, mesh, cast<RankedTensorType>(argument.getType()).getShape()), {}, ReduceKind::Sum);
+  }
+  Block &block = function.getBody().front();
+  for (Operation &op : block) {
+    auto attribute = op.getAttrOfType<ArrayAttr>(kShardAttrName);
+    if (!attribute || !isa<PartitionableOpInterface>(op))
+      continue;
+    auto dims = readRequest(attribute, op.getResult(0), meshOp, "the result of '" + op.getName().getStringRef() + "'");
+    if (failed(dims))
+      return failure();
+    op.removeAttr(kShardAttrName);
+    resultRequests[op.getResult(0)] = *dims;
+  }
+  for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    auto attribute = function.getResultAttrOfType<ArrayAttr>(index, kShardAttrName);
+    if (!attribute)
+      continue;
+    auto dims = readRequest(attribute, operand.get(), meshOp, "result " + Twine(index));
+    if (failed(dims))
+      return failure();
+    outputRequests.push_back({&operand, *dims});
+    // The operation that computes it takes care of that, unless it must do otherwise.
+    if (operand.get().getDefiningOp<PartitionableOpInterface>())
+      resultRequests.try_emplace(operand.get(), *dims);
   }
   return success();
+}
+
+void Propagator::meetOutputRequests() {
+  for (auto &[operand, dims] : outputRequests) {
+    auto type = cast<RankedTensorType>(operand->get().getType());
+    ShardingAttr held = getSharding(type);
+    auto wanted = ShardingAttr::get(function.getContext(), meshName, closeCuts(dims, held, mesh, type.getShape()), {},
+                                    ReduceKind::Sum);
+    if (wanted == held || (!held && wanted.isReplicated()))
+      continue;
+    OpBuilder builder(operand->getOwner());
+    operand->set(ReshardOp::create(builder, operand->get().getLoc(), withSharding(type, wanted), operand->get()));
+  }
 }
 
 LogicalResult Propagator::forward() {
@@ -304,10 +341,34 @@ LoopShardings Propagator::chooseLoops(PartitionableOpInterface op, const OpRelat
   return best;
 }
 
+void Propagator::applyRequest(PartitionableOpInterface op, const OpRelation &relation, LoopShardings &loops) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  ShardingAttr chosen = getResultSharding(relation, type.getRank(), loops, meshName);
+  auto dims = closeCuts(resultRequests.lookup(op->getResult(0)), chosen, mesh, type.getShape());
+  llvm::SmallSetVector<StringAttr, 4> axes;
+  for (auto [index, dim] : llvm::enumerate(dims)) {
+    if (dim.isSplit() && relation.loops[index].kind == LoopKind::Whole) {
+      op.emitRemark("computes dimension ") << index << " whole, which is to be split: it is cut afterwards";
+      dim = unsplit;
+    }
+    axes.insert(dim.getAxes().begin(), dim.getAxes().end());
+    loops[index] = dim;
+  }
+  // An axis splits one loop.
+  for (DimShardingAttr &loop : MutableArrayRef(loops).drop_front(dims.size()))
+    if (llvm::any_of(loop.getAxes(), [&](StringAttr axis) { return axes.contains(axis); }))
+      loop = unsplit;
+}
+
 FailureOr<Operation *> Propagator::assign(PartitionableOpInterface op) {
   OpRelation relation = op.getRelation();
-  SmallVector<StringAttr> passedAxes = getPassedAxes(op);
+  bool isRequested = resultRequests.contains(op->getResult(0));
+  SmallVector<StringAttr> passedAxes;
+  if (!isRequested)
+    passedAxes = getPassedAxes(op);
   LoopShardings loops = chooseLoops(op, relation, getCandidates(op, relation, passedAxes));
+  if (isRequested)
+    applyRequest(op, relation, loops);
 
   // A composite operation that is split where it reduces gives way to simpler ones, which are looked at next.
   for (auto [index, loop] : llvm::enumerate(relation.loops)) {
@@ -320,6 +381,11 @@ FailureOr<Operation *> Propagator::assign(PartitionableOpInterface op) {
       loops[index] = unsplit;
       op.emitRemark("is computed whole: it reduces dimension ") << index << " and cannot be decomposed";
       continue;
+    }
+    if (isRequested) {
+      if (replacement->getDefiningOp<PartitionableOpInterface>())
+        resultRequests.try_emplace(*replacement, resultRequests.lookup(op->getResult(0)));
+      resultRequests.erase(op->getResult(0));
     }
     op->getResult(0).replaceAllUsesWith(*replacement);
     Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
@@ -362,7 +428,7 @@ void Propagator::backward() {
     if (!partitionable)
       continue;
     ShardingAttr sharding = getSharding(op.getResult(0));
-    if (undecided.contains(op.getResult(0)))
+    if (undecided.contains(op.getResult(0)) && !resultRequests.contains(op.getResult(0)))
       sharding = wishes.lookup(op.getResult(0));
     if (!sharding)
       continue;
