@@ -10,6 +10,7 @@
 
 #include "../Backend/cpu/LibraryThreads.h"
 #include "Arena.h"
+#include "MemoryPlan.h"
 #include "StepExecutor.h"
 
 #include <algorithm>
@@ -143,41 +144,20 @@ absl::Status CpuSession::prepareSteps(const std::vector<StepInfo> &infos, bool i
 }
 
 absl::Status CpuSession::allocate() {
-  // Positions: the prologue, the writing of inputs, the steps, the reading of outputs.
-  int64_t inputs = prologue.size(), end = inputs + 1 + steps.size();
-  items.assign(plan.buffers.size(), ArenaItem{0, end, -1});
+  items = bufferLives(plan, context.rank);
   int64_t persistentBytes = 0;
-  for (size_t i = 0; i < plan.buffers.size(); ++i) {
-    if (plan.buffers[i].kind == BufferKind::Arena)
-      items[i].bytes = context.buffers[i].bytes();
-    else if (plan.buffers[i].kind == BufferKind::Persistent)
+  for (size_t i = 0; i < plan.buffers.size(); ++i)
+    if (plan.buffers[i].kind == BufferKind::Persistent)
       persistentBytes += roundUp(context.buffers[i].bytes());
-  }
-  auto use = [&](uint32_t tensor, int64_t position) {
-    ArenaItem &item = items[plan.tensors[tensor].buffer];
-    item.first = std::min(item.first, position);
-    item.last = std::max(item.last, position);
-  };
-  auto useSteps = [&](std::vector<PreparedStep> &list, int64_t first) {
-    for (size_t i = 0; i < list.size(); ++i) {
-      int64_t position = first + static_cast<int64_t>(i);
-      for (uint32_t tensor : list[i].info->reads())
-        use(tensor, position);
-      for (uint32_t tensor : list[i].info->writes())
-        use(tensor, position);
-      list[i].scratchItem = items.size();
-      items.push_back({list[i].executor ? list[i].executor->scratchBytes() : 0, position, position});
+  auto addScratch = [&](std::vector<PreparedStep> &list, int64_t position) {
+    for (PreparedStep &step : list) {
+      step.scratchItem = items.size();
+      items.push_back({step.executor ? step.executor->scratchBytes() : 0, position, position, 0});
+      ++position;
     }
   };
-  useSteps(prologue, 0);
-  for (const PortInfo &port : plan.inputs)
-    use(port.tensor, inputs);
-  useSteps(steps, inputs + 1);
-  for (const PortInfo &port : plan.outputs)
-    use(port.tensor, end);
-  for (size_t i = 0; i < plan.buffers.size(); ++i)
-    if (items[i].last < 0)
-      items[i].bytes = 0;
+  addScratch(prologue, 0);
+  addScratch(steps, Positions(plan).firstStep);
 
   stats.arenaBytes = planArena(items);
   stats.persistentBytes = persistentBytes;

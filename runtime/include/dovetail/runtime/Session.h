@@ -41,6 +41,10 @@ struct SessionStatistics {
   int64_t packedBytes = 0;     ///< Weights packed for library calls.
 };
 
+/// What a session on `rank` will use as far as the plan says: without the scratch memory of library calls and packed
+/// weights, which depend on the machine.
+SessionStatistics estimateStatistics(const Plan &plan, int rank);
+
 /// When a step of the last run began and ended.
 struct StepTime {
   std::chrono::steady_clock::time_point begin, end;

@@ -1,0 +1,43 @@
+//===- RunCommands.h - Commands on artifacts -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the commands that need an artifact and the runtime only: run, inspect, bench and devices.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_TOOLS_RUNCOMMANDS_H
+#define DOVETAIL_TOOLS_RUNCOMMANDS_H
+
+#include "absl/status/status.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace dovetail::tools {
+
+/// Each adds a command to `app` that, when it is given, is carried out by the parser and sets `exitCode`. Results go to
+/// the standard output, messages to the standard error, beginning with the name of `app`.
+void addRunCommand(CLI::App &app, int &exitCode);
+void addInspectCommand(CLI::App &app, int &exitCode);
+void addBenchCommand(CLI::App &app, int &exitCode);
+void addDevicesCommand(CLI::App &app, int &exitCode);
+
+/// Prints what is in the artifact at `path`, for a program with an `inspect` command of its own.
+absl::Status inspectArtifact(const std::string &path, bool json);
+
+/// The documented exit code for an error of the runtime.
+int exitCodeOf(const absl::Status &status);
+
+/// Starts the program again with threads of libraries that sleep while they wait, if they would spin: ranks share
+/// cores. The setting is read when libraries are loaded, so it is to be called at the beginning of `main`. Users decide
+/// with OMP_WAIT_POLICY.
+void makeLibraryThreadsSleep(char **arguments);
+
+} // namespace dovetail::tools
+
+#endif // DOVETAIL_TOOLS_RUNCOMMANDS_H

@@ -1,0 +1,58 @@
+//===- TensorFile.h - Tensors in files -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how tensors are read from and written to NumPy's `.npy` and `.npz` files.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_TOOLS_TENSORFILE_H
+#define DOVETAIL_TOOLS_TENSORFILE_H
+
+#include "dovetail/runtime/ElementType.h"
+#include "dovetail/runtime/ProgramRunner.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace dovetail::tools {
+
+/// A row-major tensor that owns its elements.
+struct NamedTensor {
+  std::string name;
+  runtime::ElementType type = runtime::ElementType::F32;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> bytes;
+
+  /// Makes `bytes` as large as the tensor is.
+  void allocate();
+  int64_t numElements() const;
+  /// The tensor for a runner, which reads or writes `bytes`.
+  runtime::HostTensor view();
+};
+
+/// Reads the array in the file `path`. Errors: NOT_FOUND and other codes of the file system, or OUT_OF_RANGE for a file
+/// that is no such file or damaged; messages name the file.
+absl::StatusOr<NamedTensor> readNpy(const std::string &path);
+/// Reads all arrays of an archive, each with its name.
+absl::StatusOr<std::vector<NamedTensor>> readNpz(const std::string &path);
+
+/// Write to a temporary file that is then renamed.
+absl::Status writeNpy(const std::string &path, const NamedTensor &tensor);
+absl::Status writeNpz(const std::string &path, absl::Span<const NamedTensor> tensors);
+
+/// Fills a tensor with numbers that depend on the seed alone: floating-point numbers in [-1, 1), integers from 0 to 9.
+void fillRandom(NamedTensor &tensor, uint64_t seed);
+
+} // namespace dovetail::tools
+
+#endif // DOVETAIL_TOOLS_TENSORFILE_H

@@ -1,0 +1,132 @@
+//===- BenchCommand.cpp - Measuring an artifact -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Common.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <unistd.h>
+
+using namespace dovetail;
+using namespace dovetail::tools;
+
+namespace {
+
+struct BenchCommand {
+  RunArguments arguments;
+  int iterations = 20, warmup = 3;
+  bool json = false;
+  std::string trace;
+
+  absl::Status run();
+};
+
+double milliseconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+} // namespace
+
+absl::Status BenchCommand::run() {
+  absl::StatusOr<runtime::RunnerOptions> options = runnerOptions(arguments);
+  if (!options.ok())
+    return options.status();
+  if (iterations < 1 || warmup < 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--iterations ", iterations, " --warmup ", warmup, ": at least 1 iteration is needed"));
+  options->trace = !trace.empty();
+  auto begin = std::chrono::steady_clock::now();
+  absl::StatusOr<std::shared_ptr<const runtime::Program>> program = runtime::Program::load(arguments.artifact);
+  if (!program.ok())
+    return program.status();
+  const runtime::Plan &plan = (*program)->getPlan();
+  absl::StatusOr<std::vector<NamedTensor>> inputs = readInputs(plan, arguments.inputs, /*randomDefault=*/true);
+  if (!inputs.ok())
+    return inputs.status();
+  auto runner = runtime::ProgramRunner::create(*program, *options);
+  if (!runner.ok())
+    return ofArtifact(arguments.artifact, runner.status());
+  double start = milliseconds(std::chrono::steady_clock::now() - begin);
+
+  std::vector<NamedTensor> outputs = makeOutputs(plan);
+  std::vector<runtime::HostTensor> in = viewsOf(*inputs), out = viewsOf(outputs);
+  bool progress = ::isatty(STDERR_FILENO);
+  std::vector<double> times;
+  for (int i = 0; i < warmup + iterations; ++i) {
+    if (progress)
+      std::fprintf(stderr, "\r%s %d of %d ", i < warmup ? "warm-up" : "iteration", (i < warmup ? i : i - warmup) + 1,
+                   i < warmup ? warmup : iterations);
+    absl::StatusOr<std::chrono::nanoseconds> time = (*runner)->measure(in, out);
+    if (!time.ok())
+      return ofArtifact(arguments.artifact, time.status());
+    if (i >= warmup)
+      times.push_back(milliseconds(*time));
+  }
+  if (progress)
+    std::fputs("\r                              \r", stderr);
+  if (!trace.empty())
+    if (absl::Status status = writeTrace(trace, **runner); !status.ok())
+      return status;
+
+  std::sort(times.begin(), times.end());
+  double mean = std::accumulate(times.begin(), times.end(), 0.0) / times.size();
+  double median = times[times.size() / 2];
+  double slow = times[std::min(times.size() - 1, times.size() * 9 / 10)];
+  if (json) {
+    nlohmann::json result = {{"artifact", arguments.artifact},
+                             {"ranks", (*program)->numRanks()},
+                             {"threads", arguments.threads},
+                             {"iterations", iterations},
+                             {"start_ms", start},
+                             {"min_ms", times.front()},
+                             {"median_ms", median},
+                             {"mean_ms", mean},
+                             {"p90_ms", slow},
+                             {"max_ms", times.back()}};
+    std::fputs((result.dump(2) + "\n").c_str(), stdout);
+    return absl::OkStatus();
+  }
+  auto format = [](double value) { return absl::StrFormat("%.3f ms", value); };
+  std::fputs(formatTable({{"ranks", absl::StrCat((*program)->numRanks())},
+                          {"threads", absl::StrCat(arguments.threads)},
+                          {"load and start", format(start)},
+                          {"median", format(median)},
+                          {"mean", format(mean)},
+                          {"min", format(times.front())},
+                          {"90 %", format(slow)},
+                          {"max", format(times.back())}},
+                         "")
+                 .c_str(),
+             stdout);
+  return absl::OkStatus();
+}
+
+void tools::addBenchCommand(CLI::App &app, int &exitCode) {
+  CLI::App *command = app.add_subcommand(
+      "bench", "Measures how long a compiled program takes, from inputs in place to the last rank's last step.");
+  auto state = std::make_shared<BenchCommand>();
+  addRunOptions(*command, state->arguments);
+  command->add_option("--iterations", state->iterations, "Runs that are measured")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--warmup", state->warmup, "Runs before that")->type_name("N")->capture_default_str();
+  command->add_option("--trace", state->trace, "Write when steps and exchanges ran in the last run (Perfetto, Chrome)")
+      ->type_name("FILE.json");
+  command->add_flag("--json", state->json, "Print JSON");
+  command->footer("Inputs that are not given are random.\n\nExamples:\n"
+                  "  " +
+                  app.get_name() +
+                  " bench unet.dvt --threads 4\n"
+                  "  " +
+                  app.get_name() + " bench unet.dvt --input image=@image.npy --iterations 100 --json");
+  setAction(app, *command, exitCode, [state] { return state->run(); });
+}

@@ -1,0 +1,260 @@
+//===- Common.cpp - What the commands share -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Common.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <unistd.h>
+
+using namespace dovetail;
+using namespace dovetail::tools;
+
+int tools::exitCodeOf(const absl::Status &status) {
+  switch (status.code()) {
+  case absl::StatusCode::kOk:
+    return 0;
+  case absl::StatusCode::kInvalidArgument:
+    return 2;
+  case absl::StatusCode::kNotFound:
+  case absl::StatusCode::kPermissionDenied:
+  case absl::StatusCode::kAlreadyExists:
+  case absl::StatusCode::kOutOfRange: // A file with other contents than its name says.
+    return 3;
+  case absl::StatusCode::kUnimplemented:
+    return 5;
+  case absl::StatusCode::kResourceExhausted:
+    return 6;
+  case absl::StatusCode::kFailedPrecondition:
+  case absl::StatusCode::kDataLoss:
+    return 7;
+  case absl::StatusCode::kDeadlineExceeded:
+  case absl::StatusCode::kAborted:
+  case absl::StatusCode::kUnavailable:
+  case absl::StatusCode::kCancelled:
+    return 8;
+  default:
+    return 9;
+  }
+}
+
+void tools::makeLibraryThreadsSleep(char **arguments) {
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT"))
+    return;
+  ::setenv("OMP_WAIT_POLICY", "passive", 1);
+  ::execv("/proc/self/exe", arguments);
+  // Without a second start they spin for a moment, which costs time but changes no result.
+}
+
+CLI::Option *tools::addRepeatable(CLI::App &command, const std::string &name, std::vector<std::string> &values,
+                                  const std::string &description) {
+  return command.add_option(name, values, description)->expected(1)->take_all()->allow_extra_args(false);
+}
+
+void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
+  command.add_option("artifact", arguments.artifact, "Compiled program (.dvt)")->required()->type_name("ARTIFACT");
+  addRepeatable(command, "--input,-i", arguments.inputs,
+                "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz for all of its arrays, or NAME=random:SEED")
+      ->type_name("SPEC");
+  command.add_option("--threads", arguments.threads, "Threads in all, divided among the ranks (each has one at least)")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--comm", arguments.communicator, "How ranks communicate: local (threads of this process)")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--timeout", arguments.timeout, "Give up when no rank makes progress for this many seconds")
+      ->type_name("SECONDS")
+      ->capture_default_str();
+}
+
+absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(const RunArguments &arguments) {
+  runtime::RunnerOptions options;
+  if (arguments.threads < 1 || arguments.threads > 4096)
+    return absl::InvalidArgumentError(absl::StrCat("--threads ", arguments.threads, ": give a number from 1 to 4096"));
+  if (arguments.communicator != "local")
+    return absl::InvalidArgumentError(absl::StrCat("--comm ", arguments.communicator, ": this program has local only"));
+  if (!(arguments.timeout > 0 && arguments.timeout <= 1e6))
+    return absl::InvalidArgumentError(
+        absl::StrCat("--timeout ", arguments.timeout, ": give a number of seconds above 0"));
+  options.threads = arguments.threads;
+  options.timeout = std::chrono::milliseconds(std::max<int64_t>(1, static_cast<int64_t>(arguments.timeout * 1000)));
+  return options;
+}
+
+std::string tools::formatType(runtime::ElementType type, const std::vector<int64_t> &shape) {
+  return absl::StrCat(runtime::elementTypeName(type), "[", absl::StrJoin(shape, ", "), "]");
+}
+
+namespace {
+
+std::string listPorts(const std::vector<runtime::PortInfo> &ports) {
+  return absl::StrJoin(ports, ", ", [](std::string *text, const runtime::PortInfo &port) {
+    absl::StrAppend(text, "'", port.name, "' ", formatType(port.type, port.shape));
+  });
+}
+
+/// Reads one specification; an archive without a name gives several tensors.
+absl::StatusOr<std::vector<NamedTensor>> readSpec(const runtime::Plan &plan, const std::string &spec) {
+  if (!spec.empty() && spec[0] == '@')
+    return readNpz(spec.substr(1));
+  // Names may contain '=', values cannot begin in another way.
+  size_t file = spec.rfind("=@"), random = spec.rfind("=random:");
+  size_t split = file != std::string::npos ? file : random;
+  if (split == std::string::npos || split == 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--input ", spec, ": write NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz or NAME=random:SEED"));
+  std::string name = spec.substr(0, split);
+  if (split == file) {
+    std::string path = spec.substr(split + 2);
+    if (!absl::EndsWith(path, ".npz")) {
+      absl::StatusOr<NamedTensor> tensor = readNpy(path);
+      if (!tensor.ok())
+        return tensor.status();
+      tensor->name = name;
+      return std::vector<NamedTensor>{*std::move(tensor)};
+    }
+    absl::StatusOr<std::vector<NamedTensor>> tensors = readNpz(path);
+    if (!tensors.ok())
+      return tensors.status();
+    for (NamedTensor &tensor : *tensors)
+      if (tensor.name == name || tensors->size() == 1) {
+        tensor.name = name;
+        return std::vector<NamedTensor>{std::move(tensor)};
+      }
+    return absl::NotFoundError(absl::StrCat("'", path, "' has no array '", name, "'"));
+  }
+  uint64_t seed;
+  std::string text = spec.substr(split + 8);
+  if (!absl::SimpleAtoi(text, &seed))
+    return absl::InvalidArgumentError(absl::StrCat("--input ", spec, ": the seed in 'random:", text,
+                                                   "' is no number; write for example ", name, "=random:0"));
+  NamedTensor tensor;
+  tensor.name = name;
+  for (const runtime::PortInfo &port : plan.inputs)
+    if (port.name == name) {
+      tensor.type = port.type;
+      tensor.shape = port.shape;
+      fillRandom(tensor, seed);
+    }
+  return std::vector<NamedTensor>{std::move(tensor)};
+}
+
+} // namespace
+
+absl::StatusOr<std::vector<NamedTensor>> tools::readInputs(const runtime::Plan &plan,
+                                                           const std::vector<std::string> &specs, bool randomDefault) {
+  std::map<std::string, NamedTensor> given;
+  for (const std::string &spec : specs) {
+    absl::StatusOr<std::vector<NamedTensor>> tensors = readSpec(plan, spec);
+    if (!tensors.ok())
+      return tensors.status();
+    for (NamedTensor &tensor : *tensors) {
+      bool known = std::any_of(plan.inputs.begin(), plan.inputs.end(),
+                               [&](const runtime::PortInfo &port) { return port.name == tensor.name; });
+      if (!known)
+        return absl::InvalidArgumentError(absl::StrCat("--input ", spec, ": the program has no input '", tensor.name,
+                                                       "'; its inputs are ", listPorts(plan.inputs)));
+      std::string name = tensor.name;
+      if (!given.emplace(name, std::move(tensor)).second)
+        return absl::InvalidArgumentError(absl::StrCat("--input ", spec, ": input '", name, "' is given twice"));
+    }
+  }
+  std::vector<NamedTensor> inputs;
+  for (const runtime::PortInfo &port : plan.inputs) {
+    auto it = given.find(port.name);
+    if (it == given.end() && !randomDefault)
+      return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' ", formatType(port.type, port.shape),
+                                                     " is not given; add --input ", port.name, "=@FILE.npy or --input ",
+                                                     port.name, "=random:0"));
+    if (it == given.end()) {
+      NamedTensor tensor;
+      tensor.name = port.name;
+      tensor.type = port.type;
+      tensor.shape = port.shape;
+      fillRandom(tensor, inputs.size());
+      inputs.push_back(std::move(tensor));
+    } else {
+      inputs.push_back(std::move(it->second));
+    }
+  }
+  return inputs;
+}
+
+std::vector<NamedTensor> tools::makeOutputs(const runtime::Plan &plan) {
+  std::vector<NamedTensor> outputs;
+  for (const runtime::PortInfo &port : plan.outputs) {
+    NamedTensor &tensor = outputs.emplace_back();
+    tensor.name = port.name;
+    tensor.type = port.type;
+    tensor.shape = port.shape;
+    tensor.allocate();
+  }
+  return outputs;
+}
+
+std::vector<runtime::HostTensor> tools::viewsOf(std::vector<NamedTensor> &tensors) {
+  std::vector<runtime::HostTensor> views;
+  for (NamedTensor &tensor : tensors)
+    views.push_back(tensor.view());
+  return views;
+}
+
+absl::Status tools::ofArtifact(const std::string &path, const absl::Status &status) {
+  if (status.ok() || absl::StrContains(status.message(), path))
+    return status;
+  return absl::Status(status.code(), absl::StrCat("'", path, "': ", status.message()));
+}
+
+std::string tools::formatTable(const std::vector<std::vector<std::string>> &rows, const std::string &indent) {
+  std::vector<size_t> widths;
+  for (const std::vector<std::string> &row : rows)
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths.resize(std::max(widths.size(), i + 1));
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  std::string text;
+  for (const std::vector<std::string> &row : rows) {
+    text += indent;
+    for (size_t i = 0; i < row.size(); ++i) {
+      text += row[i];
+      if (i + 1 < row.size())
+        text.append(widths[i] - row[i].size() + 2, ' ');
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string tools::formatBytes(int64_t bytes) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  while (value >= 1024 && unit < 4) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? absl::StrCat(bytes, " B") : absl::StrFormat("%.1f %s", value, units[unit]);
+}
+
+absl::Status tools::writeText(const std::string &path, const std::string &text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file)
+    return absl::PermissionDeniedError(absl::StrCat("cannot write '", path, "'"));
+  return absl::OkStatus();
+}

@@ -1,0 +1,256 @@
+//===- InspectCommand.cpp - What is in an artifact -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Common.h"
+
+#include "dovetail/runtime/Schedule.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <memory>
+#include <sys/stat.h>
+
+using namespace dovetail;
+using namespace dovetail::tools;
+using nlohmann::json;
+using runtime::Plan;
+
+namespace {
+
+/// One entry of a sharding: `_`, or axes with cuts or windows.
+std::string formatDim(const Plan &plan, const layout::DimSharding &dim, int64_t extent) {
+  if (!dim.isSplit())
+    return "_";
+  std::string text = absl::StrJoin(
+      dim.axes, "+", [&](std::string *out, int axis) { absl::StrAppend(out, plan.mesh.getAxes()[axis].name); });
+  if (auto cuts = dim.cuts(extent)) {
+    std::vector<int64_t> sizes;
+    for (layout::Interval piece : dim.pieces)
+      sizes.push_back(piece.size());
+    return absl::StrCat(text, ":", absl::StrJoin(sizes, "+"));
+  }
+  return absl::StrCat(text, ":", absl::StrJoin(dim.pieces, "", [](std::string *out, layout::Interval piece) {
+                        absl::StrAppend(out, piece.str());
+                      }));
+}
+
+std::string formatSharding(const Plan &plan, uint32_t tensor) {
+  const layout::Sharding &sharding = plan.tensors[tensor].sharding;
+  const std::vector<int64_t> &shape = plan.bufferOf(tensor).shape;
+  std::vector<std::string> dims;
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    dims.push_back(formatDim(plan, sharding.dims[dim], shape[dim]));
+  std::string text = absl::StrCat("[", absl::StrJoin(dims, ", "), "]");
+  if (sharding.isPartial())
+    absl::StrAppend(&text, " partial ", layout::stringifyReductionKind(sharding.partialKind), " over ",
+                    absl::StrJoin(sharding.partialAxes, "+", [&](std::string *out, int axis) {
+                      absl::StrAppend(out, plan.mesh.getAxes()[axis].name);
+                    }));
+  return text;
+}
+
+json describeTensor(const Plan &plan, uint32_t tensor) {
+  const runtime::BufferInfo &buffer = plan.bufferOf(tensor);
+  return {{"name", plan.tensors[tensor].name},
+          {"type", formatType(buffer.type, buffer.shape)},
+          {"sharding", formatSharding(plan, tensor)},
+          {"format", buffer.format.str()}};
+}
+
+json describePorts(const Plan &plan, const std::vector<runtime::PortInfo> &ports) {
+  json result = json::array();
+  for (const runtime::PortInfo &port : ports) {
+    json entry = describeTensor(plan, port.tensor);
+    entry["name"] = port.name;
+    result.push_back(std::move(entry));
+  }
+  return result;
+}
+
+json describeSteps(const Plan &plan, const std::vector<runtime::StepInfo> &steps) {
+  json result = json::array();
+  for (const runtime::StepInfo &step : steps) {
+    json entry = {{"name", step.name}, {"kind", step.kind()}, {"writes", json::array()}};
+    if (const auto *call = std::get_if<runtime::KernelCall>(&step.action))
+      entry["symbol"] = call->symbol;
+    for (uint32_t tensor : step.writes())
+      entry["writes"].push_back(describeTensor(plan, tensor));
+    result.push_back(std::move(entry));
+  }
+  return result;
+}
+
+json describeExchanges(const Plan &plan, std::vector<int64_t> &received) {
+  json result = json::array();
+  int ranks = plan.mesh.numRanks();
+  received.assign(ranks, 0);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const auto *call = std::get_if<runtime::ExchangeCall>(&plan.steps[i].action);
+    if (!call)
+      continue;
+    runtime::ExchangeScheduler scheduler(plan, *call);
+    std::vector<int64_t> bytes;
+    int64_t total = 0, bound = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      bytes.push_back(scheduler.receivedBytes(rank));
+      received[rank] += bytes.back();
+      total += bytes.back();
+      bound += scheduler.lowerBoundBytes(rank);
+    }
+    const runtime::BufferInfo &buffer = plan.bufferOf(call->source);
+    result.push_back({{"step", i},
+                      {"name", plan.steps[i].name},
+                      {"class", layout::stringifyExchangeClass(scheduler.getClass())},
+                      {"tensor", formatType(buffer.type, buffer.shape)},
+                      {"from", formatSharding(plan, call->source)},
+                      {"to", formatSharding(plan, call->target)},
+                      {"bytes", total},
+                      {"lower_bound_bytes", bound},
+                      {"received_bytes", bytes}});
+  }
+  return result;
+}
+
+/// All that there is to say about a program; `schedule` is the result of the schedule check.
+json describe(const runtime::Program &program, const std::string &path, const absl::Status &schedule) {
+  const Plan &plan = program.getPlan();
+  struct stat info = {};
+  ::stat(path.c_str(), &info);
+  json mesh = json::array();
+  for (const layout::MeshAxis &axis : plan.mesh.getAxes())
+    mesh.push_back({{"name", axis.name}, {"size", axis.size}});
+  std::vector<int64_t> received;
+  json exchanges = describeExchanges(plan, received);
+  json ranks = json::array();
+  for (int rank = 0; rank < plan.mesh.numRanks(); ++rank) {
+    runtime::SessionStatistics memory = runtime::estimateStatistics(plan, rank);
+    ranks.push_back({{"rank", rank},
+                     {"values_bytes", memory.arenaBytes},
+                     {"prologue_bytes", memory.persistentBytes},
+                     {"weights_bytes", memory.weightBytes + memory.copiedBytes},
+                     {"received_bytes", received[rank]}});
+  }
+  return {{"file", path},
+          {"file_bytes", static_cast<int64_t>(info.st_size)},
+          {"producer", plan.producer},
+          {"model", plan.model},
+          {"target", plan.target},
+          {"cpu", plan.cpu},
+          {"cpu_features", plan.cpuFeatures},
+          {"code_bytes", program.getCodeSize()},
+          {"weights_bytes", program.getWeights().size()},
+          {"mesh", mesh},
+          {"num_ranks", plan.mesh.numRanks()},
+          {"inputs", describePorts(plan, plan.inputs)},
+          {"outputs", describePorts(plan, plan.outputs)},
+          {"prologue", describeSteps(plan, plan.prologue)},
+          {"steps", describeSteps(plan, plan.steps)},
+          {"exchanges", exchanges},
+          {"ranks", ranks},
+          {"schedule", schedule.ok() ? "ok" : std::string(schedule.message())}};
+}
+
+std::string text(const json &value) { return value.get<std::string>(); }
+
+std::string formatPorts(const json &ports) {
+  std::vector<std::vector<std::string>> rows = {{"name", "type", "cut", "format"}};
+  for (const json &port : ports)
+    rows.push_back({text(port["name"]), text(port["type"]), text(port["sharding"]), text(port["format"])});
+  return formatTable(rows);
+}
+
+std::string formatSteps(const json &steps) {
+  std::vector<std::vector<std::string>> rows = {{"#", "kind", "name", "result", "cut", "format"}};
+  for (size_t i = 0; i < steps.size(); ++i) {
+    std::vector<std::string> row = {std::to_string(i), text(steps[i]["kind"]), text(steps[i]["name"])};
+    for (const json &tensor : steps[i]["writes"]) {
+      row.insert(row.end(), {text(tensor["type"]), text(tensor["sharding"]), text(tensor["format"])});
+      rows.push_back(row);
+      row = {"", "", ""};
+    }
+    if (steps[i]["writes"].empty())
+      rows.push_back(row);
+  }
+  return formatTable(rows);
+}
+
+std::string formatExchanges(const json &exchanges) {
+  std::vector<std::vector<std::string>> rows = {
+      {"step", "class", "name", "tensor", "from", "to", "bytes", "received by each rank"}};
+  for (const json &exchange : exchanges)
+    rows.push_back({std::to_string(exchange["step"].get<int64_t>()), text(exchange["class"]), text(exchange["name"]),
+                    text(exchange["tensor"]), text(exchange["from"]), text(exchange["to"]),
+                    formatBytes(exchange["bytes"].get<int64_t>()),
+                    absl::StrJoin(exchange["received_bytes"].get<std::vector<int64_t>>(), " ",
+                                  [](std::string *out, int64_t bytes) { absl::StrAppend(out, bytes); })});
+  return formatTable(rows);
+}
+
+std::string formatReport(const json &report) {
+  std::vector<std::string> axes;
+  for (const json &axis : report["mesh"])
+    axes.push_back(absl::StrCat(text(axis["name"]), "=", axis["size"].get<int64_t>()));
+  std::vector<std::vector<std::string>> head = {
+      {"file", absl::StrCat(text(report["file"]), " (", formatBytes(report["file_bytes"].get<int64_t>()), ": weights ",
+                            formatBytes(report["weights_bytes"].get<int64_t>()), ", code ",
+                            formatBytes(report["code_bytes"].get<int64_t>()), ")")},
+      {"model", text(report["model"])},
+      {"compiler", text(report["producer"])},
+      {"target", absl::StrCat(text(report["target"]), " ", text(report["cpu"]))},
+      {"mesh", absl::StrCat(axes.empty() ? "none" : absl::StrJoin(axes, ","), " (", report["num_ranks"].get<int64_t>(),
+                            " ranks)")},
+      {"schedule", text(report["schedule"]) == "ok" ? "ok: every send has its receive" : text(report["schedule"])}};
+  std::string result = formatTable(head, "");
+  absl::StrAppend(&result, "\nInputs\n", formatPorts(report["inputs"]), "\nOutputs\n", formatPorts(report["outputs"]));
+  if (!report["prologue"].empty())
+    absl::StrAppend(&result, "\nPrologue (runs once)\n", formatSteps(report["prologue"]));
+  absl::StrAppend(&result, "\nSteps\n", formatSteps(report["steps"]));
+  if (!report["exchanges"].empty())
+    absl::StrAppend(&result, "\nExchanges\n", formatExchanges(report["exchanges"]));
+  std::vector<std::vector<std::string>> rows = {{"rank", "values", "prologue", "weights", "received in a run"}};
+  for (const json &rank : report["ranks"])
+    rows.push_back({std::to_string(rank["rank"].get<int64_t>()), formatBytes(rank["values_bytes"].get<int64_t>()),
+                    formatBytes(rank["prologue_bytes"].get<int64_t>()),
+                    formatBytes(rank["weights_bytes"].get<int64_t>()),
+                    formatBytes(rank["received_bytes"].get<int64_t>())});
+  absl::StrAppend(&result, "\nRanks (without scratch memory of library calls)\n", formatTable(rows));
+  return result;
+}
+
+} // namespace
+
+absl::Status tools::inspectArtifact(const std::string &path, bool asJson) {
+  absl::StatusOr<std::shared_ptr<const runtime::Program>> program =
+      runtime::Program::load(path, {/*executable=*/false});
+  if (!program.ok())
+    return program.status();
+  absl::Status schedule = runtime::checkSchedule((*program)->getPlan());
+  json report = describe(**program, path, schedule);
+  std::string output =
+      asJson ? report.dump(2, ' ', false, json::error_handler_t::replace) + "\n" : formatReport(report);
+  std::fputs(output.c_str(), stdout);
+  return ofArtifact(path, schedule);
+}
+
+void tools::addInspectCommand(CLI::App &app, int &exitCode) {
+  CLI::App *command = app.add_subcommand(
+      "inspect",
+      "Shows what is in a compiled program: mesh, cuts, steps, exchanges with their bytes, memory of each rank.");
+  auto path = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  command->add_option("artifact", *path, "Compiled program (.dvt)")->required()->type_name("ARTIFACT");
+  command->add_flag("--json", *json, "Print JSON");
+  command->footer("Examples:\n"
+                  "  " +
+                  app.get_name() +
+                  " inspect unet.dvt\n"
+                  "  " +
+                  app.get_name() + " inspect unet.dvt --json");
+  setAction(app, *command, exitCode, [path, json] { return inspectArtifact(*path, *json); });
+}

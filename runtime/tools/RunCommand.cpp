@@ -1,0 +1,209 @@
+//===- RunCommand.cpp - Running an artifact -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Common.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <unistd.h>
+
+using namespace dovetail;
+using namespace dovetail::tools;
+
+namespace {
+
+struct RunCommand {
+  RunArguments arguments;
+  std::vector<std::string> outputs;
+  std::string trace;
+  bool timing = false;
+
+  absl::Status run();
+};
+
+/// Where an output is to be written.
+struct Destination {
+  std::string path;
+  size_t output = 0;
+  bool all = false; ///< An archive of all outputs.
+};
+
+absl::StatusOr<std::vector<Destination>> parseOutputs(const runtime::Plan &plan,
+                                                      const std::vector<std::string> &specs) {
+  std::vector<Destination> destinations;
+  for (const std::string &spec : specs) {
+    Destination destination;
+    size_t split = spec.rfind('=');
+    if (split == std::string::npos) {
+      if (!absl::EndsWith(spec, ".npz"))
+        return absl::InvalidArgumentError(
+            absl::StrCat("--output ", spec, ": write NAME=FILE.npy, or FILE.npz for all outputs"));
+      destination.path = spec;
+      destination.all = true;
+    } else {
+      std::string name = spec.substr(0, split), known;
+      destination.path = spec.substr(split + 1);
+      destination.output = plan.outputs.size();
+      for (size_t i = 0; i < plan.outputs.size(); ++i) {
+        absl::StrAppend(&known, i ? ", '" : "'", plan.outputs[i].name, "'");
+        if (plan.outputs[i].name == name)
+          destination.output = i;
+      }
+      if (destination.output == plan.outputs.size())
+        return absl::InvalidArgumentError(
+            absl::StrCat("--output ", spec, ": the program has no output '", name, "'; its outputs are ", known));
+      if (destination.path.empty())
+        return absl::InvalidArgumentError(absl::StrCat("--output ", spec, ": write NAME=FILE.npy"));
+    }
+    // Better now than after the run.
+    size_t slash = destination.path.rfind('/');
+    std::string folder = slash == std::string::npos ? "." : destination.path.substr(0, slash + 1);
+    if (::access(folder.c_str(), W_OK) != 0)
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot write '", destination.path, "'"));
+    destinations.push_back(std::move(destination));
+  }
+  return destinations;
+}
+
+template <typename T> std::string summarize(const NamedTensor &tensor) {
+  const T *data = reinterpret_cast<const T *>(tensor.bytes.data());
+  double least = INFINITY, most = -INFINITY, sum = 0;
+  int64_t count = tensor.numElements(), invalid = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    double value = static_cast<double>(data[i]);
+    if (std::isnan(value)) {
+      ++invalid;
+      continue;
+    }
+    least = std::min(least, value);
+    most = std::max(most, value);
+    sum += value;
+  }
+  if (count == invalid)
+    return count == 0 ? "no elements" : "all NaN";
+  std::string text = absl::StrFormat("min %.6g  mean %.6g  max %.6g", least, sum / (count - invalid), most);
+  return invalid ? absl::StrCat(text, "  NaN in ", invalid, " elements") : text;
+}
+
+std::string summarize(const NamedTensor &tensor) {
+  using runtime::ElementType;
+  switch (tensor.type) {
+  case ElementType::F32:
+    return summarize<float>(tensor);
+  case ElementType::F64:
+    return summarize<double>(tensor);
+  case ElementType::F16:
+    return summarize<_Float16>(tensor);
+  case ElementType::I8:
+    return summarize<int8_t>(tensor);
+  case ElementType::I16:
+    return summarize<int16_t>(tensor);
+  case ElementType::I32:
+    return summarize<int32_t>(tensor);
+  case ElementType::I64:
+    return summarize<int64_t>(tensor);
+  case ElementType::U8:
+  case ElementType::Bool:
+    return summarize<uint8_t>(tensor);
+  case ElementType::U16:
+    return summarize<uint16_t>(tensor);
+  case ElementType::U32:
+    return summarize<uint32_t>(tensor);
+  case ElementType::U64:
+    return summarize<uint64_t>(tensor);
+  case ElementType::BF16:
+    return "";
+  }
+  return "";
+}
+
+} // namespace
+
+absl::Status RunCommand::run() {
+  using Clock = std::chrono::steady_clock;
+  absl::StatusOr<runtime::RunnerOptions> options = runnerOptions(arguments);
+  if (!options.ok())
+    return options.status();
+  options->trace = !trace.empty();
+  Clock::time_point begin = Clock::now();
+  absl::StatusOr<std::shared_ptr<const runtime::Program>> program = runtime::Program::load(arguments.artifact);
+  if (!program.ok())
+    return program.status();
+  const runtime::Plan &plan = (*program)->getPlan();
+  absl::StatusOr<std::vector<Destination>> destinations = parseOutputs(plan, outputs);
+  if (!destinations.ok())
+    return destinations.status();
+  Clock::time_point loaded = Clock::now();
+  absl::StatusOr<std::vector<NamedTensor>> inputTensors = readInputs(plan, arguments.inputs, /*randomDefault=*/false);
+  if (!inputTensors.ok())
+    return inputTensors.status();
+  Clock::time_point read = Clock::now();
+  auto runner = runtime::ProgramRunner::create(*program, *options);
+  if (!runner.ok())
+    return ofArtifact(arguments.artifact, runner.status());
+  Clock::time_point started = Clock::now();
+  std::vector<NamedTensor> outputTensors = makeOutputs(plan);
+  absl::Status status = (*runner)->run(viewsOf(*inputTensors), viewsOf(outputTensors));
+  if (!status.ok())
+    return status.code() == absl::StatusCode::kInvalidArgument ? status : ofArtifact(arguments.artifact, status);
+  Clock::time_point done = Clock::now();
+
+  for (const Destination &destination : *destinations)
+    if (absl::Status status = destination.all ? writeNpz(destination.path, outputTensors)
+                                              : writeNpy(destination.path, outputTensors[destination.output]);
+        !status.ok())
+      return status;
+  if (!trace.empty())
+    if (absl::Status status = writeTrace(trace, **runner); !status.ok())
+      return status;
+  if (destinations->empty()) {
+    std::vector<std::vector<std::string>> rows;
+    for (const NamedTensor &tensor : outputTensors)
+      rows.push_back({tensor.name, formatType(tensor.type, tensor.shape), summarize(tensor)});
+    std::fputs(formatTable(rows, "").c_str(), stdout);
+  }
+  if (timing) {
+    auto seconds = [](Clock::duration duration) {
+      return absl::StrFormat("%.3f s", std::chrono::duration<double>(duration).count());
+    };
+    std::fputs(formatTable({{"load", seconds(loaded - begin)},
+                            {"read inputs", seconds(read - loaded)},
+                            {"start ranks", seconds(started - read)},
+                            {"run", seconds(done - started)},
+                            {"write outputs", seconds(Clock::now() - done)}})
+                   .c_str(),
+               stderr);
+  }
+  return absl::OkStatus();
+}
+
+void tools::addRunCommand(CLI::App &app, int &exitCode) {
+  CLI::App *command = app.add_subcommand("run", "Runs a compiled program on all of its ranks.");
+  auto state = std::make_shared<RunCommand>();
+  addRunOptions(*command, state->arguments);
+  addRepeatable(
+      *command, "--output,-o", state->outputs,
+      "Where to write an output: NAME=FILE.npy, or FILE.npz for all of them; without any, a summary is printed")
+      ->type_name("SPEC");
+  command->add_option("--trace", state->trace, "Write when steps and exchanges ran on each rank (Perfetto, Chrome)")
+      ->type_name("FILE.json");
+  command->add_flag("--timing", state->timing, "Say how long each part of the work took");
+  command->footer("Examples:\n"
+                  "  " +
+                  app.get_name() +
+                  " run unet.dvt --input image=@image.npy --output mask=mask.npy\n"
+                  "  " +
+                  app.get_name() + " run unet.dvt --input image=random:0 --threads 4 --trace trace.json");
+  setAction(app, *command, exitCode, [state] { return state->run(); });
+}

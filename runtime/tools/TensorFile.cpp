@@ -1,0 +1,260 @@
+//===- TensorFile.cpp - Tensors in files -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/tools/TensorFile.h"
+
+#include "Npy.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <memory>
+#include <random>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zip.h>
+
+using namespace dovetail;
+using namespace dovetail::tools;
+using runtime::ElementType;
+
+void NamedTensor::allocate() { bytes.resize(numElements() * runtime::elementSize(type)); }
+
+int64_t NamedTensor::numElements() const {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+runtime::HostTensor NamedTensor::view() {
+  // Tensors without elements have no memory, but a null pointer means that data was forgotten.
+  static std::byte nothing;
+  return {bytes.empty() ? &nothing : bytes.data(), type, shape, {}};
+}
+
+namespace {
+
+absl::Status annotate(const absl::Status &status, const std::string &path) {
+  return absl::Status(status.code(), absl::StrCat("'", path, "': ", status.message()));
+}
+
+absl::StatusOr<std::vector<std::byte>> readFile(const std::string &path) {
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open '", path, "'"));
+  struct stat info;
+  if (::fstat(file, &info) != 0 || S_ISDIR(info.st_mode)) {
+    ::close(file);
+    return absl::NotFoundError(absl::StrCat("'", path, "' is not a file"));
+  }
+  std::vector<std::byte> bytes;
+  size_t used = 0;
+  for (;;) {
+    bytes.resize(used + std::max<size_t>(1 << 16, used == 0 ? info.st_size + 1 : used));
+    ssize_t count = ::read(file, bytes.data() + used, bytes.size() - used);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0) {
+      absl::Status status = absl::ErrnoToStatus(errno, absl::StrCat("cannot read '", path, "'"));
+      ::close(file);
+      return status;
+    }
+    used += count;
+    if (count == 0)
+      break;
+  }
+  ::close(file);
+  bytes.resize(used);
+  return bytes;
+}
+
+struct ZipCloser {
+  void operator()(zip_t *archive) const { zip_discard(archive); }
+};
+using ZipArchive = std::unique_ptr<zip_t, ZipCloser>;
+
+absl::StatusOr<ZipArchive> openZip(const std::string &path, int flags) {
+  int code = 0;
+  zip_t *archive = zip_open(path.c_str(), flags, &code);
+  if (archive)
+    return ZipArchive(archive);
+  zip_error_t error;
+  zip_error_init_with_code(&error, code);
+  std::string message = zip_error_strerror(&error);
+  int system = zip_error_system_type(&error) == ZIP_ET_SYS ? zip_error_code_system(&error) : 0;
+  zip_error_fini(&error);
+  if (system != 0)
+    return absl::ErrnoToStatus(system, absl::StrCat("cannot open '", path, "'"));
+  if (code == ZIP_ER_NOENT)
+    return absl::NotFoundError(absl::StrCat("cannot open '", path, "': ", message));
+  return absl::OutOfRangeError(absl::StrCat("'", path, "' is not a .npz archive: ", message));
+}
+
+/// Writes pieces to a file beside `path` and renames it.
+absl::Status writeFile(const std::string &path, std::initializer_list<absl::Span<const std::byte>> pieces) {
+  std::string temporary = path + ".XXXXXX";
+  int file = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (file < 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write '", path, "'"));
+  mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(file, 0666 & ~mask);
+  bool ok = true;
+  for (absl::Span<const std::byte> piece : pieces)
+    while (ok && !piece.empty()) {
+      ssize_t count = ::write(file, piece.data(), piece.size());
+      if (count < 0 && errno == EINTR)
+        continue;
+      ok = count >= 0;
+      if (ok)
+        piece.remove_prefix(count);
+    }
+  ok = ::close(file) == 0 && ok;
+  ok = ok && ::rename(temporary.c_str(), path.c_str()) == 0;
+  if (ok)
+    return absl::OkStatus();
+  absl::Status status = absl::ErrnoToStatus(errno, absl::StrCat("cannot write '", path, "'"));
+  ::unlink(temporary.c_str());
+  return status;
+}
+
+} // namespace
+
+absl::StatusOr<NamedTensor> tools::readNpy(const std::string &path) {
+  absl::StatusOr<std::vector<std::byte>> bytes = readFile(path);
+  if (!bytes.ok())
+    return bytes.status();
+  absl::StatusOr<NamedTensor> tensor = decodeNpy(*bytes);
+  return tensor.ok() ? std::move(tensor) : annotate(tensor.status(), path);
+}
+
+absl::StatusOr<std::vector<NamedTensor>> tools::readNpz(const std::string &path) {
+  absl::StatusOr<ZipArchive> archive = openZip(path, ZIP_RDONLY);
+  if (!archive.ok())
+    return archive.status();
+  std::vector<NamedTensor> tensors;
+  for (zip_int64_t i = 0, n = zip_get_num_entries(archive->get(), 0); i < n; ++i) {
+    zip_stat_t info;
+    if (zip_stat_index(archive->get(), i, 0, &info) != 0 || !(info.valid & ZIP_STAT_SIZE) ||
+        !(info.valid & ZIP_STAT_NAME))
+      return absl::OutOfRangeError(absl::StrCat("'", path, "': entry ", i, " is damaged"));
+    std::string name = info.name;
+    std::vector<std::byte> bytes;
+    zip_file_t *file = zip_fopen_index(archive->get(), i, 0);
+    // The size that the archive states is a claim: do not allocate more than arrives.
+    bool ok = file != nullptr;
+    for (uint64_t used = 0; ok && used < info.size;) {
+      bytes.resize(used + std::min<uint64_t>(info.size - used, 1 << 24));
+      zip_int64_t count = zip_fread(file, bytes.data() + used, bytes.size() - used);
+      ok = count > 0;
+      used += ok ? count : 0;
+      bytes.resize(used);
+    }
+    ok = ok && zip_fread(file, &info.valid, 1) == 0;
+    if (file)
+      ok = zip_fclose(file) == 0 && ok;
+    if (!ok)
+      return absl::OutOfRangeError(absl::StrCat("'", path, "': array '", name, "' is damaged"));
+    absl::StatusOr<NamedTensor> tensor = decodeNpy(bytes);
+    if (!tensor.ok())
+      return annotate(tensor.status(), absl::StrCat(path, ":", name));
+    tensor->name = std::string(absl::StripSuffix(name, ".npy"));
+    tensors.push_back(*std::move(tensor));
+  }
+  return tensors;
+}
+
+absl::Status tools::writeNpy(const std::string &path, const NamedTensor &tensor) {
+  std::string header = npyHeader(tensor);
+  return writeFile(path, {absl::MakeConstSpan(reinterpret_cast<const std::byte *>(header.data()), header.size()),
+                          absl::MakeConstSpan(tensor.bytes)});
+}
+
+absl::Status tools::writeNpz(const std::string &path, absl::Span<const NamedTensor> tensors) {
+  // libzip itself writes to a temporary file first.
+  absl::StatusOr<ZipArchive> archive = openZip(path, ZIP_CREATE | ZIP_TRUNCATE);
+  if (!archive.ok())
+    return archive.status();
+  std::vector<std::vector<std::byte>> contents; // Read by libzip when it closes the archive.
+  for (const NamedTensor &tensor : tensors) {
+    std::string header = npyHeader(tensor);
+    const std::byte *begin = reinterpret_cast<const std::byte *>(header.data());
+    std::vector<std::byte> &bytes = contents.emplace_back(begin, begin + header.size());
+    bytes.insert(bytes.end(), tensor.bytes.begin(), tensor.bytes.end());
+    zip_source_t *source = zip_source_buffer(archive->get(), bytes.data(), bytes.size(), 0);
+    zip_int64_t index =
+        source ? zip_file_add(archive->get(), (tensor.name + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8) : -1;
+    if (index < 0) {
+      if (source)
+        zip_source_free(source);
+      return absl::OutOfRangeError(absl::StrCat("cannot write '", path, "': ", zip_strerror(archive->get())));
+    }
+    zip_set_file_compression(archive->get(), index, ZIP_CM_STORE, 0);
+  }
+  zip_t *raw = archive->release();
+  if (zip_close(raw) != 0) {
+    absl::Status status = absl::PermissionDeniedError(absl::StrCat("cannot write '", path, "': ", zip_strerror(raw)));
+    zip_discard(raw);
+    return status;
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+/// The upper half of a 32-bit number: rounds towards zero.
+uint16_t truncateToBrainFloat(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return static_cast<uint16_t>(bits >> 16);
+}
+
+} // namespace
+
+void tools::fillRandom(NamedTensor &tensor, uint64_t seed) {
+  tensor.allocate();
+  std::mt19937_64 generator(seed);
+  // The distributions of the standard library differ between implementations.
+  auto real = [&] { return static_cast<double>(generator() >> 11) * 0x1p-52 - 1; };
+  auto integer = [&] { return static_cast<int>(generator() % 10); };
+  auto fill = [&](auto type, auto next) {
+    auto *data = reinterpret_cast<decltype(type) *>(tensor.bytes.data());
+    for (int64_t i = 0, n = tensor.numElements(); i < n; ++i)
+      data[i] = static_cast<decltype(type)>(next());
+  };
+  switch (tensor.type) {
+  case ElementType::F32:
+    return fill(float(), real);
+  case ElementType::F64:
+    return fill(double(), real);
+  case ElementType::F16:
+    return fill(_Float16(), real);
+  case ElementType::BF16:
+    return fill(uint16_t(), [&] { return truncateToBrainFloat(static_cast<float>(real())); });
+  case ElementType::Bool:
+    return fill(uint8_t(), [&] { return generator() & 1; });
+  case ElementType::I8:
+  case ElementType::U8:
+    return fill(uint8_t(), integer);
+  case ElementType::I16:
+  case ElementType::U16:
+    return fill(uint16_t(), integer);
+  case ElementType::I32:
+  case ElementType::U32:
+    return fill(uint32_t(), integer);
+  case ElementType::I64:
+  case ElementType::U64:
+    return fill(uint64_t(), integer);
+  }
+}

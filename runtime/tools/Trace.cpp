@@ -1,0 +1,57 @@
+//===- Trace.cpp - Traces for Perfetto -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Common.h"
+
+#include "dovetail/runtime/Schedule.h"
+
+#include <algorithm>
+
+using namespace dovetail;
+using namespace dovetail::tools;
+using nlohmann::json;
+
+absl::Status tools::writeTrace(const std::string &path, const runtime::ProgramRunner &runner) {
+  const runtime::Plan &plan = runner.getProgram().getPlan();
+  int ranks = plan.mesh.numRanks();
+  auto origin = std::chrono::steady_clock::time_point::max();
+  for (int rank = 0; rank < ranks; ++rank)
+    if (!runner.times(rank).empty())
+      origin = std::min(origin, runner.times(rank).front().begin);
+  auto microseconds = [](auto duration) { return std::chrono::duration<double, std::micro>(duration).count(); };
+
+  json events = json::array();
+  for (int rank = 0; rank < ranks; ++rank) {
+    events.push_back({{"name", "process_name"},
+                      {"ph", "M"},
+                      {"pid", rank},
+                      {"tid", 0},
+                      {"args", {{"name", "rank " + std::to_string(rank)}}}});
+    for (size_t i = 0; i < runner.times(rank).size(); ++i) {
+      const runtime::StepInfo &step = plan.steps[i];
+      const runtime::StepTime &time = runner.times(rank)[i];
+      json arguments = {{"step", i}, {"kind", step.kind()}};
+      if (const auto *call = std::get_if<runtime::ExchangeCall>(&step.action)) {
+        runtime::ExchangeScheduler scheduler(plan, *call);
+        arguments["class"] = layout::stringifyExchangeClass(scheduler.getClass());
+        arguments["received bytes"] = scheduler.receivedBytes(rank);
+      }
+      events.push_back({{"name", step.name.empty() ? step.kind() : step.name},
+                        {"cat", step.kind()},
+                        {"ph", "X"},
+                        {"pid", rank},
+                        {"tid", 0},
+                        {"ts", microseconds(time.begin - origin)},
+                        {"dur", microseconds(time.end - time.begin)},
+                        {"args", arguments}});
+    }
+  }
+  json trace = {{"traceEvents", events}, {"displayTimeUnit", "ms"}};
+  // Names come from models, which may contain any bytes.
+  return writeText(path, trace.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+}

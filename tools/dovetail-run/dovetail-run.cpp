@@ -1,0 +1,50 @@
+//===- dovetail-run.cpp - The runtime alone -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Loads, inspects, runs and measures compiled programs, on machines without a compiler.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/tools/RunCommands.h"
+
+#include <cstdio>
+
+using namespace dovetail;
+
+static constexpr char footer[] = R"(Exit codes:
+  0  ok                        6  does not fit
+  2  usage                     7  incompatible or damaged artifact
+  3  file                      8  device or communication
+  5  unsupported               9  internal error
+
+`dovetail-run COMMAND --help` shows the options of a command, with examples.)";
+
+int main(int argc, char **argv) {
+  tools::makeLibraryThreadsSleep(argv);
+  CLI::App app("Runs compiled programs.", "dovetail-run");
+  app.footer(footer);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "dovetail-run " DOVETAIL_VERSION);
+  int exitCode = 0;
+  tools::addRunCommand(app, exitCode);
+  tools::addInspectCommand(app, exitCode);
+  tools::addBenchCommand(app, exitCode);
+  tools::addDevicesCommand(app, exitCode);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &success) {
+    return app.exit(success); // Help and version.
+  } catch (const CLI::ParseError &error) {
+    std::string command = "dovetail-run";
+    for (const CLI::App *subcommand : app.get_subcommands())
+      command += " " + subcommand->get_name();
+    std::fprintf(stderr, "dovetail-run: error: %s; see `%s --help`\n", error.what(), command.c_str());
+    return 2;
+  }
+  return exitCode;
+}
