@@ -10,8 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/CodeGen/Passes.h"
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/Sharding/Passes.h"
 #include "dovetail/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,8 +26,9 @@
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<dovetail::DovetailDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
-                  mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect>();
+  registry.insert<dovetail::DovetailDialect, dovetail::plan::PlanDialect, mlir::arith::ArithDialect,
+                  mlir::func::FuncDialect, mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect>();
+  dovetail::registerDovetailCodeGenPasses();
   dovetail::registerDovetailConversionPasses();
   dovetail::registerDovetailShardingPasses();
   dovetail::registerDovetailTransformsPasses();

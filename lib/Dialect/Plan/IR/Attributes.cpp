@@ -139,8 +139,7 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess() || parseIntegerList(parser, order) || parser.parseComma() ||
       parseIntegerList(parser, extents) || parser.parseGreater())
     return {};
-  return parser.getChecked<LayoutAttr>(loc, parser.getContext(), ArrayRef<int64_t>(order),
-                                       ArrayRef<int64_t>(extents));
+  return parser.getChecked<LayoutAttr>(loc, parser.getContext(), ArrayRef<int64_t>(order), ArrayRef<int64_t>(extents));
 }
 
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order,

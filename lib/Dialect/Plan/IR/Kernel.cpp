@@ -21,8 +21,6 @@ using namespace dovetail::plan;
 // Assembly
 //===----------------------------------------------------------------------===//
 
-void KernelOp::getAsmBlockArgumentNames(Region &, OpAsmSetValueNameFn) {}
-
 static ParseResult parseLayouts(OpAsmParser &parser, ArrayAttr &layouts) {
   SmallVector<Attribute> parsed;
   auto parseLayout = [&]() -> ParseResult {
@@ -61,7 +59,8 @@ void KernelOp::print(OpAsmPrinter &printer) {
   printer << " ";
   printer.printSymbolName(getSymName());
   printer << "(";
-  llvm::interleaveComma(getArguments(), printer, [&](BlockArgument argument) { printer.printRegionArgument(argument); });
+  llvm::interleaveComma(getArguments(), printer,
+                        [&](BlockArgument argument) { printer.printRegionArgument(argument); });
   printer << ") layouts ";
   printLayouts(printer, getLayouts());
   printer << " -> ";

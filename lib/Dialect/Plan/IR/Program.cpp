@@ -130,8 +130,8 @@ LogicalResult ViewOp::verify() {
 static LogicalResult verifyOverMesh(Operation *op, MeshOp mesh, ShardingAttr sharding) {
   layout::Mesh axes = mesh.getMesh();
   if (sharding.getMesh().getAttr() != mesh.getSymNameAttr())
-    return op->emitOpError("has a sharding over ") << sharding.getMesh() << ", but the program's mesh is @"
-                                                   << mesh.getSymName();
+    return op->emitOpError("has a sharding over ")
+           << sharding.getMesh() << ", but the program's mesh is @" << mesh.getSymName();
   auto sizeOf = [&](StringAttr axis) -> FailureOr<int64_t> {
     if (auto number = axes.axisIndex(axis.getValue()))
       return axes.axisSize(*number);
@@ -147,8 +147,8 @@ static LogicalResult verifyOverMesh(Operation *op, MeshOp mesh, ShardingAttr sha
       coordinates *= *size;
     }
     if (dim.isSplit() && dim.getNumPieces() != coordinates)
-      return op->emitOpError("splits dimension ") << number << " into " << dim.getNumPieces() << " pieces over axes of "
-                                                  << coordinates << " coordinates";
+      return op->emitOpError("splits dimension ")
+             << number << " into " << dim.getNumPieces() << " pieces over axes of " << coordinates << " coordinates";
   }
   for (StringAttr axis : sharding.getPartialAxes())
     if (failed(sizeOf(axis)))

@@ -79,8 +79,8 @@ LogicalResult LaunchOp::verify() {
     layout::Interval everything{0, loop.getExtent()};
     for (unsigned i = 0; i < loop.getDim().getNumPieces(); ++i)
       if (!everything.contains(loop.getDim().getPiece(i)))
-        return emitOpError("runs piece ") << loop.getDim().getPiece(i).str() << " of loop " << number
-                                          << ", whose extent is " << loop.getExtent();
+        return emitOpError("runs piece ")
+               << loop.getDim().getPiece(i).str() << " of loop " << number << ", whose extent is " << loop.getExtent();
   }
   return success();
 }

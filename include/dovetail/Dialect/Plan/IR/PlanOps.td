@@ -28,8 +28,7 @@ def Plan_PostOpArrayAttr : TypedArrayAttrBase<Plan_PostOpAttr, "post-operations"
 // Kernels
 //===----------------------------------------------------------------------===//
 
-def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
   let summary = "A fused subgraph for which one kernel is generated";
   let description = [{
     The body holds operations of the dovetail dialect on *global* shapes, without shardings, so that kernels that do the same are equal. All
@@ -53,7 +52,6 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock,
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    static ::llvm::StringRef getDefaultDialect() { return "dovetail"; }
     ::mlir::Block *getBlock() { return &getBody().front(); }
     ::mlir::Block::BlockArgListType getArguments() { return getBlock()->getArguments(); }
     YieldOp getYield();

@@ -1,0 +1,322 @@
+// RUN: dovetail-opt %s -split-input-file -verify-diagnostics
+
+// expected-error@+1 {{layout orders 2 dimensions, but has 1 extents}}
+plan.kernel @k(%x: tensor<4x4xf32>) layouts [<[0, 1], [4]>] -> [<[0, 1], [4, 4]>] {
+  plan.yield %x : tensor<4x4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{order [0, 0] is not a permutation of the dimensions}}
+plan.kernel @k(%x: tensor<4x4xf32>) layouts [<[0, 0], [4, 4]>] -> [<[0, 1], [4, 4]>] {
+  plan.yield %x : tensor<4x4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 of type 'tensor<4x4xf32>' has a layout of extent 5 in dimension 1}}
+plan.kernel @k(%x: tensor<4x4xf32>) layouts [<[0, 1], [4, 5]>] -> [<[0, 1], [4, 4]>] {
+  plan.yield %x : tensor<4x4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 of type 'tensor<4x4xf32>' has a layout of 1 dimensions}}
+plan.kernel @k(%x: tensor<4x4xf32>) layouts [<[0], [4]>] -> [<[0, 1], [4, 4]>] {
+  plan.yield %x : tensor<4x4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{yields 2 values, but has 1 result layouts}}
+plan.kernel @k(%x: tensor<4xf32>) layouts [<[0], [4]>] -> [<[0], [4]>] {
+  plan.yield %x, %x : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{all results of a kernel have one shape}}
+plan.kernel @k(%x: tensor<4xf32>, %y: tensor<5xf32>) layouts [<[0], [4]>, <[0], [5]>] -> [<[0], [4]>, <[0], [5]>] {
+  plan.yield %x, %y : tensor<4xf32>, tensor<5xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{argument 0 has a sharding; kernels are the same for all ranks}}
+plan.kernel @k(%x: tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 4}]>>) layouts [<[0], [?]>] -> [<[0], [?]>] {
+  plan.yield %x : tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 4}]>>
+}
+
+// -----
+
+// expected-error@+1 {{has 1 loops, so loop 1 cannot be static}}
+plan.kernel @k(%x: tensor<4xf32>) layouts [<[0], [4]>] -> [<[0], [4]>] attributes {static_loops = array<i64: 1>} {
+  plan.yield %x : tensor<4xf32>
+}
+
+// -----
+
+plan.kernel @k(%x: tensor<4xf32>) layouts [<[0], [4]>] -> [<[0], [4]>] {
+  // expected-error@+1 {{cannot be in a kernel: it does not define an element of its result}}
+  %0 = dovetail.reshard %x : tensor<4xf32> -> tensor<4xf32>
+  plan.yield %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{is over @mesh, which is not a dovetail.mesh}}
+plan.program @main mesh @mesh target "cpu" {
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  // expected-error@+1 {{has type 'tensor<4x4xf32>', but a format of 1 dimensions}}
+  %a = plan.buffer arena tensor<4x4xf32> <[0]>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  // expected-error@+1 {{blocks of 0 elements make no sense}}
+  %a = plan.buffer arena tensor<4x4xf32> <[0, 1], block 1 by 0>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  // expected-error@+1 {{is constant, but has no value}}
+  %a = plan.buffer constant tensor<4x4xf32> <[0, 1]>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  // expected-error@+1 {{has a value, but is not constant}}
+  %a = plan.buffer arena tensor<4xf32> <[0]> = dense<1.0> : tensor<4xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  // expected-error@+1 {{has type 'tensor<4xf32>', but a value of type 'tensor<5xf32>'}}
+  %a = plan.buffer constant tensor<4xf32> <[0]> = dense<1.0> : tensor<5xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4xf32> <[0]>
+  // expected-error@+1 {{has type 'tensor<5xf32>', but its buffer has type 'tensor<4xf32>'}}
+  %x = plan.view %a : !plan.ref<tensor<5xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 4}]>> <[0]>
+  // expected-error@+1 {{reaches outside of its buffer: in dimension 0, piece 1 of the value is [1, 4), but the buffer holds [2, 4)}}
+  %x = plan.view %a : !plan.ref<tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : (0, 2), (1, 4)}]>>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2, "x" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 4}]>> <[0]>
+  // expected-error@+1 {{reaches outside of its buffer: in dimension 0, piece 1 of the value is [2, 4), but the buffer holds [0, 2)}}
+  %x = plan.view %a : !plan.ref<tensor<4xf32, #dovetail.sharding<@mesh, [{"x" : 0, 2, 4}]>>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4xf32> <[0]>
+  // expected-error@+1 {{has a sharding over axis "x", which mesh @mesh does not have}}
+  %x = plan.view %a : !plan.ref<tensor<4xf32, #dovetail.sharding<@mesh, [{"x" : 0, 2, 4}]>>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 3]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4xf32> <[0]>
+  // expected-error@+1 {{splits dimension 0 into 2 pieces over axes of 3 coordinates}}
+  %x = plan.view %a : !plan.ref<tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 4}]>>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer constant tensor<4xf32> <[0]> = dense<1.0> : tensor<4xf32>
+  %x = plan.view %a : !plan.ref<tensor<4xf32>>
+  // expected-error@+1 {{"image" would overwrite a constant}}
+  plan.input "image" %x : !plan.ref<tensor<4xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %a : !plan.ref<tensor<4xf32>>
+  plan.exchange %x -> %x : !plan.ref<tensor<4xf32>> -> !plan.ref<tensor<4xf32>>
+  // expected-error@+1 {{must be the only one of its program, before all steps}}
+  plan.prologue {
+  }
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %a : !plan.ref<tensor<4xf32>>
+  // expected-error@+1 {{@k is not a plan.kernel}}
+  plan.launch @k(%x) -> (%x) loops [4] : (!plan.ref<tensor<4xf32>>) -> (!plan.ref<tensor<4xf32>>)
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.kernel @k(%x: tensor<4xf32>) layouts [<[0], [4]>] -> [<[0], [4]>] {
+  plan.yield %x : tensor<4xf32>
+}
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4xf32> <[0]>
+  %b = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %a : !plan.ref<tensor<4xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4xf32>>
+  // expected-error@+1 {{reads 2 values, but @k has 1 arguments}}
+  plan.launch @k(%x, %x) -> (%y) loops [4] : (!plan.ref<tensor<4xf32>>, !plan.ref<tensor<4xf32>>) -> (!plan.ref<tensor<4xf32>>)
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.kernel @k(%x: tensor<4xf32>) layouts [<[0], [4]>] -> [<[0], [4]>] {
+  plan.yield %x : tensor<4xf32>
+}
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4xf32> <[0]>
+  %b = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %a : !plan.ref<tensor<4xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4xf32>>
+  // expected-error@+1 {{lists loops that differ from those of @k, [4]}}
+  plan.launch @k(%x) -> (%y) loops [5] : (!plan.ref<tensor<4xf32>>) -> (!plan.ref<tensor<4xf32>>)
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.kernel @k(%x: tensor<4xf32>) layouts [<[0], [4]>] -> [<[0], [4]>] {
+  plan.yield %x : tensor<4xf32>
+}
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 4}]>> <[0]>
+  %b = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %a : !plan.ref<tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 4}]>>>
+  %y = plan.view %b : !plan.ref<tensor<4xf32>>
+  // expected-error@+1 {{read 0 has layout #plan.layout<[0], [?]>, but the kernel expects #plan.layout<[0], [4]>}}
+  plan.launch @k(%x) -> (%y) loops [4] : (!plan.ref<tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 4}]>>>) -> (!plan.ref<tensor<4xf32>>)
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.kernel @k(%x: tensor<4x4xf32>) layouts [<[0, 1], [4, 4]>] -> [<[0, 1], [4, 4]>] attributes {static_loops = array<i64: 0, 1>} {
+  plan.yield %x : tensor<4x4xf32>
+}
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4x4xf32> <[1, 0]>
+  %b = plan.buffer arena tensor<4x4xf32> <[0, 1]>
+  %x = plan.view %a : !plan.ref<tensor<4x4xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4x4xf32>>
+  // expected-error@+1 {{read 0 has format #plan.format<[1, 0]>, but the kernel expects #plan.layout<[0, 1], [4, 4]>}}
+  plan.launch @k(%x) -> (%y) loops [4, 4] : (!plan.ref<tensor<4x4xf32>>) -> (!plan.ref<tensor<4x4xf32>>)
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.kernel @k(%x: tensor<4xf32>) layouts [<[0], [4]>] -> [<[0], [4]>] attributes {static_loops = array<i64: 0>} {
+  plan.yield %x : tensor<4xf32>
+}
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4xf32> <[0]>
+  %b = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %a : !plan.ref<tensor<4xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4xf32>>
+  // expected-error@+1 {{splits loop 0, which @k declares static}}
+  plan.launch @k(%x) -> (%y) loops [4 by <{"y" : 0, 2, 4}>] : (!plan.ref<tensor<4xf32>>) -> (!plan.ref<tensor<4xf32>>)
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<1x4x5x5xf32> <[0, 1, 2, 3]>
+  %b = plan.buffer arena tensor<8x4x3x3xf32> <[0, 1, 2, 3]>
+  %c = plan.buffer arena tensor<1x9x5x5xf32> <[0, 1, 2, 3]>
+  %x = plan.view %a : !plan.ref<tensor<1x4x5x5xf32>>
+  %w = plan.view %b : !plan.ref<tensor<8x4x3x3xf32>>
+  %y = plan.view %c : !plan.ref<tensor<1x9x5x5xf32>>
+  // expected-error@+1 {{has 1 groups and shapes that do not fit}}
+  plan.convolution %x, %w -> %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1>}
+    : !plan.ref<tensor<1x4x5x5xf32>>, !plan.ref<tensor<8x4x3x3xf32>> -> !plan.ref<tensor<1x9x5x5xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<1x4x5x5xf32> <[0, 1, 2, 3]>
+  %x = plan.view %a : !plan.ref<tensor<1x4x5x5xf32>>
+  // expected-error@+1 {{has 1 strides, but 2 spatial dimensions}}
+  plan.pool <max> %x -> %x {kernel = array<i64: 1, 1>, strides = array<i64: 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0>}
+    : !plan.ref<tensor<1x4x5x5xf32>> -> !plan.ref<tensor<1x4x5x5xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4x4xf32> <[0, 1]>
+  %x = plan.view %a : !plan.ref<tensor<4x4xf32>>
+  // expected-error@+1 {{has post-operations that read 1 tensors, but 0 are given}}
+  plan.matmul %x, %x -> %x {post_ops = [#plan.post_op<add_tensor>]}
+    : !plan.ref<tensor<4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer constant tensor<4xf32> <[0]> = dense<1.0> : tensor<4xf32>
+  %b = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %a : !plan.ref<tensor<4xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4xf32>>
+  // expected-error@+1 {{writes to a constant}}
+  plan.reorder %y -> %x : !plan.ref<tensor<4xf32>> -> !plan.ref<tensor<4xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %a : !plan.ref<tensor<4xf32>>
+  %y = plan.view %a : !plan.ref<tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = sum ["y"]>>>
+  // expected-error@+1 {{makes the value partial over mesh axis "y"}}
+  plan.exchange %x -> %y : !plan.ref<tensor<4xf32>> -> !plan.ref<tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = sum ["y"]>>>
+}
