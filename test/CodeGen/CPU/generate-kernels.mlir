@@ -1,0 +1,118 @@
+// RUN: dovetail-opt %s --plan-generate-cpu-kernels | FileCheck %s
+
+// Loops follow the physical order of the result. Rows (loop 2) are split: their range comes at run time, as does the
+// range of the loop that threads divide; the other loops and most strides are constants.
+
+// CHECK-LABEL: plan.kernel @elementwise
+// CHECK-SAME: parallel_loop = 2
+plan.kernel @elementwise(%x: tensor<1x8x20x10xf32>, %s: tensor<8x1x1xf32>)
+    layouts [<[0, 2, 3, 1], [1, 8, ?, 10]>, <[0, 1, 2], [8, 1, 1]>] -> [<[0, 2, 3, 1], [1, 8, ?, 10]>]
+    attributes {static_loops = array<i64: 0, 1, 3>} {
+  %0 = dovetail.mul %x, %s : (tensor<1x8x20x10xf32>, tensor<8x1x1xf32>) -> tensor<1x8x20x10xf32>
+  plan.yield %0 : tensor<1x8x20x10xf32>
+}
+
+// The maximum and the sum of a row are computed once for each row.
+
+// CHECK-LABEL: plan.kernel @softmax
+plan.kernel @softmax(%x: tensor<6x50xf32>) layouts [<[0, 1], [?, 50]>] -> [<[0, 1], [?, 50]>]
+    attributes {static_loops = array<i64: 1>} {
+  %0 = dovetail.softmax %x {axis = 1 : i64} : (tensor<6x50xf32>) -> tensor<6x50xf32>
+  plan.yield %0 : tensor<6x50xf32>
+}
+
+// What is reduced becomes innermost, whatever the memory format.
+
+plan.kernel @columns(%x: tensor<50x6xf32>) layouts [<[0, 1], [50, ?]>] -> [<[0, 1], [50, ?]>]
+    attributes {static_loops = array<i64: 0>} {
+  %0 = dovetail.softmax %x {axis = 0 : i64} : (tensor<50x6xf32>) -> tensor<50x6xf32>
+  plan.yield %0 : tensor<50x6xf32>
+}
+
+// A contiguous dimension is reduced with scalar accumulators.
+
+plan.kernel @reduce_inner(%x: tensor<20x50xf32>) layouts [<[0, 1], [?, 50]>] -> [<[0, 1], [?, 1]>]
+    attributes {static_loops = array<i64: 2>} {
+  %0 = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>} : (tensor<20x50xf32>) -> tensor<20x1xf32>
+  plan.yield %0 : tensor<20x1xf32>
+}
+
+// A contiguous dimension that is kept is walked inside of the reduction, over a row of accumulators.
+
+plan.kernel @reduce_outer(%x: tensor<50x20xf32>) layouts [<[0, 1], [?, 20]>] -> [<[0, 1], [1, 20]>] {
+  %0 = dovetail.reduce %x {axes = array<i64: 0>, kind = #dovetail.reduce_kind<sum>} : (tensor<50x20xf32>) -> tensor<1x20xf32>
+  plan.yield %0 : tensor<1x20xf32>
+}
+
+// A value that is used twice is computed once.
+
+plan.kernel @shared(%x: tensor<9xf32>) layouts [<[0], [9]>] -> [<[0], [9]>, <[0], [9]>] {
+  %0 = dovetail.exp %x : (tensor<9xf32>) -> tensor<9xf32>
+  %1 = dovetail.mul %0, %0 : (tensor<9xf32>, tensor<9xf32>) -> tensor<9xf32>
+  plan.yield %0, %1 : tensor<9xf32>, tensor<9xf32>
+}
+
+// CHECK-LABEL: module @cpu_kernels
+
+// CHECK: func.func private @elementwise.body(
+// CHECK-SAME: %[[X:arg0]]: !llvm.ptr {llvm.noalias}, %[[S:arg1]]: !llvm.ptr {llvm.noalias}, %[[Y:arg2]]: !llvm.ptr {llvm.noalias}, %[[LO:.*]]: index, %[[HI:.*]]: index)
+// CHECK: scf.for %[[H:.*]] = %[[LO]] to %[[HI]]
+// CHECK-NEXT: %[[ROW:.*]] = arith.muli %[[H]], %c80 overflow<nsw>
+// CHECK-NEXT: scf.for %[[W:.*]] = %c0 to %c10
+// CHECK-NEXT: %[[COLUMN:.*]] = arith.muli %[[W]], %c8 overflow<nsw>
+// CHECK-NEXT: scf.for %[[C:.*]] = %c0 to %c8
+// CHECK: plan.load %[[X]][%[[OFFSET:.*]]] : !llvm.ptr -> f32
+// CHECK: plan.load %[[S]][%[[C]]] : !llvm.ptr -> f32
+// CHECK: arith.mulf {{.*}} fastmath<contract>
+// CHECK: plan.store %{{.*}}, %[[Y]][%[[OFFSET]]]
+// CHECK: func.func @elementwise(%[[POINTERS:.*]]: !llvm.ptr, %[[NUMBERS:.*]]: !llvm.ptr)
+// CHECK: llvm.getelementptr %[[NUMBERS]][4]
+// CHECK: llvm.getelementptr %[[NUMBERS]][5]
+// CHECK: call @elementwise.body
+
+// CHECK: func.func private @softmax.body(
+// CHECK: scf.for %{{.*}} = %arg2 to %arg3
+// CHECK: %[[MAX:.*]] = scf.for %{{.*}} = %c0 to %c50 {{.*}} iter_args
+// CHECK: arith.maximumf
+// CHECK: %[[SUM:.*]] = scf.for %{{.*}} = %c0 to %c50 {{.*}} iter_args
+// CHECK: math.exp
+// CHECK: arith.addf {{.*}} fastmath<reassoc,contract>
+// CHECK: scf.for %{{.*}} = %c0 to %c50
+// CHECK-NOT: scf.for
+// CHECK: arith.subf %{{.*}}, %[[MAX]]
+// CHECK: math.exp
+// CHECK: plan.store
+// CHECK: func.func @softmax(
+
+// CHECK: func.func private @columns.body(
+// CHECK: scf.for %{{.*}} = %arg2 to %arg3
+// CHECK: scf.for %{{.*}} = %c0 to %c50 {{.*}} iter_args
+// CHECK: scf.for %{{.*}} = %c0 to %c50 {{.*}} iter_args
+// CHECK: scf.for %{{.*}} = %c0 to %c50
+// CHECK: plan.store
+// CHECK: func.func @columns(
+
+// CHECK: func.func private @reduce_inner.body(
+// CHECK: scf.for %{{.*}} = %arg2 to %arg3
+// CHECK: scf.for %{{.*}} = %c0 to %c50 step %c1 iter_args
+// CHECK: arith.addf {{.*}} fastmath<reassoc,contract>
+// CHECK: func.func @reduce_inner(
+
+// CHECK: func.func private @reduce_outer.body(
+// CHECK: llvm.alloca
+// CHECK: scf.for %{{.*}} = %arg2 to %arg3 step %c64
+// CHECK: scf.if
+// CHECK: scf.for %{{.*}} = %arg4 to %arg5
+// CHECK: scf.for
+// CHECK: plan.load %arg0
+// CHECK: llvm.load
+// CHECK: arith.addf
+// CHECK: llvm.store
+// CHECK: scf.for
+// CHECK: plan.store
+// CHECK: func.func @reduce_outer(
+
+// CHECK: func.func private @shared.body(
+// CHECK: math.exp
+// CHECK-NOT: math.exp
+// CHECK: func.func @shared(
