@@ -1,0 +1,241 @@
+//===- WriterTest.cpp - Programs written as artifacts and run from them -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Artifact/Writer.h"
+#include "dovetail/CodeGen/CPU/Compile.h"
+#include "dovetail/CodeGen/Passes.h"
+#include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/runtime/LocalGroup.h"
+#include "dovetail/runtime/Session.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "gtest/gtest.h"
+
+#include <cstring>
+#include <thread>
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+/// A module and what its context says.
+class WriterTest : public testing::Test {
+protected:
+  WriterTest() {
+    context.loadDialect<DovetailDialect, plan::PlanDialect>();
+    context.getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
+      messages += diagnostic.str() + "\n";
+      return success();
+    });
+  }
+
+  /// The bytes of the artifact of `source`; empty after an error.
+  std::vector<std::byte> compile(llvm::StringRef source) {
+    module = parseSourceString<ModuleOp>(source, &context);
+    PassManager passes(&context);
+    passes.addPass(createGenerateCpuKernels());
+    if (!module || failed(passes.run(*module)))
+      return {};
+    FailureOr<CpuCode> code = compileCpuKernels(*module, {});
+    if (failed(code))
+      return {};
+    FailureOr<std::vector<std::byte>> bytes = serializeProgram(*module, {code->object, code->cpu, code->features});
+    return failed(bytes) ? std::vector<std::byte>() : std::move(*bytes);
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  std::string messages;
+};
+
+/// y = max over three rows of (x + bias), with bias 10 * channel; rows are cut at 4.
+const char *const pooling = R"mlir(
+  dovetail.mesh @mesh = ["y" = 2]
+  plan.kernel @add(%x: tensor<1x2x9x5xf32>, %b: tensor<2x1x1xf32>) layouts [<[0, 2, 3, 1], [1, 2, ?, 5]>, <[0, 1, 2], [2, 1, 1]>]
+      -> [<[0, 2, 3, 1], [1, 2, ?, 5]>] attributes {static_loops = array<i64: 0, 1, 3>} {
+    %0 = dovetail.add %x, %b : (tensor<1x2x9x5xf32>, tensor<2x1x1xf32>) -> tensor<1x2x9x5xf32>
+    plan.yield %0 : tensor<1x2x9x5xf32>
+  }
+  plan.kernel @pool(%x: tensor<1x2x9x5xf32>) layouts [<[0, 2, 3, 1], [1, 2, ?, 5]>]
+      -> [<[0, 2, 3, 1], [1, 2, ?, 5]>] attributes {static_loops = array<i64: 0, 1, 3>} {
+    %0 = dovetail.pool %x {kind = #dovetail.pool_kind<max>, kernel = array<i64: 3, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+        pads_low = array<i64: 1, 0>, pads_high = array<i64: 1, 0>} : (tensor<1x2x9x5xf32>) -> tensor<1x2x9x5xf32>
+    plan.yield %0 : tensor<1x2x9x5xf32>
+  }
+  !held = !plan.ref<tensor<1x2x9x5xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 4, 9}, {}]>>>
+  !extended = !plan.ref<tensor<1x2x9x5xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 5), (3, 9)}, {}]>>>
+  plan.program @main mesh @mesh target "cpu" model "pooling" {
+    %0 = plan.buffer arena tensor<1x2x9x5xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 4, 9}, {}]>> <[0, 2, 3, 1]>
+    %1 = plan.buffer arena tensor<1x2x9x5xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 5), (3, 9)}, {}]>> <[0, 2, 3, 1]>
+    %2 = plan.buffer arena tensor<1x2x9x5xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 4, 9}, {}]>> <[0, 2, 3, 1]>
+    %3 = plan.buffer constant tensor<2x1x1xf32> <[0, 1, 2]> = dense<[[[0.0]], [[10.0]]]> : tensor<2x1x1xf32>
+    %x = plan.view %0 "x" : !held
+    %biased = plan.view %1 "biased" : !held
+    %wide = plan.view %1 "biased" : !extended
+    %y = plan.view %2 "y" : !held
+    %b = plan.view %3 "bias" : !plan.ref<tensor<2x1x1xf32>>
+    plan.input "x" %x : !held
+    plan.output "y" %y : !held
+    plan.launch @add(%x, %b) -> (%biased) loops [1, 2, 9 by <{"y" : 0, 4, 9}>, 5]
+      : (!held, !plan.ref<tensor<2x1x1xf32>>) -> (!held)
+    plan.exchange %biased -> %wide {step_name = "halo"} : !held -> !extended
+    plan.launch @pool(%wide) -> (%y) loops [1, 2, 9 by <{"y" : 0, 4, 9}>, 5] : (!extended) -> (!held)
+  }
+)mlir";
+
+float inputAt(int64_t channel, int64_t row, int64_t column) { return (channel * 31 + row * 7 + column * 3) % 11; }
+} // namespace
+
+TEST_F(WriterTest, RunsOnTwoRanks) {
+  std::vector<std::byte> bytes = compile(pooling);
+  ASSERT_FALSE(bytes.empty()) << messages;
+  auto program = runtime::Program::load(absl::MakeConstSpan(bytes));
+  ASSERT_TRUE(program.ok()) << program.status();
+
+  runtime::LocalGroup group(2);
+  // [rank][channel][row][column]; rows of other ranks stay NaN.
+  std::vector<float> results[2];
+  absl::Status statuses[2];
+  auto runRank = [&](int rank) -> absl::Status {
+    std::unique_ptr<runtime::Communicator> communicator = group.communicator(rank);
+    auto session = runtime::Session::create(*program, *communicator, {});
+    if (!session.ok())
+      return session.status();
+    auto at = [](const runtime::MemoryView &view, int64_t c, int64_t h, int64_t w) {
+      int64_t index[] = {0, c, h, w}, offset = 0;
+      for (int dim = 0; dim < 4; ++dim)
+        offset += (index[dim] - view.box[dim].lo) * view.strides[dim];
+      return reinterpret_cast<float *>(view.data) + offset;
+    };
+    layout::Interval rows = rank == 0 ? layout::Interval{0, 4} : layout::Interval{4, 9};
+    auto forEach = [&](auto body) {
+      for (int64_t c = 0; c < 2; ++c)
+        for (int64_t h = rows.lo; h < rows.hi; ++h)
+          for (int64_t w = 0; w < 5; ++w)
+            body(c, h, w);
+    };
+    runtime::Session::PortView input = (*session)->input(0), output = (*session)->output(0);
+    forEach([&](int64_t c, int64_t h, int64_t w) { *at(input.memory, c, h, w) = inputAt(c, h, w); });
+    if (absl::Status status = (*session)->run(); !status.ok())
+      return status;
+    results[rank].assign(90, NAN);
+    forEach([&](int64_t c, int64_t h, int64_t w) { results[rank][c * 45 + h * 5 + w] = *at(output.memory, c, h, w); });
+    return absl::OkStatus();
+  };
+  std::thread other([&] { statuses[1] = runRank(1); });
+  statuses[0] = runRank(0);
+  other.join();
+  for (int rank = 0; rank < 2; ++rank)
+    ASSERT_TRUE(statuses[rank].ok()) << statuses[rank];
+  for (int64_t c = 0; c < 2; ++c)
+    for (int64_t h = 0; h < 9; ++h)
+      for (int64_t w = 0; w < 5; ++w) {
+        float expected = -INFINITY;
+        for (int64_t row = std::max<int64_t>(h - 1, 0); row <= std::min<int64_t>(h + 1, 8); ++row)
+          expected = std::max(expected, inputAt(c, row, w) + 10 * c);
+        EXPECT_EQ(results[h < 4 ? 0 : 1][c * 45 + h * 5 + w], expected) << c << " " << h << " " << w;
+      }
+}
+
+TEST_F(WriterTest, KeepsWhatThePlanSays) {
+  std::vector<std::byte> bytes = compile(pooling);
+  ASSERT_FALSE(bytes.empty()) << messages;
+  auto program = runtime::Program::load(absl::MakeConstSpan(bytes));
+  ASSERT_TRUE(program.ok()) << program.status();
+  const runtime::Plan &plan = (*program)->getPlan();
+  EXPECT_EQ(plan.model, "pooling");
+  EXPECT_EQ(plan.target, "cpu");
+  ASSERT_EQ(plan.buffers.size(), 4u);
+  EXPECT_EQ(plan.buffers[1].format.order, (std::vector<int>{0, 2, 3, 1}));
+  EXPECT_EQ(plan.buffers[3].kind, runtime::BufferKind::Constant);
+  EXPECT_EQ(plan.bufferBox(1, 1)[2], (layout::Interval{3, 9}));
+  ASSERT_EQ(plan.tensors.size(), 5u);
+  EXPECT_EQ(plan.tensors[1].name, "biased");
+  EXPECT_EQ(plan.tensors[1].buffer, plan.tensors[2].buffer);
+  ASSERT_EQ(plan.steps.size(), 3u);
+  EXPECT_EQ(plan.steps[1].name, "halo");
+  const auto &kernel = std::get<runtime::KernelCall>(plan.steps[0].action);
+  EXPECT_EQ(kernel.symbol, "add");
+  // Threads divide the rows, the outermost loop with more than one iteration.
+  EXPECT_EQ(kernel.parallelLoop, 2);
+  EXPECT_EQ(kernel.skipLoops, (std::vector<uint32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(plan.inputs[0].shape, (std::vector<int64_t>{1, 2, 9, 5}));
+}
+
+TEST_F(WriterTest, StoresEqualConstantsOnce) {
+  std::vector<std::byte> bytes = compile(R"mlir(
+    dovetail.mesh @mesh = ["y" = 1]
+    plan.program @main mesh @mesh target "cpu" {
+      %0 = plan.buffer constant tensor<3xf32> <[0]> = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+      %1 = plan.buffer constant tensor<2xi1> <[0]> = dense<[true, false]> : tensor<2xi1>
+      %2 = plan.buffer constant tensor<3xf32> <[0]> = dense_resource<weights> : tensor<3xf32>
+      %3 = plan.buffer constant tensor<20xi16> <[0]> = dense<7> : tensor<20xi16>
+      %4 = plan.buffer arena tensor<3xf32> <[0]>
+      %a = plan.view %4 : !plan.ref<tensor<3xf32>>
+      %b = plan.view %0 : !plan.ref<tensor<3xf32>>
+      plan.output "y" %a : !plan.ref<tensor<3xf32>>
+      plan.reorder %b -> %a : !plan.ref<tensor<3xf32>> -> !plan.ref<tensor<3xf32>>
+    }
+    {-# dialect_resources: { builtin: { weights: "0x040000000000803F0000004000004040" } } #-}
+  )mlir");
+  ASSERT_FALSE(bytes.empty()) << messages;
+  auto program = runtime::Program::load(absl::MakeConstSpan(bytes));
+  ASSERT_TRUE(program.ok()) << program.status();
+  const runtime::Plan &plan = (*program)->getPlan();
+  absl::Span<const std::byte> weights = (*program)->getWeights();
+  EXPECT_EQ(plan.buffers[0].dataOffset, plan.buffers[2].dataOffset);
+  for (int buffer = 0; buffer < 4; ++buffer)
+    EXPECT_EQ(plan.buffers[buffer].dataOffset % 64, 0u) << buffer;
+  const float expected[] = {1, 2, 3};
+  EXPECT_EQ(std::memcmp(weights.data() + plan.buffers[0].dataOffset, expected, sizeof(expected)), 0);
+  EXPECT_EQ(weights[plan.buffers[1].dataOffset], std::byte(1));
+  EXPECT_EQ(weights[plan.buffers[1].dataOffset + 1], std::byte(0));
+  ASSERT_EQ(plan.buffers[3].dataSize, 40u);
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(reinterpret_cast<const int16_t *>(weights.data() + plan.buffers[3].dataOffset)[i], 7) << i;
+}
+
+TEST_F(WriterTest, RefusesWhatArtifactsCannotExpress) {
+  EXPECT_TRUE(compile("dovetail.mesh @mesh = [\"y\" = 1]").empty());
+  EXPECT_NE(messages.find("an artifact holds one plan.program, but the module has 0"), std::string::npos) << messages;
+  messages.clear();
+  EXPECT_TRUE(compile(R"mlir(
+    dovetail.mesh @mesh = ["y" = 1]
+    plan.program @main mesh @mesh target "cpu" {
+      %0 = plan.buffer constant tensor<3x2xf32> <[1, 0]> = dense<1.0> : tensor<3x2xf32>
+    })mlir")
+                  .empty());
+  EXPECT_NE(messages.find("weights are row-major in artifacts"), std::string::npos) << messages;
+  messages.clear();
+  EXPECT_TRUE(compile(R"mlir(
+    dovetail.mesh @mesh = ["y" = 1]
+    plan.program @main mesh @mesh target "cpu" {
+      %0 = plan.buffer arena tensor<3x2xi4> <[1, 0]>
+    })mlir")
+                  .empty());
+  EXPECT_NE(messages.find("has elements of 'i4', which artifacts do not have"), std::string::npos) << messages;
+}
+
+TEST_F(WriterTest, NamesTheCpuThatIsNotKnown) {
+  module = parseSourceString<ModuleOp>("dovetail.mesh @mesh = [\"y\" = 1]", &context);
+  CpuTarget target;
+  target.cpu = "z80";
+  EXPECT_TRUE(failed(compileCpuKernels(*module, target)));
+  EXPECT_NE(messages.find("CPU 'z80' is not known"), std::string::npos) << messages;
+}
+
+TEST_F(WriterTest, ReportsFilesThatCannotBeWritten) {
+  module = parseSourceString<ModuleOp>(R"mlir(
+    dovetail.mesh @mesh = ["y" = 1]
+    plan.program @main mesh @mesh target "cpu" {})mlir",
+                                       &context);
+  ASSERT_TRUE(module) << messages;
+  EXPECT_TRUE(failed(writeProgram(*module, {}, "/nonexistent/folder/model.dvt")));
+  EXPECT_NE(messages.find("/nonexistent/folder/model.dvt"), std::string::npos) << messages;
+}
