@@ -171,6 +171,10 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
   const onnx::OpSchema *schema = nullptr;
   try {
     schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, "");
+    // A form that a newer one has replaced (GroupNormalization of opset 18) has its operands and attributes.
+    const onnx::OpSchema *newest = onnx::OpSchemaRegistry::Schema(node.op_type(), "");
+    if (schema && schema->Deprecated() && !newest->Deprecated())
+      schema = newest;
     if (schema)
       schema->Verify(node);
   } catch (const std::exception &error) {

@@ -140,12 +140,14 @@ llvm::LogicalResult GraphImporter::reportUnsupported() {
   return diagnostic;
 }
 
-ImportResult dovetail::importOnnx(llvm::StringRef path, const ImportOptions &options, mlir::MLIRContext &context) {
+/// Imports the model that `read` gets, at `path`.
+static ImportResult importModel(llvm::StringRef path, const ImportOptions &options, mlir::MLIRContext &context,
+                                llvm::function_ref<std::shared_ptr<const onnx::ModelProto>(Reporter &reporter)> read) {
   context.loadDialect<DovetailDialect, mlir::func::FuncDialect>();
   Reporter reporter(context, path);
   auto failure = [&] { return ImportResult{nullptr, reporter.getFirstError().value_or(ImportError::InvalidModel)}; };
   try {
-    std::shared_ptr<const onnx::ModelProto> model = readModel(reporter);
+    std::shared_ptr<const onnx::ModelProto> model = read(reporter);
     if (!model || failed(checkModel(*model, reporter)))
       return failure();
     mlir::OwningOpRef<mlir::ModuleOp> module = GraphImporter(model, options, reporter).run();
@@ -157,4 +159,14 @@ ImportResult dovetail::importOnnx(llvm::StringRef path, const ImportOptions &opt
     reporter.invalid() << "model '" << path << "' cannot be read: " << error.what();
     return failure();
   }
+}
+
+ImportResult dovetail::importOnnx(llvm::StringRef path, const ImportOptions &options, mlir::MLIRContext &context) {
+  return importModel(path, options, context, readModel);
+}
+
+ImportResult dovetail::importOnnx(llvm::MemoryBufferRef model, const ImportOptions &options,
+                                  mlir::MLIRContext &context) {
+  return importModel(model.getBufferIdentifier(), options, context,
+                     [&](Reporter &reporter) { return parseModel(model.getBuffer(), reporter); });
 }

@@ -126,12 +126,13 @@ llvm::LogicalResult parseBinary(llvm::StringRef bytes, onnx::ModelProto &model, 
 
 std::shared_ptr<const onnx::ModelProto> dovetail::importer::readModel(Reporter &reporter) {
   std::unique_ptr<llvm::MemoryBuffer> buffer = openFile(reporter);
-  if (!buffer)
-    return nullptr;
+  return buffer ? parseModel(buffer->getBuffer(), reporter) : nullptr;
+}
+
+std::shared_ptr<const onnx::ModelProto> dovetail::importer::parseModel(llvm::StringRef bytes, Reporter &reporter) {
   auto model = std::make_shared<onnx::ModelProto>();
   bool isText = reporter.getPath().ends_with(".onnxtxt");
-  llvm::LogicalResult parsed =
-      isText ? parseText(buffer->getBuffer(), *model, reporter) : parseBinary(buffer->getBuffer(), *model, reporter);
+  llvm::LogicalResult parsed = isText ? parseText(bytes, *model, reporter) : parseBinary(bytes, *model, reporter);
   if (failed(parsed))
     return nullptr;
   return model;

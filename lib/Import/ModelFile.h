@@ -26,6 +26,8 @@ inline constexpr int64_t kMaxOpset = 27;
 
 /// Parses the file that `reporter` is about; null if that failed.
 std::shared_ptr<const onnx::ModelProto> readModel(Reporter &reporter);
+/// The same for the contents of such a file.
+std::shared_ptr<const onnx::ModelProto> parseModel(llvm::StringRef bytes, Reporter &reporter);
 
 /// Checks what holds for a model as a whole: versions, and that in each graph
 /// and function every name is defined once, before its uses.

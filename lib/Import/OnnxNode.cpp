@@ -157,6 +157,18 @@ mlir::Value OnnxNode::finish(mlir::OperationState &state) {
   return fold(op);
 }
 
+/// False for windows so large that evaluating one element would take long. No shape is computed that way.
+static bool isQuickToEvaluate(mlir::Operation *op) {
+  constexpr int64_t maxWindow = 4096;
+  if (auto pool = llvm::dyn_cast<PoolOp>(op)) {
+    auto count = countElements(pool.getKernel());
+    return count && *count <= maxWindow;
+  }
+  if (auto lrn = llvm::dyn_cast<LrnOp>(op))
+    return static_cast<int64_t>(lrn.getSize()) <= maxWindow;
+  return true;
+}
+
 mlir::Value OnnxNode::fold(mlir::Operation *op) {
   mlir::Value result = op->getResult(0);
   if (getType(result).getNumElements() == 0) {
@@ -164,7 +176,7 @@ mlir::Value OnnxNode::fold(mlir::Operation *op) {
     op->erase();
     return constant(empty);
   }
-  if (!isSmallConstant(getType(result)))
+  if (!isSmallConstant(getType(result)) || !isQuickToEvaluate(op))
     return result;
   llvm::SmallVector<mlir::Attribute> operands;
   for (mlir::Value operand : op->getOperands()) {

@@ -34,22 +34,23 @@ static llvm::LogicalResult requirePerChannel(OnnxNode &node, unsigned first, uns
 //===----------------------------------------------------------------------===//
 
 /// The factor and the summand, computed in double precision; false if they depend on what is not constant.
-static bool foldBatchNorm(OnnxNode &node, double epsilon, mlir::Value &factor, mlir::Value &summand) {
-  std::array<llvm::SmallVector<double>, 4> parameters;
-  for (unsigned i = 0; i < 4; ++i) {
-    mlir::ElementsAttr constant = OnnxNode::getConstant(node.getInput(i + 1));
-    auto values = constant ? readFloats(constant) : std::nullopt;
-    if (!values)
+static bool foldBatchNorm(OnnxNode &node, llvm::ArrayRef<mlir::Value> parameters, double epsilon, mlir::Value &factor,
+                          mlir::Value &summand) {
+  std::array<llvm::SmallVector<double>, 4> values;
+  for (auto [parameter, numbers] : llvm::zip(parameters, values)) {
+    mlir::ElementsAttr constant = OnnxNode::getConstant(parameter);
+    auto read = constant ? readFloats(constant) : std::nullopt;
+    if (!read)
       return false;
-    parameters[i] = std::move(*values);
+    numbers = std::move(*read);
   }
-  auto &[scale, bias, mean, variance] = parameters;
+  auto &[scale, bias, mean, variance] = values;
   for (size_t i = 0; i < scale.size(); ++i) {
     scale[i] /= std::sqrt(variance[i] + epsilon);
     bias[i] -= mean[i] * scale[i];
   }
-  factor = node.constantFloats(OnnxNode::getType(node.getInput(1)), scale);
-  summand = node.constantFloats(OnnxNode::getType(node.getInput(2)), bias);
+  factor = node.constantFloats(OnnxNode::getType(parameters.front()), scale);
+  summand = node.constantFloats(OnnxNode::getType(parameters.front()), bias);
   return true;
 }
 
@@ -63,18 +64,23 @@ static OperatorImport batchNorm("BatchNormalization", [](OnnxNode &node) -> llvm
     return node.unsupported("statistics for each element (spatial = 0) are not supported");
   if (failed(requirePerChannel(node, 1, 4)))
     return llvm::failure();
-  mlir::Value input = node.getInput(0);
+  // The statistics may be wider than the operand; the computation is then as wide as they are.
+  mlir::Type narrow = node.getType(node.getInput(0)).getElementType();
+  mlir::Type wide = node.getType(node.getInput(3)).getElementType();
+  mlir::Value input = node.cast(node.getInput(0), wide);
+  llvm::SmallVector<mlir::Value> parameters;
+  for (unsigned i = 1; i < 5; ++i)
+    parameters.push_back(node.cast(node.getInput(i), wide));
   double epsilon = node.getFloat("epsilon", 1e-5f);
   mlir::Value factor, summand;
-  if (!foldBatchNorm(node, epsilon, factor, summand)) {
-    mlir::Value variance = node.getInput(4);
-    mlir::Value shifted = node.create<AddOp>(variance, node.scalarLike(variance, epsilon));
-    factor = node.create<DivOp>(node.getInput(1), node.create<SqrtOp>(shifted));
-    summand = node.create<SubOp>(node.getInput(2), node.create<MulOp>(node.getInput(3), factor));
+  if (!foldBatchNorm(node, parameters, epsilon, factor, summand)) {
+    mlir::Value shifted = node.create<AddOp>(parameters[3], node.scalarLike(parameters[3], epsilon));
+    factor = node.create<DivOp>(parameters[0], node.create<SqrtOp>(shifted));
+    summand = node.create<SubOp>(parameters[1], node.create<MulOp>(parameters[2], factor));
   }
-  int64_t rank = node.getRank(input);
+  int64_t rank = node.getRank(node.getInput(0));
   mlir::Value scaled = node.create<MulOp>(input, node.perChannel(factor, rank));
-  return node.setResult(node.create<AddOp>(scaled, node.perChannel(summand, rank)));
+  return node.setResult(node.cast(node.create<AddOp>(scaled, node.perChannel(summand, rank)), narrow));
 });
 
 //===----------------------------------------------------------------------===//
