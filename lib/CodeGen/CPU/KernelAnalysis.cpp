@@ -16,9 +16,9 @@ using namespace mlir;
 using namespace dovetail;
 using layout::DimMap;
 
-/// How many distinct uses of a value, and how long chains of operations, are looked at.
+/// How many distinct uses of a value, and how many values behind a reduction, are looked at.
 static constexpr unsigned maxUses = 8;
-static constexpr unsigned maxDepth = 32;
+static constexpr unsigned maxVisits = 64;
 
 /// Sorts loops by a key, those of equal keys in the order that they have.
 template <typename KeyT> static void sortLoops(SmallVectorImpl<unsigned> &loops, KeyT key) {
@@ -156,15 +156,16 @@ int KernelAnalysis::getParallelLoop() const {
 //===----------------------------------------------------------------------===//
 
 void KernelAnalysis::visitReads(Value value, ArrayRef<Coordinate> index,
-                                function_ref<void(BlockArgument, ArrayRef<Coordinate>)> visit, unsigned depth) const {
+                                function_ref<void(BlockArgument, ArrayRef<Coordinate>)> visit, unsigned &budget) const {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return visit(argument, index);
   auto op = value.getDefiningOp<PartitionableOpInterface>();
-  if (!op || depth == 0)
+  if (!op || budget == 0)
     return;
+  --budget;
   SmallVector<Coordinate> loops = getLoopCoordinates(op, index);
   for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
-    visitReads(op->getOperand(operand), getOperandIndex(op, operand, loops), visit, depth - 1);
+    visitReads(op->getOperand(operand), getOperandIndex(op, operand, loops), visit, budget);
 }
 
 int64_t KernelAnalysis::getStride(BlockArgument argument, ArrayRef<Coordinate> index, unsigned loop) const {
@@ -192,11 +193,12 @@ SmallVector<KernelAnalysis::Read> KernelAnalysis::getReads(Operation *op) const 
   if (indices.empty())
     return reads;
   SmallVector<Coordinate> loops = getLoopCoordinates(partitionable, indices.front());
+  unsigned budget = maxVisits;
   for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
     visitReads(
         op->getOperand(operand), getOperandIndex(partitionable, operand, loops),
         [&](BlockArgument argument, ArrayRef<Coordinate> at) { reads.push_back({argument, llvm::to_vector(at)}); },
-        maxDepth);
+        budget);
   return reads;
 }
 
@@ -204,7 +206,14 @@ int64_t KernelAnalysis::countJumps(ArrayRef<Read> reads, unsigned loop) const {
   return llvm::count_if(reads, [&](const Read &read) { return getStride(read.first, read.second, loop) > 1; });
 }
 
-KernelAnalysis::FoldOrder KernelAnalysis::getFoldOrder(Operation *op) const {
+const KernelAnalysis::FoldOrder &KernelAnalysis::getFoldOrder(Operation *op) {
+  auto [entry, isNew] = foldOrders.try_emplace(op);
+  if (isNew)
+    entry->second = computeFoldOrder(op);
+  return entry->second;
+}
+
+KernelAnalysis::FoldOrder KernelAnalysis::computeFoldOrder(Operation *op) const {
   auto partitionable = cast<PartitionableOpInterface>(op);
   FoldOrder fold;
   unsigned first = kernel.getFirstReductionLoop(op);

@@ -54,7 +54,7 @@ public:
     /// Accumulate a row along the kernel's row loop instead of one element at a time.
     bool byRows = false;
   };
-  FoldOrder getFoldOrder(mlir::Operation *op) const;
+  const FoldOrder &getFoldOrder(mlir::Operation *op);
 
   /// Reductions and moments whose result is used at the coordinates of the kernel's result only, in program order.
   llvm::SmallVector<mlir::Operation *> getOuterReductions() const;
@@ -66,7 +66,7 @@ private:
                                                 llvm::ArrayRef<Coordinate> loops) const;
   void visitReads(mlir::Value value, llvm::ArrayRef<Coordinate> index,
                   llvm::function_ref<void(mlir::BlockArgument, llvm::ArrayRef<Coordinate>)> visit,
-                  unsigned depth) const;
+                  unsigned &budget) const;
   using Read = std::pair<mlir::BlockArgument, llvm::SmallVector<Coordinate>>;
   /// What the fold of a reduction reads from memory.
   llvm::SmallVector<Read> getReads(mlir::Operation *op) const;
@@ -75,6 +75,7 @@ private:
   /// Whether the value is used at the coordinates of the kernel's result only.
   bool isOuter(mlir::Operation *op) const;
   void chooseLoopOrder();
+  FoldOrder computeFoldOrder(mlir::Operation *op) const;
   /// The stride, in elements, with which loop `loop` walks an argument read at `index`; a large number where unknown.
   int64_t getStride(mlir::BlockArgument argument, llvm::ArrayRef<Coordinate> index, unsigned loop) const;
 
@@ -86,6 +87,7 @@ private:
   /// For each result loop, how many expensive values do not depend on it although they depend on others.
   llvm::SmallVector<unsigned> independent;
   llvm::SmallVector<unsigned> order;
+  llvm::DenseMap<mlir::Operation *, FoldOrder> foldOrders;
   unsigned rowDepth = 0;
 };
 

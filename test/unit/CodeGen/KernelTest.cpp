@@ -380,3 +380,28 @@ TEST_P(KernelTest, MomentsOfUnevenParts) {
     });
   }
 }
+
+TEST_P(KernelTest, LongChainsOfSharedValues) {
+  // Each value is used twice by the next one: 2^40 paths lead to the argument.
+  std::string source = "plan.kernel @k(%v0: tensor<3x33xf32>) layouts [<[0, 1], [?, 33]>] -> [<[0, 1], [?, 1]>] {\n";
+  for (int i = 0; i < 40; ++i) {
+    std::string from = "%v" + std::to_string(i), to = "%v" + std::to_string(i + 1);
+    source += to + (i % 2 ? " = dovetail.sub " : " = dovetail.max ") + from + ", " + from +
+              " : (tensor<3x33xf32>, tensor<3x33xf32>) -> tensor<3x33xf32>\n";
+    if (i % 2)
+      source += to + "a = dovetail.add " + to + ", %v0 : (tensor<3x33xf32>, tensor<3x33xf32>) -> tensor<3x33xf32>\n";
+  }
+  source += R"mlir(
+    %r = dovetail.reduce %v40a {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 1>} : (tensor<3x33xf32>) -> tensor<3x1xf32>
+    plan.yield %r : tensor<3x1xf32> })mlir";
+  LoadedKernels kernels(source, GetParam());
+  Piece<float> a({3, 33}), y({3, 1});
+  a.fill(noise);
+  Call({0, 3, 0, 1, 0, 33}).with(a).with(y).run(kernels.get("k"));
+  for (int64_t i = 0; i < 3; ++i) {
+    double sum = 0;
+    for (int64_t k = 0; k < 33; ++k)
+      sum += a[{i, k}];
+    expectNear(y[{i, 0}], sum, {i});
+  }
+}
