@@ -85,10 +85,11 @@ static std::vector<int64_t> getIndex(int64_t position, llvm::ArrayRef<int64_t> s
   return index;
 }
 
-template <typename T> static Difference compareElements(const TensorData &actualData, const TensorData &expectedData) {
+template <typename T>
+static Difference compareElements(const tools::NamedTensor &actualData, const tools::NamedTensor &expectedData) {
   const T *actual = reinterpret_cast<const T *>(actualData.bytes.data());
   const T *expected = reinterpret_cast<const T *>(expectedData.bytes.data());
-  int64_t count = expectedData.getNumElements();
+  int64_t count = expectedData.numElements();
   Difference result;
   auto note = [&](int64_t i) {
     if (result.numDifferent++ > 0)
@@ -125,7 +126,7 @@ template <typename T> static Difference compareElements(const TensorData &actual
   return result;
 }
 
-Difference dovetail::compare(const TensorData &actual, const TensorData &expected) {
+Difference dovetail::compare(const tools::NamedTensor &actual, const tools::NamedTensor &expected) {
   assert(actual.type == expected.type && actual.shape == expected.shape);
   Difference result;
   dispatch(expected.type, [&](auto element) { result = compareElements<decltype(element)>(actual, expected); });

@@ -59,12 +59,20 @@ LogicalResult Compilation::finishPhase(Phase phase, double begin) {
 }
 
 LogicalResult Compilation::import(StringRef path) {
-  Progress::show("import " + path);
+  return import(path, [&] { return importOnnx(path, options.import, context); });
+}
+
+LogicalResult Compilation::import(llvm::MemoryBufferRef model) {
+  return import(model.getBufferIdentifier(), [&] { return importOnnx(model, options.import, context); });
+}
+
+LogicalResult Compilation::import(StringRef name, llvm::function_ref<ImportResult()> import) {
+  Progress::show("import " + name);
   double begin = getSeconds();
   ImportResult result;
   {
     Diagnostics::Scope scope(diagnostics, context, ExitCode::InvalidModel);
-    result = importOnnx(path, options.import, context);
+    result = import();
   }
   if (!result) {
     diagnostics.reclassify(getExitCode(result.error));

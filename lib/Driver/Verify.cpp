@@ -14,14 +14,15 @@
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Driver/Compilation.h"
+#include "dovetail/Driver/Execution.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Requests.h"
 #include "dovetail/Import/TensorName.h"
+#include "dovetail/tools/Support.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace dovetail;
-using runtime::ElementType;
 
 /// A name for the result of `op`: the tensor's, or the node's with the operation's name.
 static std::string getValueName(Operation *op) {
@@ -65,44 +66,6 @@ static void returnAllValues(func::FuncOp main) {
   main.setAllResultAttrs(ArrayAttr::get(main.getContext(), attributes));
 }
 
-static ElementType getElementType(Type type) {
-  if (type.isF64())
-    return ElementType::F64;
-  if (type.isF16())
-    return ElementType::F16;
-  if (type.isBF16())
-    return ElementType::BF16;
-  auto integer = dyn_cast<IntegerType>(type);
-  if (!integer)
-    return ElementType::F32;
-  bool isUnsigned = integer.isUnsigned();
-  switch (integer.getWidth()) {
-  case 1:
-    return ElementType::Bool;
-  case 8:
-    return isUnsigned ? ElementType::U8 : ElementType::I8;
-  case 16:
-    return isUnsigned ? ElementType::U16 : ElementType::I16;
-  case 32:
-    return isUnsigned ? ElementType::U32 : ElementType::I32;
-  default:
-    return isUnsigned ? ElementType::U64 : ElementType::I64;
-  }
-}
-
-static std::vector<TensorData> makeInputs(func::FuncOp main) {
-  std::vector<TensorData> inputs;
-  for (auto [name, type] : llvm::zip_equal(getInputNames(main), main.getArgumentTypes())) {
-    auto tensor = cast<RankedTensorType>(type);
-    TensorData &input = inputs.emplace_back();
-    input.name = name;
-    input.type = getElementType(tensor.getElementType());
-    input.shape.assign(tensor.getShape().begin(), tensor.getShape().end());
-    input.allocate();
-  }
-  return inputs;
-}
-
 FailureOr<std::vector<Comparison>> dovetail::verify(StringRef path, const VerifyOptions &options,
                                                     Diagnostics &diagnostics) {
   std::unique_ptr<MLIRContext> context = createContext();
@@ -110,9 +73,6 @@ FailureOr<std::vector<Comparison>> dovetail::verify(StringRef path, const Verify
   if (failed(partitioned.import(path)) || failed(partitioned.runTo(Phase::Simplify)))
     return failure();
   func::FuncOp main = getMain(partitioned.getModule());
-  std::vector<TensorData> inputs = makeInputs(main);
-  if (failed(options.fillInputs(inputs)))
-    return failure();
   size_t numOutputs = main.getNumResults();
   if (options.perOp)
     returnAllValues(main);
@@ -122,17 +82,29 @@ FailureOr<std::vector<Comparison>> dovetail::verify(StringRef path, const Verify
   wholeOptions.sizes.clear();
   Compilation whole = partitioned.fork(std::move(wholeOptions));
 
-  auto run = [&](Compilation &compilation, const Twine &what) -> FailureOr<std::vector<TensorData>> {
+  auto build = [&](Compilation &compilation, const Twine &what) -> FailureOr<std::shared_ptr<const runtime::Program>> {
     FailureOr<std::vector<std::byte>> artifact = compilation.serialize();
     if (failed(artifact))
       return failure();
-    Progress::show("run " + what);
-    return execute(*artifact, inputs, options.threads, what, diagnostics);
+    return load(*artifact, what, diagnostics);
   };
-  FailureOr<std::vector<TensorData>> actual = run(partitioned, "the partitioned program");
+  constexpr llvm::StringLiteral partitionedName = "the partitioned program", wholeName = "the unpartitioned program";
+  auto partitionedProgram = build(partitioned, partitionedName);
+  if (failed(partitionedProgram))
+    return failure();
+  auto inputs =
+      tools::readInputs((*partitionedProgram)->getPlan(), options.inputs, /*randomDefault=*/true, options.seed);
+  if (!inputs.ok())
+    return diagnostics.error(getExitCode(inputs.status()), std::string(inputs.status().message()));
+  Progress::show("run " + partitionedName);
+  auto actual = execute(*partitionedProgram, *inputs, options.threads, partitionedName, diagnostics);
   if (failed(actual))
     return failure();
-  FailureOr<std::vector<TensorData>> expected = run(whole, "the unpartitioned program");
+  auto wholeProgram = build(whole, wholeName);
+  if (failed(wholeProgram))
+    return failure();
+  Progress::show("run " + wholeName);
+  auto expected = execute(*wholeProgram, *inputs, options.threads, wholeName, diagnostics);
   if (failed(expected))
     return failure();
   Progress::clear();

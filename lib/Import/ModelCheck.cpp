@@ -155,6 +155,8 @@ llvm::LogicalResult checkVersions(const onnx::ModelProto &model, Reporter &repor
     return reporter.invalid() << "model '" << path << "' does not say which operator sets it uses (opset_import)";
   if (it == opsets.end())
     return llvm::success();
+  if (it->second < 1)
+    return reporter.invalid() << "model '" << path << "' uses opset " << it->second << ", which is no version";
   if (it->second < kMinOpset || it->second > kMaxOpset)
     return reporter.error(ImportError::Unsupported)
            << "model '" << path << "' uses opset " << it->second << "; opsets " << kMinOpset << " to " << kMaxOpset

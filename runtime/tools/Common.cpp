@@ -155,8 +155,8 @@ absl::StatusOr<std::vector<NamedTensor>> readSpec(const runtime::Plan &plan, con
 
 } // namespace
 
-absl::StatusOr<std::vector<NamedTensor>> tools::readInputs(const runtime::Plan &plan,
-                                                           const std::vector<std::string> &specs, bool randomDefault) {
+absl::StatusOr<std::vector<NamedTensor>>
+tools::readInputs(const runtime::Plan &plan, const std::vector<std::string> &specs, bool randomDefault, uint64_t seed) {
   std::map<std::string, NamedTensor> given;
   for (const std::string &spec : specs) {
     absl::StatusOr<std::vector<NamedTensor>> tensors = readSpec(plan, spec);
@@ -185,7 +185,7 @@ absl::StatusOr<std::vector<NamedTensor>> tools::readInputs(const runtime::Plan &
       tensor.name = port.name;
       tensor.type = port.type;
       tensor.shape = port.shape;
-      fillRandom(tensor, inputs.size());
+      fillRandom(tensor, seed + inputs.size());
       inputs.push_back(std::move(tensor));
     } else {
       inputs.push_back(std::move(it->second));

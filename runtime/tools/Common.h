@@ -11,7 +11,7 @@
 
 #include "dovetail/runtime/ProgramRunner.h"
 #include "dovetail/tools/RunCommands.h"
-#include "dovetail/tools/TensorFile.h"
+#include "dovetail/tools/Support.h"
 
 #include "absl/status/statusor.h"
 
@@ -31,10 +31,6 @@ template <typename Body> void setAction(CLI::App &app, CLI::App &command, int &e
   });
 }
 
-/// Adds an option that may be given several times, with one value each time.
-CLI::Option *addRepeatable(CLI::App &command, const std::string &name, std::vector<std::string> &values,
-                           const std::string &description);
-
 /// What is needed to run a program, as on the command line.
 struct RunArguments {
   std::string artifact;
@@ -48,24 +44,8 @@ void addRunOptions(CLI::App &command, RunArguments &arguments);
 /// Checks values that the parser cannot. Errors: INVALID_ARGUMENT.
 absl::StatusOr<runtime::RunnerOptions> runnerOptions(const RunArguments &arguments);
 
-/// The program's inputs from specifications: `NAME=@FILE.npy`, `NAME=@FILE.npz`, `@FILE.npz`, `NAME=random:SEED`. With
-/// `randomDefault`, those that are not given are random, otherwise they are missed.
-absl::StatusOr<std::vector<NamedTensor>> readInputs(const runtime::Plan &plan, const std::vector<std::string> &specs,
-                                                    bool randomDefault);
-
-/// Tensors for all outputs of the program.
-std::vector<NamedTensor> makeOutputs(const runtime::Plan &plan);
-std::vector<runtime::HostTensor> viewsOf(std::vector<NamedTensor> &tensors);
-
 /// Adds the path to an error of an artifact that was loaded, unless it is there.
 absl::Status ofArtifact(const std::string &path, const absl::Status &status);
-
-/// Text in columns, the first row being the head.
-std::string formatTable(const std::vector<std::vector<std::string>> &rows, const std::string &indent = "  ");
-/// `3.1 MiB`.
-std::string formatBytes(int64_t bytes);
-/// `float32[1, 3, 8, 8]`.
-std::string formatType(runtime::ElementType type, const std::vector<int64_t> &shape);
 
 /// Writes when each step and exchange ran on each rank, as JSON for Chrome's and Perfetto's trace viewers.
 absl::Status writeTrace(const std::string &path, const runtime::ProgramRunner &runner);

@@ -220,7 +220,6 @@ CASES = [
     Bad("bad-attribute-type", _bare("bad-attribute-type"), INVALID_MODEL, r"culprit|axis"),
     Bad("missing-attribute", _bare("missing-attribute"), INVALID_MODEL, r"culprit|blocksize"),
     Bad("too-few-inputs", _bare("too-few-inputs"), INVALID_MODEL, "culprit|Add"),
-    Bad("unknown-op", _bare("unknown-op"), INVALID_MODEL, "NoSuchOperator"),
     Bad("no-opset", _compile("no-opset"), INVALID_MODEL, "opset|version"),
     Bad("external-outside", _compile("external-outside"), INVALID_MODEL, r"\.\./weights.bin"),
     Bad("external-absolute", _compile("external-absolute"), INVALID_MODEL, "/etc/hostname"),
@@ -228,6 +227,7 @@ CASES = [
     Bad("external-far", _compile("external-far"), INVALID_MODEL, "large.bin"),
     Bad("external-negative", _compile("external-negative"), INVALID_MODEL, "-8|large.bin"),
     # What the compiler does not do.
+    Bad("unknown-op", _bare("unknown-op"), UNSUPPORTED, "NoSuchOperator"),
     Bad("custom-domain", _bare("custom-domain"), UNSUPPORTED, "(?s)(?=.*culprit)(?=.*acme)"),
     Bad("all-are-listed", _bare("many-unsupported"), UNSUPPORTED, "(?s)(?=.*FancyOne)(?=.*FancyTwo)"),
     Bad("future-opset", _compile("future-opset"), UNSUPPORTED, "999"),

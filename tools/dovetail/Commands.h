@@ -6,14 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares the commands and what they share.
+// Declares the commands of the compiler.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DOVETAIL_TOOLS_DOVETAIL_COMMANDS_H
 #define DOVETAIL_TOOLS_DOVETAIL_COMMANDS_H
-
-#include "dovetail/Driver/Options.h"
 
 #include <CLI/CLI.hpp>
 
@@ -22,12 +20,7 @@ namespace dovetail {
 /// Each adds a command to `app` that, when it is given, is carried out by the parser and sets `exitCode`.
 void addCompileCommand(CLI::App &app, int &exitCode);
 void addVerifyCommand(CLI::App &app, int &exitCode);
-
-/// Adds the options that decide what a model is compiled to. `arguments` must outlive the parse.
-void addCompileOptions(CLI::App &command, CompileArguments &arguments);
-/// Adds an option that may be given several times, with one value each time.
-CLI::Option *addRepeatable(CLI::App &command, const std::string &name, std::vector<std::string> &values,
-                           const std::string &description);
+void addInspectCommand(CLI::App &app, int &exitCode);
 
 } // namespace dovetail
 

@@ -12,6 +12,7 @@
 
 #include "Commands.h"
 
+#include "dovetail/Driver/CommandLine.h"
 #include "dovetail/Driver/Compilation.h"
 #include "dovetail/Driver/Dump.h"
 #include "dovetail/Driver/Progress.h"

@@ -12,13 +12,13 @@
 
 #include "Commands.h"
 
+#include "dovetail/Driver/CommandLine.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Verify.h"
+#include "dovetail/tools/Support.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
-
-#include <array>
 
 using namespace dovetail;
 using llvm::LogicalResult;
@@ -27,6 +27,7 @@ namespace {
 
 struct VerifyCommand {
   std::string model;
+  std::vector<std::string> inputs;
   uint64_t seed = 0;
   int threads = 1;
   bool perOp = false, remarks = false;
@@ -41,36 +42,23 @@ private:
 
 } // namespace
 
-static std::string formatShape(const TensorData &tensor) {
-  std::string text = runtime::elementTypeName(tensor.type);
-  text += "[" + llvm::join(llvm::map_range(tensor.shape, [](int64_t n) { return std::to_string(n); }), ", ") + "]";
-  return text;
-}
-
 static std::string formatNumber(double value) {
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%.3g", value);
   return text;
 }
 
-/// One line for each comparison, in columns.
 static void printTable(llvm::ArrayRef<Comparison> comparisons, llvm::raw_ostream &os) {
-  std::vector<std::array<std::string, 5>> rows{{"output", "type", "largest difference", "limit", ""}};
+  std::vector<std::vector<std::string>> rows = {{"output", "type", "largest difference", "limit", ""}};
   for (const Comparison &comparison : comparisons) {
+    const tools::NamedTensor &expected = comparison.expected;
     const Difference &difference = comparison.difference;
-    rows.push_back({comparison.expected.name, formatShape(comparison.expected), formatNumber(difference.largest),
+    int64_t numDifferent = difference.numDifferent;
+    rows.push_back({expected.name, tools::formatType(expected.type, expected.shape), formatNumber(difference.largest),
                     formatNumber(difference.limit),
-                    difference.numDifferent ? std::to_string(difference.numDifferent) + " elements DIFFER" : "equal"});
+                    numDifferent ? std::to_string(numDifferent) + " elements DIFFER" : "equal"});
   }
-  std::array<size_t, 5> widths{};
-  for (const auto &row : rows)
-    for (auto [width, cell] : llvm::zip_equal(widths, row))
-      width = std::max(width, cell.size());
-  for (const auto &row : rows) {
-    for (auto [column, cell] : llvm::enumerate(row))
-      os << "  " << (column + 1 < row.size() ? cell + std::string(widths[column] - cell.size(), ' ') : cell);
-    os << "\n";
-  }
+  os << tools::formatTable(rows);
 }
 
 void VerifyCommand::report(llvm::ArrayRef<Comparison> comparisons, bool allValues, Diagnostics &diagnostics) {
@@ -93,7 +81,7 @@ void VerifyCommand::report(llvm::ArrayRef<Comparison> comparisons, bool allValue
   (void)diagnostics.error(ExitCode::Different,
                           llvm::Twine(allValues ? "value '" : "output '") + first->expected.name + "' differs in " +
                               llvm::Twine(difference.numDifferent) + " of " +
-                              llvm::Twine(first->expected.getNumElements()) + " elements, first at [" + index + "]: " +
+                              llvm::Twine(first->expected.numElements()) + " elements, first at [" + index + "]: " +
                               formatNumber(difference.actual) + " instead of " + formatNumber(difference.expected));
 }
 
@@ -104,11 +92,8 @@ void VerifyCommand::run(Diagnostics &diagnostics) {
   VerifyOptions options;
   options.compile = std::move(*compile);
   options.threads = threads;
-  options.fillInputs = [&](std::vector<TensorData> &tensors) {
-    for (auto [index, tensor] : llvm::enumerate(tensors))
-      fillRandom(tensor, seed + index);
-    return llvm::success();
-  };
+  options.inputs = inputs;
+  options.seed = seed;
   llvm::FailureOr<std::vector<Comparison>> outputs = verify(model, options, diagnostics);
   if (failed(outputs))
     return;
@@ -129,11 +114,15 @@ void dovetail::addVerifyCommand(CLI::App &app, int &exitCode) {
 
 Examples:
   dovetail verify unet.onnx --mesh y=3 --shard image=_,_,y,_
-  dovetail verify unet.onnx --mesh y=3 --shard image=_,_,y,_ --per-op)");
+  dovetail verify unet.onnx --mesh y=3 --shard image=_,_,y,_ --per-op
+  dovetail verify unet.onnx --mesh y=2 --shard image=_,_,y,_ --input image=@picture.npy)");
   auto state = std::make_shared<VerifyCommand>();
   command->add_option("model", state->model, "ONNX model (.onnx, .onnxtxt)")->required();
   addCompileOptions(*command, state->arguments);
   command->add_flag("--per-op", state->perOp, "Compare every value as well, and name the first that differs");
+  tools::addRepeatable(*command, "--input,-i", state->inputs,
+                       "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz or NAME=random:SEED; random if not given")
+      ->type_name("SPEC");
   command->add_option("--seed", state->seed, "Seed of random inputs")->type_name("N");
   command->add_option("--threads", state->threads, "Threads in all, divided among the ranks")
       ->type_name("N")

@@ -12,6 +12,9 @@
 
 #include "Commands.h"
 
+#include "dovetail/Driver/ExitCode.h"
+#include "dovetail/tools/RunCommands.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace dovetail;
@@ -33,21 +36,37 @@ static std::string getCommandName(const CLI::App &app) {
   return name;
 }
 
+/// What is wrong with the command line, in more words than the parser's where it says little.
+static std::string describe(const CLI::ParseError &error, const CLI::App &app, llvm::ArrayRef<char *> arguments) {
+  if (!app.get_subcommands().empty() || arguments.size() < 2 || arguments[1][0] == '-')
+    return error.what();
+  std::string names;
+  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return "there is no command '" + std::string(arguments[1]) + "'; the commands are " + names;
+}
+
 int main(int argc, char **argv) {
+  tools::makeLibraryThreadsSleep(argv);
   CLI::App app("Partitions ONNX models over a mesh of devices, compiles them and runs them.", "dovetail");
   app.footer(kFooter);
   app.require_subcommand(1);
   app.set_version_flag("--version", "dovetail " DOVETAIL_VERSION);
   int exitCode = static_cast<int>(ExitCode::Ok);
   addCompileCommand(app, exitCode);
+  tools::addRunCommand(app, exitCode);
   addVerifyCommand(app, exitCode);
+  addInspectCommand(app, exitCode);
+  tools::addBenchCommand(app, exitCode);
+  tools::addDevicesCommand(app, exitCode);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &success) {
     // Help and version.
     return app.exit(success);
   } catch (const CLI::ParseError &error) {
-    llvm::errs() << "dovetail: error: " << error.what() << "; see `" << getCommandName(app) << " --help`\n";
+    llvm::errs() << "dovetail: error: " << describe(error, app, {argv, size_t(argc)}) << "; see `"
+                 << getCommandName(app) << " --help`\n";
     return static_cast<int>(ExitCode::Usage);
   }
   return exitCode;

@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_DRIVER_COMPARE_H
 #define DOVETAIL_DRIVER_COMPARE_H
 
-#include "dovetail/Driver/Execution.h"
+#include "dovetail/tools/TensorFile.h"
 
 namespace dovetail {
 
@@ -32,7 +32,7 @@ struct Difference {
 /// Compares tensors of equal type and shape. Floating-point numbers may differ by 1e-4 of the largest expected
 /// magnitude, or four units of their precision where that is more; infinities and NaN must be the same; all else must
 /// be equal.
-Difference compare(const TensorData &actual, const TensorData &expected);
+Difference compare(const tools::NamedTensor &actual, const tools::NamedTensor &expected);
 
 } // namespace dovetail
 

@@ -49,6 +49,8 @@ public:
 
   /// Runs the phase import on the ONNX file `path`.
   llvm::LogicalResult import(llvm::StringRef path);
+  /// The same for a model in memory; the buffer's identifier is its name.
+  llvm::LogicalResult import(llvm::MemoryBufferRef model);
   /// Runs the phases that are left, up to and with `last`. The phase emit is run by `write` and `serialize` alone.
   llvm::LogicalResult runTo(Phase last);
   /// Runs the phases that are left and writes the artifact.
@@ -70,6 +72,7 @@ public:
   llvm::raw_ostream *dumpAssembly = nullptr;
 
 private:
+  llvm::LogicalResult import(llvm::StringRef name, llvm::function_ref<ImportResult()> import);
   llvm::LogicalResult runPhase(Phase phase);
   /// Runs the phases that are left before emit, and compiles the kernels to machine code.
   llvm::LogicalResult generateCode();

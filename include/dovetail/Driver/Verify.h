@@ -14,15 +14,17 @@
 #define DOVETAIL_DRIVER_VERIFY_H
 
 #include "dovetail/Driver/Compare.h"
+#include "dovetail/Driver/Diagnostics.h"
 #include "dovetail/Driver/Options.h"
 
-#include <functional>
+#include <string>
+#include <vector>
 
 namespace dovetail {
 
 /// An output and how it differs.
 struct Comparison {
-  TensorData expected;
+  tools::NamedTensor expected;
   Difference difference;
 };
 
@@ -32,8 +34,9 @@ struct VerifyOptions {
   int threads = 1;
   /// Compares every value, not only outputs.
   bool perOp = false;
-  /// Fills the inputs, which have their names, types and memory.
-  std::function<llvm::LogicalResult(std::vector<TensorData> &)> fillInputs;
+  /// Specifications of inputs as those of `dovetail run`; inputs without one are random, from `seed` on.
+  std::vector<std::string> inputs;
+  uint64_t seed = 0;
 };
 
 /// Compiles the model at `path` as `options` say, and for one rank; runs both in process on the same inputs; and

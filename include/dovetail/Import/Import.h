@@ -18,6 +18,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MemoryBufferRef.h"
 
 namespace dovetail {
 
@@ -66,6 +67,10 @@ struct ImportResult {
 /// Every failure is reported as a diagnostic. Loads the dialects that it needs;
 /// otherwise as thread-safe as `context`.
 ImportResult importOnnx(llvm::StringRef path, const ImportOptions &options, mlir::MLIRContext &context);
+
+/// The same for the contents of a file, whose name, as messages have it, is the buffer's identifier. External data is
+/// looked for beside that name.
+ImportResult importOnnx(llvm::MemoryBufferRef model, const ImportOptions &options, mlir::MLIRContext &context);
 
 } // namespace dovetail
 

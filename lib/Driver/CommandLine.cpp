@@ -1,4 +1,4 @@
-//===- CompileOptions.cpp - Options of commands that compile -*- C++ -*-===//
+//===- CommandLine.cpp - Options of commands that compile -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,15 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Commands.h"
+#include "dovetail/Driver/CommandLine.h"
+
+#include "dovetail/tools/Support.h"
 
 using namespace dovetail;
-
-CLI::Option *dovetail::addRepeatable(CLI::App &command, const std::string &name, std::vector<std::string> &values,
-                                     const std::string &description) {
-  // Without these the option would take the arguments that follow it, too.
-  return command.add_option(name, values, description)->expected(1)->take_all()->allow_extra_args(false);
-}
+using tools::addRepeatable;
 
 void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments) {
   command.add_option("--mesh", arguments.mesh, "Axes of the mesh with their sizes, in order")->type_name("y=4,x=2");
@@ -37,4 +34,20 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
       ->type_name("NAME");
   command.add_flag("--no-libraries", arguments.noLibraries,
                    "Generate code for every operation instead of library calls");
+}
+
+llvm::FailureOr<CompileOptions> dovetail::parseOptions(llvm::ArrayRef<std::string> arguments,
+                                                       Diagnostics &diagnostics) {
+  CLI::App app;
+  app.set_help_flag();
+  CompileArguments texts;
+  addCompileOptions(app, texts);
+  // The parser takes them from the back.
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError &error) {
+    return diagnostics.error(ExitCode::Usage, error.what());
+  }
+  return parseOptions(texts, diagnostics);
 }

@@ -1,0 +1,66 @@
+//===- CompilerCApi.cpp - The compiler's C ABI -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements the C ABI with Compilation.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Driver/CompilerCApi.h"
+
+#include "dovetail/Driver/CommandLine.h"
+#include "dovetail/Driver/Compilation.h"
+
+using namespace dovetail;
+
+struct DovetailCompilation {
+  std::vector<std::byte> artifact;
+  std::string messages;
+};
+
+/// Compiles what `import` imports.
+static int compile(const char *const *options, size_t numOptions, DovetailCompilation **result,
+                   llvm::function_ref<llvm::LogicalResult(Compilation &)> import) {
+  auto compilation = std::make_unique<DovetailCompilation>();
+  llvm::raw_string_ostream messages(compilation->messages);
+  Diagnostics diagnostics(messages);
+  std::vector<std::string> arguments(options, options + numOptions);
+  llvm::FailureOr<CompileOptions> parsed = parseOptions(arguments, diagnostics);
+  if (succeeded(parsed)) {
+    std::unique_ptr<mlir::MLIRContext> context = createContext();
+    Compilation phases(*context, std::move(*parsed), diagnostics);
+    if (succeeded(import(phases))) {
+      llvm::FailureOr<std::vector<std::byte>> artifact = phases.serialize();
+      if (succeeded(artifact))
+        compilation->artifact = std::move(*artifact);
+    }
+  }
+  *result = compilation.release();
+  return static_cast<int>(diagnostics.getExitCode());
+}
+
+int dovetailCompileFile(const char *path, const char *const *options, size_t numOptions, DovetailCompilation **result) {
+  return compile(options, numOptions, result,
+                 [&](Compilation &compilation) { return compilation.import(llvm::StringRef(path)); });
+}
+
+int dovetailCompileModel(const void *model, size_t size, const char *name, const char *const *options,
+                         size_t numOptions, DovetailCompilation **result) {
+  llvm::MemoryBufferRef buffer({static_cast<const char *>(model), size}, name);
+  return compile(options, numOptions, result, [&](Compilation &compilation) { return compilation.import(buffer); });
+}
+
+const void *dovetailCompilationArtifact(const DovetailCompilation *compilation, size_t *size) {
+  *size = compilation->artifact.size();
+  return *size ? compilation->artifact.data() : nullptr;
+}
+
+const char *dovetailCompilationMessages(const DovetailCompilation *compilation) {
+  return compilation->messages.c_str();
+}
+
+void dovetailCompilationDestroy(DovetailCompilation *compilation) { delete compilation; }

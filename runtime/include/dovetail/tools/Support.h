@@ -1,0 +1,49 @@
+//===- Support.h - What commands share -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares what the commands of the runtime and those of the compiler share: inputs of programs, and text for people.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_TOOLS_SUPPORT_H
+#define DOVETAIL_TOOLS_SUPPORT_H
+
+#include "dovetail/runtime/Plan.h"
+#include "dovetail/tools/TensorFile.h"
+
+#include "absl/status/statusor.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace dovetail::tools {
+
+/// Adds an option that may be given several times, with one value each time.
+CLI::Option *addRepeatable(CLI::App &command, const std::string &name, std::vector<std::string> &values,
+                           const std::string &description);
+
+/// The program's inputs from specifications: `NAME=@FILE.npy`, `NAME=@FILE.npz`, `@FILE.npz`, `NAME=random:SEED`. With
+/// `randomDefault`, those that are not given are random, from `seed` on; otherwise they are missed.
+absl::StatusOr<std::vector<NamedTensor>> readInputs(const runtime::Plan &plan, const std::vector<std::string> &specs,
+                                                    bool randomDefault, uint64_t seed = 0);
+
+/// Tensors for all outputs of the program.
+std::vector<NamedTensor> makeOutputs(const runtime::Plan &plan);
+std::vector<runtime::HostTensor> viewsOf(std::vector<NamedTensor> &tensors);
+
+/// Text in columns, the first row being the head.
+std::string formatTable(const std::vector<std::vector<std::string>> &rows, const std::string &indent = "  ");
+/// `3.1 MiB`.
+std::string formatBytes(int64_t bytes);
+/// `float32[1, 3, 8, 8]`.
+std::string formatType(runtime::ElementType type, const std::vector<int64_t> &shape);
+
+} // namespace dovetail::tools
+
+#endif // DOVETAIL_TOOLS_SUPPORT_H
