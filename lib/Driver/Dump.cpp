@@ -26,7 +26,11 @@ void dovetail::printModule(ModuleOp module, bool constants, raw_ostream &os) {
 }
 
 FailureOr<PhaseDumper> PhaseDumper::create(StringRef folder, bool constants, Diagnostics &diagnostics) {
-  if (std::error_code error = llvm::sys::fs::create_directories(folder))
+  std::error_code error = llvm::sys::fs::create_directories(folder);
+  // Something that is there already is no error, whatever it is.
+  if (!error && !llvm::sys::fs::is_directory(folder))
+    error = std::make_error_code(std::errc::not_a_directory);
+  if (error)
     return diagnostics.error(ExitCode::File,
                              "cannot make the folder '" + folder + "' for --dump-phases: " + error.message());
   return PhaseDumper(folder, constants, diagnostics);

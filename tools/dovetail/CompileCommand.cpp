@@ -103,6 +103,8 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
     if (*last == Phase::Emit) {
       dumpLLVM = dumper->open(Phase::CodeGen, "ll");
       dumpAssembly = dumper->open(Phase::CodeGen, "s");
+      if (!dumpLLVM || !dumpAssembly)
+        return llvm::failure();
       compilation.dumpLLVM = dumpLLVM.get();
       compilation.dumpAssembly = dumpAssembly.get();
     }
