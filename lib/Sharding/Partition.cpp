@@ -89,11 +89,16 @@ void Partition::meetNeeds(PartitionableOpInterface op) {
       reshard(operand, need);
       continue;
     }
-    // A split reduction takes its range from this operand, which must not hold more than its part.
+    // A reduction takes its range from this operand, which must hold neither more nor less than its part.
     bool givesRange =
-        reduces && llvm::any_of(llvm::enumerate(relation.operands[operand.getOperandNumber()]), [&](auto entry) {
-          return entry.value().loop >= result.getRank() && loops[entry.value().loop].isSplit();
+        held && llvm::any_of(llvm::enumerate(relation.operands[operand.getOperandNumber()]), [&](auto entry) {
+          return entry.value().loop >= result.getRank() &&
+                 held.getDims()[entry.index()] != need.getDims()[entry.index()];
         });
+    // One that every rank holds whole, such as weights, has no range to give unless the loop is split.
+    givesRange |= !held && llvm::any_of(relation.operands[operand.getOperandNumber()], [&](const DimRelation &entry) {
+      return entry.loop >= result.getRank() && loops[entry.loop].isSplit();
+    });
     bool isConstant = operand.get().getDefiningOp<ConstantOp>() != nullptr;
     if (givesRange || (isConstant && need.isSplit())) {
       if (held != need)
