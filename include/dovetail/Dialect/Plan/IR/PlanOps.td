@@ -78,11 +78,11 @@ def Plan_YieldOp : Plan_Op<"yield", [Terminator, Pure, HasParent<"KernelOp">]> {
 
 def Plan_Pointer : Type<CPred<"::llvm::isa<::mlir::LLVM::LLVMPointerType>($_self)">, "pointer">;
 
-def Plan_LoadOp : Plan_Op<"load", [Pure]> {
+def Plan_LoadOp : Plan_Op<"load", [NoMemoryEffect]> {
   let summary = "Reads an element, in generated code";
   let description = [{
-    The element `offset` elements after `base`. What a kernel reads is never written while it runs, so loads are pure: they may be
-    merged and moved out of loops. Booleans (i1) occupy a byte.
+    The element `offset` elements after `base`. What a kernel reads is never written while it runs, so loads may be
+    merged. They may not move out of a loop, which may have an empty range where a rank holds nothing to read. Booleans (i1) occupy a byte.
   }];
   let arguments = (ins Plan_Pointer:$base, Index:$offset);
   let results = (outs AnyType:$result);
