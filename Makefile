@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test verify-all bench docs clean
+.PHONY: help setup configure build demo test verify-all conformance bench docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -31,6 +31,10 @@ verify-all: build ## Run the tests of models on every partition, and 10 000 rand
 	@scripts/setup test
 	@DOVETAIL_ALL=1 DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python -m pytest -q -n $(JOBS) test/e2e/test_models.py
 	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python test/e2e/random_ops.py --count 10000 --workers $(JOBS)
+
+conformance: build ## Run ONNX's own node tests, whole and split over 3 ranks
+	@scripts/setup test
+	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python -m pytest -q -n $(JOBS) test/conformance
 
 bench: build ## Measure against ONNX Runtime
 	@scripts/setup test

@@ -56,8 +56,8 @@ def print_exchanges(exchanges):
     """One line for each kind of exchange; returns the bytes of all."""
     counts, sizes = collections.Counter(), collections.Counter()
     for exchange in exchanges:
-        counts[exchange["kind"]] += 1
-        sizes[exchange["kind"]] += exchange["bytes"]
+        counts[exchange["class"]] += 1
+        sizes[exchange["class"]] += exchange["bytes"]
     print("\nExchanges of one run, all ranks together:")
     for kind, size in sizes.most_common():
         print(f"  {counts[kind]:4} x {kind:<16} {size / 1e6:10.3f} MB")
@@ -100,7 +100,8 @@ def main():
         "--input", f"x=@{out / 'page.npy'}", "--output", f"{output}={out / 'probability.npy'}",
     )  # fmt: skip
     found = np.load(out / "probability.npy")
-    expected = onnxruntime_session(model).run([output], {"x": image})[0]
+    # As the model states it: ONNX Runtime's own optimisations change its result by as much as the tolerance here.
+    expected = onnxruntime_session(model, optimise=False).run([output], {"x": image})[0]
     difference = compare(found, expected)
     print(f"Largest difference to ONNX Runtime: {difference:.1e} of the largest value")
 
