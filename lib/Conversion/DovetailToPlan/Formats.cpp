@@ -105,7 +105,7 @@ void FormatChooser::assign(Operation &op) {
     return;
   }
   if (auto reshard = dyn_cast<ReshardOp>(op)) {
-    formats[result] = formats[reshard.getOperand()];
+    formats[result] = formats.lookup(reshard.getOperand());
     if (decided.contains(reshard.getOperand()))
       decided.insert(result);
     return;
@@ -128,7 +128,7 @@ void FormatChooser::assign(Operation &op) {
       leading = operand;
   }
   if (leading && (decided.contains(leading) || !wishes.contains(result))) {
-    formats[result] = formats[leading];
+    formats[result] = formats.lookup(leading);
     if (decided.contains(leading))
       decided.insert(result);
     return;
