@@ -14,6 +14,7 @@
 
 #include "dovetail/CodeGen/CPU/Compile.h"
 #include "dovetail/CodeGen/Passes.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
@@ -102,6 +103,18 @@ static LogicalResult checkKernel(plan::KernelOp kernel) {
   return success();
 }
 
+/// Moves out of `loop` what does not change in it. Loads leave only a loop that surely runs: where a rank holds nothing
+/// of a tensor, the ranges are empty and there is nothing to read.
+static void moveInvariantCode(scf::ForOp loop) {
+  std::optional<int64_t> lo = getConstantIntValue(loop.getLowerBound());
+  std::optional<int64_t> hi = getConstantIntValue(loop.getUpperBound());
+  bool runs = lo && hi && *lo < *hi;
+  moveLoopInvariantCode(
+      {&loop.getRegion()}, [&](Value value, Region *) { return loop.isDefinedOutsideOfLoop(value); },
+      [&](Operation *op, Region *) { return isMemoryEffectFree(op) && (runs || isSpeculatable(op)); },
+      [&](Operation *op, Region *) { loop.moveOutOfLoop(op); });
+}
+
 namespace {
 struct GenerateCpuKernels : dovetail::impl::GenerateCpuKernelsBase<GenerateCpuKernels> {
   void runOnOperation() override {
@@ -121,7 +134,7 @@ struct GenerateCpuKernels : dovetail::impl::GenerateCpuKernelsBase<GenerateCpuKe
       kernel.setParallelLoop(emitter.getParallelLoop());
     }
     // Elements are emitted where they are used; loops then lose what does not change in them.
-    code.walk([](scf::ForOp loop) { moveLoopInvariantCode(loop); });
+    code.walk(moveInvariantCode);
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance(code);
     eliminateCommonSubExpressions(rewriter, dominance, code);

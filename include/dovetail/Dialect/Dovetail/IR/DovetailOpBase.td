@@ -22,6 +22,21 @@ def Dovetail_FloatTensor : StaticShapeTensorOf<[AnyFloat]>;
 def Dovetail_IntegerTensor : StaticShapeTensorOf<[AnyInteger]>;
 def Dovetail_BoolTensor : StaticShapeTensorOf<[I1]>;
 
+/// Defines the ONNX name of an operation.
+class Dovetail_OnnxNamed<string name> : NativeOpTrait<"OnnxNamed", [], "", [{
+      ::llvm::StringRef $cppClass::getOnnxName() { return "}] # name # [{"; }
+    }]> {
+  let cppNamespace = "::dovetail";
+}
+
+/// Imports one to one from the ONNX operator `name`.
+class Dovetail_Onnx<string name>
+    : TraitList<[DeclareOpInterfaceMethods<OnnxOpInterface>, Dovetail_OnnxNamed<name>]>;
+
+def Dovetail_Elementwise : NativeOpTrait<"Elementwise"> {
+  let cppNamespace = "::dovetail";
+}
+
 /// An operation that computes a tensor. C++ defines `getRelation` and `emitElement`.
 class Dovetail_ComputeOp<string mnemonic, list<Trait> traits = [],
                          list<string> partitionMethods = [], list<string> elementMethods = []>

@@ -11,21 +11,6 @@
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
-/// Defines the ONNX name of an operation.
-class Dovetail_OnnxNamed<string name> : NativeOpTrait<"OnnxNamed", [], "", [{
-      ::llvm::StringRef $cppClass::getOnnxName() { return "}] # name # [{"; }
-    }]> {
-  let cppNamespace = "::dovetail";
-}
-
-/// Imports one to one from the ONNX operator `name`.
-class Dovetail_Onnx<string name>
-    : TraitList<[DeclareOpInterfaceMethods<OnnxOpInterface>, Dovetail_OnnxNamed<name>]>;
-
-def Dovetail_Elementwise : NativeOpTrait<"Elementwise"> {
-  let cppNamespace = "::dovetail";
-}
-
 /// An operation on elements at the same coordinates; operands broadcast as in NumPy. C++ defines
 /// `Value emitScalar(ElementBuilder &, ArrayRef<Value> operands)`, the operation on signless scalars.
 class Dovetail_ElementwiseOp<string mnemonic, list<Trait> traits = [], list<string> partitionMethods = []>

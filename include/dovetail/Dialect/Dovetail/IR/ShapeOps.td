@@ -62,6 +62,14 @@ def Dovetail_GatherOp : Dovetail_InferredOp<"gather"> {
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_Tensor:$indices, I64Attr:$axis);
 }
 
+def Dovetail_GatherElementsOp : Dovetail_InferredOp<"gather_elements", Dovetail_Onnx<"GatherElements">.traits> {
+  let summary = "Elements of `operand` at the coordinates of the result, but for `axis`, where `indices` says (ONNX GatherElements)";
+  let description = [{
+    Negative indices count from the end; indices beyond either end read the element at that end.
+  }];
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_Tensor:$indices, DefaultValuedAttr<SI64Attr, "0">:$axis);
+}
+
 def Dovetail_ResizeOp : Dovetail_InferredOp<"resize", [], ["getFormatPreference"], ["isCheapElement"]> {
   let summary = "Interpolation to other extents (ONNX Resize)";
   let description = [{
