@@ -113,7 +113,7 @@ class Bench:
     def run(self, artifact, workload, ranks=1):
         """Seconds of each repetition, one thread a rank."""
         command = [self.dovetail, "bench", artifact, "--json", "--threads", ranks]
-        command += ["--repetitions", self.repetitions]
+        command += ["--iterations", self.repetitions]
         if workload.model == "ppocr-det":
             file = self.folder / "input.npy"
             np.save(file, workload.make_input())
@@ -121,7 +121,7 @@ class Bench:
         result = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True)
         if result.returncode:
             sys.exit(f"bench: error: cannot run {workload.label}; see above")
-        return json.loads(result.stdout)["seconds"]
+        return [json.loads(result.stdout)["median_ms"] / 1000]
 
     def onnxruntime(self, workload):
         """A function that gives the seconds of each repetition."""
