@@ -225,6 +225,15 @@ std::string formatReport(const json &report) {
 
 } // namespace
 
+absl::StatusOr<std::string> tools::describeArtifact(const std::string &path) {
+  absl::StatusOr<std::shared_ptr<const runtime::Program>> program =
+      runtime::Program::load(path, {/*executable=*/false});
+  if (!program.ok())
+    return program.status();
+  absl::Status schedule = runtime::checkSchedule((*program)->getPlan());
+  return describe(**program, path, schedule).dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
 absl::Status tools::inspectArtifact(const std::string &path, bool asJson) {
   absl::StatusOr<std::shared_ptr<const runtime::Program>> program =
       runtime::Program::load(path, {/*executable=*/false});

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -209,6 +210,7 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes) {
 
   ArtifactSections result;
   uint32_t seen = 0;
+  uint64_t position = sizeof(header) + table.size();
   for (uint32_t i = 0; i < header.sectionCount; ++i) {
     SectionEntry entry;
     std::memcpy(&entry, table.data() + i * sizeof(entry), sizeof(entry));
@@ -223,13 +225,20 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes) {
     if (seen & bit)
       return absl::DataLossError(absl::StrCat("two ", sectionName(entry.kind), " sections"));
     seen |= bit;
-    if (entry.offset % sectionAlignment != 0 || entry.offset > bytes.size() || entry.size > bytes.size() - entry.offset)
-      return absl::DataLossError(absl::StrCat("the ", sectionName(entry.kind), " section lies outside of the file"));
+    if (entry.offset != alignTo(position, sectionAlignment) || entry.offset > bytes.size() ||
+        entry.size > bytes.size() - entry.offset)
+      return absl::DataLossError(absl::StrCat("the ", sectionName(entry.kind), " section is not where it should be"));
+    Bytes gap = bytes.subspan(position, entry.offset - position);
+    if (std::any_of(gap.begin(), gap.end(), [](std::byte byte) { return byte != std::byte(0); }))
+      return absl::DataLossError(absl::StrCat("there is something before the ", sectionName(entry.kind), " section"));
+    position = entry.offset + entry.size;
     *target = bytes.subspan(entry.offset, entry.size);
     if (XXH3_64bits(target->data(), target->size()) != entry.checksum)
       return absl::DataLossError(absl::StrCat("the checksum of the ", sectionName(entry.kind),
                                               " section does not match; the file is damaged"));
   }
+  if (position != bytes.size())
+    return absl::DataLossError("there is something after the last section");
   if (result.plan.empty())
     return absl::DataLossError("there is no plan section");
   return result;

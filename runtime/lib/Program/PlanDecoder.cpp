@@ -79,14 +79,21 @@ private:
   uint64_t weightsSize;
 };
 
-layout::DimSharding decodeDim(const artifact::Dim &dim) {
-  layout::DimSharding result;
+/// Whether the elements of a vector lie where the processor may read them. The verifier looks at the vector's beginning
+/// only.
+template <typename T> bool isAligned(const flatbuffers::Vector<T> *vector) {
+  return !vector || vector->size() == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(int64_t) == 0;
+}
+
+absl::Status decodeDim(const std::string &where, const artifact::Dim &dim, layout::DimSharding &result) {
+  if (!isAligned(dim.pieces()))
+    return damaged(where, " has misaligned pieces");
   if (dim.axes())
     result.axes.assign(dim.axes()->begin(), dim.axes()->end());
   if (dim.pieces())
     for (const artifact::Interval *piece : *dim.pieces())
       result.pieces.push_back({piece->lo(), piece->hi()});
-  return result;
+  return absl::OkStatus();
 }
 
 } // namespace
@@ -108,8 +115,8 @@ absl::Status Decoder::decodeMesh() {
 
 absl::Status Decoder::decodeShape(const std::string &where, const flatbuffers::Vector<int64_t> &shape,
                                   std::vector<int64_t> &result) {
-  if (shape.size() > 64)
-    return damaged(where, " has ", shape.size(), " dimensions");
+  if (shape.size() > 64 || !isAligned(&shape))
+    return damaged(where, " has an impossible shape of ", shape.size(), " dimensions");
   // Zero extents do not shorten the bound on the others: strides are products of them.
   int64_t volume = 1;
   for (int64_t extent : shape) {
@@ -126,7 +133,7 @@ absl::Status Decoder::decodeSharding(const std::string &where,
                                      const flatbuffers::Vector<uint8_t> *partialAxes, artifact::Reduction kind,
                                      const std::vector<int64_t> &shape, layout::Sharding &result) {
   for (const artifact::Dim *dim : dims)
-    result.dims.push_back(decodeDim(*dim));
+    RETURN_IF_ERROR(decodeDim(where, *dim, result.dims.emplace_back()));
   if (partialAxes)
     result.partialAxes.assign(partialAxes->begin(), partialAxes->end());
   if (kind > artifact::Reduction::MAX)
@@ -201,6 +208,8 @@ absl::Status Decoder::tensorIndex(const std::string &where, uint32_t index) {
 
 absl::Status Decoder::attributes(const std::string &where, const flatbuffers::Vector<int64_t> &values, int64_t least,
                                  int64_t most, std::vector<int64_t> &result) {
+  if (!isAligned(&values))
+    return damaged(where, " has misaligned attributes");
   for (int64_t value : values) {
     if (value < least || value > most)
       return damaged(where, " has an impossible attribute ", value);
@@ -223,7 +232,8 @@ absl::Status Decoder::decodeKernel(const std::string &where, const artifact::Ker
   RETURN_IF_ERROR(tensors(step.writes(), call.writes));
   if (step.loops())
     for (const artifact::Loop *loop : *step.loops()) {
-      LoopInfo info{loop->extent(), decodeDim(*loop->dim())};
+      LoopInfo info{loop->extent(), {}};
+      RETURN_IF_ERROR(decodeDim(where, *loop->dim(), info.dim));
       if (info.extent < 0 || info.extent > maxExtent)
         return damaged(where, " has a loop of extent ", info.extent);
       // A loop is checked as a tensor of one dimension would be.

@@ -64,7 +64,11 @@ private:
   std::vector<PreparedStep> prologue, steps;
   std::vector<ExchangeExecutor *> lastReleases; ///< Those that wait until the end of the run.
   std::vector<ArenaItem> items;                 ///< One for each buffer, then those of scratch memory.
-  Allocation arena, persistent, constants;
+  /// Other ranks read it: kept by the communicator, too.
+  struct Memory {
+    Allocation arena, persistent, constants;
+  };
+  std::shared_ptr<Memory> memory = std::make_shared<Memory>();
   SessionStatistics stats;
   std::vector<StepTime> stepTimes;
 };
@@ -91,10 +95,10 @@ absl::Status CpuSession::prepareConstants() {
     if (buffer.kind == BufferKind::Constant && !buffer.format.isRowMajor())
       copied += roundUp(context.buffers[i].bytes());
   }
-  absl::StatusOr<Allocation> memory = Allocation::create(copied);
-  if (!memory.ok())
-    return memory.status();
-  constants = *std::move(memory);
+  absl::StatusOr<Allocation> allocation = Allocation::create(copied);
+  if (!allocation.ok())
+    return allocation.status();
+  memory->constants = *std::move(allocation);
   stats.copiedBytes = copied;
 
   int64_t used = 0;
@@ -112,7 +116,7 @@ absl::Status CpuSession::prepareConstants() {
       stats.weightBytes += view.box.volume() * elementSize(buffer.type);
       continue;
     }
-    view.data = constants.data() + used;
+    view.data = memory->constants.data() + used;
     used += roundUp(view.bytes());
     copyBox(view, whole, view.box);
   }
@@ -161,12 +165,13 @@ absl::Status CpuSession::allocate() {
 
   stats.arenaBytes = planArena(items);
   stats.persistentBytes = persistentBytes;
-  for (auto [memory, bytes] : {std::pair(&arena, stats.arenaBytes), std::pair(&persistent, persistentBytes)}) {
+  for (auto [target, bytes] :
+       {std::pair(&memory->arena, stats.arenaBytes), std::pair(&memory->persistent, persistentBytes)}) {
     absl::StatusOr<Allocation> allocation = Allocation::create(bytes);
     if (!allocation.ok())
       return absl::Status(allocation.status().code(),
                           absl::StrCat("rank ", context.rank, ": ", allocation.status().message()));
-    *memory = *std::move(allocation);
+    *target = *std::move(allocation);
   }
   int64_t used = 0;
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
@@ -174,9 +179,9 @@ absl::Status CpuSession::allocate() {
     if (view.box.empty())
       continue;
     if (plan.buffers[i].kind == BufferKind::Arena && items[i].bytes > 0) {
-      view.data = arena.data() + items[i].offset;
+      view.data = memory->arena.data() + items[i].offset;
     } else if (plan.buffers[i].kind == BufferKind::Persistent) {
-      view.data = persistent.data() + used;
+      view.data = memory->persistent.data() + used;
       used += roundUp(view.bytes());
     }
   }
@@ -221,6 +226,7 @@ absl::Status CpuSession::prepare() {
   if (context.communicator.size() != program->numRanks())
     return absl::InvalidArgumentError(
         absl::StrCat("the program is for ", program->numRanks(), " ranks, not ", context.communicator.size()));
+  context.communicator.keep(memory);
   setLibraryThreads(threads.size());
   if (absl::Status status = prepareConstants(); !status.ok())
     return status;
@@ -233,7 +239,8 @@ absl::Status CpuSession::prepare() {
   for (std::vector<PreparedStep> *list : {&prologue, &steps})
     for (PreparedStep &step : *list)
       if (step.executor)
-        if (absl::Status status = step.executor->bind(arena.data() + items[step.scratchItem].offset); !status.ok())
+        if (absl::Status status = step.executor->bind(memory->arena.data() + items[step.scratchItem].offset);
+            !status.ok())
           return annotate(*step.info, status);
   planReleases();
   stepTimes.resize(trace ? steps.size() : 0);

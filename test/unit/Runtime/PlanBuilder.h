@@ -17,6 +17,7 @@
 #include "dovetail/runtime/ProgramRunner.h"
 #include "dovetail/runtime/plan_generated.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
 

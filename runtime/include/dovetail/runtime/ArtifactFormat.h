@@ -54,8 +54,9 @@ static_assert(sizeof(ArtifactHeader) == 32);
 struct SectionEntry {
   SectionKind kind;
   uint32_t reserved; ///< Zero.
-  uint64_t offset;   ///< From the beginning of the file, a multiple of `sectionAlignment`.
-  uint64_t size;     ///< In bytes.
+  uint64_t
+      offset;    ///< From the beginning of the file: the first multiple of `sectionAlignment` after what comes before.
+  uint64_t size; ///< In bytes.
   uint64_t checksum; ///< XXH3-64 of the section.
 };
 static_assert(sizeof(SectionEntry) == 32);

@@ -52,7 +52,7 @@ public:
   virtual absl::Status release() = 0;
 };
 
-/// Connects one rank with the others. Used by the rank's thread only, except for `abort`.
+/// Connects one rank with the others, for one session. Used by the rank's thread only, except for `abort`.
 class Communicator {
 public:
   virtual ~Communicator() = default;
@@ -61,6 +61,8 @@ public:
 
   /// Prepares an exchange. Every rank opens the same channels in the same order.
   virtual absl::StatusOr<std::unique_ptr<Channel>> open(ChannelDescription description) = 0;
+  /// Keeps memory that others may read until no rank can any more, even if this one fails and gives it up.
+  virtual void keep(std::shared_ptr<void> memory) = 0;
   /// Waits until all ranks have opened their channels; channels may be used from then on.
   virtual absl::Status connect() = 0;
   /// Says what this rank is about to do, as messages about a rank that hangs name it. `name` must outlive the

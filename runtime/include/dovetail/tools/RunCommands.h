@@ -14,6 +14,7 @@
 #define DOVETAIL_TOOLS_RUNCOMMANDS_H
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -26,6 +27,9 @@ void addRunCommand(CLI::App &app, int &exitCode);
 void addInspectCommand(CLI::App &app, int &exitCode);
 void addBenchCommand(CLI::App &app, int &exitCode);
 void addDevicesCommand(CLI::App &app, int &exitCode);
+
+/// All that there is to say about the artifact at `path`, as JSON text.
+absl::StatusOr<std::string> describeArtifact(const std::string &path);
 
 /// Prints what is in the artifact at `path`, for a program with an `inspect` command of its own.
 absl::Status inspectArtifact(const std::string &path, bool json);

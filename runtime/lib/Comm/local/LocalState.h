@@ -38,6 +38,7 @@ struct RankState {
   std::atomic<int> waitingFor{-1};
   std::atomic<bool> busy{false};
   std::atomic<bool> connected{false};
+  std::vector<std::shared_ptr<void>> memory;            ///< That the channels of others read.
   std::vector<std::unique_ptr<SharedChannel>> channels; ///< Not changed after `connected`.
 
   std::mutex mutex;

@@ -1,0 +1,280 @@
+//===- ArtifactTest.cpp - Artifacts, whole and damaged -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanBuilder.h"
+
+#include "dovetail/runtime/ArtifactFormat.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+using namespace dovetail;
+using namespace dovetail::test;
+using runtime::Program;
+using testing::HasSubstr;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// A program with one of everything.
+PlanBuilder makeProgram() {
+  PlanBuilder builder({2, 2});
+  builder.plan.cpu_features = {"sse2"};
+  auto rows = split(0, {0, 3, 8}), columns = split(1, {0, 5, 6});
+  layout::Sharding cut = sharding(4, {{2, rows}, {3, columns}});
+  layout::Sharding held = sharding(4, {{2, windows(0, {{0, 4}, {2, 8}})}, {3, windows(1, {{0, 6}, {4, 6}})}});
+  Shape shape = {1, 4, 8, 6};
+  std::mt19937_64 random(1);
+  uint32_t buffer = builder.buffer(shape, held, {0, 2, 3, 1});
+  uint32_t in = builder.tensor(buffer, cut, "in"), extended = builder.tensor(buffer, held, "extended");
+  uint32_t weights = builder.constantValue({4, 4, 3, 3}, sharding(4), randomFloats(random, 144));
+  uint32_t bias = builder.constantValue({4, 1, 1}, sharding(3), randomFloats(random, 4));
+  uint32_t convolved = builder.value(shape, cut, {0, 2, 3, 1}, "convolved");
+  uint32_t pooled = builder.value(shape, cut, {0, 2, 3, 1}, "pooled");
+  builder.input("image", in);
+  builder.exchange(in, extended);
+  artifact::ConvolutionT convolution;
+  convolution.input = extended;
+  convolution.weights = weights;
+  convolution.output = convolved;
+  convolution.strides = convolution.dilations = convolution.pads = {1, 1};
+  convolution.post_ops.push_back(std::make_unique<artifact::PostOpT>());
+  convolution.post_ops[0]->tensor = bias;
+  builder.library(std::move(convolution));
+  artifact::PoolT pool;
+  pool.input = convolved;
+  pool.output = pooled;
+  pool.kernel = pool.strides = pool.dilations = {1, 1};
+  pool.pads = {0, 0};
+  builder.library(std::move(pool));
+  uint32_t matrix = builder.value({8, 6}, sharding(2, {{0, rows}, {1, columns}}));
+  uint32_t scale = builder.constantValue({6}, sharding(1), randomFloats(random, 6));
+  uint32_t placed = builder.value({8, 6}, sharding(2, {{0, rows}, {1, columns}}));
+  builder.input("matrix", matrix);
+  builder.kernel("scaleAndPlace", {matrix, scale}, {placed}, {{8, rows}, {6, columns}}, 0);
+  artifact::ReorderT reorder;
+  reorder.source = placed;
+  reorder.target = builder.value({8, 6}, sharding(2, {{0, rows}, {1, columns}}), {1, 0});
+  uint32_t reordered = reorder.target;
+  builder.library(std::move(reorder));
+  builder.output("pooled", pooled);
+  builder.output("placed", reordered);
+  return builder;
+}
+
+absl::StatusOr<std::vector<std::vector<float>>> run(std::shared_ptr<const Program> program) {
+  std::mt19937_64 random(2);
+  return runFloats(program, {randomFloats(random, 192), randomFloats(random, 48)});
+}
+
+std::string temporaryPath(const std::string &name) {
+  return testing::TempDir() + "/dovetail-" + std::to_string(::getpid()) + "-" + name;
+}
+
+void write(const std::string &path, const Bytes &bytes) {
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+}
+
+} // namespace
+
+TEST(Artifact, FileAndMemoryGiveTheSame) {
+  Bytes bytes = makeProgram().artifact();
+  auto fromMemory = Program::load(bytes);
+  ASSERT_TRUE(fromMemory.ok()) << fromMemory.status();
+  std::string path = temporaryPath("good.dvt");
+  write(path, bytes);
+  auto fromFile = Program::load(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(fromFile.ok()) << fromFile.status();
+  auto a = run(*fromMemory), b = run(*fromFile);
+  ASSERT_TRUE(a.ok()) << a.status();
+  ASSERT_TRUE(b.ok()) << b.status();
+  EXPECT_EQ(*a, *b);
+}
+
+TEST(Artifact, SectionsComeBack) {
+  std::vector<std::byte> plan(100, std::byte(1)), first(10, std::byte(2)), second(70, std::byte(3));
+  std::vector<runtime::Section> sections = {{runtime::SectionKind::Plan, {plan}},
+                                            {runtime::SectionKind::Weights, {first, second}}};
+  std::string path = temporaryPath("sections.dvt");
+  ASSERT_TRUE(runtime::writeArtifact(path, sections).ok());
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::filesystem::remove(path);
+  auto parsed =
+      runtime::parseArtifact(absl::MakeConstSpan(reinterpret_cast<const std::byte *>(text.data()), text.size()));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(Bytes(parsed->plan.begin(), parsed->plan.end()), plan);
+  EXPECT_TRUE(parsed->code.empty());
+  EXPECT_EQ(runtime::pieceOffsets({10, 70}), (std::vector<uint64_t>{0, 64}));
+  ASSERT_EQ(parsed->weights.size(), 64u + 70u);
+  EXPECT_EQ(parsed->weights[9], std::byte(2));
+  EXPECT_EQ(parsed->weights[10], std::byte(0));
+  EXPECT_EQ(parsed->weights[64], std::byte(3));
+  EXPECT_EQ((reinterpret_cast<const char *>(parsed->weights.data()) - text.data()) % 4096, 0);
+}
+
+TEST(Artifact, WriteFailsWithoutLeavingAFile) {
+  std::string folder = temporaryPath("no-such-folder");
+  absl::Status status = runtime::writeArtifact(folder + "/a.dvt", {});
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a.dvt"));
+}
+
+TEST(Artifact, ErrorsNameTheFileAndTheReason) {
+  EXPECT_EQ(Program::load("/no/such/file.dvt").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Program::load("/").status().code(), absl::StatusCode::kNotFound);
+
+  auto expect = [](const Bytes &bytes, absl::StatusCode code, const char *words) {
+    std::string path = temporaryPath("bad.dvt");
+    write(path, bytes);
+    absl::Status status = Program::load(path).status();
+    std::filesystem::remove(path);
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+  };
+  Bytes good = makeProgram().artifact();
+  expect({}, absl::StatusCode::kFailedPrecondition, "not a Dovetail artifact");
+  expect(Bytes(5000, std::byte(7)), absl::StatusCode::kFailedPrecondition, "not a Dovetail artifact");
+  Bytes versioned = good;
+  versioned[8] = std::byte(99);
+  expect(versioned, absl::StatusCode::kFailedPrecondition, "version 99");
+  expect(Bytes(good.begin(), good.end() - 1), absl::StatusCode::kDataLoss, "cut short");
+  Bytes flipped = good;
+  flipped[5000] ^= std::byte(1);
+  expect(flipped, absl::StatusCode::kDataLoss, "checksum");
+
+  PlanBuilder foreign = makeProgram();
+  foreign.plan.cpu_features = {"sse2", "time-travel"};
+  expect(foreign.artifact(), absl::StatusCode::kFailedPrecondition, "time-travel");
+  PlanBuilder target = makeProgram();
+  target.plan.target = "cuda";
+  expect(target.artifact(), absl::StatusCode::kFailedPrecondition, "cuda");
+  // Looking at it is possible nevertheless.
+  EXPECT_TRUE(Program::load(foreign.artifact(), {/*executable=*/false}).ok());
+}
+
+TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
+  auto expect = [](const char *words, auto change) {
+    PlanBuilder builder = makeProgram();
+    change(builder);
+    absl::Status status = Program::load(builder.artifact()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+  };
+  expect("tensor 0", [](PlanBuilder &b) { b.plan.tensors[0]->buffer = 77; });
+  expect("uses tensor 99", [](PlanBuilder &b) { b.plan.inputs[0]->tensor = 99; });
+  expect("no kernel 'absent'", [](PlanBuilder &b) { b.kernel("absent", {}, {}, {}); });
+  expect("two inputs called", [](PlanBuilder &b) { b.plan.inputs[1]->name = "image"; });
+  expect("impossible extent", [](PlanBuilder &b) { b.plan.buffers[0]->shape[2] = int64_t(1) << 50; });
+  expect("impossible extent", [](PlanBuilder &b) { b.plan.buffers[0]->shape[2] = -1; });
+  expect("size 0", [](PlanBuilder &b) { b.plan.mesh[0]->size = 0; });
+  expect("ranks", [](PlanBuilder &b) { b.plan.mesh[0]->size = int64_t(1) << 40; });
+  expect("permutation", [](PlanBuilder &b) { b.plan.buffers[0]->format->order[0] = 1; });
+  expect("outside of its buffer", [](PlanBuilder &b) { b.plan.buffers[0]->dims[2]->pieces[0] = {0, 2}; });
+  expect("bytes of data", [](PlanBuilder &b) { b.plan.buffers[1]->data_size += 4; });
+  expect("outside of the weights", [](PlanBuilder &b) { b.plan.buffers[1]->data_offset = 1u << 30; });
+  expect("misaligned", [](PlanBuilder &b) { b.plan.buffers[1]->data_offset += 1; });
+  expect("before anything is written", [](PlanBuilder &b) { b.plan.steps.erase(b.plan.steps.begin() + 1); });
+  expect("divides loop 5", [](PlanBuilder &b) { b.plan.steps[3]->action.AsKernelStep()->parallel_loop = 5; });
+  expect("groups", [](PlanBuilder &b) { b.plan.steps[1]->action.AsLibraryStep()->call.AsConvolution()->groups = 3; });
+  expect("impossible attribute",
+         [](PlanBuilder &b) { b.plan.steps[1]->action.AsLibraryStep()->call.AsConvolution()->strides[0] = 0; });
+  expect("without its tensor", [](PlanBuilder &b) {
+    b.plan.steps[1]->action.AsLibraryStep()->call.AsConvolution()->post_ops[0]->tensor = -1;
+  });
+  expect("writes over its own operand",
+         [](PlanBuilder &b) { b.plan.steps[1]->action.AsLibraryStep()->call.AsConvolution()->output = 0; });
+  expect("constant", [](PlanBuilder &b) { b.plan.steps[3]->action.AsKernelStep()->writes[0] = 2; });
+  expect("nothing writes output", [](PlanBuilder &b) { b.plan.steps.clear(); });
+}
+
+namespace {
+
+/// Changes some bytes: flips, copies, cuts, zeros.
+void damage(std::mt19937_64 &random, Bytes &bytes) {
+  auto position = [&] { return bytes.empty() ? 0 : random() % bytes.size(); };
+  for (int i = random() % 4; i >= 0 && !bytes.empty(); --i) {
+    size_t at = position(), length = std::min<size_t>(random() % 64 + 1, bytes.size() - at);
+    switch (random() % 5) {
+    case 0:
+      bytes[at] ^= std::byte(1 << random() % 8);
+      break;
+    case 1:
+      for (size_t k = 0; k < length; ++k)
+        bytes[at + k] = std::byte(random());
+      break;
+    case 2:
+      std::fill_n(bytes.begin() + at, length, random() % 2 ? std::byte(0) : std::byte(0xff));
+      break;
+    case 3:
+      bytes.erase(bytes.begin() + at, bytes.begin() + at + length);
+      break;
+    case 4:
+      bytes.resize(at);
+      break;
+    }
+  }
+}
+
+} // namespace
+
+TEST(ArtifactFuzz, DamagedFilesNeverCrash) {
+  Bytes good = makeProgram().artifact();
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
+    std::mt19937_64 random(seed);
+    Bytes bytes = good;
+    damage(random, bytes);
+    auto program = Program::load(bytes);
+    EXPECT_TRUE(!program.ok() || bytes == good) << "seed " << seed << ": damage was not noticed";
+  }
+}
+
+TEST(ArtifactFuzz, DamagedPlansWithGoodChecksumsNeverCrash) {
+  PlanBuilder builder = makeProgram();
+  Bytes good = builder.artifact();
+  auto sections = runtime::parseArtifact(good);
+  ASSERT_TRUE(sections.ok());
+  int loaded = 0, started = 0;
+  for (uint64_t seed = 0; seed < 4000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    Bytes plan(sections->plan.begin(), sections->plan.end());
+    if (seed % 2) {
+      damage(random, plan);
+    } else {
+      // One small change to one number keeps the structure whole more often.
+      size_t at = random() % (plan.size() / 4) * 4;
+      uint32_t value;
+      std::memcpy(&value, plan.data() + at, 4);
+      value = random() % 2 ? value + random() % 9 - 4 : random() % 16;
+      std::memcpy(plan.data() + at, &value, 4);
+    }
+    auto bytes = runtime::serializeArtifact({runtime::Section{runtime::SectionKind::Plan, {plan}},
+                                             runtime::Section{runtime::SectionKind::Code, {sections->code}},
+                                             runtime::Section{runtime::SectionKind::Weights, {sections->weights}}});
+    ASSERT_TRUE(bytes.ok());
+    auto program = Program::load(*bytes);
+    if (!program.ok())
+      continue;
+    ++loaded;
+    // Its kernels might do anything, but getting ready must not.
+    if ((*program)->numRanks() > 8)
+      continue;
+    runtime::RunnerOptions options;
+    options.timeout = std::chrono::milliseconds(5000);
+    started += runtime::ProgramRunner::create(*program, options).ok();
+  }
+  EXPECT_GT(loaded, 100);
+  EXPECT_GT(started, 50);
+}

@@ -1,0 +1,221 @@
+//===- ExchangeTest.cpp - Exchanges between ranks -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanBuilder.h"
+
+#include "dovetail/Layout/Exchange.h"
+#include "dovetail/runtime/Schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace dovetail;
+using namespace dovetail::test;
+using layout::ReductionKind;
+
+namespace {
+
+int64_t draw(std::mt19937_64 &random, int64_t lo, int64_t hi) {
+  return std::uniform_int_distribution<int64_t>(lo, hi)(random);
+}
+
+/// A sharding of `shape` over some axes of the mesh, with cuts or overlapping windows that cover each dimension.
+layout::Sharding randomSharding(std::mt19937_64 &random, const Shape &shape, const std::vector<int64_t> &mesh) {
+  layout::Sharding result = sharding(shape.size());
+  for (int axis = 0; axis < static_cast<int>(mesh.size()); ++axis) {
+    int64_t dim = draw(random, 0, shape.size());
+    if (dim == static_cast<int64_t>(shape.size()) || result.dims[dim].isSplit())
+      continue;
+    layout::DimSharding cut = split(axis, randomCuts(random, shape[dim], mesh[axis]));
+    if (draw(random, 0, 1))
+      for (layout::Interval &piece : cut.pieces)
+        if (!piece.empty())
+          piece = {std::max<int64_t>(0, piece.lo - draw(random, 0, 3)),
+                   std::min<int64_t>(shape[dim], piece.hi + draw(random, 0, 3))};
+    result.dims[dim] = cut;
+  }
+  return result;
+}
+
+Order randomOrder(std::mt19937_64 &random, size_t rank) {
+  Order order(rank);
+  for (size_t i = 0; i < rank; ++i)
+    order[i] = i;
+  std::shuffle(order.begin(), order.end(), random);
+  return order;
+}
+
+} // namespace
+
+TEST(Exchange, AnyShardingToAnyOther) {
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    std::vector<int64_t> mesh = {draw(random, 1, 3), draw(random, 1, 3)};
+    Shape shape;
+    for (int64_t i = draw(random, 1, 3); i > 0; --i)
+      shape.push_back(draw(random, 1, 11));
+    PlanBuilder builder(mesh);
+    std::vector<uint32_t> values;
+    // A chain of exchanges; the output is collected from the boxes of the last.
+    for (int i = 0; i < 4; ++i) {
+      layout::Sharding cut = randomSharding(random, shape, mesh);
+      values.push_back(builder.value(shape, cut, randomOrder(random, shape.size())));
+      if (i > 0)
+        builder.exchange(values[i - 1], values[i]);
+    }
+    builder.input("in", values.front());
+    builder.output("out", values.back());
+    auto program = builder.program();
+    ASSERT_TRUE(program);
+    EXPECT_TRUE(runtime::checkSchedule(program->getPlan()).ok());
+    std::vector<float> in = randomFloats(random, volume(shape));
+    auto results = runFloats(program, {in});
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ((*results)[0], in);
+  }
+}
+
+TEST(Exchange, WideHalosInPlaceOverSeveralNeighbours) {
+  // Each rank needs 9 rows at both sides, more than its neighbours have. Strips land around what is there.
+  std::vector<int64_t> cuts = {0, 3, 4, 4, 11, 20};
+  std::vector<layout::Interval> extended;
+  for (size_t i = 0; i + 1 < cuts.size(); ++i)
+    extended.push_back({std::max<int64_t>(0, cuts[i] - 9), std::min<int64_t>(20, cuts[i + 1] + 9)});
+  Shape shape = {20, 3};
+  layout::Sharding cut = sharding(2, {{0, split(0, cuts)}}), held = sharding(2, {{0, windows(0, extended)}});
+  std::mt19937_64 random(1);
+  std::vector<float> in = randomFloats(random, 60);
+  PlanBuilder builder({5});
+  uint32_t buffer = builder.buffer(shape, held, {1, 0});
+  uint32_t owned = builder.tensor(buffer, cut), full = builder.tensor(buffer, held);
+  builder.input("in", owned);
+  builder.exchange(owned, full);
+  // Rank 1 then collects everything, and takes what it holds already from the strips that it got.
+  uint32_t again = builder.value(shape, sharding(2, {{0, split(0, {0, 0, 20, 20, 20, 20})}}));
+  builder.exchange(full, again);
+  builder.output("out", again);
+  auto program = builder.program();
+  runtime::ExchangeScheduler scheduler(program->getPlan(),
+                                       std::get<runtime::ExchangeCall>(program->getPlan().steps[0].action));
+  for (int rank = 0; rank < 5; ++rank) {
+    int64_t needed = extended[rank].size(), own = cuts[rank + 1] - cuts[rank];
+    EXPECT_EQ(scheduler.receivedBytes(rank), (needed - own) * 3 * 4);
+  }
+  auto results = runFloats(program, {in});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0], in);
+}
+
+namespace {
+
+/// What each rank contributes: multiples of a power of two, so that results are exact.
+float contribution(int rank, int64_t element) { return static_cast<float>((rank * 37 + element * 11) % 64 - 20) / 4; }
+
+/// Combines one vector of `count` elements from each of 3 ranks, and gives each rank the box of `to`.
+void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &to) {
+  int ranks = 3;
+  std::vector<float> in;
+  for (int rank = 0; rank < ranks; ++rank)
+    for (int64_t i = 0; i < count; ++i)
+      in.push_back(contribution(rank, i));
+
+  PlanBuilder builder({ranks});
+  auto rows = split(0, {0, 1, 2, 3});
+  uint32_t source = builder.value({ranks, count}, sharding(2, {{0, rows}}));
+  uint32_t partial = builder.value({count}, sharding(1, {}, {0}, kind));
+  uint32_t total = builder.value({count}, to);
+  builder.input("in", source);
+  // "Adds up" the one row that the rank has.
+  builder.kernel("sumRows", {source}, {partial}, {{count, {}}, {ranks, rows}});
+  builder.exchange(partial, total);
+  builder.output("out", total);
+  auto program = builder.program();
+  ASSERT_TRUE(program);
+  ASSERT_TRUE(runtime::checkSchedule(program->getPlan()).ok());
+  auto results = runFloats(program, {in});
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (int64_t i = 0; i < count; ++i) {
+    float expected = contribution(0, i);
+    for (int rank = 1; rank < ranks; ++rank) {
+      float value = contribution(rank, i);
+      expected = kind == ReductionKind::Sum    ? expected + value
+                 : kind == ReductionKind::Prod ? expected * value
+                 : kind == ReductionKind::Max  ? std::max(expected, value)
+                                               : std::min(expected, value);
+    }
+    ASSERT_EQ((*results)[0][i], expected) << "element " << i;
+  }
+}
+
+} // namespace
+
+TEST(Exchange, ReducesEveryKind) {
+  for (ReductionKind kind : {ReductionKind::Sum, ReductionKind::Prod, ReductionKind::Max, ReductionKind::Min})
+    for (int64_t count : {1, 7, 100, 100'000}) { // The last one in two phases.
+      checkReduction(kind, count, sharding(1));
+      checkReduction(kind, count, sharding(1, {{0, split(0, {0, count / 3, count / 3, count})}}));
+    }
+}
+
+TEST(Exchange, LargeAllReduceMovesEachPartOnce) {
+  PlanBuilder builder({4});
+  Shape shape = {1000, 100};
+  uint32_t partial = builder.value(shape, sharding(2, {}, {0}, ReductionKind::Sum));
+  uint32_t total = builder.value(shape, sharding(2));
+  builder.input("in", builder.value(shape, sharding(2)));
+  builder.kernel("increment", {}, {partial}, {});
+  builder.exchange(partial, total);
+  builder.output("out", total);
+  auto program = builder.program();
+  runtime::ExchangeScheduler scheduler(program->getPlan(),
+                                       std::get<runtime::ExchangeCall>(program->getPlan().steps[1].action));
+  EXPECT_EQ(scheduler.getClass(), layout::ExchangeClass::AllReduce);
+  // A quarter from each of three ranks, then the three quarters of the others.
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(scheduler.receivedBytes(rank), 2 * 3 * 1000 * 100);
+}
+
+TEST(Exchange, MomentsFollowChan) {
+  // Rows of different lengths on 3 ranks, one of them empty; (count, mean, M2) of each as one would compute it.
+  std::vector<std::vector<double>> parts = {{1, 2, 4, 8.5}, {}, {-3, 100, 7, 7, 7.25}};
+  std::vector<float> in;
+  double count = 0, sum = 0;
+  for (const std::vector<double> &part : parts) {
+    double mean = 0, squares = 0;
+    for (double value : part)
+      mean += value / part.size();
+    for (double value : part)
+      squares += (value - mean) * (value - mean);
+    in.insert(in.end(), {static_cast<float>(part.size()), static_cast<float>(mean), static_cast<float>(squares)});
+    for (double value : part) {
+      sum += value;
+      count += 1;
+    }
+  }
+  double squares = 0;
+  for (const std::vector<double> &part : parts)
+    for (double value : part)
+      squares += (value - sum / count) * (value - sum / count);
+
+  PlanBuilder builder({3});
+  auto rows = split(0, {0, 1, 2, 3});
+  uint32_t source = builder.value({3, 3}, sharding(2, {{0, rows}}));
+  uint32_t partial = builder.value({3}, sharding(1, {}, {0}, ReductionKind::Moments));
+  uint32_t total = builder.value({3}, sharding(1));
+  builder.input("in", source);
+  builder.kernel("sumRows", {source}, {partial}, {{3, {}}, {3, rows}});
+  builder.exchange(partial, total);
+  builder.output("out", total);
+  auto results = runFloats(builder.program(), {in});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_FLOAT_EQ((*results)[0][0], count);
+  EXPECT_FLOAT_EQ((*results)[0][1], sum / count);
+  EXPECT_NEAR((*results)[0][2], squares, 1e-3);
+}

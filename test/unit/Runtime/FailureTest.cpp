@@ -1,0 +1,154 @@
+//===- FailureTest.cpp - Ranks that fail, hang or are misused -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanBuilder.h"
+
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <thread>
+
+using namespace dovetail;
+using namespace dovetail::test;
+using testing::AllOf;
+using testing::HasSubstr;
+
+namespace {
+
+/// Rank r sleeps as many seconds as element r of the input says; then all exchange.
+std::shared_ptr<const runtime::Program> makeSleepers(int ranks) {
+  PlanBuilder builder({ranks});
+  std::vector<int64_t> cuts;
+  for (int i = 0; i <= ranks; ++i)
+    cuts.push_back(i);
+  auto cut = split(0, cuts);
+  uint32_t in = builder.value({ranks}, sharding(1, {{0, cut}})), out = builder.value({ranks}, sharding(1, {{0, cut}}));
+  uint32_t all = builder.value({ranks}, sharding(1));
+  builder.input("in", in);
+  builder.kernel("sleepInput", {in}, {out}, {{ranks, cut}});
+  builder.exchange(out, all);
+  builder.output("out", all);
+  return builder.program();
+}
+
+} // namespace
+
+TEST(Failure, ARankThatHangsIsNamed) {
+  auto program = makeSleepers(4);
+  runtime::RunnerOptions options;
+  options.timeout = std::chrono::milliseconds(300);
+  auto runner = runtime::ProgramRunner::create(program, options);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  std::vector<float> in = {0, 0, 4, 0}, out(4);
+  std::vector<runtime::HostTensor> inputs = {{in.data(), runtime::ElementType::F32, {4}, {}}},
+                                   outputs = {{out.data(), runtime::ElementType::F32, {4}, {}}};
+  auto begin = std::chrono::steady_clock::now();
+  absl::Status status = (*runner)->run(inputs, outputs);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("rank 2"), HasSubstr("sleepInput")));
+  // Nothing more can be done with it, and it says so at once.
+  EXPECT_EQ((*runner)->run(inputs, outputs).code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(Failure, ASlowRankIsWaitedFor) {
+  auto program = makeSleepers(3);
+  runtime::RunnerOptions options;
+  options.timeout = std::chrono::milliseconds(1500);
+  auto results = runFloats(program, {{0, 0.5f, 0.25f}}, options);
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0], (std::vector<float>{0, 0.5f, 0.25f}));
+}
+
+TEST(Failure, AProgramOfOneRankThatHangsEnds) {
+  auto program = makeSleepers(1);
+  runtime::RunnerOptions options;
+  options.timeout = std::chrono::milliseconds(200);
+  EXPECT_EQ(runFloats(program, {{3}}, options).status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(Failure, ARankThatCannotStartEndsTheOthers) {
+  // Rank 1 alone has a window without elements to pool.
+  PlanBuilder builder({3});
+  Shape shape = {1, 1, 9, 4};
+  uint32_t in = builder.value(shape, sharding(4));
+  uint32_t out = builder.value({1, 1, 3, 4}, sharding(4, {{2, split(0, {0, 1, 2, 3})}}));
+  uint32_t all = builder.value({1, 1, 3, 4}, sharding(4));
+  builder.input("in", in);
+  artifact::PoolT call;
+  call.input = in;
+  call.output = out;
+  call.kernel = {2, 1};
+  call.strides = {9, 1};
+  call.dilations = {1, 1};
+  call.pads = {0, 0};
+  builder.library(std::move(call));
+  builder.exchange(out, all);
+  builder.output("out", all);
+  absl::Status status = runtime::ProgramRunner::create(builder.program()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("rank"), HasSubstr("pool 'library0'")));
+}
+
+TEST(Failure, AStepThatNeedsMoreThanTheRankHolds) {
+  PlanBuilder builder({2});
+  Shape shape = {1, 1, 8, 4};
+  auto cut = split(0, {0, 4, 8});
+  uint32_t in = builder.value(shape, sharding(4, {{2, cut}}), {}, "narrow");
+  uint32_t weights = builder.constantValue({1, 1, 3, 1}, sharding(4), {1, 2, 3});
+  uint32_t out = builder.value(shape, sharding(4, {{2, cut}}));
+  builder.input("in", in);
+  artifact::ConvolutionT call;
+  call.input = in;
+  call.weights = weights;
+  call.output = out;
+  call.strides = call.dilations = {1, 1};
+  call.pads = {1, 0};
+  builder.library(std::move(call));
+  builder.output("out", out);
+  absl::Status status = runtime::ProgramRunner::create(builder.program()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("narrow"));
+}
+
+TEST(Failure, WrongTensorsAreNamed) {
+  auto program = makeSleepers(2);
+  auto runner = runtime::ProgramRunner::create(program);
+  ASSERT_TRUE(runner.ok());
+  std::vector<float> data(8);
+  using runtime::ElementType;
+  runtime::HostTensor good{data.data(), ElementType::F32, {2}, {}};
+  auto expect = [&](std::vector<runtime::HostTensor> in, std::vector<runtime::HostTensor> out, const char *words) {
+    absl::Status status = (*runner)->run(in, out);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+  };
+  expect({}, {good}, "1 inputs");
+  expect({{data.data(), ElementType::F64, {2}, {}}}, {good}, "'in' has element type float32");
+  expect({{data.data(), ElementType::F32, {2, 1}, {}}}, {good}, "'in' has shape [2]");
+  expect({good}, {{data.data(), ElementType::F32, {3}, {}}}, "'out' has shape [2]");
+  expect({{nullptr, ElementType::F32, {2}, {}}}, {good}, "without data");
+  EXPECT_TRUE((*runner)->run({good}, {good}).ok());
+  runtime::RunnerOptions none;
+  none.threads = 0;
+  EXPECT_EQ(runtime::ProgramRunner::create(program, none).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Failure, WaitingCostsNoProcessorTime) {
+  auto program = makeSleepers(4);
+  auto runner = runtime::ProgramRunner::create(program);
+  ASSERT_TRUE(runner.ok());
+  std::vector<float> in = {0, 0, 0, 1}, out(4);
+  std::clock_t before = std::clock();
+  ASSERT_TRUE(
+      (*runner)
+          ->run({{in.data(), runtime::ElementType::F32, {4}, {}}}, {{out.data(), runtime::ElementType::F32, {4}, {}}})
+          .ok());
+  // Three ranks wait for a second.
+  EXPECT_LT(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC, 0.2);
+}

@@ -1,0 +1,190 @@
+//===- MatMulTest.cpp - Matrix products over cuts -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Reference.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+using namespace dovetail;
+using namespace dovetail::test;
+
+namespace {
+
+int64_t draw(std::mt19937_64 &random, int64_t lo, int64_t hi) {
+  return std::uniform_int_distribution<int64_t>(lo, hi)(random);
+}
+
+struct MatMulCase {
+  Shape batchA, batchB; ///< Broadcast against each other.
+  int64_t m, n, k;
+  bool transposeA, transposeB;
+
+  Shape batch() const {
+    Shape result;
+    size_t rank = std::max(batchA.size(), batchB.size());
+    for (size_t i = 0; i < rank; ++i) {
+      int64_t a = i + batchA.size() >= rank ? batchA[i + batchA.size() - rank] : 1;
+      int64_t b = i + batchB.size() >= rank ? batchB[i + batchB.size() - rank] : 1;
+      result.push_back(std::max(a, b));
+    }
+    return result;
+  }
+  static Shape with(Shape shape, int64_t rows, int64_t columns) {
+    shape.push_back(rows);
+    shape.push_back(columns);
+    return shape;
+  }
+  Shape shapeA() const { return transposeA ? with(batchA, k, m) : with(batchA, m, k); }
+  Shape shapeB() const { return transposeB ? with(batchB, n, k) : with(batchB, k, n); }
+  Shape shapeOut() const { return with(batch(), m, n); }
+};
+
+/// The element of a broadcast operand at a batch index of the result.
+int64_t at(const Shape &shape, const Shape &batch, int64_t row, int64_t column) {
+  Shape index;
+  size_t own = shape.size() - 2;
+  for (size_t i = 0; i < own; ++i)
+    index.push_back(shape[i] == 1 ? 0 : batch[batch.size() - own + i]);
+  index.push_back(row);
+  index.push_back(column);
+  return linear(shape, index);
+}
+
+std::vector<double> multiply(const MatMulCase &test, const std::vector<float> &a, const std::vector<float> &b) {
+  std::vector<double> result;
+  forEachIndex(test.shapeOut(), [&](const Shape &index) {
+    Shape batch(index.begin(), index.end() - 2);
+    int64_t i = index[index.size() - 2], j = index.back();
+    double sum = 0;
+    for (int64_t k = 0; k < test.k; ++k)
+      sum += static_cast<double>(a[test.transposeA ? at(test.shapeA(), batch, k, i) : at(test.shapeA(), batch, i, k)]) *
+             b[test.transposeB ? at(test.shapeB(), batch, j, k) : at(test.shapeB(), batch, k, j)];
+    result.push_back(sum);
+  });
+  return result;
+}
+
+Order randomOrder(std::mt19937_64 &random, size_t rank) {
+  Order order(rank);
+  for (size_t i = 0; i < rank; ++i)
+    order[i] = i;
+  if (draw(random, 0, 1))
+    std::shuffle(order.begin(), order.end(), random);
+  return order;
+}
+
+void check(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  MatMulCase test{{},
+                  {},
+                  draw(random, 1, 9),
+                  draw(random, 1, 20),
+                  draw(random, 1, 9),
+                  draw(random, 0, 1) == 1,
+                  draw(random, 0, 1) == 1};
+  if (draw(random, 0, 4) == 0)
+    test.k = 64, test.n = 33;
+  for (int64_t i = draw(random, 0, 2); i > 0; --i) {
+    int64_t extent = draw(random, 1, 4);
+    test.batchA.push_back(draw(random, 0, 2) ? extent : 1);
+    test.batchB.push_back(draw(random, 0, 2) ? extent : 1);
+  }
+  if (!test.batchB.empty() && draw(random, 0, 2) == 0)
+    test.batchB.erase(test.batchB.begin());
+  Shape shapeA = test.shapeA(), shapeB = test.shapeB(), shapeOut = test.shapeOut();
+  int rank = shapeOut.size(), rankA = shapeA.size(), rankB = shapeB.size();
+  std::vector<float> a = randomFloats(random, volume(shapeA)), b = randomFloats(random, volume(shapeB));
+
+  // Split rows, columns, the sum, or a batch dimension.
+  int64_t what = draw(random, 0, 3);
+  if (what == 3 && rank == 2)
+    what = 0;
+  int ranks = draw(random, 1, 3);
+  layout::Sharding cutA = sharding(rankA), cutB = sharding(rankB), cutOut = sharding(rank);
+  int64_t extent = what == 0 ? test.m : what == 1 ? test.n : what == 2 ? test.k : shapeOut[0];
+  auto cut = split(0, randomCuts(random, extent, ranks));
+  int dimA = -1, dimB = -1, dimOut = -1;
+  if (what == 0)
+    dimA = rankA - (test.transposeA ? 1 : 2), dimOut = rank - 2;
+  if (what == 1)
+    dimB = rankB - (test.transposeB ? 2 : 1), dimOut = rank - 1;
+  if (what == 2)
+    dimA = rankA - (test.transposeA ? 2 : 1), dimB = rankB - (test.transposeB ? 1 : 2);
+  if (what == 3) {
+    dimOut = 0;
+    if (rankA == rank && shapeA[0] == shapeOut[0])
+      dimA = 0;
+    if (rankB == rank && shapeB[0] == shapeOut[0])
+      dimB = 0;
+  }
+  if (dimA >= 0)
+    cutA.dims[dimA] = cut;
+  if (dimB >= 0)
+    cutB.dims[dimB] = cut;
+  if (dimOut >= 0)
+    cutOut.dims[dimOut] = cut;
+
+  PlanBuilder builder({ranks});
+  uint32_t left = builder.value(shapeA, cutA, randomOrder(random, rankA), "a");
+  bool constantB = draw(random, 0, 1);
+  uint32_t right = constantB ? builder.constantValue(shapeB, cutB, b, randomOrder(random, rankB))
+                             : builder.value(shapeB, cutB, randomOrder(random, rankB), "b");
+  std::vector<std::vector<float>> inputs = {a};
+  builder.input("a", left);
+  if (!constantB) {
+    builder.input("b", right);
+    inputs.push_back(b);
+  }
+  if (what == 2) {
+    cutOut.partialAxes = {0};
+    cutOut.partialKind = layout::ReductionKind::Sum;
+  }
+  uint32_t out = builder.value(shapeOut, cutOut, randomOrder(random, rank), "out");
+  artifact::MatMulT call;
+  call.a = left;
+  call.b = right;
+  call.output = out;
+  call.transpose_a = test.transposeA;
+  call.transpose_b = test.transposeB;
+  std::vector<double> expected = multiply(test, a, b);
+  // A bias along the columns, an activation, a residual; after a partial sum there can be none.
+  if (what != 2 && draw(random, 0, 1)) {
+    std::vector<float> bias = randomFloats(random, test.n), residual = randomFloats(random, volume(shapeOut));
+    for (auto kind : {artifact::PostOpKind::AddTensor, artifact::PostOpKind::Gelu, artifact::PostOpKind::MulTensor}) {
+      call.post_ops.push_back(std::make_unique<artifact::PostOpT>());
+      call.post_ops.back()->kind = kind;
+    }
+    call.post_ops[0]->tensor = builder.constantValue({test.n}, sharding(1), bias);
+    call.post_ops[2]->tensor = builder.constantValue(shapeOut, sharding(rank), residual, randomOrder(random, rank));
+    for (size_t i = 0; i < expected.size(); ++i)
+      expected[i] = applyPostOp(*call.post_ops[1], expected[i] + bias[i % test.n], 0) * residual[i];
+  }
+  builder.library(std::move(call));
+  if (what == 2) {
+    uint32_t total = builder.value(shapeOut, sharding(rank), randomOrder(random, rank), "total");
+    builder.exchange(out, total);
+    out = total;
+  }
+  builder.output("out", out);
+  auto results = runFloats(builder.program(), inputs);
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_TRUE(near(expected, (*results)[0]));
+}
+
+} // namespace
+
+TEST(MatMul, RandomCases) {
+  int cases = 600;
+  if (const char *more = std::getenv("DOVETAIL_TEST_CASES"))
+    cases = std::atoi(more);
+  for (int seed = 0; seed < cases && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    check(seed);
+  }
+}
