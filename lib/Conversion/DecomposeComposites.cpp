@@ -36,6 +36,38 @@ struct DecomposeComposites : dovetail::impl::DecomposeCompositesBase<DecomposeCo
 
 } // namespace
 
+/// After partition the parts of `op`, from `first` up to it, take the shardings of the whole: none of the dimensions
+/// that it reduces is split. Returns `value`, its replacement, with the sharding of its result.
+static Value keepShardings(Operation &op, Operation *first, Value value, FlatSymbolRefAttr mesh) {
+  auto whole = cast<PartitionableOpInterface>(op);
+  OpRelation relation = whole.getRelation();
+  LoopShardings loops = getLoopShardings(whole);
+  OpBuilder builder(first);
+  auto isPart = [&](OpOperand &use) {
+    Operation *owner = use.getOwner();
+    return owner->getBlock() == op.getBlock() && !owner->isBeforeInBlock(first) && owner->isBeforeInBlock(&op);
+  };
+  // Ranks may hold more of an operand than `op` needs, or the same over other axes: the parts follow what it needs.
+  for (auto [number, operand] : llvm::enumerate(op.getOperands())) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    ShardingAttr held = getSharding(operand);
+    ShardingAttr need = getNeededSharding(relation, number, type, loops, mesh);
+    if (held == need || (!held && need.isReplicated()))
+      continue;
+    Value part = ReshardOp::create(builder, op.getLoc(), withSharding(type, need), operand);
+    operand.replaceUsesWithIf(part,
+                              [&](OpOperand &use) { return use.getOwner() != part.getDefiningOp() && isPart(use); });
+  }
+  for (Operation *part = first; part != &op; part = part->getNextNode())
+    if (auto partitionable = dyn_cast<PartitionableOpInterface>(part))
+      followOperands(partitionable, mesh);
+  Type type = op.getResult(0).getType();
+  if (value.getType() == type)
+    return value;
+  builder.setInsertionPoint(&op);
+  return ReshardOp::create(builder, op.getLoc(), type, value);
+}
+
 LogicalResult DecomposeComposites::decompose(Operation &op) {
   OpBuilder builder(&op);
   Operation *before = op.getPrevNode();
@@ -43,15 +75,9 @@ LogicalResult DecomposeComposites::decompose(Operation &op) {
   if (failed(replacement))
     return success();
   Value result = op.getResult(0);
-  // After partition the parts take the shardings of the whole: none of the dimensions that it reduces is split.
   if (ShardingAttr sharding = getSharding(result)) {
-    Operation *part = before ? before->getNextNode() : &op.getBlock()->front();
-    for (; part != &op; part = part->getNextNode())
-      if (auto partitionable = dyn_cast<PartitionableOpInterface>(part))
-        followOperands(partitionable, sharding.getMesh());
-    if (replacement->getType() != result.getType())
-      return op.emitError("changes its sharding from ")
-             << result.getType() << " to " << replacement->getType() << " when it is decomposed";
+    Operation *first = before ? before->getNextNode() : &op.getBlock()->front();
+    replacement = keepShardings(op, first, *replacement, sharding.getMesh());
   }
   result.replaceAllUsesWith(*replacement);
   op.erase();

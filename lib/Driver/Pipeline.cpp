@@ -95,6 +95,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
   case Phase::Lower:
     passes.addNestedPass<func::FuncOp>(createDecomposeComposites());
     passes.addNestedPass<func::FuncOp>(createCSEPass());
+    // Once more for what was decomposed.
+    passes.addPass(createVerifyPartition());
     passes.addPass(createDovetailToPlan({options.libraries, options.target}));
     break;
   case Phase::CodeGen:

@@ -241,7 +241,8 @@ SmallVector<Candidate> Propagator::getCandidates(PartitionableOpInterface op, co
       if (!held.isSplit() || entry.loop < 0)
         continue;
       const Loop &loop = relation.loops[entry.loop];
-      if (loop.kind == LoopKind::Whole)
+      // To split a reduction over one element would leave all ranks but one without work, and without the operand.
+      if (loop.kind == LoopKind::Whole || (loop.kind != LoopKind::Parallel && loop.extent <= 1))
         continue;
       auto cuts = entry.map.follow(getCutPositions(held, type.getDimSize(dim)), loop.extent);
       if (cuts)

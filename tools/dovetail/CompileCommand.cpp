@@ -16,6 +16,7 @@
 #include "dovetail/Driver/Compilation.h"
 #include "dovetail/Driver/Dump.h"
 #include "dovetail/Driver/Progress.h"
+#include "dovetail/Driver/Report.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -28,7 +29,7 @@ using llvm::StringRef;
 namespace {
 
 struct CompileCommand {
-  std::string model, output, compileTo = "emit", dumpFolder;
+  std::string model, output, compileTo = "emit", dumpFolder, report;
   bool constants = false, timing = false, remarks = false;
   CompileArguments arguments;
 
@@ -89,6 +90,10 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
     output = (llvm::sys::path::stem(model) + ".dvt").str();
   if (!output.empty() && output != "-" && failed(checkOutput(output, diagnostics)))
     return llvm::failure();
+  if (!report.empty() && *last != Phase::Emit)
+    return diagnostics.error(ExitCode::Usage, "--report is about artifacts; leave out --compile-to");
+  if (!report.empty() && (failed(checkReport(report, diagnostics)) || failed(checkOutput(report, diagnostics))))
+    return llvm::failure();
 
   std::unique_ptr<mlir::MLIRContext> context = createContext();
   Compilation compilation(*context, std::move(*options), diagnostics);
@@ -115,6 +120,8 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
     result = *last == Phase::Emit ? compilation.write(output) : compilation.runTo(*last);
   if (succeeded(result) && *last != Phase::Emit)
     result = print(compilation, diagnostics);
+  if (succeeded(result) && !report.empty())
+    result = writeReport(output, compilation.getTimes(), report, diagnostics);
   Progress::clear();
   if (timing)
     printTimes(compilation.getTimes(), llvm::errs());
@@ -136,6 +143,8 @@ void dovetail::addCompileCommand(CLI::App &app, int &exitCode) {
                    "Artifact to write; default: the model's name with .dvt, in this folder")
       ->type_name("FILE");
   addCompileOptions(*command, state->arguments);
+  command->add_option("--report", state->report, "Write what was decided, and what it costs, to a file")
+      ->type_name("FILE.html|.json");
   command
       ->add_option("--compile-to", state->compileTo,
                    "Stop after a phase and print its result: import, simplify, propagate, partition, lower, codegen")

@@ -340,7 +340,7 @@ void DovetailToPlan::runOnOperation() {
     Formats formats = assignFormats(function);
     SmallVector<Group> groups = formGroups(function, formats, libraries);
     OpBuilder builder(function);
-    StringAttr model = module.getSymNameAttr();
+    StringAttr model = module->getAttrOfType<StringAttr>("dovetail.model");
     auto program =
         plan::ProgramOp::create(builder, function.getLoc(), function.getSymNameAttr(), FlatSymbolRefAttr::get(*mesh),
                                 builder.getStringAttr(target), model ? model : builder.getStringAttr(""));
