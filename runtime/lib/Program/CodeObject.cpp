@@ -19,6 +19,17 @@
 
 using namespace dovetail::runtime;
 
+/// Makes the mathematics that generated code calls visible to it, even when this library was itself loaded by a plug-in
+/// mechanism that hides what it depends on.
+static void exposeMathLibraries() {
+  static const bool done = [] {
+    for (const char *name : {"libm.so.6", "libmvec.so.1"})
+      ::dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+    return true;
+  }();
+  (void)done;
+}
+
 absl::StatusOr<std::unique_ptr<CodeObject>> CodeObject::load(absl::Span<const std::byte> elf) {
   Elf64_Ehdr header;
   if (elf.size() < sizeof(header))
@@ -30,6 +41,7 @@ absl::StatusOr<std::unique_ptr<CodeObject>> CodeObject::load(absl::Span<const st
   if (header.e_machine != EM_X86_64)
     return absl::FailedPreconditionError("the kernels were generated for another processor architecture");
 
+  exposeMathLibraries();
   int file = ::memfd_create("dovetail-kernels", MFD_CLOEXEC);
   if (file < 0)
     return absl::ErrnoToStatus(errno, "cannot create memory for the kernels");

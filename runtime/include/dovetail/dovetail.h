@@ -1,0 +1,93 @@
+//===- dovetail.h - C interface of the runtime -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how programs in any language load a compiled program and run it on all of its ranks in one process.
+//
+// Functions return a status; `dovetail_last_error` gives the message. Tensors are DLPack's. Handles may be used by one
+// thread at a time.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DOVETAIL_H
+#define DOVETAIL_DOVETAIL_H
+
+#include <dlpack/dlpack.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DOVETAIL_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// What went wrong; the numbers are the exit codes of the command-line tools.
+typedef enum {
+  DOVETAIL_OK = 0,
+  DOVETAIL_ERROR_USAGE = 2,        ///< Wrong arguments.
+  DOVETAIL_ERROR_FILE = 3,         ///< A file is missing or cannot be read.
+  DOVETAIL_ERROR_UNSUPPORTED = 5,  ///< A library on this machine lacks what the program needs.
+  DOVETAIL_ERROR_DOES_NOT_FIT = 6, ///< Not enough memory.
+  DOVETAIL_ERROR_ARTIFACT = 7,     ///< Damaged, or compiled for another version or machine.
+  DOVETAIL_ERROR_DEVICE = 8,       ///< A rank failed or hung.
+  DOVETAIL_ERROR_INTERNAL = 9
+} dovetail_status;
+
+/// The message of the last error on the calling thread; valid until its next call. Never null.
+DOVETAIL_API const char *dovetail_last_error(void);
+
+/// A compiled program in memory.
+typedef struct dovetail_program dovetail_program;
+/// The ranks of a program, ready to run.
+typedef struct dovetail_runner dovetail_runner;
+
+/// An input or output. Strings and arrays belong to the program. Booleans have the type of 8-bit unsigned integers.
+typedef struct {
+  const char *name;
+  DLDataType type;
+  int32_t ndim;
+  const int64_t *shape;
+} dovetail_port;
+
+/// Loads and verifies the artifact at `path`.
+DOVETAIL_API dovetail_status dovetail_program_load(const char *path, dovetail_program **program);
+/// Loads and verifies an artifact in memory, which is copied.
+DOVETAIL_API dovetail_status dovetail_program_load_bytes(const void *bytes, size_t size, dovetail_program **program);
+/// Frees a program; runners may still use it. Null is allowed.
+DOVETAIL_API void dovetail_program_free(dovetail_program *program);
+
+DOVETAIL_API int32_t dovetail_program_num_ranks(const dovetail_program *program);
+DOVETAIL_API size_t dovetail_program_num_inputs(const dovetail_program *program);
+DOVETAIL_API size_t dovetail_program_num_outputs(const dovetail_program *program);
+/// Describes an input or output; `index` must be below their number.
+DOVETAIL_API dovetail_status dovetail_program_input(const dovetail_program *program, size_t index, dovetail_port *port);
+DOVETAIL_API dovetail_status dovetail_program_output(const dovetail_program *program, size_t index,
+                                                     dovetail_port *port);
+
+typedef struct {
+  int32_t threads;        ///< In all, divided among the ranks; 0 means 1.
+  double timeout_seconds; ///< How long no rank may make progress before the run is given up; 0 means 60.
+} dovetail_runner_options;
+
+/// Starts the ranks of a program as threads. `options` may be null.
+DOVETAIL_API dovetail_status dovetail_runner_create(const dovetail_program *program,
+                                                    const dovetail_runner_options *options, dovetail_runner **runner);
+/// Stops the ranks. Null is allowed.
+DOVETAIL_API void dovetail_runner_free(dovetail_runner *runner);
+
+/// Runs the program once: reads all `inputs`, writes all `outputs`, in the order of the program's. Tensors must be on
+/// the CPU and have the types and shapes of the ports; any strides will do. The caller owns them. After an error that
+/// is not DOVETAIL_ERROR_USAGE the runner cannot run again.
+DOVETAIL_API dovetail_status dovetail_runner_run(dovetail_runner *runner, const DLTensor *inputs, size_t num_inputs,
+                                                 const DLTensor *outputs, size_t num_outputs);
+
+#ifdef __cplusplus
+} // extern "C"
+#endif
+
+#endif // DOVETAIL_DOVETAIL_H

@@ -1,0 +1,128 @@
+//===- dovetail.hpp - C++ face of the C interface -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines classes over dovetail.h, which need neither the runtime's own headers nor its compiler. Errors are exceptions
+// of type dovetail::Error.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DOVETAIL_HPP
+#define DOVETAIL_DOVETAIL_HPP
+
+#include "dovetail/dovetail.h"
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace dovetail {
+
+class Error : public std::runtime_error {
+public:
+  Error(dovetail_status status, const std::string &message) : std::runtime_error(message), code(status) {}
+  dovetail_status status() const { return code; }
+
+private:
+  dovetail_status code;
+};
+
+namespace detail {
+inline void check(dovetail_status status) {
+  if (status != DOVETAIL_OK)
+    throw Error(status, dovetail_last_error());
+}
+} // namespace detail
+
+/// An input or output of a program.
+struct Port {
+  std::string name;
+  DLDataType type;
+  std::vector<int64_t> shape;
+
+  /// Number of bytes of the full tensor.
+  size_t bytes() const {
+    size_t size = type.bits / 8;
+    for (int64_t extent : shape)
+      size *= static_cast<size_t>(extent);
+    return size;
+  }
+  /// Row-major memory at `data` as a tensor for `Runner::run`. The tensor refers to this port's shape.
+  DLTensor tensor(void *data) {
+    DLTensor result = {};
+    result.data = data;
+    result.device = {kDLCPU, 0};
+    result.ndim = static_cast<int>(shape.size());
+    result.dtype = type;
+    result.shape = shape.data();
+    return result;
+  }
+};
+
+/// A compiled program. Thread-safe.
+class Program {
+public:
+  explicit Program(const std::string &path) {
+    dovetail_program *raw = nullptr;
+    detail::check(dovetail_program_load(path.c_str(), &raw));
+    handle.reset(raw);
+  }
+  Program(const void *bytes, size_t size) {
+    dovetail_program *raw = nullptr;
+    detail::check(dovetail_program_load_bytes(bytes, size, &raw));
+    handle.reset(raw);
+  }
+
+  int numRanks() const { return dovetail_program_num_ranks(handle.get()); }
+  std::vector<Port> inputs() const { return ports(dovetail_program_num_inputs, dovetail_program_input); }
+  std::vector<Port> outputs() const { return ports(dovetail_program_num_outputs, dovetail_program_output); }
+  const dovetail_program *get() const { return handle.get(); }
+
+private:
+  std::vector<Port> ports(size_t (*count)(const dovetail_program *),
+                          dovetail_status (*describe)(const dovetail_program *, size_t, dovetail_port *)) const {
+    std::vector<Port> result;
+    for (size_t i = 0, n = count(handle.get()); i < n; ++i) {
+      dovetail_port port;
+      detail::check(describe(handle.get(), i, &port));
+      result.push_back({port.name, port.type, std::vector<int64_t>(port.shape, port.shape + port.ndim)});
+    }
+    return result;
+  }
+
+  struct Deleter {
+    void operator()(dovetail_program *program) const { dovetail_program_free(program); }
+  };
+  std::unique_ptr<dovetail_program, Deleter> handle;
+};
+
+/// The ranks of a program, ready to run. One call at a time.
+class Runner {
+public:
+  explicit Runner(const Program &program, int threads = 1, double timeoutSeconds = 60) {
+    dovetail_runner_options options = {threads, timeoutSeconds};
+    dovetail_runner *raw = nullptr;
+    detail::check(dovetail_runner_create(program.get(), &options, &raw));
+    handle.reset(raw);
+  }
+
+  /// Reads `inputs` and writes `outputs`, in the order of the program's.
+  void run(const std::vector<DLTensor> &inputs, const std::vector<DLTensor> &outputs) {
+    detail::check(dovetail_runner_run(handle.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()));
+  }
+
+private:
+  struct Deleter {
+    void operator()(dovetail_runner *runner) const { dovetail_runner_free(runner); }
+  };
+  std::unique_ptr<dovetail_runner, Deleter> handle;
+};
+
+} // namespace dovetail
+
+#endif // DOVETAIL_DOVETAIL_HPP

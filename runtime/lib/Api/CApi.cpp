@@ -1,0 +1,233 @@
+//===- CApi.cpp - C interface of the runtime -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/dovetail.h"
+
+#include "dovetail/runtime/ProgramRunner.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <exception>
+#include <new>
+
+using namespace dovetail;
+using runtime::ElementType;
+
+struct dovetail_program {
+  std::shared_ptr<const runtime::Program> program;
+};
+
+struct dovetail_runner {
+  std::shared_ptr<const runtime::Program> program;
+  std::unique_ptr<runtime::ProgramRunner> runner;
+};
+
+namespace {
+
+std::string &lastError() {
+  thread_local std::string message;
+  return message;
+}
+
+dovetail_status codeOf(const absl::Status &status) {
+  switch (status.code()) {
+  case absl::StatusCode::kOk:
+    return DOVETAIL_OK;
+  case absl::StatusCode::kInvalidArgument:
+    return DOVETAIL_ERROR_USAGE;
+  case absl::StatusCode::kNotFound:
+  case absl::StatusCode::kPermissionDenied:
+    return DOVETAIL_ERROR_FILE;
+  case absl::StatusCode::kUnimplemented:
+    return DOVETAIL_ERROR_UNSUPPORTED;
+  case absl::StatusCode::kResourceExhausted:
+    return DOVETAIL_ERROR_DOES_NOT_FIT;
+  case absl::StatusCode::kFailedPrecondition:
+  case absl::StatusCode::kDataLoss:
+    return DOVETAIL_ERROR_ARTIFACT;
+  case absl::StatusCode::kDeadlineExceeded:
+  case absl::StatusCode::kAborted:
+  case absl::StatusCode::kUnavailable:
+  case absl::StatusCode::kCancelled:
+    return DOVETAIL_ERROR_DEVICE;
+  default:
+    return DOVETAIL_ERROR_INTERNAL;
+  }
+}
+
+/// Calls `body`, keeps its message, and lets no exception out.
+template <typename Body> dovetail_status guard(Body body) {
+  try {
+    absl::Status status = body();
+    lastError() = std::string(status.message());
+    return codeOf(status);
+  } catch (const std::bad_alloc &) {
+    lastError() = "out of memory";
+    return DOVETAIL_ERROR_DOES_NOT_FIT;
+  } catch (const std::exception &error) {
+    lastError() = error.what();
+    return DOVETAIL_ERROR_INTERNAL;
+  }
+}
+
+absl::Status isNull(const char *what) { return absl::InvalidArgumentError(absl::StrCat(what, " is null")); }
+
+DLDataType dataTypeOf(ElementType type) {
+  uint8_t bits = static_cast<uint8_t>(8 * runtime::elementSize(type));
+  switch (type) {
+  case ElementType::F32:
+  case ElementType::F64:
+  case ElementType::F16:
+    return {kDLFloat, bits, 1};
+  case ElementType::BF16:
+    return {kDLBfloat, bits, 1};
+  case ElementType::I8:
+  case ElementType::I16:
+  case ElementType::I32:
+  case ElementType::I64:
+    return {kDLInt, bits, 1};
+  default:
+    return {kDLUInt, bits, 1};
+  }
+}
+
+absl::Status describePort(const std::vector<runtime::PortInfo> &ports, size_t index, dovetail_port *port) {
+  if (!port)
+    return isNull("port");
+  if (index >= ports.size())
+    return absl::InvalidArgumentError(absl::StrCat("there is no port ", index, " of ", ports.size()));
+  const runtime::PortInfo &info = ports[index];
+  *port = {info.name.c_str(), dataTypeOf(info.type), static_cast<int32_t>(info.shape.size()), info.shape.data()};
+  return absl::OkStatus();
+}
+
+/// DLPack's tensors as the runtime's; types and shapes are compared with the ports by the runner.
+absl::StatusOr<std::vector<runtime::HostTensor>> convert(const char *kind, const std::vector<runtime::PortInfo> &ports,
+                                                         const DLTensor *tensors, size_t count) {
+  if (count != ports.size())
+    return absl::InvalidArgumentError(
+        absl::StrCat("the program has ", ports.size(), " ", kind, "s, but ", count, " were given"));
+  if (!tensors && count > 0)
+    return isNull("the list of tensors");
+  std::vector<runtime::HostTensor> result;
+  for (size_t i = 0; i < count; ++i) {
+    const DLTensor &tensor = tensors[i];
+    std::string where = absl::StrCat(kind, " '", ports[i].name, "'");
+    if (tensor.device.device_type != kDLCPU)
+      return absl::InvalidArgumentError(absl::StrCat(where, " was given a tensor that is not on the CPU"));
+    DLDataType wanted = dataTypeOf(ports[i].type);
+    // Newer versions of DLPack have a type for booleans.
+    constexpr uint8_t dlpackBool = 6;
+    bool same =
+        (tensor.dtype.code == wanted.code || (ports[i].type == ElementType::Bool && tensor.dtype.code == dlpackBool)) &&
+        tensor.dtype.bits == wanted.bits && tensor.dtype.lanes == 1;
+    if (!same)
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, " has element type ", runtime::elementTypeName(ports[i].type), ", but a tensor with type code ",
+          static_cast<int>(tensor.dtype.code), " of ", static_cast<int>(tensor.dtype.bits), " bits was given"));
+    if (tensor.ndim < 0 || (tensor.ndim > 0 && !tensor.shape))
+      return isNull("the shape of a tensor");
+    runtime::HostTensor host;
+    host.data = tensor.data ? static_cast<std::byte *>(tensor.data) + tensor.byte_offset : nullptr;
+    host.type = ports[i].type;
+    host.shape.assign(tensor.shape, tensor.shape + tensor.ndim);
+    if (tensor.strides)
+      host.strides.assign(tensor.strides, tensor.strides + tensor.ndim);
+    result.push_back(std::move(host));
+  }
+  return result;
+}
+
+} // namespace
+
+const char *dovetail_last_error(void) { return lastError().c_str(); }
+
+dovetail_status dovetail_program_load(const char *path, dovetail_program **program) {
+  return guard([&]() -> absl::Status {
+    if (!path || !program)
+      return isNull(path ? "program" : "path");
+    auto loaded = runtime::Program::load(std::string(path));
+    if (!loaded.ok())
+      return loaded.status();
+    *program = new dovetail_program{*std::move(loaded)};
+    return absl::OkStatus();
+  });
+}
+
+dovetail_status dovetail_program_load_bytes(const void *bytes, size_t size, dovetail_program **program) {
+  return guard([&]() -> absl::Status {
+    if (!program || (!bytes && size > 0))
+      return isNull(program ? "bytes" : "program");
+    auto loaded = runtime::Program::load(absl::MakeConstSpan(static_cast<const std::byte *>(bytes), size));
+    if (!loaded.ok())
+      return loaded.status();
+    *program = new dovetail_program{*std::move(loaded)};
+    return absl::OkStatus();
+  });
+}
+
+void dovetail_program_free(dovetail_program *program) { delete program; }
+
+int32_t dovetail_program_num_ranks(const dovetail_program *program) { return program->program->numRanks(); }
+
+size_t dovetail_program_num_inputs(const dovetail_program *program) {
+  return program->program->getPlan().inputs.size();
+}
+
+size_t dovetail_program_num_outputs(const dovetail_program *program) {
+  return program->program->getPlan().outputs.size();
+}
+
+dovetail_status dovetail_program_input(const dovetail_program *program, size_t index, dovetail_port *port) {
+  return guard(
+      [&] { return program ? describePort(program->program->getPlan().inputs, index, port) : isNull("program"); });
+}
+
+dovetail_status dovetail_program_output(const dovetail_program *program, size_t index, dovetail_port *port) {
+  return guard(
+      [&] { return program ? describePort(program->program->getPlan().outputs, index, port) : isNull("program"); });
+}
+
+dovetail_status dovetail_runner_create(const dovetail_program *program, const dovetail_runner_options *options,
+                                       dovetail_runner **runner) {
+  return guard([&]() -> absl::Status {
+    if (!program || !runner)
+      return isNull(program ? "runner" : "program");
+    runtime::RunnerOptions chosen;
+    if (options && options->threads != 0)
+      chosen.threads = options->threads;
+    if (options && options->timeout_seconds != 0) {
+      if (!(options->timeout_seconds > 0 && options->timeout_seconds <= 1e6))
+        return absl::InvalidArgumentError("timeout_seconds must be above 0 and at most 1000000");
+      chosen.timeout = std::chrono::milliseconds(std::max(1, static_cast<int>(options->timeout_seconds * 1000)));
+    }
+    auto created = runtime::ProgramRunner::create(program->program, chosen);
+    if (!created.ok())
+      return created.status();
+    *runner = new dovetail_runner{program->program, *std::move(created)};
+    return absl::OkStatus();
+  });
+}
+
+void dovetail_runner_free(dovetail_runner *runner) { delete runner; }
+
+dovetail_status dovetail_runner_run(dovetail_runner *runner, const DLTensor *inputs, size_t num_inputs,
+                                    const DLTensor *outputs, size_t num_outputs) {
+  return guard([&]() -> absl::Status {
+    if (!runner)
+      return isNull("runner");
+    const runtime::Plan &plan = runner->program->getPlan();
+    auto in = convert("input", plan.inputs, inputs, num_inputs);
+    if (!in.ok())
+      return in.status();
+    auto out = convert("output", plan.outputs, outputs, num_outputs);
+    if (!out.ok())
+      return out.status();
+    return runner->runner->run(*in, *out);
+  });
+}

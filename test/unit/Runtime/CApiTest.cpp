@@ -1,0 +1,112 @@
+//===- CApiTest.cpp - C and C++ interface -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanBuilder.h"
+
+#include "dovetail/dovetail.hpp"
+
+#include <cstring>
+
+using namespace dovetail::test;
+using testing::HasSubstr;
+
+namespace {
+
+/// y[i, j] = x[i, j] + 1000 i + j, on two ranks.
+std::vector<std::byte> makeArtifact() {
+  PlanBuilder builder({2});
+  auto dim = split(0, {0, 2, 6});
+  auto cut = sharding(2, {{1, dim}});
+  uint32_t in = builder.value({2, 6}, cut);
+  uint32_t scale = builder.constantValue({6}, sharding(1), {1, 1, 1, 1, 1, 1}), out = builder.value({2, 6}, cut);
+  builder.input("x", in);
+  builder.kernel("scaleAndPlace", {in, scale}, {out}, {{2, {}}, {6, dim}});
+  builder.output("y", out);
+  return builder.artifact();
+}
+
+} // namespace
+
+TEST(CApi, RunsFromStridedTensors) {
+  std::vector<std::byte> bytes = makeArtifact();
+  dovetail::Program program(bytes.data(), bytes.size());
+  EXPECT_EQ(program.numRanks(), 2);
+  std::vector<dovetail::Port> inputs = program.inputs(), outputs = program.outputs();
+  ASSERT_EQ(inputs.size(), 1u);
+  EXPECT_EQ(inputs[0].name, "x");
+  EXPECT_EQ(inputs[0].shape, (std::vector<int64_t>{2, 6}));
+  EXPECT_EQ(inputs[0].bytes(), 48u);
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0].name, "y");
+
+  dovetail::Runner runner(program, 2);
+  // The input lies transposed, behind an offset.
+  std::vector<float> in(13), out(12);
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 6; ++j)
+      in[1 + j * 2 + i] = static_cast<float>(10 * i + j);
+  DLTensor x = inputs[0].tensor(in.data()), y = outputs[0].tensor(out.data());
+  int64_t strides[] = {1, 2};
+  x.strides = strides;
+  x.byte_offset = 4;
+  for (int run = 0; run < 3; ++run) {
+    runner.run({x}, {y});
+    for (int i = 0; i < 2; ++i)
+      for (int j = 0; j < 6; ++j)
+        EXPECT_EQ(out[i * 6 + j], static_cast<float>(10 * i + j) + static_cast<float>(1000 * i + j));
+  }
+}
+
+TEST(CApi, ErrorsHaveCodesAndMessages) {
+  dovetail_program *program = nullptr;
+  EXPECT_EQ(dovetail_program_load("/no/such.dvt", &program), DOVETAIL_ERROR_FILE);
+  EXPECT_THAT(dovetail_last_error(), HasSubstr("/no/such.dvt"));
+  EXPECT_EQ(dovetail_program_load(nullptr, &program), DOVETAIL_ERROR_USAGE);
+  EXPECT_EQ(dovetail_program_load_bytes("garbage", 7, &program), DOVETAIL_ERROR_ARTIFACT);
+  EXPECT_EQ(program, nullptr);
+
+  std::vector<std::byte> bytes = makeArtifact();
+  ASSERT_EQ(dovetail_program_load_bytes(bytes.data(), bytes.size(), &program), DOVETAIL_OK);
+  EXPECT_STREQ(dovetail_last_error(), "");
+  dovetail_port port;
+  EXPECT_EQ(dovetail_program_input(program, 1, &port), DOVETAIL_ERROR_USAGE);
+  dovetail_runner_options options = {-1, 0};
+  dovetail_runner *runner = nullptr;
+  EXPECT_EQ(dovetail_runner_create(program, &options, &runner), DOVETAIL_ERROR_USAGE);
+  ASSERT_EQ(dovetail_runner_create(program, nullptr, &runner), DOVETAIL_OK);
+  dovetail_program_free(program); // The runner keeps what it needs.
+
+  float data[12] = {};
+  int64_t shape[] = {2, 6};
+  DLTensor good = {data, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
+  auto expect = [&](DLTensor input, const char *words) {
+    EXPECT_EQ(dovetail_runner_run(runner, &input, 1, &good, 1), DOVETAIL_ERROR_USAGE);
+    EXPECT_THAT(dovetail_last_error(), HasSubstr(words));
+  };
+  DLTensor gpu = good, doubles = good, flat = good, empty = good;
+  gpu.device.device_type = kDLCUDA;
+  expect(gpu, "'x' was given a tensor that is not on the CPU");
+  doubles.dtype.bits = 64;
+  expect(doubles, "'x' has element type float32");
+  flat.ndim = 1;
+  expect(flat, "'x' has shape [2, 6]");
+  empty.data = nullptr;
+  expect(empty, "without data");
+  EXPECT_EQ(dovetail_runner_run(runner, &good, 2, &good, 1), DOVETAIL_ERROR_USAGE);
+  EXPECT_EQ(dovetail_runner_run(runner, &good, 1, &good, 1), DOVETAIL_OK) << dovetail_last_error();
+  dovetail_runner_free(runner);
+}
+
+TEST(CApi, CppErrorsAreExceptions) {
+  try {
+    dovetail::Program program("/no/such.dvt");
+    FAIL() << "no exception";
+  } catch (const dovetail::Error &error) {
+    EXPECT_EQ(error.status(), DOVETAIL_ERROR_FILE);
+  }
+}
