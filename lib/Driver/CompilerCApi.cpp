@@ -1,4 +1,4 @@
-//===- CApi.cpp - The compiler's C ABI -*- C++ -*-===//
+//===- CompilerCApi.cpp - The compiler's C ABI -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,22 +10,22 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/compiler.h"
+#include "dovetail/Driver/CompilerCApi.h"
 
 #include "dovetail/Driver/CommandLine.h"
 #include "dovetail/Driver/Compilation.h"
 
 using namespace dovetail;
 
-struct dovetail_compilation {
+struct DovetailCompilation {
   std::vector<std::byte> artifact;
   std::string messages;
 };
 
 /// Compiles what `import` imports.
-static int compile(const char *const *options, size_t numOptions, dovetail_compilation **result,
+static int compile(const char *const *options, size_t numOptions, DovetailCompilation **result,
                    llvm::function_ref<llvm::LogicalResult(Compilation &)> import) {
-  auto compilation = std::make_unique<dovetail_compilation>();
+  auto compilation = std::make_unique<DovetailCompilation>();
   llvm::raw_string_ostream messages(compilation->messages);
   Diagnostics diagnostics(messages);
   std::vector<std::string> arguments(options, options + numOptions);
@@ -43,25 +43,24 @@ static int compile(const char *const *options, size_t numOptions, dovetail_compi
   return static_cast<int>(diagnostics.getExitCode());
 }
 
-int dovetail_compile_file(const char *path, const char *const *options, size_t numOptions,
-                          dovetail_compilation **result) {
+int dovetailCompileFile(const char *path, const char *const *options, size_t numOptions, DovetailCompilation **result) {
   return compile(options, numOptions, result,
                  [&](Compilation &compilation) { return compilation.import(llvm::StringRef(path)); });
 }
 
-int dovetail_compile_bytes(const void *model, size_t size, const char *name, const char *const *options,
-                           size_t numOptions, dovetail_compilation **result) {
+int dovetailCompileModel(const void *model, size_t size, const char *name, const char *const *options,
+                         size_t numOptions, DovetailCompilation **result) {
   llvm::MemoryBufferRef buffer({static_cast<const char *>(model), size}, name);
   return compile(options, numOptions, result, [&](Compilation &compilation) { return compilation.import(buffer); });
 }
 
-const void *dovetail_compilation_artifact(const dovetail_compilation *compilation, size_t *size) {
+const void *dovetailCompilationArtifact(const DovetailCompilation *compilation, size_t *size) {
   *size = compilation->artifact.size();
   return *size ? compilation->artifact.data() : nullptr;
 }
 
-const char *dovetail_compilation_messages(const dovetail_compilation *compilation) {
+const char *dovetailCompilationMessages(const DovetailCompilation *compilation) {
   return compilation->messages.c_str();
 }
 
-void dovetail_compilation_free(dovetail_compilation *compilation) { delete compilation; }
+void dovetailCompilationDestroy(DovetailCompilation *compilation) { delete compilation; }
