@@ -9,6 +9,7 @@
 #include "dovetail/tools/TensorFile.h"
 
 #include "Npy.h"
+#include "dovetail/runtime/ArtifactFormat.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -103,6 +104,8 @@ absl::StatusOr<ZipArchive> openZip(const std::string &path, int flags) {
 
 /// Writes pieces to a file beside `path` and renames it.
 absl::Status writeFile(const std::string &path, std::initializer_list<absl::Span<const std::byte>> pieces) {
+  if (absl::Status status = runtime::checkReplaceable(path); !status.ok())
+    return status;
   std::string temporary = path + ".XXXXXX";
   int file = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (file < 0)
@@ -182,6 +185,8 @@ absl::Status tools::writeNpy(const std::string &path, const NamedTensor &tensor)
 }
 
 absl::Status tools::writeNpz(const std::string &path, absl::Span<const NamedTensor> tensors) {
+  if (absl::Status status = runtime::checkReplaceable(path); !status.ok())
+    return status;
   // libzip itself writes to a temporary file first.
   absl::StatusOr<ZipArchive> archive = openZip(path, ZIP_CREATE | ZIP_TRUNCATE);
   if (!archive.ok())

@@ -2,6 +2,7 @@
 """Bad flags, files, models and inputs: the exit code says what kind, the message names the thing."""
 
 import dataclasses
+import os
 import re
 
 import numpy as np
@@ -199,6 +200,8 @@ CASES = [
     Bad("model-missing", _compile("absent"), FILE, "absent.onnx"),
     Bad("model-is-a-folder", "compile {dir} -o {dir}/out.dvt", FILE, "{dir}"),
     Bad("output-folder-missing", "compile {dir}/good.onnx -o {dir}/no/out.dvt", FILE, "no/out.dvt"),
+    Bad("output-is-a-pipe", "compile {dir}/good.onnx -o {dir}/pipe.npy", FILE, "pipe.npy"),
+    Bad("output-tensor-is-a-pipe", _run(flags="--output result={dir}/pipe.npy"), FILE, "pipe.npy"),
     Bad("external-missing", _compile("external-missing"), FILE, "weights.bin"),
     Bad("artifact-missing", _run(artifact="absent"), FILE, "absent.dvt"),
     Bad("input-missing", _run("--input image=@{dir}/absent.npy"), FILE, "absent.npy"),
@@ -273,6 +276,8 @@ def folder(tmp_path_factory, backend):
     (root / "small.bin").write_bytes(bytes(100))
     (root / "large.bin").write_bytes(bytes(4000))
 
+    os.mkfifo(root / "pipe.npy")
+
     image = np.zeros((1, 3, 16, 12), np.float32)
     np.save(root / "image.npy", image)
     np.save(root / "wide.npy", np.zeros((1, 3, 16, 13), np.float32))
@@ -304,6 +309,7 @@ def test_bad_input(folder, case):
     assert "internal" not in messages.lower()
     assert not output or case.name == "no-command"
     assert not (folder / "out.dvt").exists(), "an artifact was written all the same"
+    assert (folder / "pipe.npy").is_fifo(), "a device was replaced"
 
 
 def test_good_input(folder):

@@ -13,6 +13,7 @@
 #include "dovetail/tools/RunCommands.h"
 
 #include <cstdio>
+#include <new>
 
 using namespace dovetail;
 
@@ -45,6 +46,9 @@ int main(int argc, char **argv) {
       command += " " + subcommand->get_name();
     std::fprintf(stderr, "dovetail-run: error: %s; see `%s --help`\n", error.what(), command.c_str());
     return 2;
+  } catch (const std::bad_alloc &) {
+    std::fputs("dovetail-run: error: there is not enough memory for the tensors of this program\n", stderr);
+    return 6;
   }
   return exitCode;
 }

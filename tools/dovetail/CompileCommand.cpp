@@ -46,8 +46,9 @@ static LogicalResult checkOutput(StringRef path, Diagnostics &diagnostics) {
   StringRef folder = llvm::sys::path::parent_path(path);
   if (!folder.empty() && !llvm::sys::fs::is_directory(folder))
     return diagnostics.error(ExitCode::File, "cannot write '" + path + "': there is no folder '" + folder + "'");
-  if (llvm::sys::fs::is_directory(path))
-    return diagnostics.error(ExitCode::File, "cannot write '" + path + "': it is a folder");
+  // What is written is renamed, and must not take the place of a device.
+  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))
+    return diagnostics.error(ExitCode::File, "cannot write '" + path + "': it is there and is no regular file");
   return llvm::success();
 }
 

@@ -17,6 +17,8 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <new>
+
 using namespace dovetail;
 
 static constexpr char kFooter[] = R"(Exit codes:
@@ -68,6 +70,9 @@ int main(int argc, char **argv) {
     llvm::errs() << "dovetail: error: " << describe(error, app, {argv, size_t(argc)}) << "; see `"
                  << getCommandName(app) << " --help`\n";
     return static_cast<int>(ExitCode::Usage);
+  } catch (const std::bad_alloc &) {
+    llvm::errs() << "dovetail: error: there is not enough memory for the tensors of this model\n";
+    return static_cast<int>(ExitCode::DoesNotFit);
   }
   return exitCode;
 }

@@ -156,7 +156,16 @@ std::vector<uint64_t> dovetail::runtime::pieceOffsets(absl::Span<const uint64_t>
   return offsets;
 }
 
+absl::Status dovetail::runtime::checkReplaceable(const std::string &path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    return absl::AlreadyExistsError(absl::StrCat("cannot write '", path, "': it is there and is no regular file"));
+  return absl::OkStatus();
+}
+
 absl::Status dovetail::runtime::writeArtifact(const std::string &path, absl::Span<const Section> sections) {
+  if (absl::Status status = checkReplaceable(path); !status.ok())
+    return status;
   std::string temporary = path + ".XXXXXX";
   int file = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (file < 0)

@@ -71,6 +71,10 @@ struct Section {
 /// multiple of `pieceAlignment`.
 std::vector<uint64_t> pieceOffsets(absl::Span<const uint64_t> sizes);
 
+/// Whether a file that is renamed to `path` would replace nothing but a file. Errors: ALREADY_EXISTS for devices,
+/// folders and the like.
+absl::Status checkReplaceable(const std::string &path);
+
 /// Writes an artifact to a temporary file beside `path` and renames it, so that `path` is never half written.
 absl::Status writeArtifact(const std::string &path, absl::Span<const Section> sections);
 
