@@ -68,7 +68,7 @@ def evaluate(request):
 
 def _compare_backend(case, expected):
     op = case.model.graph.node[-1].op_type
-    backend = backends.default_backend()
+    backend = backends.fastest_backend()
     if backend is None:
         raise RuntimeError(f"no compiler in {backends.build_dir()}: run `make build`")
     try:

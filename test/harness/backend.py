@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles a model for a partition and runs it on all ranks."""
 
+import functools
 import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
+import warnings
 
 import numpy as np
 
@@ -105,9 +108,39 @@ class SubprocessBackend:
             return self.run(artifact, inputs, outputs, folder)
 
 
+class InProcessBackend:
+    """Compiles and runs through the Python package, in this process: fast, but a crash is the caller's."""
+
+    def compile_and_run(self, model, partition, inputs, outputs, libraries=True, extra=()):
+        """`model` is a ModelProto or a path; raises BackendError."""
+        import dovetail
+
+        phase = "compile"
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                program = dovetail.compile(model, libraries=libraries, options=[*partition.flags(), *extra])
+            phase = "run"
+            results = program.run(inputs)
+        except dovetail.DovetailError as error:
+            raise BackendError(phase, error.code, str(error)) from error
+        return {name: results[name] for name in outputs}
+
+
 def default_backend():
-    """The fastest backend that is built; None if there is none."""
+    """The command-line tools; None if they are not built."""
     return SubprocessBackend() if tool("dovetail") and tool("dovetail-run") else None
+
+
+@functools.cache
+def fastest_backend():
+    """For callers in a process of their own: the Python package if its libraries are built, or else the tools."""
+    libraries = build_dir() / "lib"
+    if not all((libraries / f"lib{name}.so").exists() for name in ("dovetail", "dovetail-compiler")):
+        return default_backend()
+    os.environ["DOVETAIL_LIBRARY_DIR"] = str(libraries)
+    sys.path.insert(0, str(ROOT / "python"))
+    return InProcessBackend()
 
 
 def keep(folder, model, inputs, expected, partition):

@@ -52,6 +52,7 @@ typedef struct {
   DLDataType type;
   int32_t ndim;
   const int64_t *shape;
+  const char *type_name; ///< As NumPy spells it, such as "float32"; tells booleans apart.
 } dovetail_port;
 
 /// Loads and verifies the artifact at `path`.

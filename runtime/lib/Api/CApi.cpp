@@ -102,7 +102,8 @@ absl::Status describePort(const std::vector<runtime::PortInfo> &ports, size_t in
   if (index >= ports.size())
     return absl::InvalidArgumentError(absl::StrCat("there is no port ", index, " of ", ports.size()));
   const runtime::PortInfo &info = ports[index];
-  *port = {info.name.c_str(), dataTypeOf(info.type), static_cast<int32_t>(info.shape.size()), info.shape.data()};
+  *port = {info.name.c_str(), dataTypeOf(info.type), static_cast<int32_t>(info.shape.size()), info.shape.data(),
+           runtime::elementTypeName(info.type)};
   return absl::OkStatus();
 }
 

@@ -45,8 +45,8 @@ struct CpuTarget {
   llvm::raw_ostream *dumpAssembly = nullptr;
 };
 
-/// Compiles what plan-generate-cpu-kernels left in `module`. The nested module is consumed. Emits an error, at the module's
-/// location, when the CPU is not known or code generation fails.
+/// Compiles what plan-generate-cpu-kernels left in `module`. The nested module is consumed. Emits an error, at the
+/// module's location, when the CPU is not known or code generation fails.
 llvm::FailureOr<CpuCode> compileCpuKernels(mlir::ModuleOp module, const CpuTarget &target);
 
 /// True, after no message, if `cpu` is a name that `compileCpuKernels` accepts.

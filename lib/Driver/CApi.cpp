@@ -1,4 +1,4 @@
-//===- CompilerCApi.cpp - The compiler's C ABI -*- C++ -*-===//
+//===- CApi.cpp - The compiler's C ABI -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,22 +10,22 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Driver/CompilerCApi.h"
+#include "dovetail/compiler.h"
 
 #include "dovetail/Driver/CommandLine.h"
 #include "dovetail/Driver/Compilation.h"
 
 using namespace dovetail;
 
-struct DovetailCompilation {
+struct dovetail_compilation {
   std::vector<std::byte> artifact;
   std::string messages;
 };
 
 /// Compiles what `import` imports.
-static int compile(const char *const *options, size_t numOptions, DovetailCompilation **result,
+static int compile(const char *const *options, size_t numOptions, dovetail_compilation **result,
                    llvm::function_ref<llvm::LogicalResult(Compilation &)> import) {
-  auto compilation = std::make_unique<DovetailCompilation>();
+  auto compilation = std::make_unique<dovetail_compilation>();
   llvm::raw_string_ostream messages(compilation->messages);
   Diagnostics diagnostics(messages);
   std::vector<std::string> arguments(options, options + numOptions);
@@ -43,24 +43,25 @@ static int compile(const char *const *options, size_t numOptions, DovetailCompil
   return static_cast<int>(diagnostics.getExitCode());
 }
 
-int dovetailCompileFile(const char *path, const char *const *options, size_t numOptions, DovetailCompilation **result) {
+int dovetail_compile_file(const char *path, const char *const *options, size_t numOptions,
+                          dovetail_compilation **result) {
   return compile(options, numOptions, result,
                  [&](Compilation &compilation) { return compilation.import(llvm::StringRef(path)); });
 }
 
-int dovetailCompileModel(const void *model, size_t size, const char *name, const char *const *options,
-                         size_t numOptions, DovetailCompilation **result) {
+int dovetail_compile_bytes(const void *model, size_t size, const char *name, const char *const *options,
+                           size_t numOptions, dovetail_compilation **result) {
   llvm::MemoryBufferRef buffer({static_cast<const char *>(model), size}, name);
   return compile(options, numOptions, result, [&](Compilation &compilation) { return compilation.import(buffer); });
 }
 
-const void *dovetailCompilationArtifact(const DovetailCompilation *compilation, size_t *size) {
+const void *dovetail_compilation_artifact(const dovetail_compilation *compilation, size_t *size) {
   *size = compilation->artifact.size();
   return *size ? compilation->artifact.data() : nullptr;
 }
 
-const char *dovetailCompilationMessages(const DovetailCompilation *compilation) {
+const char *dovetail_compilation_messages(const dovetail_compilation *compilation) {
   return compilation->messages.c_str();
 }
 
-void dovetailCompilationDestroy(DovetailCompilation *compilation) { delete compilation; }
+void dovetail_compilation_free(dovetail_compilation *compilation) { delete compilation; }

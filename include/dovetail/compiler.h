@@ -1,0 +1,54 @@
+//===- compiler.h - The compiler's C ABI -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares the functions with which a program compiles models in process, exported by libdovetail-compiler.so. What
+// they return is run by libdovetail.so, see dovetail.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_COMPILER_H
+#define DOVETAIL_COMPILER_H
+
+#include <stddef.h>
+
+#define DOVETAIL_COMPILER_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// What came of a compilation.
+typedef struct dovetail_compilation dovetail_compilation;
+
+/// Compiles the ONNX model in the file `path`.
+///
+/// `options` are `num_options` arguments as `dovetail compile` takes them to decide what a model is compiled to:
+/// "--mesh", "y=4", "--shard", "image=_,_,y,_" and so on. Returns an exit code as `dovetail compile` does, 0 for
+/// success. `*result` is set in every case and must be freed. Thread-safe.
+DOVETAIL_COMPILER_API int dovetail_compile_file(const char *path, const char *const *options, size_t num_options,
+                                                dovetail_compilation **result);
+
+/// The same for the contents of such a file, which are called `name` in messages (text if that ends in ".onnxtxt").
+DOVETAIL_COMPILER_API int dovetail_compile_bytes(const void *model, size_t size, const char *name,
+                                                 const char *const *options, size_t num_options,
+                                                 dovetail_compilation **result);
+
+/// The artifact, owned by the compilation; null after an error.
+DOVETAIL_COMPILER_API const void *dovetail_compilation_artifact(const dovetail_compilation *compilation, size_t *size);
+
+/// What the compiler had to say: lines such as "dovetail: error: ...". Owned by the compilation.
+DOVETAIL_COMPILER_API const char *dovetail_compilation_messages(const dovetail_compilation *compilation);
+
+/// Null is allowed.
+DOVETAIL_COMPILER_API void dovetail_compilation_free(dovetail_compilation *compilation);
+
+#ifdef __cplusplus
+} // extern "C"
+#endif
+
+#endif // DOVETAIL_COMPILER_H

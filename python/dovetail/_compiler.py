@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The compiler, through the C ABI of include/dovetail/compiler.h."""
+
+import ctypes
+import functools
+import os
+import warnings
+
+from ._errors import DovetailError
+from ._library import open_library
+from ._program import Program
+
+
+@functools.cache
+def _compiler():
+    library = open_library("dovetail-compiler")
+    options = [ctypes.POINTER(ctypes.c_char_p), ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p)]
+    library.dovetail_compile_file.argtypes = [ctypes.c_char_p, *options]
+    library.dovetail_compile_bytes.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, *options]
+    library.dovetail_compilation_artifact.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)]
+    library.dovetail_compilation_artifact.restype = ctypes.c_void_p
+    library.dovetail_compilation_messages.argtypes = [ctypes.c_void_p]
+    library.dovetail_compilation_messages.restype = ctypes.c_char_p
+    library.dovetail_compilation_free.argtypes = [ctypes.c_void_p]
+    library.dovetail_compilation_free.restype = None
+    return library
+
+
+def _join(values):
+    return values if isinstance(values, str) else ",".join(map(str, values))
+
+
+def _arguments(mesh, shard, sizes, dims, shapes, libraries, cpu):
+    """The options as the command line spells them."""
+    arguments = []
+    if mesh:
+        text = mesh if isinstance(mesh, str) else ",".join(f"{axis}={size}" for axis, size in mesh.items())
+        arguments += ["--mesh", text]
+    for tensor, entries in (shard or {}).items():
+        arguments += ["--shard", f"{tensor}={_join(entries)}"]
+    for (tensor, dim), extents in (sizes or {}).items():
+        arguments += ["--sizes", f"{tensor}:{dim}={_join(extents)}"]
+    for name, extent in (dims or {}).items():
+        arguments += ["--dim", f"{name}={extent}"]
+    for name, shape in (shapes or {}).items():
+        arguments += ["--shape", f"{name}={_join(shape)}"]
+    if not libraries:
+        arguments.append("--no-libraries")
+    if cpu is not None:
+        arguments += ["--cpu", cpu]
+    return arguments
+
+
+def compile(
+    model, *, mesh=None, shard=None, sizes=None, dims=None, shapes=None, libraries=True, cpu=None, options=()
+):
+    """Compiles an ONNX model: a path, the bytes of a file, or an `onnx.ModelProto`. Returns a `Program`.
+
+    `mesh` maps axes to sizes, in order; `shard` maps tensors to one entry for each dimension ("_", an axis, or axes joined by
+    "+"); `sizes` maps (tensor, dimension) to the extents of its shards, "balanced" or "chunk"; `dims` and `shapes` fix
+    extents that the model leaves open. `options` are further arguments as `dovetail compile` takes them. Raises
+    `DovetailError`; what the compiler warns of is a Python warning.
+    """
+    compiler = _compiler()
+    texts = [*_arguments(mesh, shard, sizes, dims, shapes, libraries, cpu), *options]
+    arguments = (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts))
+    result = ctypes.c_void_p()
+    if isinstance(model, (str, os.PathLike)):
+        path = os.fsencode(model)
+        code = compiler.dovetail_compile_file(path, arguments, len(texts), ctypes.byref(result))
+    else:
+        data = model.SerializeToString() if hasattr(model, "SerializeToString") else bytes(model)
+        code = compiler.dovetail_compile_bytes(
+            data, len(data), b"model", arguments, len(texts), ctypes.byref(result)
+        )
+    try:
+        messages = compiler.dovetail_compilation_messages(result).decode(errors="replace").strip()
+        if code:
+            raise DovetailError(code, messages)
+        if messages:
+            warnings.warn(messages, stacklevel=2)
+        size = ctypes.c_size_t()
+        address = compiler.dovetail_compilation_artifact(result, ctypes.byref(size))
+        return Program(ctypes.string_at(address, size.value))
+    finally:
+        compiler.dovetail_compilation_free(result)

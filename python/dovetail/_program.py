@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs and how they run, through the C ABI of runtime/include/dovetail/dovetail.h."""
+
+import ctypes
+import dataclasses
+import functools
+import pathlib
+import weakref
+
+import numpy as np
+
+from ._errors import DovetailError
+from ._library import open_library
+
+
+class _DataType(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class _Device(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", _Device),
+        ("ndim", ctypes.c_int32),
+        ("dtype", _DataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class _Port(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("type", _DataType),
+        ("ndim", ctypes.c_int32),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("type_name", ctypes.c_char_p),
+    ]
+
+
+class _RunnerOptions(ctypes.Structure):
+    _fields_ = [("threads", ctypes.c_int32), ("timeout_seconds", ctypes.c_double)]
+
+
+_CPU = 1
+
+
+@functools.cache
+def _runtime():
+    library = open_library("dovetail")
+    handle, out, size = ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t
+    tensors = ctypes.POINTER(_Tensor)
+    library.dovetail_last_error.restype = ctypes.c_char_p
+    library.dovetail_program_load_bytes.argtypes = [ctypes.c_char_p, size, out]
+    library.dovetail_program_free.argtypes = [handle]
+    library.dovetail_program_free.restype = None
+    library.dovetail_program_num_ranks.argtypes = [handle]
+    for direction in ("input", "output"):
+        count = getattr(library, f"dovetail_program_num_{direction}s")
+        count.argtypes = [handle]
+        count.restype = size
+        getattr(library, f"dovetail_program_{direction}").argtypes = [handle, size, ctypes.POINTER(_Port)]
+    library.dovetail_runner_create.argtypes = [handle, ctypes.POINTER(_RunnerOptions), out]
+    library.dovetail_runner_free.argtypes = [handle]
+    library.dovetail_runner_free.restype = None
+    library.dovetail_runner_run.argtypes = [handle, tensors, size, tensors, size]
+    return library
+
+
+def _check(code):
+    if code:
+        raise DovetailError(code, _runtime().dovetail_last_error().decode(errors="replace"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Port:
+    """An input or output of a program. `dtype` is NumPy's name, or "bfloat16" (the bits are then uint16)."""
+
+    name: str
+    dtype: str
+    shape: tuple
+
+    @property
+    def numpy_dtype(self):
+        return np.dtype(np.uint16 if self.dtype == "bfloat16" else self.dtype)
+
+
+class Program:
+    """A compiled program. Not thread-safe: one call at a time."""
+
+    def __init__(self, artifact):
+        """Loads and verifies an artifact, given as bytes. Raises `DovetailError`."""
+        runtime = _runtime()
+        handle = ctypes.c_void_p()
+        _check(runtime.dovetail_program_load_bytes(artifact, len(artifact), ctypes.byref(handle)))
+        self._handle = handle
+        self._finalizer = weakref.finalize(self, runtime.dovetail_program_free, handle)
+        self._artifact = artifact
+        self._runners = {}
+        self._types = {}
+        self.num_ranks = runtime.dovetail_program_num_ranks(handle)
+        self.inputs = self._ports("input")
+        self.outputs = self._ports("output")
+
+    @staticmethod
+    def load(path):
+        """Loads and verifies the artifact in the file `path`."""
+        try:
+            return Program(pathlib.Path(path).read_bytes())
+        except OSError as error:
+            raise DovetailError(3, f"cannot read '{path}': {error.strerror}") from error
+        except DovetailError as error:
+            raise DovetailError(error.code, f"'{path}': {error}") from None
+
+    def save(self, path):
+        """Writes the artifact to a file."""
+        pathlib.Path(path).write_bytes(self._artifact)
+
+    def run(self, inputs, threads=1):
+        """Runs all ranks once, as threads of this process; `threads` are divided among them.
+
+        `inputs` maps the names of all inputs to arrays of their types and shapes. Returns the outputs by name. The ranks
+        are kept for later runs.
+        """
+        unknown = set(inputs) - {port.name for port in self.inputs}
+        missing = [port.name for port in self.inputs if port.name not in inputs]
+        if unknown or missing:
+            known = ", ".join(f"'{port.name}'" for port in self.inputs)
+            what = f"there is no input '{min(unknown)}'" if unknown else f"input '{missing[0]}' is not given"
+            raise DovetailError(2, f"{what}; the program's inputs are {known}")
+        arrays = [np.asarray(inputs[port.name]) for port in self.inputs]
+        for port, array in zip(self.inputs, arrays):
+            if array.dtype != port.numpy_dtype or array.shape != port.shape:
+                raise DovetailError(
+                    2,
+                    f"input '{port.name}' is {array.dtype}{list(array.shape)}, but the program takes "
+                    f"{port.dtype}{list(port.shape)}",
+                )
+        results = [np.empty(port.shape, port.numpy_dtype) for port in self.outputs]
+        runner = self._runner(threads)
+        keep = []
+        runtime = _runtime()
+        code = runtime.dovetail_runner_run(
+            runner,
+            self._tensors("input", arrays, keep),
+            len(arrays),
+            self._tensors("output", results, keep),
+            len(results),
+        )
+        if code not in (0, 2):
+            # It cannot run again.
+            self._runners.pop(threads)[1]()
+        _check(code)
+        return {port.name: array for port, array in zip(self.outputs, results)}
+
+    def _ports(self, direction):
+        runtime = _runtime()
+        ports, types = [], []
+        for index in range(getattr(runtime, f"dovetail_program_num_{direction}s")(self._handle)):
+            port = _Port()
+            _check(getattr(runtime, f"dovetail_program_{direction}")(self._handle, index, ctypes.byref(port)))
+            types.append(_DataType(port.type.code, port.type.bits, port.type.lanes))
+            ports.append(Port(port.name.decode(), port.type_name.decode(), tuple(port.shape[: port.ndim])))
+        self._types[direction] = types
+        return ports
+
+    def _runner(self, threads):
+        if threads not in self._runners:
+            runtime = _runtime()
+            runner = ctypes.c_void_p()
+            options = _RunnerOptions(threads, 0)
+            _check(runtime.dovetail_runner_create(self._handle, ctypes.byref(options), ctypes.byref(runner)))
+            # A runner may outlive its program, so the order does not matter.
+            self._runners[threads] = runner, weakref.finalize(self, runtime.dovetail_runner_free, runner)
+        return self._runners[threads][0]
+
+    def _tensors(self, direction, arrays, keep):
+        """DLTensors for `arrays`; what they point to is appended to `keep`."""
+        tensors = (_Tensor * len(arrays))()
+        for tensor, array, data_type in zip(tensors, arrays, self._types[direction]):
+            shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+            strides = (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))
+            keep += [array, shape, strides]
+            tensor.data = array.ctypes.data
+            tensor.device = _Device(_CPU, 0)
+            tensor.ndim = array.ndim
+            tensor.dtype = data_type
+            tensor.shape = shape
+            tensor.strides = strides
+        return tensors

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The Python package: compile, run, save, load, and what goes wrong."""
+
+import numpy as np
+import pytest
+from harness.backend import InProcessBackend, fastest_backend
+from onnx import TensorProto, helper
+
+FLOAT, BOOL = TensorProto.FLOAT, TensorProto.BOOL
+
+
+@pytest.fixture(scope="module")
+def dovetail(backend):
+    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
+    import dovetail
+
+    return dovetail
+
+
+@pytest.fixture(scope="module")
+def model():
+    """sum = a + b, larger = a > b."""
+    nodes = [helper.make_node("Add", ["a", "b"], ["sum"]), helper.make_node("Greater", ["a", "b"], ["larger"])]
+    inputs = [helper.make_tensor_value_info(name, FLOAT, [6, 5]) for name in "ab"]
+    outputs = [
+        helper.make_tensor_value_info("sum", FLOAT, [6, 5]),
+        helper.make_tensor_value_info("larger", BOOL, [6, 5]),
+    ]
+    graph = helper.make_graph(nodes, "example", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    rng = np.random.default_rng(0)
+    return {name: rng.normal(size=(6, 5)).astype(np.float32) for name in "ab"}
+
+
+def _check(outputs, inputs):
+    np.testing.assert_array_equal(outputs["sum"], inputs["a"] + inputs["b"])
+    assert outputs["larger"].dtype == bool
+    np.testing.assert_array_equal(outputs["larger"], inputs["a"] > inputs["b"])
+
+
+def test_compile_and_run(dovetail, model, inputs, tmp_path):
+    program = dovetail.compile(
+        model, mesh={"y": 2, "x": 2}, shard={"a": "y,x", "b": ["_", "y+x"]}, sizes={("a", 0): [1, 5], ("b", 1): "chunk"}
+    )
+    assert program.num_ranks == 4
+    assert [(port.name, port.dtype, port.shape) for port in program.inputs] == [
+        ("a", "float32", (6, 5)),
+        ("b", "float32", (6, 5)),
+    ]
+    _check(program.run(inputs), inputs)
+    # Any strides, and again.
+    strided = {name: np.asfortranarray(value) for name, value in inputs.items()}
+    _check(program.run(strided, threads=4), inputs)
+
+    program.save(tmp_path / "example.dvt")
+    _check(dovetail.Program.load(tmp_path / "example.dvt").run(inputs), inputs)
+
+
+def test_paths_and_bytes(dovetail, model, inputs, tmp_path):
+    path = tmp_path / "example.onnx"
+    path.write_bytes(model.SerializeToString())
+    _check(dovetail.compile(path).run(inputs), inputs)
+    _check(dovetail.compile(path.read_bytes(), libraries=False, cpu="x86-64-v3").run(inputs), inputs)
+
+
+def test_warnings(dovetail, model):
+    with pytest.warns(UserWarning, match="every rank will compute all"):
+        dovetail.compile(model, mesh="y=2")
+
+
+def test_errors(dovetail, model, inputs, tmp_path):
+    def check(code, pattern, call, *arguments, **named):
+        with pytest.raises(dovetail.DovetailError, match=pattern) as error:
+            call(*arguments, **named)
+        assert error.value.code == code
+
+    check(2, "no axis 'z'", dovetail.compile, model, mesh={"y": 2}, shard={"a": "z,_"})
+    check(3, "absent.onnx", dovetail.compile, tmp_path / "absent.onnx")
+    check(4, "model", dovetail.compile, b"no model")
+    check(3, "absent.dvt", dovetail.Program.load, tmp_path / "absent.dvt")
+    (tmp_path / "damaged.dvt").write_bytes(b"no artifact")
+    check(7, "damaged.dvt", dovetail.Program.load, tmp_path / "damaged.dvt")
+
+    program = dovetail.compile(model)
+    check(2, "'b' is not given", program.run, {"a": inputs["a"]})
+    check(2, "no input 'c'", program.run, {**inputs, "c": inputs["a"]})
+    check(2, r"'a' is float64", program.run, {**inputs, "a": inputs["a"].astype(np.float64)})
+    check(2, r"'a' is float32\[5, 6\]", program.run, {**inputs, "a": inputs["a"].T})
+    _check(program.run(inputs), inputs)
