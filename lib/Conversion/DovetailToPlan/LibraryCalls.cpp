@@ -31,6 +31,10 @@ bool dovetail::hasLibraryCall(Operation *op) {
       .Case<ConvOp, ConvTransposeOp>([&](auto) { return result.getRank() >= 3 && result.getRank() <= 5; })
       .Case([](MatMulOp) { return true; })
       .Case([&](PoolOp pool) {
+        // The library's dilated pooling is its slow reference, and not right where a window hits padding alone.
+        for (auto [kernel, dilation] : llvm::zip_equal(pool.getKernel(), pool.getDilations()))
+          if (kernel > 1 && dilation > 1)
+            return false;
         if (result.getRank() < 3 || result.getRank() > 5 || pool.getCeil())
           return false;
         return pool.getKind() != PoolKind::Lp;

@@ -202,16 +202,22 @@ ConvolutionCase randomCase(std::mt19937_64 &random) {
     perIn = 16, perOut = 32;
   test.in = test.groups * perIn;
   test.out = test.groups * perOut;
+  // Windows side by side: each input gives a tile of results.
+  bool tiles = test.transposed && draw(random, 0, 1) == 0;
   for (int64_t i = 0; i < spatial; ++i) {
     int64_t limit = spatial == 3 ? 6 : 14;
     test.extents.push_back(draw(random, 1, limit));
     test.kernel.push_back(draw(random, 1, spatial == 3 ? 3 : 5));
     test.strides.push_back(draw(random, 1, 3));
-    test.dilations.push_back(draw(random, 1, 2));
+    test.dilations.push_back(tiles ? 1 : draw(random, 1, 2));
+    if (tiles)
+      test.strides[i] = test.kernel[i];
     int64_t reach = (test.kernel[i] - 1) * test.dilations[i] + 1;
     // Sometimes more padding than kernel.
     int64_t padLo = draw(random, 0, draw(random, 0, 7) ? reach - 1 : reach + 3);
     int64_t padHi = draw(random, 0, draw(random, 0, 7) ? reach - 1 : reach + 3);
+    if (tiles && draw(random, 0, 2))
+      padLo = padHi = 0;
     test.pads.push_back(padLo);
     int64_t result = test.transposed ? (test.extents[i] - 1) * test.strides[i] + reach - padLo - padHi +
                                            draw(random, 0, test.strides[i] - 1)
@@ -245,6 +251,10 @@ TEST(Convolution, KnownAwkwardCases) {
   transposed.transposed = true;
   ConvolutionCase gaps = square(2, 2, 5, 1, 3, 0, 15);
   gaps.transposed = true;
+  ConvolutionCase tiles = square(4, 6, 8, 3, 3, 0, 24);
+  tiles.transposed = true;
+  tiles.kernel[1] = tiles.strides[1] = 2;
+  tiles.results[1] = 18;
   std::vector<Known> cases = {{square(3, 5, 32, 3, 2, 1, 16), {0, 8, 16}},
                               {square(3, 5, 18, 3, 2, 1, 9), {0, 5, 9}},
                               {square(3, 5, 33, 2, 2, 0, 16), {0, 9, 16}},
@@ -253,7 +263,9 @@ TEST(Convolution, KnownAwkwardCases) {
                               {square(3, 5, 4, 7, 1, 3, 4), {0, 1, 2, 3, 4}},
                               {square(3, 5, 4, 3, 1, 9, 20), {0, 2, 7, 7, 20}},
                               {transposed, {0, 1, 4, 16, 17}},
-                              {gaps, {0, 1, 2, 3, 8, 14, 15}}};
+                              {gaps, {0, 1, 2, 3, 8, 14, 15}},
+                              {tiles, {0, 6, 6, 15, 24}},
+                              {tiles, {0, 5, 24}}};
   std::mt19937_64 random(7);
   for (const Known &known : cases)
     for (int repeat = 0; repeat < 4; ++repeat) {

@@ -49,7 +49,7 @@ absl::Status ConvolutionPart::planGeometry() {
     if (call.transposed)
       fullResult |= need.padLo < 0 || need.padHi <= -window.stride;
     else
-      materialisePadding |= need.padLo >= window.reach() || need.padHi >= window.reach();
+      materialisePadding |= someReadPaddingOnly(window, out, need.used);
     inBox[2 + i] = need.used;
     padLo.push_back(need.padLo);
     padHi.push_back(need.padHi);
@@ -160,6 +160,33 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused) {
   return keep(Op::primitive_desc(desc, fused.attributes, cpuEngine()), [](const auto &pd) { return Op(pd); });
 }
 
+bool ConvolutionPart::isTiled() const {
+  if (!call.transposed || channels.groups != 1 || nothingToSum || fullResult)
+    return false;
+  for (const PostOpInfo &op : call.postOps)
+    if (op.readsTensor() && context.plan.tensors[op.tensor].buffer == context.plan.tensors[call.output].buffer)
+      return false; // Only one call that writes directly can add what is in its result's memory.
+  const std::vector<int64_t> &weights = context.plan.bufferOf(call.weights).shape;
+  for (int i = 0; i < spatial; ++i) {
+    Interval in = inBox[2 + i], out = outBox[2 + i];
+    if (weights[2 + i] != call.strides[i] || call.dilations[i] != 1 ||
+        out.lo + call.pads[i] != in.lo * call.strides[i] || out.hi + call.pads[i] != in.hi * call.strides[i])
+      return false;
+  }
+  return true;
+}
+
+absl::Status ConvolutionPart::prepareTiles() {
+  MemoryView weights = context.memory(call.weights).part(weightsBox());
+  tiles = std::make_unique<TileConvolution>(
+      TileConvolution::Operands{inView, outView, weights, dims, order, call.strides, inDesc, type, packOnce});
+  absl::Status status = guardLibrary([&]() -> absl::Status {
+    return postOps->prepare(/*biasFirst=*/true, scratchPlan,
+                            [&](const PostOps::Fused &fused) { return tiles->create(fused); });
+  });
+  return status.ok() ? tiles->prepare(scratchPlan) : status;
+}
+
 absl::Status ConvolutionPart::prepareCall() {
   static const std::vector<PostOpInfo> none;
   Box wanted = inBox;
@@ -174,6 +201,8 @@ absl::Status ConvolutionPart::prepareCall() {
     copyIn = Copier(inView, input, inBox);
   }
   inDesc = describe(inView, wanted, dims, order, type);
+  if (isTiled())
+    return prepareTiles();
 
   if (fullResult) {
     Box full = outBox;
@@ -270,8 +299,11 @@ absl::Status ConvolutionPart::bind(std::byte *scratch) {
     fullView.data = scratch + fullOffset;
     cut.bind(outView.data, fullView.data);
   }
+  std::byte *source = context.memory(call.weights).address(weightsBox());
+  if (tiles)
+    return tiles->bind(scratch, inView.data, outView.data, source, postOps->biasData());
   return guardLibrary([&]() -> absl::Status {
-    void *weights = context.memory(call.weights).address(weightsBox());
+    void *weights = source;
     if (packs) {
       void *target = scratch + weightsOffset;
       if (packOnce) {
@@ -298,7 +330,11 @@ absl::Status ConvolutionPart::bind(std::byte *scratch) {
   });
 }
 
-absl::Status ConvolutionPart::pack() { return packs && packOnce ? packCall.run() : absl::OkStatus(); }
+absl::Status ConvolutionPart::pack() {
+  if (tiles)
+    return tiles->pack();
+  return packs && packOnce ? packCall.run() : absl::OkStatus();
+}
 
 absl::Status ConvolutionPart::run() {
   if (absl::Status status = postOps->runBefore(); !status.ok())
@@ -312,7 +348,7 @@ absl::Status ConvolutionPart::run() {
     if (stagedIn)
       if (absl::Status status = copyIn.run(); !status.ok())
         return status;
-    if (absl::Status status = mainCall.run(); !status.ok())
+    if (absl::Status status = tiles ? tiles->run() : mainCall.run(); !status.ok())
       return status;
     if (fullResult)
       if (absl::Status status = cut.run(); !status.ok())

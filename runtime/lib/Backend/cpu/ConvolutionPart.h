@@ -16,6 +16,7 @@
 
 #include "../../Session/Arena.h"
 #include "PostOps.h"
+#include "TileConvolution.h"
 #include "WindowGeometry.h"
 
 #include <memory>
@@ -34,7 +35,7 @@ public:
 
   absl::Status prepare();
   int64_t scratchBytes() const { return scratchPlan.size(); }
-  int64_t packedBytes() const { return packed.size(); }
+  int64_t packedBytes() const { return packed.size() + (tiles ? tiles->packedBytes() : 0); }
   absl::Status bind(std::byte *scratch);
   absl::Status pack();
   absl::Status run();
@@ -42,6 +43,9 @@ public:
 private:
   void chooseLayout();
   absl::Status planGeometry();
+  /// Whether each input element that is read gives a tile of results of its own.
+  bool isTiled() const;
+  absl::Status prepareTiles();
   absl::Status prepareCall();
   PostOps::Outcome createPrimitive(const PostOps::Fused &fused);
   dnnl::memory::desc weightsDesc() const;
@@ -71,6 +75,7 @@ private:
   Copier copyIn, copyOut, cut;
   std::unique_ptr<PostOps> postOps;
 
+  std::unique_ptr<TileConvolution> tiles; ///< Does the work in place of `primitive`, if there is one.
   dnnl::primitive primitive;
   dnnl::memory::desc inDesc, outDesc, packedDesc, scratchpadDesc;
   bool packs = false; ///< The library wants another format of the weights.

@@ -137,7 +137,8 @@ absl::Status PoolStep::prepare() {
     int dim = dims[i] - 2;
     strides.push_back(call.strides[dim]);
     kernel.push_back(call.kernel[dim]);
-    dilations.push_back(call.dilations[dim] - 1);
+    // The library checks what has no meaning here.
+    dilations.push_back(call.kernel[dim] == 1 ? 0 : call.dilations[dim] - 1);
     lo.push_back(needs[dim].padLo);
     hi.push_back(needs[dim].padHi);
   }

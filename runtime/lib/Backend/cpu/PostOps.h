@@ -63,6 +63,8 @@ public:
   absl::Status bind(std::byte *result, std::byte *scratch);
   /// Adds the bias to the call, if there is one.
   void addArguments(LibraryCall &call) const;
+  /// The fused bias, one element for each channel, after `bind`; null if there is none.
+  const std::byte *biasData() const { return fusedBias ? operands[0]->data : nullptr; }
   /// Copies operands to where the library needs them. To be called before the call.
   absl::Status runBefore() const;
   absl::Status runRest() const;

@@ -59,6 +59,13 @@ WindowNeed dovetail::runtime::transposedNeedOf(const Window &window, Interval ou
   return {used, out.lo - reach.lo, reach.hi - out.hi};
 }
 
+bool dovetail::runtime::someReadPaddingOnly(const Window &window, Interval out, Interval used) {
+  for (int64_t o = out.lo; o < out.hi; ++o)
+    if (!reaches(o * window.stride - window.pad, window.dilation, window.kernel, used, 1))
+      return true;
+  return false;
+}
+
 Interval dovetail::runtime::transposedReach(const Window &window, Interval used) {
   return {used.lo * window.stride - window.pad, (used.hi - 1) * window.stride - window.pad + window.reach()};
 }

@@ -38,9 +38,12 @@ struct WindowNeed {
 /// be.
 WindowNeed needOf(const Window &window, layout::Interval out, int64_t extent, layout::Interval held);
 
-/// The same for a transposed convolution: `padLo` and `padHi` are what is cut off from the full result of `used`; they
+/// `needOf` for a transposed convolution: `padLo` and `padHi` are what is cut off from the full result of `used`; they
 /// may be negative where `out` reaches further than that.
 WindowNeed transposedNeedOf(const Window &window, layout::Interval out, int64_t extent, layout::Interval held);
+
+/// Whether some window of `out` has all its elements outside of `used`; a dilated one perhaps on both sides of it.
+bool someReadPaddingOnly(const Window &window, layout::Interval out, layout::Interval used);
 
 /// The result indices that `used` inputs of a transposed convolution contribute to.
 layout::Interval transposedReach(const Window &window, layout::Interval used);
