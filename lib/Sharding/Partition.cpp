@@ -68,27 +68,27 @@ void Partition::meetNeeds(PartitionableOpInterface op) {
   ShardingAttr resultSharding = getSharding(result);
   LoopShardings loops(relation.loops.size(), DimShardingAttr::getUnsplit(&getContext()));
   llvm::copy(resultSharding.getDims(), loops.begin());
-  bool reduces = false;
+  SmallVector<StringAttr> reducedAxes;
   if (auto reductions = op->getAttrOfType<ArrayAttr>(kReductionAttrName)) {
-    reduces = true;
-    for (auto [index, loop] : llvm::enumerate(reductions))
-      loops[result.getRank() + index] = cast<DimShardingAttr>(loop);
+    for (auto [index, attribute] : llvm::enumerate(reductions)) {
+      auto loop = cast<DimShardingAttr>(attribute);
+      loops[result.getRank() + index] = loop;
+      llvm::append_range(reducedAxes, loop.getAxes());
+    }
     op->removeAttr(kReductionAttrName);
   }
+  // A sum may stay partial where the result is partial over the same axes because of it.
+  auto passes = [&](OpOperand &operand, ShardingAttr held) {
+    return held && held.isPartial() && op.isLinearIn(operand.getOperandNumber()) &&
+           llvm::all_of(held.getPartialAxes(), [&](StringAttr axis) {
+             return llvm::is_contained(resultSharding.getPartialAxes(), axis) && !llvm::is_contained(reducedAxes, axis);
+           });
+  };
 
   for (OpOperand &operand : op->getOpOperands()) {
     auto type = cast<RankedTensorType>(operand.get().getType());
     ShardingAttr held = getSharding(type);
     ShardingAttr need = getNeededSharding(relation, operand.getOperandNumber(), type, loops, meshName);
-    // A sum may stay partial where the result is partial over the same axes because of it.
-    if (held && held.isPartial() && !reduces && resultSharding.isPartial() &&
-        op.isLinearIn(operand.getOperandNumber())) {
-      need = ShardingAttr::get(&getContext(), meshName, need.getDims(), held.getPartialAxes(), held.getPartialKind());
-      if (covers(held.withoutPartial(), need.withoutPartial(), type, mesh))
-        continue;
-      reshard(operand, need);
-      continue;
-    }
     // A reduction takes its range from this operand, which must hold neither more nor less than its part.
     bool givesRange =
         held && llvm::any_of(llvm::enumerate(relation.operands[operand.getOperandNumber()]), [&](auto entry) {
@@ -100,12 +100,13 @@ void Partition::meetNeeds(PartitionableOpInterface op) {
       return entry.loop >= result.getRank() && loops[entry.loop].isSplit();
     });
     bool isConstant = operand.get().getDefiningOp<ConstantOp>() != nullptr;
-    if (givesRange || (isConstant && need.isSplit())) {
-      if (held != need)
-        reshard(operand, need);
-      continue;
+    bool covered = covers(held, need, type, mesh);
+    if (passes(operand, held)) {
+      covered = covers(held.withoutPartial(), need, type, mesh);
+      need = ShardingAttr::get(&getContext(), meshName, need.getDims(), held.getPartialAxes(), held.getPartialKind());
     }
-    if (!covers(held, need, type, mesh))
+    bool wantsExactly = givesRange || (isConstant && need.isSplit());
+    if (wantsExactly ? held != need : !covered)
       reshard(operand, need);
   }
 }

@@ -396,8 +396,11 @@ FailureOr<Operation *> Propagator::assign(PartitionableOpInterface op) {
 
   unsigned rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
   ShardingAttr sharding = getResultSharding(relation, rank, loops, meshName);
-  if (!passedAxes.empty())
+  // What is linear in a sum adds up, too: its own sum over some axes joins the one that passes through.
+  if (!passedAxes.empty()) {
+    llvm::append_range(passedAxes, sharding.getPartialAxes());
     sharding = ShardingAttr::get(op.getContext(), meshName, sharding.getDims(), passedAxes, ReduceKind::Sum);
+  }
   setSharding(op->getResult(0), sharding);
   auto reductions = ArrayRef<DimShardingAttr>(loops).drop_front(rank);
   if (llvm::any_of(reductions, [](DimShardingAttr loop) { return loop.isSplit(); }))

@@ -86,8 +86,8 @@ DimShardingAttr dovetail::getNeededDim(const DimRelation &relation, ArrayRef<Dim
     return loops.empty() ? DimShardingAttr() : DimShardingAttr::getUnsplit(loops[0].getContext());
   DimShardingAttr loop = loops[relation.loop];
   // The coordinates may be the same and the extents not, as in a pad or a concatenation.
-  bool isInside = llvm::all_of(llvm::seq(loop.getNumPieces()),
-                               [&](unsigned i) { return loop.getPiece(i).hi <= extent; });
+  bool isInside =
+      llvm::all_of(llvm::seq(loop.getNumPieces()), [&](unsigned i) { return loop.getPiece(i).hi <= extent; });
   if (relation.map.isIdentity() && isInside)
     return loop;
   SmallVector<layout::Interval> windows;

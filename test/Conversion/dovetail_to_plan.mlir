@@ -56,3 +56,29 @@ func.func @prologue(%a: tensor<40x8xf32>) -> tensor<40x4xf32> {
   %1 = dovetail.matmul %a, %0 : (tensor<40x8xf32>, tensor<8x4xf32>) -> tensor<40x4xf32>
   return %1 : tensor<40x4xf32>
 }
+
+// -----
+
+// A scan by doubling reads each sum twice, at two places. In one kernel the first would be computed 64 times for each
+// result: every third one is stored.
+
+dovetail.mesh @mesh = ["y" = 1]
+
+// CHECK-LABEL: plan.program @scan
+// CHECK-COUNT-2: plan.launch
+// CHECK-NOT: plan.launch
+func.func @scan(%x: tensor<1024xf32>) -> tensor<1024xf32> {
+  %p0 = dovetail.pad %x {low = array<i64: 1>, high = array<i64: -1>, mode = #dovetail.pad_mode<constant>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %s0 = dovetail.add %x, %p0 : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  %p1 = dovetail.pad %s0 {low = array<i64: 2>, high = array<i64: -2>, mode = #dovetail.pad_mode<constant>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %s1 = dovetail.add %s0, %p1 : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  %p2 = dovetail.pad %s1 {low = array<i64: 4>, high = array<i64: -4>, mode = #dovetail.pad_mode<constant>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %s2 = dovetail.add %s1, %p2 : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  %p3 = dovetail.pad %s2 {low = array<i64: 8>, high = array<i64: -8>, mode = #dovetail.pad_mode<constant>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %s3 = dovetail.add %s2, %p3 : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  %p4 = dovetail.pad %s3 {low = array<i64: 16>, high = array<i64: -16>, mode = #dovetail.pad_mode<constant>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %s4 = dovetail.add %s3, %p4 : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  %p5 = dovetail.pad %s4 {low = array<i64: 32>, high = array<i64: -32>, mode = #dovetail.pad_mode<constant>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %s5 = dovetail.add %s4, %p5 : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  return %s5 : tensor<1024xf32>
+}

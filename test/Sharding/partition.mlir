@@ -61,3 +61,23 @@ func.func @padded(%a: tensor<6x8xf32> {dovetail.shard = [#dovetail.dim_sharding<
   %0 = dovetail.pad %a {low = array<i64: 0, 0>, high = array<i64: 6, 0>, mode = #dovetail.pad_mode<constant>} : (tensor<6x8xf32>) -> tensor<12x8xf32>
   return %0 : tensor<12x8xf32>
 }
+
+// -----
+
+// What is linear in a sum that is partial may sum over another axis as well: the result is partial over both.
+
+dovetail.mesh @mesh = ["y" = 2, "x" = 2]
+
+// CHECK-LABEL: func.func @twice_partial
+// CHECK: dovetail.reduce
+// CHECK-SAME: partial = sum ["y"]
+// CHECK-NOT: dovetail.reshard
+// CHECK: dovetail.reduce
+// CHECK-SAME: partial = sum ["y", "x"]
+// CHECK-NEXT: dovetail.reshard
+// CHECK-NEXT: return
+func.func @twice_partial(%a: tensor<4x6x8xf32> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{"y" : 0, 2, 6}>, #dovetail.dim_sharding<{"x" : 0, 4, 8}>]}) -> tensor<4x1x1xf32> {
+  %0 = dovetail.reduce %a {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 1>} : (tensor<4x6x8xf32>) -> tensor<4x1x8xf32>
+  %1 = dovetail.reduce %0 {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 2>} : (tensor<4x1x8xf32>) -> tensor<4x1x1xf32>
+  return %1 : tensor<4x1x1xf32>
+}

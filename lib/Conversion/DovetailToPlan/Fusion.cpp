@@ -21,6 +21,8 @@ using plan::FormatAttr;
 static constexpr size_t kMaxArguments = 24;
 /// A reduction is recomputed for nobody, but its row should stay in the cache between passes.
 static constexpr int64_t kMaxRow = 1 << 16;
+/// For one element of a kernel's result, a fused operation is computed at no more than so many places.
+static constexpr size_t kMaxPlaces = 4;
 
 static RankedTensorType getType(Operation *op) { return cast<RankedTensorType>(op->getResult(0).getType()); }
 
@@ -64,6 +66,10 @@ static bool isRowBroadcast(ArrayRef<int64_t> shape, ArrayRef<int64_t> full, Form
 
 namespace {
 
+/// Where an operation of a kernel is computed for one element of the kernel's result: hashes of the ways that indices
+/// take from there. Equal ones mean the same element.
+using Places = llvm::SmallSetVector<size_t, 4>;
+
 class GroupFormer {
 public:
   GroupFormer(func::FuncOp function, const Formats &formats, bool libraries)
@@ -73,7 +79,7 @@ public:
 
 private:
   void formKernel(Operation *root);
-  bool canAbsorb(Operation *op, Operation *root, const DenseSet<Operation *> &members);
+  bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *, Places> &members);
 
   Block &block;
   const Formats &formats;
@@ -84,7 +90,23 @@ private:
 
 } // namespace
 
-bool GroupFormer::canAbsorb(Operation *op, Operation *root, const DenseSet<Operation *> &members) {
+/// The places at which users in the kernel read `op`. A chain of n operations that each read their operand directly and
+/// shifted, such as a scan by doubling, has 2^n: there it must be stored now and then.
+static Places getPlaces(Operation *op, const DenseMap<Operation *, Places> &members) {
+  Places places;
+  for (OpOperand &use : op->getUses()) {
+    bool pointwise = isPointwise(use.getOwner());
+    for (size_t place : members.lookup(use.getOwner())) {
+      places.insert(pointwise ? place
+                              : static_cast<size_t>(llvm::hash_combine(place, use.getOwner(), use.getOperandNumber())));
+      if (places.size() > kMaxPlaces)
+        return places;
+    }
+  }
+  return places;
+}
+
+bool GroupFormer::canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *, Places> &members) {
   if (!isa<PartitionableOpInterface>(op) || op->use_empty())
     return false;
   bool pointwiseUsers = true;
@@ -120,12 +142,16 @@ bool GroupFormer::canAbsorb(Operation *op, Operation *root, const DenseSet<Opera
 }
 
 void GroupFormer::formKernel(Operation *root) {
-  DenseSet<Operation *> members{root};
+  DenseMap<Operation *, Places> members;
+  members[root].insert(0);
   llvm::SmallSetVector<Value, 16> arguments(root->operand_begin(), root->operand_end());
   for (Operation *op = root->getPrevNode(); op; op = op->getPrevNode()) {
     if (grouped.contains(op) || arguments.size() >= kMaxArguments || !canAbsorb(op, root, members))
       continue;
-    members.insert(op);
+    Places places = getPlaces(op, members);
+    if (places.size() > kMaxPlaces)
+      continue;
+    members[op] = std::move(places);
     arguments.remove(op->getResult(0));
     arguments.insert(op->operand_begin(), op->operand_end());
   }
@@ -133,7 +159,7 @@ void GroupFormer::formKernel(Operation *root) {
   for (Operation &op : block)
     if (members.contains(&op))
       group.ops.push_back(&op);
-  grouped.insert(members.begin(), members.end());
+  grouped.insert(group.ops.begin(), group.ops.end());
   groups.push_back(std::move(group));
 }
 
