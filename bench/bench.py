@@ -184,6 +184,34 @@ def compiling(bench):
     return "dovetail compile, one rank", header, rows
 
 
+def runtime_costs(bench):
+    """Steps against the library calls in them, and exchanges against copies of their bytes."""
+    print("  runtime ...", file=sys.stderr, flush=True)
+    # Only one thread makes library calls, as in a rank.
+    result = subprocess.run(
+        [bench.dovetail.with_name("runtime-bench"), "--benchmark_format=json"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    if result.returncode:
+        sys.exit("bench: error: runtime-bench failed; run it by hand to see why")
+    medians = {
+        entry["run_name"].split("/iterations")[0]: entry["real_time"] / 1000
+        for entry in json.loads(result.stdout)["benchmarks"]
+        if entry["aggregate_name"] == "median"
+    }
+    step, call = medians["convolutionSteps"], medians["convolutionCalls"]
+    rows = [["1 × 1 convolution, 16 × 8 × 8", "step, library call"] + _microseconds(step, call)]
+    for size, label in ((1 << 16, "64 KiB"), (1 << 20, "1 MiB"), (1 << 23, "8 MiB")):
+        pair = medians[f"haloExchanges/{size}"], medians[f"copies/{size}"]
+        rows.append([f"halo, {label} for each rank", "exchange, memcpy"] + _microseconds(*pair))
+    header = ["work", "measured", "first, µs", "second, µs", "difference, µs", "ratio"]
+    return "What the runtime adds to the work", header, rows
+
+
+def _microseconds(first, second):
+    return [f"{first:.2f}", f"{second:.2f}", f"{first - second:.2f}", f"{first / second:.2f}"]
+
+
 def _ms(seconds):
     return f"{1000 * seconds:.1f}"
 
@@ -252,7 +280,7 @@ def main():
         )
         print(f"{machine()}\n")
         tables = []
-        for measure in (against_onnxruntime, scaling, compiling):
+        for measure in (against_onnxruntime, scaling, runtime_costs, compiling):
             tables.append(measure(bench))
             print(text_table(*tables[-1]), flush=True)
         if arguments.write:

@@ -1,0 +1,144 @@
+//===- RuntimeBenchmark.cpp - What the runtime adds to the work -----------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Measures steps against the library calls that they make, and halo exchanges against copies of their bytes. Times are
+// those of one step, call, exchange or copy.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanBuilder.h"
+
+#include <benchmark/benchmark.h>
+#include <cstring>
+#include <dnnl.hpp>
+
+using namespace dovetail;
+using namespace dovetail::test;
+
+namespace {
+
+/// Runs `program`, whose input and output have `shape`, and sets the time of one of its `steps` steps.
+void measureSteps(benchmark::State &state, const PlanBuilder &builder, const Shape &shape, int64_t steps,
+                  runtime::RunnerOptions options) {
+  auto runner = runtime::ProgramRunner::create(builder.program(), options);
+  if (!runner.ok())
+    return state.SkipWithError(runner.status().ToString().c_str());
+  std::vector<float> data(volume(shape), 0.5f);
+  std::vector<runtime::HostTensor> in = {{data.data(), runtime::ElementType::F32, shape}}, out = in;
+  for (auto _ : state) {
+    absl::StatusOr<std::chrono::nanoseconds> time = (*runner)->measure(in, out);
+    if (!time.ok())
+      return state.SkipWithError(time.status().ToString().c_str());
+    state.SetIterationTime(std::chrono::duration<double>(*time).count() / steps);
+  }
+}
+
+constexpr int64_t kSteps = 512;
+constexpr int64_t kChannels = 16, kExtent = 8;
+
+/// A chain of 1 x 1 convolutions, small enough for what surrounds them to matter.
+void convolutionSteps(benchmark::State &state) {
+  Shape shape = {1, kChannels, kExtent, kExtent}, weights = {kChannels, kChannels, 1, 1};
+  PlanBuilder builder({1});
+  Order channelsLast = {0, 2, 3, 1};
+  uint32_t kernel = builder.constantValue(weights, sharding(4), std::vector<float>(volume(weights), 1.0f / kChannels));
+  uint32_t first = builder.value(shape, sharding(4), channelsLast, "a");
+  uint32_t second = builder.value(shape, sharding(4), channelsLast, "b");
+  builder.input("in", first);
+  for (int64_t i = 0; i < kSteps; ++i) {
+    artifact::ConvolutionT call;
+    call.input = i % 2 ? second : first;
+    call.output = i % 2 ? first : second;
+    call.weights = kernel;
+    call.strides = call.dilations = {1, 1};
+    call.pads = {0, 0};
+    call.groups = 1;
+    builder.library(std::move(call));
+  }
+  builder.output("out", first);
+  measureSteps(state, builder, shape, kSteps, {});
+}
+
+/// The same calls, by a loop over the library's interface.
+void convolutionCalls(benchmark::State &state) {
+  using namespace dnnl;
+  engine engine(engine::kind::cpu, 0);
+  stream stream(engine);
+  memory::desc data({1, kChannels, kExtent, kExtent}, memory::data_type::f32, memory::format_tag::nhwc);
+  memory::desc anyWeights({kChannels, kChannels, 1, 1}, memory::data_type::f32, memory::format_tag::any);
+  convolution_forward::desc desc(prop_kind::forward_inference, algorithm::convolution_direct, data, anyWeights, data,
+                                 {1, 1}, {0, 0}, {0, 0});
+  primitive_attr attributes;
+  attributes.set_scratchpad_mode(scratchpad_mode::user);
+  convolution_forward::primitive_desc created(desc, attributes, engine);
+  convolution_forward convolution(created);
+  memory first(data, engine), second(data, engine), weights(created.weights_desc(), engine);
+  memory scratchpad(created.scratchpad_desc(), engine);
+  for (const memory &each : {first, second, weights})
+    std::memset(each.get_data_handle(), 0, each.get_desc().get_size());
+  std::vector<dnnl_exec_arg_t> arguments[2];
+  for (int i : {0, 1})
+    arguments[i] = {{DNNL_ARG_SRC, (i ? second : first).get()},
+                    {DNNL_ARG_DST, (i ? first : second).get()},
+                    {DNNL_ARG_WEIGHTS, weights.get()},
+                    {DNNL_ARG_SCRATCHPAD, scratchpad.get()}};
+  for (auto _ : state) {
+    auto begin = std::chrono::steady_clock::now();
+    for (int64_t i = 0; i < kSteps; ++i)
+      dnnl_primitive_execute(convolution.get(), stream.get(), 4, arguments[i % 2].data());
+    state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / kSteps);
+  }
+}
+
+/// Two ranks, with images in channels-last order cut into rows; each receives one row of the other's.
+void haloExchanges(benchmark::State &state) {
+  int64_t bytes = state.range(0), channels = 32, width = bytes / (channels * 4);
+  Shape shape = {1, channels, 8, width};
+  PlanBuilder builder({2});
+  layout::Sharding owned = sharding(4, {{2, split(0, {0, 4, 8})}}),
+                   extended = sharding(4, {{2, windows(0, {{0, 5}, {3, 8}})}});
+  uint32_t buffer = builder.buffer(shape, extended, {0, 2, 3, 1});
+  uint32_t source = builder.tensor(buffer, owned, "own"), target = builder.tensor(buffer, extended, "extended");
+  builder.input("in", source);
+  constexpr int64_t count = 128;
+  for (int64_t i = 0; i < count; ++i)
+    builder.exchange(source, target);
+  builder.output("out", source);
+  measureSteps(state, builder, shape, count, {.threads = 2});
+}
+
+void copies(benchmark::State &state) {
+  int64_t bytes = state.range(0), count = 128;
+  std::vector<char> source(bytes, 1), target(bytes, 2);
+  for (auto _ : state) {
+    auto begin = std::chrono::steady_clock::now();
+    for (int64_t i = 0; i < count; ++i) {
+      std::memcpy(target.data(), source.data(), bytes);
+      benchmark::ClobberMemory();
+    }
+    state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / count);
+  }
+}
+
+} // namespace
+
+/// The reported time is that of one step, which the framework must not wait to add up to something.
+static void configure(benchmark::internal::Benchmark *benchmark) {
+  benchmark->UseManualTime()->Iterations(10)->Repetitions(15)->ReportAggregatesOnly();
+}
+static void configureBytes(benchmark::internal::Benchmark *benchmark) {
+  configure(benchmark);
+  benchmark->Arg(64 << 10)->Arg(1 << 20)->Arg(8 << 20);
+}
+
+BENCHMARK(convolutionSteps)->Apply(configure);
+BENCHMARK(convolutionCalls)->Apply(configure);
+BENCHMARK(haloExchanges)->Apply(configureBytes);
+BENCHMARK(copies)->Apply(configureBytes);
+
+BENCHMARK_MAIN();
