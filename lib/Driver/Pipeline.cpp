@@ -89,6 +89,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
   case Phase::Partition:
     passes.addPass(createPartition());
     passes.addNestedPass<func::FuncOp>(createCSEPass());
+    passes.addPass(createHoistReshards());
     passes.addPass(createMergeReshards());
     passes.addPass(createVerifyPartition());
     break;

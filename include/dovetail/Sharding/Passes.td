@@ -37,6 +37,14 @@ def Partition : Pass<"dovetail-partition", "::mlir::ModuleOp"> {
   }];
 }
 
+def HoistReshards : Pass<"dovetail-hoist-reshards", "::mlir::ModuleOp"> {
+  let summary = "Move reshards to where fewer bytes are sent";
+  let description = [{
+    Where an operation without reductions is cheap to compute and its operands are smaller than its result (broadcasts, nearest-neighbour
+    resizes, casts, ...), ranks exchange its operands in place of its result, and each computes what it needs.
+  }];
+}
+
 def MergeReshards : Pass<"dovetail-merge-reshards", "::mlir::ModuleOp"> {
   let summary = "Share reshards of a value among its users";
   let description = [{

@@ -1,0 +1,132 @@
+//===- HoistReshards.cpp - Move what is smallest --------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Moves a reshard from the result of an operation to its operands where fewer bytes are sent there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Layout/Exchange.h"
+#include "dovetail/Sharding/Passes.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_HOISTRESHARDS
+#include "dovetail/Sharding/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+
+struct HoistReshards : dovetail::impl::HoistReshardsBase<HoistReshards> {
+  void runOnOperation() override {
+    FailureOr<MeshOp> meshOp = getModuleMesh(getOperation());
+    if (failed(meshOp))
+      return signalPassFailure();
+    if (!*meshOp)
+      return;
+    mesh = meshOp->getMesh();
+    meshName = FlatSymbolRefAttr::get(*meshOp);
+    // Each step up leaves one reshard less at that place, so this ends.
+    SmallVector<ReshardOp> worklist;
+    getOperation().walk([&](ReshardOp reshard) { worklist.push_back(reshard); });
+    while (!worklist.empty())
+      hoist(worklist.pop_back_val(), worklist);
+  }
+
+  void hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklist);
+  int64_t getBytes(RankedTensorType type, ShardingAttr held, ShardingAttr needed);
+
+  layout::Mesh mesh;
+  FlatSymbolRefAttr meshName;
+};
+
+} // namespace
+
+int64_t HoistReshards::getBytes(RankedTensorType type, ShardingAttr held, ShardingAttr needed) {
+  layout::ExchangePlanner planner(mesh, type.getShape(), toLayout(held, mesh, type.getRank()),
+                                  toLayout(needed, mesh, type.getRank()));
+  int64_t elements = 0;
+  for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
+    for (const layout::Transfer &transfer : planner.receives(rank))
+      elements += transfer.box.volume();
+  return elements * getElementByteSize(type.getElementType());
+}
+
+/// What ranks would have to be sent: the value itself, or what a reshard made it from.
+static Value getSource(Value operand) {
+  auto reshard = operand.getDefiningOp<ReshardOp>();
+  if (!reshard)
+    return operand;
+  ShardingAttr held = getSharding(reshard.getOperand());
+  return held && held.isPartial() ? operand : reshard.getOperand();
+}
+
+void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklist) {
+  auto op = reshard.getOperand().getDefiningOp<PartitionableOpInterface>();
+  if (!op || op->getNumResults() != 1 || !reshard.getOperand().hasOneUse())
+    return;
+  // What is computed on more than one rank must cost less than its transfer.
+  auto element = dyn_cast<ElementOpInterface>(op.getOperation());
+  if (!element || !element.isCheapElement())
+    return;
+  auto type = cast<RankedTensorType>(reshard.getOperand().getType());
+  ShardingAttr held = getSharding(type), wanted = getSharding(reshard.getResult());
+  if (!held || !wanted || held.isPartial() || wanted.isPartial())
+    return;
+  OpRelation relation = op.getRelation();
+  LoopShardings loops(wanted.getDims().begin(), wanted.getDims().end());
+  if (loops.size() != relation.loops.size())
+    return; // It reduces.
+  for (auto [loop, sharding] : llvm::zip_equal(relation.loops, loops))
+    if (loop.kind != LoopKind::Parallel || (sharding.isSplit() && !toLayout(sharding, mesh).isCuts(loop.extent)))
+      return;
+
+  int64_t bytes = 0;
+  SmallVector<std::pair<Value, ShardingAttr>> operands;
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    Value source = getSource(operand);
+    auto operandType = cast<RankedTensorType>(source.getType());
+    ShardingAttr sourceHeld = getSharding(source);
+    if (sourceHeld && sourceHeld.isPartial())
+      return;
+    ShardingAttr needed = getNeededSharding(relation, number, operandType, loops, meshName);
+    operands.push_back({source, needed});
+    bytes += getBytes(operandType, sourceHeld, needed);
+  }
+  if (bytes >= getBytes(type, held, wanted))
+    return;
+
+  OpBuilder builder(op);
+  SmallVector<Operation *> former;
+  for (auto [operand, replacement] : llvm::zip_equal(op->getOpOperands(), operands)) {
+    auto [source, needed] = replacement;
+    if (Operation *definition = operand.get().getDefiningOp())
+      former.push_back(definition);
+    if (covers(getSharding(source), needed, cast<RankedTensorType>(source.getType()), mesh)) {
+      operand.set(source);
+      continue;
+    }
+    auto moved = ReshardOp::create(builder, source.getLoc(),
+                                   withSharding(cast<RankedTensorType>(source.getType()), needed), source);
+    operand.set(moved);
+    worklist.push_back(moved);
+  }
+  op->getResult(0).setType(reshard.getType());
+  reshard.getResult().replaceAllUsesWith(op->getResult(0));
+  reshard.erase();
+  llvm::sort(former);
+  former.erase(llvm::unique(former), former.end());
+  for (Operation *definition : former)
+    if (auto unused = dyn_cast<ReshardOp>(definition); unused && unused->use_empty()) {
+      llvm::erase(worklist, unused);
+      unused.erase();
+    }
+}
