@@ -83,6 +83,8 @@ private:
   void emitRow(ReductionOpInterface op, llvm::ArrayRef<unsigned> loops, const Row &row, Tile tile,
                llvm::SmallVector<mlir::Value> &foldIndex);
   MomentsRows emitMoments(MomentsOp op, Tile tile);
+  mlir::Value readMomentsOperand(MomentsOp op, mlir::Type type, mlir::Value iv,
+                                 llvm::SmallVector<mlir::Value> &foldIndex);
   void emitMomentsOfBlock(MomentsOp op, unsigned loop, const MomentsRows &block, Tile tile,
                           llvm::SmallVector<mlir::Value> &foldIndex);
   void combineMoments(const MomentsRows &total, const MomentsRows &block, Tile tile);

@@ -170,8 +170,14 @@ KernelEmitter::MomentsRows KernelEmitter::emitMoments(MomentsOp op, Tile tile) {
     emitMomentsOfBlock(op, left.front(), block, tile, foldIndex);
     combineMoments(total, block, tile);
   };
-  if (loops.empty())
+  if (loops.empty()) {
+    // The moments of one element.
+    Value one = elements.create<arith::ConstantOp>(builder.getFloatAttr(type, 1.0));
+    LLVM::StoreOp::create(builder, loc, one, total.count);
+    forEach(tile.first, tile.end,
+            [&](Value iv) { storeRow(total.mean, iv, readMomentsOperand(op, type, iv, foldIndex)); });
     return total;
+  }
   // Nothing divides by the number of elements of an empty range.
   Range inner = ranges[loops.back()];
   auto branch = scf::IfOp::create(builder, loc, elements.compareI(arith::CmpIPredicate::slt, inner.lo, inner.hi),
@@ -182,21 +188,23 @@ KernelEmitter::MomentsRows KernelEmitter::emitMoments(MomentsOp op, Tile tile) {
   return total;
 }
 
+/// The operand's element as `type`, at the row's coordinate `iv`; the other coordinates are those of the result, with
+/// the reduced ones from the fold.
+Value KernelEmitter::readMomentsOperand(MomentsOp op, Type type, Value iv, SmallVector<Value> &foldIndex) {
+  foldIndex[order[rowDepth]] = iv;
+  SmallVector<Value> operandIndex(ArrayRef(foldIndex).take_front(rank - 1));
+  for (auto [number, axis] : llvm::enumerate(op.getAxes()))
+    operandIndex[axis] = foldIndex[rank + number];
+  Value x = KernelElements(*this, op).read(0, operandIndex);
+  return x.getType() == type ? x : elements.create<arith::ExtFOp>(type, x);
+}
+
 /// The moments over `loop`, which is not empty.
 void KernelEmitter::emitMomentsOfBlock(MomentsOp op, unsigned loop, const MomentsRows &block, Tile tile,
                                        SmallVector<Value> &foldIndex) {
   Type type = block.mean.type;
   unsigned position = rank + loop - kernel.getFirstReductionLoop(op);
-  KernelElements source(*this, op);
-  // The operand's coordinates: those of the result, with the reduced ones from the fold.
-  auto read = [&](Value iv) {
-    foldIndex[order[rowDepth]] = iv;
-    SmallVector<Value> operandIndex(ArrayRef(foldIndex).take_front(rank - 1));
-    for (auto [number, axis] : llvm::enumerate(op.getAxes()))
-      operandIndex[axis] = foldIndex[rank + number];
-    Value x = source.read(0, operandIndex);
-    return x.getType() == type ? x : elements.create<arith::ExtFOp>(type, x);
-  };
+  auto read = [&](Value iv) { return readMomentsOperand(op, type, iv, foldIndex); };
   auto sum = [&](const Row &row, function_ref<Value(Value)> term) {
     forEach(tile.first, tile.end, [&](Value iv) { storeRow(row, iv, elements.zero(type)); });
     forEach(ranges[loop].lo, ranges[loop].hi, [&](Value at) {
