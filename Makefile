@@ -27,10 +27,12 @@ test: build ## Run all tests
 	@scripts/setup test
 	@scripts/run-tests $(BUILD)
 
-verify-all: build ## Run the tests of models on every partition, and 10 000 random operators
+verify-all: build ## Run the tests of models on every partition, 10 000 random operators and 3000 random graphs
 	@scripts/setup test
 	@DOVETAIL_ALL=1 DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python -m pytest -q -n $(JOBS) test/e2e/test_models.py
 	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python test/e2e/random_ops.py --count 10000 --workers $(JOBS)
+	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python test/e2e/random_graphs.py --count 2000
+	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python test/e2e/random_graphs.py --count 1000 --large
 
 conformance: build ## Run ONNX's own node tests, whole and split over 3 ranks
 	@scripts/setup test

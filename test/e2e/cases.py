@@ -80,13 +80,20 @@ def random_case(seed, op=None):
 # Fixed cases: each is silently wrong in some other system that shards unevenly.
 
 
-def _single(name, op, shape, sizes, *operands, dim=2, exact=False, opset=17, mesh=None, **attributes):
-    """One operator on an input of `shape`, whose dimension `dim` is cut into `sizes`."""
+def _single(
+    name, op, shape, sizes, *operands, dim=2, exact=False, opset=17, mesh=None, declares=False, **attributes
+):
+    """One operator on an input of `shape`, whose dimension `dim` is cut into `sizes`.
+
+    `declares` says that ONNX infers no shape for the result, which is that of the input.
+    """
     draft = Draft(np.random.default_rng(0))
     draft.opset = opset
     inputs = [draft.input(draft.values(shape), "x")]
     inputs += [draft.constant(np.asarray(o)) for o in operands]
-    draft.node(op, *inputs, **attributes)
+    result = draft.node(op, *inputs, **attributes)
+    if declares:
+        draft.declare(result, draft.inputs["x"])
     mesh = mesh or {"y": len(sizes)}
     partition = Partition(mesh).split("x", len(shape), dim, "+".join(mesh), sizes)
     tolerance = 0.0 if exact else TOLERANCE
@@ -192,6 +199,10 @@ def _reshapes():
 def _others():
     yield _single("softmax-split", "Softmax", [2, 3, 17], (8, 0, 9), axis=-1)
     yield _single("instancenorm-split", "InstanceNormalization", [2, 3, 17, 5], (3, 9, 5), _weights(3), _weights(3))
+    yield _single(
+        "groupnorm-of-rows", "GroupNormalization", [4, 6], (4, 2), _weights(6), _weights(6),
+        dim=1, opset=21, declares=True, num_groups=2,
+    )  # fmt: skip
     yield _single("matmul-contracted", "MatMul", [2, 5, 17], (8, 0, 9), _weights(17, 6))
     yield _single(
         "reducesum-split", "ReduceSum", [2, 5, 17], (1, 16), np.array([2], np.int64), keepdims=0

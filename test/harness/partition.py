@@ -32,6 +32,11 @@ class Partition:
             self.sizes[tensor, dim] = list(map(int, sizes))
         return self
 
+    def forget(self, tensor):
+        """States nothing for `tensor`."""
+        del self.shards[tensor]
+        self.sizes = {key: sizes for key, sizes in self.sizes.items() if key[0] != tensor}
+
     def parts(self, axes):
         """How many shards `axes`, such as "y+x", make."""
         return math.prod(self.mesh[a] for a in axes.split("+"))
@@ -95,11 +100,12 @@ def random_partition(rng, shapes, outputs=None):
     stated += [n for n, shape in (outputs or {}).items() if len(shape) and rng.random() < 0.15]
     for name in stated:
         shape = shapes[name] if name in shapes else outputs[name]
-        _split_randomly(rng, partition, name, shape)
+        split_randomly(rng, partition, name, shape)
     return partition
 
 
-def _split_randomly(rng, partition, name, shape):
+def split_randomly(rng, partition, name, shape):
+    """Splits random dimensions of tensor `name` over most axes of the mesh of `partition`."""
     axes_of = {}
     for axis in rng.permutation(list(partition.mesh)):
         if rng.random() < 0.9:

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs random graphs of several operators, partitioned at random, against ONNX Runtime.
+
+    random_graphs.py --count 10000            new cases, from a random first seed
+    random_graphs.py --seed 4711 --count 1    one case again
+    random_graphs.py --large                  larger tensors: several threads for a kernel, partial sums that scatter
+"""
+
+import argparse
+import collections
+import dataclasses
+import pathlib
+import re
+import secrets
+import sys
+import time
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / p) for p in ("", "models", "e2e")]
+
+from graphs.case import random_graph  # noqa: E402
+from harness import backend as backends  # noqa: E402
+from harness.compare import differences  # noqa: E402
+from harness.isolated import Crash, IsolatedFunction, WorkerError  # noqa: E402
+from random_ops import FAILED, PASSED, UNSUPPORTED  # noqa: E402
+
+#: Of the largest magnitude of an output.
+TOLERANCE = 1e-4
+ABSOLUTE_TOLERANCE = 1e-6
+
+
+@dataclasses.dataclass
+class Request:
+    """Which case to run, and where to put the files of one that fails."""
+
+    seed: int
+    large: bool = False
+    keep: str | None = None
+
+
+@dataclasses.dataclass
+class Outcome:
+    status: str
+    case: str
+    message: str = ""
+
+
+def _run(backend, case):
+    while True:
+        try:
+            return backend.compile_and_run(
+                case.model, case.partition, case.inputs, list(case.expected), case.libraries
+            )
+        except backends.BackendError as error:
+            gone = re.search(r"tensor '(t[0-9_]+)',? (?:which|has)", error.message)
+            if error.code != backends.USAGE or not gone or gone[1] in case.expected:
+                raise
+            # It was folded away, or stands in another shape, and cannot be split as stated: the rest can.
+            case.partition.forget(gone[1])
+
+
+def evaluate(request):
+    """Makes the case of a seed, runs it and compares. Runs in a worker."""
+    case = random_graph(request.seed, request.large)
+    if case is None:
+        return Outcome(PASSED, f"seed {request.seed}: nothing to compare")
+    backend = backends.fastest_backend()
+    if backend is None:
+        raise RuntimeError(f"no compiler in {backends.build_dir()}: run `make build`")
+    if isinstance(backend, backends.InProcessBackend):
+        backend = backends.InProcessBackend(soils=True, threads=(1, 4, 7)[request.seed % 3])
+    try:
+        found = differences(_run(backend, case), case.expected, TOLERANCE, ABSOLUTE_TOLERANCE)
+        outcome = Outcome(FAILED if found else PASSED, str(case), found or "")
+    except backends.BackendError as error:
+        unsupported = error.phase == "compile" and error.code == backends.UNSUPPORTED
+        outcome = Outcome(UNSUPPORTED if unsupported else FAILED, str(case), str(error))
+    if outcome.status != PASSED and request.keep:
+        folder = pathlib.Path(request.keep) / f"seed-{request.seed}"
+        backends.keep(folder, case.model, case.inputs, case.expected, case.partition)
+    return outcome
+
+
+class Worker:
+    """Evaluates requests in a process of its own; a crash is the failure of one request."""
+
+    def __init__(self):
+        self._function = IsolatedFunction(evaluate)
+
+    def __call__(self, request):
+        try:
+            return self._function(request)
+        except Crash as error:
+            return Outcome(FAILED, f"seed {request.seed}", f"the process was lost: {error}")
+        except WorkerError as error:
+            return Outcome(FAILED, f"seed {request.seed}", str(error))
+
+    def close(self):
+        self._function.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seed", type=int, help="the first seed (default: random)")
+    parser.add_argument("--count", type=int, default=500, help="how many seeds (default: 500)")
+    parser.add_argument("--large", action="store_true", help="larger tensors")
+    parser.add_argument("--keep", metavar="DIR", help="writes the files of failing cases there")
+    arguments = parser.parse_args()
+    first = secrets.randbelow(10**9) if arguments.seed is None else arguments.seed
+    print(f"seeds {first} to {first + arguments.count - 1}", flush=True)
+    counts = collections.Counter()
+    start = time.monotonic()
+    worker = Worker()
+    for seed in range(first, first + arguments.count):
+        outcome = worker(Request(seed, arguments.large, arguments.keep))
+        counts[outcome.status] += 1
+        if outcome.status != PASSED:
+            print(f"{outcome.status}: {outcome.case}\n    {outcome.message}", flush=True)
+    worker.close()
+    print(
+        f"{counts[PASSED]} passed, {counts[FAILED]} failed, {counts[UNSUPPORTED]} unsupported "
+        f"({time.monotonic() - start:.0f} s)"
+    )
+    return 0 if counts[PASSED] == arguments.count else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

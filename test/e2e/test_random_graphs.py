@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Random graphs of several operators against ONNX Runtime.
+
+A failing case runs again with `test/e2e/random_graphs.py --seed N --count 1 --keep DIR`, and with `--large` if it is a
+large one. The first seed and the number of cases come from DOVETAIL_SEED and DOVETAIL_RANDOM_GRAPHS.
+"""
+
+import os
+
+import pytest
+from graphs import MOTIFS
+from graphs.case import random_graph
+from random_graphs import PASSED, Request, Worker
+
+FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "20250"))
+COUNT = int(os.environ.get("DOVETAIL_RANDOM_GRAPHS", "200"))
+
+
+@pytest.fixture(scope="module")
+def worker(backend):
+    worker = Worker()
+    yield worker
+    worker.close()
+
+
+# Every fourth graph is large.
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + COUNT))
+def test_random_graph(worker, seed):
+    outcome = worker(Request(seed, large=seed % 4 == 0))
+    assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
+
+
+def test_graphs_are_worth_running():
+    """The generator must not reject itself into graphs of nothing, or outputs that are not compared."""
+    cases = [random_graph(seed) for seed in range(30)]
+    cases = [case for case in cases if case]
+    nodes = sum(len(case.model.graph.node) for case in cases)
+    outputs = sum(len(case.model.graph.output) for case in cases)
+    compared = sum(len(case.expected) for case in cases)
+    assert len(cases) >= 28
+    assert nodes >= 7 * len(cases)
+    assert compared >= 0.9 * outputs
+    assert len({node.op_type for case in cases for node in case.model.graph.node}) >= len(MOTIFS)
