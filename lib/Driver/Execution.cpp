@@ -21,10 +21,9 @@ using namespace dovetail;
 ExitCode dovetail::getExitCode(const absl::Status &status) { return static_cast<ExitCode>(tools::exitCodeOf(status)); }
 
 static llvm::LogicalResult fail(const absl::Status &status, const llvm::Twine &what, Diagnostics &diagnostics) {
-  // That this compiler's own artifact is refused is its own fault.
-  ExitCode code = getExitCode(status);
-  return diagnostics.error(code == ExitCode::Artifact ? ExitCode::Internal : code,
-                           what + ": " + std::string(status.message()));
+  // That this compiler's own artifact is damaged is its own fault; that it is for another CPU is not.
+  ExitCode code = absl::IsDataLoss(status) ? ExitCode::Internal : getExitCode(status);
+  return diagnostics.error(code, what + ": " + std::string(status.message()));
 }
 
 llvm::FailureOr<std::shared_ptr<const runtime::Program>>

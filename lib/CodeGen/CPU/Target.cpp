@@ -51,17 +51,22 @@ bool dovetail::isKnownCpu(StringRef cpu) {
   if (cpu == "native")
     return true;
   std::unique_ptr<llvm::MCSubtargetInfo> subtarget = getSubtarget("generic", "");
-  return subtarget && subtarget->isCPUStringValid(cpu);
+  // LLVM knows CPUs of 32 bits, too.
+  return subtarget && subtarget->isCPUStringValid(cpu) && getSubtarget(cpu, "")->checkFeatures("+64bit");
 }
 
-/// The features of `subtarget` that generated code may use.
+/// The features of `subtarget` that generated code may use: all for which LLVM selects instructions unasked. One that
+/// the runtime does not know counts as missing there.
 static std::vector<std::string> getRequiredFeatures(const llvm::MCSubtargetInfo &subtarget) {
   static const char *const features[] = {
-      "sse3",       "ssse3",      "sse4.1",      "sse4.2",     "popcnt",       "avx",
-      "avx2",       "fma",        "f16c",        "bmi",        "bmi2",         "lzcnt",
-      "movbe",      "avx512f",    "avx512bw",    "avx512cd",   "avx512dq",     "avx512vl",
-      "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vnni", "avx512bitalg", "avx512vpopcntdq",
-      "avx512bf16", "avx512fp16", "avxvnni",     "gfni"};
+      "sse3",         "ssse3",        "sse4.1",      "sse4.2",     "popcnt",       "avx",
+      "avx2",         "fma",          "f16c",        "bmi",        "bmi2",         "lzcnt",
+      "movbe",        "avx512f",      "avx512bw",    "avx512cd",   "avx512dq",     "avx512vl",
+      "avx512ifma",   "avx512vbmi",   "avx512vbmi2", "avx512vnni", "avx512bitalg", "avx512vpopcntdq",
+      "avx512bf16",   "avx512fp16",   "avxvnni",     "gfni",       "sse4a",        "fma4",
+      "xop",          "tbm",          "avx10.1",     "avx10.2",    "avxifma",      "avxvnniint8",
+      "avxvnniint16", "avxneconvert", "egpr",        "push2pop2",  "ppx",          "ndd",
+      "ccmp",         "nf",           "cf",          "zu"};
   std::vector<std::string> required;
   for (const char *feature : features)
     if (subtarget.checkFeatures((Twine("+") + feature).str()))

@@ -96,6 +96,23 @@ bool dovetail::runtime::hostHasFeature(const std::string &name) {
       FEATURE("xsavec"),
       FEATURE("xsaveopt"),
       FEATURE("xsaves"),
+#ifdef __clang__ // GCC learns of these later.
+      FEATURE("avx10.1"),
+      FEATURE("avx10.2"),
+      FEATURE("avxifma"),
+      FEATURE("avxneconvert"),
+      FEATURE("avxvnniint16"),
+      FEATURE("avxvnniint8"),
+      // LLVM's names for the parts of APX, which CPUs have together.
+      {"ccmp", __builtin_cpu_supports("apxf") != 0},
+      {"cf", __builtin_cpu_supports("apxf") != 0},
+      {"egpr", __builtin_cpu_supports("apxf") != 0},
+      {"ndd", __builtin_cpu_supports("apxf") != 0},
+      {"nf", __builtin_cpu_supports("apxf") != 0},
+      {"ppx", __builtin_cpu_supports("apxf") != 0},
+      {"push2pop2", __builtin_cpu_supports("apxf") != 0},
+      {"zu", __builtin_cpu_supports("apxf") != 0},
+#endif
       // clang-format on
       // Part of every x86-64 CPU, or of another feature.
       {"cx8", true},
