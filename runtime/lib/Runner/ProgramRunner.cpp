@@ -16,7 +16,9 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
+#include <system_error>
 #include <thread>
 
 using namespace dovetail;
@@ -31,6 +33,15 @@ MemoryView viewOf(const HostTensor &tensor) {
   if (!tensor.strides.empty())
     view.strides = tensor.strides;
   return view;
+}
+
+/// What `body` returns, or that there is not enough memory for `rank`: exceptions must not leave its thread.
+template <typename Body> auto withinMemory(int rank, Body body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    return absl::ResourceExhaustedError(absl::StrCat("rank ", rank, ": there is not enough memory"));
+  }
 }
 
 std::string shapeStr(const std::vector<int64_t> &shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
@@ -63,6 +74,8 @@ struct ProgramRunner::State {
   /// Gives all ranks the tasks and waits for them.
   absl::Status dispatch(unsigned tasks);
   absl::Status waitForAll();
+  /// Ends what has begun when the thread of `first` cannot be started, nor those of the ranks behind it.
+  void giveUp(size_t first, const char *reason);
   absl::Status check(const char *kind, const std::vector<PortInfo> &ports, absl::Span<const HostTensor> tensors) const;
 
   std::shared_ptr<const Program> program;
@@ -86,9 +99,12 @@ struct ProgramRunner::State {
 void ProgramRunner::State::work(int index) {
   Rank &rank = ranks[index];
   std::unique_ptr<Communicator> communicator = group.communicator(index);
-  auto session = Session::create(program, *communicator, {threadsOf(index), options.trace});
+  auto session =
+      withinMemory(index, [&] { return Session::create(program, *communicator, {threadsOf(index), options.trace}); });
   uint64_t seen = 0;
   absl::Status status = session.status();
+  if (!status.ok())
+    group.abort(status);
   if (session.ok()) {
     rank.session = *std::move(session);
     rank.statistics = rank.session->statistics();
@@ -107,8 +123,11 @@ void ProgramRunner::State::work(int index) {
     if (now & Stop)
       break;
     group.setBusy(index, true);
-    if (status.ok())
-      status = perform(rank, now);
+    if (!status.ok())
+      continue;
+    status = withinMemory(index, [&] { return perform(rank, now); });
+    if (!status.ok())
+      group.abort(status);
   }
   // The session belongs to this thread.
   rank.session.reset();
@@ -171,6 +190,24 @@ absl::Status ProgramRunner::State::waitForAll() {
   return result;
 }
 
+void ProgramRunner::State::giveUp(size_t first, const char *reason) {
+  absl::Status status = absl::ResourceExhaustedError(absl::StrCat(
+      "cannot start a thread for rank ", first, " of ", ranks.size(), ": ", reason, "; compile for fewer ranks"));
+  {
+    std::lock_guard lock(mutex);
+    failure = status;
+    for (size_t rank = first; rank < ranks.size(); ++rank) {
+      ranks[rank].stopped = true;
+      group.setBusy(rank, false);
+      --pending;
+    }
+  }
+  group.abort(status);
+  // Those that have begun see that soon: nothing hangs while sessions start.
+  std::unique_lock lock(mutex);
+  done.wait(lock, [&] { return pending == 0; });
+}
+
 absl::Status ProgramRunner::State::dispatch(unsigned now) {
   {
     std::lock_guard lock(mutex);
@@ -231,7 +268,12 @@ absl::StatusOr<std::unique_ptr<ProgramRunner>> ProgramRunner::create(std::shared
   state->pending = state->ranks.size();
   for (size_t rank = 0; rank < state->ranks.size(); ++rank) {
     state->group.setBusy(rank, true);
-    state->ranks[rank].thread = std::thread([state, rank] { state->work(rank); });
+    try {
+      state->ranks[rank].thread = std::thread([state, rank] { state->work(rank); });
+    } catch (const std::system_error &error) {
+      state->giveUp(rank, error.what());
+      break;
+    }
   }
   if (absl::Status status = state->waitForAll(); !status.ok())
     return status;
@@ -255,10 +297,11 @@ ProgramRunner::~ProgramRunner() {
   for (State::Rank &rank : state->ranks) {
     bool stopped = rank.stopped;
     lock.unlock();
-    if (stopped)
-      rank.thread.join();
-    else
+    // One that could not be started has stopped, too.
+    if (!stopped)
       rank.thread.detach();
+    else if (rank.thread.joinable())
+      rank.thread.join();
     lock.lock();
   }
 }

@@ -24,7 +24,8 @@ class CpuSession : public Session {
 public:
   CpuSession(std::shared_ptr<const Program> program, Communicator &communicator, SessionOptions options)
       : program(std::move(program)), plan(this->program->getPlan()), threads(options.threads),
-        context{*this->program, plan, communicator, threads, communicator.rank(), {}}, trace(options.trace) {}
+        numThreads(options.threads), context{*this->program, plan, communicator, threads, communicator.rank(), {}},
+        trace(options.trace) {}
 
   absl::Status prepare();
 
@@ -59,6 +60,7 @@ private:
   std::shared_ptr<const Program> program;
   const Plan &plan;
   ThreadPool threads;
+  int numThreads; ///< As many as were asked for.
   SessionContext context;
   bool trace;
   std::vector<PreparedStep> prologue, steps;
@@ -226,6 +228,9 @@ absl::Status CpuSession::prepare() {
   if (context.communicator.size() != program->numRanks())
     return absl::InvalidArgumentError(
         absl::StrCat("the program is for ", program->numRanks(), " ranks, not ", context.communicator.size()));
+  if (threads.size() < numThreads)
+    return absl::ResourceExhaustedError(absl::StrCat("rank ", context.rank, " cannot start ", numThreads,
+                                                     " threads, but only ", threads.size(), "; give it fewer"));
   context.communicator.keep(memory);
   setLibraryThreads(threads.size());
   if (absl::Status status = prepareConstants(); !status.ok())

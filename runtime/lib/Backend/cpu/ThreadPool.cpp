@@ -8,11 +8,17 @@
 
 #include "ThreadPool.h"
 
+#include <system_error>
+
 using namespace dovetail::runtime;
 
 ThreadPool::ThreadPool(int threads) {
-  for (int i = 1; i < threads; ++i)
-    workers.emplace_back([this, i] { work(i); });
+  try {
+    for (int i = 1; i < threads; ++i)
+      workers.emplace_back([this, i] { work(i); });
+  } catch (const std::system_error &) {
+    // The session asks for `size` and says what is missing.
+  }
 }
 
 ThreadPool::~ThreadPool() {

@@ -25,6 +25,7 @@ namespace dovetail::runtime {
 /// Not thread-safe: one thread, the rank's, gives it work.
 class ThreadPool {
 public:
+  /// Where the system refuses more threads, there are fewer: see `size`.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool &) = delete;
