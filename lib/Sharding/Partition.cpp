@@ -15,6 +15,7 @@
 #include "dovetail/Sharding/Passes.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_PARTITION
@@ -46,6 +47,8 @@ struct Partition : dovetail::impl::PartitionBase<Partition> {
   }
 
   void meetNeeds(PartitionableOpInterface op);
+  /// Says where an axis that splits operands of `op` splits none of its loops: nothing is replicated silently.
+  void remarkGathered(PartitionableOpInterface op, ArrayRef<DimShardingAttr> loops);
   void reduceResults(func::FuncOp function, Operation &terminator);
   void reshard(OpOperand &operand, ShardingAttr sharding);
 
@@ -58,8 +61,23 @@ struct Partition : dovetail::impl::PartitionBase<Partition> {
 void Partition::reshard(OpOperand &operand, ShardingAttr sharding) {
   auto type = cast<RankedTensorType>(operand.get().getType());
   OpBuilder builder(operand.getOwner());
-  auto reshard = ReshardOp::create(builder, operand.getOwner()->getLoc(), withSharding(type, sharding), operand.get());
+  // A terminator comes from no node of the model.
+  bool isResult = operand.getOwner()->hasTrait<OpTrait::IsTerminator>();
+  Location location = isResult ? operand.get().getLoc() : operand.getOwner()->getLoc();
+  auto reshard = ReshardOp::create(builder, location, withSharding(type, sharding), operand.get());
   operand.set(reshard);
+}
+
+void Partition::remarkGathered(PartitionableOpInterface op, ArrayRef<DimShardingAttr> loops) {
+  llvm::SmallSetVector<StringAttr, 4> axes;
+  for (Value operand : op->getOperands())
+    if (ShardingAttr held = getSharding(operand))
+      for (DimShardingAttr dim : held.getDims())
+        axes.insert(dim.getAxes().begin(), dim.getAxes().end());
+  for (StringAttr axis : axes)
+    if (llvm::none_of(loops, [&](DimShardingAttr loop) { return llvm::is_contained(loop.getAxes(), axis); }))
+      op.emitRemark("is computed whole by all ranks along axis ")
+          << axis << ", which splits what it reads: that is gathered first";
 }
 
 void Partition::meetNeeds(PartitionableOpInterface op) {
@@ -77,6 +95,7 @@ void Partition::meetNeeds(PartitionableOpInterface op) {
     }
     op->removeAttr(kReductionAttrName);
   }
+  remarkGathered(op, loops);
   // A sum may stay partial where the result is partial over the same axes because of it.
   auto passes = [&](OpOperand &operand, ShardingAttr held) {
     return held && held.isPartial() && op.isLinearIn(operand.getOperandNumber()) &&
