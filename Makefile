@@ -29,7 +29,7 @@ test: build ## Run all tests
 
 verify-all: build ## Run the tests of models on every partition, 10 000 random operators and 3000 random graphs
 	@scripts/setup test
-	@DOVETAIL_ALL=1 DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python -m pytest -q -n $(JOBS) test/e2e/test_models.py
+	@DOVETAIL_ALL=1 DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python -m pytest -q -n $(JOBS) test/e2e/test_models.py test/e2e/test_exchanges.py
 	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python test/e2e/random_ops.py --count 10000 --workers $(JOBS)
 	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python test/e2e/random_graphs.py --count 2000
 	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python test/e2e/random_graphs.py --count 1000 --large
