@@ -69,6 +69,16 @@ WORKLOADS = (
 )  # fmt: skip
 
 
+#: Runs its arguments; prints the seconds that they took and their peak memory in KiB.
+_MEASURE = """
+import resource, subprocess, sys, time
+start = time.perf_counter()
+code = subprocess.run(sys.argv[1:]).returncode
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)
+"""
+
+
 class Bench:
     """Runs the tools of a build in a folder of its own."""
 
@@ -101,14 +111,13 @@ class Bench:
             spec = ["_"] * len(workload.shape)
             spec[2] = "y"
             command += ["--shard", f"{workload.input}={','.join(spec)}"]
-        start = time.perf_counter()
-        process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        seconds = time.perf_counter() - start
-        if process.returncode:
+        # A process inherits the peak of the one that starts it, so a small one does, and tells.
+        command = [sys.executable, "-c", _MEASURE, *map(str, command)]
+        result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        if result.returncode:
             sys.exit(f"bench: error: cannot compile {workload.label}; see above")
-        return artifact, seconds, usage.ru_maxrss * 1024
+        seconds, kilobytes = result.stdout.split()[-2:]
+        return artifact, float(seconds), int(kilobytes) * 1024
 
     def run(self, artifact, workload, ranks=1):
         """Seconds of each repetition, one thread a rank."""
