@@ -15,6 +15,7 @@
 
 namespace dovetail {
 
+/// What the tools return, as their help says.
 enum class ExitCode {
   Ok = 0,
   /// Outputs that were compared differ.

@@ -18,8 +18,10 @@
 namespace dovetail {
 
 /// There is one such line for a process. Does nothing unless `enable` was called and standard error is a terminal.
+/// A line on the terminal that says what is being done.
 class Progress {
 public:
+  /// Shows progress from now on if the standard error is a terminal.
   static void enable();
   /// Shows `what` instead of what was shown before.
   static void show(const llvm::Twine &what);

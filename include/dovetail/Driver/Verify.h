@@ -23,11 +23,13 @@
 namespace dovetail {
 
 /// An output and how it differs.
+/// A value of the unpartitioned program, and how the partitioned one's differs from it.
 struct Comparison {
   tools::NamedTensor expected;
   Difference difference;
 };
 
+/// What to compare, and on which inputs.
 struct VerifyOptions {
   CompileOptions compile;
   /// Threads of each of the two runs.
@@ -42,6 +44,8 @@ struct VerifyOptions {
 /// Compiles the model at `path` as `options` say, and for one rank; runs both in process on the same inputs; and
 /// compares all outputs. With `perOp` those are the results of all operations, in order. Errors are reported; that
 /// outputs differ is not.
+/// Compiles the model at `path` partitioned and for one rank, runs both on the same inputs and compares the outputs;
+/// with `perOp` all values, in the order in which they are computed.
 llvm::FailureOr<std::vector<Comparison>> verify(llvm::StringRef path, const VerifyOptions &options,
                                                 Diagnostics &diagnostics);
 

@@ -64,6 +64,10 @@ def RecognizeActivations : Pass<"dovetail-recognize-activations"> {
 
 def RecognizeSoftmax : Pass<"dovetail-recognize-softmax"> {
   let summary = "Recognize softmax that is spelt out with its maximum";
+  let description = [{
+    `exp(x - max(x)) / sum(exp(x - max(x)))` over one dimension becomes a `softmax`. Without the maximum it stays as it is: it overflows where
+    `softmax` does not.
+  }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 

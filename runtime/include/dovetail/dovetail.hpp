@@ -23,6 +23,7 @@
 
 namespace dovetail {
 
+/// What failed, with the message of the library; `status()` is an exit code of the tools.
 class Error : public std::runtime_error {
 public:
   Error(dovetail_status status, const std::string &message) : std::runtime_error(message), code(status) {}
@@ -67,11 +68,13 @@ struct Port {
 /// A compiled program. Thread-safe.
 class Program {
 public:
+  /// Loads and verifies the artifact at `path`.
   explicit Program(const std::string &path) {
     dovetail_program *raw = nullptr;
     detail::check(dovetail_program_load(path.c_str(), &raw));
     handle.reset(raw);
   }
+  /// The same for an artifact in memory, which is copied.
   Program(const void *bytes, size_t size) {
     dovetail_program *raw = nullptr;
     detail::check(dovetail_program_load_bytes(bytes, size, &raw));
@@ -81,6 +84,7 @@ public:
   int numRanks() const { return dovetail_program_num_ranks(handle.get()); }
   std::vector<Port> inputs() const { return ports(dovetail_program_num_inputs, dovetail_program_input); }
   std::vector<Port> outputs() const { return ports(dovetail_program_num_outputs, dovetail_program_output); }
+  /// The handle for the C interface; it belongs to this object.
   const dovetail_program *get() const { return handle.get(); }
 
 private:
@@ -104,6 +108,8 @@ private:
 /// The ranks of a program, ready to run. One call at a time.
 class Runner {
 public:
+  /// Starts the ranks and divides `threads` among them. A rank that makes no progress for `timeoutSeconds` ends the
+  /// run.
   explicit Runner(const Program &program, int threads = 1, double timeoutSeconds = 60) {
     dovetail_runner_options options = {threads, timeoutSeconds};
     dovetail_runner *raw = nullptr;

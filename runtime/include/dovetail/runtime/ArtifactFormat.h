@@ -36,12 +36,14 @@ inline constexpr uint64_t sectionAlignment = 4096;
 /// Pieces of a section (each weight is one) begin at multiples of this many bytes.
 inline constexpr uint64_t pieceAlignment = 64;
 
+/// What a section holds.
 enum class SectionKind : uint32_t {
   Plan = 1,    ///< FlatBuffer of `schema/plan.fbs`.
   Code = 2,    ///< ELF shared object with the kernels; absent when there are none.
   Weights = 3, ///< Constants, row-major; absent when there are none.
 };
 
+/// The first bytes of an artifact; the table of sections follows.
 struct ArtifactHeader {
   char magic[8];
   uint32_t version;
@@ -51,6 +53,7 @@ struct ArtifactHeader {
 };
 static_assert(sizeof(ArtifactHeader) == 32);
 
+/// An entry of the table of sections.
 struct SectionEntry {
   SectionKind kind;
   uint32_t reserved; ///< Zero.

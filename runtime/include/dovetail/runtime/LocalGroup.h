@@ -26,6 +26,7 @@ namespace dovetail::runtime {
 /// step.
 class LocalGroup {
 public:
+  /// `timeout`: how long a rank may make no progress.
   explicit LocalGroup(int ranks, std::chrono::milliseconds timeout = std::chrono::seconds(60));
   ~LocalGroup();
 

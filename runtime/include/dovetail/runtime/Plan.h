@@ -38,8 +38,11 @@ struct MemoryFormat {
   std::string str() const;
 };
 
+/// Where the memory of a buffer comes from: the arena, memory that keeps the prologue's results, or the weights
+/// section.
 enum class BufferKind : uint8_t { Arena, Persistent, Constant };
 
+/// A piece of memory on every rank. Several tensors may lie in it.
 struct BufferInfo {
   BufferKind kind;
   ElementType type;
@@ -50,25 +53,29 @@ struct BufferInfo {
   uint64_t dataSize = 0;
 };
 
+/// A value, or what ranks hold of it at one time: a part of a buffer.
 struct TensorInfo {
   std::string name;
   uint32_t buffer;
   layout::Sharding sharding; ///< Boxes inside of the buffer's.
 };
 
+/// A loop of a kernel in global coordinates, and how ranks divide it.
 struct LoopInfo {
   int64_t extent;
   layout::DimSharding dim;
 };
 
+/// A call of generated code on the part of its loops that a rank has.
 struct KernelCall {
   std::string symbol;
   std::vector<uint32_t> reads, writes; ///< Tensors.
   std::vector<LoopInfo> loops;
-  int parallelLoop = -1;
-  std::vector<uint32_t> skipLoops;
+  int parallelLoop = -1;           ///< The loop that threads divide; negative if none.
+  std::vector<uint32_t> skipLoops; ///< A rank without a part of one of these has nothing to do.
 };
 
+/// What a library call applies to each element of its result.
 enum class PostOpKind : uint8_t {
   AddTensor,
   MulTensor,
@@ -85,6 +92,7 @@ enum class PostOpKind : uint8_t {
   HardSigmoid
 };
 
+/// One step of an epilogue; `alpha` and `beta` are the function's parameters, as in the operator of that name.
 struct PostOpInfo {
   PostOpKind kind;
   int64_t tensor = -1; ///< For AddTensor and MulTensor.
@@ -93,6 +101,7 @@ struct PostOpInfo {
   bool readsTensor() const { return kind == PostOpKind::AddTensor || kind == PostOpKind::MulTensor; }
 };
 
+/// A library call for a convolution, or with `transposed` for a transposed one.
 struct ConvolutionCall {
   uint32_t input, weights, output;
   std::vector<int64_t> strides, dilations, pads;
@@ -101,30 +110,37 @@ struct ConvolutionCall {
   std::vector<PostOpInfo> postOps;
 };
 
+/// A library call for a matrix product; the dimensions before the last two are a batch.
 struct MatMulCall {
   uint32_t a, b, output;
   bool transposeA = false, transposeB = false;
   std::vector<PostOpInfo> postOps;
 };
 
+/// What a pooling window computes.
 enum class PoolKind : uint8_t { Max, AverageIncludePad, AverageExcludePad };
 
+/// A library call for pooling.
 struct PoolCall {
   PoolKind kind;
   uint32_t input, output;
   std::vector<int64_t> kernel, strides, dilations, pads;
 };
 
+/// A copy into another memory format.
 struct ReorderCall {
   uint32_t source, target;
 };
 
+/// The transfers that turn one sharding of a value into another.
 struct ExchangeCall {
   uint32_t source, target;
 };
 
+/// What a step does.
 using StepAction = std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCall, ReorderCall, ExchangeCall>;
 
+/// One entry of the step list, named after the node that it comes from.
 struct StepInfo {
   std::string name;
   StepAction action;
@@ -136,6 +152,7 @@ struct StepInfo {
   const char *kind() const;
 };
 
+/// An input or output of the program.
 struct PortInfo {
   std::string name;
   uint32_t tensor;
@@ -155,6 +172,7 @@ struct Plan {
   std::vector<PortInfo> inputs, outputs;
 
   const BufferInfo &bufferOf(uint32_t tensor) const { return buffers[tensors[tensor].buffer]; }
+  /// What `rank` holds, in global coordinates.
   layout::Box bufferBox(uint32_t buffer, int rank) const;
   layout::Box tensorBox(uint32_t tensor, int rank) const;
 };

@@ -26,6 +26,7 @@
 
 namespace dovetail::runtime {
 
+/// What a program is loaded for.
 struct ProgramOptions {
   /// Makes the program executable: checks the CPU and loads the kernels. Without it, a program for another CPU can be
   /// looked at.

@@ -36,6 +36,7 @@ struct HostTensor {
   std::vector<int64_t> strides = {}; ///< In elements; empty means row-major.
 };
 
+/// How all ranks together are to run.
 struct RunnerOptions {
   /// Threads in all; they are divided among the ranks, each of which has one at least.
   int threads = 1;
@@ -67,9 +68,11 @@ public:
                                                    absl::Span<const HostTensor> outputs);
 
   const Program &getProgram() const;
+  /// What `rank` uses of the machine.
   const SessionStatistics &statistics(int rank) const;
   /// When the steps of the last run began and ended on `rank`; empty without `trace`.
   const std::vector<StepTime> &times(int rank) const;
+  /// The share of `rank` in the threads.
   int threadsOf(int rank) const;
 
 private:

@@ -27,6 +27,7 @@
 
 namespace dovetail::runtime {
 
+/// How a rank is to run.
 struct SessionOptions {
   int threads = 1;    ///< Threads of this rank, used by kernels and library calls.
   bool trace = false; ///< Whether to record when each step begins and ends.

@@ -52,6 +52,9 @@ def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [], ["getFormatPreference"], [
 
 def Dovetail_LrnOp : Dovetail_InferredOp<"lrn", [], ["getFormatPreference"], ["isCheapElement"]> {
   let summary = "Local response normalisation across channels (ONNX LRN)";
+  let description = [{
+    x / (bias + alpha / size * s)^beta, where s is the sum of the squares of `size` channels around that of x, as far as they exist.
+  }];
   let arguments = (ins Dovetail_Tensor:$input, I64Attr:$size, F32Attr:$alpha, F32Attr:$beta, F32Attr:$bias);
 }
 
