@@ -26,7 +26,7 @@ void dovetail::printModule(ModuleOp module, bool constants, raw_ostream &os) {
 }
 
 FailureOr<PhaseDumper> PhaseDumper::create(StringRef folder, bool constants, Diagnostics &diagnostics) {
-  std::error_code error = llvm::sys::fs::create_directories(folder);
+  std::error_code error = llvm::sys::fs::create_directories(folder, /*IgnoreExisting=*/true, llvm::sys::fs::all_all);
   // Something that is there already is no error, whatever it is.
   if (!error && !llvm::sys::fs::is_directory(folder))
     error = std::make_error_code(std::errc::not_a_directory);
@@ -36,7 +36,7 @@ FailureOr<PhaseDumper> PhaseDumper::create(StringRef folder, bool constants, Dia
   return PhaseDumper(folder, constants, diagnostics);
 }
 
-std::unique_ptr<raw_ostream> PhaseDumper::open(Phase phase, StringRef extension) {
+std::unique_ptr<llvm::raw_fd_ostream> PhaseDumper::open(Phase phase, StringRef extension) {
   std::string path =
       (folder + "/" + Twine(static_cast<int>(phase) + 1) + "-" + getPhaseName(phase) + "." + extension).str();
   std::error_code error;
@@ -48,9 +48,19 @@ std::unique_ptr<raw_ostream> PhaseDumper::open(Phase phase, StringRef extension)
 }
 
 LogicalResult PhaseDumper::dump(Phase phase, ModuleOp module) {
-  std::unique_ptr<raw_ostream> file = open(phase, "mlir");
+  std::unique_ptr<llvm::raw_fd_ostream> file = open(phase, "mlir");
   if (!file)
     return failure();
   printModule(module, constants, *file);
-  return success();
+  return close(*file);
+}
+
+LogicalResult PhaseDumper::close(llvm::raw_fd_ostream &file) {
+  file.close();
+  std::error_code error = file.error();
+  if (!error)
+    return success();
+  file.clear_error();
+  return diagnostics->error(ExitCode::File,
+                            "cannot write all of a file in '" + folder + "' for --dump-phases: " + error.message());
 }

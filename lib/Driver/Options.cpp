@@ -49,6 +49,7 @@ private:
   LogicalResult parseNumbers(StringRef option, StringRef text, int64_t least, llvm::SmallVectorImpl<int64_t> &numbers);
 
   Diagnostics &diagnostics;
+  bool hasMesh = false;
   llvm::StringSet<> sharded;
   llvm::StringSet<> sized;
 };
@@ -102,6 +103,7 @@ LogicalResult OptionParser::parseMesh(StringRef text) {
     axes.push_back({name.str(), static_cast<int>(number)});
   }
   options.mesh = layout::Mesh(std::move(axes));
+  hasMesh = true;
   return llvm::success();
 }
 
@@ -128,6 +130,9 @@ LogicalResult OptionParser::parseShard(StringRef text) {
       if (axis.empty())
         return usage("'" + option + "': entry " + Twine(dim) + " is '" + entry +
                      "'; expected '_', an axis, or axes joined by '+'");
+      if (!hasMesh)
+        return usage("'" + option + "': there is no --mesh with an axis '" + axis + "'; add --mesh " + axis +
+                     "=N for N ranks");
       if (!options.mesh.axisIndex({axis.data(), axis.size()}))
         return usage("'" + option + "': the mesh has no axis '" + axis + "'; it has " + listAxes(options.mesh));
       auto [first, isNew] = dimOf.try_emplace(axis, dim);

@@ -16,6 +16,7 @@
 #include "dovetail/Driver/Execution.h"
 #include "dovetail/tools/RunCommands.h"
 #include "dovetail/tools/Support.h"
+#include "dovetail/tools/TensorFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
@@ -198,18 +199,13 @@ LogicalResult dovetail::writeReport(StringRef artifact, llvm::ArrayRef<PhaseTime
   for (const PhaseTime &time : times)
     report["phases"].push_back(
         {{"name", getPhaseName(time.phase).str()}, {"seconds", time.seconds}, {"peak_bytes", time.peakBytes}});
-  std::error_code error;
-  llvm::raw_fd_ostream file(path, error);
-  if (!error) {
-    if (path.ends_with(".json"))
-      file << report.dump(2) << "\n";
-    else
-      HtmlReport(report, file).write();
-    file.flush();
-    error = file.error();
-    file.clear_error();
-  }
-  if (error)
-    return diagnostics.error(ExitCode::File, "cannot write the report '" + path + "': " + error.message());
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (path.ends_with(".json"))
+    os << report.dump(2) << "\n";
+  else
+    HtmlReport(report, os).write();
+  if (absl::Status status = tools::writeText(path.str(), text); !status.ok())
+    return diagnostics.error(ExitCode::File, std::string(status.message()));
   return llvm::success();
 }

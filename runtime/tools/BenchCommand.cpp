@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
-#include <unistd.h>
 
 using namespace dovetail;
 using namespace dovetail::tools;
@@ -44,6 +43,9 @@ absl::Status BenchCommand::run() {
     return absl::InvalidArgumentError(
         absl::StrCat("--iterations ", iterations, " --warmup ", warmup, ": at least 1 iteration is needed"));
   options->trace = !trace.empty();
+  if (!trace.empty())
+    if (absl::Status status = checkWritable(trace); !status.ok())
+      return status;
   auto begin = std::chrono::steady_clock::now();
   absl::StatusOr<std::shared_ptr<const runtime::Program>> program = runtime::Program::load(arguments.artifact);
   if (!program.ok())
@@ -52,6 +54,8 @@ absl::Status BenchCommand::run() {
   absl::StatusOr<std::vector<NamedTensor>> inputs = readInputs(plan, arguments.inputs, /*randomDefault=*/true);
   if (!inputs.ok())
     return inputs.status();
+  ProgressLine progress;
+  progress.show("start ranks");
   auto runner = runtime::ProgramRunner::create(*program, *options);
   if (!runner.ok())
     return ofArtifact(arguments.artifact, runner.status());
@@ -59,20 +63,17 @@ absl::Status BenchCommand::run() {
 
   std::vector<NamedTensor> outputs = makeOutputs(plan);
   std::vector<runtime::HostTensor> in = viewsOf(*inputs), out = viewsOf(outputs);
-  bool progress = ::isatty(STDERR_FILENO);
   std::vector<double> times;
   for (int i = 0; i < warmup + iterations; ++i) {
-    if (progress)
-      std::fprintf(stderr, "\r%s %d of %d ", i < warmup ? "warm-up" : "iteration", (i < warmup ? i : i - warmup) + 1,
-                   i < warmup ? warmup : iterations);
+    progress.show(i < warmup ? absl::StrCat("warm-up ", i + 1, " of ", warmup)
+                             : absl::StrCat("iteration ", i - warmup + 1, " of ", iterations));
     absl::StatusOr<std::chrono::nanoseconds> time = (*runner)->measure(in, out);
     if (!time.ok())
       return ofArtifact(arguments.artifact, time.status());
     if (i >= warmup)
       times.push_back(milliseconds(*time));
   }
-  if (progress)
-    std::fputs("\r                              \r", stderr);
+  progress.clear();
   if (!trace.empty())
     if (absl::Status status = writeTrace(trace, **runner); !status.ok())
       return status;
@@ -84,7 +85,7 @@ absl::Status BenchCommand::run() {
   if (json) {
     nlohmann::json result = {{"artifact", arguments.artifact},
                              {"ranks", (*program)->numRanks()},
-                             {"threads", arguments.threads},
+                             {"threads", std::max(arguments.threads, (*program)->numRanks())},
                              {"iterations", iterations},
                              {"start_ms", start},
                              {"min_ms", times.front()},
@@ -97,7 +98,7 @@ absl::Status BenchCommand::run() {
   }
   auto format = [](double value) { return absl::StrFormat("%.3f ms", value); };
   std::fputs(formatTable({{"ranks", absl::StrCat((*program)->numRanks())},
-                          {"threads", absl::StrCat(arguments.threads)},
+                          {"threads", absl::StrCat(std::max(arguments.threads, (*program)->numRanks()), " in all")},
                           {"load and start", format(start)},
                           {"median", format(median)},
                           {"mean", format(mean)},
@@ -112,7 +113,7 @@ absl::Status BenchCommand::run() {
 
 void tools::addBenchCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
-      "bench", "Measures how long a compiled program takes, from inputs in place to the last rank's last step.");
+      "bench", "Measure how long a compiled program takes, from inputs in place to the last rank's last step");
   auto state = std::make_shared<BenchCommand>();
   addRunOptions(*command, state->arguments);
   command->add_option("--iterations", state->iterations, "Runs that are measured")

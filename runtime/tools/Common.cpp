@@ -15,9 +15,8 @@
 #include "absl/strings/str_join.h"
 
 #include <algorithm>
-#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <unistd.h>
 
@@ -93,6 +92,22 @@ absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(const RunArguments &
   options.threads = arguments.threads;
   options.timeout = std::chrono::milliseconds(std::max<int64_t>(1, static_cast<int64_t>(arguments.timeout * 1000)));
   return options;
+}
+
+ProgressLine::ProgressLine() : isTerminal(::isatty(STDERR_FILENO)) {}
+
+void ProgressLine::show(const std::string &what) {
+  if (!isTerminal)
+    return;
+  // Carriage return, text, "erase to the end of the line".
+  std::fprintf(stderr, "\r%s ...\x1b[K", what.c_str());
+  isShown = true;
+}
+
+void ProgressLine::clear() {
+  if (isShown)
+    std::fputs("\r\x1b[K", stderr);
+  isShown = false;
 }
 
 std::string tools::formatType(runtime::ElementType type, const std::vector<int64_t> &shape) {
@@ -234,6 +249,7 @@ std::string tools::formatTable(const std::vector<std::vector<std::string>> &rows
       if (i + 1 < row.size())
         text.append(widths[i] - row[i].size() + 2, ' ');
     }
+    text.erase(text.find_last_not_of(' ') + 1);
     text += '\n';
   }
   return text;
@@ -250,11 +266,9 @@ std::string tools::formatBytes(int64_t bytes) {
   return unit == 0 ? absl::StrCat(bytes, " B") : absl::StrFormat("%.1f %s", value, units[unit]);
 }
 
-absl::Status tools::writeText(const std::string &path, const std::string &text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file)
-    return absl::PermissionDeniedError(absl::StrCat("cannot write '", path, "'"));
-  return absl::OkStatus();
+absl::Status tools::flushOutput() {
+  // The error of an earlier write is remembered, but not its kind.
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout))
+    return absl::OkStatus();
+  return absl::PermissionDeniedError("cannot write to the standard output; is the disk full?");
 }

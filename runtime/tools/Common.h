@@ -41,6 +41,21 @@ struct RunArguments {
 };
 void addRunOptions(CLI::App &command, RunArguments &arguments);
 
+/// A line on the terminal that says what is being done, wiped out at the end. Nothing is shown elsewhere.
+class ProgressLine {
+public:
+  ProgressLine();
+  ~ProgressLine() { clear(); }
+  ProgressLine(const ProgressLine &) = delete;
+  ProgressLine &operator=(const ProgressLine &) = delete;
+
+  void show(const std::string &what);
+  void clear();
+
+private:
+  bool isTerminal, isShown = false;
+};
+
 /// Checks values that the parser cannot. Errors: INVALID_ARGUMENT.
 absl::StatusOr<runtime::RunnerOptions> runnerOptions(const RunArguments &arguments);
 
@@ -49,8 +64,6 @@ absl::Status ofArtifact(const std::string &path, const absl::Status &status);
 
 /// Writes when each step and exchange ran on each rank, as JSON for Chrome's and Perfetto's trace viewers.
 absl::Status writeTrace(const std::string &path, const runtime::ProgramRunner &runner);
-/// Writes text to a file.
-absl::Status writeText(const std::string &path, const std::string &text);
 
 } // namespace dovetail::tools
 

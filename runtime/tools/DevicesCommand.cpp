@@ -79,7 +79,7 @@ absl::Status printDevices(bool json) {
 } // namespace
 
 void tools::addDevicesCommand(CLI::App &app, int &exitCode) {
-  CLI::App *command = app.add_subcommand("devices", "Lists the devices and libraries that programs can use here.");
+  CLI::App *command = app.add_subcommand("devices", "List the devices and libraries that programs can use here");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "Print JSON");
   setAction(app, *command, exitCode, [json] { return printDevices(*json); });

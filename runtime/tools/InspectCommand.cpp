@@ -250,7 +250,7 @@ absl::Status tools::inspectArtifact(const std::string &path, bool asJson) {
 void tools::addInspectCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
       "inspect",
-      "Shows what is in a compiled program: mesh, cuts, steps, exchanges with their bytes, memory of each rank.");
+      "Show what is in a compiled program: mesh, cuts, steps, exchanges with their bytes, memory of each rank");
   auto path = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   command->add_option("artifact", *path, "Compiled program (.dvt)")->required()->type_name("ARTIFACT");

@@ -170,7 +170,8 @@ absl::StatusOr<NamedTensor> tools::decodeNpy(absl::Span<const std::byte> bytes) 
     if (header.descr == descriptor.text)
       found = &descriptor;
   if (!found)
-    return malformed(absl::StrCat("elements of type '", header.descr, "' are not supported; convert them with astype"));
+    return absl::OutOfRangeError(
+        absl::StrCat("elements of type '", header.descr, "' are not supported; convert them with astype"));
   tensor.type = found->type;
   tensor.shape = *header.shape;
   uint64_t size = runtime::elementSize(tensor.type);

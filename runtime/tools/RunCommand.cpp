@@ -12,11 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <memory>
-#include <unistd.h>
 
 using namespace dovetail;
 using namespace dovetail::tools;
@@ -63,14 +61,14 @@ absl::StatusOr<std::vector<Destination>> parseOutputs(const runtime::Plan &plan,
       if (destination.output == plan.outputs.size())
         return absl::InvalidArgumentError(
             absl::StrCat("--output ", spec, ": the program has no output '", name, "'; its outputs are ", known));
-      if (destination.path.empty())
-        return absl::InvalidArgumentError(absl::StrCat("--output ", spec, ": write NAME=FILE.npy"));
+      // Another ending would be another kind of file, perhaps one that is still needed.
+      if (!absl::EndsWith(destination.path, ".npy"))
+        return absl::InvalidArgumentError(
+            absl::StrCat("--output ", spec, ": the name of the file must end in .npy; write ", name, "=FILE.npy"));
     }
     // Better now than after the run.
-    size_t slash = destination.path.rfind('/');
-    std::string folder = slash == std::string::npos ? "." : destination.path.substr(0, slash + 1);
-    if (::access(folder.c_str(), W_OK) != 0)
-      return absl::ErrnoToStatus(errno, absl::StrCat("cannot write '", destination.path, "'"));
+    if (absl::Status status = checkWritable(destination.path); !status.ok())
+      return status;
     destinations.push_back(std::move(destination));
   }
   return destinations;
@@ -136,6 +134,8 @@ absl::Status RunCommand::run() {
   if (!options.ok())
     return options.status();
   options->trace = !trace.empty();
+  ProgressLine progress;
+  progress.show("load");
   Clock::time_point begin = Clock::now();
   absl::StatusOr<std::shared_ptr<const runtime::Program>> program = runtime::Program::load(arguments.artifact);
   if (!program.ok())
@@ -144,19 +144,26 @@ absl::Status RunCommand::run() {
   absl::StatusOr<std::vector<Destination>> destinations = parseOutputs(plan, outputs);
   if (!destinations.ok())
     return destinations.status();
+  if (!trace.empty())
+    if (absl::Status status = checkWritable(trace); !status.ok())
+      return status;
+  progress.show("read inputs");
   Clock::time_point loaded = Clock::now();
   absl::StatusOr<std::vector<NamedTensor>> inputTensors = readInputs(plan, arguments.inputs, /*randomDefault=*/false);
   if (!inputTensors.ok())
     return inputTensors.status();
+  progress.show("start ranks");
   Clock::time_point read = Clock::now();
   auto runner = runtime::ProgramRunner::create(*program, *options);
   if (!runner.ok())
     return ofArtifact(arguments.artifact, runner.status());
+  progress.show("run");
   Clock::time_point started = Clock::now();
   std::vector<NamedTensor> outputTensors = makeOutputs(plan);
   absl::Status status = (*runner)->run(viewsOf(*inputTensors), viewsOf(outputTensors));
   if (!status.ok())
     return status.code() == absl::StatusCode::kInvalidArgument ? status : ofArtifact(arguments.artifact, status);
+  progress.show("write outputs");
   Clock::time_point done = Clock::now();
 
   for (const Destination &destination : *destinations)
@@ -167,6 +174,7 @@ absl::Status RunCommand::run() {
   if (!trace.empty())
     if (absl::Status status = writeTrace(trace, **runner); !status.ok())
       return status;
+  progress.clear();
   if (destinations->empty()) {
     std::vector<std::vector<std::string>> rows;
     for (const NamedTensor &tensor : outputTensors)
@@ -189,7 +197,7 @@ absl::Status RunCommand::run() {
 }
 
 void tools::addRunCommand(CLI::App &app, int &exitCode) {
-  CLI::App *command = app.add_subcommand("run", "Runs a compiled program on all of its ranks.");
+  CLI::App *command = app.add_subcommand("run", "Run a compiled program on all of its ranks");
   auto state = std::make_shared<RunCommand>();
   addRunOptions(*command, state->arguments);
   addRepeatable(

@@ -184,6 +184,18 @@ absl::Status tools::writeNpy(const std::string &path, const NamedTensor &tensor)
                           absl::MakeConstSpan(tensor.bytes)});
 }
 
+absl::Status tools::writeText(const std::string &path, const std::string &text) {
+  return writeFile(path, {absl::MakeConstSpan(reinterpret_cast<const std::byte *>(text.data()), text.size())});
+}
+
+absl::Status tools::checkWritable(const std::string &path) {
+  size_t slash = path.rfind('/');
+  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (::access(folder.c_str(), W_OK) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write '", path, "'"));
+  return runtime::checkReplaceable(path);
+}
+
 absl::Status tools::writeNpz(const std::string &path, absl::Span<const NamedTensor> tensors) {
   if (absl::Status status = runtime::checkReplaceable(path); !status.ok())
     return status;

@@ -4,6 +4,8 @@
 import dataclasses
 import os
 import re
+import resource
+import subprocess
 
 import numpy as np
 import onnx
@@ -11,7 +13,7 @@ import pytest
 from harness.backend import call, tool
 from onnx import TensorProto, helper, numpy_helper
 
-USAGE, FILE, INVALID_MODEL, UNSUPPORTED, DAMAGED = 2, 3, 4, 5, 7
+USAGE, FILE, INVALID_MODEL, UNSUPPORTED, DOES_NOT_FIT, DAMAGED = 2, 3, 4, 5, 6, 7
 FLOAT = TensorProto.FLOAT
 
 
@@ -169,15 +171,15 @@ CASES = [
     Bad("mesh-of-zero", _compile(mesh="--mesh y=0"), USAGE, r"y.*0"),
     Bad("mesh-negative", _compile(mesh="--mesh y=-3"), USAGE, r"y.*-3"),
     Bad("mesh-not-a-number", _compile(mesh="--mesh y=two"), USAGE, "two"),
-    Bad("mesh-twice-an-axis", _compile(mesh="--mesh y=2,y=2"), USAGE, "y"),
+    Bad("mesh-twice-an-axis", _compile(mesh="--mesh y=2,y=2"), USAGE, "two axes.*'y'"),
     Bad("mesh-huge", _compile(mesh="--mesh y=99999999999999999999"), USAGE, "9999999999"),
-    Bad("shard-unknown-axis", _compile(shard="--shard image=_,_,z,_"), USAGE, "'?z'?"),
+    Bad("shard-unknown-axis", _compile(shard="--shard image=_,_,z,_"), USAGE, "no axis 'z'"),
     Bad("shard-wrong-rank", _compile(shard="--shard image=_,y"), USAGE, r"image.*(4|2)"),
     Bad("shard-unknown-tensor", _compile(shard="--shard picture=_,_,y,_"), USAGE, "picture"),
     Bad("shard-axis-twice", _compile(shard="--shard image=_,_,y,y"), USAGE, r"image.*y|y.*image"),
     Bad("shard-malformed", _compile(shard="--shard image"), USAGE, "image"),
     Bad("shard-empty-entry", _compile(shard="--shard image=_,,y,_"), USAGE, "image"),
-    Bad("shard-without-mesh", _compile(mesh=""), USAGE, "y|mesh"),
+    Bad("shard-without-mesh", _compile(mesh=""), USAGE, r"no --mesh.*'y'.*--mesh y=N"),
     Bad("sizes-do-not-add-up", _compile(flags="--sizes image:2=7,8"), USAGE, r"image.*(15|16)"),
     Bad("sizes-too-many", _compile(flags="--sizes image:2=4,4,8"), USAGE, r"image.*(2|3)"),
     Bad("sizes-negative", _compile(flags="--sizes image:2=-1,17"), USAGE, r"-1"),
@@ -195,7 +197,14 @@ CASES = [
     Bad("target-unknown", _compile(flags="--target abacus"), USAGE, "abacus"),
     Bad("phase-unknown", _compile(flags="--compile-to teleport"), USAGE, "teleport"),
     Bad("cpu-unknown", _compile(flags="--cpu i4004x"), USAGE, "i4004x"),
-    Bad("verify-unknown-axis", "verify {dir}/good.onnx --mesh y=2 --shard image=_,_,z,_", USAGE, "z"),
+    Bad("cpu-of-32-bits", _compile(flags="--cpu i386"), USAGE, "i386"),
+    Bad("misspelt-flag", _compile(flags="--meshh y=2"), USAGE, "'--meshh'; did you mean '--mesh'"),
+    Bad("misspelt-command", "complie {dir}/good.onnx", USAGE, "'complie'; did you mean 'compile'"),
+    Bad("two-models", "compile {dir}/good.onnx {dir}/garbage.onnx", USAGE, "{dir}/garbage.onnx"),
+    Bad("output-is-the-model", "compile {dir}/good.onnx -o {dir}/good.onnx", USAGE, "good.onnx.*model"),
+    Bad("output-not-npy", _run(flags="--output result={dir}/good.dvt"), USAGE, r"good.dvt.*\.npy"),
+    Bad("inspect-fixed-shapes", "inspect {dir}/good.dvt --shape image=1,3,16,12", USAGE, "--shape"),
+    Bad("verify-unknown-axis", "verify {dir}/good.onnx --mesh y=2 --shard image=_,_,z,_", USAGE, "no axis 'z'"),
     # Files.
     Bad("model-missing", _compile("absent"), FILE, "absent.onnx"),
     Bad("model-is-a-folder", "compile {dir} -o {dir}/out.dvt", FILE, "{dir}"),
@@ -204,6 +213,7 @@ CASES = [
     Bad("output-tensor-is-a-pipe", _run(flags="--output result={dir}/pipe.npy"), FILE, "pipe.npy"),
     Bad("external-missing", _compile("external-missing"), FILE, "weights.bin"),
     Bad("artifact-missing", _run(artifact="absent"), FILE, "absent.dvt"),
+    Bad("trace-folder-missing", _run(flags="--trace {dir}/no/t.json"), FILE, "no/t.json"),
     Bad("input-missing", _run("--input image=@{dir}/absent.npy"), FILE, "absent.npy"),
     Bad("input-not-npy", _run("--input image=@{dir}/garbage.onnx"), FILE, "garbage.onnx"),
     Bad("input-truncated", _run("--input image=@{dir}/truncated.npy"), FILE, "truncated.npy"),
@@ -318,6 +328,42 @@ def test_good_input(folder):
     code, _, messages = call([tool("dovetail"), *command.split()])
     assert code == 0, messages
     assert np.load(folder / "result.npy").shape == (1, 4, 16, 12)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run {dir}/good.dvt --input image=random:0",
+        "inspect {dir}/good.dvt",
+        "inspect {dir}/good.onnx",
+        "compile {dir}/good.onnx --compile-to import",
+        "verify {dir}/good.onnx --mesh y=2 --shard image=_,_,y,_",
+    ],
+)
+def test_lost_output_is_an_error(folder, command):
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [tool("dovetail"), *command.format(dir=folder).split()],
+            stdout=full, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, timeout=60,
+        )  # fmt: skip
+    assert result.returncode == FILE, result.stderr
+    assert "cannot write to the standard output" in result.stderr
+
+
+def test_too_many_threads(folder):
+    """Threads that the system refuses: here for want of address space."""
+    if "asan" in str(tool("dovetail")):
+        pytest.skip("AddressSanitizer needs more address space than that")
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+
+    result = subprocess.run(
+        [tool("dovetail"), *"run {dir}/good.dvt --input image=random:0 --threads 4096".format(dir=folder).split()],
+        capture_output=True, stdin=subprocess.DEVNULL, text=True, timeout=60, preexec_fn=limit,
+    )  # fmt: skip
+    assert result.returncode == DOES_NOT_FIT, result.stderr
+    assert re.search(r"rank \d.*threads", result.stderr), result.stderr
 
 
 def test_names_are_unique():

@@ -27,7 +27,7 @@ static constexpr char footer[] = R"(Exit codes:
 
 int main(int argc, char **argv) {
   tools::makeLibraryThreadsSleep(argv);
-  CLI::App app("Runs compiled programs.", "dovetail-run");
+  CLI::App app("Run compiled programs.", "dovetail-run");
   app.footer(footer);
   app.require_subcommand(1);
   app.set_version_flag("--version", "dovetail-run " DOVETAIL_VERSION);
@@ -41,14 +41,15 @@ int main(int argc, char **argv) {
   } catch (const CLI::Success &success) {
     return app.exit(success); // Help and version.
   } catch (const CLI::ParseError &error) {
-    std::string command = "dovetail-run";
-    for (const CLI::App *subcommand : app.get_subcommands())
-      command += " " + subcommand->get_name();
-    std::fprintf(stderr, "dovetail-run: error: %s; see `%s --help`\n", error.what(), command.c_str());
+    std::fprintf(stderr, "dovetail-run: error: %s\n", tools::describeUsageError(error, app, argc, argv).c_str());
     return 2;
   } catch (const std::bad_alloc &) {
     std::fputs("dovetail-run: error: there is not enough memory for the tensors of this program\n", stderr);
     return 6;
+  }
+  if (absl::Status status = tools::flushOutput(); !status.ok() && exitCode == 0) {
+    std::fprintf(stderr, "dovetail-run: error: %s\n", std::string(status.message()).c_str());
+    return tools::exitCodeOf(status);
   }
   return exitCode;
 }

@@ -17,6 +17,7 @@
 #include "dovetail/Driver/Dump.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Report.h"
+#include "dovetail/tools/TensorFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -42,13 +43,15 @@ private:
 } // namespace
 
 /// That `path` can be written, said before the work and not after it.
-static LogicalResult checkOutput(StringRef path, Diagnostics &diagnostics) {
+static LogicalResult checkOutput(StringRef path, StringRef model, Diagnostics &diagnostics) {
   StringRef folder = llvm::sys::path::parent_path(path);
   if (!folder.empty() && !llvm::sys::fs::is_directory(folder))
     return diagnostics.error(ExitCode::File, "cannot write '" + path + "': there is no folder '" + folder + "'");
   // What is written is renamed, and must not take the place of a device.
   if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))
     return diagnostics.error(ExitCode::File, "cannot write '" + path + "': it is there and is no regular file");
+  if (llvm::sys::fs::equivalent(path, model))
+    return diagnostics.error(ExitCode::Usage, "'" + path + "' is the model itself; give the output another name");
   return llvm::success();
 }
 
@@ -69,11 +72,11 @@ LogicalResult CompileCommand::print(Compilation &compilation, Diagnostics &diagn
     printModule(compilation.getModule(), constants, llvm::outs());
     return llvm::success();
   }
-  std::error_code error;
-  llvm::raw_fd_ostream file(output, error);
-  if (error)
-    return diagnostics.error(ExitCode::File, "cannot write '" + output + "': " + error.message());
-  printModule(compilation.getModule(), constants, file);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printModule(compilation.getModule(), constants, os);
+  if (absl::Status status = tools::writeText(output, text); !status.ok())
+    return diagnostics.error(ExitCode::File, std::string(status.message()));
   return llvm::success();
 }
 
@@ -89,36 +92,42 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
     return llvm::failure();
   if (*last == Phase::Emit && output.empty())
     output = (llvm::sys::path::stem(model) + ".dvt").str();
-  if (!output.empty() && output != "-" && failed(checkOutput(output, diagnostics)))
+  if (!output.empty() && output != "-" && failed(checkOutput(output, model, diagnostics)))
     return llvm::failure();
   if (!report.empty() && *last != Phase::Emit)
     return diagnostics.error(ExitCode::Usage, "--report is about artifacts; leave out --compile-to");
-  if (!report.empty() && (failed(checkReport(report, diagnostics)) || failed(checkOutput(report, diagnostics))))
+  if (!report.empty() && (failed(checkReport(report, diagnostics)) || failed(checkOutput(report, model, diagnostics))))
     return llvm::failure();
 
   std::unique_ptr<mlir::MLIRContext> context = createContext();
   Compilation compilation(*context, std::move(*options), diagnostics);
   std::optional<PhaseDumper> dumper;
-  std::unique_ptr<llvm::raw_ostream> dumpLLVM, dumpAssembly;
+  std::unique_ptr<llvm::raw_fd_ostream> dumpLLVM, dumpAssembly;
   if (!dumpFolder.empty()) {
     llvm::FailureOr<PhaseDumper> made = PhaseDumper::create(dumpFolder, constants, diagnostics);
     if (failed(made))
       return llvm::failure();
     dumper = std::move(*made);
-    compilation.afterPhase = [&](Phase phase) { return dumper->dump(phase, compilation.getModule()); };
-    if (*last == Phase::Emit) {
+    compilation.afterPhase = [&](Phase phase) -> LogicalResult {
+      if (failed(dumper->dump(phase, compilation.getModule())))
+        return llvm::failure();
+      // Machine code comes last; a compilation that fails before leaves no empty files.
+      if (phase != Phase::CodeGen || *last != Phase::Emit)
+        return llvm::success();
       dumpLLVM = dumper->open(Phase::CodeGen, "ll");
       dumpAssembly = dumper->open(Phase::CodeGen, "s");
-      if (!dumpLLVM || !dumpAssembly)
-        return llvm::failure();
       compilation.dumpLLVM = dumpLLVM.get();
       compilation.dumpAssembly = dumpAssembly.get();
-    }
+      return llvm::success(dumpLLVM && dumpAssembly);
+    };
   }
 
   LogicalResult result = compilation.import(model);
   if (succeeded(result))
     result = *last == Phase::Emit ? compilation.write(output) : compilation.runTo(*last);
+  for (llvm::raw_fd_ostream *file : {dumpLLVM.get(), dumpAssembly.get()})
+    if (file && failed(dumper->close(*file)))
+      result = llvm::failure();
   if (succeeded(result) && *last != Phase::Emit)
     result = print(compilation, diagnostics);
   if (succeeded(result) && !report.empty())

@@ -113,6 +113,9 @@ LogicalResult InspectCommand::run(Diagnostics &diagnostics) {
   StringRef name(path);
   if (name.ends_with(".onnx") || name.ends_with(".onnxtxt"))
     return inspectModel(diagnostics);
+  if (!arguments.dims.empty() || !arguments.shapes.empty())
+    return diagnostics.error(ExitCode::Usage, "--dim and --shape describe models (.onnx, .onnxtxt); the shapes of '" +
+                                                  path + "' are fixed");
   absl::Status status = tools::inspectArtifact(path, json);
   if (!status.ok())
     return diagnostics.error(getExitCode(status), std::string(status.message()));

@@ -89,6 +89,12 @@ void VerifyCommand::run(Diagnostics &diagnostics) {
   llvm::FailureOr<CompileOptions> compile = parseOptions(arguments, diagnostics);
   if (failed(compile))
     return;
+  if (threads < 1 || threads > 4096) {
+    (void)diagnostics.error(ExitCode::Usage, "--threads " + llvm::Twine(threads) + ": give a number from 1 to 4096");
+    return;
+  }
+  if (compile->mesh.numRanks() == 1)
+    diagnostics.warning("there is one rank only: the model is compared with itself; split it with --mesh and --shard");
   VerifyOptions options;
   options.compile = std::move(*compile);
   options.threads = threads;
@@ -124,9 +130,9 @@ Examples:
                        "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz or NAME=random:SEED; random if not given")
       ->type_name("SPEC");
   command->add_option("--seed", state->seed, "Seed of random inputs")->type_name("N");
-  command->add_option("--threads", state->threads, "Threads in all, divided among the ranks")
+  command->add_option("--threads", state->threads, "Threads in all, divided among the ranks (each has one at least)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+      ->capture_default_str();
   command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
   command->callback([state, &exitCode] {
     Progress::enable();

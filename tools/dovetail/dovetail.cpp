@@ -14,7 +14,6 @@
 
 #include "dovetail/Driver/ExitCode.h"
 #include "dovetail/tools/RunCommands.h"
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <new>
@@ -30,27 +29,19 @@ static constexpr char kFooter[] = R"(Exit codes:
 
 `dovetail COMMAND --help` shows the options of a command, with examples.)";
 
-/// The command that was being parsed, as the user would type it.
-static std::string getCommandName(const CLI::App &app) {
-  std::string name = "dovetail";
-  for (const CLI::App *command : app.get_subcommands())
-    name += " " + command->get_name();
-  return name;
-}
-
-/// What is wrong with the command line, in more words than the parser's where it says little.
-static std::string describe(const CLI::ParseError &error, const CLI::App &app, llvm::ArrayRef<char *> arguments) {
-  if (!app.get_subcommands().empty() || arguments.size() < 2 || arguments[1][0] == '-')
-    return error.what();
-  std::string names;
-  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
-    names += (names.empty() ? "" : ", ") + command->get_name();
-  return "there is no command '" + std::string(arguments[1]) + "'; the commands are " + names;
+/// Reports results that did not arrive: nothing is lost silently, nor by LLVM's abort.
+static absl::Status finishOutput() {
+  llvm::outs().flush();
+  if (std::error_code error = llvm::outs().error()) {
+    llvm::outs().clear_error();
+    return absl::PermissionDeniedError("cannot write to the standard output: " + error.message());
+  }
+  return tools::flushOutput();
 }
 
 int main(int argc, char **argv) {
   tools::makeLibraryThreadsSleep(argv);
-  CLI::App app("Partitions ONNX models over a mesh of devices, compiles them and runs them.", "dovetail");
+  CLI::App app("Partition ONNX models over a mesh of devices, compile them and run them.", "dovetail");
   app.footer(kFooter);
   app.require_subcommand(1);
   app.set_version_flag("--version", "dovetail " DOVETAIL_VERSION);
@@ -67,12 +58,15 @@ int main(int argc, char **argv) {
     // Help and version.
     return app.exit(success);
   } catch (const CLI::ParseError &error) {
-    llvm::errs() << "dovetail: error: " << describe(error, app, {argv, size_t(argc)}) << "; see `"
-                 << getCommandName(app) << " --help`\n";
+    llvm::errs() << "dovetail: error: " << tools::describeUsageError(error, app, argc, argv) << "\n";
     return static_cast<int>(ExitCode::Usage);
   } catch (const std::bad_alloc &) {
     llvm::errs() << "dovetail: error: there is not enough memory for the tensors of this model\n";
     return static_cast<int>(ExitCode::DoesNotFit);
+  }
+  if (absl::Status status = finishOutput(); !status.ok()) {
+    llvm::errs() << "dovetail: error: " << std::string(status.message()) << "\n";
+    return exitCode ? exitCode : tools::exitCodeOf(status);
   }
   return exitCode;
 }

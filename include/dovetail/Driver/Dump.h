@@ -20,17 +20,22 @@
 namespace dovetail {
 
 /// Prints `module`; large constants are elided unless `constants` is set.
+/// Prints the IR; without `constants`, large ones are left out.
 void printModule(mlir::ModuleOp module, bool constants, llvm::raw_ostream &os);
 
 /// Writes the module after each phase to `DIR/1-import.mlir`, `DIR/2-simplify.mlir` and so on.
+/// Writes the result of each phase to a folder, in files that are numbered in the order of the phases.
 class PhaseDumper {
 public:
   /// Makes the folder if there is none. A file error if that is not possible.
   static llvm::FailureOr<PhaseDumper> create(llvm::StringRef folder, bool constants, Diagnostics &diagnostics);
 
+  /// Writes the IR after `phase`. A file error if that is not possible.
   llvm::LogicalResult dump(Phase phase, mlir::ModuleOp module);
   /// A file of the folder, such as `6-codegen.s`; null after an error.
-  std::unique_ptr<llvm::raw_ostream> open(Phase phase, llvm::StringRef extension);
+  std::unique_ptr<llvm::raw_fd_ostream> open(Phase phase, llvm::StringRef extension);
+  /// Closes such a file. A file error if something of it could not be written.
+  llvm::LogicalResult close(llvm::raw_fd_ostream &file);
 
 private:
   PhaseDumper(llvm::StringRef folder, bool constants, Diagnostics &diagnostics)

@@ -201,7 +201,7 @@ absl::StatusOr<std::vector<std::byte>> dovetail::runtime::serializeArtifact(absl
 absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes) {
   ArtifactHeader header;
   if (bytes.size() < sizeof(header) || std::memcmp(bytes.data(), artifactMagic, sizeof(artifactMagic)) != 0)
-    return absl::FailedPreconditionError("not a Dovetail artifact");
+    return absl::FailedPreconditionError("not a Dovetail artifact, as `dovetail compile` writes them");
   std::memcpy(&header, bytes.data(), sizeof(header));
   if (header.version != artifactVersion)
     return absl::FailedPreconditionError(absl::StrCat("format version ", header.version,

@@ -176,6 +176,8 @@ TEST_F(Commands, MistakesAreNamed) {
       {{"run", "%stencil.dvt", "-i", good, "-o", "w=%w.npy"}, 2, "no output 'w'"},
       {{"run", "%stencil.dvt", "-i", good, "-o", "y"}, 2, "--output y"},
       {{"run", "%stencil.dvt", "-i", good, "-o", "y=%no/y.npy"}, 3, "no/y.npy"},
+      {{"run", "%stencil.dvt", "-i", good, "-o", "y=%stencil.dvt"}, 2, "must end in .npy"},
+      {{"run", "%stencil.dvt", "-i", good, "--trace", "%no/t.json"}, 3, "no/t.json"},
       {{"run", "%stencil.dvt", "-i", good, "--threads", "0"}, 2, "--threads 0"},
       {{"run", "%stencil.dvt", "-i", good, "--threads", "many"}, 2, "many"},
       {{"run", "%stencil.dvt", "-i", good, "--comm", "pigeon"}, 2, "pigeon"},

@@ -34,6 +34,12 @@ absl::StatusOr<std::string> describeArtifact(const std::string &path);
 /// Prints what is in the artifact at `path`, for a program with an `inspect` command of its own.
 absl::Status inspectArtifact(const std::string &path, bool json);
 
+/// What is wrong with the command line `argv` of `app`, what was probably meant, and where to read on.
+std::string describeUsageError(const CLI::ParseError &error, const CLI::App &app, int argc, char **argv);
+
+/// Makes sure that what was printed on the standard output has arrived. Errors: of the file system.
+absl::Status flushOutput();
+
 /// The documented exit code for an error of the runtime.
 int exitCodeOf(const absl::Status &status);
 

@@ -50,6 +50,12 @@ absl::StatusOr<std::vector<NamedTensor>> readNpz(const std::string &path);
 absl::Status writeNpy(const std::string &path, const NamedTensor &tensor);
 absl::Status writeNpz(const std::string &path, absl::Span<const NamedTensor> tensors);
 
+/// That a file can be written there: its folder exists, and nothing but a regular file has that name. To be asked
+/// before long work.
+absl::Status checkWritable(const std::string &path);
+/// Writes text to a temporary file that is then renamed.
+absl::Status writeText(const std::string &path, const std::string &text);
+
 /// Fills a tensor with numbers that depend on the seed alone: floating-point numbers in [-1, 1), integers from 0 to 9.
 void fillRandom(NamedTensor &tensor, uint64_t seed);
 

@@ -1,0 +1,96 @@
+//===- Usage.cpp - Wrong command lines ------------------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Says what is wrong with a command line, and what was probably meant.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/tools/RunCommands.h"
+
+#include <algorithm>
+#include <vector>
+
+using namespace dovetail;
+
+namespace {
+
+/// How many letters must be inserted, removed, replaced or swapped with the next one.
+size_t editDistance(const std::string &a, const std::string &b) {
+  std::vector<std::vector<size_t>> distance(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i)
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        distance[i][j] = i + j;
+        continue;
+      }
+      bool equal = a[i - 1] == b[j - 1];
+      size_t &least = distance[i][j];
+      least = std::min({distance[i - 1][j] + 1, distance[i][j - 1] + 1, distance[i - 1][j - 1] + !equal});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        least = std::min(least, distance[i - 2][j - 2] + 1);
+    }
+  return distance[a.size()][b.size()];
+}
+
+/// `; did you mean ...?`, or nothing if no name is near.
+std::string suggest(const std::string &word, const std::vector<std::string> &names) {
+  const std::string *best = nullptr;
+  size_t bestDistance = std::max<size_t>(1, word.size() / 3) + 1;
+  for (const std::string &name : names)
+    if (size_t distance = editDistance(word, name); distance < bestDistance) {
+      best = &name;
+      bestDistance = distance;
+    }
+  return best ? "; did you mean '" + *best + "'?" : "";
+}
+
+std::string describeUnknownCommand(const std::string &word, const CLI::App &app) {
+  std::vector<std::string> names;
+  std::string list;
+  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; })) {
+    names.push_back(command->get_name());
+    list += (list.empty() ? "" : ", ") + command->get_name();
+  }
+  std::string suggestion = suggest(word, names);
+  return "there is no command '" + word + "'" + (suggestion.empty() ? "; the commands are " + list : suggestion);
+}
+
+std::string describeUnknownOption(const std::string &argument, const CLI::App &command) {
+  std::string word = argument.substr(0, argument.find('='));
+  std::vector<std::string> names;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      names.push_back("--" + name);
+  return "there is no option '" + word + "'" + suggest(word, names);
+}
+
+} // namespace
+
+std::string tools::describeUsageError(const CLI::ParseError &error, const CLI::App &app, int argc, char **argv) {
+  const CLI::App *command = &app;
+  std::string path = app.get_name(), message = error.what();
+  for (const CLI::App *subcommand : app.get_subcommands()) {
+    command = subcommand;
+    path += " " + subcommand->get_name();
+  }
+  bool isExtra = dynamic_cast<const CLI::ExtrasError *>(&error) != nullptr;
+  if (command == &app && argc > 1 && argv[1][0] != '-') {
+    message = describeUnknownCommand(argv[1], app);
+  } else if (isExtra) {
+    std::vector<std::string> extra = command->remaining();
+    auto option = std::find_if(extra.begin(), extra.end(),
+                               [](const std::string &text) { return text.size() > 1 && text[0] == '-'; });
+    if (option != extra.end())
+      message = describeUnknownOption(*option, *command);
+    else if (!extra.empty())
+      message = "'" + extra.front() + "' is one argument too many";
+  } else if (command == &app && argc == 1) {
+    message = "a command is required";
+  }
+  return message + (message.back() == '?' ? " See `" : "; see `") + path + " --help`";
+}
