@@ -8,6 +8,8 @@
 
 #include "Common.h"
 
+#include "dovetail/runtime/ArtifactFormat.h"
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -70,7 +72,7 @@ absl::StatusOr<std::vector<Destination>> parseOutputs(const runtime::Plan &plan,
     size_t slash = destination.path.rfind('/');
     std::string folder = slash == std::string::npos ? "." : destination.path.substr(0, slash + 1);
     if (::access(folder.c_str(), W_OK) != 0)
-      return absl::ErrnoToStatus(errno, absl::StrCat("cannot write '", destination.path, "'"));
+      return runtime::fileError(errno, absl::StrCat("cannot write '", destination.path, "'"));
     destinations.push_back(std::move(destination));
   }
   return destinations;

@@ -16,7 +16,9 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
+#include <system_error>
 #include <thread>
 
 using namespace dovetail;
@@ -31,6 +33,18 @@ MemoryView viewOf(const HostTensor &tensor) {
   if (!tensor.strides.empty())
     view.strides = tensor.strides;
   return view;
+}
+
+/// What `body` returns; a lack of memory or of threads is an error, too.
+template <typename Body> absl::Status guard(int rank, Body body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    return absl::ResourceExhaustedError(absl::StrCat("rank ", rank, ": there is not enough memory"));
+  } catch (const std::system_error &error) {
+    return absl::ResourceExhaustedError(absl::StrCat("rank ", rank, ": cannot start a thread: ", error.what(),
+                                                     "; use fewer ranks or fewer threads (--threads)"));
+  }
 }
 
 std::string shapeStr(const std::vector<int64_t> &shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
@@ -59,6 +73,8 @@ struct ProgramRunner::State {
   }
   /// The body of a rank's thread.
   void work(int rank);
+  /// Starts the threads of all ranks.
+  void startAll(const std::shared_ptr<State> &self);
   absl::Status perform(Rank &rank, unsigned tasks);
   /// Gives all ranks the tasks and waits for them.
   absl::Status dispatch(unsigned tasks);
@@ -86,13 +102,21 @@ struct ProgramRunner::State {
 void ProgramRunner::State::work(int index) {
   Rank &rank = ranks[index];
   std::unique_ptr<Communicator> communicator = group.communicator(index);
-  auto session = Session::create(program, *communicator, {threadsOf(index), options.trace});
+  auto guarded = [&](auto body) {
+    absl::Status status = guard(index, body);
+    if (!status.ok())
+      communicator->abort(status);
+    return status;
+  };
   uint64_t seen = 0;
-  absl::Status status = session.status();
-  if (session.ok()) {
+  absl::Status status = guarded([&] {
+    auto session = Session::create(program, *communicator, {threadsOf(index), options.trace});
+    if (!session.ok())
+      return session.status();
     rank.session = *std::move(session);
     rank.statistics = rank.session->statistics();
-  }
+    return absl::OkStatus();
+  });
   for (;;) {
     group.setBusy(index, false);
     std::unique_lock lock(mutex);
@@ -108,7 +132,7 @@ void ProgramRunner::State::work(int index) {
       break;
     group.setBusy(index, true);
     if (status.ok())
-      status = perform(rank, now);
+      status = guarded([&] { return perform(rank, now); });
   }
   // The session belongs to this thread.
   rank.session.reset();
@@ -116,6 +140,28 @@ void ProgramRunner::State::work(int index) {
   std::lock_guard lock(mutex);
   rank.stopped = true;
   done.notify_all();
+}
+
+void ProgramRunner::State::startAll(const std::shared_ptr<State> &self) {
+  pending = ranks.size();
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    group.setBusy(rank, true);
+    absl::Status status = guard(rank, [&] {
+      ranks[rank].thread = std::thread([self, rank] { self->work(rank); });
+      return absl::OkStatus();
+    });
+    if (status.ok())
+      continue;
+    // The ranks before are waiting for this one and for those after it.
+    group.abort(status);
+    std::lock_guard lock(mutex);
+    failure = status;
+    for (; rank < ranks.size(); ++rank) {
+      group.setBusy(rank, false);
+      ranks[rank].stopped = true;
+      --pending;
+    }
+  }
 }
 
 absl::Status ProgramRunner::State::perform(Rank &rank, unsigned now) {
@@ -228,11 +274,7 @@ absl::StatusOr<std::unique_ptr<ProgramRunner>> ProgramRunner::create(std::shared
   }
 
   std::unique_ptr<ProgramRunner> runner(new ProgramRunner(state));
-  state->pending = state->ranks.size();
-  for (size_t rank = 0; rank < state->ranks.size(); ++rank) {
-    state->group.setBusy(rank, true);
-    state->ranks[rank].thread = std::thread([state, rank] { state->work(rank); });
-  }
+  state->startAll(state);
   if (absl::Status status = state->waitForAll(); !status.ok())
     return status;
   return runner;
@@ -255,7 +297,9 @@ ProgramRunner::~ProgramRunner() {
   for (State::Rank &rank : state->ranks) {
     bool stopped = rank.stopped;
     lock.unlock();
-    if (stopped)
+    if (!rank.thread.joinable())
+      ; // It was never started.
+    else if (stopped)
       rank.thread.join();
     else
       rank.thread.detach();

@@ -11,11 +11,18 @@
 using namespace dovetail::runtime;
 
 ThreadPool::ThreadPool(int threads) {
-  for (int i = 1; i < threads; ++i)
-    workers.emplace_back([this, i] { work(i); });
+  try {
+    for (int i = 1; i < threads; ++i)
+      workers.emplace_back([this, i] { work(i); });
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
   {
     std::lock_guard lock(mutex);
     stopping = true;

@@ -25,6 +25,7 @@ namespace dovetail::runtime {
 /// Not thread-safe: one thread, the rank's, gives it work.
 class ThreadPool {
 public:
+  /// Throws std::system_error when the system gives no more threads.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool &) = delete;
@@ -38,6 +39,7 @@ public:
 
 private:
   void work(int index);
+  void stop();
 
   std::mutex mutex;
   std::condition_variable started, finished;
