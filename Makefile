@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test verify-all conformance bench docs clean
+.PHONY: help setup configure build build-release demo test fuzz verify-all conformance bench docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -19,13 +19,22 @@ configure: setup
 build: configure ## Build everything into build/release
 	@cmake --build $(BUILD) --parallel $(JOBS)
 
+build-release:
+	@$(MAKE) build PRESET=release
+
 demo: build ## Find the text of a large page on 4 uneven ranks
 	@scripts/setup demo
 	@scripts/demo $(BUILD)
 
-test: build ## Run all tests
+# ThreadSanitizer's build has no compiler: that of the release build makes its artifacts.
+test: build $(if $(filter tsan,$(PRESET)),build-release) ## Run all tests
 	@scripts/setup test
 	@scripts/run-tests $(BUILD)
+
+fuzz: ## Damage input at random, on the asan build
+	@$(MAKE) build PRESET=asan
+	@scripts/setup test
+	@DOVETAIL_BUILD_DIR=build/asan .venv/bin/python test/e2e/fuzz.py --count 3000 --workers $(JOBS)
 
 verify-all: build ## Run the tests of models on every partition, 10 000 random operators and 3000 random graphs
 	@scripts/setup test

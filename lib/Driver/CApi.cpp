@@ -15,6 +15,8 @@
 #include "dovetail/Driver/CommandLine.h"
 #include "dovetail/Driver/Compilation.h"
 
+#include <new>
+
 using namespace dovetail;
 
 struct dovetail_compilation {
@@ -28,16 +30,21 @@ static int compile(const char *const *options, size_t numOptions, dovetail_compi
   auto compilation = std::make_unique<dovetail_compilation>();
   llvm::raw_string_ostream messages(compilation->messages);
   Diagnostics diagnostics(messages);
-  std::vector<std::string> arguments(options, options + numOptions);
-  llvm::FailureOr<CompileOptions> parsed = parseOptions(arguments, diagnostics);
-  if (succeeded(parsed)) {
-    std::unique_ptr<mlir::MLIRContext> context = createContext();
-    Compilation phases(*context, std::move(*parsed), diagnostics);
-    if (succeeded(import(phases))) {
-      llvm::FailureOr<std::vector<std::byte>> artifact = phases.serialize();
-      if (succeeded(artifact))
-        compilation->artifact = std::move(*artifact);
+  // Callers may be in a language that knows no exceptions.
+  try {
+    std::vector<std::string> arguments(options, options + numOptions);
+    llvm::FailureOr<CompileOptions> parsed = parseOptions(arguments, diagnostics);
+    if (succeeded(parsed)) {
+      std::unique_ptr<mlir::MLIRContext> context = createContext();
+      Compilation phases(*context, std::move(*parsed), diagnostics);
+      if (succeeded(import(phases))) {
+        llvm::FailureOr<std::vector<std::byte>> artifact = phases.serialize();
+        if (succeeded(artifact))
+          compilation->artifact = std::move(*artifact);
+      }
     }
+  } catch (const std::bad_alloc &) {
+    (void)diagnostics.error(ExitCode::DoesNotFit, "there is not enough memory for the tensors of this model");
   }
   *result = compilation.release();
   return static_cast<int>(diagnostics.getExitCode());

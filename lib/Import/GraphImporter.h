@@ -31,6 +31,8 @@ public:
 private:
   mlir::OwningOpRef<mlir::ModuleOp> createModule();
   llvm::LogicalResult importMain(mlir::func::FuncOp main, llvm::ArrayRef<const onnx::ValueInfoProto *> inputs);
+  /// Notes a tensor of too many dimensions among what is not supported.
+  void checkRank(mlir::Value value, llvm::StringRef name);
   llvm::LogicalResult checkOutputType(const onnx::ValueInfoProto &output, mlir::RankedTensorType type);
   llvm::LogicalResult reportUnsupported();
 

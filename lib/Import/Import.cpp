@@ -15,12 +15,16 @@
 #include "GraphImporter.h"
 #include "InputShapes.h"
 #include "ModelFile.h"
+#include "dovetail/Import/TensorName.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;
+
+/// Twice as many loops are as many as a kernel may have; operators such as a convolution need that.
+static constexpr int64_t kMaxRank = 32;
 
 mlir::OwningOpRef<mlir::ModuleOp> GraphImporter::createModule() {
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(reporter.getFileLoc());
@@ -82,6 +86,11 @@ llvm::LogicalResult GraphImporter::importMain(mlir::func::FuncOp main,
   collectUses(graph, scope.needed);
   if (failed(importInitializers(graph, scope)) || failed(importNodes(graph.node(), scope)))
     return llvm::failure();
+  for (auto [input, value] : llvm::zip(inputs, block->getArguments()))
+    checkRank(value, input->name());
+  for (mlir::Operation &op : *block)
+    for (mlir::Value result : op.getResults())
+      checkRank(result, getTensorName(op.getLoc()));
   if (!unsupported.empty())
     return reportUnsupported();
 
@@ -109,6 +118,13 @@ llvm::LogicalResult GraphImporter::importMain(mlir::func::FuncOp main,
     if (mlir::isOpTriviallyDead(&op))
       op.erase();
   return llvm::success();
+}
+
+void GraphImporter::checkRank(mlir::Value value, llvm::StringRef name) {
+  int64_t rank = OnnxNode::getType(value).getRank();
+  if (rank > kMaxRank)
+    unsupported.push_back("tensor '" + name.str() + "' has " + std::to_string(rank) + " dimensions, but at most " +
+                          std::to_string(kMaxRank) + " are supported");
 }
 
 llvm::LogicalResult GraphImporter::checkOutputType(const onnx::ValueInfoProto &output, mlir::RankedTensorType type) {

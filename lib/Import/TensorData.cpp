@@ -27,6 +27,8 @@ static_assert(llvm::endianness::native == llvm::endianness::little, "ONNX tensor
 
 /// Sizes in bytes up to this leave room for any sum or product of a few small factors.
 static constexpr int64_t kMaxElements = int64_t(1) << 44;
+/// As the runtime has it: times a stride or a dilation it is still a number.
+static constexpr int64_t kMaxExtent = int64_t(1) << 40;
 
 /// Shapes and indices fold at any size that occurs; floats that are more than a few are weights.
 static constexpr int64_t kMaxSmallInts = 1024, kMaxSmallFloats = 64;
@@ -82,7 +84,7 @@ std::optional<int64_t> dovetail::importer::countElements(llvm::ArrayRef<int64_t>
   // Zero extents do not excuse huge ones: shapes are taken apart and put together again.
   int64_t count = 1, countOfNonzero = 1;
   for (int64_t extent : shape) {
-    if (extent < 0 || extent > kMaxElements || countOfNonzero > kMaxElements / std::max<int64_t>(extent, 1))
+    if (extent < 0 || extent > kMaxExtent || countOfNonzero > kMaxElements / std::max<int64_t>(extent, 1))
       return std::nullopt;
     count *= extent;
     countOfNonzero *= std::max<int64_t>(extent, 1);

@@ -53,9 +53,10 @@ absl::Status annotate(const absl::Status &status, const std::string &path) {
 absl::StatusOr<std::vector<std::byte>> readFile(const std::string &path) {
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open '", path, "'"));
+    return runtime::fileError(errno, absl::StrCat("cannot open '", path, "'"));
   struct stat info;
-  if (::fstat(file, &info) != 0 || S_ISDIR(info.st_mode)) {
+  // Pipes end; devices such as /dev/zero need not.
+  if (::fstat(file, &info) != 0 || !(S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode))) {
     ::close(file);
     return absl::NotFoundError(absl::StrCat("'", path, "' is not a file"));
   }
@@ -67,7 +68,7 @@ absl::StatusOr<std::vector<std::byte>> readFile(const std::string &path) {
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0) {
-      absl::Status status = absl::ErrnoToStatus(errno, absl::StrCat("cannot read '", path, "'"));
+      absl::Status status = runtime::fileError(errno, absl::StrCat("cannot read '", path, "'"));
       ::close(file);
       return status;
     }
@@ -96,7 +97,7 @@ absl::StatusOr<ZipArchive> openZip(const std::string &path, int flags) {
   int system = zip_error_system_type(&error) == ZIP_ET_SYS ? zip_error_code_system(&error) : 0;
   zip_error_fini(&error);
   if (system != 0)
-    return absl::ErrnoToStatus(system, absl::StrCat("cannot open '", path, "'"));
+    return runtime::fileError(system, absl::StrCat("cannot open '", path, "'"));
   if (code == ZIP_ER_NOENT)
     return absl::NotFoundError(absl::StrCat("cannot open '", path, "': ", message));
   return absl::OutOfRangeError(absl::StrCat("'", path, "' is not a .npz archive: ", message));
@@ -109,7 +110,7 @@ absl::Status writeFile(const std::string &path, std::initializer_list<absl::Span
   std::string temporary = path + ".XXXXXX";
   int file = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (file < 0)
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write '", path, "'"));
+    return runtime::fileError(errno, absl::StrCat("cannot write '", path, "'"));
   mode_t mask = ::umask(0);
   ::umask(mask);
   ::fchmod(file, 0666 & ~mask);
@@ -127,7 +128,7 @@ absl::Status writeFile(const std::string &path, std::initializer_list<absl::Span
   ok = ok && ::rename(temporary.c_str(), path.c_str()) == 0;
   if (ok)
     return absl::OkStatus();
-  absl::Status status = absl::ErrnoToStatus(errno, absl::StrCat("cannot write '", path, "'"));
+  absl::Status status = runtime::fileError(errno, absl::StrCat("cannot write '", path, "'"));
   ::unlink(temporary.c_str());
   return status;
 }

@@ -10,7 +10,8 @@ import subprocess
 import numpy as np
 import onnx
 import pytest
-from harness.backend import call, tool
+from harness.backend import build_dir, call, tool
+from harness.sanitizers import sanitizers
 from onnx import TensorProto, helper, numpy_helper
 
 USAGE, FILE, INVALID_MODEL, UNSUPPORTED, DOES_NOT_FIT, DAMAGED = 2, 3, 4, 5, 6, 7
@@ -116,6 +117,31 @@ def _typed(dtype):
     return _model([node], [_value("x", [2], dtype)], [_value("y", [2], dtype)])
 
 
+def _operator(op, shape, dtype=FLOAT, constants=(), opset=17, **attributes):
+    """One operator on an input x and constants."""
+    names = [f"constant{i}" for i in range(len(constants))]
+    node = helper.make_node(op, ["x", *names], ["y"], name="culprit", **attributes)
+    values = [numpy_helper.from_array(np.asarray(value), name) for name, value in zip(names, constants)]
+    return _model([node], [_value("x", shape, dtype)], [_value("y", None, dtype)], values, opset)
+
+
+def _padded(pads, **attributes):
+    return _operator("Pad", [4], constants=[np.array(pads, np.int64)], **attributes)
+
+
+def _enlarged():
+    """Keeps an aspect ratio that the sizes do not bound: 2^31 - 1 times 2^30 elements wide."""
+    return _model(
+        [helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], name="culprit", keep_aspect_ratio_policy="not_smaller")],
+        [_value("x", [1, 2**30])],
+        [_value("y", None)],
+        [numpy_helper.from_array(np.array([2**31 - 1, 1], np.int64), "sizes")],
+        opset=19,
+    )
+
+
+_WEIGHT = np.ones((1, 1, 1, 1), np.float32)
+
 MODELS = {
     "good": _conv,
     "dynamic": lambda: _conv("H"),
@@ -136,6 +162,23 @@ MODELS = {
     "future-opset": lambda: _opset(999),
     "complex": lambda: _typed(TensorProto.COMPLEX64),
     "strings": lambda: _typed(TensorProto.STRING),
+    "pads-lowest": lambda: _padded([-(2**63), 0]),
+    "pads-highest": lambda: _padded([2**63 - 1, 2**63 - 1]),
+    "pads-long": lambda: _padded([2**30, 0], mode="edge"),
+    "transposed-far": lambda: _operator("ConvTranspose", [1, 1, 2**34, 1], constants=[_WEIGHT], strides=[2**30, 1]),
+    "transposed-same": lambda: _operator(
+        "ConvTranspose", [1, 1, 2**34, 1], constants=[_WEIGHT], strides=[2**31 - 1, 1], auto_pad="SAME_UPPER"
+    ),
+    "stride-highest": lambda: _operator("Conv", [1, 1, 4, 4], constants=[_WEIGHT], strides=[2**63 - 1, 1]),
+    "enlarged": _enlarged,
+    "too-long": lambda: _operator("Relu", [2**42]),
+    "rank-33": lambda: _operator("Relu", [1] * 33),
+    "rank-1000": lambda: _operator("Transpose", [1] * 1000),
+    "rank-20": lambda: _operator("Transpose", [2] * 20),
+    "dilated-far": lambda: _operator(
+        "Conv", [1, 1, 4, 4], constants=[np.ones((1, 1, 2, 2), np.float32)], dilations=[2**29] * 2, auto_pad="SAME_UPPER"
+    ),
+    "empty-reversed": lambda: _operator("Slice", [0, 3], constants=[np.array([v], np.int64) for v in (5, -9, 0, -1)]),
     "external-missing": lambda: _external("weights.bin"),
     "external-outside": lambda: _external("../weights.bin"),
     "external-absolute": lambda: _external("/etc/hostname"),
@@ -208,15 +251,27 @@ CASES = [
     # Files.
     Bad("model-missing", _compile("absent"), FILE, "absent.onnx"),
     Bad("model-is-a-folder", "compile {dir} -o {dir}/out.dvt", FILE, "{dir}"),
+    Bad("model-below-a-file", "compile {dir}/good.onnx/x.onnx -o {dir}/out.dvt", FILE, "x.onnx"),
+    Bad("model-is-a-loop", _compile("loop"), FILE, "loop.onnx"),
     Bad("output-folder-missing", "compile {dir}/good.onnx -o {dir}/no/out.dvt", FILE, "no/out.dvt"),
     Bad("output-is-a-pipe", "compile {dir}/good.onnx -o {dir}/pipe.npy", FILE, "pipe.npy"),
     Bad("output-tensor-is-a-pipe", _run(flags="--output result={dir}/pipe.npy"), FILE, "pipe.npy"),
     Bad("external-missing", _compile("external-missing"), FILE, "weights.bin"),
     Bad("artifact-missing", _run(artifact="absent"), FILE, "absent.dvt"),
     Bad("trace-folder-missing", _run(flags="--trace {dir}/no/t.json"), FILE, "no/t.json"),
+    Bad("artifact-is-a-loop", _run(artifact="loop"), FILE, "loop.dvt"),
+    Bad("artifact-below-a-file", "run {dir}/good.dvt/x.dvt", FILE, "x.dvt"),
     Bad("input-missing", _run("--input image=@{dir}/absent.npy"), FILE, "absent.npy"),
+    Bad("input-is-a-loop", _run("--input image=@{dir}/loop.npy"), FILE, "loop.npy"),
+    Bad("input-below-a-file", _run("--input image=@{dir}/image.npy/x.npy"), FILE, "x.npy"),
+    Bad("input-name-too-long", _run("--input image=@{dir}/" + "n" * 300 + ".npy"), FILE, "nnnn"),
+    Bad("input-is-a-device", _run("--input image=@/dev/zero"), FILE, "/dev/zero"),
+    Bad("archive-below-a-file", _run("--input @{dir}/image.npy/x.npz"), FILE, "x.npz"),
     Bad("input-not-npy", _run("--input image=@{dir}/garbage.onnx"), FILE, "garbage.onnx"),
     Bad("input-truncated", _run("--input image=@{dir}/truncated.npy"), FILE, "truncated.npy"),
+    Bad("output-below-a-file", _run(flags="--output result={dir}/image.npy/out.npy"), FILE, "out.npy"),
+    Bad("archive-out-below-a-file", _run(flags="--output {dir}/image.npy/out.npz"), FILE, "out.npz"),
+    Bad("output-name-too-long", _run(flags="--output result={dir}/" + "n" * 300 + ".npy"), FILE, "nnnn"),
     Bad("output-not-writable", _run(flags="--output result={dir}/no/out.npy"), FILE, "no/out.npy"),
     # Models.
     Bad("model-empty", _compile("empty"), INVALID_MODEL, "empty.onnx"),
@@ -233,6 +288,12 @@ CASES = [
     Bad("bad-attribute-type", _bare("bad-attribute-type"), INVALID_MODEL, r"culprit|axis"),
     Bad("missing-attribute", _bare("missing-attribute"), INVALID_MODEL, r"culprit|blocksize"),
     Bad("too-few-inputs", _bare("too-few-inputs"), INVALID_MODEL, "culprit|Add"),
+    Bad("pads-lowest", _bare("pads-lowest"), INVALID_MODEL, "culprit.*pads"),
+    Bad("pads-highest", _bare("pads-highest"), INVALID_MODEL, "culprit.*pads"),
+    Bad("transposed-far", _bare("transposed-far"), INVALID_MODEL, "culprit"),
+    Bad("transposed-same", _bare("transposed-same"), INVALID_MODEL, "culprit"),
+    Bad("stride-highest", _bare("stride-highest"), INVALID_MODEL, "culprit.*strides"),
+    Bad("enlarged", _bare("enlarged"), INVALID_MODEL, "culprit.*aspect"),
     Bad("no-opset", _compile("no-opset"), INVALID_MODEL, "opset|version"),
     Bad("external-outside", _compile("external-outside"), INVALID_MODEL, r"\.\./weights.bin"),
     Bad("external-absolute", _compile("external-absolute"), INVALID_MODEL, "/etc/hostname"),
@@ -246,6 +307,10 @@ CASES = [
     Bad("future-opset", _compile("future-opset"), UNSUPPORTED, "999"),
     Bad("complex-numbers", _bare("complex"), UNSUPPORTED, "(?i)complex"),
     Bad("strings", _bare("strings"), UNSUPPORTED, "(?i)string"),
+    Bad("pads-long", _bare("pads-long"), UNSUPPORTED, "culprit"),
+    Bad("rank-33", _bare("rank-33"), UNSUPPORTED, "'x' has 33 dimensions"),
+    Bad("rank-1000", _bare("rank-1000"), UNSUPPORTED, "'x' has 1000 dimensions"),
+    Bad("too-long", _bare("too-long"), USAGE, "'x'"),
     Bad("open-dimension", _compile("dynamic"), USAGE, r"(?s)(?=.*image)(?=.*--(dim|shape))"),
     # Artifacts.
     Bad("artifact-empty", _run(artifact="empty"), DAMAGED, "empty.dvt"),
@@ -287,6 +352,8 @@ def folder(tmp_path_factory, backend):
     (root / "large.bin").write_bytes(bytes(4000))
 
     os.mkfifo(root / "pipe.npy")
+    for name in ("loop.onnx", "loop.dvt", "loop.npy"):
+        (root / name).symlink_to(name)
 
     image = np.zeros((1, 3, 16, 12), np.float32)
     np.save(root / "image.npy", image)
@@ -320,6 +387,21 @@ def test_bad_input(folder, case):
     assert not output or case.name == "no-command"
     assert not (folder / "out.dvt").exists(), "an artifact was written all the same"
     assert (folder / "pipe.npy").is_fifo(), "a device was replaced"
+
+
+@pytest.mark.skipif(bool(sanitizers(build_dir())), reason="sanitizers reserve more memory than the limit leaves")
+def test_no_more_threads(folder):
+    """64 ranks where the system gives stacks for a few."""
+    # Without libraries, which do not all survive such a lack of memory.
+    command = _compile(mesh="--mesh y=64", flags="--no-libraries").format(dir=folder).replace("out.dvt", "many.dvt")
+    code, _, messages = call([tool("dovetail"), *command.split()])
+    assert code == 0, messages
+    command = _run(artifact="many").format(dir=folder)
+    # 64 MiB of addresses for each stack; the libraries take about 300 MiB.
+    script = f"ulimit -s 65536; ulimit -v 1500000; exec {tool('dovetail-run')} {command}"
+    code, _, messages = call(["bash", "-c", script], timeout=120)
+    assert code == DOES_NOT_FIT, f"exit code {code}: {messages}"
+    assert re.search("rank [0-9]+.*thread", messages), messages
 
 
 def test_good_input(folder):
@@ -364,6 +446,24 @@ def test_too_many_threads(folder):
     )  # fmt: skip
     assert result.returncode == DOES_NOT_FIT, result.stderr
     assert re.search(r"rank \d.*threads", result.stderr), result.stderr
+
+
+@pytest.mark.parametrize("name", ["rank-20", "dilated-far", "empty-reversed"])
+def test_odd_but_good(folder, name):
+    """Odd models that once made the compiler stumble: expected is what NumPy makes of them."""
+    model = MODELS[name]()
+    shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    # Both elements of each dilated window lie 2^28 away from the operand, in the padding.
+    expected = {"rank-20": lambda: x.T, "dilated-far": lambda: 0 * x, "empty-reversed": lambda: x[5:-9:-1]}[name]()
+    np.save(folder / "odd.npy", x)
+    command = _bare(name).format(dir=folder).replace("out.dvt", "odd.dvt").split()
+    code, _, messages = call([tool("dovetail"), *command], timeout=60)
+    assert code == 0, messages
+    run = f"run {folder}/odd.dvt --input x=@{folder}/odd.npy --output y={folder}/odd-result.npy"
+    code, _, messages = call([tool("dovetail"), *run.split()])
+    assert code == 0, messages
+    np.testing.assert_array_equal(np.load(folder / "odd-result.npy"), expected)
 
 
 def test_names_are_unique():

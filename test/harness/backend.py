@@ -12,6 +12,8 @@ import warnings
 
 import numpy as np
 
+from harness.sanitizers import sanitizers, without_preload
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 EXIT_CODES = {
@@ -61,6 +63,7 @@ def call(command, timeout=300, cwd=None):
         errors="replace",
         timeout=timeout,
         cwd=cwd,
+        env=without_preload(),
     )
     return result.returncode, result.stdout, result.stderr
 
@@ -151,6 +154,8 @@ def fastest_backend():
     """For callers in a process of their own: the Python package if its libraries are built, or else the tools."""
     libraries = build_dir() / "lib"
     if not all((libraries / f"lib{name}.so").exists() for name in ("dovetail", "dovetail-compiler")):
+        return default_backend()
+    if "address" in sanitizers(build_dir()) and "asan" not in os.environ.get("LD_PRELOAD", ""):
         return default_backend()
     os.environ["DOVETAIL_LIBRARY_DIR"] = str(libraries)
     sys.path.insert(0, str(ROOT / "python"))

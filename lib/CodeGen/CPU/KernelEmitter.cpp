@@ -21,6 +21,8 @@ using namespace dovetail;
 /// Result loops of at most so many iterations are unrolled: the three of `dovetail.moments` share their passes over
 /// memory.
 static constexpr int64_t unrolledExtent = 4;
+/// Unrolled loops in each other multiply the code: tensors of many small dimensions would have far too much of it.
+static constexpr int64_t maxCopies = 16;
 
 KernelEmitter::KernelEmitter(plan::KernelOp kernel, OpBuilder &builder)
     : kernel(kernel), builder(builder), elements(builder, kernel.getLoc()), analysis(kernel),
@@ -143,13 +145,20 @@ void KernelEmitter::emitEntryFunction(func::FuncOp body) {
 //===----------------------------------------------------------------------===//
 
 void KernelEmitter::forEach(Value lo, Value hi, function_ref<void(Value)> body) {
+  std::optional<int64_t> first = elements.getConstantIndex(lo), last = elements.getConstantIndex(hi);
+  int64_t count = first && last ? std::max<int64_t>(*last - *first, 1) : 1;
+  int64_t outerCopies = copies;
+  bool unrolled = count <= unrolledExtent && copies * count <= maxCopies;
+  if (unrolled)
+    copies *= count;
   elements.forLoop(
       lo, hi, {},
       [&](Value iv, ValueRange) -> SmallVector<Value> {
         body(iv);
         return {};
       },
-      unrolledExtent);
+      unrolled ? unrolledExtent : 0);
+  copies = outerCopies;
 }
 
 void KernelEmitter::emitLoops(unsigned depth) {

@@ -125,6 +125,7 @@ private:
   /// Position of the row loop in `order`.
   unsigned rowDepth;
   llvm::SmallVector<mlir::Operation *> rowReductions;
+  int64_t copies = 1; ///< How often the loops around the current one repeat the code.
   llvm::DenseMap<mlir::Operation *, Row> rows;
   llvm::DenseMap<mlir::Operation *, MomentsRows> moments;
   llvm::DenseMap<mlir::Operation *, mlir::Value> globals;

@@ -19,6 +19,16 @@ using namespace dovetail;
 using plan::PostOpAttr;
 using plan::PostOpKind;
 
+/// True if the plan can state the windows of `op`. Larger ones are mistakes that a generated kernel gets right, too.
+template <typename OpT> static bool hasModestWindows(OpT op) {
+  constexpr int64_t limit = int64_t(1) << 20;
+  auto isModest = [](ArrayRef<int64_t> values) {
+    return llvm::all_of(values, [](int64_t value) { return -limit <= value && value <= limit; });
+  };
+  return isModest(op.getStrides()) && isModest(op.getDilations()) && isModest(op.getPadsLow()) &&
+         isModest(op.getPadsHigh());
+}
+
 bool dovetail::hasLibraryCall(Operation *op) {
   // Libraries here compute in f32; other element types have generated kernels.
   auto isF32 = [](Type type) { return getElementTypeOrSelf(type).isF32(); };
@@ -28,14 +38,15 @@ bool dovetail::hasLibraryCall(Operation *op) {
   if (result.getNumElements() == 0)
     return false;
   return TypeSwitch<Operation *, bool>(op)
-      .Case<ConvOp, ConvTransposeOp>([&](auto) { return result.getRank() >= 3 && result.getRank() <= 5; })
+      .Case<ConvOp, ConvTransposeOp>(
+          [&](auto conv) { return result.getRank() >= 3 && result.getRank() <= 5 && hasModestWindows(conv); })
       .Case([](MatMulOp) { return true; })
       .Case([&](PoolOp pool) {
         // The library's dilated pooling is its slow reference, and not right where a window hits padding alone.
         for (auto [kernel, dilation] : llvm::zip_equal(pool.getKernel(), pool.getDilations()))
           if (kernel > 1 && dilation > 1)
             return false;
-        if (result.getRank() < 3 || result.getRank() > 5 || pool.getCeil())
+        if (result.getRank() < 3 || result.getRank() > 5 || pool.getCeil() || !hasModestWindows(pool))
           return false;
         return pool.getKind() != PoolKind::Lp;
       })

@@ -84,6 +84,8 @@ static OperatorImport convTranspose("ConvTranspose", [](OnnxNode &node) -> llvm:
   if (isSame || !outputShape.empty()) {
     for (unsigned dim = 0; dim < rank; ++dim) {
       int64_t extent = node.getShape(node.getInput(0))[dim + 2];
+      if (extent > kMaxWindowNumber)
+        return node.invalid("the operand's extent " + llvm::Twine(extent) + " is out of range");
       int64_t unpadded = window->strides[dim] * (extent - 1) + outputPadding[dim] + window->getReach(dim);
       int64_t result = outputShape.empty() ? extent * window->strides[dim] : outputShape[dim];
       if (result < 0 || result > std::numeric_limits<int32_t>::max())

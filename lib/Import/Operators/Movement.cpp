@@ -77,6 +77,11 @@ static OperatorImport split("Split", [](OnnxNode &node) -> llvm::LogicalResult {
 
 /// What NumPy's start:end:step means on a dimension, as start, size and step.
 static void normalizeSlice(int64_t extent, int64_t &start, int64_t end, int64_t &step, int64_t &size) {
+  if (extent == 0) {
+    start = size = 0;
+    step = 1;
+    return;
+  }
   // Ends may be as far out as integers go, so nothing is added before they are clamped.
   auto clamp = [&](int64_t position, int64_t low, int64_t high) {
     if (position < 0)
@@ -90,7 +95,7 @@ static void normalizeSlice(int64_t extent, int64_t &start, int64_t end, int64_t 
   step = std::clamp(step, -extent - 1, extent + 1);
   size =
       isForward ? (end > start ? (end - start - 1) / step + 1 : 0) : (start > end ? (start - end - 1) / -step + 1 : 0);
-  if (extent == 0 || size == 0) {
+  if (size == 0) {
     start = size = 0;
     step = 1;
   }
@@ -129,6 +134,11 @@ static OperatorImport slice("Slice", [](OnnxNode &node) -> llvm::LogicalResult {
   return node.setResult(node.slice(input, start, size, step));
 });
 
+/// More than any model pads, and safe to add to extents.
+static constexpr int64_t kMaxPad = std::numeric_limits<int32_t>::max();
+/// The compiler keeps a table of where each element of a dimension comes from that is not padded by a constant.
+static constexpr int64_t kMaxContinued = int64_t(1) << 24;
+
 static llvm::FailureOr<PadMode> readPadMode(OnnxNode &node) {
   llvm::StringRef mode = node.getString("mode", "constant");
   if (mode == "constant")
@@ -161,12 +171,17 @@ static OperatorImport pad("Pad", [](OnnxNode &node) -> llvm::LogicalResult {
   for (auto [i, dim] : llvm::enumerate(*axes)) {
     low[dim] = (**pads)[i];
     high[dim] = (**pads)[i + axes->size()];
-    if (std::max(std::abs(low[dim]), std::abs(high[dim])) > std::numeric_limits<int32_t>::max())
-      return node.invalid("'pads' is out of range");
+    for (int64_t pad : {low[dim], high[dim]})
+      if (pad < -kMaxPad || pad > kMaxPad)
+        return node.invalid("'pads' has the entry " + llvm::Twine(pad) + ", which is out of range");
   }
   if (llvm::all_of(low, [](int64_t pad) { return pad == 0; }) &&
       llvm::all_of(high, [](int64_t pad) { return pad == 0; }))
     return node.setResult(input);
+  for (auto [dim, extent] : llvm::enumerate(node.getShape(input)))
+    if (*mode != PadMode::Constant && std::max(low[dim], high[dim]) > 0 &&
+        extent + low[dim] + high[dim] > kMaxContinued)
+      return node.unsupported("its mode is supported up to " + llvm::Twine(kMaxContinued) + " elements of a dimension");
   if (*mode == PadMode::Constant) {
     if (node.getOpset() < 11) {
       value = node.scalarLike(input, node.getFloat("value", 0));

@@ -136,8 +136,12 @@ static llvm::LogicalResult setSizes(OnnxNode &node, Resize &resize, llvm::ArrayR
     if (!scales.empty()) {
       double scale = policy == "not_larger" ? *llvm::min_element(scales) : *llvm::max_element(scales);
       scales.assign(scales.size(), scale);
-      for (auto [axis, size] : llvm::zip(axes, sizes))
-        size = static_cast<int64_t>(std::floor(scale * shape[axis] + 0.5));
+      for (auto [axis, size] : llvm::zip(axes, sizes)) {
+        double scaled = std::floor(scale * shape[axis] + 0.5);
+        if (scaled > std::numeric_limits<int32_t>::max())
+          return node.invalid("'sizes' and the aspect ratio give an extent that is out of range");
+        size = static_cast<int64_t>(scaled);
+      }
     }
   } else if (policy != "stretch") {
     return node.invalid("'keep_aspect_ratio_policy' is '" + policy + "'");

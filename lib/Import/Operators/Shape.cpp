@@ -273,6 +273,6 @@ static OperatorImport range("Range", [](OnnxNode &node) -> llvm::LogicalResult {
   // Also false for NaN.
   if (!(count <= std::numeric_limits<int32_t>::max()))
     return node.invalid("the range is too long");
-  int64_t size = std::max<int64_t>(static_cast<int64_t>(count), 0);
+  auto size = static_cast<int64_t>(std::max(count, 0.0));
   return node.setResult(node.createAs<RangeOp>(mlir::RankedTensorType::get(size, type), *start, *delta));
 });

@@ -17,9 +17,6 @@
 using namespace dovetail;
 using namespace dovetail::importer;
 
-/// Windows larger than this are mistakes, and would overflow arithmetic on coordinates.
-static constexpr int64_t kMaxWindowNumber = std::numeric_limits<int32_t>::max();
-
 /// The attribute `name`, of `size` entries of at least `least`; `defaultValue` in each if it is absent.
 static llvm::FailureOr<llvm::SmallVector<int64_t>> readNumbers(OnnxNode &node, llvm::StringRef name, size_t size,
                                                                int64_t defaultValue, int64_t least) {

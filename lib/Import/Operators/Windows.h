@@ -17,6 +17,9 @@
 
 namespace dovetail::importer {
 
+/// Windows and strides larger than this are mistakes; products and sums of a few such numbers do not overflow.
+inline constexpr int64_t kMaxWindowNumber = int64_t(1) << 30;
+
 /// The windows of an operator on [N, C, spatial...], one entry for each spatial dimension.
 struct WindowAttributes {
   llvm::SmallVector<int64_t> kernel, strides, dilations, padsLow, padsHigh;

@@ -138,7 +138,7 @@ absl::Status writeAll(int file, Bytes bytes) {
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0)
-      return absl::ErrnoToStatus(errno, "write failed");
+      return fileError(errno, "write failed");
     bytes.remove_prefix(count);
   }
   return absl::OkStatus();
@@ -156,6 +156,12 @@ std::vector<uint64_t> dovetail::runtime::pieceOffsets(absl::Span<const uint64_t>
   return offsets;
 }
 
+absl::Status dovetail::runtime::fileError(int error, absl::string_view what) {
+  // Abseil's own codes tell a folder in the way from a missing one, and make a loop of links an unknown error.
+  absl::Status status = absl::ErrnoToStatus(error, what);
+  return absl::IsNotFound(status) ? status : absl::PermissionDeniedError(status.message());
+}
+
 absl::Status dovetail::runtime::checkReplaceable(const std::string &path) {
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
@@ -169,7 +175,7 @@ absl::Status dovetail::runtime::writeArtifact(const std::string &path, absl::Spa
   std::string temporary = path + ".XXXXXX";
   int file = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (file < 0)
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot create a file beside '", path, "'"));
+    return fileError(errno, absl::StrCat("cannot create a file beside '", path, "'"));
   // mkostemp creates files that only their owner may read; give the usual rights instead.
   mode_t mask = ::umask(0);
   ::umask(mask);
@@ -177,9 +183,9 @@ absl::Status dovetail::runtime::writeArtifact(const std::string &path, absl::Spa
 
   absl::Status status = emitArtifact(sections, [&](Bytes bytes) { return writeAll(file, bytes); });
   if (::close(file) != 0 && status.ok())
-    status = absl::ErrnoToStatus(errno, "close failed");
+    status = fileError(errno, "close failed");
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
-    status = absl::ErrnoToStatus(errno, "rename failed");
+    status = fileError(errno, "rename failed");
   if (!status.ok()) {
     ::unlink(temporary.c_str());
     return absl::Status(status.code(), absl::StrCat("cannot write '", path, "': ", status.message()));

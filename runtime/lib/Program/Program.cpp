@@ -81,7 +81,7 @@ Program::~Program() = default;
 absl::StatusOr<std::shared_ptr<const Program>> Program::load(const std::string &path, ProgramOptions options) {
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open '", path, "'"));
+    return fileError(errno, absl::StrCat("cannot open '", path, "'"));
   struct stat info;
   if (::fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(file);

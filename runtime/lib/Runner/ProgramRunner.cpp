@@ -35,12 +35,15 @@ MemoryView viewOf(const HostTensor &tensor) {
   return view;
 }
 
-/// What `body` returns, or that there is not enough memory for `rank`: exceptions must not leave its thread.
-template <typename Body> auto withinMemory(int rank, Body body) -> decltype(body()) {
+/// What `body` returns; a lack of memory or of threads is an error, too.
+template <typename Body> absl::Status guard(int rank, Body body) {
   try {
     return body();
   } catch (const std::bad_alloc &) {
     return absl::ResourceExhaustedError(absl::StrCat("rank ", rank, ": there is not enough memory"));
+  } catch (const std::system_error &error) {
+    return absl::ResourceExhaustedError(absl::StrCat("rank ", rank, ": cannot start a thread: ", error.what(),
+                                                     "; use fewer ranks or fewer threads (--threads)"));
   }
 }
 
@@ -70,12 +73,12 @@ struct ProgramRunner::State {
   }
   /// The body of a rank's thread.
   void work(int rank);
+  /// Starts the threads of all ranks.
+  void startAll(const std::shared_ptr<State> &self);
   absl::Status perform(Rank &rank, unsigned tasks);
   /// Gives all ranks the tasks and waits for them.
   absl::Status dispatch(unsigned tasks);
   absl::Status waitForAll();
-  /// Ends what has begun when the thread of `first` cannot be started, nor those of the ranks behind it.
-  void giveUp(size_t first, const char *reason);
   absl::Status check(const char *kind, const std::vector<PortInfo> &ports, absl::Span<const HostTensor> tensors) const;
 
   std::shared_ptr<const Program> program;
@@ -99,16 +102,21 @@ struct ProgramRunner::State {
 void ProgramRunner::State::work(int index) {
   Rank &rank = ranks[index];
   std::unique_ptr<Communicator> communicator = group.communicator(index);
-  auto session =
-      withinMemory(index, [&] { return Session::create(program, *communicator, {threadsOf(index), options.trace}); });
+  auto guarded = [&](auto body) {
+    absl::Status status = guard(index, body);
+    if (!status.ok())
+      communicator->abort(status);
+    return status;
+  };
   uint64_t seen = 0;
-  absl::Status status = session.status();
-  if (!status.ok())
-    group.abort(status);
-  if (session.ok()) {
+  absl::Status status = guarded([&] {
+    auto session = Session::create(program, *communicator, {threadsOf(index), options.trace});
+    if (!session.ok())
+      return session.status();
     rank.session = *std::move(session);
     rank.statistics = rank.session->statistics();
-  }
+    return absl::OkStatus();
+  });
   for (;;) {
     group.setBusy(index, false);
     std::unique_lock lock(mutex);
@@ -123,11 +131,8 @@ void ProgramRunner::State::work(int index) {
     if (now & Stop)
       break;
     group.setBusy(index, true);
-    if (!status.ok())
-      continue;
-    status = withinMemory(index, [&] { return perform(rank, now); });
-    if (!status.ok())
-      group.abort(status);
+    if (status.ok())
+      status = guarded([&] { return perform(rank, now); });
   }
   // The session belongs to this thread.
   rank.session.reset();
@@ -135,6 +140,28 @@ void ProgramRunner::State::work(int index) {
   std::lock_guard lock(mutex);
   rank.stopped = true;
   done.notify_all();
+}
+
+void ProgramRunner::State::startAll(const std::shared_ptr<State> &self) {
+  pending = ranks.size();
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    group.setBusy(rank, true);
+    absl::Status status = guard(rank, [&] {
+      ranks[rank].thread = std::thread([self, rank] { self->work(rank); });
+      return absl::OkStatus();
+    });
+    if (status.ok())
+      continue;
+    // The ranks before are waiting for this one and for those after it.
+    group.abort(status);
+    std::lock_guard lock(mutex);
+    failure = status;
+    for (; rank < ranks.size(); ++rank) {
+      group.setBusy(rank, false);
+      ranks[rank].stopped = true;
+      --pending;
+    }
+  }
 }
 
 absl::Status ProgramRunner::State::perform(Rank &rank, unsigned now) {
@@ -188,24 +215,6 @@ absl::Status ProgramRunner::State::waitForAll() {
   std::unique_lock tensors(tensorMutex);
   abandoned = true;
   return result;
-}
-
-void ProgramRunner::State::giveUp(size_t first, const char *reason) {
-  absl::Status status = absl::ResourceExhaustedError(absl::StrCat(
-      "cannot start a thread for rank ", first, " of ", ranks.size(), ": ", reason, "; compile for fewer ranks"));
-  {
-    std::lock_guard lock(mutex);
-    failure = status;
-    for (size_t rank = first; rank < ranks.size(); ++rank) {
-      ranks[rank].stopped = true;
-      group.setBusy(rank, false);
-      --pending;
-    }
-  }
-  group.abort(status);
-  // Those that have begun see that soon: nothing hangs while sessions start.
-  std::unique_lock lock(mutex);
-  done.wait(lock, [&] { return pending == 0; });
 }
 
 absl::Status ProgramRunner::State::dispatch(unsigned now) {
@@ -265,16 +274,7 @@ absl::StatusOr<std::unique_ptr<ProgramRunner>> ProgramRunner::create(std::shared
   }
 
   std::unique_ptr<ProgramRunner> runner(new ProgramRunner(state));
-  state->pending = state->ranks.size();
-  for (size_t rank = 0; rank < state->ranks.size(); ++rank) {
-    state->group.setBusy(rank, true);
-    try {
-      state->ranks[rank].thread = std::thread([state, rank] { state->work(rank); });
-    } catch (const std::system_error &error) {
-      state->giveUp(rank, error.what());
-      break;
-    }
-  }
+  state->startAll(state);
   if (absl::Status status = state->waitForAll(); !status.ok())
     return status;
   return runner;
@@ -297,11 +297,12 @@ ProgramRunner::~ProgramRunner() {
   for (State::Rank &rank : state->ranks) {
     bool stopped = rank.stopped;
     lock.unlock();
-    // One that could not be started has stopped, too.
-    if (!stopped)
-      rank.thread.detach();
-    else if (rank.thread.joinable())
+    if (!rank.thread.joinable())
+      ; // It was never started.
+    else if (stopped)
       rank.thread.join();
+    else
+      rank.thread.detach();
     lock.lock();
   }
 }

@@ -11,6 +11,7 @@
 #include "../Backend/cpu/LibraryThreads.h"
 #include "Arena.h"
 #include "MemoryPlan.h"
+#include "RaceDetection.h"
 #include "StepExecutor.h"
 
 #include <algorithm>
@@ -54,6 +55,7 @@ private:
   absl::Status allocate();
   void planReleases();
   absl::Status runSteps(std::vector<PreparedStep> &list, bool record);
+  void noteWrites(const PreparedStep &step) const;
   absl::Status annotate(const StepInfo &step, const absl::Status &status) const;
   PortView port(const PortInfo &info) const { return {context.memory(info.tensor), context.box(info.tensor)}; }
 
@@ -265,6 +267,16 @@ absl::Status CpuSession::prepare() {
   return absl::OkStatus();
 }
 
+void CpuSession::noteWrites(const PreparedStep &step) const {
+  // Exchanges are our own code.
+  if (!step.executor || step.exchange)
+    return;
+  for (uint32_t tensor : step.info->writes())
+    noteWrite(context.memory(tensor), context.box(tensor));
+  const ArenaItem &scratch = items[step.scratchItem];
+  noteWrite(memory->arena.data() + scratch.offset, scratch.bytes);
+}
+
 absl::Status CpuSession::runSteps(std::vector<PreparedStep> &list, bool record) {
   for (size_t i = 0; i < list.size(); ++i) {
     PreparedStep &step = list[i];
@@ -274,6 +286,8 @@ absl::Status CpuSession::runSteps(std::vector<PreparedStep> &list, bool record) 
     absl::Status status;
     for (size_t k = 0; k < step.releases.size() && status.ok(); ++k)
       status = step.releases[k]->release();
+    if (detectRaces && status.ok())
+      noteWrites(step);
     if (status.ok() && step.executor)
       status = step.executor->run();
     // The prologue runs once: it is not worth while to look for the step that must wait.

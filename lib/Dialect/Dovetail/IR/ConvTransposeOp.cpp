@@ -51,6 +51,10 @@ FailureOr<RankedTensorType> ConvTransposeOp::inferType(std::optional<Location> l
     if (outputPadding[dim] < 0)
       return emitOptionalError(location, "'", name, "' op has a negative output padding, ", outputPadding[dim],
                                ", in spatial dimension ", dim);
+    // Its product with a stride, which is limited too, must be a number.
+    if (input.getDimSize(dim + 2) > (int64_t(1) << 30))
+      return emitOptionalError(location, "'", name, "' op has an input ", input, " whose spatial dimension ", dim,
+                               " is longer than 2^30");
     int64_t extent = window.stride * (input.getDimSize(dim + 2) - 1) + outputPadding[dim] + window.span() -
                      window.padLow - window.padHigh;
     if (extent < 0)

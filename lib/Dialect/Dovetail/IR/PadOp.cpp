@@ -66,7 +66,7 @@ FailureOr<RankedTensorType> PadOp::inferType(std::optional<Location> location, A
   SmallVector<int64_t> shape;
   constexpr int64_t limit = int64_t(1) << 40;
   for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
-    if (std::abs(low[dim]) > limit || std::abs(high[dim]) > limit)
+    if (std::min(low[dim], high[dim]) < -limit || std::max(low[dim], high[dim]) > limit)
       return emitOptionalError(location, "'dovetail.pad' op has pads ", low[dim], " and ", high[dim], " in dimension ",
                                dim, "; pads are limited to 2^40");
     PaddedDim padded(extent, low[dim], high[dim]);

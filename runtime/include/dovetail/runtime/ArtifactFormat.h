@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 #include <cstddef>
@@ -73,6 +74,10 @@ struct Section {
 /// The offsets at which pieces of the given sizes lie in their section: each follows the one before at the next
 /// multiple of `pieceAlignment`.
 std::vector<uint64_t> pieceOffsets(absl::Span<const uint64_t> sizes);
+
+/// What `errno` says about a file, as an error that stands for a file whatever is the matter with it: NOT_FOUND, or
+/// PERMISSION_DENIED.
+absl::Status fileError(int error, absl::string_view what);
 
 /// Whether a file that is renamed to `path` would replace nothing but a file. Errors: ALREADY_EXISTS for devices,
 /// folders and the like.
