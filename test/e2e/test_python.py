@@ -3,7 +3,8 @@
 
 import numpy as np
 import pytest
-from harness.backend import InProcessBackend, fastest_backend
+from harness.backend import InProcessBackend, build_dir, fastest_backend
+from harness.sanitizers import sanitizers
 from onnx import TensorProto, helper
 
 FLOAT, BOOL = TensorProto.FLOAT, TensorProto.BOOL
@@ -70,6 +71,20 @@ def test_paths_and_bytes(dovetail, model, inputs, tmp_path):
 def test_warnings(dovetail, model):
     with pytest.warns(UserWarning, match="every rank will compute all"):
         dovetail.compile(model, mesh="y=2")
+
+
+@pytest.mark.skipif("address" in sanitizers(build_dir()), reason="AddressSanitizer ends a process that asks for so much")
+def test_too_large_to_compile(dovetail):
+    """A constant of 128 TiB, more than a process can address."""
+    value = helper.make_tensor("value", TensorProto.DOUBLE, [1], [2])
+    node = helper.make_node("ConstantOfShape", ["shape"], ["y"], value=value)
+    shape = helper.make_tensor("shape", TensorProto.INT64, [2], [2**40, 16])
+    y = helper.make_tensor_value_info("y", TensorProto.DOUBLE, None)
+    graph = helper.make_graph([node], "large", [], [y], [shape])
+    large = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with pytest.raises(dovetail.DovetailError, match="memory") as error:
+        dovetail.compile(large)
+    assert error.value.code == 6
 
 
 def test_errors(dovetail, model, inputs, tmp_path):
