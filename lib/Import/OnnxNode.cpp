@@ -370,13 +370,9 @@ llvm::LogicalResult dovetail::importer::importOneToOne(OnnxNode &node, mlir::Reg
     auto *fitting = llvm::find_if(candidates, [&](mlir::Attribute candidate) {
       mlir::NamedAttrList list;
       list.set(attribute.name(), candidate);
-      // Complaints go nowhere, and so cannot make the result a failure.
-      bool fits = true;
-      (void)name.verifyInherentAttrs(list, [&] {
-        fits = false;
-        return mlir::InFlightDiagnostic();
-      });
-      return fits;
+      // That one candidate does not fit is no error.
+      mlir::ScopedDiagnosticHandler silence(name.getContext(), [](mlir::Diagnostic &) { return llvm::success(); });
+      return succeeded(name.verifyInherentAttrs(list, [&] { return mlir::emitError(node.getLoc()); }));
     });
     if (fitting == candidates.end())
       return node.unsupported("attribute '" + attribute.name() + "' has a value that is not supported");
