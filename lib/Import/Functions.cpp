@@ -45,8 +45,11 @@ GraphImporter::getSchemaFunction(const onnx::NodeProto &node, const onnx::OpSche
                                  llvm::ArrayRef<Binding> inputs) {
   int opset = scope.opsets.lookup("");
   try {
-    if (const onnx::FunctionProto *function = schema.HasFunction() ? schema.GetFunction(opset, true) : nullptr)
-      return std::make_shared<const onnx::FunctionProto>(*function);
+    // A body whose operators have changed since it was written counts as invalid at newer opsets; it is still right in
+    // the opset that it imports.
+    for (bool validate : {true, false})
+      if (const onnx::FunctionProto *function = schema.HasFunction() ? schema.GetFunction(opset, validate) : nullptr)
+        return std::make_shared<const onnx::FunctionProto>(*function);
     if (!schema.HasContextDependentFunction())
       return llvm::failure();
     std::vector<onnx::TypeProto> types;

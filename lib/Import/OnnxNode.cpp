@@ -231,6 +231,12 @@ mlir::Value OnnxNode::splat(mlir::RankedTensorType type, double number) {
   return constant(mlir::DenseElementsAttr::get(type, element));
 }
 
+mlir::Value OnnxNode::count(int64_t start, int64_t size) {
+  mlir::OpBuilder &builder = context.builder;
+  return createAs<RangeOp>(mlir::RankedTensorType::get(size, builder.getI64Type()), builder.getI64IntegerAttr(start),
+                           builder.getI64IntegerAttr(1));
+}
+
 mlir::Value OnnxNode::reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape) {
   if (!value || getShape(value) == shape)
     return value;

@@ -120,6 +120,8 @@ public:
   mlir::Value constantFloats(mlir::RankedTensorType type, llvm::ArrayRef<double> values);
   /// `number` in a tensor of rank 0, of the element type of `like`.
   mlir::Value scalarLike(mlir::Value like, double number);
+  /// `size` successive numbers from `start` on, a vector of i64.
+  mlir::Value count(int64_t start, int64_t size);
   /// `number` repeated in a tensor of `type`.
   mlir::Value splat(mlir::RankedTensorType type, double number);
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);

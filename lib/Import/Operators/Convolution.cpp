@@ -10,18 +10,19 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Contractions.h"
 #include "Windows.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;
 
-/// The windows of a convolution of operand 0 with the weights in operand 1.
-static llvm::FailureOr<WindowAttributes> readWindow(OnnxNode &node) {
+/// The windows of a convolution of `input`, which has the shape of operand 0, with `weights`.
+static llvm::FailureOr<WindowAttributes> readWindow(OnnxNode &node, mlir::Value input, mlir::Value weights) {
   if (failed(node.requireRank(0, 3)))
     return llvm::failure();
-  if (node.getRank(node.getInput(0)) != node.getRank(node.getInput(1)))
+  if (node.getRank(input) != node.getRank(weights))
     return node.invalid("operand and weights differ in rank");
-  return WindowAttributes::read(node, node.getInput(0), node.getShape(node.getInput(1)).drop_front(2));
+  return WindowAttributes::read(node, input, node.getShape(weights).drop_front(2));
 }
 
 static llvm::FailureOr<int64_t> readGroups(OnnxNode &node) {
@@ -40,15 +41,21 @@ static llvm::LogicalResult setResultWithBias(OnnxNode &node, mlir::Value result)
   return node.setResult(node.create<AddOp>(result, node.perChannel(bias, node.getRank(result))));
 }
 
-static OperatorImport conv("Conv", [](OnnxNode &node) -> llvm::LogicalResult {
-  auto window = readWindow(node);
-  if (failed(window) || failed(window->applyAutoPad(node, node.getInput(0))))
-    return llvm::failure();
+mlir::Value dovetail::importer::convolve(OnnxNode &node, mlir::Value input, mlir::Value weights) {
+  if (!input || !weights)
+    return {};
+  auto window = readWindow(node, input, weights);
+  if (failed(window) || failed(window->applyAutoPad(node, input)))
+    return {};
   auto groups = readGroups(node);
   if (failed(groups))
-    return llvm::failure();
-  return setResultWithBias(node, node.create<ConvOp>(node.getInput(0), node.getInput(1), window->strides,
-                                                     window->dilations, window->padsLow, window->padsHigh, *groups));
+    return {};
+  return node.create<ConvOp>(input, weights, window->strides, window->dilations, window->padsLow, window->padsHigh,
+                             *groups);
+}
+
+static OperatorImport conv("Conv", [](OnnxNode &node) {
+  return setResultWithBias(node, convolve(node, node.getInput(0), node.getInput(1)));
 });
 
 /// Sets the pads of a transposed convolution whose result has extent `result` along a dimension that would have
@@ -61,7 +68,7 @@ static void padTo(WindowAttributes &window, unsigned dim, int64_t unpadded, int6
 }
 
 static OperatorImport convTranspose("ConvTranspose", [](OnnxNode &node) -> llvm::LogicalResult {
-  auto window = readWindow(node);
+  auto window = readWindow(node, node.getInput(0), node.getInput(1));
   if (failed(window))
     return llvm::failure();
   auto groups = readGroups(node);

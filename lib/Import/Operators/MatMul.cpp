@@ -10,15 +10,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../OnnxNode.h"
+#include "Contractions.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;
 
-static OperatorImport matMul("MatMul", [](OnnxNode &node) -> llvm::LogicalResult {
-  if (failed(node.requireRank(0, 1)) || failed(node.requireRank(1, 1)))
-    return llvm::failure();
-  mlir::Value lhs = node.getInput(0), rhs = node.getInput(1);
+mlir::Value dovetail::importer::multiplyMatrices(OnnxNode &node, mlir::Value lhs, mlir::Value rhs) {
+  if (!lhs || !rhs)
+    return {};
+  if (node.getRank(lhs) == 0 || node.getRank(rhs) == 0) {
+    (void)node.invalid("an operand of a matrix product has rank 0");
+    return {};
+  }
   bool isLhsVector = node.getRank(lhs) == 1, isRhsVector = node.getRank(rhs) == 1;
   if (isLhsVector)
     lhs = node.reshape(lhs, {1, node.getShape(lhs)[0]});
@@ -26,14 +29,18 @@ static OperatorImport matMul("MatMul", [](OnnxNode &node) -> llvm::LogicalResult
     rhs = node.reshape(rhs, {node.getShape(rhs)[0], 1});
   mlir::Value product = node.create<MatMulOp>(lhs, rhs);
   if (!product)
-    return llvm::failure();
+    return {};
   // The dimensions that were added disappear again.
   llvm::SmallVector<int64_t> shape(node.getShape(product));
   if (isRhsVector)
     shape.pop_back();
   if (isLhsVector)
     shape.erase(shape.end() - (isRhsVector ? 1 : 2));
-  return node.setResult(node.reshape(product, shape));
+  return node.reshape(product, shape);
+}
+
+static OperatorImport matMul("MatMul", [](OnnxNode &node) {
+  return node.setResult(multiplyMatrices(node, node.getInput(0), node.getInput(1)));
 });
 
 static OperatorImport gemm("Gemm", [](OnnxNode &node) -> llvm::LogicalResult {

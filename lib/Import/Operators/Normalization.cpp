@@ -54,12 +54,42 @@ static bool foldBatchNorm(OnnxNode &node, llvm::ArrayRef<mlir::Value> parameters
   return true;
 }
 
+/// Normalises by the statistics of the batch itself, of which moving averages are further results.
+static llvm::LogicalResult importTrainingBatchNorm(OnnxNode &node) {
+  if (failed(requirePerChannel(node, 1, 4)))
+    return llvm::failure();
+  mlir::Type narrow = node.getType(node.getInput(0)).getElementType();
+  mlir::Type wide = node.getType(node.getInput(3)).getElementType();
+  mlir::Value input = node.cast(node.getInput(0), wide);
+  int64_t rank = node.getRank(input);
+  auto axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  axes.erase(axes.begin() + 1);
+  mlir::Value mean = node.mean(input, axes);
+  mlir::Value centered = node.create<SubOp>(input, mean);
+  mlir::Value variance = node.mean(node.create<MulOp>(centered, centered), axes);
+  double momentum = node.getFloat("momentum", 0.9f);
+  for (auto [index, current] : {std::pair{3, mean}, std::pair{4, variance}}) {
+    if (!current)
+      return llvm::failure();
+    mlir::Value old = node.getInput(index), now = node.reshape(current, node.getShape(old));
+    mlir::Value average = node.create<AddOp>(node.create<MulOp>(old, node.scalarLike(old, momentum)),
+                                             node.create<MulOp>(now, node.scalarLike(now, 1 - momentum)));
+    if (failed(node.setResult(index - 2, average)))
+      return llvm::failure();
+  }
+  mlir::Value shifted = node.create<AddOp>(variance, node.scalarLike(variance, node.getFloat("epsilon", 1e-5f)));
+  auto parameter = [&](unsigned index) { return node.perChannel(node.cast(node.getInput(index), wide), rank); };
+  mlir::Value factor = node.create<DivOp>(parameter(1), node.create<SqrtOp>(shifted));
+  mlir::Value result = node.create<AddOp>(node.create<MulOp>(centered, factor), parameter(2));
+  return node.setResult(node.cast(result, narrow));
+}
+
 static OperatorImport batchNorm("BatchNormalization", [](OnnxNode &node) -> llvm::LogicalResult {
+  if (node.getInt("training_mode", 0) != 0)
+    return importTrainingBatchNorm(node);
   for (unsigned i = 1; i < 5; ++i)
     if (node.isResultUsed(i))
-      return node.unsupported("running statistics are not updated: only inference is supported");
-  if (node.getInt("training_mode", 0) != 0)
-    return node.unsupported("training_mode is not supported: export the model for inference");
+      return node.unsupported("running statistics are not computed without training_mode");
   if (node.getInt("spatial", 1) != 1)
     return node.unsupported("statistics for each element (spatial = 0) are not supported");
   if (failed(requirePerChannel(node, 1, 4)))

@@ -124,6 +124,13 @@ static OperatorImport unsqueeze("Unsqueeze", [](OnnxNode &node) -> llvm::Logical
 static llvm::LogicalResult importIdentity(OnnxNode &node) { return node.setResult(node.getInput(0)); }
 static OperatorImport identity("Identity", importIdentity);
 
+/// True if the operand is there and known to be 0.
+static bool isZero(OnnxNode &node, unsigned index) {
+  mlir::ElementsAttr constant = node.hasInput(index) ? OnnxNode::getConstant(node.getInput(index)) : nullptr;
+  auto values = constant ? readFloats(constant) : std::nullopt;
+  return values && values->size() == 1 && values->front() == 0;
+}
+
 static OperatorImport dropout("Dropout", [](OnnxNode &node) -> llvm::LogicalResult {
   if (node.hasInput(2)) {
     auto isTraining = node.getConstantInts(2, "training_mode");
@@ -131,8 +138,8 @@ static OperatorImport dropout("Dropout", [](OnnxNode &node) -> llvm::LogicalResu
       return llvm::failure();
     if (isTraining->size() != 1)
       return node.invalid("'training_mode' is not a single boolean");
-    if (isTraining->front() != 0)
-      return node.unsupported("training_mode is not supported: export the model for inference");
+    if (isTraining->front() != 0 && !isZero(node, 1))
+      return node.unsupported("training_mode with a ratio above 0 is not supported: export the model for inference");
   }
   // Nothing is dropped, which the mask says.
   mlir::Type maskElement = node.getType(node.getInput(0)).getElementType();
@@ -178,13 +185,8 @@ static OperatorImport trilu("Trilu", [](OnnxNode &node) -> llvm::LogicalResult {
         std::clamp<int64_t>(k->front(), std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
   }
   // Kept are the columns from row + diagonal on, or up to it.
-  mlir::Builder &builder = node.getBuilder();
-  auto count = [&](int64_t start, int64_t extent) {
-    return node.createAs<RangeOp>(mlir::RankedTensorType::get(extent, builder.getI64Type()),
-                                  builder.getI64IntegerAttr(start), builder.getI64IntegerAttr(1));
-  };
   int64_t height = node.getShape(input).drop_back().back(), width = node.getShape(input).back();
-  mlir::Value border = node.reshape(count(diagonal, height), {height, 1}), column = count(0, width);
+  mlir::Value border = node.reshape(node.count(diagonal, height), {height, 1}), column = node.count(0, width);
   mlir::Value isKept = node.getInt("upper", 1) != 0 ? node.create<GreaterOrEqualOp>(column, border)
                                                     : node.create<LessOrEqualOp>(column, border);
   return node.setResult(node.create<SelectOp>(isKept, input, node.scalarLike(input, 0)));

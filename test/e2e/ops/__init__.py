@@ -1,5 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Generators of random single-operator cases, one module for each family of operators."""
 
-from . import contraction, elementwise, movement, normalization, resize, windows  # noqa: F401
+from . import (  # noqa: F401
+    contraction,
+    elementwise,
+    movement,
+    normalization,
+    quantization,
+    resize,
+    selection,
+    windows,
+)
 from .draft import GENERATORS, WEIGHTS, Draft  # noqa: F401
