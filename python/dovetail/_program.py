@@ -92,6 +92,11 @@ class Port:
         return np.dtype(np.uint16 if self.dtype == "bfloat16" else self.dtype)
 
 
+def _bits(array):
+    """bfloat16 of ml_dtypes, which ONNX's own package uses, as the bits that `Port` says."""
+    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+
+
 class Program:
     """A compiled program. Not thread-safe: one call at a time."""
 
@@ -126,8 +131,8 @@ class Program:
     def run(self, inputs, threads=1):
         """Runs all ranks once, as threads of this process; `threads` are divided among them.
 
-        `inputs` maps the names of all inputs to arrays of their types and shapes. Returns the outputs by name. The ranks
-        are kept for later runs.
+        `inputs` maps the names of all inputs to arrays of their types and shapes; bfloat16 may be that of `ml_dtypes`.
+        Returns the outputs by name. The ranks are kept for later runs.
         """
         unknown = set(inputs) - {port.name for port in self.inputs}
         missing = [port.name for port in self.inputs if port.name not in inputs]
@@ -135,7 +140,7 @@ class Program:
             known = ", ".join(f"'{port.name}'" for port in self.inputs)
             what = f"there is no input '{min(unknown)}'" if unknown else f"input '{missing[0]}' is not given"
             raise DovetailError(2, f"{what}; the program's inputs are {known}")
-        arrays = [np.asarray(inputs[port.name]) for port in self.inputs]
+        arrays = [_bits(np.asarray(inputs[port.name])) for port in self.inputs]
         for port, array in zip(self.inputs, arrays):
             if array.dtype != port.numpy_dtype or array.shape != port.shape:
                 raise DovetailError(

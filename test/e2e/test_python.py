@@ -61,6 +61,18 @@ def test_compile_and_run(dovetail, model, inputs, tmp_path):
     _check(dovetail.Program.load(tmp_path / "example.dvt").run(inputs), inputs)
 
 
+def test_bfloat16(dovetail):
+    """Goes in as the package onnx makes it, or as its bits, and comes out as its bits."""
+    bfloat16 = helper.tensor_dtype_to_np_dtype(TensorProto.BFLOAT16)
+    values = [helper.make_tensor_value_info(name, TensorProto.BFLOAT16, [3]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "negation", values[:1], values[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    program = dovetail.compile(model)
+    x = np.array([1.5, -0.1, np.inf]).astype(bfloat16)
+    for given in (x, x.view(np.uint16)):
+        np.testing.assert_array_equal(program.run({"x": given})["y"], (-x).view(np.uint16))
+
+
 def test_paths_and_bytes(dovetail, model, inputs, tmp_path):
     path = tmp_path / "example.onnx"
     path.write_bytes(model.SerializeToString())
