@@ -43,10 +43,10 @@ def one_hot(d, op):
     low = -depth - 2 if opset >= 11 else 0
     indices = d.values(shape, d.pick(np.int64, np.int64, np.float32), low, depth + 1)
     values = d.values([2], d.pick(np.float32, np.int64))
-    if indices.dtype == np.float32:  # Of the kinds that ONNX Runtime has.
+    if indices.dtype == np.float32:  # All must be floats for ONNX Runtime; the reference takes indices modulo depth.
         indices, values = np.trunc(indices), values.astype(np.float32)
     axis = d.pick(None, d.axis(len(shape) + 1))
-    d.node(op, d.input(indices), d.constant(np.array(depth, np.int64)), d.either(values), axis=axis)
+    d.node(op, d.input(indices), d.constant(np.array(depth, indices.dtype)), d.either(values), axis=axis)
 
 
 @generates("EyeLike")
