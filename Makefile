@@ -43,9 +43,9 @@ verify-all: build ## Run the tests of models on every partition, 10 000 random o
 	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python test/e2e/random_graphs.py --count 2000
 	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python test/e2e/random_graphs.py --count 1000 --large
 
-conformance: build ## Run ONNX's own node tests, whole and split over 3 ranks
+conformance: build ## Run ONNX's own node tests alone, whole and split over 3 ranks
 	@scripts/setup test
-	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python -m pytest -q -n $(JOBS) test/conformance
+	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python test/conformance/run.py --workers $(JOBS)
 
 bench: build ## Measure against ONNX Runtime
 	@scripts/setup test

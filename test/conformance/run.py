@@ -6,15 +6,17 @@
     run.py test_conv test_add  those whose name contains one of the words
     run.py --update            and writes unsupported.txt anew
 
-A test is unsupported if the compiler exits with code 5 and its message names the operator.
-unsupported.txt lists those, with the reason; a test that is listed and passes is a failure too, so
-that the list stays true.
+A test is unsupported if the compiler exits with code 5 and its message says which operator, tensor or model it does not
+take, and why. unsupported.txt lists those, with the reason. It is a failure too if a test that is listed passes, or if
+one is refused that is not listed or for another reason, so that the list stays true.
 """
 
 import argparse
 import collections
 import dataclasses
+import os
 import pathlib
+import re
 import sys
 import time
 
@@ -23,7 +25,7 @@ sys.path[:0] = [str(_TEST / p) for p in ("", "models", "e2e", "conformance")]
 
 import node_tests  # noqa: E402
 from harness import backend as backends  # noqa: E402
-from harness.isolated import Crash, IsolatedFunction, WorkerError  # noqa: E402
+from harness.isolated import Crash, IsolatedPool, WorkerError  # noqa: E402
 
 UNSUPPORTED_LIST = pathlib.Path(__file__).with_name("unsupported.txt")
 PASSED, FAILED, UNSUPPORTED = "passed", "FAILED", "unsupported"
@@ -39,11 +41,8 @@ class Outcome:
 
 def evaluate(name):
     """Runs one test on every partition; stops at the first failure. Runs in a worker."""
-    try:
-        test = node_tests.load(name)
-    except node_tests.NotTensors as reason:
-        return Outcome(name, UNSUPPORTED, str(reason))
-    backend = backends.default_backend()
+    test = node_tests.load(name)
+    backend = backends.fastest_backend()
     if backend is None:
         raise RuntimeError(f"no compiler in {backends.build_dir()}: run `make build`")
     partitions = node_tests.partitions(test)
@@ -57,61 +56,90 @@ def evaluate(name):
                 extra=node_tests.static_shapes(test),
             )
         except backends.BackendError as error:
-            if label == "whole" and _is_unsupported(error, test):
-                return Outcome(name, UNSUPPORTED, _reason(error))
+            refused = error.phase == "compile" and error.code == backends.UNSUPPORTED
+            reason = unsupported_reason(error.message) if refused and label == "whole" else None
+            if reason:
+                return Outcome(name, UNSUPPORTED, reason)
             return Outcome(name, FAILED, f"{label}: {error}")
+        if not test.expected:
+            return Outcome(name, FAILED, "compiles, though its values are not tensors")
         found = node_tests.difference(actual, test.expected)
         if found:
             return Outcome(name, FAILED, f"{label} ({partition}): {found}")
     return Outcome(name, PASSED, partitions=len(partitions))
 
 
-def _is_unsupported(error, test):
-    """Exit code 5 with a message that names an operator, or the tensor whose type is the reason."""
-    if error.phase != "compile" or error.code != backends.UNSUPPORTED:
-        return False
-    graph = test.model.graph
-    things = [*test.ops, *(i.name for i in graph.input), *(o.name for o in graph.output)]
-    return any(thing in error.message for thing in things)
+#: How the compiler lists what it cannot import; see test/Import/unsupported.onnxtxt.
+_NODE = re.compile(r"node '.*?': (\w+) of domain '([\w.]+)', opset \d+, on \(.*\): (.*)")
+_OTHER = re.compile(r"(input|initializer|model) '[^']*':? (.*)")
 
 
-def _reason(error):
-    lines = [line for line in error.message.splitlines() if "error" in line] or [error.message]
-    return lines[0].split("error: ", 1)[-1].strip()
+def unsupported_reason(message):
+    """What a refusal says for each operator, tensor or model, without names; None if it names none."""
+    reasons = set()
+    for line in message.splitlines():
+        if match := _NODE.search(line):
+            domain = "" if match[2] == "ai.onnx" else f"{match[2]}."
+            reasons.add(f"{domain}{match[1]}: {match[3]}")
+        elif match := _OTHER.search(line):
+            reasons.add(f"{match[1]} {match[2]}")
+    return "; ".join(sorted(reasons)) or None
 
 
-class Runner:
-    """Evaluates tests one at a time in a worker process."""
+class Workers:
+    """Evaluates tests in worker processes; a crash is the failure of one test."""
 
-    def __init__(self):
-        self._evaluate = IsolatedFunction(evaluate, timeout=600)
+    def __init__(self, count):
+        self._pool = IsolatedPool(evaluate, count)
+        self.close = self._pool.close
 
     def __call__(self, name):
         try:
-            return self._evaluate(name)
-        except (Crash, WorkerError) as error:
+            return self._pool(name)
+        except Crash as error:
+            return Outcome(name, FAILED, f"the process was lost: {error}")
+        except WorkerError as error:
             return Outcome(name, FAILED, str(error))
 
-    def close(self):
-        self._evaluate.close()
+    def map(self, names):
+        return self._pool.map(self, names)
 
 
 def known_unsupported():
-    """Names in unsupported.txt."""
-    if not UNSUPPORTED_LIST.exists():
-        return set()
-    lines = UNSUPPORTED_LIST.read_text().splitlines()
-    return {line.split()[0] for line in lines if line and not line.startswith("#")}
+    """The tests in unsupported.txt, and the reason for each."""
+    reasons, reason = {}, ""
+    for line in UNSUPPORTED_LIST.read_text().splitlines() if UNSUPPORTED_LIST.exists() else ():
+        if line.startswith("#"):
+            reason = line[1:].strip()
+        elif line:
+            reasons[line] = reason
+    return reasons
+
+
+def judge(outcome, known):
+    """The outcome, or a failure if it is not what the list `known` says."""
+    reason = known.get(outcome.name)
+    if outcome.status == PASSED and reason:
+        return dataclasses.replace(outcome, status=FAILED, message="passes, though unsupported.txt lists it")
+    if outcome.status == UNSUPPORTED and outcome.message != reason:
+        message = f"{outcome.message}: unsupported.txt " + (f"says '{reason}'" if reason else "does not list it")
+        return dataclasses.replace(outcome, status=FAILED, message=message)
+    return outcome
 
 
 def _write_list(outcomes):
-    unsupported = [o for o in outcomes if o.status == UNSUPPORTED]
-    width = max((len(o.name) for o in unsupported), default=0)
+    """One group of tests for each reason."""
+    groups = collections.defaultdict(list)
+    for outcome in outcomes:
+        if outcome.status == UNSUPPORTED:
+            groups[outcome.message].append(outcome.name)
+    count = sum(map(len, groups.values()))
     lines = [
-        f"# {len(unsupported)} of {len(outcomes)} node tests of the ONNX package are unsupported.",
-        "# Written by run.py --update: the test, then the compiler's reason.",
-        *(f"{o.name:<{width}}  {o.message}" for o in unsupported),
+        f"# {count} of the {len(outcomes)} node tests of the ONNX package are not supported, for these reasons.",
+        "# Written by run.py --update.",
     ]
+    for reason, names in sorted(groups.items()):
+        lines += ["", f"# {reason}", *sorted(names)]
     UNSUPPORTED_LIST.write_text("\n".join(lines) + "\n")
 
 
@@ -121,19 +149,23 @@ def main():
     )
     parser.add_argument("words", nargs="*", help="only tests whose name contains one of these")
     parser.add_argument("--update", action="store_true", help="writes unsupported.txt anew")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes (default: one for each CPU)")
     arguments = parser.parse_args()
     if arguments.update and arguments.words:
         parser.error("--update needs all tests")
     names = node_tests.names()
     if arguments.words:
         names = [n for n in names if any(word in n for word in arguments.words)]
-    outcomes, start, run = [], time.monotonic(), Runner()
-    for name in names:
-        outcome = run(name)
+    outcomes, start, workers = [], time.monotonic(), Workers(arguments.workers)
+    known = known_unsupported()
+    for done, outcome in enumerate(workers.map(names), 1):
+        if sys.stderr.isatty():
+            print(f"\r{done}/{len(names)}", end="", file=sys.stderr, flush=True)
+        outcome = outcome if arguments.update else judge(outcome, known)
         outcomes.append(outcome)
         if outcome.status == FAILED or (outcome.status == UNSUPPORTED and arguments.words):
-            print(f"{outcome.status}: {name}: {outcome.message}", flush=True)
-    run.close()
+            print(f"{outcome.status}: {outcome.name}: {outcome.message}", flush=True)
+    workers.close()
     if arguments.update:
         _write_list(outcomes)
     counts = collections.Counter(o.status for o in outcomes)

@@ -11,10 +11,8 @@
 
 import argparse
 import collections
-import concurrent.futures
 import dataclasses
 import pathlib
-import queue
 import secrets
 import sys
 import time
@@ -24,7 +22,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / p) for p in ("
 from cases import ABSOLUTE_TOLERANCE, fixed_cases, random_case  # noqa: E402
 from harness import backend as backends  # noqa: E402
 from harness.compare import differences  # noqa: E402
-from harness.isolated import Crash, IsolatedFunction, WorkerError  # noqa: E402
+from harness.isolated import Crash, IsolatedPool, WorkerError  # noqa: E402
 from harness.oracle import run_reference  # noqa: E402
 
 PASSED, FAILED, UNSUPPORTED = "passed", "FAILED", "unsupported"
@@ -96,30 +94,20 @@ class Workers:
     """Evaluates requests in worker processes; a crash is the failure of one request."""
 
     def __init__(self, count):
-        self._idle = queue.Queue()
-        for _ in range(count):
-            self._idle.put(IsolatedFunction(evaluate))
-        self._threads = concurrent.futures.ThreadPoolExecutor(count)
+        self._pool = IsolatedPool(evaluate, count)
+        self.close = self._pool.close
 
     def __call__(self, request):
-        worker = self._idle.get()
         name = request.fixed or request.op or "?"
         try:
-            return worker(request)
+            return self._pool(request)
         except Crash as error:
             return Outcome(FAILED, name, str(request), f"the process was lost: {error}")
         except WorkerError as error:
             return Outcome(FAILED, name, str(request), str(error))
-        finally:
-            self._idle.put(worker)
 
     def map(self, requests):
-        return self._threads.map(self, requests)
-
-    def close(self):
-        self._threads.shutdown()
-        while not self._idle.empty():
-            self._idle.get().close()
+        return self._pool.map(self, requests)
 
 
 def _arguments():

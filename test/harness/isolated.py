@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calls a function in a worker process, so that a crash or a hang is the failure of one call."""
 
+import concurrent.futures
 import multiprocessing
+import queue
 import signal
 import traceback
 
@@ -62,6 +64,32 @@ class IsolatedFunction:
             self.process.kill()
             self.process.join()
             self.process = None
+
+
+class IsolatedPool:
+    """Several workers of one function, called from as many threads."""
+
+    def __init__(self, function, count, timeout=120):
+        self._idle = queue.Queue()
+        for _ in range(count):
+            self._idle.put(IsolatedFunction(function, timeout))
+        self._threads = concurrent.futures.ThreadPoolExecutor(count)
+
+    def __call__(self, argument):
+        worker = self._idle.get()
+        try:
+            return worker(argument)
+        finally:
+            self._idle.put(worker)
+
+    def map(self, function, arguments):
+        """The results of `function`, which calls this pool, in order."""
+        return self._threads.map(function, arguments)
+
+    def close(self):
+        self._threads.shutdown()
+        while not self._idle.empty():
+            self._idle.get().close()
 
 
 def _death(code):
