@@ -160,10 +160,14 @@ mlir::Value OnnxNode::finish(mlir::OperationState &state) {
 /// False for windows so large that evaluating one element would take long. No shape is computed that way.
 static bool isQuickToEvaluate(mlir::Operation *op) {
   constexpr int64_t maxWindow = 4096;
-  if (auto pool = llvm::dyn_cast<PoolOp>(op)) {
+  auto isSmall = [&](auto pool) {
     auto count = countElements(pool.getKernel());
     return count && *count <= maxWindow;
-  }
+  };
+  if (auto pool = llvm::dyn_cast<PoolOp>(op))
+    return isSmall(pool);
+  if (auto indices = llvm::dyn_cast<MaxPoolIndicesOp>(op))
+    return isSmall(indices);
   if (auto lrn = llvm::dyn_cast<LrnOp>(op))
     return static_cast<int64_t>(lrn.getSize()) <= maxWindow;
   return true;

@@ -70,6 +70,13 @@ static OperatorImport castTo("Cast", [](OnnxNode &node) {
   return node.setResult(node.cast(node.getInput(0), type));
 });
 
+static OperatorImport bitCast("BitCast", [](OnnxNode &node) {
+  mlir::Type type = convertElementType(node.getInt("to", 0), node.getBuilder().getContext());
+  if (!type)
+    return node.unsupported("elements of type " + describeElementType(node.getInt("to", 0)) + " are not supported");
+  return node.setResult(node.create<BitCastOp>(node.getInput(0), type));
+});
+
 static OperatorImport castLike("CastLike", [](OnnxNode &node) {
   return node.setResult(node.cast(node.getInput(0), node.getType(node.getInput(1)).getElementType()));
 });

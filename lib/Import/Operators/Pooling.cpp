@@ -22,15 +22,17 @@ static llvm::LogicalResult importPool(OnnxNode &node, PoolKind kind, int64_t p =
   auto window = WindowAttributes::read(node, input);
   if (failed(window) || failed(window->applyAutoPad(node, input)))
     return llvm::failure();
+  if (kind == PoolKind::Max && node.isResultUsed(1) &&
+      failed(node.setResult(1, node.create<MaxPoolIndicesOp>(input, window->kernel, window->strides, window->dilations,
+                                                             window->padsLow, window->padsHigh,
+                                                             node.getInt("ceil_mode", 0) != 0,
+                                                             node.getInt("storage_order", 0) != 0))))
+    return llvm::failure();
   return node.setResult(node.create<PoolOp>(input, kind, window->kernel, window->strides, window->dilations,
                                             window->padsLow, window->padsHigh, node.getInt("ceil_mode", 0) != 0, p));
 }
 
-static OperatorImport maxPool("MaxPool", [](OnnxNode &node) {
-  if (node.isResultUsed(1))
-    return node.unsupported("the indices of the maxima are not supported");
-  return importPool(node, PoolKind::Max);
-});
+static OperatorImport maxPool("MaxPool", [](OnnxNode &node) { return importPool(node, PoolKind::Max); });
 
 static OperatorImport averagePool("AveragePool", [](OnnxNode &node) {
   return importPool(node,

@@ -88,6 +88,23 @@ func.func @casts() -> (tensor<5xi32>, tensor<5xi8>, tensor<5xui64>, tensor<5xi1>
   return %1, %2, %3, %4, %6 : tensor<5xi32>, tensor<5xi8>, tensor<5xui64>, tensor<5xi1>, tensor<2xf32>
 }
 
+// CHECK-LABEL: func @bits
+// CHECK-DAG: dense<[1065353216, -2147483648]> : tensor<2xi32>
+// CHECK-DAG: dense<[16256, 32768]> : tensor<2xui16>
+// CHECK-DAG: dense<[1, 0]> : tensor<2xui8>
+// CHECK-DAG: dense<[true, false]> : tensor<2xi1>
+func.func @bits() -> (tensor<2xi32>, tensor<2xui16>, tensor<2xui8>, tensor<2xi1>) {
+  %0 = dovetail.constant dense<[1.0, -0.0]> : tensor<2xf32>
+  %1 = dovetail.bit_cast %0 {to = i32} : (tensor<2xf32>) -> tensor<2xi32>
+  %2 = dovetail.constant dense<[1.0, -0.0]> : tensor<2xbf16>
+  %3 = dovetail.bit_cast %2 {to = ui16} : (tensor<2xbf16>) -> tensor<2xui16>
+  %4 = dovetail.constant dense<[true, false]> : tensor<2xi1>
+  %5 = dovetail.bit_cast %4 {to = ui8} : (tensor<2xi1>) -> tensor<2xui8>
+  %6 = dovetail.constant dense<[-2, 0]> : tensor<2xi8>
+  %7 = dovetail.bit_cast %6 {to = i1} : (tensor<2xi8>) -> tensor<2xi1>
+  return %1, %3, %5, %7 : tensor<2xi32>, tensor<2xui16>, tensor<2xui8>, tensor<2xi1>
+}
+
 // CHECK-LABEL: func @powers
 // CHECK-DAG: dense<[8, -8, 1, 0, 0, -2147483648, 1, -1, -2147483648, 1]> : tensor<10xi32>
 // CHECK-DAG: dense<[8.000000e+00, -8.000000e+00, 4.000000e+00, 0x7F800000]> : tensor<4xf32>

@@ -144,9 +144,12 @@ def pool(d, op):
         if opset >= 12 and d.chance(0.1):
             dtype = np.uint8
     x = d.values([d.integer(1, 3), d.integer(1, 5), *_spatial(d, rank, reach)], dtype, -100, 100)
+    indices = op == "MaxPool" and opset >= 8 and dtype == np.float32 and d.chance(0.2)
     d.node(
         op,
         d.input(x),
+        outputs=2 if indices else 1,
+        storage_order=d.pick(None, 0, 1) if indices else None,
         kernel_shape=kernel,
         strides=_optional(d, strides, 1),
         dilations=_optional(d, dilations, 1) if dilates else None,

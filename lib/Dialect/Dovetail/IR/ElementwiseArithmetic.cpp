@@ -21,6 +21,30 @@ Value CastOp::emitScalar(ElementBuilder &builder, ArrayRef<Value> operands) {
   return scalar::cast(builder, operands[0], getElementTypeOrSelf(getOperand().getType()), getTo());
 }
 
+/// The width of an element in memory.
+static unsigned getStoredWidth(Type type) { return std::max(type.getIntOrFloatBitWidth(), 8u); }
+
+LogicalResult BitCastOp::verify() {
+  Type from = getOperand().getType().getElementType();
+  if (getStoredWidth(from) == getStoredWidth(getTo()))
+    return success();
+  return emitOpError("takes the bits of ") << from << " as those of " << getTo() << ", which differs in width";
+}
+
+Value BitCastOp::emitScalar(ElementBuilder &builder, ArrayRef<Value> operands) {
+  Value x = operands[0];
+  Type to = ElementBuilder::scalarType(getTo()), byte = builder.getBuilder().getI8Type();
+  if (x.getType() == to)
+    return x;
+  if (x.getType().isInteger(1))
+    x = builder.create<arith::ExtUIOp>(byte, x);
+  if (to.isInteger(1)) {
+    x = x.getType() == byte ? x : builder.create<arith::BitcastOp>(byte, x);
+    return builder.create<arith::CmpIOp>(arith::CmpIPredicate::ne, x, builder.constantInt(byte, 0));
+  }
+  return x.getType() == to ? x : builder.create<arith::BitcastOp>(to, x);
+}
+
 //===----------------------------------------------------------------------===//
 // Add, Sub, Mul, Max, Min
 //===----------------------------------------------------------------------===//

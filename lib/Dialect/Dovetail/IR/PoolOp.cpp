@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines `dovetail.pool`.
+// Defines `dovetail.pool` and `dovetail.max_pool_indices`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,21 +19,16 @@ using namespace mlir;
 using namespace dovetail;
 using layout::DimMap;
 
-static Windows windowsOf(PoolOp op) {
+template <typename OpT> static Windows windowsOf(OpT op) {
   return getWindows(op.getKernel(), op.getStrides(), op.getDilations(), op.getPadsLow(), op.getPadsHigh());
 }
 
-FailureOr<RankedTensorType> PoolOp::inferType(std::optional<Location> location, Adaptor adaptor) {
-  StringRef name = getOperationName();
-  auto input = cast<RankedTensorType>(adaptor.getInput().getType());
+/// The shape of what windows over `input` give.
+template <typename AdaptorT>
+static FailureOr<SmallVector<int64_t>> inferPooledShape(std::optional<Location> location, StringRef name,
+                                                        RankedTensorType input, AdaptorT adaptor) {
   if (failed(verifySpatial(location, name, "input", input)))
     return failure();
-  if (adaptor.getKind() != PoolKind::Max && !isa<FloatType>(input.getElementType()))
-    return emitOptionalError(location, "'", name, "' op of kind ", stringifyPoolKind(adaptor.getKind()),
-                             " needs floats, but has elements of ", input.getElementType());
-  if (adaptor.getKind() == PoolKind::Lp && static_cast<int64_t>(adaptor.getP()) < 1)
-    return emitOptionalError(location, "'", name, "' op has p = ", static_cast<int64_t>(adaptor.getP()),
-                             ", but a norm needs 1 or more");
   auto windows = inferWindows(location, name, input.getRank() - 2, adaptor.getKernel(), adaptor.getStrides(),
                               adaptor.getDilations(), adaptor.getPadsLow(), adaptor.getPadsHigh());
   if (failed(windows))
@@ -55,20 +50,37 @@ FailureOr<RankedTensorType> PoolOp::inferType(std::optional<Location> location, 
       --extent;
     shape.push_back(extent);
   }
-  return RankedTensorType::get(shape, input.getElementType());
+  return shape;
 }
 
-OpRelation PoolOp::getRelation() {
+FailureOr<RankedTensorType> PoolOp::inferType(std::optional<Location> location, Adaptor adaptor) {
+  StringRef name = getOperationName();
+  auto input = cast<RankedTensorType>(adaptor.getInput().getType());
+  if (adaptor.getKind() != PoolKind::Max && !isa<FloatType>(input.getElementType()))
+    return emitOptionalError(location, "'", name, "' op of kind ", stringifyPoolKind(adaptor.getKind()),
+                             " needs floats, but has elements of ", input.getElementType());
+  if (adaptor.getKind() == PoolKind::Lp && static_cast<int64_t>(adaptor.getP()) < 1)
+    return emitOptionalError(location, "'", name, "' op has p = ", static_cast<int64_t>(adaptor.getP()),
+                             ", but a norm needs 1 or more");
+  auto shape = inferPooledShape(location, name, input, adaptor);
+  if (failed(shape))
+    return failure();
+  return RankedTensorType::get(*shape, input.getElementType());
+}
+
+template <typename OpT> static OpRelation relatePooled(OpT op) {
   OpRelation relation;
-  for (int64_t extent : getType().getShape())
+  for (int64_t extent : op.getType().getShape())
     relation.loops.push_back({extent});
   SmallVector<DimRelation> &dims = relation.operands.emplace_back();
   dims = {DimRelation::identity(0), DimRelation::identity(1)};
-  for (auto [dim, window] : llvm::enumerate(windowsOf(*this)))
+  for (auto [dim, window] : llvm::enumerate(windowsOf(op)))
     dims.push_back(
         {static_cast<int>(dim) + 2, DimMap::window(window.extent, window.stride, window.dilation, window.padLow)});
   return relation;
 }
+
+OpRelation PoolOp::getRelation() { return relatePooled(*this); }
 
 FormatPreference PoolOp::getFormatPreference() { return FormatPreference::ChannelsLast; }
 
@@ -115,25 +127,37 @@ static Value emitRoot(ElementBuilder &builder, Value power, int64_t p) {
   return builder.create<math::PowFOp>(power, builder.constant(power.getType(), 1.0 / p));
 }
 
+/// Folds `body`, given the element of `input` and its coordinates, over the window at `index`.
+template <typename OpT>
+static Value foldElements(OpT op, ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements, Value init,
+                          function_ref<Value(Value x, ArrayRef<Value> inputIndex, Value accumulator)> body) {
+  return foldWindow(builder, windowsOf(op), op.getInput().getType().getShape().drop_front(2),
+                    op.getType().getShape().drop_front(2), index.drop_front(2), init,
+                    [&](ArrayRef<Value> position, ArrayRef<Value>, Value accumulator) -> Value {
+                      SmallVector<Value> inputIndex{index[0], index[1]};
+                      inputIndex.append(position.begin(), position.end());
+                      return body(elements.read(0, inputIndex), inputIndex, accumulator);
+                    });
+}
+
+/// The larger of both, or `accumulator` if `x` is NaN.
+static Value emitMaximum(ElementBuilder &builder, Value x, Value accumulator, bool isUnsigned) {
+  auto predicate = isUnsigned ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt;
+  return builder.select(builder.compare(arith::CmpFPredicate::OGT, predicate, x, accumulator), x, accumulator);
+}
+
 Value PoolOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  RankedTensorType input = getInput().getType();
-  Type elementType = input.getElementType();
+  Type elementType = getInput().getType().getElementType();
   PoolKind kind = getKind();
   int64_t p = getP();
   Type type = kind == PoolKind::Max ? ElementBuilder::scalarType(elementType) : getAccumulatorType(elementType);
   Value init = kind == PoolKind::Max ? builder.lowest(elementType) : builder.zero(type);
 
-  Windows windows = windowsOf(*this);
-  Value folded = foldWindow(
-      builder, windows, input.getShape().drop_front(2), getType().getShape().drop_front(2), index.drop_front(2), init,
-      [&](ArrayRef<Value> position, ArrayRef<Value> tap, Value accumulator) -> Value {
-        SmallVector<Value> inputIndex{index[0], index[1]};
-        inputIndex.append(position.begin(), position.end());
-        Value x = widen(builder, elements.read(0, inputIndex), type);
-        if (kind == PoolKind::Max) {
-          auto predicate = isUnsignedElement(elementType) ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt;
-          return builder.select(builder.compare(arith::CmpFPredicate::OGT, predicate, x, accumulator), x, accumulator);
-        }
+  Value folded =
+      foldElements(*this, builder, index, elements, init, [&](Value x, ArrayRef<Value>, Value accumulator) -> Value {
+        x = widen(builder, x, type);
+        if (kind == PoolKind::Max)
+          return emitMaximum(builder, x, accumulator, isUnsignedElement(elementType));
         if (kind == PoolKind::Lp)
           x = emitPower(builder, builder.create<math::AbsFOp>(x), p);
         return builder.add(accumulator, x);
@@ -150,4 +174,42 @@ Value PoolOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, Elemen
   }
   Value count = countToFloat(builder, emitCount(*this, builder, index.drop_front(2)), type);
   return narrow(builder, builder.div(folded, count), elementType);
+}
+
+//===----------------------------------------------------------------------===//
+// Indices of maxima
+//===----------------------------------------------------------------------===//
+
+FailureOr<RankedTensorType> MaxPoolIndicesOp::inferType(std::optional<Location> location, Adaptor adaptor) {
+  auto input = cast<RankedTensorType>(adaptor.getInput().getType());
+  auto shape = inferPooledShape(location, getOperationName(), input, adaptor);
+  if (failed(shape))
+    return failure();
+  return RankedTensorType::get(*shape, IntegerType::get(input.getContext(), 64));
+}
+
+OpRelation MaxPoolIndicesOp::getRelation() { return relatePooled(*this); }
+
+bool MaxPoolIndicesOp::isCheapElement() { return false; }
+
+Value MaxPoolIndicesOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
+  RankedTensorType input = getInput().getType();
+  Type elementType = input.getElementType();
+  Value maximum = foldElements(*this, builder, index, elements, builder.lowest(elementType),
+                               [&](Value x, ArrayRef<Value>, Value accumulator) {
+                                 return emitMaximum(builder, x, accumulator, isUnsignedElement(elementType));
+                               });
+  // The first element that equals it.
+  Value found = foldElements(
+      *this, builder, index, elements, builder.index(-1), [&](Value x, ArrayRef<Value> inputIndex, Value accumulator) {
+        Value position = builder.index(0);
+        for (int64_t i = 0; i < input.getRank(); ++i) {
+          int64_t dim = getColumnMajor() && i >= 2 ? input.getRank() + 1 - i : i;
+          position = builder.addI(builder.mulI(position, input.getDimSize(dim)), inputIndex[dim]);
+        }
+        Value isMaximum = builder.compare(arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq, x, maximum);
+        Value isFirst = builder.compareI(arith::CmpIPredicate::slt, accumulator, builder.index(0));
+        return builder.select(builder.andB(isMaximum, isFirst), position, accumulator);
+      });
+  return builder.create<arith::IndexCastOp>(builder.getBuilder().getI64Type(), found);
 }

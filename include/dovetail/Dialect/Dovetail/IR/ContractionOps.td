@@ -50,6 +50,17 @@ def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [], ["getFormatPreference"], [
                        DefaultValuedAttr<I64Attr, "2">:$p);
 }
 
+def Dovetail_MaxPoolIndicesOp : Dovetail_InferredOp<"max_pool_indices", [], [], ["isCheapElement"]> {
+  let summary = "Where in `input` the maxima are that a pool of the same windows finds: the second result of ONNX MaxPool";
+  let description = [{
+    The position in the whole of `input`, or with `column_major` in it with the spatial dimensions in reverse order. Among equals it is the first, in
+    row-major order; a window without numbers gives -1.
+  }];
+  let arguments = (ins Dovetail_Tensor:$input, DenseI64ArrayAttr:$kernel,
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+                       DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, UnitAttr:$ceil, UnitAttr:$column_major);
+}
+
 def Dovetail_LrnOp : Dovetail_InferredOp<"lrn", [], ["getFormatPreference"], ["isCheapElement"]> {
   let summary = "Local response normalisation across channels (ONNX LRN)";
   let description = [{

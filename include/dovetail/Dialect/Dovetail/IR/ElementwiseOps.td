@@ -154,6 +154,16 @@ def Dovetail_CastOp : Dovetail_UnaryOp<"cast"> {
   let resultElementType = "adaptor.getTo()";
 }
 
+def Dovetail_BitCastOp : Dovetail_UnaryOp<"bit_cast"> {
+  let summary = "The bits of elements as those of another type of the same width";
+  let description = [{
+    An i1 counts as the byte that it is in memory: other bytes than 0 are true.
+  }];
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_ElementTypeAttr:$to);
+  let resultElementType = "adaptor.getTo()";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Binary
 //===----------------------------------------------------------------------===//
