@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from harness.backend import build_dir, call, tool
-from harness.sanitizers import sanitizers
+from harness.sanitizers import sanitizers, without_preload
 from onnx import TensorProto, helper, numpy_helper
 
 USAGE, FILE, INVALID_MODEL, UNSUPPORTED, DOES_NOT_FIT, DAMAGED = 2, 3, 4, 5, 6, 7
@@ -426,7 +426,7 @@ def test_lost_output_is_an_error(folder, command):
     with open("/dev/full", "w") as full:
         result = subprocess.run(
             [tool("dovetail"), *command.format(dir=folder).split()],
-            stdout=full, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, timeout=60,
+            stdout=full, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, timeout=60, env=without_preload(),
         )  # fmt: skip
     assert result.returncode == FILE, result.stderr
     assert "cannot write to the standard output" in result.stderr
