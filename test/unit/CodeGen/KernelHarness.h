@@ -76,8 +76,11 @@ template <typename T> struct Piece {
   }
   T &operator[](const Index &index) { return data[offset(index)]; }
   const T &operator[](const Index &index) const { return data[offset(index)]; }
-  /// The address that the element at coordinate zero would have.
-  T *base() { return data.data() + offset(Index(lo.size(), 0)); }
+  /// The address that the element at coordinate zero would have, perhaps outside of the memory.
+  T *base() {
+    return reinterpret_cast<T *>(reinterpret_cast<intptr_t>(data.data()) +
+                                 offset(Index(lo.size(), 0)) * static_cast<int64_t>(sizeof(T)));
+  }
 
   /// Sets every element to `value(index)`.
   template <typename F> Piece &fill(F value) {

@@ -23,7 +23,8 @@ static tools::NamedTensor tensor(ElementType type, std::vector<int64_t> shape, s
   tensor.shape = std::move(shape);
   tensor.allocate();
   EXPECT_EQ(tensor.bytes.size(), elements.size() * sizeof(T));
-  std::memcpy(tensor.bytes.data(), elements.data(), tensor.bytes.size());
+  if (!elements.empty())
+    std::memcpy(tensor.bytes.data(), elements.data(), tensor.bytes.size());
   return tensor;
 }
 
