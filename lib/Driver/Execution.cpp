@@ -12,13 +12,16 @@
 
 #include "dovetail/Driver/Execution.h"
 
+#include "dovetail/runtime/ExitCode.h"
 #include "dovetail/runtime/ProgramRunner.h"
 #include "dovetail/tools/RunCommands.h"
 #include "dovetail/tools/Support.h"
 
 using namespace dovetail;
 
-ExitCode dovetail::getExitCode(const absl::Status &status) { return static_cast<ExitCode>(tools::exitCodeOf(status)); }
+ExitCode dovetail::getExitCode(const absl::Status &status) {
+  return static_cast<ExitCode>(runtime::exitCodeOf(status));
+}
 
 static llvm::LogicalResult fail(const absl::Status &status, const llvm::Twine &what, Diagnostics &diagnostics) {
   // That this compiler's own artifact is damaged is its own fault; that it is for another CPU is not.

@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
-#include "dovetail/Layout/Exchange.h"
 #include "dovetail/Sharding/Passes.h"
 #include "dovetail/Sharding/ShardingUtils.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_HOISTRESHARDS
@@ -42,23 +42,12 @@ struct HoistReshards : dovetail::impl::HoistReshardsBase<HoistReshards> {
   }
 
   void hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklist);
-  int64_t getBytes(RankedTensorType type, ShardingAttr held, ShardingAttr needed);
 
   layout::Mesh mesh;
   FlatSymbolRefAttr meshName;
 };
 
 } // namespace
-
-int64_t HoistReshards::getBytes(RankedTensorType type, ShardingAttr held, ShardingAttr needed) {
-  layout::ExchangePlanner planner(mesh, type.getShape(), toLayout(held, mesh, type.getRank()),
-                                  toLayout(needed, mesh, type.getRank()));
-  int64_t elements = 0;
-  for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
-    for (const layout::Transfer &transfer : planner.receives(rank))
-      elements += transfer.box.volume();
-  return elements * getElementByteSize(type.getElementType());
-}
 
 /// What ranks would have to be sent: the value itself, or what a reshard made it from.
 static Value getSource(Value operand) {
@@ -99,17 +88,17 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
       return;
     ShardingAttr needed = getNeededSharding(relation, number, operandType, loops, meshName);
     operands.push_back({source, needed});
-    bytes += getBytes(operandType, sourceHeld, needed);
+    bytes += getExchangeBytes(operandType, sourceHeld, needed, mesh);
   }
-  if (bytes >= getBytes(type, held, wanted))
+  if (bytes >= getExchangeBytes(type, held, wanted, mesh))
     return;
 
   OpBuilder builder(op);
-  SmallVector<Operation *> former;
+  llvm::SmallSetVector<Operation *, 4> former;
   for (auto [operand, replacement] : llvm::zip_equal(op->getOpOperands(), operands)) {
     auto [source, needed] = replacement;
     if (Operation *definition = operand.get().getDefiningOp())
-      former.push_back(definition);
+      former.insert(definition);
     if (covers(getSharding(source), needed, cast<RankedTensorType>(source.getType()), mesh)) {
       operand.set(source);
       continue;
@@ -122,8 +111,6 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
   op->getResult(0).setType(reshard.getType());
   reshard.getResult().replaceAllUsesWith(op->getResult(0));
   reshard.erase();
-  llvm::sort(former);
-  former.erase(llvm::unique(former), former.end());
   for (Operation *definition : former)
     if (auto unused = dyn_cast<ReshardOp>(definition); unused && unused->use_empty()) {
       llvm::erase(worklist, unused);

@@ -14,7 +14,6 @@
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Layout/Cuts.h"
-#include "dovetail/Layout/Exchange.h"
 #include "dovetail/Sharding/Passes.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -277,12 +276,7 @@ int64_t Propagator::getCost(PartitionableOpInterface op, const OpRelation &relat
     for (DimShardingAttr dim : held.getDims())
       operandAxes.insert(dim.getAxes().begin(), dim.getAxes().end());
     auto type = cast<RankedTensorType>(operand.getType());
-    layout::Sharding from = toLayout(held, mesh, type.getRank());
-    layout::Sharding to = toLayout(getNeededSharding(relation, number, type, loops, meshName), mesh, type.getRank());
-    layout::ExchangePlanner planner(mesh, type.getShape(), from, to);
-    for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
-      for (const layout::Transfer &transfer : planner.receives(rank))
-        cost += transfer.box.volume() * getElementByteSize(type.getElementType());
+    cost += getExchangeBytes(type, held, getNeededSharding(relation, number, type, loops, meshName), mesh);
   }
   int64_t unused = 1;
   for (StringAttr axis : operandAxes)

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Sharding/ShardingUtils.h"
+#include "dovetail/Layout/Exchange.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -207,6 +208,17 @@ LoopShardings dovetail::getLoopShardings(PartitionableOpInterface op) {
         loops[entry.loop] = sharding.getDims()[dim];
   }
   return loops;
+}
+
+int64_t dovetail::getExchangeBytes(RankedTensorType type, ShardingAttr held, ShardingAttr needed,
+                                   const layout::Mesh &mesh) {
+  layout::ExchangePlanner planner(mesh, type.getShape(), toLayout(held, mesh, type.getRank()),
+                                  toLayout(needed, mesh, type.getRank()));
+  int64_t elements = 0;
+  for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
+    for (const layout::Transfer &transfer : planner.receives(rank))
+      elements += transfer.box.volume();
+  return elements * getElementByteSize(type.getElementType());
 }
 
 int64_t dovetail::getElementByteSize(Type elementType) {

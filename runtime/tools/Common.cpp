@@ -23,34 +23,6 @@
 using namespace dovetail;
 using namespace dovetail::tools;
 
-int tools::exitCodeOf(const absl::Status &status) {
-  switch (status.code()) {
-  case absl::StatusCode::kOk:
-    return 0;
-  case absl::StatusCode::kInvalidArgument:
-    return 2;
-  case absl::StatusCode::kNotFound:
-  case absl::StatusCode::kPermissionDenied:
-  case absl::StatusCode::kAlreadyExists:
-  case absl::StatusCode::kOutOfRange: // A file with other contents than its name says.
-    return 3;
-  case absl::StatusCode::kUnimplemented:
-    return 5;
-  case absl::StatusCode::kResourceExhausted:
-    return 6;
-  case absl::StatusCode::kFailedPrecondition:
-  case absl::StatusCode::kDataLoss:
-    return 7;
-  case absl::StatusCode::kDeadlineExceeded:
-  case absl::StatusCode::kAborted:
-  case absl::StatusCode::kUnavailable:
-  case absl::StatusCode::kCancelled:
-    return 8;
-  default:
-    return 9;
-  }
-}
-
 void tools::makeLibraryThreadsSleep(char **arguments) {
   if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT"))
     return;

@@ -9,6 +9,7 @@
 #ifndef DOVETAIL_RUNTIME_TOOLS_COMMON_H
 #define DOVETAIL_RUNTIME_TOOLS_COMMON_H
 
+#include "dovetail/runtime/ExitCode.h"
 #include "dovetail/runtime/ProgramRunner.h"
 #include "dovetail/tools/RunCommands.h"
 #include "dovetail/tools/Support.h"
@@ -27,7 +28,7 @@ template <typename Body> void setAction(CLI::App &app, CLI::App &command, int &e
     absl::Status status = body();
     if (!status.ok())
       std::fprintf(stderr, "%s: error: %s\n", app.get_name().c_str(), std::string(status.message()).c_str());
-    exitCode = exitCodeOf(status);
+    exitCode = runtime::exitCodeOf(status);
   });
 }
 

@@ -8,8 +8,6 @@
 
 #include "Common.h"
 
-#include "dovetail/runtime/ArtifactFormat.h"
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

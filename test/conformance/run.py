@@ -25,7 +25,7 @@ sys.path[:0] = [str(_TEST / p) for p in ("", "models", "e2e", "conformance")]
 
 import node_tests  # noqa: E402
 from harness import backend as backends  # noqa: E402
-from harness.isolated import Crash, IsolatedPool, WorkerError  # noqa: E402
+from harness.isolated import IsolatedPool  # noqa: E402
 
 UNSUPPORTED_LIST = pathlib.Path(__file__).with_name("unsupported.txt")
 PASSED, FAILED, UNSUPPORTED = "passed", "FAILED", "unsupported"
@@ -86,23 +86,9 @@ def unsupported_reason(message):
     return "; ".join(sorted(reasons)) or None
 
 
-class Workers:
+def workers(count):
     """Evaluates tests in worker processes; a crash is the failure of one test."""
-
-    def __init__(self, count):
-        self._pool = IsolatedPool(evaluate, count)
-        self.close = self._pool.close
-
-    def __call__(self, name):
-        try:
-            return self._pool(name)
-        except Crash as error:
-            return Outcome(name, FAILED, f"the process was lost: {error}")
-        except WorkerError as error:
-            return Outcome(name, FAILED, str(error))
-
-    def map(self, names):
-        return self._pool.map(self, names)
+    return IsolatedPool(evaluate, lambda name, message: Outcome(name, FAILED, message), count)
 
 
 def known_unsupported():
@@ -156,16 +142,16 @@ def main():
     names = node_tests.names()
     if arguments.words:
         names = [n for n in names if any(word in n for word in arguments.words)]
-    outcomes, start, workers = [], time.monotonic(), Workers(arguments.workers)
+    outcomes, start, pool = [], time.monotonic(), workers(arguments.workers)
     known = known_unsupported()
-    for done, outcome in enumerate(workers.map(names), 1):
+    for done, outcome in enumerate(pool.map(names), 1):
         if sys.stderr.isatty():
             print(f"\r{done}/{len(names)}", end="", file=sys.stderr, flush=True)
         outcome = outcome if arguments.update else judge(outcome, known)
         outcomes.append(outcome)
         if outcome.status == FAILED or (outcome.status == UNSUPPORTED and arguments.words):
             print(f"{outcome.status}: {outcome.name}: {outcome.message}", flush=True)
-    workers.close()
+    pool.close()
     if arguments.update:
         _write_list(outcomes)
     counts = collections.Counter(o.status for o in outcomes)

@@ -11,7 +11,7 @@ import run
 
 @pytest.fixture(scope="module")
 def evaluate(backend):
-    workers = run.Workers(1)
+    workers = run.workers(1)
     yield workers
     workers.close()
 

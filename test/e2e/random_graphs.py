@@ -21,7 +21,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / p) for p in ("
 from graphs.case import random_graph  # noqa: E402
 from harness import backend as backends  # noqa: E402
 from harness.compare import differences  # noqa: E402
-from harness.isolated import Crash, IsolatedFunction, WorkerError  # noqa: E402
+from harness.isolated import IsolatedPool  # noqa: E402
 from random_ops import FAILED, PASSED, UNSUPPORTED  # noqa: E402
 
 #: Of the largest magnitude of an output.
@@ -81,22 +81,9 @@ def evaluate(request):
     return outcome
 
 
-class Worker:
-    """Evaluates requests in a process of its own; a crash is the failure of one request."""
-
-    def __init__(self):
-        self._function = IsolatedFunction(evaluate)
-
-    def __call__(self, request):
-        try:
-            return self._function(request)
-        except Crash as error:
-            return Outcome(FAILED, f"seed {request.seed}", f"the process was lost: {error}")
-        except WorkerError as error:
-            return Outcome(FAILED, f"seed {request.seed}", str(error))
-
-    def close(self):
-        self._function.close()
+def workers(count):
+    """Evaluates requests in worker processes; a crash is the failure of one request."""
+    return IsolatedPool(evaluate, lambda request, message: Outcome(FAILED, f"seed {request.seed}", message), count)
 
 
 def main():
@@ -107,18 +94,19 @@ def main():
     parser.add_argument("--count", type=int, default=500, help="how many seeds (default: 500)")
     parser.add_argument("--large", action="store_true", help="larger tensors")
     parser.add_argument("--keep", metavar="DIR", help="writes the files of failing cases there")
+    parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     arguments = parser.parse_args()
     first = secrets.randbelow(10**9) if arguments.seed is None else arguments.seed
     print(f"seeds {first} to {first + arguments.count - 1}", flush=True)
     counts = collections.Counter()
     start = time.monotonic()
-    worker = Worker()
-    for seed in range(first, first + arguments.count):
-        outcome = worker(Request(seed, arguments.large, arguments.keep))
+    pool = workers(arguments.workers)
+    seeds = range(first, first + arguments.count)
+    for outcome in pool.map(Request(seed, arguments.large, arguments.keep) for seed in seeds):
         counts[outcome.status] += 1
         if outcome.status != PASSED:
             print(f"{outcome.status}: {outcome.case}\n    {outcome.message}", flush=True)
-    worker.close()
+    pool.close()
     print(
         f"{counts[PASSED]} passed, {counts[FAILED]} failed, {counts[UNSUPPORTED]} unsupported "
         f"({time.monotonic() - start:.0f} s)"

@@ -22,7 +22,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / p) for p in ("
 from cases import ABSOLUTE_TOLERANCE, fixed_cases, random_case  # noqa: E402
 from harness import backend as backends  # noqa: E402
 from harness.compare import differences  # noqa: E402
-from harness.isolated import Crash, IsolatedPool, WorkerError  # noqa: E402
+from harness.isolated import IsolatedPool  # noqa: E402
 from harness.oracle import run_reference  # noqa: E402
 
 PASSED, FAILED, UNSUPPORTED = "passed", "FAILED", "unsupported"
@@ -90,24 +90,13 @@ def _compare_oracles(case, expected):
     return Outcome(FAILED if found else PASSED, op, str(case), found or "")
 
 
-class Workers:
+def _lost(request, message):
+    return Outcome(FAILED, request.fixed or request.op or "?", str(request), message)
+
+
+def workers(count):
     """Evaluates requests in worker processes; a crash is the failure of one request."""
-
-    def __init__(self, count):
-        self._pool = IsolatedPool(evaluate, count)
-        self.close = self._pool.close
-
-    def __call__(self, request):
-        name = request.fixed or request.op or "?"
-        try:
-            return self._pool(request)
-        except Crash as error:
-            return Outcome(FAILED, name, str(request), f"the process was lost: {error}")
-        except WorkerError as error:
-            return Outcome(FAILED, name, str(request), str(error))
-
-    def map(self, requests):
-        return self._pool.map(self, requests)
+    return IsolatedPool(evaluate, _lost, count)
 
 
 def _arguments():
@@ -149,8 +138,8 @@ def main():
     counts = collections.Counter()
     unsupported = collections.Counter()
     start = time.monotonic()
-    workers = Workers(arguments.workers)
-    for done, outcome in enumerate(workers.map(requests), 1):
+    pool = workers(arguments.workers)
+    for done, outcome in enumerate(pool.map(requests), 1):
         counts[outcome.status] += 1
         if outcome.status == UNSUPPORTED:
             unsupported[outcome.op] += 1
@@ -158,7 +147,7 @@ def main():
             print(f"{outcome.status}: {outcome.case}\n    {outcome.message}", flush=True)
         if sys.stderr.isatty():
             print(f"\r{done}/{len(requests)}", end="", file=sys.stderr, flush=True)
-    workers.close()
+    pool.close()
     if unsupported:
         print("unsupported:", ", ".join(f"{op} ({n})" for op, n in sorted(unsupported.items())))
     print(

@@ -10,7 +10,7 @@ import os
 import pytest
 from graphs import MOTIFS
 from graphs.case import random_graph
-from random_graphs import PASSED, Request, Worker
+from random_graphs import PASSED, Request, workers
 
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "20250"))
 COUNT = int(os.environ.get("DOVETAIL_RANDOM_GRAPHS", "200"))
@@ -18,9 +18,9 @@ COUNT = int(os.environ.get("DOVETAIL_RANDOM_GRAPHS", "200"))
 
 @pytest.fixture(scope="module")
 def worker(backend):
-    worker = Worker()
-    yield worker
-    worker.close()
+    pool = workers(1)
+    yield pool
+    pool.close()
 
 
 # Every fourth graph is large.

@@ -9,7 +9,8 @@ import os
 
 import pytest
 from cases import ROUND, fixed_cases
-from random_ops import PASSED, Request, Workers
+from random_ops import PASSED, Request
+from random_ops import workers as create_workers
 
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "20250"))
 COUNT = int(os.environ.get("DOVETAIL_RANDOM_CASES", "640"))
@@ -17,7 +18,7 @@ COUNT = int(os.environ.get("DOVETAIL_RANDOM_CASES", "640"))
 
 @pytest.fixture(scope="module")
 def workers(backend):
-    workers = Workers(1)
+    workers = create_workers(1)
     yield workers
     workers.close()
 

@@ -67,9 +67,13 @@ class IsolatedFunction:
 
 
 class IsolatedPool:
-    """Several workers of one function, called from as many threads."""
+    """Several workers of one function, called from as many threads.
 
-    def __init__(self, function, count, timeout=120):
+    A call whose worker is lost, or that raises an exception, results in `lost(argument, message)`.
+    """
+
+    def __init__(self, function, lost, count=1, timeout=120):
+        self._lost = lost
         self._idle = queue.Queue()
         for _ in range(count):
             self._idle.put(IsolatedFunction(function, timeout))
@@ -79,12 +83,16 @@ class IsolatedPool:
         worker = self._idle.get()
         try:
             return worker(argument)
+        except Crash as error:
+            return self._lost(argument, f"the process was lost: {error}")
+        except WorkerError as error:
+            return self._lost(argument, str(error))
         finally:
             self._idle.put(worker)
 
-    def map(self, function, arguments):
-        """The results of `function`, which calls this pool, in order."""
-        return self._threads.map(function, arguments)
+    def map(self, arguments):
+        """The results of calls at the same time, in order."""
+        return self._threads.map(self, arguments)
 
     def close(self):
         self._threads.shutdown()

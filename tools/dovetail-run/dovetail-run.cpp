@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/runtime/ExitCode.h"
 #include "dovetail/tools/RunCommands.h"
 
 #include <cstdio>
@@ -49,7 +50,7 @@ int main(int argc, char **argv) {
   }
   if (absl::Status status = tools::flushOutput(); !status.ok() && exitCode == 0) {
     std::fprintf(stderr, "dovetail-run: error: %s\n", std::string(status.message()).c_str());
-    return tools::exitCodeOf(status);
+    return runtime::exitCodeOf(status);
   }
   return exitCode;
 }

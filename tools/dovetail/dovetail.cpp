@@ -13,6 +13,7 @@
 #include "Commands.h"
 
 #include "dovetail/Driver/ExitCode.h"
+#include "dovetail/runtime/ExitCode.h"
 #include "dovetail/tools/RunCommands.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -66,7 +67,7 @@ int main(int argc, char **argv) {
   }
   if (absl::Status status = finishOutput(); !status.ok()) {
     llvm::errs() << "dovetail: error: " << std::string(status.message()) << "\n";
-    return exitCode ? exitCode : tools::exitCodeOf(status);
+    return exitCode ? exitCode : runtime::exitCodeOf(status);
   }
   return exitCode;
 }

@@ -19,12 +19,11 @@
 
 namespace dovetail {
 
-/// Prints `module`; large constants are elided unless `constants` is set.
-/// Prints the IR; without `constants`, large ones are left out.
+/// Prints `module`; large constants are left out unless `constants` is set.
 void printModule(mlir::ModuleOp module, bool constants, llvm::raw_ostream &os);
 
-/// Writes the module after each phase to `DIR/1-import.mlir`, `DIR/2-simplify.mlir` and so on.
-/// Writes the result of each phase to a folder, in files that are numbered in the order of the phases.
+/// Writes the result of each phase to a folder, in files that are numbered in the order of the phases: `1-import.mlir`,
+/// `2-simplify.mlir` and so on.
 class PhaseDumper {
 public:
   /// Makes the folder if there is none. A file error if that is not possible.

@@ -17,8 +17,8 @@
 
 namespace dovetail {
 
-/// There is one such line for a process. Does nothing unless `enable` was called and standard error is a terminal.
-/// A line on the terminal that says what is being done.
+/// A line on the terminal that says what is being done; a process has one. Does nothing unless `enable` was called and
+/// standard error is a terminal.
 class Progress {
 public:
   /// Shows progress from now on if the standard error is a terminal.

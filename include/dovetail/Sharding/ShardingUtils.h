@@ -62,6 +62,10 @@ void followOperands(PartitionableOpInterface op, mlir::FlatSymbolRefAttr mesh);
 /// index.
 LoopShardings getLoopShardings(PartitionableOpInterface op);
 
+/// Bytes that the ranks receive, all together, to hold what they need of a tensor in place of what they hold.
+/// Null shardings: replicated.
+int64_t getExchangeBytes(mlir::RankedTensorType type, ShardingAttr held, ShardingAttr needed, const layout::Mesh &mesh);
+
 /// Bytes of a whole tensor, and of one of its elements.
 int64_t getByteSize(mlir::RankedTensorType type);
 int64_t getElementByteSize(mlir::Type elementType);

@@ -8,6 +8,7 @@
 
 #include "dovetail/dovetail.h"
 
+#include "dovetail/runtime/ExitCode.h"
 #include "dovetail/runtime/ProgramRunner.h"
 
 #include "absl/strings/str_cat.h"
@@ -34,38 +35,12 @@ std::string &lastError() {
   return message;
 }
 
-dovetail_status codeOf(const absl::Status &status) {
-  switch (status.code()) {
-  case absl::StatusCode::kOk:
-    return DOVETAIL_OK;
-  case absl::StatusCode::kInvalidArgument:
-    return DOVETAIL_ERROR_USAGE;
-  case absl::StatusCode::kNotFound:
-  case absl::StatusCode::kPermissionDenied:
-    return DOVETAIL_ERROR_FILE;
-  case absl::StatusCode::kUnimplemented:
-    return DOVETAIL_ERROR_UNSUPPORTED;
-  case absl::StatusCode::kResourceExhausted:
-    return DOVETAIL_ERROR_DOES_NOT_FIT;
-  case absl::StatusCode::kFailedPrecondition:
-  case absl::StatusCode::kDataLoss:
-    return DOVETAIL_ERROR_ARTIFACT;
-  case absl::StatusCode::kDeadlineExceeded:
-  case absl::StatusCode::kAborted:
-  case absl::StatusCode::kUnavailable:
-  case absl::StatusCode::kCancelled:
-    return DOVETAIL_ERROR_DEVICE;
-  default:
-    return DOVETAIL_ERROR_INTERNAL;
-  }
-}
-
 /// Calls `body`, keeps its message, and lets no exception out.
 template <typename Body> dovetail_status guard(Body body) {
   try {
     absl::Status status = body();
     lastError() = std::string(status.message());
-    return codeOf(status);
+    return static_cast<dovetail_status>(runtime::exitCodeOf(status));
   } catch (const std::bad_alloc &) {
     lastError() = "out of memory";
     return DOVETAIL_ERROR_DOES_NOT_FIT;

@@ -19,8 +19,6 @@
 using namespace dovetail::runtime;
 
 int64_t dovetail::runtime::planArena(std::vector<ArenaItem> &items) {
-  constexpr int64_t alignment = 64;
-  auto rounded = [](const ArenaItem &item) { return (item.bytes + alignment - 1) / alignment * alignment; };
   std::vector<size_t> order(items.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(),
@@ -32,7 +30,7 @@ int64_t dovetail::runtime::planArena(std::vector<ArenaItem> &items) {
     ArenaItem &item = items[index];
     if (item.bytes == 0)
       continue;
-    int64_t size = rounded(item), end = 0, best = -1, bestGap = 0;
+    int64_t size = alignedSize(item.bytes), end = 0, best = -1, bestGap = 0;
     for (const ArenaItem *other : placed) {
       if (other->last < item.first || item.last < other->first)
         continue;
@@ -41,7 +39,7 @@ int64_t dovetail::runtime::planArena(std::vector<ArenaItem> &items) {
         best = end;
         bestGap = gap;
       }
-      end = std::max(end, other->offset + rounded(*other));
+      end = std::max(end, other->offset + alignedSize(other->bytes));
     }
     item.offset = best >= 0 ? best : end;
     total = std::max(total, item.offset + size);

@@ -17,6 +17,9 @@
 
 namespace dovetail::runtime {
 
+/// `bytes`, rounded up to the alignment of buffers and scratch memory.
+inline int64_t alignedSize(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
 /// Memory that is needed from one position of a program to another, both included.
 struct ArenaItem {
   int64_t bytes = 0;

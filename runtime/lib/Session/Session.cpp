@@ -77,8 +77,6 @@ private:
   std::vector<StepTime> stepTimes;
 };
 
-int64_t roundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 } // namespace
 
 std::string SessionContext::name(uint32_t tensor) const {
@@ -97,7 +95,7 @@ absl::Status CpuSession::prepareConstants() {
     const BufferInfo &buffer = plan.buffers[i];
     context.buffers.push_back(MemoryView::packed(buffer.type, plan.bufferBox(i, context.rank), buffer.format));
     if (buffer.kind == BufferKind::Constant && !buffer.format.isRowMajor())
-      copied += roundUp(context.buffers[i].bytes());
+      copied += alignedSize(context.buffers[i].bytes());
   }
   absl::StatusOr<Allocation> allocation = Allocation::create(copied);
   if (!allocation.ok())
@@ -121,7 +119,7 @@ absl::Status CpuSession::prepareConstants() {
       continue;
     }
     view.data = memory->constants.data() + used;
-    used += roundUp(view.bytes());
+    used += alignedSize(view.bytes());
     copyBox(view, whole, view.box);
   }
   return absl::OkStatus();
@@ -156,7 +154,7 @@ absl::Status CpuSession::allocate() {
   int64_t persistentBytes = 0;
   for (size_t i = 0; i < plan.buffers.size(); ++i)
     if (plan.buffers[i].kind == BufferKind::Persistent)
-      persistentBytes += roundUp(context.buffers[i].bytes());
+      persistentBytes += alignedSize(context.buffers[i].bytes());
   auto addScratch = [&](std::vector<PreparedStep> &list, int64_t position) {
     for (PreparedStep &step : list) {
       step.scratchItem = items.size();
@@ -186,7 +184,7 @@ absl::Status CpuSession::allocate() {
       view.data = memory->arena.data() + items[i].offset;
     } else if (plan.buffers[i].kind == BufferKind::Persistent) {
       view.data = memory->persistent.data() + used;
-      used += roundUp(view.bytes());
+      used += alignedSize(view.bytes());
     }
   }
   return absl::OkStatus();

@@ -6,6 +6,7 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
+from choices import Choices
 from dovetail_models import onnxruntime_session
 
 #: Weight and function of each motif, by name.
@@ -42,11 +43,11 @@ def motif(weight=1):
     return register
 
 
-class Sketch:
+class Sketch(Choices):
     """Nodes are computed by ONNX Runtime as they are added, so that motifs see shapes and values."""
 
     def __init__(self, rng, opset, largest_size):
-        self.rng = rng
+        super().__init__(rng)
         self.opset = opset
         self.largest_size = largest_size
         self.nodes = []
@@ -60,16 +61,6 @@ class Sketch:
         self.drawn = set()
 
     # Choices.
-
-    def pick(self, *values):
-        return values[self.rng.integers(len(values))]
-
-    def chance(self, probability):
-        return bool(self.rng.random() < probability)
-
-    def integer(self, low, high):
-        """From `low` to `high`, both included."""
-        return int(self.rng.integers(low, high + 1))
 
     def tensor(self, accepts=lambda value: True, types="f"):
         """The name of a tensor, more likely a late one, whose type is of one of the NumPy kinds `types`."""

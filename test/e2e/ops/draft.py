@@ -3,6 +3,7 @@
 
 import numpy as np
 import onnx
+from choices import Choices
 from onnx import helper, numpy_helper
 
 #: The newest opset that ONNX Runtime reads.
@@ -27,11 +28,11 @@ def generates(*ops, weight=1):
     return register
 
 
-class Draft:
+class Draft(Choices):
     """The model, its inputs and how exactly the outputs must agree; filled by a generator."""
 
     def __init__(self, rng):
-        self.rng = rng
+        super().__init__(rng)
         self.opset = NEWEST_OPSET
         self.nodes = []
         self.inputs = {}
@@ -50,16 +51,6 @@ class Draft:
         """Chooses an opset from `first` to `last`; returns it."""
         self.opset = int(self.rng.integers(first, last + 1))
         return self.opset
-
-    def pick(self, *values):
-        return values[self.rng.integers(len(values))]
-
-    def chance(self, probability):
-        return bool(self.rng.random() < probability)
-
-    def integer(self, low, high):
-        """From `low` to `high`, both included."""
-        return int(self.rng.integers(low, high + 1))
 
     def shape(self, min_rank=1, max_rank=4, largest=9):
         """Mostly small extents, with one of them larger at times."""

@@ -74,13 +74,18 @@ def matmul_integer(d, op):
     d.node(op, *operands)
 
 
-@generates("ConvInteger", weight=3)
-def conv_integer(d, op):
+def _convolution(d):
+    """Channels, filters, kernel and extents of an exact 2-D convolution."""
     d.since(10)
     d.exact = True
     channels, filters = d.integer(1, 4), d.integer(1, 4)
     kernel = [d.integer(1, 3), d.integer(1, 3)]
-    spatial = [d.integer(k, 12) for k in kernel]
+    return channels, filters, kernel, [d.integer(k, 12) for k in kernel]
+
+
+@generates("ConvInteger", weight=3)
+def conv_integer(d, op):
+    channels, filters, kernel, spatial = _convolution(d)
     operands = [d.input(d.values([d.integer(1, 2), channels, *spatial], np.uint8, 0, 9))]
     operands.append(d.constant(d.values([filters, channels, *kernel], np.uint8, 0, 9)))
     if d.chance(0.7):
@@ -110,11 +115,7 @@ def qlinear_matmul(d, op):
 
 @generates("QLinearConv", weight=3)
 def qlinear_conv(d, op):
-    d.since(10)
-    d.exact = True
-    channels, filters = d.integer(1, 4), d.integer(1, 4)
-    kernel = [d.integer(1, 3), d.integer(1, 3)]
-    spatial = [d.integer(k, 12) for k in kernel]
+    channels, filters, kernel, spatial = _convolution(d)
     left = d.input(d.values([1, channels, *spatial], np.uint8, 0, 9)), *_quantized_result(d, np.uint8)
     weights = d.constant(d.values([filters, channels, *kernel], np.int8, -9, 9))
     right = weights, d.constant(_scale(d, d.pick((), (filters,)))), d.constant(np.zeros((), np.int8))

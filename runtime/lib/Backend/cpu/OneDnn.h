@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CPU_ONEDNN_H
 #define DOVETAIL_RUNTIME_BACKEND_CPU_ONEDNN_H
 
+#include "../../Session/Arena.h"
 #include "dovetail/runtime/MemoryView.h"
 
 #include "absl/status/status.h"
@@ -91,7 +92,7 @@ class ScratchPlan {
 public:
   int64_t add(int64_t bytes) {
     int64_t offset = used;
-    used += (bytes + 63) / 64 * 64;
+    used += alignedSize(bytes);
     return offset;
   }
   int64_t size() const { return used; }

@@ -16,8 +16,6 @@ using dnnl::memory;
 using layout::Box;
 using layout::Interval;
 
-static int64_t alignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 TileConvolution::TileConvolution(Operands given) : operands(std::move(given)) {
   innermost = operands.dims.back() - 2;
   width = operands.strides[innermost];
@@ -99,7 +97,7 @@ absl::Status TileConvolution::prepare(ScratchPlan &scratch) {
       biasOffset = scratch.add(biasDesc.get_size());
     if (!operands.packOnce) {
       plainOffset = scratch.add(plain.bytes());
-      packedOffset = scratch.add(alignUp(packedDesc.get_size()) * numTiles());
+      packedOffset = scratch.add(alignedSize(packedDesc.get_size()) * numTiles());
     }
     return absl::OkStatus();
   });
@@ -108,7 +106,7 @@ absl::Status TileConvolution::prepare(ScratchPlan &scratch) {
 absl::Status TileConvolution::bind(std::byte *scratch, std::byte *input, std::byte *output, std::byte *weights,
                                    const std::byte *tileBias) {
   return guardLibrary([&]() -> absl::Status {
-    int64_t packedBytes = alignUp(packedDesc.get_size());
+    int64_t packedBytes = alignedSize(packedDesc.get_size());
     std::byte *plainData = scratch + plainOffset, *packedData = scratch + packedOffset;
     if (operands.packOnce) {
       absl::StatusOr<Allocation> memory = Allocation::create(packedBytes * numTiles() + plain.bytes());
