@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the functions and loops of a kernel; KernelElements.cpp has what is inside of them.
+// Defines the functions and loops of a kernel.
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelElements.h"
+#include "KernelEmitter.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -25,9 +25,8 @@ static constexpr int64_t unrolledExtent = 4;
 static constexpr int64_t maxCopies = 16;
 
 KernelEmitter::KernelEmitter(plan::KernelOp kernel, OpBuilder &builder)
-    : kernel(kernel), builder(builder), elements(builder, kernel.getLoc()), analysis(kernel),
-      extents(kernel.getLoopExtents()), rank(kernel.getShape().size()), parallelLoop(analysis.getParallelLoop()),
-      order(analysis.getLoopOrder()), ranges(extents.size()), rowDepth(analysis.getRowDepth()) {
+    : KernelBody(kernel, builder), parallelLoop(analysis.getParallelLoop()), order(analysis.getLoopOrder()),
+      rowDepth(analysis.getRowDepth()) {
   for (Operation *op : analysis.getOuterReductions())
     if (analysis.getFoldOrder(op).byRows)
       rowReductions.push_back(op);
@@ -44,10 +43,8 @@ LogicalResult KernelEmitter::emit() {
 //===----------------------------------------------------------------------===//
 
 bool KernelEmitter::isStatic(unsigned loop) {
-  // Threads divide the parallel loop. A kernel is not called when a range of a result loop is empty.
-  if (static_cast<int>(loop) == parallelLoop)
-    return false;
-  return (loop < rank && extents[loop] == 1) || llvm::is_contained(kernel.getStaticLoops(), loop);
+  // Threads divide the parallel loop.
+  return static_cast<int>(loop) != parallelLoop && KernelBody::isStatic(loop);
 }
 
 func::FuncOp KernelEmitter::emitBodyFunction() {
@@ -65,7 +62,7 @@ func::FuncOp KernelEmitter::emitBodyFunction() {
   unsigned position = 2 * extents.size();
   auto addStrides = [&](plan::LayoutAttr layout, Type type) {
     for (unsigned dim = 0; dim < layout.getRank(); ++dim, ++position)
-      if (layout.getStride(dim) == plan::LayoutAttr::dynamic && cast<RankedTensorType>(type).getDimSize(dim) > 1)
+      if (hasDynamicStride(layout, type, dim))
         numbers.push_back(position);
   };
   for (BlockArgument argument : kernel.getArguments())
@@ -92,22 +89,15 @@ func::FuncOp KernelEmitter::emitBodyFunction() {
     ranges[loop].lo = *next++;
     ranges[loop].hi = *next++;
   }
-  auto addMemory = [&](SmallVectorImpl<Memory> &memories, Value base, plan::LayoutAttr layout, Type type) {
-    Memory &memory = memories.emplace_back();
-    memory.base = base;
-    for (unsigned dim = 0; dim < layout.getRank(); ++dim) {
-      int64_t stride = layout.getStride(dim);
-      // The only coordinate of a dimension of extent 1 is zero.
-      if (cast<RankedTensorType>(type).getDimSize(dim) <= 1)
-        stride = 0;
-      memory.strides.push_back(stride == plan::LayoutAttr::dynamic ? *next++ : elements.index(stride));
-    }
-  };
-  for (BlockArgument argument : kernel.getArguments())
-    addMemory(arguments, entry->getArgument(argument.getArgNumber()), kernel.getLayout(argument.getArgNumber()),
-              argument.getType());
+  auto nextNumber = [&] { return *next++; };
+  for (BlockArgument argument : kernel.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    arguments.push_back(
+        createMemory(entry->getArgument(number), kernel.getLayout(number), argument.getType(), nextNumber));
+  }
   for (auto [number, value] : llvm::enumerate(yielded))
-    addMemory(results, entry->getArgument(arguments.size() + number), kernel.getResultLayout(number), value.getType());
+    results.push_back(createMemory(entry->getArgument(arguments.size() + number), kernel.getResultLayout(number),
+                                   value.getType(), nextNumber));
 
   index.assign(rank, {});
   emitLoops(0);
@@ -179,4 +169,23 @@ void KernelEmitter::emitStores() {
     Value element = emitValue(value, index);
     plan::StoreOp::create(builder, loc, element, results[number].base, emitOffset(results[number], index));
   }
+}
+
+Value KernelEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
+  if (auto row = rows.find(op); row != rows.end())
+    return narrow(loadRow(row->second, index[order[rowDepth]]), op);
+  auto kept = moments.find(op);
+  if (kept == moments.end())
+    return KernelBody::emitOp(op, index);
+  Value coordinate = index[order[rowDepth]];
+  auto isMoment = [&](int64_t moment) {
+    return elements.compareI(arith::CmpIPredicate::eq, index.back(), elements.index(moment));
+  };
+  Type type = kept->second.mean.type;
+  auto loadCount = [&]() -> Value { return LLVM::LoadOp::create(builder, kernel.getLoc(), type, kept->second.count); };
+  return elements.ifElse(isMoment(0), type, loadCount, [&] {
+    return elements.ifElse(
+        isMoment(1), type, [&] { return loadRow(kept->second.mean, coordinate); },
+        [&] { return loadRow(kept->second.deviations, coordinate); });
+  });
 }

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelElements.h"
+#include "KernelEmitter.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -114,15 +114,14 @@ void KernelEmitter::emitRow(ReductionOpInterface op, ArrayRef<unsigned> loops, c
   auto accumulateTerms = [&] {
     accumulate([&](Value iv) {
       foldIndex[order[rowDepth]] = iv;
-      KernelElements source(*this, op);
-      return op.emitTerm(elements, foldIndex, source);
+      return emitTerm(op, foldIndex);
     });
   };
   forEach(tile.first, tile.end, [&](Value iv) { storeRow(row, iv, op.emitInit(elements)); });
   if (loops.empty())
     return accumulateTerms();
   unsigned loop = loops.front();
-  unsigned position = rank + loop - kernel.getFirstReductionLoop(op);
+  unsigned position = getFoldPosition(op, loop);
   if (loops.size() > 1 && isStatic(loop) && extents[loop] == 1) {
     foldIndex[position] = ranges[loop].lo;
     return emitRow(op, loops.drop_front(), row, tile, foldIndex);
@@ -192,18 +191,14 @@ KernelEmitter::MomentsRows KernelEmitter::emitMoments(MomentsOp op, Tile tile) {
 /// the reduced ones from the fold.
 Value KernelEmitter::readMomentsOperand(MomentsOp op, Type type, Value iv, SmallVector<Value> &foldIndex) {
   foldIndex[order[rowDepth]] = iv;
-  SmallVector<Value> operandIndex(ArrayRef(foldIndex).take_front(rank - 1));
-  for (auto [number, axis] : llvm::enumerate(op.getAxes()))
-    operandIndex[axis] = foldIndex[rank + number];
-  Value x = KernelElements(*this, op).read(0, operandIndex);
-  return x.getType() == type ? x : elements.create<arith::ExtFOp>(type, x);
+  return emitMomentsOperand(op, type, foldIndex);
 }
 
 /// The moments over `loop`, which is not empty.
 void KernelEmitter::emitMomentsOfBlock(MomentsOp op, unsigned loop, const MomentsRows &block, Tile tile,
                                        SmallVector<Value> &foldIndex) {
   Type type = block.mean.type;
-  unsigned position = rank + loop - kernel.getFirstReductionLoop(op);
+  unsigned position = getFoldPosition(op, loop);
   auto read = [&](Value iv) { return readMomentsOperand(op, type, iv, foldIndex); };
   auto sum = [&](const Row &row, function_ref<Value(Value)> term) {
     forEach(tile.first, tile.end, [&](Value iv) { storeRow(row, iv, elements.zero(type)); });

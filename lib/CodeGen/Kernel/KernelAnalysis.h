@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_CODEGEN_CPU_KERNELANALYSIS_H
-#define DOVETAIL_LIB_CODEGEN_CPU_KERNELANALYSIS_H
+#ifndef DOVETAIL_LIB_CODEGEN_KERNEL_KERNELANALYSIS_H
+#define DOVETAIL_LIB_CODEGEN_KERNEL_KERNELANALYSIS_H
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 
@@ -93,4 +93,4 @@ private:
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_CODEGEN_CPU_KERNELANALYSIS_H
+#endif // DOVETAIL_LIB_CODEGEN_KERNEL_KERNELANALYSIS_H

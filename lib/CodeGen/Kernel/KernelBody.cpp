@@ -1,4 +1,4 @@
-//===- KernelElements.cpp - Generates the elements of a kernel -*- C++ -*-===//
+//===- KernelBody.cpp - Generates the elements of a kernel -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines what KernelEmitter puts inside of its loops: elements of values, loads and folds.
+// Defines KernelBody.
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelElements.h"
+#include "KernelBody.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -18,16 +18,34 @@
 using namespace mlir;
 using namespace dovetail;
 
-Value KernelElements::read(unsigned operand, ArrayRef<Value> index) {
-  return emitter.emitValue(op->getOperand(operand), index);
+/// Gives an operation of a kernel's body its operands: elements in memory, or computed where they are read.
+class KernelBody::Operands : public ElementSource {
+public:
+  Operands(KernelBody &body, Operation *op) : body(body), op(op) {}
+
+  Value read(unsigned operand, ArrayRef<Value> index) override {
+    return body.emitValue(op->getOperand(operand), index);
+  }
+  std::pair<Value, Value> getLoopRange(unsigned loop) override {
+    Range range = body.getRange(op, loop);
+    return {range.lo, range.hi};
+  }
+
+private:
+  KernelBody &body;
+  Operation *op;
+};
+
+KernelBody::KernelBody(plan::KernelOp kernel, OpBuilder &builder)
+    : kernel(kernel), builder(builder), elements(builder, kernel.getLoc()), analysis(kernel),
+      extents(kernel.getLoopExtents()), rank(kernel.getShape().size()), ranges(extents.size()) {}
+
+bool KernelBody::isStatic(unsigned loop) {
+  // A kernel is not called when a range of a result loop is empty.
+  return (loop < rank && extents[loop] == 1) || llvm::is_contained(kernel.getStaticLoops(), loop);
 }
 
-std::pair<Value, Value> KernelElements::getLoopRange(unsigned loop) {
-  KernelEmitter::Range range = emitter.getRange(op, loop);
-  return {range.lo, range.hi};
-}
-
-KernelEmitter::Range KernelEmitter::getRange(Operation *op, unsigned loop) {
+KernelBody::Range KernelBody::getRange(Operation *op, unsigned loop) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   // A result's dimension that is also reduced (softmax) is whole: else the operation would have been decomposed.
   if (loop < type.getRank())
@@ -35,12 +53,16 @@ KernelEmitter::Range KernelEmitter::getRange(Operation *op, unsigned loop) {
   return ranges[kernel.getFirstReductionLoop(op) + loop - type.getRank()];
 }
 
+unsigned KernelBody::getFoldPosition(Operation *op, unsigned loop) {
+  return cast<RankedTensorType>(op->getResult(0).getType()).getRank() + loop - kernel.getFirstReductionLoop(op);
+}
+
 //===----------------------------------------------------------------------===//
 // Values already emitted
 //===----------------------------------------------------------------------===//
 
 /// A number that is the same for values that are computed alike.
-unsigned KernelEmitter::getNumber(Value value) {
+unsigned KernelBody::getNumber(Value value) {
   if (auto known = valueNumbers.find(value); known != valueNumbers.end())
     return known->second;
   Operation *op = value.getDefiningOp();
@@ -61,24 +83,22 @@ unsigned KernelEmitter::getNumber(Value value) {
   return number;
 }
 
-/// True if `value` can be used at the insertion point. Code is only appended, so everything in the enclosing blocks is
-/// before it.
-bool KernelEmitter::isVisible(Value value) {
+// Code is only appended, so everything in the enclosing blocks is before it.
+bool KernelBody::isVisible(Value value, Block *block) {
   Block *home = value.getParentBlock();
-  for (Block *block = builder.getInsertionBlock(); block; block = block->getParentOp()->getBlock()) {
+  for (;; block = block->getParentOp()->getBlock()) {
     if (block == home)
       return true;
-    if (block == entry)
+    if (!block || block == entry)
       return false;
   }
-  return false;
 }
 
 //===----------------------------------------------------------------------===//
 // Elements
 //===----------------------------------------------------------------------===//
 
-Value KernelEmitter::emitValue(Value value, ArrayRef<Value> index) {
+Value KernelBody::emitValue(Value value, ArrayRef<Value> index) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return emitLoad(arguments[argument.getArgNumber()], cast<RankedTensorType>(value.getType()).getElementType(),
                     index);
@@ -89,50 +109,43 @@ Value KernelEmitter::emitValue(Value value, ArrayRef<Value> index) {
   std::vector<uintptr_t> key = {reinterpret_cast<uintptr_t>(op)};
   for (Value coordinate : index)
     key.push_back(getNumber(coordinate));
-  if (auto known = emitted.find(key); known != emitted.end() && isVisible(known->second))
+  if (auto known = emitted.find(key); known != emitted.end() && isVisible(known->second, builder.getInsertionBlock()))
     return known->second;
   Value element = emitOp(op, index);
   emitted[key] = element;
   return element;
 }
 
-Value KernelEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
-  if (auto row = rows.find(op); row != rows.end()) {
-    return narrow(loadRow(row->second, index[order[rowDepth]]), op);
-  }
-  if (auto rows = moments.find(op); rows != moments.end()) {
-    Value coordinate = index[order[rowDepth]];
-    auto isMoment = [&](int64_t moment) {
-      return elements.compareI(arith::CmpIPredicate::eq, index.back(), elements.index(moment));
-    };
-    Type type = rows->second.mean.type;
-    auto loadCount = [&]() -> Value {
-      return LLVM::LoadOp::create(builder, kernel.getLoc(), type, rows->second.count);
-    };
-    return elements.ifElse(isMoment(0), type, loadCount, [&] {
-      return elements.ifElse(
-          isMoment(1), type, [&] { return loadRow(rows->second.mean, coordinate); },
-          [&] { return loadRow(rows->second.deviations, coordinate); });
-    });
-  }
+Value KernelBody::emitOp(Operation *op, ArrayRef<Value> index) {
   if (auto reduction = dyn_cast<ReductionOpInterface>(op)) {
     SmallVector<unsigned> loops = analysis.getFoldOrder(reduction).loops;
     SmallVector<Value> foldIndex(index);
     foldIndex.append(loops.size(), Value());
     return narrow(emitFold(reduction, loops, foldIndex), op);
   }
-  KernelElements source(*this, op);
+  Operands source(*this, op);
   return cast<ElementOpInterface>(op).emitElement(elements, index, source);
 }
 
-Value KernelEmitter::emitFold(ReductionOpInterface op, ArrayRef<unsigned> loops, SmallVector<Value> &foldIndex) {
-  if (loops.empty()) {
-    KernelElements source(*this, op);
-    return op.emitTerm(elements, foldIndex, source);
-  }
+Value KernelBody::emitTerm(ReductionOpInterface op, ArrayRef<Value> foldIndex) {
+  Operands source(*this, op);
+  return op.emitTerm(elements, foldIndex, source);
+}
+
+Value KernelBody::emitMomentsOperand(MomentsOp op, Type type, ArrayRef<Value> foldIndex) {
+  unsigned resultRank = op.getType().getRank();
+  SmallVector<Value> operandIndex(foldIndex.take_front(resultRank - 1));
+  for (auto [number, axis] : llvm::enumerate(op.getAxes()))
+    operandIndex[axis] = foldIndex[resultRank + number];
+  Value x = emitValue(op.getOperand(), operandIndex);
+  return x.getType() == type ? x : elements.create<arith::ExtFOp>(type, x);
+}
+
+Value KernelBody::emitFold(ReductionOpInterface op, ArrayRef<unsigned> loops, SmallVector<Value> &foldIndex) {
+  if (loops.empty())
+    return emitTerm(op, foldIndex);
   unsigned loop = loops.front();
-  unsigned position =
-      cast<RankedTensorType>(op->getResult(0).getType()).getRank() + loop - kernel.getFirstReductionLoop(op);
+  unsigned position = getFoldPosition(op, loop);
   Range range = ranges[loop];
   if (isStatic(loop) && extents[loop] == 1) {
     foldIndex[position] = range.lo;
@@ -149,8 +162,7 @@ Value KernelEmitter::emitFold(ReductionOpInterface op, ArrayRef<unsigned> loops,
       .front();
 }
 
-/// Rounds an accumulator to the result's type, if that is a narrower float.
-Value KernelEmitter::narrow(Value accumulator, Operation *op) {
+Value KernelBody::narrow(Value accumulator, Operation *op) {
   Type type = ElementBuilder::scalarType(cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
   return accumulator.getType() == type ? accumulator : elements.create<arith::TruncFOp>(type, accumulator);
 }
@@ -159,14 +171,30 @@ Value KernelEmitter::narrow(Value accumulator, Operation *op) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-Value KernelEmitter::emitOffset(const Memory &memory, ArrayRef<Value> index) {
+bool KernelBody::hasDynamicStride(plan::LayoutAttr layout, Type type, unsigned dim) {
+  return layout.getStride(dim) == plan::LayoutAttr::dynamic && cast<RankedTensorType>(type).getDimSize(dim) > 1;
+}
+
+KernelBody::Memory KernelBody::createMemory(Value base, plan::LayoutAttr layout, Type type,
+                                            function_ref<Value()> next) {
+  Memory memory{base, {}};
+  for (unsigned dim = 0; dim < layout.getRank(); ++dim) {
+    // The only coordinate of a dimension of extent 1 is zero.
+    bool isSingle = cast<RankedTensorType>(type).getDimSize(dim) <= 1;
+    memory.strides.push_back(
+        hasDynamicStride(layout, type, dim) ? next() : elements.index(isSingle ? 0 : layout.getStride(dim)));
+  }
+  return memory;
+}
+
+Value KernelBody::emitOffset(const Memory &memory, ArrayRef<Value> index) {
   Value offset = elements.index(0);
   for (auto [coordinate, stride] : llvm::zip_equal(index, memory.strides))
     offset = elements.create<arith::AddIOp>(offset, elements.create<arith::MulIOp>(coordinate, stride));
   return offset;
 }
 
-Value KernelEmitter::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) {
+Value KernelBody::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) {
   return plan::LoadOp::create(builder, kernel.getLoc(), ElementBuilder::scalarType(elementType), memory.base,
                               emitOffset(memory, index));
 }
@@ -180,7 +208,7 @@ static DenseElementsAttr flatten(DenseElementsAttr value) {
   return flat.getElementType() == type ? flat : flat.bitcast(type);
 }
 
-Value KernelEmitter::emitConstant(ConstantOp constant, ArrayRef<Value> index) {
+Value KernelBody::emitConstant(ConstantOp constant, ArrayRef<Value> index) {
   Location loc = constant.getLoc();
   auto value = dyn_cast<DenseElementsAttr>(constant.getValue());
   Type type = ElementBuilder::scalarType(constant.getValue().getElementType());

@@ -1,0 +1,108 @@
+//===- KernelBody.h - Generates the elements of a kernel -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares KernelBody, what the generators of kernels for all targets share: elements of values, loads and folds. A
+// target adds the loops around them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_CODEGEN_KERNEL_KERNELBODY_H
+#define DOVETAIL_LIB_CODEGEN_KERNEL_KERNELBODY_H
+
+#include "KernelAnalysis.h"
+
+#include <map>
+
+namespace dovetail {
+
+class KernelBody {
+public:
+  KernelBody(plan::KernelOp kernel, mlir::OpBuilder &builder);
+  virtual ~KernelBody() = default;
+
+protected:
+  /// Where a tensor lies: the address of coordinate 0 and the strides of its dimensions in elements.
+  struct Memory {
+    mlir::Value base;
+    llvm::SmallVector<mlir::Value> strides;
+  };
+  /// A range of a loop, of type `index`.
+  struct Range {
+    mlir::Value lo, hi;
+  };
+
+  /// The number of the stride of dimension `dim` of a tensor is not known before the kernel runs.
+  static bool hasDynamicStride(plan::LayoutAttr layout, mlir::Type type, unsigned dim);
+  /// Memory at `base`. Strides that are not known come from `next`, in the order of the dimensions.
+  Memory createMemory(mlir::Value base, plan::LayoutAttr layout, mlir::Type type,
+                      llvm::function_ref<mlir::Value()> next);
+
+  /// The element of `value` at `index`, at the insertion point, or as it was emitted before.
+  mlir::Value emitValue(mlir::Value value, llvm::ArrayRef<mlir::Value> index);
+  /// The element of the result of `op` at `index`. Targets compute some of them in their own way.
+  virtual mlir::Value emitOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index);
+  /// Reads an element.
+  virtual mlir::Value emitLoad(const Memory &memory, mlir::Type elementType, llvm::ArrayRef<mlir::Value> index);
+  /// Folds over `loops`, each in the one before. `foldIndex` has the coordinates of the result and room for those of
+  /// the reduction.
+  mlir::Value emitFold(ReductionOpInterface op, llvm::ArrayRef<unsigned> loops,
+                       llvm::SmallVector<mlir::Value> &foldIndex);
+  /// The term of a reduction at the coordinates of all of its loops.
+  mlir::Value emitTerm(ReductionOpInterface op, llvm::ArrayRef<mlir::Value> foldIndex);
+  /// The position of the kernel's loop `loop` among the coordinates of `op`, which it reduces.
+  unsigned getFoldPosition(mlir::Operation *op, unsigned loop);
+  /// The operand of `op` at the coordinates of its result, with the reduced ones from `foldIndex`, as `type`.
+  mlir::Value emitMomentsOperand(MomentsOp op, mlir::Type type, llvm::ArrayRef<mlir::Value> foldIndex);
+  /// Rounds an accumulator to the result's type, if that is a narrower float.
+  mlir::Value narrow(mlir::Value accumulator, mlir::Operation *op);
+  mlir::Value emitOffset(const Memory &memory, llvm::ArrayRef<mlir::Value> index);
+  /// The range of loop `loop` of `op`.
+  Range getRange(mlir::Operation *op, unsigned loop);
+  /// Whether the range of `loop` is all of its extent on every call.
+  virtual bool isStatic(unsigned loop);
+  /// True if `value` can be used at the end of `block`.
+  bool isVisible(mlir::Value value, mlir::Block *block);
+
+  plan::KernelOp kernel;
+  mlir::OpBuilder &builder;
+  ElementBuilder elements;
+  KernelAnalysis analysis;
+  llvm::SmallVector<int64_t> extents;
+  unsigned rank;
+
+  llvm::SmallVector<Memory> arguments, results;
+  llvm::SmallVector<Range> ranges;
+  /// Of the function that is being generated.
+  mlir::Block *entry = nullptr;
+  /// The coordinates of the element that is being generated.
+  llvm::SmallVector<mlir::Value> index;
+  bool failed = false;
+
+private:
+  class Operands;
+
+  mlir::Value emitConstant(ConstantOp constant, llvm::ArrayRef<mlir::Value> index);
+  unsigned getNumber(mlir::Value value);
+
+  llvm::DenseMap<mlir::Operation *, mlir::Value> globals;
+  llvm::DenseMap<mlir::Value, unsigned> valueNumbers;
+  std::map<std::vector<uintptr_t>, unsigned> expressionNumbers;
+  unsigned nextNumber = 0;
+  std::map<std::vector<uintptr_t>, mlir::Value> emitted;
+};
+
+/// Reports what no kernel can be generated for.
+llvm::LogicalResult checkKernel(plan::KernelOp kernel);
+
+/// What the loops of all generated kernels go through: invariant code moves out, common code is shared, and arithmetic
+/// says what may be assumed of it.
+void simplifyKernels(mlir::Operation *code);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_CODEGEN_KERNEL_KERNELBODY_H
