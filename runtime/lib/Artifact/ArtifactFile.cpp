@@ -16,6 +16,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <functional>
+#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -37,6 +38,10 @@ absl::string_view sectionName(SectionKind kind) {
     return "code";
   case SectionKind::Weights:
     return "weights";
+  case SectionKind::Ptx:
+    return "PTX";
+  case SectionKind::Cubin:
+    return "cubin";
   }
   return "unknown";
 }
@@ -94,7 +99,7 @@ absl::Status emitArtifact(absl::Span<const Section> sections, const Sink &sink) 
   uint64_t position = sizeof(ArtifactHeader) + sections.size() * sizeof(SectionEntry);
   for (const Section &section : sections) {
     for (const SectionEntry &entry : table)
-      if (entry.kind == section.kind)
+      if (entry.kind == section.kind && entry.arch == section.arch)
         return absl::InternalError(absl::StrCat("the artifact has two ", sectionName(section.kind), " sections"));
     Checksum sum;
     absl::Status status = emitSection(section, [&](Bytes bytes) {
@@ -104,7 +109,7 @@ absl::Status emitArtifact(absl::Span<const Section> sections, const Sink &sink) 
     if (!status.ok())
       return status;
     uint64_t offset = alignTo(position, sectionAlignment);
-    table.push_back({section.kind, 0, offset, sectionSize(section), sum.value()});
+    table.push_back({section.kind, section.arch, offset, sectionSize(section), sum.value()});
     position = offset + table.back().size;
   }
   Bytes tableBytes(reinterpret_cast<const std::byte *>(table.data()), table.size() * sizeof(SectionEntry));
@@ -224,22 +229,25 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes) {
     return absl::DataLossError("the checksum of the header does not match; the file is damaged");
 
   ArtifactSections result;
-  uint32_t seen = 0;
+  std::set<std::pair<SectionKind, uint32_t>> seen;
   uint64_t position = sizeof(header) + table.size();
   for (uint32_t i = 0; i < header.sectionCount; ++i) {
     SectionEntry entry;
     std::memcpy(&entry, table.data() + i * sizeof(entry), sizeof(entry));
-    Bytes *target = entry.kind == SectionKind::Plan      ? &result.plan
-                    : entry.kind == SectionKind::Code    ? &result.code
-                    : entry.kind == SectionKind::Weights ? &result.weights
-                                                         : nullptr;
+    bool forArch = entry.kind == SectionKind::Ptx || entry.kind == SectionKind::Cubin;
+    CodeImage image{entry.kind, entry.arch, {}};
+    Bytes *target = entry.kind == SectionKind::Plan              ? &result.plan
+                    : entry.kind == SectionKind::Weights         ? &result.weights
+                    : forArch || entry.kind == SectionKind::Code ? &image.bytes
+                                                                 : nullptr;
     if (!target)
       return absl::FailedPreconditionError(
           absl::StrCat("unknown section kind ", static_cast<uint32_t>(entry.kind), "; compile the model again"));
-    uint32_t bit = 1u << static_cast<uint32_t>(entry.kind);
-    if (seen & bit)
+    if ((entry.arch != 0) != forArch)
+      return absl::DataLossError(
+          absl::StrCat("the ", sectionName(entry.kind), " section is for architecture ", entry.arch));
+    if (!seen.insert({entry.kind, entry.arch}).second)
       return absl::DataLossError(absl::StrCat("two ", sectionName(entry.kind), " sections"));
-    seen |= bit;
     if (entry.offset != alignTo(position, sectionAlignment) || entry.offset > bytes.size() ||
         entry.size > bytes.size() - entry.offset)
       return absl::DataLossError(absl::StrCat("the ", sectionName(entry.kind), " section is not where it should be"));
@@ -251,6 +259,8 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes) {
     if (XXH3_64bits(target->data(), target->size()) != entry.checksum)
       return absl::DataLossError(absl::StrCat("the checksum of the ", sectionName(entry.kind),
                                               " section does not match; the file is damaged"));
+    if (target == &image.bytes)
+      result.code.push_back(image);
   }
   if (position != bytes.size())
     return absl::DataLossError("there is something after the last section");

@@ -106,7 +106,7 @@ void BoxPair::append(const MemoryView &target, const MemoryView &source, const B
   int64_t size = elementSize(target.type);
   BoxPair pair;
   pair.elementBytes = size;
-  std::vector<Loop> loops;
+  std::vector<BoxLoop> loops;
   for (int dim = 0; dim < box.rank(); ++dim) {
     pair.targetOffset += target.offset(dim, box[dim].lo) * size;
     pair.sourceOffset += source.offset(dim, box[dim].lo) * size;
@@ -114,10 +114,11 @@ void BoxPair::append(const MemoryView &target, const MemoryView &source, const B
       loops.push_back({box[dim].size(), (dim == target.blockDim ? 1 : target.strides[dim]) * size,
                        (dim == source.blockDim ? 1 : source.strides[dim]) * size});
   }
-  std::sort(loops.begin(), loops.end(), [](const Loop &a, const Loop &b) { return a.targetStride > b.targetStride; });
-  for (const Loop &loop : loops) {
+  std::sort(loops.begin(), loops.end(),
+            [](const BoxLoop &a, const BoxLoop &b) { return a.targetStride > b.targetStride; });
+  for (const BoxLoop &loop : loops) {
     if (!pair.loops.empty()) {
-      Loop &outer = pair.loops.back();
+      BoxLoop &outer = pair.loops.back();
       if (outer.targetStride == loop.targetStride * loop.count &&
           outer.sourceStride == loop.sourceStride * loop.count) {
         outer = {outer.count * loop.count, loop.targetStride, loop.sourceStride};
@@ -145,13 +146,13 @@ void copyRun(std::byte *target, const std::byte *source, int64_t count, int64_t 
 } // namespace
 
 int64_t BoxPair::contiguousBytes() const {
-  const Loop &inner = loops.back();
+  const BoxLoop &inner = loops.back();
   bool contiguous = inner.targetStride == elementBytes && inner.sourceStride == elementBytes;
   return contiguous ? inner.count * elementBytes : elementBytes;
 }
 
 void BoxPair::copy(std::byte *target, const std::byte *source) const {
-  const Loop &inner = loops.back();
+  const BoxLoop &inner = loops.back();
   if (inner.targetStride == elementBytes && inner.sourceStride == elementBytes) {
     forEachRun(target, source, [&](std::byte *to, const std::byte *from, int64_t count, int64_t, int64_t) {
       std::memcpy(to, from, count * elementBytes);

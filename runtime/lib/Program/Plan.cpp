@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+#include <algorithm>
+
 using namespace dovetail;
 using namespace dovetail::runtime;
 
@@ -82,6 +84,18 @@ const char *StepInfo::kind() const {
                  [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
                  [](const ReorderCall &) { return "reorder"; }, [](const ExchangeCall &) { return "exchange"; }},
       action);
+}
+
+int64_t BlockShape::blockCount(absl::Span<const layout::Interval> ranges, int64_t most) const {
+  // No more items than this make a difference, and products of larger numbers overflow.
+  int64_t count = 1, enough = most > (int64_t(1) << 62) / itemsPerBlock ? int64_t(1) << 62 : most * itemsPerBlock;
+  for (const Item &item : items) {
+    int64_t steps = (std::max<int64_t>(0, ranges[item.loop].size()) + item.step - 1) / item.step;
+    if (steps == 0)
+      return 1;
+    count = count > enough / steps ? enough : count * steps;
+  }
+  return std::clamp<int64_t>((count + itemsPerBlock - 1) / itemsPerBlock, 1, most);
 }
 
 layout::Box Plan::bufferBox(uint32_t buffer, int rank) const {

@@ -29,6 +29,9 @@ constexpr int64_t maxExtent = int64_t(1) << 40;
 constexpr int64_t maxBytes = int64_t(1) << 60;
 constexpr int64_t maxAttribute = int64_t(1) << 20;
 constexpr int64_t maxRanks = 1 << 16;
+/// More than any device has, for a block of threads.
+constexpr int64_t maxBlockThreads = 1024;
+constexpr int64_t maxSharedBytes = 1 << 20;
 
 template <typename... Args> absl::Status damaged(const Args &...args) {
   return absl::DataLossError(absl::StrCat("damaged plan: ", args...));
@@ -58,6 +61,7 @@ private:
   absl::Status decodePorts(const char *list, const flatbuffers::Vector<flatbuffers::Offset<artifact::Port>> &ports,
                            std::vector<PortInfo> &result);
   absl::Status decodeKernel(const std::string &where, const artifact::KernelStep &step, KernelCall &call);
+  absl::Status decodeBlocks(const std::string &where, const artifact::Blocks &blocks, KernelCall &call);
   absl::Status decodeLibrary(const std::string &where, const artifact::LibraryStep &step, StepAction &action);
   absl::Status decodePostOps(const std::string &where,
                              const flatbuffers::Vector<flatbuffers::Offset<artifact::PostOp>> *ops,
@@ -252,6 +256,38 @@ absl::Status Decoder::decodeKernel(const std::string &where, const artifact::Ker
         return damaged(where, " looks at loop ", loop, " of ", call.loops.size());
       call.skipLoops.push_back(loop);
     }
+  if (const artifact::Blocks *blocks = step.blocks())
+    RETURN_IF_ERROR(decodeBlocks(where, *blocks, call));
+  if (call.blocks.has_value() != plan.isForDevice())
+    return damaged(where,
+                   plan.isForDevice() ? " does not say how it is launched on target '" : " has blocks on target '",
+                   plan.target, "'");
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decodeBlocks(const std::string &where, const artifact::Blocks &blocks, KernelCall &call) {
+  BlockShape shape;
+  if (blocks.threads() < 1 || blocks.threads() > maxBlockThreads)
+    return damaged(where, " has blocks of ", blocks.threads(), " threads");
+  if (blocks.items_per_block() < 1 || blocks.items_per_block() > maxExtent)
+    return damaged(where, " has blocks of ", blocks.items_per_block(), " items");
+  if (blocks.shared_bytes() < 0 || blocks.shared_bytes() > maxSharedBytes)
+    return damaged(where, " has blocks with ", blocks.shared_bytes(), " bytes of shared memory");
+  shape.threads = blocks.threads();
+  shape.itemsPerBlock = blocks.items_per_block();
+  shape.sharedBytes = blocks.shared_bytes();
+  std::vector<bool> seen(call.loops.size());
+  if (blocks.items())
+    for (const artifact::ItemLoop *item : *blocks.items()) {
+      if (item->loop() >= call.loops.size() || seen[item->loop()])
+        return damaged(where, " counts items over loop ", item->loop(), " of ", call.loops.size(),
+                       item->loop() < call.loops.size() ? " twice" : "");
+      if (item->step() < 1 || item->step() > maxExtent)
+        return damaged(where, " counts items in steps of ", item->step());
+      seen[item->loop()] = true;
+      shape.items.push_back({item->loop(), item->step()});
+    }
+  call.blocks = std::move(shape);
   return absl::OkStatus();
 }
 

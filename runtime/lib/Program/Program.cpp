@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -33,6 +34,8 @@ struct Program::Storage {
   size_t size = 0;
   std::unique_ptr<CodeObject> code;
   std::map<std::string, DovetailKernel> kernels;
+
+  absl::Status loadKernels(const Program &program);
 
   ~Storage() {
     code.reset();
@@ -58,9 +61,6 @@ std::vector<std::string> kernelSymbols(const Plan &plan) {
 }
 
 absl::Status checkHost(const Plan &plan) {
-  if (plan.target != "cpu")
-    return absl::FailedPreconditionError(
-        absl::StrCat("compiled for target '", plan.target, "', but this runtime has cpu only"));
   std::vector<std::string> missing;
   for (const std::string &feature : plan.cpuFeatures)
     if (!hostHasFeature(feature))
@@ -73,7 +73,36 @@ absl::Status checkHost(const Plan &plan) {
   return absl::OkStatus();
 }
 
+/// Devices are opened by sessions; here is only looked at whether there could be one.
+absl::Status checkTarget(const Plan &plan) {
+  bool isName = !plan.target.empty() && std::all_of(plan.target.begin(), plan.target.end(),
+                                                    [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+  if (!isName)
+    return absl::DataLossError(absl::StrCat("damaged plan: '", plan.target, "' is not the name of a target"));
+  return absl::OkStatus();
+}
+
 } // namespace
+
+absl::Status Program::Storage::loadKernels(const Program &program) {
+  if (absl::Status status = checkHost(program.plan); !status.ok())
+    return status;
+  for (const CodeImage &image : program.code) {
+    if (image.kind != SectionKind::Code)
+      return absl::DataLossError("damaged artifact: a program for the CPU has code for a device");
+    absl::StatusOr<std::unique_ptr<CodeObject>> object = CodeObject::load(image.bytes);
+    if (!object.ok())
+      return object.status();
+    code = *std::move(object);
+  }
+  for (const std::string &symbol : kernelSymbols(program.plan)) {
+    void *address = code ? code->lookup(symbol.c_str()) : nullptr;
+    if (!address)
+      return absl::DataLossError(absl::StrCat("damaged plan: there is no kernel '", symbol, "' in the code section"));
+    kernels[symbol] = reinterpret_cast<DovetailKernel>(address);
+  }
+  return absl::OkStatus();
+}
 
 Program::Program() = default;
 Program::~Program() = default;
@@ -132,27 +161,22 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::create(std::unique_ptr<S
   std::shared_ptr<Program> program(new Program());
   program->plan = *std::move(plan);
   program->weights = sections->weights;
-  program->codeSize = sections->code.size();
-  std::vector<std::string> symbols = kernelSymbols(program->plan);
+  program->code = std::move(sections->code);
   if (options.executable) {
-    if (absl::Status status = checkHost(program->plan); !status.ok())
+    if (absl::Status status = program->plan.isForDevice() ? checkTarget(program->plan) : storage->loadKernels(*program);
+        !status.ok())
       return status;
-    if (!sections->code.empty()) {
-      absl::StatusOr<std::unique_ptr<CodeObject>> code = CodeObject::load(sections->code);
-      if (!code.ok())
-        return code.status();
-      storage->code = *std::move(code);
-    }
-    for (const std::string &symbol : symbols) {
-      void *address = storage->code ? storage->code->lookup(symbol.c_str()) : nullptr;
-      if (!address)
-        return absl::DataLossError(absl::StrCat("damaged plan: there is no kernel '", symbol, "' in the code section"));
-      storage->kernels[symbol] = reinterpret_cast<DovetailKernel>(address);
-    }
     program->executable = true;
   }
   program->storage = std::move(storage);
   return program;
+}
+
+size_t Program::getCodeSize() const {
+  size_t size = 0;
+  for (const CodeImage &image : code)
+    size += image.bytes.size();
+  return size;
 }
 
 DovetailKernel Program::getKernel(const std::string &symbol) const { return storage->kernels.at(symbol); }

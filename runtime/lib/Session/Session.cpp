@@ -25,8 +25,7 @@ class CpuSession : public Session {
 public:
   CpuSession(std::shared_ptr<const Program> program, Communicator &communicator, SessionOptions options)
       : program(std::move(program)), plan(this->program->getPlan()), threads(options.threads),
-        numThreads(options.threads), context{*this->program, plan, communicator, threads, communicator.rank(), {}},
-        trace(options.trace) {}
+        numThreads(options.threads), context(*this->program, communicator, threads), trace(options.trace) {}
 
   absl::Status prepare();
 
@@ -79,7 +78,7 @@ private:
 
 } // namespace
 
-std::string SessionContext::name(uint32_t tensor) const {
+std::string RankMemory::name(uint32_t tensor) const {
   const std::string &name = plan.tensors[tensor].name;
   return name.empty() ? absl::StrCat("tensor ", tensor) : absl::StrCat("tensor '", name, "'");
 }
@@ -225,6 +224,8 @@ void CpuSession::planReleases() {
 absl::Status CpuSession::prepare() {
   if (!program->isExecutable())
     return absl::FailedPreconditionError("the program was loaded to be looked at only");
+  if (plan.isForDevice())
+    return absl::UnavailableError(absl::StrCat("there is no plug-in for target '", plan.target, "'"));
   if (context.communicator.size() != program->numRanks())
     return absl::InvalidArgumentError(
         absl::StrCat("the program is for ", program->numRanks(), " ranks, not ", context.communicator.size()));

@@ -17,6 +17,7 @@
 
 #include "dovetail/runtime/Communicator.h"
 #include "dovetail/runtime/Program.h"
+#include "dovetail/runtime/RankMemory.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,22 +28,14 @@
 namespace dovetail::runtime {
 
 /// What steps see of their session.
-struct SessionContext {
+struct SessionContext : RankMemory {
+  SessionContext(const Program &program, Communicator &communicator, ThreadPool &threads)
+      : RankMemory{program.getPlan(), communicator.rank()}, program(program), communicator(communicator),
+        threads(threads) {}
+
   const Program &program;
-  const Plan &plan;
   Communicator &communicator;
   ThreadPool &threads;
-  int rank;
-  /// The memory of each buffer. `data` is null until memory has been allocated, but for constants.
-  std::vector<MemoryView> buffers;
-
-  const MemoryView &memory(uint32_t tensor) const { return buffers[plan.tensors[tensor].buffer]; }
-  /// The box of `tensor` on this rank.
-  layout::Box box(uint32_t tensor) const { return plan.tensorBox(tensor, rank); }
-  /// Whether the value never changes after the prologue.
-  bool isConstant(uint32_t tensor) const { return plan.bufferOf(tensor).kind != BufferKind::Arena; }
-  /// `tensor 'x'`, as in messages.
-  std::string name(uint32_t tensor) const;
 };
 
 class StepExecutor {

@@ -123,6 +123,50 @@ TEST(Artifact, SectionsComeBack) {
   EXPECT_EQ((reinterpret_cast<const char *>(parsed->weights.data()) - text.data()) % 4096, 0);
 }
 
+TEST(Artifact, CodeForSeveralArchitectures) {
+  Bytes plan(8, std::byte(1)), ptx(5, std::byte(2)), old(70, std::byte(3)), newer(1, std::byte(4));
+  using runtime::SectionKind;
+  auto bytes = runtime::serializeArtifact(
+      {runtime::Section{SectionKind::Plan, {plan}}, runtime::Section{SectionKind::Ptx, {ptx}, 100},
+       runtime::Section{SectionKind::Cubin, {old}, 80}, runtime::Section{SectionKind::Cubin, {newer}, 100}});
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  auto parsed = runtime::parseArtifact(*bytes);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  ASSERT_EQ(parsed->code.size(), 3u);
+  EXPECT_EQ(parsed->code[0].kind, SectionKind::Ptx);
+  EXPECT_EQ(parsed->code[1].arch, 80u);
+  EXPECT_EQ(Bytes(parsed->code[1].bytes.begin(), parsed->code[1].bytes.end()), old);
+  EXPECT_EQ(Bytes(parsed->code[2].bytes.begin(), parsed->code[2].bytes.end()), newer);
+
+  auto expect = [&](std::vector<runtime::Section> sections, const char *words) {
+    sections.insert(sections.begin(), {SectionKind::Plan, {plan}});
+    auto bytes = runtime::serializeArtifact(sections);
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    absl::Status status = runtime::parseArtifact(*bytes).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+  };
+  expect({{SectionKind::Cubin, {old}, 0}}, "the cubin section is for architecture 0");
+  expect({{SectionKind::Code, {old}, 80}}, "the code section is for architecture 80");
+  EXPECT_FALSE(runtime::serializeArtifact(
+                   {runtime::Section{SectionKind::Cubin, {old}, 80}, runtime::Section{SectionKind::Cubin, {newer}, 80}})
+                   .ok());
+}
+
+TEST(Artifact, BlocksOfALaunch) {
+  runtime::BlockShape shape;
+  shape.items = {{0, 1}, {2, 4}};
+  shape.itemsPerBlock = 3;
+  // 5 times ceil(9 / 4) items.
+  EXPECT_EQ(shape.blockCount({{2, 7}, {0, 100}, {1, 10}}, 1000), 5);
+  EXPECT_EQ(shape.blockCount({{2, 7}, {0, 100}, {1, 10}}, 4), 4);
+  EXPECT_EQ(shape.blockCount({{2, 2}, {0, 100}, {1, 10}}, 4), 1);
+  int64_t large = int64_t(1) << 40;
+  EXPECT_EQ(shape.blockCount({{0, large}, {}, {0, large}}, 1 << 20), 1 << 20);
+  shape.itemsPerBlock = large;
+  EXPECT_EQ(shape.blockCount({{0, large}, {}, {0, 8}}, 1 << 30), 2);
+}
+
 TEST(Artifact, WriteFailsWithoutLeavingAFile) {
   std::string folder = temporaryPath("no-such-folder");
   absl::Status status = runtime::writeArtifact(folder + "/a.dvt", {});
@@ -159,7 +203,7 @@ TEST(Artifact, ErrorsNameTheFileAndTheReason) {
   expect(foreign.artifact(), absl::StatusCode::kFailedPrecondition, "time-travel");
   PlanBuilder target = makeProgram();
   target.plan.target = "cuda";
-  expect(target.artifact(), absl::StatusCode::kFailedPrecondition, "cuda");
+  expect(target.artifact(), absl::StatusCode::kDataLoss, "how it is launched on target 'cuda'");
   // Looking at it is possible nevertheless.
   EXPECT_TRUE(Program::load(foreign.artifact(), {/*executable=*/false}).ok());
 }
@@ -196,6 +240,33 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   expect("writes over its own operand",
          [](PlanBuilder &b) { b.plan.steps[1]->action.AsLibraryStep()->call.AsConvolution()->output = 0; });
   expect("constant", [](PlanBuilder &b) { b.plan.steps[3]->action.AsKernelStep()->writes[0] = 2; });
+  auto blocksOf = [](PlanBuilder &b) -> artifact::BlocksT & {
+    b.plan.target = "device";
+    auto &blocks = b.plan.steps[3]->action.AsKernelStep()->blocks;
+    blocks = std::make_unique<artifact::BlocksT>();
+    blocks->threads = 32;
+    blocks->items.push_back(std::make_unique<artifact::ItemLoopT>());
+    return *blocks;
+  };
+  PlanBuilder device = makeProgram();
+  blocksOf(device);
+  EXPECT_TRUE(Program::load(device.artifact()).ok());
+  expect("has blocks on target 'cpu'", [&](PlanBuilder &b) {
+    blocksOf(b);
+    b.plan.target = "cpu";
+  });
+  expect("not the name of a target", [&](PlanBuilder &b) {
+    blocksOf(b);
+    b.plan.target = "../device";
+  });
+  expect("blocks of 0 threads", [&](PlanBuilder &b) { blocksOf(b).threads = 0; });
+  expect("blocks of 1025 threads", [&](PlanBuilder &b) { blocksOf(b).threads = 1025; });
+  expect("blocks of 0 items", [&](PlanBuilder &b) { blocksOf(b).items_per_block = 0; });
+  expect("-8 bytes of shared memory", [&](PlanBuilder &b) { blocksOf(b).shared_bytes = -8; });
+  expect("items over loop 2 of 2", [&](PlanBuilder &b) { blocksOf(b).items[0]->loop = 2; });
+  expect("items over loop 0 of 2 twice",
+         [&](PlanBuilder &b) { blocksOf(b).items.push_back(std::make_unique<artifact::ItemLoopT>()); });
+  expect("in steps of 0", [&](PlanBuilder &b) { blocksOf(b).items[0]->step = 0; });
   expect("nothing writes output", [](PlanBuilder &b) { b.plan.steps.clear(); });
 }
 
@@ -261,7 +332,7 @@ TEST(ArtifactFuzz, DamagedPlansWithGoodChecksumsNeverCrash) {
       std::memcpy(plan.data() + at, &value, 4);
     }
     auto bytes = runtime::serializeArtifact({runtime::Section{runtime::SectionKind::Plan, {plan}},
-                                             runtime::Section{runtime::SectionKind::Code, {sections->code}},
+                                             runtime::Section{runtime::SectionKind::Code, {sections->code[0].bytes}},
                                              runtime::Section{runtime::SectionKind::Weights, {sections->weights}}});
     ASSERT_TRUE(bytes.ok());
     auto program = Program::load(*bytes);

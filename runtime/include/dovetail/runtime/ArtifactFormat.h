@@ -42,6 +42,8 @@ enum class SectionKind : uint32_t {
   Plan = 1,    ///< FlatBuffer of `schema/plan.fbs`.
   Code = 2,    ///< ELF shared object with the kernels; absent when there are none.
   Weights = 3, ///< Constants, row-major; absent when there are none.
+  Ptx = 4,     ///< PTX text with the kernels, for `arch` and newer.
+  Cubin = 5,   ///< Machine code of the kernels for `arch`.
 };
 
 /// The first bytes of an artifact; the table of sections follows.
@@ -57,7 +59,7 @@ static_assert(sizeof(ArtifactHeader) == 32);
 /// An entry of the table of sections.
 struct SectionEntry {
   SectionKind kind;
-  uint32_t reserved; ///< Zero.
+  uint32_t arch; ///< Ptx, Cubin: the architecture, such as 90 for sm_90, one section for each; others: 0.
   uint64_t
       offset;    ///< From the beginning of the file: the first multiple of `sectionAlignment` after what comes before.
   uint64_t size; ///< In bytes.
@@ -69,6 +71,7 @@ static_assert(sizeof(SectionEntry) == 32);
 struct Section {
   SectionKind kind;
   std::vector<absl::Span<const std::byte>> pieces;
+  uint32_t arch = 0; ///< See `SectionEntry`.
 };
 
 /// The offsets at which pieces of the given sizes lie in their section: each follows the one before at the next
@@ -89,11 +92,18 @@ absl::Status writeArtifact(const std::string &path, absl::Span<const Section> se
 /// Returns the bytes that `writeArtifact` would write.
 absl::StatusOr<std::vector<std::byte>> serializeArtifact(absl::Span<const Section> sections);
 
+/// A section with code: all images of an artifact hold the same kernels.
+struct CodeImage {
+  SectionKind kind;
+  uint32_t arch;
+  absl::Span<const std::byte> bytes;
+};
+
 /// The sections of an artifact in memory; they point into the bytes that were parsed.
 struct ArtifactSections {
   absl::Span<const std::byte> plan;
-  absl::Span<const std::byte> code;    ///< Empty when absent.
   absl::Span<const std::byte> weights; ///< Empty when absent.
+  std::vector<CodeImage> code;         ///< Sections of kinds Code, Ptx and Cubin, in the order of the file.
 };
 
 /// Checks header, bounds and checksums. Errors: FAILED_PRECONDITION for what is not an artifact or has

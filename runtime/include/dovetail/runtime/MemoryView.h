@@ -49,6 +49,11 @@ struct MemoryView {
   MemoryView part(const layout::Box &part) const;
 };
 
+/// A loop over elements in two memories; strides are in bytes.
+struct BoxLoop {
+  int64_t count, targetStride, sourceStride;
+};
+
 /// The elements of a box in two memories, ready to be walked through.
 class BoxPair {
 public:
@@ -61,7 +66,7 @@ public:
   template <typename Body> void forEachRun(std::byte *target, const std::byte *source, Body body) const {
     target += targetOffset;
     source += sourceOffset;
-    const Loop &inner = loops.back();
+    const BoxLoop &inner = loops.back();
     int64_t index[maxLoops] = {};
     int outer = static_cast<int>(loops.size()) - 1;
     for (;;) {
@@ -86,14 +91,17 @@ public:
   /// Bytes of the innermost run when it is contiguous in both memories, else those of one element.
   int64_t contiguousBytes() const;
 
+  int64_t getElementBytes() const { return elementBytes; }
+  /// Bytes from the views' `data` to the first element.
+  int64_t getTargetOffset() const { return targetOffset; }
+  int64_t getSourceOffset() const { return sourceOffset; }
+  const std::vector<BoxLoop> &getLoops() const { return loops; }
+
 private:
   static constexpr int maxLoops = 68;
-  struct Loop {
-    int64_t count, targetStride, sourceStride;
-  };
 
   int64_t elementBytes = 0, targetOffset = 0, sourceOffset = 0;
-  std::vector<Loop> loops; ///< Outermost first; at least one.
+  std::vector<BoxLoop> loops; ///< Outermost first; at least one.
 };
 
 /// Copies `box` from `source` to `target`, both of which hold it.

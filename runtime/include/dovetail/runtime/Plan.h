@@ -20,6 +20,7 @@
 #include "absl/types/span.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -66,13 +67,29 @@ struct LoopInfo {
   layout::DimSharding dim;
 };
 
+/// How a device launches a kernel: `items` are counted over some loops and divided among blocks of threads.
+struct BlockShape {
+  struct Item {
+    uint32_t loop;
+    int64_t step; ///< Iterations of the loop for one item.
+  };
+  int threads = 1; ///< Of a block.
+  std::vector<Item> items;
+  int64_t itemsPerBlock = 1;
+  int64_t sharedBytes = 0; ///< Memory that the threads of a block share.
+
+  /// Blocks for a rank that has these ranges of all loops of the kernel: at least 1 and at most `most`.
+  int64_t blockCount(absl::Span<const layout::Interval> ranges, int64_t most) const;
+};
+
 /// A call of generated code on the part of its loops that a rank has.
 struct KernelCall {
   std::string symbol;
   std::vector<uint32_t> reads, writes; ///< Tensors.
   std::vector<LoopInfo> loops;
-  int parallelLoop = -1;           ///< The loop that threads divide; negative if none.
-  std::vector<uint32_t> skipLoops; ///< A rank without a part of one of these has nothing to do.
+  int parallelLoop = -1;            ///< The loop that threads divide; negative if none.
+  std::vector<uint32_t> skipLoops;  ///< A rank without a part of one of these has nothing to do.
+  std::optional<BlockShape> blocks; ///< For devices; CPUs have none.
 };
 
 /// What a library call applies to each element of its result.
@@ -160,6 +177,9 @@ struct PortInfo {
   std::vector<int64_t> shape;
 };
 
+/// The target whose kernels the CPU calls; all others are devices.
+inline constexpr const char *hostTarget = "cpu";
+
 /// All that a program does. Every index is in range, every sharding fits its mesh and shape, and tensors lie inside of
 /// their buffers on every rank.
 struct Plan {
@@ -171,6 +191,8 @@ struct Plan {
   std::vector<StepInfo> prologue, steps;
   std::vector<PortInfo> inputs, outputs;
 
+  /// Whether a device plug-in runs the program.
+  bool isForDevice() const { return target != hostTarget; }
   const BufferInfo &bufferOf(uint32_t tensor) const { return buffers[tensors[tensor].buffer]; }
   /// What `rank` holds, in global coordinates.
   layout::Box bufferBox(uint32_t buffer, int rank) const;

@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_RUNTIME_PROGRAM_H
 #define DOVETAIL_RUNTIME_PROGRAM_H
 
+#include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/runtime/KernelAbi.h"
 #include "dovetail/runtime/Plan.h"
 
@@ -28,8 +29,8 @@ namespace dovetail::runtime {
 
 /// What a program is loaded for.
 struct ProgramOptions {
-  /// Makes the program executable: checks the CPU and loads the kernels. Without it, a program for another CPU can be
-  /// looked at.
+  /// Makes the program executable: checks the CPU and loads the kernels; those for devices are loaded by sessions.
+  /// Without it, a program for another CPU or for a device that is not there can be looked at.
   bool executable = true;
 };
 
@@ -50,10 +51,12 @@ public:
   const Plan &getPlan() const { return plan; }
   int numRanks() const { return plan.mesh.numRanks(); }
   absl::Span<const std::byte> getWeights() const { return weights; }
-  /// Size of the kernels' machine code.
-  size_t getCodeSize() const { return codeSize; }
+  /// The kernels' code; with several images, a device chooses one.
+  absl::Span<const CodeImage> getCode() const { return code; }
+  /// Size of all images.
+  size_t getCodeSize() const;
   bool isExecutable() const { return executable; }
-  /// The kernel called `symbol` in a kernel step of the plan; the program must be executable.
+  /// The kernel called `symbol` in a kernel step of the plan; the program must be executable, on the CPU.
   DovetailKernel getKernel(const std::string &symbol) const;
 
 private:
@@ -65,7 +68,7 @@ private:
   std::unique_ptr<Storage> storage;
   Plan plan;
   absl::Span<const std::byte> weights;
-  size_t codeSize = 0;
+  std::vector<CodeImage> code;
   bool executable = false;
 };
 

@@ -1,0 +1,41 @@
+//===- RankMemory.h - Where the values of a rank lie ------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the memory of one rank as its steps see it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_RANKMEMORY_H
+#define DOVETAIL_RUNTIME_RANKMEMORY_H
+
+#include "dovetail/runtime/MemoryView.h"
+
+#include <string>
+#include <vector>
+
+namespace dovetail::runtime {
+
+/// The buffers of a rank. Boxes, strides and types are known from the beginning; addresses when steps are bound.
+struct RankMemory {
+  const Plan &plan;
+  int rank;
+  /// The memory of each buffer.
+  std::vector<MemoryView> buffers = {};
+
+  const MemoryView &memory(uint32_t tensor) const { return buffers[plan.tensors[tensor].buffer]; }
+  /// The box of `tensor` on this rank.
+  layout::Box box(uint32_t tensor) const { return plan.tensorBox(tensor, rank); }
+  /// Whether the value never changes after the prologue.
+  bool isConstant(uint32_t tensor) const { return plan.bufferOf(tensor).kind != BufferKind::Arena; }
+  /// `tensor 'x'`, as in messages.
+  std::string name(uint32_t tensor) const;
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_RANKMEMORY_H
