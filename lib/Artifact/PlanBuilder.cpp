@@ -206,6 +206,17 @@ artifact::KernelStepT PlanBuilder::makeKernel(plan::LaunchOp op, plan::KernelOp 
     entry->dim = makeDim(loop.getDim());
   }
   step.parallel_loop = kernel.getParallelLoop().value_or(-1);
+  if (std::optional<plan::BlocksAttr> blocks = kernel.getBlocks()) {
+    step.blocks = std::make_unique<artifact::BlocksT>();
+    step.blocks->threads = blocks->getThreads();
+    step.blocks->items_per_block = blocks->getItems();
+    step.blocks->shared_bytes = blocks->getShared();
+    for (auto [loop, size] : llvm::zip_equal(blocks->getLoops(), blocks->getSteps())) {
+      auto &item = step.blocks->items.emplace_back(std::make_unique<artifact::ItemLoopT>());
+      item->loop = loop;
+      item->step = size;
+    }
+  }
   // Without an element of the result there is nothing to write; an empty reduction still writes where it starts from.
   for (unsigned loop = 0; loop < kernel.getShape().size(); ++loop)
     step.skip_loops.push_back(loop);

@@ -42,8 +42,8 @@ static LogicalResult collect(ModuleOp module, const ProgramCode &code, Contents 
     return failure();
   contents.sections.push_back(
       {runtime::SectionKind::Plan, {toBytes(contents.plan.GetBufferPointer(), contents.plan.GetSize())}});
-  if (!code.object.empty())
-    contents.sections.push_back({runtime::SectionKind::Code, {toBytes(code.object.data(), code.object.size())}});
+  for (const ProgramCode::Image &image : code.images)
+    contents.sections.push_back({image.kind, {toBytes(image.bytes.data(), image.bytes.size())}, image.arch});
   runtime::Section weights{runtime::SectionKind::Weights, {}};
   for (ArrayRef<char> piece : contents.weights.getPieces())
     weights.pieces.push_back(toBytes(piece.data(), piece.size()));

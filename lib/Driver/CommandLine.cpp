@@ -27,11 +27,14 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
       ->type_name("NAME:DIM=300,212");
   addRepeatable(command, "--dim", arguments.dims, "Extent of a named dimension of the model")->type_name("N=1");
   addRepeatable(command, "--shape", arguments.shapes, "Shape of an input")->type_name("NAME=1,3,736,1280");
-  command.add_option("--target", arguments.target, "What to compile for: cpu")->type_name("NAME");
+  command.add_option("--target", arguments.target, "What to compile for: " + listTargets())->type_name("NAME");
   command
       .add_option("--cpu", arguments.cpu,
                   "CPU to generate code for: native, x86-64-v3, x86-64-v4 or LLVM's name of one")
       ->type_name("NAME");
+  command
+      .add_option("--arch", arguments.arch, "CUDA architectures to generate code for; sm_80,sm_90,sm_100 if not given")
+      ->type_name("sm_80,sm_90");
   command.add_flag("--no-libraries", arguments.noLibraries,
                    "Generate code for every operation instead of library calls");
 }

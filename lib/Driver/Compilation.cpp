@@ -112,11 +112,10 @@ LogicalResult Compilation::generateCode() {
   Progress::show("machine code");
   double begin = getSeconds();
   Diagnostics::Scope scope(diagnostics, context, ExitCode::Internal);
-  CpuTarget target;
-  target.cpu = options.cpu;
-  target.dumpLLVM = dumpLLVM;
-  target.dumpAssembly = dumpAssembly;
-  FailureOr<CpuCode> generated = compileCpuKernels(*module, target);
+  CodeGenOptions codeGen = options.codeGen;
+  codeGen.dumpLLVM = dumpLLVM;
+  codeGen.dumpAssembly = dumpAssembly;
+  FailureOr<ProgramImages> generated = options.target->compile(*module, codeGen);
   if (failed(generated))
     return failure();
   code = std::move(*generated);
@@ -133,13 +132,27 @@ Compilation Compilation::fork(CompileOptions otherOptions) {
   return copy;
 }
 
+static runtime::SectionKind getSectionKind(CodeKind kind) {
+  switch (kind) {
+  case CodeKind::Elf:
+    return runtime::SectionKind::Code;
+  case CodeKind::Ptx:
+    return runtime::SectionKind::Ptx;
+  case CodeKind::Cubin:
+    return runtime::SectionKind::Cubin;
+  }
+  llvm_unreachable("covered switch");
+}
+
 LogicalResult Compilation::emit(llvm::function_ref<LogicalResult(const ProgramCode &)> write) {
   if (failed(generateCode()))
     return failure();
   Progress::show(getPhaseName(Phase::Emit));
   double begin = getSeconds();
   Diagnostics::Scope scope(diagnostics, context, ExitCode::Internal);
-  ProgramCode programCode{code.object, code.cpu, code.features};
+  ProgramCode programCode{{}, code.cpu, code.features};
+  for (const CodeImage &image : code.images)
+    programCode.images.push_back({getSectionKind(image.kind), static_cast<uint32_t>(image.arch), image.bytes});
   if (failed(checkProgram(*module, programCode)))
     return failure();
   scope.setCode(getPhaseExitCode(Phase::Emit));

@@ -39,6 +39,7 @@ public:
   LogicalResult parseSizes(StringRef text);
   LogicalResult parseDim(StringRef text);
   LogicalResult parseShape(StringRef text);
+  LogicalResult parseArchs(StringRef text);
   LogicalResult parseTarget(const CompileArguments &arguments);
 
   CompileOptions options;
@@ -196,20 +197,40 @@ LogicalResult OptionParser::parseShape(StringRef text) {
   return llvm::success();
 }
 
-LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
-  if (arguments.target == "cuda")
-    return diagnostics.error(ExitCode::Unsupported,
-                             "'--target cuda': this version compiles for CPUs only; leave --target "
-                             "out or pass --target cpu");
-  if (arguments.target != "cpu")
-    return usage("'--target " + arguments.target + "': there is no such target; the targets are 'cpu'");
-  if (!isKnownCpu(arguments.cpu))
-    return usage("'--cpu " + arguments.cpu + "': this CPU is not known; pass 'native', 'x86-64-v2', 'x86-64-v3', " +
-                 "'x86-64-v4' or one of those that `llc -mcpu=help` lists");
-  options.target = arguments.target;
-  options.cpu = arguments.cpu;
-  options.libraries = !arguments.noLibraries;
+LogicalResult OptionParser::parseArchs(StringRef text) {
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  llvm::ArrayRef<int> known = options.target->getArchs();
+  for (StringRef part : parts) {
+    int arch;
+    if (!part.consume_front("sm_") || part.getAsInteger(10, arch) || !llvm::is_contained(known, arch)) {
+      std::string list;
+      for (int each : known)
+        list += (list.empty() ? "sm_" : ", sm_") + std::to_string(each);
+      return usage("'--arch " + text + "': expected architectures such as 'sm_80,sm_90'; there are " + list);
+    }
+    options.codeGen.archs.push_back(arch);
+  }
+  llvm::sort(options.codeGen.archs);
+  options.codeGen.archs.erase(llvm::unique(options.codeGen.archs), options.codeGen.archs.end());
   return llvm::success();
+}
+
+LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
+  options.target = findTarget(arguments.target);
+  if (!options.target)
+    return usage("'--target " + arguments.target + "': there is no such target; the targets are " + listTargets());
+  bool hasArchs = !options.target->getArchs().empty();
+  if (hasArchs && arguments.cpu)
+    return usage("'--cpu " + *arguments.cpu + "': target '" + arguments.target + "' runs no code on CPUs; pass --arch");
+  if (!hasArchs && arguments.arch)
+    return usage("'--arch " + *arguments.arch + "': target '" + arguments.target + "' has CPUs; pass --cpu");
+  if (arguments.cpu && !isKnownCpu(*arguments.cpu))
+    return usage("'--cpu " + *arguments.cpu + "': this CPU is not known; pass 'native', 'x86-64-v2', 'x86-64-v3', " +
+                 "'x86-64-v4' or one of those that `llc -mcpu=help` lists");
+  options.codeGen.cpu = arguments.cpu.value_or("native");
+  options.libraries = !arguments.noLibraries && options.target->hasLibraries();
+  return arguments.arch ? parseArchs(*arguments.arch) : llvm::success();
 }
 
 FailureOr<CompileOptions> dovetail::parseOptions(const CompileArguments &arguments, Diagnostics &diagnostics) {

@@ -98,11 +98,11 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addNestedPass<func::FuncOp>(createCSEPass());
     // Once more for what was decomposed.
     passes.addPass(createVerifyPartition());
-    passes.addPass(createDovetailToPlan({options.libraries, options.target}));
+    passes.addPass(createDovetailToPlan({options.libraries, options.target->getName().str()}));
     break;
   case Phase::CodeGen:
     passes.addPass(createShareKernels());
-    passes.addPass(createGenerateCpuKernels());
+    options.target->addPasses(passes);
     break;
   }
 }

@@ -53,7 +53,7 @@ std::string dovetail::listNames(ArrayRef<std::string> names) {
 namespace {
 
 /// What a request is about: an input, an output or the result of an operation.
-struct Target {
+struct ShardedValue {
   enum Kind { Input, Output, Result } kind;
   unsigned index = 0;
   Operation *op = nullptr;
@@ -77,7 +77,7 @@ public:
 
 private:
   LogicalResult usage(const Twine &message) { return diagnostics.error(ExitCode::Usage, message); }
-  FailureOr<Target> find(StringRef tensor);
+  FailureOr<ShardedValue> find(StringRef tensor);
   LogicalResult attach(const ShardRequest &request);
   /// That there is a --shard for these sizes.
   LogicalResult checkSizes(const SizesRequest &sizes);
@@ -96,19 +96,19 @@ private:
 
 } // namespace
 
-FailureOr<Target> RequestAttacher::find(StringRef tensor) {
+FailureOr<ShardedValue> RequestAttacher::find(StringRef tensor) {
   std::vector<std::string> inputs = getInputNames(main), outputs = getOutputNames(main);
   if (auto it = llvm::find(inputs, tensor); it != inputs.end()) {
     unsigned index = it - inputs.begin();
-    return Target{Target::Input, index, nullptr, cast<RankedTensorType>(main.getArgument(index).getType())};
+    return ShardedValue{ShardedValue::Input, index, nullptr, cast<RankedTensorType>(main.getArgument(index).getType())};
   }
   if (auto it = llvm::find(outputs, tensor); it != outputs.end()) {
     unsigned index = it - outputs.begin();
-    return Target{Target::Output, index, nullptr, cast<RankedTensorType>(main.getResultTypes()[index])};
+    return ShardedValue{ShardedValue::Output, index, nullptr, cast<RankedTensorType>(main.getResultTypes()[index])};
   }
   for (Operation &op : main.getBody().front())
     if (op.getNumResults() == 1 && !isa<ConstantOp>(op) && getTensorName(op.getLoc()) == tensor)
-      return Target{Target::Result, 0, &op, cast<RankedTensorType>(op.getResult(0).getType())};
+      return ShardedValue{ShardedValue::Result, 0, &op, cast<RankedTensorType>(op.getResult(0).getType())};
   return usage("--shard names tensor '" + tensor +
                "', which the model does not have, or not any more once it is simplified; "
                "its inputs are " +
@@ -166,7 +166,7 @@ FailureOr<DimShardingAttr> RequestAttacher::getDim(const ShardRequest &request, 
 }
 
 LogicalResult RequestAttacher::attach(const ShardRequest &request) {
-  FailureOr<Target> target = find(request.tensor);
+  FailureOr<ShardedValue> target = find(request.tensor);
   if (failed(target))
     return failure();
   ArrayRef<int64_t> shape = target->type.getShape();
@@ -184,13 +184,13 @@ LogicalResult RequestAttacher::attach(const ShardRequest &request) {
   }
   auto attribute = ArrayAttr::get(context, dims);
   switch (target->kind) {
-  case Target::Input:
+  case ShardedValue::Input:
     main.setArgAttr(target->index, kShardAttrName, attribute);
     break;
-  case Target::Output:
+  case ShardedValue::Output:
     main.setResultAttr(target->index, kShardAttrName, attribute);
     break;
-  case Target::Result:
+  case ShardedValue::Result:
     target->op->setAttr(kShardAttrName, attribute);
     break;
   }

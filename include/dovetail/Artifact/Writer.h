@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_ARTIFACT_WRITER_H
 #define DOVETAIL_ARTIFACT_WRITER_H
 
+#include "dovetail/runtime/ArtifactFormat.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <cstddef>
@@ -21,10 +22,15 @@
 
 namespace dovetail {
 
-/// Machine code of a program's kernels. The bytes are not owned.
+/// Code of a program's kernels. The bytes are not owned.
 struct ProgramCode {
-  /// ELF shared object; empty when there are no kernels.
-  llvm::ArrayRef<char> object;
+  struct Image {
+    runtime::SectionKind kind; ///< Code, Ptx or Cubin.
+    uint32_t arch;             ///< See `runtime::SectionEntry`.
+    llvm::ArrayRef<char> bytes;
+  };
+  /// Each has all kernels; none when there are no kernels.
+  std::vector<Image> images;
   /// The CPU that the code was generated for, and features that the host must have.
   std::string cpu;
   std::vector<std::string> features;

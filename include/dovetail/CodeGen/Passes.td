@@ -31,4 +31,25 @@ def GenerateCpuKernels : Pass<"plan-generate-cpu-kernels", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
+def GenerateBlockKernels : Pass<"plan-generate-block-kernels", "::mlir::ModuleOp"> {
+  let summary = "Generate a function of the gpu dialect for every kernel, for devices that run blocks of threads";
+  let description = [{
+    For each `plan.kernel @k`, a `gpu.func @k` in the nested module `@block_kernels`. Its parameters are the tensors' pointers and then all of the
+    numbers of the runtime's calling convention. The iterations of the outer result loops are items, which a loop divides among teams of threads: one
+    thread, a warp, or a block. A team computes what its item's elements share (the maximum of a row) together, by shuffles and shared memory. Where the
+    innermost dimension allows it, a thread computes as many neighbouring elements as fit into 16 bytes. Sets the kernel's `blocks`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
+}
+
+def EmulateBlocks : Pass<"plan-emulate-blocks", "::mlir::ModuleOp"> {
+  let summary = "Turn kernels for blocks of threads into host functions that run one thread each";
+  let description = [{
+    Moves the functions of `@block_kernels` to `@cpu_kernels`, in the calling convention of `EmulatedAbi.h`. Barriers, shuffles and checks of accesses
+    become calls of the emulated device.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // DOVETAIL_CODEGEN_PASSES_TD

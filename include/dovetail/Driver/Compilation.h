@@ -86,7 +86,7 @@ private:
   Diagnostics &diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::optional<Phase> done;
-  CpuCode code;
+  ProgramImages code;
   std::vector<PhaseTime> times;
 };
 

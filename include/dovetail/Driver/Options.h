@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_DRIVER_OPTIONS_H
 #define DOVETAIL_DRIVER_OPTIONS_H
 
+#include "dovetail/CodeGen/Target.h"
 #include "dovetail/Driver/Diagnostics.h"
 #include "dovetail/Import/Import.h"
 #include "dovetail/Layout/Mesh.h"
@@ -46,8 +47,8 @@ struct CompileOptions {
   layout::Mesh mesh{{{"rank", 1}}};
   std::vector<ShardRequest> shards;
   std::vector<SizesRequest> sizes;
-  std::string target = "cpu";
-  std::string cpu = "native";
+  const Target *target = findTarget("cpu");
+  CodeGenOptions codeGen;
   /// Whether library calls are used.
   bool libraries = true;
 };
@@ -56,7 +57,8 @@ struct CompileOptions {
 struct CompileArguments {
   std::optional<std::string> mesh;
   std::vector<std::string> shards, sizes, dims, shapes;
-  std::string target = "cpu", cpu = "native";
+  std::string target = "cpu";
+  std::optional<std::string> cpu, arch;
   bool noLibraries = false;
 };
 

@@ -97,7 +97,7 @@ static LogicalResult generate(llvm::Module &module, llvm::TargetMachine &machine
 }
 
 /// Links an object file into a shared object. Symbols of libm and libmvec stay undefined: the runtime has them.
-static FailureOr<SmallVector<char>> link(Location location, ArrayRef<char> object) {
+static FailureOr<std::vector<char>> link(Location location, ArrayRef<char> object) {
   SmallString<128> input, output;
   int descriptor;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("dovetail-kernels", "o", descriptor, input))
@@ -125,14 +125,14 @@ static FailureOr<SmallVector<char>> link(Location location, ArrayRef<char> objec
   auto buffer = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
     return emitError(location) << "cannot read " << output << ": " << buffer.getError().message();
-  return SmallVector<char>((*buffer)->getBufferStart(), (*buffer)->getBufferEnd());
+  return std::vector<char>((*buffer)->getBufferStart(), (*buffer)->getBufferEnd());
 }
 
-FailureOr<CpuCode> dovetail::compileCpuKernels(ModuleOp module, const CpuTarget &target) {
-  FailureOr<CpuMachine> cpu = createCpuMachine(module.getLoc(), target.cpu);
+FailureOr<ProgramImages> dovetail::compileCpuKernels(ModuleOp module, const CodeGenOptions &options) {
+  FailureOr<CpuMachine> cpu = createCpuMachine(module.getLoc(), options.cpu);
   if (failed(cpu))
     return failure();
-  CpuCode code;
+  ProgramImages code;
   code.cpu = cpu->cpu;
   code.features = cpu->features;
   auto kernels = module.lookupSymbol<ModuleOp>(cpuKernelsModule);
@@ -147,23 +147,23 @@ FailureOr<CpuCode> dovetail::compileCpuKernels(ModuleOp module, const CpuTarget 
     return emitError(module.getLoc(), "cannot translate kernels to LLVM");
   kernels.erase();
   optimize(*translated, *cpu->machine);
-  if (target.dumpLLVM)
-    translated->print(*target.dumpLLVM, nullptr);
-  if (target.dumpAssembly) {
+  if (options.dumpLLVM)
+    translated->print(*options.dumpLLVM, nullptr);
+  if (options.dumpAssembly) {
     // Code generation changes the module.
     std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*translated);
     SmallVector<char> text;
     llvm::raw_svector_ostream stream(text);
     if (succeeded(generate(*copy, *cpu->machine, llvm::CodeGenFileType::AssemblyFile, stream)))
-      target.dumpAssembly->write(text.data(), text.size());
+      options.dumpAssembly->write(text.data(), text.size());
   }
   SmallVector<char> object;
   llvm::raw_svector_ostream stream(object);
   if (failed(generate(*translated, *cpu->machine, llvm::CodeGenFileType::ObjectFile, stream)))
     return emitError(module.getLoc(), "LLVM cannot generate object files for ") << cpu->cpu;
-  FailureOr<SmallVector<char>> linked = link(module.getLoc(), object);
+  FailureOr<std::vector<char>> linked = link(module.getLoc(), object);
   if (failed(linked))
     return failure();
-  code.object = std::move(*linked);
+  code.images.push_back({CodeKind::Elf, /*arch=*/0, std::move(*linked)});
   return code;
 }

@@ -167,7 +167,8 @@ void KernelEmitter::emitStores() {
   Location loc = kernel.getLoc();
   for (auto [number, value] : llvm::enumerate(kernel.getYield().getValues())) {
     Value element = emitValue(value, index);
-    plan::StoreOp::create(builder, loc, element, results[number].base, emitOffset(results[number], index));
+    plan::StoreOp::create(builder, loc, element, results[number].base, emitOffset(results[number], index),
+                          /*alignment=*/IntegerAttr());
   }
 }
 

@@ -6,113 +6,29 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the lowering of generated kernels: approximations of functions, 16-bit floats, loops and memory.
+// Defines the lowering of generated kernels for CPUs.
 //
 //===----------------------------------------------------------------------===//
 
 #include "LowerToLLVM.h"
 
-#include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "../Kernel/Lowering.h"
+
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
-#include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/DialectConversion.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 using namespace dovetail;
 
-//===----------------------------------------------------------------------===//
-// Mathematical functions
-//===----------------------------------------------------------------------===//
-
-/// Functions of f32 whose polynomial approximation in MLIR is within a few units in the last place for all arguments;
-/// the others are calls of libm, or of libmvec inside vectorised loops.
-static bool hasGoodApproximation(StringRef name) {
-  static const StringRef good[] = {"math.exp", "math.log", "math.log1p", "math.tanh", "math.erf"};
-  return llvm::is_contained(good, name);
-}
-
-static LogicalResult expandMath(ModuleOp kernels) {
-  RewritePatternSet patterns(kernels.getContext());
-  populateMathPolynomialApproximationPatterns(patterns, hasGoodApproximation);
-  arith::populateExpandBFloat16Patterns(patterns);
-  arith::populateCeilFloorDivExpandOpsPatterns(patterns);
-  GreedyRewriteConfig config;
-  config.enableFolding(false);
-  return applyPatternsGreedily(kernels, std::move(patterns), config);
-}
-
-//===----------------------------------------------------------------------===//
-// Memory
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// The address of an element. Not `inbounds`: `base` is the address of coordinate zero, which may be outside of the
-/// buffer.
-Value getAddress(OpBuilder &builder, Location loc, Type elementType, Value base, Value offset) {
-  return LLVM::GEPOp::create(builder, loc, base.getType(), elementType, base, ArrayRef<LLVM::GEPArg>{offset});
-}
-
-struct LowerLoad : ConvertOpToLLVMPattern<plan::LoadOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult matchAndRewrite(plan::LoadOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Type type = getTypeConverter()->convertType(op.getType());
-    bool isBoolean = type.isInteger(1);
-    Type inMemory = isBoolean ? rewriter.getI8Type() : type;
-    Value address = getAddress(rewriter, op.getLoc(), inMemory, adaptor.getBase(), adaptor.getOffset());
-    Value value = LLVM::LoadOp::create(rewriter, op.getLoc(), inMemory, address);
-    if (isBoolean)
-      value = LLVM::TruncOp::create(rewriter, op.getLoc(), type, value);
-    rewriter.replaceOp(op, value);
-    return success();
-  }
-};
-
-struct LowerStore : ConvertOpToLLVMPattern<plan::StoreOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult matchAndRewrite(plan::StoreOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Value value = adaptor.getValue();
-    if (value.getType().isInteger(1))
-      value = LLVM::ZExtOp::create(rewriter, op.getLoc(), rewriter.getI8Type(), value);
-    Value address = getAddress(rewriter, op.getLoc(), value.getType(), adaptor.getBase(), adaptor.getOffset());
-    rewriter.replaceOpWithNewOp<LLVM::StoreOp>(op, value, address);
-    return success();
-  }
-};
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// Conversion
-//===----------------------------------------------------------------------===//
-
-static LogicalResult lowerLoops(ModuleOp kernels) {
-  MLIRContext *context = kernels.getContext();
-  RewritePatternSet patterns(context);
-  populateSCFToControlFlowConversionPatterns(patterns);
-  ConversionTarget target(*context);
-  target.addIllegalDialect<scf::SCFDialect>();
-  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-  return applyPartialConversion(kernels, target, std::move(patterns));
-}
-
-static LogicalResult lowerRest(ModuleOp kernels) {
+LogicalResult dovetail::lowerKernelsToLLVM(ModuleOp kernels) {
+  if (failed(lowerKernelBodies(kernels)))
+    return failure();
   MLIRContext *context = kernels.getContext();
   LowerToLLVMOptions options(context);
   options.overrideIndexBitwidth(64);
@@ -123,22 +39,8 @@ static LogicalResult lowerRest(ModuleOp kernels) {
   arith::populateArithToLLVMConversionPatterns(types, patterns);
   cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
   populateFuncToLLVMConversionPatterns(types, patterns);
-  patterns.add<LowerLoad, LowerStore>(types);
+  populateKernelMemoryPatterns(types, patterns);
   LLVMConversionTarget target(*context);
   target.addLegalOp<ModuleOp>();
   return applyFullConversion(kernels, target, std::move(patterns));
-}
-
-LogicalResult dovetail::lowerKernelsToLLVM(ModuleOp kernels) {
-  kernels.getContext()->loadDialect<cf::ControlFlowDialect>();
-  // Arithmetic and functions of 16-bit floats are those of f32, rounded.
-  PassManager floats(kernels.getContext());
-  floats.addPass(math::createMathExtendToSupportedTypes());
-  arith::ArithEmulateUnsupportedFloatsOptions floatOptions;
-  floatOptions.sourceTypeStrs = {"bf16"};
-  floatOptions.targetTypeStr = "f32";
-  floats.addPass(arith::createArithEmulateUnsupportedFloats(floatOptions));
-  if (failed(floats.run(kernels)))
-    return failure();
-  return success(succeeded(expandMath(kernels)) && succeeded(lowerLoops(kernels)) && succeeded(lowerRest(kernels)));
 }

@@ -44,6 +44,9 @@ public:
   /// The position in the loop order of the loop along which reductions may accumulate rows.
   unsigned getRowDepth() const { return rowDepth; }
 
+  /// How many expensive values do not depend on result loop `loop`, so that iterations of it share them.
+  unsigned countShared(unsigned loop) const { return independent[loop]; }
+
   /// The result loop whose range threads divide, or -1.
   int getParallelLoop() const;
 

@@ -61,7 +61,6 @@ unsigned KernelBody::getFoldPosition(Operation *op, unsigned loop) {
 // Values already emitted
 //===----------------------------------------------------------------------===//
 
-/// A number that is the same for values that are computed alike.
 unsigned KernelBody::getNumber(Value value) {
   if (auto known = valueNumbers.find(value); known != valueNumbers.end())
     return known->second;
@@ -196,7 +195,7 @@ Value KernelBody::emitOffset(const Memory &memory, ArrayRef<Value> index) {
 
 Value KernelBody::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) {
   return plan::LoadOp::create(builder, kernel.getLoc(), ElementBuilder::scalarType(elementType), memory.base,
-                              emitOffset(memory, index));
+                              emitOffset(memory, index), /*alignment=*/IntegerAttr());
 }
 
 /// The elements of a small constant in row-major order, signless, booleans as bytes.

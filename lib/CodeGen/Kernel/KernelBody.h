@@ -68,6 +68,9 @@ protected:
   /// True if `value` can be used at the end of `block`.
   bool isVisible(mlir::Value value, mlir::Block *block);
 
+  /// A number that is the same for values that are computed alike.
+  unsigned getNumber(mlir::Value value);
+
   plan::KernelOp kernel;
   mlir::OpBuilder &builder;
   ElementBuilder elements;
@@ -87,7 +90,6 @@ private:
   class Operands;
 
   mlir::Value emitConstant(ConstantOp constant, llvm::ArrayRef<mlir::Value> index);
-  unsigned getNumber(mlir::Value value);
 
   llvm::DenseMap<mlir::Operation *, mlir::Value> globals;
   llvm::DenseMap<mlir::Value, unsigned> valueNumbers;

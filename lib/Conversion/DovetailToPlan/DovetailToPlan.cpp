@@ -205,7 +205,7 @@ void PlanEmitter::emitKernel(const Group &group) {
   OpBuilder builder(program);
   auto kernel = plan::KernelOp::create(builder, root->getLoc(), builder.getStringAttr("kernel" + Twine(numKernels++)),
                                        builder.getArrayAttr(layouts), builder.getArrayAttr(getLayout(result)),
-                                       DenseI64ArrayAttr(), IntegerAttr());
+                                       DenseI64ArrayAttr(), IntegerAttr(), plan::BlocksAttr());
   Block *body = builder.createBlock(&kernel.getBody());
   IRMapping mapping;
   for (Value argument : arguments)

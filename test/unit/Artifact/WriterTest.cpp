@@ -42,10 +42,13 @@ protected:
     passes.addPass(createGenerateCpuKernels());
     if (!module || failed(passes.run(*module)))
       return {};
-    FailureOr<CpuCode> code = compileCpuKernels(*module, {});
+    FailureOr<ProgramImages> code = compileCpuKernels(*module, {});
     if (failed(code))
       return {};
-    FailureOr<std::vector<std::byte>> bytes = serializeProgram(*module, {code->object, code->cpu, code->features});
+    ProgramCode programCode{{}, code->cpu, code->features};
+    for (const CodeImage &image : code->images)
+      programCode.images.push_back({runtime::SectionKind::Code, 0, image.bytes});
+    FailureOr<std::vector<std::byte>> bytes = serializeProgram(*module, programCode);
     return failed(bytes) ? std::vector<std::byte>() : std::move(*bytes);
   }
 
@@ -224,9 +227,9 @@ TEST_F(WriterTest, RefusesWhatArtifactsCannotExpress) {
 
 TEST_F(WriterTest, NamesTheCpuThatIsNotKnown) {
   module = parseSourceString<ModuleOp>("dovetail.mesh @mesh = [\"y\" = 1]", &context);
-  CpuTarget target;
-  target.cpu = "z80";
-  EXPECT_TRUE(failed(compileCpuKernels(*module, target)));
+  CodeGenOptions options;
+  options.cpu = "z80";
+  EXPECT_TRUE(failed(compileCpuKernels(*module, options)));
   EXPECT_NE(messages.find("CPU 'z80' is not known"), std::string::npos) << messages;
 }
 

@@ -42,18 +42,19 @@ LoadedKernels::LoadedKernels(llvm::StringRef source, const std::string &cpu) {
   passes.addPass(createGenerateCpuKernels());
   if (failed(passes.run(*module)))
     return;
-  CpuTarget target;
-  target.cpu = cpu;
+  CodeGenOptions options;
+  options.cpu = cpu;
   // For looking at what a failing test generated.
   if (std::getenv("DOVETAIL_DUMP_KERNELS")) {
     module->print(llvm::errs());
-    target.dumpAssembly = &llvm::errs();
+    options.dumpAssembly = &llvm::errs();
   }
-  FailureOr<CpuCode> code = compileCpuKernels(*module, target);
+  FailureOr<ProgramImages> code = compileCpuKernels(*module, options);
   if (failed(code))
     return;
   int file = memfd_create("kernels", 0);
-  if (write(file, code->object.data(), code->object.size()) != static_cast<ssize_t>(code->object.size()))
+  llvm::ArrayRef<char> object = code->images.front().bytes;
+  if (write(file, object.data(), object.size()) != static_cast<ssize_t>(object.size()))
     ADD_FAILURE() << "cannot write the shared object";
   // Vectorised loops call libmvec, which nothing else loads.
   dlopen("libmvec.so.1", RTLD_NOW | RTLD_GLOBAL);

@@ -167,5 +167,10 @@ LogicalResult KernelOp::verifyRegions() {
       return emitOpError("has ") << loops << " loops, so loop " << loop << " cannot be static";
   if (std::optional<int64_t> loop = getParallelLoop(); loop && (*loop < -1 || *loop >= loops))
     return emitOpError("has ") << loops << " loops, so loop " << *loop << " cannot be parallel";
+  if (std::optional<BlocksAttr> blocks = getBlocks())
+    for (int64_t loop : blocks->getLoops())
+      if (loop < 0 || loop >= static_cast<int64_t>(getShape().size()))
+        return emitOpError("has results of ")
+               << getShape().size() << " dimensions, so loop " << loop << " has no items of blocks";
   return success();
 }

@@ -36,7 +36,7 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
     loops of the body's operations in program order. Layouts say how the arguments and the results lie in memory.
 
     `static_loops` are loops that no launch splits: they run over [0, extent), known at compile time. Code generation sets
-    `parallel_loop`, the loop whose range is divided among threads.
+    `parallel_loop`, the loop whose range is divided among threads of a CPU, or `blocks`, the shape of launches on a device.
 
     ```mlir
     plan.kernel @add(%a: tensor<1x8x10x10xf32>, %b: tensor<8x1x1xf32>) layouts [<[0, 2, 3, 1], [1, 8, ?, 10]>, <[0, 1, 2], [8, 1, 1]>]
@@ -47,7 +47,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_LayoutArrayAttr:$layouts, Plan_LayoutArrayAttr:$result_layouts,
-                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$static_loops, OptionalAttr<I64Attr>:$parallel_loop);
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$static_loops, OptionalAttr<I64Attr>:$parallel_loop,
+                       OptionalAttr<Plan_BlocksAttr>:$blocks);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
@@ -83,15 +84,16 @@ def Plan_LoadOp : Plan_Op<"load", [NoMemoryEffect]> {
   let description = [{
     The element `offset` elements after `base`. What a kernel reads is never written while it runs, so loads may be
     merged. They may not move out of a loop, which may have an empty range where a rank holds nothing to read. Booleans (i1) occupy a byte.
+    `alignment` is what is known of the address, in bytes, beyond the element's size.
   }];
-  let arguments = (ins Plan_Pointer:$base, Index:$offset);
+  let arguments = (ins Plan_Pointer:$base, Index:$offset, OptionalAttr<I64Attr>:$alignment);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$base `[` $offset `]` attr-dict `:` type($base) `->` type($result)";
 }
 
 def Plan_StoreOp : Plan_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Writes an element, in generated code";
-  let arguments = (ins AnyType:$value, Plan_Pointer:$base, Index:$offset);
+  let arguments = (ins AnyType:$value, Plan_Pointer:$base, Index:$offset, OptionalAttr<I64Attr>:$alignment);
   let assemblyFormat = "$value `,` $base `[` $offset `]` attr-dict `:` type($value) `,` type($base)";
 }
 

@@ -1,0 +1,85 @@
+//===- Target.h - What programs are compiled for ----------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares Target, the only thing that the driver knows of a target, and the list of targets.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_CODEGEN_TARGET_H
+#define DOVETAIL_CODEGEN_TARGET_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+#include <vector>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace dovetail {
+
+/// What a piece of code is.
+enum class CodeKind { Elf, Ptx, Cubin };
+
+/// The kernels of a program in one form.
+struct CodeImage {
+  CodeKind kind;
+  int arch = 0; ///< Of a device: 90 for sm_90.
+  std::vector<char> bytes;
+};
+
+/// All code of a program.
+struct ProgramImages {
+  /// Each holds all kernels. Empty when there are none.
+  std::vector<CodeImage> images;
+  /// The CPU that the code was generated for, and features that the host must have; empty for devices.
+  std::string cpu;
+  std::vector<std::string> features;
+};
+
+/// How code is generated.
+struct CodeGenOptions {
+  /// "native" or a CPU's name, for targets that run on CPUs.
+  std::string cpu = "native";
+  /// Numbers such as 80, ascending, for targets that have architectures; empty: the target's own choice.
+  std::vector<int> archs;
+  /// If not null, receive the optimised LLVM IR, and assembly, as text.
+  llvm::raw_ostream *dumpLLVM = nullptr;
+  llvm::raw_ostream *dumpAssembly = nullptr;
+};
+
+/// What programs are compiled for. Stateless.
+class Target {
+public:
+  virtual ~Target() = default;
+
+  /// As in `--target`.
+  virtual llvm::StringRef getName() const = 0;
+  /// Whether users have a use for it.
+  virtual bool isPublic() const { return true; }
+  /// Whether it has library calls.
+  virtual bool hasLibraries() const { return true; }
+  /// Architectures that code can be generated for, ascending; none where CPUs are named instead.
+  virtual llvm::ArrayRef<int> getArchs() const { return {}; }
+  /// The passes that generate functions from the kernels of a plan.
+  virtual void addPasses(mlir::OpPassManager &passes) const = 0;
+  /// Compiles what the passes left in `module`, which is consumed. Emits an error, at the module's location, when that
+  /// fails.
+  virtual llvm::FailureOr<ProgramImages> compile(mlir::ModuleOp module, const CodeGenOptions &options) const = 0;
+};
+
+/// The target called `name`; null if there is none.
+const Target *findTarget(llvm::StringRef name);
+
+/// The public targets, as in messages: `cpu, cuda`.
+std::string listTargets();
+
+} // namespace dovetail
+
+#endif // DOVETAIL_CODEGEN_TARGET_H

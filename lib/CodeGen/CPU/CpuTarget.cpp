@@ -1,0 +1,36 @@
+//===- CpuTarget.cpp - The target cpu -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the target of x86-64 CPUs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CpuTarget.h"
+
+#include "dovetail/CodeGen/CPU/Compile.h"
+#include "dovetail/CodeGen/Passes.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+class CpuTarget : public Target {
+public:
+  StringRef getName() const override { return "cpu"; }
+  void addPasses(OpPassManager &passes) const override { passes.addPass(createGenerateCpuKernels()); }
+  FailureOr<ProgramImages> compile(ModuleOp module, const CodeGenOptions &options) const override {
+    return compileCpuKernels(module, options);
+  }
+};
+} // namespace
+
+const Target *dovetail::getCpuTarget() {
+  static const CpuTarget target;
+  return &target;
+}

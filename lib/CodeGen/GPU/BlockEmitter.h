@@ -1,0 +1,102 @@
+//===- BlockEmitter.h - Generates a kernel for thread blocks -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares BlockEmitter.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_CODEGEN_GPU_BLOCKEMITTER_H
+#define DOVETAIL_LIB_CODEGEN_GPU_BLOCKEMITTER_H
+
+#include "../Kernel/KernelBody.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace dovetail {
+
+/// Generates a `gpu.func` for a kernel. Its items are divided among *teams*: a thread, a warp or a block. Values that
+/// all elements of an item share are computed once, by the whole team: threads fold every n-th term and combine their
+/// results by shuffles, those of warps through shared memory. The elements of an item are divided among the team's
+/// threads.
+class BlockEmitter : public KernelBody {
+public:
+  BlockEmitter(plan::KernelOp kernel, mlir::OpBuilder &builder);
+
+  /// Creates the function at the insertion point. Fails, after an error, if the kernel cannot be generated.
+  llvm::LogicalResult emit();
+
+  /// How the function is to be launched.
+  plan::BlocksAttr getBlocks();
+
+private:
+  // Mapping.
+  void chooseTeam();
+  void chooseVector();
+  /// The dimension of which neighbours are neighbours in memory; -1 for tensors of one element.
+  static int getInnermost(plan::LayoutAttr layout, mlir::Type type);
+  /// Whether vectors along the innermost dimension are aligned.
+  bool isAligned(plan::LayoutAttr layout, mlir::Type type) const;
+
+  // Function.
+  void createFunction();
+  void emitItems();
+  void emitItem();
+  void emitElements();
+  void emitStores();
+  /// The coordinates of iteration `linear` of `loops`, the last one fastest.
+  void delinearize(mlir::Value linear, llvm::ArrayRef<unsigned> loops, llvm::ArrayRef<int64_t> steps,
+                   llvm::function_ref<void(unsigned loop, mlir::Value coordinate)> set);
+  /// The number of iterations of a loop, and of several.
+  mlir::Value countSteps(unsigned loop, int64_t step);
+  mlir::Value countIterations(llvm::ArrayRef<unsigned> loops, llvm::ArrayRef<int64_t> steps);
+  /// Type of numbers of iterations of `loops`: i32 where it is wide enough, as its divisions are much faster.
+  mlir::Type getCounterType(llvm::ArrayRef<unsigned> loops);
+  mlir::Value castIndex(mlir::Type type, mlir::Value value);
+
+  // Values that a team shares.
+  using Values = llvm::SmallVector<mlir::Value, 3>;
+  mlir::Value emitOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index) override;
+  mlir::Value emitLoad(const Memory &memory, mlir::Type elementType, llvm::ArrayRef<mlir::Value> index) override;
+  /// The value of a reduction, or the three moments, if they are the same for the whole item; null otherwise.
+  const Values *emitShared(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index);
+  /// Moves the insertion point to the item's block, before all that needs what is emitted next. False if that is not
+  /// possible.
+  bool hoist();
+  /// `value` computed again from what is visible in the item's block; null if it cannot.
+  mlir::Value rematerialize(mlir::Value value);
+  /// Folds over the loops of `op`, divided among the team's threads. `term` finds its coordinates in `foldIndex`.
+  mlir::Value emitTeamFold(mlir::Operation *op, mlir::Value init, llvm::SmallVector<mlir::Value> &foldIndex,
+                           llvm::function_ref<mlir::Value()> term,
+                           llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+  Values emitTeamMoments(MomentsOp op, llvm::SmallVector<mlir::Value> &foldIndex);
+  mlir::Value combineTeam(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+  mlir::Value shuffle(mlir::Value value, int64_t mask);
+  /// The address of a warp's 8 bytes of shared memory.
+  mlir::Value getSharedSlot(mlir::Value warp);
+
+  static constexpr int64_t warpSize = 32;
+  static constexpr int64_t blockSize = 256;
+
+  int64_t team = 1;                      ///< Threads of a team: 1, `warpSize` or `blockSize`.
+  int64_t vector = 1;                    ///< Elements along the innermost item loop that a thread computes together.
+  llvm::SmallVector<unsigned> itemLoops; ///< Result loops that make up items, outermost first.
+  llvm::SmallVector<int64_t> itemSteps;
+  llvm::SmallVector<unsigned> teamLoops;   ///< Result loops inside of an item, divided among a team.
+  llvm::SmallVector<unsigned> serialLoops; ///< Short result loops inside of everything else.
+  bool usesShared = false;
+
+  mlir::Value thread, lane;
+  mlir::Block *itemBlock = nullptr;
+  mlir::Value vectorBase; ///< The innermost coordinate of the first of the elements computed together.
+  int64_t vectorElement = 0;
+  std::map<std::vector<uintptr_t>, Values> shared;
+};
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_CODEGEN_GPU_BLOCKEMITTER_H

@@ -1,0 +1,51 @@
+//===- CudaTarget.cpp - The target cuda -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the target of NVIDIA devices.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CudaTarget.h"
+
+#include "dovetail/CodeGen/GPU/Compile.h"
+#include "dovetail/CodeGen/Passes.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+class CudaTarget : public Target {
+public:
+  StringRef getName() const override { return "cuda"; }
+  ArrayRef<int> getArchs() const override { return getCudaArchs(); }
+  void addPasses(OpPassManager &passes) const override { passes.addPass(createGenerateBlockKernels()); }
+  FailureOr<ProgramImages> compile(ModuleOp module, const CodeGenOptions &options) const override;
+};
+} // namespace
+
+FailureOr<ProgramImages> CudaTarget::compile(ModuleOp module, const CodeGenOptions &options) const {
+  CodeGenOptions chosen = options;
+  if (chosen.archs.empty())
+    chosen.archs = {80, 90, 100};
+  FailureOr<CudaCode> code = compileCudaKernels(module, chosen, findPtxas());
+  if (failed(code))
+    return failure();
+  ProgramImages result;
+  if (code->ptx.empty())
+    return result;
+  result.images.push_back({CodeKind::Ptx, chosen.archs.front(), {code->ptx.begin(), code->ptx.end()}});
+  for (Cubin &cubin : code->cubins)
+    result.images.push_back({CodeKind::Cubin, cubin.arch, std::move(cubin.code)});
+  return result;
+}
+
+const Target *dovetail::getCudaTarget() {
+  static const CudaTarget target;
+  return &target;
+}

@@ -1,0 +1,47 @@
+//===- GenerateBlockKernels.cpp - Generates kernels for thread blocks -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the pass plan-generate-block-kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockEmitter.h"
+
+#include "dovetail/CodeGen/GPU/Compile.h"
+#include "dovetail/CodeGen/Passes.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_GENERATEBLOCKKERNELS
+#include "dovetail/CodeGen/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+struct GenerateBlockKernels : dovetail::impl::GenerateBlockKernelsBase<GenerateBlockKernels> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto kernels = llvm::to_vector(module.getOps<plan::KernelOp>());
+    if (kernels.empty())
+      return;
+    auto builder = OpBuilder::atBlockEnd(module.getBody());
+    auto code = gpu::GPUModuleOp::create(builder, module.getLoc(), blockKernelsModule);
+    for (plan::KernelOp kernel : kernels) {
+      builder.setInsertionPointToEnd(&code.getBodyRegion().front());
+      if (failed(checkKernel(kernel)))
+        return signalPassFailure();
+      BlockEmitter emitter(kernel, builder);
+      if (failed(emitter.emit()))
+        return signalPassFailure();
+      kernel.setBlocksAttr(emitter.getBlocks());
+    }
+    simplifyKernels(code);
+  }
+};
+} // namespace

@@ -1,0 +1,245 @@
+//===- TeamValues.cpp - Values that threads compute together -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the reductions of a team: folds divided among its threads, shuffles and shared memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockEmitter.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+/// The address space of shared memory.
+static constexpr unsigned sharedSpace = 3;
+
+//===----------------------------------------------------------------------===//
+// What an item shares
+//===----------------------------------------------------------------------===//
+
+bool BlockEmitter::hoist() {
+  Block *block = builder.getInsertionBlock();
+  while (block != itemBlock) {
+    Operation *parent = block->getParentOp();
+    // What a condition guards must not be computed without it.
+    if (!isa<scf::ForOp>(parent))
+      return false;
+    builder.setInsertionPoint(parent);
+    block = parent->getBlock();
+  }
+  return true;
+}
+
+Value BlockEmitter::rematerialize(Value value) {
+  if (isVisible(value, itemBlock))
+    return value;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumRegions() != 0 || !isPure(op))
+    return {};
+  IRMapping mapping;
+  for (Value operand : op->getOperands()) {
+    Value again = rematerialize(operand);
+    if (!again)
+      return {};
+    mapping.map(operand, again);
+  }
+  return builder.clone(*op, mapping)->getResult(cast<OpResult>(value).getResultNumber());
+}
+
+const BlockEmitter::Values *BlockEmitter::emitShared(Operation *op, ArrayRef<Value> index) {
+  auto moments = dyn_cast<MomentsOp>(op);
+  OpBuilder::InsertionGuard guard(builder);
+  if (!hoist())
+    return nullptr;
+  SmallVector<Value> foldIndex;
+  std::vector<uintptr_t> key = {reinterpret_cast<uintptr_t>(op)};
+  for (Value coordinate : moments ? index.drop_back() : index) {
+    Value again = rematerialize(coordinate);
+    if (!again)
+      return nullptr;
+    foldIndex.push_back(again);
+    key.push_back(getNumber(again));
+  }
+  if (auto known = shared.find(key); known != shared.end())
+    return &known->second;
+  Values values;
+  if (moments) {
+    foldIndex.push_back(elements.index(0));
+    values = emitTeamMoments(moments, foldIndex);
+  } else {
+    auto reduction = cast<ReductionOpInterface>(op);
+    Value folded = emitTeamFold(
+        op, reduction.emitInit(elements), foldIndex, [&] { return emitTerm(reduction, foldIndex); },
+        [&](Value a, Value b) { return reduction.emitCombine(elements, a, b); });
+    values.push_back(narrow(folded, op));
+  }
+  return &(shared[key] = values);
+}
+
+Value BlockEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
+  bool isReduction = isa<ReductionOpInterface>(op) && (team > 1 || !teamLoops.empty());
+  if (!isReduction && !isa<MomentsOp>(op))
+    return KernelBody::emitOp(op, index);
+  const Values *values = emitShared(op, index);
+  if (!values)
+    return KernelBody::emitOp(op, index);
+  if (values->size() == 1)
+    return values->front();
+  auto isMoment = [&](int64_t moment) {
+    return elements.compareI(arith::CmpIPredicate::eq, index.back(), elements.index(moment));
+  };
+  Value others = elements.select(isMoment(1), (*values)[1], (*values)[2]);
+  return elements.select(isMoment(0), (*values)[0], others);
+}
+
+Value BlockEmitter::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) {
+  Value value = KernelBody::emitLoad(memory, elementType, index);
+  auto load = value.getDefiningOp<plan::LoadOp>();
+  const Memory *begin = arguments.begin(), *end = arguments.end();
+  if (vector == 1 || vectorElement != 0 || !load || &memory < begin || &memory >= end)
+    return value;
+  // Where the elements that are computed together begin, those that they need often begin, too.
+  BlockArgument argument = kernel.getBlock()->getArgument(&memory - begin);
+  plan::LayoutAttr layout = kernel.getLayout(argument.getArgNumber());
+  int64_t bytes = vector * llvm::divideCeil(load.getType().getIntOrFloatBitWidth(), 8);
+  if (isAligned(layout, argument.getType()) && index[getInnermost(layout, argument.getType())] == vectorBase)
+    load.setAlignment(std::min<int64_t>(bytes, 16));
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+Value BlockEmitter::emitTeamFold(Operation *op, Value init, SmallVector<Value> &foldIndex, function_ref<Value()> term,
+                                 function_ref<Value(Value, Value)> combine) {
+  Location loc = kernel.getLoc();
+  unsigned resultRank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
+  ArrayRef<unsigned> loops = analysis.getFoldOrder(op).loops;
+  foldIndex.resize(resultRank + loops.size());
+  SmallVector<unsigned> divided;
+  for (unsigned loop : loops)
+    if (isStatic(loop) && extents[loop] == 1)
+      foldIndex[getFoldPosition(op, loop)] = ranges[loop].lo;
+    else
+      divided.push_back(loop);
+  SmallVector<int64_t> steps(divided.size(), 1);
+  Type type = getCounterType(divided);
+  Value end = castIndex(type, countIterations(divided, steps));
+  auto fold = scf::ForOp::create(builder, loc, castIndex(type, lane), end, castIndex(type, elements.index(team)), init);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(fold.getBody());
+    delinearize(fold.getInductionVar(), divided, steps,
+                [&](unsigned loop, Value coordinate) { foldIndex[getFoldPosition(op, loop)] = coordinate; });
+    Value next = combine(fold.getRegionIterArgs().front(), term());
+    scf::YieldOp::create(builder, loc, next);
+  }
+  return combineTeam(fold.getResult(0), combine);
+}
+
+BlockEmitter::Values BlockEmitter::emitTeamMoments(MomentsOp op, SmallVector<Value> &foldIndex) {
+  Type type = op.getType().getElementType();
+  auto add = [&](Value a, Value b) { return elements.add(a, b); };
+  auto sum = [&](function_ref<Value()> term) { return emitTeamFold(op, elements.zero(type), foldIndex, term, add); };
+  ArrayRef<unsigned> loops = analysis.getFoldOrder(op).loops;
+  Value number = countIterations(loops, SmallVector<int64_t>(loops.size(), 1));
+  auto toFloat = [&](Value count) -> Value {
+    return elements.create<arith::SIToFPOp>(type, castIndex(builder.getI64Type(), count));
+  };
+  // A rank without elements contributes (0, 0, 0).
+  Value divisor = toFloat(elements.maxI(number, elements.index(1)));
+  Value mean = elements.div(sum([&] { return emitMomentsOperand(op, type, foldIndex); }), divisor);
+  Value deviations = sum([&] {
+    Value deviation = elements.sub(emitMomentsOperand(op, type, foldIndex), mean);
+    return elements.mul(deviation, deviation);
+  });
+  return {toFloat(number), mean, deviations};
+}
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+Value BlockEmitter::shuffle(Value value, int64_t mask) {
+  Type type = value.getType();
+  unsigned width = type.getIntOrFloatBitWidth();
+  Type integer = builder.getIntegerType(width), word = builder.getI32Type();
+  auto exchange = [&](Value bits) -> Value {
+    return gpu::ShuffleOp::create(builder, kernel.getLoc(), bits, elements.constantInt(word, mask),
+                                  elements.constantInt(word, warpSize), gpu::ShuffleMode::XOR)
+        .getShuffleResult();
+  };
+  Value bits = isa<FloatType>(type) ? elements.create<arith::BitcastOp>(integer, value) : value;
+  if (width < 32) {
+    bits = elements.create<arith::TruncIOp>(integer, exchange(elements.create<arith::ExtUIOp>(word, bits)));
+  } else if (width == 32) {
+    bits = exchange(bits);
+  } else {
+    Value shift = elements.constantInt(integer, 32);
+    Value low = exchange(elements.create<arith::TruncIOp>(word, bits));
+    Value high = exchange(elements.create<arith::TruncIOp>(word, elements.create<arith::ShRUIOp>(bits, shift)));
+    Value top = elements.create<arith::ShLIOp>(elements.create<arith::ExtUIOp>(integer, high), shift);
+    bits = elements.create<arith::OrIOp>(top, elements.create<arith::ExtUIOp>(integer, low));
+  }
+  return isa<FloatType>(type) ? elements.create<arith::BitcastOp>(type, bits) : bits;
+}
+
+Value BlockEmitter::getSharedSlot(Value warp) {
+  Location loc = kernel.getLoc();
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), sharedSpace);
+  std::string name = (kernel.getSymName() + ".shared").str();
+  if (!usesShared) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(entry->getParentOp());
+    auto array = LLVM::LLVMArrayType::get(builder.getI64Type(), blockSize / warpSize);
+    LLVM::GlobalOp::create(builder, loc, array, /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
+                           /*alignment=*/8, sharedSpace);
+    usesShared = true;
+  }
+  Value base = LLVM::AddressOfOp::create(builder, loc, pointer, name);
+  return LLVM::GEPOp::create(builder, loc, pointer, builder.getI64Type(), base,
+                             ArrayRef<LLVM::GEPArg>{castIndex(builder.getI64Type(), warp)});
+}
+
+Value BlockEmitter::combineTeam(Value value, function_ref<Value(Value, Value)> combine) {
+  if (team == 1)
+    return value;
+  for (int64_t mask = warpSize / 2; mask > 0; mask /= 2)
+    value = combine(value, shuffle(value, mask));
+  if (team == warpSize)
+    return value;
+  Location loc = kernel.getLoc();
+  // Booleans occupy a byte.
+  Type type = value.getType(), inMemory = type.isInteger(1) ? builder.getI8Type() : type;
+  Value size = elements.index(warpSize), zero = elements.index(0);
+  Value isFirst = elements.compareI(arith::CmpIPredicate::eq, elements.create<arith::RemUIOp>(thread, size), zero);
+  {
+    auto branch = scf::IfOp::create(builder, loc, isFirst, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(branch.thenYield());
+    Value stored = type == inMemory ? value : elements.create<arith::ExtUIOp>(inMemory, value);
+    LLVM::StoreOp::create(builder, loc, stored, getSharedSlot(elements.create<arith::DivUIOp>(thread, size)));
+  }
+  gpu::BarrierOp::create(builder, loc);
+  Value total;
+  for (int64_t warp = 0; warp < blockSize / warpSize; ++warp) {
+    Value part = LLVM::LoadOp::create(builder, loc, inMemory, getSharedSlot(elements.index(warp)));
+    if (type != inMemory)
+      part = elements.create<arith::TruncIOp>(type, part);
+    total = total ? combine(total, part) : part;
+  }
+  // The slots are used again.
+  gpu::BarrierOp::create(builder, loc);
+  return total;
+}

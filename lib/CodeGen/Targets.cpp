@@ -1,0 +1,37 @@
+//===- Targets.cpp - What programs are compiled for -----------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the list of targets.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CPU/CpuTarget.h"
+#include "GPU/CudaTarget.h"
+#include "GPU/EmulatedTarget.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace dovetail;
+
+static llvm::ArrayRef<const Target *> getTargets() {
+  static const Target *targets[] = {getCpuTarget(), getCudaTarget(), getEmulatedTarget()};
+  return targets;
+}
+
+const Target *dovetail::findTarget(llvm::StringRef name) {
+  auto found = llvm::find_if(getTargets(), [&](const Target *target) { return target->getName() == name; });
+  return found == getTargets().end() ? nullptr : *found;
+}
+
+std::string dovetail::listTargets() {
+  llvm::SmallVector<llvm::StringRef> names;
+  for (const Target *target : getTargets())
+    if (target->isPublic())
+      names.push_back(target->getName());
+  return llvm::join(names, ", ");
+}
