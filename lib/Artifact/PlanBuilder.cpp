@@ -362,6 +362,15 @@ LogicalResult dovetail::buildPlan(plan::ProgramOp program, const ProgramCode &co
   plan.producer = "dovetail " DOVETAIL_VERSION;
   plan.cpu = code.cpu;
   plan.cpu_features = code.features;
+  for (const runtime::KernelUse &use : code.uses) {
+    auto &entry = plan.kernel_uses.emplace_back(std::make_unique<artifact::KernelUseT>());
+    entry->symbol = use.symbol;
+    entry->arch = use.arch;
+    entry->registers = use.registers;
+    entry->shared_bytes = use.sharedBytes;
+    entry->spill_stores = use.spillStores;
+    entry->spill_loads = use.spillLoads;
+  }
   if (failed(PlanBuilder(program, weights).build(plan)))
     return failure();
   artifact::FinishPlanBuffer(buffer, artifact::Plan::Pack(buffer, &plan));

@@ -150,7 +150,12 @@ LogicalResult Compilation::emit(llvm::function_ref<LogicalResult(const ProgramCo
   Progress::show(getPhaseName(Phase::Emit));
   double begin = getSeconds();
   Diagnostics::Scope scope(diagnostics, context, ExitCode::Internal);
-  ProgramCode programCode{{}, code.cpu, code.features};
+  ProgramCode programCode;
+  programCode.cpu = code.cpu;
+  programCode.features = code.features;
+  for (const KernelUse &use : code.uses)
+    programCode.uses.push_back(
+        {use.kernel, static_cast<uint32_t>(use.arch), use.registers, use.sharedBytes, use.spillStores, use.spillLoads});
   for (const CodeImage &image : code.images)
     programCode.images.push_back({getSectionKind(image.kind), static_cast<uint32_t>(image.arch), image.bytes});
   if (failed(checkProgram(*module, programCode)))

@@ -86,6 +86,18 @@ json describeSteps(const Plan &plan, const std::vector<runtime::StepInfo> &steps
   return result;
 }
 
+/// What kernels for devices take, each with all architectures that code was generated for.
+json describeKernels(const Plan &plan) {
+  json result = json::array();
+  for (const runtime::KernelUse &use : plan.kernelUses)
+    result.push_back({{"symbol", use.symbol},
+                      {"arch", absl::StrCat("sm_", use.arch)},
+                      {"registers", use.registers},
+                      {"shared_bytes", use.sharedBytes},
+                      {"spill_bytes", use.spillStores + use.spillLoads}});
+  return result;
+}
+
 json describeExchanges(const Plan &plan, std::vector<int64_t> &received) {
   json result = json::array();
   int ranks = plan.mesh.numRanks();
@@ -151,6 +163,7 @@ json describe(const runtime::Program &program, const std::string &path, const ab
           {"outputs", describePorts(plan, plan.outputs)},
           {"prologue", describeSteps(plan, plan.prologue)},
           {"steps", describeSteps(plan, plan.steps)},
+          {"kernels", describeKernels(plan)},
           {"exchanges", exchanges},
           {"ranks", ranks},
           {"schedule", schedule.ok() ? "ok" : std::string(schedule.message())}};
@@ -192,6 +205,15 @@ std::string formatExchanges(const json &exchanges) {
   return formatTable(rows);
 }
 
+std::string formatKernels(const json &kernels) {
+  std::vector<std::vector<std::string>> rows = {{"symbol", "arch", "registers", "shared memory", "spilled"}};
+  for (const json &kernel : kernels)
+    rows.push_back({text(kernel["symbol"]), text(kernel["arch"]), std::to_string(kernel["registers"].get<int64_t>()),
+                    formatBytes(kernel["shared_bytes"].get<int64_t>()),
+                    formatBytes(kernel["spill_bytes"].get<int64_t>())});
+  return formatTable(rows);
+}
+
 std::string formatReport(const json &report) {
   std::vector<std::string> axes;
   for (const json &axis : report["mesh"])
@@ -211,6 +233,8 @@ std::string formatReport(const json &report) {
   if (!report["prologue"].empty())
     absl::StrAppend(&result, "\nPrologue (runs once)\n", formatSteps(report["prologue"]));
   absl::StrAppend(&result, "\nSteps\n", formatSteps(report["steps"]));
+  if (!report["kernels"].empty())
+    absl::StrAppend(&result, "\nKernels\n", formatKernels(report["kernels"]));
   if (!report["exchanges"].empty())
     absl::StrAppend(&result, "\nExchanges\n", formatExchanges(report["exchanges"]));
   std::vector<std::vector<std::string>> rows = {{"rank", "values", "prologue", "weights", "received in a run"}};

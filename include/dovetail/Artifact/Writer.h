@@ -14,6 +14,7 @@
 #define DOVETAIL_ARTIFACT_WRITER_H
 
 #include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/runtime/Plan.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <cstddef>
@@ -31,6 +32,8 @@ struct ProgramCode {
   };
   /// Each has all kernels; none when there are no kernels.
   std::vector<Image> images;
+  /// For reports.
+  std::vector<runtime::KernelUse> uses;
   /// The CPU that the code was generated for, and features that the host must have.
   std::string cpu;
   std::vector<std::string> features;

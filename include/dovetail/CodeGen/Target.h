@@ -34,10 +34,21 @@ struct CodeImage {
   std::vector<char> bytes;
 };
 
+/// What the assembler says of a kernel.
+struct KernelUse {
+  std::string kernel;
+  int arch = 0;
+  int registers = 0;
+  int64_t sharedBytes = 0;
+  /// Bytes of local memory written and read for want of registers.
+  int64_t spillStores = 0, spillLoads = 0;
+};
+
 /// All code of a program.
 struct ProgramImages {
   /// Each holds all kernels. Empty when there are none.
   std::vector<CodeImage> images;
+  std::vector<KernelUse> uses;
   /// The CPU that the code was generated for, and features that the host must have; empty for devices.
   std::string cpu;
   std::vector<std::string> features;

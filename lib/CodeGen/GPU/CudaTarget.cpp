@@ -40,8 +40,10 @@ FailureOr<ProgramImages> CudaTarget::compile(ModuleOp module, const CodeGenOptio
   if (code->ptx.empty())
     return result;
   result.images.push_back({CodeKind::Ptx, chosen.archs.front(), {code->ptx.begin(), code->ptx.end()}});
-  for (Cubin &cubin : code->cubins)
+  for (Cubin &cubin : code->cubins) {
     result.images.push_back({CodeKind::Cubin, cubin.arch, std::move(cubin.code)});
+    llvm::append_range(result.uses, cubin.kernels);
+  }
   return result;
 }
 

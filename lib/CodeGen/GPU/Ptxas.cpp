@@ -54,13 +54,14 @@ static int64_t numberBefore(StringRef line, StringRef unit) {
 }
 
 /// Reads what `ptxas -v` says of each kernel.
-static std::vector<KernelUse> parseUses(StringRef text) {
+static std::vector<KernelUse> parseUses(StringRef text, int arch) {
   std::vector<KernelUse> uses;
   SmallVector<StringRef> lines;
   text.split(lines, '\n');
   for (StringRef line : lines) {
     if (line.contains("Compiling entry function '")) {
       uses.emplace_back().kernel = line.split('\'').second.split('\'').first.str();
+      uses.back().arch = arch;
     } else if (!uses.empty() && line.contains("spill stores")) {
       uses.back().spillStores = numberBefore(line, "bytes spill stores");
       uses.back().spillLoads = numberBefore(line, "bytes spill loads");
@@ -114,5 +115,5 @@ FailureOr<Cubin> dovetail::assemble(Location location, StringRef ptx, int arch, 
   auto cubin = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!cubin)
     return emitError(location) << "cannot read " << output << ": " << cubin.getError().message();
-  return Cubin{arch, {(*cubin)->getBufferStart(), (*cubin)->getBufferEnd()}, parseUses(text)};
+  return Cubin{arch, {(*cubin)->getBufferStart(), (*cubin)->getBufferEnd()}, parseUses(text, arch)};
 }

@@ -408,6 +408,10 @@ absl::Status Decoder::decode() {
   if (source.cpu_features())
     for (const flatbuffers::String *feature : *source.cpu_features())
       plan.cpuFeatures.push_back(str(feature));
+  if (source.kernel_uses())
+    for (const artifact::KernelUse *use : *source.kernel_uses())
+      plan.kernelUses.push_back({str(use->symbol()), use->arch(), use->registers(), use->shared_bytes(),
+                                 use->spill_stores(), use->spill_loads()});
   RETURN_IF_ERROR(decodeMesh());
   for (const artifact::Buffer *buffer : *source.buffers())
     RETURN_IF_ERROR(decodeBuffer(plan.buffers.size(), *buffer));

@@ -45,7 +45,9 @@ protected:
     FailureOr<ProgramImages> code = compileCpuKernels(*module, {});
     if (failed(code))
       return {};
-    ProgramCode programCode{{}, code->cpu, code->features};
+    ProgramCode programCode;
+    programCode.cpu = code->cpu;
+    programCode.features = code->features;
     for (const CodeImage &image : code->images)
       programCode.images.push_back({runtime::SectionKind::Code, 0, image.bytes});
     FailureOr<std::vector<std::byte>> bytes = serializeProgram(*module, programCode);

@@ -20,15 +20,6 @@ namespace dovetail {
 /// The nested module that plan-generate-block-kernels creates.
 inline constexpr llvm::StringLiteral blockKernelsModule = "block_kernels";
 
-/// What ptxas says of a kernel.
-struct KernelUse {
-  std::string kernel;
-  int registers = 0;
-  int64_t sharedBytes = 0;
-  /// Bytes of local memory for registers that did not fit, written and read.
-  int64_t spillStores = 0, spillLoads = 0;
-};
-
 /// Machine code for one architecture.
 struct Cubin {
   int arch; ///< Such as 90.

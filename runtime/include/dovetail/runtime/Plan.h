@@ -180,11 +180,22 @@ struct PortInfo {
 /// The target whose kernels the CPU calls; all others are devices.
 inline constexpr const char *hostTarget = "cpu";
 
+/// What a kernel takes of a device of architecture `arch`, for reports.
+struct KernelUse {
+  std::string symbol;
+  uint32_t arch = 0; ///< Such as 90 for sm_90.
+  int registers = 0; ///< Of a thread.
+  int64_t sharedBytes = 0;
+  /// Bytes of local memory that a thread writes and reads for want of registers.
+  int64_t spillStores = 0, spillLoads = 0;
+};
+
 /// All that a program does. Every index is in range, every sharding fits its mesh and shape, and tensors lie inside of
 /// their buffers on every rank.
 struct Plan {
   std::string producer, model, target, cpu;
   std::vector<std::string> cpuFeatures;
+  std::vector<KernelUse> kernelUses;
   layout::Mesh mesh;
   std::vector<BufferInfo> buffers;
   std::vector<TensorInfo> tensors;
