@@ -23,6 +23,13 @@ public:
   /// `target` and `source` are the views' `data`.
   void run(std::byte *target, const std::byte *source) const;
 
+  layout::ReductionKind getKind() const { return kind; }
+  ElementType getType() const { return type; }
+  /// Bytes between the numbers of a triple; `pairs` walk over the first ones.
+  int64_t getTargetMoment() const { return targetMoment; }
+  int64_t getSourceMoment() const { return sourceMoment; }
+  const std::vector<BoxPair> &getPairs() const { return pairs; }
+
 private:
   layout::ReductionKind kind;
   ElementType type;

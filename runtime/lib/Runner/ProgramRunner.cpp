@@ -168,8 +168,8 @@ absl::Status ProgramRunner::State::perform(Rank &rank, unsigned now) {
   if (now & Scatter) {
     std::shared_lock lock(tensorMutex);
     for (size_t i = 0; i < inputs.size() && !abandoned; ++i) {
-      Session::PortView port = rank.session->input(i);
-      copyBox(port.memory, viewOf(inputs[i]), port.box);
+      if (absl::Status status = rank.session->writeInput(i, viewOf(inputs[i])); !status.ok())
+        return status;
     }
   }
   if (now & Run) {
@@ -184,9 +184,8 @@ absl::Status ProgramRunner::State::perform(Rank &rank, unsigned now) {
   if (now & Gather) {
     std::shared_lock lock(tensorMutex);
     for (size_t i = 0; i < outputs.size() && !abandoned; ++i) {
-      Session::PortView port = rank.session->output(i);
-      for (const layout::Box &box : rank.owned[i])
-        copyBox(viewOf(outputs[i]), port.memory, box);
+      if (absl::Status status = rank.session->readOutput(i, viewOf(outputs[i]), rank.owned[i]); !status.ok())
+        return status;
     }
   }
   return absl::OkStatus();

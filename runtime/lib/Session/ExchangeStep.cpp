@@ -17,21 +17,22 @@ namespace {
 
 class ExchangeStep : public ExchangeExecutor {
 public:
-  ExchangeStep(SessionContext &context, const StepInfo &step)
-      : context(context), name(step.name), call(std::get<ExchangeCall>(step.action)),
-        phases(ExchangeScheduler(context.plan, call).phases(context.rank)) {}
+  ExchangeStep(const RankMemory &memory, const StepInfo &step, Communicator &communicator, Mover &mover)
+      : memory(memory), communicator(communicator), mover(mover), name(step.name),
+        call(std::get<ExchangeCall>(step.action)), phases(ExchangeScheduler(memory.plan, call).phases(memory.rank)) {}
 
   absl::Status bind(std::byte *) override {
     for (const ExchangePhase &phase : phases) {
       ChannelDescription description;
       description.name = name;
-      description.source = context.memory(phase.fromTarget ? call.target : call.source);
-      description.target = context.memory(call.target);
+      description.source = memory.memory(phase.fromTarget ? call.target : call.source);
+      description.target = memory.memory(call.target);
       description.receives = phase.receives;
       description.sends = phase.sends;
       description.local = phase.local;
       description.reduction = phase.reduction;
-      absl::StatusOr<std::unique_ptr<Channel>> channel = context.communicator.open(std::move(description));
+      description.mover = &mover;
+      absl::StatusOr<std::unique_ptr<Channel>> channel = communicator.open(std::move(description));
       if (!channel.ok())
         return channel.status();
       channels.push_back(*std::move(channel));
@@ -41,11 +42,22 @@ public:
 
   absl::Status run() override {
     for (const std::unique_ptr<Channel> &channel : channels) {
+      // A later phase sends what the one before has brought.
+      if (channel != channels.front())
+        if (absl::Status status = join(); !status.ok())
+          return status;
       if (absl::Status status = channel->start(); !status.ok())
         return status;
       if (absl::Status status = channel->finish(); !status.ok())
         return status;
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status join() override {
+    for (const std::unique_ptr<Channel> &channel : channels)
+      if (absl::Status status = channel->join(); !status.ok())
+        return status;
     return absl::OkStatus();
   }
 
@@ -60,12 +72,14 @@ public:
     std::vector<uint32_t> buffers;
     for (const ExchangePhase &phase : phases)
       if (!phase.sends.empty())
-        buffers.push_back(context.plan.tensors[phase.fromTarget ? call.target : call.source].buffer);
+        buffers.push_back(memory.plan.tensors[phase.fromTarget ? call.target : call.source].buffer);
     return buffers;
   }
 
 private:
-  SessionContext &context;
+  const RankMemory &memory;
+  Communicator &communicator;
+  Mover &mover;
   std::string name;
   ExchangeCall call;
   std::vector<ExchangePhase> phases;
@@ -74,8 +88,8 @@ private:
 
 } // namespace
 
-absl::StatusOr<std::unique_ptr<ExchangeExecutor>> dovetail::runtime::createExchangeStep(SessionContext &context,
-                                                                                        const StepInfo &step) {
+std::unique_ptr<ExchangeExecutor> dovetail::runtime::createExchangeStep(const RankMemory &memory, const StepInfo &step,
+                                                                        Communicator &communicator, Mover &mover) {
   // Even a rank without transfers opens its channels: all ranks number them alike.
-  return std::make_unique<ExchangeStep>(context, step);
+  return std::make_unique<ExchangeStep>(memory, step, communicator, mover);
 }

@@ -8,11 +8,12 @@
 
 #include "dovetail/runtime/Session.h"
 
-#include "../Backend/cpu/LibraryThreads.h"
-#include "Arena.h"
+#include "Backend.h"
 #include "MemoryPlan.h"
 #include "RaceDetection.h"
-#include "StepExecutor.h"
+#include "Releases.h"
+
+#include "absl/strings/match.h"
 
 #include <algorithm>
 
@@ -21,59 +22,66 @@ using namespace dovetail::runtime;
 
 namespace {
 
-class CpuSession : public Session {
+class ProgramSession : public Session {
 public:
-  CpuSession(std::shared_ptr<const Program> program, Communicator &communicator, SessionOptions options)
-      : program(std::move(program)), plan(this->program->getPlan()), threads(options.threads),
-        numThreads(options.threads), context(*this->program, communicator, threads), trace(options.trace) {}
+  ProgramSession(std::shared_ptr<const Program> program, Communicator &communicator, SessionOptions options)
+      : program(std::move(program)), plan(this->program->getPlan()), communicator(communicator), options(options),
+        memory{plan, communicator.rank()} {}
 
   absl::Status prepare();
 
   absl::Status run() override;
-  PortView input(size_t index) const override { return port(plan.inputs[index]); }
-  PortView output(size_t index) const override { return port(plan.outputs[index]); }
+  absl::Status writeInput(size_t index, const MemoryView &host) override {
+    return uploads[index]->run(host, {inputBox(index)});
+  }
+  absl::Status readOutput(size_t index, const MemoryView &host, absl::Span<const layout::Box> boxes) override {
+    return downloads[index]->run(host, boxes);
+  }
+  layout::Box inputBox(size_t index) const override { return memory.box(plan.inputs[index].tensor); }
+  layout::Box outputBox(size_t index) const override { return memory.box(plan.outputs[index].tensor); }
   const SessionStatistics &statistics() const override { return stats; }
   const std::vector<StepTime> &times() const override { return stepTimes; }
 
 private:
-  struct PreparedStep {
-    const StepInfo *info;
-    std::unique_ptr<StepExecutor> executor; ///< Null when there is nothing to do.
-    ExchangeExecutor *exchange = nullptr;   ///< The executor, if it is one.
-    /// Exchanges that must have released their sources before this step writes over them.
-    std::vector<ExchangeExecutor *> releases;
-    size_t scratchItem = 0;
-  };
-  struct Range {
-    int64_t begin, end;
-    bool overlaps(const Range &other) const { return begin < other.end && other.begin < end; }
+  /// Steps in a row that wait for nothing, but for the first one, recorded as a whole.
+  struct Segment {
+    size_t begin, end;
+    std::unique_ptr<Recording> recording;
   };
 
   absl::Status prepareConstants();
   absl::Status prepareSteps(const std::vector<StepInfo> &infos, bool inPrologue, std::vector<PreparedStep> &result);
   absl::Status allocate();
-  void planReleases();
-  absl::Status runSteps(std::vector<PreparedStep> &list, bool record);
+  absl::StatusOr<std::byte *> allocate(int64_t bytes, std::shared_ptr<std::byte> &owner);
+  absl::Status bind();
+  absl::Status runPrologue();
+  absl::Status runSteps();
+  /// Waits for what the step must wait for.
+  absl::Status enter(PreparedStep &step);
+  absl::Status runStep(PreparedStep &step);
+  absl::Status recordSegments();
   void noteWrites(const PreparedStep &step) const;
   absl::Status annotate(const StepInfo &step, const absl::Status &status) const;
-  PortView port(const PortInfo &info) const { return {context.memory(info.tensor), context.box(info.tensor)}; }
 
   std::shared_ptr<const Program> program;
   const Plan &plan;
-  ThreadPool threads;
-  int numThreads; ///< As many as were asked for.
-  SessionContext context;
-  bool trace;
+  Communicator &communicator;
+  SessionOptions options;
+  RankMemory memory;
+  std::unique_ptr<Backend> backend;
   std::vector<PreparedStep> prologue, steps;
-  std::vector<ExchangeExecutor *> lastReleases; ///< Those that wait until the end of the run.
-  std::vector<ArenaItem> items;                 ///< One for each buffer, then those of scratch memory.
+  OpenExchanges openExchanges; ///< What the end of a run waits for.
+  std::vector<Segment> segments;
+  std::vector<ArenaItem> items; ///< One for each buffer, then those of scratch memory.
   /// Other ranks read it: kept by the communicator, too.
   struct Memory {
-    Allocation arena, persistent, constants;
+    std::shared_ptr<std::byte> arena, persistent, constants;
   };
-  std::shared_ptr<Memory> memory = std::make_shared<Memory>();
+  std::shared_ptr<Memory> allocations = std::make_shared<Memory>();
+  std::vector<std::unique_ptr<PortTransfer>> uploads, downloads;
   SessionStatistics stats;
   std::vector<StepTime> stepTimes;
+  int64_t runs = 0;
 };
 
 } // namespace
@@ -83,62 +91,73 @@ std::string RankMemory::name(uint32_t tensor) const {
   return name.empty() ? absl::StrCat("tensor ", tensor) : absl::StrCat("tensor '", name, "'");
 }
 
-absl::Status CpuSession::annotate(const StepInfo &step, const absl::Status &status) const {
-  return absl::Status(status.code(),
-                      absl::StrCat("rank ", context.rank, ", ", step.kind(), " '", step.name, "': ", status.message()));
+absl::Status ProgramSession::annotate(const StepInfo &step, const absl::Status &status) const {
+  std::string where = absl::StrCat("rank ", memory.rank, ", ", step.kind(), " '", step.name, "'");
+  // What a device reports later on says already where it happened.
+  if (absl::StartsWith(status.message(), absl::StrCat("rank ", memory.rank, ", ")))
+    return status;
+  return absl::Status(status.code(), absl::StrCat(where, ": ", status.message()));
 }
 
-absl::Status CpuSession::prepareConstants() {
+absl::StatusOr<std::byte *> ProgramSession::allocate(int64_t bytes, std::shared_ptr<std::byte> &owner) {
+  absl::StatusOr<std::shared_ptr<std::byte>> allocated = backend->allocate(bytes);
+  if (!allocated.ok())
+    return absl::Status(allocated.status().code(),
+                        absl::StrCat("rank ", memory.rank, ": ", allocated.status().message()));
+  owner = *std::move(allocated);
+  return owner.get();
+}
+
+absl::Status ProgramSession::prepareConstants() {
   int64_t copied = 0;
+  auto isCopied = [&](const BufferInfo &buffer) {
+    return buffer.kind == BufferKind::Constant && !(backend->usesHostMemory() && buffer.format.isRowMajor());
+  };
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const BufferInfo &buffer = plan.buffers[i];
-    context.buffers.push_back(MemoryView::packed(buffer.type, plan.bufferBox(i, context.rank), buffer.format));
-    if (buffer.kind == BufferKind::Constant && !buffer.format.isRowMajor())
-      copied += alignedSize(context.buffers[i].bytes());
+    memory.buffers.push_back(MemoryView::packed(buffer.type, plan.bufferBox(i, memory.rank), buffer.format));
+    if (isCopied(buffer))
+      copied += alignedSize(memory.buffers[i].bytes());
   }
-  absl::StatusOr<Allocation> allocation = Allocation::create(copied);
-  if (!allocation.ok())
-    return allocation.status();
-  memory->constants = *std::move(allocation);
+  absl::StatusOr<std::byte *> copies = allocate(copied, allocations->constants);
+  if (!copies.ok())
+    return copies.status();
   stats.copiedBytes = copied;
 
   int64_t used = 0;
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const BufferInfo &buffer = plan.buffers[i];
-    MemoryView &view = context.buffers[i];
+    MemoryView &view = memory.buffers[i];
     if (buffer.kind != BufferKind::Constant || view.box.empty())
       continue;
     // The map is read only; nobody writes to constants.
     void *data = const_cast<std::byte *>(program->getWeights().data()) + buffer.dataOffset;
     MemoryView whole = MemoryView::rowMajor(buffer.type, layout::Box::ofShape(buffer.shape), data);
-    if (buffer.format.isRowMajor()) {
+    if (!isCopied(buffer)) {
       // Read where it is: a part of it has the strides of the whole.
       view = whole.part(view.box);
       stats.weightBytes += view.box.volume() * elementSize(buffer.type);
       continue;
     }
-    view.data = memory->constants.data() + used;
+    view.data = *copies + used;
     used += alignedSize(view.bytes());
-    copyBox(view, whole, view.box);
+    if (absl::Status status = backend->fill(view, whole, view.box); !status.ok())
+      return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status CpuSession::prepareSteps(const std::vector<StepInfo> &infos, bool inPrologue,
-                                      std::vector<PreparedStep> &result) {
+absl::Status ProgramSession::prepareSteps(const std::vector<StepInfo> &infos, bool inPrologue,
+                                          std::vector<PreparedStep> &result) {
   for (const StepInfo &info : infos) {
-    PreparedStep step{&info, nullptr, nullptr, {}, 0};
-    context.communicator.enterStep(info.name.c_str());
+    PreparedStep step(info);
+    communicator.enterStep(info.name.c_str());
     if (std::holds_alternative<ExchangeCall>(info.action)) {
-      absl::StatusOr<std::unique_ptr<ExchangeExecutor>> exchange = createExchangeStep(context, info);
-      if (!exchange.ok())
-        return annotate(info, exchange.status());
-      step.exchange = exchange->get();
-      step.executor = *std::move(exchange);
+      std::unique_ptr<ExchangeExecutor> exchange = createExchangeStep(memory, info, communicator, backend->mover());
+      step.exchange = exchange.get();
+      step.executor = std::move(exchange);
     } else {
-      StepExecutorOr executor = std::holds_alternative<KernelCall>(info.action)
-                                    ? createKernelStep(context, info)
-                                    : createLibraryStep(context, info, inPrologue);
+      StepExecutorOr executor = backend->createStep(memory, info, inPrologue);
       if (!executor.ok())
         return annotate(info, executor.status());
       step.executor = *std::move(executor);
@@ -148,12 +167,12 @@ absl::Status CpuSession::prepareSteps(const std::vector<StepInfo> &infos, bool i
   return absl::OkStatus();
 }
 
-absl::Status CpuSession::allocate() {
-  items = bufferLives(plan, context.rank);
+absl::Status ProgramSession::allocate() {
+  items = bufferLives(plan, memory.rank);
   int64_t persistentBytes = 0;
   for (size_t i = 0; i < plan.buffers.size(); ++i)
     if (plan.buffers[i].kind == BufferKind::Persistent)
-      persistentBytes += alignedSize(context.buffers[i].bytes());
+      persistentBytes += alignedSize(memory.buffers[i].bytes());
   auto addScratch = [&](std::vector<PreparedStep> &list, int64_t position) {
     for (PreparedStep &step : list) {
       step.scratchItem = items.size();
@@ -166,74 +185,61 @@ absl::Status CpuSession::allocate() {
 
   stats.arenaBytes = planArena(items);
   stats.persistentBytes = persistentBytes;
-  for (auto [target, bytes] :
-       {std::pair(&memory->arena, stats.arenaBytes), std::pair(&memory->persistent, persistentBytes)}) {
-    absl::StatusOr<Allocation> allocation = Allocation::create(bytes);
-    if (!allocation.ok())
-      return absl::Status(allocation.status().code(),
-                          absl::StrCat("rank ", context.rank, ": ", allocation.status().message()));
-    *target = *std::move(allocation);
-  }
+  absl::StatusOr<std::byte *> arena = allocate(stats.arenaBytes, allocations->arena);
+  if (!arena.ok())
+    return arena.status();
+  absl::StatusOr<std::byte *> persistent = allocate(persistentBytes, allocations->persistent);
+  if (!persistent.ok())
+    return persistent.status();
   int64_t used = 0;
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
-    MemoryView &view = context.buffers[i];
+    MemoryView &view = memory.buffers[i];
     if (view.box.empty())
       continue;
     if (plan.buffers[i].kind == BufferKind::Arena && items[i].bytes > 0) {
-      view.data = memory->arena.data() + items[i].offset;
+      view.data = *arena + items[i].offset;
     } else if (plan.buffers[i].kind == BufferKind::Persistent) {
-      view.data = memory->persistent.data() + used;
+      view.data = *persistent + used;
       used += alignedSize(view.bytes());
     }
   }
   return absl::OkStatus();
 }
 
-void CpuSession::planReleases() {
-  auto rangeOf = [&](size_t item) { return Range{items[item].offset, items[item].offset + items[item].bytes}; };
-  struct Open {
-    ExchangeExecutor *exchange;
-    std::vector<Range> ranges;
-  };
-  std::vector<Open> open;
-  for (PreparedStep &step : steps) {
-    std::vector<Range> written = {rangeOf(step.scratchItem)};
-    for (uint32_t tensor : step.info->writes())
-      written.push_back(rangeOf(plan.tensors[tensor].buffer));
-    for (auto it = open.begin(); it != open.end();) {
-      bool overlap = std::any_of(written.begin(), written.end(), [&](const Range &a) {
-        return std::any_of(it->ranges.begin(), it->ranges.end(), [&](const Range &b) { return a.overlaps(b); });
-      });
-      if (overlap)
-        step.releases.push_back(it->exchange);
-      it = overlap ? open.erase(it) : it + 1;
-    }
-    if (!step.exchange)
-      continue;
-    Open entry{step.exchange, {}};
-    for (uint32_t buffer : step.exchange->readByOthers())
-      entry.ranges.push_back(rangeOf(buffer));
-    if (!entry.ranges.empty())
-      open.push_back(std::move(entry));
+absl::Status ProgramSession::bind() {
+  for (std::vector<PreparedStep> *list : {&prologue, &steps})
+    for (PreparedStep &step : *list)
+      if (step.executor)
+        if (absl::Status status = step.executor->bind(allocations->arena.get() + items[step.scratchItem].offset);
+            !status.ok())
+          return annotate(*step.info, status);
+  for (const PortInfo &port : plan.inputs) {
+    auto transfer = backend->createUpload(memory.memory(port.tensor), memory.box(port.tensor));
+    if (!transfer.ok())
+      return transfer.status();
+    uploads.push_back(*std::move(transfer));
   }
-  // Whoever calls `run` may write inputs afterwards.
-  for (const Open &entry : open)
-    lastReleases.push_back(entry.exchange);
+  for (const PortInfo &port : plan.outputs) {
+    auto transfer = backend->createDownload(memory.memory(port.tensor), memory.box(port.tensor));
+    if (!transfer.ok())
+      return transfer.status();
+    downloads.push_back(*std::move(transfer));
+  }
+  return absl::OkStatus();
 }
 
-absl::Status CpuSession::prepare() {
+absl::Status ProgramSession::prepare() {
   if (!program->isExecutable())
     return absl::FailedPreconditionError("the program was loaded to be looked at only");
-  if (plan.isForDevice())
-    return absl::UnavailableError(absl::StrCat("there is no plug-in for target '", plan.target, "'"));
-  if (context.communicator.size() != program->numRanks())
+  if (communicator.size() != program->numRanks())
     return absl::InvalidArgumentError(
-        absl::StrCat("the program is for ", program->numRanks(), " ranks, not ", context.communicator.size()));
-  if (threads.size() < numThreads)
-    return absl::ResourceExhaustedError(absl::StrCat("rank ", context.rank, " cannot start ", numThreads,
-                                                     " threads, but only ", threads.size(), "; give it fewer"));
-  context.communicator.keep(memory);
-  setLibraryThreads(threads.size());
+        absl::StrCat("the program is for ", program->numRanks(), " ranks, not ", communicator.size()));
+  auto created = plan.isForDevice() ? createDeviceBackend(*program, memory.rank, options)
+                                    : createHostBackend(*program, memory.rank, options);
+  if (!created.ok())
+    return created.status();
+  backend = *std::move(created);
+  communicator.keep(allocations);
   if (absl::Status status = prepareConstants(); !status.ok())
     return status;
   if (absl::Status status = prepareSteps(plan.prologue, /*inPrologue=*/true, prologue); !status.ok())
@@ -242,20 +248,32 @@ absl::Status CpuSession::prepare() {
     return status;
   if (absl::Status status = allocate(); !status.ok())
     return status;
-  for (std::vector<PreparedStep> *list : {&prologue, &steps})
-    for (PreparedStep &step : *list)
-      if (step.executor)
-        if (absl::Status status = step.executor->bind(memory->arena.data() + items[step.scratchItem].offset);
-            !status.ok())
-          return annotate(*step.info, status);
-  planReleases();
-  stepTimes.resize(trace ? steps.size() : 0);
-  context.communicator.enterStep("start-up");
-  if (absl::Status status = context.communicator.connect(); !status.ok())
+  if (absl::Status status = bind(); !status.ok())
     return status;
+  openExchanges = planReleases(plan, items, steps);
+  stepTimes.resize(options.trace ? steps.size() : 0);
+  communicator.enterStep("start-up");
+  if (absl::Status status = communicator.connect(); !status.ok())
+    return status;
+  return runPrologue();
+}
 
-  if (absl::Status status = runSteps(prologue, /*record=*/false); !status.ok())
-    return status;
+absl::Status ProgramSession::runPrologue() {
+  auto failed = [&](const StepInfo &step, const absl::Status &status) {
+    return communicator.state().ok() ? annotate(step, status) : communicator.state();
+  };
+  for (PreparedStep &step : prologue) {
+    absl::Status status = runStep(step);
+    // The prologue runs once: it is not worth while to look for the step that must wait.
+    if (status.ok() && step.exchange)
+      status = step.exchange->join();
+    if (status.ok() && step.exchange)
+      status = step.exchange->release();
+    if (status.ok())
+      status = backend->finish();
+    if (!status.ok())
+      return failed(*step.info, status);
+  }
   for (PreparedStep &step : steps) {
     if (!step.executor)
       continue;
@@ -263,58 +281,119 @@ absl::Status CpuSession::prepare() {
       return annotate(*step.info, status);
     stats.packedBytes += step.executor->packedBytes();
   }
-  return absl::OkStatus();
+  return backend->finish();
 }
 
-void CpuSession::noteWrites(const PreparedStep &step) const {
+void ProgramSession::noteWrites(const PreparedStep &step) const {
   // Exchanges are our own code.
   if (!step.executor || step.exchange)
     return;
   for (uint32_t tensor : step.info->writes())
-    noteWrite(context.memory(tensor), context.box(tensor));
+    noteWrite(memory.memory(tensor), memory.box(tensor));
   const ArenaItem &scratch = items[step.scratchItem];
-  noteWrite(memory->arena.data() + scratch.offset, scratch.bytes);
+  noteWrite(allocations->arena.get() + scratch.offset, scratch.bytes);
 }
 
-absl::Status CpuSession::runSteps(std::vector<PreparedStep> &list, bool record) {
-  for (size_t i = 0; i < list.size(); ++i) {
-    PreparedStep &step = list[i];
-    context.communicator.enterStep(step.info->name.c_str());
-    if (record)
-      stepTimes[i].begin = std::chrono::steady_clock::now();
-    absl::Status status;
-    for (size_t k = 0; k < step.releases.size() && status.ok(); ++k)
-      status = step.releases[k]->release();
-    if (detectRaces && status.ok())
-      noteWrites(step);
-    if (status.ok() && step.executor)
-      status = step.executor->run();
-    // The prologue runs once: it is not worth while to look for the step that must wait.
-    if (status.ok() && &list == &prologue && step.exchange)
-      status = step.exchange->release();
-    if (record)
-      stepTimes[i].end = std::chrono::steady_clock::now();
-    if (!status.ok())
-      return context.communicator.state().ok() ? annotate(*step.info, status) : context.communicator.state();
+absl::Status ProgramSession::enter(PreparedStep &step) {
+  communicator.enterStep(step.info->name.c_str());
+  absl::Status status;
+  for (size_t k = 0; k < step.joins.size() && status.ok(); ++k)
+    status = step.joins[k]->join();
+  for (size_t k = 0; k < step.releases.size() && status.ok(); ++k)
+    status = step.releases[k]->release();
+  return status;
+}
+
+absl::Status ProgramSession::runStep(PreparedStep &step) {
+  absl::Status status = enter(step);
+  if (detectRaces && backend->usesHostMemory() && status.ok())
+    noteWrites(step);
+  if (status.ok() && step.executor)
+    status = step.executor->run();
+  return status;
+}
+
+absl::Status ProgramSession::recordSegments() {
+  for (size_t begin = 0; begin < steps.size();) {
+    size_t end = begin, work = 0;
+    for (; end < steps.size() && !steps[end].exchange && (end == begin || !steps[end].waits()); ++end)
+      work += steps[end].executor ? 1 : 0;
+    if (work > 1) {
+      auto recording = backend->record([&] {
+        for (size_t i = begin; i < end; ++i)
+          if (steps[i].executor)
+            if (absl::Status status = steps[i].executor->run(); !status.ok())
+              return annotate(*steps[i].info, status);
+        return absl::OkStatus();
+      });
+      if (!recording.ok())
+        return recording.status();
+      if (!*recording)
+        return absl::OkStatus();
+      segments.push_back({begin, end, *std::move(recording)});
+    }
+    begin = std::max(end, begin + 1);
   }
   return absl::OkStatus();
 }
 
-absl::Status CpuSession::run() {
-  if (absl::Status status = context.communicator.state(); !status.ok())
+absl::Status ProgramSession::runSteps() {
+  auto failed = [&](const StepInfo &step, const absl::Status &status) {
+    return communicator.state().ok() ? annotate(step, status) : communicator.state();
+  };
+  auto segment = segments.begin();
+  for (size_t i = 0; i < steps.size();) {
+    PreparedStep &step = steps[i];
+    if (segment != segments.end() && segment->begin == i) {
+      absl::Status status = enter(step);
+      if (status.ok())
+        status = segment->recording->run();
+      if (!status.ok())
+        return failed(*step.info, status);
+      i = segment++->end;
+      continue;
+    }
+    if (options.trace)
+      stepTimes[i].begin = std::chrono::steady_clock::now();
+    absl::Status status = runStep(step);
+    if (options.trace) {
+      if (status.ok() && step.exchange)
+        status = step.exchange->join();
+      if (status.ok())
+        status = backend->finish();
+      stepTimes[i].end = std::chrono::steady_clock::now();
+    }
+    if (!status.ok())
+      return failed(*step.info, status);
+    ++i;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProgramSession::run() {
+  if (absl::Status status = communicator.state(); !status.ok())
     return status;
-  absl::Status status = runSteps(steps, trace);
-  context.communicator.enterStep("the end of the run");
-  for (size_t i = 0; i < lastReleases.size() && status.ok(); ++i)
-    status = lastReleases[i]->release();
+  // The first run warms up what is set up when it is needed.
+  absl::Status status;
+  if (++runs == 2 && !options.trace)
+    status = recordSegments();
+  if (status.ok())
+    status = runSteps();
+  communicator.enterStep("the end of the run");
+  for (size_t i = 0; i < openExchanges.joins.size() && status.ok(); ++i)
+    status = openExchanges.joins[i]->join();
+  for (size_t i = 0; i < openExchanges.releases.size() && status.ok(); ++i)
+    status = openExchanges.releases[i]->release();
+  if (status.ok())
+    status = backend->finish();
   if (!status.ok())
-    context.communicator.abort(status);
+    communicator.abort(status);
   return status;
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Program> program,
                                                          Communicator &communicator, SessionOptions options) {
-  auto session = std::make_unique<CpuSession>(std::move(program), communicator, options);
+  auto session = std::make_unique<ProgramSession>(std::move(program), communicator, options);
   if (absl::Status status = session->prepare(); !status.ok()) {
     communicator.abort(status);
     return status;

@@ -13,10 +13,7 @@
 #ifndef DOVETAIL_RUNTIME_SESSION_STEPEXECUTOR_H
 #define DOVETAIL_RUNTIME_SESSION_STEPEXECUTOR_H
 
-#include "../Backend/cpu/ThreadPool.h"
-
 #include "dovetail/runtime/Communicator.h"
-#include "dovetail/runtime/Program.h"
 #include "dovetail/runtime/RankMemory.h"
 
 #include "absl/status/status.h"
@@ -26,17 +23,6 @@
 #include <memory>
 
 namespace dovetail::runtime {
-
-/// What steps see of their session.
-struct SessionContext : RankMemory {
-  SessionContext(const Program &program, Communicator &communicator, ThreadPool &threads)
-      : RankMemory{program.getPlan(), communicator.rank()}, program(program), communicator(communicator),
-        threads(threads) {}
-
-  const Program &program;
-  Communicator &communicator;
-  ThreadPool &threads;
-};
 
 class StepExecutor {
 public:
@@ -52,22 +38,21 @@ public:
   virtual absl::Status run() = 0;
 };
 
-/// Exchanges are also told when their source must not be read any more.
+/// Exchanges may still be under way when `run` returns, and are also told when their source must not be read any more.
 class ExchangeExecutor : public StepExecutor {
 public:
+  /// Lets steps that come from now on find the target complete, and the source not needed by this rank any more.
+  virtual absl::Status join() = 0;
   /// The buffers that other ranks read; none if they read nothing of this rank.
   virtual std::vector<uint32_t> readByOthers() const = 0;
-  /// Returns when other ranks are done with this rank's memory.
+  /// The same for what other ranks do with this rank's memory: steps that come from now on may write to it.
   virtual absl::Status release() = 0;
 };
 
 using StepExecutorOr = absl::StatusOr<std::unique_ptr<StepExecutor>>;
 
-/// The factories return null when the rank has nothing to do. `inPrologue`: the step runs once, so nothing is packed
-/// for it.
-StepExecutorOr createKernelStep(SessionContext &context, const StepInfo &step);
-StepExecutorOr createLibraryStep(SessionContext &context, const StepInfo &step, bool inPrologue);
-absl::StatusOr<std::unique_ptr<ExchangeExecutor>> createExchangeStep(SessionContext &context, const StepInfo &step);
+std::unique_ptr<ExchangeExecutor> createExchangeStep(const RankMemory &memory, const StepInfo &step,
+                                                     Communicator &communicator, Mover &mover);
 
 } // namespace dovetail::runtime
 

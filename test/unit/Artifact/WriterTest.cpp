@@ -112,12 +112,6 @@ TEST_F(WriterTest, RunsOnTwoRanks) {
     auto session = runtime::Session::create(*program, *communicator, {});
     if (!session.ok())
       return session.status();
-    auto at = [](const runtime::MemoryView &view, int64_t c, int64_t h, int64_t w) {
-      int64_t index[] = {0, c, h, w}, offset = 0;
-      for (int dim = 0; dim < 4; ++dim)
-        offset += (index[dim] - view.box[dim].lo) * view.strides[dim];
-      return reinterpret_cast<float *>(view.data) + offset;
-    };
     layout::Interval rows = rank == 0 ? layout::Interval{0, 4} : layout::Interval{4, 9};
     auto forEach = [&](auto body) {
       for (int64_t c = 0; c < 2; ++c)
@@ -125,13 +119,16 @@ TEST_F(WriterTest, RunsOnTwoRanks) {
           for (int64_t w = 0; w < 5; ++w)
             body(c, h, w);
     };
-    runtime::Session::PortView input = (*session)->input(0), output = (*session)->output(0);
-    forEach([&](int64_t c, int64_t h, int64_t w) { *at(input.memory, c, h, w) = inputAt(c, h, w); });
+    results[rank].assign(90, NAN);
+    auto view = runtime::MemoryView::rowMajor(
+        runtime::ElementType::F32, layout::Box::ofShape(std::vector<int64_t>{1, 2, 9, 5}), results[rank].data());
+    forEach([&](int64_t c, int64_t h, int64_t w) { results[rank][c * 45 + h * 5 + w] = inputAt(c, h, w); });
+    if (absl::Status status = (*session)->writeInput(0, view); !status.ok())
+      return status;
     if (absl::Status status = (*session)->run(); !status.ok())
       return status;
     results[rank].assign(90, NAN);
-    forEach([&](int64_t c, int64_t h, int64_t w) { results[rank][c * 45 + h * 5 + w] = *at(output.memory, c, h, w); });
-    return absl::OkStatus();
+    return (*session)->readOutput(0, view, {(*session)->outputBox(0)});
   };
   std::thread other([&] { statuses[1] = runRank(1); });
   statuses[0] = runRank(0);

@@ -16,6 +16,7 @@
 
 #include "dovetail/Layout/Exchange.h"
 #include "dovetail/runtime/MemoryView.h"
+#include "dovetail/runtime/Mover.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,18 +38,23 @@ struct ChannelDescription {
   /// Not `None`: received and own boxes that are equal are contributions to be combined, in ascending order of their
   /// source.
   layout::ReductionKind reduction = layout::ReductionKind::None;
+  /// Moves the elements that this rank gets. Outlives the channel.
+  Mover *mover = nullptr;
 };
 
-/// A prepared exchange. Calls must come in the order start, finish, release for each run, on the rank's thread; they
-/// allocate nothing. Errors: those that ended the run, here or on another rank.
+/// A prepared exchange. Calls must come in the order start, finish, join, release for each run, on the rank's thread;
+/// they allocate nothing. They order work in the mover's lanes; where that is done at once, what they say holds when
+/// they return. Errors: those that ended the run, here or on another rank.
 class Channel {
 public:
   virtual ~Channel() = default;
-  /// Says that this rank's source is complete, and that its target may be written.
+  /// With the steps up to now, this rank's source is complete, and its target may be written.
   virtual absl::Status start() = 0;
-  /// Returns when the target is complete.
+  /// Moves what belongs into the target.
   virtual absl::Status finish() = 0;
-  /// Returns when nobody reads the source any more.
+  /// Steps from now on find the target complete.
+  virtual absl::Status join() = 0;
+  /// Steps from now on come when no other rank reads the source any more.
   virtual absl::Status release() = 0;
 };
 

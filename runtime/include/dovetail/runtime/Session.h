@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 #include <chrono>
 #include <cstdint>
@@ -29,8 +30,9 @@ namespace dovetail::runtime {
 
 /// How a rank is to run.
 struct SessionOptions {
-  int threads = 1;    ///< Threads of this rank, used by kernels and library calls.
-  bool trace = false; ///< Whether to record when each step begins and ends.
+  int threads = 1;    ///< Threads of this rank, used by kernels and library calls on the CPU.
+  bool trace = false; ///< Whether to record when each step begins and ends. On devices steps then wait for each other.
+  int device = -1; ///< The device to use, of those that the program's plug-in has; negative: ranks share them evenly.
 };
 
 /// What a session uses of the machine.
@@ -38,7 +40,7 @@ struct SessionStatistics {
   int64_t arenaBytes = 0;      ///< Values and scratch memory, shared by liveness.
   int64_t persistentBytes = 0; ///< Results of the prologue.
   int64_t weightBytes = 0;     ///< Constants read where the artifact is mapped.
-  int64_t copiedBytes = 0;     ///< Constants copied into another memory format.
+  int64_t copiedBytes = 0;     ///< Constants copied into another memory format, or to a device.
   int64_t packedBytes = 0;     ///< Weights packed for library calls.
 };
 
@@ -66,14 +68,13 @@ public:
   /// or the next run. Errors end the run on all ranks.
   virtual absl::Status run() = 0;
 
-  /// The memory of an input or output of this rank, and the part of the tensor that belongs there. The memory may hold
-  /// more than `box`; the rest must be left alone.
-  struct PortView {
-    MemoryView memory;
-    layout::Box box;
-  };
-  virtual PortView input(size_t index) const = 0;
-  virtual PortView output(size_t index) const = 0;
+  /// Copies this rank's part of an input from `host`, which holds at least that part.
+  virtual absl::Status writeInput(size_t index, const MemoryView &host) = 0;
+  /// Copies boxes of an output to `host`. They lie in this rank's part, `outputBox`, and in what `host` holds.
+  virtual absl::Status readOutput(size_t index, const MemoryView &host, absl::Span<const layout::Box> boxes) = 0;
+  /// This rank's part of an input or output.
+  virtual layout::Box inputBox(size_t index) const = 0;
+  virtual layout::Box outputBox(size_t index) const = 0;
 
   virtual const SessionStatistics &statistics() const = 0;
   /// One for each step of the plan, prologue not included, if `trace` was asked for.

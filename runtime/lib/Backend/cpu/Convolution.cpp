@@ -18,7 +18,7 @@ namespace {
 
 class ConvolutionStep : public StepExecutor {
 public:
-  absl::Status prepare(SessionContext &context, const ConvolutionCall &call, bool inPrologue);
+  absl::Status prepare(const RankMemory &context, const ConvolutionCall &call, bool inPrologue);
 
   int64_t scratchBytes() const override {
     int64_t bytes = 0;
@@ -54,7 +54,7 @@ private:
 };
 
 /// Cuts the channels of a rank into parts that are whole groups, or lie in one group each.
-std::vector<ConvolutionChannels> planChannels(const SessionContext &context, const ConvolutionCall &call) {
+std::vector<ConvolutionChannels> planChannels(const RankMemory &context, const ConvolutionCall &call) {
   const std::vector<int64_t> &input = context.plan.bufferOf(call.input).shape;
   const std::vector<int64_t> &output = context.plan.bufferOf(call.output).shape;
   int64_t inGroup = input[1] / call.groups, outGroup = output[1] / call.groups;
@@ -81,7 +81,7 @@ std::vector<ConvolutionChannels> planChannels(const SessionContext &context, con
 
 } // namespace
 
-absl::Status ConvolutionStep::prepare(SessionContext &context, const ConvolutionCall &call, bool inPrologue) {
+absl::Status ConvolutionStep::prepare(const RankMemory &context, const ConvolutionCall &call, bool inPrologue) {
   const std::vector<int64_t> &input = context.plan.bufferOf(call.input).shape;
   int64_t inGroup = input[1] / call.groups;
   bool partial = context.plan.tensors[call.output].sharding.isPartial();
@@ -98,7 +98,7 @@ absl::Status ConvolutionStep::prepare(SessionContext &context, const Convolution
   return absl::OkStatus();
 }
 
-StepExecutorOr dovetail::runtime::createConvolution(SessionContext &context, const ConvolutionCall &call,
+StepExecutorOr dovetail::runtime::createConvolution(const RankMemory &context, const ConvolutionCall &call,
                                                     bool inPrologue) {
   if (context.box(call.output).empty())
     return nullptr;

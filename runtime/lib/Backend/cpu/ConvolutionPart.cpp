@@ -19,7 +19,7 @@ using dnnl::memory;
 using layout::Box;
 using layout::Interval;
 
-ConvolutionPart::ConvolutionPart(SessionContext &context, const ConvolutionCall &call, ConvolutionChannels channels,
+ConvolutionPart::ConvolutionPart(const RankMemory &context, const ConvolutionCall &call, ConvolutionChannels channels,
                                  bool packOnce)
     : context(context), call(call), channels(channels), packOnce(packOnce),
       spatial(static_cast<int>(call.strides.size())) {}

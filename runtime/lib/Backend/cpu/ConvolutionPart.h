@@ -31,7 +31,7 @@ struct ConvolutionChannels {
 
 class ConvolutionPart {
 public:
-  ConvolutionPart(SessionContext &context, const ConvolutionCall &call, ConvolutionChannels channels, bool packOnce);
+  ConvolutionPart(const RankMemory &context, const ConvolutionCall &call, ConvolutionChannels channels, bool packOnce);
 
   absl::Status prepare();
   int64_t scratchBytes() const { return scratchPlan.size(); }
@@ -51,7 +51,7 @@ private:
   dnnl::memory::desc weightsDesc() const;
   layout::Box weightsBox() const;
 
-  SessionContext &context;
+  const RankMemory &context;
   const ConvolutionCall &call;
   ConvolutionChannels channels;
   bool packOnce; ///< Weights never change: they are packed when the session starts.

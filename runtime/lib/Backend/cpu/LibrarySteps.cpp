@@ -10,7 +10,7 @@
 
 using namespace dovetail::runtime;
 
-StepExecutorOr dovetail::runtime::createLibraryStep(SessionContext &context, const StepInfo &step, bool inPrologue) {
+StepExecutorOr dovetail::runtime::createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue) {
   if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
     return createConvolution(context, *call, inPrologue);
   if (const auto *call = std::get_if<MatMulCall>(&step.action))

@@ -13,10 +13,14 @@
 
 namespace dovetail::runtime {
 
-StepExecutorOr createConvolution(SessionContext &context, const ConvolutionCall &call, bool inPrologue);
-StepExecutorOr createMatMul(SessionContext &context, const MatMulCall &call, bool inPrologue);
-StepExecutorOr createPool(SessionContext &context, const PoolCall &call);
-StepExecutorOr createReorder(SessionContext &context, const ReorderCall &call);
+/// A library step of any kind. Null when the rank has nothing to do. `inPrologue`: the step runs once, so nothing is
+/// packed for it.
+StepExecutorOr createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue);
+
+StepExecutorOr createConvolution(const RankMemory &context, const ConvolutionCall &call, bool inPrologue);
+StepExecutorOr createMatMul(const RankMemory &context, const MatMulCall &call, bool inPrologue);
+StepExecutorOr createPool(const RankMemory &context, const PoolCall &call);
+StepExecutorOr createReorder(const RankMemory &context, const ReorderCall &call);
 
 } // namespace dovetail::runtime
 

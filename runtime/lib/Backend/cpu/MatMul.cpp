@@ -23,7 +23,7 @@ namespace {
 
 class MatMulStep : public StepExecutor {
 public:
-  MatMulStep(SessionContext &context, const MatMulCall &call, bool packOnce)
+  MatMulStep(const RankMemory &context, const MatMulCall &call, bool packOnce)
       : context(context), call(call), packOnce(packOnce), output(call.output) {}
 
   absl::Status prepare();
@@ -52,7 +52,7 @@ private:
   absl::Status prepareCall(bool stageAll);
   void stage(Factor &factor, bool stageAll);
 
-  SessionContext &context;
+  const RankMemory &context;
   const MatMulCall &call;
   bool packOnce;
   uint32_t output;
@@ -245,7 +245,7 @@ absl::Status MatMulStep::run() {
   return stagedOut ? copyOut.run() : absl::OkStatus();
 }
 
-StepExecutorOr dovetail::runtime::createMatMul(SessionContext &context, const MatMulCall &call, bool inPrologue) {
+StepExecutorOr dovetail::runtime::createMatMul(const RankMemory &context, const MatMulCall &call, bool inPrologue) {
   if (context.box(call.output).empty())
     return nullptr;
   auto step = std::make_unique<MatMulStep>(context, call, !inPrologue && context.isConstant(call.b));

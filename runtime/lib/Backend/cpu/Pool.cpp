@@ -21,7 +21,7 @@ namespace {
 
 class PoolStep : public StepExecutor {
 public:
-  PoolStep(SessionContext &context, const PoolCall &call) : context(context), call(call) {}
+  PoolStep(const RankMemory &context, const PoolCall &call) : context(context), call(call) {}
 
   absl::Status prepare();
   int64_t scratchBytes() const override { return scratchPlan.size(); }
@@ -31,7 +31,7 @@ public:
 private:
   void chooseLayout();
 
-  SessionContext &context;
+  const RankMemory &context;
   const PoolCall &call;
   Box outBox, inBox;
   MemoryFormat format;    ///< Of both operands, as the library sees them.
@@ -182,7 +182,7 @@ absl::Status PoolStep::run() {
   return stagedOut ? copyOut.run() : absl::OkStatus();
 }
 
-StepExecutorOr dovetail::runtime::createPool(SessionContext &context, const PoolCall &call) {
+StepExecutorOr dovetail::runtime::createPool(const RankMemory &context, const PoolCall &call) {
   if (context.box(call.output).empty())
     return nullptr;
   auto step = std::make_unique<PoolStep>(context, call);

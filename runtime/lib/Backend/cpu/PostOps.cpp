@@ -60,14 +60,14 @@ algorithm binaryOf(PostOpKind kind) {
 
 } // namespace
 
-PostOps::PostOps(SessionContext &context, const std::vector<PostOpInfo> &ops, uint32_t output, bool direct,
+PostOps::PostOps(const RankMemory &context, const std::vector<PostOpInfo> &ops, uint32_t output, bool direct,
                  const layout::Box &box, const MemoryView &view, std::vector<int> dims, std::vector<int> order,
                  int channel, memory::data_type type)
     : context(context), ops(ops), output(output), direct(direct), box(box), dims(std::move(dims)),
       order(std::move(order)), channel(channel), type(type),
       resultDesc(describe(view, box, this->dims, this->order, type)), operands(ops.size()), view(view) {}
 
-bool PostOps::needsStaging(const SessionContext &context, const std::vector<PostOpInfo> &ops, uint32_t output) {
+bool PostOps::needsStaging(const RankMemory &context, const std::vector<PostOpInfo> &ops, uint32_t output) {
   int sums = 0, others = 0;
   for (const PostOpInfo &op : ops) {
     if (!op.readsTensor() || context.plan.tensors[op.tensor].buffer != context.plan.tensors[output].buffer)

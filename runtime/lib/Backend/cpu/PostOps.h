@@ -42,13 +42,13 @@ public:
   /// memory from which it is copied later. `dims` gives the logical dimension for each of oneDNN's and `order` oneDNN's
   /// dimensions from the outermost to the innermost in that memory; `channel` is the logical dimension along which
   /// the library applies vectors.
-  PostOps(SessionContext &context, const std::vector<PostOpInfo> &ops, uint32_t output, bool direct,
+  PostOps(const RankMemory &context, const std::vector<PostOpInfo> &ops, uint32_t output, bool direct,
           const layout::Box &box, const MemoryView &view, std::vector<int> dims, std::vector<int> order, int channel,
           dnnl::memory::data_type type);
 
   /// Whether a post-op reads memory that a call which writes directly to `output` would overwrite too early. (One
   /// addition is possible: the library can add what it finds there.)
-  static bool needsStaging(const SessionContext &context, const std::vector<PostOpInfo> &ops, uint32_t output);
+  static bool needsStaging(const RankMemory &context, const std::vector<PostOpInfo> &ops, uint32_t output);
 
   /// Fuses as many ops as possible without making the call slow. `create` tries to create the call's primitive with
   /// what is fused. With `biasFirst`, an addition for each channel (dimension 1) that comes first becomes the call's
@@ -99,7 +99,7 @@ private:
   absl::Status prepareRest(size_t first, ScratchPlan &scratch);
   bool createSeparate(Separate &separate) const;
 
-  SessionContext &context;
+  const RankMemory &context;
   const std::vector<PostOpInfo> &ops;
   uint32_t output;
   bool direct;

@@ -16,7 +16,7 @@ namespace {
 
 class ReorderStep : public StepExecutor {
 public:
-  ReorderStep(SessionContext &context, const ReorderCall &call, const layout::Box &box)
+  ReorderStep(const RankMemory &context, const ReorderCall &call, const layout::Box &box)
       : context(context), call(call), copier(context.memory(call.target), context.memory(call.source), box) {}
 
   absl::Status bind(std::byte *) override {
@@ -26,14 +26,14 @@ public:
   absl::Status run() override { return copier.run(); }
 
 private:
-  SessionContext &context;
+  const RankMemory &context;
   const ReorderCall &call;
   Copier copier;
 };
 
 } // namespace
 
-StepExecutorOr dovetail::runtime::createReorder(SessionContext &context, const ReorderCall &call) {
+StepExecutorOr dovetail::runtime::createReorder(const RankMemory &context, const ReorderCall &call) {
   layout::Box box = context.box(call.target);
   if (box.empty())
     return nullptr;

@@ -30,6 +30,7 @@ public:
 
   absl::Status start() override;
   absl::Status finish() override;
+  absl::Status join() override;
   absl::Status release() override;
 
 private:
@@ -37,8 +38,10 @@ private:
   struct Pull {
     int source;
     std::atomic<uint64_t> *finished; ///< Where the source looks whether this rank is done; null for itself.
-    std::vector<BoxPair> copies;
+    Mark *taken;                     ///< Where this rank is done, for the source; null for itself.
+    std::vector<BoxPair> copies;     ///< Until `move` has them.
     std::vector<Combination> combinations;
+    std::unique_ptr<Move> move;
   };
 
   SharedChannel &sharedOf(int rank) const { return *group->ranks[rank]->channels[index]; }
@@ -47,11 +50,13 @@ private:
   /// The entry of `pulls` for `source`, which may be new.
   Pull &pullFrom(int source);
   absl::Status resolveReduction();
+  absl::Status resolveCopies();
 
   std::shared_ptr<LocalGroup::State> group;
   int rank, index;
   ChannelDescription description;
   std::vector<Pull> pulls; ///< In the order in which they are done.
+  std::unique_ptr<Mark> complete;
   uint64_t runs = 0;
 };
 
@@ -71,6 +76,11 @@ public:
     std::sort(shared->readers.begin(), shared->readers.end());
     shared->readers.erase(std::unique(shared->readers.begin(), shared->readers.end()), shared->readers.end());
     shared->finished = std::make_unique<std::atomic<uint64_t>[]>(shared->readers.size());
+    shared->taken.resize(shared->readers.size());
+    absl::StatusOr<std::unique_ptr<Mark>> ready = description.mover->createMark();
+    if (!ready.ok())
+      return ready.status();
+    shared->ready = *std::move(ready);
     auto channel =
         std::make_unique<LocalChannel>(group, ownRank, static_cast<int>(self.channels.size()), std::move(description));
     self.channels.push_back(std::move(shared));
@@ -122,7 +132,7 @@ LocalChannel::Pull &LocalChannel::pullFrom(int source) {
   SharedChannel &shared = sharedOf(source);
   auto reader = std::lower_bound(shared.readers.begin(), shared.readers.end(), rank);
   std::atomic<uint64_t> *finished = source == rank ? nullptr : &shared.finished[reader - shared.readers.begin()];
-  pulls.push_back({source, finished, {}, {}});
+  pulls.push_back({source, finished, nullptr, {}, {}, nullptr});
   return pulls.back();
 }
 
@@ -134,8 +144,33 @@ absl::Status LocalChannel::resolve() {
       return absl::InternalError(absl::StrCat("rank ", transfer.source, " does not know that rank ", rank,
                                               " receives from it in exchange '", description.name, "'"));
   }
-  if (description.reduction != layout::ReductionKind::None)
-    return resolveReduction();
+  if (absl::Status status = description.reduction != layout::ReductionKind::None ? resolveReduction() : resolveCopies();
+      !status.ok())
+    return status;
+  Mover &mover = *description.mover;
+  for (Pull &pull : pulls) {
+    SharedChannel &shared = sharedOf(pull.source);
+    absl::StatusOr<std::unique_ptr<Move>> move = mover.prepare(description.target.data, shared.source.data,
+                                                               std::move(pull.copies), std::move(pull.combinations));
+    if (!move.ok())
+      return move.status();
+    pull.move = *std::move(move);
+    if (!pull.finished)
+      continue;
+    absl::StatusOr<std::unique_ptr<Mark>> taken = mover.createMark();
+    if (!taken.ok())
+      return taken.status();
+    pull.taken = taken->get();
+    shared.taken[pull.finished - shared.finished.get()] = *std::move(taken);
+  }
+  absl::StatusOr<std::unique_ptr<Mark>> mark = mover.createMark();
+  if (!mark.ok())
+    return mark.status();
+  complete = *std::move(mark);
+  return absl::OkStatus();
+}
+
+absl::Status LocalChannel::resolveCopies() {
   if (!inPlace())
     for (const layout::Box &box : description.local)
       BoxPair::append(description.target, description.source, box, pullFrom(rank).copies);
@@ -179,36 +214,47 @@ absl::Status LocalChannel::resolveReduction() {
 
 absl::Status LocalChannel::start() {
   ++runs;
-  sharedOf(rank).started.store(runs);
-  for (int reader : sharedOf(rank).readers)
+  SharedChannel &shared = sharedOf(rank);
+  if (absl::Status status = description.mover->mark(*shared.ready, Lane::Steps); !status.ok())
+    return status;
+  shared.started.store(runs);
+  for (int reader : shared.readers)
     group->notify(reader);
   return absl::OkStatus();
 }
 
 absl::Status LocalChannel::finish() {
+  Mover &mover = *description.mover;
+  absl::Status status = mover.wait(*sharedOf(rank).ready, Lane::Moves);
   for (const Pull &pull : pulls) {
-    SharedChannel &shared = sharedOf(pull.source);
-    if (absl::Status status = group->wait(rank, pull.source, [&] { return shared.started.load() >= runs; });
-        !status.ok())
+    if (!status.ok())
       return status;
-    for (const BoxPair &pair : pull.copies)
-      pair.copy(description.target.data, shared.source.data);
-    for (const Combination &combination : pull.combinations)
-      combination.run(description.target.data, shared.source.data);
-    if (pull.finished) {
-      pull.finished->store(runs);
-      group->notify(pull.source);
-    }
+    SharedChannel &shared = sharedOf(pull.source);
+    status = group->wait(rank, pull.source, [&] { return shared.started.load() >= runs; });
+    if (status.ok() && pull.finished)
+      status = mover.wait(*shared.ready, Lane::Moves);
+    if (status.ok())
+      status = pull.move->run();
+    if (!status.ok() || !pull.finished)
+      continue;
+    status = mover.mark(*pull.taken, Lane::Moves);
+    pull.finished->store(runs);
+    group->notify(pull.source);
   }
-  return absl::OkStatus();
+  return status.ok() ? mover.mark(*complete, Lane::Moves) : status;
 }
+
+absl::Status LocalChannel::join() { return description.mover->wait(*complete, Lane::Steps); }
 
 absl::Status LocalChannel::release() {
   const SharedChannel &shared = sharedOf(rank);
-  for (size_t i = 0; i < shared.readers.size(); ++i)
+  for (size_t i = 0; i < shared.readers.size(); ++i) {
     if (absl::Status status = group->wait(rank, shared.readers[i], [&] { return shared.finished[i].load() >= runs; });
         !status.ok())
       return status;
+    if (absl::Status status = description.mover->wait(*shared.taken[i], Lane::Steps); !status.ok())
+      return status;
+  }
   return absl::OkStatus();
 }
 

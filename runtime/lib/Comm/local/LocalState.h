@@ -30,6 +30,10 @@ struct SharedChannel {
   std::vector<int> readers;                          ///< Ascending.
   std::atomic<uint64_t> started{0};                  ///< How often the source was complete.
   std::unique_ptr<std::atomic<uint64_t>[]> finished; ///< How often each reader was done with it.
+  std::unique_ptr<Mark> ready;                       ///< Where the source is complete, once it was started.
+  /// Where each reader is done with it, once it was finished. The reader's, kept here as this rank may look at it when
+  /// the reader is gone.
+  std::vector<std::unique_ptr<Mark>> taken;
 };
 
 struct RankState {

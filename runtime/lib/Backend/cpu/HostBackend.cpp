@@ -1,0 +1,128 @@
+//===- HostBackend.cpp - Sessions on the CPU ------------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../Memory/Combine.h"
+#include "../../Session/Arena.h"
+#include "../../Session/Backend.h"
+#include "KernelStep.h"
+#include "LibrarySteps.h"
+#include "LibraryThreads.h"
+#include "ThreadPool.h"
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+namespace {
+
+class HostMove : public Move {
+public:
+  HostMove(std::byte *target, const std::byte *source, std::vector<BoxPair> copies,
+           std::vector<Combination> combinations)
+      : target(target), source(source), copies(std::move(copies)), combinations(std::move(combinations)) {}
+
+  absl::Status run() override {
+    for (const BoxPair &pair : copies)
+      pair.copy(target, source);
+    for (const Combination &combination : combinations)
+      combination.run(target, source);
+    return absl::OkStatus();
+  }
+
+private:
+  std::byte *target;
+  const std::byte *source;
+  std::vector<BoxPair> copies;
+  std::vector<Combination> combinations;
+};
+
+/// Everything is done when the call returns.
+class HostMover : public Mover {
+public:
+  absl::StatusOr<std::unique_ptr<Mark>> createMark() override { return std::make_unique<Mark>(); }
+  absl::Status mark(Mark &, Lane) override { return absl::OkStatus(); }
+  absl::Status wait(const Mark &, Lane) override { return absl::OkStatus(); }
+  absl::StatusOr<std::unique_ptr<Move>> prepare(std::byte *target, const std::byte *source, std::vector<BoxPair> copies,
+                                                std::vector<Combination> combinations) override {
+    return std::make_unique<HostMove>(target, source, std::move(copies), std::move(combinations));
+  }
+};
+
+class HostTransfer : public PortTransfer {
+public:
+  HostTransfer(const MemoryView &memory, bool isInput) : memory(memory), isInput(isInput) {}
+
+  absl::Status run(const MemoryView &host, absl::Span<const layout::Box> boxes) override {
+    for (const layout::Box &box : boxes)
+      if (isInput)
+        copyBox(memory, host, box);
+      else
+        copyBox(host, memory, box);
+    return absl::OkStatus();
+  }
+
+private:
+  const MemoryView &memory;
+  bool isInput;
+};
+
+class HostBackend : public Backend {
+public:
+  HostBackend(const Program &program, int threads) : program(program), threads(threads) {}
+
+  int numThreads() const { return threads.size(); }
+
+  bool usesHostMemory() const override { return true; }
+
+  absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) override {
+    absl::StatusOr<Allocation> allocation = Allocation::create(bytes);
+    if (!allocation.ok())
+      return allocation.status();
+    auto owner = std::make_shared<Allocation>(*std::move(allocation));
+    return std::shared_ptr<std::byte>(owner, owner->data());
+  }
+
+  absl::Status fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) override {
+    copyBox(target, host, box);
+    return absl::OkStatus();
+  }
+
+  StepExecutorOr createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue) override {
+    if (const auto *call = std::get_if<KernelCall>(&step.action))
+      return createKernelStep(memory, *call, program.getKernel(call->symbol), threads);
+    return createLibraryStep(memory, step, inPrologue);
+  }
+
+  Mover &mover() override { return hostMover; }
+
+  absl::StatusOr<std::unique_ptr<PortTransfer>> createUpload(const MemoryView &memory, const layout::Box &) override {
+    return std::make_unique<HostTransfer>(memory, /*isInput=*/true);
+  }
+  absl::StatusOr<std::unique_ptr<PortTransfer>> createDownload(const MemoryView &memory, const layout::Box &) override {
+    return std::make_unique<HostTransfer>(memory, /*isInput=*/false);
+  }
+
+  absl::Status finish() override { return absl::OkStatus(); }
+  absl::StatusOr<std::unique_ptr<Recording>> record(absl::FunctionRef<absl::Status()>) override { return nullptr; }
+
+private:
+  const Program &program;
+  ThreadPool threads;
+  HostMover hostMover;
+};
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> dovetail::runtime::createHostBackend(const Program &program, int rank,
+                                                                              SessionOptions options) {
+  auto backend = std::make_unique<HostBackend>(program, options.threads);
+  if (backend->numThreads() < options.threads)
+    return absl::ResourceExhaustedError(absl::StrCat("rank ", rank, " cannot start ", options.threads,
+                                                     " threads, but only ", backend->numThreads(), "; give it fewer"));
+  setLibraryThreads(backend->numThreads());
+  return backend;
+}

@@ -1,0 +1,255 @@
+//===- DeviceBackend.cpp - Sessions on devices ----------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../Session/Backend.h"
+#include "../../Session/KernelArguments.h"
+#include "DeviceMover.h"
+#include "DeviceTransfer.h"
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+namespace {
+
+class DeviceKernelStep : public StepExecutor {
+public:
+  DeviceKernelStep(const RankMemory &memory, const StepInfo &step, const DeviceInfo &info, DeviceCode &code,
+                   DeviceStream &stream)
+      : memory(memory), step(step), info(info), code(code), stream(stream) {}
+
+  absl::Status bind(std::byte *) override {
+    const auto &call = std::get<KernelCall>(step.action);
+    KernelArguments arguments = kernelArguments(memory, call);
+    LaunchDescription launch;
+    launch.name = absl::StrCat("rank ", memory.rank, ", kernel '", step.name, "'");
+    launch.blocks = call.blocks->blockCount(arguments.ranges, info.maxBlocks);
+    launch.threads = call.blocks->threads;
+    launch.sharedBytes = call.blocks->sharedBytes;
+    launch.pointers = std::move(arguments.pointers);
+    launch.numbers = std::move(arguments.numbers);
+    addRegions(call.reads, /*written=*/false, launch.regions);
+    addRegions(call.writes, /*written=*/true, launch.regions);
+    absl::StatusOr<std::unique_ptr<DeviceWork>> prepared = code.prepareLaunch(call.symbol, std::move(launch));
+    if (prepared.ok())
+      work = *std::move(prepared);
+    return prepared.status();
+  }
+
+  absl::Status run() override { return work->issue(stream); }
+
+private:
+  void addRegions(const std::vector<uint32_t> &tensors, bool written, std::vector<DeviceRegion> &regions) const {
+    for (uint32_t tensor : tensors)
+      if (const MemoryView &view = memory.memory(tensor); view.bytes() > 0)
+        regions.push_back({memory.name(tensor), view.data, view.bytes(), written});
+  }
+
+  const RankMemory &memory;
+  const StepInfo &step;
+  const DeviceInfo &info;
+  DeviceCode &code;
+  DeviceStream &stream;
+  std::unique_ptr<DeviceWork> work;
+};
+
+class DeviceReorderStep : public StepExecutor {
+public:
+  DeviceReorderStep(const RankMemory &memory, const ReorderCall &call, Device &device, DeviceStream &stream)
+      : memory(memory), call(call), device(device), stream(stream) {}
+
+  absl::Status bind(std::byte *) override {
+    const MemoryView &target = memory.memory(call.target), &source = memory.memory(call.source);
+    std::vector<BoxPair> pairs;
+    BoxPair::append(target, source, memory.box(call.target), pairs);
+    absl::StatusOr<std::unique_ptr<DeviceWork>> prepared =
+        device.prepareCopies(stridedBoxes(pairs, target.data, source.data));
+    if (prepared.ok())
+      work = *std::move(prepared);
+    return prepared.status();
+  }
+
+  absl::Status run() override { return work->issue(stream); }
+
+private:
+  const RankMemory &memory;
+  const ReorderCall &call;
+  Device &device;
+  DeviceStream &stream;
+  std::unique_ptr<DeviceWork> work;
+};
+
+class DeviceLibraryStep : public StepExecutor {
+public:
+  DeviceLibraryStep(std::unique_ptr<DeviceLibraryCall> call, DeviceStream &stream)
+      : call(std::move(call)), stream(stream) {}
+
+  int64_t scratchBytes() const override { return call->scratchBytes(); }
+  absl::Status bind(std::byte *scratch) override { return call->bind(scratch); }
+  absl::Status pack() override { return call->pack(stream); }
+  int64_t packedBytes() const override { return call->packedBytes(); }
+  absl::Status run() override { return call->issue(stream); }
+
+private:
+  std::unique_ptr<DeviceLibraryCall> call;
+  DeviceStream &stream;
+};
+
+class DeviceRecording : public Recording {
+public:
+  DeviceRecording(std::unique_ptr<DeviceWork> work, DeviceStream &stream) : work(std::move(work)), stream(stream) {}
+  absl::Status run() override { return work->issue(stream); }
+
+private:
+  std::unique_ptr<DeviceWork> work;
+  DeviceStream &stream;
+};
+
+class DeviceBackend : public Backend {
+public:
+  explicit DeviceBackend(std::unique_ptr<Device> device) : device(std::move(device)) {}
+  ~DeviceBackend() override;
+
+  absl::Status prepare(const Program &program);
+
+  bool usesHostMemory() const override { return false; }
+  absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) override;
+  absl::Status fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) override;
+  StepExecutorOr createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue) override;
+  Mover &mover() override { return *deviceMover; }
+  absl::StatusOr<std::unique_ptr<PortTransfer>> createUpload(const MemoryView &memory,
+                                                             const layout::Box &box) override {
+    return createDeviceTransfer(*device, *steps, memory, box, /*isInput=*/true);
+  }
+  absl::StatusOr<std::unique_ptr<PortTransfer>> createDownload(const MemoryView &memory,
+                                                               const layout::Box &box) override {
+    return createDeviceTransfer(*device, *steps, memory, box, /*isInput=*/false);
+  }
+  absl::Status finish() override;
+  absl::StatusOr<std::unique_ptr<Recording>> record(absl::FunctionRef<absl::Status()> body) override;
+
+private:
+  std::unique_ptr<Device> device;
+  std::unique_ptr<DeviceStream> steps, moves;
+  std::unique_ptr<DeviceCode> code; ///< Null when the program has no kernels.
+  std::unique_ptr<DeviceMover> deviceMover;
+};
+
+} // namespace
+
+DeviceBackend::~DeviceBackend() {
+  // After an error, work may still be under way that uses what is about to be destroyed.
+  for (DeviceStream *stream : {steps.get(), moves.get()})
+    if (stream)
+      (void)stream->synchronize();
+}
+
+absl::Status DeviceBackend::prepare(const Program &program) {
+  for (std::unique_ptr<DeviceStream> *stream : {&steps, &moves}) {
+    absl::StatusOr<std::unique_ptr<DeviceStream>> created = device->createStream();
+    if (!created.ok())
+      return created.status();
+    *stream = *std::move(created);
+  }
+  deviceMover = std::make_unique<DeviceMover>(*device, *steps, *moves);
+  if (program.getCode().empty())
+    return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<DeviceCode>> loaded = device->loadCode(program.getCode());
+  if (loaded.ok())
+    code = *std::move(loaded);
+  return loaded.status();
+}
+
+absl::StatusOr<std::shared_ptr<std::byte>> DeviceBackend::allocate(int64_t bytes) {
+  absl::StatusOr<std::unique_ptr<DeviceMemory>> memory = device->allocate(bytes);
+  if (!memory.ok())
+    return memory.status();
+  std::shared_ptr<DeviceMemory> owner = *std::move(memory);
+  return std::shared_ptr<std::byte>(owner, owner->data());
+}
+
+absl::Status DeviceBackend::fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) {
+  // Packed first, unless it lies in memory as it should.
+  MemoryView part = host.part(box), packed = packedLike(target, box);
+  if (part.strides == packed.strides && part.blockDim == packed.blockDim)
+    return device->copyToDevice(target.data, part.data, packed.bytes());
+  std::vector<std::byte> copy(packed.bytes());
+  packed.data = copy.data();
+  copyBox(packed, host, box);
+  return device->copyToDevice(target.data, packed.data, packed.bytes());
+}
+
+StepExecutorOr DeviceBackend::createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue) {
+  if (const auto *call = std::get_if<KernelCall>(&step.action)) {
+    if (hasNothingToDo(memory, *call))
+      return nullptr;
+    if (!code)
+      return absl::DataLossError(
+          absl::StrCat("damaged artifact: there is no code with the kernel '", call->symbol, "'"));
+    return std::make_unique<DeviceKernelStep>(memory, step, device->info(), *code, *steps);
+  }
+  if (const auto *call = std::get_if<ReorderCall>(&step.action)) {
+    layout::Box box = memory.box(call->target);
+    if (box.empty())
+      return nullptr;
+    if (!memory.box(call->source).contains(box))
+      return absl::DataLossError(absl::StrCat("damaged plan: it needs ", box.str(), " of ", memory.name(call->source),
+                                              ", but this rank holds ", memory.box(call->source).str()));
+    return std::make_unique<DeviceReorderStep>(memory, *call, *device, *steps);
+  }
+  absl::StatusOr<std::unique_ptr<DeviceLibraryCall>> call =
+      device->prepareLibraryCall(memory, step, {inPrologue, /*autotune=*/false});
+  if (!call.ok())
+    return call.status();
+  if (!*call)
+    return nullptr;
+  return std::make_unique<DeviceLibraryStep>(*std::move(call), *steps);
+}
+
+absl::Status DeviceBackend::finish() {
+  if (absl::Status status = steps->synchronize(); !status.ok())
+    return status;
+  return moves->synchronize();
+}
+
+absl::StatusOr<std::unique_ptr<Recording>> DeviceBackend::record(absl::FunctionRef<absl::Status()> body) {
+  if (!device->info().capturesStreams)
+    return nullptr;
+  if (absl::Status status = device->beginCapture(*steps); !status.ok())
+    return status;
+  absl::Status status = body();
+  absl::StatusOr<std::unique_ptr<DeviceWork>> work = device->endCapture(*steps);
+  if (!status.ok())
+    return status;
+  if (!work.ok())
+    return work.status();
+  return std::make_unique<DeviceRecording>(*std::move(work), *steps);
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> dovetail::runtime::createDeviceBackend(const Program &program, int rank,
+                                                                                SessionOptions options) {
+  const std::string &target = program.getPlan().target;
+  absl::StatusOr<const DevicePlugin *> plugin = openDevicePlugin(target);
+  if (!plugin.ok())
+    return plugin.status();
+  absl::StatusOr<int> count = (*plugin)->countDevices();
+  if (!count.ok())
+    return count.status();
+  if (*count == 0)
+    return absl::UnavailableError(absl::StrCat("this machine has no device for target '", target, "'"));
+  if (options.device >= *count)
+    return absl::InvalidArgumentError(absl::StrCat("there is no device ", options.device, " for target '", target,
+                                                   "', but ", *count, " in all, counted from 0"));
+  absl::StatusOr<std::unique_ptr<Device>> device =
+      (*plugin)->openDevice(options.device >= 0 ? options.device : rank % *count);
+  if (!device.ok())
+    return device.status();
+  auto backend = std::make_unique<DeviceBackend>(*std::move(device));
+  if (absl::Status status = backend->prepare(program); !status.ok())
+    return status;
+  return backend;
+}

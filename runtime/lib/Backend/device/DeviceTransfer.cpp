@@ -1,0 +1,92 @@
+//===- DeviceTransfer.cpp - Inputs and outputs on devices -----------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceTransfer.h"
+
+#include "DeviceMover.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+namespace {
+
+class DeviceTransfer : public PortTransfer {
+public:
+  DeviceTransfer(DeviceStream &stream, MemoryView staging, std::unique_ptr<DeviceMemory> pinned,
+                 std::unique_ptr<DeviceWork> copy, bool isInput)
+      : stream(stream), staging(std::move(staging)), pinned(std::move(pinned)), copy(std::move(copy)),
+        isInput(isInput) {}
+
+  absl::Status run(const MemoryView &host, absl::Span<const layout::Box> boxes) override {
+    if (boxes.empty() || staging.box.empty())
+      return absl::OkStatus();
+    return isInput ? upload(host, boxes) : download(host, boxes);
+  }
+
+private:
+  absl::Status upload(const MemoryView &host, absl::Span<const layout::Box> boxes) {
+    // The device may still read what was staged before.
+    if (staged)
+      if (absl::Status status = stream.synchronize(); !status.ok())
+        return status;
+    for (const layout::Box &box : boxes)
+      copyBox(staging, host, box);
+    staged = true;
+    return copy->issue(stream);
+  }
+
+  absl::Status download(const MemoryView &host, absl::Span<const layout::Box> boxes) {
+    if (absl::Status status = copy->issue(stream); !status.ok())
+      return status;
+    if (absl::Status status = stream.synchronize(); !status.ok())
+      return status;
+    for (const layout::Box &box : boxes)
+      copyBox(host, staging, box);
+    return absl::OkStatus();
+  }
+
+  DeviceStream &stream;
+  MemoryView staging;
+  std::unique_ptr<DeviceMemory> pinned;
+  std::unique_ptr<DeviceWork> copy; ///< Of the whole box.
+  bool isInput, staged = false;
+};
+
+} // namespace
+
+MemoryView dovetail::runtime::packedLike(const MemoryView &memory, const layout::Box &box) {
+  MemoryFormat format;
+  format.order.resize(memory.strides.size());
+  std::iota(format.order.begin(), format.order.end(), 0);
+  std::sort(format.order.begin(), format.order.end(),
+            [&](int a, int b) { return std::pair(-memory.strides[a], a) < std::pair(-memory.strides[b], b); });
+  format.blockDim = memory.blockDim;
+  format.block = memory.block;
+  return MemoryView::packed(memory.type, box, format);
+}
+
+absl::StatusOr<std::unique_ptr<PortTransfer>>
+dovetail::runtime::createDeviceTransfer(Device &device, DeviceStream &stream, const MemoryView &memory,
+                                        const layout::Box &box, bool isInput) {
+  MemoryView staging = packedLike(memory, box);
+  absl::StatusOr<std::unique_ptr<DeviceMemory>> pinned = device.allocatePinned(staging.bytes());
+  if (!pinned.ok())
+    return pinned.status();
+  staging.data = (*pinned)->data();
+  const MemoryView &target = isInput ? memory : staging, &source = isInput ? staging : memory;
+  std::vector<BoxPair> pairs;
+  BoxPair::append(target, source, box, pairs);
+  absl::StatusOr<std::unique_ptr<DeviceWork>> copy =
+      device.prepareCopies(stridedBoxes(pairs, target.data, source.data));
+  if (!copy.ok())
+    return copy.status();
+  return std::make_unique<DeviceTransfer>(stream, std::move(staging), *std::move(pinned), *std::move(copy), isInput);
+}

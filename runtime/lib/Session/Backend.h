@@ -1,0 +1,80 @@
+//===- Backend.h - Where the memory and steps of a rank are -----*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines what tells sessions on different targets apart: everything else of a session is the same for all.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_SESSION_BACKEND_H
+#define DOVETAIL_RUNTIME_SESSION_BACKEND_H
+
+#include "StepExecutor.h"
+
+#include "dovetail/runtime/Mover.h"
+#include "dovetail/runtime/Program.h"
+#include "dovetail/runtime/Session.h"
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+
+#include <memory>
+
+namespace dovetail::runtime {
+
+/// Carries elements between the memory of a port and that of the caller.
+class PortTransfer {
+public:
+  virtual ~PortTransfer() = default;
+  /// `host` is row-major or strided memory of the host that holds `boxes`, which lie in the port's box.
+  virtual absl::Status run(const MemoryView &host, absl::Span<const layout::Box> boxes) = 0;
+};
+
+/// Steps that were recorded, to be done as a whole.
+class Recording {
+public:
+  virtual ~Recording() = default;
+  virtual absl::Status run() = 0;
+};
+
+/// Where one rank's memory lies and its steps run. Used on the rank's thread.
+class Backend {
+public:
+  virtual ~Backend() = default;
+
+  /// Whether kernels read and write memory of the host.
+  virtual bool usesHostMemory() const = 0;
+  /// Memory for steps, null for no bytes. It may outlive the backend. Errors: RESOURCE_EXHAUSTED.
+  virtual absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) = 0;
+  /// Fills `box` of memory for steps, at start-up.
+  virtual absl::Status fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) = 0;
+
+  /// Null when the rank has nothing to do. `inPrologue`: the step runs once, so nothing is packed for it.
+  virtual StepExecutorOr createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue) = 0;
+  virtual Mover &mover() = 0;
+
+  /// The memory has been allocated, and outlives the transfer.
+  virtual absl::StatusOr<std::unique_ptr<PortTransfer>> createUpload(const MemoryView &memory,
+                                                                     const layout::Box &box) = 0;
+  virtual absl::StatusOr<std::unique_ptr<PortTransfer>> createDownload(const MemoryView &memory,
+                                                                       const layout::Box &box) = 0;
+
+  /// Returns when all steps and moves are done. Errors: what went wrong with them.
+  virtual absl::Status finish() = 0;
+  /// Records the steps that `body` runs, without doing them. Null if the backend does not record: then `body` was not
+  /// called.
+  virtual absl::StatusOr<std::unique_ptr<Recording>> record(absl::FunctionRef<absl::Status()> body) = 0;
+};
+
+/// The CPU.
+absl::StatusOr<std::unique_ptr<Backend>> createHostBackend(const Program &program, int rank, SessionOptions options);
+/// A device of the plug-in for the program's target.
+absl::StatusOr<std::unique_ptr<Backend>> createDeviceBackend(const Program &program, int rank, SessionOptions options);
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_SESSION_BACKEND_H

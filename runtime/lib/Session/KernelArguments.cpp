@@ -1,0 +1,59 @@
+//===- KernelArguments.cpp - What kernels are called with -----------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelArguments.h"
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+/// The strides as the kernel wants them: logical dimensions, or physical ones of a blocked format.
+static void appendStrides(const MemoryView &view, const MemoryFormat &format, std::vector<int64_t> &numbers) {
+  if (view.blockDim < 0) {
+    numbers.insert(numbers.end(), view.strides.begin(), view.strides.end());
+    return;
+  }
+  for (int dim : format.order)
+    numbers.push_back(view.strides[dim]);
+  numbers.push_back(1);
+}
+
+std::vector<layout::Interval> dovetail::runtime::kernelRanges(const RankMemory &memory, const KernelCall &call) {
+  std::vector<int> coords = memory.plan.mesh.coordsOf(memory.rank);
+  std::vector<layout::Interval> ranges;
+  for (const LoopInfo &loop : call.loops)
+    ranges.push_back(
+        loop.dim.isSplit()
+            ? loop.dim.pieceAt(layout::linearCoordinate(memory.plan.mesh, loop.dim.axes, coords), loop.extent)
+                  .canonical()
+            : layout::Interval{0, loop.extent});
+  return ranges;
+}
+
+bool dovetail::runtime::hasNothingToDo(const RankMemory &memory, const KernelCall &call) {
+  std::vector<layout::Interval> ranges = kernelRanges(memory, call);
+  for (uint32_t loop : call.skipLoops)
+    if (ranges[loop].empty())
+      return true;
+  return false;
+}
+
+KernelArguments dovetail::runtime::kernelArguments(const RankMemory &memory, const KernelCall &call) {
+  KernelArguments result;
+  result.ranges = kernelRanges(memory, call);
+  for (layout::Interval range : result.ranges) {
+    result.numbers.push_back(range.lo);
+    result.numbers.push_back(range.hi);
+  }
+  for (const std::vector<uint32_t> *list : {&call.reads, &call.writes})
+    for (uint32_t tensor : *list) {
+      const MemoryView &view = memory.memory(tensor);
+      result.pointers.push_back(view.origin());
+      appendStrides(view, memory.plan.bufferOf(tensor).format, result.numbers);
+    }
+  return result;
+}

@@ -1,0 +1,79 @@
+//===- Releases.cpp - Which steps wait for which exchanges ----------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Releases.h"
+
+#include <algorithm>
+
+using namespace dovetail::runtime;
+
+namespace {
+
+struct Range {
+  int64_t begin, end;
+};
+
+bool overlap(const std::vector<Range> &some, const std::vector<Range> &others) {
+  return std::any_of(some.begin(), some.end(), [&](const Range &a) {
+    return std::any_of(others.begin(), others.end(),
+                       [&](const Range &b) { return a.begin < b.end && b.begin < a.end; });
+  });
+}
+
+/// An exchange that some step may still have to wait for.
+struct Open {
+  ExchangeExecutor *exchange;
+  std::vector<Range> reads, writes;
+};
+
+/// Takes the exchanges for which `waits` holds out of `open` and puts them into `result`.
+template <typename Predicate>
+void take(std::vector<Open> &open, std::vector<ExchangeExecutor *> &result, Predicate waits) {
+  std::erase_if(open, [&](const Open &entry) {
+    bool found = waits(entry);
+    if (found)
+      result.push_back(entry.exchange);
+    return found;
+  });
+}
+
+} // namespace
+
+OpenExchanges dovetail::runtime::planReleases(const Plan &plan, const std::vector<ArenaItem> &items,
+                                              std::vector<PreparedStep> &steps) {
+  // Nobody writes to buffers outside of the arena but the prologue; their items are empty.
+  auto rangeOf = [&](size_t item) { return Range{items[item].offset, items[item].offset + items[item].bytes}; };
+  auto rangesOf = [&](const std::vector<uint32_t> &tensors) {
+    std::vector<Range> ranges;
+    for (uint32_t tensor : tensors)
+      ranges.push_back(rangeOf(plan.tensors[tensor].buffer));
+    return ranges;
+  };
+  std::vector<Open> unjoined, unreleased;
+  for (PreparedStep &step : steps) {
+    std::vector<Range> reads = rangesOf(step.info->reads()), writes = rangesOf(step.info->writes());
+    writes.push_back(rangeOf(step.scratchItem));
+    take(unjoined, step.joins, [&](const Open &entry) {
+      return overlap(writes, entry.writes) || overlap(writes, entry.reads) || overlap(reads, entry.writes);
+    });
+    take(unreleased, step.releases, [&](const Open &entry) { return overlap(writes, entry.reads); });
+    if (!step.exchange)
+      continue;
+    unjoined.push_back({step.exchange, reads, writes});
+    Open entry{step.exchange, {}, {}};
+    for (uint32_t buffer : step.exchange->readByOthers())
+      entry.reads.push_back(rangeOf(buffer));
+    if (!entry.reads.empty())
+      unreleased.push_back(std::move(entry));
+  }
+  // Whoever calls `run` may read outputs and write inputs afterwards.
+  OpenExchanges result;
+  take(unjoined, result.joins, [](const Open &) { return true; });
+  take(unreleased, result.releases, [](const Open &) { return true; });
+  return result;
+}
