@@ -20,6 +20,11 @@ class Combination {
 public:
   Combination(layout::ReductionKind kind, const MemoryView &target, const MemoryView &source, const layout::Box &box);
 
+  /// The same from what the getters say.
+  Combination(layout::ReductionKind kind, ElementType type, std::vector<BoxPair> pairs, int64_t targetMoment,
+              int64_t sourceMoment)
+      : kind(kind), type(type), targetMoment(targetMoment), sourceMoment(sourceMoment), pairs(std::move(pairs)) {}
+
   /// `target` and `source` are the views' `data`.
   void run(std::byte *target, const std::byte *source) const;
 

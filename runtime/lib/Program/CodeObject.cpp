@@ -14,6 +14,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -72,3 +73,29 @@ CodeObject::~CodeObject() {
 }
 
 void *CodeObject::lookup(const char *symbol) const { return ::dlsym(handle, symbol); }
+
+std::vector<absl::Span<const std::byte>> CodeObject::loadedRanges() const {
+  std::vector<absl::Span<const std::byte>> ranges;
+  link_map *map = nullptr;
+  if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0)
+    return ranges;
+  struct Search {
+    const link_map *map;
+    std::vector<absl::Span<const std::byte>> &ranges;
+  } search{map, ranges};
+  auto visit = [](dl_phdr_info *info, size_t, void *argument) {
+    auto *search = static_cast<Search *>(argument);
+    // Several objects may lie at address 0; their dynamic sections tell them apart.
+    for (int i = 0; i < info->dlpi_phnum; ++i)
+      if (info->dlpi_phdr[i].p_type == PT_DYNAMIC &&
+          info->dlpi_addr + info->dlpi_phdr[i].p_vaddr != reinterpret_cast<uintptr_t>(search->map->l_ld))
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; ++i)
+      if (info->dlpi_phdr[i].p_type == PT_LOAD)
+        search->ranges.emplace_back(reinterpret_cast<const std::byte *>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
+                                    info->dlpi_phdr[i].p_memsz);
+    return 1;
+  };
+  ::dl_iterate_phdr(visit, &search);
+  return ranges;
+}

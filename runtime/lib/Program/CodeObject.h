@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 namespace dovetail::runtime {
 
@@ -27,6 +28,8 @@ public:
 
   /// The address of `symbol`, or null.
   void *lookup(const char *symbol) const;
+  /// The memory that it was loaded to.
+  std::vector<absl::Span<const std::byte>> loadedRanges() const;
 
 private:
   CodeObject(int file, void *handle) : file(file), handle(handle) {}

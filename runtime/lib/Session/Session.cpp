@@ -86,11 +86,6 @@ private:
 
 } // namespace
 
-std::string RankMemory::name(uint32_t tensor) const {
-  const std::string &name = plan.tensors[tensor].name;
-  return name.empty() ? absl::StrCat("tensor ", tensor) : absl::StrCat("tensor '", name, "'");
-}
-
 absl::Status ProgramSession::annotate(const StepInfo &step, const absl::Status &status) const {
   std::string where = absl::StrCat("rank ", memory.rank, ", ", step.kind(), " '", step.name, "'");
   // What a device reports later on says already where it happened.

@@ -48,6 +48,7 @@ static std::unique_ptr<artifact::DimT> toDim(const layout::DimSharding &dim) {
 
 PlanBuilder::PlanBuilder(std::vector<int64_t> meshSizes) {
   plan.target = "cpu";
+  codePath = DOVETAIL_TEST_KERNELS;
   std::vector<layout::MeshAxis> axes;
   for (size_t i = 0; i < meshSizes.size(); ++i) {
     auto axis = std::make_unique<artifact::MeshAxisT>();
@@ -154,25 +155,23 @@ void PlanBuilder::exchange(uint32_t source, uint32_t target, bool inPrologue) {
   (inPrologue ? plan.prologue : plan.steps).push_back(std::move(step));
 }
 
-static const std::vector<std::byte> &kernelCode() {
-  static const std::vector<std::byte> code = [] {
-    std::ifstream file(DOVETAIL_TEST_KERNELS, std::ios::binary);
-    std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    EXPECT_FALSE(bytes.empty());
-    const auto *begin = reinterpret_cast<const std::byte *>(bytes.data());
-    return std::vector<std::byte>(begin, begin + bytes.size());
-  }();
-  return code;
+std::vector<std::byte> test::readBytes(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_FALSE(bytes.empty()) << path;
+  const auto *begin = reinterpret_cast<const std::byte *>(bytes.data());
+  return std::vector<std::byte>(begin, begin + bytes.size());
 }
 
 std::vector<std::byte> PlanBuilder::artifact() const {
+  std::vector<std::byte> code = readBytes(codePath);
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(artifact::Plan::Pack(builder, &plan));
   std::vector<runtime::Section> sections;
   sections.push_back(
       {runtime::SectionKind::Plan,
        {absl::MakeConstSpan(reinterpret_cast<const std::byte *>(builder.GetBufferPointer()), builder.GetSize())}});
-  sections.push_back({runtime::SectionKind::Code, {kernelCode()}});
+  sections.push_back({runtime::SectionKind::Code, {code}});
   sections.push_back({runtime::SectionKind::Weights, {weights}});
   auto bytes = runtime::serializeArtifact(sections);
   EXPECT_TRUE(bytes.ok()) << bytes.status();

@@ -71,6 +71,7 @@ public:
 
   artifact::PlanT plan;
   layout::Mesh mesh;
+  std::string codePath; ///< The shared object with the kernels.
 
 private:
   std::vector<std::byte> weights;
@@ -81,6 +82,7 @@ absl::StatusOr<std::vector<std::vector<float>>> runFloats(std::shared_ptr<const 
                                                           const std::vector<std::vector<float>> &inputs,
                                                           runtime::RunnerOptions options = {});
 
+std::vector<std::byte> readBytes(const std::string &path);
 std::vector<float> randomFloats(std::mt19937_64 &random, int64_t count);
 int64_t volume(const Shape &shape);
 /// Cuts of `extent` into `parts` at random positions; empty pieces happen.

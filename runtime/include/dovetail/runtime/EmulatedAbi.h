@@ -26,8 +26,8 @@ typedef struct DovetailBlockThread {
   void *shared;
   /// Returns when all threads of the block have come.
   void (*barrier)(struct DovetailBlockThread *thread);
-  /// Returns the value of the thread whose index within the warp of 32 differs by `mask`; 0 when there is no such
-  /// thread. All threads of the warp must come, with the same mask.
+  /// Returns the value of the thread whose index within the warp of 32 differs by `mask`, and which must be there. All
+  /// threads of the warp must come, with the same mask.
   uint64_t (*shuffleXor)(struct DovetailBlockThread *thread, uint64_t value, int32_t mask);
   /// Called before each access to memory that is not `shared` and not the thread's own. Does not return when the
   /// access is outside of what the launch may read or write.

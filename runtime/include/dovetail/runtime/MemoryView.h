@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace dovetail::runtime {
@@ -57,6 +58,9 @@ struct BoxLoop {
 /// The elements of a box in two memories, ready to be walked through.
 class BoxPair {
 public:
+  /// Elements at the very beginning of both memories; outermost loop first, at least one.
+  BoxPair(int64_t elementBytes, std::vector<BoxLoop> loops) : elementBytes(elementBytes), loops(std::move(loops)) {}
+
   /// Appends pairs for all elements of `box`, which both views hold: one, or more when blocks interfere. Empty boxes
   /// need none.
   static void append(const MemoryView &target, const MemoryView &source, const layout::Box &box,
@@ -98,6 +102,8 @@ public:
   const std::vector<BoxLoop> &getLoops() const { return loops; }
 
 private:
+  BoxPair() = default;
+
   static constexpr int maxLoops = 68;
 
   int64_t elementBytes = 0, targetOffset = 0, sourceOffset = 0;

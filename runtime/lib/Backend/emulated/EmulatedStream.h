@@ -1,0 +1,109 @@
+//===- EmulatedStream.h - Work that is done late ----------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the streams and events of the emulated device. Nothing is done before somebody must wait for it: work that is
+// in no order with other work, though it must be, then happens too late, and not just now and then.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_BACKEND_EMULATED_EMULATEDSTREAM_H
+#define DOVETAIL_RUNTIME_BACKEND_EMULATED_EMULATEDSTREAM_H
+
+#include "dovetail/runtime/Device.h"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace dovetail::runtime::emulated {
+
+/// Something that a stream does.
+class Job {
+public:
+  virtual ~Job() = default;
+  virtual absl::Status perform() = 0;
+};
+
+class StreamState;
+
+/// An event as streams see it; outlives the event.
+struct EventState {
+  std::mutex mutex;
+  uint64_t recorded = 0, happened = 0;
+  std::shared_ptr<StreamState> stream; ///< Where it was last recorded.
+};
+
+/// A stream as others see it; outlives the stream.
+class StreamState : public std::enable_shared_from_this<StreamState> {
+public:
+  absl::Status add(Job &job);
+  absl::Status record(const std::shared_ptr<EventState> &event);
+  absl::Status wait(const std::shared_ptr<EventState> &event);
+  /// Does work until `event` has happened `count` times.
+  void advance(EventState &event, uint64_t count);
+  absl::Status synchronize();
+
+  absl::Status beginCapture();
+  absl::StatusOr<std::vector<Job *>> endCapture();
+
+private:
+  struct Entry {
+    Job *job = nullptr;
+    std::shared_ptr<EventState> recorded, awaited;
+    uint64_t count = 0; ///< Of the event.
+  };
+  /// Does the first entry of the queue, or waits until another thread has. `lock` is that of `mutex`.
+  void step(std::unique_lock<std::mutex> &lock);
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Entry> queue;
+  size_t next = 0; ///< In the queue.
+  bool working = false, capturing = false;
+  std::vector<Job *> captured;
+  absl::Status failure; ///< Nothing more is done after the first one.
+};
+
+class EmulatedStream : public DeviceStream {
+public:
+  ~EmulatedStream() override { (void)state->synchronize(); }
+  absl::Status wait(const DeviceEvent &event) override;
+  absl::Status synchronize() override { return state->synchronize(); }
+
+  std::shared_ptr<StreamState> state = std::make_shared<StreamState>();
+};
+
+class EmulatedEvent : public DeviceEvent {
+public:
+  absl::Status record(DeviceStream &stream) override {
+    return static_cast<EmulatedStream &>(stream).state->record(state);
+  }
+
+  std::shared_ptr<EventState> state = std::make_shared<EventState>();
+};
+
+/// Work that is one job, or several.
+class EmulatedWork : public DeviceWork {
+public:
+  absl::Status issue(DeviceStream &stream) override {
+    for (Job *job : jobs)
+      if (absl::Status status = static_cast<EmulatedStream &>(stream).state->add(*job); !status.ok())
+        return status;
+    return absl::OkStatus();
+  }
+
+  explicit EmulatedWork(std::unique_ptr<Job> job) : owned(std::move(job)), jobs{owned.get()} {}
+  explicit EmulatedWork(std::vector<Job *> jobs) : jobs(std::move(jobs)) {}
+
+private:
+  std::unique_ptr<Job> owned;
+  std::vector<Job *> jobs;
+};
+
+} // namespace dovetail::runtime::emulated
+
+#endif // DOVETAIL_RUNTIME_BACKEND_EMULATED_EMULATEDSTREAM_H

@@ -1,0 +1,18 @@
+//===- RankMemory.cpp - Where the values of a rank lie --------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/runtime/RankMemory.h"
+
+#include "absl/strings/str_cat.h"
+
+using namespace dovetail::runtime;
+
+std::string RankMemory::name(uint32_t tensor) const {
+  const std::string &name = plan.tensors[tensor].name;
+  return name.empty() ? absl::StrCat("tensor ", tensor) : absl::StrCat("tensor '", name, "'");
+}

@@ -1,0 +1,41 @@
+//===- DevicePlan.h - Plans for the emulated device -------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_TEST_RUNTIME_DEVICEPLAN_H
+#define DOVETAIL_TEST_RUNTIME_DEVICEPLAN_H
+
+#include "PlanBuilder.h"
+
+namespace dovetail::test {
+
+/// A builder of plans with the kernels of BlockKernels.c.
+inline PlanBuilder deviceBuilder(std::vector<int64_t> mesh) {
+  PlanBuilder builder(std::move(mesh));
+  builder.plan.target = "emulated";
+  builder.codePath = DOVETAIL_TEST_BLOCK_KERNELS;
+  return builder;
+}
+
+/// How the kernel that was added last is launched.
+inline void setBlocks(PlanBuilder &builder, int threads, std::vector<uint32_t> loops, int64_t itemsPerBlock,
+                      int sharedBytes = 0, bool inPrologue = false) {
+  auto blocks = std::make_unique<artifact::BlocksT>();
+  blocks->threads = threads;
+  for (uint32_t loop : loops) {
+    blocks->items.push_back(std::make_unique<artifact::ItemLoopT>());
+    blocks->items.back()->loop = loop;
+  }
+  blocks->items_per_block = itemsPerBlock;
+  blocks->shared_bytes = sharedBytes;
+  auto &list = inPrologue ? builder.plan.prologue : builder.plan.steps;
+  list.back()->action.AsKernelStep()->blocks = std::move(blocks);
+}
+
+} // namespace dovetail::test
+
+#endif // DOVETAIL_TEST_RUNTIME_DEVICEPLAN_H

@@ -1,0 +1,208 @@
+//===- DeviceSessionTest.cpp - Whole programs on a device -----------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DevicePlan.h"
+
+#include "dovetail/runtime/ExitCode.h"
+
+#include <cstdlib>
+#include <utility>
+
+using namespace dovetail;
+using namespace dovetail::test;
+using artifact::BufferKind;
+using testing::AllOf;
+using testing::HasSubstr;
+
+namespace {
+
+std::vector<float> stencil(const std::vector<float> &in, int64_t columns) {
+  std::vector<float> out(in.size());
+  for (int64_t i = 0; i < 40; ++i)
+    for (int64_t j = 0; j < columns; ++j) {
+      float above = i > 0 ? in[(i - 1) * columns + j] : 0, below = i < 39 ? in[(i + 1) * columns + j] : 0;
+      out[i * columns + j] = above + 2 * in[i * columns + j] + 3 * below;
+    }
+  return out;
+}
+
+/// Rows as cut, with one more at each side.
+layout::DimSharding extended(const std::vector<int64_t> &cuts) {
+  std::vector<layout::Interval> pieces;
+  for (size_t i = 0; i + 1 < cuts.size(); ++i)
+    pieces.push_back(cuts[i] == cuts[i + 1] ? layout::Interval{}
+                                            : layout::Interval{std::max<int64_t>(0, cuts[i] - 1),
+                                                               std::min<int64_t>(cuts.back(), cuts[i + 1] + 1)});
+  return windows(0, pieces);
+}
+
+/// Runs of a program with one float input and one output, so often that steps are recorded and replayed.
+std::vector<float> runOften(std::shared_ptr<const runtime::Program> program, const std::vector<float> &in,
+                            runtime::RunnerOptions options = {}) {
+  std::vector<float> out;
+  auto runner = runtime::ProgramRunner::create(program, options);
+  EXPECT_TRUE(runner.ok()) << runner.status();
+  if (!runner.ok())
+    return out;
+  const runtime::PortInfo &port = program->getPlan().outputs[0];
+  // Other inputs in between: nothing of a former run is left over.
+  std::vector<float> zeros(in.size());
+  for (const std::vector<float> *input : std::vector{&std::as_const(zeros), &in, &std::as_const(zeros), &in}) {
+    out.assign(volume(port.shape), -12345.0f);
+    std::vector<runtime::HostTensor> inputs;
+    if (!program->getPlan().inputs.empty())
+      inputs.push_back(
+          {const_cast<float *>(input->data()), runtime::ElementType::F32, program->getPlan().inputs[0].shape, {}});
+    absl::Status status = (*runner)->run(inputs, {{out.data(), runtime::ElementType::F32, port.shape, {}}});
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  return out;
+}
+
+} // namespace
+
+TEST(DeviceSession, StencilsWithExchanges) {
+  std::mt19937_64 random(1);
+  for (int64_t columns : {1, 7, 300}) {
+    std::vector<float> in = randomFloats(random, 40 * columns), expected = in;
+    for (int i = 0; i < 4; ++i)
+      expected = stencil(expected, columns);
+    for (std::vector<int64_t> cuts :
+         std::vector<std::vector<int64_t>>{{0, 40}, {0, 13, 40}, {0, 1, 2, 40}, {0, 20, 20, 40}})
+      for (Order order : {Order{0, 1}, Order{1, 0}})
+        for (bool trace : {false, true}) {
+          SCOPED_TRACE(testing::Message() << cuts.size() - 1 << " ranks, " << columns << " columns");
+          PlanBuilder builder = deviceBuilder({static_cast<int64_t>(cuts.size()) - 1});
+          layout::Sharding cut = sharding(2, {{0, split(0, cuts)}}), held = sharding(2, {{0, extended(cuts)}});
+          Shape shape = {40, columns};
+          uint32_t buffer = builder.buffer(shape, held, order);
+          builder.input("in", builder.tensor(buffer, cut, "in"));
+          for (int i = 0; i < 4; ++i) {
+            uint32_t owned = builder.tensor(buffer, cut, "owned"), wide = builder.tensor(buffer, held, "wide");
+            builder.exchange(owned, wide);
+            buffer = builder.buffer(shape, held, order);
+            builder.kernel("stencilBlocks", {wide}, {builder.tensor(buffer, cut, "result")},
+                           {{40, split(0, cuts)}, {columns, {}}}, 0);
+            setBlocks(builder, 64, {0, 1}, 64);
+          }
+          builder.output("out", builder.tensor(buffer, cut, "out"));
+          runtime::RunnerOptions options;
+          options.trace = trace;
+          EXPECT_EQ(runOften(builder.program(), in, options), expected);
+        }
+  }
+}
+
+TEST(DeviceSession, PartialSumsOverRanks) {
+  std::mt19937_64 random(3);
+  // Few elements, and so many that they are combined in two phases.
+  for (int64_t count : {5, 50'000})
+    for (std::vector<int64_t> cuts : std::vector<std::vector<int64_t>>{{0, 6}, {0, 2, 6}, {0, 3, 3, 6}}) {
+      int64_t ranks = static_cast<int64_t>(cuts.size()) - 1;
+      std::vector<float> in(6 * count), expected(count);
+      for (int64_t i = 0; i < 6 * count; ++i)
+        expected[i % count] += in[i] = static_cast<float>(static_cast<int>(random() % 100));
+      PlanBuilder builder = deviceBuilder({ranks});
+      auto rows = split(0, cuts);
+      uint32_t matrix = builder.value({6, count}, sharding(2, {{0, rows}}));
+      uint32_t partial = builder.value({count}, sharding(1, {}, {0}, layout::ReductionKind::Sum));
+      uint32_t total = builder.value({count}, sharding(1)), more = builder.value({count}, sharding(1));
+      uint32_t most = builder.value({count}, sharding(1));
+      builder.input("in", matrix);
+      builder.kernel("sumRowsBlocks", {matrix}, {partial}, {{count, {}}, {6, rows}});
+      setBlocks(builder, 32, {0}, 32);
+      builder.exchange(partial, total);
+      for (auto [from, to] : {std::pair(total, more), std::pair(more, most)}) {
+        builder.kernel("incrementBlocks", {from}, {to}, {{count, {}}});
+        setBlocks(builder, 32, {0}, 32);
+      }
+      builder.output("out", most);
+      for (float &value : expected)
+        value += 2;
+      EXPECT_EQ(runOften(builder.program(), in), expected) << ranks << " ranks, " << count;
+    }
+}
+
+TEST(DeviceSession, ConstantsAndPrologue) {
+  PlanBuilder builder = deviceBuilder({2});
+  auto dim = split(0, {0, 1, 4});
+  layout::Sharding cut = sharding(1, {{0, dim}}), whole = sharding(1);
+  uint32_t one = builder.constantValue({4}, cut, {1, 2, 3, 4});
+  uint32_t temporary = builder.value({4}, cut);
+  uint32_t kept = builder.tensor(builder.buffer({4}, whole, {}, BufferKind::Persistent), whole, "kept");
+  uint32_t out = builder.value({4}, whole);
+  builder.kernel("incrementBlocks", {one}, {temporary}, {{4, dim}}, -1, /*inPrologue=*/true);
+  setBlocks(builder, 32, {0}, 32, 0, /*inPrologue=*/true);
+  builder.exchange(temporary, kept, /*inPrologue=*/true);
+  builder.kernel("incrementBlocks", {kept}, {out}, {{4, {}}});
+  setBlocks(builder, 32, {0}, 32);
+  builder.output("out", out);
+  EXPECT_EQ(runOften(builder.program(), {}), (std::vector<float>{3, 4, 5, 6}));
+}
+
+TEST(DeviceSession, ReordersAndTransposedConstants) {
+  std::mt19937_64 random(4);
+  std::vector<float> in = randomFloats(random, 12 * 5);
+  PlanBuilder builder = deviceBuilder({3});
+  auto dim = split(0, {0, 2, 3, 5});
+  layout::Sharding cut = sharding(2, {{1, dim}});
+  artifact::ReorderT reorder;
+  reorder.source = builder.constantValue({12, 5}, cut, in, {1, 0});
+  reorder.target = builder.value({12, 5}, cut, {0, 1});
+  uint32_t out = reorder.target;
+  builder.library(std::move(reorder));
+  builder.output("out", out);
+  EXPECT_EQ(runOften(builder.program(), {}), in);
+}
+
+TEST(DeviceSession, ErrorsNameRankAndKernel) {
+  PlanBuilder builder = deviceBuilder({2});
+  layout::Sharding cut = sharding(1, {{0, split(0, {0, 50, 100})}});
+  uint32_t in = builder.value({100}, cut, {}, "source"), out = builder.value({100}, cut, {}, "target");
+  uint32_t all = builder.value({100}, sharding(1));
+  builder.input("in", in);
+  // What is done is the beginning of the loop: 50 on rank 1, which means nothing.
+  builder.kernel("misbehave", {in}, {out}, {{100, windows(0, {{1, 50}, {50, 100}})}});
+  setBlocks(builder, 32, {}, 1);
+  builder.exchange(out, all);
+  builder.output("out", all);
+  auto results = runFloats(builder.program(), {std::vector<float>(100)});
+  EXPECT_EQ(results.status().code(), absl::StatusCode::kInternal) << results.status();
+  EXPECT_THAT(std::string(results.status().message()),
+              AllOf(HasSubstr("rank 0, kernel 'misbehave': thread 3 of block 0 writes 4 bytes at offset -4"),
+                    HasSubstr("of tensor 'target', which has 200 bytes")));
+}
+
+TEST(DeviceSession, LibrariesAreRefused) {
+  PlanBuilder builder = deviceBuilder({1});
+  artifact::PoolT call;
+  call.input = builder.value({1, 1, 4, 4}, sharding(4));
+  call.output = builder.value({1, 1, 4, 4}, sharding(4));
+  call.kernel = call.strides = call.dilations = {1, 1};
+  call.pads = {0, 0};
+  builder.input("in", call.input);
+  builder.output("out", call.output);
+  builder.library(std::move(call));
+  absl::Status status = runtime::ProgramRunner::create(builder.program()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("pool 'library0'"), HasSubstr("--no-libraries")));
+}
+
+TEST(DeviceSession, AMissingPluginIsNamed) {
+  PlanBuilder builder = deviceBuilder({1});
+  builder.plan.target = "absent";
+  builder.output("out", builder.constantValue({1}, sharding(1), {1}));
+  auto program = builder.program();
+  ::setenv("DOVETAIL_PLUGINS", "/no/such:/folder", 1);
+  absl::Status status = runtime::ProgramRunner::create(program).status();
+  ::unsetenv("DOVETAIL_PLUGINS");
+  EXPECT_EQ(runtime::exitCodeOf(status), 8);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("target 'absent'"), HasSubstr("libdovetail_absent.so"), HasSubstr("/bin"),
+                    HasSubstr("/no/such, /folder"), HasSubstr("DOVETAIL_PLUGINS")));
+}
