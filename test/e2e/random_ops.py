@@ -35,6 +35,7 @@ class Request:
     seed: int | None = None
     op: str | None = None
     fixed: str | None = None
+    target: str = "cpu"
     oracle_only: bool = False
     keep: str | None = None
 
@@ -57,21 +58,23 @@ def evaluate(request):
     if request.oracle_only:
         outcome = _compare_oracles(case, expected)
     else:
-        outcome = _compare_backend(case, expected)
+        outcome = _compare_backend(case, expected, request.target)
     if outcome.status == FAILED and request.keep:
         folder = pathlib.Path(request.keep) / case.name.replace(" ", "-")
         backends.keep(folder, case.model, case.inputs, expected, case.partition)
     return outcome
 
 
-def _compare_backend(case, expected):
+def _compare_backend(case, expected, target):
     op = case.model.graph.node[-1].op_type
     backend = backends.fastest_backend()
     if backend is None:
         raise RuntimeError(f"no compiler in {backends.build_dir()}: run `make build`")
+    # Libraries are those of real devices.
+    libraries = case.libraries and target == "cpu"
     try:
         actual = backend.compile_and_run(
-            case.model, case.partition, case.inputs, list(expected), case.libraries
+            case.model, case.partition, case.inputs, list(expected), libraries, ["--target", target]
         )
     except backends.BackendError as error:
         unsupported = error.phase == "compile" and error.code == backends.UNSUPPORTED
@@ -106,6 +109,7 @@ def _arguments():
     parser.add_argument("--seed", type=int, help="the first seed (default: random)")
     parser.add_argument("--count", type=int, default=500, help="how many seeds (default: 500)")
     parser.add_argument("--op", help="only this operator")
+    parser.add_argument("--target", default="cpu", help="cpu, or emulated: blocks of threads, as on a GPU")
     parser.add_argument("--fixed", action="store_true", help="the fixed cases instead")
     parser.add_argument("--keep", metavar="DIR", help="writes the files of failing cases there")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
@@ -117,7 +121,7 @@ def _arguments():
 
 
 def _requests(arguments):
-    common = dict(oracle_only=arguments.oracle_only, keep=arguments.keep)
+    common = dict(target=arguments.target, oracle_only=arguments.oracle_only, keep=arguments.keep)
     if arguments.fixed:
         return [Request(fixed=name, **common) for name in fixed_cases()]
     first = secrets.randbelow(10**9) if arguments.seed is None else arguments.seed

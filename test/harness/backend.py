@@ -126,6 +126,18 @@ class InProcessBackend:
         self.soils = soils
         self.threads = threads
 
+    def compile(self, model, artifact, partition, libraries=True, extra=()):
+        """Compiles a ModelProto or a path to the file `artifact`; raises BackendError."""
+        import dovetail
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                program = dovetail.compile(model, libraries=libraries, options=[*partition.flags(), *extra])
+            program.save(artifact)
+        except dovetail.DovetailError as error:
+            raise BackendError("compile", error.code, str(error)) from error
+
     def compile_and_run(self, model, partition, inputs, outputs, libraries=True, extra=()):
         """`model` is a ModelProto or a path; raises BackendError."""
         import dovetail

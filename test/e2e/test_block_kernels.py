@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels for devices: run on the emulated device against ONNX Runtime, and assembled for real ones.
+
+The cases are those of test_random_ops.py. The emulated device runs each thread of each block as it would run on a GPU,
+with barriers, shuffles and shared memory, and ends the run when an access is outside of what a launch may touch.
+"""
+
+import json
+import os
+
+import pytest
+from cases import fixed_cases, random_case
+from harness.backend import call, fastest_backend, tool
+from harness.isolated import IsolatedPool
+from ops import GENERATORS
+from random_ops import PASSED, Request
+from random_ops import workers as create_workers
+
+FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "20250"))
+COUNT = int(os.environ.get("DOVETAIL_RANDOM_CASES", "640"))
+
+ARCHS = ("sm_80", "sm_90", "sm_100")
+
+#: Families of operators whose kernels need few registers: local memory would be a fault of their generator.
+NEVER_SPILL = {"ops.elementwise", "ops.movement"}
+
+
+@pytest.fixture(scope="module")
+def workers(backend):
+    workers = create_workers(1)
+    yield workers
+    workers.close()
+
+
+@pytest.mark.parametrize("name", list(fixed_cases()))
+def test_emulated_fixed_case(workers, name):
+    outcome = workers(Request(fixed=name, target="emulated"))
+    assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + COUNT))
+def test_emulated_random_case(workers, seed):
+    outcome = workers(Request(seed=seed, target="emulated"))
+    assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
+
+
+def assemble(request):
+    """Compiles a case for real devices; returns what is wrong with its kernels. Runs in a worker."""
+    name, folder = request
+    case = fixed_cases()[name] if isinstance(name, str) else random_case(name)
+    artifact = f"{folder}/model.dvt"
+    extra = ["--target", "cuda", "--arch", ",".join(ARCHS)]
+    fastest_backend().compile(case.model, artifact, case.partition, libraries=False, extra=extra)
+    code, report, messages = call([tool("dovetail-run"), "inspect", artifact, "--json"])
+    assert code == 0, messages
+    report = json.loads(report)
+    kernels = {step["symbol"] for step in report["prologue"] + report["steps"] if step["kind"] == "kernel"}
+    for arch in ARCHS:
+        assembled = {kernel["symbol"] for kernel in report["kernels"] if kernel["arch"] == arch}
+        assert assembled == kernels, f"{case}: {arch} has {assembled}, not {kernels}"
+    if GENERATORS.get(case.model.graph.node[-1].op_type).__module__ in NEVER_SPILL:
+        spilled = [kernel for kernel in report["kernels"] if kernel["spill_bytes"]]
+        assert not spilled, f"{case}: {spilled}"
+    return ""
+
+
+@pytest.fixture(scope="module")
+def assembler(backend):
+    pool = IsolatedPool(assemble, lambda request, message: message)
+    yield pool
+    pool.close()
+
+
+@pytest.mark.parametrize("name", [*fixed_cases(), *range(FIRST_SEED, FIRST_SEED + COUNT)])
+def test_assembled(assembler, tmp_path, name):
+    assert assembler((name, str(tmp_path))) == ""
