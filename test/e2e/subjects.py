@@ -164,6 +164,37 @@ SUBJECTS = [
     ),
 ]
 
+#: The same kinds of models, small enough for a device that is emulated on the CPU.
+SMALL_SUBJECTS = [
+    Subject(
+        "small-ppocr-det",
+        "ppocr-det",
+        input="x",
+        shape=(1, 3, 64, 96),
+        make_input=lambda: page.detection_input(page.text_page(64, 96)),
+    ),
+    Subject("small-ppocr-cls", "ppocr-cls", input="x", shape=(1, 3, 48, 64)),
+    Subject(
+        "small-unet2d-transposed", "unet2d-transposed", sizes=(("base", 4), ("height", 61), ("width", 45))
+    ),
+    Subject("small-unet2d-bilinear", "unet2d-bilinear", sizes=(("base", 4), ("height", 53), ("width", 41))),
+    Subject(
+        "small-unet3d",
+        "unet3d",
+        sizes=(("base", 4), ("depth", 9), ("height", 13), ("width", 17)),
+        input="volume",
+        split=(("y", 3), ("x", 4)),
+    ),
+    Subject("small-vit", "vit", sizes=(("height", 64), ("width", 48), ("size", 32))),
+    Subject(
+        "small-vit-encoder",
+        "vit-encoder",
+        sizes=(("length", 37), ("size", 32)),
+        input="tokens",
+        split=(("y", 1), ("x", 0)),
+    ),
+]
+
 
 def combinations(everything):
     """(subject, mesh, style) to test: all of them, or a few of each subject."""

@@ -11,10 +11,12 @@ import os
 import pytest
 from cases import fixed_cases, random_case
 from harness.backend import call, fastest_backend, tool
+from harness.compare import differences
 from harness.isolated import IsolatedPool
 from ops import GENERATORS
 from random_ops import PASSED, Request
 from random_ops import workers as create_workers
+from subjects import SMALL_SUBJECTS
 
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "20250"))
 COUNT = int(os.environ.get("DOVETAIL_RANDOM_CASES", "640"))
@@ -42,6 +44,17 @@ def test_emulated_fixed_case(workers, name):
 def test_emulated_random_case(workers, seed):
     outcome = workers(Request(seed=seed, target="emulated"))
     assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("subject", SMALL_SUBJECTS, ids=lambda subject: subject.name)
+def test_emulated_model(backend, subject, ranks):
+    case = subject.prepared()
+    partition = subject.partition({"y": ranks}, "uneven" if ranks > 1 else "balanced")
+    flags = [*subject.flags(), "--target", "emulated"]
+    actual = backend.compile_and_run(case.path, partition, case.inputs, list(case.expected), False, flags)
+    found = differences(actual, case.expected)
+    assert not found, f"{partition}: {found}"
 
 
 def assemble(request):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from harness.backend import call, tool
 from harness.compare import differences
-from subjects import SUBJECTS, combinations
+from subjects import SMALL_SUBJECTS, SUBJECTS, combinations
 
 EVERYTHING = os.environ.get("DOVETAIL_ALL", "0") == "1"
 
@@ -30,7 +30,7 @@ def _check(backend, subject, partition, libraries=True):
     assert not found, f"{partition}: {found}"
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=_name)
+@pytest.mark.parametrize("subject", SUBJECTS + SMALL_SUBJECTS, ids=_name)
 def test_expected_outputs_tell_errors(subject):
     """ONNX Runtime's answer is finite and differs between positions: an error would show."""
     for name, value in subject.prepared().expected.items():
