@@ -229,7 +229,7 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
     return usage("'--cpu " + *arguments.cpu + "': this CPU is not known; pass 'native', 'x86-64-v2', 'x86-64-v3', " +
                  "'x86-64-v4' or one of those that `llc -mcpu=help` lists");
   options.codeGen.cpu = arguments.cpu.value_or("native");
-  options.libraries = !arguments.noLibraries && options.target->hasLibraries();
+  options.libraries = !arguments.noLibraries;
   return arguments.arch ? parseArchs(*arguments.arch) : llvm::success();
 }
 

@@ -98,7 +98,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addNestedPass<func::FuncOp>(createCSEPass());
     // Once more for what was decomposed.
     passes.addPass(createVerifyPartition());
-    passes.addPass(createDovetailToPlan({options.libraries, options.target->getName().str()}));
+    passes.addPass(createDovetailToPlan(
+        {options.libraries ? options.target->getLibraries().str() : "", options.target->getName().str()}));
     break;
   case Phase::CodeGen:
     passes.addPass(createShareKernels());

@@ -74,8 +74,8 @@ public:
   virtual llvm::StringRef getName() const = 0;
   /// Whether users have a use for it.
   virtual bool isPublic() const { return true; }
-  /// Whether it has library calls.
-  virtual bool hasLibraries() const { return true; }
+  /// What its libraries do, as the pass dovetail-to-plan wants it.
+  virtual llvm::StringRef getLibraries() const = 0;
   /// Architectures that code can be generated for, ascending; none where CPUs are named instead.
   virtual llvm::ArrayRef<int> getArchs() const { return {}; }
   /// The passes that generate functions from the kernels of a plan.

@@ -28,7 +28,8 @@ def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
     Nothing here knows a target but for the library operations that `target` has.
   }];
   let options = [
-    Option<"libraries", "libraries", "bool", "true", "Use library calls where there are any">,
+    Option<"libraries", "libraries", "std::string", "\"convolution,matmul,pool\"",
+           "What the target's libraries do; empty: nothing">,
     Option<"target", "target", "std::string", "\"cpu\"", "Target of the program">
   ];
   let dependentDialects = ["::dovetail::plan::PlanDialect"];

@@ -23,6 +23,7 @@ namespace {
 class CudaTarget : public Target {
 public:
   StringRef getName() const override { return "cuda"; }
+  StringRef getLibraries() const override { return "convolution,matmul"; }
   ArrayRef<int> getArchs() const override { return getCudaArchs(); }
   void addPasses(OpPassManager &passes) const override { passes.addPass(createGenerateBlockKernels()); }
   FailureOr<ProgramImages> compile(ModuleOp module, const CodeGenOptions &options) const override;

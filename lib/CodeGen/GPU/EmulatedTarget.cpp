@@ -25,7 +25,7 @@ class EmulatedTarget : public Target {
 public:
   StringRef getName() const override { return "emulated"; }
   bool isPublic() const override { return false; }
-  bool hasLibraries() const override { return false; }
+  StringRef getLibraries() const override { return ""; }
   void addPasses(OpPassManager &passes) const override {
     passes.addPass(createGenerateBlockKernels());
     passes.addPass(createEmulateBlocks());

@@ -72,8 +72,10 @@ using Places = llvm::SmallSetVector<size_t, 4>;
 
 class GroupFormer {
 public:
-  GroupFormer(func::FuncOp function, const Formats &formats, bool libraries)
-      : block(function.getBody().front()), formats(formats), libraries(libraries) {}
+  GroupFormer(func::FuncOp function, const Formats &formats, StringRef libraries)
+      : block(function.getBody().front()), formats(formats) {
+    libraries.split(this->libraries, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  }
 
   SmallVector<Group> run();
 
@@ -83,7 +85,7 @@ private:
 
   Block &block;
   const Formats &formats;
-  bool libraries;
+  SmallVector<StringRef> libraries;
   DenseSet<Operation *> grouped;
   SmallVector<Group> groups;
 };
@@ -164,9 +166,9 @@ void GroupFormer::formKernel(Operation *root) {
 }
 
 SmallVector<Group> GroupFormer::run() {
-  if (libraries) {
+  if (!libraries.empty()) {
     for (Operation &op : block) {
-      if (grouped.contains(&op) || !hasLibraryCall(&op))
+      if (grouped.contains(&op) || !hasLibraryCall(&op, libraries))
         continue;
       Group group;
       group.call = &op;
@@ -182,6 +184,6 @@ SmallVector<Group> GroupFormer::run() {
   return std::move(groups);
 }
 
-SmallVector<Group> dovetail::formGroups(func::FuncOp function, const Formats &formats, bool libraries) {
+SmallVector<Group> dovetail::formGroups(func::FuncOp function, const Formats &formats, StringRef libraries) {
   return GroupFormer(function, formats, libraries).run();
 }

@@ -29,7 +29,7 @@ template <typename OpT> static bool hasModestWindows(OpT op) {
          isModest(op.getPadsHigh());
 }
 
-bool dovetail::hasLibraryCall(Operation *op) {
+bool dovetail::hasLibraryCall(Operation *op, ArrayRef<StringRef> libraries) {
   // Libraries here compute in f32; other element types have generated kernels.
   auto isF32 = [](Type type) { return getElementTypeOrSelf(type).isF32(); };
   if (op->getNumResults() != 1 || !llvm::all_of(op->getOperandTypes(), isF32) || !isF32(op->getResult(0).getType()))
@@ -37,11 +37,15 @@ bool dovetail::hasLibraryCall(Operation *op) {
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   if (result.getNumElements() == 0)
     return false;
+  auto has = [&](StringRef name) { return llvm::is_contained(libraries, name); };
   return TypeSwitch<Operation *, bool>(op)
-      .Case<ConvOp, ConvTransposeOp>(
-          [&](auto conv) { return result.getRank() >= 3 && result.getRank() <= 5 && hasModestWindows(conv); })
-      .Case([](MatMulOp) { return true; })
+      .Case<ConvOp, ConvTransposeOp>([&](auto conv) {
+        return has("convolution") && result.getRank() >= 3 && result.getRank() <= 5 && hasModestWindows(conv);
+      })
+      .Case([&](MatMulOp) { return has("matmul"); })
       .Case([&](PoolOp pool) {
+        if (!has("pool"))
+          return false;
         // The library's dilated pooling is its slow reference, and not right where a window hits padding alone.
         for (auto [kernel, dilation] : llvm::zip_equal(pool.getKernel(), pool.getDilations()))
           if (kernel > 1 && dilation > 1)

@@ -39,11 +39,12 @@ struct Group {
   mlir::Operation *getRoot() const { return ops.back(); }
 };
 
-/// Groups every operation that computes. A group's operations are in program order.
-llvm::SmallVector<Group> formGroups(mlir::func::FuncOp function, const Formats &formats, bool libraries);
+/// Groups every operation that computes. A group's operations are in program order. `libraries` is the option of the
+/// pass: what libraries do, separated by commas.
+llvm::SmallVector<Group> formGroups(mlir::func::FuncOp function, const Formats &formats, llvm::StringRef libraries);
 
-/// True if a library call does `op`.
-bool hasLibraryCall(mlir::Operation *op);
+/// True if one of `libraries` does `op`.
+bool hasLibraryCall(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> libraries);
 /// Extends a group with a call by the elementwise operations, none of them in `taken`, that the library can apply to
 /// its result.
 void absorbPostOps(Group &group, const Formats &formats, const llvm::DenseSet<mlir::Operation *> &taken);
