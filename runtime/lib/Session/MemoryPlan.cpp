@@ -58,7 +58,8 @@ SessionStatistics dovetail::runtime::estimateStatistics(const Plan &plan, int ra
     if (buffer.kind == BufferKind::Persistent)
       result.persistentBytes += bufferBytes(plan, i, rank);
     else if (buffer.kind == BufferKind::Constant)
-      (buffer.format.isRowMajor() ? result.weightBytes : result.copiedBytes) += bufferBytes(plan, i, rank);
+      (buffer.format.isRowMajor() && !plan.isForDevice() ? result.weightBytes : result.copiedBytes) +=
+          bufferBytes(plan, i, rank);
   }
   return result;
 }

@@ -27,6 +27,11 @@ public:
   ProgramSession(std::shared_ptr<const Program> program, Communicator &communicator, SessionOptions options)
       : program(std::move(program)), plan(this->program->getPlan()), communicator(communicator), options(options),
         memory{plan, communicator.rank()} {}
+  ~ProgramSession() override {
+    // After an error, work may still be under way that uses what is about to be destroyed.
+    if (backend)
+      (void)backend->finish();
+  }
 
   absl::Status prepare();
 

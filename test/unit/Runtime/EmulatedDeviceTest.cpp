@@ -22,14 +22,16 @@ namespace {
 /// An open device with the kernels of BlockKernels.c.
 class EmulatedDevice : public testing::Test {
 protected:
-  void SetUp() override { open(); }
+  void SetUp() override { open("1"); }
 
-  void open() {
+  void open(const char *seed) {
+    ::setenv("DOVETAIL_EMULATED_SEED", seed, 1);
     code.reset();
     stream.reset();
     auto plugin = runtime::openDevicePlugin("emulated");
     ASSERT_TRUE(plugin.ok()) << plugin.status();
     auto opened = (*plugin)->openDevice(0);
+    ::unsetenv("DOVETAIL_EMULATED_SEED");
     ASSERT_TRUE(opened.ok()) << opened.status();
     device = *std::move(opened);
     static const std::vector<std::byte> bytes = readBytes(DOVETAIL_TEST_BLOCK_KERNELS);
@@ -104,8 +106,7 @@ TEST_F(EmulatedDevice, BlockReduction) {
     expected[i / columns] += in[i] = static_cast<float>(static_cast<int>(random() % 100));
   auto source = upload(in);
   for (const char *seed : {"1", "2", "3", "4"}) {
-    ::setenv("DOVETAIL_EMULATED_SEED", seed, 1);
-    open();
+    open(seed);
     for (int threads : {32, 96, 1024})
       for (int64_t blocks : {1, 3, 7, 9}) {
         auto target = allocate(rows);
@@ -116,7 +117,6 @@ TEST_F(EmulatedDevice, BlockReduction) {
         EXPECT_EQ(download(*target), expected) << threads << " threads, " << blocks << " blocks";
       }
   }
-  ::unsetenv("DOVETAIL_EMULATED_SEED");
 }
 
 TEST_F(EmulatedDevice, TiledTranspose) {
@@ -172,6 +172,7 @@ TEST_F(EmulatedDevice, MisbehaviourIsCaught) {
 }
 
 TEST_F(EmulatedDevice, WorkIsDoneInTheOrderOfEvents) {
+  open("0");
   auto a = upload({1, 2, 3}), b = allocate(3), c = allocate(3);
   auto other = *device->createStream();
   auto event = *device->createEvent();

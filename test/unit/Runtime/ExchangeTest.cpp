@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PlanBuilder.h"
+#include "DevicePlan.h"
 
 #include "dovetail/Layout/Exchange.h"
 #include "dovetail/runtime/Schedule.h"
@@ -72,13 +72,17 @@ TEST(Exchange, AnyShardingToAnyOther) {
     }
     builder.input("in", values.front());
     builder.output("out", values.back());
-    auto program = builder.program();
-    ASSERT_TRUE(program);
-    EXPECT_TRUE(runtime::checkSchedule(program->getPlan()).ok());
     std::vector<float> in = randomFloats(random, volume(shape));
-    auto results = runFloats(program, {in});
-    ASSERT_TRUE(results.ok()) << results.status();
-    EXPECT_EQ((*results)[0], in);
+    for (const char *target : {"cpu", "emulated"}) {
+      SCOPED_TRACE(target);
+      builder.plan.target = target;
+      auto program = builder.program();
+      ASSERT_TRUE(program);
+      EXPECT_TRUE(runtime::checkSchedule(program->getPlan()).ok());
+      auto results = runFloats(program, {in});
+      ASSERT_TRUE(results.ok()) << results.status();
+      EXPECT_EQ((*results)[0], in);
+    }
   }
 }
 
@@ -119,21 +123,23 @@ namespace {
 float contribution(int rank, int64_t element) { return static_cast<float>((rank * 37 + element * 11) % 64 - 20) / 4; }
 
 /// Combines one vector of `count` elements from each of 3 ranks, and gives each rank the box of `to`.
-void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &to) {
+void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &to, bool onDevice) {
   int ranks = 3;
   std::vector<float> in;
   for (int rank = 0; rank < ranks; ++rank)
     for (int64_t i = 0; i < count; ++i)
       in.push_back(contribution(rank, i));
 
-  PlanBuilder builder({ranks});
+  PlanBuilder builder = onDevice ? deviceBuilder({ranks}) : PlanBuilder({ranks});
   auto rows = split(0, {0, 1, 2, 3});
   uint32_t source = builder.value({ranks, count}, sharding(2, {{0, rows}}));
   uint32_t partial = builder.value({count}, sharding(1, {}, {0}, kind));
   uint32_t total = builder.value({count}, to);
   builder.input("in", source);
   // "Adds up" the one row that the rank has.
-  builder.kernel("sumRows", {source}, {partial}, {{count, {}}, {ranks, rows}});
+  builder.kernel(onDevice ? "sumRowsBlocks" : "sumRows", {source}, {partial}, {{count, {}}, {ranks, rows}});
+  if (onDevice)
+    setBlocks(builder, 64, {0}, 64);
   builder.exchange(partial, total);
   builder.output("out", total);
   auto program = builder.program();
@@ -158,10 +164,11 @@ void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &t
 
 TEST(Exchange, ReducesEveryKind) {
   for (ReductionKind kind : {ReductionKind::Sum, ReductionKind::Prod, ReductionKind::Max, ReductionKind::Min})
-    for (int64_t count : {1, 7, 100, 100'000}) { // The last one in two phases.
-      checkReduction(kind, count, sharding(1));
-      checkReduction(kind, count, sharding(1, {{0, split(0, {0, count / 3, count / 3, count})}}));
-    }
+    for (int64_t count : {1, 7, 100, 100'000}) // The last one in two phases.
+      for (bool onDevice : {false, true}) {
+        checkReduction(kind, count, sharding(1), onDevice);
+        checkReduction(kind, count, sharding(1, {{0, split(0, {0, count / 3, count / 3, count})}}), onDevice);
+      }
 }
 
 TEST(Exchange, LargeAllReduceMovesEachPartOnce) {
@@ -204,18 +211,22 @@ TEST(Exchange, MomentsFollowChan) {
     for (double value : part)
       squares += (value - sum / count) * (value - sum / count);
 
-  PlanBuilder builder({3});
-  auto rows = split(0, {0, 1, 2, 3});
-  uint32_t source = builder.value({3, 3}, sharding(2, {{0, rows}}));
-  uint32_t partial = builder.value({3}, sharding(1, {}, {0}, ReductionKind::Moments));
-  uint32_t total = builder.value({3}, sharding(1));
-  builder.input("in", source);
-  builder.kernel("sumRows", {source}, {partial}, {{3, {}}, {3, rows}});
-  builder.exchange(partial, total);
-  builder.output("out", total);
-  auto results = runFloats(builder.program(), {in});
-  ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_FLOAT_EQ((*results)[0][0], count);
-  EXPECT_FLOAT_EQ((*results)[0][1], sum / count);
-  EXPECT_NEAR((*results)[0][2], squares, 1e-3);
+  for (bool onDevice : {false, true}) {
+    PlanBuilder builder = onDevice ? deviceBuilder({3}) : PlanBuilder({3});
+    auto rows = split(0, {0, 1, 2, 3});
+    uint32_t source = builder.value({3, 3}, sharding(2, {{0, rows}}));
+    uint32_t partial = builder.value({3}, sharding(1, {}, {0}, ReductionKind::Moments));
+    uint32_t total = builder.value({3}, sharding(1));
+    builder.input("in", source);
+    builder.kernel(onDevice ? "sumRowsBlocks" : "sumRows", {source}, {partial}, {{3, {}}, {3, rows}});
+    if (onDevice)
+      setBlocks(builder, 32, {0}, 32);
+    builder.exchange(partial, total);
+    builder.output("out", total);
+    auto results = runFloats(builder.program(), {in});
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_FLOAT_EQ((*results)[0][0], count);
+    EXPECT_FLOAT_EQ((*results)[0][1], sum / count);
+    EXPECT_NEAR((*results)[0][2], squares, 1e-3);
+  }
 }

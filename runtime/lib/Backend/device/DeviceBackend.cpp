@@ -112,7 +112,6 @@ private:
 class DeviceBackend : public Backend {
 public:
   explicit DeviceBackend(std::unique_ptr<Device> device) : device(std::move(device)) {}
-  ~DeviceBackend() override;
 
   absl::Status prepare(const Program &program);
 
@@ -140,13 +139,6 @@ private:
 };
 
 } // namespace
-
-DeviceBackend::~DeviceBackend() {
-  // After an error, work may still be under way that uses what is about to be destroyed.
-  for (DeviceStream *stream : {steps.get(), moves.get()})
-    if (stream)
-      (void)stream->synchronize();
-}
 
 absl::Status DeviceBackend::prepare(const Program &program) {
   for (std::unique_ptr<DeviceStream> *stream : {&steps, &moves}) {
@@ -211,9 +203,9 @@ StepExecutorOr DeviceBackend::createStep(const RankMemory &memory, const StepInf
 }
 
 absl::Status DeviceBackend::finish() {
-  if (absl::Status status = steps->synchronize(); !status.ok())
-    return status;
-  return moves->synchronize();
+  // Both, even after an error: callers take back what the work uses.
+  absl::Status ofSteps = steps->synchronize(), ofMoves = moves->synchronize();
+  return ofSteps.ok() ? ofMoves : ofSteps;
 }
 
 absl::StatusOr<std::unique_ptr<Recording>> DeviceBackend::record(absl::FunctionRef<absl::Status()> body) {

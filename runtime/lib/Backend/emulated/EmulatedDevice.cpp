@@ -118,7 +118,7 @@ private:
 
 class EmulatedDevice : public Device {
 public:
-  EmulatedDevice(int ordinal, uint64_t seed) : runner(seed) {
+  EmulatedDevice(int ordinal, uint64_t seed) : seed(seed), runner(seed) {
     deviceInfo.target = "emulated";
     deviceInfo.name = "emulated device";
     deviceInfo.description = "emulates a device on the CPU, for tests only";
@@ -150,7 +150,10 @@ public:
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::unique_ptr<DeviceStream>> createStream() override { return std::make_unique<EmulatedStream>(); }
+  absl::StatusOr<std::unique_ptr<DeviceStream>> createStream() override {
+    // Each has its own.
+    return std::make_unique<EmulatedStream>(seed == 0 ? 0 : seed * 1000 + ++streams);
+  }
   absl::StatusOr<std::unique_ptr<DeviceEvent>> createEvent() override { return std::make_unique<EmulatedEvent>(); }
 
   absl::StatusOr<std::unique_ptr<DeviceCode>> loadCode(absl::Span<const CodeImage> images) override {
@@ -196,13 +199,14 @@ public:
 
 private:
   DeviceInfo deviceInfo;
+  uint64_t seed, streams = 0;
   BlockRunner runner;
 };
 
 absl::StatusOr<int> countDevices() { return 2; }
 
 absl::StatusOr<std::unique_ptr<Device>> openDevice(int ordinal) {
-  // Another seed is another order of blocks and threads.
+  // Another seed is another order of blocks and threads, and of what streams do; with 0 they do it as late as possible.
   uint64_t seed = 1;
   if (const char *variable = std::getenv("DOVETAIL_EMULATED_SEED"); variable && !absl::SimpleAtoi(variable, &seed))
     return absl::InvalidArgumentError(absl::StrCat("DOVETAIL_EMULATED_SEED is '", variable, "', not a number"));

@@ -11,33 +11,47 @@
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::emulated;
 
+absl::Status StreamState::push(std::unique_lock<std::mutex> &lock, Entry entry) {
+  queue.push_back(std::move(entry));
+  if (isRandom && random() % 4 == 0)
+    while (working || next < queue.size())
+      step(lock);
+  return failure;
+}
+
 absl::Status StreamState::add(Job &job) {
-  std::lock_guard lock(mutex);
-  if (capturing)
-    captured.push_back(&job);
-  else
-    queue.push_back({&job, nullptr, nullptr, 0});
+  std::unique_lock lock(mutex);
+  if (!capturing)
+    return push(lock, {&job, nullptr, nullptr, 0});
+  captured.push_back(&job);
   return failure;
 }
 
 absl::Status StreamState::record(const std::shared_ptr<EventState> &event) {
-  std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
   if (capturing)
     return absl::UnimplementedError("the emulated device captures no events");
-  std::lock_guard eventLock(event->mutex);
-  event->stream = shared_from_this();
-  queue.push_back({nullptr, event, nullptr, ++event->recorded});
-  return failure;
+  uint64_t count;
+  {
+    std::lock_guard eventLock(event->mutex);
+    event->stream = shared_from_this();
+    count = ++event->recorded;
+  }
+  return push(lock, {nullptr, event, nullptr, count});
 }
 
 absl::Status StreamState::wait(const std::shared_ptr<EventState> &event) {
-  std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
   if (capturing)
     return absl::UnimplementedError("the emulated device captures no events");
-  std::lock_guard eventLock(event->mutex);
-  if (event->happened < event->recorded)
-    queue.push_back({nullptr, nullptr, event, event->recorded});
-  return failure;
+  uint64_t count;
+  {
+    std::lock_guard eventLock(event->mutex);
+    if (event->happened >= event->recorded)
+      return failure;
+    count = event->recorded;
+  }
+  return push(lock, {nullptr, nullptr, event, count});
 }
 
 void StreamState::step(std::unique_lock<std::mutex> &lock) {

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the streams and events of the emulated device. Nothing is done before somebody must wait for it: work that is
-// in no order with other work, though it must be, then happens too late, and not just now and then.
+// Defines the streams and events of the emulated device. Work is done as late as possible, or at any moment before, so
+// that work which is in no order with other work, though it must be, comes too late or too soon.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +18,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <random>
 
 namespace dovetail::runtime::emulated {
 
@@ -40,6 +41,9 @@ struct EventState {
 /// A stream as others see it; outlives the stream.
 class StreamState : public std::enable_shared_from_this<StreamState> {
 public:
+  /// Seed 0: nothing is done before somebody must wait for it. Others decide when it is done earlier.
+  explicit StreamState(uint64_t seed) : isRandom(seed != 0), random(seed) {}
+
   absl::Status add(Job &job);
   absl::Status record(const std::shared_ptr<EventState> &event);
   absl::Status wait(const std::shared_ptr<EventState> &event);
@@ -56,9 +60,13 @@ private:
     std::shared_ptr<EventState> recorded, awaited;
     uint64_t count = 0; ///< Of the event.
   };
+  /// Adds to the queue, and does now and then what is in it.
+  absl::Status push(std::unique_lock<std::mutex> &lock, Entry entry);
   /// Does the first entry of the queue, or waits until another thread has. `lock` is that of `mutex`.
   void step(std::unique_lock<std::mutex> &lock);
 
+  const bool isRandom;
+  std::mt19937_64 random;
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<Entry> queue;
@@ -70,11 +78,12 @@ private:
 
 class EmulatedStream : public DeviceStream {
 public:
+  explicit EmulatedStream(uint64_t seed) : state(std::make_shared<StreamState>(seed)) {}
   ~EmulatedStream() override { (void)state->synchronize(); }
   absl::Status wait(const DeviceEvent &event) override;
   absl::Status synchronize() override { return state->synchronize(); }
 
-  std::shared_ptr<StreamState> state = std::make_shared<StreamState>();
+  std::shared_ptr<StreamState> state;
 };
 
 class EmulatedEvent : public DeviceEvent {
