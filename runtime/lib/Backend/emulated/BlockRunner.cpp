@@ -53,7 +53,7 @@ absl::Status BlockRunner::run(DovetailBlockKernel function, const LaunchDescript
   kernel = function;
   launch = &description;
   failure.clear();
-  lastRegion = 0;
+  lastRegion[0] = lastRegion[1] = {};
   threads.resize(description.threads);
   atShuffle.assign((description.threads + warpSize - 1) / warpSize, 0);
   sharedMemory.resize(description.sharedBytes + canaryBytes + sharedAlignment);
@@ -190,6 +190,11 @@ void BlockRunner::completeShuffle(int64_t warp) {
 
 void BlockRunner::check(DovetailBlockThread *self, const void *address, int64_t bytes, int32_t isWrite) {
   auto &thread = static_cast<Thread &>(*self);
+  // Most accesses are where the one before was.
+  const auto &last = thread.runner->lastRegion[isWrite != 0];
+  uint64_t offset = reinterpret_cast<uintptr_t>(address) - last.begin;
+  if (offset < last.size && bytes >= 0 && static_cast<uint64_t>(bytes) <= last.size - offset)
+    return;
   thread.runner->checkAccess(thread, address, bytes, isWrite != 0);
   thread.runner->stopIfFailed();
 }
@@ -202,11 +207,9 @@ void BlockRunner::checkAccess(const Thread &thread, const void *address, int64_t
     return begin >= data && begin - data <= static_cast<uintptr_t>(region.bytes) && bytes >= 0 &&
            bytes <= region.bytes - static_cast<int64_t>(begin - data) && (!isWrite || region.written);
   };
-  if (lastRegion < regions.size() && holds(regions[lastRegion]))
-    return;
   auto found = std::find_if(regions.begin(), regions.end(), holds);
   if (found != regions.end()) {
-    lastRegion = found - regions.begin();
+    lastRegion[isWrite] = {reinterpret_cast<uintptr_t>(found->data), static_cast<uint64_t>(found->bytes)};
     return;
   }
   std::string what = absl::StrCat(isWrite ? "writes " : "reads ", bytes, " bytes at ");

@@ -87,8 +87,12 @@ private:
   int64_t threadFirst = 0;
   bool backwards = false;
   Fiber *current = nullptr;
-  size_t lastRegion = 0; ///< Where the last access was.
-  std::string failure;   ///< Of the launch; empty while all is well.
+  /// Where the last accesses were, of reads and of writes.
+  struct {
+    uintptr_t begin = 0;
+    uint64_t size = 0;
+  } lastRegion[2];
+  std::string failure; ///< Of the launch; empty while all is well.
 };
 
 } // namespace dovetail::runtime::emulated
