@@ -51,11 +51,16 @@ Fiber::~Fiber() {
 }
 
 void Fiber::start(void (*newBody)(void *), void *newArgument) {
-  abandon();
   body = newBody;
   argument = newArgument;
+#ifdef DOVETAIL_ASAN_FIBERS
+  // What `enter` left when it was left for good.
+  __asan_unpoison_memory_region(memory + guardBytes + stackBytes - 4096, 4096);
+#endif
   inside = context::make_fcontext(memory + guardBytes + stackBytes, stackBytes, enter);
 #ifdef DOVETAIL_TSAN_FIBERS
+  if (innerShadow)
+    __tsan_destroy_fiber(innerShadow);
   innerShadow = __tsan_create_fiber(0);
 #endif
   switchIn();
