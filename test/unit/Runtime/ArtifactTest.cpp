@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PlanBuilder.h"
+#include "DevicePlan.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
 
@@ -348,4 +348,43 @@ TEST(ArtifactFuzz, DamagedPlansWithGoodChecksumsNeverCrash) {
   }
   EXPECT_GT(loaded, 100);
   EXPECT_GT(started, 50);
+}
+
+TEST(ArtifactFuzz, DamagedBlocksNeverCrash) {
+  PlanBuilder builder = deviceBuilder({2});
+  auto dim = split(0, {0, 3, 8});
+  uint32_t in = builder.value({8}, sharding(1, {{0, dim}})), out = builder.value({8}, sharding(1, {{0, dim}}));
+  builder.input("in", in);
+  builder.kernel("incrementBlocks", {in}, {out}, {{8, dim}});
+  setBlocks(builder, 32, {0}, 4, 64);
+  builder.output("out", out);
+  Bytes good = builder.artifact();
+  auto sections = runtime::parseArtifact(good);
+  ASSERT_TRUE(sections.ok());
+  int loaded = 0, refused = 0;
+  for (uint64_t seed = 0; seed < 4000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    Bytes plan(sections->plan.begin(), sections->plan.end());
+    size_t at = random() % (plan.size() / 4) * 4;
+    uint32_t value = random() % 2 ? random() % 16 : random();
+    std::memcpy(plan.data() + at, &value, 4);
+    auto decoded = runtime::decodePlan(plan, 0);
+    if (!decoded.ok()) {
+      EXPECT_EQ(decoded.status().code(), absl::StatusCode::kDataLoss) << decoded.status();
+      ++refused;
+      continue;
+    }
+    ++loaded;
+    for (const runtime::StepInfo &step : decoded->steps)
+      if (const auto *call = std::get_if<runtime::KernelCall>(&step.action); call && call->blocks) {
+        std::vector<layout::Interval> ranges;
+        for (const runtime::LoopInfo &loop : call->loops)
+          ranges.push_back({0, loop.extent});
+        int64_t blocks = call->blocks->blockCount(ranges, 1000);
+        EXPECT_TRUE(blocks >= 1 && blocks <= 1000) << blocks;
+      }
+  }
+  EXPECT_GT(loaded, 100);
+  EXPECT_GT(refused, 100);
 }
