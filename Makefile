@@ -10,7 +10,7 @@ BUILD := build/$(PRESET)
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-setup: ## Install what is missing: packages, .venv, libonnx
+setup: ## Install what is missing: packages, .venv, libonnx, CUDA's headers
 	@scripts/setup build
 
 configure: setup

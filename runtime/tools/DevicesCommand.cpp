@@ -1,4 +1,4 @@
-//===- DevicesCommand.cpp - What this machine has -*- C++ -*-===//
+//===- DevicesCommand.cpp - What this machine has -------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Common.h"
+
+#include "dovetail/runtime/Device.h"
+#include "dovetail/runtime/Plan.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -48,31 +51,84 @@ std::string vectorInstructions() {
   return "SSE";
 }
 
-absl::Status printDevices(bool json) {
+using Table = std::vector<std::vector<std::string>>;
+
+void addCpu(Table &table, nlohmann::json &json) {
   int64_t memory = static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGE_SIZE);
   const dnnl_version_t *version = dnnl_version();
   std::string library = absl::StrCat(version->major, ".", version->minor, ".", version->patch);
-  if (json) {
-    nlohmann::json result = {{"devices",
-                              {{{"kind", "cpu"},
-                                {"name", cpuModel()},
-                                {"processors", usableProcessors()},
-                                {"vectors", vectorInstructions()},
-                                {"memory_bytes", memory}}}},
-                             {"libraries", {{"oneDNN", library}}},
-                             {"communicators", {"local"}}};
-    std::fputs((result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n").c_str(), stdout);
-    return absl::OkStatus();
+  json["devices"].push_back({{"kind", "cpu"},
+                             {"name", cpuModel()},
+                             {"processors", usableProcessors()},
+                             {"vectors", vectorInstructions()},
+                             {"memory_bytes", memory}});
+  json["libraries"]["oneDNN"] = library;
+  json["communicators"] = {"local"};
+  table.insert(table.end(), {{"cpu", cpuModel()},
+                             {"processors", absl::StrCat(usableProcessors())},
+                             {"vectors", vectorInstructions()},
+                             {"memory", formatBytes(memory)},
+                             {"libraries", absl::StrCat("oneDNN ", library)},
+                             {"communicators", "local"}});
+}
+
+/// The devices of the plug-in for `target`. Errors: UNAVAILABLE, when there are none.
+absl::Status addDevices(const std::string &target, Table &table, nlohmann::json &json) {
+  absl::StatusOr<const runtime::DevicePlugin *> plugin = runtime::openDevicePlugin(target);
+  if (!plugin.ok())
+    return plugin.status();
+  absl::StatusOr<int> count = (*plugin)->countDevices();
+  if (!count.ok())
+    return count.status();
+  if (*count == 0)
+    return absl::UnavailableError(absl::StrCat("this machine has no device for target '", target, "'"));
+  for (int ordinal = 0; ordinal < *count; ++ordinal) {
+    absl::StatusOr<std::unique_ptr<runtime::Device>> device = (*plugin)->openDevice(ordinal);
+    if (!device.ok())
+      return device.status();
+    const runtime::DeviceInfo &info = (*device)->info();
+    json["devices"].push_back({{"kind", target},
+                               {"ordinal", ordinal},
+                               {"name", info.name},
+                               {"description", info.description},
+                               {"arch", info.arch},
+                               {"multiprocessors", info.multiprocessors},
+                               {"memory_bytes", info.memoryBytes}});
+    for (const auto &[name, version] : info.libraries)
+      json["libraries"][name] = version;
+    table.insert(table.end(), {{absl::StrCat(target, " ", ordinal), info.name},
+                               {"architecture", info.arch},
+                               {"multiprocessors", absl::StrCat(info.multiprocessors)},
+                               {"memory", formatBytes(info.memoryBytes)}});
+    for (const auto &[name, version] : info.libraries)
+      table.push_back({name, version});
   }
-  std::fputs(formatTable({{"cpu", cpuModel()},
-                          {"processors", absl::StrCat(usableProcessors())},
-                          {"vectors", vectorInstructions()},
-                          {"memory", formatBytes(memory)},
-                          {"libraries", absl::StrCat("oneDNN ", library)},
-                          {"communicators", "local"}},
-                         "")
-                 .c_str(),
-             stdout);
+  if ((*plugin)->listLibraries)
+    for (const auto &[name, version] : (*plugin)->listLibraries()) {
+      json["libraries"][name] = version;
+      table.push_back({name, version});
+    }
+  return absl::OkStatus();
+}
+
+absl::Status printDevices(const std::string &target, bool json) {
+  Table table;
+  nlohmann::json result;
+  if (target.empty() || target == runtime::hostTarget)
+    addCpu(table, result);
+  if (target.empty()) {
+    // A machine without GPUs is nothing wrong, unless they were asked for.
+    if (absl::Status status = addDevices("cuda", table, result); !status.ok()) {
+      result["unavailable"]["cuda"] = std::string(status.message());
+      table.push_back({"cuda", absl::StrCat("none: ", status.message())});
+    }
+  } else if (target != runtime::hostTarget) {
+    if (absl::Status status = addDevices(target, table, result); !status.ok())
+      return status;
+  }
+  std::string text =
+      json ? result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : formatTable(table, "");
+  std::fputs(text.c_str(), stdout);
   return absl::OkStatus();
 }
 
@@ -81,6 +137,9 @@ absl::Status printDevices(bool json) {
 void tools::addDevicesCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand("devices", "List the devices and libraries that programs can use here");
   auto json = std::make_shared<bool>(false);
+  auto target = std::make_shared<std::string>();
+  command->add_option("--target", *target,
+                      "Those for programs of this target only, such as cpu or cuda; an error if there are none");
   command->add_flag("--json", *json, "Print JSON");
-  setAction(app, *command, exitCode, [json] { return printDevices(*json); });
+  setAction(app, *command, exitCode, [json, target] { return printDevices(*target, *json); });
 }

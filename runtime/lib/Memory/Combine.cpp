@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Combine.h"
+#include "CombineElement.h"
 
 #include <cmath>
 #include <cstring>
@@ -16,69 +17,6 @@ using namespace dovetail::runtime;
 using layout::ReductionKind;
 
 namespace {
-
-/// How elements are stored and in which type they are combined.
-template <typename T> struct Plain {
-  using Stored = T;
-  using Value = T;
-  static Value load(Stored value) { return value; }
-  static Stored store(Value value) { return value; }
-};
-
-struct Half {
-  using Stored = _Float16;
-  using Value = float;
-  static Value load(Stored value) { return static_cast<float>(value); }
-  static Stored store(Value value) { return static_cast<_Float16>(value); }
-};
-
-struct BrainFloat {
-  using Stored = uint16_t;
-  using Value = float;
-  static Value load(Stored value) {
-    uint32_t bits = static_cast<uint32_t>(value) << 16;
-    float result;
-    std::memcpy(&result, &bits, sizeof(result));
-    return result;
-  }
-  static Stored store(Value value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, sizeof(bits));
-    if (std::isnan(value))
-      return static_cast<uint16_t>((bits >> 16) | 0x40);
-    // Round to nearest, ties to even.
-    return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-  }
-};
-
-template <typename T> T maximum(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>)
-    if (std::isnan(a))
-      return a;
-  return a >= b ? a : b;
-}
-
-template <typename T> T minimum(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>)
-    if (std::isnan(a))
-      return a;
-  return a <= b ? a : b;
-}
-
-/// Integers wrap around.
-template <typename T> T sum(T a, T b) {
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  else
-    return a + b;
-}
-
-template <typename T> T product(T a, T b) {
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  else
-    return a * b;
-}
 
 template <typename Access, typename Op>
 void combineRuns(const BoxPair &pair, std::byte *target, const std::byte *source, Op op) {
@@ -103,34 +41,14 @@ void combineRuns(const BoxPair &pair, std::byte *target, const std::byte *source
                   });
 }
 
-/// Chan's formula for two sets of numbers given by count, mean and sum of squared deviations.
 template <typename Access>
-void combineMoments(const BoxPair &pair, std::byte *target, const std::byte *source, int64_t toMoment,
-                    int64_t fromMoment) {
-  using Stored = typename Access::Stored;
-  auto load = [](const std::byte *address) {
-    Stored value;
-    std::memcpy(&value, address, sizeof(Stored));
-    return static_cast<double>(Access::load(value));
-  };
-  auto store = [](std::byte *address, double value) {
-    Stored stored = Access::store(static_cast<typename Access::Value>(value));
-    std::memcpy(address, &stored, sizeof(Stored));
-  };
+void combineMomentRuns(const BoxPair &pair, std::byte *target, const std::byte *source, int64_t toMoment,
+                       int64_t fromMoment) {
   pair.forEachRun(target, source,
                   [&](std::byte *to, const std::byte *from, int64_t count, int64_t toStride, int64_t fromStride) {
-                    for (int64_t i = 0; i < count; ++i, to += toStride, from += fromStride) {
-                      double countA = load(to), countB = load(from);
-                      if (countB == 0)
-                        continue;
-                      double total = countA + countB;
-                      double meanA = countA == 0 ? 0 : load(to + toMoment);
-                      double delta = load(from + fromMoment) - meanA;
-                      double squares = (countA == 0 ? 0 : load(to + 2 * toMoment)) + load(from + 2 * fromMoment);
-                      store(to, total);
-                      store(to + toMoment, meanA + delta * countB / total);
-                      store(to + 2 * toMoment, squares + delta * delta * countA * countB / total);
-                    }
+                    for (int64_t i = 0; i < count; ++i, to += toStride, from += fromStride)
+                      combineMoments<Access>(reinterpret_cast<char *>(to), reinterpret_cast<const char *>(from),
+                                             toMoment, fromMoment);
                   });
 }
 
@@ -142,15 +60,15 @@ void combine(ReductionKind kind, const BoxPair &pair, std::byte *target, const s
   case ReductionKind::None:
     return;
   case ReductionKind::Sum:
-    return combineRuns<Access>(pair, target, source, sum<Value>);
+    return combineRuns<Access>(pair, target, source, combineSum<Value>);
   case ReductionKind::Prod:
-    return combineRuns<Access>(pair, target, source, product<Value>);
+    return combineRuns<Access>(pair, target, source, combineProd<Value>);
   case ReductionKind::Max:
-    return combineRuns<Access>(pair, target, source, maximum<Value>);
+    return combineRuns<Access>(pair, target, source, combineMax<Value>);
   case ReductionKind::Min:
-    return combineRuns<Access>(pair, target, source, minimum<Value>);
+    return combineRuns<Access>(pair, target, source, combineMin<Value>);
   case ReductionKind::Moments:
-    return combineMoments<Access>(pair, target, source, toMoment, fromMoment);
+    return combineMomentRuns<Access>(pair, target, source, toMoment, fromMoment);
   }
 }
 
@@ -178,43 +96,43 @@ void Combination::run(std::byte *target, const std::byte *source) const {
     };
     switch (type) {
     case ElementType::F32:
-      apply(Plain<float>(), kind);
+      apply(PlainAccess<float>(), kind);
       break;
     case ElementType::F64:
-      apply(Plain<double>(), kind);
+      apply(PlainAccess<double>(), kind);
       break;
     case ElementType::F16:
-      apply(Half(), kind);
+      apply(HalfAccess(), kind);
       break;
     case ElementType::BF16:
-      apply(BrainFloat(), kind);
+      apply(BrainFloatAccess(), kind);
       break;
     case ElementType::I8:
-      apply(Plain<int8_t>(), kind);
+      apply(PlainAccess<int8_t>(), kind);
       break;
     case ElementType::I16:
-      apply(Plain<int16_t>(), kind);
+      apply(PlainAccess<int16_t>(), kind);
       break;
     case ElementType::I32:
-      apply(Plain<int32_t>(), kind);
+      apply(PlainAccess<int32_t>(), kind);
       break;
     case ElementType::I64:
-      apply(Plain<int64_t>(), kind);
+      apply(PlainAccess<int64_t>(), kind);
       break;
     case ElementType::U8:
-      apply(Plain<uint8_t>(), kind);
+      apply(PlainAccess<uint8_t>(), kind);
       break;
     case ElementType::U16:
-      apply(Plain<uint16_t>(), kind);
+      apply(PlainAccess<uint16_t>(), kind);
       break;
     case ElementType::U32:
-      apply(Plain<uint32_t>(), kind);
+      apply(PlainAccess<uint32_t>(), kind);
       break;
     case ElementType::U64:
-      apply(Plain<uint64_t>(), kind);
+      apply(PlainAccess<uint64_t>(), kind);
       break;
     case ElementType::Bool:
-      apply(Plain<uint8_t>(), onBooleans(kind));
+      apply(PlainAccess<uint8_t>(), onBooleans(kind));
       break;
     }
   }

@@ -11,6 +11,7 @@
 #include "dovetail/runtime/ArtifactFormat.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -47,7 +48,9 @@ static std::unique_ptr<artifact::DimT> toDim(const layout::DimSharding &dim) {
 }
 
 PlanBuilder::PlanBuilder(std::vector<int64_t> meshSizes) {
-  plan.target = "cpu";
+  // The tests of library calls run on a device, too.
+  const char *target = std::getenv("DOVETAIL_TEST_TARGET");
+  plan.target = target ? target : "cpu";
   codePath = DOVETAIL_TEST_KERNELS;
   std::vector<layout::MeshAxis> axes;
   for (size_t i = 0; i < meshSizes.size(); ++i) {
@@ -171,7 +174,9 @@ std::vector<std::byte> PlanBuilder::artifact() const {
   sections.push_back(
       {runtime::SectionKind::Plan,
        {absl::MakeConstSpan(reinterpret_cast<const std::byte *>(builder.GetBufferPointer()), builder.GetSize())}});
-  sections.push_back({runtime::SectionKind::Code, {code}});
+  // Other devices are for library calls alone: the kernels are the CPU's and the emulated device's.
+  if (plan.target == "cpu" || plan.target == "emulated")
+    sections.push_back({runtime::SectionKind::Code, {code}});
   sections.push_back({runtime::SectionKind::Weights, {weights}});
   auto bytes = runtime::serializeArtifact(sections);
   EXPECT_TRUE(bytes.ok()) << bytes.status();

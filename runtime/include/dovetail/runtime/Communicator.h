@@ -74,6 +74,8 @@ public:
   /// Says what this rank is about to do, as messages about a rank that hangs name it. `name` must outlive the
   /// communicator.
   virtual void enterStep(const char *name) = 0;
+  /// Says whether this rank has something to do, so that others expect progress of it. Thread-safe.
+  virtual void setBusy(bool) {}
   /// Whether the run has ended with an error.
   virtual absl::Status state() const = 0;
   /// Ends the run on all ranks with an error of this one. Thread-safe.

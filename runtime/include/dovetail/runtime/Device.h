@@ -21,12 +21,15 @@
 #define DOVETAIL_RUNTIME_DEVICE_H
 
 #include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/runtime/Communicator.h"
+#include "dovetail/runtime/LaunchEnvironment.h"
 #include "dovetail/runtime/RankMemory.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -210,6 +213,12 @@ struct DevicePlugin {
   absl::StatusOr<int> (*countDevices)();
   /// Opens a device, 0 <= ordinal < number of devices. Thread-safe.
   absl::StatusOr<std::unique_ptr<Device>> (*openDevice)(int ordinal);
+  /// The libraries that some steps need: the name of each, and its version or what is the matter with it. May be null.
+  std::vector<std::pair<std::string, std::string>> (*listLibraries)() = nullptr;
+  /// Connects this process, a rank on device `ordinal`, with the others: returns when all have come. Null if the
+  /// plug-in cannot. A rank that does not come, or makes no progress, for `timeout` ends the run on all ranks.
+  absl::StatusOr<std::unique_ptr<Communicator>> (*connectRanks)(const LaunchEnvironment &environment, int ordinal,
+                                                                std::chrono::milliseconds timeout) = nullptr;
 };
 
 /// Incremented whenever anything in this header or those that it includes changes.

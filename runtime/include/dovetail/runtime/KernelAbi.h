@@ -21,12 +21,12 @@ extern "C" {
 /// its loops, and addresses each tensor as if the whole of it were in memory.
 ///
 /// `pointers[i]` is the address that the element at global coordinate (0, ..., 0) of tensor i *would* have: the
-/// buffer's address less the offset of the box that it holds, so it may lie outside of the buffer. Tensors come in the order
-/// of the step's reads, then its writes.
+/// buffer's address less the offset of the box that it holds, so it may lie outside of the buffer. Tensors come in the
+/// order of the step's reads, then its writes.
 ///
 /// `numbers` holds, for each loop of the step, `lo` and `hi` (a half-open range of global coordinates), and then,
-/// for each tensor, one stride for each logical dimension, in elements. (For a blocked format, kernels are generated for the
-/// physical shape instead: the strides are those of the physical dimensions.)
+/// for each tensor, one stride for each logical dimension, in elements. (For a blocked format, kernels are generated
+/// for the physical shape instead: the strides are those of the physical dimensions.)
 ///
 /// Thread-safe: calls with disjoint ranges of the step's parallel loop may run at the same time.
 typedef void (*DovetailKernel)(void *const *pointers, const int64_t *numbers);

@@ -24,6 +24,8 @@
 namespace dovetail::runtime {
 
 class Combination;
+class Device;
+class DeviceStream;
 
 /// What a rank does comes in two lanes: its steps, and the moves of its exchanges. Within a lane, everything is done in
 /// order; marks put lanes in order with one another. Where work is done at once, as on CPUs, marks mean nothing.
@@ -46,6 +48,10 @@ public:
 class Mover {
 public:
   virtual ~Mover() = default;
+
+  /// The device whose memory it moves, and the stream that is a lane there; null on CPUs.
+  virtual Device *getDevice() { return nullptr; }
+  virtual DeviceStream *getStream(Lane) { return nullptr; }
 
   virtual absl::StatusOr<std::unique_ptr<Mark>> createMark() = 0;
   /// Puts a mark of this mover after all that is in `lane` so far.

@@ -53,39 +53,13 @@ private:
   std::vector<std::unique_ptr<ConvolutionPart>> parts;
 };
 
-/// Cuts the channels of a rank into parts that are whole groups, or lie in one group each.
-std::vector<ConvolutionChannels> planChannels(const RankMemory &context, const ConvolutionCall &call) {
-  const std::vector<int64_t> &input = context.plan.bufferOf(call.input).shape;
-  const std::vector<int64_t> &output = context.plan.bufferOf(call.output).shape;
-  int64_t inGroup = input[1] / call.groups, outGroup = output[1] / call.groups;
-  Interval out = context.box(call.output)[1], in = context.box(call.input)[1];
-  Box weights = context.box(call.weights);
-  // The input channels that the rank has weights for: of all groups, or inside of each.
-  Interval outerIn = call.transposed ? weights[0] : Interval{0, input[1]};
-  Interval innerIn = call.transposed ? Interval{0, inGroup} : weights[1];
-  in = in.intersect(outerIn);
-
-  std::vector<ConvolutionChannels> parts;
-  int64_t first = out.lo / outGroup, last = (out.hi - 1) / outGroup + 1;
-  Interval needed = {first * inGroup, last * inGroup};
-  bool wholeGroups = out.lo % outGroup == 0 && out.hi % outGroup == 0 && in.contains(needed) &&
-                     innerIn.contains(Interval{0, inGroup}) &&
-                     (!call.transposed || weights[1].contains(Interval{0, outGroup}));
-  if (wholeGroups)
-    return {{out, needed, last - first}};
-  for (int64_t group = first; group < last; ++group)
-    parts.push_back(
-        {out.intersect({group * outGroup, (group + 1) * outGroup}), in.intersect(innerIn.shifted(group * inGroup)), 1});
-  return parts;
-}
-
 } // namespace
 
 absl::Status ConvolutionStep::prepare(const RankMemory &context, const ConvolutionCall &call, bool inPrologue) {
   const std::vector<int64_t> &input = context.plan.bufferOf(call.input).shape;
   int64_t inGroup = input[1] / call.groups;
   bool partial = context.plan.tensors[call.output].sharding.isPartial();
-  for (const ConvolutionChannels &channels : planChannels(context, call)) {
+  for (const ConvolutionChannels &channels : planConvolutionChannels(context, call)) {
     if (!partial && channels.in.size() != inGroup * channels.groups)
       return absl::DataLossError(absl::StrCat("damaged plan: the sum is over ", inGroup * channels.groups,
                                               " channels, but this rank holds ", channels.in.size(), " of ",

@@ -90,17 +90,7 @@ void ConvolutionPart::chooseLayout() {
   order.push_back(1);
 }
 
-Box ConvolutionPart::weightsBox() const {
-  // Weights are [O, C/groups, ...], or [C, O/groups, ...] when transposed.
-  Box box = Box::ofShape(context.plan.bufferOf(call.weights).shape);
-  Interval outer = call.transposed ? channels.in : channels.out, inner = call.transposed ? channels.out : channels.in;
-  box[0] = outer;
-  if (inner.empty())
-    box[1] = inner;
-  else if (channels.groups == 1)
-    box[1] = inner.shifted(-(inner.lo / box[1].size()) * box[1].size());
-  return box;
-}
+Box ConvolutionPart::weightsBox() const { return convolutionWeightsBox(context, call, channels); }
 
 memory::desc ConvolutionPart::weightsDesc() const {
   const MemoryView &view = context.memory(call.weights);

@@ -15,6 +15,7 @@
 #define DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONPART_H
 
 #include "../../Session/Arena.h"
+#include "ConvolutionChannels.h"
 #include "PostOps.h"
 #include "TileConvolution.h"
 #include "WindowGeometry.h"
@@ -22,12 +23,6 @@
 #include <memory>
 
 namespace dovetail::runtime {
-
-/// The channels of one part, in global coordinates. `in` may be empty: then nothing is summed up.
-struct ConvolutionChannels {
-  layout::Interval out, in;
-  int64_t groups = 1; ///< `out` and `in` are that many whole groups, or parts of a single one.
-};
 
 class ConvolutionPart {
 public:

@@ -22,6 +22,8 @@ class DeviceMover : public Mover {
 public:
   DeviceMover(Device &device, DeviceStream &steps, DeviceStream &moves) : device(device), steps(steps), moves(moves) {}
 
+  Device *getDevice() override { return &device; }
+  DeviceStream *getStream(Lane lane) override { return &streamOf(lane); }
   absl::StatusOr<std::unique_ptr<Mark>> createMark() override;
   absl::Status mark(Mark &mark, Lane lane) override;
   absl::Status wait(const Mark &mark, Lane lane) override;

@@ -1,0 +1,37 @@
+//===- ConvolutionChannels.h - Channels of a rank -----*- C++ -*- ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how the channels that a rank has of a convolution are divided into calls of a library, on CPUs and devices.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONCHANNELS_H
+#define DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONCHANNELS_H
+
+#include "dovetail/runtime/RankMemory.h"
+
+#include <vector>
+
+namespace dovetail::runtime {
+
+/// The channels of one part, in global coordinates. `in` may be empty: then nothing is summed up.
+struct ConvolutionChannels {
+  layout::Interval out, in;
+  int64_t groups = 1; ///< `out` and `in` are that many whole groups, or parts of a single one.
+};
+
+/// Cuts the channels of a rank into parts that are whole groups, or lie in one group each.
+std::vector<ConvolutionChannels> planConvolutionChannels(const RankMemory &memory, const ConvolutionCall &call);
+
+/// The part of the weights for these channels. They are [O, C/groups, ...], or [C, O/groups, ...] when transposed.
+layout::Box convolutionWeightsBox(const RankMemory &memory, const ConvolutionCall &call,
+                                  const ConvolutionChannels &channels);
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONCHANNELS_H

@@ -1,0 +1,383 @@
+//===- ConvolutionPart.cpp - A convolution by cuDNN ---------------------- ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConvolutionPart.h"
+
+#include "dovetail/Layout/Arith.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+using namespace dovetail::runtime::cuda;
+using layout::Box;
+using layout::Interval;
+
+/// Plans to measure when tuning.
+static constexpr size_t tunedPlans = 8;
+
+absl::Status ConvolutionPart::planGeometry() {
+  const std::vector<int64_t> &input = memory.plan.bufferOf(call.input).shape;
+  const std::vector<int64_t> &weights = memory.plan.bufferOf(call.weights).shape;
+  outBox = memory.box(call.output);
+  outBox[1] = channels.out;
+  inBox = outBox;
+  inBox[1] = channels.in;
+  nothingToSum = channels.in.empty();
+  for (int i = 0; i < spatial; ++i) {
+    Window window{weights[2 + i], call.strides[i], call.dilations[i], call.pads[i]};
+    Interval out = outBox[2 + i], held = memory.box(call.input)[2 + i];
+    WindowNeed need =
+        call.transposed ? transposedNeedOf(window, out, input[2 + i], held) : needOf(window, out, input[2 + i], held);
+    if (need.used.empty()) {
+      nothingToSum = true;
+    } else if (call.transposed && need.padLo < 0) {
+      // The first results get nothing. One more input at the beginning makes room for them, if the rank holds it.
+      Interval more = {layout::floorDiv(out.lo + window.pad, window.stride), need.used.hi};
+      if (held.contains(more))
+        need = {more, out.lo - transposedReach(window, more).lo, need.padHi};
+    }
+    if (call.transposed)
+      fullResult |= need.padLo < 0 || need.padHi <= -window.stride;
+    inBox[2 + i] = need.used;
+    padLo.push_back(need.padLo);
+    padHi.push_back(need.padHi);
+  }
+  if (nothingToSum)
+    fullResult = false;
+  else if (!memory.box(call.input).contains(inBox))
+    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", inBox.str(), " of ", memory.name(call.input),
+                                            ", but this rank holds ", memory.box(call.input).str()));
+  weightsBox = convolutionWeightsBox(memory, call, channels);
+  if (!nothingToSum && !memory.box(call.weights).contains(weightsBox))
+    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", weightsBox.str(), " of ",
+                                            memory.name(call.weights), ", but this rank holds ",
+                                            memory.box(call.weights).str()));
+  return absl::OkStatus();
+}
+
+MemoryFormat ConvolutionPart::libraryFormat(int rank) const {
+  MemoryFormat format;
+  format.order.push_back(0);
+  if (!channelsLast)
+    format.order.push_back(1);
+  for (int dim = 2; dim < rank; ++dim)
+    format.order.push_back(dim);
+  if (channelsLast)
+    format.order.push_back(1);
+  return format;
+}
+
+/// `packed`: the memory is scratch, which is aligned.
+CudnnGraph::Tensor ConvolutionPart::describe(const MemoryView &view, const Box &box, bool packed) const {
+  CudnnGraph::Tensor tensor;
+  for (int dim = 0; dim < box.rank(); ++dim) {
+    // The library has 2 and 3 spatial dimensions; a single one becomes the second of two.
+    if (dim == 2 && spatial == 1) {
+      tensor.dims.push_back(1);
+      tensor.strides.push_back(view.strides[2] * box[2].size());
+    }
+    tensor.dims.push_back(box[dim].size());
+    tensor.strides.push_back(view.strides[dim]);
+  }
+  tensor.alignment = packed ? 16 : std::min<int64_t>(16, alignmentOf(view, box));
+  return tensor;
+}
+
+/// Adds one post-op to the graph; false if the library cannot fuse it, or means something else by it.
+bool ConvolutionPart::addPostOp(CudnnGraph &graph, const PostOpInfo &op, int input, int output) {
+  CudnnGraph::Pointwise pointwise{};
+  pointwise.alpha = 1;
+  int operandTensor = -1;
+  switch (op.kind) {
+  case PostOpKind::AddTensor:
+  case PostOpKind::MulTensor: {
+    pointwise.mode = op.kind == PostOpKind::AddTensor ? CUDNN_POINTWISE_ADD : CUDNN_POINTWISE_MUL;
+    absl::StatusOr<PostOpOperand> operand = operandOf(memory, op, outBox);
+    if (!operand.ok())
+      return false;
+    bool perChannel = true;
+    for (int dim = 0; dim < outBox.rank(); ++dim)
+      perChannel &= operand->box[dim].size() == (dim == 1 ? outBox[1].size() : 1);
+    if (!perChannel && !operand->isFull)
+      return false;
+    MemoryView view = memory.memory(static_cast<uint32_t>(op.tensor));
+    MemoryView shown;
+    shown.type = view.type;
+    shown.strides = operand->strides;
+    if (perChannel) {
+      if (operand->strides[1] != 1 && outBox[1].size() > 1)
+        return false;
+      shown = MemoryView::packed(view.type, operand->box, libraryFormat(outBox.rank()));
+    }
+    CudnnGraph::Tensor tensor = describe(shown, operand->box, /*packed=*/true);
+    tensor.alignment = std::min<int64_t>(16, operand->alignment);
+    operandTensor = graph.addTensor(tensor);
+    ++tensorCount;
+    break;
+  }
+  case PostOpKind::Relu:
+    pointwise.mode = CUDNN_POINTWISE_RELU_FWD;
+    break;
+  case PostOpKind::LeakyRelu:
+    pointwise.mode = CUDNN_POINTWISE_RELU_FWD;
+    pointwise.slope = op.alpha;
+    break;
+  case PostOpKind::Clip:
+    if (op.alpha != 0 || op.beta < 0)
+      return false;
+    pointwise.mode = CUDNN_POINTWISE_RELU_FWD;
+    pointwise.clipsAbove = true;
+    pointwise.upper = op.beta;
+    break;
+  case PostOpKind::Sigmoid:
+    pointwise.mode = CUDNN_POINTWISE_SIGMOID_FWD;
+    break;
+  case PostOpKind::Tanh:
+    pointwise.mode = CUDNN_POINTWISE_TANH_FWD;
+    break;
+  case PostOpKind::Gelu:
+    pointwise.mode = CUDNN_POINTWISE_GELU_FWD;
+    break;
+  case PostOpKind::GeluTanh:
+    pointwise.mode = CUDNN_POINTWISE_GELU_APPROX_TANH_FWD;
+    break;
+  case PostOpKind::Swish:
+    pointwise.mode = CUDNN_POINTWISE_SWISH_FWD;
+    pointwise.alpha = op.alpha;
+    break;
+  case PostOpKind::Elu:
+    pointwise.mode = CUDNN_POINTWISE_ELU_FWD;
+    pointwise.alpha = op.alpha;
+    break;
+  case PostOpKind::HardSwish:
+  case PostOpKind::HardSigmoid:
+    return false;
+  }
+  graph.addPointwise(pointwise, input, operandTensor, output);
+  operandTensors.push_back(operandTensor);
+  return true;
+}
+
+absl::StatusOr<bool> ConvolutionPart::planGraph(size_t fused) {
+  absl::StatusOr<cudnnDataType_t> type = cudnnTypeOf(outView.type);
+  if (!type.ok())
+    return type.status();
+  graph = std::make_unique<CudnnGraph>(handles, *type);
+  operandTensors.clear();
+  const MemoryView &target = fullResult ? fullView : outView;
+  const Box &targetBox = fullResult ? fullView.box : outBox;
+  CudnnGraph::Tensor out = describe(target, targetBox, fullResult || stagedOut);
+  inTensor = graph->addTensor(describe(inView, inView.box, stagedIn));
+  weightsTensor = graph->addTensor(describe(weightsView, weightsBox, stagedWeights));
+  tensorCount = 2;
+  CudnnGraph::Convolution convolution;
+  convolution.transposed = call.transposed;
+  if (spatial == 1)
+    for (std::vector<int64_t> *list :
+         {&convolution.pre, &convolution.post, &convolution.strides, &convolution.dilations})
+      list->push_back(list == &convolution.pre || list == &convolution.post ? 0 : 1);
+  for (int i = 0; i < spatial; ++i) {
+    bool padded = !fullResult && (call.transposed || !stagedIn);
+    convolution.pre.push_back(padded ? padLo[i] : 0);
+    // What a transposed convolution lacks at the end, less than a stride, needs no padding.
+    convolution.post.push_back(padded ? std::max<int64_t>(padHi[i], 0) : 0);
+    convolution.strides.push_back(call.strides[i]);
+    convolution.dilations.push_back(call.dilations[i]);
+  }
+  auto addOutput = [&](bool isLast) {
+    CudnnGraph::Tensor tensor = out;
+    tensor.isVirtual = !isLast;
+    ++tensorCount;
+    return graph->addTensor(tensor);
+  };
+  outTensor = addOutput(fused == 0);
+  graph->addConvolution(convolution, inTensor, weightsTensor, outTensor);
+  for (size_t i = 0; i < fused; ++i) {
+    int input = outTensor;
+    outTensor = addOutput(i + 1 == fused);
+    if (!addPostOp(*graph, call.postOps[i], input, outTensor))
+      return false;
+  }
+  return graph->choosePlans(mathModeOf(memory.plan), options.autotune && !options.inPrologue ? tunedPlans : 1);
+}
+
+absl::StatusOr<bool> ConvolutionPart::plan(bool stageAll) {
+  scratch = Scratch();
+  const MemoryView &input = memory.memory(call.input), &weights = memory.memory(call.weights),
+                   &output = memory.memory(call.output);
+  int rank = outBox.rank();
+  auto isLast = [](const MemoryView &view) { return view.box[1].size() == 1 || view.strides[1] == 1; };
+  channelsLast = stageAll || (isLast(input) && input.blockDim < 0);
+  // Without padding there is none that the library cannot do.
+  fullResult |= stageAll && call.transposed;
+  MemoryFormat format = libraryFormat(rank);
+
+  stagedIn = stageAll || input.blockDim >= 0;
+  inView = input.part(inBox);
+  if (stagedIn) {
+    Box wanted = inBox;
+    // Padding is written out: so the library need not know how.
+    for (int i = 0; i < spatial && !call.transposed; ++i)
+      wanted[2 + i] = {inBox[2 + i].lo - padLo[i], inBox[2 + i].hi + padHi[i]};
+    inView = MemoryView::packed(input.type, wanted, format);
+    inOffset = scratch.add(inView.bytes());
+  }
+  MemoryView wantedWeights = MemoryView::packed(weights.type, weightsBox, format);
+  weightsView = weights.part(weightsBox);
+  stagedWeights = weights.blockDim >= 0 || weightsView.strides != wantedWeights.strides;
+  if (stagedWeights) {
+    weightsView = wantedWeights;
+    if (!packOnce)
+      weightsOffset = scratch.add(weightsView.bytes());
+  }
+  // The library writes all of its result before its last post-op is done.
+  stagedOut = stageAll || fullResult || output.blockDim >= 0 || isLast(output) != channelsLast ||
+              readsResult(memory, call.postOps, call.output);
+  outView = output.part(outBox);
+  if (stagedOut) {
+    outView = MemoryView::packed(output.type, outBox, format);
+    outOffset = scratch.add(outView.bytes());
+  }
+  if (fullResult) {
+    Box full = outBox;
+    for (int i = 0; i < spatial; ++i)
+      full[2 + i] = transposedReach(
+          {memory.plan.bufferOf(call.weights).shape[2 + i], call.strides[i], call.dilations[i], call.pads[i]},
+          inBox[2 + i]);
+    fullView = MemoryView::packed(output.type, full, format);
+    fullOffset = scratch.add(fullView.bytes());
+  }
+  // What is cut out of a full result has its post-ops afterwards, as its surroundings need them, too.
+  for (size_t fused = fullResult ? 0 : call.postOps.size();; --fused) {
+    absl::StatusOr<bool> found = planGraph(fused);
+    if (!found.ok())
+      return found;
+    if (*found) {
+      workspaceOffset = scratch.add(graph->workspaceBytes());
+      if (stagedOut || fused < call.postOps.size())
+        finish = std::make_unique<PostOpWork>(handles.context, memory, call.postOps, fused, outBox);
+      return true;
+    }
+    if (fused == 0)
+      return false;
+  }
+}
+
+absl::Status ConvolutionPart::prepare() {
+  if (absl::Status status = planGeometry(); !status.ok())
+    return status;
+  const MemoryView &output = memory.memory(call.output);
+  if (output.blockDim >= 0)
+    return absl::UnimplementedError(absl::StrCat(memory.name(call.output), " has a blocked format"));
+  if (nothingToSum) {
+    outView = output.part(outBox);
+    stagedOut = true;
+    finish = std::make_unique<PostOpWork>(handles.context, memory, call.postOps, 0, outBox);
+    return finish->prepare(output.type);
+  }
+  if (spatial < 1 || spatial > 3)
+    return absl::UnimplementedError(
+        absl::StrCat("cuDNN has no convolutions of ", spatial,
+                     " dimensions; compile the model with --no-libraries, which uses generated kernels instead"));
+  if (absl::Status status = handles.cudnn().status(); !status.ok())
+    return status;
+  for (bool stageAll : {false, true}) {
+    absl::StatusOr<bool> found = plan(stageAll);
+    if (!found.ok())
+      return found.status();
+    if (*found)
+      return finish ? finish->prepare(output.type) : absl::OkStatus();
+  }
+  return absl::UnimplementedError(
+      absl::StrCat("cuDNN ", handles.cudnnApi().version, " on ", handles.context->label(),
+                   " has no plan for it (input ", inBox.str(), ", weights ", weightsBox.str(), ", result ",
+                   outBox.str(), "); compile the model with --no-libraries, which uses generated kernels instead"));
+}
+
+absl::Status ConvolutionPart::bind(std::byte *scratchMemory) {
+  const MemoryView &input = memory.memory(call.input), &weights = memory.memory(call.weights),
+                   &output = memory.memory(call.output);
+  if (nothingToSum)
+    return finish->bind(output, MemoryView{});
+  auto keep = [](absl::StatusOr<std::unique_ptr<DeviceWork>> work, std::unique_ptr<DeviceWork> &slot) {
+    if (work.ok())
+      slot = *std::move(work);
+    return work.status();
+  };
+  const std::shared_ptr<Context> &context = handles.context;
+  inView.data = stagedIn ? scratchMemory + inOffset : input.address(inBox);
+  if (stagedIn)
+    if (absl::Status status = keep(copyBetween(context, inView, input, inBox), copyIn); !status.ok())
+      return status;
+  weightsView.data = scratchMemory + weightsOffset;
+  if (!stagedWeights)
+    weightsView.data = weights.address(weightsBox);
+  if (packedBytes() > 0) {
+    absl::StatusOr<std::shared_ptr<std::byte>> allocated = context->allocate(packedBytes());
+    if (!allocated.ok())
+      return allocated.status();
+    packed = *std::move(allocated);
+    weightsView.data = packed.get();
+  }
+  if (stagedWeights)
+    if (absl::Status status = keep(copyBetween(context, weightsView, weights, weightsBox), copyWeights); !status.ok())
+      return status;
+  outView.data = stagedOut ? scratchMemory + outOffset : output.address(outBox);
+  if (fullResult) {
+    fullView.data = scratchMemory + fullOffset;
+    if (absl::Status status = keep(copyBetween(context, outView, fullView, fullView.box.intersect(outBox)), cut);
+        !status.ok())
+      return status;
+  }
+  if (finish)
+    if (absl::Status status = finish->bind(output, outView); !status.ok())
+      return status;
+
+  std::vector<void *> addresses(tensorCount, nullptr);
+  addresses[inTensor] = inView.data;
+  addresses[weightsTensor] = weightsView.data;
+  addresses[outTensor] = fullResult ? fullView.data : outView.data;
+  for (size_t i = 0; i < operandTensors.size(); ++i)
+    if (operandTensors[i] >= 0) {
+      absl::StatusOr<PostOpOperand> operand = operandOf(memory, call.postOps[i], outBox);
+      if (!operand.ok())
+        return operand.status();
+      addresses[operandTensors[i]] = const_cast<std::byte *>(operand->address);
+    }
+  return graph->bind(addresses, scratchMemory + workspaceOffset);
+}
+
+absl::Status ConvolutionPart::pack(DeviceStream &stream) {
+  if (packOnce && copyWeights)
+    if (absl::Status status = copyWeights->issue(stream); !status.ok())
+      return status;
+  return graph && graph->planCount() > 1 ? graph->tune(stream) : absl::OkStatus();
+}
+
+absl::Status ConvolutionPart::issue(DeviceStream &stream) {
+  const Context &context = *handles.context;
+  absl::Status status;
+  if (!nothingToSum) {
+    if (copyWeights && !packOnce)
+      status = copyWeights->issue(stream);
+    if (status.ok() && stagedIn && !(inView.box == inBox))
+      status = issueZeros(context, inView.data, inView.bytes(), stream);
+    if (status.ok() && stagedIn)
+      status = copyIn->issue(stream);
+    if (status.ok())
+      status = graph->issue(stream);
+    if (status.ok() && fullResult)
+      status = issueZeros(context, outView.data, outView.bytes(), stream);
+    if (status.ok() && fullResult)
+      status = cut->issue(stream);
+  }
+  return status.ok() && finish ? finish->issue(stream) : status;
+}

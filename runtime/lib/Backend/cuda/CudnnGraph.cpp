@@ -1,0 +1,296 @@
+//===- CudnnGraph.cpp - Graphs of cuDNN ---------------------------------- ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CudnnGraph.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+
+using namespace dovetail::runtime;
+using namespace dovetail::runtime::cuda;
+
+CudnnDescriptor::CudnnDescriptor(const CudnnApi &api, cudnnBackendDescriptorType_t type) : api(&api) {
+  keep(api.cudnnBackendCreateDescriptor(type, &handle));
+}
+
+CudnnDescriptor::~CudnnDescriptor() {
+  if (handle)
+    api->cudnnBackendDestroyDescriptor(handle);
+}
+
+CudnnDescriptor::CudnnDescriptor(CudnnDescriptor &&other) noexcept
+    : api(other.api), handle(std::exchange(other.handle, nullptr)), status(other.status) {}
+
+CudnnDescriptor &CudnnDescriptor::operator=(CudnnDescriptor &&other) noexcept {
+  std::swap(api, other.api);
+  std::swap(handle, other.handle);
+  std::swap(status, other.status);
+  return *this;
+}
+
+absl::StatusOr<cudnnDataType_t> dovetail::runtime::cuda::cudnnTypeOf(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return CUDNN_DATA_FLOAT;
+  case ElementType::F16:
+    return CUDNN_DATA_HALF;
+  case ElementType::BF16:
+    return CUDNN_DATA_BFLOAT16;
+  default:
+    return absl::UnimplementedError(
+        absl::StrCat("cuDNN does no arithmetic on ", elementTypeName(type),
+                     "; compile the model with --no-libraries, which uses generated kernels instead"));
+  }
+}
+
+int CudnnGraph::addTensor(const Tensor &tensor) {
+  auto uid = static_cast<int64_t>(tensors.size()) + 1;
+  CudnnDescriptor descriptor(handles.cudnnApi(), CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  descriptor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, tensor.isVirtual ? CUDNN_DATA_FLOAT : type);
+  descriptor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, tensor.dims);
+  descriptor.set(CUDNN_ATTR_TENSOR_STRIDES, tensor.strides);
+  descriptor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, uid);
+  descriptor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, tensor.alignment);
+  descriptor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, tensor.isVirtual);
+  descriptor.finalize();
+  uids.push_back(tensor.isVirtual ? -1 : uid);
+  tensors.push_back(std::move(descriptor));
+  return static_cast<int>(uid) - 1;
+}
+
+void CudnnGraph::addConvolution(const Convolution &convolution, int input, int weights, int output) {
+  CudnnDescriptor descriptor(handles.cudnnApi(), CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  descriptor.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+  descriptor.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION);
+  descriptor.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64,
+                 static_cast<int64_t>(convolution.strides.size()));
+  descriptor.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, convolution.pre);
+  descriptor.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, convolution.post);
+  descriptor.set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, convolution.strides);
+  descriptor.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, convolution.dilations);
+  descriptor.finalize();
+
+  float one = 1, zero = 0;
+  bool transposed = convolution.transposed;
+  // A transposed convolution is the gradient of one with respect to its input.
+  CudnnDescriptor operation(handles.cudnnApi(), transposed
+                                                    ? CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR
+                                                    : CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+  operation.set(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC
+                           : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                descriptor);
+  operation.set(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                tensors[input]);
+  operation.set(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                tensors[weights]);
+  operation.set(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+                tensors[output]);
+  operation.set(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA
+                           : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                CUDNN_TYPE_FLOAT, one);
+  operation.set(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA
+                           : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+                CUDNN_TYPE_FLOAT, zero);
+  operation.finalize();
+  parts.push_back(std::move(descriptor));
+  operations.push_back(std::move(operation));
+}
+
+void CudnnGraph::addPointwise(const Pointwise &pointwise, int input, int operand, int output) {
+  CudnnDescriptor descriptor(handles.cudnnApi(), CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  descriptor.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, pointwise.mode);
+  descriptor.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+  if (pointwise.mode == CUDNN_POINTWISE_RELU_FWD) {
+    double lower = pointwise.lower, upper = pointwise.upper, slope = pointwise.slope;
+    descriptor.set(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP, CUDNN_TYPE_DOUBLE, lower);
+    if (pointwise.clipsAbove)
+      descriptor.set(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, CUDNN_TYPE_DOUBLE, upper);
+    descriptor.set(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, CUDNN_TYPE_DOUBLE, slope);
+  }
+  double alpha = pointwise.alpha;
+  if (pointwise.mode == CUDNN_POINTWISE_ELU_FWD)
+    descriptor.set(CUDNN_ATTR_POINTWISE_ELU_ALPHA, CUDNN_TYPE_DOUBLE, alpha);
+  if (pointwise.mode == CUDNN_POINTWISE_SWISH_FWD)
+    descriptor.set(CUDNN_ATTR_POINTWISE_SWISH_BETA, CUDNN_TYPE_DOUBLE, alpha);
+  descriptor.finalize();
+
+  CudnnDescriptor operation(handles.cudnnApi(), CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, descriptor);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, tensors[input]);
+  if (operand >= 0)
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensors[operand]);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, tensors[output]);
+  operation.finalize();
+  parts.push_back(std::move(descriptor));
+  operations.push_back(std::move(operation));
+}
+
+bool CudnnGraph::isAllowed(const CudnnDescriptor &config, MathMode mode) const {
+  const CudnnApi &api = handles.cudnnApi();
+  CudnnDescriptor engine(api, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  cudnnBackendDescriptor_t raw = engine.get();
+  int64_t found = 0;
+  if (api.cudnnBackendGetAttribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &found,
+                                   &raw) != CUDNN_STATUS_SUCCESS)
+    return false;
+  cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+  if (api.cudnnBackendGetAttribute(raw, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                   CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &found, notes) != CUDNN_STATUS_SUCCESS)
+    return false;
+  for (int64_t i = 0; i < std::min<int64_t>(found, CUDNN_NUMERICAL_NOTE_TYPE_COUNT); ++i)
+    switch (notes[i]) {
+    // Every run, and every rank, gets the same bits.
+    case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+    case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+    case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
+    case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
+      return false;
+    case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
+      // Tensor cores have no products of float32.
+      if (type == CUDNN_DATA_FLOAT && mode == MathMode::F32)
+        return false;
+      break;
+    default:
+      break;
+    }
+  return true;
+}
+
+absl::StatusOr<bool> CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count) {
+  const CudnnApi &api = handles.cudnnApi();
+  absl::StatusOr<cudnnHandle_t> handle = handles.cudnn();
+  if (!handle.ok())
+    return handle.status();
+  CudnnDescriptor query(api, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  query.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+  query.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, heuristics);
+  if (query.finalize() != CUDNN_STATUS_SUCCESS)
+    return false;
+  int64_t available = 0;
+  if (api.cudnnBackendGetAttribute(query.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0,
+                                   &available, nullptr) != CUDNN_STATUS_SUCCESS)
+    return false;
+  std::vector<CudnnDescriptor> offered;
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (int64_t i = 0; i < available; ++i) {
+    offered.emplace_back(api, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    raw.push_back(offered.back().get());
+  }
+  if (available == 0 ||
+      api.cudnnBackendGetAttribute(query.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, available,
+                                   &available, raw.data()) != CUDNN_STATUS_SUCCESS)
+    return false;
+  for (int64_t i = 0; i < available && plans.size() < count; ++i) {
+    if (!isAllowed(offered[i], mode))
+      continue;
+    CudnnDescriptor plan(api, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, *handle);
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, offered[i]);
+    if (plan.finalize() != CUDNN_STATUS_SUCCESS)
+      continue;
+    int64_t bytes = 0, found = 0;
+    if (api.cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &found,
+                                     &bytes) != CUDNN_STATUS_SUCCESS)
+      continue;
+    plans.push_back(std::move(plan));
+    configs.push_back(std::move(offered[i]));
+    workspaces.push_back(bytes);
+  }
+  return !plans.empty();
+}
+
+absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count) {
+  absl::StatusOr<cudnnHandle_t> handle = handles.cudnn();
+  if (!handle.ok())
+    return handle.status();
+  ContextScope scope(*handles.context);
+  for (const std::vector<CudnnDescriptor> *list : {&tensors, &parts, &operations})
+    for (const CudnnDescriptor &descriptor : *list)
+      if (descriptor.problem() != CUDNN_STATUS_SUCCESS)
+        return false;
+  graph = CudnnDescriptor(handles.cudnnApi(), CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (const CudnnDescriptor &operation : operations)
+    raw.push_back(operation.get());
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, raw.data(), raw.size());
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, *handle);
+  if (graph.finalize() != CUDNN_STATUS_SUCCESS)
+    return false;
+  absl::StatusOr<bool> found = addPlans(CUDNN_HEUR_MODE_A, mode, count);
+  return !found.ok() || *found ? found : addPlans(CUDNN_HEUR_MODE_FALLBACK, mode, count);
+}
+
+int64_t CudnnGraph::workspaceBytes() const {
+  return workspaces.empty() ? 0 : *std::max_element(workspaces.begin(), workspaces.end());
+}
+
+absl::Status CudnnGraph::bind(const std::vector<void *> &addresses, void *workspace) {
+  pack = CudnnDescriptor(handles.cudnnApi(), CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  std::vector<void *> pointers;
+  std::vector<int64_t> named;
+  for (size_t i = 0; i < uids.size(); ++i)
+    if (uids[i] >= 0) {
+      named.push_back(uids[i]);
+      pointers.push_back(addresses[i]);
+    }
+  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers.data(), pointers.size());
+  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, named);
+  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace);
+  return handles.cudnnApi().check(pack.finalize(), "cudnnBackendFinalize");
+}
+
+absl::Status CudnnGraph::issue(DeviceStream &stream) {
+  absl::StatusOr<cudnnHandle_t> handle = handles.cudnn();
+  if (!handle.ok())
+    return handle.status();
+  const CudnnApi &api = handles.cudnnApi();
+  ContextScope scope(*handles.context);
+  auto raw = reinterpret_cast<cudaStream_t>(handleOf(stream));
+  if (absl::Status status = api.check(api.cudnnSetStream(*handle, raw), "cudnnSetStream"); !status.ok())
+    return status;
+  return api.check(api.cudnnBackendExecute(*handle, plans[best].get(), pack.get()), "cudnnBackendExecute");
+}
+
+absl::Status CudnnGraph::tune(DeviceStream &stream) {
+  const DriverApi &api = handles.context->api;
+  const Context &context = *handles.context;
+  ContextScope scope(context);
+  CUevent events[2] = {};
+  absl::Status status;
+  for (CUevent &event : events)
+    if (status.ok())
+      status = context.check(api.cuEventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
+  float fastest = 0;
+  size_t winner = 0;
+  for (size_t plan = 0; status.ok() && plan < plans.size(); ++plan) {
+    constexpr int repetitions = 5;
+    best = plan;
+    status = issue(stream); // Warm.
+    if (status.ok())
+      status = context.check(api.cuEventRecord(events[0], handleOf(stream)), "cuEventRecord");
+    for (int i = 0; status.ok() && i < repetitions; ++i)
+      status = issue(stream);
+    if (status.ok())
+      status = context.check(api.cuEventRecord(events[1], handleOf(stream)), "cuEventRecord");
+    if (status.ok())
+      status = context.check(api.cuEventSynchronize(events[1]), "cuEventSynchronize");
+    float time = 0;
+    if (status.ok())
+      status = context.check(api.cuEventElapsedTime(&time, events[0], events[1]), "cuEventElapsedTime");
+    if (status.ok() && (plan == 0 || time < fastest)) {
+      fastest = time;
+      winner = plan;
+    }
+  }
+  best = winner;
+  for (CUevent event : events)
+    if (event)
+      api.cuEventDestroy(event);
+  return status;
+}

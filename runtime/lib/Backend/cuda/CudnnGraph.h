@@ -1,0 +1,119 @@
+//===- CudnnGraph.h - Graphs of cuDNN --------------------------*- C++ -*- ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how operations are described to cuDNN, and how one of its plans for them is chosen and run. This is the
+// library's backend interface itself: the C++ frontend needs CUDA's runtime library, too.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_CUDNNGRAPH_H
+#define DOVETAIL_RUNTIME_BACKEND_CUDA_CUDNNGRAPH_H
+
+#include "Libraries.h"
+#include "MathMode.h"
+
+#include <vector>
+
+namespace dovetail::runtime::cuda {
+
+/// A descriptor of cuDNN. Errors are kept until `finalize`.
+class CudnnDescriptor {
+public:
+  CudnnDescriptor() = default;
+  CudnnDescriptor(const CudnnApi &api, cudnnBackendDescriptorType_t type);
+  ~CudnnDescriptor();
+  CudnnDescriptor(CudnnDescriptor &&other) noexcept;
+  CudnnDescriptor &operator=(CudnnDescriptor &&other) noexcept;
+
+  template <typename T>
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T *values, size_t count) {
+    keep(api->cudnnBackendSetAttribute(handle, name, type, static_cast<int64_t>(count), values));
+  }
+  template <typename T> void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, T value) {
+    set(name, type, &value, 1);
+  }
+  void set(cudnnBackendAttributeName_t name, const std::vector<int64_t> &values) {
+    set(name, CUDNN_TYPE_INT64, values.data(), values.size());
+  }
+  void set(cudnnBackendAttributeName_t name, const CudnnDescriptor &descriptor) {
+    set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, descriptor.handle);
+  }
+  cudnnStatus_t finalize() {
+    keep(api->cudnnBackendFinalize(handle));
+    return status;
+  }
+  cudnnBackendDescriptor_t get() const { return handle; }
+  cudnnStatus_t problem() const { return status; }
+
+private:
+  void keep(cudnnStatus_t result) {
+    if (status == CUDNN_STATUS_SUCCESS)
+      status = result;
+  }
+
+  const CudnnApi *api = nullptr;
+  cudnnBackendDescriptor_t handle = nullptr;
+  cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+};
+
+/// Operations to be done as a whole.
+class CudnnGraph {
+public:
+  struct Tensor {
+    std::vector<int64_t> dims, strides; ///< [N, C, spatial...], in elements.
+    int64_t alignment = 16;             ///< Of its address, in bytes.
+    bool isVirtual = false;             ///< Never in memory; then of float.
+  };
+  struct Convolution {
+    bool transposed = false;
+    std::vector<int64_t> pre, post, strides, dilations;
+  };
+  struct Pointwise {
+    cudnnPointwiseMode_t mode;
+    float lower = 0, upper = 0, slope = 0, alpha = 1;
+    bool clipsAbove = false;
+  };
+
+  CudnnGraph(LibraryHandles &handles, cudnnDataType_t type) : handles(handles), type(type) {}
+
+  /// Tensors are numbered from 0, for `bind`.
+  int addTensor(const Tensor &tensor);
+  void addConvolution(const Convolution &convolution, int input, int weights, int output);
+  /// `operand` is negative when there is none.
+  void addPointwise(const Pointwise &pointwise, int input, int operand, int output);
+
+  /// Asks for plans and takes the first `count` that respect the mode; the best first. False if there is none.
+  absl::StatusOr<bool> choosePlans(MathMode mode, size_t count);
+  size_t planCount() const { return plans.size(); }
+  /// Of all plans.
+  int64_t workspaceBytes() const;
+  /// `addresses` of all tensors; those of virtual ones do not matter.
+  absl::Status bind(const std::vector<void *> &addresses, void *workspace);
+  absl::Status issue(DeviceStream &stream);
+  /// Runs each plan, and from then on the fastest.
+  absl::Status tune(DeviceStream &stream);
+
+private:
+  absl::StatusOr<bool> addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count);
+  bool isAllowed(const CudnnDescriptor &config, MathMode mode) const;
+
+  LibraryHandles &handles;
+  cudnnDataType_t type;
+  std::vector<CudnnDescriptor> tensors, parts, operations, configs, plans;
+  std::vector<int64_t> workspaces; ///< Of each plan.
+  std::vector<int64_t> uids;       ///< Of tensors that are not virtual.
+  CudnnDescriptor graph, pack;
+  size_t best = 0;
+};
+
+/// The graph's type for elements, if cuDNN does arithmetic on them here.
+absl::StatusOr<cudnnDataType_t> cudnnTypeOf(ElementType type);
+
+} // namespace dovetail::runtime::cuda
+
+#endif // DOVETAIL_RUNTIME_BACKEND_CUDA_CUDNNGRAPH_H

@@ -1,0 +1,41 @@
+//===- DeviceKernels.cpp - The runtime's own device kernels ---------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiled by clang for NVPTX to PTX, which the plug-in carries and the driver compiles for the device at hand.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PostOpKernels.h"
+
+using namespace dovetail::runtime::cuda;
+
+static int64_t threadIndex() {
+  return static_cast<int64_t>(__nvvm_read_ptx_sreg_ctaid_x()) * __nvvm_read_ptx_sreg_ntid_x() +
+         __nvvm_read_ptx_sreg_tid_x();
+}
+
+static int64_t threadCount() {
+  return static_cast<int64_t>(__nvvm_read_ptx_sreg_nctaid_x()) * __nvvm_read_ptx_sreg_ntid_x();
+}
+
+extern "C" {
+
+__attribute__((device_kernel)) void dovetail_copy_boxes(const BoxJob *jobs, int64_t jobCount, int64_t items) {
+  copyBoxes(jobs, jobCount, items, threadIndex(), threadCount());
+}
+
+__attribute__((device_kernel)) void dovetail_combine_boxes(const BoxJob *jobs, int64_t jobCount, int64_t items,
+                                                           int64_t type, int64_t kind) {
+  combineBoxes(jobs, jobCount, items, static_cast<JobType>(type), static_cast<JobReduction>(kind), threadIndex(),
+               threadCount());
+}
+
+__attribute__((device_kernel)) void dovetail_post_ops(const PostOpJob *job, int64_t items) {
+  applyPostOps(*job, items, threadIndex(), threadCount());
+}
+}

@@ -1,0 +1,66 @@
+//===- LibraryCalls.cpp - Steps done by libraries ------------------------ ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LibraryCalls.h"
+#include "MathMode.h"
+
+#include "absl/strings/str_cat.h"
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+using namespace dovetail::runtime::cuda;
+
+namespace {
+
+/// Waits for the call in `DOVETAIL_CUDA_SYNCHRONOUS` mode, and adds the step to errors.
+class NamedCall : public DeviceLibraryCall {
+public:
+  NamedCall(std::unique_ptr<DeviceLibraryCall> call, std::string name, bool synchronous)
+      : call(std::move(call)), name(std::move(name)), synchronous(synchronous) {}
+
+  int64_t scratchBytes() const override { return call->scratchBytes(); }
+  int64_t packedBytes() const override { return call->packedBytes(); }
+  absl::Status bind(std::byte *scratch) override { return annotate(call->bind(scratch), name); }
+  absl::Status pack(DeviceStream &stream) override { return annotate(call->pack(stream), name); }
+  absl::Status issue(DeviceStream &stream) override {
+    absl::Status status = call->issue(stream);
+    if (status.ok() && synchronous)
+      status = stream.synchronize();
+    return status.ok() ? status : annotate(status, name);
+  }
+
+private:
+  std::unique_ptr<DeviceLibraryCall> call;
+  std::string name;
+  bool synchronous;
+};
+
+LibraryCallOr create(const std::shared_ptr<LibraryHandles> &handles, const RankMemory &memory, const StepInfo &step,
+                     LibraryCallOptions options) {
+  if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
+    return createConvolution(handles, memory, *call, options);
+  if (const auto *call = std::get_if<MatMulCall>(&step.action))
+    return createMatMul(handles, memory, *call);
+  return absl::UnimplementedError(absl::StrCat("target 'cuda' has no library for a step of kind ", step.kind(),
+                                               "; compile the model with --no-libraries"));
+}
+
+} // namespace
+
+LibraryCallOr dovetail::runtime::cuda::createLibraryCall(const std::shared_ptr<LibraryHandles> &handles,
+                                                         const RankMemory &memory, const StepInfo &step,
+                                                         LibraryCallOptions options) {
+  LibraryCallOr call = create(handles, memory, step, options);
+  if (!call.ok() || !*call)
+    return call;
+  return std::make_unique<NamedCall>(*std::move(call), absl::StrCat("rank ", memory.rank, ", step '", step.name, "'"),
+                                     handles->context->synchronous);
+}
+
+// Plans do not say otherwise.
+MathMode dovetail::runtime::cuda::mathModeOf(const Plan &) { return MathMode::F32; }

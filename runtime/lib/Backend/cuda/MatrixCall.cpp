@@ -1,0 +1,206 @@
+//===- MatrixCall.cpp - A product by cuBLASLt ---------------------------- ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatrixCall.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <optional>
+
+using namespace dovetail::runtime;
+using namespace dovetail::runtime::cuda;
+
+namespace {
+
+/// More workspace than this makes no call faster.
+constexpr size_t mostWorkspace = size_t(32) << 20;
+
+/// A matrix as the library sees it: column-major, so with its dimensions swapped.
+struct Orientation {
+  bool transpose;  ///< Columns are contiguous, not rows.
+  int64_t leading; ///< Elements from one contiguous run to the next.
+};
+
+std::optional<Orientation> orient(const MatrixLayout &layout, int64_t rows, int64_t columns) {
+  if ((layout.columnStride == 1 || columns == 1) && (rows == 1 || layout.rowStride >= columns))
+    return Orientation{false, rows == 1 ? columns : layout.rowStride};
+  if ((layout.rowStride == 1 || rows == 1) && (columns == 1 || layout.columnStride >= rows))
+    return Orientation{true, columns == 1 ? rows : layout.columnStride};
+  return std::nullopt;
+}
+
+struct Types {
+  cudaDataType_t data, scale;
+  cublasComputeType_t compute;
+};
+
+std::optional<Types> typesOf(ElementType type, MathMode mode) {
+  switch (type) {
+  case ElementType::F32:
+    return Types{CUDA_R_32F, CUDA_R_32F,
+                 mode == MathMode::F32    ? CUBLAS_COMPUTE_32F
+                 : mode == MathMode::TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                          : CUBLAS_COMPUTE_32F_FAST_16BF};
+  case ElementType::F64:
+    return Types{CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
+  case ElementType::F16:
+    return Types{CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+  case ElementType::BF16:
+    return Types{CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+  default:
+    return std::nullopt;
+  }
+}
+
+} // namespace
+
+bool MatrixCall::isFactor(const MatrixLayout &layout, int64_t rows, int64_t columns) {
+  return orient(layout, rows, columns).has_value();
+}
+
+bool MatrixCall::isResult(const MatrixLayout &layout, int64_t rows, int64_t columns) {
+  std::optional<Orientation> orientation = orient(layout, rows, columns);
+  return orientation && !orientation->transpose;
+}
+
+MatrixCall::~MatrixCall() {
+  if (!operation)
+    return;
+  const CublasLtApi &api = handles.cublasLtApi();
+  for (cublasLtMatrixLayout_t layout : {layoutA, layoutB, layoutC, layoutD})
+    if (layout)
+      api.cublasLtMatrixLayoutDestroy(layout);
+  api.cublasLtMatmulDescDestroy(operation);
+}
+
+absl::Status MatrixCall::createLayout(cublasLtMatrixLayout_t &layout, int64_t rows, int64_t columns, int64_t leading,
+                                      int64_t batchStride) const {
+  const CublasLtApi &api = handles.cublasLtApi();
+  Types types = *typesOf(product.type, MathMode::F32);
+  absl::Status status = api.check(api.cublasLtMatrixLayoutCreate(&layout, types.data, rows, columns, leading),
+                                  "cublasLtMatrixLayoutCreate");
+  auto count = static_cast<int32_t>(product.batch);
+  if (status.ok())
+    status = api.check(
+        api.cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count)),
+        "cublasLtMatrixLayoutSetAttribute");
+  if (status.ok())
+    status = api.check(api.cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                                            &batchStride, sizeof(batchStride)),
+                       "cublasLtMatrixLayoutSetAttribute");
+  return status;
+}
+
+absl::Status MatrixCall::describe(MathMode mode) {
+  const CublasLtApi &api = handles.cublasLtApi();
+  Types types = *typesOf(product.type, mode);
+  absl::Status status =
+      api.check(api.cublasLtMatmulDescCreate(&operation, types.compute, types.scale), "cublasLtMatmulDescCreate");
+  auto set = [&](cublasLtMatmulDescAttributes_t name, const auto &value) {
+    if (status.ok())
+      status = api.check(api.cublasLtMatmulDescSetAttribute(operation, name, &value, sizeof(value)),
+                         "cublasLtMatmulDescSetAttribute");
+  };
+  // The library's matrices are column-major: what it computes is the transposed product, b's times a's.
+  std::optional<Orientation> a = orient(product.a, product.m, product.k), b = orient(product.b, product.k, product.n),
+                             c = orient(product.c, product.m, product.n), d = orient(product.d, product.m, product.n);
+  set(CUBLASLT_MATMUL_DESC_TRANSA, b->transpose ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, a->transpose ? CUBLAS_OP_T : CUBLAS_OP_N);
+  using Activation = MatrixProduct::Activation;
+  cublasLtEpilogue_t epilogue = product.activation == Activation::Relu
+                                    ? (product.hasBias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU)
+                                : product.activation == Activation::GeluTanh
+                                    ? (product.hasBias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU)
+                                    : (product.hasBias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+  // Algorithms depend on the alignment of the bias, whose address comes later.
+  if (product.hasBias && status.ok())
+    status = setBias(reinterpret_cast<const void *>(product.biasAlignment));
+
+  auto layout = [&](cublasLtMatrixLayout_t &handle, int64_t rows, int64_t columns, const Orientation &orientation,
+                    int64_t batchStride) {
+    if (status.ok())
+      status = orientation.transpose ? createLayout(handle, rows, columns, orientation.leading, batchStride)
+                                     : createLayout(handle, columns, rows, orientation.leading, batchStride);
+  };
+  layout(layoutA, product.k, product.n, *b, product.batchB);
+  layout(layoutB, product.m, product.k, *a, product.batchA);
+  layout(layoutC, product.m, product.n, product.hasC ? *c : *d, product.hasC ? product.batchC : product.batchD);
+  layout(layoutD, product.m, product.n, *d, product.batchD);
+  return status;
+}
+
+absl::StatusOr<bool> MatrixCall::choose(MathMode mode) {
+  absl::StatusOr<cublasLtHandle_t> handle = handles.cublasLt();
+  if (!handle.ok())
+    return handle.status();
+  if (!typesOf(product.type, mode) || !isFactor(product.a, product.m, product.k) ||
+      !isFactor(product.b, product.k, product.n) || !isResult(product.d, product.m, product.n) ||
+      (product.hasC && !isResult(product.c, product.m, product.n)))
+    return false;
+  ContextScope scope(*handles.context);
+  if (absl::Status status = describe(mode); !status.ok())
+    return status;
+  const CublasLtApi &api = handles.cublasLtApi();
+  cublasLtMatmulPreference_t preference = nullptr;
+  absl::Status status = api.check(api.cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
+  auto set = [&](cublasLtMatmulPreferenceAttributes_t name, const auto &value) {
+    if (status.ok())
+      status = api.check(api.cublasLtMatmulPreferenceSetAttribute(preference, name, &value, sizeof(value)),
+                         "cublasLtMatmulPreferenceSetAttribute");
+  };
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, mostWorkspace);
+  // Sums by atomic additions would differ from run to run.
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(product.b.alignment));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<uint32_t>(product.a.alignment));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+      static_cast<uint32_t>(product.hasC ? product.c.alignment : product.d.alignment));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(product.d.alignment));
+  cublasLtMatmulHeuristicResult_t result = {};
+  int found = 0;
+  bool usable =
+      status.ok() && api.cublasLtMatmulAlgoGetHeuristic(*handle, operation, layoutA, layoutB, layoutC, layoutD,
+                                                        preference, 1, &result, &found) == CUBLAS_STATUS_SUCCESS;
+  if (preference)
+    api.cublasLtMatmulPreferenceDestroy(preference);
+  if (!status.ok())
+    return status;
+  if (!usable || found == 0 || result.state != CUBLAS_STATUS_SUCCESS)
+    return false;
+  algorithm = result.algo;
+  workspace = static_cast<int64_t>(result.workspaceSize);
+  return true;
+}
+
+absl::Status MatrixCall::setBias(const void *bias) {
+  const CublasLtApi &api = handles.cublasLtApi();
+  return api.check(
+      api.cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)),
+      "cublasLtMatmulDescSetAttribute");
+}
+
+absl::Status MatrixCall::issue(DeviceStream &stream, const void *a, const void *b, const void *c, void *d,
+                               void *workspaceMemory) const {
+  absl::StatusOr<cublasLtHandle_t> handle = handles.cublasLt();
+  if (!handle.ok())
+    return handle.status();
+  const CublasLtApi &api = handles.cublasLtApi();
+  ContextScope scope(*handles.context);
+  bool wide = product.type == ElementType::F64;
+  float one = 1, factor = product.hasC ? 1 : 0;
+  double wideOne = 1, wideFactor = factor;
+  const void *alpha = wide ? static_cast<const void *>(&wideOne) : &one;
+  const void *beta = wide ? static_cast<const void *>(&wideFactor) : &factor;
+  return api.check(api.cublasLtMatmul(*handle, operation, alpha, b, layoutA, a, layoutB, beta, product.hasC ? c : d,
+                                      layoutC, d, layoutD, &algorithm, workspaceMemory, workspace,
+                                      reinterpret_cast<cudaStream_t>(handleOf(stream))),
+                   "cublasLtMatmul");
+}

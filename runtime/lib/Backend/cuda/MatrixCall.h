@@ -1,0 +1,72 @@
+//===- MatrixCall.h - A product by cuBLASLt --------------------*- C++ -*- ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines a call of cuBLASLt: row-major matrices with any strides between rows, and a batch of them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_MATRIXCALL_H
+#define DOVETAIL_RUNTIME_BACKEND_CUDA_MATRIXCALL_H
+
+#include "Libraries.h"
+#include "MathMode.h"
+
+namespace dovetail::runtime::cuda {
+
+/// A matrix in memory; strides are in elements.
+struct MatrixLayout {
+  int64_t rowStride = 0, columnStride = 0;
+  int64_t alignment = 16; ///< Of the addresses of all matrices of a batch, in bytes.
+};
+
+/// d[m, n] = activation(sum over k of a[m, k] * b[k, n], + c[m, n], + bias[n]), for each of a batch.
+struct MatrixProduct {
+  ElementType type = ElementType::F32;
+  int64_t m = 1, n = 1, k = 1;
+  MatrixLayout a, b, c, d;
+  /// How many, and elements from one to the next.
+  int64_t batch = 1, batchA = 0, batchB = 0, batchC = 0, batchD = 0;
+  bool hasC = false, hasBias = false;
+  int64_t biasAlignment = 16;
+  enum class Activation { None, Relu, GeluTanh } activation = Activation::None;
+};
+
+class MatrixCall {
+public:
+  MatrixCall(LibraryHandles &handles, const MatrixProduct &product) : handles(handles), product(product) {}
+  ~MatrixCall();
+  MatrixCall(const MatrixCall &) = delete;
+  MatrixCall &operator=(const MatrixCall &) = delete;
+
+  /// Whether the library takes matrices that lie so.
+  static bool isFactor(const MatrixLayout &layout, int64_t rows, int64_t columns);
+  static bool isResult(const MatrixLayout &layout, int64_t rows, int64_t columns);
+
+  /// Chooses an algorithm. False if there is none.
+  absl::StatusOr<bool> choose(MathMode mode);
+  int64_t workspaceBytes() const { return workspace; }
+  absl::Status setBias(const void *bias);
+  absl::Status issue(DeviceStream &stream, const void *a, const void *b, const void *c, void *d,
+                     void *workspaceMemory) const;
+
+private:
+  absl::Status createLayout(cublasLtMatrixLayout_t &layout, int64_t rows, int64_t columns, int64_t leading,
+                            int64_t batchStride) const;
+  absl::Status describe(MathMode mode);
+
+  LibraryHandles &handles;
+  MatrixProduct product;
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatrixLayout_t layoutA = nullptr, layoutB = nullptr, layoutC = nullptr, layoutD = nullptr;
+  cublasLtMatmulAlgo_t algorithm = {};
+  int64_t workspace = 0;
+};
+
+} // namespace dovetail::runtime::cuda
+
+#endif // DOVETAIL_RUNTIME_BACKEND_CUDA_MATRIXCALL_H

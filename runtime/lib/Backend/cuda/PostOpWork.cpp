@@ -1,0 +1,218 @@
+//===- PostOpWork.cpp - Post-ops after library calls --------------------- ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PostOpWork.h"
+
+#include "Staging.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+using namespace dovetail::runtime::cuda;
+using layout::Box;
+using layout::Interval;
+
+static_assert(int(JobPostOp::AddTensor) == int(PostOpKind::AddTensor) &&
+              int(JobPostOp::MulTensor) == int(PostOpKind::MulTensor) &&
+              int(JobPostOp::Relu) == int(PostOpKind::Relu) &&
+              int(JobPostOp::LeakyRelu) == int(PostOpKind::LeakyRelu) &&
+              int(JobPostOp::Clip) == int(PostOpKind::Clip) && int(JobPostOp::Sigmoid) == int(PostOpKind::Sigmoid) &&
+              int(JobPostOp::Tanh) == int(PostOpKind::Tanh) && int(JobPostOp::Gelu) == int(PostOpKind::Gelu) &&
+              int(JobPostOp::GeluTanh) == int(PostOpKind::GeluTanh) &&
+              int(JobPostOp::HardSwish) == int(PostOpKind::HardSwish) &&
+              int(JobPostOp::Swish) == int(PostOpKind::Swish) && int(JobPostOp::Elu) == int(PostOpKind::Elu) &&
+              int(JobPostOp::HardSigmoid) == int(PostOpKind::HardSigmoid));
+
+namespace {
+
+constexpr int postOpThreads = 256;
+/// Threads count the items of a job in 32 bits.
+constexpr int64_t maxItems = int64_t(1) << 31;
+
+bool isTranscendental(PostOpKind kind) {
+  switch (kind) {
+  case PostOpKind::Sigmoid:
+  case PostOpKind::Tanh:
+  case PostOpKind::Gelu:
+  case PostOpKind::GeluTanh:
+  case PostOpKind::Swish:
+  case PostOpKind::Elu:
+    return true;
+  default:
+    return false;
+  }
+}
+
+} // namespace
+
+absl::StatusOr<PostOpOperand> dovetail::runtime::cuda::operandOf(const RankMemory &memory, const PostOpInfo &op,
+                                                                 const Box &box) {
+  auto tensor = static_cast<uint32_t>(op.tensor);
+  const MemoryView &view = memory.memory(tensor);
+  if (view.blockDim >= 0)
+    return absl::UnimplementedError(absl::StrCat(memory.name(tensor), " has a blocked format"));
+  const std::vector<int64_t> &shape = memory.plan.bufferOf(tensor).shape;
+  size_t missing = box.rank() - shape.size();
+  std::vector<Interval> own, read(missing, {0, 1});
+  PostOpOperand operand;
+  operand.isFull = true;
+  operand.strides.assign(missing, 0);
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    bool repeats = shape[dim] == 1;
+    own.push_back(repeats ? Interval{0, 1} : box[missing + dim]);
+    read.push_back(own.back());
+    operand.strides.push_back(repeats ? 0 : view.strides[dim]);
+  }
+  for (int dim = 0; dim < box.rank(); ++dim)
+    operand.isFull &= read[dim].size() == box[dim].size();
+  Box part(own);
+  if (!memory.box(tensor).contains(part))
+    return absl::DataLossError(absl::StrCat("damaged plan: the post-op needs ", part.str(), " of ", memory.name(tensor),
+                                            ", but this rank holds ", memory.box(tensor).str()));
+  operand.box = Box(read);
+  operand.alignment = alignmentOf(view, part);
+  operand.address = view.data ? view.address(part) : nullptr;
+  return operand;
+}
+
+bool dovetail::runtime::cuda::readsResult(const RankMemory &memory, const std::vector<PostOpInfo> &ops,
+                                          uint32_t output) {
+  return std::any_of(ops.begin(), ops.end(), [&](const PostOpInfo &op) {
+    return op.readsTensor() && memory.plan.tensors[op.tensor].buffer == memory.plan.tensors[output].buffer;
+  });
+}
+
+absl::Status PostOpWork::prepare(ElementType type) {
+  if (type != ElementType::F32 && type != ElementType::F16 && type != ElementType::BF16 && type != ElementType::F64)
+    return absl::UnimplementedError(absl::StrCat("post-ops on ", elementTypeName(type)));
+  for (size_t i = first; i < ops.size(); ++i) {
+    if (type == ElementType::F64 && isTranscendental(ops[i].kind))
+      return absl::UnimplementedError(
+          "this activation on float64; compile the model with --no-libraries, which uses generated kernels instead");
+    if (ops[i].readsTensor())
+      if (absl::Status status = operandOf(memory, ops[i], box).status(); !status.ok())
+        return status;
+  }
+  return absl::OkStatus();
+}
+
+void PostOpWork::addJobs(std::vector<Loop> loops, PostOpJob job) {
+  int64_t count = 1;
+  for (const Loop &loop : loops)
+    count = count > maxItems ? count : count * loop.count;
+  if (count > maxItems || loops.size() > PostOpJob::maxLoops) {
+    Loop outer = loops.front();
+    loops.erase(loops.begin());
+    for (int64_t i = 0; i < outer.count; ++i) {
+      addJobs(loops, job);
+      job.result += static_cast<uint64_t>(outer.targetStride);
+      if (job.source)
+        job.source += static_cast<uint64_t>(outer.sourceStride);
+      for (int op = 0; op < job.ops; ++op)
+        if (job.op[op].operand)
+          job.op[op].operand += static_cast<uint64_t>(outer.operandStrides[op]);
+    }
+    return;
+  }
+  size_t unused = PostOpJob::maxLoops - loops.size();
+  for (size_t i = 0; i < PostOpJob::maxLoops; ++i) {
+    Loop loop = i < unused ? Loop{1, 0, 0, std::vector<int64_t>(job.ops)} : loops[i - unused];
+    job.counts[i] = static_cast<uint32_t>(loop.count);
+    job.strides[i] = loop.targetStride;
+    job.sourceStrides[i] = loop.sourceStride;
+    for (int op = 0; op < job.ops; ++op)
+      job.op[op].strides[i] = loop.operandStrides[op];
+  }
+  jobs.push_back(job);
+  items.push_back(count);
+}
+
+absl::Status PostOpWork::bind(const MemoryView &target, const MemoryView &source) {
+  int64_t size = elementSize(target.type);
+  size_t begin = first;
+  jobs.clear();
+  items.clear();
+  // A chain that is longer than a job goes on in place. A copy is a chain of no operations.
+  do {
+    size_t count = std::min<size_t>(ops.size() - begin, PostOpJob::maxOps);
+    const MemoryView &from = begin == first ? source : target;
+    PostOpJob job = {};
+    job.result = reinterpret_cast<uintptr_t>(target.address(box));
+    job.source = from.data ? reinterpret_cast<uintptr_t>(from.address(box)) : 0;
+    job.type = static_cast<JobType>(target.type);
+    job.ops = static_cast<int32_t>(count);
+    std::vector<PostOpOperand> operands(count);
+    for (size_t i = 0; i < count; ++i) {
+      const PostOpInfo &op = ops[begin + i];
+      job.op[i].kind = static_cast<JobPostOp>(op.kind);
+      job.op[i].alpha = op.alpha;
+      job.op[i].beta = op.beta;
+      operands[i].strides.assign(box.rank(), 0);
+      if (!op.readsTensor())
+        continue;
+      absl::StatusOr<PostOpOperand> operand = operandOf(memory, op, box);
+      if (!operand.ok())
+        return operand.status();
+      operands[i] = *std::move(operand);
+      job.op[i].operand = reinterpret_cast<uintptr_t>(operands[i].address);
+    }
+    std::vector<Loop> loops;
+    for (int dim = 0; dim < box.rank(); ++dim) {
+      if (box[dim].size() == 1)
+        continue;
+      Loop loop{box[dim].size(), target.strides[dim] * size, from.data ? from.strides[dim] * size : 0, {}};
+      for (const PostOpOperand &operand : operands)
+        loop.operandStrides.push_back(operand.strides[dim] * size);
+      loops.push_back(std::move(loop));
+    }
+    std::sort(loops.begin(), loops.end(), [](const Loop &a, const Loop &b) { return a.targetStride > b.targetStride; });
+    std::vector<Loop> merged;
+    for (Loop &loop : loops) {
+      auto follows = [&](int64_t outer, int64_t inner) { return outer == inner * loop.count; };
+      bool joins = !merged.empty() && follows(merged.back().targetStride, loop.targetStride) &&
+                   follows(merged.back().sourceStride, loop.sourceStride);
+      for (size_t i = 0; joins && i < count; ++i)
+        joins = follows(merged.back().operandStrides[i], loop.operandStrides[i]);
+      if (joins)
+        loop.count *= merged.back().count;
+      if (joins)
+        merged.back() = std::move(loop);
+      else
+        merged.push_back(std::move(loop));
+    }
+    addJobs(std::move(merged), job);
+    begin += count;
+  } while (begin < ops.size());
+
+  int64_t bytes = static_cast<int64_t>(jobs.size() * sizeof(PostOpJob));
+  absl::StatusOr<std::shared_ptr<std::byte>> allocated = context->allocate(bytes);
+  if (!allocated.ok())
+    return allocated.status();
+  table = *std::move(allocated);
+  return context->upload(table.get(), jobs.data(), bytes);
+}
+
+absl::Status PostOpWork::issue(DeviceStream &stream) {
+  ContextScope scope(*context);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    std::byte *job = table.get() + i * sizeof(PostOpJob);
+    void *parameters[] = {&job, &items[i]};
+    int64_t blocks =
+        std::clamp<int64_t>((items[i] + postOpThreads - 1) / postOpThreads, 1, context->multiprocessors * int64_t(8));
+    if (absl::Status status =
+            context->check(context->api.cuLaunchKernel(context->postOps, static_cast<unsigned>(blocks), 1, 1,
+                                                       postOpThreads, 1, 1, 0, handleOf(stream), parameters, nullptr),
+                           "cuLaunchKernel");
+        !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}

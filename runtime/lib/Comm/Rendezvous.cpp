@@ -1,0 +1,410 @@
+//===- Rendezvous.cpp - Processes that know each other ----------------------- ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rendezvous.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace dovetail::runtime;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+enum Message : uint32_t { Hello, Blob, Blobs, Heartbeat, Failure, Farewell };
+
+/// Larger messages are not ours.
+constexpr uint32_t mostBytes = 1u << 30;
+constexpr auto heartbeatPeriod = std::chrono::milliseconds(200);
+
+int millisecondsUntil(Clock::time_point time) {
+  auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(time - Clock::now()).count();
+  return static_cast<int>(std::clamp<int64_t>(rest, 0, 1 << 30));
+}
+
+void append(std::string &text, uint64_t value) { text.append(reinterpret_cast<const char *>(&value), sizeof(value)); }
+
+uint64_t take(const std::string &text, size_t &at) {
+  uint64_t value = 0;
+  if (at + sizeof(value) <= text.size())
+    std::memcpy(&value, text.data() + at, sizeof(value));
+  at += sizeof(value);
+  return value;
+}
+
+bool sendMessage(int socket, uint32_t type, const std::string &payload) {
+  uint32_t header[2] = {type, static_cast<uint32_t>(payload.size())};
+  std::string bytes(reinterpret_cast<const char *>(header), sizeof(header));
+  bytes += payload;
+  for (size_t sent = 0; sent < bytes.size();) {
+    ssize_t count = ::send(socket, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      return false;
+    sent += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+absl::Status lost(int rank) {
+  return absl::UnavailableError(absl::StrCat("rank ", rank, " is gone: its process ended or its machine is away"));
+}
+
+} // namespace
+
+absl::Status Rendezvous::receive(int socket, uint32_t &type, std::string &payload, Clock::time_point deadline) const {
+  auto read = [&](char *bytes, size_t size) -> absl::Status {
+    for (size_t got = 0; got < size;) {
+      pollfd entry{socket, POLLIN, 0};
+      int ready = ::poll(&entry, 1, millisecondsUntil(deadline));
+      if (ready < 0 && errno == EINTR)
+        continue;
+      if (ready <= 0)
+        return absl::DeadlineExceededError("no answer in time");
+      ssize_t count = ::recv(socket, bytes + got, size - got, 0);
+      if (count < 0 && errno == EINTR)
+        continue;
+      if (count <= 0)
+        return absl::UnavailableError("the connection ended");
+      got += static_cast<size_t>(count);
+    }
+    return absl::OkStatus();
+  };
+  uint32_t header[2];
+  if (absl::Status status = read(reinterpret_cast<char *>(header), sizeof(header)); !status.ok())
+    return status;
+  if (header[1] > mostBytes)
+    return absl::UnavailableError("something else than Dovetail answers there");
+  type = header[0];
+  payload.resize(header[1]);
+  return read(payload.data(), payload.size());
+}
+
+absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::connect(const LaunchEnvironment &environment,
+                                                                std::chrono::milliseconds timeout) {
+  std::unique_ptr<Rendezvous> result(new Rendezvous(environment, timeout));
+  if (::pipe(result->wake) != 0)
+    return absl::UnavailableError(absl::StrCat("no pipe can be made: ", std::strerror(errno)));
+  if (environment.size > 1)
+    if (absl::Status status = environment.rank == 0 ? result->listen() : result->reach(); !status.ok())
+      return status;
+  return result;
+}
+
+absl::Status Rendezvous::listen() {
+  int listener = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, off = 0;
+  sockaddr_in6 any = {};
+  any.sin6_family = AF_INET6;
+  any.sin6_addr = in6addr_any;
+  any.sin6_port = htons(static_cast<uint16_t>(environment.port));
+  bool open = false;
+  if (listener >= 0) {
+    ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    ::setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    open = ::bind(listener, reinterpret_cast<sockaddr *>(&any), sizeof(any)) == 0;
+  }
+  if (!open && errno == EAFNOSUPPORT) {
+    if (listener >= 0)
+      ::close(listener);
+    sockaddr_in four = {};
+    four.sin_family = AF_INET;
+    four.sin_port = any.sin6_port;
+    listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    open = ::bind(listener, reinterpret_cast<sockaddr *>(&four), sizeof(four)) == 0;
+  }
+  if (!open || ::listen(listener, environment.size) != 0) {
+    absl::Status status = absl::UnavailableError(absl::StrCat("rank 0 cannot listen on port ", environment.port, ": ",
+                                                              std::strerror(errno), "; set DOVETAIL_PORT to another"));
+    if (listener >= 0)
+      ::close(listener);
+    return status;
+  }
+  peers.resize(environment.size);
+  int missing = environment.size - 1;
+  while (missing > 0) {
+    pollfd entry{listener, POLLIN, 0};
+    int ready = ::poll(&entry, 1, millisecondsUntil(deadline));
+    if (ready < 0 && errno == EINTR)
+      continue;
+    if (ready <= 0)
+      break;
+    int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket < 0)
+      continue;
+    uint32_t type;
+    std::string payload;
+    size_t at = 0;
+    absl::Status status = receive(socket, type, payload, std::min(deadline, Clock::now() + std::chrono::seconds(5)));
+    uint64_t rank = take(payload, at), size = take(payload, at);
+    if (!status.ok() || type != Hello || rank == 0 || rank >= peers.size() || size != peers.size() ||
+        peers[rank].socket >= 0) {
+      ::close(socket); // Somebody else.
+      continue;
+    }
+    ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    peers[rank].socket = socket;
+    --missing;
+  }
+  ::close(listener);
+  if (missing == 0)
+    return absl::OkStatus();
+  std::vector<size_t> absent;
+  for (size_t rank = 1; rank < peers.size(); ++rank)
+    if (peers[rank].socket < 0)
+      absent.push_back(rank);
+  return absl::DeadlineExceededError(absl::StrCat("rank", absent.size() > 1 ? "s " : " ", absl::StrJoin(absent, ", "),
+                                                  " did not come to rank 0 within ", timeout.count() / 1000.0, " s"));
+}
+
+absl::Status Rendezvous::reach() {
+  std::string problem = "no answer";
+  do {
+    addrinfo hints = {}, *addresses = nullptr;
+    hints.ai_socktype = SOCK_STREAM;
+    std::string port = std::to_string(environment.port);
+    int found = ::getaddrinfo(environment.address.c_str(), port.c_str(), &hints, &addresses);
+    if (found != 0)
+      problem = ::gai_strerror(found);
+    int connected = -1;
+    for (addrinfo *entry = found == 0 ? addresses : nullptr; entry && connected < 0; entry = entry->ai_next) {
+      int socket = ::socket(entry->ai_family, entry->ai_socktype | SOCK_CLOEXEC, entry->ai_protocol);
+      if (socket >= 0 && ::connect(socket, entry->ai_addr, entry->ai_addrlen) == 0) {
+        connected = socket;
+        break;
+      }
+      problem = std::strerror(errno);
+      if (socket >= 0)
+        ::close(socket);
+    }
+    if (found == 0)
+      ::freeaddrinfo(addresses);
+    if (connected >= 0) {
+      int on = 1;
+      ::setsockopt(connected, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+      peers.resize(1);
+      peers[0].socket = connected;
+      std::string hello;
+      append(hello, environment.rank);
+      append(hello, environment.size);
+      if (sendMessage(connected, Hello, hello))
+        return absl::OkStatus();
+      ::close(connected);
+      peers.clear();
+    }
+    // Rank 0 may not have started yet.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  } while (Clock::now() < deadline);
+  return absl::DeadlineExceededError(absl::StrCat("rank ", environment.rank, " did not reach rank 0 at ",
+                                                  environment.address, ", port ", environment.port, ", within ",
+                                                  timeout.count() / 1000.0, " s: ", problem));
+}
+
+absl::StatusOr<std::vector<std::string>> Rendezvous::allGather(const std::string &own) {
+  std::vector<std::string> all(environment.size);
+  all[environment.rank] = own;
+  Clock::time_point end = Clock::now() + timeout;
+  uint32_t type;
+  auto checked = [&](int rank, absl::Status status, uint32_t wanted) {
+    if (status.ok() && type != wanted)
+      status = absl::UnavailableError("it does something else");
+    return status.ok() ? status : absl::Status(status.code(), absl::StrCat("rank ", rank, ": ", status.message()));
+  };
+  if (environment.rank == 0) {
+    for (int rank = 1; rank < environment.size; ++rank)
+      if (absl::Status status = checked(rank, receive(peers[rank].socket, type, all[rank], end), Blob); !status.ok())
+        return status;
+    std::string packed;
+    for (const std::string &blob : all) {
+      append(packed, blob.size());
+      packed += blob;
+    }
+    for (int rank = 1; rank < environment.size; ++rank)
+      if (!sendMessage(peers[rank].socket, Blobs, packed))
+        return lost(rank);
+    return all;
+  }
+  std::string packed;
+  if (!sendMessage(peers[0].socket, Blob, own))
+    return lost(0);
+  if (absl::Status status = checked(0, receive(peers[0].socket, type, packed, end), Blobs); !status.ok())
+    return status;
+  size_t at = 0;
+  for (std::string &blob : all) {
+    uint64_t size = take(packed, at);
+    if (at > packed.size() || size > packed.size() - at)
+      return absl::UnavailableError("rank 0 sent something else than Dovetail does");
+    blob = packed.substr(at, size);
+    at += size;
+  }
+  return all;
+}
+
+void Rendezvous::setBusy(bool value) {
+  progress.fetch_add(1);
+  busy.store(value);
+}
+
+void Rendezvous::enterStep(const char *name) {
+  step.store(name, std::memory_order_relaxed);
+  progress.fetch_add(1, std::memory_order_relaxed);
+}
+
+absl::Status Rendezvous::failure() const {
+  std::lock_guard lock(mutex);
+  return error;
+}
+
+/// Remembers the first error.
+void Rendezvous::keep(const absl::Status &status) {
+  {
+    std::lock_guard lock(mutex);
+    if (!error.ok() || status.ok())
+      return;
+    error = status;
+  }
+  char byte = 0;
+  (void)!::write(wake[1], &byte, 1);
+}
+
+void Rendezvous::fail(const absl::Status &status) { keep(status); }
+
+void Rendezvous::watch(std::function<void(const absl::Status &)> function) {
+  onFailure = std::move(function);
+  for (Peer &peer : peers)
+    peer.changed = Clock::now();
+  thread = std::thread([this] { run(); });
+}
+
+void Rendezvous::handle(int rank, uint32_t type, const std::string &payload) {
+  Peer &peer = peers[rank];
+  size_t at = 0;
+  if (type == Heartbeat) {
+    uint64_t count = take(payload, at);
+    peer.busy = take(payload, at) != 0;
+    peer.step = payload.substr(std::min(at, payload.size()));
+    if (count != peer.progress)
+      peer.changed = Clock::now();
+    peer.progress = count;
+  } else if (type == Failure) {
+    auto code = static_cast<absl::StatusCode>(take(payload, at));
+    keep(absl::Status(code, payload.substr(std::min(at, payload.size()))));
+  } else if (type == Farewell) {
+    peer.gone = true;
+  }
+}
+
+void Rendezvous::readFrom(int rank) {
+  uint32_t type;
+  std::string payload;
+  absl::Status status = receive(peers[rank].socket, type, payload, Clock::now() + std::chrono::seconds(5));
+  if (status.ok())
+    return handle(rank, type, payload);
+  ::close(peers[rank].socket);
+  peers[rank].socket = -1;
+  if (!peers[rank].gone)
+    keep(lost(rank));
+}
+
+void Rendezvous::lookForHangs() {
+  peers[0].busy = busy;
+  peers[0].step = step.load();
+  if (uint64_t count = progress; count != peers[0].progress) {
+    peers[0].progress = count;
+    peers[0].changed = Clock::now();
+  }
+  Clock::time_point limit = Clock::now() - timeout;
+  bool hangs = std::any_of(peers.begin(), peers.end(), [&](const Peer &peer) { return peer.busy && !peer.gone; }) &&
+               std::all_of(peers.begin(), peers.end(), [&](const Peer &peer) { return peer.changed < limit; });
+  if (!hangs)
+    return;
+  // All wait for the one that is behind.
+  size_t slowest = 0;
+  for (size_t rank = 1; rank < peers.size(); ++rank)
+    if (peers[rank].progress < peers[slowest].progress)
+      slowest = rank;
+  const std::string &at = peers[slowest].step;
+  keep(
+      absl::DeadlineExceededError(absl::StrCat("rank ", slowest, " has made no progress for ", timeout.count() / 1000.0,
+                                               " s", at.empty() ? "" : absl::StrCat(", in step '", at, "'"))));
+}
+
+void Rendezvous::run() {
+  Clock::time_point next = Clock::now();
+  while (true) {
+    std::vector<pollfd> entries{{wake[0], POLLIN, 0}};
+    std::vector<int> ranks{-1};
+    for (size_t rank = 0; rank < peers.size(); ++rank)
+      if (peers[rank].socket >= 0) {
+        entries.push_back({peers[rank].socket, POLLIN, 0});
+        ranks.push_back(static_cast<int>(rank));
+      }
+    ::poll(entries.data(), entries.size(), millisecondsUntil(next));
+    if (entries[0].revents) {
+      char bytes[64];
+      (void)!::read(wake[0], bytes, sizeof(bytes));
+    }
+    for (size_t i = 1; i < entries.size(); ++i)
+      if (entries[i].revents)
+        readFrom(ranks[i]);
+    if (Clock::now() >= next) {
+      next = Clock::now() + heartbeatPeriod;
+      if (environment.rank == 0) {
+        lookForHangs();
+      } else if (peers[0].socket >= 0) {
+        std::string beat;
+        append(beat, progress);
+        append(beat, busy);
+        beat += step.load();
+        sendMessage(peers[0].socket, Heartbeat, beat);
+      }
+    }
+    absl::Status found = failure();
+    if (!found.ok() && !announced) {
+      announced = true;
+      std::string payload;
+      append(payload, static_cast<uint64_t>(found.code()));
+      payload += std::string(found.message());
+      for (const Peer &peer : peers)
+        if (peer.socket >= 0)
+          sendMessage(peer.socket, Failure, payload);
+      onFailure(found);
+    }
+    if (stopping) {
+      for (const Peer &peer : peers)
+        if (peer.socket >= 0)
+          sendMessage(peer.socket, Farewell, "");
+      return;
+    }
+  }
+}
+
+Rendezvous::~Rendezvous() {
+  stopping = true;
+  if (thread.joinable()) {
+    char byte = 0;
+    (void)!::write(wake[1], &byte, 1);
+    thread.join();
+  }
+  for (const Peer &peer : peers)
+    if (peer.socket >= 0)
+      ::close(peer.socket);
+  for (int end : wake)
+    if (end >= 0)
+      ::close(end);
+}

@@ -1,0 +1,262 @@
+//===- BoxWorkTest.cpp - Copies and combinations -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fake.h"
+
+#include "Backend/cuda/BoxJobs.h"
+#include "Memory/Combine.h"
+
+#include <cstring>
+#include <random>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+using namespace dovetail::runtime::cuda;
+using layout::Box;
+using layout::Interval;
+using layout::ReductionKind;
+
+namespace {
+
+/// Random boxes in random formats, and memory for them.
+class BoxWork : public test::FakeDevice {
+protected:
+  struct Held {
+    MemoryView view;
+    std::unique_ptr<DeviceMemory> memory;
+    std::vector<std::byte> host;
+  };
+
+  int64_t random(int64_t least, int64_t most) { return std::uniform_int_distribution<int64_t>(least, most)(generator); }
+
+  Held hold(ElementType type, const Box &box, bool blocked) {
+    MemoryFormat format;
+    for (int dim = 0; dim < box.rank(); ++dim)
+      format.order.push_back(dim);
+    std::shuffle(format.order.begin(), format.order.end(), generator);
+    if (blocked) {
+      format.blockDim = static_cast<int>(random(0, box.rank() - 1));
+      format.block = 4;
+    }
+    Held held;
+    held.view = MemoryView::packed(type, box, format);
+    held.host.resize(held.view.bytes());
+    held.memory = *device->allocate(held.view.bytes());
+    for (std::byte &byte : held.host)
+      byte = static_cast<std::byte>(random(0, 255));
+    return held;
+  }
+  /// Small numbers, if the type is one of floating-point numbers: what becomes of the bits of those that are none is
+  /// not defined.
+  void fill(Held &held) {
+    auto put = [&](auto value) {
+      for (size_t i = 0; i + sizeof(value) <= held.host.size(); i += sizeof(value)) {
+        value = static_cast<decltype(value)>(static_cast<double>(random(-40, 40)) / 8);
+        std::memcpy(&held.host[i], &value, sizeof(value));
+      }
+    };
+    switch (held.view.type) {
+    case ElementType::F32:
+      return put(0.0f);
+    case ElementType::F64:
+      return put(0.0);
+    case ElementType::F16:
+      return put(_Float16(0));
+    case ElementType::BF16:
+      for (size_t i = 0; i < held.host.size(); i += 2) {
+        held.host[i] = static_cast<std::byte>(random(0, 255));
+        held.host[i + 1] = static_cast<std::byte>(random(0x3e, 0x40));
+      }
+      return;
+    default:
+      return;
+    }
+  }
+  void upload(Held &held) {
+    ASSERT_TRUE(device->copyToDevice(held.memory->data(), held.host.data(), held.memory->size()).ok());
+  }
+  std::vector<std::byte> download(const Held &held) {
+    std::vector<std::byte> bytes(held.host.size());
+    EXPECT_TRUE(device->copyToHost(bytes.data(), held.memory->data(), held.memory->size()).ok());
+    return bytes;
+  }
+  static std::vector<StridedBox> strided(const std::vector<BoxPair> &pairs, std::byte *target,
+                                         const std::byte *source) {
+    std::vector<StridedBox> boxes;
+    for (const BoxPair &pair : pairs)
+      boxes.push_back(
+          {target + pair.getTargetOffset(), source + pair.getSourceOffset(), pair.getElementBytes(), pair.getLoops()});
+    return boxes;
+  }
+
+  std::mt19937 generator{7};
+};
+
+TEST_F(BoxWork, CopiesAreTheHosts) {
+  const ElementType types[] = {ElementType::U8, ElementType::F16, ElementType::F32, ElementType::I64};
+  for (int round = 0; round < 300; ++round) {
+    ElementType type = types[round % 4];
+    int rank = static_cast<int>(random(1, 5));
+    std::vector<Interval> outer, inner;
+    for (int dim = 0; dim < rank; ++dim) {
+      int64_t lo = random(0, 9), size = random(1, 12);
+      outer.push_back({lo, lo + size});
+      int64_t first = random(lo, lo + size - 1);
+      inner.push_back({first, random(first, lo + size)});
+    }
+    Held source = hold(type, Box(outer), round % 3 == 0), target = hold(type, Box(outer), round % 5 == 0);
+    upload(source);
+    upload(target);
+    std::vector<BoxPair> pairs;
+    BoxPair::append(target.view, source.view, Box(inner), pairs);
+    auto work = device->prepareCopies(strided(pairs, target.memory->data(), source.memory->data()));
+    ASSERT_TRUE(work.ok()) << work.status();
+    ASSERT_TRUE((*work)->issue(*stream).ok());
+    for (const BoxPair &pair : pairs)
+      pair.copy(target.host.data(), source.host.data());
+    ASSERT_EQ(download(target), target.host) << "round " << round << ": " << Box(inner).str();
+  }
+  EXPECT_GT(log->launches, 50);
+  EXPECT_GT(log->copies, 0);
+}
+
+TEST_F(BoxWork, ManyBoxesAreOneLaunch) {
+  Box box({{0, 40}, {0, 24}});
+  Held source = hold(ElementType::F32, box, false), target = hold(ElementType::F32, box, false);
+  upload(source);
+  upload(target);
+  std::vector<BoxPair> pairs;
+  for (int64_t row = 0; row < 40; row += 3)
+    BoxPair::append(target.view, source.view, Box({{row, row + 1}, {row % 7, 24}}), pairs);
+  auto work = *device->prepareCopies(strided(pairs, target.memory->data(), source.memory->data()));
+  ASSERT_TRUE(work->issue(*stream).ok());
+  EXPECT_EQ(log->launches, 1);
+  for (const BoxPair &pair : pairs)
+    pair.copy(target.host.data(), source.host.data());
+  EXPECT_EQ(download(target), target.host);
+}
+
+TEST_F(BoxWork, NothingIsNoLaunch) {
+  auto work = *device->prepareCopies({});
+  ASSERT_TRUE(work->issue(*stream).ok());
+  EXPECT_EQ(log->launches + log->copies, 0);
+}
+
+TEST_F(BoxWork, CombinationsAreTheHosts) {
+  const ReductionKind kinds[] = {ReductionKind::Sum, ReductionKind::Prod, ReductionKind::Max, ReductionKind::Min,
+                                 ReductionKind::Moments};
+  for (int round = 0; round < 13 * 5 * 4; ++round) {
+    auto type = static_cast<ElementType>(round % 13);
+    ReductionKind kind = kinds[round / 13 % 5];
+    if (kind == ReductionKind::Moments && type > ElementType::BF16)
+      continue;
+    Box box({{0, random(1, 9)}, {2, 2 + random(1, 9)}, {0, 3}});
+    Held source = hold(type, box, false), target = hold(type, box, false);
+    fill(source);
+    fill(target);
+    if (type == ElementType::Bool) {
+      for (Held *held : {&source, &target})
+        for (std::byte &byte : held->host)
+          byte &= std::byte{1};
+    }
+    upload(source);
+    upload(target);
+    // The same boxes and moments as `Combination` has.
+    CombinationDescription description{kind, type, 0, 0, {}};
+    Box firsts = box;
+    if (kind == ReductionKind::Moments) {
+      firsts[2] = {0, 1};
+      description.targetMoment = target.view.offset(2, 1) * elementSize(type);
+      description.sourceMoment = source.view.offset(2, 1) * elementSize(type);
+    }
+    std::vector<BoxPair> pairs;
+    BoxPair::append(target.view, source.view, firsts, pairs);
+    description.boxes = strided(pairs, target.memory->data(), source.memory->data());
+    auto work = device->prepareCombination(description);
+    ASSERT_TRUE(work.ok()) << work.status();
+    ASSERT_TRUE((*work)->issue(*stream).ok());
+    Combination(kind, target.view, source.view, box).run(target.host.data(), source.host.data());
+    ASSERT_EQ(download(target), target.host) << elementTypeName(type) << " kind " << static_cast<int>(kind);
+  }
+}
+
+TEST_F(BoxWork, LargeAndDeepBoxesAreTakenApart) {
+  // Only the table is looked at: 2^33 items, and 10 loops.
+  StridedBox large{nullptr, nullptr, 1, {{int64_t(1) << 20, 1 << 14, 1 << 14}, {1 << 13, 2, 2}}};
+  BoxJobs jobs = BoxJobs::copies({large});
+  EXPECT_EQ(jobs.items, int64_t(1) << 33);
+  int64_t first = 0;
+  for (const BoxJob &job : jobs.jobs) {
+    EXPECT_EQ(job.first, first);
+    int64_t items = 1;
+    for (int loop = 0; loop < job.loops; ++loop)
+      items *= job.counts[loop];
+    EXPECT_LE(items, int64_t(1) << 31);
+    first += items;
+  }
+  EXPECT_EQ(first, jobs.items);
+
+  std::vector<std::byte> memory(1 << 10), copy(1 << 10);
+  for (size_t i = 0; i < memory.size(); ++i)
+    memory[i] = static_cast<std::byte>(i * 7);
+  StridedBox deep{copy.data(), memory.data(), 1, {}};
+  for (int loop = 9; loop >= 0; --loop) // Reads the bits of the address backwards.
+    deep.loops.push_back({2, int64_t(1) << loop, int64_t(1) << (9 - loop)});
+  auto work = *device->prepareCopies({deep});
+  ASSERT_TRUE(work->issue(*stream).ok());
+  for (int i = 0; i < 1 << 10; ++i) {
+    int reversed = 0;
+    for (int bit = 0; bit < 10; ++bit)
+      reversed |= (i >> bit & 1) << (9 - bit);
+    ASSERT_EQ(copy[i], memory[reversed]) << i;
+  }
+}
+
+TEST_F(BoxWork, ItemsAreAsWideAsPossible) {
+  alignas(16) std::byte memory[256];
+  auto granule = [&](int64_t offset, int64_t bytes) {
+    StridedBox box{memory + offset, memory + 128, 4, {{2, 64, 64}, {bytes / 4, 4, 4}}};
+    return BoxJobs::copies({box}).jobs.front().granule;
+  };
+  EXPECT_EQ(granule(0, 32), 16);
+  EXPECT_EQ(granule(8, 32), 8);
+  EXPECT_EQ(granule(0, 24), 8);
+  EXPECT_EQ(granule(4, 32), 4);
+  EXPECT_EQ(granule(0, 12), 4);
+}
+
+TEST_F(BoxWork, CapturedWorkIsReplayed) {
+  Box box({{0, 8}, {0, 8}});
+  Held source = hold(ElementType::F32, box, false), target = hold(ElementType::F32, box, false);
+  upload(source);
+  upload(target);
+  std::vector<BoxPair> pairs;
+  BoxPair::append(target.view, source.view, Box({{1, 5}, {1, 7}}), pairs);
+  auto work = *device->prepareCopies(strided(pairs, target.memory->data(), source.memory->data()));
+  ASSERT_TRUE(device->beginCapture(*stream).ok());
+  ASSERT_TRUE(work->issue(*stream).ok());
+  EXPECT_EQ(download(target), target.host);
+  auto graph = device->endCapture(*stream);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(log->launches, 0);
+  ASSERT_TRUE((*graph)->issue(*stream).ok());
+  EXPECT_EQ(log->launches, 1);
+  for (const BoxPair &pair : pairs)
+    pair.copy(target.host.data(), source.host.data());
+  EXPECT_EQ(download(target), target.host);
+}
+
+TEST_F(BoxWork, MemoryOutOfReachIsRefused) {
+  log->owner = 1;
+  StridedBox box{reinterpret_cast<std::byte *>(64), reinterpret_cast<std::byte *>(128), 4, {{2, 64, 64}, {3, 8, 8}}};
+  absl::Status status = device->prepareCopies({box}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("GPU 0 cannot read the memory of GPU 1 directly"));
+}
+
+} // namespace

@@ -1,0 +1,158 @@
+//===- FakeCublasLt.cpp - cuBLASLt for tests --------------------------------- ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Stands in for libcublasLt.so: computes the products of column-major matrices on the host, as the library's
+// documentation defines them. Refuses what FAKE_CUBLASLT_REFUSES names.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <cublasLt.h>
+#include <string>
+
+namespace {
+
+struct Operation {
+  cublasComputeType_t compute;
+  int32_t transposeA = CUBLAS_OP_N, transposeB = CUBLAS_OP_N;
+  int32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void *bias = nullptr;
+};
+
+struct Layout {
+  cudaDataType_t type;
+  uint64_t rows, columns;
+  int64_t leading;
+  int32_t batch = 1;
+  int64_t stride = 0;
+};
+
+Layout *of(cublasLtMatrixLayout_t handle) { return reinterpret_cast<Layout *>(handle); }
+Operation *of(cublasLtMatmulDesc_t handle) { return reinterpret_cast<Operation *>(handle); }
+
+bool refuses(const char *what) {
+  const char *list = std::getenv("FAKE_CUBLASLT_REFUSES");
+  return list && std::strstr(list, what);
+}
+
+} // namespace
+
+extern "C" {
+size_t cublasLtGetVersion() { return 130002; }
+const char *cublasLtGetStatusString(cublasStatus_t) { return "a fake error"; }
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
+  *handle = reinterpret_cast<cublasLtHandle_t>(1);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *operation, cublasComputeType_t compute, cudaDataType_t) {
+  *operation = reinterpret_cast<cublasLtMatmulDesc_t>(new Operation{compute});
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(const cublasLtMatmulDesc_t operation) {
+  delete of(operation);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t name,
+                                              const void *value, size_t size) {
+  void *target = name == CUBLASLT_MATMUL_DESC_TRANSA     ? static_cast<void *>(&of(operation)->transposeA)
+                 : name == CUBLASLT_MATMUL_DESC_TRANSB   ? static_cast<void *>(&of(operation)->transposeB)
+                 : name == CUBLASLT_MATMUL_DESC_EPILOGUE ? static_cast<void *>(&of(operation)->epilogue)
+                                                         : static_cast<void *>(&of(operation)->bias);
+  if (size != (name == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? sizeof(void *) : sizeof(int32_t)))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(target, value, size);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType type, uint64_t rows,
+                                          uint64_t columns, int64_t leading) {
+  *layout = reinterpret_cast<cublasLtMatrixLayout_t>(new Layout{type, rows, columns, leading});
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(const cublasLtMatrixLayout_t layout) {
+  delete of(layout);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t name,
+                                                const void *value, size_t size) {
+  if (name == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT)
+    std::memcpy(&of(layout)->batch, value, size);
+  else
+    std::memcpy(&of(layout)->stride, value, size);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
+  *preference = reinterpret_cast<cublasLtMatmulPreference_t>(1);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t) { return CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
+                                                    const void *, size_t) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t, int,
+                                              cublasLtMatmulHeuristicResult_t results[], int *found) {
+  *found = 0;
+  // The shapes must fit.
+  bool ta = of(operation)->transposeA == CUBLAS_OP_T, tb = of(operation)->transposeB == CUBLAS_OP_T;
+  uint64_t m = ta ? of(a)->columns : of(a)->rows, k = ta ? of(a)->rows : of(a)->columns;
+  uint64_t k2 = tb ? of(b)->columns : of(b)->rows, n = tb ? of(b)->rows : of(b)->columns;
+  if (k != k2 || of(d)->rows != m || of(d)->columns != n || of(c)->rows != m || of(c)->columns != n)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  for (const Layout *layout : {of(a), of(b), of(c), of(d)})
+    if (layout->leading < static_cast<int64_t>(layout->rows) || layout->batch != of(d)->batch)
+      return CUBLAS_STATUS_INVALID_VALUE;
+  if (of(operation)->epilogue != CUBLASLT_EPILOGUE_DEFAULT && refuses("epilogues"))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (of(d)->batch > 1 && refuses("batches"))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (of(operation)->compute != CUBLAS_COMPUTE_32F)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  results[0].state = CUBLAS_STATUS_SUCCESS;
+  results[0].workspaceSize = 1000;
+  *found = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void *alpha, const void *a,
+                              cublasLtMatrixLayout_t layoutA, const void *b, cublasLtMatrixLayout_t layoutB,
+                              const void *beta, const void *c, cublasLtMatrixLayout_t layoutC, void *d,
+                              cublasLtMatrixLayout_t layoutD, const cublasLtMatmulAlgo_t *, void *workspace,
+                              size_t size, cudaStream_t) {
+  const Operation &op = *of(operation);
+  bool ta = op.transposeA == CUBLAS_OP_T, tb = op.transposeB == CUBLAS_OP_T;
+  std::memset(workspace, 0xff, size); // It may be overwritten.
+  auto at = [](const void *data, const Layout &layout, int batch, uint64_t row, uint64_t column) {
+    return static_cast<const float *>(data) + batch * layout.stride + column * layout.leading + row;
+  };
+  float scale = *static_cast<const float *>(alpha), keep = *static_cast<const float *>(beta);
+  for (int batch = 0; batch < of(layoutD)->batch; ++batch)
+    for (uint64_t row = 0; row < of(layoutD)->rows; ++row)
+      for (uint64_t column = 0; column < of(layoutD)->columns; ++column) {
+        double sum = 0;
+        for (uint64_t i = 0, k = ta ? of(layoutA)->rows : of(layoutA)->columns; i < k; ++i)
+          sum += double(*at(a, *of(layoutA), batch, ta ? i : row, ta ? row : i)) *
+                 *at(b, *of(layoutB), batch, tb ? column : i, tb ? i : column);
+        double value = scale * sum;
+        if (keep != 0)
+          value += keep * *at(c, *of(layoutC), batch, row, column);
+        if (op.epilogue & CUBLASLT_EPILOGUE_BIAS)
+          value += static_cast<const float *>(op.bias)[row];
+        if (op.epilogue & CUBLASLT_EPILOGUE_RELU)
+          value = std::fmax(value, 0);
+        if (op.epilogue & 32) // GELU
+          value = 0.5 * value * (1 + std::tanh(std::sqrt(2 / M_PI) * (value + 0.044715 * value * value * value)));
+        *const_cast<float *>(at(d, *of(layoutD), batch, row, column)) = static_cast<float>(value);
+      }
+  return CUBLAS_STATUS_SUCCESS;
+}
+}

@@ -1,0 +1,320 @@
+//===- FakeCudnn.cpp - cuDNN for tests --------------------------------------- ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Stands in for libcudnn.so: computes graphs of convolutions and pointwise operations on the host, as the library's
+// documentation defines them. Refuses what FAKE_CUDNN_REFUSES names. Of its two plans the first uses tensor cores, and
+// gives wrong results.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <cudnn_graph.h>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Descriptor {
+  cudnnBackendDescriptorType_t type;
+  std::map<int, std::string> attributes;
+  int tensorCore = 0;
+
+  template <typename T> std::vector<T> list(int name) const {
+    auto it = attributes.find(name);
+    if (it == attributes.end())
+      return {};
+    std::vector<T> values(it->second.size() / sizeof(T));
+    std::memcpy(values.data(), it->second.data(), it->second.size());
+    return values;
+  }
+  template <typename T> T get(int name, T missing = {}) const {
+    std::vector<T> values = list<T>(name);
+    return values.empty() ? missing : values[0];
+  }
+  const Descriptor *at(int name) const { return get<const Descriptor *>(name); }
+};
+
+Descriptor *of(cudnnBackendDescriptor_t handle) { return static_cast<Descriptor *>(handle); }
+
+size_t sizeOf(cudnnBackendAttributeType_t type) {
+  switch (type) {
+  case CUDNN_TYPE_HANDLE:
+  case CUDNN_TYPE_INT64:
+  case CUDNN_TYPE_DOUBLE:
+  case CUDNN_TYPE_VOID_PTR:
+  case CUDNN_TYPE_BACKEND_DESCRIPTOR:
+    return 8;
+  case CUDNN_TYPE_BOOLEAN:
+    return 1;
+  default:
+    return 4;
+  }
+}
+
+bool refuses(const char *what) {
+  const char *list = std::getenv("FAKE_CUDNN_REFUSES");
+  return list && std::strstr(list, what);
+}
+
+using Shape = std::vector<int64_t>;
+
+void forEach(const Shape &shape, const std::function<void(const Shape &)> &body) {
+  Shape index(shape.size());
+  for (;;) {
+    body(index);
+    size_t dim = shape.size();
+    while (dim-- > 0) {
+      if (++index[dim] < shape[dim])
+        break;
+      index[dim] = 0;
+      if (dim == 0)
+        return;
+    }
+  }
+}
+
+/// The elements of a tensor while a graph is done.
+struct Values {
+  Shape dims, strides;
+  float *memory = nullptr; ///< Null for virtual tensors, which `elements` holds.
+  std::map<Shape, double> elements;
+
+  double read(Shape index) {
+    for (size_t i = 0; i < index.size(); ++i)
+      if (dims[i] == 1)
+        index[i] = 0; // Broadcast.
+    return memory ? memory[offset(index)] : elements[index];
+  }
+  void write(const Shape &index, double value) {
+    if (memory)
+      memory[offset(index)] = static_cast<float>(value);
+    else
+      elements[index] = value;
+  }
+  int64_t offset(const Shape &index) const {
+    int64_t result = 0;
+    for (size_t i = 0; i < index.size(); ++i)
+      result += index[i] * strides[i];
+    return result;
+  }
+};
+
+void convolve(const Descriptor &operation, const std::function<Values &(const Descriptor *)> &values) {
+  bool transposed = operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+  const Descriptor &convolution = *operation.at(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC
+                                                           : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
+  // `image` is the larger one: what the convolution reads, or its gradient.
+  Values &image = values(operation.at(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX
+                                                 : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X));
+  Values &weights = values(operation.at(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W
+                                                   : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W));
+  Values &result = values(operation.at(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY
+                                                  : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y));
+  Shape pre = convolution.list<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS),
+        strides = convolution.list<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES),
+        dilations = convolution.list<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS);
+  int64_t groups = image.dims[1] / weights.dims[1], perGroup = result.dims[1] / groups;
+  std::map<Shape, double> sums;
+  forEach(result.dims, [&](const Shape &y) {
+    double sum = 0;
+    Shape taps = weights.dims;
+    taps[0] = 1;
+    forEach(taps, [&](const Shape &tap) {
+      Shape w = tap, x = y;
+      w[0] = y[1];
+      x[1] = y[1] / perGroup * weights.dims[1] + tap[1];
+      for (size_t i = 0; i < strides.size(); ++i) {
+        x[2 + i] = y[2 + i] * strides[i] - pre[i] + tap[2 + i] * dilations[i];
+        if (x[2 + i] < 0 || x[2 + i] >= image.dims[2 + i])
+          return;
+      }
+      if (transposed)
+        sums[x] += result.read(y) * weights.read(w);
+      else
+        sum += image.read(x) * weights.read(w);
+    });
+    if (!transposed)
+      result.write(y, sum);
+  });
+  if (transposed)
+    forEach(image.dims, [&](const Shape &x) { image.write(x, sums[x]); });
+}
+
+double apply(const Descriptor &pointwise, double x, double b) {
+  double slope = pointwise.get<double>(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, 0);
+  double upper = pointwise.get<double>(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, INFINITY);
+  switch (pointwise.get<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE)) {
+  case CUDNN_POINTWISE_ADD:
+    return x + b;
+  case CUDNN_POINTWISE_MUL:
+    return x * b;
+  case CUDNN_POINTWISE_RELU_FWD:
+    return std::fmin(x < 0 ? slope * x : x, upper);
+  case CUDNN_POINTWISE_SIGMOID_FWD:
+    return 1 / (1 + std::exp(-x));
+  case CUDNN_POINTWISE_TANH_FWD:
+    return std::tanh(x);
+  case CUDNN_POINTWISE_GELU_FWD:
+    return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+  case CUDNN_POINTWISE_GELU_APPROX_TANH_FWD:
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  case CUDNN_POINTWISE_SWISH_FWD:
+    return x / (1 + std::exp(-pointwise.get<double>(CUDNN_ATTR_POINTWISE_SWISH_BETA, 1) * x));
+  case CUDNN_POINTWISE_ELU_FWD:
+    return x < 0 ? pointwise.get<double>(CUDNN_ATTR_POINTWISE_ELU_ALPHA, 1) * std::expm1(x) : x;
+  default:
+    return NAN;
+  }
+}
+
+/// Whether the extents of a convolution fit.
+bool isConsistent(const Descriptor &operation) {
+  bool transposed = operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+  const Descriptor &convolution = *operation.at(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC
+                                                           : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
+  auto dims = [&](int name) { return operation.at(name)->list<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS); };
+  Shape x = dims(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX
+                            : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X),
+        w = dims(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W),
+        y = dims(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY
+                            : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
+  Shape pre = convolution.list<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS),
+        post = convolution.list<int64_t>(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS),
+        strides = convolution.list<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES),
+        dilations = convolution.list<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS);
+  bool fits = x[0] == y[0] && x[1] % w[1] == 0 && y[1] == w[0] && w[0] % (x[1] / w[1]) == 0 && x.size() >= 4;
+  if (refuses("asymmetric"))
+    fits &= pre == post;
+  for (size_t i = 0; i < pre.size(); ++i) {
+    int64_t reach = (w[2 + i] - 1) * dilations[i] + 1;
+    fits &= pre[i] >= 0 && post[i] >= 0 && x[2 + i] + pre[i] + post[i] >= reach &&
+            y[2 + i] == (x[2 + i] + pre[i] + post[i] - reach) / strides[i] + 1;
+  }
+  return fits;
+}
+
+} // namespace
+
+extern "C" {
+size_t cudnnGetVersion() { return 91301; }
+const char *cudnnGetErrorString(cudnnStatus_t) { return "a fake error"; }
+cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
+  *handle = reinterpret_cast<cudnnHandle_t>(1);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroy(cudnnHandle_t) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *descriptor) {
+  *descriptor = new Descriptor{type, {}, 0};
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor) {
+  delete of(descriptor);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t count, const void *values) {
+  of(descriptor)->attributes[name] = std::string(static_cast<const char *>(values), count * sizeOf(type));
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle, cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t, int64_t requested, int64_t *count, void *values) {
+  const Descriptor *descriptor = of(handle);
+  switch (name) {
+  case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+    *count = 2;
+    for (int64_t i = 0; i < requested && i < 2; ++i) {
+      Descriptor *config = static_cast<Descriptor **>(values)[i];
+      config->attributes = descriptor->attributes;
+      config->tensorCore = i == 0;
+    }
+    return CUDNN_STATUS_SUCCESS;
+  case CUDNN_ATTR_ENGINECFG_ENGINE:
+    (*static_cast<Descriptor **>(values))->tensorCore = descriptor->tensorCore;
+    *count = 1;
+    return CUDNN_STATUS_SUCCESS;
+  case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+    *count = descriptor->tensorCore;
+    if (descriptor->tensorCore)
+      *static_cast<cudnnBackendNumericalNote_t *>(values) = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+    return CUDNN_STATUS_SUCCESS;
+  case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
+    *static_cast<int64_t *>(values) = 512;
+    *count = 1;
+    return CUDNN_STATUS_SUCCESS;
+  default:
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+}
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle) {
+  const Descriptor *descriptor = of(handle);
+  bool isConvolution = descriptor->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
+                       descriptor->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+  if (isConvolution && !isConsistent(*descriptor))
+    return CUDNN_STATUS_BAD_PARAM;
+  if (descriptor->type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR && refuses("fusion") &&
+      descriptor->list<Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS).size() > 1)
+    return CUDNN_STATUS_NOT_SUPPORTED;
+  if (descriptor->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR && refuses("strides")) {
+    // Channels-last and dense, or nothing.
+    Shape dims = descriptor->list<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS),
+          strides = descriptor->list<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
+    int64_t stride = dims[1];
+    if (strides[1] != 1)
+      return CUDNN_STATUS_NOT_SUPPORTED;
+    for (size_t dim = dims.size(); dim-- > 0;) {
+      if (dim == 1)
+        continue;
+      if (dims[dim] > 1 && strides[dim] != stride)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+      stride *= dims[dim];
+    }
+  }
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t planHandle,
+                                  cudnnBackendDescriptor_t packHandle) {
+  const Descriptor *config = of(planHandle)->at(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  const Descriptor *graph = config->at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+  std::vector<int64_t> uids = of(packHandle)->list<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+  std::vector<void *> pointers = of(packHandle)->list<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+  std::memset(of(packHandle)->get<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE), 0xff, 512); // It may be overwritten.
+  std::map<const Descriptor *, Values> all;
+  auto values = [&](const Descriptor *tensor) -> Values & {
+    auto [it, isNew] = all.try_emplace(tensor);
+    if (isNew) {
+      it->second.dims = tensor->list<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
+      it->second.strides = tensor->list<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
+      if (!tensor->get<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL))
+        for (size_t i = 0; i < uids.size(); ++i)
+          if (uids[i] == tensor->get<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID))
+            it->second.memory = static_cast<float *>(pointers[i]);
+    }
+    return it->second;
+  };
+  for (const Descriptor *operation : graph->list<const Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS)) {
+    if (operation->type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
+      convolve(*operation, values);
+      continue;
+    }
+    Values &x = values(operation->at(CUDNN_ATTR_OPERATION_POINTWISE_XDESC));
+    Values &y = values(operation->at(CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+    const Descriptor *b = operation->at(CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+    forEach(y.dims, [&](const Shape &index) {
+      y.write(index, config->tensorCore ? 0
+                                        : apply(*operation->at(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR),
+                                                x.read(index), b ? values(b).read(index) : 0));
+    });
+  }
+  return config->tensorCore ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS;
+}
+}

@@ -1,0 +1,311 @@
+//===- FakeDriver.cpp - A CUDA driver for tests ---------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Stands in for libcuda.so.1: memory is the host's, streams do their work at once or record it, and the runtime's own
+// kernels are run by their host build. Compiled with other values of FAKE_VERSION and FAKE_DEVICES it is too old, or
+// has no device.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeDriver.h"
+
+#include "Backend/cuda/PostOpKernels.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+using namespace dovetail::runtime::cuda;
+
+namespace {
+
+struct FakeFunction {
+  std::string name;
+};
+struct FakeModule {
+  std::vector<FakeFunction *> functions;
+};
+using Graph = std::vector<std::function<void()>>;
+
+FakeDriverLog theLog;
+std::mutex logMutex;
+thread_local Graph *capture = nullptr; ///< What is being recorded, if anything.
+thread_local int depth = 0;            ///< Of the stack of contexts.
+
+CUresult perform(std::function<void()> work) {
+  if (depth == 0)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  if (capture)
+    capture->push_back(std::move(work));
+  else
+    work();
+  return theLog.failure;
+}
+
+template <typename T> T parameter(void **parameters, int index) { return *static_cast<T *>(parameters[index]); }
+
+void launch(const std::string &name, unsigned blocks, unsigned threads, std::vector<int64_t> numbers) {
+  ++theLog.launches;
+  int64_t count = static_cast<int64_t>(blocks) * threads;
+  // From the last to the first: the order must not matter.
+  for (int64_t index = count; index-- > 0;) {
+    if (name == "dovetail_copy_boxes")
+      copyBoxes(reinterpret_cast<const BoxJob *>(numbers[0]), numbers[1], numbers[2], index, count);
+    else if (name == "dovetail_combine_boxes")
+      combineBoxes(reinterpret_cast<const BoxJob *>(numbers[0]), numbers[1], numbers[2],
+                   static_cast<JobType>(numbers[3]), static_cast<JobReduction>(numbers[4]), index, count);
+    else if (name == "dovetail_post_ops")
+      applyPostOps(*reinterpret_cast<const PostOpJob *>(numbers[0]), numbers[1], index, count);
+  }
+}
+
+} // namespace
+
+extern "C" {
+
+FakeDriverLog *fakeDriverLog() { return &theLog; }
+
+CUresult cuInit(unsigned) { return FAKE_DEVICES == 0 ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS; }
+CUresult cuDriverGetVersion(int *version) {
+  *version = FAKE_VERSION;
+  return CUDA_SUCCESS;
+}
+CUresult cuGetErrorName(CUresult error, const char **name) {
+  *name = error == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_OTHER";
+  return CUDA_SUCCESS;
+}
+CUresult cuGetErrorString(CUresult, const char **text) {
+  *text = "a fake error";
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetCount(int *count) {
+  *count = FAKE_DEVICES;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+  *device = ordinal;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetName(char *name, int, CUdevice) {
+  std::strcpy(name, "Fake 9000");
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice) {
+  switch (attribute) {
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+    *value = 9;
+    break;
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+    *value = 0;
+    break;
+  case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+    *value = 2;
+    break;
+  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+    *value = 100 << 10;
+    break;
+  case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
+    *value = 32;
+    break;
+  default:
+    *value = 1024;
+  }
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceTotalMem(size_t *bytes, CUdevice) {
+  *bytes = size_t(1) << 30;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice, CUdevice) {
+  *can = 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+  *context = reinterpret_cast<CUcontext>(uintptr_t(0x1000) + device);
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
+CUresult cuCtxPushCurrent(CUcontext) {
+  ++depth;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxPopCurrent(CUcontext *) {
+  --depth;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSynchronize() { return CUDA_SUCCESS; }
+CUresult cuCtxEnablePeerAccess(CUcontext, unsigned) { return CUDA_SUCCESS; }
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr) {
+  if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+    *static_cast<CUmemorytype *>(data) = CU_MEMORYTYPE_DEVICE;
+  else
+    *static_cast<int *>(data) = theLog.owner;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemGetInfo(size_t *free, size_t *total) {
+  *free = size_t(1) << 29;
+  *total = size_t(1) << 30;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
+  if (depth == 0)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  if (bytes > size_t(1) << 29)
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  ++theLog.allocations;
+  *address = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  return CUDA_SUCCESS;
+}
+CUresult cuMemFree(CUdeviceptr address) {
+  --theLog.allocations;
+  std::free(reinterpret_cast<void *>(address));
+  return CUDA_SUCCESS;
+}
+CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned) {
+  ++theLog.allocations;
+  *address = std::malloc(bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemFreeHost(void *address) {
+  --theLog.allocations;
+  std::free(address);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyHtoD(CUdeviceptr target, const void *source, size_t bytes) {
+  std::memcpy(reinterpret_cast<void *>(target), source, bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoH(void *target, CUdeviceptr source, size_t bytes) {
+  std::memcpy(target, reinterpret_cast<void *>(source), bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream) {
+  return perform([=] {
+    ++theLog.copies;
+    std::memmove(reinterpret_cast<void *>(target), reinterpret_cast<void *>(source), bytes);
+  });
+}
+CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes, CUstream) {
+  return perform([=] { std::memset(reinterpret_cast<void *>(target), value, bytes); });
+}
+CUresult cuStreamCreate(CUstream *stream, unsigned) {
+  *stream = reinterpret_cast<CUstream>(new int);
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamDestroy(CUstream stream) {
+  delete reinterpret_cast<int *>(stream);
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamSynchronize(CUstream) {
+  if (capture)
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  return theLog.lateFailure;
+}
+CUresult cuStreamQuery(CUstream) { return CUDA_SUCCESS; }
+CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return CUDA_SUCCESS; }
+CUresult cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
+  capture = new Graph;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamEndCapture(CUstream, CUgraph *graph) {
+  *graph = reinterpret_cast<CUgraph>(capture);
+  capture = nullptr;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus *status) {
+  *status = capture ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+CUresult cuEventCreate(CUevent *event, unsigned) {
+  *event = reinterpret_cast<CUevent>(new int);
+  return CUDA_SUCCESS;
+}
+CUresult cuEventDestroy(CUevent event) {
+  delete reinterpret_cast<int *>(event);
+  return CUDA_SUCCESS;
+}
+CUresult cuEventRecord(CUevent, CUstream) { return CUDA_SUCCESS; }
+CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
+CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
+CUresult cuEventElapsedTime(float *milliseconds, CUevent, CUevent) {
+  *milliseconds = 1;
+  return CUDA_SUCCESS;
+}
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned options, CUjit_option *option,
+                            void **values) {
+  std::string text(static_cast<const char *>(image));
+  if (text.find("BROKEN") != std::string::npos) {
+    for (unsigned i = 0; i < options; ++i)
+      if (option[i] == CU_JIT_ERROR_LOG_BUFFER)
+        std::strcpy(static_cast<char *>(values[i]), "ptxas fatal: it is broken");
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  std::lock_guard lock(logMutex);
+  theLog.lastImage = text.substr(0, 40);
+  *module = reinterpret_cast<CUmodule>(new FakeModule);
+  return CUDA_SUCCESS;
+}
+CUresult cuModuleUnload(CUmodule module) {
+  auto *fake = reinterpret_cast<FakeModule *>(module);
+  for (FakeFunction *function : fake->functions)
+    delete function;
+  delete fake;
+  return CUDA_SUCCESS;
+}
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
+  if (std::strstr(name, "missing"))
+    return CUDA_ERROR_NOT_FOUND;
+  auto *made = new FakeFunction{name};
+  reinterpret_cast<FakeModule *>(module)->functions.push_back(made);
+  *function = reinterpret_cast<CUfunction>(made);
+  return CUDA_SUCCESS;
+}
+CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction) {
+  *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 512 : 1024;
+  return CUDA_SUCCESS;
+}
+CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
+CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
+                        unsigned shared, CUstream, void **parameters, void **) {
+  std::string name = reinterpret_cast<FakeFunction *>(function)->name;
+  int count = name == "dovetail_copy_boxes"      ? 3
+              : name == "dovetail_combine_boxes" ? 5
+              : name == "dovetail_post_ops"      ? 2
+                                                 : theLog.parameters;
+  std::vector<int64_t> numbers;
+  for (int i = 0; i < count; ++i)
+    numbers.push_back(parameter<int64_t>(parameters, i));
+  {
+    std::lock_guard lock(logMutex);
+    theLog.lastShared = shared;
+    std::memcpy(theLog.lastParameters, numbers.data(), numbers.size() * sizeof(int64_t));
+  }
+  return perform([=] { launch(name, blocks, threads, numbers); });
+}
+CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph, unsigned long long) {
+  *executable = reinterpret_cast<CUgraphExec>(new Graph(*reinterpret_cast<Graph *>(graph)));
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphUpload(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
+CUresult cuGraphLaunch(CUgraphExec executable, CUstream) {
+  for (const auto &work : *reinterpret_cast<Graph *>(executable))
+    work();
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphExecDestroy(CUgraphExec executable) {
+  delete reinterpret_cast<Graph *>(executable);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphDestroy(CUgraph graph) {
+  delete reinterpret_cast<Graph *>(graph);
+  return CUDA_SUCCESS;
+}
+}

@@ -1,0 +1,24 @@
+//===- FakeLibraries.cpp - Libraries that know their version alone ------- ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include <cstddef>
+
+extern "C" {
+#ifdef FAKE_CUBLASLT
+size_t cublasLtGetVersion() { return FAKE_CUBLASLT; }
+#endif
+#ifdef FAKE_CUDNN
+size_t cudnnGetVersion() { return FAKE_CUDNN; }
+#endif
+#ifdef FAKE_NCCL
+int ncclGetVersion(int *version) {
+  *version = FAKE_NCCL;
+  return 0;
+}
+#endif
+}

@@ -1,0 +1,215 @@
+//===- ProcessesTest.cpp - Ranks as processes -------------------------------- ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Comm/Rendezvous.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <map>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace dovetail::runtime;
+using testing::AnyOf;
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+absl::StatusOr<LaunchEnvironment> read(const Variables &variables) {
+  return readLaunchEnvironment([&](const char *name) -> const char * {
+    auto it = variables.find(name);
+    return it == variables.end() ? nullptr : it->second.c_str();
+  });
+}
+
+std::string problem(const Variables &variables) { return std::string(read(variables).status().message()); }
+
+TEST(LaunchEnvironment, Torchrun) {
+  auto result = read({{"RANK", "3"},
+                      {"WORLD_SIZE", "8"},
+                      {"LOCAL_RANK", "1"},
+                      {"LOCAL_WORLD_SIZE", "2"},
+                      {"MASTER_ADDR", "10.0.0.7"},
+                      {"MASTER_PORT", "29500"}});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->launcher, "torchrun");
+  EXPECT_EQ(result->rank, 3);
+  EXPECT_EQ(result->size, 8);
+  EXPECT_EQ(result->localRank, 1);
+  EXPECT_EQ(result->address, "10.0.0.7");
+  EXPECT_EQ(result->port, 29501); // torchrun listens on its port itself.
+}
+
+TEST(LaunchEnvironment, MpirunOnOneMachine) {
+  auto result = read({{"OMPI_COMM_WORLD_RANK", "1"},
+                      {"OMPI_COMM_WORLD_SIZE", "2"},
+                      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->rank, 1);
+  EXPECT_EQ(result->address, "127.0.0.1");
+}
+
+TEST(LaunchEnvironment, MpirunOnMoreNeedsAnAddress) {
+  Variables variables{{"OMPI_COMM_WORLD_RANK", "1"},
+                      {"OMPI_COMM_WORLD_SIZE", "4"},
+                      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+  EXPECT_THAT(problem(variables), HasSubstr("DOVETAIL_ADDRESS is not set, and mpirun does not say"));
+  variables["DOVETAIL_ADDRESS"] = "head";
+  variables["DOVETAIL_PORT"] = "4000";
+  EXPECT_EQ(read(variables)->address, "head");
+  EXPECT_EQ(read(variables)->port, 4000);
+}
+
+TEST(LaunchEnvironment, SrunTakesTheFirstHost) {
+  for (auto [list, first] : std::map<std::string, std::string>{{"node7", "node7"},
+                                                               {"node7,node9", "node7"},
+                                                               {"node[07-09,12],login1", "node07"},
+                                                               {"gpu-a[3,5]", "gpu-a3"},
+                                                               {"r[1-2]-ib,x", "r1-ib"}})
+    EXPECT_EQ(
+        read({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_LOCALID", "0"}, {"SLURM_STEP_NODELIST", list}})
+            ->address,
+        first);
+}
+
+TEST(LaunchEnvironment, WrongValuesAreNamed) {
+  EXPECT_THAT(problem({}), HasSubstr("start it with torchrun, mpirun or srun"));
+  EXPECT_THAT(problem({{"RANK", "1"}}), HasSubstr("the variable WORLD_SIZE is not set"));
+  EXPECT_THAT(problem({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK is '2', not a number from 0 to 1"));
+  EXPECT_THAT(problem({{"RANK", "x"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK is 'x'"));
+  EXPECT_THAT(problem({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_PORT", "65535"}}), HasSubstr("MASTER_PORT"));
+}
+
+/// A port that nobody listens on.
+int freePort() {
+  int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(::bind(socket, reinterpret_cast<sockaddr *>(&address), size), 0);
+  EXPECT_EQ(::getsockname(socket, reinterpret_cast<sockaddr *>(&address), &size), 0);
+  ::close(socket);
+  return ntohs(address.sin_port);
+}
+
+/// Runs `body(rank, rendezvous)` on a thread for each of `size` ranks.
+void onRanks(int size, std::chrono::milliseconds timeout, const std::function<void(int, Rendezvous &)> &body) {
+  int port = freePort();
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank)
+    threads.emplace_back([=] {
+      auto met = Rendezvous::connect({"test", rank, size, rank, "127.0.0.1", port}, timeout);
+      ASSERT_TRUE(met.ok()) << met.status();
+      body(rank, **met);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+/// Waits until the run has ended with an error, and returns that.
+absl::Status outcome(const Rendezvous &rendezvous) {
+  for (int i = 0; i < 1000 && rendezvous.failure().ok(); ++i)
+    std::this_thread::sleep_for(10ms);
+  return rendezvous.failure();
+}
+
+TEST(Rendezvous, GathersFromAll) {
+  onRanks(4, 20s, [](int rank, Rendezvous &rendezvous) {
+    for (int round = 0; round < 3; ++round) {
+      auto all = rendezvous.allGather(std::string(1000 * rank * round, static_cast<char>('a' + rank)));
+      ASSERT_TRUE(all.ok()) << all.status();
+      for (int peer = 0; peer < 4; ++peer)
+        EXPECT_EQ((*all)[peer], std::string(1000 * peer * round, static_cast<char>('a' + peer)));
+    }
+  });
+}
+
+TEST(Rendezvous, AbsentRanksAreNamed) {
+  auto met = Rendezvous::connect({"test", 0, 3, 0, "127.0.0.1", freePort()}, 300ms);
+  EXPECT_EQ(met.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(met.status().message()), HasSubstr("ranks 1, 2 did not come to rank 0 within 0.3 s"));
+  auto alone = Rendezvous::connect({"test", 1, 3, 0, "127.0.0.1", freePort()}, 300ms);
+  EXPECT_THAT(std::string(alone.status().message()), HasSubstr("rank 1 did not reach rank 0 at 127.0.0.1"));
+}
+
+TEST(Rendezvous, FailuresReachAllRanks) {
+  for (int culprit : {0, 2})
+    onRanks(3, 20s, [&](int rank, Rendezvous &rendezvous) {
+      std::atomic<int> calls = 0;
+      ASSERT_TRUE(rendezvous.allGather("").ok());
+      rendezvous.watch([&](const absl::Status &) { ++calls; });
+      if (rank == culprit)
+        rendezvous.fail(absl::ResourceExhaustedError("no memory"));
+      absl::Status status = outcome(rendezvous);
+      EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+      EXPECT_EQ(status.message(), "no memory");
+      for (int i = 0; i < 500 && calls == 0; ++i)
+        std::this_thread::sleep_for(10ms);
+      EXPECT_EQ(calls, 1);
+      std::this_thread::sleep_for(100ms); // Let the others hear of it.
+    });
+}
+
+TEST(Rendezvous, RanksThatMakeNoProgressAreNamed) {
+  onRanks(3, 700ms, [](int rank, Rendezvous &rendezvous) {
+    rendezvous.watch([](const absl::Status &) {});
+    rendezvous.setBusy(true);
+    // Rank 1 is behind; the others wait for it.
+    rendezvous.enterStep("first");
+    if (rank != 1)
+      rendezvous.enterStep("second");
+    absl::Status status = outcome(rendezvous);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_EQ(status.message(), "rank 1 has made no progress for 0.7 s, in step 'first'");
+    std::this_thread::sleep_for(100ms);
+  });
+}
+
+TEST(Rendezvous, IdleRanksMayTakeTheirTime) {
+  onRanks(2, 300ms, [](int, Rendezvous &rendezvous) {
+    rendezvous.watch([](const absl::Status &) {});
+    rendezvous.setBusy(true);
+    rendezvous.setBusy(false);
+    std::this_thread::sleep_for(1s);
+    EXPECT_TRUE(rendezvous.failure().ok()) << rendezvous.failure();
+  });
+}
+
+/// A process that ends without a word.
+TEST(Rendezvous, LostRanksAreNamed) {
+  int port = freePort();
+  pid_t child = ::fork();
+  if (child == 0) {
+    auto met = Rendezvous::connect({"test", 1, 2, 0, "127.0.0.1", port}, 20s);
+    ::_exit(met.ok() && (*met)->allGather("").ok() ? 0 : 1);
+  }
+  auto met = Rendezvous::connect({"test", 0, 2, 0, "127.0.0.1", port}, 20s);
+  ASSERT_TRUE(met.ok()) << met.status();
+  ASSERT_TRUE((*met)->allGather("").ok());
+  (*met)->watch([](const absl::Status &) {});
+  EXPECT_THAT(std::string(outcome(**met).message()), HasSubstr("rank 1 is gone"));
+}
+
+/// The end of a rank that has done its work is no failure.
+TEST(Rendezvous, FarewellsAreNoFailures) {
+  onRanks(3, 20s, [](int rank, Rendezvous &rendezvous) {
+    rendezvous.watch([](const absl::Status &) {});
+    if (rank == 0)
+      std::this_thread::sleep_for(500ms);
+    EXPECT_TRUE(rendezvous.failure().ok()) << rendezvous.failure();
+  });
+}
+
+} // namespace
