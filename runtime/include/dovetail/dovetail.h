@@ -8,8 +8,8 @@
 //
 // Defines how programs in any language load a compiled program and run it on all of its ranks in one process.
 //
-// Functions return a status; `dovetail_last_error` gives the message. Tensors are DLPack's. Handles may be used by one
-// thread at a time.
+// Functions return a status; `dovetail_last_error` gives the message. Tensors are DLPack's. Any threads may use a handle
+// at once, until one frees it: runs of one runner happen one after another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,7 +83,7 @@ DOVETAIL_API void dovetail_runner_free(dovetail_runner *runner);
 
 /// Runs the program once: reads all `inputs`, writes all `outputs`, in the order of the program's. Tensors must be on
 /// the CPU and have the types and shapes of the ports; any strides will do. The caller owns them. After an error that
-/// is not DOVETAIL_ERROR_USAGE the runner cannot run again.
+/// is not DOVETAIL_ERROR_USAGE the runner cannot run again. Calls from several threads happen one after another.
 DOVETAIL_API dovetail_status dovetail_runner_run(dovetail_runner *runner, const DLTensor *inputs, size_t num_inputs,
                                                  const DLTensor *outputs, size_t num_outputs);
 

@@ -105,7 +105,7 @@ private:
   std::unique_ptr<dovetail_program, Deleter> handle;
 };
 
-/// The ranks of a program, ready to run. One call at a time.
+/// The ranks of a program, ready to run. Calls from several threads happen one after another.
 class Runner {
 public:
   /// Starts the ranks and divides `threads` among them. A rank that makes no progress for `timeoutSeconds` ends the

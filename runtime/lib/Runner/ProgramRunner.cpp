@@ -81,6 +81,8 @@ struct ProgramRunner::State {
   absl::Status waitForAll();
   absl::Status check(const char *kind, const std::vector<PortInfo> &ports, absl::Span<const HostTensor> tensors) const;
 
+  /// Held during a run: calls from several threads happen one after another.
+  std::mutex callMutex;
   std::shared_ptr<const Program> program;
   RunnerOptions options;
   LocalGroup group;
@@ -312,6 +314,7 @@ absl::Status ProgramRunner::run(absl::Span<const HostTensor> inputs, absl::Span<
     return status;
   if (absl::Status status = state->check("output", plan.outputs, outputs); !status.ok())
     return status;
+  std::lock_guard call(state->callMutex);
   state->inputs = inputs;
   state->outputs = outputs;
   return state->dispatch(Scatter | Run | Gather);
@@ -324,6 +327,7 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const
     return status;
   if (absl::Status status = state->check("output", plan.outputs, outputs); !status.ok())
     return status;
+  std::lock_guard call(state->callMutex);
   state->inputs = inputs;
   state->outputs = outputs;
   for (unsigned task : {Scatter, Run, Gather})

@@ -10,7 +10,9 @@
 
 #include "dovetail/dovetail.hpp"
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 using namespace dovetail::test;
 using testing::HasSubstr;
@@ -60,6 +62,28 @@ TEST(CApi, RunsFromStridedTensors) {
       for (int j = 0; j < 6; ++j)
         EXPECT_EQ(out[i * 6 + j], static_cast<float>(10 * i + j) + static_cast<float>(1000 * i + j));
   }
+}
+
+TEST(CApi, ThreadsShareARunner) {
+  std::vector<std::byte> bytes = makeArtifact();
+  dovetail::Program program(bytes.data(), bytes.size());
+  dovetail::Runner runner(program);
+  std::atomic<int> numWrong = 0;
+  auto work = [&](int number) {
+    std::vector<dovetail::Port> inputs = program.inputs(), outputs = program.outputs();
+    std::vector<float> in(12, static_cast<float>(number)), out(12);
+    for (int run = 0; run < 200; ++run) {
+      runner.run({inputs[0].tensor(in.data())}, {outputs[0].tensor(out.data())});
+      for (int i = 0; i < 12; ++i)
+        numWrong += out[i] != static_cast<float>(number + 1000 * (i / 6) + i % 6);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 4; ++number)
+    threads.emplace_back(work, number);
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(numWrong, 0);
 }
 
 TEST(CApi, ErrorsHaveCodesAndMessages) {

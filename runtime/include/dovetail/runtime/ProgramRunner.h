@@ -46,7 +46,8 @@ struct RunnerOptions {
   bool trace = false;
 };
 
-/// Runs a program on all of its ranks. Threads and memory are kept between runs. Not thread-safe: one call at a time.
+/// Runs a program on all of its ranks. Threads and memory are kept between runs. `run` and `measure` may be called from
+/// several threads: they happen one after another. What describes the last run must not be read during another.
 class ProgramRunner {
 public:
   /// Starts the ranks and runs the prologue. Errors as those of `Session::create`, from whichever rank fails first.
