@@ -38,8 +38,9 @@ def _arguments(mesh, shard, sizes, dims, shapes, libraries, cpu):
         arguments += ["--mesh", text]
     for tensor, entries in (shard or {}).items():
         arguments += ["--shard", f"{tensor}={_join(entries)}"]
-    for (tensor, dim), extents in (sizes or {}).items():
-        arguments += ["--sizes", f"{tensor}:{dim}={_join(extents)}"]
+    for target, extents in (sizes or {}).items():
+        name = target if isinstance(target, str) else ":".join(map(str, target))
+        arguments += ["--sizes", f"{name}={_join(extents)}"]
     for name, extent in (dims or {}).items():
         arguments += ["--dim", f"{name}={extent}"]
     for name, shape in (shapes or {}).items():
@@ -56,10 +57,11 @@ def compile(
 ):
     """Compiles an ONNX model: a path, the bytes of a file, or an `onnx.ModelProto`. Returns a `Program`.
 
-    `mesh` maps axes to sizes, in order; `shard` maps tensors to one entry for each dimension ("_", an axis, or axes joined by
-    "+"); `sizes` maps (tensor, dimension) to the extents of its shards, "balanced" or "chunk"; `dims` and `shapes` fix
-    extents that the model leaves open. `options` are further arguments as `dovetail compile` takes them. Raises
-    `DovetailError`; what the compiler warns of is a Python warning.
+    `mesh` maps axes to sizes, in order; `shard` maps tensors to one entry for each dimension ("_", an axis, or axes
+    joined by "+"); `sizes` maps (tensor, dimension), or "tensor:dimension", to the extents of its shards, "balanced" or
+    "chunk"; `dims` and `shapes` fix extents that the model leaves open. `options` are further arguments as
+    `dovetail compile` takes them, but for those that name files or print. Raises `DovetailError`; what the compiler
+    warns of is a Python warning.
     """
     compiler = _compiler()
     texts = [*_arguments(mesh, shard, sizes, dims, shapes, libraries, cpu), *options]

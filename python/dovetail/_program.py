@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs and how they run, through the C ABI of runtime/include/dovetail/dovetail.h."""
 
+import contextlib
 import ctypes
 import dataclasses
 import functools
+import operator
+import os
 import pathlib
+import threading
 import weakref
 
 import numpy as np
@@ -50,6 +54,8 @@ class _RunnerOptions(ctypes.Structure):
 
 
 _CPU = 1
+# As the command line.
+_MOST_THREADS = 4096
 
 
 @functools.cache
@@ -97,11 +103,23 @@ def _bits(array):
     return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
 
 
+def _addressable(array):
+    """`array`, or a copy where its elements are not aligned or its strides no multiples of their size."""
+    whole = all(stride % array.itemsize == 0 for stride in array.strides)
+    return array if whole and array.flags.aligned else array.copy(order="C")
+
+
 class Program:
-    """A compiled program. Not thread-safe: one call at a time."""
+    """A compiled program. Threads may share it: runs happen one after another."""
 
     def __init__(self, artifact):
         """Loads and verifies an artifact, given as bytes. Raises `DovetailError`."""
+        if not isinstance(artifact, (bytes, bytearray, memoryview)):
+            raise TypeError(
+                f"an artifact is given as bytes, not as {type(artifact).__name__}; "
+                "dovetail.Program.load(path) loads one from a file"
+            )
+        artifact = bytes(artifact)
         runtime = _runtime()
         handle = ctypes.c_void_p()
         _check(runtime.dovetail_program_load_bytes(artifact, len(artifact), ctypes.byref(handle)))
@@ -109,6 +127,7 @@ class Program:
         self._finalizer = weakref.finalize(self, runtime.dovetail_program_free, handle)
         self._artifact = artifact
         self._runners = {}
+        self._lock = threading.Lock()
         self._types = {}
         self.num_ranks = runtime.dovetail_program_num_ranks(handle)
         self.inputs = self._ports("input")
@@ -125,8 +144,16 @@ class Program:
             raise DovetailError(error.code, f"'{path}': {error}") from None
 
     def save(self, path):
-        """Writes the artifact to a file."""
-        pathlib.Path(path).write_bytes(self._artifact)
+        """Writes the artifact to a file, which is there complete or not at all. Raises `DovetailError`."""
+        path = pathlib.Path(path)
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+        try:
+            temporary.write_bytes(self._artifact)
+            os.replace(temporary, path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise DovetailError(3, f"cannot write '{path}': {error.strerror}") from error
 
     def run(self, inputs, threads=1):
         """Runs all ranks once, as threads of this process; `threads` are divided among them.
@@ -134,13 +161,16 @@ class Program:
         `inputs` maps the names of all inputs to arrays of their types and shapes; bfloat16 may be that of `ml_dtypes`.
         Returns the outputs by name. The ranks are kept for later runs.
         """
+        threads = operator.index(threads)
+        if not 1 <= threads <= _MOST_THREADS:
+            raise DovetailError(2, f"threads={threads}: give a number from 1 to {_MOST_THREADS}")
         unknown = set(inputs) - {port.name for port in self.inputs}
         missing = [port.name for port in self.inputs if port.name not in inputs]
         if unknown or missing:
             known = ", ".join(f"'{port.name}'" for port in self.inputs)
             what = f"there is no input '{min(unknown)}'" if unknown else f"input '{missing[0]}' is not given"
             raise DovetailError(2, f"{what}; the program's inputs are {known}")
-        arrays = [_bits(np.asarray(inputs[port.name])) for port in self.inputs]
+        arrays = [_addressable(_bits(np.asarray(inputs[port.name]))) for port in self.inputs]
         for port, array in zip(self.inputs, arrays):
             if array.dtype != port.numpy_dtype or array.shape != port.shape:
                 raise DovetailError(
@@ -149,20 +179,16 @@ class Program:
                     f"{port.dtype}{list(port.shape)}",
                 )
         results = [np.empty(port.shape, port.numpy_dtype) for port in self.outputs]
-        runner = self._runner(threads)
         keep = []
         runtime = _runtime()
-        code = runtime.dovetail_runner_run(
-            runner,
-            self._tensors("input", arrays, keep),
-            len(arrays),
-            self._tensors("output", results, keep),
-            len(results),
-        )
-        if code not in (0, 2):
-            # It cannot run again.
-            self._runners.pop(threads)[1]()
-        _check(code)
+        given, made = self._tensors("input", arrays, keep), self._tensors("output", results, keep)
+        # A runner that failed is freed, which must not happen while another thread uses it.
+        with self._lock:
+            runner = self._runner(threads)
+            code = runtime.dovetail_runner_run(runner, given, len(arrays), made, len(results))
+            if code not in (0, 2):
+                self._runners.pop(threads)[1]()
+            _check(code)
         return {port.name: array for port, array in zip(self.outputs, results)}
 
     def _ports(self, direction):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The Python package: compile, run, save, load, and what goes wrong."""
 
+import concurrent.futures
+
 import numpy as np
 import pytest
 from harness.backend import InProcessBackend, build_dir, fastest_backend
@@ -45,7 +47,7 @@ def _check(outputs, inputs):
 
 def test_compile_and_run(dovetail, model, inputs, tmp_path):
     program = dovetail.compile(
-        model, mesh={"y": 2, "x": 2}, shard={"a": "y,x", "b": ["_", "y+x"]}, sizes={("a", 0): [1, 5], ("b", 1): "chunk"}
+        model, mesh={"y": 2, "x": 2}, shard={"a": "y,x", "b": ["_", "y+x"]}, sizes={("a", 0): [1, 5], "b:1": "chunk"}
     )
     assert program.num_ranks == 4
     assert [(port.name, port.dtype, port.shape) for port in program.inputs] == [
@@ -56,9 +58,27 @@ def test_compile_and_run(dovetail, model, inputs, tmp_path):
     # Any strides, and again.
     strided = {name: np.asfortranarray(value) for name, value in inputs.items()}
     _check(program.run(strided, threads=4), inputs)
+    # Strides that are no multiples of the element's size, and elements that are not aligned.
+    records = np.zeros((6, 5), dtype=[("byte", "u1"), ("value", "f4")])
+    records["value"] = inputs["a"]
+    _check(program.run({**inputs, "a": records["value"]}), inputs)
 
     program.save(tmp_path / "example.dvt")
+    assert [path.name for path in tmp_path.iterdir()] == ["example.dvt"]
     _check(dovetail.Program.load(tmp_path / "example.dvt").run(inputs), inputs)
+
+
+def test_threads_share_a_program(dovetail, model, inputs):
+    """Each gets its own answer."""
+    program = dovetail.compile(model, mesh={"y": 2}, shard={"a": "y,_"})
+
+    def run(factor):
+        scaled = {name: value * np.float32(factor) for name, value in inputs.items()}
+        for _ in range(100):
+            _check(program.run(scaled, threads=1 + factor % 2), scaled)
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(run, range(1, 5)))
 
 
 def test_bfloat16(dovetail):
@@ -117,4 +137,9 @@ def test_errors(dovetail, model, inputs, tmp_path):
     check(2, "no input 'c'", program.run, {**inputs, "c": inputs["a"]})
     check(2, r"'a' is float64", program.run, {**inputs, "a": inputs["a"].astype(np.float64)})
     check(2, r"'a' is float32\[5, 6\]", program.run, {**inputs, "a": inputs["a"].T})
+    for threads in (0, -3, 2**33):
+        check(2, f"threads={threads}: give a number from 1", program.run, inputs, threads=threads)
+    check(3, "cannot write .*absent/a.dvt", program.save, tmp_path / "absent" / "a.dvt")
+    with pytest.raises(TypeError, match="Program.load"):
+        dovetail.Program("example.dvt")
     _check(program.run(inputs), inputs)
