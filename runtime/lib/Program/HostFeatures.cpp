@@ -8,16 +8,22 @@
 
 #include "HostFeatures.h"
 
+#include <cpuid.h>
 #include <map>
 
 using namespace dovetail::runtime;
+
+/// What the CPU says of itself in ECX; 0 where it does not know the question.
+static unsigned cpuidEcx(unsigned leaf) {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(leaf, &eax, &ebx, &ecx, &edx) ? ecx : 0;
+}
 
 bool dovetail::runtime::hostHasFeature(const std::string &name) {
   // The builtin takes literals only.
 #define FEATURE(name) {name, __builtin_cpu_supports(name) != 0}
   static const std::map<std::string, bool> features = {
       // clang-format off
-      FEATURE("64bit"),
       FEATURE("adx"),
       FEATURE("aes"),
       FEATURE("amx-bf16"),
@@ -46,7 +52,6 @@ bool dovetail::runtime::hostHasFeature(const std::string &name) {
       FEATURE("clwb"),
       FEATURE("clzero"),
       FEATURE("cmov"),
-      FEATURE("cx16"),
       FEATURE("f16c"),
       FEATURE("fma"),
       FEATURE("fma4"),
@@ -71,7 +76,6 @@ bool dovetail::runtime::hostHasFeature(const std::string &name) {
       FEATURE("rdrnd"),
       FEATURE("rdseed"),
       FEATURE("rtm"),
-      FEATURE("sahf"),
       FEATURE("serialize"),
       FEATURE("sgx"),
       FEATURE("sha"),
@@ -114,7 +118,11 @@ bool dovetail::runtime::hostHasFeature(const std::string &name) {
       {"zu", __builtin_cpu_supports("apxf") != 0},
 #endif
       // clang-format on
+      // GCC 12 cannot be asked for these.
+      {"cx16", (cpuidEcx(1) & bit_CMPXCHG16B) != 0},
+      {"sahf", (cpuidEcx(0x80000001) & bit_LAHF_LM) != 0},
       // Part of every x86-64 CPU, or of another feature.
+      {"64bit", true},
       {"cx8", true},
       {"fxsr", true},
       {"x87", true},
