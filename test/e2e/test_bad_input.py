@@ -432,10 +432,9 @@ def test_lost_output_is_an_error(folder, command):
     assert "cannot write to the standard output" in result.stderr
 
 
+@pytest.mark.skipif(bool(sanitizers(build_dir())), reason="sanitizers need more address space than the limit leaves")
 def test_too_many_threads(folder):
     """Threads that the system refuses: here for want of address space."""
-    if "asan" in str(tool("dovetail")):
-        pytest.skip("AddressSanitizer needs more address space than that")
 
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))

@@ -184,13 +184,15 @@ TEST(DimMapPropertyTest, FollowedWindowsCommunicateLeast) {
 }
 
 TEST(DimMapPropertyTest, TablesAreCutWhereFewestAreOnTheWrongSide) {
-  forRandomCases(1000, [](Random &random) {
+  int64_t numChecked = 0;
+  forRandomCases(1000, [&](Random &random) {
     int64_t loopExtent = random.between(1, 14), operandExtent = random.between(1, 10);
     DimMap map = randomTable(random, loopExtent, operandExtent, random.chance(50));
     Cuts cuts = random.cuts(operandExtent, 4);
     std::optional<Cuts> followed = map.follow(cuts, loopExtent);
     if (!followed)
       return;
+    ++numChecked;
     EXPECT_TRUE(isValidCuts(*followed, loopExtent));
     for (size_t p = 1; p + 1 < cuts.size(); ++p) {
       if (cuts[p] == 0 || cuts[p] == operandExtent)
@@ -215,6 +217,8 @@ TEST(DimMapPropertyTest, TablesAreCutWhereFewestAreOnTheWrongSide) {
       EXPECT_EQ(wrong((*followed)[p]), least);
     }
   });
+  // Most tables can be followed.
+  EXPECT_GT(numChecked, 500);
 }
 
 TEST(DimMapPropertyTest, TablesFollowAsTheWindowsTheySpell) {
@@ -232,7 +236,8 @@ TEST(DimMapPropertyTest, TablesFollowAsTheWindowsTheySpell) {
 }
 
 TEST(DimMapPropertyTest, CutsGoBackWhereTheyCan) {
-  forRandomCases(2000, [](Random &random) {
+  int64_t numChecked = 0;
+  forRandomCases(2000, [&](Random &random) {
     int64_t operandExtent = random.between(1, 30), loopExtent = random.between(1, 30);
     DimMap map = random.chance(70) ? randomForwardMap(random)
                                    : randomTable(random, loopExtent, operandExtent, random.chance(70));
@@ -240,6 +245,7 @@ TEST(DimMapPropertyTest, CutsGoBackWhereTheyCan) {
     std::optional<Cuts> cuts = map.followBack(loopCuts, operandExtent);
     if (!cuts)
       return;
+    ++numChecked;
     EXPECT_TRUE(isValidCuts(*cuts, operandExtent));
     for (size_t p = 1; p + 1 < loopCuts.size(); ++p) {
       auto followOne = [&](int64_t cut) { return (*map.follow(Cuts{0, cut, operandExtent}, loopExtent))[1]; };
@@ -251,6 +257,8 @@ TEST(DimMapPropertyTest, CutsGoBackWhereTheyCan) {
       }
     }
   });
+  // Most maps can be followed back.
+  EXPECT_GT(numChecked, 1000);
 }
 
 TEST(DimMapPropertyTest, AlignedOperandCutsGiveAlignedLoopCuts) {
