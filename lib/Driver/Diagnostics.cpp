@@ -57,6 +57,11 @@ void Diagnostics::print(const Diagnostic &diagnostic, ExitCode code) {
   // Messages about a node often begin with its name.
   if (!node.empty() && !StringRef(message).contains(("'" + node + "'").str()))
     message = ("node '" + node + "': " + message).str();
+  // Whoever reads of a node of the model need not know the operation that stands for it.
+  size_t begin = message.find("'dovetail."), end = message.find("' op ", begin);
+  if (StringRef(message).starts_with("node '") && begin != std::string::npos && end != std::string::npos &&
+      message.find('\'', begin + 1) == end)
+    message.erase(begin, end + StringRef("' op ").size() - begin);
   switch (diagnostic.getSeverity()) {
   case DiagnosticSeverity::Error:
     (void)error(code, message);
