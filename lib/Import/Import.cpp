@@ -44,8 +44,20 @@ mlir::OwningOpRef<mlir::ModuleOp> GraphImporter::createModule() {
   return module;
 }
 
+/// Annotations for several devices are hints about shardings, which this version does not read.
+static void warnOfDevices(const onnx::ModelProto &model, Reporter &reporter) {
+  for (const onnx::NodeProto &node : model.graph().node())
+    if (node.device_configurations_size() > 0) {
+      mlir::emitWarning(reporter.getFileLoc())
+          << "the model says how nodes are split over devices (device_configurations, first at node '" << node.name()
+          << "'): that is ignored; state it with --mesh and --shard";
+      return;
+    }
+}
+
 mlir::OwningOpRef<mlir::ModuleOp> GraphImporter::run() {
   const onnx::GraphProto &graph = model->graph();
+  warnOfDevices(*model, reporter);
   llvm::StringSet<> initializers;
   for (const onnx::TensorProto &tensor : graph.initializer())
     initializers.insert(tensor.name());
