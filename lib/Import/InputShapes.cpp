@@ -191,7 +191,17 @@ private:
       llvm::interleave(flags, os, " ");
       os << " or ";
     }
-    os << "--shape " << input.name() << "=...";
+    os << "--shape " << input.name() << "=";
+    llvm::interleave(
+        input.type().tensor_type().shape().dim(), os,
+        [&](const Dimension &dim) {
+          if (isOpen(dim))
+            os << "?";
+          else
+            os << dim.dim_value();
+        },
+        ",");
+    os << " with a number for each '?'";
     return text;
   }
 
