@@ -27,9 +27,11 @@ struct CompileOptions;
 /// In the order in which they run.
 enum class Phase { Import, Simplify, Propagate, Partition, Lower, CodeGen, Emit };
 
+/// All phases, in that order.
 llvm::ArrayRef<Phase> getPhases();
 /// The name of a phase on the command line, such as `propagate`.
 llvm::StringRef getPhaseName(Phase phase);
+/// The phase of that name, if there is one.
 std::optional<Phase> parsePhase(llvm::StringRef name);
 
 /// What an error in a phase means for the user, unless the phase says otherwise.
