@@ -22,10 +22,10 @@ def ShareKernels : Pass<"plan-share-kernels", "::mlir::ModuleOp"> {
 def GenerateCpuKernels : Pass<"plan-generate-cpu-kernels", "::mlir::ModuleOp"> {
   let summary = "Generate loops for every kernel, for CPUs";
   let description = [{
-    For each `plan.kernel @k`, a function `@k` of the runtime's calling convention and the function `@k.body` that it calls, with loops in
-    global coordinates, both in the nested module `@cpu_kernels`. Loops follow the physical order of the first result, except that
-    loops which an expensive value inside does not depend on become innermost, so that the value is computed outside of them. Sets
-    the kernel's `parallel_loop`.
+    For each `plan.kernel @k`, a function `@k` of the runtime's calling convention and the function `@k.body` that it
+    calls, with loops in global coordinates, both in the nested module `@cpu_kernels`. Loops follow the physical order
+    of the first result, except that loops which an expensive value inside does not depend on become innermost, so that
+    the value is computed outside of them. Sets the kernel's `parallel_loop`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];

@@ -14,8 +14,8 @@ include "mlir/Pass/PassBase.td"
 def DecomposeComposites : Pass<"dovetail-decompose-composites", "::mlir::func::FuncOp"> {
   let summary = "Replace composite operations by the simpler ones that kernels are made of";
   let description = [{
-    Normalisations and softmax that propagation left whole become reductions and elementwise operations. None of the dimensions that they reduce is
-    split, so their parts take the shardings of the whole.
+    Normalisations and softmax that propagation left whole become reductions and elementwise operations. None of the
+    dimensions that they reduce is split, so their parts take the shardings of the whole.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
@@ -23,9 +23,10 @@ def DecomposeComposites : Pass<"dovetail-decompose-composites", "::mlir::func::F
 def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
   let summary = "Lower the graph to buffers, kernels, library calls and exchanges";
   let description = [{
-    Chooses a memory format for each value, forms groups of operations that become one kernel or one library call with its epilogue, gives each
-    value a buffer (a value and its halo-extended reshard share one), and emits the steps. What depends on constants alone goes to the prologue.
-    Nothing here knows a target but for the library operations that `target` has.
+    Chooses a memory format for each value, forms groups of operations that become one kernel or one library call with
+    its epilogue, gives each value a buffer (a value and its halo-extended reshard share one), and emits the steps. What
+    depends on constants alone goes to the prologue. Nothing here knows a target but for the library operations that
+    `target` has.
   }];
   let options = [
     Option<"libraries", "libraries", "std::string", "\"convolution,matmul,pool\"",

@@ -14,8 +14,8 @@ include "mlir/Pass/PassBase.td"
 def FoldConstants : Pass<"dovetail-fold-constants"> {
   let summary = "Compute operations whose operands are all constant and whose result is small";
   let description = [{
-    Runs the element definitions of operations, so that every operator can be folded. What is left to run time are large results, such as
-    reordered weights, and functions that LLVM cannot evaluate.
+    Runs the element definitions of operations, so that every operator can be folded. What is left to run time are large
+    results, such as reordered weights, and functions that LLVM cannot evaluate.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
   let options = [
@@ -26,8 +26,9 @@ def FoldConstants : Pass<"dovetail-fold-constants"> {
 def SimplifyArithmetic : Pass<"dovetail-simplify-arithmetic"> {
   let summary = "Drop and merge arithmetic with constants";
   let description = [{
-    Operations that change nothing disappear (`x * 1`, `max(max(x, a), b)`, a cast there and back), small constant powers become products, subtracted
-    constants become summands. Results are equal, but for the sign of zeros that rectifiers bound.
+    Operations that change nothing disappear (`x * 1`, `max(max(x, a), b)`, a cast there and back), small constant
+    powers become products, subtracted constants become summands. Results are equal, but for the sign of zeros that
+    rectifiers bound.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
@@ -35,10 +36,11 @@ def SimplifyArithmetic : Pass<"dovetail-simplify-arithmetic"> {
 def SimplifyShapes : Pass<"dovetail-simplify-shapes"> {
   let summary = "Cancel and merge operations that only move elements";
   let description = [{
-    Reshapes, transposes, slices, pads, broadcasts, concatenations and resizes that change nothing disappear, and consecutive ones merge.
-    Transposes move behind elementwise operations, pads, slices, concatenations, reductions and resizes until they meet one that cancels them, and
-    reshapes move behind the bias and the activation that follow a product. A broadcast that an elementwise operation implies is dropped. Slices that
-    are concatenated around their source are a `pad` in wrap mode; a gather of evenly spaced constant indices is a `slice`.
+    Reshapes, transposes, slices, pads, broadcasts, concatenations and resizes that change nothing disappear, and
+    consecutive ones merge. Transposes move behind elementwise operations, pads, slices, concatenations, reductions and
+    resizes until they meet one that cancels them, and reshapes move behind the bias and the activation that follow a
+    product. A broadcast that an elementwise operation implies is dropped. Slices that are concatenated around their
+    source are a `pad` in wrap mode; a gather of evenly spaced constant indices is a `slice`.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
@@ -46,9 +48,10 @@ def SimplifyShapes : Pass<"dovetail-simplify-shapes"> {
 def RecognizeNorms : Pass<"dovetail-recognize-norms"> {
   let summary = "Recognize normalisations that are spelt out";
   let description = [{
-    `(x - mean) / sqrt(mean((x - mean)^2) + epsilon)` over trailing dimensions becomes a `layer_norm`, or a `group_norm` with a group for each channel
-    over the spatial dimensions of images. A norm between reshapes that merge channels and spatial dimensions (instance normalisation of
-    `[N, G, -1]` or `[1, N*G, -1]`) becomes a `group_norm` without reshapes. A constant scale and bias behind a norm become its parameters.
+    `(x - mean) / sqrt(mean((x - mean)^2) + epsilon)` over trailing dimensions becomes a `layer_norm`, or a `group_norm`
+    with a group for each channel over the spatial dimensions of images. A norm between reshapes that merge channels and
+    spatial dimensions (instance normalisation of `[N, G, -1]` or `[1, N*G, -1]`) becomes a `group_norm` without
+    reshapes. A constant scale and bias behind a norm become its parameters.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
@@ -56,8 +59,8 @@ def RecognizeNorms : Pass<"dovetail-recognize-norms"> {
 def RecognizeActivations : Pass<"dovetail-recognize-activations"> {
   let summary = "Recognize activation functions that are spelt out";
   let description = [{
-    Gelu (with erf and with tanh), HardSwish, HardSigmoid, Swish, Mish, Sigmoid, Relu and LeakyRelu, in whatever order their factors are
-    multiplied. Constants must be those of the definition up to the rounding of a literal.
+    Gelu (with erf and with tanh), HardSwish, HardSigmoid, Swish, Mish, Sigmoid, Relu and LeakyRelu, in whatever order
+    their factors are multiplied. Constants must be those of the definition up to the rounding of a literal.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
@@ -65,8 +68,8 @@ def RecognizeActivations : Pass<"dovetail-recognize-activations"> {
 def RecognizeSoftmax : Pass<"dovetail-recognize-softmax"> {
   let summary = "Recognize softmax that is spelt out with its maximum";
   let description = [{
-    `exp(x - max(x)) / sum(exp(x - max(x)))` over one dimension becomes a `softmax`. Without the maximum it stays as it is: it overflows where
-    `softmax` does not.
+    `exp(x - max(x)) / sum(exp(x - max(x)))` over one dimension becomes a `softmax`. Without the maximum it stays as it
+    is: it overflows where `softmax` does not.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
@@ -74,9 +77,10 @@ def RecognizeSoftmax : Pass<"dovetail-recognize-softmax"> {
 def FoldScales : Pass<"dovetail-fold-scales"> {
   let summary = "Fold constant factors and summands into the weights and the bias before them";
   let description = [{
-    `mul(conv(x, w), s)` with a constant `s` for each channel becomes `conv(x, mul(w, s))`, and `mul(add(conv, b), s)` becomes
-    `add(mul(conv, s), mul(b, s))`; the same for `div`, `conv_transpose` and `matmul`. Batch normalisation disappears in this way. Consecutive
-    constant factors and summands merge everywhere. What is computed of constants alone runs once. In f32 and f64 only, and only factors whose size does not risk an overflow.
+    `mul(conv(x, w), s)` with a constant `s` for each channel becomes `conv(x, mul(w, s))`, and `mul(add(conv, b), s)`
+    becomes `add(mul(conv, s), mul(b, s))`; the same for `div`, `conv_transpose` and `matmul`. Batch normalisation
+    disappears in this way. Consecutive constant factors and summands merge everywhere. What is computed of constants
+    alone runs once. In f32 and f64 only, and only factors whose size does not risk an overflow.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
@@ -84,8 +88,8 @@ def FoldScales : Pass<"dovetail-fold-scales"> {
 def FoldPads : Pass<"dovetail-fold-pads"> {
   let summary = "Fold padding into the windows of convolutions and pooling";
   let description = [{
-    Zeros before a convolution, before an average that counts them or before an Lp norm, and before a maximum the least value, or
-    zeros where no element is negative.
+    Zeros before a convolution, before an average that counts them or before an Lp norm, and before a maximum the least
+    value, or zeros where no element is negative.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }

@@ -15,8 +15,9 @@ def Dovetail_ConvOp : Dovetail_InferredOp<"conv", [DeclareOpInterfaceMethods<Red
     ["isLinearIn", "getFormatPreference"], ["isCheapElement"]> {
   let summary = "Convolution of any number of spatial dimensions";
   let description = [{
-    Cross-correlation of `input` [N, C, spatial...] with `weights` [O, C/groups, window...]. Pads may be negative or uneven. No bias: that is
-    an `add`. Loops: N, O, result spatial..., then C/groups as a sum (split only when groups is 1).
+    Cross-correlation of `input` [N, C, spatial...] with `weights` [O, C/groups, window...]. Pads may be negative or
+    uneven. No bias: that is an `add`. Loops: N, O, result spatial..., then C/groups as a sum (split only when groups is
+    1).
   }];
   let arguments = (ins Dovetail_Tensor:$input, Dovetail_Tensor:$weights,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
@@ -28,8 +29,8 @@ def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose", [DeclareOpI
     ["isLinearIn", "getFormatPreference"], ["isCheapElement"]> {
   let summary = "Transposed convolution (the gradient of `conv`)";
   let description = [{
-    `input` [N, C, spatial...], `weights` [C, O/groups, window...]. Result extent: stride * (extent - 1) + output_padding +
-    (window - 1) * dilation + 1 - pads_low - pads_high.
+    `input` [N, C, spatial...], `weights` [C, O/groups, window...]. Result extent: stride * (extent - 1) +
+    output_padding + (window - 1) * dilation + 1 - pads_low - pads_high.
   }];
   let arguments = (ins Dovetail_Tensor:$input, Dovetail_Tensor:$weights,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
@@ -40,9 +41,10 @@ def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose", [DeclareOpI
 def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [], ["getFormatPreference"], ["isCheapElement"]> {
   let summary = "Maximum, average or Lp over windows";
   let description = [{
-    Over [N, C, spatial...]. With `ceil` the result's extents round up, as ONNX's ceil_mode (a window that would start beyond the leading
-    pad and the tensor is dropped). Averages that include padding count positions inside the tensor and its pads, but not those beyond the trailing pad.
-    A maximum skips NaN, as ONNX Runtime's; that of a window without numbers is the least value of the type. `p` is the order of the Lp norm, 1 or more.
+    Over [N, C, spatial...]. With `ceil` the result's extents round up, as ONNX's ceil_mode (a window that would start
+    beyond the leading pad and the tensor is dropped). Averages that include padding count positions inside the tensor
+    and its pads, but not those beyond the trailing pad. A maximum skips NaN, unlike `reduce`; that of a window without
+    numbers is the least value of the type. `p` is the order of the Lp norm, 1 or more.
   }];
   let arguments = (ins Dovetail_Tensor:$input, Dovetail_PoolKindAttr:$kind, DenseI64ArrayAttr:$kernel,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
@@ -51,20 +53,22 @@ def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [], ["getFormatPreference"], [
 }
 
 def Dovetail_MaxPoolIndicesOp : Dovetail_InferredOp<"max_pool_indices", [], [], ["isCheapElement"]> {
-  let summary = "Where in `input` the maxima are that a pool of the same windows finds: the second result of ONNX MaxPool";
+  let summary = "Where in `input` the maxima of a pool of the same windows are: the second result of ONNX MaxPool";
   let description = [{
-    The position in the whole of `input`, or with `column_major` in it with the spatial dimensions in reverse order. Among equals it is the first, in
-    row-major order; a window without numbers gives -1.
+    The position in the whole of `input`, or with `column_major` in it with the spatial dimensions in reverse order.
+    Among equals it is the first, in row-major order; a window without numbers gives -1.
   }];
   let arguments = (ins Dovetail_Tensor:$input, DenseI64ArrayAttr:$kernel,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
-                       DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, UnitAttr:$ceil, UnitAttr:$column_major);
+                       DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, UnitAttr:$ceil,
+                       UnitAttr:$column_major);
 }
 
 def Dovetail_LrnOp : Dovetail_InferredOp<"lrn", [], ["getFormatPreference"], ["isCheapElement"]> {
   let summary = "Local response normalisation across channels (ONNX LRN)";
   let description = [{
-    x / (bias + alpha / size * s)^beta, where s is the sum of the squares of `size` channels around that of x, as far as they exist.
+    x / (bias + alpha / size * s)^beta, where s is the sum of the squares of `size` channels around that of x, as far as
+    they exist.
   }];
   let arguments = (ins Dovetail_Tensor:$input, I64Attr:$size, F32Attr:$alpha, F32Attr:$beta, F32Attr:$bias);
 }
@@ -82,7 +86,8 @@ def Dovetail_ReduceOp : Dovetail_InferredOp<"reduce", [DeclareOpInterfaceMethods
     ["isLinearIn"], ["isCheapElement"]> {
   let summary = "Sum, product, maximum or minimum over some dimensions, which are kept with extent 1";
   let description = [{
-    Loops: the result's dimensions (those reduced have extent 1), then one reduction for each of `axes` (sorted, unique).
+    Loops: the result's dimensions (those reduced have extent 1), then one reduction for each of `axes` (sorted,
+    unique).
   }];
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_ReduceKindAttr:$kind, DenseI64ArrayAttr:$axes);
 }
@@ -90,9 +95,9 @@ def Dovetail_ReduceOp : Dovetail_InferredOp<"reduce", [DeclareOpInterfaceMethods
 def Dovetail_MomentsOp : Dovetail_InferredOp<"moments", [], [], ["isCheapElement"]> {
   let summary = "Count, mean and sum of squared deviations over some dimensions";
   let description = [{
-    The result has the operand's rank plus one: reduced dimensions have extent 1, and the last has extent 3 and holds (count, mean, M2). A
-    split reduction gives a value that is partial with kind `moments`; parts combine by Chan's formula, so that the variance does not cancel.
-    Elements narrower than f32 give moments in f32.
+    The result has the operand's rank plus one: reduced dimensions have extent 1, and the last has extent 3 and holds
+    (count, mean, M2). A split reduction gives a value that is partial with kind `moments`; parts combine by Chan's
+    formula, so that the variance does not cancel. Elements narrower than f32 give moments in f32.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, DenseI64ArrayAttr:$axes);
 }

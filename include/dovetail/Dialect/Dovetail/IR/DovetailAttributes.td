@@ -91,7 +91,8 @@ def Dovetail_DimShardingAttr : Dovetail_Attr<"DimSharding", "dim_sharding"> {
     `axes` are the mesh axes that split the dimension, major to minor; `pieces` holds `lo, hi` of the interval that each
     coordinate (row-major over those axes) holds. Both are empty for a dimension that is not split. When the intervals
     tile the dimension in order they are *cuts* and print as positions, `"y" : 0, 300, 512`; otherwise they
-    are *windows* and print as `"y" : (0, 301), (299, 512)`. A request may name axes and leave the pieces to be chosen; a type may not.
+    are *windows* and print as `"y" : (0, 301), (299, 512)`. A request may name axes and leave the pieces to be chosen;
+    a type may not.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes,
                         ArrayRefParameter<"int64_t">:$pieces);

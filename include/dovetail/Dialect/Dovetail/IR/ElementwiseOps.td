@@ -146,9 +146,9 @@ def Dovetail_GeluOp : Dovetail_UnaryOp<"gelu", "Gelu"> {
 def Dovetail_CastOp : Dovetail_UnaryOp<"cast"> {
   let summary = "Conversion of elements to another type";
   let description = [{
-    As ONNX Cast: floats to integers truncate toward zero, integers to narrower ones keep the low bits, anything to i1 is `!= 0`. What
-    ONNX leaves open, a float beyond the integer's range or NaN, gives what x86 does: the least i32 (i64 for wider types and ui32), of which narrower
-    types keep the low bits.
+    As ONNX Cast: floats to integers truncate toward zero, integers to narrower ones keep the low bits, anything to i1
+    is `!= 0`. What ONNX leaves open, a float beyond the integer's range or NaN, gives what x86 does: the least i32 (i64
+    for wider types and ui32), of which narrower types keep the low bits.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_ElementTypeAttr:$to);
   let resultElementType = "adaptor.getTo()";

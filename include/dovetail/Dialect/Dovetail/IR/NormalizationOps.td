@@ -17,8 +17,8 @@ class Dovetail_CompositeOp<string mnemonic, list<string> partitionMethods = []>
 def Dovetail_SoftmaxOp : Dovetail_InferredOp<"softmax", [], ["decompose"], ["isCheapElement"]> {
   let summary = "Softmax, or its logarithm, over one dimension";
   let description = [{
-    exp(x - max(x)) / sum(exp(x - max(x))) along `axis`; with `log`, its logarithm without the detour. Decomposed where `axis` is split, and for
-    kernels: the maximum is combined before any exponential is taken.
+    exp(x - max(x)) / sum(exp(x - max(x))) along `axis`; with `log`, its logarithm without the detour. Decomposed where
+    `axis` is split, and for kernels: the maximum is combined before any exponential is taken.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, I64Attr:$axis, UnitAttr:$log);
 }

@@ -46,8 +46,8 @@ def Dovetail_SliceOp : Dovetail_InferredOp<"slice", [], ["isLinearIn"]> {
 def Dovetail_PadOp : Dovetail_InferredOp<"pad"> {
   let summary = "Extends (or, with negative pads, crops) each dimension";
   let description = [{
-    `value` has rank 0 and is zero when absent; only the constant mode reads it. Negative pads crop first: the other modes continue what is
-    left, as often as it takes.
+    `value` has rank 0 and is zero when absent; only the constant mode reads it. Negative pads crop first: the other
+    modes continue what is left, as often as it takes.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, Optional<Dovetail_Tensor>:$value,
                        DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, Dovetail_PadModeAttr:$mode);
@@ -56,16 +56,18 @@ def Dovetail_PadOp : Dovetail_InferredOp<"pad"> {
 def Dovetail_GatherOp : Dovetail_InferredOp<"gather"> {
   let summary = "Slices of `operand` along `axis` at `indices` (negative ones count from the end)";
   let description = [{
-    Indices beyond either end read the element at that end. Indices that are a constant vector give the axis an exact relation; otherwise all of
-    it is needed.
+    ONNX calls an index beyond either end an error. Here it reads the element at that end, without a message: indices
+    are not checked at run time. Indices that are a constant vector give the axis an exact relation; otherwise all of it
+    is needed.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_Tensor:$indices, I64Attr:$axis);
 }
 
 def Dovetail_GatherElementsOp : Dovetail_InferredOp<"gather_elements", Dovetail_Onnx<"GatherElements">.traits> {
-  let summary = "Elements of `operand` at the coordinates of the result, but for `axis`, where `indices` says (ONNX GatherElements)";
+  let summary = "Elements of `operand` at the result's place, on `axis` where `indices` says (ONNX GatherElements)";
   let description = [{
-    Negative indices count from the end; indices beyond either end read the element at that end.
+    Negative indices count from the end. ONNX calls an index beyond either end an error. Here it reads the element at
+    that end, without a message: indices are not checked at run time.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_Tensor:$indices, DefaultValuedAttr<SI64Attr, "0">:$axis);
 }
@@ -73,9 +75,10 @@ def Dovetail_GatherElementsOp : Dovetail_InferredOp<"gather_elements", Dovetail_
 def Dovetail_ResizeOp : Dovetail_InferredOp<"resize", [], ["getFormatPreference"], ["isCheapElement"]> {
   let summary = "Interpolation to other extents (ONNX Resize)";
   let description = [{
-    `sizes` are the result's extents and `scales` the factors that coordinates use. `roi` (starts, then ends, in units of the operand's
-    extents) is used by tf_crop_and_resize only. As in ONNX Runtime, coordinates are computed in f32 (the symmetric mode in f64), and a
-    dimension of scale 1 is copied, as are all if the shape does not change, whatever the mode and the roi.
+    `sizes` are the result's extents and `scales` the factors that coordinates use. `roi` (starts, then ends, in units
+    of the operand's extents) is used by tf_crop_and_resize only. As in ONNX Runtime, coordinates are computed in f32
+    (the symmetric mode in f64), and a dimension of scale 1 is copied, as are all if the shape does not change, whatever
+    the mode and the roi.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, DenseI64ArrayAttr:$sizes, DenseF64ArrayAttr:$scales,
                        Dovetail_ResizeModeAttr:$mode, Dovetail_CoordinateModeAttr:$coordinates,

@@ -27,8 +27,8 @@ def Plan_PostOpKindAttr : Plan_EnumAttr<Plan_PostOpKind, "post_op_kind">;
 def Plan_FormatAttr : Plan_Attr<"Format", "format"> {
   let summary = "How a tensor lies in memory";
   let description = [{
-    The physical order of the logical dimensions, outermost first. A blocked dimension is cut into innermost blocks of some elements; the
-    position of that dimension in `order` is then that of its blocks.
+    The physical order of the logical dimensions, outermost first. A blocked dimension is cut into innermost blocks of
+    some elements; the position of that dimension in `order` is then that of its blocks.
 
     ```mlir
     #plan.format<[0, 2, 3, 1]>
@@ -55,9 +55,9 @@ def Plan_FormatAttr : Plan_Attr<"Format", "format"> {
 def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
   let summary = "What a kernel knows of the memory of a tensor";
   let description = [{
-    The physical order of the logical dimensions, outermost first, and for each logical dimension the extent of the *buffer* that holds the
-    tensor: -1, printed as `?`, where it differs between ranks. The stride of a dimension is the product of the extents of those inside of it:
-    a constant when they are all known, and a run-time number otherwise.
+    The physical order of the logical dimensions, outermost first, and for each logical dimension the extent of the
+    *buffer* that holds the tensor: -1, printed as `?`, where it differs between ranks. The stride of a dimension is the
+    product of the extents of those inside of it: a constant when they are all known, and a run-time number otherwise.
 
     ```mlir
     #plan.layout<[0, 2, 3, 1], [1, 8, ?, 64]>
@@ -107,8 +107,8 @@ def Plan_BlocksAttr : Plan_Attr<"Blocks", "blocks"> {
 def Plan_PostOpAttr : Plan_Attr<"PostOp", "post_op"> {
   let summary = "What a library call applies to its result";
   let description = [{
-    `add_tensor` and `mul_tensor` take the call's post-operation tensors in order; the others use `alpha` and `beta` as ONNX defines them
-    (clip: minimum and maximum).
+    `add_tensor` and `mul_tensor` take the call's post-operation tensors in order; the others use `alpha` and `beta` as
+    ONNX defines them (clip: minimum and maximum).
 
     ```mlir
     #plan.post_op<relu>
@@ -119,7 +119,9 @@ def Plan_PostOpAttr : Plan_Attr<"PostOp", "post_op"> {
                         OptionalParameter<"::mlir::FloatAttr">:$beta);
   let assemblyFormat = "`<` $kind (`,` `alpha` `=` $alpha^)? (`,` `beta` `=` $beta^)? `>`";
   let builders = [
-    AttrBuilder<(ins "::dovetail::plan::PostOpKind":$kind), [{ return $_get($_ctxt, kind, ::mlir::FloatAttr(), ::mlir::FloatAttr()); }]>,
+    AttrBuilder<(ins "::dovetail::plan::PostOpKind":$kind), [{
+      return $_get($_ctxt, kind, ::mlir::FloatAttr(), ::mlir::FloatAttr());
+    }]>,
     AttrBuilder<(ins "::dovetail::plan::PostOpKind":$kind, "float":$alpha, "float":$beta)>
   ];
   let extraClassDeclaration = [{

@@ -16,9 +16,9 @@ def Plan_Dialect : Dialect {
   let cppNamespace = "::dovetail::plan";
   let summary = "What every rank executes: buffers, kernels, library calls and exchanges in a fixed order";
   let description = [{
-    The dialect mirrors the plan of an artifact (`runtime/schema/plan.fbs`). A `plan.program` says what memory each rank has, which
-    logical values lie in it, and which steps run; `plan.kernel`s are the fused subgraphs that code is generated from.
-    Shapes are global, and shardings say which box of a buffer or value each rank holds.
+    The dialect mirrors the plan of an artifact (`runtime/schema/plan.fbs`). A `plan.program` says what memory each rank
+    has, which logical values lie in it, and which steps run; `plan.kernel`s are the fused subgraphs that code is
+    generated from. Shapes are global, and shardings say which box of a buffer or value each rank holds.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;

@@ -14,11 +14,12 @@ include "mlir/IR/OpBase.td"
 def StepOpInterface : OpInterface<"StepOpInterface"> {
   let cppNamespace = "::dovetail::plan";
   let description = [{
-    A step of a program: reads some values and writes others, all of type `!plan.ref`. Reads and writes of kernels and library
-    calls never overlap in memory.
+    A step of a program: reads some values and writes others, all of type `!plan.ref`. Reads and writes of kernels and
+    library calls never overlap in memory.
   }];
   let methods = [
-    InterfaceMethod<"The values read, in the order of the operands.", "::llvm::SmallVector<::mlir::Value>", "getStepReads">,
+    InterfaceMethod<"The values read, in the order of the operands.", "::llvm::SmallVector<::mlir::Value>",
+      "getStepReads">,
     InterfaceMethod<"The values written, in the order of the operands.", "::llvm::SmallVector<::mlir::Value>",
                     "getStepWrites">
   ];

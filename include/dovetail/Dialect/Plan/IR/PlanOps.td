@@ -31,15 +31,18 @@ def Plan_PostOpArrayAttr : TypedArrayAttrBase<Plan_PostOpAttr, "post-operations"
 def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
   let summary = "A fused subgraph for which one kernel is generated";
   let description = [{
-    The body holds operations of the dovetail dialect on *global* shapes, without shardings, so that kernels that do the same are equal. All
-    values yielded have the same shape. The kernel's loops are the dimensions of that shape, followed by the reduction
-    loops of the body's operations in program order. Layouts say how the arguments and the results lie in memory.
+    The body holds operations of the dovetail dialect on *global* shapes, without shardings, so that kernels that do the
+    same are equal. All values yielded have the same shape. The kernel's loops are the dimensions of that shape,
+    followed by the reduction loops of the body's operations in program order. Layouts say how the arguments and the
+    results lie in memory.
 
-    `static_loops` are loops that no launch splits: they run over [0, extent), known at compile time. Code generation sets
-    `parallel_loop`, the loop whose range is divided among threads of a CPU, or `blocks`, the shape of launches on a device.
+    `static_loops` are loops that no launch splits: they run over [0, extent), known at compile time. Code generation
+    sets `parallel_loop`, the loop whose range is divided among threads of a CPU, or `blocks`, the shape of launches on a
+    device.
 
     ```mlir
-    plan.kernel @add(%a: tensor<1x8x10x10xf32>, %b: tensor<8x1x1xf32>) layouts [<[0, 2, 3, 1], [1, 8, ?, 10]>, <[0, 1, 2], [8, 1, 1]>]
+    plan.kernel @add(%a: tensor<1x8x10x10xf32>, %b: tensor<8x1x1xf32>)
+        layouts [<[0, 2, 3, 1], [1, 8, ?, 10]>, <[0, 1, 2], [8, 1, 1]>]
         -> [<[0, 2, 3, 1], [1, 8, ?, 10]>] attributes {static_loops = array<i64: 0, 1, 3>} {
       %0 = dovetail.add %a, %b : (tensor<1x8x10x10xf32>, tensor<8x1x1xf32>) -> tensor<1x8x10x10xf32>
       plan.yield %0 : tensor<1x8x10x10xf32>
@@ -83,8 +86,8 @@ def Plan_LoadOp : Plan_Op<"load", [NoMemoryEffect]> {
   let summary = "Reads an element, in generated code";
   let description = [{
     The element `offset` elements after `base`. What a kernel reads is never written while it runs, so loads may be
-    merged. They may not move out of a loop, which may have an empty range where a rank holds nothing to read. Booleans (i1) occupy a byte.
-    `alignment` is what is known of the address, in bytes, beyond the element's size.
+    merged. They may not move out of a loop, which may have an empty range where a rank holds nothing to read. Booleans
+    (i1) occupy a byte. `alignment` is what is known of the address, in bytes, beyond the element's size.
   }];
   let arguments = (ins Plan_Pointer:$base, Index:$offset, OptionalAttr<I64Attr>:$alignment);
   let results = (outs AnyType:$result);
@@ -105,7 +108,8 @@ def Plan_ProgramOp : Plan_Op<"program", [IsolatedFromAbove, Symbol, SingleBlock,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Everything that a rank executes, for all ranks at once";
   let description = [{
-    Buffers, values, inputs and outputs, then steps in the order in which they run. At most one `plan.prologue`, before the steps.
+    Buffers, values, inputs and outputs, then steps in the order in which they run. At most one `plan.prologue`, before
+    the steps.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$mesh, StrAttr:$target,
                        DefaultValuedAttr<StrAttr, "\"\"">:$model);
@@ -122,11 +126,13 @@ def Plan_ProgramOp : Plan_Op<"program", [IsolatedFromAbove, Symbol, SingleBlock,
 def Plan_BufferOp : Plan_Op<"buffer", [HasParent<"ProgramOp">]> {
   let summary = "Memory of each rank";
   let description = [{
-    The sharding of `tensor_type` is the box that each rank holds (a hull when several values share the buffer). Arena buffers share one
-    allocation by liveness; persistent ones are written by the prologue and then kept; constant ones are parts of the weights.
+    The sharding of `tensor_type` is the box that each rank holds (a hull when several values share the buffer). Arena
+    buffers share one allocation by liveness; persistent ones are written by the prologue and then kept; constant ones
+    are parts of the weights.
 
     ```mlir
-    %a = plan.buffer arena tensor<1x8x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 6), (4, 10)}, {} ]>> #plan.format<[0, 2, 3, 1]>
+    %a = plan.buffer arena tensor<1x8x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 6), (4, 10)}, {} ]>>
+        #plan.format<[0, 2, 3, 1]>
     %w = plan.buffer constant tensor<8x1x1xf32> #plan.format<[0, 1, 2]> = dense<1.0> : tensor<8x1x1xf32>
     ```
   }];
@@ -184,13 +190,15 @@ def Plan_PrologueOp : Plan_Op<"prologue", [HasParent<"ProgramOp">, SingleBlock, 
 class Plan_StepOp<string mnemonic, list<Trait> traits = []> : Plan_Op<mnemonic, [
     ParentOneOf<["ProgramOp", "PrologueOp"]>, DeclareOpInterfaceMethods<StepOpInterface>] # traits>;
 
-def Plan_LaunchOp : Plan_StepOp<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Plan_LaunchOp : Plan_StepOp<"launch",
+    [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel";
   let description = [{
     `loops` are those of the kernel, with how each is split.
 
     ```mlir
-    plan.launch @add(%a, %b) -> (%c) loops [1, 8, 10 by <{"y" : 0, 5, 10}>, 10] : (!plan.ref<...>, !plan.ref<...>) -> (!plan.ref<...>)
+    plan.launch @add(%a, %b) -> (%c) loops [1, 8, 10 by <{"y" : 0, 5, 10}>, 10]
+        : (!plan.ref<...>, !plan.ref<...>) -> (!plan.ref<...>)
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Plan_RefType>:$reads, Variadic<Plan_RefType>:$writes,
@@ -210,15 +218,17 @@ class Plan_CallOp<string mnemonic> : Plan_StepOp<mnemonic> {
 def Plan_ConvolutionOp : Plan_CallOp<"convolution"> {
   let summary = "Convolution, or its gradient, by a library";
   let description = [{
-    As `Convolution` in the schema: `input` [N, C, spatial...], `weights` [O, C/groups, window...] or, when transposed, [C, O/groups, window...]. `pads` are those at
-    the beginning of each spatial dimension of the global tensor.
+    As `Convolution` in the schema: `input` [N, C, spatial...], `weights` [O, C/groups, window...] or, when transposed,
+    [C, O/groups, window...]. `pads` are those at the beginning of each spatial dimension of the global tensor.
 
     ```mlir
-    plan.convolution %x, %w -> %y post(%bias : !plan.ref<tensor<8x1x1xf32>>) {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+    plan.convolution %x, %w -> %y post(%bias : !plan.ref<tensor<8x1x1xf32>>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
         pads = array<i64: 1, 1>, post_ops = [#plan.post_op<add_tensor>, #plan.post_op<relu>]} : !x, !w -> !y
     ```
   }];
-  let arguments = (ins Plan_RefType:$input, Plan_RefType:$weights, Plan_RefType:$output, Variadic<Plan_RefType>:$post_tensors,
+  let arguments = (ins Plan_RefType:$input, Plan_RefType:$weights, Plan_RefType:$output,
+                       Variadic<Plan_RefType>:$post_tensors,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads,
                        DefaultValuedAttr<I64Attr, "1">:$groups, UnitAttr:$transposed,
                        DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name);
@@ -241,7 +251,8 @@ def Plan_MatMulOp : Plan_CallOp<"matmul"> {
 
 def Plan_PoolOp : Plan_CallOp<"pool"> {
   let summary = "Maximum or average over windows by a library";
-  let arguments = (ins Plan_RefType:$input, Plan_RefType:$output, Dovetail_PoolKindAttr:$kind, DenseI64ArrayAttr:$kernel,
+  let arguments = (ins Plan_RefType:$input, Plan_RefType:$output, Dovetail_PoolKindAttr:$kind,
+                       DenseI64ArrayAttr:$kernel,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads,
                        OptionalAttr<StrAttr>:$step_name);
   let assemblyFormat = "$kind $input `->` $output attr-dict `:` type($input) `->` type($output)";
@@ -256,8 +267,8 @@ def Plan_ReorderOp : Plan_CallOp<"reorder"> {
 def Plan_ExchangeOp : Plan_CallOp<"exchange"> {
   let summary = "Gives every rank its box of `target` from what the ranks hold of `source`";
   let description = [{
-    Where `source` is partial over axes that `target` is not, contributions are combined. The two may share a buffer: elements already in
-    place are not touched.
+    Where `source` is partial over axes that `target` is not, contributions are combined. The two may share a buffer:
+    elements already in place are not touched.
   }];
   let arguments = (ins Plan_RefType:$source, Plan_RefType:$target, OptionalAttr<StrAttr>:$step_name);
   let assemblyFormat = "$source `->` $target attr-dict `:` type($source) `->` type($target)";
