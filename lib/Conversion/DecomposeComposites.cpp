@@ -26,6 +26,8 @@ namespace {
 
 struct DecomposeComposites : dovetail::impl::DecomposeCompositesBase<DecomposeComposites> {
   void runOnOperation() override {
+    if (getOperation().isDeclaration())
+      return;
     for (Operation &op : llvm::make_early_inc_range(getOperation().getBody().front()))
       if (isa<PartitionableOpInterface>(op) && failed(decompose(op)))
         return signalPassFailure();

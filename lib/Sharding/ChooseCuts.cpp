@@ -39,7 +39,7 @@ struct ChooseCuts : dovetail::impl::ChooseCutsBase<ChooseCuts> {
       return signalPassFailure();
     if (!*mesh)
       return;
-    for (auto function : getOperation().getOps<func::FuncOp>())
+    for (auto function : getDefinitions(getOperation()))
       if (failed(runOnFunction(function, mesh->getMesh())))
         return signalPassFailure();
   }

@@ -36,17 +36,18 @@ struct Partition : dovetail::impl::PartitionBase<Partition> {
       return;
     mesh = meshOp->getMesh();
     meshName = FlatSymbolRefAttr::get(*meshOp);
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
+    for (auto function : getDefinitions(getOperation())) {
       for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-        if (auto partitionable = dyn_cast<PartitionableOpInterface>(op))
-          meetNeeds(partitionable);
-        else if (op.hasTrait<OpTrait::IsTerminator>())
+        if (auto partitionable = dyn_cast<PartitionableOpInterface>(op)) {
+          if (failed(meetNeeds(partitionable)))
+            return signalPassFailure();
+        } else if (op.hasTrait<OpTrait::IsTerminator>())
           reduceResults(function, op);
       }
     }
   }
 
-  void meetNeeds(PartitionableOpInterface op);
+  LogicalResult meetNeeds(PartitionableOpInterface op);
   /// Says where an axis that splits operands of `op` splits none of its loops: nothing is replicated silently.
   void remarkGathered(PartitionableOpInterface op, ArrayRef<DimShardingAttr> loops);
   void reduceResults(func::FuncOp function, Operation &terminator);
@@ -80,10 +81,15 @@ void Partition::remarkGathered(PartitionableOpInterface op, ArrayRef<DimSharding
           << axis << ", which splits what it reads: that is gathered first";
 }
 
-void Partition::meetNeeds(PartitionableOpInterface op) {
+LogicalResult Partition::meetNeeds(PartitionableOpInterface op) {
   OpRelation relation = op.getRelation();
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   ShardingAttr resultSharding = getSharding(result);
+  if (!resultSharding) {
+    if (llvm::none_of(op->getOperands(), [](Value operand) { return getSharding(operand) != nullptr; }))
+      return success();
+    return op.emitOpError("has a result without a sharding, but operands with one: run --dovetail-propagate first");
+  }
   LoopShardings loops(relation.loops.size(), DimShardingAttr::getUnsplit(&getContext()));
   llvm::copy(resultSharding.getDims(), loops.begin());
   SmallVector<StringAttr> reducedAxes;
@@ -128,6 +134,7 @@ void Partition::meetNeeds(PartitionableOpInterface op) {
     if (wantsExactly ? held != need : !covered)
       reshard(operand, need);
   }
+  return success();
 }
 
 void Partition::reduceResults(func::FuncOp function, Operation &terminator) {

@@ -30,3 +30,8 @@ func.func @wider(%a: tensor<40x8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 12),
       -> tensor<40x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 10, 40}, {}]>>
   return %0 : tensor<40x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 10, 40}, {}]>>
 }
+
+// -----
+
+// CHECK-LABEL: func.func private @declared
+func.func private @declared(%a: tensor<4xf32>) -> tensor<4xf32>

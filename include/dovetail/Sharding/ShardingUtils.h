@@ -14,7 +14,9 @@
 #define DOVETAIL_SHARDING_SHARDINGUTILS_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace dovetail {
 
@@ -31,6 +33,12 @@ using LoopShardings = llvm::SmallVector<DimShardingAttr>;
 
 /// The one mesh of a module; null if it has none, with an error if it has several.
 mlir::FailureOr<MeshOp> getModuleMesh(mlir::ModuleOp module);
+
+/// The functions of a module that have a body.
+inline auto getDefinitions(mlir::ModuleOp module) {
+  return llvm::make_filter_range(module.getOps<mlir::func::FuncOp>(),
+                                 [](mlir::func::FuncOp function) { return !function.isDeclaration(); });
+}
 
 /// Converts a sharding attribute (null: replicated) of a tensor of `rank` dimensions. The axes must be in the mesh.
 layout::Sharding toLayout(ShardingAttr sharding, const layout::Mesh &mesh, unsigned rank);

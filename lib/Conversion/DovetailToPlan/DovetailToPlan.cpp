@@ -335,7 +335,7 @@ void DovetailToPlan::runOnOperation() {
     module.emitError("has no mesh: a program needs one, if only of one rank");
     return signalPassFailure();
   }
-  auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
+  auto functions = llvm::to_vector(getDefinitions(module));
   for (func::FuncOp function : functions) {
     Formats formats = assignFormats(function);
     SmallVector<Group> groups = formGroups(function, formats, libraries);
