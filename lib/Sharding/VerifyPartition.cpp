@@ -35,6 +35,9 @@ struct VerifyPartition : dovetail::impl::VerifyPartitionBase<VerifyPartition> {
       return;
     mesh = meshOp->getMesh();
     meshName = FlatSymbolRefAttr::get(*meshOp);
+    for (auto function : getDefinitions(getOperation()))
+      if (failed(verifyArguments(function)))
+        return signalPassFailure();
     WalkResult result = getOperation().walk([&](Operation *op) {
       if (failed(verify(op)))
         return WalkResult::interrupt();
@@ -44,6 +47,8 @@ struct VerifyPartition : dovetail::impl::VerifyPartitionBase<VerifyPartition> {
       signalPassFailure();
   }
 
+  /// Every element of an argument has an owner.
+  LogicalResult verifyArguments(func::FuncOp function);
   LogicalResult verify(Operation *op);
   LogicalResult verifyNeeds(PartitionableOpInterface op);
   LogicalResult verifyReshard(ReshardOp op);
@@ -53,6 +58,38 @@ struct VerifyPartition : dovetail::impl::VerifyPartitionBase<VerifyPartition> {
 };
 
 } // namespace
+
+/// True if each of `extent` positions lies in some piece.
+static bool coversExtent(DimShardingAttr dim, int64_t extent) {
+  SmallVector<layout::Interval> pieces;
+  for (unsigned i = 0; i < dim.getNumPieces(); ++i)
+    pieces.push_back(dim.getPiece(i));
+  llvm::sort(pieces, [](layout::Interval a, layout::Interval b) { return a.lo < b.lo; });
+  int64_t reached = 0;
+  for (layout::Interval piece : pieces) {
+    if (piece.lo > reached)
+      return false;
+    reached = std::max(reached, piece.hi);
+  }
+  return reached >= extent;
+}
+
+LogicalResult VerifyPartition::verifyArguments(func::FuncOp function) {
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    ShardingAttr sharding = getSharding(type);
+    if (!sharding)
+      continue;
+    if (failed(verifySharding(function, type)))
+      return failure();
+    for (auto [index, dim] : llvm::enumerate(sharding.getDims()))
+      if (dim.isSplit() && !coversExtent(dim, type.getDimSize(index)))
+        return function.emitError("argument ")
+               << argument.getArgNumber() << " is cut into " << dim << " in dimension " << index
+               << ", which leaves elements of its extent of " << type.getDimSize(index) << " to no rank";
+  }
+  return success();
+}
 
 LogicalResult VerifyPartition::verify(Operation *op) {
   for (Value result : op->getResults()) {

@@ -42,3 +42,21 @@ func.func @counted_twice(%x: !window) -> !sum {
   %0 = dovetail.reduce %x {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 0>} : (!window) -> !sum
   return %0 : !sum
 }
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// expected-error@+1 {{argument 0 is cut into #dovetail.dim_sharding<{"y" : 0, 2, 6}> in dimension 0, which leaves elements of its extent of 8 to no rank}}
+func.func @without_owner(%x: tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 6}]>>) {
+  return
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// expected-error@+1 {{has a value cut over mesh @other, which the module does not have}}
+func.func @no_mesh(%x: tensor<8xf32, #dovetail.sharding<@other, [{"y" : 0, 2, 8}]>>) {
+  return
+}

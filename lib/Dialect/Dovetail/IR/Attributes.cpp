@@ -51,6 +51,9 @@ DimShardingAttr DimShardingAttr::getWindows(ArrayRef<StringAttr> axes, ArrayRef<
   return get(axes.front().getContext(), axes, pieces);
 }
 
+/// Cuts print as positions. Pieces that follow each other from elsewhere are windows, and print as such.
+static bool printAsCuts(ArrayRef<int64_t> pieces) { return areContiguous(pieces) && pieces.front() == 0; }
+
 /// Prints `{}`, `{"y"}`, `{"y" : 0, 4, 8}` or `{"x"+"y" : (0, 5), (3, 8)}`.
 static void printDim(AsmPrinter &printer, DimShardingAttr dim) {
   printer << "{";
@@ -62,7 +65,7 @@ static void printDim(AsmPrinter &printer, DimShardingAttr dim) {
       return;
     }
     printer << " : ";
-    if (areContiguous(pieces)) {
+    if (printAsCuts(pieces)) {
       printer << pieces.front();
       for (size_t i = 1; i < pieces.size(); i += 2)
         printer << ", " << pieces[i];
@@ -110,6 +113,11 @@ static FailureOr<DimShardingAttr> parseDim(AsmParser &parser) {
     return failure();
   if (windows && !positions.empty()) {
     parser.emitError(parser.getNameLoc(), "cuts and windows cannot be mixed in a dimension");
+    return failure();
+  }
+  if (!windows && positions.front() != 0) {
+    parser.emitError(parser.getNameLoc(), "cuts begin at 0, not at ")
+        << positions.front() << "; windows are written (" << positions.front() << ", ...)";
     return failure();
   }
   if (!windows)

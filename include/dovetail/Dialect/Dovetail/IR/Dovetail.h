@@ -33,17 +33,21 @@
 #define GET_ATTRDEF_CLASSES
 #include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.h.inc"
 
+namespace dovetail {
+/// Checks that the mesh that a sharding of an operand or result names is there, has the axes, and has as many
+/// coordinates as there are pieces; otherwise an error at `op`.
+llvm::LogicalResult verifyShardings(mlir::Operation *op);
+} // namespace dovetail
+
 #include "dovetail/Dialect/Dovetail/IR/DovetailInterfaces.h.inc"
 
 namespace dovetail {
 
 /// Marks operations whose ONNX name is defined in TableGen.
-template <typename ConcreteType>
-class OnnxNamed : public mlir::OpTrait::TraitBase<ConcreteType, OnnxNamed> {};
+template <typename ConcreteType> class OnnxNamed : public mlir::OpTrait::TraitBase<ConcreteType, OnnxNamed> {};
 
 /// Marks operations on elements at the same coordinates of operands that broadcast.
-template <typename ConcreteType>
-class Elementwise : public mlir::OpTrait::TraitBase<ConcreteType, Elementwise> {};
+template <typename ConcreteType> class Elementwise : public mlir::OpTrait::TraitBase<ConcreteType, Elementwise> {};
 
 /// True if the types are tensors that agree in shape and element type.
 bool equalUpToSharding(mlir::TypeRange a, mlir::TypeRange b);
@@ -53,6 +57,9 @@ ShardingAttr getSharding(mlir::Type type);
 ShardingAttr getSharding(mlir::Value value);
 /// The same tensor type with another sharding (null for none).
 mlir::RankedTensorType withSharding(mlir::RankedTensorType type, ShardingAttr sharding);
+
+/// As `verifyShardings`, for the sharding of one `type`, which `op` uses.
+llvm::LogicalResult verifySharding(mlir::Operation *op, mlir::Type type);
 
 // Shared by elementwise operations.
 

@@ -15,18 +15,21 @@ def PartitionableOpInterface : OpInterface<"PartitionableOpInterface"> {
   let cppNamespace = "::dovetail";
   let description = [{
     An operation that can be partitioned: it relates the dimensions of its operands to its loops. The first loops are
-    the dimensions of the result, in order; the others are reductions. This is all that propagation and partitioning ask.
+    the dimensions of the result, in order; the others are reductions. This is all that propagation and partitioning
+    ask. Shardings in the types must be possible on the mesh that they name.
   }];
+  let verify = [{ return ::dovetail::verifyShardings($_op); }];
   let methods = [
     InterfaceMethod<"The loops, and for each operand dimension its relation to one of them.",
       "::dovetail::OpRelation", "getRelation", (ins)>,
     InterfaceMethod<[{
-        True if the result is linear in this operand while the others are fixed, so that a sum that is still partial may pass through.
+        True if the result is linear in this operand while the others are fixed, so that a sum that is still partial may
+        pass through.
       }], "bool", "isLinearIn", (ins "unsigned":$operand), "", [{ return false; }]>,
     InterfaceMethod<[{
-        Replaces a composite operation by simpler ones before it, for when one of its composite loops is split or the target has no
-        such operation. Returns the value that replaces the result; fails for an operation that is not composite. The operation
-        itself is not erased.
+        Replaces a composite operation by simpler ones before it, for when one of its composite loops is split or the
+        target has no such operation. Returns the value that replaces the result; fails for an operation that is not
+        composite. The operation itself is not erased.
       }], "::mlir::FailureOr<::mlir::Value>", "decompose", (ins "::mlir::OpBuilder &":$builder), "",
       [{ return ::mlir::failure(); }]>,
     InterfaceMethod<"The memory format around this operation: see `FormatPreference`.",
@@ -44,15 +47,15 @@ def ElementOpInterface : OpInterface<"ElementOpInterface"> {
   let methods = [
     InterfaceMethod<[{
         Emits the scalar computation of the result's element at the global coordinates `index` (of type `index`).
-        `elements` reads operands and gives the ranges of reduction loops. All code must be built through `builder`, which
-        folds: with constant coordinates and constant operands it yields a constant. The scalar's type is the signless form of
-        the element type.
+        `elements` reads operands and gives the ranges of reduction loops. All code must be built through `builder`,
+        which folds: with constant coordinates and constant operands it yields a constant. The scalar's type is the
+        signless form of the element type.
       }], "::mlir::Value", "emitElement",
       (ins "::dovetail::ElementBuilder &":$builder, "::llvm::ArrayRef<::mlir::Value>":$index,
            "::dovetail::ElementSource &":$elements)>,
     InterfaceMethod<[{
-        True if one element costs a few instructions and reads each operand a bounded, small number of times, so that recomputing it
-        in a consumer is cheaper than storing it.
+        True if one element costs a few instructions and reads each operand a bounded, small number of times, so that
+        recomputing it in a consumer is cheaper than storing it.
       }], "bool", "isCheapElement", (ins), "", [{ return true; }]>
   ];
 }
@@ -60,13 +63,13 @@ def ElementOpInterface : OpInterface<"ElementOpInterface"> {
 def ReductionOpInterface : OpInterface<"ReductionOpInterface", [ElementOpInterface]> {
   let cppNamespace = "::dovetail";
   let description = [{
-    An operation whose result element is a fold over its reduction loops. Targets use it to order loops and to keep several
-    accumulators.
+    An operation whose result element is a fold over its reduction loops. Targets use it to order loops and to keep
+    several accumulators.
   }];
   let methods = [
     InterfaceMethod<[{
-        The value to start from, a signless scalar. Accumulators of floats narrower than f32 are f32: whoever stores one converts it to
-        the result's element type (`ElementBuilder::convertFloat`).
+        The value to start from, a signless scalar. Accumulators of floats narrower than f32 are f32: whoever stores one
+        converts it to the result's element type (`ElementBuilder::convertFloat`).
       }], "::mlir::Value", "emitInit", (ins "::dovetail::ElementBuilder &":$builder)>,
     InterfaceMethod<[{
         The term at the coordinates `index` of all loops: the dimensions of the result, then the reduction loops.
@@ -81,8 +84,8 @@ def ReductionOpInterface : OpInterface<"ReductionOpInterface", [ElementOpInterfa
 def OnnxOpInterface : OpInterface<"OnnxOpInterface"> {
   let cppNamespace = "::dovetail";
   let description = [{
-    An operation that imports one to one from an ONNX operator of the default domain: same operands, and attributes of the same
-    names with the same defaults.
+    An operation that imports one to one from an ONNX operator of the default domain: same operands, and attributes of
+    the same names with the same defaults.
   }];
   let methods = [
     StaticInterfaceMethod<"The ONNX operator's name.", "::llvm::StringRef", "getOnnxName", (ins)>
