@@ -48,6 +48,8 @@ public:
 
 private:
   LogicalResult readRequests();
+  /// What is asked for `value`: `request`, which may be null, or the sharding in its type.
+  FailureOr<ArrayAttr> getStated(Value value, ArrayAttr request, const Twine &name);
   /// Changes the loops of `op` so that its result is split as requested, as far as the operation allows.
   void applyRequest(PartitionableOpInterface op, const OpRelation &relation, LoopShardings &loops);
   /// Makes sure that the function's results have the shardings that were requested for them.
@@ -92,7 +94,7 @@ struct PropagateShardings : dovetail::impl::PropagateShardingsBase<PropagateShar
       return signalPassFailure();
     if (!*mesh)
       return;
-    for (auto function : getOperation().getOps<func::FuncOp>())
+    for (auto function : getDefinitions(getOperation()))
       if (failed(Propagator(function, *mesh).run()))
         return signalPassFailure();
   }
@@ -120,10 +122,29 @@ LogicalResult Propagator::run() {
   return success();
 }
 
+FailureOr<ArrayAttr> Propagator::getStated(Value value, ArrayAttr request, const Twine &name) {
+  ShardingAttr sharding = getSharding(value);
+  if (!sharding)
+    return request;
+  Operation *owner = value.getParentBlock()->getParentOp();
+  auto error = [&] { return owner->emitError() << name << " has a sharding in its type, "; };
+  if (request)
+    return error() << "and another is requested: state one of them";
+  if (sharding.getMesh() != meshName)
+    return error() << "over " << sharding.getMesh() << ", but the mesh is " << meshName;
+  if (sharding.isPartial())
+    return error() << "which is partial: only how it is cut can be stated";
+  return ArrayAttr::get(function.getContext(), llvm::to_vector_of<Attribute>(sharding.getDims()));
+}
+
 LogicalResult Propagator::readRequests() {
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
-    auto attribute = function.getArgAttrOfType<ArrayAttr>(index, kShardAttrName);
+    FailureOr<ArrayAttr> stated =
+        getStated(argument, function.getArgAttrOfType<ArrayAttr>(index, kShardAttrName), "argument " + Twine(index));
+    if (failed(stated))
+      return failure();
+    ArrayAttr attribute = *stated;
     if (!attribute)
       continue;
     auto dims = readRequest(attribute, argument, meshOp, "argument " + Twine(index));
@@ -135,10 +156,16 @@ LogicalResult Propagator::readRequests() {
   }
   Block &block = function.getBody().front();
   for (Operation &op : block) {
-    auto attribute = op.getAttrOfType<ArrayAttr>(kShardAttrName);
-    if (!attribute || !isa<PartitionableOpInterface>(op))
+    if (!isa<PartitionableOpInterface>(op))
       continue;
-    auto dims = readRequest(attribute, op.getResult(0), meshOp, "the result of '" + op.getName().getStringRef() + "'");
+    std::string name = ("the result of '" + op.getName().getStringRef() + "'").str();
+    FailureOr<ArrayAttr> stated = getStated(op.getResult(0), op.getAttrOfType<ArrayAttr>(kShardAttrName), name);
+    if (failed(stated))
+      return failure();
+    ArrayAttr attribute = *stated;
+    if (!attribute)
+      continue;
+    auto dims = readRequest(attribute, op.getResult(0), meshOp, name);
     if (failed(dims))
       return failure();
     op.removeAttr(kShardAttrName);

@@ -72,3 +72,22 @@ func.func @composite(%a: tensor<40x8xf32> {dovetail.shard = [#dovetail.dim_shard
   %1 = dovetail.softmax %0 {axis = 1} : (tensor<40x8xf32>) -> tensor<40x8xf32>
   return %1 : tensor<40x8xf32>
 }
+
+// -----
+
+// A sharding in a type counts as a request; declarations are passed over.
+
+dovetail.mesh @mesh = ["y" = 2]
+func.func private @elsewhere(%x: tensor<4xf32>) -> tensor<4xf32>
+
+// CHECK-LABEL: func.func @stated_in_types
+// CHECK-SAME: %arg0: tensor<10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 10}]>>, %arg1: tensor<10xf32, #dovetail.sharding<@mesh, [{}]>>
+func.func @stated_in_types(%x: tensor<10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 10}]>>, %y: tensor<10xf32, #dovetail.sharding<@mesh, [{}]>>) -> tensor<10xf32> {
+  // CHECK: dovetail.relu
+  // CHECK-SAME: -> tensor<10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 10}]>>
+  %0 = dovetail.relu %x : (tensor<10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 10}]>>) -> tensor<10xf32>
+  // CHECK: dovetail.exp
+  // CHECK-SAME: -> tensor<10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 8, 10}]>>
+  %1 = dovetail.exp %y : (tensor<10xf32, #dovetail.sharding<@mesh, [{}]>>) -> tensor<10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 8, 10}]>>
+  return %0 : tensor<10xf32>
+}
