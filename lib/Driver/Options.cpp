@@ -46,8 +46,9 @@ public:
 
 private:
   LogicalResult usage(const Twine &message) { return diagnostics.error(ExitCode::Usage, message); }
-  /// Numbers of at least `least`, separated by commas. `option` is as in messages.
-  LogicalResult parseNumbers(StringRef option, StringRef text, int64_t least, llvm::SmallVectorImpl<int64_t> &numbers);
+  /// Numbers of at least `least`, separated by commas or `separator`. `option` is as in messages.
+  LogicalResult parseNumbers(StringRef option, StringRef text, int64_t least, llvm::SmallVectorImpl<int64_t> &numbers,
+                             char separator = ',');
 
   Diagnostics &diagnostics;
   bool hasMesh = false;
@@ -70,9 +71,9 @@ std::string dovetail::listAxes(const layout::Mesh &mesh) {
 }
 
 LogicalResult OptionParser::parseNumbers(StringRef option, StringRef text, int64_t least,
-                                         llvm::SmallVectorImpl<int64_t> &numbers) {
+                                         llvm::SmallVectorImpl<int64_t> &numbers, char separator) {
   SmallVector<StringRef> parts;
-  text.split(parts, ',');
+  text.split(parts, separator);
   for (StringRef part : parts) {
     int64_t number;
     if (part.getAsInteger(10, number) || number < least)
@@ -166,7 +167,8 @@ LogicalResult OptionParser::parseSizes(StringRef text) {
     request.kind = SizesKind::Balanced;
   } else {
     SmallVector<int64_t> numbers;
-    if (failed(parseNumbers(option, sizes, 0, numbers)))
+    // `inspect` prints them with '+'.
+    if (failed(parseNumbers(option, sizes, 0, numbers, sizes.contains('+') ? '+' : ',')))
       return llvm::failure();
     request.sizes.assign(numbers.begin(), numbers.end());
   }

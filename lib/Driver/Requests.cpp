@@ -109,6 +109,12 @@ FailureOr<ShardedValue> RequestAttacher::find(StringRef tensor) {
   for (Operation &op : main.getBody().front())
     if (op.getNumResults() == 1 && !isa<ConstantOp>(op) && getTensorName(op.getLoc()) == tensor)
       return ShardedValue{ShardedValue::Result, 0, &op, cast<RankedTensorType>(op.getResult(0).getType())};
+  for (auto constant : main.getBody().front().getOps<ConstantOp>())
+    if (getTensorName(constant.getLoc()) == tensor)
+      return usage("--shard names tensor '" + tensor +
+                   "', which is a constant of the model: how weights are split "
+                   "follows from the tensors that meet them; shard an input, or what is computed with '" +
+                   tensor + "'");
   return usage("--shard names tensor '" + tensor +
                "', which the model does not have, or not any more once it is simplified; "
                "its inputs are " +
