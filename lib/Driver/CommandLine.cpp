@@ -12,6 +12,7 @@
 
 #include "dovetail/Driver/CommandLine.h"
 
+#include "dovetail/tools/RunCommands.h"
 #include "dovetail/tools/Support.h"
 
 using namespace dovetail;
@@ -19,8 +20,9 @@ using tools::addRepeatable;
 
 void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments) {
   command.add_option("--mesh", arguments.mesh, "Axes of the mesh with their sizes, in order")->type_name("y=4,x=2");
-  addRepeatable(command, "--shard", arguments.shards,
-                "Splits an input, output or other tensor: for each dimension '_' or the mesh axes that split it")
+  addRepeatable(
+      command, "--shard", arguments.shards,
+      "Splits an input, output or other tensor that is computed: for each dimension '_' or the mesh axes that split it")
       ->type_name("NAME=_,_,y,x+z");
   addRepeatable(command, "--sizes", arguments.sizes,
                 "Extents of the shards of a dimension, 'balanced' or 'chunk'; chosen by the compiler if not given")
@@ -50,7 +52,7 @@ llvm::FailureOr<CompileOptions> dovetail::parseOptions(llvm::ArrayRef<std::strin
   try {
     app.parse(reversed);
   } catch (const CLI::ParseError &error) {
-    return diagnostics.error(ExitCode::Usage, error.what());
+    return diagnostics.error(ExitCode::Usage, tools::describeParseError(error, app));
   }
   return parseOptions(texts, diagnostics);
 }

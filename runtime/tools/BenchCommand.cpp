@@ -46,6 +46,9 @@ absl::Status BenchCommand::run() {
   if (!trace.empty())
     if (absl::Status status = checkWritable(trace); !status.ok())
       return status;
+  if (!trace.empty())
+    if (absl::Status status = checkOutputs(arguments, {trace}); !status.ok())
+      return status;
   auto begin = std::chrono::steady_clock::now();
   absl::StatusOr<std::shared_ptr<const runtime::Program>> program = runtime::Program::load(arguments.artifact);
   if (!program.ok())
@@ -80,7 +83,7 @@ absl::Status BenchCommand::run() {
 
   std::sort(times.begin(), times.end());
   double mean = std::accumulate(times.begin(), times.end(), 0.0) / times.size();
-  double median = times[times.size() / 2];
+  double median = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
   double slow = times[std::min(times.size() - 1, times.size() * 9 / 10)];
   if (json) {
     nlohmann::json result = {{"artifact", arguments.artifact},

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <unistd.h>
 
@@ -204,6 +205,54 @@ absl::Status tools::ofArtifact(const std::string &path, const absl::Status &stat
   if (status.ok() || absl::StrContains(status.message(), path))
     return status;
   return absl::Status(status.code(), absl::StrCat("'", path, "': ", status.message()));
+}
+
+bool tools::isSameFile(const std::string &a, const std::string &b) {
+  std::error_code error;
+  if (std::filesystem::equivalent(a, b, error) && !error)
+    return true;
+  auto canonical = [](const std::string &path) {
+    std::error_code error;
+    std::filesystem::path result = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+    return error ? std::filesystem::path(path) : result;
+  };
+  return canonical(a) == canonical(b);
+}
+
+absl::Status tools::checkOutputs(const RunArguments &arguments, const std::vector<std::string> &outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    auto fail = [&](absl::string_view what) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", outputs[i], "' would be written over ", what, "; give it another name"));
+    };
+    if (isSameFile(outputs[i], arguments.artifact))
+      return fail("the program that runs");
+    for (const std::string &spec : arguments.inputs)
+      if (size_t file = spec.find('@'); file != std::string::npos && isSameFile(outputs[i], spec.substr(file + 1)))
+        return fail(absl::StrCat("the input ", spec));
+    for (size_t j = 0; j < i; ++j)
+      if (isSameFile(outputs[i], outputs[j]))
+        return fail("another output");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status tools::notEnoughMemory(const std::string &path, const runtime::Plan &plan) {
+  int64_t bytes = 0, most = -1;
+  const runtime::PortInfo *largest = nullptr;
+  for (const std::vector<runtime::PortInfo> *ports : {&plan.inputs, &plan.outputs})
+    for (const runtime::PortInfo &port : *ports) {
+      int64_t size = layout::Box::ofShape(port.shape).volume() * runtime::elementSize(port.type);
+      bytes += size;
+      if (size <= most)
+        continue;
+      most = size;
+      largest = &port;
+    }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "'", path, "': there is not enough memory for its inputs and outputs, which take ", formatBytes(bytes),
+      largest ? absl::StrCat("; the largest is '", largest->name, "' ", formatType(largest->type, largest->shape))
+              : ""));
 }
 
 std::string tools::formatTable(const std::vector<std::vector<std::string>> &rows, const std::string &indent) {

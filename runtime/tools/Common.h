@@ -63,6 +63,12 @@ absl::StatusOr<runtime::RunnerOptions> runnerOptions(const RunArguments &argumen
 /// Adds the path to an error of an artifact that was loaded, unless it is there.
 absl::Status ofArtifact(const std::string &path, const absl::Status &status);
 
+/// Checks that files to be written replace neither each other nor what is read. Errors: INVALID_ARGUMENT.
+absl::Status checkOutputs(const RunArguments &arguments, const std::vector<std::string> &outputs);
+
+/// The error when memory ran out for the inputs and outputs of the artifact at `path`.
+absl::Status notEnoughMemory(const std::string &path, const runtime::Plan &plan);
+
 /// Writes when each step and exchange ran on each rank, as JSON for Chrome's and Perfetto's trace viewers.
 absl::Status writeTrace(const std::string &path, const runtime::ProgramRunner &runner);
 

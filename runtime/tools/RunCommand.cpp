@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <new>
 
 using namespace dovetail;
 using namespace dovetail::tools;
@@ -28,6 +29,11 @@ struct RunCommand {
   bool timing = false;
 
   absl::Status run();
+
+private:
+  using Clock = std::chrono::steady_clock;
+  absl::Status runLoaded(std::shared_ptr<const runtime::Program> program, const runtime::RunnerOptions &options,
+                         ProgressLine &progress, Clock::time_point begin);
 };
 
 /// Where an output is to be written.
@@ -129,7 +135,6 @@ std::string summarize(const NamedTensor &tensor) {
 } // namespace
 
 absl::Status RunCommand::run() {
-  using Clock = std::chrono::steady_clock;
   absl::StatusOr<runtime::RunnerOptions> options = runnerOptions(arguments);
   if (!options.ok())
     return options.status();
@@ -140,13 +145,30 @@ absl::Status RunCommand::run() {
   absl::StatusOr<std::shared_ptr<const runtime::Program>> program = runtime::Program::load(arguments.artifact);
   if (!program.ok())
     return program.status();
-  const runtime::Plan &plan = (*program)->getPlan();
+  try {
+    return runLoaded(*program, *options, progress, begin);
+  } catch (const std::bad_alloc &) {
+    return notEnoughMemory(arguments.artifact, (*program)->getPlan());
+  }
+}
+
+absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> program,
+                                   const runtime::RunnerOptions &options, ProgressLine &progress,
+                                   Clock::time_point begin) {
+  const runtime::Plan &plan = program->getPlan();
   absl::StatusOr<std::vector<Destination>> destinations = parseOutputs(plan, outputs);
   if (!destinations.ok())
     return destinations.status();
   if (!trace.empty())
     if (absl::Status status = checkWritable(trace); !status.ok())
       return status;
+  std::vector<std::string> files;
+  for (const Destination &destination : *destinations)
+    files.push_back(destination.path);
+  if (!trace.empty())
+    files.push_back(trace);
+  if (absl::Status status = checkOutputs(arguments, files); !status.ok())
+    return status;
   progress.show("read inputs");
   Clock::time_point loaded = Clock::now();
   absl::StatusOr<std::vector<NamedTensor>> inputTensors = readInputs(plan, arguments.inputs, /*randomDefault=*/false);
@@ -154,7 +176,7 @@ absl::Status RunCommand::run() {
     return inputTensors.status();
   progress.show("start ranks");
   Clock::time_point read = Clock::now();
-  auto runner = runtime::ProgramRunner::create(*program, *options);
+  auto runner = runtime::ProgramRunner::create(program, options);
   if (!runner.ok())
     return ofArtifact(arguments.artifact, runner.status());
   progress.show("run");

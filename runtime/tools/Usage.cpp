@@ -13,6 +13,7 @@
 #include "dovetail/tools/RunCommands.h"
 
 #include <algorithm>
+#include <regex>
 #include <vector>
 
 using namespace dovetail;
@@ -71,26 +72,41 @@ std::string describeUnknownOption(const std::string &argument, const CLI::App &c
 
 } // namespace
 
+std::string tools::describeParseError(const CLI::ParseError &error, const CLI::App &command) {
+  std::string message = error.what();
+  if (dynamic_cast<const CLI::ExtrasError *>(&error)) {
+    std::vector<std::string> extra = command.remaining();
+    auto option = std::find_if(extra.begin(), extra.end(),
+                               [](const std::string &text) { return text.size() > 1 && text[0] == '-'; });
+    if (option != extra.end())
+      return describeUnknownOption(*option, command);
+    return extra.empty() ? message : "'" + extra.front() + "' is one argument too many";
+  }
+  // The parser's own words for what is left are for those who know it.
+  static const std::pair<std::regex, const char *> rules[] = {
+      {std::regex("(.*): At Most 1 required but received ([0-9]+)"), "$1 is given $2 times; give it once"},
+      {std::regex("(.*): 1 required (.*) missing"), "$1 is given without a value; write $1 $2"},
+      {std::regex("Could not convert: (.*) = (.*)"), "$1: '$2' is no number that it takes"},
+  };
+  for (const auto &[pattern, text] : rules)
+    if (std::regex_match(message, pattern))
+      return std::regex_replace(message, pattern, text, std::regex_constants::format_first_only);
+  return message;
+}
+
 std::string tools::describeUsageError(const CLI::ParseError &error, const CLI::App &app, int argc, char **argv) {
   const CLI::App *command = &app;
-  std::string path = app.get_name(), message = error.what();
+  std::string path = app.get_name(), message;
   for (const CLI::App *subcommand : app.get_subcommands()) {
     command = subcommand;
     path += " " + subcommand->get_name();
   }
-  bool isExtra = dynamic_cast<const CLI::ExtrasError *>(&error) != nullptr;
   if (command == &app && argc > 1 && argv[1][0] != '-') {
     message = describeUnknownCommand(argv[1], app);
-  } else if (isExtra) {
-    std::vector<std::string> extra = command->remaining();
-    auto option = std::find_if(extra.begin(), extra.end(),
-                               [](const std::string &text) { return text.size() > 1 && text[0] == '-'; });
-    if (option != extra.end())
-      message = describeUnknownOption(*option, *command);
-    else if (!extra.empty())
-      message = "'" + extra.front() + "' is one argument too many";
   } else if (command == &app && argc == 1) {
     message = "a command is required";
+  } else {
+    message = describeParseError(error, *command);
   }
   return message + (message.back() == '?' ? " See `" : "; see `") + path + " --help`";
 }

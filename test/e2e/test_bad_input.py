@@ -447,6 +447,26 @@ def test_too_many_threads(folder):
     assert re.search(r"rank \d.*threads", result.stderr), result.stderr
 
 
+@pytest.mark.skipif(bool(sanitizers(build_dir())), reason="sanitizers need more address space than the limit leaves")
+def test_too_large_to_run(folder, tmp_path):
+    """Inputs and outputs that do not fit: the message says how large they are."""
+    value = lambda name: _value(name, [1 << 32])
+    model = _model([helper.make_node("Neg", ["x"], ["y"])], [value("x")], [value("y")])
+    onnx.save(model, tmp_path / "large.onnx")
+    dovetail = os.path.abspath(tool("dovetail"))
+    subprocess.run([dovetail, "compile", "large.onnx"], cwd=tmp_path, check=True, timeout=60)
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+
+    result = subprocess.run(
+        [dovetail, "run", "large.dvt", "--input", "x=random:0"],
+        cwd=tmp_path, capture_output=True, stdin=subprocess.DEVNULL, text=True, timeout=60, preexec_fn=limit,
+    )  # fmt: skip
+    assert result.returncode == DOES_NOT_FIT, result.stderr
+    assert re.search(r"'large.dvt': .* take 32.0 GiB; the largest is 'x' float32\[4294967296\]", result.stderr), result.stderr
+
+
 @pytest.mark.parametrize("name", ["rank-20", "dilated-far", "empty-reversed"])
 def test_odd_but_good(folder, name):
     """Odd models that once made the compiler stumble: expected is what NumPy makes of them."""

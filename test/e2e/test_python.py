@@ -4,6 +4,7 @@
 import concurrent.futures
 
 import numpy as np
+import onnx
 import pytest
 from harness.backend import InProcessBackend, build_dir, fastest_backend
 from harness.sanitizers import sanitizers
@@ -103,6 +104,11 @@ def test_paths_and_bytes(dovetail, model, inputs, tmp_path):
 def test_warnings(dovetail, model):
     with pytest.warns(UserWarning, match="every rank will compute all"):
         dovetail.compile(model, mesh="y=2")
+    annotated = onnx.ModelProto()
+    annotated.CopyFrom(model)
+    annotated.graph.node[0].device_configurations.add().configuration_id = "pair"
+    with pytest.warns(UserWarning, match="device_configurations.*ignored"):
+        dovetail.compile(annotated)
 
 
 @pytest.mark.skipif("address" in sanitizers(build_dir()), reason="AddressSanitizer ends a process that asks for so much")
@@ -126,6 +132,7 @@ def test_errors(dovetail, model, inputs, tmp_path):
         assert error.value.code == code
 
     check(2, "no axis 'z'", dovetail.compile, model, mesh={"y": 2}, shard={"a": "z,_"})
+    check(2, "no option '--dump-phases'", dovetail.compile, model, options=["--dump-phases", "x"])
     check(3, "absent.onnx", dovetail.compile, tmp_path / "absent.onnx")
     check(4, "model", dovetail.compile, b"no model")
     check(3, "absent.dvt", dovetail.Program.load, tmp_path / "absent.dvt")

@@ -17,11 +17,16 @@
 #include "dovetail/Driver/Dump.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Report.h"
+#include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/tools/Support.h"
 #include "dovetail/tools/TensorFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+
+#include <new>
 
 using namespace dovetail;
 using llvm::LogicalResult;
@@ -53,6 +58,20 @@ static LogicalResult checkOutput(StringRef path, StringRef model, Diagnostics &d
   if (llvm::sys::fs::equivalent(path, model))
     return diagnostics.error(ExitCode::Usage, "'" + path + "' is the model itself; give the output another name");
   return llvm::success();
+}
+
+/// That an artifact at `path` would take the place of an older one only: other files may be the model's weights.
+static LogicalResult checkReplaced(StringRef path, Diagnostics &diagnostics) {
+  uint64_t size = 0;
+  if (llvm::sys::fs::file_size(path, size) || size == 0)
+    return llvm::success();
+  auto buffer = llvm::MemoryBuffer::getFileSlice(path, std::min<uint64_t>(size, sizeof(runtime::artifactMagic)), 0);
+  StringRef magic(runtime::artifactMagic, sizeof(runtime::artifactMagic));
+  if (buffer && (*buffer)->getBuffer() == magic)
+    return llvm::success();
+  return diagnostics.error(ExitCode::Usage, "'" + path +
+                                                "' is there and is no compiled program; remove it, or give "
+                                                "the output another name");
 }
 
 static void printTimes(llvm::ArrayRef<PhaseTime> times, llvm::raw_ostream &os) {
@@ -87,6 +106,9 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
     return diagnostics.error(ExitCode::Usage,
                              "'--compile-to " + compileTo + "': there is no such phase; the phases are " + names);
   }
+  if (StringRef(model).ends_with(".dvt"))
+    return diagnostics.error(ExitCode::Usage, "'" + model + "' is a compiled program, not a model: `dovetail run`, " +
+                                                  "`inspect` and `bench` take it");
   llvm::FailureOr<CompileOptions> options = parseOptions(arguments, diagnostics);
   if (failed(options))
     return llvm::failure();
@@ -94,6 +116,12 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
     output = (llvm::sys::path::stem(model) + ".dvt").str();
   if (!output.empty() && output != "-" && failed(checkOutput(output, model, diagnostics)))
     return llvm::failure();
+  if (*last == Phase::Emit && failed(checkReplaced(output, diagnostics)))
+    return llvm::failure();
+  if (!report.empty() && tools::isSameFile(report, output))
+    return diagnostics.error(ExitCode::Usage, "'" + report +
+                                                  "' cannot be both the output and the report; give one of "
+                                                  "them another name");
   if (!report.empty() && *last != Phase::Emit)
     return diagnostics.error(ExitCode::Usage, "--report is about artifacts; leave out --compile-to");
   if (!report.empty() && (failed(checkReport(report, diagnostics)) || failed(checkOutput(report, model, diagnostics))))
@@ -167,7 +195,12 @@ void dovetail::addCompileCommand(CLI::App &app, int &exitCode) {
   command->callback([state, &exitCode] {
     Progress::enable();
     Diagnostics diagnostics(llvm::errs(), state->remarks);
-    (void)state->run(diagnostics);
+    try {
+      (void)state->run(diagnostics);
+    } catch (const std::bad_alloc &) {
+      (void)diagnostics.error(ExitCode::DoesNotFit,
+                              "'" + state->model + "': there is not enough memory for the tensors of this model");
+    }
     exitCode = static_cast<int>(diagnostics.getExitCode());
   });
 }

@@ -34,6 +34,8 @@ absl::StatusOr<std::string> describeArtifact(const std::string &path);
 /// Prints what is in the artifact at `path`, for a program with an `inspect` command of its own.
 absl::Status inspectArtifact(const std::string &path, bool json);
 
+/// What is wrong with the arguments of `command`, without a hint where to read on.
+std::string describeParseError(const CLI::ParseError &error, const CLI::App &command);
 /// What is wrong with the command line `argv` of `app`, what was probably meant, and where to read on.
 std::string describeUsageError(const CLI::ParseError &error, const CLI::App &app, int argc, char **argv);
 

@@ -37,6 +37,9 @@ absl::StatusOr<std::vector<NamedTensor>> readInputs(const runtime::Plan &plan, c
 std::vector<NamedTensor> makeOutputs(const runtime::Plan &plan);
 std::vector<runtime::HostTensor> viewsOf(std::vector<NamedTensor> &tensors);
 
+/// True if both paths name one file, which need not be there yet.
+bool isSameFile(const std::string &a, const std::string &b);
+
 /// Text in columns, the first row being the head.
 std::string formatTable(const std::vector<std::vector<std::string>> &rows, const std::string &indent = "  ");
 /// `3.1 MiB`.
