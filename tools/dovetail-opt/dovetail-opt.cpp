@@ -28,7 +28,8 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<dovetail::DovetailDialect, dovetail::plan::PlanDialect, mlir::arith::ArithDialect,
-                  mlir::func::FuncDialect, mlir::gpu::GPUDialect, mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect>();
+                  mlir::func::FuncDialect, mlir::gpu::GPUDialect, mlir::LLVM::LLVMDialect, mlir::math::MathDialect,
+                  mlir::scf::SCFDialect>();
   dovetail::registerDovetailCodeGenPasses();
   dovetail::registerDovetailConversionPasses();
   dovetail::registerDovetailShardingPasses();
