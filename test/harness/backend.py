@@ -33,7 +33,7 @@ UNSUPPORTED = 5
 
 def build_dir():
     """$DOVETAIL_BUILD_DIR, or build/release of the checkout."""
-    return pathlib.Path(os.environ.get("DOVETAIL_BUILD_DIR", ROOT / "build" / "release"))
+    return pathlib.Path(os.environ.get("DOVETAIL_BUILD_DIR", ROOT / "build" / "release")).resolve()
 
 
 def tool(name):
