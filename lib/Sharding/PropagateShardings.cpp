@@ -460,21 +460,31 @@ void Propagator::backward() {
     OpRelation relation = partitionable.getRelation();
     LoopShardings loops(relation.loops.size(), unsplit);
     llvm::copy(sharding.getDims(), loops.begin());
+    SmallVector<StringAttr> used;
+    for (DimShardingAttr dim : sharding.getDims())
+      used.append(dim.getAxes().begin(), dim.getAxes().end());
+    // A reduction was split before users wished for this result: what they wish may take its axes.
     if (auto reductions = op.getAttrOfType<ArrayAttr>(kReductionAttrName))
-      for (auto [index, loop] : llvm::enumerate(reductions))
-        loops[sharding.getDims().size() + index] = cast<DimShardingAttr>(loop);
+      for (auto [index, attribute] : llvm::enumerate(reductions))
+        if (auto loop = cast<DimShardingAttr>(attribute);
+            llvm::none_of(loop.getAxes(), [&](StringAttr axis) { return llvm::is_contained(used, axis); }))
+          loops[sharding.getDims().size() + index] = loop;
     for (auto [number, operand] : llvm::enumerate(op.getOperands())) {
       if (!undecided.contains(operand) || wishes.contains(operand))
         continue;
       ArrayRef<int64_t> shape = cast<RankedTensorType>(operand.getType()).getShape();
       SmallVector<DimShardingAttr> dims(shape.size(), unsplit);
+      SmallVector<int> taken;
       for (auto [dim, entry] : llvm::enumerate(relation.operands[number])) {
         if (entry.loop < 0 || !loops[entry.loop].isSplit())
           continue;
         auto cuts =
             entry.map.followBack(getCutPositions(loops[entry.loop], relation.loops[entry.loop].extent), shape[dim]);
-        if (cuts)
-          dims[dim] = DimShardingAttr::getCuts(loops[entry.loop].getAxes(), *cuts);
+        // Two dimensions may follow one loop.
+        if (!cuts || llvm::is_contained(taken, entry.loop))
+          continue;
+        dims[dim] = DimShardingAttr::getCuts(loops[entry.loop].getAxes(), *cuts);
+        taken.push_back(entry.loop);
       }
       auto wish = ShardingAttr::get(op.getContext(), meshName, dims, {}, ReduceKind::Sum);
       if (wish.isSplit())

@@ -30,6 +30,13 @@ def test_random_graph(worker, seed):
     assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
 
 
+@pytest.mark.parametrize("seed", [710081])
+def test_graph_that_failed_before(worker, seed):
+    """710081: an input that only its users' wishes split was to be split twice by one axis."""
+    outcome = worker(Request(seed, large=True))
+    assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
+
+
 def test_graphs_are_worth_running():
     """The generator must not reject itself into graphs of nothing, or outputs that are not compared."""
     cases = [random_graph(seed) for seed in range(30)]
