@@ -115,7 +115,7 @@ LogicalResult Compilation::generateCode() {
   CodeGenOptions codeGen = options.codeGen;
   codeGen.dumpLLVM = dumpLLVM;
   codeGen.dumpAssembly = dumpAssembly;
-  FailureOr<ProgramImages> generated = options.target->compile(*module, codeGen);
+  FailureOr<ProgramCode> generated = options.target->compile(*module, codeGen);
   if (failed(generated))
     return failure();
   code = std::move(*generated);
@@ -132,36 +132,16 @@ Compilation Compilation::fork(CompileOptions otherOptions) {
   return copy;
 }
 
-static runtime::SectionKind getSectionKind(CodeKind kind) {
-  switch (kind) {
-  case CodeKind::Elf:
-    return runtime::SectionKind::Code;
-  case CodeKind::Ptx:
-    return runtime::SectionKind::Ptx;
-  case CodeKind::Cubin:
-    return runtime::SectionKind::Cubin;
-  }
-  llvm_unreachable("covered switch");
-}
-
-LogicalResult Compilation::emit(llvm::function_ref<LogicalResult(const ProgramCode &)> write) {
+LogicalResult Compilation::emit(llvm::function_ref<LogicalResult()> write) {
   if (failed(generateCode()))
     return failure();
   Progress::show(getPhaseName(Phase::Emit));
   double begin = getSeconds();
   Diagnostics::Scope scope(diagnostics, context, ExitCode::Internal);
-  ProgramCode programCode;
-  programCode.cpu = code.cpu;
-  programCode.features = code.features;
-  for (const KernelUse &use : code.uses)
-    programCode.uses.push_back(
-        {use.kernel, static_cast<uint32_t>(use.arch), use.registers, use.sharedBytes, use.spillStores, use.spillLoads});
-  for (const CodeImage &image : code.images)
-    programCode.images.push_back({getSectionKind(image.kind), static_cast<uint32_t>(image.arch), image.bytes});
-  if (failed(checkProgram(*module, programCode)))
+  if (failed(checkProgram(*module, code)))
     return failure();
   scope.setCode(getPhaseExitCode(Phase::Emit));
-  if (failed(write(programCode)))
+  if (failed(write()))
     return failure();
   done = Phase::Emit;
   times.push_back({Phase::Emit, getSeconds() - begin, getPeakBytes()});
@@ -169,13 +149,13 @@ LogicalResult Compilation::emit(llvm::function_ref<LogicalResult(const ProgramCo
 }
 
 LogicalResult Compilation::write(StringRef path) {
-  return emit([&](const ProgramCode &programCode) { return writeProgram(*module, programCode, path.str()); });
+  return emit([&] { return writeProgram(*module, code, path.str()); });
 }
 
 FailureOr<std::vector<std::byte>> Compilation::serialize() {
   FailureOr<std::vector<std::byte>> bytes = failure();
-  LogicalResult result = emit([&](const ProgramCode &programCode) -> LogicalResult {
-    bytes = serializeProgram(*module, programCode);
+  LogicalResult result = emit([&]() -> LogicalResult {
+    bytes = serializeProgram(*module, code);
     return bytes;
   });
   if (failed(result))

@@ -14,7 +14,7 @@ from harness.backend import build_dir, call, tool
 from harness.sanitizers import sanitizers, without_preload
 from onnx import TensorProto, helper, numpy_helper
 
-USAGE, FILE, INVALID_MODEL, UNSUPPORTED, DOES_NOT_FIT, DAMAGED = 2, 3, 4, 5, 6, 7
+USAGE, FILE, INVALID_MODEL, UNSUPPORTED, DOES_NOT_FIT, DAMAGED, INTERNAL = 2, 3, 4, 5, 6, 7, 9
 FLOAT = TensorProto.FLOAT
 
 
@@ -410,6 +410,22 @@ def test_good_input(folder):
     code, _, messages = call([tool("dovetail"), *command.split()])
     assert code == 0, messages
     assert np.load(folder / "result.npy").shape == (1, 4, 16, 12)
+
+
+@pytest.mark.parametrize(
+    "ptxas, message",
+    [
+        ("/bin/false", r"'/bin/false' cannot assemble kernels for sm_80 \(exit code 1\)"),
+        ("/missing", "cannot run '/missing': .*set DOVETAIL_PTXAS"),
+    ],
+)
+def test_failing_ptxas(folder, tmp_path, monkeypatch, ptxas, message):
+    monkeypatch.setenv("DOVETAIL_PTXAS", ptxas)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    command = _compile(flags="--target cuda --no-libraries").format(dir=folder)
+    code, _, messages = call([tool("dovetail"), *command.split()])
+    assert code == INTERNAL and re.search(message, messages), f"exit code {code}: {messages}"
+    assert not (folder / "out.dvt").exists() and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

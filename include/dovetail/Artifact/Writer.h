@@ -13,8 +13,7 @@
 #ifndef DOVETAIL_ARTIFACT_WRITER_H
 #define DOVETAIL_ARTIFACT_WRITER_H
 
-#include "dovetail/runtime/ArtifactFormat.h"
-#include "dovetail/runtime/Plan.h"
+#include "dovetail/Artifact/ProgramCode.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <cstddef>
@@ -22,22 +21,6 @@
 #include <vector>
 
 namespace dovetail {
-
-/// Code of a program's kernels. The bytes are not owned.
-struct ProgramCode {
-  struct Image {
-    runtime::SectionKind kind; ///< Code, Ptx or Cubin.
-    uint32_t arch;             ///< See `runtime::SectionEntry`.
-    llvm::ArrayRef<char> bytes;
-  };
-  /// Each has all kernels; none when there are no kernels.
-  std::vector<Image> images;
-  /// For reports.
-  std::vector<runtime::KernelUse> uses;
-  /// The CPU that the code was generated for, and features that the host must have.
-  std::string cpu;
-  std::vector<std::string> features;
-};
 
 /// Checks the only `plan.program` of `module` as the runtime will: that its plan is well formed, and, with the steps of
 /// all ranks simulated, that every box sent is received in an order that cannot deadlock. Emits an error otherwise.

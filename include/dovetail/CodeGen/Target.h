@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_CODEGEN_TARGET_H
 #define DOVETAIL_CODEGEN_TARGET_H
 
+#include "dovetail/Artifact/ProgramCode.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <string>
@@ -23,36 +24,6 @@ class OpPassManager;
 } // namespace mlir
 
 namespace dovetail {
-
-/// What a piece of code is.
-enum class CodeKind { Elf, Ptx, Cubin };
-
-/// The kernels of a program in one form.
-struct CodeImage {
-  CodeKind kind;
-  int arch = 0; ///< Of a device: 90 for sm_90.
-  std::vector<char> bytes;
-};
-
-/// What the assembler says of a kernel.
-struct KernelUse {
-  std::string kernel;
-  int arch = 0;
-  int registers = 0;
-  int64_t sharedBytes = 0;
-  /// Bytes of local memory written and read for want of registers.
-  int64_t spillStores = 0, spillLoads = 0;
-};
-
-/// All code of a program.
-struct ProgramImages {
-  /// Each holds all kernels. Empty when there are none.
-  std::vector<CodeImage> images;
-  std::vector<KernelUse> uses;
-  /// The CPU that the code was generated for, and features that the host must have; empty for devices.
-  std::string cpu;
-  std::vector<std::string> features;
-};
 
 /// How code is generated.
 struct CodeGenOptions {
@@ -82,7 +53,7 @@ public:
   virtual void addPasses(mlir::OpPassManager &passes) const = 0;
   /// Compiles what the passes left in `module`, which is consumed. Emits an error, at the module's location, when that
   /// fails.
-  virtual llvm::FailureOr<ProgramImages> compile(mlir::ModuleOp module, const CodeGenOptions &options) const = 0;
+  virtual llvm::FailureOr<ProgramCode> compile(mlir::ModuleOp module, const CodeGenOptions &options) const = 0;
 };
 
 /// The target called `name`; null if there is none.

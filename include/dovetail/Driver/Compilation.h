@@ -29,7 +29,6 @@
 
 namespace dovetail {
 
-struct ProgramCode;
 
 /// What a phase took.
 struct PhaseTime {
@@ -77,7 +76,7 @@ private:
   /// Runs the phases that are left before emit, and compiles the kernels to machine code.
   llvm::LogicalResult generateCode();
   /// Runs the phases that are left, the last one with `write`.
-  llvm::LogicalResult emit(llvm::function_ref<llvm::LogicalResult(const ProgramCode &)> write);
+  llvm::LogicalResult emit(llvm::function_ref<llvm::LogicalResult()> write);
   /// Notes what `phase` took since `begin`, and calls the hook.
   llvm::LogicalResult finishPhase(Phase phase, double begin);
 
@@ -86,7 +85,7 @@ private:
   Diagnostics &diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::optional<Phase> done;
-  ProgramImages code;
+  ProgramCode code;
   std::vector<PhaseTime> times;
 };
 

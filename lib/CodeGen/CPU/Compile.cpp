@@ -128,11 +128,11 @@ static FailureOr<std::vector<char>> link(Location location, ArrayRef<char> objec
   return std::vector<char>((*buffer)->getBufferStart(), (*buffer)->getBufferEnd());
 }
 
-FailureOr<ProgramImages> dovetail::compileCpuKernels(ModuleOp module, const CodeGenOptions &options) {
+FailureOr<ProgramCode> dovetail::compileCpuKernels(ModuleOp module, const CodeGenOptions &options) {
   FailureOr<CpuMachine> cpu = createCpuMachine(module.getLoc(), options.cpu);
   if (failed(cpu))
     return failure();
-  ProgramImages code;
+  ProgramCode code;
   code.cpu = cpu->cpu;
   code.features = cpu->features;
   auto kernels = module.lookupSymbol<ModuleOp>(cpuKernelsModule);
@@ -164,6 +164,6 @@ FailureOr<ProgramImages> dovetail::compileCpuKernels(ModuleOp module, const Code
   FailureOr<std::vector<char>> linked = link(module.getLoc(), object);
   if (failed(linked))
     return failure();
-  code.images.push_back({CodeKind::Elf, /*arch=*/0, std::move(*linked)});
+  code.images.push_back({runtime::SectionKind::Code, /*arch=*/0, std::move(*linked)});
   return code;
 }

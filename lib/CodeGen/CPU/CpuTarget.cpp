@@ -25,7 +25,7 @@ public:
   StringRef getName() const override { return "cpu"; }
   StringRef getLibraries() const override { return "convolution,matmul,pool"; }
   void addPasses(OpPassManager &passes) const override { passes.addPass(createGenerateCpuKernels()); }
-  FailureOr<ProgramImages> compile(ModuleOp module, const CodeGenOptions &options) const override {
+  FailureOr<ProgramCode> compile(ModuleOp module, const CodeGenOptions &options) const override {
     return compileCpuKernels(module, options);
   }
 };

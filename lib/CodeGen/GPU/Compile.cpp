@@ -140,9 +140,9 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   passBuilder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
-FailureOr<CudaCode> dovetail::compileCudaKernels(ModuleOp module, const CodeGenOptions &options,
-                                                 const std::string &ptxas) {
-  CudaCode code;
+FailureOr<ProgramCode> dovetail::compileCudaKernels(ModuleOp module, const CodeGenOptions &options,
+                                                    const std::string &ptxas) {
+  ProgramCode code;
   auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(blockKernelsModule);
   if (!kernels)
     return code;
@@ -169,16 +169,11 @@ FailureOr<CudaCode> dovetail::compileCudaKernels(ModuleOp module, const CodeGenO
   if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
     return emitError(location, "LLVM cannot generate PTX for sm_") << options.archs.front();
   passes.run(*translated);
-  code.ptx.assign(text.begin(), text.end());
   if (options.dumpAssembly)
-    *options.dumpAssembly << code.ptx;
-  if (ptxas.empty())
-    return code;
-  for (int arch : options.archs) {
-    FailureOr<Cubin> cubin = assemble(location, code.ptx, arch, ptxas);
-    if (failed(cubin))
-      return failure();
-    code.cubins.push_back(std::move(*cubin));
-  }
+    *options.dumpAssembly << text;
+  code.images.push_back(
+      {runtime::SectionKind::Ptx, static_cast<uint32_t>(options.archs.front()), {text.begin(), text.end()}});
+  if (!ptxas.empty() && failed(assemble(location, {text.data(), text.size()}, options.archs, ptxas, code)))
+    return failure();
   return code;
 }

@@ -26,26 +26,15 @@ public:
   StringRef getLibraries() const override { return "convolution,matmul"; }
   ArrayRef<int> getArchs() const override { return getCudaArchs(); }
   void addPasses(OpPassManager &passes) const override { passes.addPass(createGenerateBlockKernels()); }
-  FailureOr<ProgramImages> compile(ModuleOp module, const CodeGenOptions &options) const override;
+  FailureOr<ProgramCode> compile(ModuleOp module, const CodeGenOptions &options) const override;
 };
 } // namespace
 
-FailureOr<ProgramImages> CudaTarget::compile(ModuleOp module, const CodeGenOptions &options) const {
+FailureOr<ProgramCode> CudaTarget::compile(ModuleOp module, const CodeGenOptions &options) const {
   CodeGenOptions chosen = options;
   if (chosen.archs.empty())
     chosen.archs = {80, 90, 100};
-  FailureOr<CudaCode> code = compileCudaKernels(module, chosen, findPtxas());
-  if (failed(code))
-    return failure();
-  ProgramImages result;
-  if (code->ptx.empty())
-    return result;
-  result.images.push_back({CodeKind::Ptx, chosen.archs.front(), {code->ptx.begin(), code->ptx.end()}});
-  for (Cubin &cubin : code->cubins) {
-    result.images.push_back({CodeKind::Cubin, cubin.arch, std::move(cubin.code)});
-    llvm::append_range(result.uses, cubin.kernels);
-  }
-  return result;
+  return compileCudaKernels(module, chosen, findPtxas());
 }
 
 const Target *dovetail::getCudaTarget() {

@@ -30,7 +30,7 @@ public:
     passes.addPass(createGenerateBlockKernels());
     passes.addPass(createEmulateBlocks());
   }
-  FailureOr<ProgramImages> compile(ModuleOp module, const CodeGenOptions &options) const override {
+  FailureOr<ProgramCode> compile(ModuleOp module, const CodeGenOptions &options) const override {
     return compileCpuKernels(module, options);
   }
 };

@@ -13,7 +13,6 @@
 #include "Ptxas.h"
 
 #include "mlir/IR/Diagnostics.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -54,13 +53,13 @@ static int64_t numberBefore(StringRef line, StringRef unit) {
 }
 
 /// Reads what `ptxas -v` says of each kernel.
-static std::vector<KernelUse> parseUses(StringRef text, int arch) {
-  std::vector<KernelUse> uses;
+static std::vector<runtime::KernelUse> parseUses(StringRef text, int arch) {
+  std::vector<runtime::KernelUse> uses;
   SmallVector<StringRef> lines;
   text.split(lines, '\n');
   for (StringRef line : lines) {
     if (line.contains("Compiling entry function '")) {
-      uses.emplace_back().kernel = line.split('\'').second.split('\'').first.str();
+      uses.emplace_back().symbol = line.split('\'').second.split('\'').first.str();
       uses.back().arch = arch;
     } else if (!uses.empty() && line.contains("spill stores")) {
       uses.back().spillStores = numberBefore(line, "bytes spill stores");
@@ -73,47 +72,104 @@ static std::vector<KernelUse> parseUses(StringRef text, int arch) {
   return uses;
 }
 
-FailureOr<Cubin> dovetail::assemble(Location location, StringRef ptx, int arch, const std::string &ptxas) {
-  SmallString<128> source, output, messages;
-  int descriptor;
-  auto create = [&](StringRef suffix, SmallString<128> &path) -> LogicalResult {
-    if (std::error_code error = llvm::sys::fs::createTemporaryFile("dovetail-kernels", suffix, descriptor, path))
-      return emitError(location, "cannot create a temporary file for kernels: ") << error.message();
-    return success();
-  };
-  llvm::scope_exit remove([&] {
-    for (const SmallString<128> &path : {source, output, messages})
-      if (!path.empty())
-        llvm::sys::fs::remove(path);
-  });
-  if (failed(create("ptx", source)))
-    return failure();
-  llvm::raw_fd_ostream file(descriptor, /*shouldClose=*/true);
-  file << ptx;
-  file.close();
-  if (file.has_error()) {
-    std::string why = file.error().message();
-    file.clear_error();
-    return emitError(location) << "cannot write " << source << ": " << why;
-  }
-  for (auto [suffix, path] : {std::pair("cubin", &output), std::pair("log", &messages)}) {
-    if (failed(create(suffix, *path)))
-      return failure();
-    llvm::raw_fd_ostream(descriptor, /*shouldClose=*/true).close();
+namespace {
+
+/// A file that is removed on destruction, with the process that writes it.
+class TemporaryFile {
+public:
+  TemporaryFile() = default;
+  TemporaryFile(TemporaryFile &&) = delete;
+  ~TemporaryFile() {
+    if (!path.empty())
+      llvm::sys::fs::remove(path);
   }
 
-  std::string archOption = ("-arch=sm_" + Twine(arch)).str();
-  StringRef arguments[] = {ptxas, archOption, "-O3", "-v", "-o", output, source};
-  std::optional<StringRef> redirects[] = {std::nullopt, StringRef(messages), StringRef(messages)};
+  LogicalResult create(Location location, StringRef suffix, StringRef text = "") {
+    int descriptor;
+    if (std::error_code error = llvm::sys::fs::createTemporaryFile("dovetail-kernels", suffix, descriptor, path))
+      return emitError(location, "cannot create a temporary file for kernels: ") << error.message();
+    llvm::raw_fd_ostream file(descriptor, /*shouldClose=*/true);
+    file << text;
+    file.close();
+    if (!file.has_error())
+      return success();
+    std::string why = file.error().message();
+    file.clear_error();
+    return emitError(location) << "cannot write " << path << ": " << why;
+  }
+
+  StringRef getPath() const { return path; }
+
+private:
+  SmallString<128> path;
+};
+
+/// A run of ptxas, which ends with this object at the latest.
+class Assembly {
+public:
+  Assembly(Location location, int arch, const std::string &ptxas) : location(location), arch(arch), ptxas(ptxas) {}
+  ~Assembly() {
+    if (process.Pid != llvm::sys::ProcessInfo::InvalidPid)
+      llvm::sys::Wait(process, std::nullopt);
+  }
+
+  LogicalResult start(StringRef source);
+  LogicalResult finish(ProgramCode &code);
+
+private:
+  Location location;
+  int arch;
+  const std::string &ptxas;
+  TemporaryFile output, messages;
+  llvm::sys::ProcessInfo process;
   std::string error;
-  int result = llvm::sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects, 0, 0, &error);
-  auto said = llvm::MemoryBuffer::getFile(messages);
+};
+
+} // namespace
+
+LogicalResult Assembly::start(StringRef source) {
+  if (failed(output.create(location, "cubin")) || failed(messages.create(location, "log")))
+    return failure();
+  std::string archOption = ("-arch=sm_" + Twine(arch)).str();
+  StringRef arguments[] = {ptxas, archOption, "-O3", "-v", "-o", output.getPath(), source};
+  std::optional<StringRef> redirects[] = {std::nullopt, messages.getPath(), messages.getPath()};
+  bool executionFailed = false;
+  process = llvm::sys::ExecuteNoWait(ptxas, arguments, std::nullopt, redirects, 0, &error, &executionFailed);
+  if (executionFailed)
+    return emitError(location) << "cannot run '" << ptxas << "': " << error
+                               << "; set DOVETAIL_PTXAS to NVIDIA's ptxas, or to nothing for PTX without machine code";
+  return success();
+}
+
+LogicalResult Assembly::finish(ProgramCode &code) {
+  int result = llvm::sys::Wait(process, std::nullopt, &error).ReturnCode;
+  process = {};
+  auto said = llvm::MemoryBuffer::getFile(messages.getPath());
   StringRef text = said ? (*said)->getBuffer() : StringRef();
   if (result != 0)
-    return emitError(location) << "'" << ptxas << "' cannot assemble kernels for sm_" << arch << ": "
+    return emitError(location) << "'" << ptxas << "' cannot assemble kernels for sm_" << arch << " (exit code " << result << "): "
                                << (error.empty() ? text.trim() : StringRef(error));
-  auto cubin = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  auto cubin = llvm::MemoryBuffer::getFile(output.getPath(), /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!cubin)
-    return emitError(location) << "cannot read " << output << ": " << cubin.getError().message();
-  return Cubin{arch, {(*cubin)->getBufferStart(), (*cubin)->getBufferEnd()}, parseUses(text, arch)};
+    return emitError(location) << "cannot read " << output.getPath() << ": " << cubin.getError().message();
+  code.images.push_back({runtime::SectionKind::Cubin,
+                         static_cast<uint32_t>(arch),
+                         {(*cubin)->getBufferStart(), (*cubin)->getBufferEnd()}});
+  llvm::append_range(code.uses, parseUses(text, arch));
+  return success();
+}
+
+LogicalResult dovetail::assemble(Location location, StringRef ptx, ArrayRef<int> archs, const std::string &ptxas,
+                                 ProgramCode &code) {
+  TemporaryFile source;
+  if (failed(source.create(location, "ptx", ptx)))
+    return failure();
+  std::vector<std::unique_ptr<Assembly>> assemblies;
+  for (int arch : archs)
+    if (failed(assemblies.emplace_back(std::make_unique<Assembly>(location, arch, ptxas))->start(source.getPath())))
+      return failure();
+  for (std::unique_ptr<Assembly> &assembly : assemblies)
+    if (failed(assembly->finish(code)))
+      return failure();
+  return success();
 }

@@ -17,9 +17,10 @@
 
 namespace dovetail {
 
-/// Runs the program `ptxas` on `ptx` for architecture `arch`. Emits an error, at `location`, with what it says when it
-/// fails.
-llvm::FailureOr<Cubin> assemble(mlir::Location location, llvm::StringRef ptx, int arch, const std::string &ptxas);
+/// Runs the program `ptxas` on `ptx` for all of `archs` at the same time, and adds what comes out to `code`, in their
+/// order. Emits an error, at `location`, with what it says when it fails.
+llvm::LogicalResult assemble(mlir::Location location, llvm::StringRef ptx, llvm::ArrayRef<int> archs,
+                             const std::string &ptxas, ProgramCode &code);
 
 } // namespace dovetail
 

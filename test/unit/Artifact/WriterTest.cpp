@@ -42,15 +42,10 @@ protected:
     passes.addPass(createGenerateCpuKernels());
     if (!module || failed(passes.run(*module)))
       return {};
-    FailureOr<ProgramImages> code = compileCpuKernels(*module, {});
+    FailureOr<ProgramCode> code = compileCpuKernels(*module, {});
     if (failed(code))
       return {};
-    ProgramCode programCode;
-    programCode.cpu = code->cpu;
-    programCode.features = code->features;
-    for (const CodeImage &image : code->images)
-      programCode.images.push_back({runtime::SectionKind::Code, 0, image.bytes});
-    FailureOr<std::vector<std::byte>> bytes = serializeProgram(*module, programCode);
+    FailureOr<std::vector<std::byte>> bytes = serializeProgram(*module, *code);
     return failed(bytes) ? std::vector<std::byte>() : std::move(*bytes);
   }
 

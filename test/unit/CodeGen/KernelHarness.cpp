@@ -49,7 +49,7 @@ LoadedKernels::LoadedKernels(llvm::StringRef source, const std::string &cpu) {
     module->print(llvm::errs());
     options.dumpAssembly = &llvm::errs();
   }
-  FailureOr<ProgramImages> code = compileCpuKernels(*module, options);
+  FailureOr<ProgramCode> code = compileCpuKernels(*module, options);
   if (failed(code))
     return;
   int file = memfd_create("kernels", 0);

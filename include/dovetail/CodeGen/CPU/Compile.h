@@ -23,7 +23,7 @@ inline constexpr llvm::StringLiteral cpuKernelsModule = "cpu_kernels";
 /// Compiles what plan-generate-cpu-kernels left in `module` to an ELF shared object that exports one function for each
 /// kernel; undefined symbols are those of libm and libmvec. The nested module is consumed. Emits an error, at the
 /// module's location, when the CPU is not known or code generation fails.
-llvm::FailureOr<ProgramImages> compileCpuKernels(mlir::ModuleOp module, const CodeGenOptions &options);
+llvm::FailureOr<ProgramCode> compileCpuKernels(mlir::ModuleOp module, const CodeGenOptions &options);
 
 /// True, after no message, if `cpu` is a name that `compileCpuKernels` accepts.
 bool isKnownCpu(llvm::StringRef cpu);
