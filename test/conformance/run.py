@@ -5,6 +5,7 @@
     run.py                     all of them; prints what fails and counts what is unsupported
     run.py test_conv test_add  those whose name contains one of the words
     run.py --update            and writes unsupported.txt anew
+    run.py --target emulated   with kernels for devices, on the emulated device
 
 A test is unsupported if the compiler exits with code 5 and its message says which operator, tensor or model it does not
 take, and why. unsupported.txt lists those, with the reason. It is a failure too if a test that is listed passes, or if
@@ -39,8 +40,9 @@ class Outcome:
     partitions: int = 0
 
 
-def evaluate(name):
-    """Runs one test on every partition; stops at the first failure. Runs in a worker."""
+def evaluate(request):
+    """Runs one test, (name, target), on every partition; stops at the first failure. Runs in a worker."""
+    name, target = request
     test = node_tests.load(name)
     backend = backends.fastest_backend()
     if backend is None:
@@ -53,7 +55,7 @@ def evaluate(name):
                 partition,
                 test.inputs,
                 list(test.expected),
-                extra=node_tests.static_shapes(test),
+                extra=[*node_tests.static_shapes(test), "--target", target],
             )
         except backends.BackendError as error:
             refused = error.phase == "compile" and error.code == backends.UNSUPPORTED
@@ -88,7 +90,7 @@ def unsupported_reason(message):
 
 def workers(count):
     """Evaluates tests in worker processes; a crash is the failure of one test."""
-    return IsolatedPool(evaluate, lambda name, message: Outcome(name, FAILED, message), count)
+    return IsolatedPool(evaluate, lambda request, message: Outcome(request[0], FAILED, message), count)
 
 
 def known_unsupported():
@@ -135,16 +137,17 @@ def main():
     )
     parser.add_argument("words", nargs="*", help="only tests whose name contains one of these")
     parser.add_argument("--update", action="store_true", help="writes unsupported.txt anew")
+    parser.add_argument("--target", default="cpu", help="what to compile for: cpu (default), emulated")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes (default: one for each CPU)")
     arguments = parser.parse_args()
-    if arguments.update and arguments.words:
-        parser.error("--update needs all tests")
+    if arguments.update and (arguments.words or arguments.target != "cpu"):
+        parser.error("--update needs all tests, on target cpu")
     names = node_tests.names()
     if arguments.words:
         names = [n for n in names if any(word in n for word in arguments.words)]
     outcomes, start, pool = [], time.monotonic(), workers(arguments.workers)
     known = known_unsupported()
-    for done, outcome in enumerate(pool.map(names), 1):
+    for done, outcome in enumerate(pool.map([(name, arguments.target) for name in names]), 1):
         if sys.stderr.isatty():
             print(f"\r{done}/{len(names)}", end="", file=sys.stderr, flush=True)
         outcome = outcome if arguments.update else judge(outcome, known)

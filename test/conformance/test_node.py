@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The node tests of the ONNX package, whole and with every dimension split unevenly over 3 ranks.
+"""The node tests of the ONNX package, whole and with every dimension split unevenly over 3 ranks, on CPUs and, with
+kernels for devices, on the emulated device.
 
 Those that unsupported.txt lists must be refused in the way that it says; see run.py.
 """
@@ -25,8 +26,9 @@ def test_list_names_tests():
 
 
 @pytest.mark.parametrize("name", node_tests.names())
-def test_node(evaluate, name):
-    outcome = run.judge(evaluate(name), _UNSUPPORTED)
+@pytest.mark.parametrize("target", ["cpu", "emulated"])
+def test_node(evaluate, target, name):
+    outcome = run.judge(evaluate((name, target)), _UNSUPPORTED)
     assert outcome.status != run.FAILED, outcome.message
     if outcome.status == run.UNSUPPORTED:
         pytest.skip(outcome.message)
