@@ -55,7 +55,7 @@ private:
   }
   /// Calls the function in a field of the thread, with the thread as first argument.
   Value call(size_t offset, ArrayRef<Value> arguments, Type result = {});
-  void check(Value base, Value offset, Type scalar, bool isWrite);
+  void check(Value base, Value offset, Type scalar, std::optional<int64_t> alignment, bool isWrite);
 
   gpu::GPUFuncOp kernel;
   OpBuilder &builder;
@@ -105,13 +105,15 @@ Value Emulation::call(size_t offset, ArrayRef<Value> arguments, Type result) {
   return result ? call.getResult() : Value();
 }
 
-void Emulation::check(Value base, Value offset, Type scalar, bool isWrite) {
+void Emulation::check(Value base, Value offset, Type scalar, std::optional<int64_t> alignment, bool isWrite) {
   Type inMemory = scalar.isInteger(1) ? builder.getI8Type() : scalar;
   Value position = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), offset);
   Value address = LLVM::GEPOp::create(builder, loc, pointer, inMemory, base, ArrayRef<LLVM::GEPArg>{position});
-  Value bytes = LLVM::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(inMemory.getIntOrFloatBitWidth() / 8));
+  int64_t size = inMemory.getIntOrFloatBitWidth() / 8;
+  Value bytes = LLVM::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(size));
+  Value multiple = LLVM::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(alignment.value_or(size)));
   Value write = LLVM::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(isWrite));
-  call(offsetof(DovetailBlockThread, check), {address, bytes, write});
+  call(offsetof(DovetailBlockThread, check), {address, bytes, multiple, write});
 }
 
 void Emulation::replace(Operation *op) {
@@ -141,8 +143,12 @@ void Emulation::replace(Operation *op) {
           replaceBy(getField(offsetof(DovetailBlockThread, shared), pointer));
       })
       .Case([&](LLVM::GEPOp element) { element.getResult().setType(cast<LLVM::LLVMPointerType>(pointer)); })
-      .Case([&](plan::LoadOp load) { check(load.getBase(), load.getOffset(), load.getType(), /*isWrite=*/false); })
-      .Case([&](plan::StoreOp store) { check(store.getBase(), store.getOffset(), store.getValue().getType(), true); })
+      .Case([&](plan::LoadOp load) {
+        check(load.getBase(), load.getOffset(), load.getType(), load.getAlignment(), /*isWrite=*/false);
+      })
+      .Case([&](plan::StoreOp store) {
+        check(store.getBase(), store.getOffset(), store.getValue().getType(), store.getAlignment(), true);
+      })
       .Case([&](gpu::ReturnOp) {
         func::ReturnOp::create(builder, loc);
         op->erase();

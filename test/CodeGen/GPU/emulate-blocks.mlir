@@ -19,7 +19,7 @@ plan.kernel @long_sum(%x: tensor<20x5000xf32>) layouts [<[0, 1], [?, 5000]>] -> 
 // CHECK-NEXT: %[[SHARED:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr
 // CHECK: %[[CHECK:.*]] = llvm.getelementptr %[[THREAD]][56]
 // CHECK: %[[FUNCTION:.*]] = llvm.load %[[CHECK]] : !llvm.ptr -> !llvm.ptr
-// CHECK: llvm.call %[[FUNCTION]](%[[THREAD]], %{{.*}}, %{{.*}}, %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64, i32) -> ()
+// CHECK: llvm.call %[[FUNCTION]](%[[THREAD]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64, i64, i32) -> ()
 // CHECK-NEXT: plan.load
 // CHECK: %[[SHUFFLE:.*]] = llvm.getelementptr %[[THREAD]][48]
 // CHECK: llvm.call %{{.*}}(%[[THREAD]], %{{.*}}, %{{.*}}) : !llvm.ptr, (!llvm.ptr, i64, i32) -> i64

@@ -17,12 +17,12 @@
 typedef DovetailBlockThread Thread;
 
 static float load(Thread *thread, const float *address) {
-  thread->check(thread, address, sizeof(float), 0);
+  thread->check(thread, address, sizeof(float), sizeof(float), 0);
   return *address;
 }
 
 static void store(Thread *thread, float *address, float value) {
-  thread->check(thread, address, sizeof(float), 1);
+  thread->check(thread, address, sizeof(float), sizeof(float), 1);
   *address = value;
 }
 
@@ -169,7 +169,11 @@ void misbehave(void *const *pointers, const int64_t *numbers, Thread *thread) {
     break;
   case 8: // Reads across the end.
     if (first)
-      thread->check(thread, in + 99, 8, 0);
+      thread->check(thread, in + 99, 8, 4, 0);
+    break;
+  case 9: // Reads what it takes for a vector.
+    if (first)
+      thread->check(thread, in + 6, 4, 16, 0);
     break;
   }
 }

@@ -30,8 +30,9 @@ typedef struct DovetailBlockThread {
   /// threads of the warp must come, with the same mask.
   uint64_t (*shuffleXor)(struct DovetailBlockThread *thread, uint64_t value, int32_t mask);
   /// Called before each access to memory that is not `shared` and not the thread's own. Does not return when the
-  /// access is outside of what the launch may read or write.
-  void (*check)(struct DovetailBlockThread *thread, const void *address, int64_t bytes, int32_t isWrite);
+  /// access is outside of what the launch may read or write, or the address no multiple of `alignment`.
+  void (*check)(struct DovetailBlockThread *thread, const void *address, int64_t bytes, int64_t alignment,
+                int32_t isWrite);
 } DovetailBlockThread;
 
 /// A generated kernel, called once for each thread. `pointers` and `numbers` are those of KernelAbi.h.

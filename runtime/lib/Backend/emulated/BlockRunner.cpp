@@ -188,18 +188,21 @@ void BlockRunner::completeShuffle(int64_t warp) {
   atShuffle[warp] = 0;
 }
 
-void BlockRunner::check(DovetailBlockThread *self, const void *address, int64_t bytes, int32_t isWrite) {
+void BlockRunner::check(DovetailBlockThread *self, const void *address, int64_t bytes, int64_t alignment,
+                        int32_t isWrite) {
   auto &thread = static_cast<Thread &>(*self);
   // Most accesses are where the one before was.
   const auto &last = thread.runner->lastRegion[isWrite != 0];
   uint64_t offset = reinterpret_cast<uintptr_t>(address) - last.begin;
-  if (offset < last.size && bytes >= 0 && static_cast<uint64_t>(bytes) <= last.size - offset)
+  bool isAligned = reinterpret_cast<uintptr_t>(address) % alignment == 0;
+  if (isAligned && offset < last.size && bytes >= 0 && static_cast<uint64_t>(bytes) <= last.size - offset)
     return;
-  thread.runner->checkAccess(thread, address, bytes, isWrite != 0);
+  thread.runner->checkAccess(thread, address, bytes, alignment, isWrite != 0);
   thread.runner->stopIfFailed();
 }
 
-void BlockRunner::checkAccess(const Thread &thread, const void *address, int64_t bytes, bool isWrite) {
+void BlockRunner::checkAccess(const Thread &thread, const void *address, int64_t bytes, int64_t alignment,
+                              bool isWrite) {
   const std::vector<DeviceRegion> &regions = launch->regions;
   auto begin = reinterpret_cast<uintptr_t>(address);
   auto holds = [&](const DeviceRegion &region) {
@@ -207,12 +210,15 @@ void BlockRunner::checkAccess(const Thread &thread, const void *address, int64_t
     return begin >= data && begin - data <= static_cast<uintptr_t>(region.bytes) && bytes >= 0 &&
            bytes <= region.bytes - static_cast<int64_t>(begin - data) && (!isWrite || region.written);
   };
+  std::string what = absl::StrCat(isWrite ? "writes " : "reads ", bytes, " bytes at ");
   auto found = std::find_if(regions.begin(), regions.end(), holds);
   if (found != regions.end()) {
     lastRegion[isWrite] = {reinterpret_cast<uintptr_t>(found->data), static_cast<uint64_t>(found->bytes)};
+    if (begin % alignment != 0)
+      fail(thread, absl::StrCat(what, "offset ", begin - lastRegion[isWrite].begin, " of ", found->name,
+                                ", an address that is no multiple of ", alignment));
     return;
   }
-  std::string what = absl::StrCat(isWrite ? "writes " : "reads ", bytes, " bytes at ");
   auto nearest = std::min_element(regions.begin(), regions.end(), [&](const DeviceRegion &a, const DeviceRegion &b) {
     return std::pair(distance(a, begin), isWrite && !a.written) < std::pair(distance(b, begin), isWrite && !b.written);
   });

@@ -58,7 +58,7 @@ private:
   void completeShuffle(int64_t warp);
   std::string describeDivergence() const;
   void checkShared();
-  void checkAccess(const Thread &thread, const void *address, int64_t bytes, bool isWrite);
+  void checkAccess(const Thread &thread, const void *address, int64_t bytes, int64_t alignment, bool isWrite);
   /// Makes the launch end with an error of `thread`.
   void fail(const Thread &thread, const std::string &what);
   /// Does not return to the thread if the launch has failed. No caller may own anything: nothing is unwound.
@@ -70,7 +70,8 @@ private:
 
   static void barrier(DovetailBlockThread *thread);
   static uint64_t shuffleXor(DovetailBlockThread *thread, uint64_t value, int32_t mask);
-  static void check(DovetailBlockThread *thread, const void *address, int64_t bytes, int32_t isWrite);
+  static void check(DovetailBlockThread *thread, const void *address, int64_t bytes, int64_t alignment,
+                    int32_t isWrite);
 
   std::mutex mutex;
   std::mt19937_64 random;
