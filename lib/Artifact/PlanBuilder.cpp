@@ -329,6 +329,7 @@ LogicalResult PlanBuilder::addSteps(std::vector<std::unique_ptr<artifact::StepT>
 LogicalResult PlanBuilder::build(artifact::PlanT &plan) {
   plan.model = program.getModel().str();
   plan.target = program.getTarget().str();
+  plan.math = static_cast<artifact::MathMode>(program.getMath());
   if (failed(addMesh(plan)))
     return failure();
   for (auto op : program.getBlock()->getOps<plan::BufferOp>())

@@ -23,6 +23,11 @@ static llvm::ArrayRef<const Target *> getTargets() {
   return targets;
 }
 
+llvm::ArrayRef<plan::MathMode> Target::getMathModes() const {
+  static constexpr plan::MathMode modes[] = {plan::MathMode::F32};
+  return modes;
+}
+
 const Target *dovetail::findTarget(llvm::StringRef name) {
   auto found = llvm::find_if(getTargets(), [&](const Target *target) { return target->getName() == name; });
   return found == getTargets().end() ? nullptr : *found;

@@ -37,6 +37,11 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
   command
       .add_option("--arch", arguments.arch, "CUDA architectures to generate code for; sm_80,sm_90,sm_100 if not given")
       ->type_name("sm_80,sm_90");
+  command
+      .add_option("--math", arguments.math,
+                  "What library calls may round the factors of products of f32 to: f32 (nothing, the default), or on "
+                  "target cuda tf32 or bf16")
+      ->type_name("MODE");
   command.add_flag("--no-libraries", arguments.noLibraries,
                    "Generate code for every operation instead of library calls");
 }

@@ -40,6 +40,7 @@ public:
   LogicalResult parseDim(StringRef text);
   LogicalResult parseShape(StringRef text);
   LogicalResult parseArchs(StringRef text);
+  LogicalResult parseMath(StringRef text);
   LogicalResult parseTarget(const CompileArguments &arguments);
 
   CompileOptions options;
@@ -218,6 +219,18 @@ LogicalResult OptionParser::parseArchs(StringRef text) {
   return llvm::success();
 }
 
+LogicalResult OptionParser::parseMath(StringRef text) {
+  llvm::ArrayRef<plan::MathMode> modes = options.target->getMathModes();
+  std::optional<plan::MathMode> mode = plan::symbolizeMathMode(text);
+  if (!mode || !llvm::is_contained(modes, *mode))
+    return usage("'--math " + text + "': target '" + options.target->getName() + "' has " +
+                 llvm::join(llvm::map_range(modes, plan::stringifyMathMode), ", "));
+  if (!options.libraries && *mode != modes.front())
+    return usage("'--math " + text + "' with '--no-libraries': it is for library calls, and there will be none");
+  options.math = *mode;
+  return llvm::success();
+}
+
 LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   options.target = findTarget(arguments.target);
   if (!options.target)
@@ -232,6 +245,8 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
                  "'x86-64-v4' or one of those that `llc -mcpu=help` lists");
   options.codeGen.cpu = arguments.cpu.value_or("native");
   options.libraries = !arguments.noLibraries;
+  if (arguments.math && failed(parseMath(*arguments.math)))
+    return llvm::failure();
   return arguments.arch ? parseArchs(*arguments.arch) : llvm::success();
 }
 

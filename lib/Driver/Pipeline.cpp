@@ -98,8 +98,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addNestedPass<func::FuncOp>(createCSEPass());
     // Once more for what was decomposed.
     passes.addPass(createVerifyPartition());
-    passes.addPass(createDovetailToPlan(
-        {options.libraries ? options.target->getLibraries().str() : "", options.target->getName().str()}));
+    passes.addPass(createDovetailToPlan({options.libraries ? options.target->getLibraries().str() : "",
+                                         options.target->getName().str(), options.math}));
     break;
   case Phase::CodeGen:
     passes.addPass(createShareKernels());

@@ -30,7 +30,7 @@ def _join(values):
     return values if isinstance(values, str) else ",".join(map(str, values))
 
 
-def _arguments(mesh, shard, sizes, dims, shapes, libraries, cpu):
+def _arguments(mesh, shard, sizes, dims, shapes, libraries, cpu, math):
     """The options as the command line spells them."""
     arguments = []
     if mesh:
@@ -49,22 +49,35 @@ def _arguments(mesh, shard, sizes, dims, shapes, libraries, cpu):
         arguments.append("--no-libraries")
     if cpu is not None:
         arguments += ["--cpu", cpu]
+    if math is not None:
+        arguments += ["--math", math]
     return arguments
 
 
 def compile(
-    model, *, mesh=None, shard=None, sizes=None, dims=None, shapes=None, libraries=True, cpu=None, options=()
+    model,
+    *,
+    mesh=None,
+    shard=None,
+    sizes=None,
+    dims=None,
+    shapes=None,
+    libraries=True,
+    cpu=None,
+    math=None,
+    options=(),
 ):
     """Compiles an ONNX model: a path, the bytes of a file, or an `onnx.ModelProto`. Returns a `Program`.
 
     `mesh` maps axes to sizes, in order; `shard` maps tensors to one entry for each dimension ("_", an axis, or axes
     joined by "+"); `sizes` maps (tensor, dimension), or "tensor:dimension", to the extents of its shards, "balanced" or
-    "chunk"; `dims` and `shapes` fix extents that the model leaves open. `options` are further arguments as
+    "chunk"; `dims` and `shapes` fix extents that the model leaves open; `math` is what library calls may round the
+    factors of products to ("tf32" or "bf16", on GPUs). `options` are further arguments as
     `dovetail compile` takes them, but for those that name files or print. Raises `DovetailError`; what the compiler
     warns of is a Python warning.
     """
     compiler = _compiler()
-    texts = [*_arguments(mesh, shard, sizes, dims, shapes, libraries, cpu), *options]
+    texts = [*_arguments(mesh, shard, sizes, dims, shapes, libraries, cpu, math), *options]
     arguments = (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts))
     result = ctypes.c_void_p()
     if isinstance(model, (str, os.PathLike)):

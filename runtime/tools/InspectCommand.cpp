@@ -153,6 +153,7 @@ json describe(const runtime::Program &program, const std::string &path, const ab
           {"producer", plan.producer},
           {"model", plan.model},
           {"target", plan.target},
+          {"math", runtime::mathModeName(plan.math)},
           {"cpu", plan.cpu},
           {"cpu_features", plan.cpuFeatures},
           {"code_bytes", program.getCodeSize()},
@@ -225,6 +226,7 @@ std::string formatReport(const json &report) {
       {"model", text(report["model"])},
       {"compiler", text(report["producer"])},
       {"target", absl::StrCat(text(report["target"]), " ", text(report["cpu"]))},
+      {"math", text(report["math"])},
       {"mesh", absl::StrCat(axes.empty() ? "none" : absl::StrJoin(axes, ","), " (", report["num_ranks"].get<int64_t>(),
                             " ranks)")},
       {"schedule", text(report["schedule"]) == "ok" ? "ok: every send has its receive" : text(report["schedule"])}};

@@ -98,7 +98,7 @@ def test_paths_and_bytes(dovetail, model, inputs, tmp_path):
     path = tmp_path / "example.onnx"
     path.write_bytes(model.SerializeToString())
     _check(dovetail.compile(path).run(inputs), inputs)
-    _check(dovetail.compile(path.read_bytes(), libraries=False, cpu="x86-64-v3").run(inputs), inputs)
+    _check(dovetail.compile(path.read_bytes(), libraries=False, cpu="x86-64-v3", math="f32").run(inputs), inputs)
 
 
 def test_warnings(dovetail, model):
@@ -132,6 +132,7 @@ def test_errors(dovetail, model, inputs, tmp_path):
         assert error.value.code == code
 
     check(2, "no axis 'z'", dovetail.compile, model, mesh={"y": 2}, shard={"a": "z,_"})
+    check(2, "target 'cpu' has f32", dovetail.compile, model, math="tf32")
     check(2, "no option '--dump-phases'", dovetail.compile, model, options=["--dump-phases", "x"])
     check(3, "absent.onnx", dovetail.compile, tmp_path / "absent.onnx")
     check(4, "model", dovetail.compile, b"no model")

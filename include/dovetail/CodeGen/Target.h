@@ -14,6 +14,7 @@
 #define DOVETAIL_CODEGEN_TARGET_H
 
 #include "dovetail/Artifact/ProgramCode.h"
+#include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <string>
@@ -47,6 +48,8 @@ public:
   virtual bool isPublic() const { return true; }
   /// What its libraries do, as the pass dovetail-to-plan wants it.
   virtual llvm::StringRef getLibraries() const = 0;
+  /// What its libraries can do with the factors of products of f32, the default first.
+  virtual llvm::ArrayRef<plan::MathMode> getMathModes() const;
   /// Architectures that code can be generated for, ascending; none where CPUs are named instead.
   virtual llvm::ArrayRef<int> getArchs() const { return {}; }
   /// The passes that generate functions from the kernels of a plan.

@@ -31,7 +31,13 @@ def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
   let options = [
     Option<"libraries", "libraries", "std::string", "\"convolution,matmul,pool\"",
            "What the target's libraries do; empty: nothing">,
-    Option<"target", "target", "std::string", "\"cpu\"", "Target of the program">
+    Option<"target", "target", "std::string", "\"cpu\"", "Target of the program">,
+    Option<"math", "math", "::dovetail::plan::MathMode", "::dovetail::plan::MathMode::F32",
+           "What library calls may do with the factors of products of f32",
+           [{::llvm::cl::values(
+             clEnumValN(::dovetail::plan::MathMode::F32, "f32", "Nothing"),
+             clEnumValN(::dovetail::plan::MathMode::TF32, "tf32", "Round them to 10 bits of mantissa"),
+             clEnumValN(::dovetail::plan::MathMode::BF16, "bf16", "Round them to bfloat16"))}]>
   ];
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }

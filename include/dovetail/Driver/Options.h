@@ -51,6 +51,8 @@ struct CompileOptions {
   CodeGenOptions codeGen;
   /// Whether library calls are used.
   bool libraries = true;
+  /// What these may do with the factors of products; one of the target's.
+  plan::MathMode math = plan::MathMode::F32;
 };
 
 /// The same as texts, each as the user spelt it.
@@ -58,7 +60,7 @@ struct CompileArguments {
   std::optional<std::string> mesh;
   std::vector<std::string> shards, sizes, dims, shapes;
   std::string target = "cpu";
-  std::optional<std::string> cpu, arch;
+  std::optional<std::string> cpu, arch, math;
   bool noLibraries = false;
 };
 

@@ -24,6 +24,10 @@ class CudaTarget : public Target {
 public:
   StringRef getName() const override { return "cuda"; }
   StringRef getLibraries() const override { return "convolution,matmul"; }
+  ArrayRef<plan::MathMode> getMathModes() const override {
+    static constexpr plan::MathMode modes[] = {plan::MathMode::F32, plan::MathMode::TF32, plan::MathMode::BF16};
+    return modes;
+  }
   ArrayRef<int> getArchs() const override { return getCudaArchs(); }
   void addPasses(OpPassManager &passes) const override { passes.addPass(createGenerateBlockKernels()); }
   FailureOr<ProgramCode> compile(ModuleOp module, const CodeGenOptions &options) const override;

@@ -343,7 +343,8 @@ void DovetailToPlan::runOnOperation() {
     StringAttr model = module->getAttrOfType<StringAttr>("dovetail.model");
     auto program =
         plan::ProgramOp::create(builder, function.getLoc(), function.getSymNameAttr(), FlatSymbolRefAttr::get(*mesh),
-                                builder.getStringAttr(target), model ? model : builder.getStringAttr(""));
+                                builder.getStringAttr(target), plan::MathModeAttr::get(&getContext(), math),
+                                model ? model : builder.getStringAttr(""));
     program.getBody().emplaceBlock();
     if (failed(PlanEmitter(function, *mesh, program, formats, groups).run()))
       return signalPassFailure();

@@ -86,6 +86,18 @@ const char *StepInfo::kind() const {
       action);
 }
 
+const char *dovetail::runtime::mathModeName(MathMode mode) {
+  switch (mode) {
+  case MathMode::F32:
+    return "f32";
+  case MathMode::TF32:
+    return "tf32";
+  case MathMode::BF16:
+    return "bf16";
+  }
+  return "";
+}
+
 int64_t BlockShape::blockCount(absl::Span<const layout::Interval> ranges, int64_t most) const {
   // No more items than this make a difference, and products of larger numbers overflow.
   int64_t count = 1, enough = most > (int64_t(1) << 62) / itemsPerBlock ? int64_t(1) << 62 : most * itemsPerBlock;

@@ -404,6 +404,9 @@ absl::Status Decoder::decode() {
   plan.producer = str(source.producer());
   plan.model = str(source.model());
   plan.target = str(source.target());
+  if (source.math() > artifact::MathMode::MAX)
+    return damaged("library calls have an unknown precision");
+  plan.math = static_cast<MathMode>(source.math());
   plan.cpu = str(source.cpu());
   if (source.cpu_features())
     for (const flatbuffers::String *feature : *source.cpu_features())

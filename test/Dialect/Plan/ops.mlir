@@ -80,6 +80,14 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   plan.exchange %parts -> %sum : !partial -> !plan.ref<tensor<8x8xf32>>
 }
 
+// The default is not printed.
+// CHECK: plan.program @rounded mesh @mesh target "cuda" math tf32 {
+plan.program @rounded mesh @mesh target "cuda" math tf32 {
+}
+// CHECK: plan.program @exact mesh @mesh target "cuda" {
+plan.program @exact mesh @mesh target "cuda" math f32 {
+}
+
 {-#
   dialect_resources: { builtin: { weights: "0x0400000000000000" } }
 #-}

@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Stands in for libcublasLt.so: computes the products of column-major matrices on the host, as the library's
-// documentation defines them. Refuses what FAKE_CUBLASLT_REFUSES names.
+// documentation defines them. Refuses what FAKE_CUBLASLT_REFUSES names. Its algorithms are those of FakeLibraries.h.
 //
 //===----------------------------------------------------------------------===//
+
+#include "FakeLibraries.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -34,6 +36,9 @@ struct Layout {
   int64_t stride = 0;
 };
 
+FakeCublasLtLog theLog;
+constexpr int algorithmCount = 3;
+
 Layout *of(cublasLtMatrixLayout_t handle) { return reinterpret_cast<Layout *>(handle); }
 Operation *of(cublasLtMatmulDesc_t handle) { return reinterpret_cast<Operation *>(handle); }
 
@@ -45,6 +50,7 @@ bool refuses(const char *what) {
 } // namespace
 
 extern "C" {
+FakeCublasLtLog *fakeCublasLtLog() { return &theLog; }
 size_t cublasLtGetVersion() { return 130002; }
 const char *cublasLtGetStatusString(cublasStatus_t) { return "a fake error"; }
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
@@ -93,16 +99,20 @@ cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *prefer
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t) { return CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
-                                                    const void *, size_t) {
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
+                                                    cublasLtMatmulPreferenceAttributes_t name, const void *value,
+                                                    size_t) {
+  if (name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+    std::memcpy(&theLog.mostWorkspace, value, sizeof(theLog.mostWorkspace));
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                              cublasLtMatmulPreference_t, int,
+                                              cublasLtMatmulPreference_t, int requested,
                                               cublasLtMatmulHeuristicResult_t results[], int *found) {
   *found = 0;
+  theLog.compute = of(operation)->compute;
   // The shapes must fit.
   bool ta = of(operation)->transposeA == CUBLAS_OP_T, tb = of(operation)->transposeB == CUBLAS_OP_T;
   uint64_t m = ta ? of(a)->columns : of(a)->rows, k = ta ? of(a)->rows : of(a)->columns;
@@ -116,18 +126,23 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (of(d)->batch > 1 && refuses("batches"))
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (of(operation)->compute != CUBLAS_COMPUTE_32F)
-    return CUBLAS_STATUS_NOT_SUPPORTED;
-  results[0].state = CUBLAS_STATUS_SUCCESS;
-  results[0].workspaceSize = 1000;
-  *found = 1;
+  for (int i = 0; i < requested && i < algorithmCount; ++i) {
+    results[i].algo.data[0] = i;
+    results[i].state = CUBLAS_STATUS_SUCCESS;
+    results[i].workspaceSize = 1000 + i;
+    ++*found;
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void *alpha, const void *a,
                               cublasLtMatrixLayout_t layoutA, const void *b, cublasLtMatrixLayout_t layoutB,
                               const void *beta, const void *c, cublasLtMatrixLayout_t layoutC, void *d,
-                              cublasLtMatrixLayout_t layoutD, const cublasLtMatmulAlgo_t *, void *workspace,
+                              cublasLtMatrixLayout_t layoutD, const cublasLtMatmulAlgo_t *algorithm, void *workspace,
                               size_t size, cudaStream_t) {
+  int number = static_cast<int>(algorithm->data[0]);
+  theLog.executions.push_back(number);
+  if (theLog.execute && !theLog.execute(number))
+    return CUBLAS_STATUS_EXECUTION_FAILED;
   const Operation &op = *of(operation);
   bool ta = op.transposeA == CUBLAS_OP_T, tb = op.transposeB == CUBLAS_OP_T;
   std::memset(workspace, 0xff, size); // It may be overwritten.

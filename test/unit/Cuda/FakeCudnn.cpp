@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Stands in for libcudnn.so: computes graphs of convolutions and pointwise operations on the host, as the library's
-// documentation defines them. Refuses what FAKE_CUDNN_REFUSES names. Of its two plans the first uses tensor cores, and
-// gives wrong results.
+// documentation defines them. Refuses what FAKE_CUDNN_REFUSES names. Its plans are those of FakeLibraries.h.
 //
 //===----------------------------------------------------------------------===//
+
+#include "FakeLibraries.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -26,7 +27,7 @@ namespace {
 struct Descriptor {
   cudnnBackendDescriptorType_t type;
   std::map<int, std::string> attributes;
-  int tensorCore = 0;
+  int plan = 0;
 
   template <typename T> std::vector<T> list(int name) const {
     auto it = attributes.find(name);
@@ -42,6 +43,11 @@ struct Descriptor {
   }
   const Descriptor *at(int name) const { return get<const Descriptor *>(name); }
 };
+
+constexpr int planCount = 4;
+FakeCudnnLog theLog;
+
+int64_t workspaceBytes(int plan) { return plan == 3 ? int64_t(4) << 30 : 512 + plan; }
 
 Descriptor *of(cudnnBackendDescriptor_t handle) { return static_cast<Descriptor *>(handle); }
 
@@ -205,6 +211,7 @@ bool isConsistent(const Descriptor &operation) {
 } // namespace
 
 extern "C" {
+FakeCudnnLog *fakeCudnnLog() { return &theLog; }
 size_t cudnnGetVersion() { return 91301; }
 const char *cudnnGetErrorString(cudnnStatus_t) { return "a fake error"; }
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
@@ -231,24 +238,24 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle, cudnnBac
   const Descriptor *descriptor = of(handle);
   switch (name) {
   case CUDNN_ATTR_ENGINEHEUR_RESULTS:
-    *count = 2;
-    for (int64_t i = 0; i < requested && i < 2; ++i) {
+    *count = planCount;
+    for (int64_t i = 0; i < requested && i < planCount; ++i) {
       Descriptor *config = static_cast<Descriptor **>(values)[i];
       config->attributes = descriptor->attributes;
-      config->tensorCore = i == 0;
+      config->plan = static_cast<int>(i);
     }
     return CUDNN_STATUS_SUCCESS;
   case CUDNN_ATTR_ENGINECFG_ENGINE:
-    (*static_cast<Descriptor **>(values))->tensorCore = descriptor->tensorCore;
+    (*static_cast<Descriptor **>(values))->plan = descriptor->plan;
     *count = 1;
     return CUDNN_STATUS_SUCCESS;
   case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
-    *count = descriptor->tensorCore;
-    if (descriptor->tensorCore)
+    *count = descriptor->plan == 0;
+    if (descriptor->plan == 0)
       *static_cast<cudnnBackendNumericalNote_t *>(values) = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
     return CUDNN_STATUS_SUCCESS;
   case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
-    *static_cast<int64_t *>(values) = 512;
+    *static_cast<int64_t *>(values) = workspaceBytes(descriptor->at(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->plan);
     *count = 1;
     return CUDNN_STATUS_SUCCESS;
   default:
@@ -285,9 +292,12 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t planHa
                                   cudnnBackendDescriptor_t packHandle) {
   const Descriptor *config = of(planHandle)->at(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   const Descriptor *graph = config->at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+  theLog.executions.push_back(config->plan);
+  bool fails = (config->plan == 0 && !theLog.tensorCores) || (theLog.execute && !theLog.execute(config->plan));
   std::vector<int64_t> uids = of(packHandle)->list<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   std::vector<void *> pointers = of(packHandle)->list<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
-  std::memset(of(packHandle)->get<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE), 0xff, 512); // It may be overwritten.
+  // It may be overwritten.
+  std::memset(of(packHandle)->get<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE), 0xff, workspaceBytes(config->plan));
   std::map<const Descriptor *, Values> all;
   auto values = [&](const Descriptor *tensor) -> Values & {
     auto [it, isNew] = all.try_emplace(tensor);
@@ -310,11 +320,11 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t planHa
     Values &y = values(operation->at(CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
     const Descriptor *b = operation->at(CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
     forEach(y.dims, [&](const Shape &index) {
-      y.write(index, config->tensorCore ? 0
-                                        : apply(*operation->at(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR),
-                                                x.read(index), b ? values(b).read(index) : 0));
+      y.write(index, fails ? 0
+                           : apply(*operation->at(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR), x.read(index),
+                                   b ? values(b).read(index) : 0));
     });
   }
-  return config->tensorCore ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS;
+  return fails ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS;
 }
 }

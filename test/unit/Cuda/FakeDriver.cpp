@@ -225,18 +225,21 @@ CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus *status) {
   return CUDA_SUCCESS;
 }
 CUresult cuEventCreate(CUevent *event, unsigned) {
-  *event = reinterpret_cast<CUevent>(new int);
+  *event = reinterpret_cast<CUevent>(new float(0));
   return CUDA_SUCCESS;
 }
 CUresult cuEventDestroy(CUevent event) {
-  delete reinterpret_cast<int *>(event);
+  delete reinterpret_cast<float *>(event);
   return CUDA_SUCCESS;
 }
-CUresult cuEventRecord(CUevent, CUstream) { return CUDA_SUCCESS; }
+CUresult cuEventRecord(CUevent event, CUstream) {
+  *reinterpret_cast<float *>(event) = theLog.clock;
+  return CUDA_SUCCESS;
+}
 CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
 CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
-CUresult cuEventElapsedTime(float *milliseconds, CUevent, CUevent) {
-  *milliseconds = 1;
+CUresult cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end) {
+  *milliseconds = *reinterpret_cast<float *>(end) - *reinterpret_cast<float *>(begin);
   return CUDA_SUCCESS;
 }
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned options, CUjit_option *option,

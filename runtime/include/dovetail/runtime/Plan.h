@@ -180,6 +180,12 @@ struct PortInfo {
 /// The target whose kernels the CPU calls; all others are devices.
 inline constexpr const char *hostTarget = "cpu";
 
+/// What library calls may do with the factors of products of float32. F32: nothing. TF32: round them to 10 bits of
+/// mantissa. BF16: round them to bfloat16, where the library can, and to TF32 where it cannot.
+enum class MathMode : uint8_t { F32, TF32, BF16 };
+/// `f32`, as in options and reports.
+const char *mathModeName(MathMode mode);
+
 /// What a kernel takes of a device of architecture `arch`, for reports.
 struct KernelUse {
   std::string symbol;
@@ -194,6 +200,7 @@ struct KernelUse {
 /// their buffers on every rank.
 struct Plan {
   std::string producer, model, target, cpu;
+  MathMode math = MathMode::F32;
   std::vector<std::string> cpuFeatures;
   std::vector<KernelUse> kernelUses;
   layout::Mesh mesh;

@@ -206,7 +206,7 @@ absl::StatusOr<bool> ConvolutionPart::planGraph(size_t fused) {
     if (!addPostOp(*graph, call.postOps[i], input, outTensor))
       return false;
   }
-  return graph->choosePlans(mathModeOf(memory.plan), options.autotune && !options.inPrologue ? tunedPlans : 1);
+  return graph->choosePlans(memory.plan.math, options.autotune && !options.inPrologue ? tunedPlans : 1);
 }
 
 absl::StatusOr<bool> ConvolutionPart::plan(bool stageAll) {

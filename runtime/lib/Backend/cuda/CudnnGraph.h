@@ -15,7 +15,8 @@
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_CUDNNGRAPH_H
 
 #include "Libraries.h"
-#include "MathMode.h"
+
+#include "dovetail/runtime/Plan.h"
 
 #include <vector>
 

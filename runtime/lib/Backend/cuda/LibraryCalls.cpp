@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "LibraryCalls.h"
-#include "MathMode.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -61,6 +60,3 @@ LibraryCallOr dovetail::runtime::cuda::createLibraryCall(const std::shared_ptr<L
   return std::make_unique<NamedCall>(*std::move(call), absl::StrCat("rank ", memory.rank, ", step '", step.name, "'"),
                                      handles->context->synchronous);
 }
-
-// Plans do not say otherwise.
-MathMode dovetail::runtime::cuda::mathModeOf(const Plan &) { return MathMode::F32; }

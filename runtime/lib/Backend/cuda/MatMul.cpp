@@ -210,7 +210,7 @@ absl::StatusOr<bool> MatMulStep::planCall(size_t fused, MatrixProduct product) {
   }
   planBatch(product, operand ? &*operand : nullptr);
   matrixCall = std::make_unique<MatrixCall>(*handles, product);
-  return matrixCall->choose(mathModeOf(memory.plan));
+  return matrixCall->choose(memory.plan.math);
 }
 
 absl::StatusOr<bool> MatMulStep::plan(bool stageAll) {

@@ -14,7 +14,8 @@
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_MATRIXCALL_H
 
 #include "Libraries.h"
-#include "MathMode.h"
+
+#include "dovetail/runtime/Plan.h"
 
 namespace dovetail::runtime::cuda {
 

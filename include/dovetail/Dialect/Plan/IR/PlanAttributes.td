@@ -22,6 +22,7 @@ class Plan_EnumAttr<EnumAttrInfo info, string mnemonic> : EnumAttr<Plan_Dialect,
 }
 
 def Plan_BufferKindAttr : Plan_EnumAttr<Plan_BufferKind, "buffer_kind">;
+def Plan_MathModeAttr : Plan_EnumAttr<Plan_MathMode, "math_mode">;
 def Plan_PostOpKindAttr : Plan_EnumAttr<Plan_PostOpKind, "post_op_kind">;
 
 def Plan_FormatAttr : Plan_Attr<"Format", "format"> {

@@ -21,6 +21,11 @@ def Plan_BufferKind : Plan_Enum<"BufferKind", "How long a buffer lives and who f
   I32EnumAttrCase<"Constant", 2, "constant">
 ]>;
 
+/// In the order of the schema's MathMode.
+def Plan_MathMode : Plan_Enum<"MathMode", "What library calls may do with the factors of products of f32", [
+  I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"TF32", 1, "tf32">, I32EnumAttrCase<"BF16", 2, "bf16">
+]>;
+
 /// In the order of the schema's PostOpKind.
 def Plan_PostOpKind : Plan_Enum<"PostOpKind", "What a library call applies to its result", [
   I32EnumAttrCase<"AddTensor", 0, "add_tensor">, I32EnumAttrCase<"MulTensor", 1, "mul_tensor">,

@@ -1,0 +1,119 @@
+//===- LibraryCallsTest.cpp - How the libraries are called ---------------- ===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fake.h"
+#include "FakeLibraries.h"
+
+#include "Backend/cuda/LibraryCalls.h"
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+using namespace dovetail::runtime::cuda;
+using testing::Each;
+using testing::ElementsAre;
+
+namespace {
+
+/// A plan of one rank with a convolution of 3x3 and a matrix product, on the fake driver and libraries.
+class LibraryCalls : public test::FakeDevice {
+protected:
+  void SetUp() override {
+    FakeDevice::SetUp();
+    std::string folders;
+    for (const char *name : {"driver", "cudnn", "cublaslt"})
+      folders += (folders.empty() ? "" : ":") + test::fakeFolder(name);
+    ::setenv("DOVETAIL_CUDA_PATH", folders.c_str(), 1);
+    handles = std::make_shared<LibraryHandles>(context);
+    ASSERT_TRUE(handles->cudnn().ok()) << handles->cudnn().status();
+    ASSERT_TRUE(handles->cublasLt().ok()) << handles->cublasLt().status();
+    cudnnLog = logOf<FakeCudnnLogFunction>("cudnn/libcudnn.so.9", "fakeCudnnLog");
+    blasLog = logOf<FakeCublasLtLogFunction>("cublaslt/libcublasLt.so.13", "fakeCublasLtLog");
+    ASSERT_TRUE(cudnnLog && blasLog);
+    *cudnnLog = {};
+    *blasLog = {};
+
+    plan.mesh = layout::Mesh({{"rank", 1}});
+    ConvolutionCall convolution;
+    convolution.input = addTensor({1, 4, 8, 8}, {0, 2, 3, 1}, BufferKind::Arena);
+    convolution.weights = addTensor({8, 4, 3, 3}, {0, 2, 3, 1}, BufferKind::Constant);
+    convolution.output = addTensor({1, 8, 8, 8}, {0, 2, 3, 1}, BufferKind::Arena);
+    convolution.strides = convolution.dilations = convolution.pads = {1, 1};
+    plan.steps.push_back({"conv", convolution});
+    MatMulCall product;
+    product.a = addTensor({6, 5}, {0, 1}, BufferKind::Arena);
+    product.b = addTensor({5, 7}, {0, 1}, BufferKind::Constant);
+    product.output = addTensor({6, 7}, {0, 1}, BufferKind::Arena);
+    plan.steps.push_back({"product", product});
+    for (size_t i = 0; i < plan.buffers.size(); ++i) {
+      memory.buffers.push_back(MemoryView::packed(ElementType::F32, plan.bufferBox(i, 0), plan.buffers[i].format));
+      owned.push_back(*context->allocate(memory.buffers[i].bytes()));
+      memory.buffers[i].data = owned[i].get();
+    }
+  }
+
+  uint32_t addTensor(std::vector<int64_t> shape, std::vector<int> order, BufferKind kind) {
+    auto number = static_cast<uint32_t>(plan.buffers.size());
+    layout::Sharding sharding = layout::Sharding::replicated(shape.size());
+    plan.buffers.push_back({kind, ElementType::F32, std::move(shape), sharding, {std::move(order)}});
+    plan.tensors.push_back({"", number, sharding});
+    return number;
+  }
+
+  template <typename Function> auto logOf(const char *file, const char *name) -> decltype(std::declval<Function>()()) {
+    void *handle = ::dlopen(test::fakeFolder(file).c_str(), RTLD_NOW | RTLD_NOLOAD);
+    auto *function = handle ? reinterpret_cast<Function *>(::dlsym(handle, name)) : nullptr;
+    return function ? function() : nullptr;
+  }
+
+  /// Prepares a step as a session does, and runs it once.
+  absl::Status run(size_t step, LibraryCallOptions options = {}) {
+    LibraryCallOr call = createLibraryCall(handles, memory, plan.steps[step], options);
+    if (!call.ok())
+      return call.status();
+    scratchBytes = (*call)->scratchBytes();
+    std::shared_ptr<std::byte> scratch = *context->allocate(scratchBytes);
+    absl::Status status = (*call)->bind(scratch.get());
+    if (status.ok())
+      status = (*call)->pack(*stream);
+    cudnnLog->executions.clear();
+    blasLog->executions.clear();
+    return status.ok() ? (*call)->issue(*stream) : status;
+  }
+
+  static constexpr size_t convolution = 0, product = 1;
+  std::shared_ptr<LibraryHandles> handles;
+  FakeCudnnLog *cudnnLog = nullptr;
+  FakeCublasLtLog *blasLog = nullptr;
+  Plan plan;
+  RankMemory memory{plan, 0};
+  std::vector<std::shared_ptr<std::byte>> owned;
+  int64_t scratchBytes = 0;
+};
+
+TEST_F(LibraryCalls, PlansOfTensorCoresNeedTheirMode) {
+  cudnnLog->tensorCores = true;
+  ASSERT_TRUE(run(convolution).ok());
+  EXPECT_THAT(cudnnLog->executions, ElementsAre(1));
+  for (MathMode mode : {MathMode::TF32, MathMode::BF16}) {
+    plan.math = mode;
+    ASSERT_TRUE(run(convolution).ok());
+    EXPECT_THAT(cudnnLog->executions, ElementsAre(0));
+  }
+}
+
+TEST_F(LibraryCalls, ModeIsTheComputeTypeOfProducts) {
+  for (auto [mode, compute] : {std::pair{MathMode::F32, CUBLAS_COMPUTE_32F},
+                               {MathMode::TF32, CUBLAS_COMPUTE_32F_FAST_TF32},
+                               {MathMode::BF16, CUBLAS_COMPUTE_32F_FAST_16BF}}) {
+    plan.math = mode;
+    ASSERT_TRUE(run(product).ok());
+    EXPECT_EQ(blasLog->compute, compute) << mathModeName(mode);
+  }
+}
+
+} // namespace
