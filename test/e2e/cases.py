@@ -80,24 +80,29 @@ def random_case(seed, op=None):
 # Fixed cases: each is silently wrong in some other system that shards unevenly.
 
 
-def _single(
-    name, op, shape, sizes, *operands, dim=2, exact=False, opset=17, mesh=None, declares=False, **attributes
-):
-    """One operator on an input of `shape`, whose dimension `dim` is cut into `sizes`.
+def _chain(name, nodes, shape, sizes, dim=2, exact=False, opset=17, mesh=None, declares=False, dtype=np.float32):
+    """Operators, each applied to the result of the one before, on an input of `shape` whose dimension `dim` is cut
+    into `sizes`. A node is an operator, its constant operands, and its attributes.
 
     `declares` says that ONNX infers no shape for the result, which is that of the input.
     """
     draft = Draft(np.random.default_rng(0))
     draft.opset = opset
-    inputs = [draft.input(draft.values(shape), "x")]
-    inputs += [draft.constant(np.asarray(o)) for o in operands]
-    result = draft.node(op, *inputs, **attributes)
+    value = draft.input(draft.values(shape, dtype), "x")
+    for op, operands, attributes in nodes:
+        operands = [draft.constant(np.asarray(o)) for o in operands]
+        value = draft.node(op, value, *operands, final=op is nodes[-1][0], **attributes)
     if declares:
-        draft.declare(result, draft.inputs["x"])
+        draft.declare(value, draft.inputs["x"])
     mesh = mesh or {"y": len(sizes)}
     partition = Partition(mesh).split("x", len(shape), dim, "+".join(mesh), sizes)
     tolerance = 0.0 if exact else TOLERANCE
     return Case(name, draft.model(), draft.inputs, partition, tolerance)
+
+
+def _single(name, op, shape, sizes, *operands, dim=2, exact=False, opset=17, mesh=None, declares=False, **attributes):
+    """One operator, as in `_chain`."""
+    return _chain(name, [(op, operands, attributes)], shape, sizes, dim, exact, opset, mesh, declares)
 
 
 def _weights(*shape):
@@ -226,10 +231,28 @@ def _others():
     )  # fmt: skip
 
 
+def _columns():
+    """Reductions of dimensions that are not innermost in memory: channels last between convolutions."""
+    for rows in ((67,), (40, 27), (3, 0, 64)):
+        label, height = "+".join(map(str, rows)), sum(rows)
+        conv = ("Conv", (_weights(40, 40, 1, 1),), {})
+        image, table = [2, 40, height, 5], [3, 90, height]
+        norm = ("InstanceNormalization", (_weights(40), _weights(40)), {})
+        group = ("GroupNormalization", (_weights(40), _weights(40)), {"num_groups": 8})
+        yield _chain(f"channels-mean-{label}", [conv, ("GlobalAveragePool", (), {})], image, rows)
+        yield _chain(f"channels-max-{label}", [conv, ("GlobalMaxPool", (), {})], image, rows)
+        yield _chain(f"channels-norm-{label}", [conv, norm], image, rows)
+        yield _chain(f"channels-groups-{label}", [conv, group], image, rows, opset=21, declares=True)
+        yield _single(f"columns-sum-{label}", "ReduceSum", table, rows, np.array([1], np.int64))
+        yield _single(f"columns-max-{label}", "ReduceMax", table, rows, exact=True, axes=[1])
+        yield _single(f"columns-softmax-{label}", "Softmax", table, rows, axis=1)
+        yield _single(f"columns-few-{label}", "ReduceMin", [height, 9], rows, dim=0, exact=True, axes=[0])
+
+
 def fixed_cases():
     """All fixed cases by name."""
     cases = {}
-    for family in (_strided_windows, _transposed, _resizes, _reshapes, _others):
+    for family in (_strided_windows, _transposed, _resizes, _reshapes, _others, _columns):
         for case in family():
             cases[case.name] = case
     return cases

@@ -34,6 +34,7 @@ static int64_t getByteWidth(Type scalar) { return llvm::divideCeil(scalar.getInt
 
 BlockEmitter::BlockEmitter(plan::KernelOp kernel, OpBuilder &builder) : KernelBody(kernel, builder) {
   chooseTeam();
+  chooseColumns();
   chooseVector();
   itemSteps.assign(itemLoops.size(), 1);
   if (vector > 1)
@@ -84,6 +85,32 @@ void BlockEmitter::chooseTeam() {
   team = longest >= 4 * blockSize && items * warpSize < 4 * enoughThreads ? blockSize : warpSize;
 }
 
+void BlockEmitter::chooseColumns() {
+  // Shorter runs do not fill the 32 bytes that memory is read by.
+  constexpr int64_t shortest = 8;
+  if (team == 1 || itemLoops.empty())
+    return;
+  // Items are counted along the innermost loop first, those of one iteration aside.
+  auto inner = llvm::find_if(llvm::reverse(itemLoops), [&](unsigned loop) { return extents[loop] > 1; });
+  if (inner == itemLoops.rend() || extents[*inner] < shortest)
+    return;
+  bool isBetter = false;
+  for (Operation &op : kernel.getBlock()->without_terminator()) {
+    if (!isa<ReductionOpInterface, MomentsOp>(op) || analysis.getFoldOrder(&op).loops.empty())
+      continue;
+    int64_t acrossTerms = analysis.countJumps(&op, analysis.getFoldOrder(&op).loops.back());
+    int64_t acrossItems = analysis.countJumps(&op, *inner);
+    if (acrossItems > acrossTerms)
+      return;
+    isBetter |= acrossItems < acrossTerms;
+  }
+  if (!isBetter)
+    return;
+  int64_t items = multiply(itemLoops, extents);
+  columns = items >= warpSize ? warpSize : items >= warpSize / 2 ? warpSize / 2 : shortest;
+  team = blockSize / columns;
+}
+
 int BlockEmitter::getInnermost(plan::LayoutAttr layout, Type type) {
   for (int64_t dim : llvm::reverse(layout.getOrder()))
     if (cast<RankedTensorType>(type).getDimSize(dim) != 1)
@@ -129,7 +156,6 @@ void BlockEmitter::chooseVector() {
 
 plan::BlocksAttr BlockEmitter::getBlocks() {
   SmallVector<int64_t> loops(itemLoops.begin(), itemLoops.end());
-  int64_t sharedBytes = usesShared ? blockSize / warpSize * 8 : 0;
   return plan::BlocksAttr::get(builder.getContext(), blockSize, loops, itemSteps, blockSize / team, sharedBytes);
 }
 
@@ -184,6 +210,8 @@ void BlockEmitter::createFunction() {
   index.assign(rank, {});
   emitItems();
   gpu::ReturnOp::create(builder, loc);
+  if (sharedMemory)
+    sharedMemory.setGlobalType(LLVM::LLVMArrayType::get(builder.getI8Type(), sharedBytes));
 }
 
 Type BlockEmitter::getCounterType(ArrayRef<unsigned> loops) {
@@ -233,7 +261,10 @@ void BlockEmitter::emitItems() {
   Value blocks = gpu::GridDimOp::create(builder, loc, indexType, gpu::Dimension::x);
   int64_t teams = blockSize / team;
   Value first = elements.mulI(block, teams);
-  if (team == 1) {
+  if (columns > 0) {
+    lane = elements.create<arith::DivUIOp>(thread, elements.index(columns));
+    column = elements.create<arith::RemUIOp>(thread, elements.index(columns));
+  } else if (team == 1) {
     first = elements.addI(first, thread);
     lane = elements.index(0);
   } else if (team == warpSize) {
@@ -248,8 +279,16 @@ void BlockEmitter::emitItems() {
   OpBuilder::InsertionGuard guard(builder);
   itemBlock = items.getBody();
   builder.setInsertionPoint(itemBlock->getTerminator());
-  delinearize(items.getInductionVar(), itemLoops, itemSteps,
-              [&](unsigned loop, Value coordinate) { index[loop] = coordinate; });
+  Value item = items.getInductionVar();
+  if (columns > 0) {
+    // All threads of a block go through the loop as often, as they meet in it. Those without an item do the last one
+    // once more, and do not store it.
+    item = elements.create<arith::AddIOp>(item, castIndex(type, column));
+    Value last = elements.create<arith::SubIOp>(castIndex(type, end), elements.constantInt(type, 1));
+    isItem = elements.compareI(arith::CmpIPredicate::sle, item, last);
+    item = elements.create<arith::MinSIOp>(item, last);
+  }
+  delinearize(item, itemLoops, itemSteps, [&](unsigned loop, Value coordinate) { index[loop] = coordinate; });
   emitItem();
 }
 
@@ -299,10 +338,14 @@ void BlockEmitter::emitStores() {
     }
   }
   OpBuilder::InsertionGuard guard(builder);
+  Value mayStore = isItem;
   if (team > 1 && teamLoops.empty()) {
     // All threads take part in what they share; one of them stores it.
     Value isFirst = elements.compareI(arith::CmpIPredicate::eq, lane, elements.index(0));
-    auto branch = scf::IfOp::create(builder, loc, isFirst, /*withElseRegion=*/false);
+    mayStore = isItem ? elements.andB(isFirst, isItem) : isFirst;
+  }
+  if (mayStore) {
+    auto branch = scf::IfOp::create(builder, loc, mayStore, /*withElseRegion=*/false);
     builder.setInsertionPoint(branch.thenYield());
   }
   for (const Store &store : stores)

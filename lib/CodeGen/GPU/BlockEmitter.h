@@ -16,6 +16,7 @@
 #include "../Kernel/KernelBody.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 namespace dovetail {
 
@@ -23,6 +24,9 @@ namespace dovetail {
 /// all elements of an item share are computed once, by the whole team: threads fold every n-th term and combine their
 /// results by shuffles, those of warps through shared memory. The elements of an item are divided among the team's
 /// threads.
+///
+/// Where neighbouring items, and not neighbouring terms, are neighbours in memory, a team is a *column* of a block:
+/// neighbouring threads have neighbouring items, and all parts of a team's values meet in shared memory.
 class BlockEmitter : public KernelBody {
 public:
   BlockEmitter(plan::KernelOp kernel, mlir::OpBuilder &builder);
@@ -36,6 +40,7 @@ public:
 private:
   // Mapping.
   void chooseTeam();
+  void chooseColumns();
   void chooseVector();
   /// The dimension of which neighbours are neighbours in memory; -1 for tensors of one element.
   static int getInnermost(plan::LayoutAttr layout, mlir::Type type);
@@ -76,21 +81,31 @@ private:
   Values emitTeamMoments(MomentsOp op, llvm::SmallVector<mlir::Value> &foldIndex);
   mlir::Value combineTeam(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
   mlir::Value shuffle(mlir::Value value, int64_t mask);
-  /// The address of a warp's 8 bytes of shared memory.
-  mlir::Value getSharedSlot(mlir::Value warp);
+  mlir::Value combineWarps(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+  /// Combines `count` values of `type` in shared memory, `stride` elements from one another.
+  mlir::Value combineShared(mlir::Type type, mlir::Value first, int64_t stride, int64_t count,
+                            llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+  /// Writes element `position` of the block's shared memory, taken as an array of `size` elements.
+  void storeShared(mlir::Value value, mlir::Value position, int64_t size);
+  mlir::Value loadShared(mlir::Type type, mlir::Value position);
+  /// The address of an element of shared memory, taken as an array of `type`.
+  mlir::Value getSharedAddress(mlir::Type type, mlir::Value position);
 
   static constexpr int64_t warpSize = 32;
   static constexpr int64_t blockSize = 256;
 
-  int64_t team = 1;                      ///< Threads of a team: 1, `warpSize` or `blockSize`.
+  int64_t team = 1;                      ///< Threads of a team: 1, `warpSize`, `blockSize`, or those of a column.
+  int64_t columns = 0;                   ///< Columns of a block; 0: the threads of a team are neighbours.
   int64_t vector = 1;                    ///< Elements along the innermost item loop that a thread computes together.
   llvm::SmallVector<unsigned> itemLoops; ///< Result loops that make up items, outermost first.
   llvm::SmallVector<int64_t> itemSteps;
   llvm::SmallVector<unsigned> teamLoops;   ///< Result loops inside of an item, divided among a team.
   llvm::SmallVector<unsigned> serialLoops; ///< Short result loops inside of everything else.
-  bool usesShared = false;
+  int64_t sharedBytes = 0;                 ///< Shared memory of a block.
+  mlir::LLVM::GlobalOp sharedMemory;
 
-  mlir::Value thread, lane;
+  mlir::Value thread, lane, column;
+  mlir::Value isItem; ///< With columns, whether the thread has an item of its own; null: it surely has.
   mlir::Block *itemBlock = nullptr;
   mlir::Value vectorBase; ///< The innermost coordinate of the first of the elements computed together.
   int64_t vectorElement = 0;

@@ -195,51 +195,84 @@ Value BlockEmitter::shuffle(Value value, int64_t mask) {
   return isa<FloatType>(type) ? elements.create<arith::BitcastOp>(type, bits) : bits;
 }
 
-Value BlockEmitter::getSharedSlot(Value warp) {
-  Location loc = kernel.getLoc();
-  auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), sharedSpace);
-  std::string name = (kernel.getSymName() + ".shared").str();
-  if (!usesShared) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPoint(entry->getParentOp());
-    auto array = LLVM::LLVMArrayType::get(builder.getI64Type(), blockSize / warpSize);
-    LLVM::GlobalOp::create(builder, loc, array, /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
-                           /*alignment=*/8, sharedSpace);
-    usesShared = true;
-  }
-  Value base = LLVM::AddressOfOp::create(builder, loc, pointer, name);
-  return LLVM::GEPOp::create(builder, loc, pointer, builder.getI64Type(), base,
-                             ArrayRef<LLVM::GEPArg>{castIndex(builder.getI64Type(), warp)});
-}
-
 Value BlockEmitter::combineTeam(Value value, function_ref<Value(Value, Value)> combine) {
   if (team == 1)
     return value;
+  if (columns == 0)
+    return combineWarps(value, combine);
+  // The parts of neighbouring columns are neighbours: no two threads of a warp ask one bank for different words.
+  Location loc = kernel.getLoc();
+  storeShared(value, thread, blockSize);
+  gpu::BarrierOp::create(builder, loc);
+  Value total = combineShared(value.getType(), column, columns, team, combine);
+  // The next values go to the same place.
+  gpu::BarrierOp::create(builder, loc);
+  return total;
+}
+
+Value BlockEmitter::combineWarps(Value value, function_ref<Value(Value, Value)> combine) {
   for (int64_t mask = warpSize / 2; mask > 0; mask /= 2)
     value = combine(value, shuffle(value, mask));
   if (team == warpSize)
     return value;
   Location loc = kernel.getLoc();
-  // Booleans occupy a byte.
-  Type type = value.getType(), inMemory = type.isInteger(1) ? builder.getI8Type() : type;
+  constexpr int64_t warps = blockSize / warpSize;
   Value size = elements.index(warpSize), zero = elements.index(0);
   Value isFirst = elements.compareI(arith::CmpIPredicate::eq, elements.create<arith::RemUIOp>(thread, size), zero);
   {
     auto branch = scf::IfOp::create(builder, loc, isFirst, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(branch.thenYield());
-    Value stored = type == inMemory ? value : elements.create<arith::ExtUIOp>(inMemory, value);
-    LLVM::StoreOp::create(builder, loc, stored, getSharedSlot(elements.create<arith::DivUIOp>(thread, size)));
+    storeShared(value, elements.create<arith::DivUIOp>(thread, size), warps);
   }
   gpu::BarrierOp::create(builder, loc);
-  Value total;
-  for (int64_t warp = 0; warp < blockSize / warpSize; ++warp) {
-    Value part = LLVM::LoadOp::create(builder, loc, inMemory, getSharedSlot(elements.index(warp)));
-    if (type != inMemory)
-      part = elements.create<arith::TruncIOp>(type, part);
-    total = total ? combine(total, part) : part;
-  }
-  // The slots are used again.
+  Value total = combineShared(value.getType(), zero, 1, warps, combine);
   gpu::BarrierOp::create(builder, loc);
   return total;
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+Value BlockEmitter::combineShared(Type type, Value first, int64_t stride, int64_t count,
+                                  function_ref<Value(Value, Value)> combine) {
+  // In the order of the parts, whoever comes first: results do not vary.
+  Value total = loadShared(type, first);
+  for (int64_t part = 1; part < count; ++part)
+    total = combine(total, loadShared(type, elements.addI(first, part * stride)));
+  return total;
+}
+
+/// Booleans occupy a byte.
+static Type getTypeInMemory(Type type) { return type.isInteger(1) ? IntegerType::get(type.getContext(), 8) : type; }
+
+Value BlockEmitter::getSharedAddress(Type type, Value position) {
+  Location loc = kernel.getLoc();
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), sharedSpace);
+  if (!sharedMemory) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(entry->getParentOp());
+    // Its size is known when all of the kernel is.
+    sharedMemory = LLVM::GlobalOp::create(
+        builder, loc, LLVM::LLVMArrayType::get(builder.getI8Type(), 0), /*isConstant=*/false, LLVM::Linkage::Internal,
+        (kernel.getSymName() + ".shared").str(), Attribute(), /*alignment=*/16, sharedSpace);
+  }
+  Value base = LLVM::AddressOfOp::create(builder, loc, pointer, sharedMemory.getSymName());
+  return LLVM::GEPOp::create(builder, loc, pointer, getTypeInMemory(type), base,
+                             ArrayRef<LLVM::GEPArg>{castIndex(builder.getI64Type(), position)});
+}
+
+void BlockEmitter::storeShared(Value value, Value position, int64_t size) {
+  Type type = value.getType(), inMemory = getTypeInMemory(type);
+  sharedBytes = std::max<int64_t>(sharedBytes, size * (inMemory.getIntOrFloatBitWidth() / 8));
+  Value address = getSharedAddress(type, position);
+  Value stored = type == inMemory ? value : elements.create<arith::ExtUIOp>(inMemory, value);
+  LLVM::StoreOp::create(builder, kernel.getLoc(), stored, address);
+}
+
+Value BlockEmitter::loadShared(Type type, Value position) {
+  Type inMemory = getTypeInMemory(type);
+  Value value = LLVM::LoadOp::create(builder, kernel.getLoc(), inMemory, getSharedAddress(type, position));
+  return type == inMemory ? value : elements.create<arith::TruncIOp>(type, value);
 }

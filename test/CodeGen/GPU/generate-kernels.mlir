@@ -88,7 +88,7 @@ plan.kernel @moments(%x: tensor<4x100xf32>) layouts [<[0, 1], [4, 100]>] -> [<[0
 
 // Doubles are shuffled in halves.
 
-// CHECK: llvm.mlir.global internal @long_sum.shared() {addr_space = 3 : i32, alignment = 8 : i64} : !llvm.array<8 x i64>
+// CHECK: llvm.mlir.global internal @long_sum.shared() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<64 x i8>
 // CHECK: gpu.func @long_sum(
 // CHECK: %[[PART:.*]] = scf.for %{{.*}} step %c256_i32 iter_args
 // CHECK-COUNT-10: gpu.shuffle xor
