@@ -50,7 +50,7 @@ class _Port(ctypes.Structure):
 
 
 class _RunnerOptions(ctypes.Structure):
-    _fields_ = [("threads", ctypes.c_int32), ("timeout_seconds", ctypes.c_double)]
+    _fields_ = [("threads", ctypes.c_int32), ("timeout_seconds", ctypes.c_double), ("autotune", ctypes.c_int32)]
 
 
 _CPU = 1
@@ -155,11 +155,12 @@ class Program:
                 temporary.unlink()
             raise DovetailError(3, f"cannot write '{path}': {error.strerror}") from error
 
-    def run(self, inputs, threads=1):
+    def run(self, inputs, threads=1, autotune=False):
         """Runs all ranks once, as threads of this process; `threads` are divided among them.
 
         `inputs` maps the names of all inputs to arrays of their types and shapes; bfloat16 may be that of `ml_dtypes`.
-        Returns the outputs by name. The ranks are kept for later runs.
+        Returns the outputs by name. The ranks are kept for later runs. `autotune` measures the algorithms of a GPU's
+        libraries when the ranks start.
         """
         threads = operator.index(threads)
         if not 1 <= threads <= _MOST_THREADS:
@@ -184,10 +185,10 @@ class Program:
         given, made = self._tensors("input", arrays, keep), self._tensors("output", results, keep)
         # A runner that failed is freed, which must not happen while another thread uses it.
         with self._lock:
-            runner = self._runner(threads)
+            runner = self._runner(threads, autotune)
             code = runtime.dovetail_runner_run(runner, given, len(arrays), made, len(results))
             if code not in (0, 2):
-                self._runners.pop(threads)[1]()
+                self._runners.pop((threads, autotune))[1]()
             _check(code)
         return {port.name: array for port, array in zip(self.outputs, results)}
 
@@ -202,15 +203,16 @@ class Program:
         self._types[direction] = types
         return ports
 
-    def _runner(self, threads):
-        if threads not in self._runners:
+    def _runner(self, threads, autotune):
+        key = threads, autotune
+        if key not in self._runners:
             runtime = _runtime()
             runner = ctypes.c_void_p()
-            options = _RunnerOptions(threads, 0)
+            options = _RunnerOptions(threads, 0, autotune)
             _check(runtime.dovetail_runner_create(self._handle, ctypes.byref(options), ctypes.byref(runner)))
             # A runner may outlive its program, so the order does not matter.
-            self._runners[threads] = runner, weakref.finalize(self, runtime.dovetail_runner_free, runner)
-        return self._runners[threads][0]
+            self._runners[key] = runner, weakref.finalize(self, runtime.dovetail_runner_free, runner)
+        return self._runners[key][0]
 
     def _tensors(self, direction, arrays, keep):
         """DLTensors for `arrays`; what they point to is appended to `keep`."""

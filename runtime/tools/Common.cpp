@@ -51,6 +51,8 @@ void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
   command.add_option("--timeout", arguments.timeout, "Give up when no rank makes progress for this many seconds")
       ->type_name("SECONDS")
       ->capture_default_str();
+  command.add_flag("--autotune", arguments.autotune,
+                   "Measure the algorithms of a device's libraries first, and use the fastest");
 }
 
 absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(const RunArguments &arguments) {
@@ -64,6 +66,7 @@ absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(const RunArguments &
         absl::StrCat("--timeout ", arguments.timeout, ": give a number of seconds above 0"));
   options.threads = arguments.threads;
   options.timeout = std::chrono::milliseconds(std::max<int64_t>(1, static_cast<int64_t>(arguments.timeout * 1000)));
+  options.autotune = arguments.autotune;
   return options;
 }
 

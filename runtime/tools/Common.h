@@ -39,6 +39,7 @@ struct RunArguments {
   std::string communicator = "local";
   int threads = 1;
   double timeout = 60;
+  bool autotune = false;
 };
 void addRunOptions(CLI::App &command, RunArguments &arguments);
 

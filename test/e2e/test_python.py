@@ -147,6 +147,7 @@ def test_errors(dovetail, model, inputs, tmp_path):
     check(2, r"'a' is float32\[5, 6\]", program.run, {**inputs, "a": inputs["a"].T})
     for threads in (0, -3, 2**33):
         check(2, f"threads={threads}: give a number from 1", program.run, inputs, threads=threads)
+    check(2, "autotune is for devices", program.run, inputs, autotune=True)
     check(3, "cannot write .*absent/a.dvt", program.save, tmp_path / "absent" / "a.dvt")
     with pytest.raises(TypeError, match="Program.load"):
         dovetail.Program("example.dvt")

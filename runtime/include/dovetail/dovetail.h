@@ -73,6 +73,9 @@ DOVETAIL_API dovetail_status dovetail_program_output(const dovetail_program *pro
 typedef struct {
   int32_t threads;        ///< In all, divided among the ranks; 0 means 1.
   double timeout_seconds; ///< How long no rank may make progress before the run is given up; 0 means 60.
+  /// Not 0: measure the algorithms of a device's libraries when the ranks start, and use the fastest. 0: take what the
+  /// libraries recommend. An error for programs that run on the CPU.
+  int32_t autotune;
 } dovetail_runner_options;
 
 /// Starts the ranks of a program as threads. `options` may be null.

@@ -109,9 +109,9 @@ private:
 class Runner {
 public:
   /// Starts the ranks and divides `threads` among them. A rank that makes no progress for `timeoutSeconds` ends the
-  /// run.
-  explicit Runner(const Program &program, int threads = 1, double timeoutSeconds = 60) {
-    dovetail_runner_options options = {threads, timeoutSeconds};
+  /// run. `autotune` measures the algorithms of a device's libraries first.
+  explicit Runner(const Program &program, int threads = 1, double timeoutSeconds = 60, bool autotune = false) {
+    dovetail_runner_options options = {threads, timeoutSeconds, autotune};
     dovetail_runner *raw = nullptr;
     detail::check(dovetail_runner_create(program.get(), &options, &raw));
     handle.reset(raw);

@@ -182,6 +182,7 @@ dovetail_status dovetail_runner_create(const dovetail_program *program, const do
         return absl::InvalidArgumentError("timeout_seconds must be above 0 and at most 1000000");
       chosen.timeout = std::chrono::milliseconds(std::max(1, static_cast<int>(options->timeout_seconds * 1000)));
     }
+    chosen.autotune = options && options->autotune != 0;
     auto created = runtime::ProgramRunner::create(program->program, chosen);
     if (!created.ok())
       return created.status();

@@ -112,7 +112,9 @@ void ProgramRunner::State::work(int index) {
   };
   uint64_t seen = 0;
   absl::Status status = guarded([&] {
-    auto session = Session::create(program, *communicator, {threadsOf(index), options.trace});
+    SessionOptions chosen{threadsOf(index), options.trace};
+    chosen.autotune = options.autotune;
+    auto session = Session::create(program, *communicator, chosen);
     if (!session.ok())
       return session.status();
     rank.session = *std::move(session);

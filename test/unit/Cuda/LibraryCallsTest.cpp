@@ -14,7 +14,6 @@
 using namespace dovetail;
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
-using testing::Each;
 using testing::ElementsAre;
 
 namespace {
@@ -114,6 +113,73 @@ TEST_F(LibraryCalls, ModeIsTheComputeTypeOfProducts) {
     ASSERT_TRUE(run(product).ok());
     EXPECT_EQ(blasLog->compute, compute) << mathModeName(mode);
   }
+}
+
+/// Without measuring, what the library recommends is used.
+TEST_F(LibraryCalls, RecommendationIsTakenUnlessMeasured) {
+  for (size_t step : {convolution, product})
+    for (LibraryCallOptions options :
+         {LibraryCallOptions{}, LibraryCallOptions{.inPrologue = true, .autotune = true}}) {
+      int executions = 0;
+      cudnnLog->execute = blasLog->execute = [&](int) { return ++executions > 0; };
+      ASSERT_TRUE(run(step, options).ok());
+      EXPECT_EQ(executions, 1);
+      EXPECT_THAT(step == convolution ? cudnnLog->executions : blasLog->executions,
+                  ElementsAre(step == convolution ? 1 : 0));
+    }
+}
+
+TEST_F(LibraryCalls, TheFastestIsChosen) {
+  const float times[2][3] = {{0, 3, 2}, {5, 4, 4.5f}};
+  for (size_t step : {convolution, product}) {
+    std::vector<int> counts(4);
+    cudnnLog->execute = blasLog->execute = [&](int way) {
+      // The first run of each loads code.
+      log->clock += ++counts[way] == 1 ? 10.0f * way : times[step][way];
+      return true;
+    };
+    ASSERT_TRUE(run(step, {.autotune = true}).ok());
+    // Plan 2, for the first uses tensor cores; algorithm 1.
+    EXPECT_THAT(step == convolution ? cudnnLog->executions : blasLog->executions,
+                ElementsAre(step == convolution ? 2 : 1));
+    EXPECT_THAT(counts, step == convolution ? ElementsAre(0, 6, 7, 0) : ElementsAre(6, 7, 6, 0));
+  }
+}
+
+TEST_F(LibraryCalls, OfEqualOnesTheFirstIsChosen) {
+  cudnnLog->execute = [&](int) {
+    log->clock += 1;
+    return true;
+  };
+  ASSERT_TRUE(run(convolution, {.autotune = true}).ok());
+  EXPECT_THAT(cudnnLog->executions, ElementsAre(1));
+}
+
+TEST_F(LibraryCalls, WhatFailsIsSkippedWhenMeasuring) {
+  for (size_t step : {convolution, product}) {
+    int bad = step == convolution ? 1 : 0;
+    cudnnLog->execute = blasLog->execute = [&](int way) {
+      log->clock += way == bad ? 1 : 100;
+      return way != bad;
+    };
+    absl::Status status = run(step, {.autotune = true});
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_THAT(step == convolution ? cudnnLog->executions : blasLog->executions, ElementsAre(bad + 1));
+  }
+  cudnnLog->execute = [](int) { return false; };
+  absl::Status status = run(convolution, {.autotune = true});
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("rank 0, step 'conv': cuDNN 9.13.1"));
+}
+
+/// The workspace is a part of the step's scratch memory: that of the largest plan that may be used.
+TEST_F(LibraryCalls, WorkspaceIsBounded) {
+  ASSERT_TRUE(run(convolution).ok());
+  EXPECT_EQ(scratchBytes, 768); // 513, rounded up.
+  ASSERT_TRUE(run(convolution, {.autotune = true}).ok());
+  EXPECT_EQ(scratchBytes, 768);
+  ASSERT_TRUE(run(product, {.autotune = true}).ok());
+  EXPECT_EQ(scratchBytes, 1024);
+  EXPECT_EQ(blasLog->mostWorkspace, uint64_t(32) << 20);
 }
 
 } // namespace

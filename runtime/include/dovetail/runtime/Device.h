@@ -163,7 +163,7 @@ public:
 /// What to know when a library call is prepared.
 struct LibraryCallOptions {
   bool inPrologue = false; ///< It runs once: nothing is worth packing or measuring.
-  bool autotune = false;   ///< Measure the library's algorithms and take the fastest.
+  bool autotune = false;   ///< Measure the library's algorithms with `pack`, and from then on use the fastest.
 };
 
 /// An open device, for one session.

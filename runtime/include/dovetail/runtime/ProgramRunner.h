@@ -44,6 +44,8 @@ struct RunnerOptions {
   std::chrono::milliseconds timeout = std::chrono::seconds(60);
   /// Whether to record when steps begin and end.
   bool trace = false;
+  /// Whether to measure the algorithms of a device's libraries when the ranks start, and to take the fastest.
+  bool autotune = false;
 };
 
 /// Runs a program on all of its ranks. Threads and memory are kept between runs. `run` and `measure` may be called from

@@ -33,6 +33,7 @@ struct SessionOptions {
   int threads = 1;    ///< Threads of this rank, used by kernels and library calls on the CPU.
   bool trace = false; ///< Whether to record when each step begins and ends. On devices steps then wait for each other.
   int device = -1; ///< The device to use, of those that the program's plug-in has; negative: ranks share them evenly.
+  bool autotune = false; ///< Whether to measure the algorithms of a device's libraries when the session starts.
 };
 
 /// What a session uses of the machine.

@@ -119,6 +119,9 @@ private:
 
 absl::StatusOr<std::unique_ptr<Backend>> dovetail::runtime::createHostBackend(const Program &program, int rank,
                                                                               SessionOptions options) {
+  if (options.autotune)
+    return absl::InvalidArgumentError(absl::StrCat("autotune is for devices, but the program is for target '",
+                                                   hostTarget, "', whose libraries choose without measuring"));
   auto backend = std::make_unique<HostBackend>(program, options.threads);
   if (backend->numThreads() < options.threads)
     return absl::ResourceExhaustedError(absl::StrCat("rank ", rank, " cannot start ", options.threads,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConvolutionPart.h"
+#include "Tuning.h"
 
 #include "dovetail/Layout/Arith.h"
 
@@ -19,9 +20,6 @@ using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
 using layout::Box;
 using layout::Interval;
-
-/// Plans to measure when tuning.
-static constexpr size_t tunedPlans = 8;
 
 absl::Status ConvolutionPart::planGeometry() {
   const std::vector<int64_t> &input = memory.plan.bufferOf(call.input).shape;
@@ -206,7 +204,7 @@ absl::StatusOr<bool> ConvolutionPart::planGraph(size_t fused) {
     if (!addPostOp(*graph, call.postOps[i], input, outTensor))
       return false;
   }
-  return graph->choosePlans(memory.plan.math, options.autotune && !options.inPrologue ? tunedPlans : 1);
+  return graph->choosePlans(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1);
 }
 
 absl::StatusOr<bool> ConvolutionPart::plan(bool stageAll) {

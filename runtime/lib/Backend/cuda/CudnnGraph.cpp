@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CudnnGraph.h"
+#include "Tuning.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -14,6 +15,9 @@
 
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
+
+/// Plans that need more workspace are used only where there is no other.
+static constexpr int64_t mostWorkspace = int64_t(256) << 20;
 
 CudnnDescriptor::CudnnDescriptor(const CudnnApi &api, cudnnBackendDescriptorType_t type) : api(&api) {
   keep(api.cudnnBackendCreateDescriptor(type, &handle));
@@ -162,7 +166,8 @@ bool CudnnGraph::isAllowed(const CudnnDescriptor &config, MathMode mode) const {
   return true;
 }
 
-absl::StatusOr<bool> CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count) {
+absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count,
+                                  std::optional<Plan> &large) {
   const CudnnApi &api = handles.cudnnApi();
   absl::StatusOr<cudnnHandle_t> handle = handles.cudnn();
   if (!handle.ok())
@@ -170,12 +175,13 @@ absl::StatusOr<bool> CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, Mat
   CudnnDescriptor query(api, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   query.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   query.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, heuristics);
+  // What fails from here on means that there are no plans.
   if (query.finalize() != CUDNN_STATUS_SUCCESS)
-    return false;
+    return absl::OkStatus();
   int64_t available = 0;
   if (api.cudnnBackendGetAttribute(query.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0,
                                    &available, nullptr) != CUDNN_STATUS_SUCCESS)
-    return false;
+    return absl::OkStatus();
   std::vector<CudnnDescriptor> offered;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (int64_t i = 0; i < available; ++i) {
@@ -185,24 +191,26 @@ absl::StatusOr<bool> CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, Mat
   if (available == 0 ||
       api.cudnnBackendGetAttribute(query.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, available,
                                    &available, raw.data()) != CUDNN_STATUS_SUCCESS)
-    return false;
+    return absl::OkStatus();
   for (int64_t i = 0; i < available && plans.size() < count; ++i) {
     if (!isAllowed(offered[i], mode))
       continue;
-    CudnnDescriptor plan(api, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, *handle);
-    plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, offered[i]);
-    if (plan.finalize() != CUDNN_STATUS_SUCCESS)
+    Plan made{{}, CudnnDescriptor(api, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)};
+    made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, *handle);
+    made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, offered[i]);
+    if (made.plan.finalize() != CUDNN_STATUS_SUCCESS)
       continue;
-    int64_t bytes = 0, found = 0;
-    if (api.cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &found,
-                                     &bytes) != CUDNN_STATUS_SUCCESS)
+    int64_t found = 0;
+    if (api.cudnnBackendGetAttribute(made.plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
+                                     &found, &made.workspace) != CUDNN_STATUS_SUCCESS)
       continue;
-    plans.push_back(std::move(plan));
-    configs.push_back(std::move(offered[i]));
-    workspaces.push_back(bytes);
+    made.config = std::move(offered[i]);
+    if (made.workspace <= mostWorkspace)
+      plans.push_back(std::move(made));
+    else if (!large || made.workspace < large->workspace)
+      large = std::move(made);
   }
-  return !plans.empty();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count) {
@@ -222,12 +230,21 @@ absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count) {
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, *handle);
   if (graph.finalize() != CUDNN_STATUS_SUCCESS)
     return false;
-  absl::StatusOr<bool> found = addPlans(CUDNN_HEUR_MODE_A, mode, count);
-  return !found.ok() || *found ? found : addPlans(CUDNN_HEUR_MODE_FALLBACK, mode, count);
+  std::optional<Plan> large;
+  for (cudnnBackendHeurMode_t heuristics : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
+    if (plans.empty())
+      if (absl::Status status = addPlans(heuristics, mode, count, large); !status.ok())
+        return status;
+  if (plans.empty() && large)
+    plans.push_back(*std::move(large));
+  return !plans.empty();
 }
 
 int64_t CudnnGraph::workspaceBytes() const {
-  return workspaces.empty() ? 0 : *std::max_element(workspaces.begin(), workspaces.end());
+  int64_t bytes = 0;
+  for (const Plan &plan : plans)
+    bytes = std::max(bytes, plan.workspace);
+  return bytes;
 }
 
 absl::Status CudnnGraph::bind(const std::vector<void *> &addresses, void *workspace) {
@@ -245,7 +262,7 @@ absl::Status CudnnGraph::bind(const std::vector<void *> &addresses, void *worksp
   return handles.cudnnApi().check(pack.finalize(), "cudnnBackendFinalize");
 }
 
-absl::Status CudnnGraph::issue(DeviceStream &stream) {
+absl::Status CudnnGraph::issue(DeviceStream &stream, const Plan &plan) {
   absl::StatusOr<cudnnHandle_t> handle = handles.cudnn();
   if (!handle.ok())
     return handle.status();
@@ -254,43 +271,15 @@ absl::Status CudnnGraph::issue(DeviceStream &stream) {
   auto raw = reinterpret_cast<cudaStream_t>(handleOf(stream));
   if (absl::Status status = api.check(api.cudnnSetStream(*handle, raw), "cudnnSetStream"); !status.ok())
     return status;
-  return api.check(api.cudnnBackendExecute(*handle, plans[best].get(), pack.get()), "cudnnBackendExecute");
+  return api.check(api.cudnnBackendExecute(*handle, plan.plan.get(), pack.get()), "cudnnBackendExecute");
 }
 
+absl::Status CudnnGraph::issue(DeviceStream &stream) { return issue(stream, plans[best]); }
+
 absl::Status CudnnGraph::tune(DeviceStream &stream) {
-  const DriverApi &api = handles.context->api;
-  const Context &context = *handles.context;
-  ContextScope scope(context);
-  CUevent events[2] = {};
-  absl::Status status;
-  for (CUevent &event : events)
-    if (status.ok())
-      status = context.check(api.cuEventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
-  float fastest = 0;
-  size_t winner = 0;
-  for (size_t plan = 0; status.ok() && plan < plans.size(); ++plan) {
-    constexpr int repetitions = 5;
-    best = plan;
-    status = issue(stream); // Warm.
-    if (status.ok())
-      status = context.check(api.cuEventRecord(events[0], handleOf(stream)), "cuEventRecord");
-    for (int i = 0; status.ok() && i < repetitions; ++i)
-      status = issue(stream);
-    if (status.ok())
-      status = context.check(api.cuEventRecord(events[1], handleOf(stream)), "cuEventRecord");
-    if (status.ok())
-      status = context.check(api.cuEventSynchronize(events[1]), "cuEventSynchronize");
-    float time = 0;
-    if (status.ok())
-      status = context.check(api.cuEventElapsedTime(&time, events[0], events[1]), "cuEventElapsedTime");
-    if (status.ok() && (plan == 0 || time < fastest)) {
-      fastest = time;
-      winner = plan;
-    }
-  }
-  best = winner;
-  for (CUevent event : events)
-    if (event)
-      api.cuEventDestroy(event);
-  return status;
+  absl::StatusOr<size_t> fastest =
+      findFastest(*handles.context, stream, plans.size(), [&](size_t plan) { return issue(stream, plans[plan]); });
+  if (fastest.ok())
+    best = *fastest;
+  return fastest.status();
 }

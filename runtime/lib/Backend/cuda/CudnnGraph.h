@@ -18,6 +18,7 @@
 
 #include "dovetail/runtime/Plan.h"
 
+#include <optional>
 #include <vector>
 
 namespace dovetail::runtime::cuda {
@@ -88,7 +89,8 @@ public:
   /// `operand` is negative when there is none.
   void addPointwise(const Pointwise &pointwise, int input, int operand, int output);
 
-  /// Asks for plans and takes the first `count` that respect the mode; the best first. False if there is none.
+  /// Asks for plans and takes the first `count` that respect the mode and need no more workspace than is worth while;
+  /// the best first. False if there is none.
   absl::StatusOr<bool> choosePlans(MathMode mode, size_t count);
   size_t planCount() const { return plans.size(); }
   /// Of all plans.
@@ -96,18 +98,26 @@ public:
   /// `addresses` of all tensors; those of virtual ones do not matter.
   absl::Status bind(const std::vector<void *> &addresses, void *workspace);
   absl::Status issue(DeviceStream &stream);
-  /// Runs each plan, and from then on the fastest.
+  /// Runs each plan, and from then on uses the fastest.
   absl::Status tune(DeviceStream &stream);
 
 private:
-  absl::StatusOr<bool> addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count);
+  /// A plan, and what it keeps alive.
+  struct Plan {
+    CudnnDescriptor config, plan;
+    int64_t workspace = 0;
+  };
+
+  /// Adds plans until there are `count`. Of those that need too much workspace, `large` is the one with least.
+  absl::Status addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count, std::optional<Plan> &large);
+  absl::Status issue(DeviceStream &stream, const Plan &plan);
   bool isAllowed(const CudnnDescriptor &config, MathMode mode) const;
 
   LibraryHandles &handles;
   cudnnDataType_t type;
-  std::vector<CudnnDescriptor> tensors, parts, operations, configs, plans;
-  std::vector<int64_t> workspaces; ///< Of each plan.
-  std::vector<int64_t> uids;       ///< Of tensors that are not virtual.
+  std::vector<CudnnDescriptor> tensors, parts, operations;
+  std::vector<Plan> plans;
+  std::vector<int64_t> uids; ///< Of tensors that are not virtual.
   CudnnDescriptor graph, pack;
   size_t best = 0;
 };

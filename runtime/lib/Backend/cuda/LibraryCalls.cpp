@@ -44,7 +44,7 @@ LibraryCallOr create(const std::shared_ptr<LibraryHandles> &handles, const RankM
   if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
     return createConvolution(handles, memory, *call, options);
   if (const auto *call = std::get_if<MatMulCall>(&step.action))
-    return createMatMul(handles, memory, *call);
+    return createMatMul(handles, memory, *call, options);
   return absl::UnimplementedError(absl::StrCat("target 'cuda' has no library for a step of kind ", step.kind(),
                                                "; compile the model with --no-libraries"));
 }

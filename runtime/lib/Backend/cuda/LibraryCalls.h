@@ -20,7 +20,8 @@ LibraryCallOr createLibraryCall(const std::shared_ptr<LibraryHandles> &handles, 
                                 const StepInfo &step, LibraryCallOptions options);
 LibraryCallOr createConvolution(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory,
                                 const ConvolutionCall &call, LibraryCallOptions options);
-LibraryCallOr createMatMul(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory, const MatMulCall &call);
+LibraryCallOr createMatMul(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory, const MatMulCall &call,
+                           LibraryCallOptions options);
 
 } // namespace dovetail::runtime::cuda
 

@@ -10,6 +10,7 @@
 #include "MatrixCall.h"
 #include "PostOpWork.h"
 #include "Staging.h"
+#include "Tuning.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -25,12 +26,14 @@ namespace {
 
 class MatMulStep : public DeviceLibraryCall {
 public:
-  MatMulStep(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory, const MatMulCall &call)
-      : handles(std::move(handles)), memory(memory), call(call) {}
+  MatMulStep(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory, const MatMulCall &call,
+             LibraryCallOptions options)
+      : handles(std::move(handles)), memory(memory), call(call), options(options) {}
 
   absl::Status prepare();
   int64_t scratchBytes() const override { return scratch.size(); }
   absl::Status bind(std::byte *scratchMemory) override;
+  absl::Status pack(DeviceStream &stream) override;
   absl::Status issue(DeviceStream &stream) override;
 
 private:
@@ -61,6 +64,7 @@ private:
   std::shared_ptr<LibraryHandles> handles;
   const RankMemory &memory;
   MatMulCall call;
+  LibraryCallOptions options;
   Box outBox;
   Factor a, b;
   bool nothingToSum = false;
@@ -210,7 +214,7 @@ absl::StatusOr<bool> MatMulStep::planCall(size_t fused, MatrixProduct product) {
   }
   planBatch(product, operand ? &*operand : nullptr);
   matrixCall = std::make_unique<MatrixCall>(*handles, product);
-  return matrixCall->choose(memory.plan.math);
+  return matrixCall->choose(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1);
 }
 
 absl::StatusOr<bool> MatMulStep::plan(bool stageAll) {
@@ -326,6 +330,12 @@ absl::Status MatMulStep::bind(std::byte *scratchMemory) {
   return finish ? finish->bind(output, outView) : absl::OkStatus();
 }
 
+absl::Status MatMulStep::pack(DeviceStream &stream) {
+  if (nothingToSum || matrixCall->algorithmCount() == 1)
+    return absl::OkStatus();
+  return matrixCall->tune(stream, a.view.data, b.view.data, addedData, outView.data, workspace);
+}
+
 absl::Status MatMulStep::issue(DeviceStream &stream) {
   if (nothingToSum)
     return finish->issue(stream);
@@ -357,10 +367,10 @@ absl::Status MatMulStep::issue(DeviceStream &stream) {
 }
 
 LibraryCallOr dovetail::runtime::cuda::createMatMul(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory,
-                                                    const MatMulCall &call) {
+                                                    const MatMulCall &call, LibraryCallOptions options) {
   if (memory.box(call.output).empty())
     return nullptr;
-  auto step = std::make_unique<MatMulStep>(std::move(handles), memory, call);
+  auto step = std::make_unique<MatMulStep>(std::move(handles), memory, call, options);
   if (absl::Status status = step->prepare(); !status.ok())
     return status;
   return step;

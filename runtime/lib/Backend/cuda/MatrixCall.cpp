@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatrixCall.h"
+#include "Tuning.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -136,7 +137,7 @@ absl::Status MatrixCall::describe(MathMode mode) {
   return status;
 }
 
-absl::StatusOr<bool> MatrixCall::choose(MathMode mode) {
+absl::StatusOr<bool> MatrixCall::choose(MathMode mode, size_t count) {
   absl::StatusOr<cublasLtHandle_t> handle = handles.cublasLt();
   if (!handle.ok())
     return handle.status();
@@ -164,20 +165,27 @@ absl::StatusOr<bool> MatrixCall::choose(MathMode mode) {
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
       static_cast<uint32_t>(product.hasC ? product.c.alignment : product.d.alignment));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(product.d.alignment));
-  cublasLtMatmulHeuristicResult_t result = {};
+  std::vector<cublasLtMatmulHeuristicResult_t> results(count);
   int found = 0;
-  bool usable =
-      status.ok() && api.cublasLtMatmulAlgoGetHeuristic(*handle, operation, layoutA, layoutB, layoutC, layoutD,
-                                                        preference, 1, &result, &found) == CUBLAS_STATUS_SUCCESS;
+  if (status.ok() &&
+      api.cublasLtMatmulAlgoGetHeuristic(*handle, operation, layoutA, layoutB, layoutC, layoutD, preference,
+                                         static_cast<int>(count), results.data(), &found) != CUBLAS_STATUS_SUCCESS)
+    found = 0;
   if (preference)
     api.cublasLtMatmulPreferenceDestroy(preference);
   if (!status.ok())
     return status;
-  if (!usable || found == 0 || result.state != CUBLAS_STATUS_SUCCESS)
-    return false;
-  algorithm = result.algo;
-  workspace = static_cast<int64_t>(result.workspaceSize);
-  return true;
+  for (int i = 0; i < found; ++i)
+    if (results[i].state == CUBLAS_STATUS_SUCCESS)
+      algorithms.push_back({results[i].algo, results[i].workspaceSize});
+  return !algorithms.empty();
+}
+
+int64_t MatrixCall::workspaceBytes() const {
+  size_t bytes = 0;
+  for (const Algorithm &algorithm : algorithms)
+    bytes = std::max(bytes, algorithm.workspace);
+  return static_cast<int64_t>(bytes);
 }
 
 absl::Status MatrixCall::setBias(const void *bias) {
@@ -188,7 +196,7 @@ absl::Status MatrixCall::setBias(const void *bias) {
 }
 
 absl::Status MatrixCall::issue(DeviceStream &stream, const void *a, const void *b, const void *c, void *d,
-                               void *workspaceMemory) const {
+                               void *workspaceMemory, const Algorithm &algorithm) const {
   absl::StatusOr<cublasLtHandle_t> handle = handles.cublasLt();
   if (!handle.ok())
     return handle.status();
@@ -200,7 +208,17 @@ absl::Status MatrixCall::issue(DeviceStream &stream, const void *a, const void *
   const void *alpha = wide ? static_cast<const void *>(&wideOne) : &one;
   const void *beta = wide ? static_cast<const void *>(&wideFactor) : &factor;
   return api.check(api.cublasLtMatmul(*handle, operation, alpha, b, layoutA, a, layoutB, beta, product.hasC ? c : d,
-                                      layoutC, d, layoutD, &algorithm, workspaceMemory, workspace,
+                                      layoutC, d, layoutD, &algorithm.algorithm, workspaceMemory, algorithm.workspace,
                                       reinterpret_cast<cudaStream_t>(handleOf(stream))),
                    "cublasLtMatmul");
+}
+
+absl::Status MatrixCall::tune(DeviceStream &stream, const void *a, const void *b, const void *c, void *d,
+                              void *workspaceMemory) {
+  absl::StatusOr<size_t> fastest = findFastest(*handles.context, stream, algorithms.size(), [&](size_t number) {
+    return issue(stream, a, b, c, d, workspaceMemory, algorithms[number]);
+  });
+  if (fastest.ok())
+    best = *fastest;
+  return fastest.status();
 }

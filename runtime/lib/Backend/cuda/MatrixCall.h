@@ -17,6 +17,8 @@
 
 #include "dovetail/runtime/Plan.h"
 
+#include <vector>
+
 namespace dovetail::runtime::cuda {
 
 /// A matrix in memory; strides are in elements.
@@ -48,14 +50,27 @@ public:
   static bool isFactor(const MatrixLayout &layout, int64_t rows, int64_t columns);
   static bool isResult(const MatrixLayout &layout, int64_t rows, int64_t columns);
 
-  /// Chooses an algorithm. False if there is none.
-  absl::StatusOr<bool> choose(MathMode mode);
-  int64_t workspaceBytes() const { return workspace; }
+  /// Asks for at most `count` algorithms, the best first. False if there is none.
+  absl::StatusOr<bool> choose(MathMode mode, size_t count);
+  size_t algorithmCount() const { return algorithms.size(); }
+  /// Of all algorithms.
+  int64_t workspaceBytes() const;
   absl::Status setBias(const void *bias);
   absl::Status issue(DeviceStream &stream, const void *a, const void *b, const void *c, void *d,
-                     void *workspaceMemory) const;
+                     void *workspaceMemory) const {
+    return issue(stream, a, b, c, d, workspaceMemory, algorithms[best]);
+  }
+  /// Runs each algorithm, and from then on uses the fastest.
+  absl::Status tune(DeviceStream &stream, const void *a, const void *b, const void *c, void *d, void *workspaceMemory);
 
 private:
+  struct Algorithm {
+    cublasLtMatmulAlgo_t algorithm;
+    size_t workspace;
+  };
+
+  absl::Status issue(DeviceStream &stream, const void *a, const void *b, const void *c, void *d, void *workspaceMemory,
+                     const Algorithm &algorithm) const;
   absl::Status createLayout(cublasLtMatrixLayout_t &layout, int64_t rows, int64_t columns, int64_t leading,
                             int64_t batchStride) const;
   absl::Status describe(MathMode mode);
@@ -64,8 +79,8 @@ private:
   MatrixProduct product;
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t layoutA = nullptr, layoutB = nullptr, layoutC = nullptr, layoutD = nullptr;
-  cublasLtMatmulAlgo_t algorithm = {};
-  int64_t workspace = 0;
+  std::vector<Algorithm> algorithms;
+  size_t best = 0;
 };
 
 } // namespace dovetail::runtime::cuda

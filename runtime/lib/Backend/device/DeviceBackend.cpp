@@ -111,7 +111,7 @@ private:
 
 class DeviceBackend : public Backend {
 public:
-  explicit DeviceBackend(std::unique_ptr<Device> device) : device(std::move(device)) {}
+  DeviceBackend(std::unique_ptr<Device> device, bool autotune) : device(std::move(device)), autotune(autotune) {}
 
   absl::Status prepare(const Program &program);
 
@@ -133,6 +133,7 @@ public:
 
 private:
   std::unique_ptr<Device> device;
+  bool autotune;
   std::unique_ptr<DeviceStream> steps, moves;
   std::unique_ptr<DeviceCode> code; ///< Null when the program has no kernels.
   std::unique_ptr<DeviceMover> deviceMover;
@@ -194,7 +195,7 @@ StepExecutorOr DeviceBackend::createStep(const RankMemory &memory, const StepInf
     return std::make_unique<DeviceReorderStep>(memory, *call, *device, *steps);
   }
   absl::StatusOr<std::unique_ptr<DeviceLibraryCall>> call =
-      device->prepareLibraryCall(memory, step, {inPrologue, /*autotune=*/false});
+      device->prepareLibraryCall(memory, step, {inPrologue, autotune});
   if (!call.ok())
     return call.status();
   if (!*call)
@@ -240,7 +241,7 @@ absl::StatusOr<std::unique_ptr<Backend>> dovetail::runtime::createDeviceBackend(
       (*plugin)->openDevice(options.device >= 0 ? options.device : rank % *count);
   if (!device.ok())
     return device.status();
-  auto backend = std::make_unique<DeviceBackend>(*std::move(device));
+  auto backend = std::make_unique<DeviceBackend>(*std::move(device), options.autotune);
   if (absl::Status status = backend->prepare(program); !status.ok())
     return status;
   return backend;
