@@ -80,6 +80,13 @@ def random_case(seed, op=None):
 # Fixed cases: each is silently wrong in some other system that shards unevenly.
 
 
+def _cut(name, draft, sizes, dim, exact=False, mesh=None):
+    """The case of a draft, whose input x is cut in dimension `dim` into `sizes`."""
+    mesh = mesh or {"y": len(sizes)}
+    partition = Partition(mesh).split("x", draft.inputs["x"].ndim, dim, "+".join(mesh), sizes)
+    return Case(name, draft.model(), draft.inputs, partition, 0.0 if exact else TOLERANCE)
+
+
 def _chain(name, nodes, shape, sizes, dim=2, exact=False, opset=17, mesh=None, declares=False, dtype=np.float32):
     """Operators, each applied to the result of the one before, on an input of `shape` whose dimension `dim` is cut
     into `sizes`. A node is an operator, its constant operands, and its attributes.
@@ -94,10 +101,7 @@ def _chain(name, nodes, shape, sizes, dim=2, exact=False, opset=17, mesh=None, d
         value = draft.node(op, value, *operands, final=op is nodes[-1][0], **attributes)
     if declares:
         draft.declare(value, draft.inputs["x"])
-    mesh = mesh or {"y": len(sizes)}
-    partition = Partition(mesh).split("x", len(shape), dim, "+".join(mesh), sizes)
-    tolerance = 0.0 if exact else TOLERANCE
-    return Case(name, draft.model(), draft.inputs, partition, tolerance)
+    return _cut(name, draft, sizes, dim, exact, mesh)
 
 
 def _single(name, op, shape, sizes, *operands, dim=2, exact=False, opset=17, mesh=None, declares=False, **attributes):
@@ -249,10 +253,33 @@ def _columns():
         yield _single(f"columns-few-{label}", "ReduceMin", [height, 9], rows, dim=0, exact=True, axes=[0])
 
 
+def _tiles():
+    """Results whose innermost dimension is not that of what they are made of, with borders inside of tiles."""
+    for rows in ((70,), (33, 37), (1, 0, 69)):
+        label, extent = "+".join(map(str, rows)), sum(rows)
+        for dtype in (np.bool_, np.uint8, np.float16, np.float32, np.int64, np.float64):
+            transpose = ("Transpose", (), {"perm": [2, 0, 1]})
+            name = f"tiles-{np.dtype(dtype).name}-{label}"
+            yield _chain(name, [transpose], [3, 40, extent], rows, exact=True, dtype=dtype)
+        for dim, shape in enumerate(([extent, 2, 3, 50], [2, extent, 3, 50], [2, 40, extent, 17], [2, 40, 3, extent])):
+            last = ("Transpose", (), {"perm": [0, 2, 3, 1]})
+            yield _chain(f"tiles-last-{dim}-{label}", [last], shape, rows, dim=dim, exact=True)
+        swap = ("Transpose", (), {"perm": [0, 2, 1]})
+        swapped = [2, extent, 40]
+        add, scale = ("Add", (_weights(*swapped),), {}), ("Mul", (_weights(1, extent, 1),), {})
+        yield _chain(f"tiles-mixed-{label}", [swap, scale, ("Sigmoid", (), {}), add], [2, 40, extent], rows)
+        draft = Draft(np.random.default_rng(0))
+        x = draft.node("Transpose", draft.input(draft.values([2, 40, extent]), "x"), final=False, perm=[0, 2, 1])
+        moved = draft.node("Add", x, draft.constant(_weights(*swapped)), final=False)
+        draft.node("Mul", moved, draft.node("Tanh", x, final=False))
+        yield _cut(f"tiles-two-{label}", draft, rows, 2)
+        yield _chain(f"tiles-after-{label}", [("Relu", (), {}), swap], [2, 40, extent], rows, exact=True)
+
+
 def fixed_cases():
     """All fixed cases by name."""
     cases = {}
-    for family in (_strided_windows, _transposed, _resizes, _reshapes, _others, _columns):
+    for family in (_strided_windows, _transposed, _resizes, _reshapes, _others, _columns, _tiles):
         for case in family():
             cases[case.name] = case
     return cases

@@ -35,10 +35,14 @@ static int64_t getByteWidth(Type scalar) { return llvm::divideCeil(scalar.getInt
 BlockEmitter::BlockEmitter(plan::KernelOp kernel, OpBuilder &builder) : KernelBody(kernel, builder) {
   chooseTeam();
   chooseColumns();
-  chooseVector();
+  bool isTiled = chooseTile();
+  if (!isTiled)
+    chooseVector();
   itemSteps.assign(itemLoops.size(), 1);
   if (vector > 1)
     itemSteps.back() = vector;
+  if (isTiled)
+    itemSteps.end()[-2] = itemSteps.back() = tileSize;
 }
 
 LogicalResult BlockEmitter::emit() {
@@ -125,19 +129,23 @@ bool BlockEmitter::isAligned(plan::LayoutAttr layout, Type type) const {
   return layout.getRank() > 0 && inner >= 0 && layout.getExtents()[inner] == extent && extent % vector == 0;
 }
 
-void BlockEmitter::chooseVector() {
+bool BlockEmitter::isElementwise() {
+  auto isSingle = [&](unsigned loop) { return extents[loop] == 1; };
   bool isCheap = llvm::all_of(kernel.getBlock()->without_terminator(), [](Operation &op) {
     auto element = dyn_cast<ElementOpInterface>(op);
     return !element || element.isCheapElement();
   });
-  if (team > 1 || itemLoops.empty() || !teamLoops.empty() || !serialLoops.empty() || !isCheap)
-    return;
+  if (team > 1 || !isCheap || llvm::all_of(itemLoops, isSingle))
+    return false;
   // Loops of one iteration are no obstacle.
-  auto isSingle = [&](unsigned loop) { return extents[loop] == 1; };
-  if (llvm::all_of(itemLoops, isSingle))
-    return;
   while (isSingle(itemLoops.back()))
     std::rotate(itemLoops.begin(), itemLoops.end() - 1, itemLoops.end());
+  return true;
+}
+
+void BlockEmitter::chooseVector() {
+  if (!isElementwise())
+    return;
   unsigned inner = itemLoops.back();
   for (int64_t width : {8, 4, 2}) {
     vector = width;
@@ -294,6 +302,8 @@ void BlockEmitter::emitItems() {
 
 void BlockEmitter::emitItem() {
   Location loc = kernel.getLoc();
+  if (writes >= 0)
+    return emitTile();
   if (teamLoops.empty())
     return emitElements();
   Type type = getCounterType(teamLoops);
@@ -339,7 +349,7 @@ void BlockEmitter::emitStores() {
   }
   OpBuilder::InsertionGuard guard(builder);
   Value mayStore = isItem;
-  if (team > 1 && teamLoops.empty()) {
+  if (team > 1 && teamLoops.empty() && staged.empty()) {
     // All threads take part in what they share; one of them stores it.
     Value isFirst = elements.compareI(arith::CmpIPredicate::eq, lane, elements.index(0));
     mayStore = isItem ? elements.andB(isFirst, isItem) : isFirst;

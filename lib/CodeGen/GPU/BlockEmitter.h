@@ -27,6 +27,9 @@ namespace dovetail {
 ///
 /// Where neighbouring items, and not neighbouring terms, are neighbours in memory, a team is a *column* of a block:
 /// neighbouring threads have neighbouring items, and all parts of a team's values meet in shared memory.
+///
+/// Where a kernel reads memory in another order than it writes, an item is a *tile* of two loops, and values pass
+/// through shared memory: threads compute them in the order of reads, and pick them up in the order of writes.
 class BlockEmitter : public KernelBody {
 public:
   BlockEmitter(plan::KernelOp kernel, mlir::OpBuilder &builder);
@@ -41,6 +44,12 @@ private:
   // Mapping.
   void chooseTeam();
   void chooseColumns();
+  /// Whether threads compute elements, each its own, that share nothing. Brings a loop of several iterations to the
+  /// innermost place.
+  bool isElementwise();
+  bool chooseTile();
+  /// Finds the values to stage for `value`, an element of which is needed at `index`.
+  void stage(mlir::Value value, llvm::ArrayRef<Coordinate> index);
   void chooseVector();
   /// The dimension of which neighbours are neighbours in memory; -1 for tensors of one element.
   static int getInnermost(plan::LayoutAttr layout, mlir::Type type);
@@ -52,6 +61,10 @@ private:
   void emitItems();
   void emitItem();
   void emitElements();
+  void emitTile();
+  /// The coordinate of `loop` at `offset` in a tile that begins at `first`, or the last one of the rank; whether it is
+  /// one of the rank is added to `isItem`.
+  mlir::Value emitTileCoordinate(unsigned loop, mlir::Value first, mlir::Value offset);
   void emitStores();
   /// The coordinates of iteration `linear` of `loops`, the last one fastest.
   void delinearize(mlir::Value linear, llvm::ArrayRef<unsigned> loops, llvm::ArrayRef<int64_t> steps,
@@ -62,6 +75,16 @@ private:
   /// Type of numbers of iterations of `loops`: i32 where it is wide enough, as its divisions are much faster.
   mlir::Type getCounterType(llvm::ArrayRef<unsigned> loops);
   mlir::Value castIndex(mlir::Type type, mlir::Value value);
+
+  /// A value that passes through shared memory.
+  struct Staged {
+    mlir::Value value;
+    llvm::SmallVector<int> loops; ///< For each dimension the result loop that is its coordinate; -1: it is zero.
+    mlir::Type type;
+    int64_t offset = 0; ///< In the block's shared memory, in elements.
+  };
+  /// The element of `value` at `index` that lies in shared memory, if it does.
+  mlir::Value readStaged(mlir::Value value, llvm::ArrayRef<mlir::Value> index);
 
   // Values that a team shares.
   using Values = llvm::SmallVector<mlir::Value, 3>;
@@ -93,10 +116,18 @@ private:
 
   static constexpr int64_t warpSize = 32;
   static constexpr int64_t blockSize = 256;
+  /// Iterations of both loops of a tile. A row of a tile is one element longer, so that neither its rows nor its
+  /// columns lie in one bank of shared memory.
+  static constexpr int64_t tileSize = 32;
+  static constexpr int64_t tilePitch = tileSize + 1;
 
-  int64_t team = 1;                      ///< Threads of a team: 1, `warpSize`, `blockSize`, or those of a column.
-  int64_t columns = 0;                   ///< Columns of a block; 0: the threads of a team are neighbours.
-  int64_t vector = 1;                    ///< Elements along the innermost item loop that a thread computes together.
+  int64_t team = 1;    ///< Threads of a team: 1, `warpSize`, `blockSize`, or those of a column.
+  int64_t columns = 0; ///< Columns of a block; 0: the threads of a team are neighbours.
+  int64_t vector = 1;  ///< Elements along the innermost item loop that a thread computes together.
+  int reads = -1;      ///< With tiles, the loop along which memory is read.
+  int writes = -1;     ///< With tiles, the loop along which memory is written.
+  llvm::SmallVector<Staged> staged;
+  mlir::Value stagedPosition;            ///< In a tile, of the element that is computed; null while it is filled.
   llvm::SmallVector<unsigned> itemLoops; ///< Result loops that make up items, outermost first.
   llvm::SmallVector<int64_t> itemSteps;
   llvm::SmallVector<unsigned> teamLoops;   ///< Result loops inside of an item, divided among a team.
@@ -105,7 +136,7 @@ private:
   mlir::LLVM::GlobalOp sharedMemory;
 
   mlir::Value thread, lane, column;
-  mlir::Value isItem; ///< With columns, whether the thread has an item of its own; null: it surely has.
+  mlir::Value isItem; ///< Whether the thread has an element of its own; null: it surely has.
   mlir::Block *itemBlock = nullptr;
   mlir::Value vectorBase; ///< The innermost coordinate of the first of the elements computed together.
   int64_t vectorElement = 0;

@@ -87,6 +87,8 @@ const BlockEmitter::Values *BlockEmitter::emitShared(Operation *op, ArrayRef<Val
 }
 
 Value BlockEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
+  if (Value value = readStaged(op->getResult(0), index))
+    return value;
   bool isReduction = isa<ReductionOpInterface>(op) && (team > 1 || !teamLoops.empty());
   if (!isReduction && !isa<MomentsOp>(op))
     return KernelBody::emitOp(op, index);
@@ -103,13 +105,17 @@ Value BlockEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
 }
 
 Value BlockEmitter::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) {
+  const Memory *begin = arguments.begin(), *end = arguments.end();
+  BlockArgument argument;
+  if (&memory >= begin && &memory < end)
+    argument = kernel.getBlock()->getArgument(&memory - begin);
+  if (Value value = argument ? readStaged(argument, index) : Value())
+    return value;
   Value value = KernelBody::emitLoad(memory, elementType, index);
   auto load = value.getDefiningOp<plan::LoadOp>();
-  const Memory *begin = arguments.begin(), *end = arguments.end();
-  if (vector == 1 || vectorElement != 0 || !load || &memory < begin || &memory >= end)
+  if (vector == 1 || vectorElement != 0 || !load || !argument)
     return value;
   // Where the elements that are computed together begin, those that they need often begin, too.
-  BlockArgument argument = kernel.getBlock()->getArgument(&memory - begin);
   plan::LayoutAttr layout = kernel.getLayout(argument.getArgNumber());
   int64_t bytes = vector * llvm::divideCeil(load.getType().getIntOrFloatBitWidth(), 8);
   if (isAligned(layout, argument.getType()) && index[getInnermost(layout, argument.getType())] == vectorBase)

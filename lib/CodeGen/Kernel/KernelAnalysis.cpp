@@ -43,11 +43,8 @@ KernelAnalysis::KernelAnalysis(plan::KernelOp kernel)
     if (indices.size() < maxUses && !llvm::is_contained(indices, index))
       indices.emplace_back(index);
   };
-  SmallVector<Coordinate> resultIndex;
-  for (unsigned loop = 0; loop < rank; ++loop)
-    resultIndex.push_back({uint64_t(1) << loop, static_cast<int>(loop)});
   for (Value value : kernel.getYield().getValues())
-    record(value, resultIndex);
+    record(value, getResultIndex());
 
   uint64_t worthwhile = 0;
   for (unsigned loop = 0; loop < rank; ++loop)
@@ -77,6 +74,13 @@ KernelAnalysis::KernelAnalysis(plan::KernelOp kernel)
     }
   }
   chooseLoopOrder();
+}
+
+SmallVector<Coordinate> KernelAnalysis::getResultIndex() const {
+  SmallVector<Coordinate> index;
+  for (unsigned loop = 0; loop < rank; ++loop)
+    index.push_back({uint64_t(1) << loop, static_cast<int>(loop)});
+  return index;
 }
 
 SmallVector<Coordinate> KernelAnalysis::getLoopCoordinates(PartitionableOpInterface op,
@@ -202,6 +206,16 @@ SmallVector<KernelAnalysis::Read> KernelAnalysis::getReads(Operation *op) const 
   return reads;
 }
 
+SmallVector<KernelAnalysis::Read> KernelAnalysis::getReads(Value value, ArrayRef<Coordinate> index) const {
+  SmallVector<Read> reads;
+  unsigned budget = maxVisits;
+  visitReads(
+      value, index,
+      [&](BlockArgument argument, ArrayRef<Coordinate> at) { reads.push_back({argument, llvm::to_vector(at)}); },
+      budget);
+  return reads;
+}
+
 int64_t KernelAnalysis::countJumps(ArrayRef<Read> reads, unsigned loop) const {
   return llvm::count_if(reads, [&](const Read &read) { return getStride(read.first, read.second, loop) > 1; });
 }
@@ -253,8 +267,8 @@ bool KernelAnalysis::isOuter(Operation *op) const {
   SmallVector<SmallVector<Coordinate>> indices = uses.lookup(op->getResult(0));
   if (indices.size() != 1 || cast<RankedTensorType>(op->getResult(0).getType()).getShape() != kernel.getShape())
     return false;
-  for (unsigned loop = 0; loop < rank; ++loop)
-    if (extents[loop] != 1 && indices[0][loop] != Coordinate{uint64_t(1) << loop, static_cast<int>(loop)})
+  for (auto [loop, coordinate] : llvm::enumerate(getResultIndex()))
+    if (extents[loop] != 1 && indices[0][loop] != coordinate)
       return false;
   return true;
 }

@@ -59,6 +59,19 @@ public:
   };
   const FoldOrder &getFoldOrder(mlir::Operation *op);
 
+  /// The coordinates of the kernel's result.
+  llvm::SmallVector<Coordinate> getResultIndex() const;
+  /// Those at which `op`, computed at `index`, reads an operand.
+  llvm::SmallVector<Coordinate> getIndexOfOperand(PartitionableOpInterface op, unsigned operand,
+                                                  llvm::ArrayRef<Coordinate> index) const {
+    return getOperandIndex(op, operand, getLoopCoordinates(op, index));
+  }
+  /// What the element of `value` at `index` reads from memory.
+  using Read = std::pair<mlir::BlockArgument, llvm::SmallVector<Coordinate>>;
+  llvm::SmallVector<Read> getReads(mlir::Value value, llvm::ArrayRef<Coordinate> index) const;
+  /// The stride, in elements, with which loop `loop` walks an argument read at `index`; a large number where unknown.
+  int64_t getStride(mlir::BlockArgument argument, llvm::ArrayRef<Coordinate> index, unsigned loop) const;
+
   /// How many of the reads of a reduction jump in memory from one iteration of `loop` to the next.
   int64_t countJumps(mlir::Operation *op, unsigned loop) const { return countJumps(getReads(op), loop); }
 
@@ -73,7 +86,6 @@ private:
   void visitReads(mlir::Value value, llvm::ArrayRef<Coordinate> index,
                   llvm::function_ref<void(mlir::BlockArgument, llvm::ArrayRef<Coordinate>)> visit,
                   unsigned &budget) const;
-  using Read = std::pair<mlir::BlockArgument, llvm::SmallVector<Coordinate>>;
   /// What the fold of a reduction reads from memory.
   llvm::SmallVector<Read> getReads(mlir::Operation *op) const;
   /// How many of `reads` jump in memory from one iteration of `loop` to the next.
@@ -82,8 +94,6 @@ private:
   bool isOuter(mlir::Operation *op) const;
   void chooseLoopOrder();
   FoldOrder computeFoldOrder(mlir::Operation *op) const;
-  /// The stride, in elements, with which loop `loop` walks an argument read at `index`; a large number where unknown.
-  int64_t getStride(mlir::BlockArgument argument, llvm::ArrayRef<Coordinate> index, unsigned loop) const;
 
   mutable plan::KernelOp kernel;
   llvm::SmallVector<int64_t> extents;
