@@ -273,6 +273,11 @@ def _tiles():
         moved = draft.node("Add", x, draft.constant(_weights(*swapped)), final=False)
         draft.node("Mul", moved, draft.node("Tanh", x, final=False))
         yield _cut(f"tiles-two-{label}", draft, rows, 2)
+        for axis, shape in ((1, [2, 9, 40]), (2, [2, extent, 70])):
+            draft = Draft(np.random.default_rng(0))
+            x = draft.node("Transpose", draft.input(draft.values([2, 40, extent]), "x"), final=False, perm=[0, 2, 1])
+            draft.node("Concat", x, draft.constant(_weights(*shape)), axis=axis)
+            yield _cut(f"tiles-concat-{axis}-{label}", draft, rows, 2, exact=True)
         yield _chain(f"tiles-after-{label}", [("Relu", (), {}), swap], [2, 40, extent], rows, exact=True)
 
 

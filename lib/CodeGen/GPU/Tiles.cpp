@@ -28,6 +28,20 @@ static int getReadLoop(const KernelAnalysis &analysis, const KernelAnalysis::Rea
   return -1;
 }
 
+/// Whether each element of the result needs one of the operand. Where some do not (a concatenation's), there may be
+/// none to read, in this rank's memory or at all.
+static bool isReadForEachElement(PartitionableOpInterface op, unsigned operand) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(op->getResult(0).getType()).getShape();
+  ArrayRef<int64_t> operandShape = cast<RankedTensorType>(op->getOperand(operand).getType()).getShape();
+  OpRelation relation = op.getRelation();
+  return llvm::all_of(llvm::zip_equal(operandShape, relation.operands[operand]), [&](auto pair) {
+    const auto &[extent, dim] = pair;
+    if (dim.loop < 0)
+      return true;
+    return dim.loop < static_cast<int>(shape.size()) && dim.map.isIdentity() && extent >= shape[dim.loop];
+  });
+}
+
 bool BlockEmitter::chooseTile() {
   // Shorter loops leave most of a tile empty.
   constexpr int64_t shortest = 16;
@@ -84,7 +98,8 @@ void BlockEmitter::stage(Value value, ArrayRef<Coordinate> index) {
     // Some of it is read in order already: the others go through tiles of their own.
     auto op = value.getDefiningOp<PartitionableOpInterface>();
     for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
-      stage(op->getOperand(operand), analysis.getIndexOfOperand(op, operand, index));
+      if (isReadForEachElement(op, operand))
+        stage(op->getOperand(operand), analysis.getIndexOfOperand(op, operand, index));
     return;
   }
   auto type = cast<RankedTensorType>(value.getType());
