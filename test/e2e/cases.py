@@ -281,10 +281,30 @@ def _tiles():
         yield _chain(f"tiles-after-{label}", [("Relu", (), {}), swap], [2, 40, extent], rows, exact=True)
 
 
+def _splits():
+    """Few results of very many terms."""
+    for rows in ((170,), (90, 80), (1, 0, 169)):
+        label, height = "+".join(map(str, rows)), sum(rows)
+        image, all_axes = [1, 2, height, 130], np.array([1, 2, 3], np.int64)
+        yield _single(f"split-sum-{label}", "ReduceSum", image, rows, all_axes)
+        yield _single(f"split-flat-{label}", "ReduceMean", image, rows, axes=[1, 2, 3], keepdims=0)
+        for dtype in (np.float16, np.int64, np.float64):
+            name = f"split-{np.dtype(dtype).name}-{label}"
+            yield _chain(f"{name}-max", [("ReduceMax", (), {"axes": [2, 3]})], image, rows, exact=True, dtype=dtype)
+            # Ranks round their parts to f16 before they are added.
+            if dtype != np.float16 or len(rows) == 1:
+                yield _chain(f"{name}-sum", [("ReduceSum", (all_axes[1:],), {})], image, rows, dtype=dtype)
+        square = [("Abs", (), {}), ("Sqrt", (), {}), ("ReduceMin", (), {"axes": [2, 3]})]
+        yield _chain(f"split-min-{label}", square, image, rows)
+        yield _single(f"split-norm-{label}", "InstanceNormalization", image, rows, _weights(2), _weights(2))
+        yield _single(f"split-columns-{label}", "ReduceSum", [1, height, 50, 12], rows, all_axes[:2], dim=1)
+        yield _single(f"split-cut-columns-{label}", "ReduceMax", [40, 120, height], rows, exact=True, axes=[0, 1])
+
+
 def fixed_cases():
     """All fixed cases by name."""
     cases = {}
-    for family in (_strided_windows, _transposed, _resizes, _reshapes, _others, _columns, _tiles):
+    for family in (_strided_windows, _transposed, _resizes, _reshapes, _others, _columns, _tiles, _splits):
         for case in family():
             cases[case.name] = case
     return cases

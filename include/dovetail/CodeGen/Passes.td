@@ -31,6 +31,17 @@ def GenerateCpuKernels : Pass<"plan-generate-cpu-kernels", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
+def SplitReductions : Pass<"plan-split-reductions", "::mlir::ModuleOp"> {
+  let summary = "Let several blocks of threads share the elements of reductions that have few but long ones";
+  let description = [{
+    Replaces a kernel that yields a reduction, and whose elements would occupy few blocks, by two: one computes parts of each element
+    (`plan.parts`), and the other one combines them in their order, so that results do not vary from run to run. The parts lie in a buffer of their
+    own. The number of parts depends on the extents of the kernel alone.
+  }];
+  let options = [Option<"blocks", "blocks", "int64_t", "512", "Blocks that keep the device busy">];
+  let statistics = [Statistic<"numSplit", "num-split", "Number of kernels split">];
+}
+
 def GenerateBlockKernels : Pass<"plan-generate-block-kernels", "::mlir::ModuleOp"> {
   let summary = "Generate a function of the gpu dialect for every kernel, for devices that run blocks of threads";
   let description = [{

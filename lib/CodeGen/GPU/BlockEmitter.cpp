@@ -59,6 +59,13 @@ void BlockEmitter::chooseTeam() {
   constexpr int64_t enoughThreads = 1 << 15;
   llvm::append_range(itemLoops, analysis.getLoopOrder());
   SmallVector<Operation *> outer = analysis.getOuterReductions();
+  int64_t parts = 1;
+  for (Value value : kernel.getYield().getValues())
+    if (auto op = value.getDefiningOp<plan::PartsOp>()) {
+      outer.push_back(op.getReduction().getDefiningOp());
+      partsLoop = op.getDim();
+      parts = op.getCount();
+    }
   // The three moments of an element are computed together.
   if (llvm::any_of(outer, [](Operation *op) { return isa<MomentsOp>(op); })) {
     llvm::erase(itemLoops, rank - 1);
@@ -79,7 +86,7 @@ void BlockEmitter::chooseTeam() {
   int64_t longest = 0;
   bool byRows = true;
   for (Operation *op : outer) {
-    longest = std::max(longest, getLength(op));
+    longest = std::max(longest, getLength(op) / parts);
     byRows &= analysis.getFoldOrder(op).byRows;
   }
   int64_t items = multiply(itemLoops, extents);
@@ -96,7 +103,7 @@ void BlockEmitter::chooseColumns() {
     return;
   // Items are counted along the innermost loop first, those of one iteration aside.
   auto inner = llvm::find_if(llvm::reverse(itemLoops), [&](unsigned loop) { return extents[loop] > 1; });
-  if (inner == itemLoops.rend() || extents[*inner] < shortest)
+  if (inner == itemLoops.rend() || extents[*inner] < shortest || static_cast<int>(*inner) == partsLoop)
     return;
   bool isBetter = false;
   for (Operation &op : kernel.getBlock()->without_terminator()) {
@@ -160,6 +167,13 @@ void BlockEmitter::chooseVector() {
       return;
   }
   vector = 1;
+}
+
+int64_t BlockEmitter::countBlocks() const {
+  int64_t items = 1;
+  for (auto [loop, step] : llvm::zip_equal(itemLoops, itemSteps))
+    items = llvm::SaturatingMultiply<uint64_t>(items, llvm::divideCeil(extents[loop], step));
+  return llvm::divideCeil(items, blockSize / team);
 }
 
 plan::BlocksAttr BlockEmitter::getBlocks() {

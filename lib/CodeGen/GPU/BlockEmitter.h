@@ -40,6 +40,10 @@ public:
   /// How the function is to be launched.
   plan::BlocksAttr getBlocks();
 
+  /// How many blocks have work when no rank splits anything, and how many threads share an item.
+  int64_t countBlocks() const;
+  int64_t getTeamSize() const { return team; }
+
 private:
   // Mapping.
   void chooseTeam();
@@ -90,8 +94,19 @@ private:
   using Values = llvm::SmallVector<mlir::Value, 3>;
   mlir::Value emitOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index) override;
   mlir::Value emitLoad(const Memory &memory, mlir::Type elementType, llvm::ArrayRef<mlir::Value> index) override;
-  /// The value of a reduction, or the three moments, if they are the same for the whole item; null otherwise.
-  const Values *emitShared(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index);
+  /// One of several equal parts of what is reduced.
+  struct Part {
+    mlir::Value number;
+    int64_t count;
+  };
+  /// The value of a reduction, or the three moments, if they are the same for the whole item; null otherwise. With
+  /// `part`, of that part.
+  const Values *emitShared(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index, std::optional<Part> part = {});
+  mlir::Value emitPart(plan::PartsOp op, llvm::ArrayRef<mlir::Value> index);
+  /// The one that `index` asks for.
+  mlir::Value selectValue(const Values &values, llvm::ArrayRef<mlir::Value> index);
+  /// The iterations of `loops` that belong to the current part, or all.
+  Range getTerms(llvm::ArrayRef<unsigned> loops);
   /// Moves the insertion point to the item's block, before all that needs what is emitted next. False if that is not
   /// possible.
   bool hoist();
@@ -141,6 +156,8 @@ private:
   mlir::Value vectorBase; ///< The innermost coordinate of the first of the elements computed together.
   int64_t vectorElement = 0;
   std::map<std::vector<uintptr_t>, Values> shared;
+  int partsLoop = -1; ///< The result loop that numbers the parts of a reduction.
+  std::optional<Part> part;
 };
 
 } // namespace dovetail

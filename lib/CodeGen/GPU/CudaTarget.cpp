@@ -12,9 +12,9 @@
 
 #include "CudaTarget.h"
 
+#include "BlockPasses.h"
+
 #include "dovetail/CodeGen/GPU/Compile.h"
-#include "dovetail/CodeGen/Passes.h"
-#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -29,7 +29,7 @@ public:
     return modes;
   }
   ArrayRef<int> getArchs() const override { return getCudaArchs(); }
-  void addPasses(OpPassManager &passes) const override { passes.addPass(createGenerateBlockKernels()); }
+  void addPasses(OpPassManager &passes) const override { addBlockPasses(passes); }
   FailureOr<ProgramCode> compile(ModuleOp module, const CodeGenOptions &options) const override;
 };
 } // namespace

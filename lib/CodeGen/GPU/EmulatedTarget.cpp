@@ -12,9 +12,10 @@
 
 #include "EmulatedTarget.h"
 
+#include "BlockPasses.h"
+
 #include "dovetail/CodeGen/CPU/Compile.h"
 #include "dovetail/CodeGen/Passes.h"
-#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -27,7 +28,7 @@ public:
   bool isPublic() const override { return false; }
   StringRef getLibraries() const override { return ""; }
   void addPasses(OpPassManager &passes) const override {
-    passes.addPass(createGenerateBlockKernels());
+    addBlockPasses(passes);
     passes.addPass(createEmulateBlocks());
   }
   FailureOr<ProgramCode> compile(ModuleOp module, const CodeGenOptions &options) const override {

@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the pass plan-generate-block-kernels.
+// Defines the pass plan-generate-block-kernels, and which passes come before it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "BlockEmitter.h"
+#include "BlockPasses.h"
 
 #include "dovetail/CodeGen/GPU/Compile.h"
 #include "dovetail/CodeGen/Passes.h"
@@ -22,6 +23,13 @@ namespace dovetail {
 
 using namespace mlir;
 using namespace dovetail;
+
+void dovetail::addBlockPasses(OpPassManager &passes) {
+  passes.addPass(createSplitReductions());
+  // Reductions of one shape combine their parts in one way.
+  passes.addPass(createShareKernels());
+  passes.addPass(createGenerateBlockKernels());
+}
 
 namespace {
 struct GenerateBlockKernels : dovetail::impl::GenerateBlockKernelsBase<GenerateBlockKernels> {

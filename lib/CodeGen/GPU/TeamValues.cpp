@@ -56,7 +56,7 @@ Value BlockEmitter::rematerialize(Value value) {
   return builder.clone(*op, mapping)->getResult(cast<OpResult>(value).getResultNumber());
 }
 
-const BlockEmitter::Values *BlockEmitter::emitShared(Operation *op, ArrayRef<Value> index) {
+const BlockEmitter::Values *BlockEmitter::emitShared(Operation *op, ArrayRef<Value> index, std::optional<Part> of) {
   auto moments = dyn_cast<MomentsOp>(op);
   OpBuilder::InsertionGuard guard(builder);
   if (!hoist())
@@ -70,8 +70,15 @@ const BlockEmitter::Values *BlockEmitter::emitShared(Operation *op, ArrayRef<Val
     foldIndex.push_back(again);
     key.push_back(getNumber(again));
   }
+  if (of) {
+    of->number = rematerialize(of->number);
+    if (!of->number)
+      return nullptr;
+    key.push_back(getNumber(of->number));
+  }
   if (auto known = shared.find(key); known != shared.end())
     return &known->second;
+  part = of;
   Values values;
   if (moments) {
     foldIndex.push_back(elements.index(0));
@@ -81,27 +88,46 @@ const BlockEmitter::Values *BlockEmitter::emitShared(Operation *op, ArrayRef<Val
     Value folded = emitTeamFold(
         op, reduction.emitInit(elements), foldIndex, [&] { return emitTerm(reduction, foldIndex); },
         [&](Value a, Value b) { return reduction.emitCombine(elements, a, b); });
-    values.push_back(narrow(folded, op));
+    values.push_back(part ? folded : narrow(folded, op));
   }
+  part.reset();
   return &(shared[key] = values);
 }
 
 Value BlockEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
   if (Value value = readStaged(op->getResult(0), index))
     return value;
+  if (auto parts = dyn_cast<plan::PartsOp>(op))
+    return emitPart(parts, index);
   bool isReduction = isa<ReductionOpInterface>(op) && (team > 1 || !teamLoops.empty());
   if (!isReduction && !isa<MomentsOp>(op))
     return KernelBody::emitOp(op, index);
   const Values *values = emitShared(op, index);
-  if (!values)
-    return KernelBody::emitOp(op, index);
-  if (values->size() == 1)
-    return values->front();
+  return values ? selectValue(*values, index) : KernelBody::emitOp(op, index);
+}
+
+Value BlockEmitter::emitPart(plan::PartsOp op, ArrayRef<Value> index) {
+  SmallVector<Value> at(index);
+  Value number = std::exchange(at[op.getDim()], elements.index(0));
+  Type type = ElementBuilder::scalarType(op.getResult().getType().getElementType());
+  const Values *values = emitShared(op.getReduction().getDefiningOp(), at, Part{number, op.getCount()});
+  if (!values) {
+    op.emitOpError("can only be what a kernel yields");
+    failed = true;
+    return elements.zero(type);
+  }
+  Value value = selectValue(*values, index);
+  return value.getType() == type ? value : elements.convertFloat(value, cast<FloatType>(type));
+}
+
+Value BlockEmitter::selectValue(const Values &values, ArrayRef<Value> index) {
+  if (values.size() == 1)
+    return values.front();
   auto isMoment = [&](int64_t moment) {
     return elements.compareI(arith::CmpIPredicate::eq, index.back(), elements.index(moment));
   };
-  Value others = elements.select(isMoment(1), (*values)[1], (*values)[2]);
-  return elements.select(isMoment(0), (*values)[0], others);
+  Value others = elements.select(isMoment(1), values[1], values[2]);
+  return elements.select(isMoment(0), values[0], others);
 }
 
 Value BlockEmitter::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) {
@@ -127,6 +153,17 @@ Value BlockEmitter::emitLoad(const Memory &memory, Type elementType, ArrayRef<Va
 // Reductions
 //===----------------------------------------------------------------------===//
 
+BlockEmitter::Range BlockEmitter::getTerms(ArrayRef<unsigned> loops) {
+  Value count = countIterations(loops, SmallVector<int64_t>(loops.size(), 1));
+  if (!part)
+    return {elements.index(0), count};
+  // Parts differ by one term at most.
+  auto getBegin = [&](Value number) {
+    return elements.floorDivI(elements.create<arith::MulIOp>(count, number), part->count);
+  };
+  return {getBegin(part->number), getBegin(elements.addI(part->number, 1))};
+}
+
 Value BlockEmitter::emitTeamFold(Operation *op, Value init, SmallVector<Value> &foldIndex, function_ref<Value()> term,
                                  function_ref<Value(Value, Value)> combine) {
   Location loc = kernel.getLoc();
@@ -141,8 +178,9 @@ Value BlockEmitter::emitTeamFold(Operation *op, Value init, SmallVector<Value> &
       divided.push_back(loop);
   SmallVector<int64_t> steps(divided.size(), 1);
   Type type = getCounterType(divided);
-  Value end = castIndex(type, countIterations(divided, steps));
-  auto fold = scf::ForOp::create(builder, loc, castIndex(type, lane), end, castIndex(type, elements.index(team)), init);
+  Range terms = getTerms(divided);
+  Value begin = castIndex(type, elements.addI(terms.lo, lane)), end = castIndex(type, terms.hi);
+  auto fold = scf::ForOp::create(builder, loc, begin, end, castIndex(type, elements.index(team)), init);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(fold.getBody());
@@ -159,7 +197,8 @@ BlockEmitter::Values BlockEmitter::emitTeamMoments(MomentsOp op, SmallVector<Val
   auto add = [&](Value a, Value b) { return elements.add(a, b); };
   auto sum = [&](function_ref<Value()> term) { return emitTeamFold(op, elements.zero(type), foldIndex, term, add); };
   ArrayRef<unsigned> loops = analysis.getFoldOrder(op).loops;
-  Value number = countIterations(loops, SmallVector<int64_t>(loops.size(), 1));
+  Range terms = getTerms(loops);
+  Value number = elements.subI(terms.hi, terms.lo);
   auto toFloat = [&](Value count) -> Value {
     return elements.create<arith::SIToFPOp>(type, castIndex(builder.getI64Type(), count));
   };

@@ -320,3 +320,30 @@ plan.program @main mesh @mesh target "cpu" {
   // expected-error@+1 {{makes the value partial over mesh axis "y"}}
   plan.exchange %x -> %y : !plan.ref<tensor<4xf32>> -> !plan.ref<tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = sum ["y"]>>>
 }
+
+// -----
+
+plan.kernel @k(%x: tensor<4x9000xf32>) layouts [<[0, 1], [4, 9000]>] -> [<[0, 1], [4, 9000]>] {
+  %0 = dovetail.neg %x : (tensor<4x9000xf32>) -> tensor<4x9000xf32>
+  // expected-error@+1 {{divides what is no reduction}}
+  %1 = plan.parts %0 {dim = 1} : tensor<4x9000xf32> -> tensor<4x9000xf32>
+  plan.yield %1 : tensor<4x9000xf32>
+}
+
+// -----
+
+plan.kernel @k(%x: tensor<4x9000xf32>) layouts [<[0, 1], [4, 9000]>] -> [<[0, 1], [16, 1]>] {
+  %0 = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>} : (tensor<4x9000xf32>) -> tensor<4x1xf32>
+  // expected-error@+1 {{numbers parts by dimension 0 of 'tensor<4x1xf32>', which does not have extent 1 there}}
+  %1 = plan.parts %0 {dim = 0} : tensor<4x1xf32> -> tensor<16x1xf32>
+  plan.yield %1 : tensor<16x1xf32>
+}
+
+// -----
+
+plan.kernel @k(%x: tensor<4x9000xf16>) layouts [<[0, 1], [4, 9000]>] -> [<[0, 1], [4, 16]>] {
+  %0 = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>} : (tensor<4x9000xf16>) -> tensor<4x1xf16>
+  // expected-error@+1 {{cannot divide 'tensor<4x1xf16>' into parts of type 'tensor<4x16xf16>'}}
+  %1 = plan.parts %0 {dim = 1} : tensor<4x1xf16> -> tensor<4x16xf16>
+  plan.yield %1 : tensor<4x16xf16>
+}

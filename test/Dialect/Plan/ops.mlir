@@ -24,6 +24,14 @@ plan.kernel @sums(%x: tensor<1x8x10x10xf32>) layouts [<[0, 1, 2, 3], [1, 8, 10, 
   plan.yield %1 : tensor<1x1x1x1xf32>
 }
 
+// CHECK-LABEL: plan.kernel @parts(
+plan.kernel @parts(%x: tensor<4x9000xf16>) layouts [<[0, 1], [4, 9000]>] -> [<[1, 0], [4, 16]>] {
+  %0 = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>} : (tensor<4x9000xf16>) -> tensor<4x1xf16>
+  // CHECK: plan.parts %{{.*}} {dim = 1 : i64} : tensor<4x1xf16> -> tensor<4x16xf32>
+  %1 = plan.parts %0 {dim = 1} : tensor<4x1xf16> -> tensor<4x16xf32>
+  plan.yield %1 : tensor<4x16xf32>
+}
+
 !held = !plan.ref<tensor<1x8x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 4, 10}, {}]>>>
 !extended = !plan.ref<tensor<1x8x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 5), (3, 10)}, {}]>>>
 !partial = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["y"]>>>

@@ -112,6 +112,64 @@ unsigned KernelOp::getFirstReductionLoop(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
+
+RankedTensorType PartsOp::getTypeOfParts(RankedTensorType reduction, int64_t dim, int64_t count) {
+  Type element = reduction.getElementType();
+  if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32)
+    element = Float32Type::get(element.getContext());
+  SmallVector<int64_t> shape(reduction.getShape());
+  shape[dim] = count;
+  return RankedTensorType::get(shape, element);
+}
+
+OpRelation PartsOp::getRelation() {
+  OpRelation relation;
+  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
+  for (auto [dim, extent] : llvm::enumerate(getResult().getType().getShape())) {
+    bool isParts = static_cast<int64_t>(dim) == static_cast<int64_t>(getDim());
+    relation.loops.push_back({extent, isParts ? LoopKind::Whole : LoopKind::Parallel});
+    dims.push_back(isParts ? DimRelation::whole() : DimRelation::identity(dim));
+  }
+  return relation;
+}
+
+/// For targets that divide nothing: the first part is all of it.
+Value PartsOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
+  Type type = ElementBuilder::scalarType(getResult().getType().getElementType());
+  auto widen = [&](Value value) {
+    return value.getType() == type ? value : builder.convertFloat(value, cast<FloatType>(type));
+  };
+  Value isFirst = builder.compareI(arith::CmpIPredicate::eq, index[getDim()], builder.index(0));
+  return builder.ifElse(
+      isFirst, type,
+      [&] {
+        SmallVector<Value> at(index);
+        at[getDim()] = builder.index(0);
+        return widen(elements.read(0, at));
+      },
+      [&] {
+        auto reduction = getReduction().getDefiningOp<ReductionOpInterface>();
+        return reduction ? widen(reduction.emitInit(builder)) : builder.zero(type);
+      });
+}
+
+LogicalResult PartsOp::verify() {
+  auto type = cast<RankedTensorType>(getReduction().getType());
+  if (!isa_and_present<ReductionOpInterface, MomentsOp>(getReduction().getDefiningOp()))
+    return emitOpError("divides what is no reduction");
+  if (static_cast<int64_t>(getDim()) < 0 || static_cast<int64_t>(getDim()) >= type.getRank() ||
+      type.getDimSize(getDim()) != 1)
+    return emitOpError("numbers parts by dimension ")
+           << getDim() << " of " << type << ", which does not have extent 1 there";
+  if (getResult().getType().getRank() != type.getRank() || getCount() < 1 ||
+      getResult().getType() != getTypeOfParts(type, getDim(), getCount()))
+    return emitOpError("cannot divide ") << type << " into parts of type " << getResult().getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Verification
 //===----------------------------------------------------------------------===//
 

@@ -10,6 +10,7 @@
 #define DOVETAIL_DIALECT_PLAN_IR_PLANOPS_TD
 
 include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.td"
+include "dovetail/Dialect/Dovetail/IR/DovetailInterfaces.td"
 include "dovetail/Dialect/Plan/IR/PlanAttributes.td"
 include "dovetail/Dialect/Plan/IR/PlanInterfaces.td"
 include "dovetail/Dialect/Plan/IR/PlanTypes.td"
@@ -74,6 +75,29 @@ def Plan_YieldOp : Plan_Op<"yield", [Terminator, Pure, HasParent<"KernelOp">]> {
   let summary = "Ends a kernel with the values that it writes";
   let arguments = (ins Variadic<AnyRankedTensor>:$values);
   let assemblyFormat = "attr-dict $values `:` type($values)";
+}
+
+def Plan_PartsOp : Plan_Op<"parts", [Pure, DeclareOpInterfaceMethods<PartitionableOpInterface>,
+    DeclareOpInterfaceMethods<ElementOpInterface>]> {
+  let summary = "The parts of a reduction, in a kernel";
+  let description = [{
+    What is reduced is divided into as many parts as the result has in dimension `dim`, in which the reduction has extent
+    1. Combined in their order, the parts of an element are the element. Floats narrower than f32 have parts of f32.
+
+    ```mlir
+    %0 = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>} : (tensor<4x9000xf16>) -> tensor<4x1xf16>
+    %1 = plan.parts %0 {dim = 1 : i64} : tensor<4x1xf16> -> tensor<4x16xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$reduction, I64Attr:$dim);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$reduction attr-dict `:` type($reduction) `->` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getCount() { return getResult().getType().getDimSize(getDim()); }
+    /// The type of `count` parts in dimension `dim` of a reduction's result.
+    static ::mlir::RankedTensorType getTypeOfParts(::mlir::RankedTensorType reduction, int64_t dim, int64_t count);
+  }];
 }
 
 //===----------------------------------------------------------------------===//

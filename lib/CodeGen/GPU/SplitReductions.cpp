@@ -1,0 +1,179 @@
+//===- SplitReductions.cpp - Let several blocks share a reduction -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the pass plan-split-reductions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockEmitter.h"
+
+#include "dovetail/CodeGen/Passes.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_SPLITREDUCTIONS
+#include "dovetail/CodeGen/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+/// How a kernel is to be split.
+struct Split {
+  PartitionableOpInterface reduction; ///< Which is all that it yields.
+  ReduceKind kind;
+  int64_t dim; ///< Of the result, that numbers parts.
+  int64_t parts;
+};
+
+struct SplitReductions : dovetail::impl::SplitReductionsBase<SplitReductions> {
+  using SplitReductionsBase::SplitReductionsBase;
+
+  void runOnOperation() override;
+  std::optional<Split> choose(plan::KernelOp kernel);
+};
+} // namespace
+
+/// The dimension that may number parts: of extent 1 on every rank, and nothing that is reduced depends on it.
+static std::optional<int64_t> findPartsDim(plan::KernelOp kernel, const OpRelation &relation) {
+  for (auto [dim, extent] : llvm::enumerate(kernel.getShape())) {
+    auto readsIt = [&](ArrayRef<DimRelation> dims) {
+      return llvm::any_of(dims, [&](const DimRelation &entry) { return entry.loop == static_cast<int>(dim); });
+    };
+    if (extent == 1 && llvm::is_contained(kernel.getStaticLoops(), static_cast<int64_t>(dim)) &&
+        llvm::none_of(relation.operands, readsIt))
+      return dim;
+  }
+  return std::nullopt;
+}
+
+std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
+  auto yielded = kernel.getYield().getValues();
+  auto reduction = yielded.front().getDefiningOp<PartitionableOpInterface>();
+  if (yielded.size() != 1 || !isa_and_present<ReductionOpInterface>(reduction.getOperation()))
+    return std::nullopt;
+  for (Operation &op : kernel.getBlock()->without_terminator())
+    if (auto element = dyn_cast<ElementOpInterface>(op))
+      if (&op != reduction && !element.isCheapElement())
+        return std::nullopt;
+  OpRelation relation = reduction.getRelation();
+  auto loops = ArrayRef(relation.loops).drop_front(kernel.getShape().size());
+  int64_t terms = 1;
+  for (const Loop &loop : loops) {
+    if (loop.kind != LoopKind::Reduction || loop.reduction != loops.front().reduction)
+      return std::nullopt;
+    terms = llvm::SaturatingMultiply<uint64_t>(terms, loop.extent);
+  }
+  std::optional<int64_t> dim = findPartsDim(kernel, relation);
+  if (!dim || kernel.getLoopExtents().size() > KernelAnalysis::maxLoops)
+    return std::nullopt;
+
+  // A thread's share should be worth another kernel, and be some terms long afterwards.
+  constexpr int64_t worthwhile = 64, shortest = 16, maxParts = 256;
+  OpBuilder builder(kernel);
+  BlockEmitter mapping(kernel, builder);
+  int64_t share = terms / mapping.getTeamSize();
+  int64_t parts = std::min({blocks / std::max<int64_t>(mapping.countBlocks(), 1), share / shortest, maxParts});
+  if (share < worthwhile || parts < 2)
+    return std::nullopt;
+  return Split{reduction, loops.front().reduction, *dim, parts};
+}
+
+/// Replaces the kernel's body by the combination of its parts, and returns the kernel that computes those.
+static plan::KernelOp splitKernel(plan::KernelOp kernel, Split &split, plan::LayoutAttr layout) {
+  Location loc = kernel.getLoc();
+  OpBuilder builder(kernel);
+  auto result = cast<RankedTensorType>(split.reduction->getResult(0).getType());
+  auto type = plan::PartsOp::getTypeOfParts(result, split.dim, split.parts);
+  auto combination =
+      plan::KernelOp::create(builder, loc, kernel.getSymNameAttr(), builder.getArrayAttr(layout),
+                             kernel.getResultLayouts(), DenseI64ArrayAttr(), IntegerAttr(), plan::BlocksAttr());
+  Block *body = builder.createBlock(&combination.getBody());
+  Value value = ReduceOp::create(builder, loc, body->addArgument(type, loc), split.kind, ArrayRef(split.dim));
+  if (type.getElementType() != result.getElementType())
+    value = CastOp::create(builder, loc, value, result.getElementType());
+  plan::YieldOp::create(builder, loc, value);
+  int64_t rank = type.getRank();
+  SmallVector<int64_t> staticLoops;
+  llvm::copy_if(kernel.getStaticLoops(), std::back_inserter(staticLoops), [&](int64_t loop) { return loop < rank; });
+  staticLoops.push_back(rank);
+  combination.setStaticLoops(staticLoops);
+
+  plan::YieldOp yield = kernel.getYield();
+  builder.setInsertionPoint(yield);
+  yield->setOperand(0, plan::PartsOp::create(builder, loc, type, split.reduction->getResult(0), split.dim));
+  kernel.setResultLayoutsAttr(builder.getArrayAttr(layout));
+  kernel.setSymName((kernel.getSymName() + "_parts").str());
+  return kernel;
+}
+
+/// What the ranks hold of the parts: those of the elements that they compute.
+static RankedTensorType getBufferType(plan::LaunchOp launch, const Split &split) {
+  auto result = cast<plan::RefType>(launch.getWrites().front().getType()).getTensor();
+  RankedTensorType type = plan::PartsOp::getTypeOfParts(result, split.dim, split.parts);
+  auto sharding = dyn_cast_if_present<ShardingAttr>(result.getEncoding());
+  if (!sharding)
+    return type;
+  SmallVector<DimShardingAttr> dims;
+  for (auto loop : launch.getLoops().getAsRange<plan::LoopAttr>())
+    if (static_cast<int64_t>(dims.size()) < type.getRank())
+      dims.push_back(loop.getDim());
+  return RankedTensorType::get(type.getShape(), type.getElementType(), sharding.withDims(dims).withoutPartial());
+}
+
+/// Launches the kernel of parts, and then `launch`, which combines them.
+static void splitLaunch(plan::LaunchOp launch, plan::KernelOp parts, const Split &split, plan::FormatAttr format) {
+  Location loc = launch.getLoc();
+  auto program = launch->getParentOfType<plan::ProgramOp>();
+  OpBuilder builder(launch->getContext());
+  // Buffers and views come before all steps.
+  builder.setInsertionPoint(
+      &*llvm::find_if_not(*program.getBlock(), [](Operation &op) { return isa<plan::BufferOp, plan::ViewOp>(op); }));
+  bool inPrologue = isa<plan::PrologueOp>(launch->getParentOp());
+  RankedTensorType type = getBufferType(launch, split);
+  auto buffer = plan::BufferOp::create(
+      builder, loc, inPrologue ? plan::BufferKind::Persistent : plan::BufferKind::Arena, type, format);
+  Value view = plan::ViewOp::create(builder, loc, plan::RefType::get(type), buffer.getBuffer(), StringAttr());
+
+  builder.setInsertionPoint(launch);
+  auto loops = llvm::to_vector(launch.getLoops());
+  auto partsLoop = plan::LoopAttr::get(builder.getContext(), split.parts);
+  SmallVector<Attribute> combined(loops.begin(), loops.begin() + type.getRank());
+  combined.push_back(partsLoop);
+  loops[split.dim] = partsLoop;
+  plan::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(parts), launch.getReads(), view,
+                         builder.getArrayAttr(loops), launch.getStepNameAttr());
+  launch.getReadsMutable().assign(view);
+  launch.setLoopsAttr(builder.getArrayAttr(combined));
+}
+
+void SplitReductions::runOnOperation() {
+  DenseMap<StringAttr, SmallVector<plan::LaunchOp>> launches;
+  getOperation().walk([&](plan::LaunchOp launch) { launches[launch.getKernelAttr().getAttr()].push_back(launch); });
+  for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>())) {
+    std::optional<Split> split = choose(kernel);
+    ArrayRef<plan::LaunchOp> users = launches[kernel.getSymNameAttr()];
+    if (!split || users.empty())
+      continue;
+    // Parts of one number are neighbours as the elements are.
+    SmallVector<int64_t> order(kernel.getResultLayout(0).getOrder());
+    llvm::erase(order, split->dim);
+    order.insert(order.begin(), split->dim);
+    auto format = plan::FormatAttr::get(&getContext(), order);
+    auto getLayout = [&](plan::LaunchOp launch) {
+      return plan::LayoutAttr::getFor(format, getBufferType(launch, *split));
+    };
+    plan::LayoutAttr layout = getLayout(users.front());
+    if (!llvm::all_of(users, [&](plan::LaunchOp launch) { return getLayout(launch) == layout; }))
+      continue;
+    plan::KernelOp parts = splitKernel(kernel, *split, layout);
+    for (plan::LaunchOp launch : users)
+      splitLaunch(launch, parts, *split, format);
+    ++numSplit;
+  }
+}
