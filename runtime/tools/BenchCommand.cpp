@@ -64,7 +64,7 @@ absl::Status BenchCommand::run() {
     return ofArtifact(arguments.artifact, runner.status());
   double start = milliseconds(std::chrono::steady_clock::now() - begin);
 
-  std::vector<NamedTensor> outputs = makeOutputs(plan);
+  std::vector<NamedTensor> outputs = (*runner)->isFirst() ? makeOutputs(plan) : std::vector<NamedTensor>();
   std::vector<runtime::HostTensor> in = viewsOf(*inputs), out = viewsOf(outputs);
   std::vector<double> times;
   for (int i = 0; i < warmup + iterations; ++i) {
@@ -77,6 +77,8 @@ absl::Status BenchCommand::run() {
       times.push_back(milliseconds(*time));
   }
   progress.clear();
+  if (!(*runner)->isFirst())
+    return absl::OkStatus();
   if (!trace.empty())
     if (absl::Status status = writeTrace(trace, **runner); !status.ok())
       return status;

@@ -45,9 +45,18 @@ void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
   command.add_option("--threads", arguments.threads, "Threads in all, divided among the ranks (each has one at least)")
       ->type_name("N")
       ->capture_default_str();
-  command.add_option("--comm", arguments.communicator, "How ranks communicate: local (threads of this process)")
+  command
+      .add_option("--comm", arguments.communicator,
+                  "How ranks communicate: local (threads of this process) or nccl (each process is a rank with a GPU)")
       ->type_name("NAME")
       ->capture_default_str();
+  command.add_option("--device", arguments.device, "The device for this process's ranks; by default they take turns")
+      ->type_name("N");
+  command.add_option("--rank", arguments.rank, "Which rank this process is, unless torchrun, srun or mpirun say so")
+      ->type_name("N");
+  command.add_option("--world", arguments.world, "How many ranks there are, with --rank")->type_name("N");
+  command.add_option("--address", arguments.address, "Where all ranks find rank 0: its machine, and a free port there")
+      ->type_name("HOST[:PORT]");
   command.add_option("--timeout", arguments.timeout, "Give up when no rank makes progress for this many seconds")
       ->type_name("SECONDS")
       ->capture_default_str();
@@ -55,18 +64,61 @@ void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
                    "Measure the algorithms of a device's libraries first, and use the fastest");
 }
 
+/// Which rank this process is: as arguments say, and then its environment.
+static absl::StatusOr<runtime::LaunchEnvironment> findProcess(const RunArguments &arguments) {
+  std::map<std::string, std::string> given;
+  if (arguments.rank >= 0 || arguments.world >= 0) {
+    if (arguments.rank < 0 || arguments.world < 1 || arguments.rank >= arguments.world)
+      return absl::InvalidArgumentError(absl::StrCat("--rank ", arguments.rank, " --world ", arguments.world,
+                                                     ": give both, with a rank from 0 to one less than the world"));
+    if (arguments.address.empty() && arguments.world > 1)
+      return absl::InvalidArgumentError("--rank: add --address HOST:PORT, where all ranks find rank 0");
+    given = {{"DOVETAIL_RANK", absl::StrCat(arguments.rank)}, {"DOVETAIL_WORLD_SIZE", absl::StrCat(arguments.world)}};
+  }
+  if (!arguments.address.empty()) {
+    // A number of IPv6 has colons of its own, and brackets if a port follows.
+    const std::string &address = arguments.address;
+    size_t colon = address.rfind(':'), bracket = address.rfind(']');
+    bool hasPort =
+        colon != std::string::npos && (address.find(':') == colon || (bracket != std::string::npos && bracket < colon));
+    std::string host = hasPort ? address.substr(0, colon) : address;
+    int port = 0;
+    if (hasPort && (!absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 1 || port > 65535))
+      return absl::InvalidArgumentError(
+          absl::StrCat("--address ", address, ": the port must be a number from 1 to 65535"));
+    if (host.size() > 2 && host.front() == '[' && host.back() == ']')
+      host = host.substr(1, host.size() - 2);
+    given["DOVETAIL_ADDRESS"] = host;
+    if (hasPort)
+      given["DOVETAIL_PORT"] = absl::StrCat(port);
+  }
+  return runtime::readLaunchEnvironment([&](const char *name) -> const char * {
+    auto it = given.find(name);
+    return it != given.end() ? it->second.c_str() : std::getenv(name);
+  });
+}
+
 absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(const RunArguments &arguments) {
   runtime::RunnerOptions options;
   if (arguments.threads < 1 || arguments.threads > 4096)
     return absl::InvalidArgumentError(absl::StrCat("--threads ", arguments.threads, ": give a number from 1 to 4096"));
-  if (arguments.communicator != "local")
-    return absl::InvalidArgumentError(absl::StrCat("--comm ", arguments.communicator, ": this program has local only"));
   if (!(arguments.timeout > 0 && arguments.timeout <= 1e6))
     return absl::InvalidArgumentError(
         absl::StrCat("--timeout ", arguments.timeout, ": give a number of seconds above 0"));
   options.threads = arguments.threads;
   options.timeout = std::chrono::milliseconds(std::max<int64_t>(1, static_cast<int64_t>(arguments.timeout * 1000)));
   options.autotune = arguments.autotune;
+  options.device = arguments.device;
+  options.communicator = arguments.communicator;
+  if (arguments.communicator != "local") {
+    absl::StatusOr<runtime::LaunchEnvironment> process = findProcess(arguments);
+    if (!process.ok())
+      return process.status();
+    options.process = *std::move(process);
+  } else if (arguments.rank >= 0 || arguments.world >= 0 || !arguments.address.empty()) {
+    return absl::InvalidArgumentError("--rank, --world and --address are for ranks that are processes, but with --comm "
+                                      "local all ranks are in this one; leave them out, or add --comm nccl");
+  }
   return options;
 }
 

@@ -40,6 +40,8 @@ struct RunArguments {
   int threads = 1;
   double timeout = 60;
   bool autotune = false;
+  int device = -1, rank = -1, world = -1;
+  std::string address;
 };
 void addRunOptions(CLI::App &command, RunArguments &arguments);
 
@@ -58,7 +60,8 @@ private:
   bool isTerminal, isShown = false;
 };
 
-/// Checks values that the parser cannot. Errors: INVALID_ARGUMENT.
+/// Checks values that the parser cannot, and finds out which rank this process is, if it is one. Errors:
+/// INVALID_ARGUMENT.
 absl::StatusOr<runtime::RunnerOptions> runnerOptions(const RunArguments &arguments);
 
 /// Adds the path to an error of an artifact that was loaded, unless it is there.

@@ -181,10 +181,14 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
     return ofArtifact(arguments.artifact, runner.status());
   progress.show("run");
   Clock::time_point started = Clock::now();
-  std::vector<NamedTensor> outputTensors = makeOutputs(plan);
+  // Of several processes, that of rank 0 gets the outputs, and the others have nothing to say.
+  bool isFirst = (*runner)->isFirst();
+  std::vector<NamedTensor> outputTensors = isFirst ? makeOutputs(plan) : std::vector<NamedTensor>();
   absl::Status status = (*runner)->run(viewsOf(*inputTensors), viewsOf(outputTensors));
   if (!status.ok())
     return status.code() == absl::StatusCode::kInvalidArgument ? status : ofArtifact(arguments.artifact, status);
+  if (!isFirst)
+    return absl::OkStatus();
   progress.show("write outputs");
   Clock::time_point done = Clock::now();
 

@@ -73,7 +73,8 @@ absl::StatusOr<LaunchEnvironment> dovetail::runtime::readLaunchEnvironment(const
       launcher = &candidate;
   if (!launcher)
     return absl::InvalidArgumentError("this process is not a rank of several: start it with torchrun, mpirun or srun, "
-                                      "or set DOVETAIL_RANK, DOVETAIL_WORLD_SIZE and DOVETAIL_ADDRESS");
+                                      "or say so with --rank, --world and --address, or with DOVETAIL_RANK, "
+                                      "DOVETAIL_WORLD_SIZE and DOVETAIL_ADDRESS");
   LaunchEnvironment result;
   result.launcher = launcher->name;
   constexpr int mostRanks = 1 << 16;
@@ -85,6 +86,7 @@ absl::StatusOr<LaunchEnvironment> dovetail::runtime::readLaunchEnvironment(const
     return rank.status();
   result.rank = *rank;
   result.size = *size;
+  result.localRank = *rank;
   if (lookUp(launcher->localRank)) {
     absl::StatusOr<int> localRank = number(lookUp, launcher->localRank, 0, mostRanks);
     if (!localRank.ok())

@@ -25,11 +25,15 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-enum Message : uint32_t { Hello, Blob, Blobs, Heartbeat, Failure, Farewell };
+enum MessageType : uint32_t { Hello, Blob, Heartbeat, Failure, Farewell };
 
 /// Larger messages are not ours.
 constexpr uint32_t mostBytes = 1u << 30;
 constexpr auto heartbeatPeriod = std::chrono::milliseconds(200);
+/// How long a rank may take between two parts of a message.
+constexpr auto patience = std::chrono::seconds(5);
+/// Within this time it comes to light that a rank is lost.
+constexpr auto reasonDelay = std::chrono::seconds(2);
 
 int millisecondsUntil(Clock::time_point time) {
   auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(time - Clock::now()).count();
@@ -67,11 +71,11 @@ absl::Status lost(int rank) {
 
 } // namespace
 
-absl::Status Rendezvous::receive(int socket, uint32_t &type, std::string &payload, Clock::time_point deadline) const {
+absl::Status Rendezvous::receive(int socket, uint32_t &type, std::string &payload, Clock::duration patience) const {
   auto read = [&](char *bytes, size_t size) -> absl::Status {
     for (size_t got = 0; got < size;) {
       pollfd entry{socket, POLLIN, 0};
-      int ready = ::poll(&entry, 1, millisecondsUntil(deadline));
+      int ready = ::poll(&entry, 1, millisecondsUntil(Clock::now() + patience));
       if (ready < 0 && errno == EINTR)
         continue;
       if (ready <= 0)
@@ -95,18 +99,37 @@ absl::Status Rendezvous::receive(int socket, uint32_t &type, std::string &payloa
   return read(payload.data(), payload.size());
 }
 
+bool Rendezvous::send(Peer &peer, uint32_t type, const std::string &payload) {
+  std::lock_guard lock(peer.sending);
+  return peer.socket >= 0 && sendMessage(peer.socket, type, payload);
+}
+
+void Rendezvous::setUpSocket(int socket) const {
+  int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  // A rank that takes nothing any more must not hold up those that write to it.
+  timeval limit{timeout.count() / 1000 + 1, 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
+
 absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::connect(const LaunchEnvironment &environment,
                                                                 std::chrono::milliseconds timeout) {
   std::unique_ptr<Rendezvous> result(new Rendezvous(environment, timeout));
   if (::pipe(result->wake) != 0)
     return absl::UnavailableError(absl::StrCat("no pipe can be made: ", std::strerror(errno)));
-  if (environment.size > 1)
-    if (absl::Status status = environment.rank == 0 ? result->listen() : result->reach(); !status.ok())
-      return status;
+  if (absl::Status status = environment.rank == 0 ? result->listen() : result->reach(); !status.ok())
+    return status;
+  for (const std::unique_ptr<Peer> &peer : result->peers)
+    peer->heard = peer->changed = Clock::now();
+  result->thread = std::thread([self = result.get()] { self->run(); });
   return result;
 }
 
 absl::Status Rendezvous::listen() {
+  for (int rank = 0; rank < environment.size; ++rank)
+    peers.push_back(std::make_unique<Peer>());
+  if (environment.size == 1)
+    return absl::OkStatus();
   int listener = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, off = 0;
   sockaddr_in6 any = {};
   any.sin6_family = AF_INET6;
@@ -129,13 +152,13 @@ absl::Status Rendezvous::listen() {
     open = ::bind(listener, reinterpret_cast<sockaddr *>(&four), sizeof(four)) == 0;
   }
   if (!open || ::listen(listener, environment.size) != 0) {
-    absl::Status status = absl::UnavailableError(absl::StrCat("rank 0 cannot listen on port ", environment.port, ": ",
-                                                              std::strerror(errno), "; set DOVETAIL_PORT to another"));
+    absl::Status status =
+        absl::UnavailableError(absl::StrCat("rank 0 cannot listen on port ", environment.port, ": ",
+                                            std::strerror(errno), "; choose another with DOVETAIL_PORT or --address"));
     if (listener >= 0)
       ::close(listener);
     return status;
   }
-  peers.resize(environment.size);
   int missing = environment.size - 1;
   while (missing > 0) {
     pollfd entry{listener, POLLIN, 0};
@@ -150,15 +173,15 @@ absl::Status Rendezvous::listen() {
     uint32_t type;
     std::string payload;
     size_t at = 0;
-    absl::Status status = receive(socket, type, payload, std::min(deadline, Clock::now() + std::chrono::seconds(5)));
+    absl::Status status = receive(socket, type, payload, patience);
     uint64_t rank = take(payload, at), size = take(payload, at);
     if (!status.ok() || type != Hello || rank == 0 || rank >= peers.size() || size != peers.size() ||
-        peers[rank].socket >= 0) {
+        peers[rank]->socket >= 0) {
       ::close(socket); // Somebody else.
       continue;
     }
-    ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    peers[rank].socket = socket;
+    setUpSocket(socket);
+    peers[rank]->socket = socket;
     --missing;
   }
   ::close(listener);
@@ -166,7 +189,7 @@ absl::Status Rendezvous::listen() {
     return absl::OkStatus();
   std::vector<size_t> absent;
   for (size_t rank = 1; rank < peers.size(); ++rank)
-    if (peers[rank].socket < 0)
+    if (peers[rank]->socket < 0)
       absent.push_back(rank);
   return absl::DeadlineExceededError(absl::StrCat("rank", absent.size() > 1 ? "s " : " ", absl::StrJoin(absent, ", "),
                                                   " did not come to rank 0 within ", timeout.count() / 1000.0, " s"));
@@ -195,10 +218,9 @@ absl::Status Rendezvous::reach() {
     if (found == 0)
       ::freeaddrinfo(addresses);
     if (connected >= 0) {
-      int on = 1;
-      ::setsockopt(connected, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-      peers.resize(1);
-      peers[0].socket = connected;
+      setUpSocket(connected);
+      peers.push_back(std::make_unique<Peer>());
+      peers[0]->socket = connected;
       std::string hello;
       append(hello, environment.rank);
       append(hello, environment.size);
@@ -215,41 +237,63 @@ absl::Status Rendezvous::reach() {
                                                   timeout.count() / 1000.0, " s: ", problem));
 }
 
-absl::StatusOr<std::vector<std::string>> Rendezvous::allGather(const std::string &own) {
+absl::StatusOr<std::string> Rendezvous::takeBlob(int rank) {
+  std::unique_lock lock(mutex);
+  Peer &peer = *peers[rank];
+  changed.wait(lock, [&] { return !peer.blobs.empty() || peer.gone || !error.ok(); });
+  if (!error.ok())
+    return error;
+  if (peer.blobs.empty())
+    return absl::UnavailableError(absl::StrCat("rank ", rank, " has ended before the others"));
+  std::string blob = std::move(peer.blobs.front());
+  peer.blobs.pop_front();
+  return blob;
+}
+
+absl::StatusOr<std::vector<std::string>> Rendezvous::gather(std::string own) {
+  progress.fetch_add(1);
+  if (environment.rank != 0) {
+    if (!send(*peers[0], Blob, own))
+      return reason(lost(0));
+    return std::vector<std::string>();
+  }
   std::vector<std::string> all(environment.size);
-  all[environment.rank] = own;
-  Clock::time_point end = Clock::now() + timeout;
-  uint32_t type;
-  auto checked = [&](int rank, absl::Status status, uint32_t wanted) {
-    if (status.ok() && type != wanted)
-      status = absl::UnavailableError("it does something else");
-    return status.ok() ? status : absl::Status(status.code(), absl::StrCat("rank ", rank, ": ", status.message()));
-  };
+  all[0] = std::move(own);
+  for (int rank = 1; rank < environment.size; ++rank) {
+    absl::StatusOr<std::string> blob = takeBlob(rank);
+    if (!blob.ok())
+      return blob.status();
+    all[rank] = *std::move(blob);
+    progress.fetch_add(1);
+  }
+  return all;
+}
+
+absl::StatusOr<std::vector<std::string>> Rendezvous::allGather(std::string own) {
+  absl::StatusOr<std::vector<std::string>> all = gather(std::move(own));
+  if (!all.ok())
+    return all;
   if (environment.rank == 0) {
-    for (int rank = 1; rank < environment.size; ++rank)
-      if (absl::Status status = checked(rank, receive(peers[rank].socket, type, all[rank], end), Blob); !status.ok())
-        return status;
     std::string packed;
-    for (const std::string &blob : all) {
+    for (const std::string &blob : *all) {
       append(packed, blob.size());
       packed += blob;
     }
     for (int rank = 1; rank < environment.size; ++rank)
-      if (!sendMessage(peers[rank].socket, Blobs, packed))
-        return lost(rank);
+      if (!send(*peers[rank], Blob, packed))
+        return reason(lost(rank));
     return all;
   }
-  std::string packed;
-  if (!sendMessage(peers[0].socket, Blob, own))
-    return lost(0);
-  if (absl::Status status = checked(0, receive(peers[0].socket, type, packed, end), Blobs); !status.ok())
-    return status;
+  absl::StatusOr<std::string> packed = takeBlob(0);
+  if (!packed.ok())
+    return packed.status();
+  all->resize(environment.size);
   size_t at = 0;
-  for (std::string &blob : all) {
-    uint64_t size = take(packed, at);
-    if (at > packed.size() || size > packed.size() - at)
+  for (std::string &blob : *all) {
+    uint64_t size = take(*packed, at);
+    if (at > packed->size() || size > packed->size() - at)
       return absl::UnavailableError("rank 0 sent something else than Dovetail does");
-    blob = packed.substr(at, size);
+    blob = packed->substr(at, size);
     at += size;
   }
   return all;
@@ -270,6 +314,12 @@ absl::Status Rendezvous::failure() const {
   return error;
 }
 
+absl::Status Rendezvous::reason(const absl::Status &status) const {
+  std::unique_lock lock(mutex);
+  changed.wait_for(lock, reasonDelay, [&] { return !error.ok(); });
+  return error.ok() ? status : error;
+}
+
 /// Remembers the first error.
 void Rendezvous::keep(const absl::Status &status) {
   {
@@ -278,6 +328,7 @@ void Rendezvous::keep(const absl::Status &status) {
       return;
     error = status;
   }
+  changed.notify_all();
   char byte = 0;
   (void)!::write(wake[1], &byte, 1);
 }
@@ -285,16 +336,27 @@ void Rendezvous::keep(const absl::Status &status) {
 void Rendezvous::fail(const absl::Status &status) { keep(status); }
 
 void Rendezvous::watch(std::function<void(const absl::Status &)> function) {
-  onFailure = std::move(function);
-  for (Peer &peer : peers)
-    peer.changed = Clock::now();
-  thread = std::thread([this] { run(); });
+  absl::Status found;
+  {
+    std::lock_guard lock(mutex);
+    onFailure = function;
+    found = announced ? error : absl::OkStatus();
+  }
+  if (!found.ok())
+    function(found);
 }
 
-void Rendezvous::handle(int rank, uint32_t type, const std::string &payload) {
-  Peer &peer = peers[rank];
+void Rendezvous::handle(int rank, uint32_t type, std::string payload) {
+  Peer &peer = *peers[rank];
+  peer.heard = Clock::now();
   size_t at = 0;
-  if (type == Heartbeat) {
+  if (type == Blob) {
+    {
+      std::lock_guard lock(mutex);
+      peer.blobs.push_back(std::move(payload));
+    }
+    changed.notify_all();
+  } else if (type == Heartbeat) {
     uint64_t count = take(payload, at);
     peer.busy = take(payload, at) != 0;
     peer.step = payload.substr(std::min(at, payload.size()));
@@ -305,43 +367,93 @@ void Rendezvous::handle(int rank, uint32_t type, const std::string &payload) {
     auto code = static_cast<absl::StatusCode>(take(payload, at));
     keep(absl::Status(code, payload.substr(std::min(at, payload.size()))));
   } else if (type == Farewell) {
-    peer.gone = true;
+    {
+      std::lock_guard lock(mutex);
+      peer.gone = true;
+    }
+    changed.notify_all();
   }
 }
 
 void Rendezvous::readFrom(int rank) {
   uint32_t type;
   std::string payload;
-  absl::Status status = receive(peers[rank].socket, type, payload, Clock::now() + std::chrono::seconds(5));
+  Peer &peer = *peers[rank];
+  absl::Status status = receive(peer.socket, type, payload, patience);
   if (status.ok())
-    return handle(rank, type, payload);
-  ::close(peers[rank].socket);
-  peers[rank].socket = -1;
-  if (!peers[rank].gone)
+    return handle(rank, type, std::move(payload));
+  {
+    std::lock_guard lock(peer.sending);
+    ::close(peer.socket);
+    peer.socket = -1;
+  }
+  if (!peer.gone)
     keep(lost(rank));
 }
 
+void Rendezvous::sendHeartbeats() {
+  std::string beat;
+  append(beat, progress);
+  append(beat, busy);
+  beat += step.load();
+  for (const std::unique_ptr<Peer> &peer : peers)
+    // Whoever is sending something shows that it lives.
+    if (std::unique_lock lock(peer->sending, std::try_to_lock); lock && peer->socket >= 0)
+      sendMessage(peer->socket, Heartbeat, beat);
+}
+
 void Rendezvous::lookForHangs() {
-  peers[0].busy = busy;
-  peers[0].step = step.load();
-  if (uint64_t count = progress; count != peers[0].progress) {
-    peers[0].progress = count;
-    peers[0].changed = Clock::now();
+  Peer &own = *peers[0];
+  own.busy = busy;
+  own.step = step.load();
+  if (uint64_t count = progress; count != own.progress) {
+    own.progress = count;
+    own.changed = Clock::now();
   }
   Clock::time_point limit = Clock::now() - timeout;
-  bool hangs = std::any_of(peers.begin(), peers.end(), [&](const Peer &peer) { return peer.busy && !peer.gone; }) &&
-               std::all_of(peers.begin(), peers.end(), [&](const Peer &peer) { return peer.changed < limit; });
+  bool hangs = std::any_of(peers.begin(), peers.end(), [&](const auto &peer) { return peer->busy && !peer->gone; }) &&
+               std::all_of(peers.begin(), peers.end(), [&](const auto &peer) { return peer->changed < limit; });
   if (!hangs)
     return;
   // All wait for the one that is behind.
   size_t slowest = 0;
   for (size_t rank = 1; rank < peers.size(); ++rank)
-    if (peers[rank].progress < peers[slowest].progress)
+    if (peers[rank]->progress < peers[slowest]->progress)
       slowest = rank;
-  const std::string &at = peers[slowest].step;
-  keep(
-      absl::DeadlineExceededError(absl::StrCat("rank ", slowest, " has made no progress for ", timeout.count() / 1000.0,
-                                               " s", at.empty() ? "" : absl::StrCat(", in step '", at, "'"))));
+  const std::string &at = peers[slowest]->step;
+  keep(absl::DeadlineExceededError(absl::StrCat(
+      "rank ", slowest, " has made no progress for ", timeout.count() / 1000.0, " s",
+      at.empty() ? "" : absl::StrCat(", in step '", at, "'"), "; if it is only slow, allow more time (--timeout)")));
+}
+
+/// Rank 0 looks for hangs; others look for rank 0.
+void Rendezvous::lookForSilence() {
+  if (busy && peers[0]->socket >= 0 && Clock::now() - peers[0]->heard > timeout + 2 * heartbeatPeriod)
+    keep(
+        absl::DeadlineExceededError(absl::StrCat("rank 0 has not been heard of for ", timeout.count() / 1000.0, " s")));
+}
+
+void Rendezvous::announce() {
+  std::function<void(const absl::Status &)> function;
+  absl::Status found;
+  {
+    std::lock_guard lock(mutex);
+    if (error.ok() || announced)
+      return;
+    found = error;
+  }
+  std::string payload;
+  append(payload, static_cast<uint64_t>(found.code()));
+  payload += std::string(found.message());
+  for (const std::unique_ptr<Peer> &peer : peers)
+    send(*peer, Failure, payload);
+  {
+    std::lock_guard lock(mutex);
+    announced = true;
+    function = onFailure;
+  }
+  if (function)
+    function(found);
 }
 
 void Rendezvous::run() {
@@ -350,8 +462,8 @@ void Rendezvous::run() {
     std::vector<pollfd> entries{{wake[0], POLLIN, 0}};
     std::vector<int> ranks{-1};
     for (size_t rank = 0; rank < peers.size(); ++rank)
-      if (peers[rank].socket >= 0) {
-        entries.push_back({peers[rank].socket, POLLIN, 0});
+      if (peers[rank]->socket >= 0) {
+        entries.push_back({peers[rank]->socket, POLLIN, 0});
         ranks.push_back(static_cast<int>(rank));
       }
     ::poll(entries.data(), entries.size(), millisecondsUntil(next));
@@ -364,31 +476,16 @@ void Rendezvous::run() {
         readFrom(ranks[i]);
     if (Clock::now() >= next) {
       next = Clock::now() + heartbeatPeriod;
-      if (environment.rank == 0) {
+      sendHeartbeats();
+      if (environment.rank == 0)
         lookForHangs();
-      } else if (peers[0].socket >= 0) {
-        std::string beat;
-        append(beat, progress);
-        append(beat, busy);
-        beat += step.load();
-        sendMessage(peers[0].socket, Heartbeat, beat);
-      }
+      else
+        lookForSilence();
     }
-    absl::Status found = failure();
-    if (!found.ok() && !announced) {
-      announced = true;
-      std::string payload;
-      append(payload, static_cast<uint64_t>(found.code()));
-      payload += std::string(found.message());
-      for (const Peer &peer : peers)
-        if (peer.socket >= 0)
-          sendMessage(peer.socket, Failure, payload);
-      onFailure(found);
-    }
+    announce();
     if (stopping) {
-      for (const Peer &peer : peers)
-        if (peer.socket >= 0)
-          sendMessage(peer.socket, Farewell, "");
+      for (const std::unique_ptr<Peer> &peer : peers)
+        send(*peer, Farewell, "");
       return;
     }
   }
@@ -401,9 +498,9 @@ Rendezvous::~Rendezvous() {
     (void)!::write(wake[1], &byte, 1);
     thread.join();
   }
-  for (const Peer &peer : peers)
-    if (peer.socket >= 0)
-      ::close(peer.socket);
+  for (const std::unique_ptr<Peer> &peer : peers)
+    if (peer->socket >= 0)
+      ::close(peer->socket);
   for (int end : wake)
     if (end >= 0)
       ::close(end);

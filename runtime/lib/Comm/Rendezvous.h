@@ -21,6 +21,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -32,19 +34,22 @@ namespace dovetail::runtime {
 
 class Rendezvous {
 public:
-  /// Returns when all ranks have come. Errors: DEADLINE_EXCEEDED, naming those that did not; UNAVAILABLE.
+  /// Returns when all ranks have come. From then on a thread looks after the others. Errors: DEADLINE_EXCEEDED, naming
+  /// those that did not come; UNAVAILABLE.
   static absl::StatusOr<std::unique_ptr<Rendezvous>> connect(const LaunchEnvironment &environment,
                                                              std::chrono::milliseconds timeout);
   ~Rendezvous();
   Rendezvous(const Rendezvous &) = delete;
   Rendezvous &operator=(const Rendezvous &) = delete;
 
-  /// What each rank gave, by rank. All ranks call it, before `watch`.
-  absl::StatusOr<std::vector<std::string>> allGather(const std::string &own);
+  /// What each rank gave, by rank; on ranks other than 0 nothing. All ranks call it.
+  absl::StatusOr<std::vector<std::string>> gather(std::string own);
+  /// What each rank gave, by rank. All ranks call it.
+  absl::StatusOr<std::vector<std::string>> allGather(std::string own);
 
-  /// From now on a thread looks after the others. When some rank fails, `onFailure` is called once, on that thread.
+  /// When some rank fails, `onFailure` is called once, on another thread.
   void watch(std::function<void(const absl::Status &)> onFailure);
-  /// A busy rank is expected to make progress. Thread-safe.
+  /// A busy rank is expected to make progress; at first all are. Thread-safe.
   void setBusy(bool busy);
   /// Says what this rank does now. `step` must stay. Thread-safe.
   void enterStep(const char *step);
@@ -52,47 +57,62 @@ public:
   void fail(const absl::Status &status);
   /// The error that ended the run. Thread-safe.
   absl::Status failure() const;
+  /// The error that ended the run, or `status`, an error of what connects this rank with others. When a rank is lost
+  /// such errors may come first, and say less. Thread-safe.
+  absl::Status reason(const absl::Status &status) const;
 
 private:
-  /// What rank 0 knows of a rank.
+  using Clock = std::chrono::steady_clock;
+
   struct Peer {
     int socket = -1;
-    bool gone = false; ///< It has said good-bye.
+    std::mutex sending;            ///< Messages are sent whole.
+    Clock::time_point heard;       ///< When anything came from it.
+    bool gone = false;             ///< It has said good-bye. With `mutex`.
+    std::deque<std::string> blobs; ///< What it gave and nobody has taken. With `mutex`.
+    /// On rank 0: what the rank does.
     uint64_t progress = 0;
-    bool busy = false;
+    bool busy = true;
     std::string step;
-    std::chrono::steady_clock::time_point changed;
+    Clock::time_point changed;
   };
 
   Rendezvous(const LaunchEnvironment &environment, std::chrono::milliseconds timeout)
-      : environment(environment), timeout(timeout), deadline(std::chrono::steady_clock::now() + timeout) {}
+      : environment(environment), timeout(timeout), deadline(Clock::now() + timeout) {}
 
   absl::Status listen();
   absl::Status reach();
-  absl::Status receive(int socket, uint32_t &type, std::string &payload,
-                       std::chrono::steady_clock::time_point deadline) const;
+  void setUpSocket(int socket) const;
+  absl::Status receive(int socket, uint32_t &type, std::string &payload, Clock::duration patience) const;
+  bool send(Peer &peer, uint32_t type, const std::string &payload);
+  absl::StatusOr<std::string> takeBlob(int rank);
   void run();
   void readFrom(int rank);
+  void sendHeartbeats();
   void lookForHangs();
+  void lookForSilence();
+  /// Tells the others of the error, once there is one.
+  void announce();
   void keep(const absl::Status &status);
-  void handle(int rank, uint32_t type, const std::string &payload);
+  void handle(int rank, uint32_t type, std::string payload);
 
   LaunchEnvironment environment;
   std::chrono::milliseconds timeout;
-  std::chrono::steady_clock::time_point deadline; ///< For start-up.
-  std::vector<Peer> peers;                        ///< Rank 0: by rank. Others: rank 0 alone.
-  int wake[2] = {-1, -1};                         ///< A pipe, written to when the thread has something to do.
+  Clock::time_point deadline;               ///< For start-up.
+  std::vector<std::unique_ptr<Peer>> peers; ///< Rank 0: by rank. Others: rank 0 alone.
+  int wake[2] = {-1, -1};                   ///< A pipe, written to when the thread has something to do.
   std::thread thread;
   std::atomic<bool> stopping = false;
-  std::function<void(const absl::Status &)> onFailure;
 
   std::atomic<uint64_t> progress = 0;
-  std::atomic<bool> busy = false;
-  std::atomic<const char *> step = "";
+  std::atomic<bool> busy = true;
+  std::atomic<const char *> step = "start-up";
 
   mutable std::mutex mutex;
-  absl::Status error;     ///< The first.
-  bool announced = false; ///< Others know of it.
+  mutable std::condition_variable changed; ///< A blob has come, a rank has gone, or an error is there.
+  absl::Status error;                      ///< The first.
+  bool announced = false;                  ///< Others know of it.
+  std::function<void(const absl::Status &)> onFailure;
 };
 
 } // namespace dovetail::runtime

@@ -1,4 +1,4 @@
-//===- ProgramRunner.cpp - All ranks in one process -*- C++ -*-===//
+//===- ProgramRunner.cpp - Runs a program ---------------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,13 +8,16 @@
 
 #include "dovetail/runtime/ProgramRunner.h"
 
-#include "dovetail/Layout/Exchange.h"
+#include "../Comm/message/MessageCommunicator.h"
+#include "OutputPieces.h"
+
 #include "dovetail/runtime/LocalGroup.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <shared_mutex>
@@ -54,12 +57,11 @@ std::string shapeStr(const std::vector<int64_t> &shape) { return absl::StrCat("[
 /// Shared by the ranks' threads and the runner, and kept alive by a rank that hangs.
 struct ProgramRunner::State {
   State(std::shared_ptr<const Program> program, RunnerOptions options)
-      : program(std::move(program)), options(options), group(this->program->numRanks(), options.timeout),
-        ranks(this->program->numRanks()) {}
+      : program(std::move(program)), options(std::move(options)), ranks(this->program->numRanks()) {}
 
   struct Rank {
+    std::unique_ptr<Communicator> communicator;
     std::unique_ptr<Session> session;
-    std::vector<std::vector<layout::Box>> owned; ///< For each output, what this rank delivers.
     SessionStatistics statistics;
     std::vector<StepTime> times;
     std::chrono::steady_clock::time_point begin, end;
@@ -68,25 +70,39 @@ struct ProgramRunner::State {
   };
 
   int threadsOf(int rank) const {
-    int count = ranks.size();
-    return std::max(1, options.threads / count + (rank < options.threads % count));
+    int count = static_cast<int>(own.size());
+    return std::max(1, options.threads / count + (rank - own.front() < options.threads % count));
   }
+  bool isFirst() const { return own.front() == 0; }
+  /// Makes the communicators of this process's ranks.
+  absl::Status connect();
   /// The body of a rank's thread.
   void work(int rank);
   /// Starts the threads of all ranks.
   void startAll(const std::shared_ptr<State> &self);
-  absl::Status perform(Rank &rank, unsigned tasks);
+  absl::Status perform(int rank, unsigned tasks);
+  absl::Status deliver(int rank);
+  absl::Status gatherOutput(size_t index, Rank &rank);
+  absl::Status gatherTimes(Rank &rank);
+  /// The error that ended the run, also if it has just come to light that a rank hangs.
+  absl::Status watch() { return group ? group->watch() : ranks[own.front()].communicator->state(); }
   /// Gives all ranks the tasks and waits for them.
   absl::Status dispatch(unsigned tasks);
   absl::Status waitForAll();
   absl::Status check(const char *kind, const std::vector<PortInfo> &ports, absl::Span<const HostTensor> tensors) const;
+  absl::Status checkOutputs(absl::Span<const HostTensor> tensors) const {
+    return isFirst() || !tensors.empty() ? check("output", program->getPlan().outputs, tensors) : absl::OkStatus();
+  }
 
   /// Held during a run: calls from several threads happen one after another.
   std::mutex callMutex;
   std::shared_ptr<const Program> program;
   RunnerOptions options;
-  LocalGroup group;
+  std::optional<LocalGroup> group;          ///< If all ranks are here.
+  ProcessCommunicator *processes = nullptr; ///< If this is one of several.
+  std::vector<int> own;                     ///< The ranks of this process.
   std::vector<Rank> ranks;
+  std::vector<OutputPieces> pieces; ///< For each output, what ranks deliver.
 
   std::mutex mutex;
   std::condition_variable start, done;
@@ -103,18 +119,18 @@ struct ProgramRunner::State {
 
 void ProgramRunner::State::work(int index) {
   Rank &rank = ranks[index];
-  std::unique_ptr<Communicator> communicator = group.communicator(index);
+  Communicator &communicator = *rank.communicator;
   auto guarded = [&](auto body) {
     absl::Status status = guard(index, body);
-    if (!status.ok())
-      communicator->abort(status);
-    return status;
+    return status.ok() ? status : communicator.abort(status);
   };
+  communicator.setBusy(true);
   uint64_t seen = 0;
   absl::Status status = guarded([&] {
     SessionOptions chosen{threadsOf(index), options.trace};
+    chosen.device = options.device;
     chosen.autotune = options.autotune;
-    auto session = Session::create(program, *communicator, chosen);
+    auto session = Session::create(program, communicator, chosen);
     if (!session.ok())
       return session.status();
     rank.session = *std::move(session);
@@ -122,7 +138,7 @@ void ProgramRunner::State::work(int index) {
     return absl::OkStatus();
   });
   for (;;) {
-    group.setBusy(index, false);
+    communicator.setBusy(false);
     std::unique_lock lock(mutex);
     if (!status.ok() && failure.ok())
       failure = status;
@@ -134,22 +150,22 @@ void ProgramRunner::State::work(int index) {
     lock.unlock();
     if (now & Stop)
       break;
-    group.setBusy(index, true);
+    communicator.setBusy(true);
     if (status.ok())
-      status = guarded([&] { return perform(rank, now); });
+      status = guarded([&] { return perform(index, now); });
   }
-  // The session belongs to this thread.
+  // The session belongs to this thread, and uses the communicator.
   rank.session.reset();
-  communicator.reset();
+  rank.communicator.reset();
   std::lock_guard lock(mutex);
   rank.stopped = true;
   done.notify_all();
 }
 
 void ProgramRunner::State::startAll(const std::shared_ptr<State> &self) {
-  pending = ranks.size();
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    group.setBusy(rank, true);
+  pending = own.size();
+  for (size_t i = 0; i < own.size(); ++i) {
+    int rank = own[i];
     absl::Status status = guard(rank, [&] {
       ranks[rank].thread = std::thread([self, rank] { self->work(rank); });
       return absl::OkStatus();
@@ -157,18 +173,18 @@ void ProgramRunner::State::startAll(const std::shared_ptr<State> &self) {
     if (status.ok())
       continue;
     // The ranks before are waiting for this one and for those after it.
-    group.abort(status);
+    (void)ranks[rank].communicator->abort(status);
     std::lock_guard lock(mutex);
     failure = status;
-    for (; rank < ranks.size(); ++rank) {
-      group.setBusy(rank, false);
-      ranks[rank].stopped = true;
+    for (; i < own.size(); ++i) {
+      ranks[own[i]].stopped = true;
       --pending;
     }
   }
 }
 
-absl::Status ProgramRunner::State::perform(Rank &rank, unsigned now) {
+absl::Status ProgramRunner::State::perform(int index, unsigned now) {
+  Rank &rank = ranks[index];
   if (now & Scatter) {
     std::shared_lock lock(tensorMutex);
     for (size_t i = 0; i < inputs.size() && !abandoned; ++i) {
@@ -177,6 +193,9 @@ absl::Status ProgramRunner::State::perform(Rank &rank, unsigned now) {
     }
   }
   if (now & Run) {
+    if (processes)
+      if (absl::Status status = processes->meet(); !status.ok())
+        return status;
     rank.begin = std::chrono::steady_clock::now();
     absl::Status status = rank.session->run();
     rank.end = std::chrono::steady_clock::now();
@@ -185,12 +204,70 @@ absl::Status ProgramRunner::State::perform(Rank &rank, unsigned now) {
     if (!status.ok())
       return status;
   }
-  if (now & Gather) {
-    std::shared_lock lock(tensorMutex);
-    for (size_t i = 0; i < outputs.size() && !abandoned; ++i) {
-      if (absl::Status status = rank.session->readOutput(i, viewOf(outputs[i]), rank.owned[i]); !status.ok())
+  return now & Gather ? deliver(index) : absl::OkStatus();
+}
+
+absl::Status ProgramRunner::State::deliver(int index) {
+  Rank &rank = ranks[index];
+  std::shared_lock lock(tensorMutex);
+  for (size_t i = 0; i < pieces.size() && !abandoned; ++i) {
+    absl::Status status;
+    if (isFirst())
+      status = rank.session->readOutput(i, viewOf(outputs[i]), pieces[i].of(index));
+    if (status.ok() && processes)
+      status = gatherOutput(i, rank);
+    if (!status.ok())
+      return status;
+  }
+  return processes && options.trace ? gatherTimes(rank) : absl::OkStatus();
+}
+
+/// Carries an output from the other processes to that of rank 0, piece by piece.
+absl::Status ProgramRunner::State::gatherOutput(size_t index, Rank &rank) {
+  ElementType type = program->getPlan().outputs[index].type;
+  for (size_t round = 0; round < pieces[index].rounds(); ++round) {
+    std::string bytes;
+    const layout::Box *piece = isFirst() ? nullptr : pieces[index].piece(own.front(), round);
+    if (piece) {
+      bytes.resize(piece->volume() * elementSize(type));
+      if (absl::Status status =
+              rank.session->readOutput(index, MemoryView::rowMajor(type, *piece, bytes.data()), {*piece});
+          !status.ok())
         return status;
     }
+    absl::StatusOr<std::vector<std::string>> all = processes->gather(std::move(bytes));
+    if (!all.ok())
+      return all.status();
+    for (size_t source = 1; source < all->size(); ++source) {
+      const layout::Box *box = pieces[index].piece(static_cast<int>(source), round);
+      std::string &got = (*all)[source];
+      if (static_cast<int64_t>(got.size()) != (box ? box->volume() * elementSize(type) : 0))
+        return absl::InternalError(absl::StrCat("rank ", source, " delivers something else than its part of output '",
+                                                program->getPlan().outputs[index].name, "'"));
+      if (box)
+        copyBox(viewOf(outputs[index]), MemoryView::rowMajor(type, *box, got.data()), *box);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRunner::State::gatherTimes(Rank &rank) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<int64_t> numbers;
+  for (const StepTime &time : rank.times)
+    for (Clock::time_point point : {time.begin, time.end})
+      numbers.push_back(std::chrono::nanoseconds(point - rank.begin).count());
+  absl::StatusOr<std::vector<std::string>> all =
+      processes->gather(std::string(reinterpret_cast<const char *>(numbers.data()), numbers.size() * sizeof(int64_t)));
+  if (!all.ok())
+    return all.status();
+  for (size_t source = 1; source < all->size(); ++source) {
+    numbers.assign((*all)[source].size() / sizeof(int64_t), 0);
+    std::memcpy(numbers.data(), (*all)[source].data(), numbers.size() * sizeof(int64_t));
+    ranks[source].times.clear();
+    for (size_t i = 0; i + 1 < numbers.size(); i += 2)
+      ranks[source].times.push_back(
+          {rank.begin + std::chrono::nanoseconds(numbers[i]), rank.begin + std::chrono::nanoseconds(numbers[i + 1])});
   }
   return absl::OkStatus();
 }
@@ -201,11 +278,11 @@ absl::Status ProgramRunner::State::waitForAll() {
     if (done.wait_for(lock, options.timeout / 8) == std::cv_status::no_timeout)
       continue;
     lock.unlock();
-    absl::Status status = group.watch();
+    absl::Status status = watch();
     lock.lock();
     if (!status.ok()) {
-      // Ranks that wait for others return at once; the one at fault may never.
-      done.wait_for(lock, std::chrono::milliseconds(200), [&] { return pending == 0; });
+      // Ranks that wait for others return at once, from a device a little later; the one at fault may never.
+      done.wait_for(lock, std::chrono::milliseconds(processes ? 5000 : 200), [&] { return pending == 0; });
       if (failure.ok())
         failure = status;
       break;
@@ -226,7 +303,7 @@ absl::Status ProgramRunner::State::dispatch(unsigned now) {
     if (!failure.ok())
       return failure;
     tasks = now;
-    pending = ranks.size();
+    pending = own.size();
     ++generation;
   }
   start.notify_all();
@@ -257,6 +334,49 @@ absl::Status ProgramRunner::State::check(const char *kind, const std::vector<Por
   return absl::OkStatus();
 }
 
+absl::Status ProgramRunner::State::connect() {
+  if (options.communicator == "local") {
+    group.emplace(program->numRanks(), options.timeout);
+    for (int rank = 0; rank < program->numRanks(); ++rank) {
+      ranks[rank].communicator = group->communicator(rank);
+      own.push_back(rank);
+    }
+    return absl::OkStatus();
+  }
+  const std::string &target = program->getPlan().target, &name = options.communicator;
+  if (!program->getPlan().isForDevice())
+    return absl::InvalidArgumentError(absl::StrCat("'", name, "' connects devices, but the program is for the CPU, ",
+                                                   "where its ranks are threads of one process; run it with --comm ",
+                                                   "local, or compile the model with --target cuda"));
+  absl::StatusOr<const DevicePlugin *> plugin = openDevicePlugin(target);
+  if (!plugin.ok())
+    return plugin.status();
+  const char *known = (*plugin)->communicator;
+  if (!known || name != known)
+    return absl::InvalidArgumentError(absl::StrCat("there is no communicator '", name, "' for target '", target,
+                                                   "'; there is local", known ? " and " : "", known ? known : ""));
+  absl::StatusOr<LaunchEnvironment> environment =
+      options.process ? absl::StatusOr<LaunchEnvironment>(*options.process) : readLaunchEnvironment();
+  if (!environment.ok())
+    return environment.status();
+  if (environment->size != program->numRanks())
+    return absl::InvalidArgumentError(absl::StrCat("the program is for ", program->numRanks(), " ranks, but ",
+                                                   environment->launcher, " says that there are ", environment->size,
+                                                   "; start one process for each rank"));
+  absl::StatusOr<int> count = (*plugin)->countDevices();
+  if (!count.ok())
+    return count.status();
+  if (options.device < 0 && *count > 0)
+    options.device = environment->localRank % *count;
+  auto connected = connectProcesses(**plugin, *environment, options.device, options.timeout);
+  if (!connected.ok())
+    return connected.status();
+  processes = connected->get();
+  own.push_back(environment->rank);
+  ranks[environment->rank].communicator = *std::move(connected);
+  return absl::OkStatus();
+}
+
 ProgramRunner::ProgramRunner(std::shared_ptr<State> state) : state(std::move(state)) {}
 
 absl::StatusOr<std::unique_ptr<ProgramRunner>> ProgramRunner::create(std::shared_ptr<const Program> program,
@@ -265,16 +385,10 @@ absl::StatusOr<std::unique_ptr<ProgramRunner>> ProgramRunner::create(std::shared
     return absl::InvalidArgumentError(absl::StrCat("at least 1 thread is needed, not ", options.threads));
   auto state = std::make_shared<State>(std::move(program), options);
   const Plan &plan = state->program->getPlan();
-  for (const PortInfo &output : plan.outputs) {
-    // Collecting the output on rank 0 would fetch each element exactly once: from its owner.
-    layout::ExchangePlanner planner(plan.mesh, output.shape, plan.tensors[output.tensor].sharding,
-                                    layout::Sharding::replicated(output.shape.size()));
-    for (State::Rank &rank : state->ranks)
-      rank.owned.emplace_back();
-    state->ranks[0].owned.back() = planner.local(0);
-    for (const layout::Transfer &transfer : planner.receives(0))
-      state->ranks[transfer.source].owned.back().push_back(transfer.box);
-  }
+  for (const PortInfo &output : plan.outputs)
+    state->pieces.emplace_back(plan, output);
+  if (absl::Status status = state->connect(); !status.ok())
+    return status;
 
   std::unique_ptr<ProgramRunner> runner(new ProgramRunner(state));
   state->startAll(state);
@@ -287,17 +401,18 @@ ProgramRunner::~ProgramRunner() {
   std::unique_lock lock(state->mutex);
   state->tasks = Stop;
   ++state->generation;
-  state->pending = state->ranks.size();
+  state->pending = state->own.size();
   state->start.notify_all();
   auto allStopped = [&] {
-    return std::all_of(state->ranks.begin(), state->ranks.end(), [](const State::Rank &rank) { return rank.stopped; });
+    return std::all_of(state->own.begin(), state->own.end(), [&](int rank) { return state->ranks[rank].stopped; });
   };
   // Without a failure every rank is idle and stops at once.
   if (state->failure.ok())
     state->done.wait(lock, allStopped);
   else
     state->done.wait_for(lock, std::chrono::seconds(1), allStopped);
-  for (State::Rank &rank : state->ranks) {
+  for (int index : state->own) {
+    State::Rank &rank = state->ranks[index];
     bool stopped = rank.stopped;
     lock.unlock();
     if (!rank.thread.joinable())
@@ -314,7 +429,7 @@ absl::Status ProgramRunner::run(absl::Span<const HostTensor> inputs, absl::Span<
   const Plan &plan = state->program->getPlan();
   if (absl::Status status = state->check("input", plan.inputs, inputs); !status.ok())
     return status;
-  if (absl::Status status = state->check("output", plan.outputs, outputs); !status.ok())
+  if (absl::Status status = state->checkOutputs(outputs); !status.ok())
     return status;
   std::lock_guard call(state->callMutex);
   state->inputs = inputs;
@@ -327,7 +442,7 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const
   const Plan &plan = state->program->getPlan();
   if (absl::Status status = state->check("input", plan.inputs, inputs); !status.ok())
     return status;
-  if (absl::Status status = state->check("output", plan.outputs, outputs); !status.ok())
+  if (absl::Status status = state->checkOutputs(outputs); !status.ok())
     return status;
   std::lock_guard call(state->callMutex);
   state->inputs = inputs;
@@ -335,15 +450,17 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const
   for (unsigned task : {Scatter, Run, Gather})
     if (absl::Status status = state->dispatch(task); !status.ok())
       return status;
-  auto begin = state->ranks[0].begin, end = state->ranks[0].end;
-  for (const State::Rank &rank : state->ranks) {
-    begin = std::min(begin, rank.begin);
-    end = std::max(end, rank.end);
+  auto begin = state->ranks[state->own.front()].begin, end = state->ranks[state->own.front()].end;
+  for (int rank : state->own) {
+    begin = std::min(begin, state->ranks[rank].begin);
+    end = std::max(end, state->ranks[rank].end);
   }
   return end - begin;
 }
 
 const Program &ProgramRunner::getProgram() const { return *state->program; }
+
+bool ProgramRunner::isFirst() const { return state->isFirst(); }
 
 const SessionStatistics &ProgramRunner::statistics(int rank) const { return state->ranks[rank].statistics; }
 

@@ -41,10 +41,11 @@ public:
   }
 
   absl::Status run() override {
-    for (const std::unique_ptr<Channel> &channel : channels) {
+    for (size_t i = 0; i < channels.size(); ++i) {
+      const std::unique_ptr<Channel> &channel = channels[i];
       // A later phase sends what the one before has brought.
-      if (channel != channels.front())
-        if (absl::Status status = join(); !status.ok())
+      if (i > 0)
+        if (absl::Status status = channels[i - 1]->join(); !status.ok())
           return status;
       if (absl::Status status = channel->start(); !status.ok())
         return status;

@@ -61,9 +61,12 @@ private:
   absl::Status bind();
   absl::Status runPrologue();
   absl::Status runSteps();
+  /// The steps, and all that their exchanges still have to do.
+  absl::Status runAll();
   /// Waits for what the step must wait for.
   absl::Status enter(PreparedStep &step);
   absl::Status runStep(PreparedStep &step);
+  absl::Status record();
   absl::Status recordSegments();
   void noteWrites(const PreparedStep &step) const;
   absl::Status annotate(const StepInfo &step, const absl::Status &status) const;
@@ -77,7 +80,8 @@ private:
   std::vector<PreparedStep> prologue, steps;
   OpenExchanges openExchanges; ///< What the end of a run waits for.
   std::vector<Segment> segments;
-  std::vector<ArenaItem> items; ///< One for each buffer, then those of scratch memory.
+  std::unique_ptr<Recording> wholeRun; ///< Takes the place of everything.
+  std::vector<ArenaItem> items;        ///< One for each buffer, then those of scratch memory.
   /// Other ranks read it: kept by the communicator, too.
   struct Memory {
     std::shared_ptr<std::byte> arena, persistent, constants;
@@ -370,33 +374,50 @@ absl::Status ProgramSession::runSteps() {
   return absl::OkStatus();
 }
 
+absl::Status ProgramSession::runAll() {
+  absl::Status status = runSteps();
+  communicator.enterStep("the end of the run");
+  for (size_t i = 0; i < openExchanges.joins.size() && status.ok(); ++i)
+    status = openExchanges.joins[i]->join();
+  for (size_t i = 0; i < openExchanges.releases.size() && status.ok(); ++i)
+    status = openExchanges.releases[i]->release();
+  return status;
+}
+
+absl::Status ProgramSession::record() {
+  if (!communicator.isRecordable())
+    return recordSegments();
+  absl::StatusOr<std::unique_ptr<Recording>> recording = backend->record([&] { return runAll(); });
+  if (recording.ok())
+    wholeRun = *std::move(recording);
+  return recording.status();
+}
+
 absl::Status ProgramSession::run() {
   if (absl::Status status = communicator.state(); !status.ok())
     return status;
   // The first run warms up what is set up when it is needed.
   absl::Status status;
   if (++runs == 2 && !options.trace)
-    status = recordSegments();
-  if (status.ok())
-    status = runSteps();
-  communicator.enterStep("the end of the run");
-  for (size_t i = 0; i < openExchanges.joins.size() && status.ok(); ++i)
-    status = openExchanges.joins[i]->join();
-  for (size_t i = 0; i < openExchanges.releases.size() && status.ok(); ++i)
-    status = openExchanges.releases[i]->release();
+    status = record();
+  if (status.ok() && wholeRun) {
+    communicator.enterStep("the run");
+    status = wholeRun->run();
+  } else if (status.ok()) {
+    status = runAll();
+  }
   if (status.ok())
     status = backend->finish();
-  if (!status.ok())
-    communicator.abort(status);
-  return status;
+  // Work that waits for a rank which is lost may just have been given up.
+  if (status.ok())
+    status = communicator.state();
+  return status.ok() ? status : communicator.abort(status);
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Program> program,
                                                          Communicator &communicator, SessionOptions options) {
   auto session = std::make_unique<ProgramSession>(std::move(program), communicator, options);
-  if (absl::Status status = session->prepare(); !status.ok()) {
-    communicator.abort(status);
-    return status;
-  }
+  if (absl::Status status = session->prepare(); !status.ok())
+    return communicator.abort(status);
   return std::unique_ptr<Session>(std::move(session));
 }

@@ -19,7 +19,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,11 +39,50 @@ using Graph = std::vector<std::function<void()>>;
 
 FakeDriverLog theLog;
 std::mutex logMutex;
-thread_local Graph *capture = nullptr; ///< What is being recorded, if anything.
-thread_local int depth = 0;            ///< Of the stack of contexts.
+thread_local Graph *capture = nullptr;        ///< What is being recorded, if anything.
+thread_local std::vector<CUcontext> contexts; ///< Of the thread, the current one last.
+
+/// Memory of devices and pinned memory of the host, by address, and which device may use that of which other.
+struct Memories {
+  struct Range {
+    uintptr_t end;
+    int device; ///< Negative: the host's.
+  };
+  std::mutex mutex;
+  std::map<uintptr_t, Range> ranges;
+  std::set<std::pair<int, int>> peers;
+
+  void add(const void *address, size_t bytes, int device) {
+    std::lock_guard lock(mutex);
+    auto begin = reinterpret_cast<uintptr_t>(address);
+    ranges[begin] = {begin + bytes, device};
+  }
+  void remove(const void *address) {
+    std::lock_guard lock(mutex);
+    ranges.erase(reinterpret_cast<uintptr_t>(address));
+  }
+  const Range *find(const void *address) {
+    auto place = reinterpret_cast<uintptr_t>(address);
+    auto next = ranges.upper_bound(place);
+    return next != ranges.begin() && place < std::prev(next)->second.end ? &std::prev(next)->second : nullptr;
+  }
+  /// Whether kernels of `device` reach an address; those that nobody allocated are taken for its own.
+  bool reaches(int device, const void *address) {
+    std::lock_guard lock(mutex);
+    const Range *range = find(address);
+    return !range || range->device < 0 || range->device == device || peers.count({device, range->device});
+  }
+};
+
+Memories &memories() {
+  static auto *instance = new Memories;
+  return *instance;
+}
+
+int deviceOf(CUcontext context) { return static_cast<int>(reinterpret_cast<uintptr_t>(context) - 0x1000); }
 
 CUresult perform(std::function<void()> work) {
-  if (depth == 0)
+  if (contexts.empty())
     return CUDA_ERROR_INVALID_CONTEXT;
   if (capture)
     capture->push_back(std::move(work));
@@ -51,6 +92,16 @@ CUresult perform(std::function<void()> work) {
 }
 
 template <typename T> T parameter(void **parameters, int index) { return *static_cast<T *>(parameters[index]); }
+
+/// Whether `device` reaches all that a kernel with a table of boxes touches.
+bool reachesJobs(int device, const std::vector<int64_t> &numbers) {
+  auto *jobs = reinterpret_cast<const BoxJob *>(numbers[0]);
+  for (int64_t i = 0; i < numbers[1]; ++i)
+    if (!memories().reaches(device, reinterpret_cast<void *>(jobs[i].target)) ||
+        !memories().reaches(device, reinterpret_cast<void *>(jobs[i].source)))
+      return false;
+  return true;
+}
 
 void launch(const std::string &name, unsigned blocks, unsigned threads, std::vector<int64_t> numbers) {
   ++theLog.launches;
@@ -125,7 +176,7 @@ CUresult cuDeviceTotalMem(size_t *bytes, CUdevice) {
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice, CUdevice) {
-  *can = 0;
+  *can = FAKE_DEVICES > 1 && !std::getenv("FAKE_NO_PEERS");
   return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
@@ -133,21 +184,28 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
-CUresult cuCtxPushCurrent(CUcontext) {
-  ++depth;
+CUresult cuCtxPushCurrent(CUcontext context) {
+  contexts.push_back(context);
   return CUDA_SUCCESS;
 }
-CUresult cuCtxPopCurrent(CUcontext *) {
-  --depth;
+CUresult cuCtxPopCurrent(CUcontext *context) {
+  *context = contexts.back();
+  contexts.pop_back();
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSynchronize() { return CUDA_SUCCESS; }
-CUresult cuCtxEnablePeerAccess(CUcontext, unsigned) { return CUDA_SUCCESS; }
-CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr) {
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
+  std::lock_guard lock(memories().mutex);
+  bool isNew = memories().peers.insert({deviceOf(contexts.back()), deviceOf(peer)}).second;
+  return isNew ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+}
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address) {
+  std::lock_guard lock(memories().mutex);
+  const Memories::Range *range = memories().find(reinterpret_cast<void *>(address));
   if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-    *static_cast<CUmemorytype *>(data) = CU_MEMORYTYPE_DEVICE;
+    *static_cast<CUmemorytype *>(data) = range && range->device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
   else
-    *static_cast<int *>(data) = theLog.owner;
+    *static_cast<int *>(data) = range ? range->device : theLog.owner;
   return CUDA_SUCCESS;
 }
 CUresult cuMemGetInfo(size_t *free, size_t *total) {
@@ -156,15 +214,17 @@ CUresult cuMemGetInfo(size_t *free, size_t *total) {
   return CUDA_SUCCESS;
 }
 CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
-  if (depth == 0)
+  if (contexts.empty())
     return CUDA_ERROR_INVALID_CONTEXT;
   if (bytes > size_t(1) << 29)
     return CUDA_ERROR_OUT_OF_MEMORY;
   ++theLog.allocations;
   *address = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  memories().add(reinterpret_cast<void *>(*address), bytes, deviceOf(contexts.back()));
   return CUDA_SUCCESS;
 }
 CUresult cuMemFree(CUdeviceptr address) {
+  memories().remove(reinterpret_cast<void *>(address));
   --theLog.allocations;
   std::free(reinterpret_cast<void *>(address));
   return CUDA_SUCCESS;
@@ -172,9 +232,11 @@ CUresult cuMemFree(CUdeviceptr address) {
 CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned) {
   ++theLog.allocations;
   *address = std::malloc(bytes);
+  memories().add(*address, bytes, -1);
   return CUDA_SUCCESS;
 }
 CUresult cuMemFreeHost(void *address) {
+  memories().remove(address);
   --theLog.allocations;
   std::free(address);
   return CUDA_SUCCESS;
@@ -192,6 +254,9 @@ CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUs
     ++theLog.copies;
     std::memmove(reinterpret_cast<void *>(target), reinterpret_cast<void *>(source), bytes);
   });
+}
+CUresult cuLaunchHostFunc(CUstream, CUhostFn function, void *data) {
+  return perform([=] { function(data); });
 }
 CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes, CUstream) {
   return perform([=] { std::memset(reinterpret_cast<void *>(target), value, bytes); });
@@ -291,6 +356,9 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned
     theLog.lastShared = shared;
     std::memcpy(theLog.lastParameters, numbers.data(), numbers.size() * sizeof(int64_t));
   }
+  bool hasJobs = name == "dovetail_copy_boxes" || name == "dovetail_combine_boxes";
+  if (hasJobs && !contexts.empty() && !reachesJobs(deviceOf(contexts.back()), numbers))
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
   return perform([=] { launch(name, blocks, threads, numbers); });
 }
 CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph, unsigned long long) {

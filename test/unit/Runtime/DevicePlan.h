@@ -11,13 +11,29 @@
 
 #include "PlanBuilder.h"
 
+#include <cstdlib>
+
 namespace dovetail::test {
+
+/// The target of tests on devices: `emulated`, or one without kernels.
+inline const char *deviceTarget() {
+  const char *target = std::getenv("DOVETAIL_TEST_TARGET");
+  return target ? target : "emulated";
+}
+inline bool hasKernels() { return std::string(deviceTarget()) == "emulated"; }
 
 /// A builder of plans with the kernels of BlockKernels.c.
 inline PlanBuilder deviceBuilder(std::vector<int64_t> mesh) {
   PlanBuilder builder(std::move(mesh));
-  builder.plan.target = "emulated";
+  builder.plan.target = deviceTarget();
   builder.codePath = DOVETAIL_TEST_BLOCK_KERNELS;
+  return builder;
+}
+
+/// A builder of plans with the kernels of Kernels.c.
+inline PlanBuilder hostBuilder(std::vector<int64_t> mesh) {
+  PlanBuilder builder(std::move(mesh));
+  builder.plan.target = "cpu";
   return builder;
 }
 

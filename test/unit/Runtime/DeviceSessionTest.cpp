@@ -11,7 +11,6 @@
 #include "dovetail/runtime/ExitCode.h"
 
 #include <cstdlib>
-#include <utility>
 
 using namespace dovetail;
 using namespace dovetail::test;
@@ -47,27 +46,13 @@ layout::DimSharding extended(const std::vector<int64_t> &cuts) {
   return windows(0, pieces);
 }
 
-/// Runs of a program with one float input and one output, so often that steps are recorded and replayed.
+/// Runs a program with one float input, or none, and one output.
 std::vector<float> runOften(std::shared_ptr<const runtime::Program> program, const std::vector<float> &in,
                             runtime::RunnerOptions options = {}) {
-  std::vector<float> out;
-  auto runner = runtime::ProgramRunner::create(program, options);
-  EXPECT_TRUE(runner.ok()) << runner.status();
-  if (!runner.ok())
-    return out;
-  const runtime::PortInfo &port = program->getPlan().outputs[0];
-  // Other inputs in between: nothing of a former run is left over.
-  std::vector<float> zeros(in.size());
-  for (const std::vector<float> *input : std::vector{&std::as_const(zeros), &in, &std::as_const(zeros), &in}) {
-    out.assign(volume(port.shape), -12345.0f);
-    std::vector<runtime::HostTensor> inputs;
-    if (!program->getPlan().inputs.empty())
-      inputs.push_back(
-          {const_cast<float *>(input->data()), runtime::ElementType::F32, program->getPlan().inputs[0].shape, {}});
-    absl::Status status = (*runner)->run(inputs, {{out.data(), runtime::ElementType::F32, port.shape, {}}});
-    EXPECT_TRUE(status.ok()) << status;
-  }
-  return out;
+  std::vector<std::vector<float>> inputs(program->getPlan().inputs.size(), in);
+  auto results = runFloats(program, inputs, options);
+  EXPECT_TRUE(results.ok()) << results.status();
+  return results.ok() ? (*results)[0] : std::vector<float>();
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlanBuilder.h"
+#include "Processes.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
 
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 using namespace dovetail;
 using namespace dovetail::test;
@@ -189,34 +191,86 @@ std::shared_ptr<const runtime::Program> PlanBuilder::program() const {
   return program.ok() ? *program : nullptr;
 }
 
+namespace {
+
+using Floats = std::vector<std::vector<float>>;
+
+absl::StatusOr<Floats> runHere(std::shared_ptr<const runtime::Program> program, const Floats &inputs,
+                               const runtime::RunnerOptions &options) {
+  auto runner = runtime::ProgramRunner::create(program, options);
+  if (!runner.ok())
+    return runner.status();
+  const runtime::Plan &plan = program->getPlan();
+  Floats zeros, results, first;
+  for (const std::vector<float> &input : inputs)
+    zeros.emplace_back(input.size());
+  for (const runtime::PortInfo &port : plan.outputs)
+    results.emplace_back(volume(port.shape), -12345.0f);
+  // The last run must give the bits of the first one, whatever others have left in memory, and although its steps are
+  // replayed on devices.
+  for (const Floats *given : {&inputs, &std::as_const(zeros), &inputs}) {
+    std::vector<runtime::HostTensor> in, out;
+    for (size_t i = 0; i < given->size(); ++i)
+      in.push_back({const_cast<float *>((*given)[i].data()), runtime::ElementType::F32, plan.inputs[i].shape});
+    for (size_t i = 0; i < results.size(); ++i)
+      out.push_back({results[i].data(), runtime::ElementType::F32, plan.outputs[i].shape});
+    if (absl::Status status = (*runner)->run(in, out); !status.ok())
+      return status;
+    if (first.empty())
+      first = results;
+  }
+  for (size_t i = 0; i < results.size(); ++i)
+    EXPECT_EQ(std::memcmp(first[i].data(), results[i].data(), results[i].size() * sizeof(float)), 0)
+        << "output " << i << " differs between two runs";
+  return results;
+}
+
+/// The same with a process for each rank.
+absl::StatusOr<Floats> runInProcesses(std::shared_ptr<const runtime::Program> program, const Floats &inputs,
+                                      runtime::RunnerOptions options) {
+  const runtime::Plan &plan = program->getPlan();
+  options.communicator = plan.target == "cuda" ? "nccl" : "sockets";
+  // First the code of the status, then its message or the results.
+  auto outcomes = inProcesses(program->numRanks(), [&](const runtime::LaunchEnvironment &environment) {
+    options.process = environment;
+    absl::StatusOr<Floats> results = runHere(program, inputs, options);
+    std::string text(1, static_cast<char>(results.status().code()));
+    if (!results.ok())
+      return text + std::string(results.status().message());
+    for (const std::vector<float> &result : *results)
+      text.append(reinterpret_cast<const char *>(result.data()), result.size() * sizeof(float));
+    return text;
+  });
+  for (const Outcome &outcome : outcomes) {
+    EXPECT_EQ(outcome.code, 0);
+    if (outcome.text.empty())
+      return absl::InternalError("a process has ended without a word");
+    EXPECT_EQ(outcome.text[0], outcomes[0].text[0]) << outcome.text.substr(1) << "; " << outcomes[0].text.substr(1);
+  }
+  std::string text = outcomes[0].text.substr(1);
+  if (outcomes[0].text[0] != 0)
+    return absl::Status(static_cast<absl::StatusCode>(outcomes[0].text[0]), text);
+  Floats results;
+  size_t at = 0;
+  for (const runtime::PortInfo &port : plan.outputs) {
+    std::vector<float> &result = results.emplace_back(volume(port.shape));
+    if (!result.empty())
+      std::memcpy(result.data(), text.data() + at, result.size() * sizeof(float));
+    at += result.size() * sizeof(float);
+  }
+  return results;
+}
+
+} // namespace
+
 absl::StatusOr<std::vector<std::vector<float>>> test::runFloats(std::shared_ptr<const runtime::Program> program,
                                                                 const std::vector<std::vector<float>> &inputs,
                                                                 runtime::RunnerOptions options) {
   if (!program)
     return absl::InternalError("no program");
-  auto runner = runtime::ProgramRunner::create(program, options);
-  if (!runner.ok())
-    return runner.status();
-  std::vector<runtime::HostTensor> in, out;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    in.push_back(
-        {const_cast<float *>(inputs[i].data()), runtime::ElementType::F32, program->getPlan().inputs[i].shape});
-  std::vector<std::vector<float>> results;
-  for (const runtime::PortInfo &port : program->getPlan().outputs)
-    results.emplace_back(volume(port.shape), -12345.0f);
-  for (size_t i = 0; i < results.size(); ++i)
-    out.push_back({results[i].data(), runtime::ElementType::F32, program->getPlan().outputs[i].shape});
-  // The second run must give the same bits, whatever the first one left in memory.
-  for (int run = 0; run < 2; ++run) {
-    std::vector<std::vector<float>> before = results;
-    if (absl::Status status = (*runner)->run(in, out); !status.ok())
-      return status;
-    if (run > 0)
-      for (size_t i = 0; i < results.size(); ++i)
-        EXPECT_EQ(std::memcmp(before[i].data(), results[i].data(), results[i].size() * sizeof(float)), 0)
-            << "output " << i << " differs between two runs";
-  }
-  return results;
+  if (std::getenv("DOVETAIL_TEST_PROCESSES") && program->getPlan().isForDevice())
+    return runInProcesses(std::move(program), inputs, std::move(options));
+  return runHere(std::move(program), inputs, options);
 }
 
 std::vector<float> test::randomFloats(std::mt19937_64 &random, int64_t count) {

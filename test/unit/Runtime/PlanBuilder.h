@@ -77,7 +77,7 @@ private:
   std::vector<std::byte> weights;
 };
 
-/// Runs a program of float tensors on all ranks.
+/// Runs a program of float tensors on all ranks; with DOVETAIL_TEST_PROCESSES those of devices are processes.
 absl::StatusOr<std::vector<std::vector<float>>> runFloats(std::shared_ptr<const runtime::Program> program,
                                                           const std::vector<std::vector<float>> &inputs,
                                                           runtime::RunnerOptions options = {});

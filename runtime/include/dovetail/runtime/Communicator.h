@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines what a session needs from whatever connects the ranks of a program. Backends: `LocalGroup` (threads of one
-// process).
+// Defines what a session needs from whatever connects the ranks of a program: `LocalGroup` if they are threads of one
+// process, `ProcessCommunicator` if each is a process.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,15 +71,19 @@ public:
   virtual void keep(std::shared_ptr<void> memory) = 0;
   /// Waits until all ranks have opened their channels; channels may be used from then on.
   virtual absl::Status connect() = 0;
+  /// Whether channels do nothing but put work into the lanes of movers: then a run can be recorded and replayed with its
+  /// exchanges. Otherwise ranks meet on the host, too.
+  virtual bool isRecordable() const = 0;
   /// Says what this rank is about to do, as messages about a rank that hangs name it. `name` must outlive the
   /// communicator.
   virtual void enterStep(const char *name) = 0;
   /// Says whether this rank has something to do, so that others expect progress of it. Thread-safe.
-  virtual void setBusy(bool) {}
-  /// Whether the run has ended with an error.
+  virtual void setBusy(bool busy) = 0;
+  /// Whether the run has ended with an error. Thread-safe.
   virtual absl::Status state() const = 0;
-  /// Ends the run on all ranks with an error of this one. Thread-safe.
-  virtual void abort(const absl::Status &status) = 0;
+  /// Ends the run on all ranks with an error of this one. Returns the error that ended it, which is another rank's if
+  /// that came first. Thread-safe.
+  virtual absl::Status abort(const absl::Status &status) = 0;
 };
 
 } // namespace dovetail::runtime

@@ -21,15 +21,13 @@
 #define DOVETAIL_RUNTIME_DEVICE_H
 
 #include "dovetail/runtime/ArtifactFormat.h"
-#include "dovetail/runtime/Communicator.h"
-#include "dovetail/runtime/LaunchEnvironment.h"
 #include "dovetail/runtime/RankMemory.h"
+#include "dovetail/runtime/Transport.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -215,14 +213,17 @@ struct DevicePlugin {
   absl::StatusOr<std::unique_ptr<Device>> (*openDevice)(int ordinal);
   /// The libraries that some steps need: the name of each, and its version or what is the matter with it. May be null.
   std::vector<std::pair<std::string, std::string>> (*listLibraries)() = nullptr;
-  /// Connects this process, a rank on device `ordinal`, with the others: returns when all have come. Null if the
-  /// plug-in cannot. A rank that does not come, or makes no progress, for `timeout` ends the run on all ranks.
-  absl::StatusOr<std::unique_ptr<Communicator>> (*connectRanks)(const LaunchEnvironment &environment, int ordinal,
-                                                                std::chrono::milliseconds timeout) = nullptr;
+  /// What its way to connect processes, one for each rank, is called, such as `nccl`; null if it has none.
+  const char *communicator = nullptr;
+  /// A name for a new group of processes: the first makes it, and all join with it.
+  absl::StatusOr<std::string> (*nameGroup)() = nullptr;
+  /// Joins the group on device `ordinal`. May wait for the others without end.
+  absl::StatusOr<std::unique_ptr<Transport>> (*joinGroup)(const std::string &name, int rank, int size,
+                                                          int ordinal) = nullptr;
 };
 
 /// Incremented whenever anything in this header or those that it includes changes.
-inline constexpr uint32_t devicePluginVersion = 1;
+inline constexpr uint32_t devicePluginVersion = 2;
 
 /// The one symbol of a plug-in: `extern "C" const DevicePlugin *dovetailDevicePlugin()`.
 inline constexpr const char *devicePluginSymbol = "dovetailDevicePlugin";

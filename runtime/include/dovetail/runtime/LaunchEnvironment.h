@@ -24,7 +24,7 @@ namespace dovetail::runtime {
 struct LaunchEnvironment {
   std::string launcher; ///< As in messages.
   int rank = 0, size = 1;
-  int localRank = 0;   ///< Among the processes of this machine: the number of its device.
+  int localRank = 0;   ///< Among the processes of this machine: the number of its device. The rank, if nobody says.
   std::string address; ///< Of rank 0: a host's name or number.
   int port = 0;        ///< There.
 };

@@ -33,8 +33,6 @@ public:
   /// The communicator of `rank`; call it once for each rank. It keeps the group's state alive by itself.
   std::unique_ptr<Communicator> communicator(int rank);
 
-  /// Says that `rank` has something to do or, with `busy` false, that nobody should expect progress of it.
-  void setBusy(int rank, bool busy);
   /// If some rank is busy and none has made progress for the timeout, ends the run and returns the error that names the
   /// rank at fault; also returns the error that ended the run before. To be called now and then by who waits for the
   /// ranks.

@@ -1,4 +1,4 @@
-//===- ProgramRunner.h - All ranks in one process -*- C++ -*-===//
+//===- ProgramRunner.h - Runs a program ------------------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,14 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the embedded way to run a program: all of its ranks as threads of this process, from full tensors to full
-// tensors.
+// Defines how to run a program from full tensors to full tensors: all of its ranks as threads of this process, or this
+// process as one rank of several.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DOVETAIL_RUNTIME_PROGRAMRUNNER_H
 #define DOVETAIL_RUNTIME_PROGRAMRUNNER_H
 
+#include "dovetail/runtime/LaunchEnvironment.h"
 #include "dovetail/runtime/Program.h"
 #include "dovetail/runtime/Session.h"
 
@@ -24,6 +25,8 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace dovetail::runtime {
@@ -46,10 +49,20 @@ struct RunnerOptions {
   bool trace = false;
   /// Whether to measure the algorithms of a device's libraries when the ranks start, and to take the fastest.
   bool autotune = false;
+  /// The device for all ranks of this process; negative: ranks take turns among those of the machine.
+  int device = -1;
+  /// What connects ranks: `local`, with all of them in this process, or what the plug-in for the program's target has
+  /// to connect processes, such as `nccl`.
+  std::string communicator = "local";
+  /// Which rank this process is, if it is one; without, its environment says so.
+  std::optional<LaunchEnvironment> process;
 };
 
 /// Runs a program on all of its ranks. Threads and memory are kept between runs. `run` and `measure` may be called from
 /// several threads: they happen one after another. What describes the last run must not be read during another.
+///
+/// Where each process is one rank, all of them make the same calls, with the same full inputs; rank 0 gets the full
+/// outputs, and others may give none.
 class ProgramRunner {
 public:
   /// Starts the ranks and runs the prologue. Errors as those of `Session::create`, from whichever rank fails first.
@@ -65,15 +78,18 @@ public:
   /// possible.
   absl::Status run(absl::Span<const HostTensor> inputs, absl::Span<const HostTensor> outputs);
 
-  /// The same, and measures the time from the moment all inputs are in place until the last rank has finished its
-  /// steps.
+  /// The same, and measures the time from the moment all inputs are in place until the last rank of this process has
+  /// finished its steps.
   absl::StatusOr<std::chrono::nanoseconds> measure(absl::Span<const HostTensor> inputs,
                                                    absl::Span<const HostTensor> outputs);
 
   const Program &getProgram() const;
-  /// What `rank` uses of the machine.
+  /// Whether the full outputs come to this process.
+  bool isFirst() const;
+  /// What `rank`, one of this process, uses of the machine.
   const SessionStatistics &statistics(int rank) const;
-  /// When the steps of the last run began and ended on `rank`; empty without `trace`.
+  /// When the steps of the last run began and ended on `rank`; empty without `trace`, and for ranks of other processes
+  /// where `isFirst` does not hold. Clocks of other processes are taken to agree at the beginning of the run.
   const std::vector<StepTime> &times(int rank) const;
   /// The share of `rank` in the threads.
   int threadsOf(int rank) const;

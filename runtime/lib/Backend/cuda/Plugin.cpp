@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../Comm/nccl/NcclCommunicator.h"
+#include "../../Comm/nccl/NcclTransport.h"
 #include "Libraries.h"
 
 #include "absl/strings/str_cat.h"
@@ -74,6 +74,7 @@ absl::StatusOr<std::unique_ptr<Device>> openDevice(int ordinal) {
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) const DevicePlugin *dovetailDevicePlugin() {
-  static const DevicePlugin plugin = {devicePluginVersion, countDevices, openDevice, listLibraries, connectNccl};
+  static const DevicePlugin plugin = {devicePluginVersion, countDevices, openDevice, listLibraries, "nccl",
+                                      nameNcclGroup,       joinNcclGroup};
   return &plugin;
 }

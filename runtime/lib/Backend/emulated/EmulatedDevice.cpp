@@ -14,6 +14,7 @@
 #include "BlockRunner.h"
 #include "EmulatedMemory.h"
 #include "EmulatedStream.h"
+#include "EmulatedTransport.h"
 
 #include "../../Memory/Combine.h"
 #include "../../Program/CodeObject.h"
@@ -191,10 +192,10 @@ public:
     return static_cast<EmulatedStream &>(stream).state->beginCapture();
   }
   absl::StatusOr<std::unique_ptr<DeviceWork>> endCapture(DeviceStream &stream) override {
-    absl::StatusOr<std::vector<Job *>> jobs = static_cast<EmulatedStream &>(stream).state->endCapture();
-    if (!jobs.ok())
-      return jobs.status();
-    return std::make_unique<EmulatedWork>(*std::move(jobs));
+    absl::StatusOr<std::unique_ptr<Job>> graph = static_cast<EmulatedStream &>(stream).state->endCapture();
+    if (!graph.ok())
+      return graph.status();
+    return std::make_unique<EmulatedWork>(*std::move(graph));
   }
 
 private:
@@ -216,6 +217,7 @@ absl::StatusOr<std::unique_ptr<Device>> openDevice(int ordinal) {
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) const DevicePlugin *dovetailDevicePlugin() {
-  static const DevicePlugin plugin{devicePluginVersion, countDevices, openDevice};
+  static const DevicePlugin plugin{devicePluginVersion, countDevices, openDevice, nullptr,
+                                   "sockets",           nameGroup,    joinGroup};
   return &plugin;
 }

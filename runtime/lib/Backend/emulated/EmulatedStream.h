@@ -31,18 +31,44 @@ public:
 
 class StreamState;
 
+/// What streams do while they are captured, by one thread.
+struct Capture {
+  struct Node {
+    Job *job;
+    std::vector<size_t> after; ///< Nodes that come before it.
+  };
+  std::vector<Node> nodes;
+  std::vector<std::shared_ptr<StreamState>> streams; ///< The first is that where it began.
+  bool isOver = false;
+};
+
+/// Work that was captured. It is done in some order that streams and events allow.
+class GraphJob : public Job {
+public:
+  GraphJob(std::vector<Capture::Node> nodes, uint64_t seed) : nodes(std::move(nodes)), random(seed), seed(seed) {}
+  absl::Status perform() override;
+
+private:
+  std::vector<Capture::Node> nodes;
+  std::mt19937_64 random;
+  uint64_t seed;
+};
+
 /// An event as streams see it; outlives the event.
 struct EventState {
   std::mutex mutex;
   uint64_t recorded = 0, happened = 0;
   std::shared_ptr<StreamState> stream; ///< Where it was last recorded.
+  /// If that was in a capture: which, and the nodes that it comes after.
+  std::shared_ptr<Capture> capture;
+  std::vector<size_t> after;
 };
 
 /// A stream as others see it; outlives the stream.
 class StreamState : public std::enable_shared_from_this<StreamState> {
 public:
   /// Seed 0: nothing is done before somebody must wait for it. Others decide when it is done earlier.
-  explicit StreamState(uint64_t seed) : isRandom(seed != 0), random(seed) {}
+  explicit StreamState(uint64_t seed) : seed(seed), random(seed) {}
 
   absl::Status add(Job &job);
   absl::Status record(const std::shared_ptr<EventState> &event);
@@ -52,7 +78,7 @@ public:
   absl::Status synchronize();
 
   absl::Status beginCapture();
-  absl::StatusOr<std::vector<Job *>> endCapture();
+  absl::StatusOr<std::unique_ptr<Job>> endCapture();
 
 private:
   struct Entry {
@@ -65,14 +91,17 @@ private:
   /// Does the first entry of the queue, or waits until another thread has. `lock` is that of `mutex`.
   void step(std::unique_lock<std::mutex> &lock);
 
-  const bool isRandom;
+  absl::Status waitCaptured(EventState &event);
+
+  const uint64_t seed;
   std::mt19937_64 random;
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<Entry> queue;
   size_t next = 0; ///< In the queue.
-  bool working = false, capturing = false;
-  std::vector<Job *> captured;
+  bool working = false;
+  std::shared_ptr<Capture> capture; ///< If it is captured; then its last nodes:
+  std::vector<size_t> last;
   absl::Status failure; ///< Nothing more is done after the first one.
 };
 
@@ -95,22 +124,14 @@ public:
   std::shared_ptr<EventState> state = std::make_shared<EventState>();
 };
 
-/// Work that is one job, or several.
 class EmulatedWork : public DeviceWork {
 public:
-  absl::Status issue(DeviceStream &stream) override {
-    for (Job *job : jobs)
-      if (absl::Status status = static_cast<EmulatedStream &>(stream).state->add(*job); !status.ok())
-        return status;
-    return absl::OkStatus();
-  }
+  absl::Status issue(DeviceStream &stream) override { return static_cast<EmulatedStream &>(stream).state->add(*job); }
 
-  explicit EmulatedWork(std::unique_ptr<Job> job) : owned(std::move(job)), jobs{owned.get()} {}
-  explicit EmulatedWork(std::vector<Job *> jobs) : jobs(std::move(jobs)) {}
+  explicit EmulatedWork(std::unique_ptr<Job> job) : job(std::move(job)) {}
 
 private:
-  std::unique_ptr<Job> owned;
-  std::vector<Job *> jobs;
+  std::unique_ptr<Job> job;
 };
 
 } // namespace dovetail::runtime::emulated

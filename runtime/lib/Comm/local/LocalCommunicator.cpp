@@ -91,6 +91,7 @@ public:
   void keep(std::shared_ptr<void> memory) override { group->ranks[ownRank]->memory.push_back(std::move(memory)); }
 
   absl::Status connect() override;
+  bool isRecordable() const override { return false; }
 
   void enterStep(const char *name) override {
     RankState &self = *group->ranks[ownRank];
@@ -98,8 +99,17 @@ public:
     self.progress.fetch_add(1, std::memory_order_relaxed);
   }
 
+  void setBusy(bool busy) override {
+    RankState &self = *group->ranks[ownRank];
+    ++self.progress;
+    self.busy = busy;
+  }
+
   absl::Status state() const override { return group->failure(); }
-  void abort(const absl::Status &status) override { group->abort(status); }
+  absl::Status abort(const absl::Status &status) override {
+    group->abort(status);
+    return group->failure();
+  }
 
 private:
   std::shared_ptr<LocalGroup::State> group;

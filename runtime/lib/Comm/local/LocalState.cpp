@@ -128,11 +128,6 @@ absl::Status LocalGroup::State::watch() {
 LocalGroup::LocalGroup(int ranks, std::chrono::milliseconds timeout) : state(std::make_shared<State>(ranks, timeout)) {}
 LocalGroup::~LocalGroup() = default;
 
-void LocalGroup::setBusy(int rank, bool busy) {
-  ++state->ranks[rank]->progress;
-  state->ranks[rank]->busy = busy;
-}
-
 absl::Status LocalGroup::watch() { return state->watch(); }
 
 void LocalGroup::abort(const absl::Status &status) { state->abort(status); }

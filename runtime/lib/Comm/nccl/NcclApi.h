@@ -27,7 +27,11 @@ namespace dovetail::runtime::cuda {
   X(ncclGroupStart)                                                                                                    \
   X(ncclGroupEnd)                                                                                                      \
   X(ncclSend)                                                                                                          \
-  X(ncclRecv)
+  X(ncclRecv)                                                                                                          \
+  X(ncclAllReduce)                                                                                                     \
+  X(ncclReduceScatter)                                                                                                 \
+  X(ncclAllGather)                                                                                                     \
+  X(ncclCommSplit)
 
 struct NcclApi {
 #define DOVETAIL_MEMBER(FUNCTION) decltype(&::FUNCTION) FUNCTION = nullptr;

@@ -1,0 +1,75 @@
+//===- Transport.h - Messages between processes ----------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how the bytes of an exchange get from the device of one process to that of another: what a plug-in that
+// connects processes implements. Everything else about exchanges between processes is the same for all plug-ins.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_TRANSPORT_H
+#define DOVETAIL_RUNTIME_TRANSPORT_H
+
+#include "dovetail/runtime/MemoryView.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace dovetail::runtime {
+
+class DeviceWork;
+
+/// Contiguous bytes of this device, sent to or received from a rank.
+struct Message {
+  int peer;
+  std::byte *data;
+  int64_t bytes;
+};
+
+enum class CollectiveKind : int32_t { None, AllReduce, ReduceScatter, AllGather };
+
+/// What all ranks of a group do with parts of equal size, one for each of them, in the order of ranks. `AllReduce` has
+/// one part, that of all.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::None;
+  layout::ReductionKind reduction = layout::ReductionKind::None;
+  ElementType type = ElementType::F32;
+  int64_t elements = 0; ///< Of a part.
+  const std::byte *source = nullptr;
+  std::byte *target = nullptr;
+};
+
+/// Connects a rank with the others of a group. Work is prepared once and then issued to streams, in the same order on
+/// all ranks.
+class Transport {
+public:
+  virtual ~Transport() = default;
+
+  /// All messages at once. For each pair of ranks both list the same ones in the same order.
+  virtual absl::StatusOr<std::unique_ptr<DeviceWork>> prepareExchange(std::vector<Message> sends,
+                                                                      std::vector<Message> receives) = 0;
+  /// Whether there is a collective with results that are those of messages, but for the order of additions.
+  virtual bool hasCollective(const Collective &collective) const = 0;
+  virtual absl::StatusOr<std::unique_ptr<DeviceWork>> prepareCollective(const Collective &collective) = 0;
+  /// A group of these ranks, ascending, this one among them; none when this rank is in no new group. All ranks of this
+  /// group call it at once, and the new groups share no rank. At start-up only.
+  virtual absl::StatusOr<std::unique_ptr<Transport>> split(const std::vector<int> &members) = 0;
+
+  /// Errors that came to light since. Thread-safe.
+  virtual absl::Status check() = 0;
+  /// Makes work that waits for other ranks end. Thread-safe, and may be called once only.
+  virtual void abort() = 0;
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_TRANSPORT_H

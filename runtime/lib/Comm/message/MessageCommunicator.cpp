@@ -1,0 +1,290 @@
+//===- MessageCommunicator.cpp - Ranks as processes ----------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MessageCommunicator.h"
+
+#include "MessageChannel.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include <condition_variable>
+#include <map>
+#include <thread>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+namespace {
+
+/// The transports of a rank, which a failure of any rank ends.
+class Transports {
+public:
+  Transport &add(std::unique_ptr<Transport> transport) {
+    std::lock_guard lock(mutex);
+    all.push_back(std::move(transport));
+    if (isOver)
+      all.back()->abort();
+    return *all.back();
+  }
+  void end() {
+    std::lock_guard lock(mutex);
+    if (std::exchange(isOver, true))
+      return;
+    for (const std::unique_ptr<Transport> &transport : all)
+      transport->abort();
+  }
+  absl::Status check() {
+    std::lock_guard lock(mutex);
+    for (size_t i = 0; i < all.size() && !isOver; ++i)
+      if (absl::Status status = all[i]->check(); !status.ok())
+        return status;
+    return absl::OkStatus();
+  }
+
+private:
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Transport>> all;
+  bool isOver = false;
+};
+
+class MessageCommunicator : public ProcessCommunicator {
+public:
+  explicit MessageCommunicator(LaunchEnvironment environment) : environment(std::move(environment)) {}
+
+  ~MessageCommunicator() override {
+    {
+      std::lock_guard lock(pollMutex);
+      stopping = true;
+    }
+    pollSignal.notify_all();
+    if (poller.joinable())
+      poller.join();
+    // The last word to the others; then nothing calls back any more.
+    rendezvous.reset();
+  }
+
+  /// Meets the others, and begins to look after them.
+  absl::Status begin(const DevicePlugin &plugin, int ordinal, std::chrono::milliseconds timeout);
+
+  int rank() const override { return environment.rank; }
+  int size() const override { return environment.size; }
+
+  absl::StatusOr<std::unique_ptr<Channel>> open(ChannelDescription description) override {
+    auto channel = std::make_unique<MessageChannel>(*rendezvous, rank(), std::move(description));
+    channels.push_back(channel.get());
+    return channel;
+  }
+  void keep(std::shared_ptr<void> kept) override { memory.push_back(std::move(kept)); }
+  absl::Status connect() override;
+  bool isRecordable() const override { return true; }
+  void setBusy(bool busy) override { rendezvous->setBusy(busy); }
+  void enterStep(const char *name) override { rendezvous->enterStep(name); }
+  absl::Status state() const override { return rendezvous->failure(); }
+  absl::Status abort(const absl::Status &status) override {
+    // When a rank is lost, what connects and computes fails on the others first.
+    absl::Status reason = absl::IsUnavailable(status) ? rendezvous->reason(status) : status;
+    if (!absl::StartsWith(reason.message(), "rank "))
+      reason = absl::Status(reason.code(), absl::StrCat("rank ", rank(), ": ", reason.message()));
+    rendezvous->fail(reason);
+    return state();
+  }
+  absl::StatusOr<std::vector<std::string>> gather(std::string own) override {
+    return rendezvous->gather(std::move(own));
+  }
+  absl::Status meet() override { return rendezvous->allGather("").status(); }
+
+private:
+  absl::Status joinGroup(const DevicePlugin &plugin, int ordinal, const std::string &name,
+                         std::chrono::milliseconds timeout);
+  /// Resolves the channels when `offers` are those of all ranks, by rank.
+  absl::Status resolve(const std::vector<std::vector<ChannelOffer>> &offers);
+  /// The transport for a collective of this channel on this rank; null if it is none. The same on all ranks of a group.
+  absl::StatusOr<Transport *> groupTransport(const std::vector<std::vector<ChannelOffer>> &offers, size_t channel);
+  void poll();
+
+  LaunchEnvironment environment;
+  std::unique_ptr<Rendezvous> rendezvous;
+  std::shared_ptr<Transports> transports = std::make_shared<Transports>();
+  Transport *world = nullptr;
+  /// By the groups that ranks are divided into: for each rank, the first one of its group; negative for those in none.
+  std::map<std::vector<int>, Transport *> groups;
+  std::vector<MessageChannel *> channels; ///< Until `connect`.
+  std::vector<std::shared_ptr<void>> memory;
+  std::thread poller;
+  std::mutex pollMutex;
+  std::condition_variable pollSignal;
+  bool stopping = false;
+};
+
+constexpr auto pollPeriod = std::chrono::milliseconds(100);
+
+} // namespace
+
+absl::Status MessageCommunicator::begin(const DevicePlugin &plugin, int ordinal, std::chrono::milliseconds timeout) {
+  absl::StatusOr<std::unique_ptr<Rendezvous>> met = Rendezvous::connect(environment, timeout);
+  if (!met.ok())
+    return met.status();
+  rendezvous = *std::move(met);
+  rendezvous->watch([transports = transports](const absl::Status &) { transports->end(); });
+  std::string name;
+  if (rank() == 0) {
+    absl::StatusOr<std::string> made = plugin.nameGroup();
+    if (!made.ok())
+      return abort(made.status());
+    name = *std::move(made);
+  }
+  absl::StatusOr<std::vector<std::string>> names = rendezvous->allGather(std::move(name));
+  if (!names.ok())
+    return names.status();
+  if (absl::Status status = joinGroup(plugin, ordinal, (*names)[0], timeout); !status.ok())
+    return abort(status);
+  poller = std::thread([this] { poll(); });
+  return absl::OkStatus();
+}
+
+absl::Status MessageCommunicator::joinGroup(const DevicePlugin &plugin, int ordinal, const std::string &name,
+                                            std::chrono::milliseconds timeout) {
+  // Plug-ins wait for the others without end: a thread of its own can be left behind.
+  struct Attempt {
+    std::mutex mutex;
+    std::condition_variable done;
+    absl::StatusOr<std::unique_ptr<Transport>> result = absl::UnknownError("");
+    bool isDone = false;
+  };
+  auto attempt = std::make_shared<Attempt>();
+  std::thread([attempt, name, ordinal, rank = rank(), size = size(), join = plugin.joinGroup] {
+    absl::StatusOr<std::unique_ptr<Transport>> result = join(name, rank, size, ordinal);
+    std::lock_guard lock(attempt->mutex);
+    attempt->result = std::move(result);
+    attempt->isDone = true;
+    attempt->done.notify_all();
+  }).detach();
+  rendezvous->enterStep("start-up");
+  auto deadline = std::chrono::steady_clock::now() + timeout;
+  std::unique_lock lock(attempt->mutex);
+  while (!attempt->isDone) {
+    attempt->done.wait_for(lock, pollPeriod);
+    if (absl::Status status = state(); !status.ok() && !attempt->isDone)
+      return status;
+    if (!attempt->isDone && std::chrono::steady_clock::now() > deadline)
+      return absl::DeadlineExceededError(absl::StrCat("rank ", rank(), ": ", plugin.communicator, " did not connect ",
+                                                      size(), " ranks within ", timeout.count() / 1000.0,
+                                                      " s; allow more time (--timeout) or look after the network"));
+  }
+  if (!attempt->result.ok())
+    return attempt->result.status();
+  world = &transports->add(*std::move(attempt->result));
+  return absl::OkStatus();
+}
+
+absl::Status MessageCommunicator::connect() {
+  std::vector<ChannelOffer> own;
+  for (const MessageChannel *channel : channels) {
+    if (!channel->getDescription().mover->getDevice())
+      return absl::InternalError("messages need a device");
+    own.push_back(makeOffer(channel->getDescription(), rank()));
+    if (!world->hasCollective(own.back().collective))
+      own.back().collective.kind = CollectiveKind::None;
+  }
+  absl::StatusOr<std::vector<std::string>> packed = rendezvous->allGather(packOffers(own));
+  if (!packed.ok())
+    return packed.status();
+  std::vector<std::vector<ChannelOffer>> offers;
+  for (int source = 0; source < size(); ++source) {
+    absl::StatusOr<std::vector<ChannelOffer>> unpacked = unpackOffers((*packed)[source]);
+    if (!unpacked.ok())
+      return unpacked.status();
+    if (unpacked->size() != channels.size())
+      return absl::FailedPreconditionError(absl::StrCat("rank ", source, " runs another program than rank ", rank(),
+                                                        "; give all ranks the same artifact"));
+    offers.push_back(*std::move(unpacked));
+  }
+  // Addresses are this rank's own.
+  for (size_t channel = 0; channel < channels.size(); ++channel)
+    offers[rank()][channel].collective = own[channel].collective;
+  absl::Status status = resolve(offers);
+  channels.clear();
+  return status;
+}
+
+absl::Status MessageCommunicator::resolve(const std::vector<std::vector<ChannelOffer>> &offers) {
+  for (size_t i = 0; i < channels.size(); ++i) {
+    absl::StatusOr<Transport *> group = groupTransport(offers, i);
+    if (!group.ok())
+      return group.status();
+    absl::Status status;
+    if (*group) {
+      status = channels[i]->resolve(offers[rank()][i].collective, **group);
+    } else {
+      std::vector<std::vector<std::vector<int>>> orders;
+      for (const std::vector<ChannelOffer> &offer : offers) {
+        std::vector<std::vector<int>> &own = orders.emplace_back();
+        for (const ChannelOffer::Send &send : offer[i].sends)
+          if (send.dest == rank())
+            own.push_back(send.order);
+      }
+      status = channels[i]->resolve(orders, *world);
+    }
+    if (!status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Transport *> MessageCommunicator::groupTransport(const std::vector<std::vector<ChannelOffer>> &offers,
+                                                                size_t channel) {
+  std::vector<int> firsts(size(), -1);
+  for (int member = 0; member < size(); ++member) {
+    const ChannelOffer &offer = offers[member][channel];
+    bool agreed = offer.collective.kind != CollectiveKind::None && !offer.members.empty();
+    for (int other : offer.members)
+      agreed = agreed && other >= 0 && other < size() && offers[other][channel].agrees(offer);
+    if (agreed)
+      firsts[member] = offer.members[0];
+  }
+  std::vector<int> members;
+  for (int member = 0; member < size(); ++member)
+    if (firsts[rank()] >= 0 && firsts[member] == firsts[rank()])
+      members.push_back(member);
+  if (std::all_of(firsts.begin(), firsts.end(), [](int first) { return first < 0; }))
+    return nullptr;
+  if (static_cast<int>(members.size()) == size())
+    return world;
+  auto [entry, isNew] = groups.try_emplace(firsts, nullptr);
+  if (isNew) {
+    // All ranks come here for the same groups, in the same order.
+    absl::StatusOr<std::unique_ptr<Transport>> made = world->split(members);
+    if (!made.ok())
+      return made.status();
+    if (*made)
+      entry->second = &transports->add(*std::move(made));
+  }
+  return entry->second;
+}
+
+/// Errors of the network come to light here.
+void MessageCommunicator::poll() {
+  std::unique_lock lock(pollMutex);
+  while (!pollSignal.wait_for(lock, pollPeriod, [&] { return stopping; })) {
+    absl::Status status = transports->check();
+    if (!status.ok()) {
+      (void)abort(status);
+      return;
+    }
+  }
+}
+
+absl::StatusOr<std::unique_ptr<ProcessCommunicator>>
+dovetail::runtime::connectProcesses(const DevicePlugin &plugin, const LaunchEnvironment &environment, int ordinal,
+                                    std::chrono::milliseconds timeout) {
+  auto communicator = std::make_unique<MessageCommunicator>(environment);
+  if (absl::Status status = communicator->begin(plugin, ordinal, timeout); !status.ok())
+    return status;
+  return communicator;
+}

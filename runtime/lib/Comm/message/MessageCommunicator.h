@@ -1,0 +1,44 @@
+//===- MessageCommunicator.h - Ranks as processes --------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how a process that is one rank of a program is connected with the others: a `Rendezvous` for what the host
+// says, a `Transport` of the device plug-in for exchanges.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_COMM_MESSAGE_MESSAGECOMMUNICATOR_H
+#define DOVETAIL_RUNTIME_COMM_MESSAGE_MESSAGECOMMUNICATOR_H
+
+#include "dovetail/runtime/Communicator.h"
+#include "dovetail/runtime/Device.h"
+#include "dovetail/runtime/LaunchEnvironment.h"
+
+#include <chrono>
+
+namespace dovetail::runtime {
+
+class Rendezvous;
+
+class ProcessCommunicator : public Communicator {
+public:
+  /// Carries bytes from all ranks to rank 0, which gets them by rank; the others get nothing. All ranks call it, on
+  /// their threads.
+  virtual absl::StatusOr<std::vector<std::string>> gather(std::string own) = 0;
+  /// Returns when all ranks have come.
+  virtual absl::Status meet() = 0;
+};
+
+/// Returns when all ranks have come. A rank that does not come, or makes no progress, for `timeout` ends the run on all
+/// ranks. Errors: UNAVAILABLE, DEADLINE_EXCEEDED.
+absl::StatusOr<std::unique_ptr<ProcessCommunicator>> connectProcesses(const DevicePlugin &plugin,
+                                                                      const LaunchEnvironment &environment, int ordinal,
+                                                                      std::chrono::milliseconds timeout);
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_COMM_MESSAGE_MESSAGECOMMUNICATOR_H

@@ -1,0 +1,191 @@
+//===- ProcessRunsTest.cpp - Programs on ranks that are processes --------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DevicePlan.h"
+#include "Processes.h"
+
+#include "dovetail/runtime/ExitCode.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+#include <unistd.h>
+
+using namespace dovetail;
+using namespace dovetail::test;
+using testing::AllOf;
+using testing::HasSubstr;
+
+namespace {
+
+/// Three elements for each rank, which all ranks collect.
+PlanBuilder gatherer(int64_t ranks) {
+  PlanBuilder builder = deviceBuilder({ranks});
+  std::vector<int64_t> cuts;
+  for (int64_t i = 0; i <= ranks; ++i)
+    cuts.push_back(3 * i);
+  layout::DimSharding dim = split(0, cuts);
+  layout::Sharding cut = sharding(1, {{0, dim}});
+  uint32_t in = builder.value({3 * ranks}, cut);
+  uint32_t all = builder.value({3 * ranks}, sharding(1));
+  builder.input("in", in);
+  builder.exchange(in, all);
+  builder.output("out", all);
+  return builder;
+}
+
+runtime::RunnerOptions optionsOf(const runtime::LaunchEnvironment &environment, double seconds) {
+  runtime::RunnerOptions options;
+  options.communicator = hasKernels() ? "sockets" : "nccl";
+  options.process = environment;
+  options.timeout = std::chrono::milliseconds(static_cast<int>(seconds * 1000));
+  return options;
+}
+
+/// What is said, after the exit code, by each rank that runs a program until something happens to it, for ten seconds
+/// at most. `before` is called before each run.
+std::vector<Outcome> runUntilEnd(std::shared_ptr<const runtime::Program> program, double timeout,
+                                 const std::function<void(int rank, int run)> &before) {
+  return inProcesses(program->numRanks(), [&](const runtime::LaunchEnvironment &environment) -> std::string {
+    auto describe = [](const absl::Status &status) {
+      return std::to_string(runtime::exitCodeOf(status)) + ": " + std::string(status.message());
+    };
+    auto runner = runtime::ProgramRunner::create(program, optionsOf(environment, timeout));
+    if (!runner.ok())
+      return describe(runner.status());
+    const runtime::PortInfo &port = program->getPlan().inputs[0];
+    std::vector<float> in(volume(port.shape)), out(in.size());
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    for (int run = 0; std::chrono::steady_clock::now() < end; ++run) {
+      before(environment.rank, run);
+      absl::Status status = (*runner)->run({{in.data(), runtime::ElementType::F32, port.shape}},
+                                           {{out.data(), runtime::ElementType::F32, port.shape}});
+      if (!status.ok())
+        return describe(status);
+    }
+    return "nothing happened";
+  });
+}
+
+TEST(ProcessRuns, ARankThatNeverComesIsNamed) {
+  auto program = gatherer(3).program();
+  auto outcomes = inProcesses(3, [&](const runtime::LaunchEnvironment &environment) -> std::string {
+    if (environment.rank == 1)
+      return "";
+    auto runner = runtime::ProgramRunner::create(program, optionsOf(environment, 0.5));
+    return std::to_string(runtime::exitCodeOf(runner.status())) + ": " + std::string(runner.status().message());
+  });
+  EXPECT_THAT(outcomes[0].text, HasSubstr("8: rank 1 did not come to rank 0 within 0.5 s"));
+  EXPECT_THAT(outcomes[2].text, HasSubstr("8: rank 0 is gone"));
+}
+
+TEST(ProcessRuns, ARankThatDiesIsNamedByAll) {
+  auto program = gatherer(3).program();
+  for (int culprit : {0, 1, 2}) {
+    auto outcomes = runUntilEnd(program, 20, [&](int rank, int run) {
+      if (rank == culprit && run == 4)
+        ::kill(::getpid(), SIGKILL);
+    });
+    EXPECT_EQ(outcomes[culprit].code, -SIGKILL);
+    for (int rank = 0; rank < 3; ++rank)
+      if (rank != culprit)
+        EXPECT_THAT(outcomes[rank].text, HasSubstr("8: rank " + std::to_string(culprit) + " is gone")) << rank;
+  }
+}
+
+TEST(ProcessRuns, ARankThatStopsIsNamedByAll) {
+  auto program = gatherer(3).program();
+  for (int culprit : {0, 1}) {
+    auto outcomes = runUntilEnd(program, 1, [&](int rank, int run) {
+      if (rank != culprit || run != 2)
+        return;
+      // It goes on when the others have given up.
+      pid_t self = ::getpid();
+      if (::fork() == 0) {
+        std::this_thread::sleep_for(std::chrono::seconds(4));
+        ::kill(self, SIGCONT);
+        ::_exit(0);
+      }
+      ::kill(self, SIGSTOP);
+    });
+    for (int rank = 0; rank < 3; ++rank)
+      if (rank != culprit)
+        EXPECT_THAT(outcomes[rank].text, HasSubstr("8: rank " + std::to_string(culprit) + " has ")) << rank;
+  }
+}
+
+TEST(ProcessRuns, AnErrorOfOneRankIsThatOfAll) {
+  if (!hasKernels())
+    GTEST_SKIP() << "a kernel is to fail";
+  PlanBuilder builder = deviceBuilder({2});
+  layout::Sharding cut = sharding(1, {{0, split(0, {0, 50, 100})}});
+  uint32_t in = builder.value({100}, cut, {}, "source"), out = builder.value({100}, cut, {}, "target");
+  uint32_t all = builder.value({100}, sharding(1));
+  builder.input("in", in);
+  builder.kernel("misbehave", {in}, {out}, {{100, windows(0, {{1, 50}, {50, 100}})}});
+  setBlocks(builder, 32, {}, 1);
+  builder.exchange(out, all);
+  builder.output("out", all);
+  for (const Outcome &outcome : runUntilEnd(builder.program(), 20, [](int, int) {}))
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("9: rank 0, kernel 'misbehave': thread 3 of block 0 writes 4 bytes"),
+                                    HasSubstr("of tensor 'target'")));
+}
+
+TEST(ProcessRuns, WrongRequestsAreRefused) {
+  if (!hasKernels())
+    GTEST_SKIP() << "messages name the emulated device";
+  auto program = gatherer(2).program();
+  runtime::RunnerOptions options = optionsOf({"torchrun", 0, 3, 0, "127.0.0.1", 1}, 1);
+  auto problem = [&](std::shared_ptr<const runtime::Program> program) {
+    absl::Status status = runtime::ProgramRunner::create(program, options).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(problem(program), HasSubstr("the program is for 2 ranks, but torchrun says that there are 3"));
+  options.communicator = "nccl";
+  EXPECT_THAT(problem(program), HasSubstr("no communicator 'nccl' for target 'emulated'; there is local and sockets"));
+  PlanBuilder cpu({1});
+  cpu.output("out", cpu.constantValue({1}, sharding(1), {1}));
+  cpu.plan.target = "cpu";
+  EXPECT_THAT(problem(cpu.program()), HasSubstr("the program is for the CPU"));
+}
+
+TEST(ProcessRuns, AsynchronousErrorsEndTheRunOnAllRanks) {
+  if (hasKernels())
+    GTEST_SKIP() << "the error is NCCL's";
+  auto outcomes = runUntilEnd(gatherer(3).program(), 20, [](int rank, int run) {
+    if (rank == 1 && run == 3)
+      ::setenv("FAKE_NCCL_ERROR_AFTER", "3", 1);
+  });
+  for (const Outcome &outcome : outcomes)
+    EXPECT_THAT(outcome.text,
+                AllOf(HasSubstr("8: rank 1: NCCL 2.28.9: the communication failed: remote process exited")));
+}
+
+TEST(ProcessRuns, OtherRanksNeedNoOutputs) {
+  auto program = gatherer(3).program();
+  auto outcomes = inProcesses(3, [&](const runtime::LaunchEnvironment &environment) {
+    auto runner = runtime::ProgramRunner::create(program, optionsOf(environment, 20));
+    EXPECT_TRUE(runner.ok()) << runner.status();
+    EXPECT_EQ((*runner)->isFirst(), environment.rank == 0);
+    std::vector<float> in{1, 2, 3, 4, 5, 6, 7, 8, 9}, out(9);
+    std::vector<runtime::HostTensor> outputs;
+    if ((*runner)->isFirst())
+      outputs.push_back({out.data(), runtime::ElementType::F32, {9}});
+    absl::Status status = (*runner)->run({{in.data(), runtime::ElementType::F32, {9}}}, outputs);
+    EXPECT_TRUE(status.ok()) << status;
+    if (environment.rank == 0)
+      EXPECT_EQ((*runner)->run({{in.data(), runtime::ElementType::F32, {9}}}, {}).code(),
+                absl::StatusCode::kInvalidArgument);
+    return std::string();
+  });
+  for (const Outcome &outcome : outcomes)
+    EXPECT_EQ(outcome.code, 0);
+}
+
+} // namespace
