@@ -21,10 +21,11 @@ import time
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "test" / "models"))
+sys.path += [str(ROOT / "test" / "models"), str(ROOT / "scripts")]
 
 import dovetail_models  # noqa: E402
 from dovetail_models import onnxruntime_session, page  # noqa: E402
+from gpucheck.report import table  # noqa: E402
 
 
 @dataclasses.dataclass(frozen=True)
@@ -225,20 +226,6 @@ def _ms(seconds):
     return f"{1000 * seconds:.1f}"
 
 
-def text_table(title, header, rows):
-    """A table for a terminal: the first column to the left, the others to the right."""
-    columns = list(zip(header, *rows))
-    widths = [max(map(len, column)) for column in columns]
-
-    def line(cells):
-        padded = [cells[0].ljust(widths[0])]
-        padded += [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:])]
-        return "  ".join(padded).rstrip()
-
-    rule = "  ".join("-" * w for w in widths)
-    return "\n".join([title, "", line(header), rule, *map(line, rows), ""])
-
-
 def markdown_table(title, header, rows):
     lines = [f"## {title}", "", "| " + " | ".join(header) + " |"]
     lines.append("|---|" + "---:|" * (len(header) - 1))
@@ -291,7 +278,8 @@ def main():
         tables = []
         for measure in (against_onnxruntime, scaling, runtime_costs, compiling):
             tables.append(measure(bench))
-            print(text_table(*tables[-1]), flush=True)
+            title, header, rows = tables[-1]
+            print(f"{title}\n\n{table(header, rows)}\n", flush=True)
         if arguments.write:
             arguments.write.write_text(document(tables, bench))
 

@@ -52,6 +52,13 @@ def largest_relative_difference(actual, expected):
     return error / scale if scale else error
 
 
+def relative_distance(actual, expected):
+    """The norm of the difference over the norm of `expected`."""
+    scale = float(np.linalg.norm(expected.astype(np.float64)))
+    error = float(np.linalg.norm(actual.astype(np.float64) - expected))
+    return error / scale if scale else error
+
+
 def differences(actual, expected, tolerance=1e-4, floor=0.0):
     """The first difference among all outputs, or None; both are dictionaries by name."""
     for name, value in expected.items():

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a package checks: models with their partitions, operators, and exchanges."""
+
+import dataclasses
+
+import bench
+import dovetail_models
+import numpy as np
+import onnx
+from cases import ABSOLUTE_TOLERANCE, TOLERANCE, fixed_cases, random_case
+from harness.partition import Partition, uneven_sizes
+from onnx import TensorProto, helper, numpy_helper
+from subjects import SMALL_SUBJECTS, SUBJECTS
+
+from .package import LEAST_BYTES, MOST_LEVELS
+
+RANKS = (1, 2, 3, 4)
+#: Of the norm of an output. Rounding the factors of all products to 10 bits on a CPU gives up to 3e-3 with these models.
+TF32_TOLERANCE = 1e-2
+FIRST_SEED = 20250
+
+
+@dataclasses.dataclass
+class Model:
+    """A model to check. `small` ones are compiled without libraries, too; `timed` ones are measured."""
+
+    name: str
+    label: str
+    proto: onnx.ModelProto
+    inputs: dict
+    split: str  #: The input that is cut,
+    dim: int  #: at this dimension.
+    flags: list
+    small: bool = False
+    timed: bool = False
+
+
+def with_few_levels(model):
+    """Rounds the large weights of a synthetic model to few values, which pack into 4 bits each."""
+    for tensor in model.graph.initializer:
+        values = numpy_helper.to_array(tensor)
+        if values.dtype != np.float32 or values.nbytes < LEAST_BYTES or not values.std():
+            continue
+        half = MOST_LEVELS // 2
+        step = np.float32(values.std() * 3.2 / half)
+        levels = np.clip(np.floor(values / step), -half, half - 1).astype(np.float32)
+        tensor.ClearField("float_data")
+        tensor.raw_data = ((levels + np.float32(0.5)) * step).astype("<f4").tobytes()
+    return model
+
+
+def _short(values):
+    """Random inputs with few digits: they pack better, and are as good."""
+    return (np.round(values * 64) / 64).astype(values.dtype) if values.dtype.kind == "f" else values
+
+
+def _workload(workload):
+    trained = workload.model in dovetail_models.TRAINED
+    model = dovetail_models.build(workload.model, **dict(workload.sizes))
+    values = workload.make_input()
+    size = "x".join(map(str, workload.shape[2:]))
+    return Model(
+        f"{workload.model}-{size}",
+        f"{workload.label}, {'×'.join(map(str, workload.shape))}",
+        model if trained else with_few_levels(model),
+        {workload.input: values if trained else _short(values)},
+        workload.input,
+        2,
+        workload.flags(),
+        timed=True,
+    )
+
+
+def _subject(subject, small):
+    trained = subject.model in dovetail_models.TRAINED
+    model = dovetail_models.build(subject.model, **dict(subject.sizes))
+    shapes = {subject.input: subject.shape} if subject.shape else None
+    if subject.make_input:
+        inputs = {subject.input: subject.make_input()}
+    else:
+        inputs = {n: _short(v) for n, v in dovetail_models.random_inputs(model, seed=7, shapes=shapes).items()}
+    return Model(
+        subject.name,
+        subject.name,
+        model if trained else with_few_levels(model),
+        inputs,
+        subject.input,
+        dict(subject.split)["y"],
+        subject.flags(),
+        small=small,
+    )
+
+
+#: Models of the test suite at odd sizes and with batches.
+_ODD = ("ppocr-cls", "unet2d-transposed", "unet2d-dynamic", "unet3d", "vit-encoder")
+
+
+def model_makers():
+    """Functions that make the models, by name."""
+    makers = {}
+    for workload in bench.WORKLOADS:
+        size = "x".join(map(str, workload.shape[2:]))
+        makers[f"{workload.model}-{size}"] = lambda w=workload: _workload(w)
+    for subject in (s for s in SUBJECTS if s.name in _ODD):
+        makers[subject.name] = lambda s=subject: _subject(s, small=False)
+    for subject in SMALL_SUBJECTS:
+        makers[subject.name] = lambda s=subject: _subject(s, small=True)
+    return makers
+
+
+@dataclasses.dataclass
+class Variant:
+    """One way to compile a model."""
+
+    ranks: int
+    style: str = "uneven"
+    libraries: bool = True
+    math: str = "f32"
+
+    @property
+    def name(self):
+        words = [f"{self.ranks}", "" if self.ranks == 1 else self.style]
+        words += ["" if self.libraries else "no-libraries", "" if self.math == "f32" else self.math]
+        return "-".join(filter(None, words))
+
+    @property
+    def tolerance(self):
+        return TF32_TOLERANCE if self.math == "tf32" else TOLERANCE
+
+    def flags(self):
+        flags = [] if self.libraries else ["--no-libraries"]
+        return flags if self.math == "f32" else [*flags, "--math", self.math]
+
+    def partition(self, model):
+        extents = model.inputs[model.split].shape
+        partition = Partition({"y": self.ranks})
+        if self.ranks > 1:
+            sizes = uneven_sizes(extents[model.dim], self.ranks) if self.style == "uneven" else None
+            partition.split(model.split, len(extents), model.dim, "y", sizes)
+        return partition
+
+
+def variants(model):
+    """How `model` is compiled."""
+    found = [Variant(ranks) for ranks in RANKS]
+    if model.small:
+        found += [Variant(ranks, libraries=False) for ranks in RANKS]
+    if model.timed:
+        found += [Variant(ranks, "balanced") for ranks in (2, 4)]
+        found += [Variant(ranks, math="tf32") for ranks in (1, 3)]
+    return found
+
+
+def operator_cases(count):
+    """The fixed cases, then random ones: without an end, since some operators may not be supported."""
+    fixed = list(fixed_cases().values())
+    yield from fixed[:count]
+    seed = FIRST_SEED
+    while True:
+        yield random_case(seed)
+        seed += 1
+
+
+OPERATOR_FLOOR = ABSOLUTE_TOLERANCE
+
+
+def exchanges():
+    """(name, model, flags by rank count) of programs that do little but exchange."""
+
+    def model(shape, node, name):
+        value = lambda n: helper.make_tensor_value_info(n, TensorProto.FLOAT, shape)
+        graph = helper.make_graph([node], name, [value("x")], [value("out")])
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+        made.ir_version = 8
+        return made
+
+    matrix, image = [4096, 4096], [1, 16, 1024, 1024]
+    negate = helper.make_node("Neg", ["x"], ["out"])
+    window = helper.make_node("MaxPool", ["x"], ["out"], kernel_shape=[33, 1], pads=[16, 0, 16, 0])
+    yield "all-to-all", model(matrix, negate, "all-to-all"), ["--shard", "x=y,_", "--shard", "out=_,y"]
+    yield "all-gather", model(matrix, negate, "all-gather"), ["--shard", "x=y,_", "--shard", "out=_,_"]
+    yield "halo", model(image, window, "halo"), ["--shard", "x=_,_,y,_"]

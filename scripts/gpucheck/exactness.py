@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The parts that compare: models, operators, NCCL, and the operators under compute-sanitizer."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+
+import numpy as np
+
+from .evaluate import verdict
+from .report import number, table
+from .run import MOST_SECONDS
+
+#: Programs under compute-sanitizer are slow; those of one process, after which its findings are read.
+BATCH = 25
+
+
+def _evaluate(check, gpus, program, arrays, tolerance, floor):
+    request = {"program": program["file"], "arrays": arrays, "tolerance": tolerance, "floor": floor}
+    request["math"] = program.get("math", "f32")
+    result = check.worker(gpus)(request, min(MOST_SECONDS, check.clock.part_left()))
+    check.package.forget(program["file"])
+    if result["status"] == "error":
+        # A device may be of no use to a process after an error.
+        check.worker(gpus).kill()
+    return result
+
+
+def _worth(program):
+    """The most telling programs first: uneven cuts with libraries in f32."""
+    return (program["style"] != "uneven", not program["libraries"], program["math"] != "f32", program["ranks"])
+
+
+def _check_models(check, gpus, wanted):
+    jobs = [(m, p) for m in check.manifest["models"] for p in m["programs"] if wanted(p)]
+    jobs.sort(key=lambda job: _worth(job[1]))
+    for model, program in check.each(jobs, lambda job: f"{job[0]['name']} {job[1]['variant']}"):
+        result = _evaluate(check, gpus, program, model["arrays"], program["tolerance"], 0.0)
+        described = {key: program[key] for key in ("variant", "ranks", "libraries", "math", "style", "tolerance")}
+        check.add({"name": model["name"], "gpus": gpus, **described, **result})
+    _print_models(check.report.rows)
+
+
+def _print_models(rows):
+    """A table for each kind of program: models against ranks, with the largest error."""
+    kinds = {
+        "with libraries, f32": lambda r: r["libraries"] and r["math"] == "f32",
+        "without libraries, f32": lambda r: not r["libraries"],
+        "with libraries, TF32": lambda r: r["math"] == "tf32",
+    }
+    for title, belongs in kinds.items():
+        chosen = [row for row in rows if belongs(row)]
+        if not chosen:
+            continue
+        variants = list(dict.fromkeys(row["variant"] for row in chosen))
+        cells = {(r["name"], r["variant"]): number(r["error"], 2) if r["status"] == "ok" else r["status"] for r in chosen}
+        names = list(dict.fromkeys(row["name"] for row in chosen))
+        what = "norm of the error over that of the output" if chosen[0]["math"] == "tf32" else "largest error over the largest value"
+        print(f"  {title}: {what}; the limit is {chosen[0]['tolerance']:g}")
+        print(table(["model", *variants], [[n, *(cells.get((n, v), "-") for v in variants)] for n in names]))
+
+
+def models(check):
+    _check_models(check, 1, lambda program: True)
+
+
+def several_gpus(check):
+    if len(check.devices) < 2:
+        check.report.say("skipped", "there is one GPU")
+        return
+    _check_models(check, len(check.devices), lambda program: program["ranks"] > 1 and program["libraries"])
+
+
+def operators(check):
+    cases = check.manifest["operators"]
+    for case in check.each(cases, lambda case: case["name"]):
+        program = {"file": case["program"]}
+        result = _evaluate(check, 1, program, case["arrays"], case["tolerance"], case["floor"])
+        check.package.forget(case["arrays"])
+        check.add({"name": case["name"], "variant": case["case"], "ranks": case["ranks"], **result})
+    _print_counts(check.report.rows, len(cases))
+
+
+def _print_counts(rows, total):
+    counts = [sum(row["status"] == status for row in rows) for status in ("ok", "differs", "error")]
+    print(table(["cases", "run", "right", "differ", "end with an error"], [[total, len(rows), *counts]]))
+
+
+# NCCL: a process for each rank.
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _run_ranks(check, program, inputs, folder):
+    """Runs `program` with a process for each rank; returns (outputs of rank 0, message)."""
+    flags = []
+    for index, (name, value) in enumerate(inputs.items()):
+        np.save(folder / f"input{index}.npy", value)
+        flags += ["--input", f"{name}=@{folder / f'input{index}.npy'}"]
+    file, port = check.package.path(program["file"]), _free_port()
+    processes, logs = [], []
+    world = program["ranks"]
+    for rank in range(world):
+        launch = {"RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": world}
+        launch |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        environment = check.environment(world, **{k: str(v) for k, v in launch.items()})
+        command = [check.folder / "bin/dovetail-run", "run", file, "--comm", "nccl", *flags]
+        command += ["--output", folder / f"output{rank}.npz"]
+        logs.append(open(folder / f"log{rank}", "w+"))
+        processes.append(
+            subprocess.Popen(
+                [str(c) for c in command], stdin=subprocess.DEVNULL, stdout=logs[-1], stderr=logs[-1], env=environment
+            )
+        )
+    deadline = time.monotonic() + min(MOST_SECONDS, check.clock.part_left())
+    try:
+        codes = [process.wait(max(0.1, deadline - time.monotonic())) for process in processes]
+    except subprocess.TimeoutExpired:
+        return None, "no end in time: " + _said(logs)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    if any(codes):
+        return None, f"exit codes {codes}: {_said(logs)}"
+    with np.load(folder / "output0.npz") as outputs:
+        return {name: outputs[name] for name in outputs.files}, ""
+
+
+def _said(logs):
+    texts = []
+    for rank, log in enumerate(logs):
+        log.seek(0)
+        texts.append(f"rank {rank}: {log.read()[-600:].strip()}")
+    return "; ".join(texts)
+
+
+def nccl(check):
+    """Ranks up to the number of GPUs; NCCL refuses two ranks on one."""
+    most = len(check.devices)
+    jobs = [
+        (model, program)
+        for model in check.manifest["models"]
+        for program in model["programs"]
+        if program["ranks"] <= most and program["style"] == "uneven" and program["math"] == "f32" and program["libraries"]
+    ]
+    # The large models after the small: their start-up takes longer.
+    jobs.sort(key=lambda job: (-job[1]["ranks"], job[0]["timed"]))
+    for model, program in check.each(jobs, lambda job: f"{job[0]['name']} {job[1]['variant']}"):
+        folder = check.package.restored / "nccl"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        inputs, expected = check.package.arrays(model["arrays"])
+        start = time.monotonic()
+        actual, message = _run_ranks(check, program, inputs, folder)
+        check.package.forget(program["file"])
+        result = {"status": "error", "message": message}
+        if actual is not None:
+            result = verdict(actual, expected, program["tolerance"])
+        result["seconds"] = time.monotonic() - start
+        check.add({"name": model["name"], "variant": program["variant"], "ranks": program["ranks"], **result})
+    rows = [[r["name"], r["ranks"], r["status"], number(r.get("error"), 2)] for r in check.report.rows]
+    print(table(["model", "ranks", "result", "error"], rows) if rows else "")
+
+
+# compute-sanitizer.
+
+
+def _find_sanitizer():
+    for folder in filter(None, (os.environ.get("CUDA_HOME"), "/usr/local/cuda")):
+        for place in ("bin/compute-sanitizer", "compute-sanitizer/compute-sanitizer"):
+            if os.access(os.path.join(folder, place), os.X_OK):
+                return os.path.join(folder, place)
+    return shutil.which("compute-sanitizer")
+
+
+def sanitizers(check):
+    program = _find_sanitizer()
+    if not program:
+        check.report.say("skipped", "compute-sanitizer is not on this machine")
+        return
+    # The libraries' kernels are not ours to check.
+    cases = [case for case in check.manifest["operators"] if not case["libraries"]]
+    batches = [(tool, cases[i : i + BATCH]) for i in range(0, len(cases), BATCH) for tool in ("memcheck", "racecheck")]
+    for tool, batch in check.each(batches, lambda b: f"{b[0]}, from {b[1][0]['name']}", least=20):
+        check.add(_sanitize(check, program, tool, batch))
+    rows = []
+    for tool in ("memcheck", "racecheck"):
+        own = [row for row in check.report.rows if row["tool"] == tool]
+        if own:
+            findings = sum(row["findings"] or 0 for row in own)
+            rows.append([tool, sum(row["cases"] for row in own), len(cases), findings])
+    print(table(["tool", "cases run", "of", "findings"], rows))
+
+
+def _sanitize(check, program, tool, batch):
+    """Runs cases in one process under a tool; a row of the report."""
+    log = check.package.restored / f"{tool}.log"
+    log.unlink(missing_ok=True)
+    prefix = [program, "--tool", tool, "--error-exitcode", "86", "--log-file", str(log)]
+    worker = check.new_worker(prefix, check.package.restored / "sanitized.log")
+    done, message = 0, ""
+    for case in batch:
+        if check.clock.part_left() < 5 and done:
+            break
+        request = {"program": case["program"], "arrays": case["arrays"], "tolerance": case["tolerance"]}
+        reply = worker(request | {"floor": case["floor"], "math": "f32"}, MOST_SECONDS)
+        done += 1
+        if reply["status"] != "ok":
+            message = f"{case['name']}: {reply['message']}"
+            break
+    code = worker.close()
+    text = log.read_text(errors="replace") if log.exists() else ""
+    summaries = re.findall(r"(?:ERROR SUMMARY: |RACECHECK SUMMARY: )(\d+)", text)
+    findings = sum(map(int, summaries)) if summaries else None
+    if code == 0 and findings == 0 and not message:
+        status = "ok"
+    else:
+        status = "error"
+        message = message or f"exit code {code}; {tool} says: {text[-1500:].strip()}"
+    first, last = batch[0]["name"], batch[done - 1]["name"]
+    return {"name": tool, "tool": tool, "variant": f"{first} to {last}", "cases": done, "findings": findings,
+            "status": status, "message": message, "log": "" if status == "ok" else text[:20000]}  # fmt: skip

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The parts of a check, in the order of what they are worth."""
+
+import dataclasses
+import importlib
+
+DEFAULT_SECONDS = 540
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """`place` is the module and function that does it; `weight` its share of the time, with those after it."""
+
+    title: str
+    place: str
+    weight: float
+    exactness: bool = False  #: A check that is cut short does not succeed.
+    needs_gpu: bool = False  #: Programs for CPUs, which test this script, cannot do it.
+
+    def run(self, check):
+        module, function = self.place.split(":")
+        getattr(importlib.import_module(f"gpucheck.{module}"), function)(check)
+
+
+PARTS = {
+    "models": Part("every model on 1 to 4 ranks on one GPU", "exactness:models", 35, exactness=True),
+    "operators": Part("single operators, split unevenly", "exactness:operators", 20, exactness=True),
+    "gpus": Part("every model on several GPUs", "exactness:several_gpus", 15, exactness=True, needs_gpu=True),
+    "nccl": Part("ranks as processes, through NCCL", "exactness:nccl", 12, exactness=True, needs_gpu=True),
+    "peers": Part("time against PyTorch and ONNX Runtime", "measurements:peers", 50),
+    "ranks": Part("time of several ranks against one", "measurements:ranks", 10),
+    "exchanges": Part("bytes per second of exchanges", "measurements:exchanges", 5),
+    "sanitizers": Part("compute-sanitizer over the operators", "exactness:sanitizers", 30, needs_gpu=True),
+}

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs the parts of a check, and keeps what they find."""
+
+import json
+import os
+import pathlib
+import platform
+import shutil
+import signal
+import site
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+from .package import Package
+from .parts import PARTS
+from .report import Clock, Progress, Report
+from .serving import RESTORED
+from .worker import Worker
+
+NO_DEVICE = 8
+#: No program runs longer than this.
+MOST_SECONDS = 120
+
+
+class Interrupted(Exception):
+    """Somebody, or a limit, ends the check."""
+
+
+def cuda_folders():
+    """Where Python packages with NVIDIA's libraries are installed, for DOVETAIL_CUDA_PATH."""
+    packages = [*site.getsitepackages(), site.getusersitepackages(), *sys.path]
+    found = [os.environ.get("DOVETAIL_CUDA_PATH", "")]
+    for folder in dict.fromkeys(pathlib.Path(p).resolve() for p in packages if p):
+        found += [str(f) for f in (folder, folder / "torch/lib") if (folder / "nvidia").is_dir() and f.is_dir()]
+    return ":".join(filter(None, dict.fromkeys(found)))
+
+
+class Check:
+    """What the parts need: the package, the machine, the report and the clock."""
+
+    def __init__(self, folder, package, report, clock):
+        self.folder, self.package, self.report, self.clock = folder, package, report, clock
+        self.manifest = package.manifest
+        self.target = self.manifest["target"]
+        self.devices = []
+        self._unfinished = 0
+        self._workers = {}
+
+    def visible(self, count):
+        """CUDA_VISIBLE_DEVICES for the first `count` GPUs of those that this process may use."""
+        given = os.environ.get("CUDA_VISIBLE_DEVICES")
+        names = given.split(",") if given else [str(i) for i in range(max(1, len(self.devices)))]
+        return ",".join(names[:count])
+
+    def environment(self, gpus=None, **more):
+        """For programs of the package, on so many GPUs."""
+        library = str(self.folder / "lib")
+        environment = dict(os.environ, DOVETAIL_LIBRARY_DIR=library, OMP_WAIT_POLICY="passive")
+        environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [library, os.environ.get("LD_LIBRARY_PATH")]))
+        environment["DOVETAIL_CUDA_PATH"] = cuda_folders()
+        environment[RESTORED] = str(self.package.restored)
+        if gpus is not None:
+            environment["CUDA_VISIBLE_DEVICES"] = self.visible(gpus)
+        return environment | more
+
+    def script(self, command):
+        """Another process of this script."""
+        return [sys.executable, str(self.folder / "gpu-check"), command]
+
+    def worker(self, gpus=1):
+        """A process that runs programs on so many GPUs; kept between parts."""
+        if gpus not in self._workers:
+            log = self.package.restored / f"worker-{gpus}.log"
+            self._workers[gpus] = Worker(self.script("serve"), self.environment(gpus), log)
+        return self._workers[gpus]
+
+    def new_worker(self, prefix, log):
+        """A process of its own, under a tool."""
+        return Worker([*prefix, *self.script("serve")], self.environment(1), log)
+
+    def peer(self):
+        """A process for PyTorch and ONNX Runtime: without the package's libraries, which they may have themselves."""
+        environment = dict(os.environ, CUDA_VISIBLE_DEVICES=self.visible(1))
+        environment[RESTORED] = str(self.package.restored)
+        return Worker(self.script("peer"), environment, self.package.restored / "peer.log")
+
+    def close_workers(self):
+        for worker in self._workers.values():
+            worker.kill()
+        self._workers.clear()
+
+    def call(self, arguments, timeout=MOST_SECONDS, **environment):
+        """Runs dovetail-run; returns (exit code, output, message). Code None: it took too long."""
+        command = [self.folder / "bin/dovetail-run", *arguments]
+        try:
+            result = subprocess.run(
+                [str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+                timeout=max(1, timeout), env=self.environment(**environment),
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return None, "", f"no end within {timeout:.0f} s"
+        except OSError as error:
+            return 127, "", str(error)
+        message = result.stderr.strip().removeprefix("dovetail-run: error: ")
+        return result.returncode, result.stdout, message
+
+    def add(self, row):
+        """Adds a row to the report. What the end of the part's time cut short is no error."""
+        if row["status"] == "error" and self.clock.part_left() < 0.1:
+            row["status"] = "unfinished"
+            self._unfinished += 1
+        self.report.add(row)
+
+    def each(self, jobs, name, least=3):
+        """`jobs` with progress, until the part's time is over; then says what was left out."""
+        progress = Progress(len(jobs))
+        self._unfinished = 0
+        for done, job in enumerate(jobs):
+            if self.clock.part_left() < least:
+                self._unfinished += len(jobs) - done
+                break
+            progress.step(name(job))
+            yield job
+        progress.clear()
+        if self._unfinished:
+            self.report.say("incomplete", f"time is over: {self._unfinished} of {len(jobs)} were not finished")
+
+
+def _machine():
+    """What the check runs on, for the report."""
+    machine = {"system": platform.platform(), "libc": " ".join(platform.libc_ver()), "python": platform.python_version()}
+    if smi := shutil.which("nvidia-smi"):
+        fields = "name,driver_version,memory.total,clocks.sm,clocks.max.sm,power.limit"
+        query = [smi, f"--query-gpu={fields}", "--format=csv,noheader"]
+        try:
+            said = subprocess.run(query, capture_output=True, text=True, timeout=30).stdout
+            machine["nvidia-smi"] = said.strip().splitlines()
+        except (OSError, subprocess.TimeoutExpired) as error:
+            machine["nvidia-smi"] = str(error)
+    return machine
+
+
+def _find_devices(check):
+    """Fills in the devices; returns why there are none, as a sentence, or nothing."""
+    code, output, message = check.call(["devices", "--target", check.target, "--json"])
+    if code == 0:
+        found = json.loads(output)
+        check.devices = found["devices"]
+        check.report.data["devices"] = found
+        for device in check.devices:
+            check.report.add({"name": device["name"], "status": "ok", **device})
+            print(f"  {device.get('ordinal', 0)}: {device['name']}, {device['memory_bytes'] / 2**30:.0f} GiB")
+        for name, version in found.get("libraries", {}).items():
+            print(f"  {name} {version}")
+        return ""
+    if code == NO_DEVICE:
+        return message
+    return f"dovetail-run does not work here (it needs x86-64 Linux with glibc 2.36 or newer): {message}"
+
+
+def _run_parts(check, chosen, clock):
+    """Every chosen part, whatever becomes of those before it."""
+    report = check.report
+    weights = {name: part.weight for name, part in chosen.items()}
+    for name, part in chosen.items():
+        report.begin(name, part.title)
+        clock.enter(weights[name], sum(weights.values()))
+        del weights[name]
+        start = time.monotonic()
+        try:
+            if check.target != "cuda" and part.needs_gpu:
+                report.say("skipped", "it needs a GPU")
+            elif clock.left() < 1:
+                report.say("incomplete", "time is over: nothing of it was reached")
+            else:
+                part.run(check)
+        except Interrupted:
+            report.say("failed", "the check was ended from outside")
+            raise
+        except Exception as error:
+            report.data["parts"][name]["trace"] = traceback.format_exc()
+            report.say("failed", f"{type(error).__name__}: {error}")
+        report.data["parts"][name]["seconds"] = time.monotonic() - start
+    check.close_workers()
+
+
+def _summarize(report):
+    """Prints how each part ended; returns the exit code."""
+    print("\n== Summary")
+    good = True
+    for name, part in report.data["parts"].items():
+        exactness = name in PARTS and PARTS[name].exactness
+        good &= part["status"] in ("ok", "skipped") or (part["status"] == "incomplete" and not exactness)
+        note = f" ({part['note']})" if part["note"] else ""
+        print(f"  {name:<12}{part['status']}{note}, {part.get('seconds', 0):.0f} s")
+    print(f"  {report.path}: all of it")
+    return 0 if good else 1
+
+
+def _interrupt(number, frame):
+    raise Interrupted(signal.Signals(number).name)
+
+
+def run(folder, arguments):
+    """The command `run`; returns the exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGINT, _interrupt)
+    with tempfile.TemporaryDirectory(prefix="gpu-check-") as restored:
+        package = Package(folder, restored)
+        heading = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "arguments": vars(arguments)}
+        for key in ("target", "archs", "dovetail", "packed"):
+            heading[key] = package.manifest[key]
+        report = Report(arguments.json, heading | {"machine": _machine(), "devices": {}})
+        clock = Clock(arguments.seconds)
+        check = Check(folder, package, report, clock)
+        try:
+            report.begin("devices", "devices")
+            if reason := _find_devices(check):
+                report.say("failed", reason, show=False)
+                report.finish()
+                print(f"gpu-check: error: {reason}", file=sys.stderr)
+                return NO_DEVICE
+            _run_parts(check, {name: PARTS[name] for name in PARTS if name in arguments.parts}, clock)
+            report.finish()
+        except Interrupted as error:
+            print(f"gpu-check: error: ended by {error}", file=sys.stderr)
+            check.close_workers()
+            _summarize(report)
+            return 1
+        return _summarize(report)

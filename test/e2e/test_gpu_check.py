@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""scripts/gpu-check without a GPU: up to the point where it asks for one, and beyond with programs for CPUs."""
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from harness.backend import ROOT, build_dir
+
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "bench")]
+
+from gpucheck.package import DamagedPackage, Package, PackageWriter  # noqa: E402
+
+MODEL = "small-vit-encoder"
+
+
+def _pack(output, *arguments):
+    command = [sys.executable, ROOT / "scripts/gpu-check", "pack", "-o", output, *arguments]
+    environment = dict(os.environ, DOVETAIL_BUILD_DIR=str(build_dir()))
+    result = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300, env=environment)
+    assert result.returncode == 0, result.stderr
+    return output
+
+
+#: Nothing of the build, and no GPU if there is one.
+CLEAN = {"PATH": "/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": ""}
+
+
+def _run(package, folder, *arguments):
+    """Runs a package as it is run elsewhere; returns (the finished process, the report)."""
+    report = folder / "report.json"
+    command = [sys.executable, package / "gpu-check", "run", "--json", report, *arguments]
+    result = subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True, timeout=300, cwd=folder, env=CLEAN
+    )
+    return result, json.loads(report.read_text())
+
+
+@pytest.fixture(scope="module")
+def for_cpu(backend, tmp_path_factory):
+    """A package of programs for CPUs."""
+    folder = tmp_path_factory.mktemp("gpu-check") / "package"
+    return _pack(folder, "--target", "cpu", "--models", MODEL, "--operators", "6")
+
+
+@pytest.fixture
+def tampered(for_cpu, tmp_path):
+    """A copy to be changed: (folder, manifest, function that writes a file of the package anew)."""
+    import hashlib
+    import shutil
+
+    folder = tmp_path / "package"
+    shutil.copytree(for_cpu, folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+
+    def replace(name, data):
+        (folder / "files" / name).write_bytes(data)
+        manifest["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest(), "holes": []}
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+
+    return folder, manifest, replace
+
+
+def test_without_device(backend, tmp_path):
+    file = _pack(tmp_path / "check.tar.xz", "--models", MODEL, "--operators", "2")
+    there = tmp_path / "there"
+    there.mkdir()
+    subprocess.run(["tar", "xf", file], cwd=there, check=True)
+    result, report = _run(there / "gpu-check", there)
+    assert result.returncode == 8, result.stderr
+    (sentence,) = result.stderr.splitlines()
+    assert report["parts"]["devices"]["note"] and sentence == f"gpu-check: error: {report['parts']['devices']['note']}"
+    assert report["complete"] and list(report["parts"]) == ["devices"]
+
+
+def test_programs_for_cpus(for_cpu, tmp_path):
+    result, report = _run(for_cpu, tmp_path, "--parts", "models,operators,peers,ranks,exchanges,nccl")
+    assert result.returncode == 0, result.stdout + result.stderr
+    parts = report["parts"]
+    assert report["complete"]
+    found = {(row["ranks"], row["libraries"]): row for row in parts["models"]["rows"]}
+    assert set(found) == {(ranks, libraries) for ranks in (1, 2, 3, 4) for libraries in (True, False)}
+    assert all(row["status"] == "ok" and 0 < row["error"] < 1e-4 for row in found.values())
+    assert [row["status"] for row in parts["operators"]["rows"]] == ["ok"] * 6
+    assert parts["nccl"]["status"] == "skipped"
+    rates = {(row["name"], row["gigabytes_per_second"] > 0) for row in parts["exchanges"]["rows"]}
+    assert len(rates) == 6 and all(positive for _, positive in rates)
+    # Half of a matrix of 64 MiB goes to the other of two ranks, in each of both halves.
+    (row,) = (row for row in parts["exchanges"]["rows"] if row["name"] == "all-to-all, 2 ranks")
+    assert row["bytes"] == 4096 * 4096 * 4 // 2
+
+
+def test_wrong_result(tampered, tmp_path):
+    """The first operator is expected to give something else."""
+    folder, manifest, replace = tampered
+    name = manifest["operators"][0]["arrays"]
+    with np.load(folder / "files" / name) as file:
+        arrays = {key: file[key] for key in file.files}
+    (output,) = (key for key in arrays if key.startswith("output/"))
+    arrays[output].reshape(-1)[-1] += 1
+    np.savez(tmp_path / "wrong.npz", **arrays)
+    replace(name, (tmp_path / "wrong.npz").read_bytes())
+    result, report = _run(folder, tmp_path, "--parts", "operators")
+    assert result.returncode == 1
+    wrong, *others = report["parts"]["operators"]["rows"]
+    assert wrong["status"] == "differs" and "1 of " in wrong["message"]
+    assert len(others) == 5 and all(row["status"] == "ok" for row in others)
+
+
+def test_program_that_does_not_load(tampered, tmp_path):
+    folder, manifest, replace = tampered
+    replace(manifest["operators"][1]["program"], b"no program")
+    result, report = _run(folder, tmp_path, "--parts", "operators")
+    assert result.returncode == 1
+    assert [row["status"] for row in report["parts"]["operators"]["rows"]] == ["ok", "error"] + ["ok"] * 4
+
+
+def test_damaged_file(tampered, tmp_path):
+    folder, manifest, _ = tampered
+    name = manifest["operators"][0]["program"]
+    (folder / "files" / name).write_bytes((folder / "files" / name).read_bytes()[:-1])
+    result, report = _run(folder, tmp_path, "--parts", "operators")
+    assert result.returncode == 1
+    assert f"{name} in " in report["parts"]["operators"]["rows"][0]["message"]
+
+
+def test_out_of_time(for_cpu, tmp_path):
+    """What was not reached is no success."""
+    result, report = _run(for_cpu, tmp_path, "--seconds", "2", "--parts", "operators")
+    assert result.returncode == 1
+    assert report["parts"]["operators"]["status"] == "incomplete"
+
+
+def test_interrupted(for_cpu, tmp_path):
+    """A limit from outside loses nothing of what was found."""
+    report = tmp_path / "report.json"
+    command = [sys.executable, for_cpu / "gpu-check", "run", "--json", report]
+    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=CLEAN)
+    rows = lambda: json.loads(report.read_text())["parts"].get("models", {}).get("rows", [])
+    for _ in range(600):
+        if report.exists() and rows():
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    _, message = process.communicate(timeout=60)
+    assert process.returncode == 1 and b"ended by SIGTERM" in message
+    assert rows() and not json.loads(report.read_text())["complete"]
+
+
+def test_package_shares_tensors(tmp_path):
+    rng = np.random.default_rng(0)
+    coarse = rng.choice(np.linspace(-1, 1, 16).astype(np.float32), 4099).tobytes()
+    fine = rng.standard_normal(4099).astype(np.float32).tobytes()
+    files = {"a": b"head" + coarse + b"middle" + fine, "b": fine + coarse + b"tail", "c": b"none"}
+    writer = PackageWriter(tmp_path / "package")
+    shared = writer.add_tensors([coarse, b"small", fine])
+    for name, data in files.items():
+        writer.add_file(name, data, shared)
+    writer.close({})
+    package = Package(tmp_path / "package", tmp_path / "restored")
+    assert {name: package.path(name).read_bytes() for name in files} == files
+    # 4 bits for each of the coarse values, 32 for the others, and what belongs to no tensor.
+    assert (tmp_path / "package/tensors.bin").stat().st_size == (4099 + 1) // 2 + 4 * 4099
+    assert (tmp_path / "package/files/a").read_bytes() == b"headmiddle"
+    (tmp_path / "package/files/b").write_bytes(b"tall")
+    package.forget("b")
+    with pytest.raises(DamagedPackage):
+        package.path("b")
+
+
+def test_too_large(tmp_path, monkeypatch):
+    pack = importlib.import_module("gpucheck.pack")
+    (tmp_path / "folder/lib").mkdir(parents=True)
+    (tmp_path / "folder/lib/library").write_bytes(np.random.default_rng(0).bytes(1 << 20))
+    monkeypatch.setattr(pack, "MOST_BYTES", 1 << 19)
+    with pytest.raises(pack.PackError, match="lib/library 1.0 MiB"):
+        pack.compress(tmp_path / "folder", tmp_path / "file.tar.xz")
+    assert not list(tmp_path.glob("file*"))
