@@ -33,6 +33,11 @@ double milliseconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
+double medianOf(std::vector<double> &values) {
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
 } // namespace
 
 absl::Status BenchCommand::run() {
@@ -66,15 +71,17 @@ absl::Status BenchCommand::run() {
 
   std::vector<NamedTensor> outputs = (*runner)->isFirst() ? makeOutputs(plan) : std::vector<NamedTensor>();
   std::vector<runtime::HostTensor> in = viewsOf(*inputs), out = viewsOf(outputs);
-  std::vector<double> times;
+  std::vector<double> times, issueTimes;
   for (int i = 0; i < warmup + iterations; ++i) {
     progress.show(i < warmup ? absl::StrCat("warm-up ", i + 1, " of ", warmup)
                              : absl::StrCat("iteration ", i - warmup + 1, " of ", iterations));
     absl::StatusOr<std::chrono::nanoseconds> time = (*runner)->measure(in, out);
     if (!time.ok())
       return ofArtifact(arguments.artifact, time.status());
-    if (i >= warmup)
-      times.push_back(milliseconds(*time));
+    if (i < warmup)
+      continue;
+    times.push_back(milliseconds(*time));
+    issueTimes.push_back(milliseconds((*runner)->issueTime()));
   }
   progress.clear();
   if (!(*runner)->isFirst())
@@ -83,9 +90,8 @@ absl::Status BenchCommand::run() {
     if (absl::Status status = writeTrace(trace, **runner); !status.ok())
       return status;
 
-  std::sort(times.begin(), times.end());
+  double median = medianOf(times), issue = medianOf(issueTimes);
   double mean = std::accumulate(times.begin(), times.end(), 0.0) / times.size();
-  double median = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
   double slow = times[std::min(times.size() - 1, times.size() * 9 / 10)];
   if (json) {
     nlohmann::json result = {{"artifact", arguments.artifact},
@@ -97,7 +103,8 @@ absl::Status BenchCommand::run() {
                              {"median_ms", median},
                              {"mean_ms", mean},
                              {"p90_ms", slow},
-                             {"max_ms", times.back()}};
+                             {"max_ms", times.back()},
+                             {"issue_ms", issue}};
     std::fputs((result.dump(2) + "\n").c_str(), stdout);
     return absl::OkStatus();
   }
@@ -109,7 +116,8 @@ absl::Status BenchCommand::run() {
                           {"mean", format(mean)},
                           {"min", format(times.front())},
                           {"90 %", format(slow)},
-                          {"max", format(times.back())}},
+                          {"max", format(times.back())},
+                          {"issued after", format(issue)}},
                          "")
                  .c_str(),
              stdout);

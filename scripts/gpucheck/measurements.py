@@ -176,7 +176,7 @@ def _print_ranks(rows):
         ratios = [
             f / one["median_ms"] if f and one else None for f, (ranks, _) in zip(found, columns) if ranks > 1
         ]
-        lines.append([name, *map(number, found), *map(number, ratios), number(one.get("issue_us"))])
+        lines.append([name, *map(number, found), *map(number, ratios), number(1000 * one["issue_ms"] if one else None)])
     if lines:
         print("  host work: of one rank, until all that a run does is issued (a replayed step list)")
         print(table(header, lines))

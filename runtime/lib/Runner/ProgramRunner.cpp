@@ -64,7 +64,7 @@ struct ProgramRunner::State {
     std::unique_ptr<Session> session;
     SessionStatistics statistics;
     std::vector<StepTime> times;
-    std::chrono::steady_clock::time_point begin, end;
+    std::chrono::steady_clock::time_point begin, issued, end;
     std::thread thread;
     bool stopped = false;
   };
@@ -199,6 +199,7 @@ absl::Status ProgramRunner::State::perform(int index, unsigned now) {
     rank.begin = std::chrono::steady_clock::now();
     absl::Status status = rank.session->run();
     rank.end = std::chrono::steady_clock::now();
+    rank.issued = rank.session->issued();
     if (options.trace)
       rank.times = rank.session->times();
     if (!status.ok())
@@ -463,6 +464,13 @@ const Program &ProgramRunner::getProgram() const { return *state->program; }
 bool ProgramRunner::isFirst() const { return state->isFirst(); }
 
 const SessionStatistics &ProgramRunner::statistics(int rank) const { return state->ranks[rank].statistics; }
+
+std::chrono::nanoseconds ProgramRunner::issueTime() const {
+  std::chrono::nanoseconds longest{0};
+  for (int rank : state->own)
+    longest = std::max<std::chrono::nanoseconds>(longest, state->ranks[rank].issued - state->ranks[rank].begin);
+  return longest;
+}
 
 const std::vector<StepTime> &ProgramRunner::times(int rank) const { return state->ranks[rank].times; }
 

@@ -45,6 +45,7 @@ public:
   layout::Box inputBox(size_t index) const override { return memory.box(plan.inputs[index].tensor); }
   layout::Box outputBox(size_t index) const override { return memory.box(plan.outputs[index].tensor); }
   const SessionStatistics &statistics() const override { return stats; }
+  std::chrono::steady_clock::time_point issued() const override { return issuedAll; }
   const std::vector<StepTime> &times() const override { return stepTimes; }
 
 private:
@@ -90,6 +91,7 @@ private:
   std::vector<std::unique_ptr<PortTransfer>> uploads, downloads;
   SessionStatistics stats;
   std::vector<StepTime> stepTimes;
+  std::chrono::steady_clock::time_point issuedAll;
   int64_t runs = 0;
 };
 
@@ -406,6 +408,7 @@ absl::Status ProgramSession::run() {
   } else if (status.ok()) {
     status = runAll();
   }
+  issuedAll = std::chrono::steady_clock::now();
   if (status.ok())
     status = backend->finish();
   // Work that waits for a rank which is lost may just have been given up.

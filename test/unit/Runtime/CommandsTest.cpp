@@ -221,6 +221,8 @@ TEST_F(Commands, BenchMeasures) {
   EXPECT_EQ(report["ranks"], 3);
   EXPECT_GT(report["min_ms"].get<double>(), 0);
   EXPECT_LE(report["min_ms"].get<double>(), report["median_ms"].get<double>());
+  EXPECT_GT(report["issue_ms"].get<double>(), 0);
+  EXPECT_LE(report["issue_ms"].get<double>(), report["max_ms"].get<double>());
 }
 
 TEST_F(Commands, DevicesListsTheCpu) {

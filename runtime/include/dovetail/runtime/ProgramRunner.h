@@ -88,6 +88,8 @@ public:
   bool isFirst() const;
   /// What `rank`, one of this process, uses of the machine.
   const SessionStatistics &statistics(int rank) const;
+  /// How long the slowest rank of this process took to issue the work of the last run; see Session::issued.
+  std::chrono::nanoseconds issueTime() const;
   /// When the steps of the last run began and ended on `rank`; empty without `trace`, and for ranks of other processes
   /// where `isFirst` does not hold. Clocks of other processes are taken to agree at the beginning of the run.
   const std::vector<StepTime> &times(int rank) const;

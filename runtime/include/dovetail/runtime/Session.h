@@ -78,6 +78,9 @@ public:
   virtual layout::Box outputBox(size_t index) const = 0;
 
   virtual const SessionStatistics &statistics() const = 0;
+  /// When the last run had issued all of its work, and from then on waited for the device. On the CPU work is issued by
+  /// doing it.
+  virtual std::chrono::steady_clock::time_point issued() const = 0;
   /// One for each step of the plan, prologue not included, if `trace` was asked for.
   virtual const std::vector<StepTime> &times() const = 0;
 };
