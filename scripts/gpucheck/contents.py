@@ -2,6 +2,7 @@
 """What a package checks: models with their partitions, operators, and exchanges."""
 
 import dataclasses
+import itertools
 
 import bench
 import dovetail_models
@@ -140,25 +141,24 @@ class Variant:
         return partition
 
 
-def variants(model):
-    """How `model` is compiled."""
+def variants(model, target):
+    """How `model` is compiled. CPUs know no TF32."""
     found = [Variant(ranks) for ranks in RANKS]
     if model.small:
         found += [Variant(ranks, libraries=False) for ranks in RANKS]
     if model.timed:
         found += [Variant(ranks, "balanced") for ranks in (2, 4)]
-        found += [Variant(ranks, math="tf32") for ranks in (1, 3)]
+        found += [Variant(ranks, math="tf32") for ranks in (1, 3) if target == "cuda"]
     return found
 
 
-def operator_cases(count):
-    """The fixed cases, then random ones: without an end, since some operators may not be supported."""
-    fixed = list(fixed_cases().values())
-    yield from fixed[:count]
-    seed = FIRST_SEED
-    while True:
+def operator_cases():
+    """The fixed cases, by a library and by our kernels, then random ones: without an end, since some may be refused."""
+    for case in fixed_cases().values():
+        yield case
+        yield dataclasses.replace(case, libraries=False)
+    for seed in itertools.count(FIRST_SEED):
         yield random_case(seed)
-        seed += 1
 
 
 OPERATOR_FLOOR = ABSOLUTE_TOLERANCE

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The parts that compare: models, operators, NCCL, and the operators under compute-sanitizer."""
 
+import json
 import os
 import re
 import shutil
@@ -98,12 +99,8 @@ def _free_port():
         return probe.getsockname()[1]
 
 
-def _run_ranks(check, program, inputs, folder):
-    """Runs `program` with a process for each rank; returns (outputs of rank 0, message)."""
-    flags = []
-    for index, (name, value) in enumerate(inputs.items()):
-        np.save(folder / f"input{index}.npy", value)
-        flags += ["--input", f"{name}=@{folder / f'input{index}.npy'}"]
+def _launch(check, program, command, flags, folder):
+    """Runs `dovetail-run COMMAND` with a process for each rank; returns (what rank 0 prints, why it failed)."""
     file, port = check.package.path(program["file"]), _free_port()
     processes, logs = [], []
     world = program["ranks"]
@@ -111,27 +108,24 @@ def _run_ranks(check, program, inputs, folder):
         launch = {"RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": world}
         launch |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         environment = check.environment(world, **{k: str(v) for k, v in launch.items()})
-        command = [check.folder / "bin/dovetail-run", "run", file, "--comm", "nccl", *flags]
-        command += ["--output", folder / f"output{rank}.npz"]
+        line = [check.folder / "bin/dovetail-run", command, file, "--comm", "nccl", *flags]
         logs.append(open(folder / f"log{rank}", "w+"))
-        processes.append(
-            subprocess.Popen(
-                [str(c) for c in command], stdin=subprocess.DEVNULL, stdout=logs[-1], stderr=logs[-1], env=environment
+        with open(folder / f"output{rank}", "w") as output:
+            processes.append(
+                subprocess.Popen(
+                    [str(c) for c in line], stdin=subprocess.DEVNULL, stdout=output, stderr=logs[-1], env=environment
+                )
             )
-        )
     deadline = time.monotonic() + min(MOST_SECONDS, check.clock.part_left())
     try:
         codes = [process.wait(max(0.1, deadline - time.monotonic())) for process in processes]
     except subprocess.TimeoutExpired:
-        return None, "no end in time: " + _said(logs)
+        return "", f"no end in time: {_said(logs)}"
     finally:
         for process in processes:
             process.kill()
             process.wait()
-    if any(codes):
-        return None, f"exit codes {codes}: {_said(logs)}"
-    with np.load(folder / "output0.npz") as outputs:
-        return {name: outputs[name] for name in outputs.files}, ""
+    return (folder / "output0").read_text(), f"exit codes {codes}: {_said(logs)}" if any(codes) else ""
 
 
 def _said(logs):
@@ -140,6 +134,25 @@ def _said(logs):
         log.seek(0)
         texts.append(f"rank {rank}: {log.read()[-600:].strip()}")
     return "; ".join(texts)
+
+
+def _run_processes(check, model, program, folder):
+    """Compares one run, and measures many: from the second on they are replayed."""
+    inputs, expected = check.package.arrays(model["arrays"])
+    flags = []
+    for index, (name, value) in enumerate(inputs.items()):
+        np.save(folder / f"input{index}.npy", value)
+        flags += ["--input", f"{name}=@{folder / f'input{index}.npy'}"]
+    outputs = folder / "outputs.npz"
+    _, message = _launch(check, program, "run", [*flags, "--output", outputs], folder)
+    if message:
+        return {"status": "error", "message": message}
+    with np.load(outputs) as file:
+        result = verdict({name: file[name] for name in file.files}, expected, program["tolerance"])
+    if result["status"] == "ok":
+        printed, message = _launch(check, program, "bench", [*flags, "--json"], folder)
+        result |= {"status": "error", "message": message} if message else json.loads(printed)
+    return result
 
 
 def nccl(check):
@@ -157,17 +170,16 @@ def nccl(check):
         folder = check.package.restored / "nccl"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        inputs, expected = check.package.arrays(model["arrays"])
         start = time.monotonic()
-        actual, message = _run_ranks(check, program, inputs, folder)
+        result = _run_processes(check, model, program, folder)
         check.package.forget(program["file"])
-        result = {"status": "error", "message": message}
-        if actual is not None:
-            result = verdict(actual, expected, program["tolerance"])
         result["seconds"] = time.monotonic() - start
         check.add({"name": model["name"], "variant": program["variant"], "ranks": program["ranks"], **result})
-    rows = [[r["name"], r["ranks"], r["status"], number(r.get("error"), 2)] for r in check.report.rows]
-    print(table(["model", "ranks", "result", "error"], rows) if rows else "")
+    rows = [
+        [r["name"], r["ranks"], r["status"], number(r.get("error"), 2), number(r.get("median_ms"))]
+        for r in check.report.rows
+    ]
+    print(table(["model", "ranks", "result", "error", "ms"], rows) if rows else "")
 
 
 # compute-sanitizer.

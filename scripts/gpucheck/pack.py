@@ -109,9 +109,7 @@ class Packer:
         self.flags = ["--target", target] + (["--arch", ",".join(archs)] if archs else [])
         self.backend = SubprocessBackend()
         self.pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1)
-        _, options, _ = call([tool("dovetail"), "compile", "--help"])
-        # CPUs know no TF32.
-        self.has_math = target == "cuda" and "--math" in options
+        self.target = target
         self.manifest = {"models": [], "operators": [], "exchanges": []}
 
     def compile(self, model, name, partition, flags):
@@ -141,7 +139,7 @@ class Packer:
             entry["onnx"] = self.writer.add_file(f"models/{name}.onnx", data, shared)
             entry["graph"] = self.writer.add_file(f"models/{name}.graph.json", json.dumps(graph).encode())
             entry["constants"] = self.writer.add_file(f"models/{name}.constants.npz", _archived(constants), shared)
-        chosen = [v for v in contents.variants(model) if v.math == "f32" or self.has_math]
+        chosen = contents.variants(model, self.target)
 
         def compiled(variant):
             flags = [*model.flags, *variant.flags()]
@@ -160,7 +158,7 @@ class Packer:
         """`count` cases, each compiled for its partition."""
 
         def compiled(case):
-            name = case.name.replace(" ", "-")
+            name = f"{case.name.replace(' ', '-')}-{case.libraries}"
             path = self.work / f"{name}.onnx"
             path.write_bytes(case.model.SerializeToString())
             try:
@@ -171,7 +169,7 @@ class Packer:
                     raise
                 return case, None
 
-        made, cases = [], contents.operator_cases(count)
+        made, cases = [], contents.operator_cases()
         while len(made) < count:
             some = [next(cases) for _ in range(min(16, count - len(made)))]
             made += [m for m in self.pool.map(compiled, some) if m[1] is not None]
@@ -256,8 +254,6 @@ def pack(arguments):
         copy_runtime(folder, arguments.target)
         archs = arguments.arch.split(",") if arguments.target == "cuda" else []
         packer = Packer(folder, work, arguments.target, archs, say)
-        if not packer.has_math:
-            say("programs for TF32 are left out: `dovetail compile` cannot make them")
         for model in chosen:
             say(model)
             packer.add_model(model, makers[model]())

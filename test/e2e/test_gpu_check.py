@@ -32,12 +32,12 @@ def _pack(output, *arguments):
 CLEAN = {"PATH": "/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": ""}
 
 
-def _run(package, folder, *arguments):
+def _run(package, folder, *arguments, **environment):
     """Runs a package as it is run elsewhere; returns (the finished process, the report)."""
     report = folder / "report.json"
     command = [sys.executable, package / "gpu-check", "run", "--json", report, *arguments]
     result = subprocess.run(
-        [str(c) for c in command], capture_output=True, text=True, timeout=300, cwd=folder, env=CLEAN
+        [str(c) for c in command], capture_output=True, text=True, timeout=300, cwd=folder, env=CLEAN | environment
     )
     return result, json.loads(report.read_text())
 
@@ -151,6 +151,67 @@ def test_interrupted(for_cpu, tmp_path):
     _, message = process.communicate(timeout=60)
     assert process.returncode == 1 and b"ended by SIGTERM" in message
     assert rows() and not json.loads(report.read_text())["complete"]
+
+
+#: Says that there are two GPUs, and is each of their processes.
+IMITATION = """#!{python}
+import json, os, sys
+arguments = sys.argv[1:]
+if arguments[0] == "devices":
+    device = {{"kind": "cuda", "name": "imitation", "memory_bytes": 1 << 34}}
+    print(json.dumps({{"devices": [device | {{"ordinal": i}} for i in range(2)], "libraries": {{}}}}))
+    sys.exit(0)
+if "--comm" in arguments:
+    at = arguments.index("--comm")
+    assert arguments[at + 1] == "nccl" and os.environ["MASTER_ADDR"] and os.environ["MASTER_PORT"]
+    assert int(os.environ["LOCAL_RANK"]) < int(os.environ["WORLD_SIZE"]) <= 2
+    del arguments[at : at + 2]
+    if os.environ["RANK"] != "0":
+        sys.exit({code})
+os.execv("{real}", ["dovetail-run", *arguments])
+"""
+
+#: Finds something with one of its tools.
+SANITIZER = """#!{python}
+import subprocess, sys
+log = sys.argv[sys.argv.index("--log-file") + 1]
+tool = sys.argv[sys.argv.index("--tool") + 1]
+code = subprocess.call(sys.argv[sys.argv.index("--log-file") + 2 :])
+found = tool == "racecheck"
+text = "RACECHECK SUMMARY: 1 hazard displayed" if found else "ERROR SUMMARY: 0 errors"
+open(log, "w").write("========= " + text)
+sys.exit(86 if found else code)
+"""
+
+
+def _executable(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize("code", [0, 8])
+def test_imitated_gpus(tampered, tmp_path, code):
+    """The parts that need GPUs, with programs for CPUs: what they start, and what they make of it."""
+    folder, manifest, _ = tampered
+    manifest["target"] = "cuda"
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    real = folder / "bin/real"
+    (folder / "bin/dovetail-run").rename(real)
+    _executable(folder / "bin/dovetail-run", IMITATION.format(python=sys.executable, real=real, code=code))
+    _executable(tmp_path / "cuda/bin/compute-sanitizer", SANITIZER.format(python=sys.executable))
+    cuda = {"CUDA_HOME": str(tmp_path / "cuda"), "CUDA_VISIBLE_DEVICES": "0,1"}
+    result, report = _run(folder, tmp_path, "--parts", "gpus,nccl,sanitizers", **cuda)
+    assert result.returncode == 1
+    gpus, nccl, sanitizers = (report["parts"][part]["rows"] for part in ("gpus", "nccl", "sanitizers"))
+    assert [(row["ranks"], row["gpus"], row["status"]) for row in gpus] == [(n, 2, "ok") for n in (2, 3, 4)]
+    assert [row["ranks"] for row in nccl] == [2, 1]
+    assert [row["status"] for row in nccl] == ["error" if code else "ok", "ok"]
+    assert all(row["median_ms"] > 0 and row["error"] < 1e-4 for row in nccl if row["status"] == "ok")
+    assert code == 0 or "exit codes [0, 8]" in nccl[0]["message"]
+    without_libraries = sum(not case["libraries"] for case in manifest["operators"])
+    found = [(row["tool"], row["status"], row["findings"], row["cases"]) for row in sanitizers]
+    assert found == [("memcheck", "ok", 0, without_libraries), ("racecheck", "error", 1, without_libraries)]
 
 
 def test_package_shares_tensors(tmp_path):
