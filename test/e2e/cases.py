@@ -296,7 +296,10 @@ def _splits():
                 yield _chain(f"{name}-sum", [("ReduceSum", (all_axes[1:],), {})], image, rows, dtype=dtype)
         square = [("Abs", (), {}), ("Sqrt", (), {}), ("ReduceMin", (), {"axes": [2, 3]})]
         yield _chain(f"split-min-{label}", square, image, rows)
-        yield _single(f"split-norm-{label}", "InstanceNormalization", image, rows, _weights(2), _weights(2))
+        # Parts differ in their means.
+        slope = ("Add", (np.linspace(0, 20, height, dtype=np.float32).reshape(height, 1),), {})
+        norm = ("InstanceNormalization", (_weights(2), _weights(2)), {})
+        yield _chain(f"split-norm-{label}", [slope, norm], image, rows)
         yield _single(f"split-columns-{label}", "ReduceSum", [1, height, 50, 12], rows, all_axes[:2], dim=1)
         yield _single(f"split-cut-columns-{label}", "ReduceMax", [40, 120, height], rows, exact=True, axes=[0, 1])
 

@@ -67,7 +67,7 @@ void BlockEmitter::chooseTeam() {
       parts = op.getCount();
     }
   // The three moments of an element are computed together.
-  if (llvm::any_of(outer, [](Operation *op) { return isa<MomentsOp>(op); })) {
+  if (llvm::any_of(outer, hasMoments)) {
     llvm::erase(itemLoops, rank - 1);
     serialLoops.push_back(rank - 1);
   }
@@ -78,7 +78,7 @@ void BlockEmitter::chooseTeam() {
   if (!teamLoops.empty()) {
     int64_t work = multiply(teamLoops, extents);
     for (Operation &op : kernel.getBlock()->without_terminator())
-      if (isa<ReductionOpInterface, MomentsOp>(op))
+      if (isa<ReductionOpInterface>(op) || hasMoments(&op))
         work = std::max(work, getLength(&op));
     team = work < warpSize ? 1 : work < 4 * blockSize ? warpSize : blockSize;
     return;
@@ -107,7 +107,7 @@ void BlockEmitter::chooseColumns() {
     return;
   bool isBetter = false;
   for (Operation &op : kernel.getBlock()->without_terminator()) {
-    if (!isa<ReductionOpInterface, MomentsOp>(op) || analysis.getFoldOrder(&op).loops.empty())
+    if ((!isa<ReductionOpInterface>(op) && !hasMoments(&op)) || analysis.getFoldOrder(&op).loops.empty())
       continue;
     int64_t acrossTerms = analysis.countJumps(&op, analysis.getFoldOrder(&op).loops.back());
     int64_t acrossItems = analysis.countJumps(&op, *inner);

@@ -117,6 +117,9 @@ private:
                            llvm::function_ref<mlir::Value()> term,
                            llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
   Values emitTeamMoments(MomentsOp op, llvm::SmallVector<mlir::Value> &foldIndex);
+  Values emitCombinedMoments(plan::CombineMomentsOp op, llvm::SmallVector<mlir::Value> &foldIndex);
+  /// Whether the result's last dimension has the three moments of an element, which are computed together.
+  static bool hasMoments(mlir::Operation *op) { return llvm::isa<MomentsOp, plan::CombineMomentsOp>(op); }
   mlir::Value combineTeam(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
   mlir::Value shuffle(mlir::Value value, int64_t mask);
   mlir::Value combineWarps(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);

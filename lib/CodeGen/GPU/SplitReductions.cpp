@@ -55,7 +55,7 @@ static std::optional<int64_t> findPartsDim(plan::KernelOp kernel, const OpRelati
 std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
   auto yielded = kernel.getYield().getValues();
   auto reduction = yielded.front().getDefiningOp<PartitionableOpInterface>();
-  if (yielded.size() != 1 || !isa_and_present<ReductionOpInterface>(reduction.getOperation()))
+  if (yielded.size() != 1 || !isa_and_present<ReductionOpInterface, MomentsOp>(reduction.getOperation()))
     return std::nullopt;
   for (Operation &op : kernel.getBlock()->without_terminator())
     if (auto element = dyn_cast<ElementOpInterface>(op))
@@ -94,7 +94,11 @@ static plan::KernelOp splitKernel(plan::KernelOp kernel, Split &split, plan::Lay
       plan::KernelOp::create(builder, loc, kernel.getSymNameAttr(), builder.getArrayAttr(layout),
                              kernel.getResultLayouts(), DenseI64ArrayAttr(), IntegerAttr(), plan::BlocksAttr());
   Block *body = builder.createBlock(&combination.getBody());
-  Value value = ReduceOp::create(builder, loc, body->addArgument(type, loc), split.kind, ArrayRef(split.dim));
+  Value parts = body->addArgument(type, loc), value;
+  if (split.kind == ReduceKind::Moments)
+    value = plan::CombineMomentsOp::create(builder, loc, result, parts, split.dim);
+  else
+    value = ReduceOp::create(builder, loc, parts, split.kind, ArrayRef(split.dim));
   if (type.getElementType() != result.getElementType())
     value = CastOp::create(builder, loc, value, result.getElementType());
   plan::YieldOp::create(builder, loc, value);

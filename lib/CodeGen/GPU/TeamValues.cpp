@@ -57,13 +57,12 @@ Value BlockEmitter::rematerialize(Value value) {
 }
 
 const BlockEmitter::Values *BlockEmitter::emitShared(Operation *op, ArrayRef<Value> index, std::optional<Part> of) {
-  auto moments = dyn_cast<MomentsOp>(op);
   OpBuilder::InsertionGuard guard(builder);
   if (!hoist())
     return nullptr;
   SmallVector<Value> foldIndex;
   std::vector<uintptr_t> key = {reinterpret_cast<uintptr_t>(op)};
-  for (Value coordinate : moments ? index.drop_back() : index) {
+  for (Value coordinate : hasMoments(op) ? index.drop_back() : index) {
     Value again = rematerialize(coordinate);
     if (!again)
       return nullptr;
@@ -80,9 +79,12 @@ const BlockEmitter::Values *BlockEmitter::emitShared(Operation *op, ArrayRef<Val
     return &known->second;
   part = of;
   Values values;
-  if (moments) {
+  if (hasMoments(op))
     foldIndex.push_back(elements.index(0));
+  if (auto moments = dyn_cast<MomentsOp>(op)) {
     values = emitTeamMoments(moments, foldIndex);
+  } else if (auto combined = dyn_cast<plan::CombineMomentsOp>(op)) {
+    values = emitCombinedMoments(combined, foldIndex);
   } else {
     auto reduction = cast<ReductionOpInterface>(op);
     Value folded = emitTeamFold(
@@ -100,7 +102,7 @@ Value BlockEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
   if (auto parts = dyn_cast<plan::PartsOp>(op))
     return emitPart(parts, index);
   bool isReduction = isa<ReductionOpInterface>(op) && (team > 1 || !teamLoops.empty());
-  if (!isReduction && !isa<MomentsOp>(op))
+  if (!isReduction && !hasMoments(op))
     return KernelBody::emitOp(op, index);
   const Values *values = emitShared(op, index);
   return values ? selectValue(*values, index) : KernelBody::emitOp(op, index);
@@ -210,6 +212,19 @@ BlockEmitter::Values BlockEmitter::emitTeamMoments(MomentsOp op, SmallVector<Val
     return elements.mul(deviation, deviation);
   });
   return {toFloat(number), mean, deviations};
+}
+
+BlockEmitter::Values BlockEmitter::emitCombinedMoments(plan::CombineMomentsOp op, SmallVector<Value> &foldIndex) {
+  Type type = op.getResult().getType().getElementType();
+  auto read = [&](int64_t moment) {
+    SmallVector<Value> at(ArrayRef(foldIndex).drop_back());
+    at[op.getDim()] = foldIndex.back();
+    at.back() = elements.index(moment);
+    return emitValue(op.getParts(), at);
+  };
+  auto add = [&](Value a, Value b) { return elements.add(a, b); };
+  auto sum = [&](function_ref<Value()> term) { return emitTeamFold(op, elements.zero(type), foldIndex, term, add); };
+  return llvm::to_vector_of<Value, 3>(plan::CombineMomentsOp::emitMoments(elements, read, sum));
 }
 
 //===----------------------------------------------------------------------===//

@@ -276,7 +276,7 @@ bool KernelAnalysis::isOuter(Operation *op) const {
 SmallVector<Operation *> KernelAnalysis::getOuterReductions() const {
   SmallVector<Operation *> outer;
   for (Operation &op : *kernel.getBlock())
-    if (isa<ReductionOpInterface, MomentsOp>(op) && isOuter(&op))
+    if (isa<ReductionOpInterface, MomentsOp, plan::CombineMomentsOp>(op) && isOuter(&op))
       outer.push_back(&op);
   return outer;
 }

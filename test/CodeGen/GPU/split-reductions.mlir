@@ -58,6 +58,18 @@ plan.kernel @softmax(%x: tensor<1x60000xf32>) layouts [<[0, 1], [1, 60000]>] -> 
   plan.yield %1 : tensor<1x60000xf32>
 }
 
+// Parts of moments are moments.
+
+// CHECK-LABEL: plan.kernel @moments(%{{.*}}: tensor<2x7x1x3xf32>) layouts [<[1, 0, 2, 3], [2, 7, 1, 3]>]
+// CHECK-NEXT: plan.combine_moments %{{.*}} {dim = 1 : i64} : tensor<2x7x1x3xf32> -> tensor<2x1x1x3xf32>
+// CHECK-LABEL: plan.kernel @moments_parts(
+// CHECK: plan.parts %{{.*}} {dim = 1 : i64} : tensor<2x1x1x3xf32> -> tensor<2x7x1x3xf32>
+plan.kernel @moments(%x: tensor<2x300x100xf32>) layouts [<[0, 1, 2], [2, 300, 100]>] -> [<[0, 1, 2, 3], [2, 1, 1, 3]>]
+    attributes {static_loops = array<i64: 0, 1, 2, 3, 4, 5>} {
+  %0 = dovetail.moments %x {axes = array<i64: 1, 2>} : (tensor<2x300x100xf32>) -> tensor<2x1x1x3xf32>
+  plan.yield %0 : tensor<2x1x1x3xf32>
+}
+
 // The buffer of the parts holds those of the elements that a rank computes. Here all ranks add some terms to one sum.
 
 // CHECK: plan.program
@@ -70,14 +82,34 @@ plan.program @main mesh @mesh target "emulated" {
   %1 = plan.view %0 : !plan.ref<tensor<500x500xf16, #dovetail.sharding<@mesh, [{"y" : 0, 100, 500}, {}]>>>
   %2 = plan.buffer arena tensor<1x1xf16, #dovetail.sharding<@mesh, [{}, {}]>> <[0, 1]>
   %3 = plan.view %2 : !plan.ref<tensor<1x1xf16, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["y"]>>>
-  plan.launch @sum(%1) -> (%3) loops [1, 1, 500 by <{"y" : 0, 100, 500}>, 500] {step_name = "total"}
-      : (!plan.ref<tensor<500x500xf16, #dovetail.sharding<@mesh, [{"y" : 0, 100, 500}, {}]>>>)
-      -> (!plan.ref<tensor<1x1xf16, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["y"]>>>)
   %4 = plan.buffer arena tensor<2x64x90x100xf32> <[0, 2, 3, 1]>
   %5 = plan.view %4 : !plan.ref<tensor<2x64x90x100xf32>>
   %6 = plan.buffer arena tensor<2x64x1x1xf32> <[0, 2, 3, 1]>
   %7 = plan.view %6 : !plan.ref<tensor<2x64x1x1xf32>>
+  %8 = plan.buffer arena tensor<900x20000xf32> <[0, 1]>
+  %9 = plan.view %8 : !plan.ref<tensor<900x20000xf32>>
+  %10 = plan.buffer arena tensor<900x1xf32> <[0, 1]>
+  %11 = plan.view %10 : !plan.ref<tensor<900x1xf32>>
+  %12 = plan.buffer arena tensor<1x9000xf32> <[0, 1]>
+  %13 = plan.view %12 : !plan.ref<tensor<1x9000xf32>>
+  %14 = plan.buffer arena tensor<1x1xf32> <[0, 1]>
+  %15 = plan.view %14 : !plan.ref<tensor<1x1xf32>>
+  %16 = plan.buffer arena tensor<1x60000xf32> <[0, 1]>
+  %17 = plan.view %16 : !plan.ref<tensor<1x60000xf32>>
+  %18 = plan.buffer arena tensor<1x60000xf32> <[0, 1]>
+  %19 = plan.view %18 : !plan.ref<tensor<1x60000xf32>>
+  %20 = plan.buffer arena tensor<2x300x100xf32> <[0, 1, 2]>
+  %21 = plan.view %20 : !plan.ref<tensor<2x300x100xf32>>
+  %22 = plan.buffer arena tensor<2x1x1x3xf32> <[0, 1, 2, 3]>
+  %23 = plan.view %22 : !plan.ref<tensor<2x1x1x3xf32>>
+  plan.launch @sum(%1) -> (%3) loops [1, 1, 500 by <{"y" : 0, 100, 500}>, 500] {step_name = "total"}
+      : (!plan.ref<tensor<500x500xf16, #dovetail.sharding<@mesh, [{"y" : 0, 100, 500}, {}]>>>)
+      -> (!plan.ref<tensor<1x1xf16, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["y"]>>>)
   plan.launch @columns(%5) -> (%7) loops [2, 64, 1, 1, 90, 100] : (!plan.ref<tensor<2x64x90x100xf32>>) -> (!plan.ref<tensor<2x64x1x1xf32>>)
+  plan.launch @many(%9) -> (%11) loops [900, 1, 20000] : (!plan.ref<tensor<900x20000xf32>>) -> (!plan.ref<tensor<900x1xf32>>)
+  plan.launch @short(%13) -> (%15) loops [1, 1, 9000] : (!plan.ref<tensor<1x9000xf32>>) -> (!plan.ref<tensor<1x1xf32>>)
+  plan.launch @softmax(%17) -> (%19) loops [1, 60000, 60000] : (!plan.ref<tensor<1x60000xf32>>) -> (!plan.ref<tensor<1x60000xf32>>)
+  plan.launch @moments(%21) -> (%23) loops [2, 1, 1, 3, 300, 100] : (!plan.ref<tensor<2x300x100xf32>>) -> (!plan.ref<tensor<2x1x1x3xf32>>)
 }
 
 // A part of n terms goes from n * p / 61 to n * (p + 1) / 61, whatever n is on a rank.

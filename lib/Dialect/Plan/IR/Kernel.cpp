@@ -169,6 +169,78 @@ LogicalResult PartsOp::verify() {
   return success();
 }
 
+OpRelation CombineMomentsOp::getRelation() {
+  OpRelation relation;
+  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
+  int64_t rank = getResult().getType().getRank();
+  for (auto [dim, extent] : llvm::enumerate(getResult().getType().getShape())) {
+    bool isWhole = static_cast<uint64_t>(dim) == getDim() || static_cast<int64_t>(dim) == rank - 1;
+    relation.loops.push_back({extent, isWhole ? LoopKind::Whole : LoopKind::Parallel});
+    dims.push_back(DimRelation::identity(dim));
+  }
+  dims[getDim()] = DimRelation::identity(rank);
+  dims.back() = DimRelation::whole();
+  relation.loops.push_back(
+      {cast<RankedTensorType>(getParts().getType()).getDimSize(getDim()), LoopKind::Reduction, ReduceKind::Moments});
+  return relation;
+}
+
+bool CombineMomentsOp::isCheapElement() { return false; }
+
+std::array<Value, 3> CombineMomentsOp::emitMoments(ElementBuilder &builder, function_ref<Value(int64_t)> read,
+                                                   function_ref<Value(function_ref<Value()>)> sum) {
+  Value count = sum([&] { return read(0); });
+  // Without elements all is zero.
+  Value divisor = builder.max(count, builder.constant(count.getType(), 1));
+  Value mean = builder.div(sum([&] { return builder.mul(read(0), read(1)); }), divisor);
+  Value deviations = sum([&] {
+    Value between = builder.sub(read(1), mean);
+    return builder.add(read(2), builder.mul(read(0), builder.mul(between, between)));
+  });
+  return {count, mean, deviations};
+}
+
+Value CombineMomentsOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
+  Type type = ElementBuilder::scalarType(getResult().getType().getElementType());
+  SmallVector<Value> at(index);
+  auto [lo, hi] = elements.getLoopRange(index.size());
+  auto read = [&](int64_t moment) {
+    at.back() = builder.index(moment);
+    return elements.read(0, at);
+  };
+  auto sum = [&, lo = lo, hi = hi](function_ref<Value()> term) {
+    return builder
+        .forLoop(lo, hi, builder.zero(type),
+                 [&](Value part, ValueRange carried) -> SmallVector<Value> {
+                   at[getDim()] = part;
+                   return {builder.add(carried.front(), term())};
+                 })
+        .front();
+  };
+  auto [count, mean, deviations] = emitMoments(builder, read, sum);
+  auto isMoment = [&](int64_t moment) {
+    return builder.compareI(arith::CmpIPredicate::eq, index.back(), builder.index(moment));
+  };
+  return builder.select(isMoment(0), count, builder.select(isMoment(1), mean, deviations));
+}
+
+LogicalResult CombineMomentsOp::verify() {
+  auto parts = cast<RankedTensorType>(getParts().getType());
+  RankedTensorType result = getResult().getType();
+  int64_t last = result.getRank() - 1;
+  bool isValid = last >= 1 && static_cast<int64_t>(getDim()) >= 0 && static_cast<int64_t>(getDim()) < last &&
+                 parts.getRank() == result.getRank() && result.getDimSize(last) == 3 &&
+                 isa<FloatType>(result.getElementType());
+  if (isValid) {
+    SmallVector<int64_t> shape(parts.getShape());
+    shape[getDim()] = 1;
+    isValid = result == RankedTensorType::get(shape, parts.getElementType());
+  }
+  if (!isValid)
+    return emitOpError("cannot combine ") << parts << " along dimension " << getDim() << " to " << result;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Verification
 //===----------------------------------------------------------------------===//
