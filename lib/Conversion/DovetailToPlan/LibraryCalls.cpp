@@ -11,23 +11,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Lowering.h"
-#include "mlir/IR/Matchers.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace dovetail;
 using plan::PostOpAttr;
-using plan::PostOpKind;
-
-/// True if the plan can state the windows of `op`. Larger ones are mistakes that a generated kernel gets right, too.
-template <typename OpT> static bool hasModestWindows(OpT op) {
-  constexpr int64_t limit = int64_t(1) << 20;
-  auto isModest = [](ArrayRef<int64_t> values) {
-    return llvm::all_of(values, [](int64_t value) { return -limit <= value && value <= limit; });
-  };
-  return isModest(op.getStrides()) && isModest(op.getDilations()) && isModest(op.getPadsLow()) &&
-         isModest(op.getPadsHigh());
-}
 
 bool dovetail::hasLibraryCall(Operation *op, ArrayRef<StringRef> libraries) {
   // Libraries here compute in f32; other element types have generated kernels.
@@ -37,35 +24,8 @@ bool dovetail::hasLibraryCall(Operation *op, ArrayRef<StringRef> libraries) {
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   if (result.getNumElements() == 0)
     return false;
-  auto has = [&](StringRef name) { return llvm::is_contained(libraries, name); };
-  return TypeSwitch<Operation *, bool>(op)
-      .Case<ConvOp, ConvTransposeOp>([&](auto conv) {
-        return has("convolution") && result.getRank() >= 3 && result.getRank() <= 5 && hasModestWindows(conv);
-      })
-      .Case([&](MatMulOp) { return has("matmul"); })
-      .Case([&](PoolOp pool) {
-        if (!has("pool"))
-          return false;
-        // The library's dilated pooling is its slow reference, and not right where a window hits padding alone.
-        for (auto [kernel, dilation] : llvm::zip_equal(pool.getKernel(), pool.getDilations()))
-          if (kernel > 1 && dilation > 1)
-            return false;
-        if (result.getRank() < 3 || result.getRank() > 5 || pool.getCeil() || !hasModestWindows(pool))
-          return false;
-        return pool.getKind() != PoolKind::Lp;
-      })
-      .Default(false);
-}
-
-/// The value of a constant whose elements are all equal.
-static std::optional<float> getSplat(Value value) {
-  auto constant = value.getDefiningOp<ConstantOp>();
-  if (!constant)
-    return std::nullopt;
-  auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
-  if (!elements || !elements.isSplat() || !elements.getElementType().isF32())
-    return std::nullopt;
-  return elements.getSplatValue<APFloat>().convertToFloat();
+  auto library = dyn_cast<LibraryOpInterface>(op);
+  return library && llvm::is_contained(libraries, library.getLibraryCall());
 }
 
 /// True if the library can read `tensor` while it writes `result`: same format, or a vector that broadcasts.
@@ -82,62 +42,38 @@ static bool isPostTensor(Value tensor, Value result, const Formats &formats) {
   return llvm::count_if(type.getShape(), [](int64_t extent) { return extent != 1; }) <= 1;
 }
 
-static std::optional<PostOpAttr> getPostOp(Operation *op, Value input, Value &tensor, const Formats &formats) {
-  MLIRContext *context = op->getContext();
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  auto other = [&] { return op->getOperand(op->getOperand(0) == input ? 1 : 0); };
-  auto withTensor = [&](PostOpKind kind) -> std::optional<PostOpAttr> {
-    Value candidate = other();
-    if (candidate == input || !isPostTensor(candidate, op->getResult(0), formats))
+/// What the user of a call's result is as a post-op, if the library can do it; `tensor` is what it reads besides.
+static std::optional<PostOpAttr> getPostOp(OpOperand &use, Value &tensor, const Formats &formats) {
+  auto op = dyn_cast<PostOpInterface>(use.getOwner());
+  std::optional<PostOp> postOp = op ? op.getPostOp(use.getOperandNumber()) : std::nullopt;
+  if (!postOp)
+    return std::nullopt;
+  MLIRContext *context = op.getContext();
+  if (postOp->operand) {
+    tensor = op->getOperand(*postOp->operand);
+    if (!isPostTensor(tensor, op->getResult(0), formats))
       return std::nullopt;
-    tensor = candidate;
-    return PostOpAttr::get(context, kind);
-  };
-  auto plain = [&](PostOpKind kind) -> std::optional<PostOpAttr> { return PostOpAttr::get(context, kind); };
-  auto with = [&](PostOpKind kind, float alpha, float beta = 0) -> std::optional<PostOpAttr> {
-    return PostOpAttr::get(context, kind, alpha, beta);
-  };
-  return TypeSwitch<Operation *, std::optional<PostOpAttr>>(op)
-      .Case([&](AddOp) { return withTensor(PostOpKind::AddTensor); })
-      .Case([&](MulOp) { return withTensor(PostOpKind::MulTensor); })
-      .Case([&](MaxOp) -> std::optional<PostOpAttr> {
-        std::optional<float> bound = getSplat(other());
-        return bound ? with(PostOpKind::Clip, *bound, infinity) : std::nullopt;
-      })
-      .Case([&](MinOp) -> std::optional<PostOpAttr> {
-        std::optional<float> bound = getSplat(other());
-        return bound ? with(PostOpKind::Clip, -infinity, *bound) : std::nullopt;
-      })
-      .Case([&](ReluOp) { return plain(PostOpKind::Relu); })
-      .Case([&](SigmoidOp) { return plain(PostOpKind::Sigmoid); })
-      .Case([&](TanhOp) { return plain(PostOpKind::Tanh); })
-      .Case([&](HardSwishOp) { return plain(PostOpKind::HardSwish); })
-      .Case(
-          [&](GeluOp gelu) { return plain(gelu.getApproximate() == "tanh" ? PostOpKind::GeluTanh : PostOpKind::Gelu); })
-      .Case([&](LeakyReluOp relu) { return with(PostOpKind::LeakyRelu, relu.getAlpha().convertToFloat()); })
-      .Case([&](EluOp elu) { return with(PostOpKind::Elu, elu.getAlpha().convertToFloat()); })
-      .Case([&](SwishOp swish) { return with(PostOpKind::Swish, swish.getAlpha().convertToFloat()); })
-      .Case([&](HardSigmoidOp sigmoid) {
-        return with(PostOpKind::HardSigmoid, sigmoid.getAlpha().convertToFloat(), sigmoid.getBeta().convertToFloat());
-      })
-      .Default(std::nullopt);
+  }
+  if (postOp->parameters)
+    return PostOpAttr::get(context, postOp->kind, postOp->parameters->alpha, postOp->parameters->beta);
+  return PostOpAttr::get(context, postOp->kind);
 }
 
 void dovetail::absorbPostOps(Group &group, const Formats &formats, const DenseSet<Operation *> &taken) {
-  // Pooling has no epilogue.
-  if (isa<PoolOp>(group.call))
+  if (!cast<LibraryOpInterface>(group.call).hasEpilogue())
     return;
   Value value = group.call->getResult(0);
   ShardingAttr sharding = getSharding(value);
   if (sharding && sharding.isPartial())
     return;
   while (value.hasOneUse()) {
-    Operation *user = *value.user_begin();
+    OpOperand &use = *value.use_begin();
+    Operation *user = use.getOwner();
     if (taken.contains(user) || user->getNumResults() != 1 || user->getResult(0).getType() != value.getType() ||
         formats.lookup(user->getResult(0)) != formats.lookup(value))
       return;
     Value tensor;
-    std::optional<PostOpAttr> postOp = getPostOp(user, value, tensor, formats);
+    std::optional<PostOpAttr> postOp = getPostOp(use, tensor, formats);
     if (!postOp)
       return;
     group.postOps.push_back(*postOp);

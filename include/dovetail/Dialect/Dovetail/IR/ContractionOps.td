@@ -11,7 +11,8 @@
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
-def Dovetail_ConvOp : Dovetail_InferredOp<"conv", [DeclareOpInterfaceMethods<ReductionOpInterface>],
+def Dovetail_ConvOp : Dovetail_InferredOp<"conv",
+    [DeclareOpInterfaceMethods<ReductionOpInterface>, DeclareOpInterfaceMethods<LibraryOpInterface>],
     ["isLinearIn", "getFormatPreference"], ["isCheapElement"]> {
   let summary = "Convolution of any number of spatial dimensions";
   let description = [{
@@ -25,7 +26,8 @@ def Dovetail_ConvOp : Dovetail_InferredOp<"conv", [DeclareOpInterfaceMethods<Red
                        DefaultValuedAttr<I64Attr, "1">:$groups);
 }
 
-def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose", [DeclareOpInterfaceMethods<ReductionOpInterface>],
+def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose",
+    [DeclareOpInterfaceMethods<ReductionOpInterface>, DeclareOpInterfaceMethods<LibraryOpInterface>],
     ["isLinearIn", "getFormatPreference"], ["isCheapElement"]> {
   let summary = "Transposed convolution (the gradient of `conv`)";
   let description = [{
@@ -38,7 +40,8 @@ def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose", [DeclareOpI
                        DenseI64ArrayAttr:$output_padding, DefaultValuedAttr<I64Attr, "1">:$groups);
 }
 
-def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [], ["getFormatPreference"], ["isCheapElement"]> {
+def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [DeclareOpInterfaceMethods<LibraryOpInterface, ["hasEpilogue"]>],
+    ["getFormatPreference"], ["isCheapElement"]> {
   let summary = "Maximum, average or Lp over windows";
   let description = [{
     Over [N, C, spatial...]. With `ceil` the result's extents round up, as ONNX's ceil_mode (a window that would start
@@ -73,7 +76,8 @@ def Dovetail_LrnOp : Dovetail_InferredOp<"lrn", [], ["getFormatPreference"], ["i
   let arguments = (ins Dovetail_Tensor:$input, I64Attr:$size, F32Attr:$alpha, F32Attr:$beta, F32Attr:$bias);
 }
 
-def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul", [DeclareOpInterfaceMethods<ReductionOpInterface>],
+def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul",
+    [DeclareOpInterfaceMethods<ReductionOpInterface>, DeclareOpInterfaceMethods<LibraryOpInterface>],
     ["isLinearIn", "getFormatPreference"], ["isCheapElement"]> {
   let summary = "Matrix product of the last two dimensions; the others are a batch and broadcast";
   let description = [{

@@ -16,6 +16,7 @@
 #include "dovetail/Dialect/Dovetail/IR/DovetailEnums.h"
 #include "dovetail/Dialect/Dovetail/IR/ElementBuilder.h"
 #include "dovetail/Dialect/Dovetail/IR/OpRelation.h"
+#include "dovetail/Dialect/Dovetail/IR/PostOp.h"
 #include "dovetail/Layout/Sharding.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"

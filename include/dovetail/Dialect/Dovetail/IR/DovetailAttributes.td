@@ -37,6 +37,17 @@ def Dovetail_ReduceKind : Dovetail_Enum<"ReduceKind", "How elements are combined
 ]>;
 def Dovetail_ReduceKindAttr : Dovetail_EnumAttr<Dovetail_ReduceKind, "reduce_kind">;
 
+/// For the attributes of the plan dialect. In the order of the schema's PostOpKind.
+def Dovetail_PostOpKind : Dovetail_Enum<"PostOpKind", "What a library applies to the result of a call", [
+  I32EnumAttrCase<"AddTensor", 0, "add_tensor">, I32EnumAttrCase<"MulTensor", 1, "mul_tensor">,
+  I32EnumAttrCase<"Relu", 2, "relu">, I32EnumAttrCase<"LeakyRelu", 3, "leaky_relu">,
+  I32EnumAttrCase<"Clip", 4, "clip">, I32EnumAttrCase<"Sigmoid", 5, "sigmoid">,
+  I32EnumAttrCase<"Tanh", 6, "tanh">, I32EnumAttrCase<"Gelu", 7, "gelu">,
+  I32EnumAttrCase<"GeluTanh", 8, "gelu_tanh">, I32EnumAttrCase<"HardSwish", 9, "hard_swish">,
+  I32EnumAttrCase<"Swish", 10, "swish">, I32EnumAttrCase<"Elu", 11, "elu">,
+  I32EnumAttrCase<"HardSigmoid", 12, "hard_sigmoid">
+]>;
+
 def Dovetail_PoolKind : Dovetail_Enum<"PoolKind", "What a pooling window computes", [
   I32EnumAttrCase<"Max", 0, "max">,
   I32EnumAttrCase<"AverageIncludePad", 1, "average_include_pad">,

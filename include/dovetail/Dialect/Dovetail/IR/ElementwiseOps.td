@@ -38,22 +38,26 @@ class Dovetail_ElementwiseOp<string mnemonic, list<Trait> traits = [], list<stri
 }
 
 class Dovetail_UnaryOp<string mnemonic, string onnx = "", list<string> partitionMethods = [],
-                       Type type = Dovetail_Tensor>
-    : Dovetail_ElementwiseOp<mnemonic, !if(!empty(onnx), []<Trait>, Dovetail_Onnx<onnx>.traits), partitionMethods> {
+                       Type type = Dovetail_Tensor, list<Trait> traits = []>
+    : Dovetail_ElementwiseOp<mnemonic, traits # !if(!empty(onnx), []<Trait>, Dovetail_Onnx<onnx>.traits),
+                             partitionMethods> {
   let arguments = (ins type:$operand);
   let summary = "Elementwise " # !if(!empty(onnx), mnemonic, "ONNX " # onnx);
 }
 
-class Dovetail_FloatUnaryOp<string mnemonic, string onnx = "">
-    : Dovetail_UnaryOp<mnemonic, onnx, [], Dovetail_FloatTensor>;
+class Dovetail_FloatUnaryOp<string mnemonic, string onnx = "", list<Trait> traits = []>
+    : Dovetail_UnaryOp<mnemonic, onnx, [], Dovetail_FloatTensor, traits>;
 
 class Dovetail_BinaryOp<string mnemonic, string onnx = "", list<string> partitionMethods = [],
-                        Type type = Dovetail_Tensor>
-    : Dovetail_ElementwiseOp<mnemonic, [AllElementTypesMatch<["lhs", "rhs"]>] #
+                        Type type = Dovetail_Tensor, list<Trait> traits = []>
+    : Dovetail_ElementwiseOp<mnemonic, [AllElementTypesMatch<["lhs", "rhs"]>] # traits #
         !if(!empty(onnx), []<Trait>, Dovetail_Onnx<onnx>.traits), partitionMethods> {
   let arguments = (ins type:$lhs, type:$rhs);
   let summary = "Elementwise " # !if(!empty(onnx), mnemonic, "ONNX " # onnx);
 }
+
+/// C++ defines `getPostOp`, in Libraries.cpp.
+def Dovetail_PostOp : DeclareOpInterfaceMethods<PostOpInterface>;
 
 /// A comparison or predicate: the result is i1.
 class Dovetail_CompareOp<string mnemonic, string onnx> : Dovetail_BinaryOp<mnemonic, onnx> {
@@ -93,16 +97,16 @@ def Dovetail_AcosOp : Dovetail_FloatUnaryOp<"acos", "Acos">;
 def Dovetail_AtanOp : Dovetail_FloatUnaryOp<"atan", "Atan">;
 def Dovetail_SinhOp : Dovetail_FloatUnaryOp<"sinh", "Sinh">;
 def Dovetail_CoshOp : Dovetail_FloatUnaryOp<"cosh", "Cosh">;
-def Dovetail_TanhOp : Dovetail_FloatUnaryOp<"tanh", "Tanh">;
+def Dovetail_TanhOp : Dovetail_FloatUnaryOp<"tanh", "Tanh", [Dovetail_PostOp]>;
 def Dovetail_AsinhOp : Dovetail_FloatUnaryOp<"asinh", "Asinh">;
 def Dovetail_AcoshOp : Dovetail_FloatUnaryOp<"acosh", "Acosh">;
 def Dovetail_AtanhOp : Dovetail_FloatUnaryOp<"atanh", "Atanh">;
-def Dovetail_SigmoidOp : Dovetail_FloatUnaryOp<"sigmoid", "Sigmoid">;
-def Dovetail_ReluOp : Dovetail_UnaryOp<"relu", "Relu">;
+def Dovetail_SigmoidOp : Dovetail_FloatUnaryOp<"sigmoid", "Sigmoid", [Dovetail_PostOp]>;
+def Dovetail_ReluOp : Dovetail_UnaryOp<"relu", "Relu", [], Dovetail_Tensor, [Dovetail_PostOp]>;
 def Dovetail_SoftplusOp : Dovetail_FloatUnaryOp<"softplus", "Softplus">;
 def Dovetail_SoftsignOp : Dovetail_FloatUnaryOp<"softsign", "Softsign">;
 def Dovetail_MishOp : Dovetail_FloatUnaryOp<"mish", "Mish">;
-def Dovetail_HardSwishOp : Dovetail_FloatUnaryOp<"hard_swish", "HardSwish">;
+def Dovetail_HardSwishOp : Dovetail_FloatUnaryOp<"hard_swish", "HardSwish", [Dovetail_PostOp]>;
 def Dovetail_NotOp : Dovetail_UnaryOp<"not", "Not", [], Dovetail_BoolTensor>;
 def Dovetail_BitwiseNotOp : Dovetail_UnaryOp<"bitwise_not", "BitwiseNot", [], Dovetail_IntegerTensor>;
 def Dovetail_IsNaNOp : Dovetail_PredicateOp<"is_nan", "IsNaN">;
@@ -111,10 +115,10 @@ def Dovetail_IsInfOp : Dovetail_PredicateOp<"is_inf", "IsInf"> {
   let arguments = (ins Dovetail_FloatTensor:$operand, DefaultValuedAttr<SI64Attr, "1">:$detect_negative,
                        DefaultValuedAttr<SI64Attr, "1">:$detect_positive);
 }
-def Dovetail_LeakyReluOp : Dovetail_UnaryOp<"leaky_relu", "LeakyRelu"> {
+def Dovetail_LeakyReluOp : Dovetail_FloatUnaryOp<"leaky_relu", "LeakyRelu", [Dovetail_PostOp]> {
   let arguments = (ins Dovetail_FloatTensor:$operand, Dovetail_FloatAttr<"0.01f">:$alpha);
 }
-def Dovetail_EluOp : Dovetail_UnaryOp<"elu", "Elu"> {
+def Dovetail_EluOp : Dovetail_FloatUnaryOp<"elu", "Elu", [Dovetail_PostOp]> {
   let arguments = (ins Dovetail_FloatTensor:$operand, Dovetail_FloatAttr<"1.0f">:$alpha);
 }
 def Dovetail_CeluOp : Dovetail_UnaryOp<"celu", "Celu"> {
@@ -127,7 +131,7 @@ def Dovetail_SeluOp : Dovetail_UnaryOp<"selu", "Selu"> {
 def Dovetail_ThresholdedReluOp : Dovetail_UnaryOp<"thresholded_relu", "ThresholdedRelu"> {
   let arguments = (ins Dovetail_FloatTensor:$operand, Dovetail_FloatAttr<"1.0f">:$alpha);
 }
-def Dovetail_HardSigmoidOp : Dovetail_UnaryOp<"hard_sigmoid", "HardSigmoid"> {
+def Dovetail_HardSigmoidOp : Dovetail_FloatUnaryOp<"hard_sigmoid", "HardSigmoid", [Dovetail_PostOp]> {
   let arguments = (ins Dovetail_FloatTensor:$operand, Dovetail_FloatAttr<"0.2f">:$alpha,
                        Dovetail_FloatAttr<"0.5f">:$beta);
 }
@@ -135,10 +139,10 @@ def Dovetail_ShrinkOp : Dovetail_UnaryOp<"shrink", "Shrink"> {
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_FloatAttr<"0.5f">:$lambd,
                        Dovetail_FloatAttr<"0.0f">:$bias);
 }
-def Dovetail_SwishOp : Dovetail_UnaryOp<"swish", "Swish"> {
+def Dovetail_SwishOp : Dovetail_FloatUnaryOp<"swish", "Swish", [Dovetail_PostOp]> {
   let arguments = (ins Dovetail_FloatTensor:$operand, Dovetail_FloatAttr<"1.0f">:$alpha);
 }
-def Dovetail_GeluOp : Dovetail_UnaryOp<"gelu", "Gelu"> {
+def Dovetail_GeluOp : Dovetail_FloatUnaryOp<"gelu", "Gelu", [Dovetail_PostOp]> {
   let arguments = (ins Dovetail_FloatTensor:$operand, DefaultValuedAttr<StrAttr, "\"none\"">:$approximate);
   let hasVerifier = 1;
 }
@@ -168,16 +172,16 @@ def Dovetail_BitCastOp : Dovetail_UnaryOp<"bit_cast"> {
 // Binary
 //===----------------------------------------------------------------------===//
 
-def Dovetail_AddOp : Dovetail_BinaryOp<"add", "Add">;
+def Dovetail_AddOp : Dovetail_BinaryOp<"add", "Add", [], Dovetail_Tensor, [Dovetail_PostOp]>;
 def Dovetail_SubOp : Dovetail_BinaryOp<"sub", "Sub">;
-def Dovetail_MulOp : Dovetail_BinaryOp<"mul", "Mul", ["isLinearIn"]>;
+def Dovetail_MulOp : Dovetail_BinaryOp<"mul", "Mul", ["isLinearIn"], Dovetail_Tensor, [Dovetail_PostOp]>;
 def Dovetail_DivOp : Dovetail_BinaryOp<"div", "Div", ["isLinearIn"]> {
   let description = [{
     Integers truncate toward zero; an integer divided by zero gives zero.
   }];
 }
-def Dovetail_MaxOp : Dovetail_BinaryOp<"max">;
-def Dovetail_MinOp : Dovetail_BinaryOp<"min">;
+def Dovetail_MaxOp : Dovetail_BinaryOp<"max", "", [], Dovetail_Tensor, [Dovetail_PostOp]>;
+def Dovetail_MinOp : Dovetail_BinaryOp<"min", "", [], Dovetail_Tensor, [Dovetail_PostOp]>;
 def Dovetail_PReluOp : Dovetail_BinaryOp<"prelu">;
 def Dovetail_AndOp : Dovetail_BinaryOp<"and", "And", [], Dovetail_BoolTensor>;
 def Dovetail_OrOp : Dovetail_BinaryOp<"or", "Or", [], Dovetail_BoolTensor>;

@@ -23,7 +23,6 @@ class Plan_EnumAttr<EnumAttrInfo info, string mnemonic> : EnumAttr<Plan_Dialect,
 
 def Plan_BufferKindAttr : Plan_EnumAttr<Plan_BufferKind, "buffer_kind">;
 def Plan_MathModeAttr : Plan_EnumAttr<Plan_MathMode, "math_mode">;
-def Plan_PostOpKindAttr : Plan_EnumAttr<Plan_PostOpKind, "post_op_kind">;
 
 def Plan_FormatAttr : Plan_Attr<"Format", "format"> {
   let summary = "How a tensor lies in memory";
@@ -116,14 +115,14 @@ def Plan_PostOpAttr : Plan_Attr<"PostOp", "post_op"> {
     #plan.post_op<clip, alpha = 0.0, beta = 6.0>
     ```
   }];
-  let parameters = (ins EnumParameter<Plan_PostOpKind>:$kind, OptionalParameter<"::mlir::FloatAttr">:$alpha,
+  let parameters = (ins EnumParameter<Dovetail_PostOpKind>:$kind, OptionalParameter<"::mlir::FloatAttr">:$alpha,
                         OptionalParameter<"::mlir::FloatAttr">:$beta);
   let assemblyFormat = "`<` $kind (`,` `alpha` `=` $alpha^)? (`,` `beta` `=` $beta^)? `>`";
   let builders = [
-    AttrBuilder<(ins "::dovetail::plan::PostOpKind":$kind), [{
+    AttrBuilder<(ins "::dovetail::PostOpKind":$kind), [{
       return $_get($_ctxt, kind, ::mlir::FloatAttr(), ::mlir::FloatAttr());
     }]>,
-    AttrBuilder<(ins "::dovetail::plan::PostOpKind":$kind, "float":$alpha, "float":$beta)>
+    AttrBuilder<(ins "::dovetail::PostOpKind":$kind, "float":$alpha, "float":$beta)>
   ];
   let extraClassDeclaration = [{
     /// Whether it reads one of the call's post-operation tensors.

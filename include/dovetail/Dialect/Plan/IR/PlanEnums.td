@@ -26,15 +26,4 @@ def Plan_MathMode : Plan_Enum<"MathMode", "What library calls may do with the fa
   I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"TF32", 1, "tf32">, I32EnumAttrCase<"BF16", 2, "bf16">
 ]>;
 
-/// In the order of the schema's PostOpKind.
-def Plan_PostOpKind : Plan_Enum<"PostOpKind", "What a library call applies to its result", [
-  I32EnumAttrCase<"AddTensor", 0, "add_tensor">, I32EnumAttrCase<"MulTensor", 1, "mul_tensor">,
-  I32EnumAttrCase<"Relu", 2, "relu">, I32EnumAttrCase<"LeakyRelu", 3, "leaky_relu">,
-  I32EnumAttrCase<"Clip", 4, "clip">, I32EnumAttrCase<"Sigmoid", 5, "sigmoid">,
-  I32EnumAttrCase<"Tanh", 6, "tanh">, I32EnumAttrCase<"Gelu", 7, "gelu">,
-  I32EnumAttrCase<"GeluTanh", 8, "gelu_tanh">, I32EnumAttrCase<"HardSwish", 9, "hard_swish">,
-  I32EnumAttrCase<"Swish", 10, "swish">, I32EnumAttrCase<"Elu", 11, "elu">,
-  I32EnumAttrCase<"HardSigmoid", 12, "hard_sigmoid">
-]>;
-
 #endif // DOVETAIL_DIALECT_PLAN_IR_PLANENUMS_TD
