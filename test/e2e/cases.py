@@ -304,10 +304,26 @@ def _splits():
         yield _single(f"split-cut-columns-{label}", "ReduceMax", [40, 120, height], rows, exact=True, axes=[0, 1])
 
 
+def _products():
+    """Matrix products of several tiles, with borders inside of tiles and a rest of terms."""
+    for rows in ((70,), (33, 37), (1, 0, 69)):
+        label, extent = "+".join(map(str, rows)), sum(rows)
+        yield _single(f"product-rows-{label}", "MatMul", [2, extent, 37], rows, _weights(37, 65), dim=1)
+        yield _single(f"product-terms-{label}", "MatMul", [40, extent], rows, _weights(extent, 130), dim=1)
+        yield _single(f"product-batch-{label}", "MatMul", [3, 1, 50, extent], rows, _weights(2, extent, 40), dim=3)
+        yield _single(f"product-transposed-{label}", "Gemm", [48, extent], rows, _weights(33, 48), dim=1, transA=1, transB=1)
+        double = [("MatMul", (_weights(32, 96).astype(np.float64),), {})]
+        yield _chain(f"product-double-{label}", double, [extent, 32], rows, dim=0, dtype=np.float64)
+        half = [("MatMul", (_weights(24, 40).astype(np.float16),), {})]
+        yield _chain(f"product-half-{label}", half, [extent, 24], rows, dim=0, dtype=np.float16)
+        whole = [("MatMul", (np.arange(24 * 40).reshape(24, 40) % 7 - 3,), {})]
+        yield _chain(f"product-whole-{label}", whole, [extent, 24], rows, dim=0, exact=True, dtype=np.int64)
+
+
 def fixed_cases():
     """All fixed cases by name."""
     cases = {}
-    for family in (_strided_windows, _transposed, _resizes, _reshapes, _others, _columns, _tiles, _splits):
+    for family in (_strided_windows, _transposed, _resizes, _reshapes, _others, _columns, _tiles, _splits, _products):
         for case in family():
             cases[case.name] = case
     return cases

@@ -49,7 +49,8 @@ def GenerateBlockKernels : Pass<"plan-generate-block-kernels", "::mlir::ModuleOp
     numbers of the runtime's calling convention. The iterations of the outer result loops are items, which a loop divides among teams of threads: one
     thread, a warp, or a block. A team computes what its item's elements share (the maximum of a row) together, by shuffles and shared memory. Where
     neighbours in memory belong to neighbouring items instead of one item, teams are the columns of a block. Where a kernel reads along another
-    loop than it writes, an item is a tile of both, through shared memory. Where the innermost dimension allows it, a thread computes as many neighbouring
+    loop than it writes, an item is a tile of both, through shared memory; so it is in products of two operands, of which a thread computes several
+    elements. Where the innermost dimension allows it, a thread computes as many neighbouring
     elements as fit into 16 bytes. Sets the kernel's `blocks`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",

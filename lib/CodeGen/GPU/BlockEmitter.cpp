@@ -33,16 +33,21 @@ static int64_t multiply(ArrayRef<unsigned> loops, ArrayRef<int64_t> extents) {
 static int64_t getByteWidth(Type scalar) { return llvm::divideCeil(scalar.getIntOrFloatBitWidth(), 8); }
 
 BlockEmitter::BlockEmitter(plan::KernelOp kernel, OpBuilder &builder) : KernelBody(kernel, builder) {
-  chooseTeam();
-  chooseColumns();
-  bool isTiled = chooseTile();
-  if (!isTiled)
+  bool isProduct = chooseProduct(), isTiled = false;
+  if (!isProduct) {
+    chooseTeam();
+    chooseColumns();
+    isTiled = chooseTile();
+  }
+  if (!isProduct && !isTiled)
     chooseVector();
   itemSteps.assign(itemLoops.size(), 1);
   if (vector > 1)
     itemSteps.back() = vector;
   if (isTiled)
     itemSteps.end()[-2] = itemSteps.back() = tileSize;
+  if (isProduct)
+    itemSteps.end()[-2] = itemSteps.back() = productTile;
 }
 
 LogicalResult BlockEmitter::emit() {
@@ -316,6 +321,8 @@ void BlockEmitter::emitItems() {
 
 void BlockEmitter::emitItem() {
   Location loc = kernel.getLoc();
+  if (product)
+    return emitProduct();
   if (writes >= 0)
     return emitTile();
   if (teamLoops.empty())
@@ -363,7 +370,7 @@ void BlockEmitter::emitStores() {
   }
   OpBuilder::InsertionGuard guard(builder);
   Value mayStore = isItem;
-  if (team > 1 && teamLoops.empty() && staged.empty()) {
+  if (team > 1 && teamLoops.empty() && staged.empty() && !product) {
     // All threads take part in what they share; one of them stores it.
     Value isFirst = elements.compareI(arith::CmpIPredicate::eq, lane, elements.index(0));
     mayStore = isItem ? elements.andB(isFirst, isItem) : isFirst;

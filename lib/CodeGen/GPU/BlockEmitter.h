@@ -30,6 +30,10 @@ namespace dovetail {
 ///
 /// Where a kernel reads memory in another order than it writes, an item is a *tile* of two loops, and values pass
 /// through shared memory: threads compute them in the order of reads, and pick them up in the order of writes.
+///
+/// Where a kernel reduces two operands, each of which depends on a result loop that the other one does not depend on
+/// (a matrix product), an item is a tile of these loops. Operands go through shared memory, some terms at a time, and a
+/// thread computes several elements.
 class BlockEmitter : public KernelBody {
 public:
   BlockEmitter(plan::KernelOp kernel, mlir::OpBuilder &builder);
@@ -52,6 +56,7 @@ private:
   /// innermost place.
   bool isElementwise();
   bool chooseTile();
+  bool chooseProduct();
   /// Finds the values to stage for `value`, an element of which is needed at `index`.
   void stage(mlir::Value value, llvm::ArrayRef<Coordinate> index);
   void chooseVector();
@@ -68,7 +73,8 @@ private:
   void emitTile();
   /// The coordinate of `loop` at `offset` in a tile that begins at `first`, or the last one of the rank; whether it is
   /// one of the rank is added to `isItem`.
-  mlir::Value emitTileCoordinate(unsigned loop, mlir::Value first, mlir::Value offset);
+  mlir::Value emitTileCoordinate(unsigned loop, mlir::Value first, mlir::Value offset, int64_t size);
+  void emitProduct();
   void emitStores();
   /// The coordinates of iteration `linear` of `loops`, the last one fastest.
   void delinearize(mlir::Value linear, llvm::ArrayRef<unsigned> loops, llvm::ArrayRef<int64_t> steps,
@@ -89,6 +95,15 @@ private:
   };
   /// The element of `value` at `index` that lies in shared memory, if it does.
   mlir::Value readStaged(mlir::Value value, llvm::ArrayRef<mlir::Value> index);
+
+  /// A side of a tile of products.
+  struct ProductSide {
+    unsigned operand = 0, loop = 0; ///< The operand, and the result loop that it depends on.
+    mlir::Type type;
+    mlir::Value first;  ///< Coordinate in the tile.
+    int64_t offset = 0; ///< Of the operand in shared memory, in elements.
+  };
+  void stageOperand(const ProductSide &side, mlir::Value firstTerm, mlir::Value numTerms);
 
   // Values that a team shares.
   using Values = llvm::SmallVector<mlir::Value, 3>;
@@ -138,6 +153,9 @@ private:
   /// columns lie in one bank of shared memory.
   static constexpr int64_t tileSize = 32;
   static constexpr int64_t tilePitch = tileSize + 1;
+  /// Elements along a side of a tile of products, and those along it of one thread.
+  static constexpr int64_t productTile = 64;
+  static constexpr int64_t productElements = 4;
 
   int64_t team = 1;    ///< Threads of a team: 1, `warpSize`, `blockSize`, or those of a column.
   int64_t columns = 0; ///< Columns of a block; 0: the threads of a team are neighbours.
@@ -159,7 +177,10 @@ private:
   mlir::Value vectorBase; ///< The innermost coordinate of the first of the elements computed together.
   int64_t vectorElement = 0;
   std::map<std::vector<uintptr_t>, Values> shared;
-  int partsLoop = -1; ///< The result loop that numbers the parts of a reduction.
+  mlir::Operation *product = nullptr; ///< What tiles of products compute.
+  ProductSide productSides[2];        ///< Neighbouring threads have neighbouring elements of the second one.
+  mlir::Value productValue;           ///< The element that is being stored.
+  int partsLoop = -1;                 ///< The result loop that numbers the parts of a reduction.
   std::optional<Part> part;
 };
 

@@ -97,6 +97,8 @@ const BlockEmitter::Values *BlockEmitter::emitShared(Operation *op, ArrayRef<Val
 }
 
 Value BlockEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
+  if (op == product)
+    return narrow(productValue, op);
   if (Value value = readStaged(op->getResult(0), index))
     return value;
   if (auto parts = dyn_cast<plan::PartsOp>(op))

@@ -118,9 +118,9 @@ void BlockEmitter::stage(Value value, ArrayRef<Coordinate> index) {
 // Function
 //===----------------------------------------------------------------------===//
 
-Value BlockEmitter::emitTileCoordinate(unsigned loop, Value first, Value offset) {
+Value BlockEmitter::emitTileCoordinate(unsigned loop, Value first, Value offset, int64_t size) {
   Value coordinate = elements.addI(first, offset);
-  if (isStatic(loop) && extents[loop] % tileSize == 0)
+  if (isStatic(loop) && extents[loop] % size == 0)
     return coordinate;
   // Threads beyond the border do what those at the border do, and do not store it.
   Value isInside = elements.compareI(arith::CmpIPredicate::slt, coordinate, ranges[loop].hi);
@@ -147,8 +147,8 @@ void BlockEmitter::emitTile() {
   };
   stagedPosition = {};
   forRows([&](Value across) {
-    index[reads] = emitTileCoordinate(reads, firstRead, inRow);
-    index[writes] = emitTileCoordinate(writes, firstWrite, across);
+    index[reads] = emitTileCoordinate(reads, firstRead, inRow, tileSize);
+    index[writes] = emitTileCoordinate(writes, firstWrite, across, tileSize);
     int64_t bytes = 0;
     for (Staged &each : staged) {
       SmallVector<Value> at =
@@ -162,8 +162,8 @@ void BlockEmitter::emitTile() {
   });
   gpu::BarrierOp::create(builder, kernel.getLoc());
   forRows([&](Value across) {
-    index[reads] = emitTileCoordinate(reads, firstRead, across);
-    index[writes] = emitTileCoordinate(writes, firstWrite, inRow);
+    index[reads] = emitTileCoordinate(reads, firstRead, across, tileSize);
+    index[writes] = emitTileCoordinate(writes, firstWrite, inRow, tileSize);
     stagedPosition = getPosition(across, inRow);
     emitStores();
   });
