@@ -19,14 +19,14 @@ from .run import MOST_SECONDS
 BATCH = 25
 
 
-def _evaluate(check, gpus, program, arrays, tolerance, floor):
+def _evaluate(check, worker, program, arrays, tolerance, floor):
     request = {"program": program["file"], "arrays": arrays, "tolerance": tolerance, "floor": floor}
     request["math"] = program.get("math", "f32")
-    result = check.worker(gpus)(request, min(MOST_SECONDS, check.clock.part_left()))
+    result = worker(request, min(MOST_SECONDS, check.clock.part_left()))
     check.package.forget(program["file"])
     if result["status"] == "error":
         # A device may be of no use to a process after an error.
-        check.worker(gpus).kill()
+        worker.kill()
     return result
 
 
@@ -38,10 +38,14 @@ def _worth(program):
 def _check_models(check, gpus, wanted):
     jobs = [(m, p) for m in check.manifest["models"] for p in m["programs"] if wanted(p)]
     jobs.sort(key=lambda job: _worth(job[1]))
-    for model, program in check.each(jobs, lambda job: f"{job[0]['name']} {job[1]['variant']}"):
-        result = _evaluate(check, gpus, program, model["arrays"], program["tolerance"], 0.0)
+
+    def row(worker, job):
+        model, program = job
+        result = _evaluate(check, worker, program, model["arrays"], program["tolerance"], 0.0)
         described = {key: program[key] for key in ("variant", "ranks", "libraries", "math", "style", "tolerance")}
-        check.add({"name": model["name"], "gpus": gpus, **described, **result})
+        return {"name": model["name"], "gpus": gpus, **described, **result}
+
+    check.distribute(jobs, gpus, row, lambda job: f"{job[0]['name']} {job[1]['variant']}")
     _print_models(check.report.rows)
 
 
@@ -77,11 +81,14 @@ def several_gpus(check):
 
 def operators(check):
     cases = check.manifest["operators"]
-    for case in check.each(cases, lambda case: case["name"]):
+
+    def row(worker, case):
         program = {"file": case["program"]}
-        result = _evaluate(check, 1, program, case["arrays"], case["tolerance"], case["floor"])
+        result = _evaluate(check, worker, program, case["arrays"], case["tolerance"], case["floor"])
         check.package.forget(case["arrays"])
-        check.add({"name": case["name"], "variant": case["case"], "ranks": case["ranks"], **result})
+        return {"name": case["name"], "variant": case["case"], "ranks": case["ranks"], **result}
+
+    check.distribute(cases, 1, row, lambda case: case["name"])
     _print_counts(check.report.rows, len(cases))
 
 

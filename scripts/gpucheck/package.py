@@ -7,6 +7,7 @@ indices of 4 bits where there are few distinct values; files are stored with hol
 
 import hashlib
 import json
+import os
 import pathlib
 
 import numpy as np
@@ -151,7 +152,8 @@ class Package:
         if len(data) != entry["bytes"] or _digest(data) != entry["sha256"]:
             raise DamagedPackage(f"{name} in {self.folder} is damaged; unpack the package again")
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(path.name + ".part")
+        # Several processes may put it together at the same time.
+        partial = path.with_name(f"{path.name}.{os.getpid()}")
         partial.write_bytes(data)
         partial.replace(path)
         return path

@@ -23,12 +23,12 @@ class Part:
 
 
 PARTS = {
-    "models": Part("every model on 1 to 4 ranks on one GPU", "exactness:models", 35, exactness=True),
-    "operators": Part("single operators, split unevenly", "exactness:operators", 20, exactness=True),
+    "models": Part("every model on 1 to 4 ranks on one GPU", "exactness:models", 60, exactness=True),
+    "operators": Part("single operators, split unevenly", "exactness:operators", 25, exactness=True),
     "gpus": Part("every model on several GPUs", "exactness:several_gpus", 15, exactness=True, needs_gpu=True),
     "nccl": Part("ranks as processes, through NCCL", "exactness:nccl", 12, exactness=True, needs_gpu=True),
-    "peers": Part("time against PyTorch and ONNX Runtime", "measurements:peers", 50),
+    "peers": Part("time against PyTorch and ONNX Runtime", "measurements:peers", 60),
     "ranks": Part("time of several ranks against one", "measurements:ranks", 10),
     "exchanges": Part("bytes per second of exchanges", "measurements:exchanges", 5),
-    "sanitizers": Part("compute-sanitizer over the operators", "exactness:sanitizers", 30, needs_gpu=True),
+    "sanitizers": Part("compute-sanitizer over the operators", "exactness:sanitizers", 25, needs_gpu=True),
 }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the parts of a check, and keeps what they find."""
 
+import concurrent.futures
 import json
 import os
 import pathlib
 import platform
+import queue
 import shutil
 import signal
 import site
@@ -21,6 +23,8 @@ from .serving import RESTORED
 from .worker import Worker
 
 NO_DEVICE = 8
+#: Processes that compare at the same time.
+WORKERS = max(1, min(4, (os.cpu_count() or 1) // 2))
 #: No program runs longer than this.
 MOST_SECONDS = 120
 
@@ -70,11 +74,13 @@ class Check:
         """Another process of this script."""
         return [sys.executable, str(self.folder / "gpu-check"), command]
 
-    def worker(self, gpus=1):
-        """A process that runs programs on so many GPUs; kept between parts."""
+    def workers(self, gpus):
+        """Processes that run programs on so many GPUs; kept between parts."""
         if gpus not in self._workers:
-            log = self.package.restored / f"worker-{gpus}.log"
-            self._workers[gpus] = Worker(self.script("serve"), self.environment(gpus), log)
+            self._workers[gpus] = [
+                Worker(self.script("serve"), self.environment(gpus), self.package.restored / f"worker-{gpus}-{i}.log")
+                for i in range(WORKERS)
+            ]
         return self._workers[gpus]
 
     def new_worker(self, prefix, log):
@@ -88,8 +94,9 @@ class Check:
         return Worker(self.script("peer"), environment, self.package.restored / "peer.log")
 
     def close_workers(self):
-        for worker in self._workers.values():
-            worker.kill()
+        for workers in self._workers.values():
+            for worker in workers:
+                worker.kill()
         self._workers.clear()
 
     def call(self, arguments, timeout=MOST_SECONDS, **environment):
@@ -125,8 +132,41 @@ class Check:
             progress.step(name(job))
             yield job
         progress.clear()
+        self._tell_unfinished(len(jobs))
+
+    def distribute(self, jobs, gpus, function, name, least=3):
+        """Adds the row `function(worker, job)` of each job, several at a time: most of the time goes into starting."""
+        idle = queue.SimpleQueue()
+        for worker in self.workers(gpus):
+            idle.put(worker)
+
+        def work(job):
+            if self.clock.part_left() < least:
+                return None
+            worker = idle.get()
+            try:
+                return function(worker, job)
+            finally:
+                idle.put(worker)
+
+        progress = Progress(len(jobs))
+        self._unfinished = 0
+        pool = concurrent.futures.ThreadPoolExecutor(WORKERS)
+        try:
+            for job, row in zip(jobs, pool.map(work, jobs)):
+                progress.step(name(job))
+                if row is None:
+                    self._unfinished += 1
+                else:
+                    self.add(row)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        progress.clear()
+        self._tell_unfinished(len(jobs))
+
+    def _tell_unfinished(self, total):
         if self._unfinished:
-            self.report.say("incomplete", f"time is over: {self._unfinished} of {len(jobs)} were not finished")
+            self.report.say("incomplete", f"time is over: {self._unfinished} of {total} were not finished")
 
 
 def _machine():
