@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Backend/cuda/KernelImages.h"
 #include "Backend/cuda/PostOpKernels.h"
 
 #include <cmath>
@@ -18,16 +19,17 @@
 #include <limits>
 #include <string>
 
+using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
-
-extern "C" const char dovetailDeviceKernels[];
 
 namespace {
 
 /// ptxas takes the kernels for each architecture, and keeps everything in registers.
 TEST(DeviceKernels, AssemblerAcceptsThem) {
   std::string folder = testing::TempDir(), file = folder + "/dovetail-device-kernels.ptx";
-  std::ofstream(file) << dovetailDeviceKernels;
+  const CodeImage &ptx = kernelImages().front();
+  ASSERT_EQ(ptx.kind, SectionKind::Ptx);
+  std::ofstream(file).write(reinterpret_cast<const char *>(ptx.bytes.data()), ptx.bytes.size());
   for (const char *arch : {"sm_80", "sm_90", "sm_100"}) {
     std::string command = std::string(DOVETAIL_TEST_PTXAS) + " -v -arch=" + arch + " " + file + " -o /dev/null 2>&1";
     std::string output;
@@ -43,6 +45,20 @@ TEST(DeviceKernels, AssemblerAcceptsThem) {
       EXPECT_EQ(output.substr(at - 2, 2), " 0") << arch << ": " << output;
     EXPECT_EQ(output.find("spill stores"), output.find("0 bytes spill stores") + 8) << output;
   }
+}
+
+/// Each architecture that the compiler generates code for by default has machine code, of the kernels in the PTX.
+TEST(DeviceKernels, AreMachineCodeToo) {
+  std::vector<uint32_t> archs;
+  for (const CodeImage &image : kernelImages().subspan(1)) {
+    EXPECT_EQ(image.kind, SectionKind::Cubin);
+    archs.push_back(image.arch);
+    std::string code(reinterpret_cast<const char *>(image.bytes.data()), image.bytes.size());
+    EXPECT_EQ(code.substr(1, 3), "ELF");
+    for (const char *kernel : {"dovetail_copy_boxes", "dovetail_combine_boxes", "dovetail_post_ops"})
+      EXPECT_THAT(code, testing::HasSubstr(kernel)) << image.arch;
+  }
+  EXPECT_THAT(archs, testing::IsSupersetOf({80u, 90u, 100u}));
 }
 
 /// The largest error in units in the last place of the exact value.
@@ -80,7 +96,7 @@ TEST(PostOpFunctions, KnowTheLimits) {
   for (auto *function : {exponential, exponentialLess1, hyperbolicTangent, errorFunction, sigmoid})
     EXPECT_TRUE(std::isnan(function(nan)));
   for (JobPostOp kind : {JobPostOp::Relu, JobPostOp::LeakyRelu, JobPostOp::Clip, JobPostOp::HardSwish,
-                         JobPostOp::HardSigmoid, JobPostOp::Elu, JobPostOp::Swish, JobPostOp::Gelu}) {
+                          JobPostOp::HardSigmoid, JobPostOp::Elu, JobPostOp::Swish, JobPostOp::Gelu}) {
     PostOpJob::Op op = {};
     op.kind = kind;
     op.alpha = 0.5f;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Context.h"
+#include "KernelImages.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -17,9 +18,6 @@
 
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
-
-/// The PTX of DeviceKernels.cpp.
-extern "C" const char dovetailDeviceKernels[];
 
 namespace {
 
@@ -126,10 +124,7 @@ absl::Status Context::connectPeers() {
 }
 
 absl::Status Context::loadKernels() {
-  CodeImage image{SectionKind::Ptx, 80,
-                  absl::Span<const std::byte>(reinterpret_cast<const std::byte *>(dovetailDeviceKernels),
-                                              std::strlen(dovetailDeviceKernels))};
-  absl::StatusOr<CUmodule> module = loadImages(*this, {image});
+  absl::StatusOr<CUmodule> module = loadImages(*this, kernelImages());
   if (!module.ok())
     return module.status();
   kernels = *module;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Compiled by clang for NVPTX to PTX, which the plug-in carries and the driver compiles for the device at hand.
+// Compiled by clang for NVPTX to PTX, and by ptxas to machine code. The plug-in carries both: see KernelImages.h.
 //
 //===----------------------------------------------------------------------===//
 
