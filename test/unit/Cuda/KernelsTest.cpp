@@ -95,8 +95,8 @@ TEST(PostOpFunctions, KnowTheLimits) {
   EXPECT_EQ(sigmoid(infinity), 1);
   for (auto *function : {exponential, exponentialLess1, hyperbolicTangent, errorFunction, sigmoid})
     EXPECT_TRUE(std::isnan(function(nan)));
-  for (JobPostOp kind : {JobPostOp::Relu, JobPostOp::LeakyRelu, JobPostOp::Clip, JobPostOp::HardSwish,
-                          JobPostOp::HardSigmoid, JobPostOp::Elu, JobPostOp::Swish, JobPostOp::Gelu}) {
+  for (PostOpKind kind : {PostOpKind::Relu, PostOpKind::LeakyRelu, PostOpKind::Clip, PostOpKind::HardSwish,
+                          PostOpKind::HardSigmoid, PostOpKind::Elu, PostOpKind::Swish, PostOpKind::Gelu}) {
     PostOpJob::Op op = {};
     op.kind = kind;
     op.alpha = 0.5f;
@@ -108,24 +108,24 @@ TEST(PostOpFunctions, KnowTheLimits) {
 /// Against the definitions of ONNX in double precision.
 TEST(PostOpFunctions, AreThoseOfOnnx) {
   struct Case {
-    JobPostOp kind;
+    PostOpKind kind;
     float alpha, beta;
     std::function<double(double)> expected;
   };
   auto clip = [](double x, double low, double high) { return std::fmin(std::fmax(x, low), high); };
   const Case cases[] = {
-      {JobPostOp::Relu, 0, 0, [](double x) { return std::fmax(x, 0); }},
-      {JobPostOp::LeakyRelu, 0.25f, 0, [](double x) { return x < 0 ? 0.25 * x : x; }},
-      {JobPostOp::Clip, -1, 2, [&](double x) { return clip(x, -1, 2); }},
-      {JobPostOp::Sigmoid, 0, 0, [](double x) { return 1 / (1 + std::exp(-x)); }},
-      {JobPostOp::Tanh, 0, 0, [](double x) { return std::tanh(x); }},
-      {JobPostOp::Gelu, 0, 0, [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
-      {JobPostOp::GeluTanh, 0, 0,
+      {PostOpKind::Relu, 0, 0, [](double x) { return std::fmax(x, 0); }},
+      {PostOpKind::LeakyRelu, 0.25f, 0, [](double x) { return x < 0 ? 0.25 * x : x; }},
+      {PostOpKind::Clip, -1, 2, [&](double x) { return clip(x, -1, 2); }},
+      {PostOpKind::Sigmoid, 0, 0, [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {PostOpKind::Tanh, 0, 0, [](double x) { return std::tanh(x); }},
+      {PostOpKind::Gelu, 0, 0, [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
+      {PostOpKind::GeluTanh, 0, 0,
        [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
-      {JobPostOp::HardSwish, 0, 0, [&](double x) { return x * clip(x / 6 + 0.5, 0, 1); }},
-      {JobPostOp::Swish, 1.5f, 0, [](double x) { return x / (1 + std::exp(-1.5 * x)); }},
-      {JobPostOp::Elu, 0.75f, 0, [](double x) { return x < 0 ? 0.75 * std::expm1(x) : x; }},
-      {JobPostOp::HardSigmoid, 0.25f, 0.5f, [&](double x) { return clip(0.25 * x + 0.5, 0, 1); }},
+      {PostOpKind::HardSwish, 0, 0, [&](double x) { return x * clip(x / 6 + 0.5, 0, 1); }},
+      {PostOpKind::Swish, 1.5f, 0, [](double x) { return x / (1 + std::exp(-1.5 * x)); }},
+      {PostOpKind::Elu, 0.75f, 0, [](double x) { return x < 0 ? 0.75 * std::expm1(x) : x; }},
+      {PostOpKind::HardSigmoid, 0.25f, 0.5f, [&](double x) { return clip(0.25 * x + 0.5, 0, 1); }},
   };
   for (const Case &test : cases)
     for (int i = -400; i <= 400; ++i) {

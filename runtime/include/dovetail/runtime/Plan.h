@@ -15,6 +15,7 @@
 
 #include "dovetail/Layout/Sharding.h"
 #include "dovetail/runtime/ElementType.h"
+#include "dovetail/runtime/PostOpKind.h"
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -90,23 +91,6 @@ struct KernelCall {
   int parallelLoop = -1;            ///< The loop that threads divide; negative if none.
   std::vector<uint32_t> skipLoops;  ///< A rank without a part of one of these has nothing to do.
   std::optional<BlockShape> blocks; ///< For devices; CPUs have none.
-};
-
-/// What a library call applies to each element of its result.
-enum class PostOpKind : uint8_t {
-  AddTensor,
-  MulTensor,
-  Relu,
-  LeakyRelu,
-  Clip,
-  Sigmoid,
-  Tanh,
-  Gelu,
-  GeluTanh,
-  HardSwish,
-  Swish,
-  Elu,
-  HardSigmoid
 };
 
 /// One step of an epilogue; `alpha` and `beta` are the function's parameters, as in the operator of that name.

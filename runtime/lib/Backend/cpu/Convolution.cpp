@@ -11,8 +11,6 @@
 
 using namespace dovetail;
 using namespace dovetail::runtime;
-using layout::Box;
-using layout::Interval;
 
 namespace {
 
@@ -20,56 +18,29 @@ class ConvolutionStep : public StepExecutor {
 public:
   absl::Status prepare(const RankMemory &context, const ConvolutionCall &call, bool inPrologue);
 
-  int64_t scratchBytes() const override {
-    int64_t bytes = 0;
-    for (const auto &part : parts)
-      bytes = std::max(bytes, part->scratchBytes());
-    return bytes;
-  }
-  int64_t packedBytes() const override {
-    int64_t bytes = 0;
-    for (const auto &part : parts)
-      bytes += part->packedBytes();
-    return bytes;
-  }
+  int64_t scratchBytes() const override { return parts.scratchBytes(); }
+  int64_t packedBytes() const override { return parts.packedBytes(); }
   absl::Status bind(std::byte *scratch) override {
-    return forEach([&](ConvolutionPart &part) { return part.bind(scratch); });
+    return parts.forEach([&](ConvolutionPart &part) { return part.bind(scratch); });
   }
   absl::Status pack() override {
-    return forEach([](ConvolutionPart &part) { return part.pack(); });
+    return parts.forEach([](ConvolutionPart &part) { return part.pack(); });
   }
   absl::Status run() override {
-    return forEach([](ConvolutionPart &part) { return part.run(); });
+    return parts.forEach([](ConvolutionPart &part) { return part.run(); });
   }
 
 private:
-  template <typename Body> absl::Status forEach(Body body) {
-    for (const auto &part : parts)
-      if (absl::Status status = body(*part); !status.ok())
-        return status;
-    return absl::OkStatus();
-  }
-
-  std::vector<std::unique_ptr<ConvolutionPart>> parts;
+  ConvolutionParts<ConvolutionPart> parts;
 };
 
 } // namespace
 
 absl::Status ConvolutionStep::prepare(const RankMemory &context, const ConvolutionCall &call, bool inPrologue) {
-  const std::vector<int64_t> &input = context.plan.bufferOf(call.input).shape;
-  int64_t inGroup = input[1] / call.groups;
-  bool partial = context.plan.tensors[call.output].sharding.isPartial();
-  for (const ConvolutionChannels &channels : planConvolutionChannels(context, call)) {
-    if (!partial && channels.in.size() != inGroup * channels.groups)
-      return absl::DataLossError(absl::StrCat("damaged plan: the sum is over ", inGroup * channels.groups,
-                                              " channels, but this rank holds ", channels.in.size(), " of ",
-                                              context.name(call.input), " with weights for them"));
-    parts.push_back(
-        std::make_unique<ConvolutionPart>(context, call, channels, !inPrologue && context.isConstant(call.weights)));
-    if (absl::Status status = parts.back()->prepare(); !status.ok())
-      return status;
-  }
-  return absl::OkStatus();
+  bool packOnce = !inPrologue && context.isConstant(call.weights);
+  return parts.prepare(context, call, [&](const ConvolutionChannels &channels) {
+    return std::make_unique<ConvolutionPart>(context, call, channels, packOnce);
+  });
 }
 
 StepExecutorOr dovetail::runtime::createConvolution(const RankMemory &context, const ConvolutionCall &call,

@@ -8,13 +8,14 @@
 
 #include "ConvolutionChannels.h"
 
+#include "absl/strings/str_cat.h"
+
 using namespace dovetail;
 using namespace dovetail::runtime;
 using layout::Box;
 using layout::Interval;
 
-std::vector<ConvolutionChannels> dovetail::runtime::planConvolutionChannels(const RankMemory &memory,
-                                                                            const ConvolutionCall &call) {
+static std::vector<ConvolutionChannels> cutChannels(const RankMemory &memory, const ConvolutionCall &call) {
   const std::vector<int64_t> &input = memory.plan.bufferOf(call.input).shape;
   const std::vector<int64_t> &output = memory.plan.bufferOf(call.output).shape;
   int64_t inGroup = input[1] / call.groups, outGroup = output[1] / call.groups;
@@ -36,6 +37,19 @@ std::vector<ConvolutionChannels> dovetail::runtime::planConvolutionChannels(cons
   for (int64_t group = first; group < last; ++group)
     parts.push_back(
         {out.intersect({group * outGroup, (group + 1) * outGroup}), in.intersect(innerIn.shifted(group * inGroup)), 1});
+  return parts;
+}
+
+absl::StatusOr<std::vector<ConvolutionChannels>>
+dovetail::runtime::planConvolutionChannels(const RankMemory &memory, const ConvolutionCall &call) {
+  std::vector<ConvolutionChannels> parts = cutChannels(memory, call);
+  int64_t inGroup = memory.plan.bufferOf(call.input).shape[1] / call.groups;
+  if (!memory.plan.tensors[call.output].sharding.isPartial())
+    for (const ConvolutionChannels &channels : parts)
+      if (channels.in.size() != inGroup * channels.groups)
+        return absl::DataLossError(absl::StrCat("damaged plan: the sum is over ", inGroup * channels.groups,
+                                                " channels, but this rank holds ", channels.in.size(), " of ",
+                                                memory.name(call.input), " with weights for them"));
   return parts;
 }
 

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConvolutionPart.h"
-
-#include "dovetail/Layout/Arith.h"
+#include "WindowGeometry.h"
 
 #include <algorithm>
 #include <cstring>
@@ -24,44 +23,6 @@ ConvolutionPart::ConvolutionPart(const RankMemory &context, const ConvolutionCal
     : context(context), call(call), channels(channels), packOnce(packOnce),
       spatial(static_cast<int>(call.strides.size())) {}
 
-absl::Status ConvolutionPart::planGeometry() {
-  const std::vector<int64_t> &input = context.plan.bufferOf(call.input).shape;
-  const std::vector<int64_t> &weights = context.plan.bufferOf(call.weights).shape;
-  outBox = context.box(call.output);
-  outBox[1] = channels.out;
-  inBox = outBox;
-  inBox[1] = channels.in;
-  nothingToSum = channels.in.empty();
-  for (int i = 0; i < spatial; ++i) {
-    Window window{weights[2 + i], call.strides[i], call.dilations[i], call.pads[i]};
-    Interval out = outBox[2 + i];
-    Interval held = context.box(call.input)[2 + i];
-    WindowNeed need =
-        call.transposed ? transposedNeedOf(window, out, input[2 + i], held) : needOf(window, out, input[2 + i], held);
-    if (need.used.empty()) {
-      nothingToSum = true;
-    } else if (call.transposed && need.padLo < 0) {
-      // The first results get nothing. One more input at the beginning makes room for them, if the rank holds it.
-      Interval more = {layout::floorDiv(out.lo + window.pad, window.stride), need.used.hi};
-      if (held.contains(more))
-        need = {more, out.lo - transposedReach(window, more).lo, need.padHi};
-    }
-    if (call.transposed)
-      fullResult |= need.padLo < 0 || need.padHi <= -window.stride;
-    else
-      materialisePadding |= someReadPaddingOnly(window, out, need.used);
-    inBox[2 + i] = need.used;
-    padLo.push_back(need.padLo);
-    padHi.push_back(need.padHi);
-  }
-  if (nothingToSum)
-    fullResult = materialisePadding = false;
-  else if (!context.box(call.input).contains(inBox))
-    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", inBox.str(), " of ", context.name(call.input),
-                                            ", but this rank holds ", context.box(call.input).str()));
-  return absl::OkStatus();
-}
-
 void ConvolutionPart::chooseLayout() {
   // The library is fast when channels are innermost. The order of the others is free, as long as all operands agree:
   // take the one that costs fewer copies.
@@ -73,9 +34,10 @@ void ConvolutionPart::chooseLayout() {
       if (dim >= 2)
         candidate.order.push_back(dim);
     candidate.order.push_back(1);
-    int64_t cost = isDense(context.memory(call.output), outBox, candidate.order) ? 0 : outBox.volume();
-    if (!nothingToSum)
-      cost += isDense(context.memory(call.input), inBox, candidate.order) ? 0 : inBox.volume();
+    int64_t cost =
+        isDense(context.memory(call.output), geometry.outBox, candidate.order) ? 0 : geometry.outBox.volume();
+    if (!geometry.nothingToSum)
+      cost += isDense(context.memory(call.input), geometry.inBox, candidate.order) ? 0 : geometry.inBox.volume();
     if (best < 0 || cost < best) {
       best = cost;
       format = candidate;
@@ -90,11 +52,9 @@ void ConvolutionPart::chooseLayout() {
   order.push_back(1);
 }
 
-Box ConvolutionPart::weightsBox() const { return convolutionWeightsBox(context, call, channels); }
-
 memory::desc ConvolutionPart::weightsDesc() const {
   const MemoryView &view = context.memory(call.weights);
-  Box box = weightsBox();
+  const Box &box = geometry.weightsBox;
   int64_t groups = channels.groups, outer = box[0].size() / groups, inner = box[1].size();
   memory::dims extents, strides;
   if (groups > 1) {
@@ -121,9 +81,9 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused) {
     int dim = dims[2 + i] - 2;
     strides.push_back(call.strides[dim]);
     dilations.push_back(call.dilations[dim] - 1);
-    bool padded = !materialisePadding && !fullResult;
-    lo.push_back(padded ? padLo[dim] : 0);
-    hi.push_back(padded ? padHi[dim] : 0);
+    bool padded = !geometry.readsPaddingOnly && !geometry.fullResult;
+    lo.push_back(padded ? geometry.padLo[dim] : 0);
+    hi.push_back(padded ? geometry.padHi[dim] : 0);
   }
   memory::desc source = weightsDesc();
   memory::desc anyWeights(source.dims(), type, memory::format_tag::any);
@@ -151,14 +111,14 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused) {
 }
 
 bool ConvolutionPart::isTiled() const {
-  if (!call.transposed || channels.groups != 1 || nothingToSum || fullResult)
+  if (!call.transposed || channels.groups != 1 || geometry.nothingToSum || geometry.fullResult)
     return false;
   for (const PostOpInfo &op : call.postOps)
     if (op.readsTensor() && context.plan.tensors[op.tensor].buffer == context.plan.tensors[call.output].buffer)
       return false; // Only one call that writes directly can add what is in its result's memory.
   const std::vector<int64_t> &weights = context.plan.bufferOf(call.weights).shape;
   for (int i = 0; i < spatial; ++i) {
-    Interval in = inBox[2 + i], out = outBox[2 + i];
+    Interval in = geometry.inBox[2 + i], out = geometry.outBox[2 + i];
     if (weights[2 + i] != call.strides[i] || call.dilations[i] != 1 ||
         out.lo + call.pads[i] != in.lo * call.strides[i] || out.hi + call.pads[i] != in.hi * call.strides[i])
       return false;
@@ -167,7 +127,7 @@ bool ConvolutionPart::isTiled() const {
 }
 
 absl::Status ConvolutionPart::prepareTiles() {
-  MemoryView weights = context.memory(call.weights).part(weightsBox());
+  MemoryView weights = context.memory(call.weights).part(geometry.weightsBox);
   tiles = std::make_unique<TileConvolution>(
       TileConvolution::Operands{inView, outView, weights, dims, order, call.strides, inDesc, type, packOnce});
   absl::Status status = guardLibrary([&]() -> absl::Status {
@@ -179,39 +139,39 @@ absl::Status ConvolutionPart::prepareTiles() {
 
 absl::Status ConvolutionPart::prepareCall() {
   static const std::vector<PostOpInfo> none;
-  Box wanted = inBox;
-  if (materialisePadding)
+  Box wanted = geometry.inBox;
+  if (geometry.readsPaddingOnly)
     for (int i = 0; i < spatial; ++i)
-      wanted[2 + i] = {inBox[2 + i].lo - padLo[i], inBox[2 + i].hi + padHi[i]};
+      wanted[2 + i] = {geometry.inBox[2 + i].lo - geometry.padLo[i], geometry.inBox[2 + i].hi + geometry.padHi[i]};
   const MemoryView &input = context.memory(call.input);
-  stagedIn = materialisePadding || !isDense(input, inBox, format.order);
+  stagedIn = geometry.readsPaddingOnly || !isDense(input, geometry.inBox, format.order);
   inView = MemoryView::packed(input.type, wanted, format);
   if (stagedIn) {
     inOffset = scratchPlan.add(inView.bytes());
-    copyIn = Copier(inView, input, inBox);
+    copyIn = Copier(inView, input, geometry.inBox);
   }
   inDesc = describe(inView, wanted, dims, order, type);
   if (isTiled())
     return prepareTiles();
 
-  if (fullResult) {
-    Box full = outBox;
+  if (geometry.fullResult) {
+    Box full = geometry.outBox;
     for (int i = 0; i < spatial; ++i)
       full[2 + i] = transposedReach(
           {context.plan.bufferOf(call.weights).shape[2 + i], call.strides[i], call.dilations[i], call.pads[i]},
-          inBox[2 + i]);
+          geometry.inBox[2 + i]);
     fullView = MemoryView::packed(outView.type, full, format);
     fullOffset = scratchPlan.add(fullView.bytes());
     outDesc = describe(fullView, full, dims, order, type);
-    cut = Copier(outView, fullView, full.intersect(outBox));
+    cut = Copier(outView, fullView, full.intersect(geometry.outBox));
   } else {
-    outDesc = describe(outView, outBox, dims, order, type);
+    outDesc = describe(outView, geometry.outBox, dims, order, type);
   }
 
   absl::Status status = guardLibrary([&]() -> absl::Status {
     auto create = [&](const PostOps::Fused &fused) { return createPrimitive(fused); };
     // What is cut out of a full result has its post-ops afterwards, as its surroundings need them too.
-    if (fullResult) {
+    if (geometry.fullResult) {
       PostOps bare(context, none, call.output, /*direct=*/false, fullView.box, fullView, dims, order, /*channel=*/1,
                    type);
       if (absl::Status status = bare.prepare(/*biasFirst=*/true, scratchPlan, create); !status.ok())
@@ -241,55 +201,52 @@ absl::Status ConvolutionPart::prepare() {
   if (!found.ok())
     return found.status();
   type = *found;
-  if (absl::Status status = planGeometry(); !status.ok())
-    return status;
+  absl::StatusOr<ConvolutionGeometry> planned = ConvolutionGeometry::plan(context, call, channels);
+  if (!planned.ok())
+    return planned.status();
+  geometry = *std::move(planned);
   if (context.memory(call.weights).blockDim >= 0)
     return absl::UnimplementedError("weights in a blocked format");
-  Box weights = weightsBox();
-  if (!nothingToSum && !context.box(call.weights).contains(weights))
-    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", weights.str(), " of ",
-                                            context.name(call.weights), ", but this rank holds ",
-                                            context.box(call.weights).str()));
   chooseLayout();
   const MemoryView &output = context.memory(call.output);
-  stagedOut = nothingToSum || fullResult || !isDense(output, outBox, format.order) ||
+  stagedOut = geometry.nothingToSum || geometry.fullResult || !isDense(output, geometry.outBox, format.order) ||
               PostOps::needsStaging(context, call.postOps, call.output);
-  outView = MemoryView::packed(output.type, outBox, format);
+  outView = MemoryView::packed(output.type, geometry.outBox, format);
   if (stagedOut) {
     outOffset = scratchPlan.add(outView.bytes());
-    copyOut = Copier(output, outView, outBox);
+    copyOut = Copier(output, outView, geometry.outBox);
   }
-  postOps = std::make_unique<PostOps>(context, call.postOps, call.output, /*direct=*/!stagedOut, outBox, outView, dims,
-                                      order, /*channel=*/1, type);
-  return nothingToSum ? postOps->prepareSeparate(scratchPlan) : prepareCall();
+  postOps = std::make_unique<PostOps>(context, call.postOps, call.output, /*direct=*/!stagedOut, geometry.outBox,
+                                      outView, dims, order, /*channel=*/1, type);
+  return geometry.nothingToSum ? postOps->prepareSeparate(scratchPlan) : prepareCall();
 }
 
 absl::Status ConvolutionPart::bind(std::byte *scratch) {
   const MemoryView &output = context.memory(call.output), &input = context.memory(call.input);
-  outView.data = stagedOut ? scratch + outOffset : output.address(outBox);
+  outView.data = stagedOut ? scratch + outOffset : output.address(geometry.outBox);
   if (stagedOut)
     copyOut.bind(output.data, outView.data);
   if (absl::Status status = postOps->bind(outView.data, scratch); !status.ok())
     return status;
-  if (nothingToSum || fullResult) {
+  if (geometry.nothingToSum || geometry.fullResult) {
     zeroBegin = outView.data;
     zeroBytes = outView.bytes();
   }
-  if (nothingToSum)
+  if (geometry.nothingToSum)
     return absl::OkStatus();
 
-  inView.data = stagedIn ? scratch + inOffset : input.address(inBox);
+  inView.data = stagedIn ? scratch + inOffset : input.address(geometry.inBox);
   if (stagedIn)
     copyIn.bind(inView.data, input.data);
-  if (materialisePadding) {
+  if (geometry.readsPaddingOnly) {
     zeroBegin = inView.data;
     zeroBytes = inView.bytes();
   }
-  if (fullResult) {
+  if (geometry.fullResult) {
     fullView.data = scratch + fullOffset;
     cut.bind(outView.data, fullView.data);
   }
-  std::byte *source = context.memory(call.weights).address(weightsBox());
+  std::byte *source = context.memory(call.weights).address(geometry.weightsBox);
   if (tiles)
     return tiles->bind(scratch, inView.data, outView.data, source, postOps->biasData());
   return guardLibrary([&]() -> absl::Status {
@@ -311,10 +268,10 @@ absl::Status ConvolutionPart::bind(std::byte *scratch) {
     mainCall = LibraryCall(primitive);
     mainCall.setArgument(DNNL_ARG_SRC, inDesc, inView.data);
     mainCall.setArgument(DNNL_ARG_WEIGHTS, packedDesc, weights);
-    mainCall.setArgument(DNNL_ARG_DST, outDesc, fullResult ? fullView.data : outView.data);
+    mainCall.setArgument(DNNL_ARG_DST, outDesc, geometry.fullResult ? fullView.data : outView.data);
     if (scratchpadDesc.get_size() > 0)
       mainCall.setArgument(DNNL_ARG_SCRATCHPAD, scratchpadDesc, scratch + scratchpadOffset);
-    if (!fullResult)
+    if (!geometry.fullResult)
       postOps->addArguments(mainCall);
     return absl::OkStatus();
   });
@@ -331,7 +288,7 @@ absl::Status ConvolutionPart::run() {
     return status;
   if (zeroBytes > 0)
     std::memset(zeroBegin, 0, zeroBytes);
-  if (!nothingToSum) {
+  if (!geometry.nothingToSum) {
     if (packs && !packOnce)
       if (absl::Status status = packCall.run(); !status.ok())
         return status;
@@ -340,7 +297,7 @@ absl::Status ConvolutionPart::run() {
         return status;
     if (absl::Status status = tiles ? tiles->run() : mainCall.run(); !status.ok())
       return status;
-    if (fullResult)
+    if (geometry.fullResult)
       if (absl::Status status = cut.run(); !status.ok())
         return status;
   }

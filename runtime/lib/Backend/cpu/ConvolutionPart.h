@@ -15,10 +15,9 @@
 #define DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONPART_H
 
 #include "../../Session/Arena.h"
-#include "ConvolutionChannels.h"
+#include "ConvolutionGeometry.h"
 #include "PostOps.h"
 #include "TileConvolution.h"
-#include "WindowGeometry.h"
 
 #include <memory>
 
@@ -37,14 +36,12 @@ public:
 
 private:
   void chooseLayout();
-  absl::Status planGeometry();
   /// Whether each input element that is read gives a tile of results of its own.
   bool isTiled() const;
   absl::Status prepareTiles();
   absl::Status prepareCall();
   PostOps::Outcome createPrimitive(const PostOps::Fused &fused);
   dnnl::memory::desc weightsDesc() const;
-  layout::Box weightsBox() const;
 
   const RankMemory &context;
   const ConvolutionCall &call;
@@ -53,15 +50,10 @@ private:
   dnnl::memory::data_type type{};
   int spatial;
 
-  layout::Box outBox;                ///< What is computed, of the output tensor.
-  layout::Box inBox;                 ///< What is read, of the input tensor.
-  std::vector<int64_t> padLo, padHi; ///< For each spatial dimension.
-  bool nothingToSum = false;         ///< No channels, or padding alone: the result is zero before post-ops.
-  bool materialisePadding = false;   ///< Pads are written out as zeros, because the library cannot imagine them.
-  bool fullResult = false;           ///< A transposed convolution is computed in full and then cut.
-  std::vector<int> dims;             ///< Logical dimension for each of the library's.
-  std::vector<int> order;            ///< The library's dimensions, outermost first.
-  MemoryFormat format;               ///< The same in logical dimensions.
+  ConvolutionGeometry geometry;
+  std::vector<int> dims;  ///< Logical dimension for each of the library's.
+  std::vector<int> order; ///< The library's dimensions, outermost first.
+  MemoryFormat format;    ///< The same in logical dimensions.
 
   ScratchPlan scratchPlan;
   MemoryView inView, outView, fullView; ///< What the library sees.

@@ -9,8 +9,6 @@
 #include "ConvolutionPart.h"
 #include "Tuning.h"
 
-#include "dovetail/Layout/Arith.h"
-
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -20,46 +18,6 @@ using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
 using layout::Box;
 using layout::Interval;
-
-absl::Status ConvolutionPart::planGeometry() {
-  const std::vector<int64_t> &input = memory.plan.bufferOf(call.input).shape;
-  const std::vector<int64_t> &weights = memory.plan.bufferOf(call.weights).shape;
-  outBox = memory.box(call.output);
-  outBox[1] = channels.out;
-  inBox = outBox;
-  inBox[1] = channels.in;
-  nothingToSum = channels.in.empty();
-  for (int i = 0; i < spatial; ++i) {
-    Window window{weights[2 + i], call.strides[i], call.dilations[i], call.pads[i]};
-    Interval out = outBox[2 + i], held = memory.box(call.input)[2 + i];
-    WindowNeed need =
-        call.transposed ? transposedNeedOf(window, out, input[2 + i], held) : needOf(window, out, input[2 + i], held);
-    if (need.used.empty()) {
-      nothingToSum = true;
-    } else if (call.transposed && need.padLo < 0) {
-      // The first results get nothing. One more input at the beginning makes room for them, if the rank holds it.
-      Interval more = {layout::floorDiv(out.lo + window.pad, window.stride), need.used.hi};
-      if (held.contains(more))
-        need = {more, out.lo - transposedReach(window, more).lo, need.padHi};
-    }
-    if (call.transposed)
-      fullResult |= need.padLo < 0 || need.padHi <= -window.stride;
-    inBox[2 + i] = need.used;
-    padLo.push_back(need.padLo);
-    padHi.push_back(need.padHi);
-  }
-  if (nothingToSum)
-    fullResult = false;
-  else if (!memory.box(call.input).contains(inBox))
-    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", inBox.str(), " of ", memory.name(call.input),
-                                            ", but this rank holds ", memory.box(call.input).str()));
-  weightsBox = convolutionWeightsBox(memory, call, channels);
-  if (!nothingToSum && !memory.box(call.weights).contains(weightsBox))
-    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", weightsBox.str(), " of ",
-                                            memory.name(call.weights), ", but this rank holds ",
-                                            memory.box(call.weights).str()));
-  return absl::OkStatus();
-}
 
 MemoryFormat ConvolutionPart::libraryFormat(int rank) const {
   MemoryFormat format;
@@ -98,12 +56,12 @@ bool ConvolutionPart::addPostOp(CudnnGraph &graph, const PostOpInfo &op, int inp
   case PostOpKind::AddTensor:
   case PostOpKind::MulTensor: {
     pointwise.mode = op.kind == PostOpKind::AddTensor ? CUDNN_POINTWISE_ADD : CUDNN_POINTWISE_MUL;
-    absl::StatusOr<PostOpOperand> operand = operandOf(memory, op, outBox);
+    absl::StatusOr<PostOpOperand> operand = operandOf(memory, op, geometry.outBox);
     if (!operand.ok())
       return false;
     bool perChannel = true;
-    for (int dim = 0; dim < outBox.rank(); ++dim)
-      perChannel &= operand->box[dim].size() == (dim == 1 ? outBox[1].size() : 1);
+    for (int dim = 0; dim < geometry.outBox.rank(); ++dim)
+      perChannel &= operand->box[dim].size() == (dim == 1 ? geometry.outBox[1].size() : 1);
     if (!perChannel && !operand->isFull)
       return false;
     MemoryView view = memory.memory(static_cast<uint32_t>(op.tensor));
@@ -111,9 +69,9 @@ bool ConvolutionPart::addPostOp(CudnnGraph &graph, const PostOpInfo &op, int inp
     shown.type = view.type;
     shown.strides = operand->strides;
     if (perChannel) {
-      if (operand->strides[1] != 1 && outBox[1].size() > 1)
+      if (operand->strides[1] != 1 && geometry.outBox[1].size() > 1)
         return false;
-      shown = MemoryView::packed(view.type, operand->box, libraryFormat(outBox.rank()));
+      shown = MemoryView::packed(view.type, operand->box, libraryFormat(geometry.outBox.rank()));
     }
     CudnnGraph::Tensor tensor = describe(shown, operand->box, /*packed=*/true);
     tensor.alignment = std::min<int64_t>(16, operand->alignment);
@@ -170,11 +128,11 @@ absl::StatusOr<bool> ConvolutionPart::planGraph(size_t fused) {
     return type.status();
   graph = std::make_unique<CudnnGraph>(handles, *type);
   operandTensors.clear();
-  const MemoryView &target = fullResult ? fullView : outView;
-  const Box &targetBox = fullResult ? fullView.box : outBox;
-  CudnnGraph::Tensor out = describe(target, targetBox, fullResult || stagedOut);
+  const MemoryView &target = geometry.fullResult ? fullView : outView;
+  const Box &targetBox = geometry.fullResult ? fullView.box : geometry.outBox;
+  CudnnGraph::Tensor out = describe(target, targetBox, geometry.fullResult || stagedOut);
   inTensor = graph->addTensor(describe(inView, inView.box, stagedIn));
-  weightsTensor = graph->addTensor(describe(weightsView, weightsBox, stagedWeights));
+  weightsTensor = graph->addTensor(describe(weightsView, geometry.weightsBox, stagedWeights));
   tensorCount = 2;
   CudnnGraph::Convolution convolution;
   convolution.transposed = call.transposed;
@@ -183,10 +141,10 @@ absl::StatusOr<bool> ConvolutionPart::planGraph(size_t fused) {
          {&convolution.pre, &convolution.post, &convolution.strides, &convolution.dilations})
       list->push_back(list == &convolution.pre || list == &convolution.post ? 0 : 1);
   for (int i = 0; i < spatial; ++i) {
-    bool padded = !fullResult && (call.transposed || !stagedIn);
-    convolution.pre.push_back(padded ? padLo[i] : 0);
+    bool padded = !geometry.fullResult && (call.transposed || !stagedIn);
+    convolution.pre.push_back(padded ? geometry.padLo[i] : 0);
     // What a transposed convolution lacks at the end, less than a stride, needs no padding.
-    convolution.post.push_back(padded ? std::max<int64_t>(padHi[i], 0) : 0);
+    convolution.post.push_back(padded ? std::max<int64_t>(geometry.padHi[i], 0) : 0);
     convolution.strides.push_back(call.strides[i]);
     convolution.dilations.push_back(call.dilations[i]);
   }
@@ -211,25 +169,25 @@ absl::StatusOr<bool> ConvolutionPart::plan(bool stageAll) {
   scratch = Scratch();
   const MemoryView &input = memory.memory(call.input), &weights = memory.memory(call.weights),
                    &output = memory.memory(call.output);
-  int rank = outBox.rank();
+  int rank = geometry.outBox.rank();
   auto isLast = [](const MemoryView &view) { return view.box[1].size() == 1 || view.strides[1] == 1; };
   channelsLast = stageAll || (isLast(input) && input.blockDim < 0);
   // Without padding there is none that the library cannot do.
-  fullResult |= stageAll && call.transposed;
+  geometry.fullResult |= stageAll && call.transposed;
   MemoryFormat format = libraryFormat(rank);
 
   stagedIn = stageAll || input.blockDim >= 0;
-  inView = input.part(inBox);
+  inView = input.part(geometry.inBox);
   if (stagedIn) {
-    Box wanted = inBox;
+    Box wanted = geometry.inBox;
     // Padding is written out: so the library need not know how.
     for (int i = 0; i < spatial && !call.transposed; ++i)
-      wanted[2 + i] = {inBox[2 + i].lo - padLo[i], inBox[2 + i].hi + padHi[i]};
+      wanted[2 + i] = {geometry.inBox[2 + i].lo - geometry.padLo[i], geometry.inBox[2 + i].hi + geometry.padHi[i]};
     inView = MemoryView::packed(input.type, wanted, format);
     inOffset = scratch.add(inView.bytes());
   }
-  MemoryView wantedWeights = MemoryView::packed(weights.type, weightsBox, format);
-  weightsView = weights.part(weightsBox);
+  MemoryView wantedWeights = MemoryView::packed(weights.type, geometry.weightsBox, format);
+  weightsView = weights.part(geometry.weightsBox);
   stagedWeights = weights.blockDim >= 0 || weightsView.strides != wantedWeights.strides;
   if (stagedWeights) {
     weightsView = wantedWeights;
@@ -237,31 +195,31 @@ absl::StatusOr<bool> ConvolutionPart::plan(bool stageAll) {
       weightsOffset = scratch.add(weightsView.bytes());
   }
   // The library writes all of its result before its last post-op is done.
-  stagedOut = stageAll || fullResult || output.blockDim >= 0 || isLast(output) != channelsLast ||
+  stagedOut = stageAll || geometry.fullResult || output.blockDim >= 0 || isLast(output) != channelsLast ||
               readsResult(memory, call.postOps, call.output);
-  outView = output.part(outBox);
+  outView = output.part(geometry.outBox);
   if (stagedOut) {
-    outView = MemoryView::packed(output.type, outBox, format);
+    outView = MemoryView::packed(output.type, geometry.outBox, format);
     outOffset = scratch.add(outView.bytes());
   }
-  if (fullResult) {
-    Box full = outBox;
+  if (geometry.fullResult) {
+    Box full = geometry.outBox;
     for (int i = 0; i < spatial; ++i)
       full[2 + i] = transposedReach(
           {memory.plan.bufferOf(call.weights).shape[2 + i], call.strides[i], call.dilations[i], call.pads[i]},
-          inBox[2 + i]);
+          geometry.inBox[2 + i]);
     fullView = MemoryView::packed(output.type, full, format);
     fullOffset = scratch.add(fullView.bytes());
   }
   // What is cut out of a full result has its post-ops afterwards, as its surroundings need them, too.
-  for (size_t fused = fullResult ? 0 : call.postOps.size();; --fused) {
+  for (size_t fused = geometry.fullResult ? 0 : call.postOps.size();; --fused) {
     absl::StatusOr<bool> found = planGraph(fused);
     if (!found.ok())
       return found;
     if (*found) {
       workspaceOffset = scratch.add(graph->workspaceBytes());
       if (stagedOut || fused < call.postOps.size())
-        finish = std::make_unique<PostOpWork>(handles.context, memory, call.postOps, fused, outBox);
+        finish = std::make_unique<PostOpWork>(handles.context, memory, call.postOps, fused, geometry.outBox);
       return true;
     }
     if (fused == 0)
@@ -270,15 +228,17 @@ absl::StatusOr<bool> ConvolutionPart::plan(bool stageAll) {
 }
 
 absl::Status ConvolutionPart::prepare() {
-  if (absl::Status status = planGeometry(); !status.ok())
-    return status;
+  absl::StatusOr<ConvolutionGeometry> planned = ConvolutionGeometry::plan(memory, call, channels);
+  if (!planned.ok())
+    return planned.status();
+  geometry = *std::move(planned);
   const MemoryView &output = memory.memory(call.output);
   if (output.blockDim >= 0)
     return absl::UnimplementedError(absl::StrCat(memory.name(call.output), " has a blocked format"));
-  if (nothingToSum) {
-    outView = output.part(outBox);
+  if (geometry.nothingToSum) {
+    outView = output.part(geometry.outBox);
     stagedOut = true;
-    finish = std::make_unique<PostOpWork>(handles.context, memory, call.postOps, 0, outBox);
+    finish = std::make_unique<PostOpWork>(handles.context, memory, call.postOps, 0, geometry.outBox);
     return finish->prepare(output.type);
   }
   if (spatial < 1 || spatial > 3)
@@ -294,16 +254,16 @@ absl::Status ConvolutionPart::prepare() {
     if (*found)
       return finish ? finish->prepare(output.type) : absl::OkStatus();
   }
-  return absl::UnimplementedError(
-      absl::StrCat("cuDNN ", handles.cudnnApi().version, " on ", handles.context->label(),
-                   " has no plan for it (input ", inBox.str(), ", weights ", weightsBox.str(), ", result ",
-                   outBox.str(), "); compile the model with --no-libraries, which uses generated kernels instead"));
+  return absl::UnimplementedError(absl::StrCat(
+      "cuDNN ", handles.cudnnApi().version, " on ", handles.context->label(), " has no plan for it (input ",
+      geometry.inBox.str(), ", weights ", geometry.weightsBox.str(), ", result ", geometry.outBox.str(),
+      "); compile the model with --no-libraries, which uses generated kernels instead"));
 }
 
 absl::Status ConvolutionPart::bind(std::byte *scratchMemory) {
   const MemoryView &input = memory.memory(call.input), &weights = memory.memory(call.weights),
                    &output = memory.memory(call.output);
-  if (nothingToSum)
+  if (geometry.nothingToSum)
     return finish->bind(output, MemoryView{});
   auto keep = [](absl::StatusOr<std::unique_ptr<DeviceWork>> work, std::unique_ptr<DeviceWork> &slot) {
     if (work.ok())
@@ -311,13 +271,13 @@ absl::Status ConvolutionPart::bind(std::byte *scratchMemory) {
     return work.status();
   };
   const std::shared_ptr<Context> &context = handles.context;
-  inView.data = stagedIn ? scratchMemory + inOffset : input.address(inBox);
+  inView.data = stagedIn ? scratchMemory + inOffset : input.address(geometry.inBox);
   if (stagedIn)
-    if (absl::Status status = keep(copyBetween(context, inView, input, inBox), copyIn); !status.ok())
+    if (absl::Status status = keep(copyBetween(context, inView, input, geometry.inBox), copyIn); !status.ok())
       return status;
   weightsView.data = scratchMemory + weightsOffset;
   if (!stagedWeights)
-    weightsView.data = weights.address(weightsBox);
+    weightsView.data = weights.address(geometry.weightsBox);
   if (packedBytes() > 0) {
     absl::StatusOr<std::shared_ptr<std::byte>> allocated = context->allocate(packedBytes());
     if (!allocated.ok())
@@ -326,12 +286,14 @@ absl::Status ConvolutionPart::bind(std::byte *scratchMemory) {
     weightsView.data = packed.get();
   }
   if (stagedWeights)
-    if (absl::Status status = keep(copyBetween(context, weightsView, weights, weightsBox), copyWeights); !status.ok())
+    if (absl::Status status = keep(copyBetween(context, weightsView, weights, geometry.weightsBox), copyWeights);
+        !status.ok())
       return status;
-  outView.data = stagedOut ? scratchMemory + outOffset : output.address(outBox);
-  if (fullResult) {
+  outView.data = stagedOut ? scratchMemory + outOffset : output.address(geometry.outBox);
+  if (geometry.fullResult) {
     fullView.data = scratchMemory + fullOffset;
-    if (absl::Status status = keep(copyBetween(context, outView, fullView, fullView.box.intersect(outBox)), cut);
+    if (absl::Status status =
+            keep(copyBetween(context, outView, fullView, fullView.box.intersect(geometry.outBox)), cut);
         !status.ok())
       return status;
   }
@@ -342,10 +304,10 @@ absl::Status ConvolutionPart::bind(std::byte *scratchMemory) {
   std::vector<void *> addresses(tensorCount, nullptr);
   addresses[inTensor] = inView.data;
   addresses[weightsTensor] = weightsView.data;
-  addresses[outTensor] = fullResult ? fullView.data : outView.data;
+  addresses[outTensor] = geometry.fullResult ? fullView.data : outView.data;
   for (size_t i = 0; i < operandTensors.size(); ++i)
     if (operandTensors[i] >= 0) {
-      absl::StatusOr<PostOpOperand> operand = operandOf(memory, call.postOps[i], outBox);
+      absl::StatusOr<PostOpOperand> operand = operandOf(memory, call.postOps[i], geometry.outBox);
       if (!operand.ok())
         return operand.status();
       addresses[operandTensors[i]] = const_cast<std::byte *>(operand->address);
@@ -363,18 +325,18 @@ absl::Status ConvolutionPart::pack(DeviceStream &stream) {
 absl::Status ConvolutionPart::issue(DeviceStream &stream) {
   const Context &context = *handles.context;
   absl::Status status;
-  if (!nothingToSum) {
+  if (!geometry.nothingToSum) {
     if (copyWeights && !packOnce)
       status = copyWeights->issue(stream);
-    if (status.ok() && stagedIn && !(inView.box == inBox))
+    if (status.ok() && stagedIn && !(inView.box == geometry.inBox))
       status = issueZeros(context, inView.data, inView.bytes(), stream);
     if (status.ok() && stagedIn)
       status = copyIn->issue(stream);
     if (status.ok())
       status = graph->issue(stream);
-    if (status.ok() && fullResult)
+    if (status.ok() && geometry.fullResult)
       status = issueZeros(context, outView.data, outView.bytes(), stream);
-    if (status.ok() && fullResult)
+    if (status.ok() && geometry.fullResult)
       status = cut->issue(stream);
   }
   return status.ok() && finish ? finish->issue(stream) : status;

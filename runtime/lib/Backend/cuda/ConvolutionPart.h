@@ -14,7 +14,7 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_CONVOLUTIONPART_H
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_CONVOLUTIONPART_H
 
-#include "../cpu/ConvolutionChannels.h"
+#include "../cpu/ConvolutionGeometry.h"
 #include "../cpu/WindowGeometry.h"
 #include "CudnnGraph.h"
 #include "PostOpWork.h"
@@ -38,7 +38,6 @@ public:
   absl::Status issue(DeviceStream &stream);
 
 private:
-  absl::Status planGeometry();
   /// With all operands copied to packed memory, or those only that must be.
   absl::StatusOr<bool> plan(bool stageAll);
   /// A graph with the first `fused` post-ops.
@@ -55,16 +54,11 @@ private:
   bool packOnce; ///< Weights never change: they are packed when the session starts.
   int spatial;
 
-  layout::Box outBox;                ///< What is computed, of the output tensor.
-  layout::Box inBox;                 ///< What is read, of the input tensor.
-  std::vector<int64_t> padLo, padHi; ///< For each spatial dimension.
-  bool nothingToSum = false;         ///< No channels, or padding alone: the result is zero before post-ops.
-  bool fullResult = false;           ///< A transposed convolution is computed in full and then cut.
+  ConvolutionGeometry geometry;
   bool channelsLast = true;
 
   Scratch scratch;
   MemoryView inView, weightsView, outView, fullView; ///< What the library sees.
-  layout::Box weightsBox;
   bool stagedIn = false, stagedWeights = false, stagedOut = false;
   int64_t inOffset = 0, weightsOffset = 0, outOffset = 0, fullOffset = 0, workspaceOffset = 0;
   std::unique_ptr<CudnnGraph> graph;

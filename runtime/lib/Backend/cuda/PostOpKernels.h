@@ -16,24 +16,9 @@
 
 #include "BoxKernels.h"
 
-namespace dovetail::runtime::cuda {
+#include "dovetail/runtime/PostOpKind.h"
 
-/// Numbered as `PostOpKind`.
-enum class JobPostOp : int32_t {
-  AddTensor,
-  MulTensor,
-  Relu,
-  LeakyRelu,
-  Clip,
-  Sigmoid,
-  Tanh,
-  Gelu,
-  GeluTanh,
-  HardSwish,
-  Swish,
-  Elu,
-  HardSigmoid
-};
+namespace dovetail::runtime::cuda {
 
 /// A chain of operations on each element of a source, zeros if there is none. Strides are in bytes, 0 where an operand
 /// repeats.
@@ -41,7 +26,7 @@ struct PostOpJob {
   static constexpr int maxLoops = 8, maxOps = 8;
   struct Op {
     uint64_t operand; ///< Address, or 0.
-    JobPostOp kind;
+    PostOpKind kind;
     float alpha, beta;
     int32_t reserved;
     int64_t strides[maxLoops];
@@ -129,32 +114,32 @@ template <typename T> T clamp(T x, T low, T high) {
 template <typename T> T applyPostOp(const PostOpJob::Op &op, T x, T operand) {
   float v = static_cast<float>(x);
   switch (op.kind) {
-  case JobPostOp::AddTensor:
+  case PostOpKind::AddTensor:
     return x + operand;
-  case JobPostOp::MulTensor:
+  case PostOpKind::MulTensor:
     return x * operand;
-  case JobPostOp::Relu:
+  case PostOpKind::Relu:
     return x < 0 ? 0 : x;
-  case JobPostOp::LeakyRelu:
+  case PostOpKind::LeakyRelu:
     return x < 0 ? x * static_cast<T>(op.alpha) : x;
-  case JobPostOp::Clip:
+  case PostOpKind::Clip:
     return clamp(x, static_cast<T>(op.alpha), static_cast<T>(op.beta));
-  case JobPostOp::HardSwish:
+  case PostOpKind::HardSwish:
     return x * clamp(x / static_cast<T>(6) + static_cast<T>(0.5), static_cast<T>(0), static_cast<T>(1));
-  case JobPostOp::HardSigmoid:
+  case PostOpKind::HardSigmoid:
     return clamp(x * static_cast<T>(op.alpha) + static_cast<T>(op.beta), static_cast<T>(0), static_cast<T>(1));
   // The host gives these to float alone.
-  case JobPostOp::Sigmoid:
+  case PostOpKind::Sigmoid:
     return static_cast<T>(sigmoid(v));
-  case JobPostOp::Tanh:
+  case PostOpKind::Tanh:
     return static_cast<T>(hyperbolicTangent(v));
-  case JobPostOp::Gelu:
+  case PostOpKind::Gelu:
     return static_cast<T>(0.5f * v * (1.0f + errorFunction(v * 0.707106781f)));
-  case JobPostOp::GeluTanh:
+  case PostOpKind::GeluTanh:
     return static_cast<T>(0.5f * v * (1.0f + hyperbolicTangent(0.797884561f * (v + 0.044715f * v * v * v))));
-  case JobPostOp::Swish:
+  case PostOpKind::Swish:
     return static_cast<T>(v * sigmoid(op.alpha * v));
-  case JobPostOp::Elu:
+  case PostOpKind::Elu:
     return static_cast<T>(v < 0 ? op.alpha * exponentialLess1(v) : v);
   }
   return x;

@@ -20,17 +20,6 @@ using namespace dovetail::runtime::cuda;
 using layout::Box;
 using layout::Interval;
 
-static_assert(int(JobPostOp::AddTensor) == int(PostOpKind::AddTensor) &&
-              int(JobPostOp::MulTensor) == int(PostOpKind::MulTensor) &&
-              int(JobPostOp::Relu) == int(PostOpKind::Relu) &&
-              int(JobPostOp::LeakyRelu) == int(PostOpKind::LeakyRelu) &&
-              int(JobPostOp::Clip) == int(PostOpKind::Clip) && int(JobPostOp::Sigmoid) == int(PostOpKind::Sigmoid) &&
-              int(JobPostOp::Tanh) == int(PostOpKind::Tanh) && int(JobPostOp::Gelu) == int(PostOpKind::Gelu) &&
-              int(JobPostOp::GeluTanh) == int(PostOpKind::GeluTanh) &&
-              int(JobPostOp::HardSwish) == int(PostOpKind::HardSwish) &&
-              int(JobPostOp::Swish) == int(PostOpKind::Swish) && int(JobPostOp::Elu) == int(PostOpKind::Elu) &&
-              int(JobPostOp::HardSigmoid) == int(PostOpKind::HardSigmoid));
-
 namespace {
 
 constexpr int postOpThreads = 256;
@@ -152,7 +141,7 @@ absl::Status PostOpWork::bind(const MemoryView &target, const MemoryView &source
     std::vector<PostOpOperand> operands(count);
     for (size_t i = 0; i < count; ++i) {
       const PostOpInfo &op = ops[begin + i];
-      job.op[i].kind = static_cast<JobPostOp>(op.kind);
+      job.op[i].kind = op.kind;
       job.op[i].alpha = op.alpha;
       job.op[i].beta = op.beta;
       operands[i].strides.assign(box.rank(), 0);
