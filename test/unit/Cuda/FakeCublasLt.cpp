@@ -143,6 +143,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
   theLog.executions.push_back(number);
   if (theLog.execute && !theLog.execute(number))
     return CUBLAS_STATUS_EXECUTION_FAILED;
+  if (reinterpret_cast<uintptr_t>(workspace) % 256 != 0)
+    return CUBLAS_STATUS_INVALID_VALUE;
   const Operation &op = *of(operation);
   bool ta = op.transposeA == CUBLAS_OP_T, tb = op.transposeB == CUBLAS_OP_T;
   std::memset(workspace, 0xff, size); // It may be overwritten.

@@ -164,6 +164,10 @@ double apply(const Descriptor &pointwise, double x, double b) {
   case CUDNN_POINTWISE_MUL:
     return x * b;
   case CUDNN_POINTWISE_RELU_FWD:
+    // The default loses what is not a number, and infinity is no bound.
+    if (pointwise.get<cudnnNanPropagation_t>(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) != CUDNN_PROPAGATE_NAN ||
+        !std::isfinite(upper))
+      return NAN;
     return std::fmin(x < 0 ? slope * x : x, upper);
   case CUDNN_POINTWISE_SIGMOID_FWD:
     return 1 / (1 + std::exp(-x));
@@ -296,8 +300,9 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t planHa
   bool fails = (config->plan == 0 && !theLog.tensorCores) || (theLog.execute && !theLog.execute(config->plan));
   std::vector<int64_t> uids = of(packHandle)->list<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   std::vector<void *> pointers = of(packHandle)->list<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
-  // It may be overwritten.
-  std::memset(of(packHandle)->get<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE), 0xff, workspaceBytes(config->plan));
+  void *workspace = of(packHandle)->get<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+  fails |= reinterpret_cast<uintptr_t>(workspace) % 256 != 0;
+  std::memset(workspace, 0xff, workspaceBytes(config->plan)); // It may be overwritten.
   std::map<const Descriptor *, Values> all;
   auto values = [&](const Descriptor *tensor) -> Values & {
     auto [it, isNew] = all.try_emplace(tensor);

@@ -303,6 +303,7 @@ CUresult cuEventRecord(CUevent event, CUstream) {
 }
 CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
 CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
+#undef cuEventElapsedTime
 CUresult cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end) {
   *milliseconds = *reinterpret_cast<float *>(end) - *reinterpret_cast<float *>(begin);
   return CUDA_SUCCESS;

@@ -90,7 +90,6 @@ bool ConvolutionPart::addPostOp(CudnnGraph &graph, const PostOpInfo &op, int inp
     if (op.alpha != 0 || op.beta < 0)
       return false;
     pointwise.mode = CUDNN_POINTWISE_RELU_FWD;
-    pointwise.clipsAbove = true;
     pointwise.upper = op.beta;
     break;
   case PostOpKind::Sigmoid:
@@ -261,6 +260,7 @@ absl::Status ConvolutionPart::prepare() {
 }
 
 absl::Status ConvolutionPart::bind(std::byte *scratchMemory) {
+  scratchMemory = Scratch::align(scratchMemory);
   const MemoryView &input = memory.memory(call.input), &weights = memory.memory(call.weights),
                    &output = memory.memory(call.output);
   if (geometry.nothingToSum)

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
@@ -51,6 +52,12 @@ absl::StatusOr<cudnnDataType_t> dovetail::runtime::cuda::cudnnTypeOf(ElementType
         absl::StrCat("cuDNN does no arithmetic on ", elementTypeName(type),
                      "; compile the model with --no-libraries, which uses generated kernels instead"));
   }
+}
+
+CudnnGraph::~CudnnGraph() {
+  // Plans hold code on the device.
+  ContextScope scope(*handles.context);
+  plans.clear();
 }
 
 int CudnnGraph::addTensor(const Tensor &tensor) {
@@ -111,10 +118,11 @@ void CudnnGraph::addPointwise(const Pointwise &pointwise, int input, int operand
   descriptor.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, pointwise.mode);
   descriptor.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
   if (pointwise.mode == CUDNN_POINTWISE_RELU_FWD) {
-    double lower = pointwise.lower, upper = pointwise.upper, slope = pointwise.slope;
+    // All of them, and no infinity, as the library's own frontend does it.
+    double lower = 0, upper = std::min(pointwise.upper, std::numeric_limits<float>::max()), slope = pointwise.slope;
+    descriptor.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, CUDNN_PROPAGATE_NAN);
     descriptor.set(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP, CUDNN_TYPE_DOUBLE, lower);
-    if (pointwise.clipsAbove)
-      descriptor.set(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, CUDNN_TYPE_DOUBLE, upper);
+    descriptor.set(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, CUDNN_TYPE_DOUBLE, upper);
     descriptor.set(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, CUDNN_TYPE_DOUBLE, slope);
   }
   double alpha = pointwise.alpha;

@@ -18,6 +18,7 @@
 
 #include "dovetail/runtime/Plan.h"
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -77,11 +78,14 @@ public:
   };
   struct Pointwise {
     cudnnPointwiseMode_t mode;
-    float lower = 0, upper = 0, slope = 0, alpha = 1;
-    bool clipsAbove = false;
+    float upper = std::numeric_limits<float>::infinity(), slope = 0; ///< Of Relu.
+    float alpha = 1;
   };
 
   CudnnGraph(LibraryHandles &handles, cudnnDataType_t type) : handles(handles), type(type) {}
+  ~CudnnGraph();
+  CudnnGraph(const CudnnGraph &) = delete;
+  CudnnGraph &operator=(const CudnnGraph &) = delete;
 
   /// Tensors are numbered from 0, for `bind`.
   int addTensor(const Tensor &tensor);

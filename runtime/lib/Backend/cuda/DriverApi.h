@@ -17,6 +17,10 @@
 
 #include <cuda.h>
 
+// Its second version, which CUDA 12.8 brought, is missing from older drivers.
+#undef cuEventElapsedTime
+extern "C" CUresult CUDAAPI cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end);
+
 namespace dovetail::runtime::cuda {
 
 /// The driver must know this version of CUDA.

@@ -299,6 +299,7 @@ absl::Status MatMulStep::prepare() {
 }
 
 absl::Status MatMulStep::bind(std::byte *scratchMemory) {
+  scratchMemory = Scratch::align(scratchMemory);
   const MemoryView &output = memory.memory(call.output);
   if (nothingToSum)
     return finish->bind(output, MemoryView{});

@@ -19,22 +19,30 @@
 
 namespace dovetail::runtime::cuda {
 
-/// Hands out parts of a step's scratch memory.
+/// Buffers and scratch memory begin at multiples of this many bytes.
+inline constexpr int64_t bufferAlignment = 64;
+
+/// Hands out parts of a step's scratch memory, each at a multiple of what libraries want of workspaces.
 class Scratch {
 public:
   int64_t add(int64_t bytes) {
     int64_t offset = used;
-    used += (bytes + 255) / 256 * 256;
+    used += (bytes + alignment - 1) / alignment * alignment;
     return offset;
   }
-  int64_t size() const { return used; }
+  /// With what `align` may leave out.
+  int64_t size() const { return used > 0 ? used + alignment - bufferAlignment : 0; }
+  /// Where the first part lies in scratch memory.
+  static std::byte *align(std::byte *memory) {
+    auto address = reinterpret_cast<uintptr_t>(memory);
+    return memory + (address + alignment - 1) / alignment * alignment - address;
+  }
 
 private:
+  static constexpr int64_t alignment = 256;
+
   int64_t used = 0;
 };
-
-/// Buffers begin at multiples of this many bytes.
-inline constexpr int64_t bufferAlignment = 64;
 
 /// What the address of `part` of a buffer is a multiple of, wherever the buffer lies.
 inline int64_t alignmentOf(const MemoryView &view, const layout::Box &part) {
