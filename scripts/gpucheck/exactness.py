@@ -61,9 +61,11 @@ def _print_models(rows):
         if not chosen:
             continue
         variants = list(dict.fromkeys(row["variant"] for row in chosen))
-        cells = {(r["name"], r["variant"]): number(r["error"], 2) if r["status"] == "ok" else r["status"] for r in chosen}
+        told = lambda r: number(r["error"], 2) if r["status"] == "ok" else r["status"]
+        cells = {(r["name"], r["variant"]): told(r) for r in chosen}
         names = list(dict.fromkeys(row["name"] for row in chosen))
-        what = "norm of the error over that of the output" if chosen[0]["math"] == "tf32" else "largest error over the largest value"
+        by_norm = chosen[0]["math"] == "tf32"
+        what = "norm of the error over that of the output" if by_norm else "largest error over the largest value"
         print(f"  {title}: {what}; the limit is {chosen[0]['tolerance']:g}")
         print(table(["model", *variants], [[n, *(cells.get((n, v), "-") for v in variants)] for n in names]))
 
@@ -165,12 +167,8 @@ def _run_processes(check, model, program, folder):
 def nccl(check):
     """Ranks up to the number of GPUs; NCCL refuses two ranks on one."""
     most = len(check.devices)
-    jobs = [
-        (model, program)
-        for model in check.manifest["models"]
-        for program in model["programs"]
-        if program["ranks"] <= most and program["style"] == "uneven" and program["math"] == "f32" and program["libraries"]
-    ]
+    wanted = lambda p: p["ranks"] <= most and (p["style"], p["math"], p["libraries"]) == ("uneven", "f32", True)
+    jobs = [(m, p) for m in check.manifest["models"] for p in m["programs"] if wanted(p)]
     # The large models after the small: their start-up takes longer.
     jobs.sort(key=lambda job: (-job[1]["ranks"], job[0]["timed"]))
     for model, program in check.each(jobs, lambda job: f"{job[0]['name']} {job[1]['variant']}"):

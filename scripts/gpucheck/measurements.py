@@ -28,7 +28,8 @@ def _bench(check, program, model, gpus=1, iterations=ITERATIONS, flags=()):
         file = check.package.restored / f"bench{index}.npy"
         np.save(file, value)
         flags = [*flags, "--input", f"{name}=@{file}"]
-    command = ["bench", check.package.path(program["file"]), "--json", "--iterations", iterations, "--warmup", iterations // 5, *flags]
+    command = ["bench", check.package.path(program["file"]), "--json", *flags]
+    command += ["--iterations", iterations, "--warmup", iterations // 5]
     code, output, message = check.call(command, min(MOST_SECONDS, check.clock.part_left()), gpus=gpus)
     check.package.forget(program["file"])
     if code != 0:
@@ -183,7 +184,7 @@ def _print_ranks(rows):
 
 
 def exchanges(check):
-    """Bytes per second while an exchange goes on: from the first rank's begin to the last one's end, which waits for it."""
+    """Bytes per second while an exchange goes on: from the first rank's begin to the last one's end."""
     jobs = [(e, gpus) for e in check.manifest["exchanges"] for gpus in sorted({1, len(check.devices)})]
     for exchange, gpus in check.each(jobs, lambda job: f"{job[0]['name']}, {job[0]['ranks']} ranks"):
         name = f"{exchange['name']}, {exchange['ranks']} ranks"
@@ -194,12 +195,12 @@ def exchanges(check):
             events = [e for e in json.loads(trace.read_text())["traceEvents"] if "received bytes" in e.get("args", {})]
             moved = sum(e["args"]["received bytes"] for e in events)
             seconds = sum(_spans(events)) / 1e6
-            rate = {"bytes": moved, "seconds": seconds, "gigabytes_per_second": moved / seconds / 1e9 if seconds else None}
-            check.add(row | {"status": "ok", **rate})
+            rate = moved / seconds / 1e9 if seconds else None
+            check.add(row | {"status": "ok", "bytes": moved, "seconds": seconds, "gigabytes_per_second": rate})
         except BenchError as error:
             check.add(row | {"status": "error", "message": str(error)})
     lines = [
-        [r["name"], r["gpus"], f"{r['bytes'] / 1e6:.1f}", f"{1e6 * r['seconds']:.0f}", number(r["gigabytes_per_second"])]
+        [r["name"], r["gpus"], number(r["bytes"] / 1e6), number(1e6 * r["seconds"]), number(r["gigabytes_per_second"])]
         for r in check.report.rows
         if r["status"] == "ok"
     ]

@@ -79,7 +79,7 @@ def _archived(arrays):
     return data.getvalue()
 
 
-def _graph(model):
+def graph_of(model):
     """(the nodes as JSON, constants by name): what `torch_model` reads without the onnx package."""
     constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     nodes = []
@@ -135,7 +135,7 @@ class Packer:
         entry = {"name": name, "label": model.label, "timed": model.timed, "programs": []}
         entry["arrays"] = self.writer.add_file(f"models/{name}.npz", _archived(arrays))
         if model.timed:
-            graph, constants = _graph(model.proto)
+            graph, constants = graph_of(model.proto)
             entry["onnx"] = self.writer.add_file(f"models/{name}.onnx", data, shared)
             entry["graph"] = self.writer.add_file(f"models/{name}.graph.json", json.dumps(graph).encode())
             entry["constants"] = self.writer.add_file(f"models/{name}.constants.npz", _archived(constants), shared)

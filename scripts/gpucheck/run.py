@@ -171,7 +171,8 @@ class Check:
 
 def _machine():
     """What the check runs on, for the report."""
-    machine = {"system": platform.platform(), "libc": " ".join(platform.libc_ver()), "python": platform.python_version()}
+    machine = {"system": platform.platform(), "python": platform.python_version()}
+    machine["libc"] = " ".join(platform.libc_ver())
     if smi := shutil.which("nvidia-smi"):
         fields = "name,driver_version,memory.total,clocks.sm,clocks.max.sm,power.limit"
         query = [smi, f"--query-gpu={fields}", "--format=csv,noheader"]

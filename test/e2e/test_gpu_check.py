@@ -11,7 +11,9 @@ import time
 
 import numpy as np
 import pytest
+from dovetail_models import run_onnxruntime
 from harness.backend import ROOT, build_dir
+from harness.compare import differences
 
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "bench")]
 
@@ -84,16 +86,39 @@ def test_programs_for_cpus(for_cpu, tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
     parts = report["parts"]
     assert report["complete"]
-    found = {(row["ranks"], row["libraries"]): row for row in parts["models"]["rows"]}
-    assert set(found) == {(ranks, libraries) for ranks in (1, 2, 3, 4) for libraries in (True, False)}
-    assert all(row["status"] == "ok" and 0 < row["error"] < 1e-4 for row in found.values())
+    rows = parts["models"]["rows"]
+    assert all(row["status"] == "ok" and 0 < row["error"] < 1e-4 for row in rows)
+    found = {(row["ranks"], row["libraries"]) for row in rows if row["style"] == "uneven"}
+    assert found == {(ranks, libraries) for ranks in (1, 2, 3, 4) for libraries in (True, False)}
     assert [row["status"] for row in parts["operators"]["rows"]] == ["ok"] * 6
     assert parts["nccl"]["status"] == "skipped"
+    (peer,) = (row for row in parts["peers"]["rows"] if row["how"] == "ONNX Runtime")
+    assert peer["status"] == "ok" and peer["error"] < 1e-5
+    (ratio,) = parts["peers"]["ratios"]
+    assert ratio["best_peer_ms"] <= peer["median_ms"] and ratio["ours_ms"] > 0
+    assert ratio["ratio"] == pytest.approx(ratio["ours_ms"] / ratio["best_peer_ms"])
+    assert [(row["ranks"], row["status"]) for row in parts["ranks"]["rows"]] == [(n, "ok") for n in (1, 2, 4)]
+    assert all(0 < row["issue_ms"] <= row["max_ms"] for row in parts["ranks"]["rows"])
     rates = {(row["name"], row["gigabytes_per_second"] > 0) for row in parts["exchanges"]["rows"]}
     assert len(rates) == 6 and all(positive for _, positive in rates)
     # Half of a matrix of 64 MiB goes to the other of two ranks, in each of both halves.
     (row,) = (row for row in parts["exchanges"]["rows"] if row["name"] == "all-to-all, 2 ranks")
     assert row["bytes"] == 4096 * 4096 * 4 // 2
+
+
+@pytest.mark.parametrize("name", ["small-ppocr-det", "small-unet2d-transposed", "small-unet3d", "small-vit"])
+def test_translation_to_pytorch(name):
+    torch = pytest.importorskip("torch")
+    contents, pack = (importlib.import_module(f"gpucheck.{module}") for module in ("contents", "pack"))
+    torch_model = importlib.import_module("gpucheck.torch_model")
+    model = contents.model_makers()[name]()
+    expected = run_onnxruntime(model.proto, model.inputs)
+    module, names = torch_model.build(*pack.graph_of(model.proto), model.inputs, "cpu")
+    for convert in (lambda values: values, lambda values: torch_model.channels_last(module, values)):
+        values = convert([torch.from_numpy(value) for value in model.inputs.values()])
+        with torch.inference_mode():
+            actual = {name: value.numpy() for name, value in zip(names, module(*values))}
+        assert not differences(actual, expected)
 
 
 def test_wrong_result(tampered, tmp_path):
@@ -204,7 +229,7 @@ def test_imitated_gpus(tampered, tmp_path, code):
     result, report = _run(folder, tmp_path, "--parts", "gpus,nccl,sanitizers", **cuda)
     assert result.returncode == 1
     gpus, nccl, sanitizers = (report["parts"][part]["rows"] for part in ("gpus", "nccl", "sanitizers"))
-    assert [(row["ranks"], row["gpus"], row["status"]) for row in gpus] == [(n, 2, "ok") for n in (2, 3, 4)]
+    assert [(row["ranks"], row["gpus"], row["status"]) for row in gpus] == [(n, 2, "ok") for n in (2, 3, 4, 2, 4)]
     assert [row["ranks"] for row in nccl] == [2, 1]
     assert [row["status"] for row in nccl] == ["error" if code else "ok", "ok"]
     assert all(row["median_ms"] > 0 and row["error"] < 1e-4 for row in nccl if row["status"] == "ok")
