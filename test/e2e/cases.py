@@ -312,6 +312,11 @@ def _products():
         yield _single(f"product-terms-{label}", "MatMul", [40, extent], rows, _weights(extent, 130), dim=1)
         yield _single(f"product-batch-{label}", "MatMul", [3, 1, 50, extent], rows, _weights(2, extent, 40), dim=3)
         yield _single(f"product-transposed-{label}", "Gemm", [48, extent], rows, _weights(33, 48), dim=1, transA=1, transB=1)
+        # Convolutions of one tap: the last one has padding, where there is nothing to multiply.
+        image, taps = [1, 37, extent, 50], _weights(65, 37, 1, 1)
+        yield _single(f"product-taps-{label}", "Conv", image, rows, taps)
+        yield _single(f"product-taps-cut-{label}", "Conv", [2, 37, 9, extent], rows, taps, dim=3)
+        yield _single(f"product-taps-padded-{label}", "Conv", image, rows, taps, pads=[0, 0, 2, 3])
         double = [("MatMul", (_weights(32, 96).astype(np.float64),), {})]
         yield _chain(f"product-double-{label}", double, [extent, 32], rows, dim=0, dtype=np.float64)
         half = [("MatMul", (_weights(24, 40).astype(np.float16),), {})]

@@ -52,9 +52,9 @@ bool BlockEmitter::chooseProduct() {
     return llvm::any_of(relation.operands[operand],
                         [&](const DimRelation &dim) { return dim.loop == static_cast<int>(loop); });
   };
-  for (ArrayRef<DimRelation> dims : relation.operands)
-    for (const DimRelation &dim : dims)
-      if (dim.loop >= 0 ? !dim.map.isIdentity() : dim.map.getKind() != layout::DimMap::Kind::Point)
+  for (auto [dims, type] : llvm::zip_equal(relation.operands, reduction->getOperandTypes()))
+    for (auto [dim, extent] : llvm::zip_equal(dims, cast<RankedTensorType>(type).getShape()))
+      if (dim.loop >= 0 ? !dim.map.isIdentity() || extent != relation.loops[dim.loop].extent : extent != 1)
         return false;
   int64_t terms = 1;
   for (unsigned loop = rank; loop < relation.loops.size(); ++loop) {

@@ -20,6 +20,30 @@ plan.kernel @batches(%a: tensor<3x2x80x40xf16>, %b: tensor<2x40x64xf16>) layouts
   plan.yield %0 : tensor<3x2x80x64xf16>
 }
 
+// A convolution of one tap is a product of channels; images and rows are items.
+
+// CHECK-LABEL: plan.kernel @taps
+// CHECK-SAME: loops = [0, 2, 3, 1], steps = [1, 1, 64, 64], items = 1
+plan.kernel @taps(%x: tensor<1x64x40x50xf32>, %w: tensor<64x64x1x1xf32>)
+    layouts [<[0, 2, 3, 1], [1, 64, ?, 50]>, <[0, 1, 2, 3], [64, 64, 1, 1]>] -> [<[0, 2, 3, 1], [1, 64, ?, 50]>]
+    attributes {static_loops = array<i64: 0, 1, 3, 4>} {
+  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>, groups = 1 : i64}
+      : (tensor<1x64x40x50xf32>, tensor<64x64x1x1xf32>) -> tensor<1x64x40x50xf32>
+  plan.yield %0 : tensor<1x64x40x50xf32>
+}
+
+// With padding at the end it has elements that read nothing.
+
+// CHECK-LABEL: plan.kernel @padded
+// CHECK-SAME: steps = [1, 1, 1, 1]
+plan.kernel @padded(%x: tensor<1x64x40x50xf32>, %w: tensor<64x64x1x1xf32>)
+    layouts [<[0, 2, 3, 1], [1, 64, 40, 50]>, <[0, 1, 2, 3], [64, 64, 1, 1]>] -> [<[0, 2, 3, 1], [1, 64, 40, 53]>]
+    attributes {static_loops = array<i64: 0, 1, 2, 3, 4>} {
+  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 3>, groups = 1 : i64}
+      : (tensor<1x64x40x50xf32>, tensor<64x64x1x1xf32>) -> tensor<1x64x40x53xf32>
+  plan.yield %0 : tensor<1x64x40x53xf32>
+}
+
 // A vector times a matrix fills no tile: 32 columns for a block instead.
 
 // CHECK-LABEL: plan.kernel @vector
@@ -30,7 +54,7 @@ plan.kernel @vector(%a: tensor<1x900xf32>, %b: tensor<900x130xf32>) layouts [<[0
   plan.yield %0 : tensor<1x130xf32>
 }
 
-// A term of a convolution reads many elements of its operands.
+// A term of a larger convolution reads many elements of its operands.
 
 // CHECK-LABEL: plan.kernel @convolution
 // CHECK-SAME: steps = [1, 1, 1, 1]
