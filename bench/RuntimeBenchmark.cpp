@@ -29,7 +29,7 @@ void measureSteps(benchmark::State &state, const PlanBuilder &builder, const Sha
   if (!runner.ok())
     return state.SkipWithError(runner.status().ToString().c_str());
   std::vector<float> data(volume(shape), 0.5f);
-  std::vector<runtime::HostTensor> in = {{data.data(), runtime::ElementType::F32, shape}}, out = in;
+  std::vector<runtime::FullTensor> in = {{data.data(), runtime::ElementType::F32, shape}}, out = in;
   for (auto _ : state) {
     absl::StatusOr<std::chrono::nanoseconds> time = (*runner)->measure(in, out);
     if (!time.ok())

@@ -50,7 +50,12 @@ class _Port(ctypes.Structure):
 
 
 class _RunnerOptions(ctypes.Structure):
-    _fields_ = [("threads", ctypes.c_int32), ("timeout_seconds", ctypes.c_double), ("autotune", ctypes.c_int32)]
+    _fields_ = [
+        ("threads", ctypes.c_int32),
+        ("timeout_seconds", ctypes.c_double),
+        ("autotune", ctypes.c_int32),
+        ("communicator", ctypes.c_char_p),
+    ]
 
 
 _CPU = 1

@@ -70,7 +70,7 @@ absl::Status BenchCommand::run() {
   double start = milliseconds(std::chrono::steady_clock::now() - begin);
 
   std::vector<NamedTensor> outputs = (*runner)->isFirst() ? makeOutputs(plan) : std::vector<NamedTensor>();
-  std::vector<runtime::HostTensor> in = viewsOf(*inputs), out = viewsOf(outputs);
+  std::vector<runtime::FullTensor> in = viewsOf(*inputs), out = viewsOf(outputs);
   std::vector<double> times, issueTimes;
   for (int i = 0; i < warmup + iterations; ++i) {
     progress.show(i < warmup ? absl::StrCat("warm-up ", i + 1, " of ", warmup)

@@ -110,14 +110,14 @@ absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(const RunArguments &
   options.autotune = arguments.autotune;
   options.device = arguments.device;
   options.communicator = arguments.communicator;
-  if (arguments.communicator != "local") {
+  if (arguments.rank >= 0 || arguments.world >= 0 || !arguments.address.empty()) {
+    if (arguments.communicator == "local")
+      return absl::InvalidArgumentError("--rank, --world and --address are for ranks that are processes, but with "
+                                        "--comm local all ranks are in this one; leave them out, or add --comm nccl");
     absl::StatusOr<runtime::LaunchEnvironment> process = findProcess(arguments);
     if (!process.ok())
       return process.status();
     options.process = *std::move(process);
-  } else if (arguments.rank >= 0 || arguments.world >= 0 || !arguments.address.empty()) {
-    return absl::InvalidArgumentError("--rank, --world and --address are for ranks that are processes, but with --comm "
-                                      "local all ranks are in this one; leave them out, or add --comm nccl");
   }
   return options;
 }
@@ -249,8 +249,8 @@ std::vector<NamedTensor> tools::makeOutputs(const runtime::Plan &plan) {
   return outputs;
 }
 
-std::vector<runtime::HostTensor> tools::viewsOf(std::vector<NamedTensor> &tensors) {
-  std::vector<runtime::HostTensor> views;
+std::vector<runtime::FullTensor> tools::viewsOf(std::vector<NamedTensor> &tensors) {
+  std::vector<runtime::FullTensor> views;
   for (NamedTensor &tensor : tensors)
     views.push_back(tensor.view());
   return views;

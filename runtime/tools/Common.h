@@ -60,8 +60,7 @@ private:
   bool isTerminal, isShown = false;
 };
 
-/// Checks values that the parser cannot, and finds out which rank this process is, if it is one. Errors:
-/// INVALID_ARGUMENT.
+/// Checks values that the parser cannot. Errors: INVALID_ARGUMENT.
 absl::StatusOr<runtime::RunnerOptions> runnerOptions(const RunArguments &arguments);
 
 /// Adds the path to an error of an artifact that was loaded, unless it is there.

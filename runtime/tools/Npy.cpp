@@ -130,7 +130,7 @@ private:
 
 /// Brings column-major elements into row-major order.
 void transpose(NamedTensor &tensor) {
-  runtime::HostTensor host = tensor.view();
+  runtime::FullTensor host = tensor.view();
   std::vector<std::byte> result(tensor.bytes.size());
   layout::Box box = layout::Box::ofShape(tensor.shape);
   runtime::MemoryView source = runtime::MemoryView::rowMajor(tensor.type, box, tensor.bytes.data());

@@ -38,7 +38,7 @@ int64_t NamedTensor::numElements() const {
   return count;
 }
 
-runtime::HostTensor NamedTensor::view() {
+runtime::FullTensor NamedTensor::view() {
   // Tensors without elements have no memory, but a null pointer means that data was forgotten.
   static std::byte nothing;
   return {bytes.empty() ? &nothing : bytes.data(), type, shape, {}};

@@ -32,7 +32,9 @@ def tool_environment(build):
         environment["LSAN_OPTIONS"] = f"suppressions={_SUPPRESSIONS / 'lsan.txt'}:print_suppressions=0"
         environment["UBSAN_OPTIONS"] = "print_stacktrace=1"
     if "thread" in sanitizers(build):
-        environment["TSAN_OPTIONS"] = f"suppressions={_SUPPRESSIONS / 'tsan.txt'}:print_suppressions=0"
+        # Tests start ranks as forks, perhaps while a rank that hangs is left behind.
+        options = "print_suppressions=0:die_after_fork=0"
+        environment["TSAN_OPTIONS"] = f"suppressions={_SUPPRESSIONS / 'tsan.txt'}:{options}"
     return environment
 
 

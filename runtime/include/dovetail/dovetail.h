@@ -76,17 +76,22 @@ typedef struct {
   /// Not 0: measure the algorithms of a device's libraries when the ranks start, and use the fastest. 0: take what the
   /// libraries recommend. An error for programs that run on the CPU.
   int32_t autotune;
+  /// Null or "local": all ranks are threads of this process. "nccl": this process is one rank, on a GPU of its own;
+  /// torchrun, srun, mpirun or the variables DOVETAIL_RANK, DOVETAIL_WORLD_SIZE and DOVETAIL_ADDRESS say which.
+  const char *communicator;
 } dovetail_runner_options;
 
-/// Starts the ranks of a program as threads. `options` may be null.
+/// Starts the ranks of a program. `options` may be null. With a process for each rank, all of them make the same calls.
 DOVETAIL_API dovetail_status dovetail_runner_create(const dovetail_program *program,
                                                     const dovetail_runner_options *options, dovetail_runner **runner);
 /// Stops the ranks. Null is allowed.
 DOVETAIL_API void dovetail_runner_free(dovetail_runner *runner);
 
-/// Runs the program once: reads all `inputs`, writes all `outputs`, in the order of the program's. Tensors must be on
-/// the CPU and have the types and shapes of the ports; any strides will do. The caller owns them. After an error that
-/// is not DOVETAIL_ERROR_USAGE the runner cannot run again. Calls from several threads happen one after another.
+/// Runs the program once: reads all `inputs`, writes all `outputs`, in the order of the program's. Tensors must have
+/// the types and shapes of the ports; any strides will do. They are on the CPU or on a device that the program runs on,
+/// whose work on them must have ended. The caller owns them. With a process for each rank, all get the same inputs;
+/// outputs are rank 0's and on the CPU, and `num_outputs` is 0 elsewhere. After an error that is not
+/// DOVETAIL_ERROR_USAGE the runner cannot run again. Calls from several threads happen one after another.
 DOVETAIL_API dovetail_status dovetail_runner_run(dovetail_runner *runner, const DLTensor *inputs, size_t num_inputs,
                                                  const DLTensor *outputs, size_t num_outputs);
 

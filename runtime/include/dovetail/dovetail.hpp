@@ -53,11 +53,12 @@ struct Port {
       size *= static_cast<size_t>(extent);
     return size;
   }
-  /// Row-major memory at `data` as a tensor for `Runner::run`. The tensor refers to this port's shape.
-  DLTensor tensor(void *data) {
+  /// Row-major memory at `data`, on a device if it is one's, as a tensor for `Runner::run`. The tensor refers to this
+  /// port's shape.
+  DLTensor tensor(void *data, DLDevice device = {kDLCPU, 0}) {
     DLTensor result = {};
     result.data = data;
-    result.device = {kDLCPU, 0};
+    result.device = device;
     result.ndim = static_cast<int>(shape.size());
     result.dtype = type;
     result.shape = shape.data();
@@ -109,15 +110,17 @@ private:
 class Runner {
 public:
   /// Starts the ranks and divides `threads` among them. A rank that makes no progress for `timeoutSeconds` ends the
-  /// run. `autotune` measures the algorithms of a device's libraries first.
-  explicit Runner(const Program &program, int threads = 1, double timeoutSeconds = 60, bool autotune = false) {
-    dovetail_runner_options options = {threads, timeoutSeconds, autotune};
+  /// run. `autotune` measures the algorithms of a device's libraries first. With another `communicator`, such as
+  /// "nccl", this process is one rank of several.
+  explicit Runner(const Program &program, int threads = 1, double timeoutSeconds = 60, bool autotune = false,
+                  const std::string &communicator = "local") {
+    dovetail_runner_options options = {threads, timeoutSeconds, autotune, communicator.c_str()};
     dovetail_runner *raw = nullptr;
     detail::check(dovetail_runner_create(program.get(), &options, &raw));
     handle.reset(raw);
   }
 
-  /// Reads `inputs` and writes `outputs`, in the order of the program's.
+  /// Reads `inputs` and writes `outputs`, in the order of the program's; on processes other than rank 0 there are none.
   void run(const std::vector<DLTensor> &inputs, const std::vector<DLTensor> &outputs) {
     detail::check(dovetail_runner_run(handle.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()));
   }

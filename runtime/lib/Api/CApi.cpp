@@ -83,19 +83,17 @@ absl::Status describePort(const std::vector<runtime::PortInfo> &ports, size_t in
 }
 
 /// DLPack's tensors as the runtime's; types and shapes are compared with the ports by the runner.
-absl::StatusOr<std::vector<runtime::HostTensor>> convert(const char *kind, const std::vector<runtime::PortInfo> &ports,
+absl::StatusOr<std::vector<runtime::FullTensor>> convert(const char *kind, const std::vector<runtime::PortInfo> &ports,
                                                          const DLTensor *tensors, size_t count) {
   if (count != ports.size())
     return absl::InvalidArgumentError(
         absl::StrCat("the program has ", ports.size(), " ", kind, "s, but ", count, " were given"));
   if (!tensors && count > 0)
     return isNull("the list of tensors");
-  std::vector<runtime::HostTensor> result;
+  std::vector<runtime::FullTensor> result;
   for (size_t i = 0; i < count; ++i) {
     const DLTensor &tensor = tensors[i];
     std::string where = absl::StrCat(kind, " '", ports[i].name, "'");
-    if (tensor.device.device_type != kDLCPU)
-      return absl::InvalidArgumentError(absl::StrCat(where, " was given a tensor that is not on the CPU"));
     DLDataType wanted = dataTypeOf(ports[i].type);
     // Newer versions of DLPack have a type for booleans.
     constexpr uint8_t dlpackBool = 6;
@@ -108,9 +106,12 @@ absl::StatusOr<std::vector<runtime::HostTensor>> convert(const char *kind, const
           static_cast<int>(tensor.dtype.code), " of ", static_cast<int>(tensor.dtype.bits), " bits was given"));
     if (tensor.ndim < 0 || (tensor.ndim > 0 && !tensor.shape))
       return isNull("the shape of a tensor");
-    runtime::HostTensor host;
+    runtime::FullTensor host;
     host.data = tensor.data ? static_cast<std::byte *>(tensor.data) + tensor.byte_offset : nullptr;
     host.type = ports[i].type;
+    // Pinned memory is the host's.
+    if (tensor.device.device_type != kDLCPU && tensor.device.device_type != kDLCUDAHost)
+      host.device = tensor.device.device_type;
     host.shape.assign(tensor.shape, tensor.shape + tensor.ndim);
     if (tensor.strides)
       host.strides.assign(tensor.strides, tensor.strides + tensor.ndim);
@@ -183,6 +184,8 @@ dovetail_status dovetail_runner_create(const dovetail_program *program, const do
       chosen.timeout = std::chrono::milliseconds(std::max(1, static_cast<int>(options->timeout_seconds * 1000)));
     }
     chosen.autotune = options && options->autotune != 0;
+    if (options && options->communicator)
+      chosen.communicator = options->communicator;
     auto created = runtime::ProgramRunner::create(program->program, chosen);
     if (!created.ok())
       return created.status();
@@ -202,6 +205,8 @@ dovetail_status dovetail_runner_run(dovetail_runner *runner, const DLTensor *inp
     auto in = convert("input", plan.inputs, inputs, num_inputs);
     if (!in.ok())
       return in.status();
+    if (num_outputs == 0 && !runner->runner->isFirst())
+      return runner->runner->run(*in, {});
     auto out = convert("output", plan.outputs, outputs, num_outputs);
     if (!out.ok())
       return out.status();

@@ -8,6 +8,8 @@
 
 #include "Rendezvous.h"
 
+#include "RendezvousMessages.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -25,79 +27,15 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-enum MessageType : uint32_t { Hello, Blob, Heartbeat, Failure, Farewell };
-
-/// Larger messages are not ours.
-constexpr uint32_t mostBytes = 1u << 30;
 constexpr auto heartbeatPeriod = std::chrono::milliseconds(200);
-/// How long a rank may take between two parts of a message.
-constexpr auto patience = std::chrono::seconds(5);
 /// Within this time it comes to light that a rank is lost.
 constexpr auto reasonDelay = std::chrono::seconds(2);
-
-int millisecondsUntil(Clock::time_point time) {
-  auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(time - Clock::now()).count();
-  return static_cast<int>(std::clamp<int64_t>(rest, 0, 1 << 30));
-}
-
-void append(std::string &text, uint64_t value) { text.append(reinterpret_cast<const char *>(&value), sizeof(value)); }
-
-uint64_t take(const std::string &text, size_t &at) {
-  uint64_t value = 0;
-  if (at + sizeof(value) <= text.size())
-    std::memcpy(&value, text.data() + at, sizeof(value));
-  at += sizeof(value);
-  return value;
-}
-
-bool sendMessage(int socket, uint32_t type, const std::string &payload) {
-  uint32_t header[2] = {type, static_cast<uint32_t>(payload.size())};
-  std::string bytes(reinterpret_cast<const char *>(header), sizeof(header));
-  bytes += payload;
-  for (size_t sent = 0; sent < bytes.size();) {
-    ssize_t count = ::send(socket, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return false;
-    sent += static_cast<size_t>(count);
-  }
-  return true;
-}
 
 absl::Status lost(int rank) {
   return absl::UnavailableError(absl::StrCat("rank ", rank, " is gone: its process ended or its machine is away"));
 }
 
 } // namespace
-
-absl::Status Rendezvous::receive(int socket, uint32_t &type, std::string &payload, Clock::duration patience) const {
-  auto read = [&](char *bytes, size_t size) -> absl::Status {
-    for (size_t got = 0; got < size;) {
-      pollfd entry{socket, POLLIN, 0};
-      int ready = ::poll(&entry, 1, millisecondsUntil(Clock::now() + patience));
-      if (ready < 0 && errno == EINTR)
-        continue;
-      if (ready <= 0)
-        return absl::DeadlineExceededError("no answer in time");
-      ssize_t count = ::recv(socket, bytes + got, size - got, 0);
-      if (count < 0 && errno == EINTR)
-        continue;
-      if (count <= 0)
-        return absl::UnavailableError("the connection ended");
-      got += static_cast<size_t>(count);
-    }
-    return absl::OkStatus();
-  };
-  uint32_t header[2];
-  if (absl::Status status = read(reinterpret_cast<char *>(header), sizeof(header)); !status.ok())
-    return status;
-  if (header[1] > mostBytes)
-    return absl::UnavailableError("something else than Dovetail answers there");
-  type = header[0];
-  payload.resize(header[1]);
-  return read(payload.data(), payload.size());
-}
 
 bool Rendezvous::send(Peer &peer, uint32_t type, const std::string &payload) {
   std::lock_guard lock(peer.sending);
@@ -173,7 +111,7 @@ absl::Status Rendezvous::listen() {
     uint32_t type;
     std::string payload;
     size_t at = 0;
-    absl::Status status = receive(socket, type, payload, patience);
+    absl::Status status = receiveMessage(socket, type, payload);
     uint64_t rank = take(payload, at), size = take(payload, at);
     if (!status.ok() || type != Hello || rank == 0 || rank >= peers.size() || size != peers.size() ||
         peers[rank]->socket >= 0) {
@@ -191,8 +129,11 @@ absl::Status Rendezvous::listen() {
   for (size_t rank = 1; rank < peers.size(); ++rank)
     if (peers[rank]->socket < 0)
       absent.push_back(rank);
-  return absl::DeadlineExceededError(absl::StrCat("rank", absent.size() > 1 ? "s " : " ", absl::StrJoin(absent, ", "),
-                                                  " did not come to rank 0 within ", timeout.count() / 1000.0, " s"));
+  absl::Status late =
+      absl::DeadlineExceededError(absl::StrCat("rank", absent.size() > 1 ? "s " : " ", absl::StrJoin(absent, ", "),
+                                               " did not come to rank 0 within ", timeout.count() / 1000.0, " s"));
+  tell(late);
+  return late;
 }
 
 absl::Status Rendezvous::reach() {
@@ -207,6 +148,8 @@ absl::Status Rendezvous::reach() {
     int connected = -1;
     for (addrinfo *entry = found == 0 ? addresses : nullptr; entry && connected < 0; entry = entry->ai_next) {
       int socket = ::socket(entry->ai_family, entry->ai_socktype | SOCK_CLOEXEC, entry->ai_protocol);
+      if (socket >= 0)
+        setUpSocket(socket); // Its limit is that of connecting, too.
       if (socket >= 0 && ::connect(socket, entry->ai_addr, entry->ai_addrlen) == 0) {
         connected = socket;
         break;
@@ -218,7 +161,6 @@ absl::Status Rendezvous::reach() {
     if (found == 0)
       ::freeaddrinfo(addresses);
     if (connected >= 0) {
-      setUpSocket(connected);
       peers.push_back(std::make_unique<Peer>());
       peers[0]->socket = connected;
       std::string hello;
@@ -379,7 +321,7 @@ void Rendezvous::readFrom(int rank) {
   uint32_t type;
   std::string payload;
   Peer &peer = *peers[rank];
-  absl::Status status = receive(peer.socket, type, payload, patience);
+  absl::Status status = receiveMessage(peer.socket, type, payload);
   if (status.ok())
     return handle(rank, type, std::move(payload));
   {
@@ -433,6 +375,14 @@ void Rendezvous::lookForSilence() {
         absl::DeadlineExceededError(absl::StrCat("rank 0 has not been heard of for ", timeout.count() / 1000.0, " s")));
 }
 
+void Rendezvous::tell(const absl::Status &status) {
+  std::string payload;
+  append(payload, static_cast<uint64_t>(status.code()));
+  payload += std::string(status.message());
+  for (const std::unique_ptr<Peer> &peer : peers)
+    send(*peer, Failure, payload);
+}
+
 void Rendezvous::announce() {
   std::function<void(const absl::Status &)> function;
   absl::Status found;
@@ -442,11 +392,7 @@ void Rendezvous::announce() {
       return;
     found = error;
   }
-  std::string payload;
-  append(payload, static_cast<uint64_t>(found.code()));
-  payload += std::string(found.message());
-  for (const std::unique_ptr<Peer> &peer : peers)
-    send(*peer, Failure, payload);
+  tell(found);
   {
     std::lock_guard lock(mutex);
     announced = true;

@@ -83,7 +83,6 @@ private:
   absl::Status listen();
   absl::Status reach();
   void setUpSocket(int socket) const;
-  absl::Status receive(int socket, uint32_t &type, std::string &payload, Clock::duration patience) const;
   bool send(Peer &peer, uint32_t type, const std::string &payload);
   absl::StatusOr<std::string> takeBlob(int rank);
   void run();
@@ -91,7 +90,8 @@ private:
   void sendHeartbeats();
   void lookForHangs();
   void lookForSilence();
-  /// Tells the others of the error, once there is one.
+  /// Tells the others of an error, and of that which ended the run, once there is one.
+  void tell(const absl::Status &status);
   void announce();
   void keep(const absl::Status &status);
   void handle(int rank, uint32_t type, std::string payload);

@@ -10,11 +10,11 @@
 
 #include "../Comm/message/MessageCommunicator.h"
 #include "OutputPieces.h"
+#include "PortChecks.h"
 
 #include "dovetail/runtime/LocalGroup.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 #include <condition_variable>
 #include <cstring>
@@ -31,7 +31,7 @@ namespace {
 
 enum Task : unsigned { Scatter = 1, Run = 2, Gather = 4, Stop = 8 };
 
-MemoryView viewOf(const HostTensor &tensor) {
+MemoryView viewOf(const FullTensor &tensor) {
   MemoryView view = MemoryView::rowMajor(tensor.type, layout::Box::ofShape(tensor.shape), tensor.data);
   if (!tensor.strides.empty())
     view.strides = tensor.strides;
@@ -49,8 +49,6 @@ template <typename Body> absl::Status guard(int rank, Body body) {
                                                      "; use fewer ranks or fewer threads (--threads)"));
   }
 }
-
-std::string shapeStr(const std::vector<int64_t> &shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
 
 } // namespace
 
@@ -89,10 +87,7 @@ struct ProgramRunner::State {
   /// Gives all ranks the tasks and waits for them.
   absl::Status dispatch(unsigned tasks);
   absl::Status waitForAll();
-  absl::Status check(const char *kind, const std::vector<PortInfo> &ports, absl::Span<const HostTensor> tensors) const;
-  absl::Status checkOutputs(absl::Span<const HostTensor> tensors) const {
-    return isFirst() || !tensors.empty() ? check("output", program->getPlan().outputs, tensors) : absl::OkStatus();
-  }
+  absl::Status check(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs) const;
 
   /// Held during a run: calls from several threads happen one after another.
   std::mutex callMutex;
@@ -109,7 +104,7 @@ struct ProgramRunner::State {
   uint64_t generation = 0;
   unsigned tasks = 0;
   int pending = 0;
-  absl::Span<const HostTensor> inputs, outputs;
+  absl::Span<const FullTensor> inputs, outputs;
   absl::Status failure;
 
   /// Held while the caller's tensors are used, so that a rank that was given up never touches them later.
@@ -188,7 +183,7 @@ absl::Status ProgramRunner::State::perform(int index, unsigned now) {
   if (now & Scatter) {
     std::shared_lock lock(tensorMutex);
     for (size_t i = 0; i < inputs.size() && !abandoned; ++i) {
-      if (absl::Status status = rank.session->writeInput(i, viewOf(inputs[i])); !status.ok())
+      if (absl::Status status = rank.session->writeInput(i, viewOf(inputs[i]), inputs[i].device != 0); !status.ok())
         return status;
     }
   }
@@ -214,7 +209,7 @@ absl::Status ProgramRunner::State::deliver(int index) {
   for (size_t i = 0; i < pieces.size() && !abandoned; ++i) {
     absl::Status status;
     if (isFirst())
-      status = rank.session->readOutput(i, viewOf(outputs[i]), pieces[i].of(index));
+      status = rank.session->readOutput(i, viewOf(outputs[i]), pieces[i].of(index), outputs[i].device != 0);
     if (status.ok() && processes)
       status = gatherOutput(i, rank);
     if (!status.ok())
@@ -311,30 +306,6 @@ absl::Status ProgramRunner::State::dispatch(unsigned now) {
   return waitForAll();
 }
 
-absl::Status ProgramRunner::State::check(const char *kind, const std::vector<PortInfo> &ports,
-                                         absl::Span<const HostTensor> tensors) const {
-  if (ports.size() != tensors.size())
-    return absl::InvalidArgumentError(
-        absl::StrCat("the program has ", ports.size(), " ", kind, "s, but ", tensors.size(), " were given"));
-  for (size_t i = 0; i < ports.size(); ++i) {
-    std::string where = absl::StrCat(kind, " '", ports[i].name, "'");
-    if (tensors[i].type != ports[i].type)
-      return absl::InvalidArgumentError(absl::StrCat(where, " has element type ", elementTypeName(ports[i].type),
-                                                     ", but a tensor of ", elementTypeName(tensors[i].type),
-                                                     " was given; convert it"));
-    if (tensors[i].shape != ports[i].shape)
-      return absl::InvalidArgumentError(absl::StrCat(
-          where, " has shape ", shapeStr(ports[i].shape), ", but a tensor of shape ", shapeStr(tensors[i].shape),
-          " was given; compile the model for that shape or change the tensor"));
-    if (!tensors[i].strides.empty() && tensors[i].strides.size() != tensors[i].shape.size())
-      return absl::InvalidArgumentError(absl::StrCat(where, " was given with ", tensors[i].strides.size(),
-                                                     " strides for ", tensors[i].shape.size(), " dimensions"));
-    if (!tensors[i].data && layout::Box::ofShape(tensors[i].shape).volume() > 0)
-      return absl::InvalidArgumentError(absl::StrCat(where, " was given without data"));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ProgramRunner::State::connect() {
   if (options.communicator == "local") {
     group.emplace(program->numRanks(), options.timeout);
@@ -375,6 +346,24 @@ absl::Status ProgramRunner::State::connect() {
   processes = connected->get();
   own.push_back(environment->rank);
   ranks[environment->rank].communicator = *std::move(connected);
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRunner::State::check(absl::Span<const FullTensor> inputs,
+                                         absl::Span<const FullTensor> outputs) const {
+  const Plan &plan = program->getPlan();
+  int device = ranks[own.front()].session->dlpackDevice();
+  if (absl::Status status = checkTensors("input", plan.inputs, inputs, device); !status.ok())
+    return status;
+  if (!isFirst() && outputs.empty())
+    return absl::OkStatus();
+  if (absl::Status status = checkTensors("output", plan.outputs, outputs, device); !status.ok())
+    return status;
+  for (size_t i = 0; i < outputs.size() && processes; ++i)
+    if (outputs[i].device != 0)
+      return absl::InvalidArgumentError(absl::StrCat("output '", plan.outputs[i].name, "' was given a tensor on a ",
+                                                     "device, but outputs of several processes are collected on the ",
+                                                     "host; give one there"));
   return absl::OkStatus();
 }
 
@@ -426,11 +415,8 @@ ProgramRunner::~ProgramRunner() {
   }
 }
 
-absl::Status ProgramRunner::run(absl::Span<const HostTensor> inputs, absl::Span<const HostTensor> outputs) {
-  const Plan &plan = state->program->getPlan();
-  if (absl::Status status = state->check("input", plan.inputs, inputs); !status.ok())
-    return status;
-  if (absl::Status status = state->checkOutputs(outputs); !status.ok())
+absl::Status ProgramRunner::run(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs) {
+  if (absl::Status status = state->check(inputs, outputs); !status.ok())
     return status;
   std::lock_guard call(state->callMutex);
   state->inputs = inputs;
@@ -438,12 +424,9 @@ absl::Status ProgramRunner::run(absl::Span<const HostTensor> inputs, absl::Span<
   return state->dispatch(Scatter | Run | Gather);
 }
 
-absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const HostTensor> inputs,
-                                                                absl::Span<const HostTensor> outputs) {
-  const Plan &plan = state->program->getPlan();
-  if (absl::Status status = state->check("input", plan.inputs, inputs); !status.ok())
-    return status;
-  if (absl::Status status = state->checkOutputs(outputs); !status.ok())
+absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const FullTensor> inputs,
+                                                                absl::Span<const FullTensor> outputs) {
+  if (absl::Status status = state->check(inputs, outputs); !status.ok())
     return status;
   std::lock_guard call(state->callMutex);
   state->inputs = inputs;

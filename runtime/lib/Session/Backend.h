@@ -30,8 +30,9 @@ namespace dovetail::runtime {
 class PortTransfer {
 public:
   virtual ~PortTransfer() = default;
-  /// `host` is row-major or strided memory of the host that holds `boxes`, which lie in the port's box.
-  virtual absl::Status run(const MemoryView &host, absl::Span<const layout::Box> boxes) = 0;
+  /// `memory` is row-major or strided, and holds `boxes`, which lie in the port's box. It is the host's or, with
+  /// `onDevice`, that of a device of the backend's kind.
+  virtual absl::Status run(const MemoryView &memory, absl::Span<const layout::Box> boxes, bool onDevice) = 0;
 };
 
 /// Steps that were recorded, to be done as a whole.
@@ -48,6 +49,8 @@ public:
 
   /// Whether kernels read and write memory of the host.
   virtual bool usesHostMemory() const = 0;
+  /// DLPack's number of its kind of device; 0: none.
+  virtual int dlpackDevice() const { return 0; }
   /// Memory for steps, null for no bytes. It may outlive the backend. Errors: RESOURCE_EXHAUSTED.
   virtual absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) = 0;
   /// Fills `box` of memory for steps, at start-up.

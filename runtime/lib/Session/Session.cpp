@@ -36,12 +36,14 @@ public:
   absl::Status prepare();
 
   absl::Status run() override;
-  absl::Status writeInput(size_t index, const MemoryView &host) override {
-    return uploads[index]->run(host, {inputBox(index)});
+  absl::Status writeInput(size_t index, const MemoryView &view, bool onDevice) override {
+    return ofPort("input", plan.inputs[index], uploads[index]->run(view, {inputBox(index)}, onDevice));
   }
-  absl::Status readOutput(size_t index, const MemoryView &host, absl::Span<const layout::Box> boxes) override {
-    return downloads[index]->run(host, boxes);
+  absl::Status readOutput(size_t index, const MemoryView &view, absl::Span<const layout::Box> boxes,
+                          bool onDevice) override {
+    return ofPort("output", plan.outputs[index], downloads[index]->run(view, boxes, onDevice));
   }
+  int dlpackDevice() const override { return backend->dlpackDevice(); }
   layout::Box inputBox(size_t index) const override { return memory.box(plan.inputs[index].tensor); }
   layout::Box outputBox(size_t index) const override { return memory.box(plan.outputs[index].tensor); }
   const SessionStatistics &statistics() const override { return stats; }
@@ -71,6 +73,12 @@ private:
   absl::Status recordSegments();
   void noteWrites(const PreparedStep &step) const;
   absl::Status annotate(const StepInfo &step, const absl::Status &status) const;
+  absl::Status ofPort(const char *kind, const PortInfo &port, const absl::Status &status) const {
+    if (status.ok() || absl::StartsWith(status.message(), "rank "))
+      return status;
+    return absl::Status(status.code(),
+                        absl::StrCat("rank ", memory.rank, ", ", kind, " '", port.name, "': ", status.message()));
+  }
 
   std::shared_ptr<const Program> program;
   const Plan &plan;

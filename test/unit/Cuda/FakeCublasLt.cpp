@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FakeLibraries.h"
+#include "FakeStream.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -138,38 +139,40 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
                               cublasLtMatrixLayout_t layoutA, const void *b, cublasLtMatrixLayout_t layoutB,
                               const void *beta, const void *c, cublasLtMatrixLayout_t layoutC, void *d,
                               cublasLtMatrixLayout_t layoutD, const cublasLtMatmulAlgo_t *algorithm, void *workspace,
-                              size_t size, cudaStream_t) {
+                              size_t size, cudaStream_t stream) {
   int number = static_cast<int>(algorithm->data[0]);
   theLog.executions.push_back(number);
   if (theLog.execute && !theLog.execute(number))
     return CUBLAS_STATUS_EXECUTION_FAILED;
   if (reinterpret_cast<uintptr_t>(workspace) % 256 != 0)
     return CUBLAS_STATUS_INVALID_VALUE;
-  const Operation &op = *of(operation);
-  bool ta = op.transposeA == CUBLAS_OP_T, tb = op.transposeB == CUBLAS_OP_T;
-  std::memset(workspace, 0xff, size); // It may be overwritten.
-  auto at = [](const void *data, const Layout &layout, int batch, uint64_t row, uint64_t column) {
-    return static_cast<const float *>(data) + batch * layout.stride + column * layout.leading + row;
-  };
   float scale = *static_cast<const float *>(alpha), keep = *static_cast<const float *>(beta);
-  for (int batch = 0; batch < of(layoutD)->batch; ++batch)
-    for (uint64_t row = 0; row < of(layoutD)->rows; ++row)
-      for (uint64_t column = 0; column < of(layoutD)->columns; ++column) {
-        double sum = 0;
-        for (uint64_t i = 0, k = ta ? of(layoutA)->rows : of(layoutA)->columns; i < k; ++i)
-          sum += double(*at(a, *of(layoutA), batch, ta ? i : row, ta ? row : i)) *
-                 *at(b, *of(layoutB), batch, tb ? column : i, tb ? i : column);
-        double value = scale * sum;
-        if (keep != 0)
-          value += keep * *at(c, *of(layoutC), batch, row, column);
-        if (op.epilogue & CUBLASLT_EPILOGUE_BIAS)
-          value += static_cast<const float *>(op.bias)[row];
-        if (op.epilogue & CUBLASLT_EPILOGUE_RELU)
-          value = std::fmax(value, 0);
-        if (op.epilogue & 32) // GELU
-          value = 0.5 * value * (1 + std::tanh(std::sqrt(2 / M_PI) * (value + 0.044715 * value * value * value)));
-        *const_cast<float *>(at(d, *of(layoutD), batch, row, column)) = static_cast<float>(value);
-      }
-  return CUBLAS_STATUS_SUCCESS;
+  auto multiply = [=, op = *of(operation), sizeA = *of(layoutA), sizeB = *of(layoutB), sizeC = *of(layoutC),
+                   sizeD = *of(layoutD)] {
+    bool ta = op.transposeA == CUBLAS_OP_T, tb = op.transposeB == CUBLAS_OP_T;
+    std::memset(workspace, 0xff, size); // It may be overwritten.
+    auto at = [](const void *data, const Layout &layout, int batch, uint64_t row, uint64_t column) {
+      return static_cast<const float *>(data) + batch * layout.stride + column * layout.leading + row;
+    };
+    for (int batch = 0; batch < sizeD.batch; ++batch)
+      for (uint64_t row = 0; row < sizeD.rows; ++row)
+        for (uint64_t column = 0; column < sizeD.columns; ++column) {
+          double sum = 0;
+          for (uint64_t i = 0, k = ta ? sizeA.rows : sizeA.columns; i < k; ++i)
+            sum += double(*at(a, sizeA, batch, ta ? i : row, ta ? row : i)) *
+                   *at(b, sizeB, batch, tb ? column : i, tb ? i : column);
+          double value = scale * sum;
+          if (keep != 0)
+            value += keep * *at(c, sizeC, batch, row, column);
+          if (op.epilogue & CUBLASLT_EPILOGUE_BIAS)
+            value += static_cast<const float *>(op.bias)[row];
+          if (op.epilogue & CUBLASLT_EPILOGUE_RELU)
+            value = std::fmax(value, 0);
+          if (op.epilogue & 32) // GELU
+            value = 0.5 * value * (1 + std::tanh(std::sqrt(2 / M_PI) * (value + 0.044715 * value * value * value)));
+          *const_cast<float *>(at(d, sizeD, batch, row, column)) = static_cast<float>(value);
+        }
+  };
+  return enqueue(stream, multiply) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 }

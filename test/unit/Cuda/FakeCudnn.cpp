@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FakeLibraries.h"
+#include "FakeStream.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -302,34 +303,39 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t planHa
   std::vector<void *> pointers = of(packHandle)->list<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   void *workspace = of(packHandle)->get<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
   fails |= reinterpret_cast<uintptr_t>(workspace) % 256 != 0;
-  std::memset(workspace, 0xff, workspaceBytes(config->plan)); // It may be overwritten.
-  std::map<const Descriptor *, Values> all;
-  auto values = [&](const Descriptor *tensor) -> Values & {
-    auto [it, isNew] = all.try_emplace(tensor);
-    if (isNew) {
-      it->second.dims = tensor->list<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
-      it->second.strides = tensor->list<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
-      if (!tensor->get<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL))
-        for (size_t i = 0; i < uids.size(); ++i)
-          if (uids[i] == tensor->get<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID))
-            it->second.memory = static_cast<float *>(pointers[i]);
+  size_t workspaceSize = workspaceBytes(config->plan);
+  auto execute = [=] {
+    std::memset(workspace, 0xff, workspaceSize); // It may be overwritten.
+    std::map<const Descriptor *, Values> all;
+    auto values = [&](const Descriptor *tensor) -> Values & {
+      auto [it, isNew] = all.try_emplace(tensor);
+      if (isNew) {
+        it->second.dims = tensor->list<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
+        it->second.strides = tensor->list<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
+        if (!tensor->get<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL))
+          for (size_t i = 0; i < uids.size(); ++i)
+            if (uids[i] == tensor->get<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID))
+              it->second.memory = static_cast<float *>(pointers[i]);
+      }
+      return it->second;
+    };
+    for (const Descriptor *operation : graph->list<const Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS)) {
+      if (operation->type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
+        convolve(*operation, values);
+        continue;
+      }
+      Values &x = values(operation->at(CUDNN_ATTR_OPERATION_POINTWISE_XDESC));
+      Values &y = values(operation->at(CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+      const Descriptor *b = operation->at(CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+      forEach(y.dims, [&](const Shape &index) {
+        y.write(index, fails ? 0
+                             : apply(*operation->at(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR), x.read(index),
+                                     b ? values(b).read(index) : 0));
+      });
     }
-    return it->second;
   };
-  for (const Descriptor *operation : graph->list<const Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS)) {
-    if (operation->type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
-      convolve(*operation, values);
-      continue;
-    }
-    Values &x = values(operation->at(CUDNN_ATTR_OPERATION_POINTWISE_XDESC));
-    Values &y = values(operation->at(CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
-    const Descriptor *b = operation->at(CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
-    forEach(y.dims, [&](const Shape &index) {
-      y.write(index, fails ? 0
-                           : apply(*operation->at(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR), x.read(index),
-                                   b ? values(b).read(index) : 0));
-    });
-  }
+  if (!enqueue(nullptr, execute))
+    return CUDNN_STATUS_EXECUTION_FAILED;
   return fails ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS;
 }
 }

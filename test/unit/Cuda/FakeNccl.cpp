@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FakeNccl.h"
+#include "FakeStream.h"
 
 #include "Backend/emulated/SocketMesh.h"
 
@@ -20,9 +21,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <cuda.h>
-#include <deque>
-#include <dlfcn.h>
 #include <functional>
 #include <nccl.h>
 #include <thread>
@@ -34,7 +32,6 @@ using dovetail::runtime::emulated::SocketMesh;
 struct ncclComm {
   std::string name;
   std::unique_ptr<SocketMesh> mesh;
-  std::deque<std::function<void()>> works; ///< Graphs replay them.
   std::atomic<bool> isAborted = false;
   std::atomic<int> calls = 0;
   int splits = 0;
@@ -70,22 +67,14 @@ int64_t sizeOf(ncclDataType_t type) {
 }
 
 ncclResult_t enqueue(ncclComm_t communicator, cudaStream_t stream, std::function<absl::Status()> work) {
-  static auto launch = [] {
-    void *driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    return reinterpret_cast<decltype(&::cuLaunchHostFunc)>(driver ? ::dlsym(driver, "cuLaunchHostFunc") : nullptr);
-  }();
-  if (!launch)
-    return ncclSystemError;
-  communicator->works.push_back([communicator, work = std::move(work)] {
+  auto call = [communicator, work = std::move(work)] {
     ++communicator->calls;
     if (work().ok())
       return;
     while (!communicator->isAborted)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  });
-  auto call = [](void *function) { (*static_cast<std::function<void()> *>(function))(); };
-  CUresult result = launch(reinterpret_cast<CUstream>(stream), call, &communicator->works.back());
-  return result == CUDA_SUCCESS ? ncclSuccess : ncclUnhandledCudaError;
+  };
+  return ::enqueue(stream, call) ? ncclSuccess : ncclUnhandledCudaError;
 }
 
 ncclResult_t collective(CollectiveKind kind, const void *source, void *target, size_t count, ncclDataType_t type,

@@ -212,6 +212,46 @@ TEST_F(EmulatedDevice, CapturedWorkIsDoneWhenIssued) {
   EXPECT_EQ(download(*b), (std::vector<float>{5, 6, 7}));
 }
 
+TEST_F(EmulatedDevice, RecordingsHoldTheWorkOfStreamsThatJoin) {
+  for (const char *seed : {"0", "1", "2", "3", "4"}) {
+    open(seed);
+    auto a = upload({1, 2, 3}), b = allocate(3), c = allocate(3), d = upload({7, 7, 7});
+    auto other = *device->createStream();
+    auto begun = *device->createEvent(), done = *device->createEvent();
+    auto copy = [&](const runtime::DeviceMemory &to, const runtime::DeviceMemory &from) {
+      return *device->prepareCopies({{to.data(), from.data(), 4, {{3, 4, 4}}}});
+    };
+    auto first = copy(*b, *a), second = copy(*c, *b), free = copy(*a, *d), last = copy(*d, *c);
+    ASSERT_TRUE(device->beginCapture(*stream).ok());
+    ASSERT_TRUE(first->issue(*stream).ok());
+    ASSERT_TRUE(begun->record(*stream).ok());
+    ASSERT_TRUE(other->wait(*begun).ok());
+    ASSERT_TRUE(second->issue(*other).ok());
+    ASSERT_TRUE(done->record(*other).ok());
+    ASSERT_TRUE(free->issue(*stream).ok());
+    ASSERT_TRUE(stream->wait(*done).ok());
+    ASSERT_TRUE(last->issue(*stream).ok());
+    auto graph = device->endCapture(*stream);
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    EXPECT_TRUE(std::isnan(download(*b)[0]));
+    ASSERT_TRUE((*graph)->issue(*stream).ok());
+    ASSERT_TRUE(stream->synchronize().ok());
+    EXPECT_EQ(download(*d), (std::vector<float>{1, 2, 3}));
+    EXPECT_EQ(download(*a), (std::vector<float>{7, 7, 7}));
+
+    // Events of a recording mean nothing outside, and those of before nothing inside.
+    EXPECT_FALSE(other->wait(*begun).ok());
+    ASSERT_TRUE(begun->record(*other).ok());
+    ASSERT_TRUE(device->beginCapture(*stream).ok());
+    EXPECT_FALSE(stream->wait(*begun).ok());
+    // Work that nobody waits for is not complete at the end.
+    ASSERT_TRUE(done->record(*stream).ok());
+    ASSERT_TRUE(other->wait(*done).ok());
+    ASSERT_TRUE(second->issue(*other).ok());
+    EXPECT_FALSE(device->endCapture(*stream).ok());
+  }
+}
+
 TEST_F(EmulatedDevice, CopiesStayInItsMemory) {
   std::vector<float> host(3);
   auto a = upload({1, 2, 3});

@@ -45,7 +45,7 @@ TEST(Failure, ARankThatHangsIsNamed) {
   auto runner = runtime::ProgramRunner::create(program, options);
   ASSERT_TRUE(runner.ok()) << runner.status();
   std::vector<float> in = {0, 0, 4, 0}, out(4);
-  std::vector<runtime::HostTensor> inputs = {{in.data(), runtime::ElementType::F32, {4}, {}}},
+  std::vector<runtime::FullTensor> inputs = {{in.data(), runtime::ElementType::F32, {4}, {}}},
                                    outputs = {{out.data(), runtime::ElementType::F32, {4}, {}}};
   auto begin = std::chrono::steady_clock::now();
   absl::Status status = (*runner)->run(inputs, outputs);
@@ -122,8 +122,8 @@ TEST(Failure, WrongTensorsAreNamed) {
   ASSERT_TRUE(runner.ok());
   std::vector<float> data(8);
   using runtime::ElementType;
-  runtime::HostTensor good{data.data(), ElementType::F32, {2}, {}};
-  auto expect = [&](std::vector<runtime::HostTensor> in, std::vector<runtime::HostTensor> out, const char *words) {
+  runtime::FullTensor good{data.data(), ElementType::F32, {2}, {}};
+  auto expect = [&](std::vector<runtime::FullTensor> in, std::vector<runtime::FullTensor> out, const char *words) {
     absl::Status status = (*runner)->run(in, out);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(words));

@@ -209,7 +209,7 @@ absl::StatusOr<Floats> runHere(std::shared_ptr<const runtime::Program> program, 
   // The last run must give the bits of the first one, whatever others have left in memory, and although its steps are
   // replayed on devices.
   for (const Floats *given : {&inputs, &std::as_const(zeros), &inputs}) {
-    std::vector<runtime::HostTensor> in, out;
+    std::vector<runtime::FullTensor> in, out;
     for (size_t i = 0; i < given->size(); ++i)
       in.push_back({const_cast<float *>((*given)[i].data()), runtime::ElementType::F32, plan.inputs[i].shape});
     for (size_t i = 0; i < results.size(); ++i)

@@ -130,7 +130,7 @@ TEST(Reorder, AllPermutationsOfAPart) {
       builder.output("out", target);
       auto runner = runtime::ProgramRunner::create(builder.program());
       ASSERT_TRUE(runner.ok()) << runner.status();
-      runtime::HostTensor from{in.data(), static_cast<runtime::ElementType>(type), shape, {}},
+      runtime::FullTensor from{in.data(), static_cast<runtime::ElementType>(type), shape, {}},
           to{out.data(), static_cast<runtime::ElementType>(type), shape, {}};
       std::fill(out.begin(), out.end(), 0);
       ASSERT_TRUE((*runner)->run({from}, {to}).ok());

@@ -71,8 +71,8 @@ public:
   virtual void keep(std::shared_ptr<void> memory) = 0;
   /// Waits until all ranks have opened their channels; channels may be used from then on.
   virtual absl::Status connect() = 0;
-  /// Whether channels do nothing but put work into the lanes of movers: then a run can be recorded and replayed with its
-  /// exchanges. Otherwise ranks meet on the host, too.
+  /// Whether channels do nothing but put work into the lanes of movers: then a run can be recorded and replayed with
+  /// its exchanges. Otherwise ranks meet on the host, too.
   virtual bool isRecordable() const = 0;
   /// Says what this rank is about to do, as messages about a rank that hangs name it. `name` must outlive the
   /// communicator.

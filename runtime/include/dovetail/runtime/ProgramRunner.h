@@ -31,12 +31,15 @@
 
 namespace dovetail::runtime {
 
-/// A full tensor in memory that is not owned.
-struct HostTensor {
+/// A full tensor in memory that is not owned, of the host or of a device.
+struct FullTensor {
   void *data = nullptr;
   ElementType type = ElementType::F32;
   std::vector<int64_t> shape;
   std::vector<int64_t> strides = {}; ///< In elements; empty means row-major.
+  /// DLPack's number of the kind of device whose memory it is, `DeviceInfo::dlpackDevice`; 0: the host's. Nothing may
+  /// be writing to it any more when a run begins.
+  int device = 0;
 };
 
 /// How all ranks together are to run.
@@ -73,15 +76,16 @@ public:
   ProgramRunner(const ProgramRunner &) = delete;
   ProgramRunner &operator=(const ProgramRunner &) = delete;
 
-  /// Reads `inputs` and writes `outputs`, in the order of the plan's ports. Errors: INVALID_ARGUMENT, naming the port,
+  /// Reads `inputs` and writes `outputs`, in the order of the plan's ports. Those on devices of the program's kind are
+  /// not staged: each rank copies its part from or to where it is. Errors: INVALID_ARGUMENT, naming the port,
   /// when their number, a type or a shape is wrong; otherwise what ended the run, after which no further run is
   /// possible.
-  absl::Status run(absl::Span<const HostTensor> inputs, absl::Span<const HostTensor> outputs);
+  absl::Status run(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs);
 
   /// The same, and measures the time from the moment all inputs are in place until the last rank of this process has
   /// finished its steps.
-  absl::StatusOr<std::chrono::nanoseconds> measure(absl::Span<const HostTensor> inputs,
-                                                   absl::Span<const HostTensor> outputs);
+  absl::StatusOr<std::chrono::nanoseconds> measure(absl::Span<const FullTensor> inputs,
+                                                   absl::Span<const FullTensor> outputs);
 
   const Program &getProgram() const;
   /// Whether the full outputs come to this process.

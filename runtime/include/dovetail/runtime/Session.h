@@ -69,10 +69,15 @@ public:
   /// or the next run. Errors end the run on all ranks.
   virtual absl::Status run() = 0;
 
-  /// Copies this rank's part of an input from `host`, which holds at least that part.
-  virtual absl::Status writeInput(size_t index, const MemoryView &host) = 0;
-  /// Copies boxes of an output to `host`. They lie in this rank's part, `outputBox`, and in what `host` holds.
-  virtual absl::Status readOutput(size_t index, const MemoryView &host, absl::Span<const layout::Box> boxes) = 0;
+  /// Copies this rank's part of an input from memory of the caller, which holds at least that part: of the host or,
+  /// with `onDevice`, of a device that `dlpackDevice` says.
+  virtual absl::Status writeInput(size_t index, const MemoryView &memory, bool onDevice = false) = 0;
+  /// Copies boxes of an output to memory of the caller. They lie in this rank's part, `outputBox`, and in what that
+  /// memory holds.
+  virtual absl::Status readOutput(size_t index, const MemoryView &memory, absl::Span<const layout::Box> boxes,
+                                  bool onDevice = false) = 0;
+  /// DLPack's number of the kind of devices whose memory it reads and writes directly; 0: none.
+  virtual int dlpackDevice() const = 0;
   /// This rank's part of an input or output.
   virtual layout::Box inputBox(size_t index) const = 0;
   virtual layout::Box outputBox(size_t index) const = 0;

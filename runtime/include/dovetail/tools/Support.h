@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<NamedTensor>> readInputs(const runtime::Plan &plan, c
 
 /// Tensors for all outputs of the program.
 std::vector<NamedTensor> makeOutputs(const runtime::Plan &plan);
-std::vector<runtime::HostTensor> viewsOf(std::vector<NamedTensor> &tensors);
+std::vector<runtime::FullTensor> viewsOf(std::vector<NamedTensor> &tensors);
 
 /// True if both paths name one file, which need not be there yet.
 bool isSameFile(const std::string &a, const std::string &b);

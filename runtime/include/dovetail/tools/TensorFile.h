@@ -37,7 +37,7 @@ struct NamedTensor {
   void allocate();
   int64_t numElements() const;
   /// The tensor for a runner, which reads or writes `bytes`.
-  runtime::HostTensor view();
+  runtime::FullTensor view();
 };
 
 /// Reads the array in the file `path`. Errors: NOT_FOUND and other codes of the file system, or OUT_OF_RANGE for a file

@@ -56,7 +56,7 @@ class HostTransfer : public PortTransfer {
 public:
   HostTransfer(const MemoryView &memory, bool isInput) : memory(memory), isInput(isInput) {}
 
-  absl::Status run(const MemoryView &host, absl::Span<const layout::Box> boxes) override {
+  absl::Status run(const MemoryView &host, absl::Span<const layout::Box> boxes, bool) override {
     for (const layout::Box &box : boxes)
       if (isInput)
         copyBox(memory, host, box);

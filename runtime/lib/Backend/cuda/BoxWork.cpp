@@ -44,9 +44,11 @@ public:
 
   absl::Status issue(DeviceStream &stream) override {
     ContextScope scope(*context);
-    return context->check(context->api.cuLaunchKernel(function, blocks, 1, 1, boxThreads, 1, 1, 0, handleOf(stream),
-                                                      parameters.data(), nullptr),
-                          "cuLaunchKernel");
+    absl::Status status =
+        context->check(context->api.cuLaunchKernel(function, blocks, 1, 1, boxThreads, 1, 1, 0, handleOf(stream),
+                                                   parameters.data(), nullptr),
+                       "cuLaunchKernel");
+    return status.ok() && context->synchronous ? stream.synchronize() : status;
   }
 
 private:

@@ -187,5 +187,6 @@ absl::Status Context::checkReach(const std::byte *address) const {
   if (!can)
     return absl::UnimplementedError(absl::StrCat(label(), " cannot read the memory of GPU ", owner,
                                                  " directly; run the ranks as processes, with --comm nccl"));
-  return absl::OkStatus();
+  // Whoever opens a context connects it with its peers; callers may own memory where no rank runs.
+  return owner == ordinal ? absl::OkStatus() : of(owner).status();
 }

@@ -116,6 +116,7 @@ public:
   absl::Status prepare(const Program &program);
 
   bool usesHostMemory() const override { return false; }
+  int dlpackDevice() const override { return device->info().dlpackDevice; }
   absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) override;
   absl::Status fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) override;
   StepExecutorOr createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue) override;

@@ -10,6 +10,8 @@
 
 #include "DeviceMover.h"
 
+#include "absl/strings/str_cat.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -20,15 +22,17 @@ namespace {
 
 class DeviceTransfer : public PortTransfer {
 public:
-  DeviceTransfer(DeviceStream &stream, MemoryView staging, std::unique_ptr<DeviceMemory> pinned,
-                 std::unique_ptr<DeviceWork> copy, bool isInput)
-      : stream(stream), staging(std::move(staging)), pinned(std::move(pinned)), copy(std::move(copy)),
-        isInput(isInput) {}
+  DeviceTransfer(Device &device, DeviceStream &stream, const MemoryView &port, MemoryView staging,
+                 std::unique_ptr<DeviceMemory> pinned, std::unique_ptr<DeviceWork> copy, bool isInput)
+      : device(device), stream(stream), port(port), staging(std::move(staging)), pinned(std::move(pinned)),
+        copy(std::move(copy)), isInput(isInput) {}
 
-  absl::Status run(const MemoryView &host, absl::Span<const layout::Box> boxes) override {
+  absl::Status run(const MemoryView &memory, absl::Span<const layout::Box> boxes, bool onDevice) override {
     if (boxes.empty() || staging.box.empty())
       return absl::OkStatus();
-    return isInput ? upload(host, boxes) : download(host, boxes);
+    if (onDevice)
+      return copyDirectly(memory, boxes);
+    return isInput ? upload(memory, boxes) : download(memory, boxes);
   }
 
 private:
@@ -53,11 +57,40 @@ private:
     return absl::OkStatus();
   }
 
+  /// Without staging. Callers often come with the same memory again.
+  absl::Status copyDirectly(const MemoryView &memory, absl::Span<const layout::Box> boxes) {
+    if (!direct || directMemory.data != memory.data || directMemory.strides != memory.strides ||
+        !std::equal(boxes.begin(), boxes.end(), directBoxes.begin(), directBoxes.end())) {
+      // The device may still be doing the work that is replaced.
+      if (absl::Status status = stream.synchronize(); !status.ok())
+        return status;
+      const MemoryView &target = isInput ? port : memory, &source = isInput ? memory : port;
+      std::vector<BoxPair> pairs;
+      for (const layout::Box &box : boxes)
+        BoxPair::append(target, source, box, pairs);
+      absl::StatusOr<std::unique_ptr<DeviceWork>> work =
+          device.prepareCopies(stridedBoxes(pairs, target.data, source.data));
+      if (!work.ok())
+        return absl::UnavailableError(absl::StrCat("the tensor cannot be copied directly: ", work.status().message(),
+                                                   "; give one in memory of the rank's device, or of the host"));
+      direct = *std::move(work);
+      directMemory = memory;
+      directBoxes.assign(boxes.begin(), boxes.end());
+    }
+    absl::Status status = direct->issue(stream);
+    return status.ok() && !isInput ? stream.synchronize() : status;
+  }
+
+  Device &device;
   DeviceStream &stream;
+  const MemoryView &port;
   MemoryView staging;
   std::unique_ptr<DeviceMemory> pinned;
   std::unique_ptr<DeviceWork> copy; ///< Of the whole box.
   bool isInput, staged = false;
+  std::unique_ptr<DeviceWork> direct; ///< Of what follows.
+  MemoryView directMemory;
+  std::vector<layout::Box> directBoxes;
 };
 
 } // namespace
@@ -88,5 +121,6 @@ dovetail::runtime::createDeviceTransfer(Device &device, DeviceStream &stream, co
       device.prepareCopies(stridedBoxes(pairs, target.data, source.data));
   if (!copy.ok())
     return copy.status();
-  return std::make_unique<DeviceTransfer>(stream, std::move(staging), *std::move(pinned), *std::move(copy), isInput);
+  return std::make_unique<DeviceTransfer>(device, stream, memory, std::move(staging), *std::move(pinned),
+                                          *std::move(copy), isInput);
 }

@@ -34,6 +34,7 @@ namespace {
 constexpr int64_t maxBlocks = 5;
 /// What the smallest of today's data-centre GPUs has.
 constexpr int64_t maxSharedBytes = 163 << 10;
+constexpr int dlpackExtension = 12; // kDLExtDev
 
 class LaunchJob : public Job {
 public:
@@ -128,6 +129,7 @@ public:
     deviceInfo.maxBlocks = maxBlocks;
     deviceInfo.maxSharedBytes = maxSharedBytes;
     deviceInfo.capturesStreams = true;
+    deviceInfo.dlpackDevice = dlpackExtension;
     deviceInfo.ordinal = ordinal;
   }
 

@@ -1,0 +1,87 @@
+//===- RendezvousMessages.cpp - What processes say to each other ---------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RendezvousMessages.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <poll.h>
+#include <sys/socket.h>
+
+using namespace dovetail::runtime;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// Larger messages are not ours.
+constexpr uint32_t mostBytes = 1u << 30;
+/// How long a rank may take between two parts of a message.
+constexpr auto patience = std::chrono::seconds(5);
+
+} // namespace
+
+int dovetail::runtime::millisecondsUntil(Clock::time_point time) {
+  auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(time - Clock::now()).count();
+  return static_cast<int>(std::clamp<int64_t>(rest, 0, 1 << 30));
+}
+
+void dovetail::runtime::append(std::string &text, uint64_t value) {
+  text.append(reinterpret_cast<const char *>(&value), sizeof(value));
+}
+
+uint64_t dovetail::runtime::take(const std::string &text, size_t &at) {
+  uint64_t value = 0;
+  if (at + sizeof(value) <= text.size())
+    std::memcpy(&value, text.data() + at, sizeof(value));
+  at += sizeof(value);
+  return value;
+}
+
+bool dovetail::runtime::sendMessage(int socket, uint32_t type, const std::string &payload) {
+  uint32_t header[2] = {type, static_cast<uint32_t>(payload.size())};
+  std::string bytes(reinterpret_cast<const char *>(header), sizeof(header));
+  bytes += payload;
+  for (size_t sent = 0; sent < bytes.size();) {
+    ssize_t count = ::send(socket, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      return false;
+    sent += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+absl::Status dovetail::runtime::receiveMessage(int socket, uint32_t &type, std::string &payload) {
+  auto read = [&](char *bytes, size_t size) -> absl::Status {
+    for (size_t got = 0; got < size;) {
+      pollfd entry{socket, POLLIN, 0};
+      int ready = ::poll(&entry, 1, millisecondsUntil(Clock::now() + patience));
+      if (ready < 0 && errno == EINTR)
+        continue;
+      if (ready <= 0)
+        return absl::DeadlineExceededError("no answer in time");
+      ssize_t count = ::recv(socket, bytes + got, size - got, 0);
+      if (count < 0 && errno == EINTR)
+        continue;
+      if (count <= 0)
+        return absl::UnavailableError("the connection ended");
+      got += static_cast<size_t>(count);
+    }
+    return absl::OkStatus();
+  };
+  uint32_t header[2];
+  if (absl::Status status = read(reinterpret_cast<char *>(header), sizeof(header)); !status.ok())
+    return status;
+  if (header[1] > mostBytes)
+    return absl::UnavailableError("something else than Dovetail answers there");
+  type = header[0];
+  payload.resize(header[1]);
+  return read(payload.data(), payload.size());
+}

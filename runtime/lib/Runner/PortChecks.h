@@ -1,0 +1,23 @@
+//===- PortChecks.h - Whether tensors fit the ports of a program *- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_RUNNER_PORTCHECKS_H
+#define DOVETAIL_RUNTIME_RUNNER_PORTCHECKS_H
+
+#include "dovetail/runtime/ProgramRunner.h"
+
+namespace dovetail::runtime {
+
+/// `kind` is `input` or `output`. Tensors may be on the host, or on devices of DLPack's kind `device`, if that is not
+/// 0. Errors: INVALID_ARGUMENT, naming the port.
+absl::Status checkTensors(const char *kind, const std::vector<PortInfo> &ports, absl::Span<const FullTensor> tensors,
+                          int device);
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_RUNNER_PORTCHECKS_H

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whole programs with a process for each rank, on emulated devices that are connected by sockets."""
+
+import json
+import socket
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+from harness.backend import SubprocessBackend, call, tool
+from harness.compare import differences
+from harness.partition import Partition
+from harness.sanitizers import without_preload
+from subjects import SMALL_SUBJECTS
+
+TIMEOUT = 600
+SUBJECTS = [subject for subject in SMALL_SUBJECTS if subject.name in ("small-unet2d-bilinear", "small-vit")]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start(arguments, rank, world, port, by_flags):
+    """Starts `dovetail-run` as a rank, which it learns from flags or as from torchrun."""
+    # The emulated device is slow.
+    command = [tool("dovetail-run"), *arguments, "--comm", "sockets"]
+    if "--timeout" not in arguments:
+        command += ["--timeout", TIMEOUT]
+    environment = without_preload()
+    if by_flags:
+        command += ["--rank", rank, "--world", world, "--address", f"127.0.0.1:{port}"]
+    else:
+        environment |= {"RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_RANK": str(rank)}
+        environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    return subprocess.Popen(
+        [str(part) for part in command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def run_ranks(arguments, world, by_flags=True, ranks=None):
+    """The exit code, output and messages of each rank."""
+    port = free_port()
+    processes = [start(arguments, rank, world, port, by_flags) for rank in ranks or range(world)]
+    results = []
+    try:
+        for process in processes:
+            output, messages = process.communicate(timeout=TIMEOUT)
+            results.append((process.returncode, output, messages))
+    finally:
+        for process in processes:
+            process.kill()
+    return results
+
+
+def compile(model, artifact, partition, extra=()):
+    SubprocessBackend().compile(model, artifact, partition, libraries=False, extra=[*extra, "--target", "emulated"])
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_model(tmp_path, subject):
+    case, ranks = subject.prepared(), 3
+    compile(case.path, tmp_path / "model.dvt", subject.partition({"y": ranks}, "uneven"), subject.flags())
+    flags = ["run", tmp_path / "model.dvt", "--output", tmp_path / "outputs.npz"]
+    for index, (name, value) in enumerate(case.inputs.items()):
+        np.save(tmp_path / f"input{index}.npy", value)
+        flags += ["--input", f"{name}=@{tmp_path}/input{index}.npy"]
+    results = run_ranks(flags, ranks, by_flags=False)
+    assert [code for code, _, _ in results] == [0] * ranks, results
+    found = differences(dict(np.load(tmp_path / "outputs.npz")), case.expected)
+    assert not found, found
+
+
+@pytest.fixture
+def artifact(tmp_path):
+    """A pooling window over rows of two ranks."""
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], pads=[1, 1, 1, 1])],
+        "pool",
+        [value("x", onnx.TensorProto.FLOAT, [1, 2, 9, 7])],
+        [value("y", onnx.TensorProto.FLOAT, [1, 2, 9, 7])],
+    )
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "pool.onnx")
+    compile(tmp_path / "pool.onnx", tmp_path / "pool.dvt", Partition({"y": 2}).split("x", 4, 2, "y", [4, 5]))
+    return tmp_path / "pool.dvt"
+
+
+def test_all_give_what_threads_give(artifact, tmp_path):
+    command = ["run", artifact, "--input", "x=random:3", "--output"]
+    code, _, messages = call([tool("dovetail-run"), *command, f"y={tmp_path}/local.npy"])
+    assert code == 0, messages
+    for by_flags in (False, True):
+        results = run_ranks([*command, f"y={tmp_path}/processes.npy"], 2, by_flags)
+        assert results == [(0, "", "")] * 2
+        assert np.array_equal(np.load(tmp_path / "local.npy"), np.load(tmp_path / "processes.npy"))
+
+
+def test_rank_0_speaks(artifact, tmp_path):
+    trace = tmp_path / "trace.json"
+    first, second = run_ranks(["run", artifact, "--input", "x=random:0", "--trace", trace], 2)
+    assert first[0] == 0 and "float32[1, 2, 9, 7]" in first[1]
+    assert second == (0, "", "")
+    ranks = {event["pid"] for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"}
+    assert ranks == {0, 1}
+    first, second = run_ranks(["bench", artifact, "--iterations", "3"], 2)
+    assert first[0] == 0 and "median" in first[1]
+    assert second == (0, "", "")
+
+
+def test_rank_that_does_not_come(artifact):
+    ((code, _, messages),) = run_ranks(["bench", artifact, "--timeout", "1"], 2, ranks=[0])
+    assert code == 8
+    assert "rank 1 did not come to rank 0 within 1 s" in messages
