@@ -16,6 +16,8 @@ PEER_SECONDS = 180
 #: The ways that cost little before those that compile.
 _QUICK = ("eager", "channels-last", "CUDA graph", "ONNX Runtime")
 _SLOW = ("compile", "compile, CUDA graph")
+#: Our programs with the libraries' algorithms measured, as PyTorch does here. No peer.
+_AUTOTUNED = "autotuned"
 
 
 class BenchError(Exception):
@@ -54,23 +56,30 @@ def peers(check):
     on_gpu = check.target == "cuda"
     jobs = [
         (model, math, how)
-        for hows in (_QUICK, _SLOW)
+        for hows in (_QUICK, (_AUTOTUNED,), _SLOW)
         for model in _timed(check)
         for math in ("f32", "tf32")
         for how in hows
-        if _program(model, math=math) and (on_gpu or "CUDA" not in how)
+        if _program(model, math=math) and (on_gpu or ("CUDA" not in how and how != _AUTOTUNED))
     ]
     ours = {}
     try:
         for model, math, how in check.each(jobs, lambda job: f"{job[0]['name']}, {job[1]}, {job[2]}", least=10):
             library = "onnxruntime" if how == "ONNX Runtime" else "torch"
-            if library not in absent:
+            if how == _AUTOTUNED:
+                _measure(check, model, math, how, ["--autotune"])
+            elif library not in absent:
                 _compare(check, worker, model, math, how, ours, absent)
     finally:
         worker.kill()
     for library, reason in absent.items():
         check.report.say("incomplete", f"{library} is not measured: {reason}")
-    _measure_missing(check, ours)
+    for model in _timed(check):
+        for math in ("f32", "tf32"):
+            # Without a peer, nothing was alternated with.
+            if _program(model, math=math) and (model["name"], math) not in ours and check.clock.part_left() > 5:
+                if result := _measure(check, model, math, "Dovetail"):
+                    ours[model["name"], math] = [result["median_ms"]]
     _print_peers(check, ours)
 
 
@@ -103,27 +112,22 @@ def _compare(check, worker, model, math, how, ours, absent):
     check.add(row | reply)
 
 
-def _measure_missing(check, ours):
-    """Our own times where there is no peer to alternate with."""
-    for model in _timed(check):
-        for math in ("f32", "tf32"):
-            program = _program(model, math=math)
-            if not program or (model["name"], math) in ours or check.clock.part_left() < 5:
-                continue
-            row = {"name": model["name"], "variant": f"Dovetail, {math}", "how": "Dovetail", "math": math}
-            try:
-                result = _bench(check, program, model)
-                ours[model["name"], math] = [result["median_ms"]]
-                check.add(row | {"status": "ok", **result})
-            except BenchError as error:
-                check.add(row | {"status": "error", "message": str(error)})
+def _measure(check, model, math, how, flags=()):
+    """Adds a row of our own time; returns it if all went well."""
+    row = {"name": model["name"], "variant": f"{how}, {math}", "how": how, "math": math}
+    try:
+        row |= {"status": "ok", **_bench(check, _program(model, math=math), model, flags=flags)}
+    except BenchError as error:
+        row |= {"status": "error", "message": str(error)}
+    check.add(row)
+    return row if row["status"] == "ok" else None
 
 
 def _print_peers(check, ours):
     for math in ("f32", "tf32"):
         rows = [r for r in check.report.rows if r["math"] == math and r["status"] == "ok" and r["how"] != "Dovetail"]
         cells = {(r["name"], r["how"]): r["median_ms"] for r in rows}
-        hows = [how for how in (*_QUICK, *_SLOW) if any(r["how"] == how for r in rows)]
+        hows = [how for how in (_AUTOTUNED, *_QUICK, *_SLOW) if any(r["how"] == how for r in rows)]
         lines = []
         for model in _timed(check):
             times = ours.get((model["name"], math))
@@ -131,7 +135,7 @@ def _print_peers(check, ours):
                 continue
             mine = statistics.median(times)
             others = [cells.get((model["name"], how)) for how in hows]
-            best = min(filter(None, others), default=None)
+            best = min((o for o, how in zip(others, hows) if o and how != _AUTOTUNED), default=None)
             ratio = mine / best if best else None
             check.report.data["parts"]["peers"].setdefault("ratios", []).append(
                 {"name": model["name"], "math": math, "ours_ms": mine, "best_peer_ms": best, "ratio": ratio}

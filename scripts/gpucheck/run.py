@@ -249,7 +249,7 @@ def run(folder, arguments):
     """The command `run`; returns the exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, _interrupt)
-    with tempfile.TemporaryDirectory(prefix="gpu-check-") as restored:
+    with tempfile.TemporaryDirectory(prefix="gpu-check-", ignore_cleanup_errors=True) as restored:
         package = Package(folder, restored)
         heading = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "arguments": vars(arguments)}
         for key in ("target", "archs", "dovetail", "packed"):

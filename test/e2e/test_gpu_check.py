@@ -186,6 +186,8 @@ if arguments[0] == "devices":
     device = {{"kind": "cuda", "name": "imitation", "memory_bytes": 1 << 34}}
     print(json.dumps({{"devices": [device | {{"ordinal": i}} for i in range(2)], "libraries": {{}}}}))
     sys.exit(0)
+if "--autotune" in arguments:
+    arguments.remove("--autotune")
 if "--comm" in arguments:
     at = arguments.index("--comm")
     assert arguments[at + 1] == "nccl" and os.environ["MASTER_ADDR"] and os.environ["MASTER_PORT"]
@@ -226,8 +228,12 @@ def test_imitated_gpus(tampered, tmp_path, code):
     _executable(folder / "bin/dovetail-run", IMITATION.format(python=sys.executable, real=real, code=code))
     _executable(tmp_path / "cuda/bin/compute-sanitizer", SANITIZER.format(python=sys.executable))
     cuda = {"CUDA_HOME": str(tmp_path / "cuda"), "CUDA_VISIBLE_DEVICES": "0,1"}
-    result, report = _run(folder, tmp_path, "--parts", "gpus,nccl,sanitizers", **cuda)
+    result, report = _run(folder, tmp_path, "--parts", "gpus,nccl,sanitizers,peers", **cuda)
     assert result.returncode == 1
+    peers = report["parts"]["peers"]
+    assert [(row["how"], row["status"]) for row in peers["rows"]] == [("autotuned", "ok")]
+    assert "onnxruntime is not measured" in peers["note"] and "torch is not measured" in peers["note"]
+    assert [(row["ours_ms"] > 0, row["best_peer_ms"]) for row in peers["ratios"]] == [(True, None)]
     gpus, nccl, sanitizers = (report["parts"][part]["rows"] for part in ("gpus", "nccl", "sanitizers"))
     assert [(row["ranks"], row["gpus"], row["status"]) for row in gpus] == [(n, 2, "ok") for n in (2, 3, 4, 2, 4)]
     assert [row["ranks"] for row in nccl] == [2, 1]
