@@ -131,11 +131,11 @@ class Packer:
             if not np.isfinite(value).all() or value.std() <= 1e-2 * np.abs(value).max():
                 raise PackError(f"{name}: the expected output {output} would not tell errors")
         arrays = {f"input/{n}": v for n, v in model.inputs.items()} | {f"output/{n}": v for n, v in expected.items()}
-        shared = self.writer.add_tensors([numpy_helper.to_array(t).tobytes() for t in model.proto.graph.initializer])
+        graph, constants = graph_of(model.proto)
+        shared = self.writer.add_tensors([value.tobytes() for value in constants.values()])
         entry = {"name": name, "label": model.label, "timed": model.timed, "programs": []}
         entry["arrays"] = self.writer.add_file(f"models/{name}.npz", _archived(arrays))
         if model.timed:
-            graph, constants = graph_of(model.proto)
             entry["onnx"] = self.writer.add_file(f"models/{name}.onnx", data, shared)
             entry["graph"] = self.writer.add_file(f"models/{name}.graph.json", json.dumps(graph).encode())
             entry["constants"] = self.writer.add_file(f"models/{name}.constants.npz", _archived(constants), shared)
