@@ -185,7 +185,7 @@ class Packer:
             )  # fmt: skip
 
     def add_exchanges(self):
-        for name, model, flags in contents.exchanges():
+        for name, model, flags in contents.exchanges(self.target):
             path = self.work / "exchange.onnx"
             path.write_bytes(model.SerializeToString())
             for ranks in (2, 4):
