@@ -14,10 +14,13 @@ import pytest
 from dovetail_models import run_onnxruntime
 from harness.backend import ROOT, build_dir
 from harness.compare import differences
+from harness.sanitizers import sanitizers
 
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "bench")]
 
 from gpucheck.package import DamagedPackage, Package, PackageWriter  # noqa: E402
+
+pytestmark = pytest.mark.skipif(bool(sanitizers(build_dir())), reason="packages are of builds without sanitizers")
 
 MODEL = "small-vit-encoder"
 
