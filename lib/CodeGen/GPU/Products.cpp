@@ -58,9 +58,12 @@ bool BlockEmitter::chooseProduct() {
         return false;
   int64_t terms = 1;
   for (unsigned loop = rank; loop < relation.loops.size(); ++loop) {
-    if (relation.loops[loop].kind != LoopKind::Reduction || !dependsOn(0, loop) || !dependsOn(1, loop))
+    // Terms of a tile that are not there are made of zeros, and must not count.
+    const Loop &info = relation.loops[loop];
+    if (info.kind != LoopKind::Reduction || info.reduction != ReduceKind::Sum || !dependsOn(0, loop) ||
+        !dependsOn(1, loop))
       return false;
-    terms = llvm::SaturatingMultiply<uint64_t>(terms, relation.loops[loop].extent);
+    terms = llvm::SaturatingMultiply<uint64_t>(terms, info.extent);
   }
   // The longest loops that one operand alone depends on are the sides of tiles.
   int sides[2] = {-1, -1};
@@ -111,6 +114,7 @@ void BlockEmitter::stageOperand(const ProductSide &side, Value firstTerm, Value 
     Value isTerm = elements.compareI(arith::CmpIPredicate::slt, term, numTerms);
     SmallVector<Value> at(index);
     at.resize(relation.loops.size());
+    isItem = {};
     at[side.loop] = emitTileCoordinate(side.loop, side.first, inSide, productTile);
     delinearize(elements.minI(term, elements.addI(numTerms, -1)), terms, SmallVector<int64_t>(terms.size(), 1),
                 [&](unsigned loop, Value coordinate) { at[getFoldPosition(product, loop)] = coordinate; });
