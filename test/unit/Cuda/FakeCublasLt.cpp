@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <cublasLt.h>
+#include <mutex>
 #include <string>
 
 namespace {
@@ -38,6 +39,7 @@ struct Layout {
 };
 
 FakeCublasLtLog theLog;
+std::mutex logMutex; ///< Ranks are threads.
 constexpr int algorithmCount = 3;
 
 Layout *of(cublasLtMatrixLayout_t handle) { return reinterpret_cast<Layout *>(handle); }
@@ -103,6 +105,7 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t) { ret
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
                                                     cublasLtMatmulPreferenceAttributes_t name, const void *value,
                                                     size_t) {
+  std::lock_guard lock(logMutex);
   if (name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
     std::memcpy(&theLog.mostWorkspace, value, sizeof(theLog.mostWorkspace));
   return CUBLAS_STATUS_SUCCESS;
@@ -113,7 +116,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatmulPreference_t, int requested,
                                               cublasLtMatmulHeuristicResult_t results[], int *found) {
   *found = 0;
-  theLog.compute = of(operation)->compute;
+  {
+    std::lock_guard lock(logMutex);
+    theLog.compute = of(operation)->compute;
+  }
   // The shapes must fit.
   bool ta = of(operation)->transposeA == CUBLAS_OP_T, tb = of(operation)->transposeB == CUBLAS_OP_T;
   uint64_t m = ta ? of(a)->columns : of(a)->rows, k = ta ? of(a)->rows : of(a)->columns;
@@ -141,8 +147,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
                               cublasLtMatrixLayout_t layoutD, const cublasLtMatmulAlgo_t *algorithm, void *workspace,
                               size_t size, cudaStream_t stream) {
   int number = static_cast<int>(algorithm->data[0]);
-  theLog.executions.push_back(number);
-  if (theLog.execute && !theLog.execute(number))
+  {
+    std::lock_guard lock(logMutex);
+    theLog.executions.push_back(number);
+  }
+  if ((theLog.execute && !theLog.execute(number)) || (number == 0 && refuses("recommended")))
     return CUBLAS_STATUS_EXECUTION_FAILED;
   if (reinterpret_cast<uintptr_t>(workspace) % 256 != 0)
     return CUBLAS_STATUS_INVALID_VALUE;

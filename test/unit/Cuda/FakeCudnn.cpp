@@ -20,6 +20,7 @@
 #include <cudnn_graph.h>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,7 @@ struct Descriptor {
 
 constexpr int planCount = 4;
 FakeCudnnLog theLog;
+std::mutex logMutex; ///< Ranks are threads.
 
 int64_t workspaceBytes(int plan) { return plan == 3 ? int64_t(4) << 30 : 512 + plan; }
 
@@ -297,8 +299,12 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t planHa
                                   cudnnBackendDescriptor_t packHandle) {
   const Descriptor *config = of(planHandle)->at(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   const Descriptor *graph = config->at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-  theLog.executions.push_back(config->plan);
-  bool fails = (config->plan == 0 && !theLog.tensorCores) || (theLog.execute && !theLog.execute(config->plan));
+  {
+    std::lock_guard lock(logMutex);
+    theLog.executions.push_back(config->plan);
+  }
+  bool fails = (config->plan == 0 && !theLog.tensorCores) || (config->plan == 1 && refuses("recommended")) ||
+               (theLog.execute && !theLog.execute(config->plan));
   std::vector<int64_t> uids = of(packHandle)->list<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   std::vector<void *> pointers = of(packHandle)->list<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   void *workspace = of(packHandle)->get<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);

@@ -268,6 +268,7 @@ absl::StatusOr<std::vector<std::vector<float>>> test::runFloats(std::shared_ptr<
                                                                 runtime::RunnerOptions options) {
   if (!program)
     return absl::InternalError("no program");
+  options.autotune |= std::getenv("DOVETAIL_TEST_AUTOTUNE") != nullptr;
   if (std::getenv("DOVETAIL_TEST_PROCESSES") && program->getPlan().isForDevice())
     return runInProcesses(std::move(program), inputs, std::move(options));
   return runHere(std::move(program), inputs, options);
