@@ -58,7 +58,7 @@ struct RunnerOptions {
   /// to connect processes, such as `nccl`.
   std::string communicator = "local";
   /// Which rank this process is, if it is one; without, its environment says so.
-  std::optional<LaunchEnvironment> process;
+  std::optional<LaunchEnvironment> process = std::nullopt;
 };
 
 /// Runs a program on all of its ranks. Threads and memory are kept between runs. `run` and `measure` may be called from
