@@ -57,7 +57,10 @@ void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
   command.add_option("--world", arguments.world, "How many ranks there are, with --rank")->type_name("N");
   command.add_option("--address", arguments.address, "Where all ranks find rank 0: its machine, and a free port there")
       ->type_name("HOST[:PORT]");
-  command.add_option("--timeout", arguments.timeout, "Give up when no rank makes progress for this many seconds")
+  command
+      .add_option("--timeout", arguments.timeout,
+                  "Give up when no rank makes progress for this many seconds; if ranks are processes, a run must take "
+                  "less")
       ->type_name("SECONDS")
       ->capture_default_str();
   command.add_flag("--autotune", arguments.autotune,
@@ -86,16 +89,23 @@ static absl::StatusOr<runtime::LaunchEnvironment> findProcess(const RunArguments
     if (hasPort && (!absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 1 || port > 65535))
       return absl::InvalidArgumentError(
           absl::StrCat("--address ", address, ": the port must be a number from 1 to 65535"));
+    if (host.empty())
+      return absl::InvalidArgumentError(
+          absl::StrCat("--address ", address, ": name the machine of rank 0, as HOST or HOST:PORT"));
     if (host.size() > 2 && host.front() == '[' && host.back() == ']')
       host = host.substr(1, host.size() - 2);
     given["DOVETAIL_ADDRESS"] = host;
     if (hasPort)
       given["DOVETAIL_PORT"] = absl::StrCat(port);
   }
-  return runtime::readLaunchEnvironment([&](const char *name) -> const char * {
-    auto it = given.find(name);
-    return it != given.end() ? it->second.c_str() : std::getenv(name);
-  });
+  absl::StatusOr<runtime::LaunchEnvironment> found =
+      runtime::readLaunchEnvironment([&](const char *name) -> const char * {
+        auto it = given.find(name);
+        return it != given.end() ? it->second.c_str() : std::getenv(name);
+      });
+  if (found.ok() && arguments.world >= 0)
+    found->launcher = "--world";
+  return found;
 }
 
 absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(const RunArguments &arguments) {
@@ -105,6 +115,8 @@ absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(const RunArguments &
   if (!(arguments.timeout > 0 && arguments.timeout <= 1e6))
     return absl::InvalidArgumentError(
         absl::StrCat("--timeout ", arguments.timeout, ": give a number of seconds above 0"));
+  if (arguments.device < -1)
+    return absl::InvalidArgumentError(absl::StrCat("--device ", arguments.device, ": devices are counted from 0"));
   options.threads = arguments.threads;
   options.timeout = std::chrono::milliseconds(std::max<int64_t>(1, static_cast<int64_t>(arguments.timeout * 1000)));
   options.autotune = arguments.autotune;

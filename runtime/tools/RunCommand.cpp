@@ -43,8 +43,8 @@ struct Destination {
   bool all = false; ///< An archive of all outputs.
 };
 
-absl::StatusOr<std::vector<Destination>> parseOutputs(const runtime::Plan &plan,
-                                                      const std::vector<std::string> &specs) {
+absl::StatusOr<std::vector<Destination>> parseOutputs(const runtime::Plan &plan, const std::vector<std::string> &specs,
+                                                      bool willWrite) {
   std::vector<Destination> destinations;
   for (const std::string &spec : specs) {
     Destination destination;
@@ -73,8 +73,9 @@ absl::StatusOr<std::vector<Destination>> parseOutputs(const runtime::Plan &plan,
             absl::StrCat("--output ", spec, ": the name of the file must end in .npy; write ", name, "=FILE.npy"));
     }
     // Better now than after the run.
-    if (absl::Status status = checkWritable(destination.path); !status.ok())
-      return status;
+    if (willWrite)
+      if (absl::Status status = checkWritable(destination.path); !status.ok())
+        return status;
     destinations.push_back(std::move(destination));
   }
   return destinations;
@@ -156,10 +157,12 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
                                    const runtime::RunnerOptions &options, ProgressLine &progress,
                                    Clock::time_point begin) {
   const runtime::Plan &plan = program->getPlan();
-  absl::StatusOr<std::vector<Destination>> destinations = parseOutputs(plan, outputs);
+  // Of several processes, that of rank 0 writes.
+  bool willWrite = !options.process || options.process->rank == 0;
+  absl::StatusOr<std::vector<Destination>> destinations = parseOutputs(plan, outputs, willWrite);
   if (!destinations.ok())
     return destinations.status();
-  if (!trace.empty())
+  if (willWrite && !trace.empty())
     if (absl::Status status = checkWritable(trace); !status.ok())
       return status;
   std::vector<std::string> files;

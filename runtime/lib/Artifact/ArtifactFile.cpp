@@ -229,6 +229,7 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes) {
     return absl::DataLossError("the checksum of the header does not match; the file is damaged");
 
   ArtifactSections result;
+  result.checksum = header.checksum;
   std::set<std::pair<SectionKind, uint32_t>> seen;
   uint64_t position = sizeof(header) + table.size();
   for (uint32_t i = 0; i < header.sectionCount; ++i) {

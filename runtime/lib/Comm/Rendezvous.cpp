@@ -28,11 +28,20 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr auto heartbeatPeriod = std::chrono::milliseconds(200);
+/// A process from which nothing has come for so long has stopped.
+constexpr auto silence = 10 * heartbeatPeriod;
 /// Within this time it comes to light that a rank is lost.
 constexpr auto reasonDelay = std::chrono::seconds(2);
 
 absl::Status lost(int rank) {
   return absl::UnavailableError(absl::StrCat("rank ", rank, " is gone: its process ended or its machine is away"));
+}
+
+/// The payload of a message that says what went wrong.
+std::string packFailure(const absl::Status &status) {
+  std::string payload;
+  append(payload, static_cast<uint64_t>(status.code()));
+  return payload + std::string(status.message());
 }
 
 } // namespace
@@ -113,8 +122,15 @@ absl::Status Rendezvous::listen() {
     size_t at = 0;
     absl::Status status = receiveMessage(socket, type, payload);
     uint64_t rank = take(payload, at), size = take(payload, at);
-    if (!status.ok() || type != Hello || rank == 0 || rank >= peers.size() || size != peers.size() ||
-        peers[rank]->socket >= 0) {
+    bool isRank = status.ok() && type == Hello;
+    if (!isRank || rank == 0 || rank >= peers.size() || size != peers.size() || peers[rank]->socket >= 0) {
+      if (isRank)
+        sendMessage(socket, Failure,
+                    packFailure(absl::InvalidArgumentError(
+                        size != peers.size() ? absl::StrCat("rank 0 is one of ", peers.size(), " ranks, but rank ",
+                                                            rank, " one of ", size, "; say the same to all processes")
+                                             : absl::StrCat("two processes are rank ", rank,
+                                                            "; give each a rank of its own, from 0 to ", size - 1))));
       ::close(socket); // Somebody else.
       continue;
     }
@@ -206,7 +222,7 @@ absl::StatusOr<std::vector<std::string>> Rendezvous::gather(std::string own) {
     if (!blob.ok())
       return blob.status();
     all[rank] = *std::move(blob);
-    progress.fetch_add(1);
+    taken.fetch_add(1);
   }
   return all;
 }
@@ -348,24 +364,33 @@ void Rendezvous::lookForHangs() {
   Peer &own = *peers[0];
   own.busy = busy;
   own.step = step.load();
-  if (uint64_t count = progress; count != own.progress) {
-    own.progress = count;
+  uint64_t count = progress, blobs = taken;
+  if (count != own.progress || blobs != seenTaken)
     own.changed = Clock::now();
-  }
+  own.progress = count;
+  seenTaken = blobs;
   Clock::time_point limit = Clock::now() - timeout;
   bool hangs = std::any_of(peers.begin(), peers.end(), [&](const auto &peer) { return peer->busy && !peer->gone; }) &&
                std::all_of(peers.begin(), peers.end(), [&](const auto &peer) { return peer->changed < limit; });
   if (!hangs)
     return;
-  // All wait for the one that is behind.
-  size_t slowest = 0;
-  for (size_t rank = 1; rank < peers.size(); ++rank)
-    if (peers[rank]->progress < peers[slowest]->progress)
-      slowest = rank;
-  const std::string &at = peers[slowest]->step;
+  // One that is silent has stopped; otherwise all wait for the one that is behind, if one is.
+  auto isSilent = [&](const auto &peer) {
+    return peer != peers[0] && !peer->gone && Clock::now() - peer->heard > silence;
+  };
+  auto silent = std::find_if(peers.begin(), peers.end(), isSilent);
+  auto isBehind = [](const auto &a, const auto &b) { return a->progress < b->progress; };
+  auto least = std::min_element(peers.begin(), peers.end(), isBehind);
+  auto isAsFar = [&](const auto &peer) { return peer->progress == (*least)->progress; };
+  bool isAlone = std::count_if(peers.begin(), peers.end(), isAsFar) == 1;
+  auto culprit = silent != peers.end() ? silent : least;
+  std::string who = silent != peers.end() || isAlone
+                        ? absl::StrCat("rank ", culprit - peers.begin(), " has made no progress")
+                        : absl::StrCat("none of ", peers.size(), " ranks has made progress");
+  const std::string &at = (*culprit)->step;
   keep(absl::DeadlineExceededError(absl::StrCat(
-      "rank ", slowest, " has made no progress for ", timeout.count() / 1000.0, " s",
-      at.empty() ? "" : absl::StrCat(", in step '", at, "'"), "; if it is only slow, allow more time (--timeout)")));
+      who, " for ", timeout.count() / 1000.0, " s", at.empty() ? "" : absl::StrCat(", in step '", at, "'"),
+      silent != peers.end() ? "; its process has stopped" : "; if it is only slow, allow more time (--timeout)")));
 }
 
 /// Rank 0 looks for hangs; others look for rank 0.
@@ -376,11 +401,8 @@ void Rendezvous::lookForSilence() {
 }
 
 void Rendezvous::tell(const absl::Status &status) {
-  std::string payload;
-  append(payload, static_cast<uint64_t>(status.code()));
-  payload += std::string(status.message());
   for (const std::unique_ptr<Peer> &peer : peers)
-    send(*peer, Failure, payload);
+    send(*peer, Failure, packFailure(status));
 }
 
 void Rendezvous::announce() {
@@ -430,6 +452,7 @@ void Rendezvous::run() {
     }
     announce();
     if (stopping) {
+      announce(); // An error of the meantime.
       for (const std::unique_ptr<Peer> &peer : peers)
         send(*peer, Farewell, "");
       return;

@@ -104,7 +104,9 @@ private:
   std::thread thread;
   std::atomic<bool> stopping = false;
 
-  std::atomic<uint64_t> progress = 0;
+  std::atomic<uint64_t> progress = 0; ///< Counts the same on all ranks.
+  std::atomic<uint64_t> taken = 0;    ///< Blobs.
+  uint64_t seenTaken = 0;             ///< When this rank looked for hangs.
   std::atomic<bool> busy = true;
   std::atomic<const char *> step = "start-up";
 

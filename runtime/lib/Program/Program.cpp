@@ -161,6 +161,7 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::create(std::unique_ptr<S
   std::shared_ptr<Program> program(new Program());
   program->plan = *std::move(plan);
   program->weights = sections->weights;
+  program->checksum = sections->checksum;
   program->code = std::move(sections->code);
   if (options.executable) {
     if (absl::Status status = program->plan.isForDevice() ? checkTarget(program->plan) : storage->loadKernels(*program);

@@ -340,7 +340,7 @@ absl::Status ProgramRunner::State::connect() {
     return count.status();
   if (options.device < 0 && *count > 0)
     options.device = environment->localRank % *count;
-  auto connected = connectProcesses(**plugin, *environment, options.device, options.timeout);
+  auto connected = connectProcesses(**plugin, *environment, program->getChecksum(), options.device, options.timeout);
   if (!connected.ok())
     return connected.status();
   processes = connected->get();

@@ -101,6 +101,7 @@ struct CodeImage {
 
 /// The sections of an artifact in memory; they point into the bytes that were parsed.
 struct ArtifactSections {
+  uint64_t checksum = 0; ///< Of the header, and so of all sections.
   absl::Span<const std::byte> plan;
   absl::Span<const std::byte> weights; ///< Empty when absent.
   std::vector<CodeImage> code;         ///< Sections of kinds Code, Ptx and Cubin, in the order of the file.

@@ -55,6 +55,8 @@ public:
   absl::Span<const CodeImage> getCode() const { return code; }
   /// Size of all images.
   size_t getCodeSize() const;
+  /// The same for equal artifacts, and another one for others.
+  uint64_t getChecksum() const { return checksum; }
   bool isExecutable() const { return executable; }
   /// The kernel called `symbol` in a kernel step of the plan; the program must be executable, on the CPU.
   DovetailKernel getKernel(const std::string &symbol) const;
@@ -69,6 +71,7 @@ private:
   Plan plan;
   absl::Span<const std::byte> weights;
   std::vector<CodeImage> code;
+  uint64_t checksum = 0;
   bool executable = false;
 };
 

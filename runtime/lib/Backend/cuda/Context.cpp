@@ -163,7 +163,9 @@ absl::Status Context::upload(std::byte *device, const void *host, int64_t bytes)
   if (bytes <= 0)
     return absl::OkStatus();
   ContextScope scope(*this);
-  return check(api.cuMemcpyHtoD(reinterpret_cast<CUdeviceptr>(device), host, bytes), "cuMemcpyHtoD");
+  absl::Status status = check(api.cuMemcpyHtoD(reinterpret_cast<CUdeviceptr>(device), host, bytes), "cuMemcpyHtoD");
+  // A copy from pageable memory returns when the bytes are staged; streams of sessions do not wait for it.
+  return status.ok() ? check(api.cuStreamSynchronize(CU_STREAM_LEGACY), "cuStreamSynchronize") : status;
 }
 
 absl::Status Context::checkReach(const std::byte *address) const {

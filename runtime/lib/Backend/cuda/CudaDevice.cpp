@@ -142,11 +142,7 @@ public:
   }
 
   absl::Status copyToDevice(std::byte *device, const std::byte *host, int64_t bytes) override {
-    if (absl::Status status = context->upload(device, host, bytes); !status.ok())
-      return status;
-    // A copy from pageable memory returns when the bytes are staged; streams of sessions do not wait for it.
-    ContextScope scope(*context);
-    return context->check(context->api.cuStreamSynchronize(CU_STREAM_LEGACY), "cuStreamSynchronize");
+    return context->upload(device, host, bytes);
   }
 
   absl::Status copyToHost(std::byte *host, const std::byte *device, int64_t bytes) override {

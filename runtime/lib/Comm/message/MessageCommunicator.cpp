@@ -23,7 +23,7 @@ using namespace dovetail::runtime;
 namespace {
 
 /// The transports of a rank, which a failure of any rank ends.
-class Transports {
+class Transports : public std::enable_shared_from_this<Transports> {
 public:
   Transport &add(std::unique_ptr<Transport> transport) {
     std::lock_guard lock(mutex);
@@ -36,8 +36,9 @@ public:
     std::lock_guard lock(mutex);
     if (std::exchange(isOver, true))
       return;
+    // One may wait for work in progress, which ends with another one only.
     for (const std::unique_ptr<Transport> &transport : all)
-      transport->abort();
+      std::thread([self = shared_from_this(), ended = transport.get()] { ended->abort(); }).detach();
   }
   absl::Status check() {
     std::lock_guard lock(mutex);
@@ -70,7 +71,7 @@ public:
   }
 
   /// Meets the others, and begins to look after them.
-  absl::Status begin(const DevicePlugin &plugin, int ordinal, std::chrono::milliseconds timeout);
+  absl::Status begin(const DevicePlugin &plugin, uint64_t program, int ordinal, std::chrono::milliseconds timeout);
 
   int rank() const override { return environment.rank; }
   int size() const override { return environment.size; }
@@ -126,7 +127,8 @@ constexpr auto pollPeriod = std::chrono::milliseconds(100);
 
 } // namespace
 
-absl::Status MessageCommunicator::begin(const DevicePlugin &plugin, int ordinal, std::chrono::milliseconds timeout) {
+absl::Status MessageCommunicator::begin(const DevicePlugin &plugin, uint64_t program, int ordinal,
+                                        std::chrono::milliseconds timeout) {
   absl::StatusOr<std::unique_ptr<Rendezvous>> met = Rendezvous::connect(environment, timeout);
   if (!met.ok())
     return met.status();
@@ -139,6 +141,13 @@ absl::Status MessageCommunicator::begin(const DevicePlugin &plugin, int ordinal,
       return abort(made.status());
     name = *std::move(made);
   }
+  absl::StatusOr<std::vector<std::string>> programs = rendezvous->allGather(absl::StrCat(absl::Hex(program)));
+  if (!programs.ok())
+    return programs.status();
+  for (int other = 1; other < size(); ++other)
+    if ((*programs)[other] != (*programs)[0])
+      return abort(absl::FailedPreconditionError(
+          absl::StrCat("rank ", other, " has another artifact than rank 0; give all ranks the same file")));
   absl::StatusOr<std::vector<std::string>> names = rendezvous->allGather(std::move(name));
   if (!names.ok())
     return names.status();
@@ -281,10 +290,10 @@ void MessageCommunicator::poll() {
 }
 
 absl::StatusOr<std::unique_ptr<ProcessCommunicator>>
-dovetail::runtime::connectProcesses(const DevicePlugin &plugin, const LaunchEnvironment &environment, int ordinal,
-                                    std::chrono::milliseconds timeout) {
+dovetail::runtime::connectProcesses(const DevicePlugin &plugin, const LaunchEnvironment &environment, uint64_t program,
+                                    int ordinal, std::chrono::milliseconds timeout) {
   auto communicator = std::make_unique<MessageCommunicator>(environment);
-  if (absl::Status status = communicator->begin(plugin, ordinal, timeout); !status.ok())
+  if (absl::Status status = communicator->begin(plugin, program, ordinal, timeout); !status.ok())
     return status;
   return communicator;
 }

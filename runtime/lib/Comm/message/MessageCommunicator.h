@@ -34,9 +34,11 @@ public:
 };
 
 /// Returns when all ranks have come. A rank that does not come, or makes no progress, for `timeout` ends the run on all
-/// ranks. Errors: UNAVAILABLE, DEADLINE_EXCEEDED.
+/// ranks. `program` is the checksum of what they run. Errors: UNAVAILABLE, DEADLINE_EXCEEDED, FAILED_PRECONDITION when
+/// ranks run different programs.
 absl::StatusOr<std::unique_ptr<ProcessCommunicator>> connectProcesses(const DevicePlugin &plugin,
-                                                                      const LaunchEnvironment &environment, int ordinal,
+                                                                      const LaunchEnvironment &environment,
+                                                                      uint64_t program, int ordinal,
                                                                       std::chrono::milliseconds timeout);
 
 } // namespace dovetail::runtime
