@@ -275,6 +275,14 @@ mlir::Value OnnxNode::cast(mlir::Value value, mlir::Type elementType) {
   return create<CastOp>(value, elementType);
 }
 
+mlir::Value OnnxNode::widen(mlir::Value value) {
+  if (!value)
+    return value;
+  mlir::Type type = getType(value).getElementType();
+  return mlir::isa<mlir::FloatType>(type) && type.getIntOrFloatBitWidth() == 16 ? cast(value, getBuilder().getF32Type())
+                                                                                : value;
+}
+
 mlir::Value OnnxNode::reduce(mlir::Value value, ReduceKind kind, llvm::ArrayRef<int64_t> axes) {
   if (axes.empty())
     return value;
@@ -289,10 +297,10 @@ mlir::Value OnnxNode::mean(mlir::Value value, llvm::ArrayRef<int64_t> axes) {
   int64_t count = 1;
   for (int64_t axis : axes)
     count *= getShape(value)[axis];
-  mlir::Value sum = reduce(value, ReduceKind::Sum, axes);
+  mlir::Value wide = widen(value), sum = reduce(wide, ReduceKind::Sum, axes);
   if (getType(value).getElementType().isInteger())
     return create<DivOp>(sum, scalarLike(value, count));
-  return create<MulOp>(sum, scalarLike(value, 1.0 / count));
+  return cast(create<MulOp>(sum, scalarLike(wide, 1.0 / count)), getType(value).getElementType());
 }
 
 mlir::Value OnnxNode::perChannel(mlir::Value vector, int64_t rank) {

@@ -131,6 +131,8 @@ public:
   mlir::Value slice(mlir::Value value, llvm::ArrayRef<int64_t> starts, llvm::ArrayRef<int64_t> sizes,
                     llvm::ArrayRef<int64_t> steps);
   mlir::Value cast(mlir::Value value, mlir::Type elementType);
+  /// Floats of 16 bits as f32: sums of many do not fit into them.
+  mlir::Value widen(mlir::Value value);
   mlir::Value reduce(mlir::Value value, ReduceKind kind, llvm::ArrayRef<int64_t> axes);
   /// The mean over `axes`, which are kept with extent 1.
   mlir::Value mean(mlir::Value value, llvm::ArrayRef<int64_t> axes);

@@ -325,10 +325,27 @@ def _products():
         yield _chain(f"product-whole-{label}", whole, [extent, 24], rows, dim=0, exact=True, dtype=np.int64)
 
 
+def _half_sums():
+    """Means and norms of so many numbers of 16 bits that their sums do not fit into 16 bits."""
+    axes = {"axes": [2, 3]}
+    operators = {"GlobalAveragePool": {}, "ReduceMean": axes, "ReduceL2": axes, "ReduceLogSum": axes}
+    for op, attributes in operators.items():
+        draft = Draft(np.random.default_rng(0))
+        draft.opset = 17
+        values = np.random.default_rng(1).uniform(4, 8, [1, 2, 230, 300]).astype(np.float16)
+        draft.node(op, draft.input(values, "x"), **attributes)
+        yield _cut(f"half-{op}", draft, (100, 0, 130), 2)
+
+
+_FAMILIES = (
+    _strided_windows, _transposed, _resizes, _reshapes, _others, _half_sums, _columns, _tiles, _splits, _products,
+)  # fmt: skip
+
+
 def fixed_cases():
     """All fixed cases by name."""
     cases = {}
-    for family in (_strided_windows, _transposed, _resizes, _reshapes, _others, _columns, _tiles, _splits, _products):
+    for family in _FAMILIES:
         for case in family():
             cases[case.name] = case
     return cases

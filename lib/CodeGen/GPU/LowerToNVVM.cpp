@@ -18,12 +18,27 @@
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 using namespace mlir;
 using namespace dovetail;
+
+namespace {
+/// The root that is rounded once. That of libdevice is approximate: LLVM does not know its question for precision.
+struct SqrtLowering : ConvertOpToLLVMPattern<math::SqrtOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult matchAndRewrite(math::SqrtOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LLVM::SqrtOp>(op, adaptor.getOperand());
+    return success();
+  }
+};
+} // namespace
 
 LogicalResult dovetail::lowerKernelsToNVVM(gpu::GPUModuleOp kernels) {
   MLIRContext *context = kernels.getContext();
@@ -36,6 +51,7 @@ LogicalResult dovetail::lowerKernelsToNVVM(gpu::GPUModuleOp kernels) {
   RewritePatternSet patterns(context);
   // Functions without an instruction of their own are those of libdevice.
   populateGpuToNVVMConversionPatterns(types, patterns, /*benefit=*/10);
+  patterns.add<SqrtLowering>(types, /*benefit=*/10);
   populateLibDeviceConversionPatterns(types, patterns, /*benefit=*/5);
   populateMathToLLVMConversionPatterns(types, patterns, /*approximateLog1p=*/false);
   arith::populateArithToLLVMConversionPatterns(types, patterns);
@@ -43,6 +59,6 @@ LogicalResult dovetail::lowerKernelsToNVVM(gpu::GPUModuleOp kernels) {
   populateKernelMemoryPatterns(types, patterns);
   LLVMConversionTarget target(*context);
   configureGpuToNVVMConversionLegality(target);
-  target.addLegalOp<gpu::GPUModuleOp>();
+  target.addLegalOp<gpu::GPUModuleOp, LLVM::SqrtOp>();
   return applyPartialConversion(kernels, target, std::move(patterns));
 }

@@ -27,18 +27,16 @@ using namespace dovetail;
 std::string dovetail::findPtxas() {
   if (const char *path = std::getenv("DOVETAIL_PTXAS"))
     return path;
+  // Others may be too old for some architectures.
+#ifdef DOVETAIL_PTXAS
+  if (llvm::sys::fs::can_execute(DOVETAIL_PTXAS))
+    return DOVETAIL_PTXAS;
+#endif
   if (llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName("ptxas"))
     return *found;
-  std::vector<std::string> places;
-  if (const char *home = std::getenv("CUDA_HOME"))
-    places.push_back(std::string(home) + "/bin/ptxas");
-#ifdef DOVETAIL_PTXAS
-  places.push_back(DOVETAIL_PTXAS);
-#endif
-  for (const std::string &place : places)
-    if (llvm::sys::fs::can_execute(place))
-      return place;
-  return "";
+  const char *home = std::getenv("CUDA_HOME");
+  std::string place = home ? std::string(home) + "/bin/ptxas" : "";
+  return llvm::sys::fs::can_execute(place) ? place : "";
 }
 
 /// The number before `unit` in a line such as "48 bytes stack frame, 44 bytes spill stores".
@@ -147,8 +145,9 @@ LogicalResult Assembly::finish(ProgramCode &code) {
   auto said = llvm::MemoryBuffer::getFile(messages.getPath());
   StringRef text = said ? (*said)->getBuffer() : StringRef();
   if (result != 0)
-    return emitError(location) << "'" << ptxas << "' cannot assemble kernels for sm_" << arch << " (exit code " << result << "): "
-                               << (error.empty() ? text.trim() : StringRef(error));
+    return emitError(location) << "'" << ptxas << "' cannot assemble kernels for sm_" << arch << " (exit code "
+                               << result << "): " << (error.empty() ? text.trim() : StringRef(error))
+                               << "\nDOVETAIL_PTXAS names another ptxas; --arch, the architectures";
   auto cubin = llvm::MemoryBuffer::getFile(output.getPath(), /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!cubin)
     return emitError(location) << "cannot read " << output.getPath() << ": " << cubin.getError().message();

@@ -171,7 +171,7 @@ static OperatorImport layerNorm("LayerNormalization", [](OnnxNode &node) -> llvm
 });
 
 static OperatorImport lpNorm("LpNormalization", [](OnnxNode &node) -> llvm::LogicalResult {
-  mlir::Value input = node.getInput(0);
+  mlir::Value input = node.widen(node.getInput(0));
   auto axis = node.normalizeAxis(node.getInt("axis", -1), node.getRank(input));
   if (failed(axis))
     return llvm::failure();
@@ -186,7 +186,8 @@ static OperatorImport lpNorm("LpNormalization", [](OnnxNode &node) -> llvm::Logi
   mlir::Value zero = node.scalarLike(input, 0);
   mlir::Value isZero = node.create<EqualOp>(norm, zero);
   mlir::Value divisor = node.create<SelectOp>(isZero, node.scalarLike(input, 1), norm);
-  return node.setResult(node.create<DivOp>(input, divisor));
+  mlir::Value result = node.create<DivOp>(input, divisor);
+  return node.setResult(node.cast(result, node.getType(node.getInput(0)).getElementType()));
 });
 
 //===----------------------------------------------------------------------===//

@@ -68,10 +68,11 @@ static OperatorImport globalLpPool("GlobalLpPool", [](OnnxNode &node) -> llvm::L
   int64_t p = node.getInt("p", 2);
   if (p < 1)
     return node.invalid("'p' must be positive");
-  mlir::Value value = node.getInput(0);
+  mlir::Value value = node.widen(node.getInput(0));
   mlir::Value powers = node.create<PowOp>(node.create<AbsOp>(value), node.scalarLike(value, p));
   mlir::Value total = node.reduce(powers, ReduceKind::Sum, getSpatialDims(node));
-  return node.setResult(node.create<PowOp>(total, node.scalarLike(value, 1.0 / p)));
+  mlir::Value root = node.create<PowOp>(total, node.scalarLike(value, 1.0 / p));
+  return node.setResult(node.cast(root, node.getType(node.getInput(0)).getElementType()));
 });
 
 static OperatorImport lrn("LRN", [](OnnxNode &node) -> llvm::LogicalResult {

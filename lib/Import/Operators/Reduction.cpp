@@ -92,15 +92,15 @@ static OperatorImport reduceL1("ReduceL1", [](OnnxNode &node) -> llvm::LogicalRe
                               node.reduce(node.create<AbsOp>(reduction->input), ReduceKind::Sum, reduction->axes));
 });
 
-static mlir::Value sumSquares(OnnxNode &node, const Reduction &reduction) {
-  return node.reduce(node.create<MulOp>(reduction.input, reduction.input), ReduceKind::Sum, reduction.axes);
+static mlir::Value sumSquares(OnnxNode &node, const Reduction &reduction, mlir::Value input) {
+  return node.reduce(node.create<MulOp>(input, input), ReduceKind::Sum, reduction.axes);
 }
 
 static OperatorImport reduceSumSquare("ReduceSumSquare", [](OnnxNode &node) -> llvm::LogicalResult {
   auto reduction = Reduction::read(node, 18);
   if (failed(reduction))
     return llvm::failure();
-  return reduction->setResult(node, sumSquares(node, *reduction));
+  return reduction->setResult(node, sumSquares(node, *reduction, reduction->input));
 });
 
 static OperatorImport reduceL2("ReduceL2", [](OnnxNode &node) -> llvm::LogicalResult {
@@ -110,30 +110,33 @@ static OperatorImport reduceL2("ReduceL2", [](OnnxNode &node) -> llvm::LogicalRe
   mlir::Type type = node.getType(reduction->input).getElementType();
   if (type.isInteger())
     return node.unsupported("roots of integers are not supported");
-  return reduction->setResult(node, node.create<SqrtOp>(sumSquares(node, *reduction)));
+  mlir::Value norm = node.create<SqrtOp>(sumSquares(node, *reduction, node.widen(reduction->input)));
+  return reduction->setResult(node, node.cast(norm, type));
 });
 
 static OperatorImport reduceLogSum("ReduceLogSum", [](OnnxNode &node) -> llvm::LogicalResult {
   auto reduction = Reduction::read(node, 18);
   if (failed(reduction))
     return llvm::failure();
-  if (node.getType(reduction->input).getElementType().isInteger())
+  mlir::Type type = node.getType(reduction->input).getElementType();
+  if (type.isInteger())
     return node.unsupported("logarithms of integers are not supported");
-  return reduction->setResult(node,
-                              node.create<LogOp>(node.reduce(reduction->input, ReduceKind::Sum, reduction->axes)));
+  mlir::Value sum = node.reduce(node.widen(reduction->input), ReduceKind::Sum, reduction->axes);
+  return reduction->setResult(node, node.cast(node.create<LogOp>(sum), type));
 });
 
 static OperatorImport reduceLogSumExp("ReduceLogSumExp", [](OnnxNode &node) -> llvm::LogicalResult {
   auto reduction = Reduction::read(node, 18);
   if (failed(reduction))
     return llvm::failure();
-  mlir::Value input = reduction->input;
-  if (node.getType(input).getElementType().isInteger())
+  mlir::Type type = node.getType(reduction->input).getElementType();
+  mlir::Value input = node.widen(reduction->input);
+  if (type.isInteger())
     return node.unsupported("logarithms of integers are not supported");
   // The maximum is subtracted before exp, so that it does not overflow, unless it is itself infinite.
   mlir::Value max = node.reduce(input, ReduceKind::Max, reduction->axes);
   mlir::Value shift = node.create<SelectOp>(node.create<IsInfOp>(max), node.scalarLike(input, 0), max);
   mlir::Value powers = node.create<ExpOp>(node.create<SubOp>(input, shift));
   mlir::Value total = node.reduce(powers, ReduceKind::Sum, reduction->axes);
-  return reduction->setResult(node, node.create<AddOp>(node.create<LogOp>(total), shift));
+  return reduction->setResult(node, node.cast(node.create<AddOp>(node.create<LogOp>(total), shift), type));
 });

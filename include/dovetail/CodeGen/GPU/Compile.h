@@ -30,7 +30,7 @@ llvm::FailureOr<ProgramCode> compileCudaKernels(mlir::ModuleOp module, const Cod
 /// Architectures that code can be generated for, ascending.
 llvm::ArrayRef<int> getCudaArchs();
 
-/// The program ptxas: `$DOVETAIL_PTXAS`, on the PATH, in `$CUDA_HOME/bin`, or where it was when Dovetail was built.
+/// The program ptxas: `$DOVETAIL_PTXAS`, where it was when Dovetail was built, on the PATH, or in `$CUDA_HOME/bin`.
 /// Empty if there is none.
 std::string findPtxas();
 
