@@ -109,7 +109,7 @@ def _free_port():
 
 
 def _launch(check, program, command, flags, folder):
-    """Runs `dovetail-run COMMAND` with a process for each rank; returns (what rank 0 prints, why it failed)."""
+    """Runs `dovetail-run COMMAND` with a process for each rank; returns (what rank 0 prints, a row if it failed)."""
     file, port = check.package.path(program["file"]), _free_port()
     processes, logs = [], []
     world = program["ranks"]
@@ -129,12 +129,14 @@ def _launch(check, program, command, flags, folder):
     try:
         codes = [process.wait(max(0.1, deadline - time.monotonic())) for process in processes]
     except subprocess.TimeoutExpired:
-        return "", f"no end in time: {_said(logs)}"
+        failed = any(process.poll() for process in processes)
+        return "", {"status": "error" if failed else "late", "message": f"no end in time: {_said(logs)}"}
     finally:
         for process in processes:
             process.kill()
             process.wait()
-    return (folder / "output0").read_text(), f"exit codes {codes}: {_said(logs)}" if any(codes) else ""
+    failure = {"status": "error", "message": f"exit codes {codes}: {_said(logs)}"} if any(codes) else {}
+    return (folder / "output0").read_text(), failure
 
 
 def _said(logs):
@@ -153,14 +155,14 @@ def _run_processes(check, model, program, folder):
         np.save(folder / f"input{index}.npy", value)
         flags += ["--input", f"{name}=@{folder / f'input{index}.npy'}"]
     outputs = folder / "outputs.npz"
-    _, message = _launch(check, program, "run", [*flags, "--output", outputs], folder)
-    if message:
-        return {"status": "error", "message": message}
+    _, failure = _launch(check, program, "run", [*flags, "--output", outputs], folder)
+    if failure:
+        return failure
     with np.load(outputs) as file:
         result = verdict({name: file[name] for name in file.files}, expected, program["tolerance"])
     if result["status"] == "ok":
-        printed, message = _launch(check, program, "bench", [*flags, "--json"], folder)
-        result |= {"status": "error", "message": message} if message else json.loads(printed)
+        printed, failure = _launch(check, program, "bench", [*flags, "--json"], folder)
+        result |= failure or json.loads(printed)
     return result
 
 
@@ -206,7 +208,8 @@ def sanitizers(check):
     # The libraries' kernels are not ours to check.
     cases = [case for case in check.manifest["operators"] if not case["libraries"]]
     batches = [(tool, cases[i : i + BATCH]) for i in range(0, len(cases), BATCH) for tool in ("memcheck", "racecheck")]
-    for tool, batch in check.each(batches, lambda b: f"{b[0]}, from {b[1][0]['name']}", least=20):
+    name, size = lambda b: f"{b[0]}, from {b[1][0]['name']}", lambda b: len(b[1])
+    for tool, batch in check.each(batches, name, least=20, size=size):
         check.add(_sanitize(check, program, tool, batch))
     rows = []
     for tool in ("memcheck", "racecheck"):
@@ -218,30 +221,39 @@ def sanitizers(check):
 
 
 def _sanitize(check, program, tool, batch):
-    """Runs cases in one process under a tool; a row of the report."""
+    """Runs cases in one process under a tool, until the part's time is over; a row of the report."""
     log = check.package.restored / f"{tool}.log"
     log.unlink(missing_ok=True)
     prefix = [program, "--tool", tool, "--error-exitcode", "86", "--log-file", str(log)]
     worker = check.new_worker(prefix, check.package.restored / "sanitized.log")
-    done, message = 0, ""
+    done, message, late = 0, "", False
     for case in batch:
-        if check.clock.part_left() < 5 and done:
+        if check.clock.part_left() < 10 and done:
             break
         request = {"program": case["program"], "arrays": case["arrays"], "tolerance": case["tolerance"]}
-        reply = worker(request | {"floor": case["floor"], "math": "f32"}, MOST_SECONDS)
+        request |= {"floor": case["floor"], "math": "f32"}
+        reply = worker(request, min(MOST_SECONDS, check.clock.part_left()))
         done += 1
         if reply["status"] != "ok":
-            message = f"{case['name']}: {reply['message']}"
+            message, late = f"{case['name']}: {reply['message']}", reply["status"] == "late"
             break
-    code = worker.close()
+    code = worker.close(max(1, check.clock.part_left()))
+    if code is None and not message:
+        message, late = f"{tool} did not end in time", True
     text = log.read_text(errors="replace") if log.exists() else ""
     summaries = re.findall(r"(?:ERROR SUMMARY: |RACECHECK SUMMARY: )(\d+)", text)
     findings = sum(map(int, summaries)) if summaries else None
+    # All but the heading is a finding or the summary.
+    said = [line for line in text.splitlines() if line.strip("= ") not in ("", "COMPUTE-SANITIZER")]
     if code == 0 and findings == 0 and not message:
         status = "ok"
     else:
-        status = "error"
+        status = "late" if late and not said else "error"
         message = message or f"exit code {code}; {tool} says: {text[-1500:].strip()}"
+    # The findings of a process that was ended are not known.
+    cases = 0 if status == "late" else done
+    left_out = 0 if status == "error" else len(batch) - cases
     first, last = batch[0]["name"], batch[done - 1]["name"]
-    return {"name": tool, "tool": tool, "variant": f"{first} to {last}", "cases": done, "findings": findings,
-            "status": status, "message": message, "log": "" if status == "ok" else text[:20000]}  # fmt: skip
+    return {"name": tool, "tool": tool, "variant": f"{first} to {last}", "cases": cases, "left_out": left_out,
+            "findings": findings, "status": status, "message": message,
+            "log": "" if status == "ok" else text[:20000]}  # fmt: skip

@@ -21,7 +21,11 @@ _AUTOTUNED = "autotuned"
 
 
 class BenchError(Exception):
-    """A program could not be measured."""
+    """A program could not be measured: the status of a row, and why."""
+
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status = status
 
 
 def _bench(check, program, model, gpus=1, iterations=ITERATIONS, flags=()):
@@ -35,7 +39,7 @@ def _bench(check, program, model, gpus=1, iterations=ITERATIONS, flags=()):
     code, output, message = check.call(command, min(MOST_SECONDS, check.clock.part_left()), gpus=gpus)
     check.package.forget(program["file"])
     if code != 0:
-        raise BenchError(message)
+        raise BenchError("late" if code is None else "error", message)
     return json.loads(output)
 
 
@@ -108,7 +112,7 @@ def _compare(check, worker, model, math, how, ours, absent):
         after = measure()
         reply["ours_ms"] = statistics.median([before, after])
     except BenchError as error:
-        reply = {"status": "error", "message": str(error)}
+        reply = {"status": error.status, "message": str(error)}
     check.add(row | reply)
 
 
@@ -118,7 +122,7 @@ def _measure(check, model, math, how, flags=()):
     try:
         row |= {"status": "ok", **_bench(check, _program(model, math=math), model, flags=flags)}
     except BenchError as error:
-        row |= {"status": "error", "message": str(error)}
+        row |= {"status": error.status, "message": str(error)}
     check.add(row)
     return row if row["status"] == "ok" else None
 
@@ -165,7 +169,7 @@ def ranks(check):
             result = _bench(check, program, model, gpus)
             check.add(row | {"status": "ok", **result})
         except BenchError as error:
-            check.add(row | {"status": "error", "message": str(error)})
+            check.add(row | {"status": error.status, "message": str(error)})
     _print_ranks(check.report.rows)
 
 
@@ -202,7 +206,7 @@ def exchanges(check):
             rate = moved / seconds / 1e9 if seconds else None
             check.add(row | {"status": "ok", "bytes": moved, "seconds": seconds, "gigabytes_per_second": rate})
         except BenchError as error:
-            check.add(row | {"status": "error", "message": str(error)})
+            check.add(row | {"status": error.status, "message": str(error)})
     lines = [
         [r["name"], r["gpus"], number(r["bytes"] / 1e6), number(1e6 * r["seconds"]), number(r["gigabytes_per_second"])]
         for r in check.report.rows

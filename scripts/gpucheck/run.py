@@ -115,24 +115,24 @@ class Check:
         return result.returncode, result.stdout, message
 
     def add(self, row):
-        """Adds a row to the report. What the end of the part's time cut short is no error."""
-        if row["status"] == "error" and self.clock.part_left() < 0.1:
-            row["status"] = "unfinished"
-            self._unfinished += 1
+        """Adds a row to the report. What is late since the part's time is over, is no error."""
+        if row["status"] == "late":
+            row["status"] = "unfinished" if self.clock.part_left() < 0.1 else "error"
+        self._unfinished += row.get("left_out", row["status"] == "unfinished")
         self.report.add(row)
 
-    def each(self, jobs, name, least=3):
-        """`jobs` with progress, until the part's time is over; then says what was left out."""
+    def each(self, jobs, name, least=3, size=lambda job: 1):
+        """`jobs` with progress, until the part's time is over; then says what was left out, by `size`."""
         progress = Progress(len(jobs))
         self._unfinished = 0
         for done, job in enumerate(jobs):
             if self.clock.part_left() < least:
-                self._unfinished += len(jobs) - done
+                self._unfinished += sum(map(size, jobs[done:]))
                 break
             progress.step(name(job))
             yield job
         progress.clear()
-        self._tell_unfinished(len(jobs))
+        self._tell_unfinished(sum(map(size, jobs)))
 
     def distribute(self, jobs, gpus, function, name, least=3):
         """Adds the row `function(worker, job)` of each job, several at a time: most of the time goes into starting."""

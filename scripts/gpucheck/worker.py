@@ -32,7 +32,7 @@ class Worker:
         self._pending = b""
 
     def __call__(self, request, timeout):
-        """The reply; {"status": "error"} when the process died or did not answer within `timeout` seconds."""
+        """The reply; {"status": "error"} when the process died, "late" without an answer within `timeout` seconds."""
         if self._process is None:
             self._start()
         try:
@@ -43,7 +43,7 @@ class Worker:
             line = b""
         if line is None:
             self.kill()
-            return {"status": "error", "message": f"no answer within {timeout:.0f} s"}
+            return {"status": "late", "message": f"no answer within {timeout:.0f} s"}
         if not line:
             return {"status": "error", "message": self._death()}
         return json.loads(line)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import numpy as np
 import pytest
@@ -246,6 +247,74 @@ def test_imitated_gpus(tampered, tmp_path, code):
     without_libraries = sum(not case["libraries"] for case in manifest["operators"])
     found = [(row["tool"], row["status"], row["findings"], row["cases"]) for row in sanitizers]
     assert found == [("memcheck", "ok", 0, without_libraries), ("racecheck", "error", 1, without_libraries)]
+
+
+def _check(tmp_path, seconds):
+    """A check with a part that has so many seconds."""
+    run, report = (importlib.import_module(f"gpucheck.{module}") for module in ("run", "report"))
+    package = types.SimpleNamespace(manifest={"target": "cuda", "operators": []}, restored=tmp_path)
+    check = run.Check(tmp_path, package, report.Report(tmp_path / "report.json", {}), report.Clock(seconds))
+    check.report.begin("part", "a part")
+    return check
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status", "becomes", "part"),
+    [(0, "late", "unfinished", "ok"), (60, "late", "error", "failed"), (0, "error", "error", "failed")],
+)
+def test_end_of_time(tmp_path, seconds, status, becomes, part):
+    """Only what did not answer is unfinished at the end of the time: an error is one at any time."""
+    check = _check(tmp_path, seconds)
+    check.add({"name": "case", "status": status, "message": "no answer"})
+    assert [row["status"] for row in check.report.rows] == [becomes]
+    assert check.report.data["parts"]["part"]["status"] == part
+
+
+class _SlowCases:
+    """A process under a tool: each case takes a quarter of an hour of the check's time."""
+
+    def __init__(self, check, log, text, replies, code):
+        self.check, self.log, self.text, self.replies, self.code = check, log, text, iter(replies), code
+
+    def __call__(self, request, timeout):
+        assert timeout <= self.check.clock.part_left() + 1
+        self.check.clock.end -= 900
+        return next(self.replies)
+
+    def close(self, timeout):
+        self.log.write_text(self.text)
+        return self.code
+
+
+CLEAN_LOG = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
+FOUND_LOG = "========= COMPUTE-SANITIZER\n========= Invalid __global__ read of size 4\n"
+LATE = {"status": "late", "message": "no answer within 1 s"}
+
+
+@pytest.mark.parametrize(
+    ("replies", "code", "text", "part", "row", "cases", "left"),
+    [
+        ([{"status": "ok"}] * 2, 0, CLEAN_LOG, "incomplete", "ok", 2, "1 of 3"),
+        ([{"status": "ok"}] * 2, 86, CLEAN_LOG.replace("0 errors", "1 error"), "failed", "error", 2, ""),
+        ([{"status": "ok"}, LATE], None, CLEAN_LOG[:28], "incomplete", "unfinished", 0, "3 of 3"),
+        ([{"status": "ok"}, LATE], None, FOUND_LOG, "failed", "error", 2, ""),
+        ([{"status": "ok"}] * 2, None, "", "incomplete", "unfinished", 0, "3 of 3"),
+    ],
+)
+def test_sanitizer_out_of_time(tmp_path, monkeypatch, replies, code, text, part, row, cases, left):
+    """Cases that were not reached are told, and findings at the end of the time are findings."""
+    exactness = importlib.import_module("gpucheck.exactness")
+    check = _check(tmp_path, 1800)
+    worker = _SlowCases(check, tmp_path / "memcheck.log", text, replies, code)
+    monkeypatch.setattr(check, "new_worker", lambda prefix, log: worker)
+    case = {"program": "", "arrays": "", "tolerance": 0, "floor": 0}
+    batch = [case | {"name": f"case {number}"} for number in range(3)]
+    for job in check.each([batch], lambda job: "batch", size=len):
+        check.add(exactness._sanitize(check, "compute-sanitizer", "memcheck", job))
+    (found,) = check.report.rows
+    assert (found["status"], found["cases"]) == (row, cases)
+    ended = check.report.data["parts"]["part"]
+    assert ended["status"] == part and left in ended["note"] and bool(ended["note"]) == bool(left)
 
 
 def test_package_shares_tensors(tmp_path):
