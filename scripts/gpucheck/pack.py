@@ -50,7 +50,7 @@ def _libraries(binary):
 
 
 def copy_runtime(folder, target):
-    """The runtime, its libraries, and the scripts."""
+    """The runtime, its libraries, and the scripts; returns the names of the files of the runtime."""
     (folder / "bin").mkdir(parents=True)
     (folder / "lib").mkdir()
     files = [tool("dovetail-run"), build_dir() / "lib/libdovetail.so"]
@@ -63,6 +63,7 @@ def copy_runtime(folder, target):
         for name, path in _libraries(file).items():
             if not (folder / "lib" / name).exists():
                 shutil.copy(path, folder / "lib" / name)
+    runtime = sorted(str(file.relative_to(folder)) for part in ("bin", "lib") for file in (folder / part).iterdir())
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "python/dovetail", folder / "python/dovetail", ignore=ignored)
     shutil.copytree(ROOT / "scripts/gpucheck", folder / "gpucheck", ignore=ignored)
@@ -71,6 +72,7 @@ def copy_runtime(folder, target):
         shutil.copy(ROOT / "test/harness" / file, folder / "harness")
     shutil.copy(ROOT / "scripts" / NAME, folder / NAME)
     shutil.copy(ROOT / "LICENSE", folder)
+    return runtime
 
 
 def _archived(arrays):
@@ -251,7 +253,7 @@ def pack(arguments):
     with tempfile.TemporaryDirectory(prefix="gpu-check-") as name:
         work = pathlib.Path(name)
         folder = work / NAME if packed else output
-        copy_runtime(folder, arguments.target)
+        runtime = copy_runtime(folder, arguments.target)
         archs = arguments.arch.split(",") if arguments.target == "cuda" else []
         packer = Packer(folder, work, arguments.target, archs, say)
         for model in chosen:
@@ -260,6 +262,7 @@ def pack(arguments):
         packer.add_operators(arguments.operators)
         packer.add_exchanges()
         heading = {"target": arguments.target, "archs": archs, "dovetail": _version(), "libc": platform.libc_ver()[1]}
+        heading["runtime"] = runtime
         packer.writer.close(packer.manifest | heading | {"packed": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())})
         if not packed:
             print(f"{output}: run {output / NAME} run")

@@ -124,6 +124,12 @@ class Package:
                 f"not {self.manifest.get('version')}; run the script of the package itself"
             )
 
+    def require(self, names):
+        """Ends the check unless these files of the folder are there."""
+        for name in names:
+            if not (self.folder / name).exists():
+                raise DamagedPackage(f"{name} is missing from {self.folder}; unpack the package again")
+
     def tensor(self, number):
         """The bytes of a shared tensor."""
         entry = self.manifest["tensors"][number]

@@ -30,5 +30,7 @@ PARTS = {
     "peers": Part("time against PyTorch and ONNX Runtime", "measurements:peers", 60),
     "ranks": Part("time of several ranks against one", "measurements:ranks", 10),
     "exchanges": Part("bytes per second of exchanges", "measurements:exchanges", 5),
-    "sanitizers": Part("compute-sanitizer over the operators", "exactness:sanitizers", 25, exactness=True, needs_gpu=True),
+    "sanitizers": Part(
+        "compute-sanitizer over the operators", "exactness:sanitizers", 25, exactness=True, needs_gpu=True
+    ),
 }

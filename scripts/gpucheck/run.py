@@ -165,6 +165,8 @@ class Check:
         self._tell_unfinished(len(jobs))
 
     def _tell_unfinished(self, total):
+        if not total:
+            self.report.say("incomplete", "the package has nothing for this part")
         if self._unfinished:
             self.report.say("incomplete", f"time is over: {self._unfinished} of {total} were not finished")
 
@@ -251,6 +253,7 @@ def run(folder, arguments):
     signal.signal(signal.SIGINT, _interrupt)
     with tempfile.TemporaryDirectory(prefix="gpu-check-", ignore_cleanup_errors=True) as restored:
         package = Package(folder, restored)
+        package.require(package.manifest["runtime"])
         heading = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "arguments": vars(arguments)}
         for key in ("target", "archs", "dovetail", "packed"):
             heading[key] = package.manifest[key]

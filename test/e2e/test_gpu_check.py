@@ -159,6 +159,41 @@ def test_damaged_file(tampered, tmp_path):
     assert f"{name} in " in report["parts"]["operators"]["rows"][0]["message"]
 
 
+def _end(package, folder, *arguments):
+    """How `run` ends where there may be no report: (exit code, what it says)."""
+    command = [sys.executable, package / "gpu-check", "run", *arguments]
+    result = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=folder, env=CLEAN)
+    return result.returncode, result.stderr
+
+
+@pytest.mark.parametrize("name", ["bin/dovetail-run", "lib/libdovetail.so"])
+def test_missing_file(tampered, tmp_path, name):
+    folder, _, _ = tampered
+    (folder / name).unlink()
+    code, message = _end(folder, tmp_path)
+    assert code == 7 and message == f"gpu-check: error: {name} is missing from {folder}; unpack the package again\n"
+
+
+def test_no_parts(for_cpu, tmp_path):
+    code, message = _end(for_cpu, tmp_path, "--parts", ",")
+    assert code == 2 and "--parts: no part is named; there are models, operators" in message
+
+
+def test_nothing_to_compare(tampered, tmp_path):
+    """A package without models and operators is no success."""
+    folder, manifest, _ = tampered
+    manifest |= {"models": [], "operators": []}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    result, report = _run(folder, tmp_path, "--parts", "models,operators")
+    assert result.returncode == 1
+    assert [report["parts"][part]["status"] for part in ("models", "operators")] == ["incomplete"] * 2
+
+
+def test_nothing_expected():
+    verdict = importlib.import_module("gpucheck.evaluate").verdict
+    assert verdict({"y": np.zeros(3, np.float32)}, {}, 1e-4)["status"] == "error"
+
+
 def test_out_of_time(for_cpu, tmp_path):
     """What was not reached is no success."""
     result, report = _run(for_cpu, tmp_path, "--seconds", "2", "--parts", "operators")
