@@ -100,17 +100,28 @@ _BRIEF = "small-vit-encoder"
 _ODD = ("ppocr-cls", "unet2d-transposed", "unet2d-dynamic", "unet3d", "vit-encoder")
 
 
-def model_makers():
-    """Functions that make the models, by name."""
-    makers = {}
+def _entries():
+    """(name, workload or subject, function that makes the model) of each model."""
     for workload in bench.WORKLOADS:
         size = "x".join(map(str, workload.shape[2:]))
-        makers[f"{workload.model}-{size}"] = lambda w=workload: _workload(w)
+        yield f"{workload.model}-{size}", workload, lambda w=workload: _workload(w)
     for subject in (s for s in SUBJECTS if s.name in _ODD):
-        makers[subject.name] = lambda s=subject: _subject(s, small=False)
+        yield subject.name, subject, lambda s=subject: _subject(s, small=False)
     for subject in SMALL_SUBJECTS:
-        makers[subject.name] = lambda s=subject: _subject(s, small=True)
-    return makers
+        yield subject.name, subject, lambda s=subject: _subject(s, small=True)
+
+
+def model_makers():
+    """Functions that make the models, by name."""
+    return {name: make for name, _, make in _entries()}
+
+
+def require_fetched(names):
+    """FileNotFoundError unless the files that scripts/fetch-models fetches for these models are there."""
+    for name, source, _ in _entries():
+        if name in names and source.model in dovetail_models.TRAINED:
+            dovetail_models.trained_path(source.model)
+            dovetail_models.page.text_page()
 
 
 @dataclasses.dataclass

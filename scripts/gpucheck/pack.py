@@ -243,6 +243,7 @@ def pack(arguments):
         if name not in makers:
             raise PackError(f"there is no model '{name}'; there are {', '.join(makers)}")
     chosen = arguments.models if arguments.models is not None else list(makers)
+    contents.require_fetched(chosen)
     packed = output.name.endswith(".tar.xz")
     if not packed and output.exists() and any(output.iterdir()):
         raise PackError(f"{output} is not empty; name another folder, or a file that ends in .tar.xz")

@@ -373,6 +373,17 @@ def test_package_shares_tensors(tmp_path):
         package.path("b")
 
 
+def test_models_not_fetched(tmp_path):
+    """Said before any model is made."""
+    command = [sys.executable, ROOT / "scripts/gpu-check", "pack", "-o", tmp_path / "package"]
+    environment = dict(os.environ, DOVETAIL_BUILD_DIR=str(build_dir()), DOVETAIL_DEPS=str(tmp_path))
+    result = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=60, env=environment)
+    assert result.returncode == 3
+    (sentence,) = result.stderr.splitlines()
+    assert sentence.startswith("gpu-check: error: ") and sentence.endswith(".onnx is missing: run scripts/fetch-models")
+    assert not (tmp_path / "package").exists()
+
+
 def test_too_large(tmp_path, monkeypatch):
     pack = importlib.import_module("gpucheck.pack")
     (tmp_path / "folder/lib").mkdir(parents=True)
