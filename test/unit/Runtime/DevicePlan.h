@@ -52,6 +52,21 @@ inline void setBlocks(PlanBuilder &builder, int threads, std::vector<uint32_t> l
   list.back()->action.AsKernelStep()->blocks = std::move(blocks);
 }
 
+/// Two ranks, of which rank 0 writes before the beginning of its tensor 'target'.
+inline PlanBuilder misbehavingBuilder() {
+  PlanBuilder builder = deviceBuilder({2});
+  layout::Sharding cut = sharding(1, {{0, split(0, {0, 50, 100})}});
+  uint32_t in = builder.value({100}, cut, {}, "source"), out = builder.value({100}, cut, {}, "target");
+  uint32_t all = builder.value({100}, sharding(1));
+  builder.input("in", in);
+  // What is done is the beginning of the loop: 50 on rank 1, which means nothing.
+  builder.kernel("misbehave", {in}, {out}, {{100, windows(0, {{1, 50}, {50, 100}})}});
+  setBlocks(builder, 32, {}, 1);
+  builder.exchange(out, all);
+  builder.output("out", all);
+  return builder;
+}
+
 } // namespace dovetail::test
 
 #endif // DOVETAIL_TEST_RUNTIME_DEVICEPLAN_H

@@ -157,17 +157,7 @@ TEST(DeviceSession, ReordersAndTransposedConstants) {
 }
 
 TEST(DeviceSession, ErrorsNameRankAndKernel) {
-  PlanBuilder builder = deviceBuilder({2});
-  layout::Sharding cut = sharding(1, {{0, split(0, {0, 50, 100})}});
-  uint32_t in = builder.value({100}, cut, {}, "source"), out = builder.value({100}, cut, {}, "target");
-  uint32_t all = builder.value({100}, sharding(1));
-  builder.input("in", in);
-  // What is done is the beginning of the loop: 50 on rank 1, which means nothing.
-  builder.kernel("misbehave", {in}, {out}, {{100, windows(0, {{1, 50}, {50, 100}})}});
-  setBlocks(builder, 32, {}, 1);
-  builder.exchange(out, all);
-  builder.output("out", all);
-  auto results = runFloats(builder.program(), {std::vector<float>(100)});
+  auto results = runFloats(misbehavingBuilder().program(), {std::vector<float>(100)});
   EXPECT_EQ(results.status().code(), absl::StatusCode::kInternal) << results.status();
   EXPECT_THAT(std::string(results.status().message()),
               AllOf(HasSubstr("rank 0, kernel 'misbehave': thread 3 of block 0 writes 4 bytes at offset -4"),

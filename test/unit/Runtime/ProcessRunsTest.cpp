@@ -125,16 +125,7 @@ TEST(ProcessRuns, ARankThatStopsIsNamedByAll) {
 TEST(ProcessRuns, AnErrorOfOneRankIsThatOfAll) {
   if (!hasKernels())
     GTEST_SKIP() << "a kernel is to fail";
-  PlanBuilder builder = deviceBuilder({2});
-  layout::Sharding cut = sharding(1, {{0, split(0, {0, 50, 100})}});
-  uint32_t in = builder.value({100}, cut, {}, "source"), out = builder.value({100}, cut, {}, "target");
-  uint32_t all = builder.value({100}, sharding(1));
-  builder.input("in", in);
-  builder.kernel("misbehave", {in}, {out}, {{100, windows(0, {{1, 50}, {50, 100}})}});
-  setBlocks(builder, 32, {}, 1);
-  builder.exchange(out, all);
-  builder.output("out", all);
-  for (const Outcome &outcome : runUntilEnd(builder.program(), 20, [](int, int) {}))
+  for (const Outcome &outcome : runUntilEnd(misbehavingBuilder().program(), 20, [](int, int) {}))
     EXPECT_THAT(outcome.text, AllOf(HasSubstr("9: rank 0, kernel 'misbehave': thread 3 of block 0 writes 4 bytes"),
                                     HasSubstr("of tensor 'target'")));
 }
