@@ -49,7 +49,10 @@ def start(arguments, rank, world, port, by_flags):
 def run_ranks(arguments, world, by_flags=True, ranks=None):
     """The exit code, output and messages of each rank."""
     port = free_port()
-    processes = [start(arguments, rank, world, port, by_flags) for rank in ranks or range(world)]
+    return finish([start(arguments, rank, world, port, by_flags) for rank in ranks or range(world)])
+
+
+def finish(processes):
     results = []
     try:
         for process in processes:
@@ -120,3 +123,21 @@ def test_rank_that_does_not_come(artifact):
     ((code, _, messages),) = run_ranks(["bench", artifact, "--timeout", "1"], 2, ranks=[0])
     assert code == 8
     assert "rank 1 did not come to rank 0 within 1 s" in messages
+
+
+def test_other_artifacts_are_refused(artifact, tmp_path):
+    """The same model, cut elsewhere."""
+    other = tmp_path / "other.dvt"
+    compile(tmp_path / "pool.onnx", other, Partition({"y": 2}).split("x", 4, 2, "y", [5, 4]))
+    port = free_port()
+    arguments = [["run", name, "--input", "x=random:3"] for name in (artifact, other)]
+    for code, output, messages in finish([start(each, rank, 2, port, True) for rank, each in enumerate(arguments)]):
+        assert code == 7 and not output, messages
+        assert "rank 1 has another artifact than rank 0" in messages
+
+
+def test_two_processes_of_one_rank(artifact, tmp_path):
+    compile(tmp_path / "pool.onnx", artifact, Partition({"y": 3}).split("x", 4, 2, "y", [3, 3, 3]))
+    results = run_ranks(["bench", artifact, "--timeout", "2"], 3, ranks=[0, 1, 1])
+    assert any("two processes are rank 1; give each a rank of its own, from 0 to 2" in result[2] for result in results)
+    assert all(code != 0 for code, _, _ in results)
