@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from cases import fixed_cases, random_case
-from harness.backend import call, fastest_backend, tool
+from harness.backend import call, fastest_backend, replaying_backend, tool
 from harness.compare import differences
 from harness.isolated import IsolatedPool
 from ops import GENERATORS
@@ -52,11 +52,11 @@ def test_emulated_random_case(workers, seed):
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 @pytest.mark.parametrize("subject", SMALL_SUBJECTS, ids=lambda subject: subject.name)
-def test_emulated_model(backend, subject, ranks):
+def test_emulated_model(subject, ranks):
     case = subject.prepared()
     partition = subject.partition({"y": ranks}, "uneven" if ranks > 1 else "balanced")
     flags = [*subject.flags(), "--target", "emulated"]
-    actual = backend.compile_and_run(case.path, partition, case.inputs, list(case.expected), False, flags)
+    actual = replaying_backend().compile_and_run(case.path, partition, case.inputs, list(case.expected), False, flags)
     found = differences(actual, case.expected)
     assert not found, f"{partition}: {found}"
 

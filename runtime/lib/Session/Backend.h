@@ -19,7 +19,6 @@
 #include "dovetail/runtime/Program.h"
 #include "dovetail/runtime/Session.h"
 
-#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 
 #include <memory>
@@ -33,13 +32,6 @@ public:
   /// `memory` is row-major or strided, and holds `boxes`, which lie in the port's box. It is the host's or, with
   /// `onDevice`, that of a device of the backend's kind.
   virtual absl::Status run(const MemoryView &memory, absl::Span<const layout::Box> boxes, bool onDevice) = 0;
-};
-
-/// Steps that were recorded, to be done as a whole.
-class Recording {
-public:
-  virtual ~Recording() = default;
-  virtual absl::Status run() = 0;
 };
 
 /// Where one rank's memory lies and its steps run. Used on the rank's thread.
@@ -68,9 +60,6 @@ public:
 
   /// Returns when all steps and moves are done. Errors: what went wrong with them.
   virtual absl::Status finish() = 0;
-  /// Records the steps that `body` runs, without doing them. Null if the backend does not record: then `body` was not
-  /// called.
-  virtual absl::StatusOr<std::unique_ptr<Recording>> record(absl::FunctionRef<absl::Status()> body) = 0;
 };
 
 /// The CPU.

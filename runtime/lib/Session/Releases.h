@@ -29,8 +29,6 @@ struct PreparedStep {
   /// Exchanges that must be complete on this rank before this step, and those whose sources other ranks must have read.
   std::vector<ExchangeExecutor *> joins, releases;
   size_t scratchItem = 0; ///< Among the arena's items.
-
-  bool waits() const { return !joins.empty() || !releases.empty(); }
 };
 
 /// The exchanges that nothing but the end of the run waits for.

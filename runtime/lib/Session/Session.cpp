@@ -51,12 +51,6 @@ public:
   const std::vector<StepTime> &times() const override { return stepTimes; }
 
 private:
-  /// Steps in a row that wait for nothing, but for the first one, recorded as a whole.
-  struct Segment {
-    size_t begin, end;
-    std::unique_ptr<Recording> recording;
-  };
-
   absl::Status prepareConstants();
   absl::Status prepareSteps(const std::vector<StepInfo> &infos, bool inPrologue, std::vector<PreparedStep> &result);
   absl::Status allocate();
@@ -66,11 +60,7 @@ private:
   absl::Status runSteps();
   /// The steps, and all that their exchanges still have to do.
   absl::Status runAll();
-  /// Waits for what the step must wait for.
-  absl::Status enter(PreparedStep &step);
   absl::Status runStep(PreparedStep &step);
-  absl::Status record();
-  absl::Status recordSegments();
   void noteWrites(const PreparedStep &step) const;
   absl::Status annotate(const StepInfo &step, const absl::Status &status) const;
   absl::Status ofPort(const char *kind, const PortInfo &port, const absl::Status &status) const {
@@ -87,10 +77,9 @@ private:
   RankMemory memory;
   std::unique_ptr<Backend> backend;
   std::vector<PreparedStep> prologue, steps;
-  OpenExchanges openExchanges; ///< What the end of a run waits for.
-  std::vector<Segment> segments;
-  std::unique_ptr<Recording> wholeRun; ///< Takes the place of everything.
-  std::vector<ArenaItem> items;        ///< One for each buffer, then those of scratch memory.
+  OpenExchanges openExchanges;     ///< What the end of a run waits for.
+  std::unique_ptr<Move> recording; ///< Of all steps and exchanges of a run.
+  std::vector<ArenaItem> items;    ///< One for each buffer, then those of scratch memory.
   /// Other ranks read it: kept by the communicator, too.
   struct Memory {
     std::shared_ptr<std::byte> arena, persistent, constants;
@@ -308,18 +297,13 @@ void ProgramSession::noteWrites(const PreparedStep &step) const {
   noteWrite(allocations->arena.get() + scratch.offset, scratch.bytes);
 }
 
-absl::Status ProgramSession::enter(PreparedStep &step) {
+absl::Status ProgramSession::runStep(PreparedStep &step) {
   communicator.enterStep(step.info->name.c_str());
   absl::Status status;
   for (size_t k = 0; k < step.joins.size() && status.ok(); ++k)
     status = step.joins[k]->join();
   for (size_t k = 0; k < step.releases.size() && status.ok(); ++k)
     status = step.releases[k]->release();
-  return status;
-}
-
-absl::Status ProgramSession::runStep(PreparedStep &step) {
-  absl::Status status = enter(step);
   if (detectRaces && backend->usesHostMemory() && status.ok())
     noteWrites(step);
   if (status.ok() && step.executor)
@@ -327,46 +311,12 @@ absl::Status ProgramSession::runStep(PreparedStep &step) {
   return status;
 }
 
-absl::Status ProgramSession::recordSegments() {
-  for (size_t begin = 0; begin < steps.size();) {
-    size_t end = begin, work = 0;
-    for (; end < steps.size() && !steps[end].exchange && (end == begin || !steps[end].waits()); ++end)
-      work += steps[end].executor ? 1 : 0;
-    if (work > 1) {
-      auto recording = backend->record([&] {
-        for (size_t i = begin; i < end; ++i)
-          if (steps[i].executor)
-            if (absl::Status status = steps[i].executor->run(); !status.ok())
-              return annotate(*steps[i].info, status);
-        return absl::OkStatus();
-      });
-      if (!recording.ok())
-        return recording.status();
-      if (!*recording)
-        return absl::OkStatus();
-      segments.push_back({begin, end, *std::move(recording)});
-    }
-    begin = std::max(end, begin + 1);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ProgramSession::runSteps() {
   auto failed = [&](const StepInfo &step, const absl::Status &status) {
     return communicator.state().ok() ? annotate(step, status) : communicator.state();
   };
-  auto segment = segments.begin();
-  for (size_t i = 0; i < steps.size();) {
+  for (size_t i = 0; i < steps.size(); ++i) {
     PreparedStep &step = steps[i];
-    if (segment != segments.end() && segment->begin == i) {
-      absl::Status status = enter(step);
-      if (status.ok())
-        status = segment->recording->run();
-      if (!status.ok())
-        return failed(*step.info, status);
-      i = segment++->end;
-      continue;
-    }
     if (options.trace)
       stepTimes[i].begin = std::chrono::steady_clock::now();
     absl::Status status = runStep(step);
@@ -379,7 +329,6 @@ absl::Status ProgramSession::runSteps() {
     }
     if (!status.ok())
       return failed(*step.info, status);
-    ++i;
   }
   return absl::OkStatus();
 }
@@ -394,25 +343,20 @@ absl::Status ProgramSession::runAll() {
   return status;
 }
 
-absl::Status ProgramSession::record() {
-  if (!communicator.isRecordable())
-    return recordSegments();
-  absl::StatusOr<std::unique_ptr<Recording>> recording = backend->record([&] { return runAll(); });
-  if (recording.ok())
-    wholeRun = *std::move(recording);
-  return recording.status();
-}
-
 absl::Status ProgramSession::run() {
   if (absl::Status status = communicator.state(); !status.ok())
     return status;
   // The first run warms up what is set up when it is needed.
   absl::Status status;
-  if (++runs == 2 && !options.trace)
-    status = record();
-  if (status.ok() && wholeRun) {
+  if (++runs == 2 && !options.trace) {
+    absl::StatusOr<std::unique_ptr<Move>> recorded = communicator.record(backend->mover(), [&] { return runAll(); });
+    status = recorded.status();
+    if (status.ok())
+      recording = *std::move(recorded);
+  }
+  if (status.ok() && recording) {
     communicator.enterStep("the run");
-    status = wholeRun->run();
+    status = recording->run();
   } else if (status.ok()) {
     status = runAll();
   }

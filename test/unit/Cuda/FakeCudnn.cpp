@@ -26,6 +26,10 @@
 
 namespace {
 
+struct FakeHandle {
+  cudaStream_t stream = nullptr;
+};
+
 struct Descriptor {
   cudnnBackendDescriptorType_t type;
   std::map<int, std::string> attributes;
@@ -222,11 +226,17 @@ FakeCudnnLog *fakeCudnnLog() { return &theLog; }
 size_t cudnnGetVersion() { return 91301; }
 const char *cudnnGetErrorString(cudnnStatus_t) { return "a fake error"; }
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
-  *handle = reinterpret_cast<cudnnHandle_t>(1);
+  *handle = reinterpret_cast<cudnnHandle_t>(new FakeHandle);
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnDestroy(cudnnHandle_t) { return CUDNN_STATUS_SUCCESS; }
-cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  delete reinterpret_cast<FakeHandle *>(handle);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
+  reinterpret_cast<FakeHandle *>(handle)->stream = stream;
+  return CUDNN_STATUS_SUCCESS;
+}
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *descriptor) {
   *descriptor = new Descriptor{type, {}, 0};
   return CUDNN_STATUS_SUCCESS;
@@ -295,7 +305,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle) {
   }
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t planHandle,
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t planHandle,
                                   cudnnBackendDescriptor_t packHandle) {
   const Descriptor *config = of(planHandle)->at(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   const Descriptor *graph = config->at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
@@ -340,7 +350,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t planHa
       });
     }
   };
-  if (!enqueue(nullptr, execute))
+  if (!enqueue(reinterpret_cast<FakeHandle *>(handle)->stream, execute))
     return CUDNN_STATUS_EXECUTION_FAILED;
   return fails ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS;
 }

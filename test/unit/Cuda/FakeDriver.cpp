@@ -20,9 +20,11 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace dovetail::runtime::cuda;
@@ -37,9 +39,24 @@ struct FakeModule {
 };
 using Graph = std::vector<std::function<void()>>;
 
+/// What streams do while they are captured.
+struct Capture {
+  Graph graph;
+  std::thread::id thread; ///< Where it began: it must end there.
+  bool isOver = false;
+};
+struct FakeStream {
+  std::shared_ptr<Capture> capture; ///< Null or over: what is issued is done at once.
+};
+struct FakeEvent {
+  float time = 0;
+  std::shared_ptr<Capture> capture; ///< In which it was recorded, if any.
+};
+
 FakeDriverLog theLog;
 std::mutex logMutex;
-thread_local Graph *capture = nullptr;        ///< What is being recorded, if anything.
+std::mutex captureMutex;
+thread_local bool captures = false;           ///< Whether a capture of this thread has begun and not ended.
 thread_local std::vector<CUcontext> contexts; ///< Of the thread, the current one last.
 
 /// Memory of devices and pinned memory of the host, by address, and which device may use that of which other.
@@ -81,13 +98,25 @@ Memories &memories() {
 
 int deviceOf(CUcontext context) { return static_cast<int>(reinterpret_cast<uintptr_t>(context) - 0x1000); }
 
-CUresult perform(std::function<void()> work) {
+/// The capture of a stream, if it goes on; null for the default streams. `captureMutex` is held.
+std::shared_ptr<Capture> captureOf(CUstream stream) {
+  if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
+    return nullptr;
+  const std::shared_ptr<Capture> &capture = reinterpret_cast<FakeStream *>(stream)->capture;
+  return capture && !capture->isOver ? capture : nullptr;
+}
+
+CUresult perform(CUstream stream, std::function<void()> work) {
   if (contexts.empty())
     return CUDA_ERROR_INVALID_CONTEXT;
-  if (capture)
-    capture->push_back(std::move(work));
-  else
-    work();
+  {
+    std::lock_guard lock(captureMutex);
+    if (auto capture = captureOf(stream)) {
+      capture->graph.push_back(std::move(work));
+      return theLog.failure;
+    }
+  }
+  work();
   return theLog.failure;
 }
 
@@ -216,6 +245,8 @@ CUresult cuMemGetInfo(size_t *free, size_t *total) {
 CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
   if (contexts.empty())
     return CUDA_ERROR_INVALID_CONTEXT;
+  if (captures)
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (bytes > size_t(1) << 29)
     return CUDA_ERROR_OUT_OF_MEMORY;
   ++theLog.allocations;
@@ -249,63 +280,87 @@ CUresult cuMemcpyDtoH(void *target, CUdeviceptr source, size_t bytes) {
   std::memcpy(target, reinterpret_cast<void *>(source), bytes);
   return CUDA_SUCCESS;
 }
-CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream) {
-  return perform([=] {
+CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream) {
+  return perform(stream, [=] {
     ++theLog.copies;
     std::memmove(reinterpret_cast<void *>(target), reinterpret_cast<void *>(source), bytes);
   });
 }
-CUresult cuLaunchHostFunc(CUstream, CUhostFn function, void *data) {
-  return perform([=] { function(data); });
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
+  return perform(stream, [=] { function(data); });
 }
-CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes, CUstream) {
-  return perform([=] { std::memset(reinterpret_cast<void *>(target), value, bytes); });
+CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes, CUstream stream) {
+  return perform(stream, [=] { std::memset(reinterpret_cast<void *>(target), value, bytes); });
 }
 CUresult cuStreamCreate(CUstream *stream, unsigned) {
-  *stream = reinterpret_cast<CUstream>(new int);
+  *stream = reinterpret_cast<CUstream>(new FakeStream);
   return CUDA_SUCCESS;
 }
 CUresult cuStreamDestroy(CUstream stream) {
-  delete reinterpret_cast<int *>(stream);
+  delete reinterpret_cast<FakeStream *>(stream);
   return CUDA_SUCCESS;
 }
-CUresult cuStreamSynchronize(CUstream) {
-  if (capture)
-    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  return theLog.lateFailure;
+CUresult cuStreamSynchronize(CUstream stream) {
+  std::lock_guard lock(captureMutex);
+  return captureOf(stream) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : theLog.lateFailure;
 }
 CUresult cuStreamQuery(CUstream) { return CUDA_SUCCESS; }
-CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return CUDA_SUCCESS; }
-CUresult cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
-  capture = new Graph;
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  std::lock_guard lock(captureMutex);
+  auto *fake = reinterpret_cast<FakeStream *>(stream);
+  const std::shared_ptr<Capture> &other = reinterpret_cast<FakeEvent *>(event)->capture;
+  if (other && other->isOver)
+    return CUDA_ERROR_CAPTURED_EVENT;
+  if (captureOf(stream) && fake->capture != other)
+    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  fake->capture = other;
   return CUDA_SUCCESS;
 }
-CUresult cuStreamEndCapture(CUstream, CUgraph *graph) {
-  *graph = reinterpret_cast<CUgraph>(capture);
-  capture = nullptr;
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
+  std::lock_guard lock(captureMutex);
+  auto *fake = reinterpret_cast<FakeStream *>(stream);
+  if (captureOf(stream))
+    return CUDA_ERROR_ILLEGAL_STATE;
+  fake->capture = std::make_shared<Capture>();
+  fake->capture->thread = std::this_thread::get_id();
+  captures = true;
   return CUDA_SUCCESS;
 }
-CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus *status) {
-  *status = capture ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+  std::lock_guard lock(captureMutex);
+  std::shared_ptr<Capture> capture = captureOf(stream);
+  if (!capture)
+    return CUDA_ERROR_ILLEGAL_STATE;
+  if (capture->thread != std::this_thread::get_id())
+    return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+  capture->isOver = true;
+  captures = false;
+  *graph = reinterpret_cast<CUgraph>(new Graph(std::move(capture->graph)));
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
+  std::lock_guard lock(captureMutex);
+  *status = captureOf(stream) ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
 CUresult cuEventCreate(CUevent *event, unsigned) {
-  *event = reinterpret_cast<CUevent>(new float(0));
+  *event = reinterpret_cast<CUevent>(new FakeEvent);
   return CUDA_SUCCESS;
 }
 CUresult cuEventDestroy(CUevent event) {
-  delete reinterpret_cast<float *>(event);
+  delete reinterpret_cast<FakeEvent *>(event);
   return CUDA_SUCCESS;
 }
-CUresult cuEventRecord(CUevent event, CUstream) {
-  *reinterpret_cast<float *>(event) = theLog.clock;
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  std::lock_guard lock(captureMutex);
+  *reinterpret_cast<FakeEvent *>(event) = {theLog.clock, captureOf(stream)};
   return CUDA_SUCCESS;
 }
 CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
 CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
 #undef cuEventElapsedTime
 CUresult cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end) {
-  *milliseconds = *reinterpret_cast<float *>(end) - *reinterpret_cast<float *>(begin);
+  *milliseconds = reinterpret_cast<FakeEvent *>(end)->time - reinterpret_cast<FakeEvent *>(begin)->time;
   return CUDA_SUCCESS;
 }
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned options, CUjit_option *option,
@@ -343,7 +398,7 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfuncti
 }
 CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
 CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
-                        unsigned shared, CUstream, void **parameters, void **) {
+                        unsigned shared, CUstream stream, void **parameters, void **) {
   std::string name = reinterpret_cast<FakeFunction *>(function)->name;
   int count = name == "dovetail_copy_boxes"      ? 3
               : name == "dovetail_combine_boxes" ? 5
@@ -360,7 +415,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned
   bool hasJobs = name == "dovetail_copy_boxes" || name == "dovetail_combine_boxes";
   if (hasJobs && !contexts.empty() && !reachesJobs(deviceOf(contexts.back()), numbers))
     return CUDA_ERROR_ILLEGAL_ADDRESS;
-  return perform([=] { launch(name, blocks, threads, numbers); });
+  return perform(stream, [=] { launch(name, blocks, threads, numbers); });
 }
 CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph, unsigned long long) {
   *executable = reinterpret_cast<CUgraphExec>(new Graph(*reinterpret_cast<Graph *>(graph)));

@@ -9,8 +9,11 @@
 #include "DevicePlan.h"
 
 #include "dovetail/runtime/ExitCode.h"
+#include "dovetail/runtime/LocalGroup.h"
+#include "dovetail/runtime/Session.h"
 
 #include <cstdlib>
+#include <thread>
 
 using namespace dovetail;
 using namespace dovetail::test;
@@ -55,7 +58,90 @@ std::vector<float> runOften(std::shared_ptr<const runtime::Program> program, con
   return results.ok() ? (*results)[0] : std::vector<float>();
 }
 
+/// Counts what a session asks of the ranks of a process.
+class CountingCommunicator : public runtime::Communicator {
+public:
+  explicit CountingCommunicator(std::unique_ptr<Communicator> inner) : inner(std::move(inner)) {}
+
+  int rank() const override { return inner->rank(); }
+  int size() const override { return inner->size(); }
+  absl::StatusOr<std::unique_ptr<runtime::Channel>> open(runtime::ChannelDescription description) override {
+    auto opened = inner->open(std::move(description));
+    if (!opened.ok())
+      return opened.status();
+    struct Counting : runtime::Channel {
+      Counting(std::unique_ptr<Channel> inner, int &starts) : inner(std::move(inner)), starts(starts) {}
+      absl::Status start() override {
+        ++starts;
+        return inner->start();
+      }
+      absl::Status finish() override { return inner->finish(); }
+      absl::Status join() override { return inner->join(); }
+      absl::Status release() override { return inner->release(); }
+      std::unique_ptr<Channel> inner;
+      int &starts;
+    };
+    return std::make_unique<Counting>(*std::move(opened), starts);
+  }
+  void keep(std::shared_ptr<void> memory) override { inner->keep(std::move(memory)); }
+  absl::Status connect() override { return inner->connect(); }
+  absl::StatusOr<std::unique_ptr<runtime::Move>> record(runtime::Mover &mover,
+                                                        absl::FunctionRef<absl::Status()> issue) override {
+    ++recordings;
+    return inner->record(mover, issue);
+  }
+  void enterStep(const char *name) override { inner->enterStep(name); }
+  void setBusy(bool busy) override { inner->setBusy(busy); }
+  absl::Status state() const override { return inner->state(); }
+  absl::Status abort(const absl::Status &status) override { return inner->abort(status); }
+
+  int starts = 0, recordings = 0;
+
+private:
+  std::unique_ptr<Communicator> inner;
+};
+
 } // namespace
+
+TEST(DeviceSession, ExchangesArePartOfWhatIsReplayed) {
+  PlanBuilder builder = deviceBuilder({3});
+  auto cut = split(0, {0, 1, 3, 7});
+  uint32_t part = builder.value({7}, sharding(1, {{0, cut}})), whole = builder.value({7}, sharding(1));
+  uint32_t next = builder.value({7}, sharding(1, {{0, cut}})), last = builder.value({7}, sharding(1));
+  builder.input("in", part);
+  builder.exchange(part, whole);
+  builder.kernel("incrementBlocks", {whole}, {next}, {{7, cut}});
+  setBlocks(builder, 32, {0}, 32);
+  builder.exchange(next, last);
+  builder.output("out", last);
+  auto program = builder.program();
+  ASSERT_TRUE(program);
+  const Shape shape = {7};
+  runtime::LocalGroup group(3);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      CountingCommunicator communicator(group.communicator(rank));
+      auto session = runtime::Session::create(program, communicator, {});
+      ASSERT_TRUE(session.ok()) << session.status();
+      for (int run = 0; run < 5; ++run) {
+        float first = 10.0f * static_cast<float>(run);
+        std::vector<float> in = {first, 1, 2, 3, 4, 5, 6}, out(7), expected = {first + 1, 2, 3, 4, 5, 6, 7};
+        auto view = [&shape](std::vector<float> &values) {
+          return runtime::MemoryView::rowMajor(runtime::ElementType::F32, layout::Box::ofShape(shape), values.data());
+        };
+        ASSERT_TRUE((*session)->writeInput(0, view(in)).ok());
+        ASSERT_TRUE((*session)->run().ok());
+        ASSERT_TRUE((*session)->readOutput(0, view(out), {layout::Box::ofShape(shape)}).ok());
+        EXPECT_EQ(out, expected) << "rank " << rank << ", run " << run;
+        // Once when they are done, and once when they are recorded.
+        EXPECT_EQ(communicator.starts, run == 0 ? 2 : 4);
+        EXPECT_EQ(communicator.recordings, run == 0 ? 0 : 1);
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
 
 TEST(DeviceSession, StencilsWithExchanges) {
   std::mt19937_64 random(1);

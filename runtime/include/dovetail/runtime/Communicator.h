@@ -18,6 +18,7 @@
 #include "dovetail/runtime/MemoryView.h"
 #include "dovetail/runtime/Mover.h"
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -71,9 +72,10 @@ public:
   virtual void keep(std::shared_ptr<void> memory) = 0;
   /// Waits until all ranks have opened their channels; channels may be used from then on.
   virtual absl::Status connect() = 0;
-  /// Whether channels do nothing but put work into the lanes of movers: then a run can be recorded and replayed with
-  /// its exchanges. Otherwise ranks meet on the host, too.
-  virtual bool isRecordable() const = 0;
+  /// Records what `issue` puts into the lanes of `mover`: the steps and exchanges of a run. All ranks call it for the
+  /// same run, and all run the result, as it may be one for all of them. It is destroyed when none of its runs is under
+  /// way any more. Null if the mover cannot record; then `issue` was not called.
+  virtual absl::StatusOr<std::unique_ptr<Move>> record(Mover &mover, absl::FunctionRef<absl::Status()> issue) = 0;
   /// Says what this rank is about to do, as messages about a rank that hangs name it. `name` must outlive the
   /// communicator.
   virtual void enterStep(const char *name) = 0;

@@ -37,7 +37,7 @@ public:
   virtual ~Mark() = default;
 };
 
-/// A copy or combination, to be done any number of times.
+/// Copies, combinations or a whole recording, to be done any number of times.
 class Move {
 public:
   virtual ~Move() = default;
@@ -64,6 +64,19 @@ public:
   virtual absl::StatusOr<std::unique_ptr<Move>> prepare(std::byte *target, const std::byte *source,
                                                         std::vector<BoxPair> copies,
                                                         std::vector<Combination> combinations) = 0;
+
+  /// Whether what comes into lanes can be recorded, to be done later as a whole.
+  virtual bool canRecord() const { return false; }
+  /// Until `endRecording`, what comes into the lane of steps is recorded and not done. So is what comes into any other
+  /// lane, also of other ranks, after a mark of a recorded one; the lane of steps must have waited for all of that at
+  /// the end. Whoever takes part must do so one at a time. Errors: FAILED_PRECONDITION where nothing can be recorded.
+  virtual absl::Status beginRecording() {
+    return absl::FailedPreconditionError("what is done at once cannot be recorded");
+  }
+  /// What was recorded, to be done in the lane of steps. When `beginRecording` succeeded, this must be called.
+  virtual absl::StatusOr<std::unique_ptr<Move>> endRecording() {
+    return absl::FailedPreconditionError("what is done at once cannot be recorded");
+  }
 };
 
 } // namespace dovetail::runtime

@@ -107,7 +107,6 @@ public:
   }
 
   absl::Status finish() override { return absl::OkStatus(); }
-  absl::StatusOr<std::unique_ptr<Recording>> record(absl::FunctionRef<absl::Status()>) override { return nullptr; }
 
 private:
   const Program &program;

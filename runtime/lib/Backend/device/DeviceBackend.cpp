@@ -99,16 +99,6 @@ private:
   DeviceStream &stream;
 };
 
-class DeviceRecording : public Recording {
-public:
-  DeviceRecording(std::unique_ptr<DeviceWork> work, DeviceStream &stream) : work(std::move(work)), stream(stream) {}
-  absl::Status run() override { return work->issue(stream); }
-
-private:
-  std::unique_ptr<DeviceWork> work;
-  DeviceStream &stream;
-};
-
 class DeviceBackend : public Backend {
 public:
   DeviceBackend(std::unique_ptr<Device> device, bool autotune) : device(std::move(device)), autotune(autotune) {}
@@ -130,7 +120,6 @@ public:
     return createDeviceTransfer(*device, *steps, memory, box, /*isInput=*/false);
   }
   absl::Status finish() override;
-  absl::StatusOr<std::unique_ptr<Recording>> record(absl::FunctionRef<absl::Status()> body) override;
 
 private:
   std::unique_ptr<Device> device;
@@ -208,20 +197,6 @@ absl::Status DeviceBackend::finish() {
   // Both, even after an error: callers take back what the work uses.
   absl::Status ofSteps = steps->synchronize(), ofMoves = moves->synchronize();
   return ofSteps.ok() ? ofMoves : ofSteps;
-}
-
-absl::StatusOr<std::unique_ptr<Recording>> DeviceBackend::record(absl::FunctionRef<absl::Status()> body) {
-  if (!device->info().capturesStreams)
-    return nullptr;
-  if (absl::Status status = device->beginCapture(*steps); !status.ok())
-    return status;
-  absl::Status status = body();
-  absl::StatusOr<std::unique_ptr<DeviceWork>> work = device->endCapture(*steps);
-  if (!status.ok())
-    return status;
-  if (!work.ok())
-    return work.status();
-  return std::make_unique<DeviceRecording>(*std::move(work), *steps);
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> dovetail::runtime::createDeviceBackend(const Program &program, int rank,

@@ -86,3 +86,10 @@ absl::StatusOr<std::unique_ptr<Move>> DeviceMover::prepare(std::byte *target, co
   }
   return move;
 }
+
+absl::StatusOr<std::unique_ptr<Move>> DeviceMover::endRecording() {
+  auto recording = std::make_unique<DeviceMove>(steps);
+  if (absl::Status status = recording->add(device.endCapture(steps)); !status.ok())
+    return status;
+  return recording;
+}

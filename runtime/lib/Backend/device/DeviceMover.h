@@ -29,6 +29,9 @@ public:
   absl::Status wait(const Mark &mark, Lane lane) override;
   absl::StatusOr<std::unique_ptr<Move>> prepare(std::byte *target, const std::byte *source, std::vector<BoxPair> copies,
                                                 std::vector<Combination> combinations) override;
+  bool canRecord() const override { return device.info().capturesStreams; }
+  absl::Status beginRecording() override { return device.beginCapture(steps); }
+  absl::StatusOr<std::unique_ptr<Move>> endRecording() override;
 
 private:
   DeviceStream &streamOf(Lane lane) const { return lane == Lane::Steps ? steps : moves; }

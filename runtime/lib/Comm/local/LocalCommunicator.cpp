@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LocalState.h"
+#include "LocalRecording.h"
 
 #include "../../Memory/Combine.h"
 
@@ -91,7 +91,9 @@ public:
   void keep(std::shared_ptr<void> memory) override { group->ranks[ownRank]->memory.push_back(std::move(memory)); }
 
   absl::Status connect() override;
-  bool isRecordable() const override { return false; }
+  absl::StatusOr<std::unique_ptr<Move>> record(Mover &mover, absl::FunctionRef<absl::Status()> issue) override {
+    return recordTogether(group, ownRank, mover, issue);
+  }
 
   void enterStep(const char *name) override {
     RankState &self = *group->ranks[ownRank];

@@ -74,6 +74,9 @@ absl::Status LocalGroup::State::wait(int rank, int peer, absl::FunctionRef<bool(
   if (ready())
     return absl::OkStatus();
   RankState &self = *ranks[rank];
+  bool hadTurn = self.turn.owns_lock();
+  if (hadTurn)
+    self.turn.unlock();
   self.waitingFor = peer;
   absl::Status result;
   {
@@ -102,6 +105,8 @@ absl::Status LocalGroup::State::wait(int rank, int peer, absl::FunctionRef<bool(
   self.waitingFor = -1;
   if (!result.ok())
     abort(result);
+  if (hadTurn)
+    self.turn.lock();
   return result;
 }
 

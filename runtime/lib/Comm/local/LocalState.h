@@ -45,6 +45,10 @@ struct RankState {
   std::vector<std::shared_ptr<void>> memory;            ///< That the channels of others read.
   std::vector<std::unique_ptr<SharedChannel>> channels; ///< Not changed after `connected`.
 
+  std::unique_ptr<Mark> meeting;     ///< Where the rank last met others in its lane of steps.
+  std::atomic<uint64_t> meetings{0}; ///< How often it did.
+  std::unique_lock<std::mutex> turn; ///< Owned while it is the rank's turn; used on its thread.
+
   std::mutex mutex;
   std::condition_variable wake;
   std::atomic<bool> sleeping{false};
@@ -53,7 +57,8 @@ struct RankState {
 struct LocalGroup::State {
   State(int size, std::chrono::milliseconds timeout);
 
-  /// Returns when `ready` holds, which depends on what `peer` does; `peer` wakes `rank` when it may have changed.
+  /// Returns when `ready` holds, which depends on what `peer` does; `peer` wakes `rank` when it may have changed. If it
+  /// is the rank's turn, others have theirs meanwhile.
   absl::Status wait(int rank, int peer, absl::FunctionRef<bool()> ready);
   /// Wakes `rank` if it sleeps. Whatever it waits for must have been stored before, sequentially consistent.
   void notify(int rank);
@@ -62,6 +67,8 @@ struct LocalGroup::State {
   absl::Status failure() const;
 
   std::vector<std::unique_ptr<RankState>> ranks;
+  std::mutex turns;
+  std::unique_ptr<Move> recording; ///< Of all ranks. Used by who has the turn.
   const std::chrono::milliseconds timeout;
 
 private:

@@ -83,7 +83,7 @@ public:
   }
   void keep(std::shared_ptr<void> kept) override { memory.push_back(std::move(kept)); }
   absl::Status connect() override;
-  bool isRecordable() const override { return true; }
+  absl::StatusOr<std::unique_ptr<Move>> record(Mover &mover, absl::FunctionRef<absl::Status()> issue) override;
   void setBusy(bool busy) override { rendezvous->setBusy(busy); }
   void enterStep(const char *name) override { rendezvous->enterStep(name); }
   absl::Status state() const override { return rendezvous->failure(); }
@@ -220,6 +220,17 @@ absl::Status MessageCommunicator::connect() {
   absl::Status status = resolve(offers);
   channels.clear();
   return status;
+}
+
+absl::StatusOr<std::unique_ptr<Move>> MessageCommunicator::record(Mover &mover,
+                                                                  absl::FunctionRef<absl::Status()> issue) {
+  if (!mover.canRecord())
+    return nullptr;
+  if (absl::Status status = mover.beginRecording(); !status.ok())
+    return status;
+  absl::Status status = issue();
+  absl::StatusOr<std::unique_ptr<Move>> recording = mover.endRecording();
+  return status.ok() ? std::move(recording) : status;
 }
 
 absl::Status MessageCommunicator::resolve(const std::vector<std::vector<ChannelOffer>> &offers) {

@@ -1,0 +1,222 @@
+//===- LocalRecordingTest.cpp - Ranks that record together ----------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tries the order of calls and what failures of single ranks do. That the recorded work itself is right is tried with
+// whole programs: see DeviceSessionTest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/runtime/LocalGroup.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <future>
+#include <mutex>
+#include <set>
+#include <thread>
+
+using namespace dovetail::runtime;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+namespace {
+
+/// What all ranks have done, in order.
+struct Log {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  std::string failing; ///< The line at which a call fails.
+
+  absl::Status add(int rank, std::string what) {
+    std::string line = absl::StrCat(rank, " ", what);
+    std::lock_guard lock(mutex);
+    lines.push_back(line);
+    return line == failing ? absl::InternalError(absl::StrCat("rank ", line, " fails")) : absl::OkStatus();
+  }
+  size_t count(std::string_view what) {
+    std::lock_guard lock(mutex);
+    return std::count_if(lines.begin(), lines.end(), [&](const std::string &line) { return line == what; });
+  }
+};
+
+struct LoggedMark : Mark {
+  int rank;
+};
+
+/// Writes down what it is asked for.
+class LoggingMover : public Mover {
+public:
+  LoggingMover(Log &log, int rank) : log(log), rank(rank) {}
+
+  absl::StatusOr<std::unique_ptr<Mark>> createMark() override {
+    if (absl::Status status = log.add(rank, "creates a mark"); !status.ok())
+      return status;
+    auto mark = std::make_unique<LoggedMark>();
+    mark->rank = rank;
+    return mark;
+  }
+  absl::Status mark(Mark &, Lane) override { return log.add(rank, "marks"); }
+  absl::Status wait(const Mark &mark, Lane) override {
+    return log.add(rank, absl::StrCat("waits for ", static_cast<const LoggedMark &>(mark).rank));
+  }
+  absl::StatusOr<std::unique_ptr<Move>> prepare(std::byte *, const std::byte *, std::vector<BoxPair>,
+                                                std::vector<Combination>) override {
+    return absl::UnimplementedError("nothing is moved");
+  }
+  bool canRecord() const override { return true; }
+  absl::Status beginRecording() override { return log.add(rank, "begins"); }
+  absl::StatusOr<std::unique_ptr<Move>> endRecording() override {
+    if (absl::Status status = log.add(rank, "ends"); !status.ok())
+      return status;
+    struct Replay : Move {
+      Replay(Log &log, int rank) : log(log), rank(rank) {}
+      ~Replay() override { (void)log.add(rank, "destroys"); }
+      absl::Status run() override { return log.add(rank, "replays"); }
+      Log &log;
+      int rank;
+    };
+    return std::make_unique<Replay>(log, rank);
+  }
+
+private:
+  Log &log;
+  int rank;
+};
+
+/// Records and replays twice on each of `ranks` threads, as sessions do. Returns the statuses.
+std::vector<absl::Status> recordOn(int ranks, Log &log, std::set<int> absent = {},
+                                   std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
+  LocalGroup group(ranks, timeout);
+  std::vector<absl::Status> results(ranks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank, communicator = group.communicator(rank)] {
+      if (absent.count(rank))
+        return;
+      communicator->setBusy(true);
+      LoggingMover mover(log, rank);
+      auto body = [&] {
+        auto recording = communicator->record(mover, [&] { return log.add(rank, "issues"); });
+        absl::Status status = recording.status();
+        for (int i = 0; i < 2 && status.ok(); ++i)
+          status = (*recording)->run();
+        return status;
+      };
+      absl::Status status = body();
+      results[rank] = status.ok() ? status : communicator->abort(status);
+      communicator->setBusy(false);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return results;
+}
+
+} // namespace
+
+TEST(LocalRecording, OneRankRecordsForAll) {
+  for (int ranks : {1, 2, 5}) {
+    SCOPED_TRACE(ranks);
+    Log log;
+    for (const absl::Status &status : recordOn(ranks, log))
+      EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(log.count("0 begins"), 1);
+    EXPECT_EQ(log.count("0 ends"), 1);
+    EXPECT_EQ(log.count("0 replays"), 2);
+    EXPECT_EQ(log.count("0 destroys"), 1);
+    // Between both, all ranks issue what they have, after a wait for rank 0 and before a mark that it waits for.
+    std::vector<std::string> recorded;
+    auto begin = std::find(log.lines.begin(), log.lines.end(), "0 begins");
+    auto end = std::find(log.lines.begin(), log.lines.end(), "0 ends");
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::vector<std::string> own;
+      // Marks may be created while others begin.
+      std::copy_if(begin, end, std::back_inserter(own), [&](const std::string &line) {
+        return absl::StartsWith(line, absl::StrCat(rank, " ")) && !absl::EndsWith(line, "creates a mark");
+      });
+      std::string prefix = absl::StrCat(rank, " ");
+      if (rank > 0) {
+        EXPECT_THAT(own, ElementsAre(prefix + "waits for 0", prefix + "issues", prefix + "marks"));
+        continue;
+      }
+      std::vector<std::string> expected = {"0 begins", "0 marks", "0 issues"};
+      for (int peer = 1; peer < ranks; ++peer)
+        expected.push_back(absl::StrCat("0 waits for ", peer));
+      EXPECT_EQ(own, expected);
+    }
+    // Each replay comes after a mark of all ranks.
+    size_t replays = 0;
+    std::vector<size_t> marks(ranks);
+    for (auto line = end; line != log.lines.end(); ++line) {
+      for (int rank = 1; rank < ranks; ++rank)
+        marks[rank] += *line == absl::StrCat(rank, " marks");
+      if (*line != "0 replays")
+        continue;
+      ++replays;
+      for (int rank = 1; rank < ranks; ++rank)
+        EXPECT_GE(marks[rank], replays);
+    }
+  }
+}
+
+TEST(LocalRecording, AFailureOfOneRankIsThatOfAll) {
+  for (const char *failing : {"0 creates a mark", "2 creates a mark", "0 begins", "0 issues", "2 issues", "0 marks",
+                              "2 marks", "0 ends", "2 waits for 0", "0 waits for 2", "0 replays"}) {
+    SCOPED_TRACE(failing);
+    Log log;
+    log.failing = failing;
+    for (const absl::Status &status : recordOn(3, log))
+      EXPECT_EQ(status.message(), absl::StrCat("rank ", failing, " fails"));
+    // What has begun is ended, once, and what was recorded is destroyed.
+    bool begins = log.count("0 begins") == 1 && std::string_view(failing) != "0 begins";
+    EXPECT_EQ(log.count("0 ends"), begins ? 1 : 0);
+    bool recorded = log.count("0 ends") == 1 && std::string_view(failing) != "0 ends";
+    EXPECT_EQ(log.count("0 destroys"), recorded ? 1 : 0) << testing::PrintToString(log.lines);
+    EXPECT_LE(log.count("0 replays"), 1);
+  }
+}
+
+TEST(LocalRecording, ARankThatDoesNotComeIsNamed) {
+  for (int absent : {0, 1}) {
+    Log log;
+    std::vector<absl::Status> results = recordOn(3, log, {absent}, std::chrono::milliseconds(200));
+    for (int rank = 0; rank < 3; ++rank)
+      if (rank != absent)
+        EXPECT_THAT(std::string(results[rank].message()),
+                    StartsWith(absl::StrCat("rank ", absent, " made no progress")));
+    EXPECT_EQ(log.count("0 ends"), log.count("0 begins"));
+  }
+}
+
+TEST(LocalRecording, NothingIsReplayedAfterTheEndOfTheRun) {
+  LocalGroup group(2);
+  Log log;
+  std::promise<void> ended;
+  auto run = [&](int rank) {
+    auto communicator = group.communicator(rank);
+    LoggingMover mover(log, rank);
+    auto recording = communicator->record(mover, [&] { return log.add(rank, "issues"); });
+    ASSERT_TRUE(recording.ok()) << recording.status();
+    if (rank == 0)
+      ended.get_future().wait();
+    EXPECT_EQ((*recording)->run().message(), "it is over");
+  };
+  std::thread first(run, 0), second(run, 1);
+  // Rank 1 has given its consent to the replay, and rank 0 comes too late.
+  while (log.count("1 marks") < 2)
+    std::this_thread::yield();
+  group.abort(absl::CancelledError("it is over"));
+  second.join();
+  ended.set_value();
+  first.join();
+  EXPECT_EQ(log.count("0 replays"), 0);
+}
