@@ -17,6 +17,7 @@
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/runtime/EmulatedAbi.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Interfaces/DataLayoutInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cstddef>
@@ -56,6 +57,7 @@ private:
   /// Calls the function in a field of the thread, with the thread as first argument.
   Value call(size_t offset, ArrayRef<Value> arguments, Type result = {});
   void check(Value base, Value offset, Type scalar, std::optional<int64_t> alignment, bool isWrite);
+  void checkShared(Value address, Type type, bool isWrite);
 
   gpu::GPUFuncOp kernel;
   OpBuilder &builder;
@@ -64,6 +66,7 @@ private:
   Type pointer;
   func::FuncOp body;
   Value thread;
+  DenseSet<Value> shared; ///< Addresses in shared memory, which have become pointers like others.
 };
 
 } // namespace
@@ -116,6 +119,15 @@ void Emulation::check(Value base, Value offset, Type scalar, std::optional<int64
   call(offsetof(DovetailBlockThread, check), {address, bytes, multiple, write});
 }
 
+void Emulation::checkShared(Value address, Type type, bool isWrite) {
+  if (!shared.contains(address))
+    return;
+  int64_t size = DataLayout::closest(kernel).getTypeSize(type).getFixedValue();
+  Value bytes = LLVM::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(size));
+  Value write = LLVM::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(isWrite));
+  call(offsetof(DovetailBlockThread, checkShared), {address, bytes, write});
+}
+
 void Emulation::replace(Operation *op) {
   auto replaceBy = [&](Value value) {
     op->getResult(0).replaceAllUsesWith(value);
@@ -139,10 +151,20 @@ void Emulation::replace(Operation *op) {
       })
       .Case([&](LLVM::AddressOfOp address) {
         // Shared memory is the block's. A kernel has one object of it.
-        if (cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace() != 0)
-          replaceBy(getField(offsetof(DovetailBlockThread, shared), pointer));
+        if (cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace() == 0)
+          return;
+        Value memory = getField(offsetof(DovetailBlockThread, shared), pointer);
+        shared.insert(memory);
+        replaceBy(memory);
       })
-      .Case([&](LLVM::GEPOp element) { element.getResult().setType(cast<LLVM::LLVMPointerType>(pointer)); })
+      .Case([&](LLVM::GEPOp element) {
+        if (!shared.contains(element.getBase()))
+          return;
+        element.getResult().setType(cast<LLVM::LLVMPointerType>(pointer));
+        shared.insert(element);
+      })
+      .Case([&](LLVM::LoadOp load) { checkShared(load.getAddr(), load.getType(), /*isWrite=*/false); })
+      .Case([&](LLVM::StoreOp store) { checkShared(store.getAddr(), store.getValue().getType(), /*isWrite=*/true); })
       .Case([&](plan::LoadOp load) {
         check(load.getBase(), load.getOffset(), load.getType(), load.getAlignment(), /*isWrite=*/false);
       })

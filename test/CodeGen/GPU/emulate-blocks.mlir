@@ -24,6 +24,11 @@ plan.kernel @long_sum(%x: tensor<20x5000xf32>) layouts [<[0, 1], [?, 5000]>] -> 
 // CHECK: %[[SHUFFLE:.*]] = llvm.getelementptr %[[THREAD]][48]
 // CHECK: llvm.call %{{.*}}(%[[THREAD]], %{{.*}}, %{{.*}}) : !llvm.ptr, (!llvm.ptr, i64, i32) -> i64
 // CHECK: %[[SLOT:.*]] = llvm.getelementptr %[[SHARED]]
+// CHECK: %[[SIZE:.*]] = llvm.mlir.constant(4 : i64)
+// CHECK: %[[WRITE:.*]] = llvm.mlir.constant(1 : i32)
+// CHECK: %[[CHECK:.*]] = llvm.getelementptr %[[THREAD]][64]
+// CHECK: %[[FUNCTION:.*]] = llvm.load %[[CHECK]] : !llvm.ptr -> !llvm.ptr
+// CHECK: llvm.call %[[FUNCTION]](%[[THREAD]], %[[SLOT]], %[[SIZE]], %[[WRITE]])
 // CHECK: llvm.store %{{.*}}, %[[SLOT]] : f32, !llvm.ptr
 // CHECK: %[[BARRIER:.*]] = llvm.getelementptr %[[THREAD]][40]
 // CHECK: llvm.call %{{.*}}(%[[THREAD]]) : !llvm.ptr, (!llvm.ptr) -> ()

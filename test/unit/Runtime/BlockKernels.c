@@ -175,5 +175,17 @@ void misbehave(void *const *pointers, const int64_t *numbers, Thread *thread) {
     if (first)
       thread->check(thread, in + 6, 4, 16, 0);
     break;
+  case 10: // Reads past the shared memory of 16 bytes.
+    if (first)
+      thread->checkShared(thread, (float *)thread->shared + 3, 8, 0);
+    break;
+  case 11: // Writes before it.
+    if (first)
+      thread->checkShared(thread, (float *)thread->shared - 1, 4, 1);
+    break;
+  case 12: // Reads what it takes for a vector.
+    if (first)
+      thread->checkShared(thread, (float *)thread->shared + 1, 8, 0);
+    break;
   }
 }

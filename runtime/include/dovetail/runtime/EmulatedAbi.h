@@ -33,6 +33,8 @@ typedef struct DovetailBlockThread {
   /// access is outside of what the launch may read or write, or the address no multiple of `alignment`.
   void (*check)(struct DovetailBlockThread *thread, const void *address, int64_t bytes, int64_t alignment,
                 int32_t isWrite);
+  /// The same for `shared`.
+  void (*checkShared)(struct DovetailBlockThread *thread, const void *address, int64_t bytes, int32_t isWrite);
 } DovetailBlockThread;
 
 /// A generated kernel, called once for each thread. `pointers` and `numbers` are those of KernelAbi.h.

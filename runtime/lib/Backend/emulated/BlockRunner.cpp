@@ -79,8 +79,8 @@ void BlockRunner::runBlock(int64_t block) {
   std::memset(shared + launch->sharedBytes, canary, canaryBytes);
   int64_t index = 0;
   for (Thread &thread : threads) {
-    static_cast<DovetailBlockThread &>(thread) = {index++, block,   launch->threads, launch->blocks,
-                                                  shared,  barrier, shuffleXor,      check};
+    static_cast<DovetailBlockThread &>(thread) = {index++, block,      launch->threads, launch->blocks, shared,
+                                                  barrier, shuffleXor, check,           checkShared};
     thread.runner = this;
     thread.fiber = nullptr;
     thread.state = State::Ready;
@@ -111,7 +111,7 @@ void BlockRunner::runBlock(int64_t block) {
     }
   }
   if (failure.empty())
-    checkShared();
+    checkCanary();
 }
 
 void BlockRunner::runThreads(void *self) {
@@ -201,6 +201,19 @@ void BlockRunner::check(DovetailBlockThread *self, const void *address, int64_t 
   thread.runner->stopIfFailed();
 }
 
+void BlockRunner::checkShared(DovetailBlockThread *self, const void *address, int64_t bytes, int32_t isWrite) {
+  auto &thread = static_cast<Thread &>(*self);
+  BlockRunner &runner = *thread.runner;
+  int64_t offset = static_cast<const std::byte *>(address) - runner.shared, size = runner.launch->sharedBytes;
+  if (offset >= 0 && bytes <= size && offset <= size - bytes && offset % bytes == 0)
+    return;
+  bool isOutside = offset < 0 || bytes > size || offset > size - bytes;
+  runner.fail(thread, absl::StrCat(isWrite ? "writes " : "reads ", bytes, " bytes at offset ", offset, " of the ", size,
+                                   " bytes of shared memory",
+                                   isOutside ? "" : absl::StrCat(", which is no multiple of ", bytes)));
+  runner.stopIfFailed();
+}
+
 void BlockRunner::checkAccess(const Thread &thread, const void *address, int64_t bytes, int64_t alignment,
                               bool isWrite) {
   const std::vector<DeviceRegion> &regions = launch->regions;
@@ -250,7 +263,7 @@ std::string BlockRunner::describeDivergence() const {
   return absl::StrCat("the threads part: ", describe(*waiting), ", but ", describe(*other));
 }
 
-void BlockRunner::checkShared() {
+void BlockRunner::checkCanary() {
   for (int64_t i = 0; i < canaryBytes; ++i)
     if (shared[launch->sharedBytes + i] != std::byte(canary)) {
       failure = absl::StrCat("block ", threads[0].blockIndex, " writes past its ", launch->sharedBytes,

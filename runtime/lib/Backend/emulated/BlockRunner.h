@@ -57,7 +57,7 @@ private:
   void wait(Thread &thread, State state);
   void completeShuffle(int64_t warp);
   std::string describeDivergence() const;
-  void checkShared();
+  void checkCanary();
   void checkAccess(const Thread &thread, const void *address, int64_t bytes, int64_t alignment, bool isWrite);
   /// Makes the launch end with an error of `thread`.
   void fail(const Thread &thread, const std::string &what);
@@ -72,6 +72,7 @@ private:
   static uint64_t shuffleXor(DovetailBlockThread *thread, uint64_t value, int32_t mask);
   static void check(DovetailBlockThread *thread, const void *address, int64_t bytes, int64_t alignment,
                     int32_t isWrite);
+  static void checkShared(DovetailBlockThread *thread, const void *address, int64_t bytes, int32_t isWrite);
 
   std::mutex mutex;
   std::mt19937_64 random;
