@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 using namespace dovetail;
@@ -36,6 +37,13 @@ public:
   }
 
 private:
+  /// A prepared copy from or to memory of the caller, who often takes turns with a few tensors.
+  struct Direct {
+    std::unique_ptr<DeviceWork> work; ///< Null: none yet.
+    MemoryView memory;
+    std::vector<layout::Box> boxes;
+  };
+
   absl::Status upload(const MemoryView &host, absl::Span<const layout::Box> boxes) {
     // The device may still read what was staged before.
     if (staged)
@@ -57,28 +65,37 @@ private:
     return absl::OkStatus();
   }
 
-  /// Without staging. Callers often come with the same memory again.
+  /// Without staging.
   absl::Status copyDirectly(const MemoryView &memory, absl::Span<const layout::Box> boxes) {
-    if (!direct || directMemory.data != memory.data || directMemory.strides != memory.strides ||
-        !std::equal(boxes.begin(), boxes.end(), directBoxes.begin(), directBoxes.end())) {
-      // The device may still be doing the work that is replaced.
-      if (absl::Status status = stream.synchronize(); !status.ok())
+    auto known = std::find_if(directs.begin(), directs.end(), [&](const Direct &direct) {
+      return direct.work && direct.memory.data == memory.data && direct.memory.strides == memory.strides &&
+             std::equal(boxes.begin(), boxes.end(), direct.boxes.begin(), direct.boxes.end());
+    });
+    if (known == directs.end()) {
+      known = directs.begin() + oldest;
+      if (absl::Status status = prepare(*known, memory, boxes); !status.ok())
         return status;
-      const MemoryView &target = isInput ? port : memory, &source = isInput ? memory : port;
-      std::vector<BoxPair> pairs;
-      for (const layout::Box &box : boxes)
-        BoxPair::append(target, source, box, pairs);
-      absl::StatusOr<std::unique_ptr<DeviceWork>> work =
-          device.prepareCopies(stridedBoxes(pairs, target.data, source.data));
-      if (!work.ok())
-        return absl::UnavailableError(absl::StrCat("the tensor cannot be copied directly: ", work.status().message(),
-                                                   "; give one in memory of the rank's device, or of the host"));
-      direct = *std::move(work);
-      directMemory = memory;
-      directBoxes.assign(boxes.begin(), boxes.end());
+      oldest = (oldest + 1) % directs.size();
     }
-    absl::Status status = direct->issue(stream);
+    absl::Status status = known->work->issue(stream);
     return status.ok() && !isInput ? stream.synchronize() : status;
+  }
+
+  absl::Status prepare(Direct &direct, const MemoryView &memory, absl::Span<const layout::Box> boxes) {
+    // The device may still be doing the work that is replaced.
+    if (absl::Status status = direct.work ? stream.synchronize() : absl::OkStatus(); !status.ok())
+      return status;
+    const MemoryView &target = isInput ? port : memory, &source = isInput ? memory : port;
+    std::vector<BoxPair> pairs;
+    for (const layout::Box &box : boxes)
+      BoxPair::append(target, source, box, pairs);
+    absl::StatusOr<std::unique_ptr<DeviceWork>> work =
+        device.prepareCopies(stridedBoxes(pairs, target.data, source.data));
+    if (!work.ok())
+      return absl::UnavailableError(absl::StrCat("the tensor cannot be copied directly: ", work.status().message(),
+                                                 "; give one in memory of the rank's device, or of the host"));
+    direct = {*std::move(work), memory, {boxes.begin(), boxes.end()}};
+    return absl::OkStatus();
   }
 
   Device &device;
@@ -88,9 +105,8 @@ private:
   std::unique_ptr<DeviceMemory> pinned;
   std::unique_ptr<DeviceWork> copy; ///< Of the whole box.
   bool isInput, staged = false;
-  std::unique_ptr<DeviceWork> direct; ///< Of what follows.
-  MemoryView directMemory;
-  std::vector<layout::Box> directBoxes;
+  std::array<Direct, 4> directs;
+  size_t oldest = 0; ///< Of them: the next to be replaced.
 };
 
 } // namespace
