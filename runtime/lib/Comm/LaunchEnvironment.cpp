@@ -22,16 +22,20 @@ using LookUp = std::function<const char *(const char *)>;
 /// The variables of a launcher. `address` and `port` may be null.
 struct Launcher {
   const char *name, *rank, *size, *localRank, *localSize, *address, *port;
-  int portOffset; ///< The launcher uses its port itself.
+  int portOffset;                   ///< The launcher uses its port itself.
+  const char *job, *step = nullptr; ///< What it calls the run; may be null.
 };
 
 constexpr Launcher launchers[] = {
-    {"DOVETAIL_RANK", "DOVETAIL_RANK", "DOVETAIL_WORLD_SIZE", "DOVETAIL_LOCAL_RANK", nullptr, nullptr, nullptr, 0},
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", 1},
+    {"DOVETAIL_RANK", "DOVETAIL_RANK", "DOVETAIL_WORLD_SIZE", "DOVETAIL_LOCAL_RANK", nullptr, nullptr, nullptr, 0,
+     nullptr},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", 1,
+     "TORCHELASTIC_RUN_ID"},
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr, nullptr, 0},
-    {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr, nullptr, 0},
-    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr, nullptr, nullptr, 0},
+     "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr, nullptr, 0, "PMIX_NAMESPACE"},
+    {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr, nullptr, 0, nullptr},
+    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr, nullptr, nullptr, 0, "SLURM_JOB_ID",
+     "SLURM_STEP_ID"},
 };
 
 constexpr int defaultPort = 29617;
@@ -93,6 +97,10 @@ absl::StatusOr<LaunchEnvironment> dovetail::runtime::readLaunchEnvironment(const
       return localRank.status();
     result.localRank = *localRank;
   }
+
+  for (const char *variable : {launcher->job, launcher->step})
+    if (const char *value = variable ? lookUp(variable) : nullptr)
+      absl::StrAppend(&result.job, result.job.empty() ? "" : ".", value);
 
   result.port = defaultPort;
   if (launcher->port && lookUp(launcher->port)) {

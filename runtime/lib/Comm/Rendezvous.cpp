@@ -122,15 +122,11 @@ absl::Status Rendezvous::listen() {
     size_t at = 0;
     absl::Status status = receiveMessage(socket, type, payload);
     uint64_t rank = take(payload, at), size = take(payload, at);
+    std::string job = status.ok() ? payload.substr(std::min(at, payload.size())) : "";
     bool isRank = status.ok() && type == Hello;
-    if (!isRank || rank == 0 || rank >= peers.size() || size != peers.size() || peers[rank]->socket >= 0) {
+    if (std::string problem = isRank ? whatIsWrong(rank, size, job) : "no rank"; !problem.empty()) {
       if (isRank)
-        sendMessage(socket, Failure,
-                    packFailure(absl::InvalidArgumentError(
-                        size != peers.size() ? absl::StrCat("rank 0 is one of ", peers.size(), " ranks, but rank ",
-                                                            rank, " one of ", size, "; say the same to all processes")
-                                             : absl::StrCat("two processes are rank ", rank,
-                                                            "; give each a rank of its own, from 0 to ", size - 1))));
+        sendMessage(socket, Failure, packFailure(absl::InvalidArgumentError(problem)));
       ::close(socket); // Somebody else.
       continue;
     }
@@ -150,6 +146,19 @@ absl::Status Rendezvous::listen() {
                                                " did not come to rank 0 within ", timeout.count() / 1000.0, " s"));
   tell(late);
   return late;
+}
+
+std::string Rendezvous::whatIsWrong(uint64_t rank, uint64_t size, const std::string &job) const {
+  if (job != environment.job)
+    return absl::StrCat("rank ", rank, " of job '", job, "' has come to rank 0 of job '", environment.job,
+                        "', which uses port ", environment.port,
+                        "; give each job a port of its own with DOVETAIL_PORT or --address");
+  if (size != peers.size())
+    return absl::StrCat("rank 0 is one of ", peers.size(), " ranks, but rank ", rank, " one of ", size,
+                        "; say the same to all processes");
+  if (rank == 0 || rank >= peers.size() || peers[rank]->socket >= 0)
+    return absl::StrCat("two processes are rank ", rank, "; give each a rank of its own, from 0 to ", size - 1);
+  return "";
 }
 
 absl::Status Rendezvous::reach() {
@@ -182,6 +191,7 @@ absl::Status Rendezvous::reach() {
       std::string hello;
       append(hello, environment.rank);
       append(hello, environment.size);
+      hello += environment.job;
       if (sendMessage(connected, Hello, hello))
         return absl::OkStatus();
       ::close(connected);

@@ -81,6 +81,8 @@ private:
       : environment(environment), timeout(timeout), deadline(Clock::now() + timeout) {}
 
   absl::Status listen();
+  /// Why a process that says so of itself is no rank of this run; empty if it is one.
+  std::string whatIsWrong(uint64_t rank, uint64_t size, const std::string &job) const;
   absl::Status reach();
   void setUpSocket(int socket) const;
   bool send(Peer &peer, uint32_t type, const std::string &payload);

@@ -83,6 +83,17 @@ TEST(LaunchEnvironment, SrunTakesTheFirstHost) {
         first);
 }
 
+TEST(LaunchEnvironment, JobsAreTheLaunchers) {
+  Variables slurm{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_JOB_ID", "4711"}, {"SLURM_STEP_ID", "2"}};
+  EXPECT_EQ(read(slurm)->job, "4711.2");
+  // Without srun, several launches of one allocation are told apart by their own launcher.
+  slurm.insert({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"TORCHELASTIC_RUN_ID", "night"}});
+  EXPECT_EQ(read(slurm)->job, "night");
+  EXPECT_EQ(read({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_NAMESPACE", "11@1"}})->job,
+            "11@1");
+  EXPECT_EQ(read({{"DOVETAIL_RANK", "0"}, {"DOVETAIL_WORLD_SIZE", "1"}})->job, "");
+}
+
 TEST(LaunchEnvironment, WrongValuesAreNamed) {
   EXPECT_THAT(problem({}), HasSubstr("start it with torchrun, mpirun or srun"));
   EXPECT_THAT(problem({{"RANK", "1"}}), HasSubstr("the variable WORLD_SIZE is not set"));
@@ -129,6 +140,26 @@ TEST(Rendezvous, AbsentRanksAreNamed) {
   EXPECT_THAT(std::string(met.status().message()), HasSubstr("ranks 1, 2 did not come to rank 0 within 0.3 s"));
   auto alone = Rendezvous::connect({"test", 1, 3, 0, "127.0.0.1", freePort()}, 300ms);
   EXPECT_THAT(std::string(alone.status().message()), HasSubstr("rank 1 did not reach rank 0 at 127.0.0.1"));
+}
+
+TEST(Rendezvous, RanksOfOtherJobsAreRefused) {
+  int port = freePort();
+  std::thread first([&] {
+    auto met = Rendezvous::connect({"test", 0, 2, 0, "127.0.0.1", port, "7.0"}, 20s);
+    ASSERT_TRUE(met.ok()) << met.status();
+    EXPECT_EQ((*met)->gather("zero")->back(), "one");
+  });
+  // Takes nobody's place.
+  auto stranger = Rendezvous::connect({"test", 1, 2, 0, "127.0.0.1", port, "8.0"}, 20s);
+  ASSERT_TRUE(stranger.ok()) << stranger.status();
+  absl::Status status = outcome(**stranger);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), absl::StrCat("rank 1 of job '8.0' has come to rank 0 of job '7.0', which uses port ",
+                                           port, "; give each job a port of its own with DOVETAIL_PORT or --address"));
+  auto second = Rendezvous::connect({"test", 1, 2, 0, "127.0.0.1", port, "7.0"}, 20s);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_TRUE((*second)->gather("one").ok());
+  first.join();
 }
 
 TEST(Rendezvous, FailuresReachAllRanks) {

@@ -27,11 +27,13 @@ struct LaunchEnvironment {
   int localRank = 0;   ///< Among the processes of this machine: the number of its device. The rank, if nobody says.
   std::string address; ///< Of rank 0: a host's name or number.
   int port = 0;        ///< There.
+  std::string job;     ///< What the launcher calls the run, so that two on one machine do not mix; may be empty.
 };
 
 /// Finds out from the environment, in this order: DOVETAIL_RANK, DOVETAIL_WORLD_SIZE, DOVETAIL_LOCAL_RANK; torchrun's
 /// RANK, WORLD_SIZE, ...; mpirun's OMPI_COMM_WORLD_RANK, ... or PMI_RANK, ...; srun's SLURM_PROCID, ....
-/// DOVETAIL_ADDRESS and DOVETAIL_PORT hold where all of them find rank 0, if the launcher does not say. `lookUp`
+/// DOVETAIL_ADDRESS and DOVETAIL_PORT hold where all of them find rank 0, if the launcher does not say. The job is that
+/// of TORCHELASTIC_RUN_ID, PMIX_NAMESPACE, or SLURM_JOB_ID and SLURM_STEP_ID. `lookUp`
 /// returns the value of a variable, or null. Errors: INVALID_ARGUMENT, naming the variable that is missing or wrong.
 absl::StatusOr<LaunchEnvironment> readLaunchEnvironment(const std::function<const char *(const char *)> &lookUp);
 /// Of this process.
