@@ -26,6 +26,7 @@ struct RunCommand {
   RunArguments arguments;
   std::vector<std::string> outputs;
   std::string trace;
+  int warmup = 0;
   bool timing = false;
 
   absl::Status run();
@@ -139,6 +140,8 @@ absl::Status RunCommand::run() {
   absl::StatusOr<runtime::RunnerOptions> options = runnerOptions(arguments);
   if (!options.ok())
     return options.status();
+  if (warmup < 0)
+    return absl::InvalidArgumentError(absl::StrCat("--warmup ", warmup, ": give a number from 0"));
   options->trace = !trace.empty();
   ProgressLine progress;
   progress.show("load");
@@ -182,14 +185,26 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
   auto runner = runtime::ProgramRunner::create(program, options);
   if (!runner.ok())
     return ofArtifact(arguments.artifact, runner.status());
-  progress.show("run");
-  Clock::time_point started = Clock::now();
   // Of several processes, that of rank 0 gets the outputs, and the others have nothing to say.
   bool isFirst = (*runner)->isFirst();
   std::vector<NamedTensor> outputTensors = isFirst ? makeOutputs(plan) : std::vector<NamedTensor>();
-  absl::Status status = (*runner)->run(viewsOf(*inputTensors), viewsOf(outputTensors));
-  if (!status.ok())
+  auto runOn = [&](std::vector<NamedTensor> &inputs) {
+    absl::Status status = (*runner)->run(viewsOf(inputs), viewsOf(outputTensors));
     return status.code() == absl::StatusCode::kInvalidArgument ? status : ofArtifact(arguments.artifact, status);
+  };
+  if (warmup > 0) {
+    progress.show("warm up");
+    std::vector<NamedTensor> wrong;
+    for (const NamedTensor &tensor : *inputTensors)
+      wrong.push_back(makeWrong(tensor));
+    for (int i = 0; i < warmup; ++i)
+      if (absl::Status status = runOn(wrong); !status.ok())
+        return status;
+  }
+  progress.show("run");
+  Clock::time_point started = Clock::now();
+  if (absl::Status status = runOn(*inputTensors); !status.ok())
+    return status;
   if (!isFirst)
     return absl::OkStatus();
   progress.show("write outputs");
@@ -216,7 +231,7 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
     };
     std::fputs(formatTable({{"load", seconds(loaded - begin)},
                             {"read inputs", seconds(read - loaded)},
-                            {"start ranks", seconds(started - read)},
+                            {warmup > 0 ? "start ranks, warm up" : "start ranks", seconds(started - read)},
                             {"run", seconds(done - started)},
                             {"write outputs", seconds(Clock::now() - done)}})
                    .c_str(),
@@ -235,6 +250,12 @@ void tools::addRunCommand(CLI::App &app, int &exitCode) {
       ->type_name("SPEC");
   command->add_option("--trace", state->trace, "Write when steps and exchanges ran on each rank (Perfetto, Chrome)")
       ->type_name("FILE.json");
+  command
+      ->add_option("--warmup", state->warmup,
+                   "Runs before the one that counts, on NaN (integers: in reverse): what a device has recorded it then "
+                   "replays, and nothing may depend on what is in memory")
+      ->type_name("N")
+      ->capture_default_str();
   command->add_flag("--timing", state->timing, "Say how long each part of the work took");
   command->footer("Examples:\n"
                   "  " +

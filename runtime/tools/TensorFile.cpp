@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -275,4 +276,23 @@ void tools::fillRandom(NamedTensor &tensor, uint64_t seed) {
   case ElementType::U64:
     return fill(uint64_t(), integer);
   }
+}
+
+NamedTensor tools::makeWrong(const NamedTensor &tensor) {
+  NamedTensor wrong = tensor;
+  switch (tensor.type) {
+  case ElementType::F32:
+  case ElementType::F64:
+  case ElementType::F16:
+  case ElementType::BF16:
+    // All bits of the exponent, and some of the mantissa.
+    std::fill(wrong.bytes.begin(), wrong.bytes.end(), std::byte{0xff});
+    return wrong;
+  default:
+    break;
+  }
+  int64_t size = runtime::elementSize(tensor.type), count = tensor.numElements();
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(&wrong.bytes[i * size], &tensor.bytes[(count - 1 - i) * size], size);
+  return wrong;
 }

@@ -148,22 +148,23 @@ def _said(logs):
 
 
 def _run_processes(check, model, program, folder):
-    """Compares one run, and measures many: from the second on they are replayed."""
+    """Compares a first run, and a replay after runs on NaN, the second of which is recorded; measures more replays."""
     inputs, expected = check.package.arrays(model["arrays"])
     flags = []
     for index, (name, value) in enumerate(inputs.items()):
         np.save(folder / f"input{index}.npy", value)
         flags += ["--input", f"{name}=@{folder / f'input{index}.npy'}"]
     outputs = folder / "outputs.npz"
-    _, failure = _launch(check, program, "run", [*flags, "--output", outputs], folder)
-    if failure:
-        return failure
-    with np.load(outputs) as file:
-        result = verdict({name: file[name] for name in file.files}, expected, program["tolerance"])
-    if result["status"] == "ok":
-        printed, failure = _launch(check, program, "bench", [*flags, "--json"], folder)
-        result |= failure or json.loads(printed)
-    return result
+    for run, warmup in (("first run", 0), ("replay", 2)):
+        _, failure = _launch(check, program, "run", [*flags, "--output", outputs, "--warmup", warmup], folder)
+        if failure:
+            return failure
+        with np.load(outputs) as file:
+            result = verdict({name: file[name] for name in file.files}, expected, program["tolerance"])
+        if result["status"] != "ok":
+            return result | {"message": f"{run}: {result['message']}"}
+    printed, failure = _launch(check, program, "bench", [*flags, "--json"], folder)
+    return result | (failure or json.loads(printed))
 
 
 def nccl(check):

@@ -234,6 +234,8 @@ if "--comm" in arguments:
     del arguments[at : at + 2]
     if os.environ["RANK"] != "0":
         sys.exit({code})
+    if {wrong_replay} and arguments[0] == "run" and int(arguments[arguments.index("--warmup") + 1]) > 1:
+        arguments = [a.split("=@")[0] + "=random:1" if "=@" in a else a for a in arguments]
 os.execv("{real}", ["dovetail-run", *arguments])
 """
 
@@ -256,15 +258,16 @@ def _executable(path, text):
     path.chmod(0o755)
 
 
-@pytest.mark.parametrize("code", [0, 8])
-def test_imitated_gpus(tampered, tmp_path, code):
+@pytest.mark.parametrize(("code", "wrong_replay"), [(0, False), (8, False), (0, True)])
+def test_imitated_gpus(tampered, tmp_path, code, wrong_replay):
     """The parts that need GPUs, with programs for CPUs: what they start, and what they make of it."""
     folder, manifest, _ = tampered
     manifest["target"] = "cuda"
     (folder / "manifest.json").write_text(json.dumps(manifest))
     real = folder / "bin/real"
     (folder / "bin/dovetail-run").rename(real)
-    _executable(folder / "bin/dovetail-run", IMITATION.format(python=sys.executable, real=real, code=code))
+    imitation = IMITATION.format(python=sys.executable, real=real, code=code, wrong_replay=wrong_replay)
+    _executable(folder / "bin/dovetail-run", imitation)
     _executable(tmp_path / "cuda/bin/compute-sanitizer", SANITIZER.format(python=sys.executable))
     cuda = {"CUDA_HOME": str(tmp_path / "cuda"), "CUDA_VISIBLE_DEVICES": "0,1"}
     result, report = _run(folder, tmp_path, "--parts", "gpus,nccl,sanitizers,peers", **cuda)
@@ -276,7 +279,9 @@ def test_imitated_gpus(tampered, tmp_path, code):
     gpus, nccl, sanitizers = (report["parts"][part]["rows"] for part in ("gpus", "nccl", "sanitizers"))
     assert [(row["ranks"], row["gpus"], row["status"]) for row in gpus] == [(n, 2, "ok") for n in (2, 3, 4, 2, 4)]
     assert [row["ranks"] for row in nccl] == [2, 1]
-    assert [row["status"] for row in nccl] == ["error" if code else "ok", "ok"]
+    second = "differs" if wrong_replay else "ok"
+    assert [row["status"] for row in nccl] == ["error" if code else second, second]
+    assert not wrong_replay or all(row["message"].startswith("replay: ") for row in nccl)
     assert all(row["median_ms"] > 0 and row["error"] < 1e-4 for row in nccl if row["status"] == "ok")
     assert code == 0 or "exit codes [0, 8]" in nccl[0]["message"]
     without_libraries = sum(not case["libraries"] for case in manifest["operators"])

@@ -101,8 +101,8 @@ def test_all_give_what_threads_give(artifact, tmp_path):
     command = ["run", artifact, "--input", "x=random:3", "--output"]
     code, _, messages = call([tool("dovetail-run"), *command, f"y={tmp_path}/local.npy"])
     assert code == 0, messages
-    for by_flags in (False, True):
-        results = run_ranks([*command, f"y={tmp_path}/processes.npy"], 2, by_flags)
+    for by_flags, warmup in ((False, 0), (True, 0), (True, 2)):
+        results = run_ranks([*command, f"y={tmp_path}/processes.npy", "--warmup", warmup], 2, by_flags)
         assert results == [(0, "", "")] * 2
         assert np.array_equal(np.load(tmp_path / "local.npy"), np.load(tmp_path / "processes.npy"))
 

@@ -126,6 +126,30 @@ TEST_F(Commands, RunReadsAndWritesFiles) {
   EXPECT_EQ(steps, 3 * 2);
 }
 
+TEST_F(Commands, RunsBeforeTheLastAreOnWrongInputs) {
+  PlanBuilder builder({1});
+  uint32_t in = builder.value({16}, sharding(1)), out = builder.value({16}, sharding(1));
+  builder.input("x", in);
+  builder.kernel("recall", {in}, {out}, {{16, {}}});
+  builder.output("y", out);
+  std::vector<std::byte> bytes = builder.artifact();
+  write("recall.dvt", std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
+  Result first = run({"run", "%recall.dvt", "-i", "x=random:0"});
+  EXPECT_THAT(first.output, HasSubstr("min 0  mean 0  max 0"));
+  Result last = run({"run", "%recall.dvt", "-i", "x=random:0", "--warmup", "2"});
+  EXPECT_THAT(last.output, HasSubstr("all NaN")) << last.messages;
+}
+
+TEST(TensorFile, WrongTensorsStayInTheirRange) {
+  NamedTensor integers{"i", runtime::ElementType::I32, {3}, {}};
+  integers.allocate();
+  int32_t values[] = {7, -1, 4};
+  std::memcpy(integers.bytes.data(), values, sizeof(values));
+  NamedTensor wrong = tools::makeWrong(integers);
+  std::memcpy(values, wrong.bytes.data(), sizeof(values));
+  EXPECT_THAT(values, testing::ElementsAre(4, -1, 7));
+}
+
 TEST_F(Commands, RunSummarizesAndTakesRandomInputs) {
   Result a = run({"run", "%stencil.dvt", "--input", "x=random:5"}), b = run({"run", "%stencil.dvt", "-i", "x=@%x.npy"});
   ASSERT_EQ(a.code, 0) << a.messages;
@@ -190,6 +214,7 @@ TEST_F(Commands, MistakesAreNamed) {
       {{"run", "%stencil.dvt", "--comm", "nccl", "--address", "h:0"}, 2, "--address h:0: the port"},
       {{"run", "%stencil.dvt", "-i", good, "--timeout", "-1"}, 2, "--timeout"},
       {{"run", "%stencil.dvt", "-i", good, "--speed", "9"}, 2, "--speed"},
+      {{"run", "%stencil.dvt", "-i", good, "--warmup", "-1"}, 2, "--warmup -1"},
       {{"run"}, 2, "artifact"},
       {{"bench", "%stencil.dvt", "--iterations", "0"}, 2, "--iterations 0"},
       {{"bench", "%none.dvt"}, 3, "none.dvt"},

@@ -58,6 +58,9 @@ absl::Status writeText(const std::string &path, const std::string &text);
 
 /// Fills a tensor with numbers that depend on the seed alone: floating-point numbers in [-1, 1), integers from 0 to 9.
 void fillRandom(NamedTensor &tensor, uint64_t seed);
+/// `tensor` with other elements: floating-point numbers that are not numbers, or the same integers the other way round,
+/// since others may be out of a range.
+NamedTensor makeWrong(const NamedTensor &tensor);
 
 } // namespace dovetail::tools
 
