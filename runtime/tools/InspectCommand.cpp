@@ -179,14 +179,21 @@ std::string formatPorts(const json &ports) {
   return formatTable(rows);
 }
 
-std::string formatSteps(const json &steps) {
-  std::vector<std::vector<std::string>> rows = {{"#", "kind", "name", "result", "cut", "format"}};
+/// With `withSymbols`, each kernel has the symbol by which there is more about it.
+std::string formatSteps(const json &steps, bool withSymbols) {
+  std::vector<std::vector<std::string>> rows = {{"#", "kind", "name"}};
+  if (withSymbols)
+    rows[0].push_back("symbol");
+  rows[0].insert(rows[0].end(), {"result", "cut", "format"});
   for (size_t i = 0; i < steps.size(); ++i) {
     std::vector<std::string> row = {std::to_string(i), text(steps[i]["kind"]), text(steps[i]["name"])};
+    if (withSymbols)
+      row.push_back(steps[i].value("symbol", ""));
     for (const json &tensor : steps[i]["writes"]) {
+      size_t described = row.size();
       row.insert(row.end(), {text(tensor["type"]), text(tensor["sharding"]), text(tensor["format"])});
       rows.push_back(row);
-      row = {"", "", ""};
+      row.assign(described, "");
     }
     if (steps[i]["writes"].empty())
       rows.push_back(row);
@@ -232,10 +239,11 @@ std::string formatReport(const json &report) {
       {"schedule", text(report["schedule"]) == "ok" ? "ok: every send has its receive" : text(report["schedule"])}};
   std::string result = formatTable(head, "");
   absl::StrAppend(&result, "\nInputs\n", formatPorts(report["inputs"]), "\nOutputs\n", formatPorts(report["outputs"]));
+  bool hasKernels = !report["kernels"].empty();
   if (!report["prologue"].empty())
-    absl::StrAppend(&result, "\nPrologue (runs once)\n", formatSteps(report["prologue"]));
-  absl::StrAppend(&result, "\nSteps\n", formatSteps(report["steps"]));
-  if (!report["kernels"].empty())
+    absl::StrAppend(&result, "\nPrologue (runs once)\n", formatSteps(report["prologue"], hasKernels));
+  absl::StrAppend(&result, "\nSteps\n", formatSteps(report["steps"], hasKernels));
+  if (hasKernels)
     absl::StrAppend(&result, "\nKernels\n", formatKernels(report["kernels"]));
   if (!report["exchanges"].empty())
     absl::StrAppend(&result, "\nExchanges\n", formatExchanges(report["exchanges"]));
