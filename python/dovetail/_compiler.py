@@ -30,7 +30,7 @@ def _join(values):
     return values if isinstance(values, str) else ",".join(map(str, values))
 
 
-def _arguments(mesh, shard, sizes, dims, shapes, libraries, cpu, math):
+def _arguments(mesh, shard, sizes, dims, shapes, libraries, **names):
     """The options as the command line spells them."""
     arguments = []
     if mesh:
@@ -47,10 +47,9 @@ def _arguments(mesh, shard, sizes, dims, shapes, libraries, cpu, math):
         arguments += ["--shape", f"{name}={_join(shape)}"]
     if not libraries:
         arguments.append("--no-libraries")
-    if cpu is not None:
-        arguments += ["--cpu", cpu]
-    if math is not None:
-        arguments += ["--math", math]
+    for option, value in names.items():
+        if value is not None:
+            arguments += [f"--{option}", _join(value)]
     return arguments
 
 
@@ -63,7 +62,9 @@ def compile(
     dims=None,
     shapes=None,
     libraries=True,
+    target=None,
     cpu=None,
+    arch=None,
     math=None,
     options=(),
 ):
@@ -71,13 +72,23 @@ def compile(
 
     `mesh` maps axes to sizes, in order; `shard` maps tensors to one entry for each dimension ("_", an axis, or axes
     joined by "+"); `sizes` maps (tensor, dimension), or "tensor:dimension", to the extents of its shards, "balanced" or
-    "chunk"; `dims` and `shapes` fix extents that the model leaves open; `math` is what library calls may round the
-    factors of products to ("tf32" or "bf16", on GPUs). `options` are further arguments as
-    `dovetail compile` takes them, but for those that name files or print. Raises `DovetailError`; what the compiler
-    warns of is a Python warning.
+    "chunk"; `dims` and `shapes` fix extents that the model leaves open. `libraries`, a bool, says whether vendors'
+    libraries are called where they can be.
+
+    `target`, a str, is "cpu" (the default) or "cuda". `cpu`, a str, is the CPU to generate code for: "native" (the
+    default), "x86-64-v3", "x86-64-v4" or LLVM's name of one. `arch` are the architectures of target "cuda", as a str
+    such as "sm_80,sm_90" or a sequence of such names; by default sm_80, sm_90 and sm_100. `math`, a str, is what library
+    calls may round the factors of products of float32 to: "f32" (nothing, the default), or with target "cuda" "tf32" or
+    "bf16". `options`, a sequence of str, are further arguments as `dovetail compile` takes them, but for those that name
+    files or print.
+
+    Raises `DovetailError`, with code 2 where an argument is wrong or does not go with the others, 3 where the model
+    cannot be read, 4 where it is invalid, 5 where something in it is not supported, and 6 where it does not fit into
+    memory. What the compiler warns of is a Python warning.
     """
     compiler = _compiler()
-    texts = [*_arguments(mesh, shard, sizes, dims, shapes, libraries, cpu, math), *options]
+    names = {"target": target, "cpu": cpu, "arch": arch, "math": math}
+    texts = [*_arguments(mesh, shard, sizes, dims, shapes, libraries, **names), *options]
     arguments = (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts))
     result = ctypes.c_void_p()
     if isinstance(model, (str, os.PathLike)):

@@ -2,11 +2,12 @@
 """The Python package: compile, run, save, load, and what goes wrong."""
 
 import concurrent.futures
+import json
 
 import numpy as np
 import onnx
 import pytest
-from harness.backend import InProcessBackend, build_dir, fastest_backend
+from harness.backend import InProcessBackend, build_dir, call, fastest_backend, tool
 from harness.sanitizers import sanitizers
 from onnx import TensorProto, helper
 
@@ -101,6 +102,21 @@ def test_paths_and_bytes(dovetail, model, inputs, tmp_path):
     _check(dovetail.compile(path.read_bytes(), libraries=False, cpu="x86-64-v3", math="f32").run(inputs), inputs)
 
 
+def test_targets(dovetail, model, tmp_path):
+    """What is compiled for is in the artifact."""
+
+    def kernels(**named):
+        dovetail.compile(model, target="cuda", **named).save(tmp_path / "example.dvt")
+        code, report, messages = call([tool("dovetail-run"), "inspect", tmp_path / "example.dvt", "--json"])
+        assert code == 0, messages
+        report = json.loads(report)
+        return report["target"], report["math"], {kernel["arch"] for kernel in report["kernels"]}
+
+    assert kernels() == ("cuda", "f32", {"sm_80", "sm_90", "sm_100"})
+    assert kernels(arch="sm_90", math="tf32") == ("cuda", "tf32", {"sm_90"})
+    assert kernels(arch=["sm_80", "sm_90"], math="bf16") == ("cuda", "bf16", {"sm_80", "sm_90"})
+
+
 def test_warnings(dovetail, model):
     with pytest.warns(UserWarning, match="every rank will compute all"):
         dovetail.compile(model, mesh="y=2")
@@ -133,6 +149,10 @@ def test_errors(dovetail, model, inputs, tmp_path):
 
     check(2, "no axis 'z'", dovetail.compile, model, mesh={"y": 2}, shard={"a": "z,_"})
     check(2, "target 'cpu' has f32", dovetail.compile, model, math="tf32")
+    check(2, "there is no such target", dovetail.compile, model, target="tpu")
+    check(2, "'--arch sm_90': target 'cpu'", dovetail.compile, model, arch="sm_90")
+    check(2, "'--arch sm_80,sm_81': expected", dovetail.compile, model, target="cuda", arch=["sm_80", "sm_81"])
+    check(2, "'--cpu native': target 'cuda'", dovetail.compile, model, target="cuda", cpu="native")
     check(2, "no option '--dump-phases'", dovetail.compile, model, options=["--dump-phases", "x"])
     check(3, "absent.onnx", dovetail.compile, tmp_path / "absent.onnx")
     check(4, "model", dovetail.compile, b"no model")
