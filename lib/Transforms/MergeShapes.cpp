@@ -156,6 +156,28 @@ static LogicalResult simplifyResize(ResizeOp op, PatternRewriter &rewriter) {
 // Concat, Reduce
 //===----------------------------------------------------------------------===//
 
+/// Concatenations have no more inputs than this. A kernel has an argument for each: devices take 32 KiB of them, at 8
+/// bytes for a tensor and for each of its dimensions. This is as many as fit with 32 dimensions and what is fused. And
+/// each element of the result is looked for in one input after another.
+static constexpr size_t kMaxConcatInputs = 96;
+
+/// Many inputs are joined in parts of about equal size, and these with one another.
+static LogicalResult splitConcat(ConcatOp op, PatternRewriter &rewriter) {
+  size_t count = op.getInputs().size();
+  if (count <= kMaxConcatInputs)
+    return failure();
+  // The whole alone is the tensor that the model names.
+  Location loc = op.getLoc();
+  if (auto named = dyn_cast<FusedLocWith<StringAttr>>(loc))
+    loc = named.getLocations().front();
+  size_t size = llvm::divideCeil(count, llvm::divideCeil(count, kMaxConcatInputs));
+  SmallVector<Value> parts;
+  for (ValueRange rest = op.getInputs(); !rest.empty(); rest = rest.drop_front(std::min(size, rest.size())))
+    parts.push_back(ConcatOp::create(rewriter, loc, rest.take_front(std::min(size, rest.size())), op.getAxis()));
+  rewriter.replaceOpWithNewOp<ConcatOp>(op, parts, op.getAxis());
+  return success();
+}
+
 static LogicalResult simplifyConcat(ConcatOp op, PatternRewriter &rewriter) {
   auto axis = static_cast<int64_t>(op.getAxis());
   SmallVector<Value> inputs;
@@ -168,7 +190,7 @@ static LogicalResult simplifyConcat(ConcatOp op, PatternRewriter &rewriter) {
   }
   if (inputs.size() == 1)
     return replaceBy(op, inputs.front(), rewriter);
-  if (inputs.empty() || ValueRange(inputs) == op.getInputs())
+  if (inputs.empty() || inputs.size() > kMaxConcatInputs || ValueRange(inputs) == op.getInputs())
     return failure();
   rewriter.replaceOpWithNewOp<ConcatOp>(op, inputs, axis);
   return success();
@@ -217,6 +239,7 @@ void dovetail::populateMergeShapes(RewritePatternSet &patterns) {
   patterns.add(simplifyBroadcast);
   patterns.add(simplifyResize);
   patterns.add(simplifyConcat);
+  patterns.add(splitConcat);
   patterns.add(sliceOfConcat);
   patterns.add(simplifyReduce);
 }

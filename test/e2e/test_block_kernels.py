@@ -16,6 +16,7 @@ from cases import fixed_cases, random_case
 from harness.backend import call, fastest_backend, replaying_backend, tool
 from harness.compare import differences
 from harness.isolated import IsolatedPool
+from harness.partition import Partition
 from ops import GENERATORS
 from ops.draft import Draft
 from random_ops import PASSED, Request
@@ -100,6 +101,19 @@ def test_roots_are_rounded_once(backend, tmp_path):
     assembly = next((tmp_path / "phases").glob("*.s")).read_text()
     roots = set(re.findall(r"sqrt[.a-z0-9]*", assembly))
     assert roots == {"sqrt.rn.f32", "sqrt.rn.f64"}
+
+
+def test_many_arguments(backend, tmp_path):
+    """A kernel of so many tensors would have more arguments than a GPU takes."""
+    draft = Draft(np.random.default_rng(0))
+    values = {f"x{i}": np.full([1, 1, 1 + i % 2, 2], i, np.float32) for i in range(900)}
+    result = draft.node("Concat", *(draft.input(value, name) for name, value in values.items()), axis=2)
+    onnx.save(draft.model(), tmp_path / "wide.onnx")
+    fastest_backend().compile(tmp_path / "wide.onnx", tmp_path / "wide.dvt", Partition({"y": 1}), extra=["--target", "cuda"])
+    partition = Partition({"y": 2}).split(result, 4, 2, "y", [500, 850])
+    flags = ["--target", "emulated"]
+    actual = backend.compile_and_run(tmp_path / "wide.onnx", partition, values, [result], False, flags)
+    assert np.array_equal(actual[result], np.concatenate(list(values.values()), 2))
 
 
 @pytest.mark.parametrize("name", [*fixed_cases(), *range(FIRST_SEED, FIRST_SEED + COUNT)])
