@@ -79,6 +79,7 @@ LogicalResult Compilation::import(StringRef name, llvm::function_ref<ImportResul
     return failure();
   }
   module = std::move(result.module);
+  externalFiles = std::move(result.externalFiles);
   return finishPhase(Phase::Import, begin);
 }
 

@@ -36,9 +36,20 @@ FailureOr<PhaseDumper> PhaseDumper::create(StringRef folder, bool constants, Dia
   return PhaseDumper(folder, constants, diagnostics);
 }
 
+std::string PhaseDumper::getPath(Phase phase, StringRef extension) const {
+  return (folder + "/" + Twine(static_cast<int>(phase) + 1) + "-" + getPhaseName(phase) + "." + extension).str();
+}
+
+bool PhaseDumper::mayReplace(StringRef file) const {
+  for (Phase phase : getPhases())
+    for (StringRef extension : {"mlir", "ll", "s"})
+      if (llvm::sys::fs::equivalent(getPath(phase, extension), file))
+        return true;
+  return false;
+}
+
 std::unique_ptr<llvm::raw_fd_ostream> PhaseDumper::open(Phase phase, StringRef extension) {
-  std::string path =
-      (folder + "/" + Twine(static_cast<int>(phase) + 1) + "-" + getPhaseName(phase) + "." + extension).str();
+  std::string path = getPath(phase, extension);
   std::error_code error;
   auto file = std::make_unique<llvm::raw_fd_ostream>(path, error);
   if (!error)

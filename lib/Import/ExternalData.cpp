@@ -74,8 +74,10 @@ std::shared_ptr<llvm::MemoryBuffer> TensorReader::openExternal(llvm::StringRef l
     cannotOpen(opened.getError());
   }
   fs::closeFile(*handle);
-  if (buffer)
+  if (buffer) {
     externalFiles[location] = buffer;
+    reporter.addExternalFile(file);
+  }
   return buffer;
 }
 

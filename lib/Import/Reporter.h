@@ -21,8 +21,8 @@
 
 namespace dovetail::importer {
 
-/// Emits diagnostics about one model file. The kind of the first error is that
-/// of the import.
+/// Emits diagnostics about one model file, and knows what other files it has. The kind of the first error is that of
+/// the import.
 class Reporter {
 public:
   Reporter(mlir::MLIRContext &context, llvm::StringRef path)
@@ -45,11 +45,16 @@ public:
   mlir::InFlightDiagnostic invalid() { return error(ImportError::InvalidModel); }
   std::optional<ImportError> getFirstError() const { return firstError; }
 
+  /// Notes that the model has data in `file`.
+  void addExternalFile(llvm::StringRef file) { externalFiles.push_back(file.str()); }
+  const std::vector<std::string> &getExternalFiles() const { return externalFiles; }
+
 private:
   mlir::MLIRContext &context;
   std::string path;
   mlir::Location fileLoc;
   std::optional<ImportError> firstError;
+  std::vector<std::string> externalFiles;
 };
 
 } // namespace dovetail::importer

@@ -194,7 +194,9 @@ absl::Status tools::checkWritable(const std::string &path) {
   size_t slash = path.rfind('/');
   std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   if (::access(folder.c_str(), W_OK) != 0)
-    return runtime::fileError(errno, absl::StrCat("cannot write '", path, "'"));
+    return errno == ENOENT || errno == ENOTDIR
+               ? absl::NotFoundError(absl::StrCat("cannot write '", path, "': there is no folder '", folder, "'"))
+               : runtime::fileError(errno, absl::StrCat("cannot write '", path, "'"));
   return runtime::checkReplaceable(path);
 }
 

@@ -42,6 +42,8 @@ struct CompileCommand {
   LogicalResult run(Diagnostics &diagnostics);
 
 private:
+  /// That nothing is written over the files of the model, which are known once it is imported.
+  LogicalResult checkInputs(const Compilation &compilation, const PhaseDumper *dumper, Diagnostics &diagnostics);
   LogicalResult print(Compilation &compilation, Diagnostics &diagnostics);
 };
 
@@ -49,12 +51,8 @@ private:
 
 /// That `path` can be written, said before the work and not after it.
 static LogicalResult checkOutput(StringRef path, StringRef model, Diagnostics &diagnostics) {
-  StringRef folder = llvm::sys::path::parent_path(path);
-  if (!folder.empty() && !llvm::sys::fs::is_directory(folder))
-    return diagnostics.error(ExitCode::File, "cannot write '" + path + "': there is no folder '" + folder + "'");
-  // What is written is renamed, and must not take the place of a device.
-  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))
-    return diagnostics.error(ExitCode::File, "cannot write '" + path + "': it is there and is no regular file");
+  if (absl::Status status = tools::checkWritable(path.str()); !status.ok())
+    return diagnostics.error(ExitCode::File, std::string(status.message()));
   if (llvm::sys::fs::equivalent(path, model))
     return diagnostics.error(ExitCode::Usage, "'" + path + "' is the model itself; give the output another name");
   return llvm::success();
@@ -83,6 +81,24 @@ static void printTimes(llvm::ArrayRef<PhaseTime> times, llvm::raw_ostream &os) {
                        time.peakBytes / 1048576.0);
   }
   os << llvm::format("  %-10s %8.3f s\n", "total", total);
+}
+
+LogicalResult CompileCommand::checkInputs(const Compilation &compilation, const PhaseDumper *dumper,
+                                          Diagnostics &diagnostics) {
+  std::vector<std::string> files = compilation.getExternalFiles();
+  files.push_back(model);
+  for (const std::string &file : files) {
+    auto refuse = [&](StringRef advice) {
+      return diagnostics.error(ExitCode::Usage,
+                               "'" + file + "' is a file of the model and would be written over; " + advice);
+    };
+    for (StringRef path : {output, report})
+      if (!path.empty() && path != "-" && llvm::sys::fs::equivalent(path, file))
+        return refuse("give the output another name");
+    if (dumper && dumper->mayReplace(file))
+      return refuse("give --dump-phases another folder");
+  }
+  return llvm::success();
 }
 
 LogicalResult CompileCommand::print(Compilation &compilation, Diagnostics &diagnostics) {
@@ -136,19 +152,23 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
     if (failed(made))
       return llvm::failure();
     dumper = std::move(*made);
-    compilation.afterPhase = [&](Phase phase) -> LogicalResult {
-      if (failed(dumper->dump(phase, compilation.getModule())))
-        return llvm::failure();
-      // Machine code comes last; a compilation that fails before leaves no empty files.
-      if (phase != Phase::CodeGen || *last != Phase::Emit)
-        return llvm::success();
-      dumpLLVM = dumper->open(Phase::CodeGen, "ll");
-      dumpAssembly = dumper->open(Phase::CodeGen, "s");
-      compilation.dumpLLVM = dumpLLVM.get();
-      compilation.dumpAssembly = dumpAssembly.get();
-      return llvm::success(dumpLLVM && dumpAssembly);
-    };
   }
+  compilation.afterPhase = [&](Phase phase) -> LogicalResult {
+    if (phase == Phase::Import && failed(checkInputs(compilation, dumper ? &*dumper : nullptr, diagnostics)))
+      return llvm::failure();
+    if (!dumper)
+      return llvm::success();
+    if (failed(dumper->dump(phase, compilation.getModule())))
+      return llvm::failure();
+    // Machine code comes last; a compilation that fails before leaves no empty files.
+    if (phase != Phase::CodeGen || *last != Phase::Emit)
+      return llvm::success();
+    dumpLLVM = dumper->open(Phase::CodeGen, "ll");
+    dumpAssembly = dumper->open(Phase::CodeGen, "s");
+    compilation.dumpLLVM = dumpLLVM.get();
+    compilation.dumpAssembly = dumpAssembly.get();
+    return llvm::success(dumpLLVM && dumpAssembly);
+  };
 
   LogicalResult result = compilation.import(model);
   if (succeeded(result))

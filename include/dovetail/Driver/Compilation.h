@@ -29,7 +29,6 @@
 
 namespace dovetail {
 
-
 /// What a phase took.
 struct PhaseTime {
   Phase phase;
@@ -63,6 +62,8 @@ public:
   mlir::ModuleOp getModule() { return *module; }
   const CompileOptions &getOptions() const { return options; }
   const std::vector<PhaseTime> &getTimes() const { return times; }
+  /// The files of external data that the model was read from.
+  const std::vector<std::string> &getExternalFiles() const { return externalFiles; }
 
   /// Called after each phase but emit, while its result can be looked at.
   std::function<llvm::LogicalResult(Phase)> afterPhase;
@@ -84,6 +85,7 @@ private:
   CompileOptions options;
   Diagnostics &diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<std::string> externalFiles;
   std::optional<Phase> done;
   ProgramCode code;
   std::vector<PhaseTime> times;

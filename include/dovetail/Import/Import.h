@@ -20,6 +20,9 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MemoryBufferRef.h"
 
+#include <string>
+#include <vector>
+
 namespace dovetail {
 
 /// What the user fixes about a model whose inputs have dynamic shapes.
@@ -48,6 +51,8 @@ struct ImportResult {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Meaningful if `module` is null.
   ImportError error = ImportError::InvalidModel;
+  /// The files of external data that were read. They must stay as they are while the module is used.
+  std::vector<std::string> externalFiles = {};
 
   explicit operator bool() { return static_cast<bool>(module); }
 };
