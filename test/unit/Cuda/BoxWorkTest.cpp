@@ -200,6 +200,7 @@ TEST_F(BoxWork, LargeAndDeepBoxesAreTakenApart) {
     first += items;
   }
   EXPECT_EQ(first, jobs.items);
+  EXPECT_EQ(jobs.jobs.size(), 4u);
 
   std::vector<std::byte> memory(1 << 10), copy(1 << 10);
   for (size_t i = 0; i < memory.size(); ++i)

@@ -8,6 +8,8 @@
 
 #include "BoxJobs.h"
 
+#include "JobLoops.h"
+
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
 using Kind = dovetail::layout::ReductionKind;
@@ -23,55 +25,40 @@ static_assert(int(JobType::F32) == int(ElementType::F32) && int(JobType::F64) ==
 
 namespace {
 
-/// Kernels count the items of a job in 32 bits.
-constexpr int64_t maxItems = int64_t(1) << 31;
-
 class Builder {
 public:
   Builder(BoxJobs &result, int64_t targetMoment, int64_t sourceMoment)
       : result(result), targetMoment(targetMoment), sourceMoment(sourceMoment) {}
 
-  void add(StridedBox box, int64_t granule) {
-    int64_t items = 1;
+  void add(const StridedBox &box, int64_t granule) {
+    std::vector<int64_t> counts;
     for (const BoxLoop &loop : box.loops)
-      items = items > maxItems || loop.count > maxItems ? maxItems + 1 : items * loop.count;
-    if (items > maxItems || box.loops.size() > BoxJob::maxLoops) {
-      split(std::move(box), granule);
-      return;
+      counts.push_back(loop.count);
+    for (const LoopPart &part : splitLoops(counts, BoxJob::maxLoops)) {
+      BoxJob job = {};
+      job.target = reinterpret_cast<uintptr_t>(box.target);
+      job.source = reinterpret_cast<uintptr_t>(box.source);
+      job.first = result.items;
+      job.granule = static_cast<int32_t>(granule);
+      job.targetMoment = targetMoment;
+      job.sourceMoment = sourceMoment;
+      for (size_t i = 0; i < box.loops.size(); ++i) {
+        const BoxLoop &loop = box.loops[i];
+        job.target += static_cast<uint64_t>(part.first[i] * loop.targetStride);
+        job.source += static_cast<uint64_t>(part.first[i] * loop.sourceStride);
+        if (part.count[i] == 1)
+          continue;
+        job.counts[job.loops] = static_cast<uint32_t>(part.count[i]);
+        job.targetStrides[job.loops] = loop.targetStride;
+        job.sourceStrides[job.loops] = loop.sourceStride;
+        ++job.loops;
+      }
+      result.jobs.push_back(job);
+      result.items += part.items();
     }
-    BoxJob job = {};
-    job.target = reinterpret_cast<uintptr_t>(box.target);
-    job.source = reinterpret_cast<uintptr_t>(box.source);
-    job.first = result.items;
-    job.granule = static_cast<int32_t>(granule);
-    job.targetMoment = targetMoment;
-    job.sourceMoment = sourceMoment;
-    for (const BoxLoop &loop : box.loops) {
-      job.counts[job.loops] = static_cast<uint32_t>(loop.count);
-      job.targetStrides[job.loops] = loop.targetStride;
-      job.sourceStrides[job.loops] = loop.sourceStride;
-      ++job.loops;
-    }
-    result.jobs.push_back(job);
-    result.items += items;
   }
 
 private:
-  /// Takes the outermost loop apart.
-  void split(StridedBox box, int64_t granule) {
-    BoxLoop outer = box.loops.front();
-    int64_t half = box.loops.size() > BoxJob::maxLoops ? 1 : outer.count / 2;
-    for (int64_t begin = 0; begin < outer.count; begin += half) {
-      StridedBox part = box;
-      part.target = box.target + begin * outer.targetStride;
-      part.source = box.source + begin * outer.sourceStride;
-      part.loops.front().count = std::min(half, outer.count - begin);
-      if (part.loops.front().count == 1)
-        part.loops.erase(part.loops.begin());
-      add(std::move(part), granule);
-    }
-  }
-
   BoxJobs &result;
   int64_t targetMoment, sourceMoment;
 };
@@ -122,7 +109,7 @@ BoxJobs BoxJobs::copies(const std::vector<StridedBox> &boxes) {
   for (StridedBox box : boxes)
     if (simplify(box)) {
       int64_t granule = widen(box);
-      builder.add(std::move(box), granule);
+      builder.add(box, granule);
     }
   return result;
 }

@@ -8,6 +8,7 @@
 
 #include "PostOpWork.h"
 
+#include "JobLoops.h"
 #include "Staging.h"
 
 #include "absl/strings/str_cat.h"
@@ -23,8 +24,6 @@ using layout::Interval;
 namespace {
 
 constexpr int postOpThreads = 256;
-/// Threads count the items of a job in 32 bits.
-constexpr int64_t maxItems = int64_t(1) << 31;
 
 bool isTranscendental(PostOpKind kind) {
   switch (kind) {
@@ -93,35 +92,33 @@ absl::Status PostOpWork::prepare(ElementType type) {
   return absl::OkStatus();
 }
 
-void PostOpWork::addJobs(std::vector<Loop> loops, PostOpJob job) {
-  int64_t count = 1;
+void PostOpWork::addJobs(const std::vector<Loop> &loops, const PostOpJob &whole) {
+  std::vector<int64_t> counts;
   for (const Loop &loop : loops)
-    count = count > maxItems ? count : count * loop.count;
-  if (count > maxItems || loops.size() > PostOpJob::maxLoops) {
-    Loop outer = loops.front();
-    loops.erase(loops.begin());
-    for (int64_t i = 0; i < outer.count; ++i) {
-      addJobs(loops, job);
-      job.result += static_cast<uint64_t>(outer.targetStride);
+    counts.push_back(loop.count);
+  for (const LoopPart &part : splitLoops(counts, PostOpJob::maxLoops)) {
+    PostOpJob job = whole;
+    std::fill(std::begin(job.counts), std::end(job.counts), 1);
+    int next = PostOpJob::maxLoops;
+    for (size_t i = loops.size(); i-- > 0;) {
+      const Loop &loop = loops[i];
+      job.result += static_cast<uint64_t>(part.first[i] * loop.targetStride);
       if (job.source)
-        job.source += static_cast<uint64_t>(outer.sourceStride);
+        job.source += static_cast<uint64_t>(part.first[i] * loop.sourceStride);
       for (int op = 0; op < job.ops; ++op)
         if (job.op[op].operand)
-          job.op[op].operand += static_cast<uint64_t>(outer.operandStrides[op]);
+          job.op[op].operand += static_cast<uint64_t>(part.first[i] * loop.operandStrides[op]);
+      if (part.count[i] == 1)
+        continue;
+      job.counts[--next] = static_cast<uint32_t>(part.count[i]);
+      job.strides[next] = loop.targetStride;
+      job.sourceStrides[next] = loop.sourceStride;
+      for (int op = 0; op < job.ops; ++op)
+        job.op[op].strides[next] = loop.operandStrides[op];
     }
-    return;
+    jobs.push_back(job);
+    items.push_back(part.items());
   }
-  size_t unused = PostOpJob::maxLoops - loops.size();
-  for (size_t i = 0; i < PostOpJob::maxLoops; ++i) {
-    Loop loop = i < unused ? Loop{1, 0, 0, std::vector<int64_t>(job.ops)} : loops[i - unused];
-    job.counts[i] = static_cast<uint32_t>(loop.count);
-    job.strides[i] = loop.targetStride;
-    job.sourceStrides[i] = loop.sourceStride;
-    for (int op = 0; op < job.ops; ++op)
-      job.op[op].strides[i] = loop.operandStrides[op];
-  }
-  jobs.push_back(job);
-  items.push_back(count);
 }
 
 absl::Status PostOpWork::bind(const MemoryView &target, const MemoryView &source) {
@@ -177,7 +174,7 @@ absl::Status PostOpWork::bind(const MemoryView &target, const MemoryView &source
       else
         merged.push_back(std::move(loop));
     }
-    addJobs(std::move(merged), job);
+    addJobs(merged, job);
     begin += count;
   } while (begin < ops.size());
 

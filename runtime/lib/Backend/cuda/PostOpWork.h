@@ -52,7 +52,7 @@ private:
     std::vector<int64_t> operandStrides;
   };
 
-  void addJobs(std::vector<Loop> loops, PostOpJob job);
+  void addJobs(const std::vector<Loop> &loops, const PostOpJob &whole);
 
   std::shared_ptr<Context> context;
   const RankMemory &memory;
