@@ -141,17 +141,17 @@ absl::Status MessageCommunicator::begin(const DevicePlugin &plugin, uint64_t pro
       return abort(made.status());
     name = *std::move(made);
   }
-  absl::StatusOr<std::vector<std::string>> programs = rendezvous->allGather(absl::StrCat(absl::Hex(program)));
-  if (!programs.ok())
-    return programs.status();
+  // Rank 0 adds the group's name to what all of them give.
+  const std::string checksum = absl::StrCat(absl::Hex(program, absl::kZeroPad16));
+  absl::StatusOr<std::vector<std::string>> given = rendezvous->allGather(checksum + name);
+  if (!given.ok())
+    return given.status();
   for (int other = 1; other < size(); ++other)
-    if ((*programs)[other] != (*programs)[0])
+    if ((*given)[other] != (*given)[0].substr(0, checksum.size()))
       return abort(absl::FailedPreconditionError(
           absl::StrCat("rank ", other, " has another artifact than rank 0; give all ranks the same file")));
-  absl::StatusOr<std::vector<std::string>> names = rendezvous->allGather(std::move(name));
-  if (!names.ok())
-    return names.status();
-  if (absl::Status status = joinGroup(plugin, ordinal, (*names)[0], timeout); !status.ok())
+  name = (*given)[0].substr(checksum.size());
+  if (absl::Status status = joinGroup(plugin, ordinal, name, timeout); !status.ok())
     return abort(status);
   poller = std::thread([this] { poll(); });
   return absl::OkStatus();
