@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Stands in for libnccl.so.2: ranks are processes of one machine, connected by sockets, and work is done in the streams
-// of the fake driver. When a rank is lost, what waits for it waits until the communicator is aborted. With
-// FAKE_NCCL_ERROR_AFTER=n there is an asynchronous error after n calls.
+// of the fake driver. When a rank is lost, what waits for it waits until the communicator is aborted, and that waits
+// for all work in progress, which may be another communicator's. With FAKE_NCCL_ERROR_AFTER=n there is an asynchronous
+// error after n calls, and with FAKE_NCCL_DIES the process is lost in the next call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,11 +20,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <nccl.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -49,6 +52,8 @@ struct Pending {
 };
 thread_local Pending pending;
 
+std::atomic<int> inProgress = 0; ///< Calls of all communicators.
+
 int64_t sizeOf(ncclDataType_t type) {
   switch (type) {
   case ncclInt8:
@@ -69,10 +74,16 @@ int64_t sizeOf(ncclDataType_t type) {
 ncclResult_t enqueue(ncclComm_t communicator, cudaStream_t stream, std::function<absl::Status()> work) {
   auto call = [communicator, work = std::move(work)] {
     ++communicator->calls;
-    if (work().ok())
-      return;
-    while (!communicator->isAborted)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ++inProgress;
+    if (std::getenv("FAKE_NCCL_DIES")) {
+      // The others wait for it by then.
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      ::kill(::getpid(), SIGKILL);
+    }
+    if (!work().ok())
+      while (!communicator->isAborted)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    --inProgress;
   };
   return ::enqueue(stream, call) ? ncclSuccess : ncclUnhandledCudaError;
 }
@@ -119,6 +130,7 @@ ncclResult_t join(ncclComm_t *communicator, const std::string &name, int rank, i
   *communicator = new ncclComm;
   (*communicator)->name = name;
   (*communicator)->mesh = *std::move(mesh);
+  ++theLog.communicators;
   return ncclSuccess;
 }
 
@@ -177,10 +189,15 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error)
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   communicator->isAborted = true;
   communicator->mesh->shutDown();
+  // Memory of the device is freed, which NCCL's kernels must have left.
+  while (inProgress > 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  --theLog.communicators;
   return ncclSuccess;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   delete communicator;
+  --theLog.communicators;
   return ncclSuccess;
 }
 

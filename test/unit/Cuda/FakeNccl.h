@@ -14,6 +14,7 @@
 /// What was called in this process.
 struct FakeNcclLog {
   std::atomic<int> groups = 0, collectives = 0, splits = 0;
+  std::atomic<int> communicators = 0; ///< That are there.
 };
 
 /// `fakeNcclLog` in the library.

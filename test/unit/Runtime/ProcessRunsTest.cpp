@@ -50,6 +50,29 @@ runtime::RunnerOptions optionsOf(const runtime::LaunchEnvironment &environment, 
   return options;
 }
 
+/// What NCCL was asked for by this process; null if it has not opened the imitation.
+FakeNcclLog *ncclLog() {
+  void *library = ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
+  auto *log = library ? reinterpret_cast<FakeNcclLogFunction *>(::dlsym(library, "fakeNcclLog")) : nullptr;
+  return log ? log() : nullptr;
+}
+
+/// Collectives, groups of messages, splits.
+std::string ncclCalls() {
+  FakeNcclLog *log = ncclLog();
+  if (!log)
+    return "";
+  return std::to_string(log->collectives) + "/" + std::to_string(log->groups) + "/" + std::to_string(log->splits);
+}
+
+/// Whether NCCL's communicators are all ended, soon.
+bool isEnded() {
+  FakeNcclLog *log = ncclLog();
+  for (int i = 0; log && log->communicators > 0 && i < 1000; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return !log || log->communicators == 0;
+}
+
 /// What is said, after the exit code, by each rank that runs a program until something happens to it, for ten seconds
 /// at most. `before` is called before each run.
 std::vector<Outcome> runUntilEnd(std::shared_ptr<const runtime::Program> program, double timeout,
@@ -69,7 +92,7 @@ std::vector<Outcome> runUntilEnd(std::shared_ptr<const runtime::Program> program
       absl::Status status = (*runner)->run({{in.data(), runtime::ElementType::F32, port.shape}},
                                            {{out.data(), runtime::ElementType::F32, port.shape}});
       if (!status.ok())
-        return describe(status);
+        return isEnded() ? describe(status) : "communicators are left";
     }
     return "nothing happened";
   });
@@ -161,15 +184,6 @@ TEST(ProcessRuns, AsynchronousErrorsEndTheRunOnAllRanks) {
                 AllOf(HasSubstr("8: rank 1: NCCL 2.28.9: the communication failed: remote process exited")));
 }
 
-/// What NCCL was asked for by a process: collectives, groups of messages, splits.
-std::string ncclCalls() {
-  void *library = ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
-  auto *log = library ? reinterpret_cast<FakeNcclLogFunction *>(::dlsym(library, "fakeNcclLog")) : nullptr;
-  if (!log)
-    return "";
-  return std::to_string(log()->collectives) + "/" + std::to_string(log()->groups) + "/" + std::to_string(log()->splits);
-}
-
 /// Runs a program five times with other inputs on a process for each rank. Returns what each asked NCCL for.
 std::vector<Outcome> runFiveTimes(std::shared_ptr<const runtime::Program> program) {
   return inProcesses(program->numRanks(), [&](const runtime::LaunchEnvironment &environment) {
@@ -207,7 +221,8 @@ TEST(ProcessRuns, ExchangesAreRecordedWithTheirRun) {
   }
 }
 
-TEST(ProcessRuns, GroupsOfAnAxisHaveCollectivesOfTheirOwn) {
+/// Exchanges within groups of ranks along an axis, and among all.
+PlanBuilder groupGatherer() {
   PlanBuilder builder = deviceBuilder({2, 3});
   layout::Sharding cut = sharding(1, {{0, split(1, {0, 2, 4, 6})}}), other = sharding(1, {{0, split(0, {0, 3, 6})}});
   uint32_t in = builder.value({6}, cut), all = builder.value({6}, sharding(1));
@@ -217,9 +232,29 @@ TEST(ProcessRuns, GroupsOfAnAxisHaveCollectivesOfTheirOwn) {
   builder.exchange(all, half);
   builder.exchange(half, whole);
   builder.output("out", whole);
-  for (const Outcome &outcome : runFiveTimes(builder.program())) {
+  return builder;
+}
+
+TEST(ProcessRuns, GroupsOfAnAxisHaveCollectivesOfTheirOwn) {
+  for (const Outcome &outcome : runFiveTimes(groupGatherer().program())) {
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.text, hasKernels() ? "" : "4/0/2");
+  }
+}
+
+/// Ranks wait in groups that differ, and to end one may take the end of another.
+TEST(ProcessRuns, ALostRankEndsAllGroups) {
+  if (hasKernels())
+    GTEST_SKIP() << "the groups are NCCL's";
+  auto program = groupGatherer().program();
+  for (int last : {1, 4}) {
+    auto outcomes = runUntilEnd(program, 60, [&](int rank, int run) {
+      if (rank == 4 && run == last)
+        ::setenv("FAKE_NCCL_DIES", "1", 1);
+    });
+    for (int rank = 0; rank < 6; ++rank)
+      if (rank != 4)
+        EXPECT_THAT(outcomes[rank].text, HasSubstr("8: rank 4 is gone")) << rank << " after " << last;
   }
 }
 
