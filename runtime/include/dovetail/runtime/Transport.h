@@ -58,7 +58,12 @@ public:
   virtual absl::StatusOr<std::unique_ptr<DeviceWork>> prepareExchange(std::vector<Message> sends,
                                                                       std::vector<Message> receives) = 0;
   /// Whether there is a collective with results that are those of messages, but for the order of additions.
-  virtual bool hasCollective(const Collective &collective) const = 0;
+  bool hasCollective(const Collective &collective) const {
+    return collective.kind == CollectiveKind::AllGather ||
+           (collective.kind != CollectiveKind::None && hasReduction(collective.reduction, collective.type));
+  }
+  /// Whether collectives reduce so.
+  virtual bool hasReduction(layout::ReductionKind kind, ElementType type) const = 0;
   virtual absl::StatusOr<std::unique_ptr<DeviceWork>> prepareCollective(const Collective &collective) = 0;
   /// A group of these ranks, ascending, this one among them; none when this rank is in no new group. All ranks of this
   /// group call it at once, and the new groups share no rank. At start-up only.

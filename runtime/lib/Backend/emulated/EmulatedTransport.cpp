@@ -58,11 +58,8 @@ public:
     return std::make_unique<EmulatedWork>(std::make_unique<ExchangeJob>(mesh, std::move(sends), std::move(receives)));
   }
   // As NCCL's: largest and least numbers lose those that are none there.
-  bool hasCollective(const Collective &collective) const override {
-    using layout::ReductionKind;
-    return collective.kind != CollectiveKind::None &&
-           (collective.kind == CollectiveKind::AllGather || collective.reduction == ReductionKind::Sum ||
-            collective.reduction == ReductionKind::Prod);
+  bool hasReduction(layout::ReductionKind kind, ElementType) const override {
+    return kind == layout::ReductionKind::Sum || kind == layout::ReductionKind::Prod;
   }
   absl::StatusOr<std::unique_ptr<DeviceWork>> prepareCollective(const Collective &collective) override {
     int64_t bytes = collective.elements * elementSize(collective.type), all = bytes * mesh->size();

@@ -201,13 +201,9 @@ public:
     return std::make_unique<Exchange>(group, std::move(sends), std::move(receives));
   }
 
-  bool hasCollective(const Collective &collective) const override {
-    if (collective.kind == CollectiveKind::None)
-      return false;
-    if (collective.kind == CollectiveKind::AllGather)
-      return true;
-    std::optional<ncclDataType_t> type = dataTypeOf(collective.type);
-    return type && operationOf(collective.reduction, *type);
+  bool hasReduction(ReductionKind kind, ElementType type) const override {
+    std::optional<ncclDataType_t> dataType = dataTypeOf(type);
+    return dataType && operationOf(kind, *dataType);
   }
   absl::StatusOr<std::unique_ptr<DeviceWork>> prepareCollective(const Collective &collective) override {
     return std::make_unique<CollectiveWork>(group, collective);
