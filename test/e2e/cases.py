@@ -325,6 +325,39 @@ def _products():
         yield _chain(f"product-whole-{label}", whole, [extent, 24], rows, dim=0, exact=True, dtype=np.int64)
 
 
+def _convolutions():
+    """Convolutions of several tiles, with borders and groups inside of tiles, and a rest of terms."""
+    for rows in ((35,), (17, 18), (1, 0, 34)):
+        label, extent = "+".join(map(str, rows)), sum(rows)
+
+        def conv(name, shape, weights, op="Conv", dim=2, **attributes):
+            return _single(f"conv-tiles-{name}-{label}", op, shape, rows, _weights(*weights), dim=dim, **attributes)
+
+        yield conv("padded", [1, 20, extent, 13], (40, 20, 3, 3), pads=[1] * 4)
+        # 32 channels fill the rows of shared memory, 37 do not.
+        yield conv("near", [2, 32, extent, 7], (24, 32, 3, 3), pads=[1, 2, 0, 1])
+        yield conv("strides", [2, 37, extent, 12], (70, 37, 3, 2), strides=[2, 3], pads=[1, 0, 1, 1])
+        yield conv("dilations", [1, 16, 11, extent], (20, 16, 3, 3), dim=3, dilations=[2, 3], pads=[2, 3, 1, 4])
+        yield conv("wide", [1, 16, extent, 5], (17, 16, 7, 5), pads=[6, 4, 5, 3])
+        yield conv("first", [1, 3, extent, 20], (32, 3, 7, 7), strides=[2, 2], pads=[3] * 4)
+        yield conv("line", [2, 24, extent], (33, 24, 5), pads=[2, 2])
+        yield conv("space", [1, 16, extent, 3, 4], (18, 16, 3, 2, 3), pads=[1, 0, 1, 1, 1, 1])
+        yield conv("batch", [extent, 16, 4, 3], (16, 16, 3, 3), dim=0, pads=[1] * 4)
+        yield conv("terms", [1, extent, 8, 7], (30, extent, 3, 3), dim=1, pads=[1] * 4)
+        yield conv("groups", [1, 40, extent, 5], (48, 20, 3, 3), group=2, pads=[1] * 4)
+        yield conv("cut-groups", [1, extent, 6, 6], (85, 7, 3, 3), dim=1, group=5, pads=[1] * 4)
+        yield conv("many", [1, 16, extent, 120], (18, 16, 2, 1), pads=[1, 0, 0, 0])
+        for dtype in (np.float16, np.float64):
+            # Sums of small whole numbers are exact.
+            whole = ("Conv", (np.round(4 * _weights(24, 16, 3, 3)).astype(dtype),), {"pads": [1, 0, 1, 2]})
+            name = f"conv-tiles-{np.dtype(dtype).name}-{label}"
+            yield _chain(name, [("Round", (), {}), whole], [1, 16, extent, 9], rows, exact=True, dtype=dtype)
+        yield conv("transposed", [1, 24, extent, 6], (24, 18, 3, 3), "ConvTranspose", strides=[2, 2], pads=[1] * 4)
+        yield conv(
+            "transposed-groups", [1, 24, 7, extent], (24, 16, 2, 3), "ConvTranspose", dim=3, group=2, strides=[2, 1]
+        )
+
+
 def _half_sums():
     """Means and norms of so many numbers of 16 bits that their sums do not fit into 16 bits."""
     axes = {"axes": [2, 3]}
@@ -339,6 +372,7 @@ def _half_sums():
 
 _FAMILIES = (
     _strided_windows, _transposed, _resizes, _reshapes, _others, _half_sums, _columns, _tiles, _splits, _products,
+    _convolutions,
 )  # fmt: skip
 
 

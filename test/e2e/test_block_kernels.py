@@ -62,6 +62,30 @@ def test_emulated_model(subject, ranks):
     assert not found, f"{partition}: {found}"
 
 
+@pytest.mark.parametrize("sizes", [(35,), (17, 18), (1, 0, 34)])
+def test_padding_is_not_multiplied(backend, sizes):
+    """Padding does not make a number of a weight that is none; ONNX Runtime multiplies it by zero."""
+    draft = Draft(np.random.default_rng(0))
+    image = draft.values([1, 16, sum(sizes), 9])
+    weights = draft.values([24, 16, 3, 3])
+    weights[3, 5, 0, 1], weights[7, 2, 2, 2], weights[20, 0, 1, 0] = np.inf, np.nan, -np.inf
+    draft.node("Conv", draft.input(image, "x"), draft.constant(weights), pads=[1] * 4)
+    expected = np.zeros([1, 24, sum(sizes), 9])
+    for taps in np.ndindex(3, 3):
+        # The rows and columns of the result for which the tap is inside of the image, and those that it is at.
+        pairs = list(zip(taps, image.shape[2:]))
+        to = tuple(slice(max(0, 1 - tap), extent - max(0, tap - 1)) for tap, extent in pairs)
+        at = tuple(slice(max(0, tap - 1), extent - max(0, 1 - tap)) for tap, extent in pairs)
+        expected[:, :, *to] += np.einsum("nchw,oc->nohw", image[:, :, *at], weights[:, :, *taps], dtype=np.float64)
+    assert not np.isfinite(expected).all() and np.isfinite(expected[0, 3, 0]).all()
+    model = draft.model()
+    partition = Partition({"y": len(sizes)}).split("x", 4, 2, "y", sizes)
+    name = model.graph.output[0].name
+    actual = backend.compile_and_run(model, partition, draft.inputs, [name], False, ["--target", "emulated"])
+    found = differences(actual, {name: expected.astype(np.float32)})
+    assert not found, found
+
+
 def assemble(request):
     """Compiles a case for real devices; returns what is wrong with its kernels. Runs in a worker."""
     name, folder = request

@@ -41,13 +41,13 @@ BlockEmitter::BlockEmitter(plan::KernelOp kernel, OpBuilder &builder) : KernelBo
   }
   if (!isProduct && !isTiled)
     chooseVector();
+  if (isProduct)
+    return;
   itemSteps.assign(itemLoops.size(), 1);
   if (vector > 1)
     itemSteps.back() = vector;
   if (isTiled)
     itemSteps.end()[-2] = itemSteps.back() = tileSize;
-  if (isProduct)
-    itemSteps.end()[-2] = itemSteps.back() = productTile;
 }
 
 LogicalResult BlockEmitter::emit() {
@@ -260,24 +260,40 @@ Value BlockEmitter::countSteps(unsigned loop, int64_t step) {
 }
 
 Value BlockEmitter::countIterations(ArrayRef<unsigned> loops, ArrayRef<int64_t> steps) {
-  Value count = elements.index(1);
+  SmallVector<Value> counts;
   for (auto [loop, step] : llvm::zip_equal(loops, steps))
-    count = elements.create<arith::MulIOp>(count, countSteps(loop, step));
-  return count;
+    counts.push_back(countSteps(loop, step));
+  return multiplyAll(counts);
+}
+
+Value BlockEmitter::multiplyAll(ArrayRef<Value> factors) {
+  Value product = elements.index(1);
+  for (Value factor : factors)
+    product = elements.create<arith::MulIOp>(product, factor);
+  return product;
+}
+
+SmallVector<Value> BlockEmitter::delinearize(Value linear, ArrayRef<Value> counts) {
+  SmallVector<Value> digits(counts.size());
+  for (size_t i = counts.size(); i-- > 0;) {
+    digits[i] = linear;
+    if (i > 0) {
+      Value divisor = castIndex(linear.getType(), counts[i]);
+      digits[i] = elements.create<arith::RemUIOp>(linear, divisor);
+      linear = elements.create<arith::DivUIOp>(linear, divisor);
+    }
+    digits[i] = castIndex(builder.getIndexType(), digits[i]);
+  }
+  return digits;
 }
 
 void BlockEmitter::delinearize(Value linear, ArrayRef<unsigned> loops, ArrayRef<int64_t> steps,
                                function_ref<void(unsigned, Value)> set) {
-  for (size_t i = loops.size(); i-- > 0;) {
-    Value position = linear;
-    if (i > 0) {
-      Value divisor = castIndex(linear.getType(), countSteps(loops[i], steps[i]));
-      position = elements.create<arith::RemUIOp>(linear, divisor);
-      linear = elements.create<arith::DivUIOp>(linear, divisor);
-    }
-    position = elements.mulI(castIndex(builder.getIndexType(), position), steps[i]);
-    set(loops[i], elements.addI(position, ranges[loops[i]].lo));
-  }
+  SmallVector<Value> counts;
+  for (auto [loop, step] : llvm::zip_equal(loops, steps))
+    counts.push_back(countSteps(loop, step));
+  for (auto [loop, step, digit] : llvm::zip_equal(loops, steps, delinearize(linear, counts)))
+    set(loop, elements.addI(elements.mulI(digit, step), ranges[loop].lo));
 }
 
 void BlockEmitter::emitItems() {
@@ -301,7 +317,10 @@ void BlockEmitter::emitItems() {
   } else {
     lane = thread;
   }
-  Value end = countIterations(itemLoops, itemSteps), stride = elements.mulI(blocks, teams);
+  if (product)
+    placeOperands();
+  Value end = product ? multiplyAll(tileCounts) : countIterations(itemLoops, itemSteps),
+        stride = elements.mulI(blocks, teams);
   auto items = scf::ForOp::create(builder, loc, castIndex(type, first), castIndex(type, end), castIndex(type, stride));
   OpBuilder::InsertionGuard guard(builder);
   itemBlock = items.getBody();
@@ -315,14 +334,14 @@ void BlockEmitter::emitItems() {
     isItem = elements.compareI(arith::CmpIPredicate::sle, item, last);
     item = elements.create<arith::MinSIOp>(item, last);
   }
-  delinearize(item, itemLoops, itemSteps, [&](unsigned loop, Value coordinate) { index[loop] = coordinate; });
-  emitItem();
+  emitItem(item);
 }
 
-void BlockEmitter::emitItem() {
+void BlockEmitter::emitItem(Value item) {
   Location loc = kernel.getLoc();
   if (product)
-    return emitProduct();
+    return emitProduct(item);
+  delinearize(item, itemLoops, itemSteps, [&](unsigned loop, Value coordinate) { index[loop] = coordinate; });
   if (writes >= 0)
     return emitTile();
   if (teamLoops.empty())

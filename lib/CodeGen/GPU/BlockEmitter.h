@@ -31,9 +31,9 @@ namespace dovetail {
 /// Where a kernel reads memory in another order than it writes, an item is a *tile* of two loops, and values pass
 /// through shared memory: threads compute them in the order of reads, and pick them up in the order of writes.
 ///
-/// Where a kernel reduces two operands, each of which depends on a result loop that the other one does not depend on
-/// (a matrix product), an item is a tile of these loops. Operands go through shared memory, some terms at a time, and a
-/// thread computes several elements.
+/// Where a kernel sums up products of two operands, each of which depends on result loops that the other one does not
+/// depend on (a matrix product, a convolution), an item is a *tile*: a run of iterations of these loops for each
+/// operand. Operands go through shared memory, some terms at a time, and a thread computes several elements.
 class BlockEmitter : public KernelBody {
 public:
   BlockEmitter(plan::KernelOp kernel, mlir::OpBuilder &builder);
@@ -68,23 +68,25 @@ private:
   // Function.
   void createFunction();
   void emitItems();
-  void emitItem();
+  void emitItem(mlir::Value item);
   void emitElements();
   void emitTile();
   /// The coordinate of `loop` at `offset` in a tile that begins at `first`, or the last one of the rank; whether it is
   /// one of the rank is added to `isItem`.
   mlir::Value emitTileCoordinate(unsigned loop, mlir::Value first, mlir::Value offset, int64_t size);
-  void emitProduct();
   void emitStores();
   /// The coordinates of iteration `linear` of `loops`, the last one fastest.
   void delinearize(mlir::Value linear, llvm::ArrayRef<unsigned> loops, llvm::ArrayRef<int64_t> steps,
                    llvm::function_ref<void(unsigned loop, mlir::Value coordinate)> set);
+  /// The digits of `linear` in a system of numbers with `counts` digits each, the last one fastest.
+  llvm::SmallVector<mlir::Value> delinearize(mlir::Value linear, llvm::ArrayRef<mlir::Value> counts);
   /// The number of iterations of a loop, and of several.
   mlir::Value countSteps(unsigned loop, int64_t step);
   mlir::Value countIterations(llvm::ArrayRef<unsigned> loops, llvm::ArrayRef<int64_t> steps);
   /// Type of numbers of iterations of `loops`: i32 where it is wide enough, as its divisions are much faster.
   mlir::Type getCounterType(llvm::ArrayRef<unsigned> loops);
   mlir::Value castIndex(mlir::Type type, mlir::Value value);
+  mlir::Value multiplyAll(llvm::ArrayRef<mlir::Value> factors);
 
   /// A value that passes through shared memory.
   struct Staged {
@@ -98,12 +100,41 @@ private:
 
   /// A side of a tile of products.
   struct ProductSide {
-    unsigned operand = 0, loop = 0; ///< The operand, and the result loop that it depends on.
+    /// A result loop of which the other operand's factors are the same for `block` iterations; tiles lie inside of a
+    /// block.
+    struct SideLoop {
+      unsigned loop;
+      int64_t block;
+      mlir::Value lo, count; ///< Of the block in which the tile is.
+    };
+    unsigned operand = 0;
+    llvm::SmallVector<SideLoop> loops; ///< Those that only this operand depends on, outermost first.
+    int64_t extent = 1;                ///< Iterations of all of them.
     mlir::Type type;
-    mlir::Value first;  ///< Coordinate in the tile.
-    int64_t offset = 0; ///< Of the operand in shared memory, in elements.
+    mlir::Value first, count; ///< The tile's first iteration, and those of all tiles that lie in the same blocks.
+    bool isGuarded = false;   ///< There are terms that it has no factors for.
+    int64_t pitch = 0;        ///< Elements of a row of shared memory.
+    int64_t offset = 0;       ///< Of the operand in shared memory, in elements.
+    int64_t guards = 0;       ///< Of a byte for each factor: whether it is there.
   };
-  void stageOperand(const ProductSide &side, mlir::Value firstTerm, mlir::Value numTerms);
+  /// A loop over terms of a product.
+  struct TermLoop {
+    unsigned position; ///< Among the coordinates of the loops and taps.
+    int64_t extent;
+    mlir::Value lo, count;
+  };
+  void orderTerms();
+  void placeOperands();
+  /// For each loop that tiles are counted by how many there are of it.
+  llvm::SmallVector<mlir::Value> countTiles();
+  /// Whether the numbers of an operand must be looked at, as some of its products do not count.
+  bool mustBeFinite(unsigned number) const;
+  /// Sets the coordinates of a side's loops at `offset` in the tile, or of the last ones. Returns whether it is one of
+  /// the rank; null: it surely is.
+  mlir::Value setCoordinates(const ProductSide &side, mlir::Value offset, llvm::MutableArrayRef<mlir::Value> at);
+  void stageOperand(unsigned number, mlir::Value firstTerm, llvm::ArrayRef<mlir::Value> at);
+  llvm::SmallVector<mlir::Value> emitTerms(mlir::ValueRange sums, llvm::ArrayRef<mlir::Value> place, bool guarded);
+  void emitProduct(mlir::Value item);
 
   // Values that a team shares.
   using Values = llvm::SmallVector<mlir::Value, 3>;
@@ -153,9 +184,9 @@ private:
   /// columns lie in one bank of shared memory.
   static constexpr int64_t tileSize = 32;
   static constexpr int64_t tilePitch = tileSize + 1;
-  /// Elements along a side of a tile of products, and those along it of one thread.
-  static constexpr int64_t productTile = 64;
-  static constexpr int64_t productElements = 4;
+  /// Threads along a side of a tile of products, and the terms of which the operands lie in shared memory at a time.
+  static constexpr int64_t productThreads = 16;
+  static constexpr int64_t productDepth = 16;
 
   int64_t team = 1;    ///< Threads of a team: 1, `warpSize`, `blockSize`, or those of a column.
   int64_t columns = 0; ///< Columns of a block; 0: the threads of a team are neighbours.
@@ -177,10 +208,18 @@ private:
   mlir::Value vectorBase; ///< The innermost coordinate of the first of the elements computed together.
   int64_t vectorElement = 0;
   std::map<std::vector<uintptr_t>, Values> shared;
-  mlir::Operation *product = nullptr; ///< What tiles of products compute.
-  ProductSide productSides[2];        ///< Neighbouring threads have neighbouring elements of the second one.
-  mlir::Value productValue;           ///< The element that is being stored.
-  int partsLoop = -1;                 ///< The result loop that numbers the parts of a reduction.
+  mlir::Operation *product = nullptr;       ///< What tiles of products compute.
+  ProductSide productSides[2];              ///< Neighbouring threads have neighbouring elements of the second one.
+  llvm::SmallVector<unsigned> productBatch; ///< Result loops of which a tile has one iteration.
+  int64_t productElements = 4;              ///< Of a thread along a side.
+  int64_t productTile = 64;                 ///< Elements along a side.
+  llvm::SmallVector<TermLoop> nearTerms;    ///< Loops along which the terms in shared memory are neighbours.
+  llvm::SmallVector<TermLoop> farTerms;     ///< The others.
+  mlir::Type termType;                      ///< Of numbers of terms.
+  llvm::SmallVector<mlir::Value> tileCounts;
+  int64_t notFinite = 0;    ///< In shared memory, whether a factor was infinite or not a number.
+  mlir::Value productValue; ///< The element that is being stored.
+  int partsLoop = -1;       ///< The result loop that numbers the parts of a reduction.
   std::optional<Part> part;
 };
 

@@ -6,181 +6,377 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines how a block computes a tile of a reduction of two operands, such as a matrix product: both operands' parts of
-// the tile go through shared memory, and a thread has several elements, which share what it reads there.
+// Defines how a block computes a tile of a sum of products of two operands, such as a matrix product or a convolution:
+// both operands' parts of the tile go through shared memory, and a thread has several elements, which share what it
+// reads there.
 //
 //===----------------------------------------------------------------------===//
 
 #include "BlockEmitter.h"
 
+#include "dovetail/Dialect/Dovetail/IR/ProductInterface.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace dovetail;
 
-/// Terms of which the operands lie in shared memory at a time.
-static constexpr int64_t depth = 16;
-/// Elements of a row of shared memory. Four neighbours of a row are read at once; writes of neighbouring rows meet in a
-/// bank twice at most.
-static constexpr int64_t pitch = 64 + 4;
-
-namespace {
-/// Gives a term the elements of its two operands.
-class TwoElements : public ElementSource {
-public:
-  TwoElements(Value first, Value second) : values{first, second} {}
-  Value read(unsigned operand, ArrayRef<Value>) override { return values[operand]; }
-  std::pair<Value, Value> getLoopRange(unsigned) override { llvm_unreachable("terms have no ranges"); }
-
-private:
-  Value values[2];
-};
-} // namespace
+// Rows of shared memory have the elements of a tile for one term, and are 16 bytes longer: eight rows begin in eight
+// different ones of the banks 0, 4, ... 28. Threads write neighbours of a row, or four neighbours of each of eight rows
+// (two of numbers of 8 bytes, of which half a warp writes at a time). A thread reads up to four neighbours of a row at
+// once, which 16 bytes align, next to those of its neighbour; of the other operand half a warp reads the same. So no
+// two threads ask one bank for different words, but for reads of four numbers of 8 bytes, which meet twice.
+static int64_t getPitch(int64_t tile, int64_t width) { return tile + 16 / width; }
 
 //===----------------------------------------------------------------------===//
 // Mapping
 //===----------------------------------------------------------------------===//
 
 bool BlockEmitter::chooseProduct() {
-  // Shorter loops leave most of a tile empty.
-  constexpr int64_t shortest = 32;
+  // A quarter of a tile is still better than elements that each read both factors of all of their terms.
+  constexpr int64_t shortest = 16;
+  // Fewer large tiles than this leave most of a device idle.
+  constexpr int64_t enoughTiles = 64;
   auto yielded = kernel.getYield().getValues();
-  auto reduction = yielded.front().getDefiningOp<ReductionOpInterface>();
-  if (yielded.size() != 1 || !reduction || reduction->getNumOperands() != 2)
+  auto op = dyn_cast_if_present<ProductOpInterface>(yielded.front().getDefiningOp());
+  if (yielded.size() != 1 || !op)
     return false;
-  // Every element of an operand belongs to one iteration of the loops that it depends on.
-  OpRelation relation = cast<PartitionableOpInterface>(*reduction).getRelation();
-  auto dependsOn = [&](unsigned operand, unsigned loop) {
-    return llvm::any_of(relation.operands[operand],
-                        [&](const DimRelation &dim) { return dim.loop == static_cast<int>(loop); });
-  };
-  for (auto [dims, type] : llvm::zip_equal(relation.operands, reduction->getOperandTypes()))
-    for (auto [dim, extent] : llvm::zip_equal(dims, cast<RankedTensorType>(type).getShape()))
-      if (dim.loop >= 0 ? !dim.map.isIdentity() || extent != relation.loops[dim.loop].extent : extent != 1)
-        return false;
-  int64_t terms = 1;
-  for (unsigned loop = rank; loop < relation.loops.size(); ++loop) {
-    // Terms of a tile that are not there are made of zeros, and must not count.
-    const Loop &info = relation.loops[loop];
-    if (info.kind != LoopKind::Reduction || info.reduction != ReduceKind::Sum || !dependsOn(0, loop) ||
-        !dependsOn(1, loop))
-      return false;
-    terms = llvm::SaturatingMultiply<uint64_t>(terms, info.extent);
+  SmallVector<unsigned> batch;
+  ProductSide sides[2];
+  int64_t items = 1;
+  for (unsigned loop : analysis.getLoopOrder()) {
+    int64_t sharing[2] = {op.countSharing(0, loop), op.countSharing(1, loop)};
+    unsigned operand = sharing[0] == 1 ? 0 : 1;
+    int64_t block = sharing[1 - operand];
+    if (sharing[operand] != 1 || block <= 1 || extents[loop] % block != 0) {
+      batch.push_back(loop);
+      items *= extents[loop];
+      continue;
+    }
+    sides[operand].loops.push_back({loop, block, {}, {}});
+    sides[operand].extent *= block;
+    items *= extents[loop] / block;
   }
-  // The longest loops that one operand alone depends on are the sides of tiles.
-  int sides[2] = {-1, -1};
-  for (unsigned loop = 0; loop < rank; ++loop)
-    for (unsigned operand : {0, 1})
-      if (dependsOn(operand, loop) && !dependsOn(1 - operand, loop) &&
-          (sides[operand] < 0 || extents[loop] >= extents[sides[operand]]))
-        sides[operand] = loop;
-  if (sides[0] < 0 || sides[1] < 0 || extents[sides[0]] < shortest || extents[sides[1]] < shortest || terms < depth)
+  int64_t terms = 1;
+  for (int64_t extent : llvm::concat<const int64_t>(llvm::drop_begin(extents, rank), op.getTaps()))
+    terms = llvm::SaturatingMultiply<uint64_t>(terms, extent);
+  if (sides[0].extent < shortest || sides[1].extent < shortest || terms < productDepth)
     return false;
+  for (const ProductSide &side : sides)
+    items *= llvm::divideCeil(side.extent, productTile);
+  if (items < enoughTiles)
+    productElements = 2;
+  productTile = productThreads * productElements;
+
   // Neighbouring threads have neighbouring elements of the second side.
-  unsigned last = getInnermost(kernel.getResultLayout(0), yielded.front().getType()) == sides[0] ? 0 : 1;
-  product = reduction;
-  llvm::append_range(itemLoops, analysis.getLoopOrder());
-  for (unsigned operand : {1 - last, last}) {
-    productSides[operand == last].operand = operand;
-    productSides[operand == last].loop = sides[operand];
-    llvm::erase(itemLoops, static_cast<unsigned>(sides[operand]));
-    itemLoops.push_back(sides[operand]);
+  int inner = getInnermost(kernel.getResultLayout(0), yielded.front().getType());
+  bool isFirst = llvm::any_of(sides[0].loops, [&](const auto &each) { return static_cast<int>(each.loop) == inner; });
+  product = op;
+  productBatch = batch;
+  itemLoops.assign(batch.begin(), batch.end());
+  itemSteps.assign(batch.size(), 1);
+  for (unsigned operand : {isFirst ? 1u : 0u, isFirst ? 0u : 1u}) {
+    ProductSide &side = productSides[operand == (isFirst ? 0 : 1)];
+    side = std::move(sides[operand]);
+    side.operand = operand;
+    // A launch counts tiles by loops, from the innermost on, and may count some that are not there.
+    int64_t rest = productTile;
+    SmallVector<int64_t> steps;
+    for (const ProductSide::SideLoop &each : llvm::reverse(side.loops)) {
+      steps.push_back(std::min(each.block, rest));
+      rest /= steps.back();
+    }
+    for (const ProductSide::SideLoop &each : side.loops)
+      itemLoops.push_back(each.loop);
+    llvm::append_range(itemSteps, llvm::reverse(steps));
   }
   team = blockSize;
   return true;
 }
 
 //===----------------------------------------------------------------------===//
-// Function
+// What all tiles share
 //===----------------------------------------------------------------------===//
 
-/// Brings the part of the tile and of `depth` terms from `firstTerm` on that belongs to a side into shared memory.
-void BlockEmitter::stageOperand(const ProductSide &side, Value firstTerm, Value numTerms) {
-  OpRelation relation = cast<PartitionableOpInterface>(*product).getRelation();
-  ArrayRef<unsigned> terms = analysis.getFoldOrder(product).loops;
+void BlockEmitter::orderTerms() {
+  unsigned numLoops = cast<PartitionableOpInterface>(product).getRelation().loops.size();
+  for (auto [number, extent] : llvm::enumerate(cast<ProductOpInterface>(product).getTaps()))
+    farTerms.push_back({numLoops + static_cast<unsigned>(number), extent, elements.index(0), elements.index(extent)});
+  for (unsigned loop : analysis.getFoldOrder(product).loops)
+    farTerms.push_back({getFoldPosition(product, loop), extents[loop], ranges[loop].lo, countSteps(loop, 1)});
+  // Divisions of 32 bits are much faster. Counters go beyond the last term by less than those of a row.
+  int64_t terms = 1;
+  for (const TermLoop &term : farTerms)
+    terms = llvm::SaturatingMultiply<uint64_t>(terms, term.extent);
+  termType = terms < int64_t(1) << 26 ? Type(builder.getI32Type()) : Type(builder.getIndexType());
+  // Where terms along one loop fill the rows of shared memory, the others are the same for all that lie there. All taps
+  // are gone through before the next terms of that loop, as they read nearly the same.
+  int64_t extent = farTerms.back().extent;
+  if (8 * llvm::divideCeilSigned(extent, productDepth) * productDepth <= 9 * extent)
+    nearTerms.push_back(farTerms.pop_back_val());
+  else
+    std::swap(nearTerms, farTerms);
+}
+
+bool BlockEmitter::mustBeFinite(unsigned number) const {
+  return productSides[1 - number].isGuarded && isa<FloatType>(productSides[number].type);
+}
+
+void BlockEmitter::placeOperands() {
+  auto op = cast<ProductOpInterface>(product);
+  orderTerms();
+  size_t numLoops = cast<PartitionableOpInterface>(product).getRelation().loops.size();
+  int64_t bytes = 0;
+  for (ProductSide &side : productSides) {
+    Type type = product->getOperand(side.operand).getType();
+    side.type = ElementBuilder::scalarType(cast<RankedTensorType>(type).getElementType());
+    int64_t width = llvm::divideCeil(side.type.getIntOrFloatBitWidth(), 8);
+    side.pitch = getPitch(productTile, width);
+    side.offset = llvm::divideCeil(bytes, width);
+    bytes = (side.offset + productDepth * side.pitch) * width;
+    // Whether a factor may be missing: at coordinates of which nothing is known, not even that two are equal.
+    auto getUnknown = [&]() -> Value {
+      return gpu::ThreadIdOp::create(builder, kernel.getLoc(), builder.getIndexType(), gpu::Dimension::x);
+    };
+    SmallVector<Value> at;
+    for (unsigned loop = 0; loop < numLoops; ++loop)
+      at.push_back(getUnknown());
+    for (int64_t extent : op.getTaps())
+      at.push_back(extent == 1 ? elements.index(0) : getUnknown());
+    Value isInside = op.getFactor(elements, side.operand, at).isInside;
+    side.isGuarded = isInside && !matchPattern(isInside, m_One());
+  }
+  for (ProductSide &side : productSides) {
+    side.guards = bytes;
+    if (side.isGuarded)
+      bytes += productDepth * getPitch(productTile, 1);
+  }
+  notFinite = bytes;
+  if (mustBeFinite(0) || mustBeFinite(1)) {
+    Value isFirst = elements.compareI(arith::CmpIPredicate::eq, thread, elements.index(0));
+    auto branch = scf::IfOp::create(builder, kernel.getLoc(), isFirst, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(branch.thenYield());
+    storeShared(elements.boolean(false), elements.index(notFinite), notFinite + 1);
+  }
+  tileCounts = countTiles();
+}
+
+SmallVector<Value> BlockEmitter::countTiles() {
+  SmallVector<Value> counts;
+  for (unsigned loop : productBatch)
+    counts.push_back(countSteps(loop, 1));
+  SmallVector<Value> tiles;
+  for (const ProductSide &side : productSides) {
+    SmallVector<Value> inBlock;
+    for (auto [loop, block, lo, count] : side.loops) {
+      Range range = ranges[loop];
+      bool isWhole = block == extents[loop];
+      Value last = elements.floorDivI(elements.addI(range.hi, -1), block);
+      counts.push_back(isWhole ? elements.index(1)
+                               : elements.addI(elements.subI(last, elements.floorDivI(range.lo, block)), 1));
+      inBlock.push_back(isWhole ? countSteps(loop, 1) : elements.index(block));
+    }
+    tiles.push_back(elements.floorDivI(elements.addI(multiplyAll(inBlock), productTile - 1), productTile));
+  }
+  counts.append(tiles);
+  return counts;
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+Value BlockEmitter::setCoordinates(const ProductSide &side, Value offset, MutableArrayRef<Value> at) {
+  Value position = elements.addI(side.first, offset), isInside;
+  std::optional<int64_t> count = ElementBuilder::getConstantIndex(side.count);
+  if (!count || *count % productTile != 0) {
+    // Threads beyond the border do what those at the border do, and do not store it.
+    isInside = elements.compareI(arith::CmpIPredicate::slt, position, side.count);
+    position = elements.minI(position, elements.addI(side.count, -1));
+  }
+  auto loops = llvm::map_to_vector(side.loops, [](const auto &each) { return each.loop; });
+  auto counts = llvm::map_to_vector(side.loops, [](const auto &each) { return each.count; });
+  SmallVector<Value> digits = delinearize(castIndex(getCounterType(loops), position), counts);
+  for (auto [each, digit] : llvm::zip_equal(side.loops, digits))
+    at[each.loop] = elements.addI(digit, each.lo);
+  return isInside;
+}
+
+/// Brings an operand's factors for the terms from `firstTerm` on, which are otherwise at `at`, into shared memory.
+void BlockEmitter::stageOperand(unsigned number, Value firstTerm, ArrayRef<Value> at) {
+  const ProductSide &side = productSides[number];
+  auto op = cast<PartitionableOpInterface>(product);
   Value value = product->getOperand(side.operand);
-  // Neighbouring threads read neighbours: along the terms, or along the side.
-  auto op = cast<PartitionableOpInterface>(*product);
+  // Neighbouring threads read neighbours: eight terms, or the side.
+  constexpr int64_t run = 8;
+  unsigned lastLoop = analysis.getFoldOrder(product).loops.back();
   auto reads = analysis.getReads(value, analysis.getIndexOfOperand(op, side.operand, analysis.getResultIndex()));
   bool alongTerms = llvm::any_of(reads, [&](const KernelAnalysis::Read &read) {
-    return analysis.getStride(read.first, read.second, terms.back()) == 1;
+    return analysis.getStride(read.first, read.second, lastLoop) == 1;
   });
-  elements.forLoop(elements.index(0), elements.index(productTile * depth / blockSize), {}, [&](Value step, ValueRange) {
-    Value linear = elements.addI(elements.mulI(step, blockSize), thread);
-    Value width = elements.index(alongTerms ? depth : productTile);
-    Value inner = elements.create<arith::RemUIOp>(linear, width);
-    Value outer = elements.create<arith::DivUIOp>(linear, width);
-    Value inTerms = alongTerms ? inner : outer, inSide = alongTerms ? outer : inner;
-    // Beyond the last term both operands are zero.
-    Value term = elements.addI(firstTerm, inTerms);
-    Value isTerm = elements.compareI(arith::CmpIPredicate::slt, term, numTerms);
-    SmallVector<Value> at(index);
-    at.resize(relation.loops.size());
-    isItem = {};
-    at[side.loop] = emitTileCoordinate(side.loop, side.first, inSide, productTile);
-    delinearize(elements.minI(term, elements.addI(numTerms, -1)), terms, SmallVector<int64_t>(terms.size(), 1),
-                [&](unsigned loop, Value coordinate) { at[getFoldPosition(product, loop)] = coordinate; });
-    SmallVector<Value> operandIndex = llvm::map_to_vector(relation.operands[side.operand], [&](const DimRelation &dim) {
-      return dim.loop < 0 ? elements.index(0) : at[dim.loop];
-    });
-    Value element = emitValue(value, operandIndex);
-    element = elements.select(isTerm, element, elements.constant(side.type, 0));
-    Value place = elements.addI(elements.addI(elements.mulI(inTerms, pitch), inSide), side.offset);
-    storeShared(element, place, side.offset + depth * pitch);
-    return SmallVector<Value>();
+  int64_t width = alongTerms ? run : productTile;
+  Value inner = elements.create<arith::RemUIOp>(thread, elements.index(width));
+  Value outer = elements.create<arith::DivUIOp>(thread, elements.index(width));
+  SmallVector<Value> counts = llvm::map_to_vector(nearTerms, [](const TermLoop &term) { return term.count; });
+  Value numTerms = multiplyAll(counts);
+  std::optional<int64_t> knownTerms = ElementBuilder::getConstantIndex(numTerms);
+
+  struct Staged {
+    Value element, isInside, row, column;
+  };
+  SmallVector<Staged> staged;
+  Value isFinite;
+  for (int64_t step = 0; step < productTile * productDepth / blockSize; ++step) {
+    int64_t outerStep = step * (blockSize / width);
+    Value inTerms = alongTerms ? elements.addI(inner, outerStep / productTile * run) : elements.addI(outer, outerStep);
+    Value inSide = alongTerms ? elements.addI(outer, outerStep % productTile) : inner;
+    SmallVector<Value> coordinates(at);
+    setCoordinates(side, inSide, coordinates);
+    Value term = elements.addI(firstTerm, inTerms), isTerm;
+    if (!knownTerms || *knownTerms % productDepth != 0) {
+      // Beyond the last term both operands are zero.
+      isTerm = elements.compareI(arith::CmpIPredicate::slt, term, numTerms);
+      term = elements.minI(term, elements.addI(numTerms, -1));
+    }
+    SmallVector<Value> digits = delinearize(castIndex(termType, term), counts);
+    for (auto [loop, digit] : llvm::zip_equal(nearTerms, digits))
+      coordinates[loop.position] = elements.addI(digit, loop.lo);
+    Factor factor = cast<ProductOpInterface>(product).getFactor(elements, side.operand, coordinates);
+    Value zero = elements.constant(side.type, 0), element;
+    auto emitFactor = [&] { return emitValue(value, factor.index); };
+    element = side.isGuarded ? elements.guarded(factor.isInside, side.type, emitFactor, zero) : emitFactor();
+    if (isTerm)
+      element = elements.select(isTerm, element, zero);
+    if (mustBeFinite(number)) {
+      Value isSmall =
+          elements.andB(elements.compare(arith::CmpFPredicate::OLT, {}, elements.lowest(side.type), element),
+                        elements.compare(arith::CmpFPredicate::OLT, {}, element, elements.highest(side.type)));
+      isFinite = isFinite ? elements.andB(isFinite, isSmall) : isSmall;
+    }
+    staged.push_back({element, factor.isInside, inTerms, inSide});
+  }
+  for (const Staged &each : staged) {
+    Value place = elements.addI(elements.addI(elements.mulI(each.row, side.pitch), each.column), side.offset);
+    storeShared(each.element, place, side.offset + productDepth * side.pitch);
+    if (!mustBeFinite(1 - number))
+      continue;
+    place = elements.addI(elements.addI(elements.mulI(each.row, getPitch(productTile, 1)), each.column), side.guards);
+    storeShared(each.isInside, place, side.guards + productDepth * getPitch(productTile, 1));
+  }
+  if (!isFinite)
+    return;
+  Value isInfinite = elements.create<arith::XOrIOp>(isFinite, elements.boolean(true));
+  auto branch = scf::IfOp::create(builder, kernel.getLoc(), isInfinite, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(branch.thenYield());
+  storeShared(elements.boolean(true), elements.index(notFinite), notFinite + 1);
+}
+
+/// Adds the terms in shared memory to the sums of a thread; if `guarded`, only those whose factors are there.
+SmallVector<Value> BlockEmitter::emitTerms(ValueRange sums, ArrayRef<Value> place, bool guarded) {
+  Type type = sums.front().getType();
+  return elements.forLoop(elements.index(0), elements.index(productDepth), sums, [&](Value term, ValueRange carried) {
+    SmallVector<Value> factors[2], isInside[2];
+    for (auto [number, side] : llvm::enumerate(productSides))
+      for (int64_t i = 0; i < productElements; ++i) {
+        Value position = elements.addI(elements.mulI(term, side.pitch), place[number]);
+        Value factor = loadShared(side.type, elements.addI(position, side.offset + i));
+        factors[number].push_back(isa<FloatType>(type) ? elements.convertFloat(factor, cast<FloatType>(type)) : factor);
+        if (!guarded || !side.isGuarded)
+          continue;
+        position = elements.addI(elements.mulI(term, getPitch(productTile, 1)), place[number]);
+        isInside[number].push_back(loadShared(builder.getI1Type(), elements.addI(position, side.guards + i)));
+      }
+    SmallVector<Value> next;
+    for (auto [number, sum] : llvm::enumerate(carried)) {
+      int64_t at[2] = {static_cast<int64_t>(number) / productElements, static_cast<int64_t>(number) % productElements};
+      Value added = elements.add(sum, elements.mul(factors[0][at[0]], factors[1][at[1]]));
+      for (unsigned side : {0, 1})
+        if (!isInside[side].empty())
+          added = elements.select(isInside[side][at[side]], added, sum);
+      next.push_back(added);
+    }
+    return next;
   });
 }
 
-void BlockEmitter::emitProduct() {
+void BlockEmitter::emitProduct(Value item) {
   Location loc = kernel.getLoc();
-  auto reduction = cast<ReductionOpInterface>(*product);
-  constexpr int64_t threads = productTile / productElements;
-  Value place[2] = {elements.create<arith::DivUIOp>(thread, elements.index(threads)),
-                    elements.create<arith::RemUIOp>(thread, elements.index(threads))};
-  int64_t bytes = 0;
+  SmallVector<Value> digits = delinearize(item, tileCounts);
+  auto digit = digits.begin();
+  for (unsigned loop : productBatch)
+    index[loop] = elements.addI(*digit++, ranges[loop].lo);
+  Value place[2] = {elements.create<arith::DivUIOp>(thread, elements.index(productThreads)),
+                    elements.create<arith::RemUIOp>(thread, elements.index(productThreads))};
   for (auto [number, side] : llvm::enumerate(productSides)) {
-    Type type = product->getOperand(side.operand).getType();
-    side.type = ElementBuilder::scalarType(cast<RankedTensorType>(type).getElementType());
-    side.first = index[side.loop];
-    int64_t width = llvm::divideCeil(side.type.getIntOrFloatBitWidth(), 8);
-    side.offset = llvm::divideCeil(bytes, width);
-    bytes = (side.offset + depth * pitch) * width;
+    SmallVector<Value> counts;
+    for (auto &[loop, block, lo, count] : side.loops) {
+      Value inLoop = *digit++;
+      lo = ranges[loop].lo;
+      count = countSteps(loop, 1);
+      if (block != extents[loop]) {
+        Value begin = elements.mulI(elements.addI(elements.floorDivI(lo, block), inLoop), block);
+        Value end = elements.minI(elements.addI(begin, block), ranges[loop].hi);
+        lo = isStatic(loop) ? begin : elements.maxI(begin, lo);
+        count = isStatic(loop) ? elements.index(block) : elements.subI(end, lo);
+      }
+      counts.push_back(count);
+    }
+    side.count = multiplyAll(counts);
+    side.first = elements.mulI(digits.end()[-2 + static_cast<int>(number)], productTile);
     place[number] = elements.mulI(place[number], productElements);
+    setCoordinates(side, elements.index(0), index);
   }
-  ArrayRef<unsigned> terms = analysis.getFoldOrder(product).loops;
-  Value numTerms = countIterations(terms, SmallVector<int64_t>(terms.size(), 1));
-  Value numChunks = elements.floorDivI(elements.addI(numTerms, depth - 1), depth);
 
-  auto addTerm = [&](Value term, ValueRange sums) {
-    Value values[2][productElements];
-    for (auto [number, side] : llvm::enumerate(productSides))
-      for (int64_t i = 0; i < productElements; ++i) {
-        Value position = elements.addI(elements.mulI(term, pitch), place[number]);
-        values[side.operand][i] = loadShared(side.type, elements.addI(position, side.offset + i));
-      }
-    SmallVector<Value> next;
-    SmallVector<Value> anywhere(rank + terms.size(), elements.index(0));
-    for (int64_t i = 0; i < productElements; ++i)
-      for (int64_t j = 0; j < productElements; ++j) {
-        bool isFirst = productSides[0].operand == 0;
-        TwoElements source(values[0][isFirst ? i : j], values[1][isFirst ? j : i]);
-        Value product = reduction.emitTerm(elements, anywhere, source);
-        next.push_back(reduction.emitCombine(elements, sums[next.size()], product));
-      }
-    return next;
-  };
-  SmallVector<Value> sums(productElements * productElements, reduction.emitInit(elements));
-  sums = elements.forLoop(elements.index(0), numChunks, sums, [&](Value chunk, ValueRange carried) {
+  SmallVector<Value> nearCounts = llvm::map_to_vector(nearTerms, [](const TermLoop &term) { return term.count; });
+  SmallVector<Value> farCounts = llvm::map_to_vector(farTerms, [](const TermLoop &term) { return term.count; });
+  Value rows = elements.floorDivI(elements.addI(multiplyAll(nearCounts), productDepth - 1), productDepth);
+  Value numFar = multiplyAll(farCounts), zero = elements.index(0);
+  SmallVector<Value> sums(productElements * productElements, cast<ReductionOpInterface>(product).emitInit(elements));
+  Value end = elements.create<arith::MulIOp>(rows, numFar);
+  sums = elements.forLoop(zero, end, sums, [&](Value chunk, ValueRange carried) -> SmallVector<Value> {
+    SmallVector<Value> at(index);
+    at.resize(rank + nearTerms.size() + farTerms.size());
+    Value counter = castIndex(termType, chunk);
+    Value firstTerm =
+        castIndex(builder.getIndexType(), elements.create<arith::DivUIOp>(counter, castIndex(termType, numFar)));
+    Value far = elements.create<arith::RemUIOp>(counter, castIndex(termType, numFar));
+    for (auto [loop, digit] : llvm::zip_equal(farTerms, delinearize(far, farCounts)))
+      at[loop.position] = elements.addI(digit, loop.lo);
     gpu::BarrierOp::create(builder, loc);
-    for (const ProductSide &side : productSides)
-      stageOperand(side, elements.mulI(chunk, depth), numTerms);
+    for (unsigned number : {0, 1})
+      stageOperand(number, elements.mulI(firstTerm, productDepth), at);
     gpu::BarrierOp::create(builder, loc);
-    return elements.forLoop(elements.index(0), elements.index(depth), carried, addTerm);
+    if (!mustBeFinite(0) && !mustBeFinite(1))
+      return emitTerms(carried, place, /*guarded=*/false);
+    // Zero for a factor that is not there is right if the other one is a number.
+    Value guarded = loadShared(builder.getI1Type(), elements.index(notFinite));
+    auto branch = scf::IfOp::create(builder, loc, carried.getTypes(), guarded, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    for (bool isGuarded : {true, false}) {
+      builder.setInsertionPointToEnd(isGuarded ? branch.thenBlock() : branch.elseBlock());
+      scf::YieldOp::create(builder, loc, emitTerms(carried, place, isGuarded));
+    }
+    return llvm::to_vector_of<Value>(branch.getResults());
   });
-  for (auto [number, sum] : llvm::enumerate(sums)) {
-    int64_t offsets[2] = {static_cast<int64_t>(number) / productElements,
-                          static_cast<int64_t>(number) % productElements};
-    isItem = {};
-    for (auto [side, at, offset] : llvm::zip_equal(productSides, place, offsets))
-      index[side.loop] = emitTileCoordinate(side.loop, side.first, elements.addI(at, offset), productTile);
+
+  SmallVector<Value> isInside[2];
+  SmallVector<SmallVector<Value>> coordinates[2];
+  for (auto [number, side] : llvm::enumerate(productSides))
+    for (int64_t i = 0; i < productElements; ++i) {
+      coordinates[number].push_back(index);
+      isInside[number].push_back(setCoordinates(side, elements.addI(place[number], i), coordinates[number].back()));
+    }
+  for (auto [position, sum] : llvm::enumerate(sums)) {
+    int64_t i = static_cast<int64_t>(position) / productElements, j = static_cast<int64_t>(position) % productElements;
+    for (const auto &[each, from] :
+         {std::pair(&productSides[0], coordinates[0][i]), {&productSides[1], coordinates[1][j]}})
+      for (const ProductSide::SideLoop &loop : each->loops)
+        index[loop.loop] = from[loop.loop];
+    isItem = isInside[0][i] && isInside[1][j] ? elements.andB(isInside[0][i], isInside[1][j])
+             : isInside[0][i]                 ? isInside[0][i]
+                                              : isInside[1][j];
     productValue = sum;
     emitStores();
   }

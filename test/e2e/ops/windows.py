@@ -35,7 +35,8 @@ def conv(d, op):
     rank, kernel, strides, dilations = _window(d)
     spans = [(k - 1) * s + 1 for k, s in zip(kernel, dilations)]
     groups = d.pick(1, 1, 1, 2, 3)
-    cin, cout = groups * d.integer(1, 5), groups * d.integer(1, 5)
+    most = d.pick(5, 5, 5, 40)  # Few fill no tile of a product.
+    cin, cout = groups * d.integer(1, most), groups * d.integer(1, most)
     if d.chance(0.2):  # Depthwise, at times with several results for each channel.
         groups = cin = d.integer(1, 8)
         cout = groups * d.integer(1, 2)
@@ -74,7 +75,8 @@ def conv_transpose(d, op):
     rank, kernel, strides, dilations = _window(d)
     spans = [(k - 1) * s + 1 for k, s in zip(kernel, dilations)]
     groups = d.pick(1, 1, 1, 2, 3)
-    cin, cout = groups * d.integer(1, 4), groups * d.integer(1, 4)
+    most = d.pick(4, 4, 4, 40)
+    cin, cout = groups * d.integer(1, most), groups * d.integer(1, most)
     largest = {1: 20, 2: 9, 3: 5}[rank]
     extents = [d.integer(1, largest) for _ in range(rank)]
     output_padding = [d.integer(0, s - 1) for s in strides]

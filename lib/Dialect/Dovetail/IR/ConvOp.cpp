@@ -13,6 +13,8 @@
 #include "ReductionSupport.h"
 #include "WindowSupport.h"
 
+#include "dovetail/Dialect/Dovetail/IR/ProductInterface.h"
+
 using namespace mlir;
 using namespace dovetail;
 using layout::DimMap;
@@ -88,14 +90,10 @@ bool ConvOp::isCheapElement() { return false; }
 Value ConvOp::emitInit(ElementBuilder &builder) { return builder.zero(getAccumulatorType(getType().getElementType())); }
 
 Value ConvOp::emitTerm(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  RankedTensorType input = getInput().getType(), weights = getWeights().getType(), result = getType();
-  int64_t groups = getGroups();
+  RankedTensorType input = getInput().getType(), result = getType();
   Value channel = index.back();
-  Value inputChannel = channel;
-  if (groups != 1) {
-    Value group = builder.floorDivI(index[1], result.getDimSize(1) / groups);
-    inputChannel = builder.addI(builder.mulI(group, weights.getDimSize(1)), channel);
-  }
+  Value inputChannel =
+      getChannelOfGroup(builder, index[1], result.getDimSize(1), channel, input.getDimSize(1), getGroups());
   Windows windows = windowsOf(*this);
   Value init = emitInit(builder);
   return foldWindow(builder, windows, input.getShape().drop_front(2), result.getShape().drop_front(2),
@@ -117,3 +115,42 @@ Value ConvOp::emitCombine(ElementBuilder &builder, Value accumulator, Value term
 Value ConvOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
   return foldTerms(*this, builder, index, elements, /*numReductionLoops=*/1);
 }
+
+namespace {
+struct ConvProducts : ProductOpInterface::ExternalModel<ConvProducts, ConvOp> {
+  SmallVector<int64_t> getTaps(Operation *op) const {
+    return llvm::to_vector(cast<ConvOp>(op).getWeights().getType().getShape().drop_front(2));
+  }
+
+  int64_t countSharing(Operation *op, unsigned operand, unsigned loop) const {
+    auto conv = cast<ConvOp>(op);
+    return dovetail::countSharing(conv.getType(), conv.getGroups(), operand, loop);
+  }
+
+  Factor getFactor(Operation *op, ElementBuilder &builder, unsigned operand, ArrayRef<Value> index) const {
+    auto conv = cast<ConvOp>(op);
+    RankedTensorType input = conv.getInput().getType(), result = conv.getType();
+    int64_t rank = result.getRank();
+    Value channel = index[rank];
+    ArrayRef<Value> taps = index.drop_front(rank + 1);
+    if (operand == 1) {
+      Factor weight{{index[1], channel}, {}};
+      llvm::append_range(weight.index, taps);
+      return weight;
+    }
+    Factor factor{{index[0], getChannelOfGroup(builder, index[1], result.getDimSize(1), channel, input.getDimSize(1),
+                                               conv.getGroups())},
+                  builder.boolean(true)};
+    for (auto [number, window] : llvm::enumerate(windowsOf(conv))) {
+      unsigned dim = number + 2;
+      Value position = getPosition(builder, window, index[dim], taps[number]);
+      factor.index.push_back(position);
+      factor.isInside = builder.andB(factor.isInside, isInsideOperand(builder, window, input.getDimSize(dim),
+                                                                      result.getDimSize(dim), taps[number], position));
+    }
+    return factor;
+  }
+};
+} // namespace
+
+void dovetail::attachConvProducts(MLIRContext *context) { ConvOp::attachInterface<ConvProducts>(*context); }

@@ -13,6 +13,8 @@
 #include "ReductionSupport.h"
 #include "WindowSupport.h"
 
+#include "dovetail/Dialect/Dovetail/IR/ProductInterface.h"
+
 using namespace mlir;
 using namespace dovetail;
 using layout::DimMap;
@@ -100,6 +102,19 @@ Value ConvTransposeOp::emitInit(ElementBuilder &builder) {
   return builder.zero(getAccumulatorType(getType().getElementType()));
 }
 
+/// The position in an operand dimension of `extent` from where tap `tap` reaches result index `index`, and whether
+/// there is one: the tap reaches it from `position * stride`.
+static std::pair<Value, Value> getSource(ElementBuilder &builder, const WindowDim &window, int64_t extent, Value index,
+                                         Value tap) {
+  Value scaled = builder.subI(builder.addI(index, window.padLow), builder.mulI(tap, window.dilation));
+  Value source = builder.floorDivI(scaled, window.stride);
+  Value reached = builder.inRange(source, 0, extent);
+  if (window.stride != 1)
+    reached =
+        builder.andB(reached, builder.compareI(arith::CmpIPredicate::eq, scaled, builder.mulI(source, window.stride)));
+  return {source, reached};
+}
+
 namespace {
 /// Emits the loops over the taps that reach one result element, outermost dimension first.
 struct TransposedFold {
@@ -116,19 +131,12 @@ struct TransposedFold {
     if (dim == windows.size())
       return body(position, taps, init);
     const WindowDim &window = windows[dim];
-    Value padded = builder.addI(index[dim], window.padLow);
     return builder
         .forLoop(
             builder.index(0), builder.index(window.extent), init,
             [&](Value tap, ValueRange carried) -> SmallVector<Value> {
-              // The tap reaches this element from `operand position * stride`.
               Value accumulator = carried.front();
-              Value scaled = builder.subI(padded, builder.mulI(tap, window.dilation));
-              Value source = builder.floorDivI(scaled, window.stride);
-              Value reached = builder.inRange(source, 0, operandShape[dim]);
-              if (window.stride != 1)
-                reached = builder.andB(
-                    reached, builder.compareI(arith::CmpIPredicate::eq, scaled, builder.mulI(source, window.stride)));
+              auto [source, reached] = getSource(builder, window, operandShape[dim], index[dim], tap);
               position.push_back(source);
               taps.push_back(tap);
               Value next =
@@ -143,16 +151,18 @@ struct TransposedFold {
 };
 } // namespace
 
+/// The input channel that is channel `channel` of the group of a result channel, which the latter is in its group.
+static std::pair<Value, Value> getWeightChannels(ConvTransposeOp op, ElementBuilder &builder, Value resultChannel,
+                                                 Value channel) {
+  int64_t groups = op.getGroups(), resultChannels = op.getType().getDimSize(1);
+  Value inputChannel =
+      getChannelOfGroup(builder, resultChannel, resultChannels, channel, op.getInput().getType().getDimSize(1), groups);
+  return {inputChannel, groups == 1 ? resultChannel : builder.floorModI(resultChannel, resultChannels / groups)};
+}
+
 Value ConvTransposeOp::emitTerm(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  RankedTensorType input = getInput().getType(), weights = getWeights().getType();
-  int64_t groups = getGroups();
-  Value inputChannel = index.back(), groupChannel = index[1];
-  if (groups != 1) {
-    int64_t perGroup = weights.getDimSize(1);
-    Value group = builder.floorDivI(index[1], perGroup);
-    groupChannel = builder.floorModI(index[1], perGroup);
-    inputChannel = builder.addI(builder.mulI(group, input.getDimSize(1) / groups), index.back());
-  }
+  RankedTensorType input = getInput().getType();
+  auto [inputChannel, groupChannel] = getWeightChannels(*this, builder, index[1], index.back());
   Windows windows = windowsOf(*this);
   Value init = emitInit(builder);
   auto body = [&](ArrayRef<Value> position, ArrayRef<Value> tap, Value accumulator) {
@@ -173,4 +183,42 @@ Value ConvTransposeOp::emitCombine(ElementBuilder &builder, Value accumulator, V
 
 Value ConvTransposeOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
   return foldTerms(*this, builder, index, elements, /*numReductionLoops=*/1);
+}
+
+namespace {
+struct ConvTransposeProducts : ProductOpInterface::ExternalModel<ConvTransposeProducts, ConvTransposeOp> {
+  SmallVector<int64_t> getTaps(Operation *op) const {
+    return llvm::to_vector(cast<ConvTransposeOp>(op).getWeights().getType().getShape().drop_front(2));
+  }
+
+  int64_t countSharing(Operation *op, unsigned operand, unsigned loop) const {
+    auto conv = cast<ConvTransposeOp>(op);
+    return dovetail::countSharing(conv.getType(), conv.getGroups(), operand, loop);
+  }
+
+  Factor getFactor(Operation *op, ElementBuilder &builder, unsigned operand, ArrayRef<Value> index) const {
+    auto conv = cast<ConvTransposeOp>(op);
+    RankedTensorType input = conv.getInput().getType();
+    int64_t rank = input.getRank();
+    auto [inputChannel, groupChannel] = getWeightChannels(conv, builder, index[1], index[rank]);
+    ArrayRef<Value> taps = index.drop_front(rank + 1);
+    if (operand == 1) {
+      Factor weight{{inputChannel, groupChannel}, {}};
+      llvm::append_range(weight.index, taps);
+      return weight;
+    }
+    Factor factor{{index[0], inputChannel}, builder.boolean(true)};
+    for (auto [number, window] : llvm::enumerate(windowsOf(conv))) {
+      unsigned dim = number + 2;
+      auto [source, reached] = getSource(builder, window, input.getDimSize(dim), index[dim], taps[number]);
+      factor.index.push_back(source);
+      factor.isInside = builder.andB(factor.isInside, reached);
+    }
+    return factor;
+  }
+};
+} // namespace
+
+void dovetail::attachConvTransposeProducts(MLIRContext *context) {
+  ConvTransposeOp::attachInterface<ConvTransposeProducts>(*context);
 }

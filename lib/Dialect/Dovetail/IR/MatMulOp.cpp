@@ -12,6 +12,7 @@
 
 #include "ReductionSupport.h"
 
+#include "dovetail/Dialect/Dovetail/IR/ProductInterface.h"
 #include "mlir/Dialect/Traits.h"
 
 using namespace mlir;
@@ -74,21 +75,26 @@ Value MatMulOp::emitInit(ElementBuilder &builder) {
   return builder.zero(getAccumulatorType(getType().getElementType()));
 }
 
+/// The coordinates of an operand at those of the loops.
+static SmallVector<Value> getOperandIndex(MatMulOp op, ElementBuilder &builder, unsigned operand,
+                                          ArrayRef<Value> index) {
+  int64_t rank = op.getType().getRank();
+  auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
+  SmallVector<Value> coordinates;
+  int64_t offset = rank - type.getRank();
+  for (auto [dim, extent] : llvm::enumerate(type.getShape().drop_back(2)))
+    coordinates.push_back(extent == op.getType().getDimSize(offset + dim) ? index[offset + dim] : builder.index(0));
+  if (operand == 0)
+    coordinates.append({index[rank - 2], index[rank]});
+  else
+    coordinates.append({index[rank], index[rank - 1]});
+  return coordinates;
+}
+
 Value MatMulOp::emitTerm(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  int64_t rank = getType().getRank();
-  auto batchIndex = [&](RankedTensorType operand) {
-    SmallVector<Value> coordinates;
-    int64_t offset = rank - operand.getRank();
-    for (auto [dim, extent] : llvm::enumerate(operand.getShape().drop_back(2)))
-      coordinates.push_back(extent == getType().getDimSize(offset + dim) ? index[offset + dim] : builder.index(0));
-    return coordinates;
-  };
-  SmallVector<Value> lhsIndex = batchIndex(getLhs().getType()), rhsIndex = batchIndex(getRhs().getType());
-  lhsIndex.append({index[rank - 2], index[rank]});
-  rhsIndex.append({index[rank], index[rank - 1]});
   Type type = getAccumulatorType(getType().getElementType());
-  Value lhs = widen(builder, elements.read(0, lhsIndex), type);
-  Value rhs = widen(builder, elements.read(1, rhsIndex), type);
+  Value lhs = widen(builder, elements.read(0, getOperandIndex(*this, builder, 0, index)), type);
+  Value rhs = widen(builder, elements.read(1, getOperandIndex(*this, builder, 1, index)), type);
   return builder.mul(lhs, rhs);
 }
 
@@ -99,3 +105,22 @@ Value MatMulOp::emitCombine(ElementBuilder &builder, Value accumulator, Value te
 Value MatMulOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
   return foldTerms(*this, builder, index, elements, /*numReductionLoops=*/1);
 }
+
+namespace {
+struct MatMulProducts : ProductOpInterface::ExternalModel<MatMulProducts, MatMulOp> {
+  SmallVector<int64_t> getTaps(Operation *) const { return {}; }
+
+  int64_t countSharing(Operation *op, unsigned operand, unsigned loop) const {
+    OpRelation relation = cast<MatMulOp>(op).getRelation();
+    bool depends = llvm::any_of(relation.operands[operand],
+                                [&](const DimRelation &dim) { return dim.loop == static_cast<int>(loop); });
+    return depends ? 1 : relation.loops[loop].extent;
+  }
+
+  Factor getFactor(Operation *op, ElementBuilder &builder, unsigned operand, ArrayRef<Value> index) const {
+    return {getOperandIndex(cast<MatMulOp>(op), builder, operand, index), {}};
+  }
+};
+} // namespace
+
+void dovetail::attachMatMulProducts(MLIRContext *context) { MatMulOp::attachInterface<MatMulProducts>(*context); }

@@ -94,6 +94,40 @@ DimRelation dovetail::relateGroups(int64_t operandChannels, int64_t resultChanne
 // Fold
 //===----------------------------------------------------------------------===//
 
+Value dovetail::getChannelOfGroup(ElementBuilder &builder, Value resultChannel, int64_t resultChannels, Value channel,
+                                  int64_t operandChannels, int64_t groups) {
+  if (groups == 1)
+    return channel;
+  Value group = builder.floorDivI(resultChannel, resultChannels / groups);
+  return builder.addI(builder.mulI(group, operandChannels / groups), channel);
+}
+
+int64_t dovetail::countSharing(RankedTensorType result, int64_t groups, unsigned operand, unsigned loop) {
+  int64_t extent = result.getDimSize(loop);
+  if (operand == 0)
+    return loop == 1 ? extent / groups : 1;
+  return loop == 1 ? 1 : extent;
+}
+
+Value dovetail::getPosition(ElementBuilder &builder, const WindowDim &window, Value index, Value tap) {
+  Value start = builder.addI(builder.mulI(index, window.stride), -window.padLow);
+  return builder.addI(start, builder.mulI(tap, window.dilation));
+}
+
+Value dovetail::isInsideOperand(ElementBuilder &builder, const WindowDim &window, int64_t operandExtent,
+                                int64_t resultExtent, Value tap, Value position) {
+  std::optional<int64_t> known = ElementBuilder::getConstantIndex(tap);
+  int64_t least = known.value_or(0) * window.dilation - window.padLow;
+  int64_t most =
+      known.value_or(window.extent - 1) * window.dilation - window.padLow + (resultExtent - 1) * window.stride;
+  Value inside = builder.boolean(true);
+  if (least < 0)
+    inside = builder.compareI(arith::CmpIPredicate::sge, position, builder.index(0));
+  if (most >= operandExtent)
+    inside = builder.andB(inside, builder.compareI(arith::CmpIPredicate::slt, position, builder.index(operandExtent)));
+  return inside;
+}
+
 namespace {
 /// Emits the loops over a window, outermost dimension first.
 struct WindowFold {
@@ -111,38 +145,23 @@ struct WindowFold {
     if (dim == windows.size())
       return body(position, taps, init);
     const WindowDim &window = windows[dim];
-    Value start = builder.addI(builder.mulI(index[dim], window.stride), -window.padLow);
     return builder
         .forLoop(
             builder.index(0), builder.index(window.extent), init,
             [&](Value tap, ValueRange carried) -> SmallVector<Value> {
               Value accumulator = carried.front();
-              position.push_back(builder.addI(start, builder.mulI(tap, window.dilation)));
+              position.push_back(getPosition(builder, window, index[dim], tap));
               taps.push_back(tap);
+              Value isInside =
+                  isInsideOperand(builder, window, operandShape[dim], resultShape[dim], tap, position.back());
               Value next =
-                  builder.guarded(isInside(dim), accumulator.getType(), [&] { return emit(accumulator); }, accumulator);
+                  builder.guarded(isInside, accumulator.getType(), [&] { return emit(accumulator); }, accumulator);
               position.pop_back();
               taps.pop_back();
               return {next};
             },
             maxUnrolledWindow)
         .front();
-  }
-
-  /// i1: the position in `dim` is inside the operand. Only the bounds that some result index can violate are tested.
-  Value isInside(size_t dim) {
-    const WindowDim &window = windows[dim];
-    std::optional<int64_t> tap = ElementBuilder::getConstantIndex(taps[dim]);
-    int64_t least = tap.value_or(0) * window.dilation - window.padLow;
-    int64_t most =
-        tap.value_or(window.extent - 1) * window.dilation - window.padLow + (resultShape[dim] - 1) * window.stride;
-    Value inside = builder.boolean(true);
-    if (least < 0)
-      inside = builder.compareI(arith::CmpIPredicate::sge, position[dim], builder.index(0));
-    if (most >= operandShape[dim])
-      inside = builder.andB(
-          inside, builder.compareI(arith::CmpIPredicate::slt, position[dim], builder.index(operandShape[dim])));
-    return inside;
   }
 };
 } // namespace

@@ -54,6 +54,22 @@ llvm::LogicalResult verifyGroups(std::optional<mlir::Location> location, llvm::S
 /// are divided into `groups` groups.
 DimRelation relateGroups(int64_t operandChannels, int64_t resultChannels, int64_t groups);
 
+/// The channel of an operand that is channel `channel` of the group of result channel `resultChannel`.
+mlir::Value getChannelOfGroup(ElementBuilder &builder, mlir::Value resultChannel, int64_t resultChannels,
+                              mlir::Value channel, int64_t operandChannels, int64_t groups);
+
+/// What convolutions say of `ProductOpInterface::countSharing`: the channels of a group share the input's factors, and
+/// all positions the weights'.
+int64_t countSharing(mlir::RankedTensorType result, int64_t groups, unsigned operand, unsigned loop);
+
+/// The position in the operand that a window has at result index `index`, at its tap `tap`.
+mlir::Value getPosition(ElementBuilder &builder, const WindowDim &window, mlir::Value index, mlir::Value tap);
+
+/// i1: `position`, that of tap `tap`, is inside the operand. Only the bounds that some result index can violate are
+/// tested.
+mlir::Value isInsideOperand(ElementBuilder &builder, const WindowDim &window, int64_t operandExtent,
+                            int64_t resultExtent, mlir::Value tap, mlir::Value position);
+
 /// Emits a fold over the positions of a window that are inside the operand; those outside are padding and are skipped.
 /// `operandShape`, `resultShape` and `index` are spatial. `body` gets the position in the operand, the tap, and the
 /// accumulator, and returns the next accumulator.
