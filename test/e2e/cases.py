@@ -80,10 +80,10 @@ def random_case(seed, op=None):
 # Fixed cases: each is silently wrong in some other system that shards unevenly.
 
 
-def _cut(name, draft, sizes, dim, exact=False, mesh=None):
-    """The case of a draft, whose input x is cut in dimension `dim` into `sizes`."""
+def _cut(name, draft, sizes, dim, exact=False, mesh=None, tensor="x"):
+    """The case of a draft, whose tensor `tensor`, of the rank of its input x, is cut in dimension `dim` into `sizes`."""
     mesh = mesh or {"y": len(sizes)}
-    partition = Partition(mesh).split("x", draft.inputs["x"].ndim, dim, "+".join(mesh), sizes)
+    partition = Partition(mesh).split(tensor, draft.inputs["x"].ndim, dim, "+".join(mesh), sizes)
     return Case(name, draft.model(), draft.inputs, partition, 0.0 if exact else TOLERANCE)
 
 
@@ -347,6 +347,13 @@ def _convolutions():
         yield conv("groups", [1, 40, extent, 5], (48, 20, 3, 3), group=2, pads=[1] * 4)
         yield conv("cut-groups", [1, extent, 6, 6], (85, 7, 3, 3), dim=1, group=5, pads=[1] * 4)
         yield conv("many", [1, 16, extent, 120], (18, 16, 2, 1), pads=[1, 0, 0, 0])
+        # The result is cut inside of groups.
+        for op, weights in {"Conv": (2 * extent, 24, 3, 2), "ConvTranspose": (48, extent, 3, 2)}.items():
+            draft = Draft(np.random.default_rng(0))
+            operands = draft.input(draft.values([1, 48, 9, 5]), "x"), draft.constant(_weights(*weights))
+            result = draft.node(op, *operands, group=2, pads=[1, 0, 1, 1])
+            sizes = [*rows[:-1], rows[-1] + extent]
+            yield _cut(f"conv-tiles-{op}-inside-groups-{label}", draft, sizes, 1, tensor=result)
         for dtype in (np.float16, np.float64):
             # Sums of small whole numbers are exact.
             whole = ("Conv", (np.round(4 * _weights(24, 16, 3, 3)).astype(dtype),), {"pads": [1, 0, 1, 2]})
