@@ -19,9 +19,6 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// Bytes of the widest access.
-static constexpr int64_t accessBytes = 16;
-
 static int64_t multiply(ArrayRef<unsigned> loops, ArrayRef<int64_t> extents) {
   int64_t product = 1;
   for (unsigned loop : loops)
@@ -29,8 +26,6 @@ static int64_t multiply(ArrayRef<unsigned> loops, ArrayRef<int64_t> extents) {
       return INT64_MAX;
   return product;
 }
-
-static int64_t getByteWidth(Type scalar) { return llvm::divideCeil(scalar.getIntOrFloatBitWidth(), 8); }
 
 BlockEmitter::BlockEmitter(plan::KernelOp kernel, OpBuilder &builder) : KernelBody(kernel, builder) {
   bool isProduct = chooseProduct(), isTiled = false;
@@ -141,13 +136,22 @@ bool BlockEmitter::isAligned(plan::LayoutAttr layout, Type type) const {
   return layout.getRank() > 0 && inner >= 0 && layout.getExtents()[inner] == extent && extent % vector == 0;
 }
 
+bool BlockEmitter::isCheap(plan::KernelOp kernel, Operation *other) {
+  return llvm::all_of(kernel.getBlock()->without_terminator(), [&](Operation &op) {
+    auto element = dyn_cast<ElementOpInterface>(op);
+    return !element || &op == other || element.isCheapElement();
+  });
+}
+
+Operation *BlockEmitter::getOnlyResult(plan::KernelOp kernel) {
+  auto yielded = kernel.getYield().getValues();
+  Operation *op = yielded.front().getDefiningOp();
+  return yielded.size() == 1 && op && isCheap(kernel, op) ? op : nullptr;
+}
+
 bool BlockEmitter::isElementwise() {
   auto isSingle = [&](unsigned loop) { return extents[loop] == 1; };
-  bool isCheap = llvm::all_of(kernel.getBlock()->without_terminator(), [](Operation &op) {
-    auto element = dyn_cast<ElementOpInterface>(op);
-    return !element || element.isCheapElement();
-  });
-  if (team > 1 || !isCheap || llvm::all_of(itemLoops, isSingle))
+  if (team > 1 || !isCheap(kernel) || llvm::all_of(itemLoops, isSingle))
     return false;
   // Loops of one iteration are no obstacle.
   while (isSingle(itemLoops.back()))

@@ -17,6 +17,7 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace dovetail {
 
@@ -47,6 +48,11 @@ public:
   /// How many blocks have work when no rank splits anything, and how many threads share an item.
   int64_t countBlocks() const;
   int64_t getTeamSize() const { return team; }
+
+  /// Whether all operations of a kernel, but for `other`, are cheap to compute again.
+  static bool isCheap(plan::KernelOp kernel, mlir::Operation *other = nullptr);
+  /// What computes the only result of a kernel all other operations of which are cheap; null if nothing does.
+  static mlir::Operation *getOnlyResult(plan::KernelOp kernel);
 
 private:
   // Mapping.
@@ -123,6 +129,8 @@ private:
     int64_t extent;
     mlir::Value lo, count;
   };
+  /// Elements of `width` bytes from one row of shared memory to the next.
+  int64_t getPitch(int64_t width) const;
   void orderTerms();
   void placeOperands();
   /// For each loop that tiles are counted by how many there are of it.
@@ -132,6 +140,8 @@ private:
   /// Sets the coordinates of a side's loops at `offset` in the tile, or of the last ones. Returns whether it is one of
   /// the rank; null: it surely is.
   mlir::Value setCoordinates(const ProductSide &side, mlir::Value offset, llvm::MutableArrayRef<mlir::Value> at);
+  /// Whether neighbouring terms of an operand are neighbours in memory.
+  bool readsAlongTerms(const ProductSide &side);
   void stageOperand(unsigned number, mlir::Value firstTerm, llvm::ArrayRef<mlir::Value> at);
   llvm::SmallVector<mlir::Value> emitTerms(mlir::ValueRange sums, llvm::ArrayRef<mlir::Value> place, bool guarded);
   void emitProduct(mlir::Value item);
@@ -178,6 +188,9 @@ private:
   /// The address of an element of shared memory, taken as an array of `type`.
   mlir::Value getSharedAddress(mlir::Type type, mlir::Value position);
 
+  /// Bytes that an element takes in memory, where booleans are bytes, and those of the widest access.
+  static int64_t getByteWidth(mlir::Type scalar) { return llvm::divideCeil(scalar.getIntOrFloatBitWidth(), 8); }
+  static constexpr int64_t accessBytes = 16;
   static constexpr int64_t warpSize = 32;
   static constexpr int64_t blockSize = 256;
   /// Iterations of both loops of a tile. A row of a tile is one element longer, so that neither its rows nor its

@@ -26,7 +26,7 @@ using namespace dovetail;
 // (two of numbers of 8 bytes, of which half a warp writes at a time). A thread reads up to four neighbours of a row at
 // once, which 16 bytes align, next to those of its neighbour; of the other operand half a warp reads the same. So no
 // two threads ask one bank for different words, but for reads of four numbers of 8 bytes, which meet twice.
-static int64_t getPitch(int64_t tile, int64_t width) { return tile + 16 / width; }
+int64_t BlockEmitter::getPitch(int64_t width) const { return productTile + accessBytes / width; }
 
 //===----------------------------------------------------------------------===//
 // Mapping
@@ -37,9 +37,8 @@ bool BlockEmitter::chooseProduct() {
   constexpr int64_t shortest = 16;
   // Fewer large tiles than this leave most of a device idle.
   constexpr int64_t enoughTiles = 64;
-  auto yielded = kernel.getYield().getValues();
-  auto op = dyn_cast_if_present<ProductOpInterface>(yielded.front().getDefiningOp());
-  if (yielded.size() != 1 || !op)
+  auto op = dyn_cast_if_present<ProductOpInterface>(getOnlyResult(kernel));
+  if (!op)
     return false;
   SmallVector<unsigned> batch;
   ProductSide sides[2];
@@ -69,7 +68,7 @@ bool BlockEmitter::chooseProduct() {
   productTile = productThreads * productElements;
 
   // Neighbouring threads have neighbouring elements of the second side.
-  int inner = getInnermost(kernel.getResultLayout(0), yielded.front().getType());
+  int inner = getInnermost(kernel.getResultLayout(0), op->getResult(0).getType());
   bool isFirst = llvm::any_of(sides[0].loops, [&](const auto &each) { return static_cast<int>(each.loop) == inner; });
   product = op;
   productBatch = batch;
@@ -130,8 +129,8 @@ void BlockEmitter::placeOperands() {
   for (ProductSide &side : productSides) {
     Type type = product->getOperand(side.operand).getType();
     side.type = ElementBuilder::scalarType(cast<RankedTensorType>(type).getElementType());
-    int64_t width = llvm::divideCeil(side.type.getIntOrFloatBitWidth(), 8);
-    side.pitch = getPitch(productTile, width);
+    int64_t width = getByteWidth(side.type);
+    side.pitch = getPitch(width);
     side.offset = llvm::divideCeil(bytes, width);
     bytes = (side.offset + productDepth * side.pitch) * width;
     // Whether a factor may be missing: at coordinates of which nothing is known, not even that two are equal.
@@ -149,7 +148,7 @@ void BlockEmitter::placeOperands() {
   for (ProductSide &side : productSides) {
     side.guards = bytes;
     if (side.isGuarded)
-      bytes += productDepth * getPitch(productTile, 1);
+      bytes += productDepth * getPitch(1);
   }
   notFinite = bytes;
   if (mustBeFinite(0) || mustBeFinite(1)) {
@@ -203,18 +202,31 @@ Value BlockEmitter::setCoordinates(const ProductSide &side, Value offset, Mutabl
   return isInside;
 }
 
+bool BlockEmitter::readsAlongTerms(const ProductSide &side) {
+  auto op = cast<ProductOpInterface>(product);
+  unsigned loop = analysis.getFoldOrder(product).loops.back();
+  unsigned numLoops = cast<PartitionableOpInterface>(product).getRelation().loops.size();
+  SmallVector<Value> at(numLoops + op.getTaps().size(), elements.index(0));
+  SmallVector<Value> before = op.getFactor(elements, side.operand, at).index;
+  at[getFoldPosition(product, loop)] = elements.index(1);
+  SmallVector<Coordinate> index;
+  for (auto [first, second] : llvm::zip_equal(before, op.getFactor(elements, side.operand, at).index)) {
+    std::optional<int64_t> step = ElementBuilder::getConstantIndex(elements.subI(second, first));
+    bool depends = step != 0;
+    index.push_back({uint64_t(depends) << loop, step == 1 ? static_cast<int>(loop) : -1});
+  }
+  return llvm::any_of(
+      analysis.getReads(product->getOperand(side.operand), index),
+      [&](const KernelAnalysis::Read &read) { return analysis.getStride(read.first, read.second, loop) == 1; });
+}
+
 /// Brings an operand's factors for the terms from `firstTerm` on, which are otherwise at `at`, into shared memory.
 void BlockEmitter::stageOperand(unsigned number, Value firstTerm, ArrayRef<Value> at) {
   const ProductSide &side = productSides[number];
-  auto op = cast<PartitionableOpInterface>(product);
   Value value = product->getOperand(side.operand);
   // Neighbouring threads read neighbours: eight terms, or the side.
   constexpr int64_t run = 8;
-  unsigned lastLoop = analysis.getFoldOrder(product).loops.back();
-  auto reads = analysis.getReads(value, analysis.getIndexOfOperand(op, side.operand, analysis.getResultIndex()));
-  bool alongTerms = llvm::any_of(reads, [&](const KernelAnalysis::Read &read) {
-    return analysis.getStride(read.first, read.second, lastLoop) == 1;
-  });
+  bool alongTerms = readsAlongTerms(side);
   int64_t width = alongTerms ? run : productTile;
   Value inner = elements.create<arith::RemUIOp>(thread, elements.index(width));
   Value outer = elements.create<arith::DivUIOp>(thread, elements.index(width));
@@ -261,8 +273,8 @@ void BlockEmitter::stageOperand(unsigned number, Value firstTerm, ArrayRef<Value
     storeShared(each.element, place, side.offset + productDepth * side.pitch);
     if (!mustBeFinite(1 - number))
       continue;
-    place = elements.addI(elements.addI(elements.mulI(each.row, getPitch(productTile, 1)), each.column), side.guards);
-    storeShared(each.isInside, place, side.guards + productDepth * getPitch(productTile, 1));
+    place = elements.addI(elements.addI(elements.mulI(each.row, getPitch(1)), each.column), side.guards);
+    storeShared(each.isInside, place, side.guards + productDepth * getPitch(1));
   }
   if (!isFinite)
     return;
@@ -285,7 +297,7 @@ SmallVector<Value> BlockEmitter::emitTerms(ValueRange sums, ArrayRef<Value> plac
         factors[number].push_back(isa<FloatType>(type) ? elements.convertFloat(factor, cast<FloatType>(type)) : factor);
         if (!guarded || !side.isGuarded)
           continue;
-        position = elements.addI(elements.mulI(term, getPitch(productTile, 1)), place[number]);
+        position = elements.addI(elements.mulI(term, getPitch(1)), place[number]);
         isInside[number].push_back(loadShared(builder.getI1Type(), elements.addI(position, side.guards + i)));
       }
     SmallVector<Value> next;

@@ -53,14 +53,9 @@ static std::optional<int64_t> findPartsDim(plan::KernelOp kernel, const OpRelati
 }
 
 std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
-  auto yielded = kernel.getYield().getValues();
-  auto reduction = yielded.front().getDefiningOp<PartitionableOpInterface>();
-  if (yielded.size() != 1 || !isa_and_present<ReductionOpInterface, MomentsOp>(reduction.getOperation()))
+  auto reduction = dyn_cast_if_present<PartitionableOpInterface>(BlockEmitter::getOnlyResult(kernel));
+  if (!reduction || !isa<ReductionOpInterface, MomentsOp>(*reduction))
     return std::nullopt;
-  for (Operation &op : kernel.getBlock()->without_terminator())
-    if (auto element = dyn_cast<ElementOpInterface>(op))
-      if (&op != reduction && !element.isCheapElement())
-        return std::nullopt;
   OpRelation relation = reduction.getRelation();
   auto loops = ArrayRef(relation.loops).drop_front(kernel.getShape().size());
   int64_t terms = 1;

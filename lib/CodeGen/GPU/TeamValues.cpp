@@ -147,9 +147,9 @@ Value BlockEmitter::emitLoad(const Memory &memory, Type elementType, ArrayRef<Va
     return value;
   // Where the elements that are computed together begin, those that they need often begin, too.
   plan::LayoutAttr layout = kernel.getLayout(argument.getArgNumber());
-  int64_t bytes = vector * llvm::divideCeil(load.getType().getIntOrFloatBitWidth(), 8);
+  int64_t bytes = vector * getByteWidth(load.getType());
   if (isAligned(layout, argument.getType()) && index[getInnermost(layout, argument.getType())] == vectorBase)
-    load.setAlignment(std::min<int64_t>(bytes, 16));
+    load.setAlignment(std::min(bytes, accessBytes));
   return value;
 }
 
@@ -318,7 +318,7 @@ Value BlockEmitter::getSharedAddress(Type type, Value position) {
     // Its size is known when all of the kernel is.
     sharedMemory = LLVM::GlobalOp::create(
         builder, loc, LLVM::LLVMArrayType::get(builder.getI8Type(), 0), /*isConstant=*/false, LLVM::Linkage::Internal,
-        (kernel.getSymName() + ".shared").str(), Attribute(), /*alignment=*/16, sharedSpace);
+        (kernel.getSymName() + ".shared").str(), Attribute(), accessBytes, sharedSpace);
   }
   Value base = LLVM::AddressOfOp::create(builder, loc, pointer, sharedMemory.getSymName());
   return LLVM::GEPOp::create(builder, loc, pointer, getTypeInMemory(type), base,
@@ -327,7 +327,7 @@ Value BlockEmitter::getSharedAddress(Type type, Value position) {
 
 void BlockEmitter::storeShared(Value value, Value position, int64_t size) {
   Type type = value.getType(), inMemory = getTypeInMemory(type);
-  sharedBytes = std::max<int64_t>(sharedBytes, size * (inMemory.getIntOrFloatBitWidth() / 8));
+  sharedBytes = std::max<int64_t>(sharedBytes, size * getByteWidth(type));
   Value address = getSharedAddress(type, position);
   Value stored = type == inMemory ? value : elements.create<arith::ExtUIOp>(inMemory, value);
   LLVM::StoreOp::create(builder, kernel.getLoc(), stored, address);

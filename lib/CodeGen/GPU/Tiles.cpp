@@ -154,7 +154,7 @@ void BlockEmitter::emitTile() {
       SmallVector<Value> at =
           llvm::map_to_vector(each.loops, [&](int loop) { return loop < 0 ? elements.index(0) : index[loop]; });
       Value value = emitValue(each.value, at);
-      int64_t width = std::max<int64_t>(each.type.getIntOrFloatBitWidth() / 8, 1);
+      int64_t width = getByteWidth(each.type);
       each.offset = llvm::divideCeil(bytes, width);
       storeShared(value, elements.addI(getPosition(inRow, across), each.offset), each.offset + tileSize * tilePitch);
       bytes = (each.offset + tileSize * tilePitch) * width;

@@ -158,3 +158,11 @@ plan.kernel @vector(%a: tensor<1x900xf32>, %b: tensor<900x130xf32>) layouts [<[0
 // CHECK: } else {
 // CHECK-NOT: arith.select
 // CHECK: gpu.return
+
+// The channels of a group are neighbours in memory, too.
+// CHECK: gpu.func @groups(
+// CHECK: %[[TERM:.*]] = arith.remui %{{.*}}, %c8
+// CHECK: %[[PLACE:.*]] = arith.muli %[[TERM]], %c36
+// CHECK: scf.for
+// CHECK: %[[GROUP:.*]] = arith.floordivsi %{{.*}}, %c20
+// CHECK: gpu.return
