@@ -133,6 +133,8 @@ private:
   int64_t getPitch(int64_t width) const;
   void orderTerms();
   void placeOperands();
+  /// Whether there may be terms that an operand has no factors for.
+  bool mayBeMissing(const ProductSide &side);
   /// For each loop that tiles are counted by how many there are of it.
   llvm::SmallVector<mlir::Value> countTiles();
   /// Whether the numbers of an operand must be looked at, as some of its products do not count.

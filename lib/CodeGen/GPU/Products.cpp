@@ -121,10 +121,27 @@ bool BlockEmitter::mustBeFinite(unsigned number) const {
   return productSides[1 - number].isGuarded && isa<FloatType>(productSides[number].type);
 }
 
-void BlockEmitter::placeOperands() {
+bool BlockEmitter::mayBeMissing(const ProductSide &side) {
   auto op = cast<ProductOpInterface>(product);
+  // Code that is only looked at.
+  Block scratch;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&scratch);
+  // Nothing is known of the coordinates, not even that two are equal.
+  auto getUnknown = [&]() -> Value {
+    return gpu::ThreadIdOp::create(builder, kernel.getLoc(), builder.getIndexType(), gpu::Dimension::x);
+  };
+  SmallVector<Value> at;
+  for (size_t loop = 0; loop < rank + analysis.getFoldOrder(product).loops.size(); ++loop)
+    at.push_back(getUnknown());
+  for (int64_t extent : op.getTaps())
+    at.push_back(extent == 1 ? elements.index(0) : getUnknown());
+  Value isInside = op.getFactor(elements, side.operand, at).isInside;
+  return isInside && !matchPattern(isInside, m_One());
+}
+
+void BlockEmitter::placeOperands() {
   orderTerms();
-  size_t numLoops = cast<PartitionableOpInterface>(product).getRelation().loops.size();
   int64_t bytes = 0;
   for (ProductSide &side : productSides) {
     Type type = product->getOperand(side.operand).getType();
@@ -133,17 +150,7 @@ void BlockEmitter::placeOperands() {
     side.pitch = getPitch(width);
     side.offset = llvm::divideCeil(bytes, width);
     bytes = (side.offset + productDepth * side.pitch) * width;
-    // Whether a factor may be missing: at coordinates of which nothing is known, not even that two are equal.
-    auto getUnknown = [&]() -> Value {
-      return gpu::ThreadIdOp::create(builder, kernel.getLoc(), builder.getIndexType(), gpu::Dimension::x);
-    };
-    SmallVector<Value> at;
-    for (unsigned loop = 0; loop < numLoops; ++loop)
-      at.push_back(getUnknown());
-    for (int64_t extent : op.getTaps())
-      at.push_back(extent == 1 ? elements.index(0) : getUnknown());
-    Value isInside = op.getFactor(elements, side.operand, at).isInside;
-    side.isGuarded = isInside && !matchPattern(isInside, m_One());
+    side.isGuarded = mayBeMissing(side);
   }
   for (ProductSide &side : productSides) {
     side.guards = bytes;
@@ -204,9 +211,13 @@ Value BlockEmitter::setCoordinates(const ProductSide &side, Value offset, Mutabl
 
 bool BlockEmitter::readsAlongTerms(const ProductSide &side) {
   auto op = cast<ProductOpInterface>(product);
-  unsigned loop = analysis.getFoldOrder(product).loops.back();
-  unsigned numLoops = cast<PartitionableOpInterface>(product).getRelation().loops.size();
-  SmallVector<Value> at(numLoops + op.getTaps().size(), elements.index(0));
+  ArrayRef<unsigned> loops = analysis.getFoldOrder(product).loops;
+  unsigned loop = loops.back();
+  // Code that is only looked at.
+  Block scratch;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&scratch);
+  SmallVector<Value> at(rank + loops.size() + op.getTaps().size(), elements.index(0));
   SmallVector<Value> before = op.getFactor(elements, side.operand, at).index;
   at[getFoldPosition(product, loop)] = elements.index(1);
   SmallVector<Coordinate> index;
