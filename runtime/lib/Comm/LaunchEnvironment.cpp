@@ -98,8 +98,10 @@ absl::StatusOr<LaunchEnvironment> dovetail::runtime::readLaunchEnvironment(const
     result.localRank = *localRank;
   }
 
+  // The parts of a heterogeneous job of Slurm have numbers of their own.
+  bool isHeterogeneous = lookUp("SLURM_HET_SIZE") != nullptr;
   for (const char *variable : {launcher->job, launcher->step})
-    if (const char *value = variable ? lookUp(variable) : nullptr)
+    if (const char *value = variable && !isHeterogeneous ? lookUp(variable) : nullptr)
       absl::StrAppend(&result.job, result.job.empty() ? "" : ".", value);
 
   result.port = defaultPort;

@@ -366,7 +366,13 @@ absl::Status ProgramSession::run() {
   // Work that waits for a rank which is lost may just have been given up.
   if (status.ok())
     status = communicator.state();
-  return status.ok() ? status : communicator.abort(status);
+  if (status.ok())
+    return status;
+  // Of what is replayed nobody knows which step it was.
+  return communicator.abort(
+      absl::StartsWith(status.message(), "rank ")
+          ? status
+          : absl::Status(status.code(), absl::StrCat("rank ", memory.rank, ": ", status.message())));
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Program> program,

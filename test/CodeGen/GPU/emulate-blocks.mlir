@@ -32,4 +32,9 @@ plan.kernel @long_sum(%x: tensor<20x5000xf32>) layouts [<[0, 1], [?, 5000]>] -> 
 // CHECK: llvm.store %{{.*}}, %[[SLOT]] : f32, !llvm.ptr
 // CHECK: %[[BARRIER:.*]] = llvm.getelementptr %[[THREAD]][40]
 // CHECK: llvm.call %{{.*}}(%[[THREAD]]) : !llvm.ptr, (!llvm.ptr) -> ()
+// CHECK: %[[WRITE:.*]] = llvm.mlir.constant(0 : i32)
+// CHECK: %[[CHECK:.*]] = llvm.getelementptr %[[THREAD]][64]
+// CHECK: %[[FUNCTION:.*]] = llvm.load %[[CHECK]] : !llvm.ptr -> !llvm.ptr
+// CHECK: llvm.call %[[FUNCTION]](%[[THREAD]], %[[SLOT:[a-z0-9]+]], %{{[a-z0-9]+}}, %[[WRITE]])
+// CHECK-NEXT: llvm.load %[[SLOT]] : !llvm.ptr -> f32
 // CHECK-NOT: gpu.

@@ -25,6 +25,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace dovetail::runtime::cuda;
@@ -42,15 +43,19 @@ using Graph = std::vector<std::function<void()>>;
 /// What streams do while they are captured.
 struct Capture {
   Graph graph;
+  std::vector<std::set<size_t>> before; ///< For each node of the graph, those that it directly comes after.
+  CUstream origin;
   std::thread::id thread; ///< Where it began: it must end there.
-  bool isOver = false;
+  bool isOver = false, isInvalid = false;
 };
 struct FakeStream {
   std::shared_ptr<Capture> capture; ///< Null or over: what is issued is done at once.
+  std::set<size_t> last;            ///< What is captured next comes after these nodes.
 };
 struct FakeEvent {
   float time = 0;
-  std::shared_ptr<Capture> capture; ///< In which it was recorded, if any.
+  std::shared_ptr<Capture> capture; ///< In which it was recorded, if any, and then after which nodes.
+  std::set<size_t> last;
 };
 
 FakeDriverLog theLog;
@@ -112,6 +117,10 @@ CUresult perform(CUstream stream, std::function<void()> work) {
   {
     std::lock_guard lock(captureMutex);
     if (auto capture = captureOf(stream)) {
+      if (capture->isInvalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+      auto *fake = reinterpret_cast<FakeStream *>(stream);
+      capture->before.push_back(std::exchange(fake->last, {capture->graph.size()}));
       capture->graph.push_back(std::move(work));
       return theLog.failure;
     }
@@ -255,12 +264,16 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
   return CUDA_SUCCESS;
 }
 CUresult cuMemFree(CUdeviceptr address) {
+  if (captures)
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   memories().remove(reinterpret_cast<void *>(address));
   --theLog.allocations;
   std::free(reinterpret_cast<void *>(address));
   return CUDA_SUCCESS;
 }
 CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned) {
+  if (captures)
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   ++theLog.allocations;
   *address = std::malloc(bytes);
   memories().add(*address, bytes, -1);
@@ -273,10 +286,14 @@ CUresult cuMemFreeHost(void *address) {
   return CUDA_SUCCESS;
 }
 CUresult cuMemcpyHtoD(CUdeviceptr target, const void *source, size_t bytes) {
+  if (captures)
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   std::memcpy(reinterpret_cast<void *>(target), source, bytes);
   return CUDA_SUCCESS;
 }
 CUresult cuMemcpyDtoH(void *target, CUdeviceptr source, size_t bytes) {
+  if (captures)
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   std::memcpy(target, reinterpret_cast<void *>(source), bytes);
   return CUDA_SUCCESS;
 }
@@ -302,18 +319,28 @@ CUresult cuStreamDestroy(CUstream stream) {
 }
 CUresult cuStreamSynchronize(CUstream stream) {
   std::lock_guard lock(captureMutex);
-  return captureOf(stream) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : theLog.lateFailure;
+  auto capture = captureOf(stream);
+  if (!capture)
+    return theLog.lateFailure;
+  capture->isInvalid = true;
+  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 CUresult cuStreamQuery(CUstream) { return CUDA_SUCCESS; }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   std::lock_guard lock(captureMutex);
   auto *fake = reinterpret_cast<FakeStream *>(stream);
-  const std::shared_ptr<Capture> &other = reinterpret_cast<FakeEvent *>(event)->capture;
+  auto *awaited = reinterpret_cast<FakeEvent *>(event);
+  const std::shared_ptr<Capture> &other = awaited->capture;
   if (other && other->isOver)
     return CUDA_ERROR_CAPTURED_EVENT;
-  if (captureOf(stream) && fake->capture != other)
+  if (captureOf(stream) && fake->capture != other) {
+    fake->capture->isInvalid = true;
     return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  }
+  if (!captureOf(stream))
+    fake->last.clear();
   fake->capture = other;
+  fake->last.insert(awaited->last.begin(), awaited->last.end());
   return CUDA_SUCCESS;
 }
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
@@ -322,7 +349,9 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
   if (captureOf(stream))
     return CUDA_ERROR_ILLEGAL_STATE;
   fake->capture = std::make_shared<Capture>();
+  fake->capture->origin = stream;
   fake->capture->thread = std::this_thread::get_id();
+  fake->last.clear();
   captures = true;
   return CUDA_SUCCESS;
 }
@@ -331,10 +360,21 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
   std::shared_ptr<Capture> capture = captureOf(stream);
   if (!capture)
     return CUDA_ERROR_ILLEGAL_STATE;
+  if (capture->origin != stream)
+    return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   if (capture->thread != std::this_thread::get_id())
     return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
   capture->isOver = true;
   captures = false;
+  if (capture->isInvalid)
+    return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  // All work must come before what the stream has come to.
+  std::set<size_t> joined = reinterpret_cast<FakeStream *>(stream)->last;
+  for (size_t node = capture->graph.size(); node-- > 0;)
+    if (joined.count(node))
+      joined.insert(capture->before[node].begin(), capture->before[node].end());
+  if (joined.size() != capture->graph.size())
+    return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   *graph = reinterpret_cast<CUgraph>(new Graph(std::move(capture->graph)));
   return CUDA_SUCCESS;
 }
@@ -353,7 +393,9 @@ CUresult cuEventDestroy(CUevent event) {
 }
 CUresult cuEventRecord(CUevent event, CUstream stream) {
   std::lock_guard lock(captureMutex);
-  *reinterpret_cast<FakeEvent *>(event) = {theLog.clock, captureOf(stream)};
+  auto capture = captureOf(stream);
+  *reinterpret_cast<FakeEvent *>(event) = {theLog.clock, capture,
+                                           capture ? reinterpret_cast<FakeStream *>(stream)->last : std::set<size_t>()};
   return CUDA_SUCCESS;
 }
 CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
@@ -422,10 +464,11 @@ CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph, unsigned lon
   return CUDA_SUCCESS;
 }
 CUresult cuGraphUpload(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
-CUresult cuGraphLaunch(CUgraphExec executable, CUstream) {
-  for (const auto &work : *reinterpret_cast<Graph *>(executable))
-    work();
-  return CUDA_SUCCESS;
+CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+  return perform(stream, [=] {
+    for (const auto &work : *reinterpret_cast<Graph *>(executable))
+      work();
+  });
 }
 CUresult cuGraphExecDestroy(CUgraphExec executable) {
   delete reinterpret_cast<Graph *>(executable);

@@ -91,6 +91,17 @@ TEST_F(DeviceTensor, AreReadAndWrittenWithTheirStrides) {
         EXPECT_EQ(out[12 * i + 2 * j + 1], static_cast<float>(7 + index));
       }
   }
+  // The same memory with other strides is another tensor.
+  for (int round = 0; round < 2; ++round)
+    for (int64_t step : {2, 1}) {
+      int64_t strides[] = {6 * step, step};
+      DLTensor output = y.tensor(targets[0]->data(), place);
+      output.strides = strides;
+      runner.run({input}, {output});
+      std::vector<float> out = download(*targets[0]);
+      for (int i = 0; i < 24; ++i)
+        EXPECT_EQ(out[i * step], static_cast<float>(10 * (i / 6) + i % 6)) << step;
+    }
   // What is in the memory counts when a run begins.
   for (float &value : in)
     value += 100;

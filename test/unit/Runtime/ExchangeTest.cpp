@@ -234,3 +234,48 @@ TEST(Exchange, MomentsFollowChan) {
     EXPECT_NEAR((*results)[0][2], squares, 1e-3);
   }
 }
+
+//===----------------------------------------------------------------------===//
+// Devices that do not reach each other's memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Two devices of the imitated driver, without peer access; a test of its own (see test/unit/Cuda/CMakeLists.txt).
+class NoPeers : public testing::Test {
+protected:
+  void SetUp() override {
+    if (!std::getenv("FAKE_NO_PEERS"))
+      GTEST_SKIP() << "for the imitated driver";
+  }
+
+  /// The output of a program that passes a matrix of 8 x 4 from one sharding over two ranks to another.
+  absl::StatusOr<std::vector<std::vector<float>>> pass(const layout::Sharding &from, const layout::Sharding &to) {
+    PlanBuilder builder = deviceBuilder({2});
+    uint32_t in = builder.value({8, 4}, from), out = builder.value({8, 4}, to);
+    builder.input("in", in);
+    builder.exchange(in, out);
+    builder.output("out", out);
+    return runFloats(builder.program(), {matrix});
+  }
+
+  std::mt19937_64 random{1};
+  std::vector<float> matrix = randomFloats(random, 32);
+};
+} // namespace
+
+TEST_F(NoPeers, ContiguousPiecesAreCopied) {
+  auto results = pass(sharding(2, {{0, split(0, {0, 3, 8})}}), sharding(2));
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0], matrix);
+}
+
+TEST_F(NoPeers, OtherBoxesAreRefusedAtStart) {
+  auto results = pass(sharding(2, {{1, split(0, {0, 1, 4})}}), sharding(2));
+  EXPECT_EQ(results.status().code(), absl::StatusCode::kUnimplemented) << results.status();
+  // Either one may come first.
+  EXPECT_THAT(std::string(results.status().message()),
+              testing::AnyOf(testing::MatchesRegex("rank 0, exchange '.*': GPU 0 cannot read the memory of GPU 1 "
+                                                   "directly; run the ranks as processes, with --comm nccl"),
+                             testing::MatchesRegex("rank 1, exchange '.*': GPU 1 cannot read the memory of GPU 0 "
+                                                   "directly; run the ranks as processes, with --comm nccl")));
+}

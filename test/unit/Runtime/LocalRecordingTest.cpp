@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <set>
@@ -35,13 +36,27 @@ namespace {
 struct Log {
   std::mutex mutex;
   std::vector<std::string> lines;
-  std::string failing; ///< The line at which a call fails.
+  std::string failing;                                    ///< The line at which a call fails.
+  std::function<void(const std::string &line)> hook = {}; ///< Called for each other line.
+  bool hasFailed = false, hasEnded = false;
 
-  absl::Status add(int rank, std::string what) {
+  absl::Status add(int rank, const std::string &what) {
     std::string line = absl::StrCat(rank, " ", what);
-    std::lock_guard lock(mutex);
-    lines.push_back(line);
-    return line == failing ? absl::InternalError(absl::StrCat("rank ", line, " fails")) : absl::OkStatus();
+    {
+      std::lock_guard lock(mutex);
+      lines.push_back(line);
+      hasEnded |= line == "0 ends";
+      if (line == failing) {
+        hasFailed = true;
+        return absl::InternalError(absl::StrCat("rank ", line, " fails"));
+      }
+      // What was recorded in part belongs to nothing any more.
+      if (hasFailed && hasEnded && (what == "marks" || what.starts_with("waits")))
+        return absl::InternalError(absl::StrCat("rank ", line, " across the border of a recording"));
+    }
+    if (hook)
+      hook(line);
+    return absl::OkStatus();
   }
   size_t count(std::string_view what) {
     std::lock_guard lock(mutex);
@@ -93,10 +108,8 @@ private:
   int rank;
 };
 
-/// Records and replays twice on each of `ranks` threads, as sessions do. Returns the statuses.
-std::vector<absl::Status> recordOn(int ranks, Log &log, std::set<int> absent = {},
-                                   std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
-  LocalGroup group(ranks, timeout);
+/// Records and replays twice on each rank of a group, as sessions do, on threads. Returns the statuses.
+std::vector<absl::Status> recordOn(LocalGroup &group, int ranks, Log &log, const std::set<int> &absent = {}) {
   std::vector<absl::Status> results(ranks);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
@@ -127,7 +140,8 @@ TEST(LocalRecording, OneRankRecordsForAll) {
   for (int ranks : {1, 2, 5}) {
     SCOPED_TRACE(ranks);
     Log log;
-    for (const absl::Status &status : recordOn(ranks, log))
+    LocalGroup group(ranks);
+    for (const absl::Status &status : recordOn(group, ranks, log))
       EXPECT_TRUE(status.ok()) << status;
     EXPECT_EQ(log.count("0 begins"), 1);
     EXPECT_EQ(log.count("0 ends"), 1);
@@ -172,23 +186,28 @@ TEST(LocalRecording, AFailureOfOneRankIsThatOfAll) {
   for (const char *failing : {"0 creates a mark", "2 creates a mark", "0 begins", "0 issues", "2 issues", "0 marks",
                               "2 marks", "0 ends", "2 waits for 0", "0 waits for 2", "0 replays"}) {
     SCOPED_TRACE(failing);
-    Log log;
-    log.failing = failing;
-    for (const absl::Status &status : recordOn(3, log))
-      EXPECT_EQ(status.message(), absl::StrCat("rank ", failing, " fails"));
-    // What has begun is ended, once, and what was recorded is destroyed.
-    bool begins = log.count("0 begins") == 1 && std::string_view(failing) != "0 begins";
-    EXPECT_EQ(log.count("0 ends"), begins ? 1 : 0);
-    bool recorded = log.count("0 ends") == 1 && std::string_view(failing) != "0 ends";
-    EXPECT_EQ(log.count("0 destroys"), recorded ? 1 : 0) << testing::PrintToString(log.lines);
-    EXPECT_LE(log.count("0 replays"), 1);
+    // Now and then the others come to know in different places.
+    for (int round = 0; round < 50; ++round) {
+      Log log;
+      log.failing = failing;
+      LocalGroup group(3);
+      for (const absl::Status &status : recordOn(group, 3, log))
+        EXPECT_EQ(status.message(), absl::StrCat("rank ", failing, " fails"));
+      // What has begun is ended, once, and what was recorded is destroyed.
+      bool begins = log.count("0 begins") == 1 && std::string_view(failing) != "0 begins";
+      EXPECT_EQ(log.count("0 ends"), begins ? 1 : 0);
+      bool recorded = log.count("0 ends") == 1 && std::string_view(failing) != "0 ends";
+      EXPECT_EQ(log.count("0 destroys"), recorded ? 1 : 0) << testing::PrintToString(log.lines);
+      EXPECT_LE(log.count("0 replays"), 1);
+    }
   }
 }
 
 TEST(LocalRecording, ARankThatDoesNotComeIsNamed) {
   for (int absent : {0, 1}) {
     Log log;
-    std::vector<absl::Status> results = recordOn(3, log, {absent}, std::chrono::milliseconds(200));
+    LocalGroup group(3, std::chrono::milliseconds(200));
+    std::vector<absl::Status> results = recordOn(group, 3, log, {absent});
     for (int rank = 0; rank < 3; ++rank)
       if (rank != absent)
         EXPECT_THAT(std::string(results[rank].message()),
@@ -219,4 +238,36 @@ TEST(LocalRecording, NothingIsReplayedAfterTheEndOfTheRun) {
   ended.set_value();
   first.join();
   EXPECT_EQ(log.count("0 replays"), 0);
+}
+
+TEST(LocalRecording, ARankThatHangsInItsTurnIsNamed) {
+  for (int culprit : {0, 2}) {
+    Log log;
+    log.hook = [&](const std::string &line) {
+      if (line == absl::StrCat(culprit, " issues"))
+        std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+    };
+    LocalGroup group(4, std::chrono::milliseconds(200));
+    for (const absl::Status &status : recordOn(group, 4, log))
+      EXPECT_THAT(std::string(status.message()), StartsWith(absl::StrCat("rank ", culprit, " made no progress")));
+    EXPECT_EQ(log.count("0 ends"), 1);
+    EXPECT_EQ(log.count("0 replays"), 0);
+  }
+}
+
+TEST(LocalRecording, WhatWasIssuedBeforeTheEndIsWaitedFor) {
+  LocalGroup group(2);
+  Log log;
+  log.hook = [&](const std::string &line) {
+    if (line != "0 replays")
+      return;
+    group.abort(absl::CancelledError("it is over"));
+    // Rank 1 hears of it first.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
+  for (const absl::Status &status : recordOn(group, 2, log))
+    EXPECT_EQ(status.message(), "it is over");
+  EXPECT_EQ(log.count("0 replays"), 1);
+  // Twice when they recorded.
+  EXPECT_EQ(log.count("1 waits for 0"), 3);
 }

@@ -33,7 +33,7 @@ typedef struct DovetailBlockThread {
   /// access is outside of what the launch may read or write, or the address no multiple of `alignment`.
   void (*check)(struct DovetailBlockThread *thread, const void *address, int64_t bytes, int64_t alignment,
                 int32_t isWrite);
-  /// The same for `shared`.
+  /// The same for accesses to `shared`, at multiples of `bytes` from its beginning.
   void (*checkShared)(struct DovetailBlockThread *thread, const void *address, int64_t bytes, int32_t isWrite);
 } DovetailBlockThread;
 

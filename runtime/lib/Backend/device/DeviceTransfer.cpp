@@ -69,6 +69,7 @@ private:
   absl::Status copyDirectly(const MemoryView &memory, absl::Span<const layout::Box> boxes) {
     auto known = std::find_if(directs.begin(), directs.end(), [&](const Direct &direct) {
       return direct.work && direct.memory.data == memory.data && direct.memory.strides == memory.strides &&
+             direct.memory.box == memory.box &&
              std::equal(boxes.begin(), boxes.end(), direct.boxes.begin(), direct.boxes.end());
     });
     if (known == directs.end()) {

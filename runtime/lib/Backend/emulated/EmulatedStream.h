@@ -31,7 +31,7 @@ public:
 
 class StreamState;
 
-/// What streams do while they are captured, by one thread.
+/// What streams do while they are captured. Threads issue work to them one at a time.
 struct Capture {
   struct Node {
     Job *job;

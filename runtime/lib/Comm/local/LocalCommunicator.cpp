@@ -165,7 +165,8 @@ absl::Status LocalChannel::resolve() {
     absl::StatusOr<std::unique_ptr<Move>> move = mover.prepare(description.target.data, shared.source.data,
                                                                std::move(pull.copies), std::move(pull.combinations));
     if (!move.ok())
-      return move.status();
+      return absl::Status(move.status().code(), absl::StrCat("rank ", rank, ", exchange '", description.name,
+                                                             "': ", move.status().message()));
     pull.move = *std::move(move);
     if (!pull.finished)
       continue;

@@ -8,50 +8,55 @@
 
 #include "LocalRecording.h"
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
 using namespace dovetail::runtime;
 
 namespace {
 
-/// One rank among those that record or replay together. What it calls alternates: `spread`, `gather`, `spread` to
-/// record, then `gather`, `spread` for each replay. So the rank's own number of meetings says which one of another
-/// comes next.
+/// One rank among those that record or replay together.
 class Member {
 public:
   Member(std::shared_ptr<LocalGroup::State> group, int rank, Mover &mover)
       : group(std::move(group)), rank(rank), mover(mover) {}
 
-  bool isFirst() const { return rank == 0; }
-  RankState &self() const { return *group->ranks[rank]; }
   LocalGroup::State &state() const { return *group; }
-  Mover &getMover() const { return mover; }
+  bool isFirst() const { return rank == 0; }
 
-  /// Steps of rank 0 from now on come after those that all ranks have issued so far. It is this rank's turn.
-  absl::Status gather();
-  /// Steps of this rank from now on come after those that rank 0 has issued when its `issue` returns. It is this rank's
-  /// turn. When a call has returned, rank 0 does not issue anything for it any more.
-  absl::Status spread(absl::FunctionRef<absl::Status()> issue);
+  absl::StatusOr<std::unique_ptr<Move>> record(absl::FunctionRef<absl::Status()> issue);
+  absl::Status replay();
 
 private:
-  absl::Status meet() {
+  // Marks in lanes of steps put ranks in order. Ranks gather and spread in turns: spread, gather, spread to record,
+  // then gather, spread for each replay. So the rank's own number of marks says which one of another comes next.
+  /// Steps of rank 0 from now on come after those that all ranks have issued so far.
+  absl::Status gather();
+  /// Steps of this rank from now on come after those that rank 0 has issued so far.
+  absl::Status spread();
+
+  RankState &self() const { return *group->ranks[rank]; }
+  absl::Status mark() {
     absl::Status status = mover.mark(*self().meeting, Lane::Steps);
     if (status.ok())
       ++self().meetings;
     return status;
   }
+  bool firstHasMet() const { return group->ranks[0]->meetings.load() > self().meetings.load(); }
+  /// The error that ends the run, if there is one. All ranks hear of it before they are let on.
+  absl::Status endIfFailed(const absl::Status &status) const;
 
   std::shared_ptr<LocalGroup::State> group;
   int rank;
   Mover &mover;
 };
 
-/// While it lives, it is the rank's turn, but for its waits.
-class Turn {
-public:
-  explicit Turn(const Member &member) : self(member.self()) { self.turn = std::unique_lock(member.state().turns); }
-  ~Turn() { self.turn = {}; }
-
-private:
-  RankState &self;
+/// Lets go of the turn, if it is the rank's.
+struct TurnScope {
+  LocalGroup::State &group;
+  int rank;
+  ~TurnScope() { group.passTurn(rank); }
 };
 
 class LocalRecording : public Move {
@@ -59,16 +64,10 @@ public:
   explicit LocalRecording(Member member) : member(std::move(member)) {}
   /// The first rank that goes destroys what all have recorded: without it, there are no more runs.
   ~LocalRecording() override {
-    Turn turn(member);
+    std::lock_guard lock(member.state().recordingMutex);
     member.state().recording.reset();
   }
-
-  absl::Status run() override {
-    Turn turn(member);
-    if (absl::Status status = member.gather(); !status.ok())
-      return status;
-    return member.spread([&] { return member.state().recording->run(); });
-  }
+  absl::Status run() override { return member.replay(); }
 
 private:
   Member member;
@@ -76,9 +75,18 @@ private:
 
 } // namespace
 
+absl::Status Member::endIfFailed(const absl::Status &status) const {
+  if (status.ok())
+    return status;
+  group->abort(absl::StartsWith(status.message(), "rank ")
+                   ? status
+                   : absl::Status(status.code(), absl::StrCat("rank ", rank, ": ", status.message())));
+  return group->failure();
+}
+
 absl::Status Member::gather() {
   if (!isFirst()) {
-    absl::Status status = meet();
+    absl::Status status = mark();
     group->notify(0);
     return status;
   }
@@ -93,24 +101,74 @@ absl::Status Member::gather() {
   return absl::OkStatus();
 }
 
-absl::Status Member::spread(absl::FunctionRef<absl::Status()> issue) {
+absl::Status Member::spread() {
+  if (!isFirst()) {
+    absl::Status status = group->wait(rank, 0, [&] { return firstHasMet(); });
+    return status.ok() ? mover.wait(*group->ranks[0]->meeting, Lane::Steps) : status;
+  }
+  absl::Status status = mark();
+  for (int peer = 1, size = static_cast<int>(group->ranks.size()); peer < size; ++peer)
+    group->notify(peer);
+  return status;
+}
+
+absl::Status Member::replay() {
+  if (absl::Status status = gather(); !status.ok())
+    return status;
   if (isFirst()) {
-    // Ranks that have given up may take back what is issued here.
+    // Ranks that have given up may take back what this uses. They look whether it was issued with the same lock.
+    std::lock_guard lock(group->recordingMutex);
     absl::Status status = group->failure();
     if (status.ok())
-      status = issue();
-    if (status.ok())
-      status = meet();
-    for (int peer = 1, size = static_cast<int>(group->ranks.size()); peer < size; ++peer)
-      group->notify(peer);
-    return status;
+      status = group->recording->run();
+    return status.ok() ? spread() : status;
   }
-  RankState &first = *group->ranks[0];
-  auto hasMet = [&] { return first.meetings.load() > self().meetings.load(); };
-  absl::Status status = group->wait(rank, 0, hasMet);
-  // What was issued just before the end of the run must be waited for, too.
-  absl::Status waited = hasMet() ? mover.wait(*first.meeting, Lane::Steps) : absl::OkStatus();
-  return status.ok() ? waited : status;
+  absl::Status status = spread();
+  std::lock_guard lock(group->recordingMutex);
+  // What was issued just before the end of the run must be waited for.
+  if (!status.ok() && firstHasMet())
+    (void)mover.wait(*group->ranks[0]->meeting, Lane::Steps);
+  return status;
+}
+
+absl::StatusOr<std::unique_ptr<Move>> Member::record(absl::FunctionRef<absl::Status()> issue) {
+  absl::StatusOr<std::unique_ptr<Mark>> meeting = mover.createMark();
+  if (!meeting.ok())
+    return endIfFailed(meeting.status());
+  self().meeting = *std::move(meeting);
+  TurnScope scope{*group, rank};
+  if (absl::Status status = group->takeTurn(rank); !status.ok())
+    return status;
+  absl::Status status = isFirst() ? mover.beginRecording() : absl::OkStatus();
+  bool begun = isFirst() && status.ok();
+  // Also if the host's memory is at an end.
+  absl::Cleanup end = [&] {
+    if (!begun)
+      return;
+    group->takeLastTurn(rank);
+    (void)mover.endRecording();
+  };
+  if (status.ok())
+    status = spread();
+  if (status.ok())
+    status = issue();
+  if (status.ok())
+    status = gather();
+  if (status = endIfFailed(status); !status.ok())
+    return status;
+  if (begun) {
+    begun = false;
+    absl::StatusOr<std::unique_ptr<Move>> recorded = mover.endRecording();
+    if (!recorded.ok())
+      return endIfFailed(recorded.status());
+    std::lock_guard lock(group->recordingMutex);
+    group->recording = *std::move(recorded);
+  }
+  // From here on it is destroyed with this.
+  auto recording = std::make_unique<LocalRecording>(*this);
+  if (status = endIfFailed(spread()); !status.ok())
+    return status;
+  return recording;
 }
 
 absl::StatusOr<std::unique_ptr<Move>> dovetail::runtime::recordTogether(std::shared_ptr<LocalGroup::State> group,
@@ -118,35 +176,5 @@ absl::StatusOr<std::unique_ptr<Move>> dovetail::runtime::recordTogether(std::sha
                                                                         absl::FunctionRef<absl::Status()> issue) {
   if (!mover.canRecord())
     return nullptr;
-  Member member(std::move(group), rank, mover);
-  absl::StatusOr<std::unique_ptr<Mark>> meeting = mover.createMark();
-  if (!meeting.ok())
-    return meeting.status();
-  Turn turn(member);
-  member.self().meeting = *std::move(meeting);
-  bool recording = false;
-  absl::Status status = member.spread([&] {
-    absl::Status begun = mover.beginRecording();
-    recording = begun.ok();
-    return begun;
-  });
-  if (status.ok())
-    status = issue();
-  if (status.ok())
-    status = member.gather();
-  std::unique_ptr<Move> &result = member.state().recording;
-  if (recording) {
-    absl::StatusOr<std::unique_ptr<Move>> recorded = mover.endRecording();
-    if (status.ok())
-      status = recorded.status();
-    if (status.ok())
-      result = *std::move(recorded);
-  }
-  if (status.ok())
-    status = member.spread([] { return absl::OkStatus(); });
-  if (!status.ok()) {
-    result.reset();
-    return status;
-  }
-  return std::make_unique<LocalRecording>(std::move(member));
+  return Member(std::move(group), rank, mover).record(issue);
 }

@@ -10,7 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <thread>
+
 using namespace dovetail::runtime;
+
+/// Stands for the rank whose turn it is.
+static constexpr int turnHolder = -2;
 
 LocalGroup::State::State(int size, std::chrono::milliseconds timeout) : timeout(timeout) {
   for (int rank = 0; rank < size; ++rank)
@@ -54,18 +59,48 @@ void LocalGroup::State::notify(int rank) {
   state.wake.notify_all();
 }
 
+absl::Status LocalGroup::State::takeTurn(int rank) {
+  return wait(rank, turnHolder, [&] { return tryTurn(rank); });
+}
+
+void LocalGroup::State::takeLastTurn(int rank) {
+  while (!tryTurn(rank))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+bool LocalGroup::State::tryTurn(int rank) {
+  int nobody = -1;
+  return turnOf.load() == rank || turnOf.compare_exchange_strong(nobody, rank);
+}
+
+void LocalGroup::State::passTurn(int rank) {
+  if (turnOf.load() != rank)
+    return;
+  turnOf.store(-1);
+  for (size_t other = 0; other < ranks.size(); ++other)
+    notify(other);
+}
+
+int LocalGroup::State::waitsFor(int rank) const {
+  int peer = ranks[rank]->waitingFor.load();
+  return peer == turnHolder ? turnOf.load() : peer;
+}
+
+std::string LocalGroup::State::seconds() const {
+  return absl::StrCat(static_cast<double>(timeout.count()) / 1000, " s");
+}
+
 absl::Status LocalGroup::State::blame(int peer) const {
   std::vector<bool> seen(ranks.size());
   int culprit = peer;
-  while (ranks[culprit]->waitingFor.load() >= 0 && !seen[culprit]) {
+  for (int next = waitsFor(culprit); next >= 0 && !seen[culprit]; next = waitsFor(culprit)) {
     seen[culprit] = true;
-    culprit = ranks[culprit]->waitingFor.load();
+    culprit = next;
   }
-  std::string seconds = absl::StrCat(static_cast<double>(timeout.count()) / 1000, " s");
   if (seen[culprit])
     return absl::DeadlineExceededError(absl::StrCat("rank ", culprit, " and others wait for each other in step '",
-                                                    ranks[culprit]->step.load(), "' since ", seconds));
-  return absl::DeadlineExceededError(absl::StrCat("rank ", culprit, " made no progress for ", seconds, " in step '",
+                                                    ranks[culprit]->step.load(), "' since ", seconds()));
+  return absl::DeadlineExceededError(absl::StrCat("rank ", culprit, " made no progress for ", seconds(), " in step '",
                                                   ranks[culprit]->step.load(),
                                                   "'; if it is only slow, allow more time (--timeout)"));
 }
@@ -74,9 +109,8 @@ absl::Status LocalGroup::State::wait(int rank, int peer, absl::FunctionRef<bool(
   if (ready())
     return absl::OkStatus();
   RankState &self = *ranks[rank];
-  bool hadTurn = self.turn.owns_lock();
-  if (hadTurn)
-    self.turn.unlock();
+  bool hadTurn = turnOf.load() == rank;
+  passTurn(rank);
   self.waitingFor = peer;
   absl::Status result;
   {
@@ -96,7 +130,11 @@ absl::Status LocalGroup::State::wait(int rank, int peer, absl::FunctionRef<bool(
         progress = now;
         since = Clock::now();
       } else if (Clock::now() - since >= timeout && !ready()) {
-        result = blame(peer);
+        // Who has the turn may just have passed it.
+        int other = waitsFor(rank);
+        if (other < 0)
+          continue;
+        result = blame(other);
         break;
       }
     }
@@ -105,18 +143,20 @@ absl::Status LocalGroup::State::wait(int rank, int peer, absl::FunctionRef<bool(
   self.waitingFor = -1;
   if (!result.ok())
     abort(result);
-  if (hadTurn)
-    self.turn.lock();
-  return result;
+  return result.ok() && hadTurn ? takeTurn(rank) : result;
 }
 
 absl::Status LocalGroup::State::watch() {
   if (absl::Status status = failure(); !status.ok())
     return status;
-  int busy = -1;
-  for (size_t rank = 0; rank < ranks.size(); ++rank)
-    if (ranks[rank]->busy.load() && (busy < 0 || ranks[busy]->waitingFor.load() >= 0))
+  int busy = -1, notWaiting = 0;
+  for (int rank = 0, size = static_cast<int>(ranks.size()); rank < size; ++rank) {
+    if (!ranks[rank]->busy.load())
+      continue;
+    if (busy < 0 || waitsFor(busy) >= 0)
       busy = rank;
+    notWaiting += waitsFor(rank) < 0;
+  }
   std::lock_guard lock(watchMutex);
   uint64_t progress = totalProgress();
   if (busy < 0 || progress != watchedProgress) {
@@ -126,7 +166,13 @@ absl::Status LocalGroup::State::watch() {
   }
   if (Clock::now() - watchedSince < timeout)
     return absl::OkStatus();
-  abort(blame(busy));
+  // What all have given to a device may hang for any of them.
+  if (notWaiting > 1 && notWaiting == static_cast<int>(ranks.size()))
+    abort(absl::DeadlineExceededError(absl::StrCat("none of ", ranks.size(), " ranks made progress for ", seconds(),
+                                                   " in step '", ranks[busy]->step.load(),
+                                                   "'; if they are only slow, allow more time (--timeout)")));
+  else
+    abort(blame(busy));
   return failure();
 }
 

@@ -47,7 +47,6 @@ struct RankState {
 
   std::unique_ptr<Mark> meeting;     ///< Where the rank last met others in its lane of steps.
   std::atomic<uint64_t> meetings{0}; ///< How often it did.
-  std::unique_lock<std::mutex> turn; ///< Owned while it is the rank's turn; used on its thread.
 
   std::mutex mutex;
   std::condition_variable wake;
@@ -58,24 +57,37 @@ struct LocalGroup::State {
   State(int size, std::chrono::milliseconds timeout);
 
   /// Returns when `ready` holds, which depends on what `peer` does; `peer` wakes `rank` when it may have changed. If it
-  /// is the rank's turn, others have theirs meanwhile.
+  /// is the rank's turn, others have theirs meanwhile; after an error it is not the rank's turn any more.
   absl::Status wait(int rank, int peer, absl::FunctionRef<bool()> ready);
   /// Wakes `rank` if it sleeps. Whatever it waits for must have been stored before, sequentially consistent.
   void notify(int rank);
+  /// Returns when it is the turn of `rank`, for things that ranks do one at a time.
+  absl::Status takeTurn(int rank);
+  /// The same, though the run has ended with an error.
+  void takeLastTurn(int rank);
+  /// Does nothing if it is not the rank's turn.
+  void passTurn(int rank);
   absl::Status watch();
   void abort(const absl::Status &status);
   absl::Status failure() const;
 
   std::vector<std::unique_ptr<RankState>> ranks;
-  std::mutex turns;
-  std::unique_ptr<Move> recording; ///< Of all ranks. Used by who has the turn.
+  std::mutex recordingMutex;
+  std::unique_ptr<Move> recording; ///< Of all ranks. With `recordingMutex`.
   const std::chrono::milliseconds timeout;
 
 private:
   using Clock = std::chrono::steady_clock;
   uint64_t totalProgress() const;
-  /// The error when nothing has happened for the timeout, seen from `rank`, which waits for `peer`.
+  bool tryTurn(int rank);
+  /// The rank for which `rank` waits; negative if for none.
+  int waitsFor(int rank) const;
+  /// The error when nothing has happened for the timeout, seen from a rank that waits for `peer`.
   absl::Status blame(int peer) const;
+  /// How long that is, in words.
+  std::string seconds() const;
+
+  std::atomic<int> turnOf{-1};
 
   std::atomic<bool> failed{false};
   mutable std::mutex failureMutex;

@@ -10,6 +10,7 @@
 
 #include "MessageChannel.h"
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -228,9 +229,12 @@ absl::StatusOr<std::unique_ptr<Move>> MessageCommunicator::record(Mover &mover,
     return nullptr;
   if (absl::Status status = mover.beginRecording(); !status.ok())
     return status;
-  absl::Status status = issue();
-  absl::StatusOr<std::unique_ptr<Move>> recording = mover.endRecording();
-  return status.ok() ? std::move(recording) : status;
+  // Also if the host's memory is at an end.
+  absl::Cleanup end = [&] { (void)mover.endRecording(); };
+  if (absl::Status status = issue(); !status.ok())
+    return status;
+  std::move(end).Cancel();
+  return mover.endRecording();
 }
 
 absl::Status MessageCommunicator::resolve(const std::vector<std::vector<ChannelOffer>> &offers) {
