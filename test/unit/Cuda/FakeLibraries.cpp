@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include <cstddef>
+#include <nccl.h>
 
 extern "C" {
 #ifdef FAKE_CUBLASLT
@@ -16,9 +17,9 @@ size_t cublasLtGetVersion() { return FAKE_CUBLASLT; }
 size_t cudnnGetVersion() { return FAKE_CUDNN; }
 #endif
 #ifdef FAKE_NCCL
-int ncclGetVersion(int *version) {
+ncclResult_t ncclGetVersion(int *version) {
   *version = FAKE_NCCL;
-  return 0;
+  return ncclSuccess;
 }
 #endif
 }

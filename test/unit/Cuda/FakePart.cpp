@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-extern "C" int cuDriverGetVersion(int *version) {
+#include <cuda.h>
+
+extern "C" CUresult cuDriverGetVersion(int *version) {
   *version = 13000;
-  return 0;
+  return CUDA_SUCCESS;
 }
