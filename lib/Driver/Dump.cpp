@@ -13,6 +13,7 @@
 #include "dovetail/Driver/Dump.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -40,11 +41,16 @@ std::string PhaseDumper::getPath(Phase phase, StringRef extension) const {
   return (folder + "/" + Twine(static_cast<int>(phase) + 1) + "-" + getPhaseName(phase) + "." + extension).str();
 }
 
-bool PhaseDumper::mayReplace(StringRef file) const {
+bool PhaseDumper::mayWrite(StringRef file) const {
+  StringRef parent = llvm::sys::path::parent_path(file);
+  bool isInFolder = llvm::sys::fs::equivalent(parent.empty() ? "." : parent, folder);
   for (Phase phase : getPhases())
-    for (StringRef extension : {"mlir", "ll", "s"})
-      if (llvm::sys::fs::equivalent(getPath(phase, extension), file))
+    for (StringRef extension : {"mlir", "ll", "s"}) {
+      std::string path = getPath(phase, extension);
+      if (llvm::sys::fs::equivalent(path, file) ||
+          (isInFolder && llvm::sys::path::filename(file) == llvm::sys::path::filename(path)))
         return true;
+    }
   return false;
 }
 

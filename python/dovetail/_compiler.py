@@ -49,7 +49,7 @@ def _arguments(mesh, shard, sizes, dims, shapes, libraries, **names):
         arguments.append("--no-libraries")
     for option, value in names.items():
         if value is not None:
-            arguments += [f"--{option}", _join(value)]
+            arguments += [f"--{option}", str(value)]
     return arguments
 
 
@@ -87,7 +87,7 @@ def compile(
     memory. What the compiler warns of is a Python warning.
     """
     compiler = _compiler()
-    names = {"target": target, "cpu": cpu, "arch": arch, "math": math}
+    names = {"target": target, "cpu": cpu, "arch": None if arch is None else _join(arch), "math": math}
     texts = [*_arguments(mesh, shard, sizes, dims, shapes, libraries, **names), *options]
     arguments = (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts))
     result = ctypes.c_void_p()

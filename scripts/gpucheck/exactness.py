@@ -158,13 +158,15 @@ def _run_processes(check, model, program, folder):
     for run, warmup in (("first run", 0), ("replay", 2)):
         _, failure = _launch(check, program, "run", [*flags, "--output", outputs, "--warmup", warmup], folder)
         if failure:
-            return failure
+            return failure | {"message": f"{run}: {failure['message']}"}
         with np.load(outputs) as file:
             result = verdict({name: file[name] for name in file.files}, expected, program["tolerance"])
         if result["status"] != "ok":
             return result | {"message": f"{run}: {result['message']}"}
     printed, failure = _launch(check, program, "bench", [*flags, "--json"], folder)
-    return result | (failure or json.loads(printed))
+    if failure:
+        return result | failure | {"message": f"bench: {failure['message']}"}
+    return result | json.loads(printed)
 
 
 def nccl(check):

@@ -136,7 +136,8 @@ def test_many_arguments(backend, tmp_path):
     values = {f"x{i}": np.full([1, 1, 1 + i % 2, 2], i, np.float32) for i in range(900)}
     result = draft.node("Concat", *(draft.input(value, name) for name, value in values.items()), axis=2)
     onnx.save(draft.model(), tmp_path / "wide.onnx")
-    fastest_backend().compile(tmp_path / "wide.onnx", tmp_path / "wide.dvt", Partition({"y": 1}), extra=["--target", "cuda"])
+    extra = ["--target", "cuda"]
+    fastest_backend().compile(tmp_path / "wide.onnx", tmp_path / "wide.dvt", Partition({"y": 1}), extra=extra)
     partition = Partition({"y": 2}).split(result, 4, 2, "y", [500, 850])
     flags = ["--target", "emulated"]
     actual = backend.compile_and_run(tmp_path / "wide.onnx", partition, values, [result], False, flags)

@@ -43,7 +43,7 @@ struct CompileCommand {
 
 private:
   /// That nothing is written over the files of the model, which are known once it is imported.
-  LogicalResult checkInputs(const Compilation &compilation, const PhaseDumper *dumper, Diagnostics &diagnostics);
+  LogicalResult checkFiles(const Compilation &compilation, const PhaseDumper *dumper, Diagnostics &diagnostics);
   LogicalResult print(Compilation &compilation, Diagnostics &diagnostics);
 };
 
@@ -83,8 +83,8 @@ static void printTimes(llvm::ArrayRef<PhaseTime> times, llvm::raw_ostream &os) {
   os << llvm::format("  %-10s %8.3f s\n", "total", total);
 }
 
-LogicalResult CompileCommand::checkInputs(const Compilation &compilation, const PhaseDumper *dumper,
-                                          Diagnostics &diagnostics) {
+LogicalResult CompileCommand::checkFiles(const Compilation &compilation, const PhaseDumper *dumper,
+                                         Diagnostics &diagnostics) {
   std::vector<std::string> files = compilation.getExternalFiles();
   files.push_back(model);
   for (const std::string &file : files) {
@@ -92,12 +92,16 @@ LogicalResult CompileCommand::checkInputs(const Compilation &compilation, const 
       return diagnostics.error(ExitCode::Usage,
                                "'" + file + "' is a file of the model and would be written over; " + advice);
     };
-    for (StringRef path : {output, report})
+    for (auto [path, what] : {std::pair(StringRef(output), "the output"), {StringRef(report), "the report"}})
       if (!path.empty() && path != "-" && llvm::sys::fs::equivalent(path, file))
-        return refuse("give the output another name");
-    if (dumper && dumper->mayReplace(file))
+        return refuse("give " + std::string(what) + " another name");
+    if (dumper && dumper->mayWrite(file))
       return refuse("give --dump-phases another folder");
   }
+  for (auto [path, what] : {std::pair(StringRef(output), "the output"), {StringRef(report), "the report"}})
+    if (dumper && !path.empty() && path != "-" && dumper->mayWrite(path))
+      return diagnostics.error(ExitCode::Usage,
+                               "--dump-phases may write to '" + path + "', too; give " + what + " another name");
   return llvm::success();
 }
 
@@ -154,7 +158,7 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
     dumper = std::move(*made);
   }
   compilation.afterPhase = [&](Phase phase) -> LogicalResult {
-    if (phase == Phase::Import && failed(checkInputs(compilation, dumper ? &*dumper : nullptr, diagnostics)))
+    if (phase == Phase::Import && failed(checkFiles(compilation, dumper ? &*dumper : nullptr, diagnostics)))
       return llvm::failure();
     if (!dumper)
       return llvm::success();

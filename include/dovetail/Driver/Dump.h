@@ -29,8 +29,8 @@ public:
   /// Makes the folder if there is none. A file error if that is not possible.
   static llvm::FailureOr<PhaseDumper> create(llvm::StringRef folder, bool constants, Diagnostics &diagnostics);
 
-  /// Whether `file` is there and is one of those that may be written.
-  bool mayReplace(llvm::StringRef file) const;
+  /// Whether `file`, which may be there or not, is one of those that may be written.
+  bool mayWrite(llvm::StringRef file) const;
   /// Writes the IR after `phase`. A file error if that is not possible.
   llvm::LogicalResult dump(Phase phase, mlir::ModuleOp module);
   /// A file of the folder, such as `6-codegen.s`; null after an error.

@@ -356,9 +356,9 @@ void BlockEmitter::emitProduct(Value item) {
   SmallVector<Value> farCounts = llvm::map_to_vector(farTerms, [](const TermLoop &term) { return term.count; });
   Value rows = elements.floorDivI(elements.addI(multiplyAll(nearCounts), productDepth - 1), productDepth);
   Value numFar = multiplyAll(farCounts), zero = elements.index(0);
-  SmallVector<Value> sums(productElements * productElements, cast<ReductionOpInterface>(product).emitInit(elements));
+  SmallVector<Value> inits(productElements * productElements, cast<ReductionOpInterface>(product).emitInit(elements));
   Value end = elements.create<arith::MulIOp>(rows, numFar);
-  sums = elements.forLoop(zero, end, sums, [&](Value chunk, ValueRange carried) -> SmallVector<Value> {
+  auto emitChunk = [&](Value chunk, ValueRange carried) -> SmallVector<Value> {
     SmallVector<Value> at(index);
     at.resize(rank + nearTerms.size() + farTerms.size());
     Value counter = castIndex(termType, chunk);
@@ -382,7 +382,24 @@ void BlockEmitter::emitProduct(Value item) {
       scf::YieldOp::create(builder, loc, emitTerms(carried, place, isGuarded));
     }
     return llvm::to_vector_of<Value>(branch.getResults());
-  });
+  };
+  // Parts of long sums are added on their own, so that errors do not grow with the number of terms.
+  constexpr int64_t chunksOfPart = 16;
+  std::optional<int64_t> numChunks = ElementBuilder::getConstantIndex(end);
+  SmallVector<Value> sums;
+  if (isa<FloatType>(inits.front().getType()) && (!numChunks || *numChunks > chunksOfPart)) {
+    Value parts = elements.floorDivI(elements.addI(end, chunksOfPart - 1), chunksOfPart);
+    sums = elements.forLoop(zero, parts, inits, [&](Value part, ValueRange carried) {
+      Value begin = elements.mulI(part, chunksOfPart);
+      SmallVector<Value> added =
+          elements.forLoop(begin, elements.minI(elements.addI(begin, chunksOfPart), end), inits, emitChunk);
+      for (auto [sum, before] : llvm::zip_equal(added, carried))
+        sum = elements.add(before, sum);
+      return added;
+    });
+  } else {
+    sums = elements.forLoop(zero, end, inits, emitChunk);
+  }
 
   SmallVector<Value> isInside[2];
   SmallVector<SmallVector<Value>> coordinates[2];

@@ -128,7 +128,11 @@ plan.kernel @vector(%a: tensor<1x900xf32>, %b: tensor<900x130xf32>) layouts [<[0
 
 // CHECK: gpu.func @convolution(%[[X:.*]]: !llvm.ptr {llvm.noalias}, %[[W:.*]]: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias}, %arg3
 // All of the taps of 16 channels, then of the next ones.
-// CHECK: scf.for %[[CHUNK:.*]] = %c0 to %c27 step %c1 iter_args
+// Parts of the sums are added on their own.
+// CHECK: scf.for %[[PART:[a-z0-9]+]] = %c0 to %c2 step %c1 iter_args(%[[SUM:[a-z0-9]+]] = %cst
+// CHECK: %[[BEGIN:[a-z0-9]+]] = arith.muli %[[PART]], %c16
+// CHECK: %[[END:[a-z0-9]+]] = arith.minsi %{{.*}}, %c27
+// CHECK: scf.for %[[CHUNK:[a-z0-9]+]] = %[[BEGIN]] to %[[END]] step %c1 iter_args(%{{[a-z0-9]+}} = %cst
 // CHECK: %[[COUNTER:.*]] = arith.index_cast %[[CHUNK]] : index to i32
 // CHECK: arith.divui %[[COUNTER]], %c9_i32
 // CHECK: arith.remui %[[COUNTER]], %c9_i32
@@ -157,6 +161,7 @@ plan.kernel @vector(%a: tensor<1x900xf32>, %b: tensor<900x130xf32>) layouts [<[0
 // CHECK: arith.select
 // CHECK: } else {
 // CHECK-NOT: arith.select
+// CHECK: arith.addf %[[SUM]], %{{.*}}
 // CHECK: gpu.return
 
 // The channels of a group are neighbours in memory, too.
