@@ -105,8 +105,7 @@ absl::Status ProgramSession::annotate(const StepInfo &step, const absl::Status &
 absl::StatusOr<std::byte *> ProgramSession::allocate(int64_t bytes, std::shared_ptr<std::byte> &owner) {
   absl::StatusOr<std::shared_ptr<std::byte>> allocated = backend->allocate(bytes);
   if (!allocated.ok())
-    return absl::Status(allocated.status().code(),
-                        absl::StrCat("rank ", memory.rank, ": ", allocated.status().message()));
+    return ofRank(memory.rank, allocated.status());
   owner = *std::move(allocated);
   return owner.get();
 }
@@ -369,10 +368,7 @@ absl::Status ProgramSession::run() {
   if (status.ok())
     return status;
   // Of what is replayed nobody knows which step it was.
-  return communicator.abort(
-      absl::StartsWith(status.message(), "rank ")
-          ? status
-          : absl::Status(status.code(), absl::StrCat("rank ", memory.rank, ": ", status.message())));
+  return communicator.abort(ofRank(memory.rank, status));
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Program> program,

@@ -21,12 +21,21 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace dovetail::runtime {
+
+/// `error` as one of `rank`, unless its message says already whose it is.
+inline absl::Status ofRank(int rank, const absl::Status &error) {
+  if (absl::StartsWith(error.message(), "rank "))
+    return error;
+  return absl::Status(error.code(), absl::StrCat("rank ", rank, ": ", error.message()));
+}
 
 /// One exchange as one rank sees it. The memories stay where they are as long as the channel lives.
 struct ChannelDescription {

@@ -9,8 +9,6 @@
 #include "LocalRecording.h"
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 
 using namespace dovetail::runtime;
 
@@ -78,9 +76,7 @@ private:
 absl::Status Member::endIfFailed(const absl::Status &status) const {
   if (status.ok())
     return status;
-  group->abort(absl::StartsWith(status.message(), "rank ")
-                   ? status
-                   : absl::Status(status.code(), absl::StrCat("rank ", rank, ": ", status.message())));
+  group->abort(ofRank(rank, status));
   return group->failure();
 }
 

@@ -11,7 +11,6 @@
 #include "MessageChannel.h"
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include <condition_variable>
@@ -91,9 +90,7 @@ public:
   absl::Status abort(const absl::Status &status) override {
     // When a rank is lost, what connects and computes fails on the others first.
     absl::Status reason = absl::IsUnavailable(status) ? rendezvous->reason(status) : status;
-    if (!absl::StartsWith(reason.message(), "rank "))
-      reason = absl::Status(reason.code(), absl::StrCat("rank ", rank(), ": ", reason.message()));
-    rendezvous->fail(reason);
+    rendezvous->fail(ofRank(rank(), reason));
     return state();
   }
   absl::StatusOr<std::vector<std::string>> gather(std::string own) override {
