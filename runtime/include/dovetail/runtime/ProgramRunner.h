@@ -46,8 +46,8 @@ struct FullTensor {
 struct RunnerOptions {
   /// Threads in all; they are divided among the ranks, each of which has one at least.
   int threads = 1;
-  /// How long one step may take, and a rank may keep others waiting, before the run is given up. Where ranks are
-  /// processes, a run is replayed as a whole, and counts as one step.
+  /// How long one step may take, and a rank may keep others waiting, before the run is given up. On devices a
+  /// run is replayed as a whole, and counts as one step.
   std::chrono::milliseconds timeout = std::chrono::seconds(60);
   /// Whether to record when steps begin and end.
   bool trace = false;

@@ -205,12 +205,12 @@ void BlockRunner::checkShared(DovetailBlockThread *self, const void *address, in
   auto &thread = static_cast<Thread &>(*self);
   BlockRunner &runner = *thread.runner;
   int64_t offset = static_cast<const std::byte *>(address) - runner.shared, size = runner.launch->sharedBytes;
-  if (offset >= 0 && bytes <= size && offset <= size - bytes && offset % bytes == 0)
+  bool isInside = offset >= 0 && bytes <= size && offset <= size - bytes;
+  if (isInside && offset % bytes == 0)
     return;
-  bool isOutside = offset < 0 || bytes > size || offset > size - bytes;
   runner.fail(thread, absl::StrCat(isWrite ? "writes " : "reads ", bytes, " bytes at offset ", offset, " of the ", size,
                                    " bytes of shared memory",
-                                   isOutside ? "" : absl::StrCat(", which is no multiple of ", bytes)));
+                                   isInside ? absl::StrCat(", which is no multiple of ", bytes) : ""));
   runner.stopIfFailed();
 }
 
