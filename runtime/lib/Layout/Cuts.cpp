@@ -1,8 +1,7 @@
-//===- Cuts.cpp - Ways to cut a dimension into consecutive pieces -*- C++
-//-*-===//
+//===- Cuts.cpp - Ways to cut a dimension into consecutive pieces -*- C++ -*-===//
 //
-// Part of the Dovetail project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information.
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

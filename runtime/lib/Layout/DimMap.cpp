@@ -1,8 +1,7 @@
-//===- DimMap.cpp - Relation of an operand dimension to a loop dimension -*- C++
-//-*-===//
+//===- DimMap.cpp - Relation of an operand dimension to a loop dimension -*- C++ -*-===//
 //
-// Part of the Dovetail project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information.
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,7 @@
 //===- Cuts.h - Ways to cut a dimension into consecutive pieces -*- C++ -*-===//
 //
-// Part of the Dovetail project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information.
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

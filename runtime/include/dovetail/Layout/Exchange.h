@@ -1,8 +1,7 @@
-//===- Exchange.h - Plans the transfers that change a tensor's sharding -*- C++
-//-*-===//
+//===- Exchange.h - Plans the transfers that change a tensor's sharding -*- C++ -*-===//
 //
-// Part of the Dovetail project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information.
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

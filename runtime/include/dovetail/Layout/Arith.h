@@ -1,8 +1,7 @@
-//===- Arith.h - Integer division that rounds as box arithmetic needs -*- C++
-//-*-===//
+//===- Arith.h - Integer division that rounds as box arithmetic needs -*- C++ -*-===//
 //
-// Part of the Dovetail project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information.
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
