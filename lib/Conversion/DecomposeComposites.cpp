@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Conversion/Passes.h"
-#include "dovetail/Dialect/Dovetail/IR/Decompose.h"
+#include "dovetail/Dialect/Dovetail/Decomposition/Decompose.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {

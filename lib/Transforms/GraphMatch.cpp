@@ -12,7 +12,7 @@
 
 #include "GraphMatch.h"
 
-#include "dovetail/Dialect/Dovetail/IR/ConstantReader.h"
+#include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/SmallPtrSet.h"
 

@@ -12,7 +12,7 @@
 
 #include "GraphMatch.h"
 #include "ShapePatterns.h"
-#include "dovetail/Dialect/Dovetail/IR/ConstantReader.h"
+#include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
 
 using namespace mlir;
 using namespace dovetail;

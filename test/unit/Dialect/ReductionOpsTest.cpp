@@ -8,7 +8,7 @@
 
 #include "RandomOps.h"
 
-#include "dovetail/Dialect/Dovetail/IR/Decompose.h"
+#include "dovetail/Dialect/Dovetail/Decomposition/Decompose.h"
 
 using namespace mlir;
 using namespace dovetail;

@@ -9,10 +9,10 @@
 #ifndef DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILOPS_TD
 #define DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILOPS_TD
 
-include "dovetail/Dialect/Dovetail/IR/ContractionOps.td"
-include "dovetail/Dialect/Dovetail/IR/ElementwiseOps.td"
-include "dovetail/Dialect/Dovetail/IR/NormalizationOps.td"
-include "dovetail/Dialect/Dovetail/IR/ShapeOps.td"
+include "dovetail/Dialect/Dovetail/Ops/ContractionOps.td"
+include "dovetail/Dialect/Dovetail/Ops/ElementwiseOps.td"
+include "dovetail/Dialect/Dovetail/Ops/NormalizationOps.td"
+include "dovetail/Dialect/Dovetail/Ops/ShapeOps.td"
 
 def Dovetail_MeshOp : Op<Dovetail_Dialect, "mesh", [Symbol]> {
   let summary = "A mesh of devices: named axes with sizes; rank = row-major index of the coordinates";

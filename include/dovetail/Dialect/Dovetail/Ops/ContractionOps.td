@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_CONTRACTIONOPS_TD
-#define DOVETAIL_DIALECT_DOVETAIL_IR_CONTRACTIONOPS_TD
+#ifndef DOVETAIL_DIALECT_DOVETAIL_OPS_CONTRACTIONOPS_TD
+#define DOVETAIL_DIALECT_DOVETAIL_OPS_CONTRACTIONOPS_TD
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
@@ -106,4 +106,4 @@ def Dovetail_MomentsOp : Dovetail_InferredOp<"moments", [], [], ["isCheapElement
   let arguments = (ins Dovetail_Tensor:$operand, DenseI64ArrayAttr:$axes);
 }
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_CONTRACTIONOPS_TD
+#endif // DOVETAIL_DIALECT_DOVETAIL_OPS_CONTRACTIONOPS_TD

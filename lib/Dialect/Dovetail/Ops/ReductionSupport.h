@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_IR_REDUCTIONSUPPORT_H
-#define DOVETAIL_LIB_DIALECT_DOVETAIL_IR_REDUCTIONSUPPORT_H
+#ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_REDUCTIONSUPPORT_H
+#define DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_REDUCTIONSUPPORT_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 
@@ -54,4 +54,4 @@ llvm::LogicalResult verifyAxes(std::optional<mlir::Location> location, llvm::Str
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_DIALECT_DOVETAIL_IR_REDUCTIONSUPPORT_H
+#endif // DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_REDUCTIONSUPPORT_H

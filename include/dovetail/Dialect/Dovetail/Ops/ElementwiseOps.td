@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTWISEOPS_TD
-#define DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTWISEOPS_TD
+#ifndef DOVETAIL_DIALECT_DOVETAIL_OPS_ELEMENTWISEOPS_TD
+#define DOVETAIL_DIALECT_DOVETAIL_OPS_ELEMENTWISEOPS_TD
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
@@ -226,4 +226,4 @@ def Dovetail_SelectOp : Dovetail_ElementwiseOp<"select", Dovetail_Onnx<"Where">.
   let hasVerifier = 1;
 }
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTWISEOPS_TD
+#endif // DOVETAIL_DIALECT_DOVETAIL_OPS_ELEMENTWISEOPS_TD

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_SHAPEOPS_TD
-#define DOVETAIL_DIALECT_DOVETAIL_IR_SHAPEOPS_TD
+#ifndef DOVETAIL_DIALECT_DOVETAIL_OPS_SHAPEOPS_TD
+#define DOVETAIL_DIALECT_DOVETAIL_OPS_SHAPEOPS_TD
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
@@ -93,4 +93,4 @@ def Dovetail_RangeOp : Dovetail_ComputeOp<"range"> {
   let hasVerifier = 1;
 }
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_SHAPEOPS_TD
+#endif // DOVETAIL_DIALECT_DOVETAIL_OPS_SHAPEOPS_TD

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_CONSTANTREADER_H
-#define DOVETAIL_DIALECT_DOVETAIL_IR_CONSTANTREADER_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_EVALUATION_CONSTANTREADER_H
+#define DOVETAIL_DIALECT_DOVETAIL_EVALUATION_CONSTANTREADER_H
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/APInt.h"
@@ -44,4 +44,4 @@ private:
 
 } // namespace dovetail
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_CONSTANTREADER_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_EVALUATION_CONSTANTREADER_H

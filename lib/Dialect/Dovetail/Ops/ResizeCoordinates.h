@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_IR_RESIZECOORDINATES_H
-#define DOVETAIL_LIB_DIALECT_DOVETAIL_IR_RESIZECOORDINATES_H
+#ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_RESIZECOORDINATES_H
+#define DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_RESIZECOORDINATES_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -217,4 +217,4 @@ Table computeTable(const Dim &dim, ResizeMode mode, NearestMode nearest);
 
 } // namespace dovetail::resize
 
-#endif // DOVETAIL_LIB_DIALECT_DOVETAIL_IR_RESIZECOORDINATES_H
+#endif // DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_RESIZECOORDINATES_H

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_IR_WINDOWSUPPORT_H
-#define DOVETAIL_LIB_DIALECT_DOVETAIL_IR_WINDOWSUPPORT_H
+#ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_WINDOWSUPPORT_H
+#define DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_WINDOWSUPPORT_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 
@@ -81,4 +81,4 @@ mlir::Value foldWindow(ElementBuilder &builder, llvm::ArrayRef<WindowDim> window
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_DIALECT_DOVETAIL_IR_WINDOWSUPPORT_H
+#endif // DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_WINDOWSUPPORT_H

@@ -1,4 +1,4 @@
-//===- NormsDecompose.cpp - Softmax and normalisations by simpler operations -*- C++ -*-===//
+//===- Norms.cpp - Softmax and normalisations by simpler operations -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReductionSupport.h"
+#include "../Ops/ReductionSupport.h"
 
-#include "dovetail/Dialect/Dovetail/IR/Decompose.h"
+#include "dovetail/Dialect/Dovetail/Decomposition/Decompose.h"
 
 using namespace mlir;
 using namespace dovetail;

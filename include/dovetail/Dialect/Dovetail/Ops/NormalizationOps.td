@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_NORMALIZATIONOPS_TD
-#define DOVETAIL_DIALECT_DOVETAIL_IR_NORMALIZATIONOPS_TD
+#ifndef DOVETAIL_DIALECT_DOVETAIL_OPS_NORMALIZATIONOPS_TD
+#define DOVETAIL_DIALECT_DOVETAIL_OPS_NORMALIZATIONOPS_TD
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
@@ -41,4 +41,4 @@ def Dovetail_GroupNormOp : Dovetail_CompositeOp<"group_norm", ["getFormatPrefere
                        I64Attr:$groups, F32Attr:$epsilon);
 }
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_NORMALIZATIONOPS_TD
+#endif // DOVETAIL_DIALECT_DOVETAIL_OPS_NORMALIZATIONOPS_TD

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Dialect/Dovetail/IR/ConstantReader.h"
+#include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"

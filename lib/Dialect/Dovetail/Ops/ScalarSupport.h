@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_IR_SCALARSUPPORT_H
-#define DOVETAIL_LIB_DIALECT_DOVETAIL_IR_SCALARSUPPORT_H
+#ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_SCALARSUPPORT_H
+#define DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_SCALARSUPPORT_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 
@@ -42,4 +42,4 @@ mlir::Value cast(ElementBuilder &builder, mlir::Value x, mlir::Type from, mlir::
 
 } // namespace dovetail::scalar
 
-#endif // DOVETAIL_LIB_DIALECT_DOVETAIL_IR_SCALARSUPPORT_H
+#endif // DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_SCALARSUPPORT_H

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Dialect/Dovetail/IR/ConstantReader.h"
+#include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
 #include "dovetail/Dialect/Dovetail/IR/ElementBuilder.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_DECOMPOSE_H
-#define DOVETAIL_DIALECT_DOVETAIL_IR_DECOMPOSE_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_DECOMPOSITION_DECOMPOSE_H
+#define DOVETAIL_DIALECT_DOVETAIL_DECOMPOSITION_DECOMPOSE_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 
@@ -25,4 +25,4 @@ mlir::FailureOr<mlir::Value> decomposeUnsplit(mlir::Operation *op, mlir::OpBuild
 
 } // namespace dovetail
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_DECOMPOSE_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_DECOMPOSITION_DECOMPOSE_H
