@@ -8,7 +8,7 @@
 
 #include "dovetail/runtime/ProgramRunner.h"
 
-#include "../Comm/message/MessageCommunicator.h"
+#include "../Transport/message/MessageCommunicator.h"
 #include "OutputPieces.h"
 #include "PortChecks.h"
 

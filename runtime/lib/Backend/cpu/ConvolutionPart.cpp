@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConvolutionPart.h"
-#include "WindowGeometry.h"
+#include "../common/WindowGeometry.h"
 
 #include <algorithm>
 #include <cstring>

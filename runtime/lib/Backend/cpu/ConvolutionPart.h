@@ -15,7 +15,7 @@
 #define DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONPART_H
 
 #include "../../Session/Arena.h"
-#include "ConvolutionGeometry.h"
+#include "../common/ConvolutionGeometry.h"
 #include "PostOps.h"
 #include "TileConvolution.h"
 

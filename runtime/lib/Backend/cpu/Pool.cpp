@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../common/WindowGeometry.h"
 #include "LibrarySteps.h"
 #include "OneDnn.h"
-#include "WindowGeometry.h"
 
 #include <algorithm>
 

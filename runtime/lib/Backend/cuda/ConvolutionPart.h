@@ -14,8 +14,8 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_CONVOLUTIONPART_H
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_CONVOLUTIONPART_H
 
-#include "../cpu/ConvolutionGeometry.h"
-#include "../cpu/WindowGeometry.h"
+#include "../common/ConvolutionGeometry.h"
+#include "../common/WindowGeometry.h"
 #include "CudnnGraph.h"
 #include "PostOpWork.h"
 #include "Staging.h"

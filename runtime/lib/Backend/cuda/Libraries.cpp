@@ -8,7 +8,7 @@
 
 #include "Libraries.h"
 
-#include "../../Comm/nccl/NcclApi.h"
+#include "../../Transport/nccl/NcclApi.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../Comm/nccl/NcclTransport.h"
+#include "../../Transport/nccl/NcclTransport.h"
 #include "Libraries.h"
 
 #include "absl/strings/str_cat.h"

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_BACKEND_CPU_WINDOWGEOMETRY_H
-#define DOVETAIL_RUNTIME_BACKEND_CPU_WINDOWGEOMETRY_H
+#ifndef DOVETAIL_RUNTIME_BACKEND_COMMON_WINDOWGEOMETRY_H
+#define DOVETAIL_RUNTIME_BACKEND_COMMON_WINDOWGEOMETRY_H
 
 #include "dovetail/Layout/Interval.h"
 
@@ -50,4 +50,4 @@ layout::Interval transposedReach(const Window &window, layout::Interval used);
 
 } // namespace dovetail::runtime
 
-#endif // DOVETAIL_RUNTIME_BACKEND_CPU_WINDOWGEOMETRY_H
+#endif // DOVETAIL_RUNTIME_BACKEND_COMMON_WINDOWGEOMETRY_H

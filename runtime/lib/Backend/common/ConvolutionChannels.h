@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONCHANNELS_H
-#define DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONCHANNELS_H
+#ifndef DOVETAIL_RUNTIME_BACKEND_COMMON_CONVOLUTIONCHANNELS_H
+#define DOVETAIL_RUNTIME_BACKEND_COMMON_CONVOLUTIONCHANNELS_H
 
 #include "dovetail/runtime/RankMemory.h"
 
@@ -38,4 +38,4 @@ layout::Box convolutionWeightsBox(const RankMemory &memory, const ConvolutionCal
 
 } // namespace dovetail::runtime
 
-#endif // DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONCHANNELS_H
+#endif // DOVETAIL_RUNTIME_BACKEND_COMMON_CONVOLUTIONCHANNELS_H
