@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Backend/cuda/Libraries.h"
-#include "Comm/nccl/NcclApi.h"
+#include "Transport/nccl/NcclApi.h"
 
 #include "dovetail/runtime/ExitCode.h"
 

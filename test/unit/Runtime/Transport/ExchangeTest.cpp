@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DevicePlan.h"
+#include "../Harness/DevicePlan.h"
 
 #include "dovetail/Layout/Exchange.h"
 #include "dovetail/runtime/Schedule.h"

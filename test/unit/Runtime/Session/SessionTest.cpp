@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PlanBuilder.h"
+#include "../Harness/PlanBuilder.h"
 
 using namespace dovetail;
 using namespace dovetail::test;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Reference.h"
+#include "../Harness/Reference.h"
 
 #include <algorithm>
 #include <cstdlib>

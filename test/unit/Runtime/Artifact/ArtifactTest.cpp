@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DevicePlan.h"
+#include "../Harness/DevicePlan.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Comm/message/MessagePlan.h"
-#include "DevicePlan.h"
+#include "Transport/message/MessagePlan.h"
+#include "../Harness/DevicePlan.h"
 
 #include "dovetail/runtime/Schedule.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PlanBuilder.h"
+#include "../Harness/PlanBuilder.h"
 
 #include "dovetail/runtime/Device.h"
 

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Cuda/FakeNccl.h"
-#include "DevicePlan.h"
-#include "Processes.h"
+#include "../../Cuda/FakeNccl.h"
+#include "../Harness/DevicePlan.h"
+#include "../Harness/Processes.h"
 
 #include "dovetail/dovetail.hpp"
 #include "dovetail/runtime/ExitCode.h"

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Processes.h"
-#include "Comm/Rendezvous.h"
+#include "../Harness/Processes.h"
+#include "Transport/Rendezvous.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

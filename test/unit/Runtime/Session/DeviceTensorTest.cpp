@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DevicePlan.h"
+#include "../Harness/DevicePlan.h"
 
 #include "dovetail/dovetail.hpp"
 #include "dovetail/runtime/Device.h"
