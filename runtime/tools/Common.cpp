@@ -8,6 +8,8 @@
 
 #include "Common.h"
 
+#include "dovetail/runtime/RankGroup.h"
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -46,8 +48,10 @@ void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
       ->type_name("N")
       ->capture_default_str();
   command
-      .add_option("--comm", arguments.communicator,
-                  "How ranks communicate: local (threads of this process) or nccl (each process is a rank with a GPU)")
+      .add_option(
+          "--comm", arguments.communicator,
+          "How ranks communicate: local (threads of this process), nccl (each process is a rank with a GPU), or "
+          "another transport that `devices` lists")
       ->type_name("NAME")
       ->capture_default_str();
   command.add_option("--device", arguments.device, "The device for this process's ranks; by default they take turns")
@@ -123,9 +127,13 @@ absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(const RunArguments &
   options.device = arguments.device;
   options.communicator = arguments.communicator;
   if (arguments.rank >= 0 || arguments.world >= 0 || !arguments.address.empty()) {
-    if (arguments.communicator == "local")
-      return absl::InvalidArgumentError("--rank, --world and --address are for ranks that are processes, but with "
-                                        "--comm local all ranks are in this one; leave them out, or add --comm nccl");
+    absl::StatusOr<bool> connects = runtime::connectsProcesses(arguments.communicator);
+    if (!connects.ok())
+      return connects.status();
+    if (!*connects)
+      return absl::InvalidArgumentError(
+          absl::StrCat("--rank, --world and --address are for ranks that are processes, but with --comm ",
+                       arguments.communicator, " all ranks are in this one; leave them out, or add --comm nccl"));
     absl::StatusOr<runtime::LaunchEnvironment> process = findProcess(arguments);
     if (!process.ok())
       return process.status();

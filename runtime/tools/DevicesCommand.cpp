@@ -10,6 +10,7 @@
 
 #include "dovetail/runtime/Device.h"
 #include "dovetail/runtime/Plan.h"
+#include "dovetail/runtime/RankGroup.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -63,13 +64,26 @@ void addCpu(Table &table, nlohmann::json &json) {
                              {"vectors", vectorInstructions()},
                              {"memory_bytes", memory}});
   json["libraries"]["oneDNN"] = library;
-  json["communicators"] = {"local"};
   table.insert(table.end(), {{"cpu", cpuModel()},
                              {"processors", absl::StrCat(usableProcessors())},
                              {"vectors", vectorInstructions()},
                              {"memory", formatBytes(memory)},
-                             {"libraries", absl::StrCat("oneDNN ", library)},
-                             {"communicators", "local"}});
+                             {"libraries", absl::StrCat("oneDNN ", library)}});
+}
+
+/// What connects ranks whose memory is of this kind.
+void addTransports(const std::string &memory, Table &table, nlohmann::json &json) {
+  for (const runtime::TransportInfo &transport : runtime::listTransports()) {
+    if (transport.isUsable && !transport.memory.empty() && transport.memory != memory)
+      continue;
+    table.push_back({absl::StrCat("--comm ", transport.name), transport.description});
+    if (transport.isUsable)
+      json["communicators"][transport.name] = transport.description;
+    for (const auto &[name, version] : transport.libraries) {
+      json["libraries"][name] = version;
+      table.push_back({name, version});
+    }
+  }
 }
 
 /// The devices of the plug-in for `target`. Errors: UNAVAILABLE, when there are none.
@@ -108,14 +122,17 @@ absl::Status addDevices(const std::string &target, Table &table, nlohmann::json 
       json["libraries"][name] = version;
       table.push_back({name, version});
     }
+  addTransports((*plugin)->memory, table, json);
   return absl::OkStatus();
 }
 
 absl::Status printDevices(const std::string &target, bool json) {
   Table table;
   nlohmann::json result;
-  if (target.empty() || target == runtime::hostTarget)
+  if (target.empty() || target == runtime::hostTarget) {
     addCpu(table, result);
+    addTransports(runtime::hostMemory, table, result);
+  }
   if (target.empty()) {
     // A machine without GPUs is nothing wrong, unless they were asked for.
     if (absl::Status status = addDevices("cuda", table, result); !status.ok()) {

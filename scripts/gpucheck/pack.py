@@ -55,7 +55,7 @@ def copy_runtime(folder, target):
     (folder / "lib").mkdir()
     files = [tool("dovetail-run"), build_dir() / "lib/libdovetail.so"]
     if target == "cuda":
-        files.append(build_dir() / "lib/libdovetail_cuda.so")
+        files += [build_dir() / "lib/libdovetail_cuda.so", build_dir() / "lib/libdovetail_transport_nccl.so"]
     for file in files:
         if file is None or not file.exists():
             raise PackError(f"{file or 'dovetail-run'} is not built in {build_dir()}: run `make build`")

@@ -77,7 +77,7 @@ typedef struct {
   /// libraries recommend. An error for programs that run on the CPU.
   int32_t autotune;
   /// Null or "local": all ranks are threads of this process. "nccl": this process is one rank, on a GPU of its own;
-  /// torchrun, srun, mpirun or the variables DOVETAIL_RANK, DOVETAIL_WORLD_SIZE and DOVETAIL_ADDRESS say which.
+  /// so are the ranks of other transports, which are plug-ins. torchrun, srun, mpirun or the variables DOVETAIL_RANK, DOVETAIL_WORLD_SIZE and DOVETAIL_ADDRESS say which.
   const char *communicator;
 } dovetail_runner_options;
 

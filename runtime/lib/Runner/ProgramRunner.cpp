@@ -8,11 +8,11 @@
 
 #include "dovetail/runtime/ProgramRunner.h"
 
-#include "../Transport/message/MessageCommunicator.h"
 #include "OutputPieces.h"
 #include "PortChecks.h"
 
-#include "dovetail/runtime/LocalGroup.h"
+#include "dovetail/runtime/Device.h"
+#include "dovetail/runtime/RankGroup.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -83,7 +83,7 @@ struct ProgramRunner::State {
   absl::Status gatherOutput(size_t index, Rank &rank);
   absl::Status gatherTimes(Rank &rank);
   /// The error that ended the run, also if it has just come to light that a rank hangs.
-  absl::Status watch() { return group ? group->watch() : ranks[own.front()].communicator->state(); }
+  absl::Status watch() { return group->watch(); }
   /// Gives all ranks the tasks and waits for them.
   absl::Status dispatch(unsigned tasks);
   absl::Status waitForAll();
@@ -93,9 +93,8 @@ struct ProgramRunner::State {
   std::mutex callMutex;
   std::shared_ptr<const Program> program;
   RunnerOptions options;
-  std::optional<LocalGroup> group;          ///< If all ranks are here.
-  ProcessCommunicator *processes = nullptr; ///< If this is one of several.
-  std::vector<int> own;                     ///< The ranks of this process.
+  std::unique_ptr<RankGroup> group;
+  std::vector<int> own; ///< The ranks of this process.
   std::vector<Rank> ranks;
   std::vector<OutputPieces> pieces; ///< For each output, what ranks deliver.
 
@@ -123,7 +122,7 @@ void ProgramRunner::State::work(int index) {
   uint64_t seen = 0;
   absl::Status status = guarded([&] {
     SessionOptions chosen{threadsOf(index), options.trace};
-    chosen.device = options.device;
+    chosen.device = group->device();
     chosen.autotune = options.autotune;
     auto session = Session::create(program, communicator, chosen);
     if (!session.ok())
@@ -188,9 +187,8 @@ absl::Status ProgramRunner::State::perform(int index, unsigned now) {
     }
   }
   if (now & Run) {
-    if (processes)
-      if (absl::Status status = processes->meet(); !status.ok())
-        return status;
+    if (absl::Status status = group->meet(); !status.ok())
+      return status;
     rank.begin = std::chrono::steady_clock::now();
     absl::Status status = rank.session->run();
     rank.end = std::chrono::steady_clock::now();
@@ -210,12 +208,12 @@ absl::Status ProgramRunner::State::deliver(int index) {
     absl::Status status;
     if (isFirst())
       status = rank.session->readOutput(i, viewOf(outputs[i]), pieces[i].of(index), outputs[i].device != 0);
-    if (status.ok() && processes)
+    if (status.ok() && !group->isWhole())
       status = gatherOutput(i, rank);
     if (!status.ok())
       return status;
   }
-  return processes && options.trace ? gatherTimes(rank) : absl::OkStatus();
+  return !group->isWhole() && options.trace ? gatherTimes(rank) : absl::OkStatus();
 }
 
 /// Carries an output from the other processes to that of rank 0, piece by piece.
@@ -231,7 +229,7 @@ absl::Status ProgramRunner::State::gatherOutput(size_t index, Rank &rank) {
           !status.ok())
         return status;
     }
-    absl::StatusOr<std::vector<std::string>> all = processes->gather(std::move(bytes));
+    absl::StatusOr<std::vector<std::string>> all = group->gather(std::move(bytes));
     if (!all.ok())
       return all.status();
     for (size_t source = 1; source < all->size(); ++source) {
@@ -254,7 +252,7 @@ absl::Status ProgramRunner::State::gatherTimes(Rank &rank) {
     for (Clock::time_point point : {time.begin, time.end})
       numbers.push_back(std::chrono::nanoseconds(point - rank.begin).count());
   absl::StatusOr<std::vector<std::string>> all =
-      processes->gather(std::string(reinterpret_cast<const char *>(numbers.data()), numbers.size() * sizeof(int64_t)));
+      group->gather(std::string(reinterpret_cast<const char *>(numbers.data()), numbers.size() * sizeof(int64_t)));
   if (!all.ok())
     return all.status();
   for (size_t source = 1; source < all->size(); ++source) {
@@ -278,7 +276,7 @@ absl::Status ProgramRunner::State::waitForAll() {
     lock.lock();
     if (!status.ok()) {
       // Ranks that wait for others return at once, from a device a little later; the one at fault may never.
-      done.wait_for(lock, std::chrono::milliseconds(processes ? 5000 : 200), [&] { return pending == 0; });
+      done.wait_for(lock, std::chrono::milliseconds(group->isWhole() ? 200 : 5000), [&] { return pending == 0; });
       if (failure.ok())
         failure = status;
       break;
@@ -307,45 +305,26 @@ absl::Status ProgramRunner::State::dispatch(unsigned now) {
 }
 
 absl::Status ProgramRunner::State::connect() {
-  if (options.communicator == "local") {
-    group.emplace(program->numRanks(), options.timeout);
-    for (int rank = 0; rank < program->numRanks(); ++rank) {
-      ranks[rank].communicator = group->communicator(rank);
-      own.push_back(rank);
-    }
-    return absl::OkStatus();
+  ConnectionRequest request;
+  request.ranks = program->numRanks();
+  request.target = program->getPlan().target;
+  request.program = program->getChecksum();
+  request.device = options.device;
+  request.process = options.process;
+  request.timeout = options.timeout;
+  if (program->getPlan().isForDevice()) {
+    absl::StatusOr<const DevicePlugin *> plugin = openDevicePlugin(request.target);
+    if (!plugin.ok())
+      return plugin.status();
+    request.plugin = *plugin;
   }
-  const std::string &target = program->getPlan().target, &name = options.communicator;
-  if (!program->getPlan().isForDevice())
-    return absl::InvalidArgumentError(absl::StrCat("'", name, "' connects devices, but the program is for the CPU, ",
-                                                   "where its ranks are threads of one process; run it with --comm ",
-                                                   "local, or compile the model with --target cuda"));
-  absl::StatusOr<const DevicePlugin *> plugin = openDevicePlugin(target);
-  if (!plugin.ok())
-    return plugin.status();
-  const char *known = (*plugin)->communicator;
-  if (!known || name != known)
-    return absl::InvalidArgumentError(absl::StrCat("there is no communicator '", name, "' for target '", target,
-                                                   "'; there is local", known ? " and " : "", known ? known : ""));
-  absl::StatusOr<LaunchEnvironment> environment =
-      options.process ? absl::StatusOr<LaunchEnvironment>(*options.process) : readLaunchEnvironment();
-  if (!environment.ok())
-    return environment.status();
-  if (environment->size != program->numRanks())
-    return absl::InvalidArgumentError(absl::StrCat("the program is for ", program->numRanks(), " ranks, but ",
-                                                   environment->launcher, " says that there are ", environment->size,
-                                                   "; start one process for each rank"));
-  absl::StatusOr<int> count = (*plugin)->countDevices();
-  if (!count.ok())
-    return count.status();
-  if (options.device < 0 && *count > 0)
-    options.device = environment->localRank % *count;
-  auto connected = connectProcesses(**plugin, *environment, program->getChecksum(), options.device, options.timeout);
+  absl::StatusOr<std::unique_ptr<RankGroup>> connected = connectRanks(options.communicator, request);
   if (!connected.ok())
     return connected.status();
-  processes = connected->get();
-  own.push_back(environment->rank);
-  ranks[environment->rank].communicator = *std::move(connected);
+  group = *std::move(connected);
+  own = group->ranks();
+  for (int rank : own)
+    ranks[rank].communicator = group->communicator(rank);
   return absl::OkStatus();
 }
 
@@ -359,7 +338,7 @@ absl::Status ProgramRunner::State::check(absl::Span<const FullTensor> inputs,
     return absl::OkStatus();
   if (absl::Status status = checkTensors("output", plan.outputs, outputs, device); !status.ok())
     return status;
-  for (size_t i = 0; i < outputs.size() && processes; ++i)
+  for (size_t i = 0; i < outputs.size() && !group->isWhole(); ++i)
     if (outputs[i].device != 0)
       return absl::InvalidArgumentError(absl::StrCat("output '", plan.outputs[i].name, "' was given a tensor on a ",
                                                      "device, but outputs of several processes are collected on the ",

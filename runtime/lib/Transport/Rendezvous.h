@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_COMM_RENDEZVOUS_H
-#define DOVETAIL_RUNTIME_COMM_RENDEZVOUS_H
+#ifndef DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUS_H
+#define DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUS_H
 
 #include "dovetail/runtime/LaunchEnvironment.h"
 
@@ -121,4 +121,4 @@ private:
 
 } // namespace dovetail::runtime
 
-#endif // DOVETAIL_RUNTIME_COMM_RENDEZVOUS_H
+#endif // DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUS_H

@@ -79,11 +79,13 @@ TEST(DevicesCommand, NoGpuIsExitCode8) {
 }
 
 TEST(DevicesCommand, ListsGpusAndLibraries) {
-  Result result = run("devices --target cuda", "driver:cudnn-old");
+  Result result = run("devices --target cuda", "driver:cudnn-old:nccl-old");
   EXPECT_EQ(result.code, 0) << result.output;
-  for (const char *text :
-       {"cuda 0", "Fake 9000", "sm_90", "CUDA driver", "13.0", "cuDNN 8.9.7", "9.0 or newer is needed"})
+  for (const char *text : {"cuda 0", "Fake 9000", "sm_90", "CUDA driver", "13.0", "cuDNN 8.9.7",
+                           "9.0 or newer is needed", "--comm local", "--comm nccl", "NCCL 2.7.8"})
     EXPECT_THAT(result.output, HasSubstr(text));
+  // That moves memory of the host.
+  EXPECT_THAT(result.output, Not(HasSubstr("--comm sockets")));
 }
 
 TEST(DevicesCommand, UnknownTargetsHaveNoPlugin) {

@@ -9,6 +9,7 @@
 #include "Fake.h"
 
 #include "dovetail/runtime/ExitCode.h"
+#include "dovetail/runtime/Transport.h"
 
 #include <cstdio>
 
@@ -57,9 +58,11 @@ TEST(Driver, MissingFunctionIsNamed) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("lacks the function cuInit"));
 }
 
-/// Nothing of CUDA is needed to load the plug-in, and it shows one symbol.
-TEST(Plugin, NeedsNothingAndShowsOneSymbol) {
-  std::string command = std::string("readelf -d -W --dyn-syms ") + DOVETAIL_TEST_PLUGIN, output;
+/// Nothing of CUDA is needed to load a plug-in, and it shows one symbol.
+class OnePlugin : public testing::TestWithParam<std::pair<const char *, const char *>> {};
+
+TEST_P(OnePlugin, NeedsNothingAndShowsOneSymbol) {
+  std::string command = std::string("readelf -d -W --dyn-syms ") + GetParam().first, output;
   FILE *pipe = ::popen(command.c_str(), "r");
   ASSERT_NE(pipe, nullptr);
   char buffer[4096];
@@ -67,7 +70,7 @@ TEST(Plugin, NeedsNothingAndShowsOneSymbol) {
     output.append(buffer, count);
   ASSERT_EQ(::pclose(pipe), 0);
   EXPECT_THAT(output, HasSubstr("(NEEDED)"));
-  EXPECT_THAT(output, HasSubstr(devicePluginSymbol));
+  EXPECT_THAT(output, HasSubstr(GetParam().second));
   for (const char *library : {"[libcu", "[libnccl", "[libnv", "[libdnnl"})
     EXPECT_THAT(output, Not(HasSubstr(library)));
   size_t shown = 0;
@@ -75,6 +78,9 @@ TEST(Plugin, NeedsNothingAndShowsOneSymbol) {
     shown += output.compare(at, 21, " GLOBAL DEFAULT  UND ") != 0;
   EXPECT_EQ(shown, 1u);
 }
+INSTANTIATE_TEST_SUITE_P(Plugin, OnePlugin,
+                         testing::Values(std::pair{DOVETAIL_TEST_PLUGIN, devicePluginSymbol},
+                                         std::pair{DOVETAIL_TEST_TRANSPORT, transportPluginSymbol}));
 
 TEST(Plugin, Opens) {
   void *handle = ::dlopen(DOVETAIL_TEST_PLUGIN, RTLD_NOW);

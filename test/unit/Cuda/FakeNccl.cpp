@@ -16,7 +16,7 @@
 #include "FakeNccl.h"
 #include "FakeStream.h"
 
-#include "Backend/emulated/SocketMesh.h"
+#include "Transport/sockets/SocketMesh.h"
 
 #include <atomic>
 #include <chrono>
@@ -30,7 +30,7 @@
 
 using namespace dovetail;
 using namespace dovetail::runtime;
-using dovetail::runtime::emulated::SocketMesh;
+using dovetail::runtime::sockets::SocketMesh;
 
 struct ncclComm {
   std::string name;

@@ -10,10 +10,8 @@
 // A plug-in implements it, the shared library `libdovetail_<target>.so`, which is opened when a program for that target
 // is run.
 //
-// A device belongs to one session and is used by one thread, but for what is said to be otherwise. Work is *issued* to
-// a stream and done later, in the order of the stream; errors of the work itself may come with any later call, at the
-// latest with `synchronize`. Whatever is called while a program runs (`issue`, `record`, `wait`, `synchronize`,
-// `launch`) allocates nothing.
+// A device belongs to one session and is used by one thread, but for what is said to be otherwise. What is prepared on
+// it is issued to streams; see Stream.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +20,7 @@
 
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/runtime/RankMemory.h"
-#include "dovetail/runtime/Transport.h"
+#include "dovetail/runtime/Stream.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -65,35 +63,6 @@ public:
 protected:
   std::byte *address = nullptr;
   int64_t bytes = 0;
-};
-
-class DeviceStream;
-
-/// A point in the work of a stream. Events may be waited for by streams of all devices of a plug-in, from any thread,
-/// while nobody records them.
-class DeviceEvent {
-public:
-  virtual ~DeviceEvent() = default;
-  /// Marks what has been issued to `stream` so far.
-  virtual absl::Status record(DeviceStream &stream) = 0;
-};
-
-/// Work done one after another.
-class DeviceStream {
-public:
-  virtual ~DeviceStream() = default;
-  /// What is issued from now on begins when the event, as it was last recorded, has happened. Nothing to wait for when
-  /// it never was.
-  virtual absl::Status wait(const DeviceEvent &event) = 0;
-  /// Returns when all work is done. Errors: what went wrong with it.
-  virtual absl::Status synchronize() = 0;
-};
-
-/// Something prepared once that is then done any number of times.
-class DeviceWork {
-public:
-  virtual ~DeviceWork() = default;
-  virtual absl::Status issue(DeviceStream &stream) = 0;
 };
 
 /// Memory that a launch may use, for devices that check.
@@ -206,24 +175,21 @@ public:
 struct DevicePlugin {
   /// `devicePluginVersion` as the plug-in was compiled.
   uint32_t version;
+  /// The kind of its memory, as in `TransportPlugin`: transports that move such memory connect its ranks.
+  const char *memory;
   /// How many devices there are. Errors: UNAVAILABLE, with what is missing (a driver, a library, its version) and what
   /// to do.
   absl::StatusOr<int> (*countDevices)();
   /// Opens a device, 0 <= ordinal < number of devices. Thread-safe.
   absl::StatusOr<std::unique_ptr<Device>> (*openDevice)(int ordinal);
+  /// What transports need of the device, 0 <= ordinal < number of devices. Thread-safe.
+  absl::StatusOr<std::shared_ptr<DeviceContext>> (*openContext)(int ordinal);
   /// The libraries that some steps need: the name of each, and its version or what is the matter with it. May be null.
   std::vector<std::pair<std::string, std::string>> (*listLibraries)() = nullptr;
-  /// What its way to connect processes, one for each rank, is called, such as `nccl`; null if it has none.
-  const char *communicator = nullptr;
-  /// A name for a new group of processes: the first makes it, and all join with it.
-  absl::StatusOr<std::string> (*nameGroup)() = nullptr;
-  /// Joins the group on device `ordinal`. May wait for the others without end.
-  absl::StatusOr<std::unique_ptr<Transport>> (*joinGroup)(const std::string &name, int rank, int size,
-                                                          int ordinal) = nullptr;
 };
 
 /// Incremented whenever anything in this header or those that it includes changes.
-inline constexpr uint32_t devicePluginVersion = 3;
+inline constexpr uint32_t devicePluginVersion = 4;
 
 /// The one symbol of a plug-in: `extern "C" const DevicePlugin *dovetailDevicePlugin()`.
 inline constexpr const char *devicePluginSymbol = "dovetailDevicePlugin";

@@ -55,8 +55,8 @@ struct RunnerOptions {
   bool autotune = false;
   /// The device for all ranks of this process; negative: ranks take turns among those of the machine.
   int device = -1;
-  /// What connects ranks: `local`, with all of them in this process, or what the plug-in for the program's target has
-  /// to connect processes, such as `nccl`.
+  /// What connects ranks: `local`, with all of them in this process, or another transport, such as `nccl`, with a
+  /// process for each; see RankGroup.h.
   std::string communicator = "local";
   /// Which rank this process is, if it is one; without, its environment says so.
   std::optional<LaunchEnvironment> process = std::nullopt;

@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines how the bytes of an exchange get from the device of one process to that of another: what a plug-in that
-// connects processes implements. Everything else about exchanges between processes is the same for all plug-ins.
+// Defines how the bytes of an exchange get from one process to another. A transport is a plug-in, the shared library
+// `libdovetail_transport_<name>.so`, which is opened when ranks are to be connected with it (`--comm <name>`).
+// Everything else about exchanges between processes is the same for all transports. They know of devices only what
+// Stream.h says, and devices know nothing of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +17,7 @@
 #define DOVETAIL_RUNTIME_TRANSPORT_H
 
 #include "dovetail/runtime/MemoryView.h"
+#include "dovetail/runtime/Stream.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,13 +25,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace dovetail::runtime {
 
-class DeviceWork;
-
-/// Contiguous bytes of this device, sent to or received from a rank.
+/// Contiguous bytes of this rank, sent to or received from another.
 struct Message {
   int peer;
   std::byte *data;
@@ -74,6 +77,35 @@ public:
   /// Makes work that waits for other ranks end. Thread-safe, and may be called once only.
   virtual void abort() = 0;
 };
+
+/// A process that joins a group.
+struct GroupMember {
+  int rank = 0, size = 1;
+  /// The device whose streams work is issued to. Null on CPUs, where it is done at once.
+  std::shared_ptr<DeviceContext> device;
+};
+
+/// What a plug-in for a transport is.
+struct TransportPlugin {
+  /// `transportPluginVersion` as the plug-in was compiled.
+  uint32_t version;
+  /// The kind of memory that messages are in: `hostMemory`, or what a `DevicePlugin` calls its own.
+  const char *memory;
+  /// What it connects, in a few words, as in `one GPU of NVIDIA for each process`.
+  const char *description;
+  /// A name for a new group of processes: the first makes it, and all join with it.
+  absl::StatusOr<std::string> (*nameGroup)();
+  /// Joins a group. May wait for the others without end.
+  absl::StatusOr<std::unique_ptr<Transport>> (*joinGroup)(const std::string &name, GroupMember member);
+  /// The libraries that it needs: the name of each, and its version or what is the matter with it. May be null.
+  std::vector<std::pair<std::string, std::string>> (*listLibraries)() = nullptr;
+};
+
+/// Incremented whenever anything in this header or those that it includes changes.
+inline constexpr uint32_t transportPluginVersion = 1;
+
+/// The one symbol of a plug-in: `extern "C" const TransportPlugin *dovetailTransportPlugin()`.
+inline constexpr const char *transportPluginSymbol = "dovetailTransportPlugin";
 
 } // namespace dovetail::runtime
 

@@ -43,11 +43,10 @@ public:
   }
 
   absl::Status issue(DeviceStream &stream) override {
-    ContextScope scope(*context);
-    absl::Status status =
-        context->check(context->api.cuLaunchKernel(function, blocks, 1, 1, boxThreads, 1, 1, 0, handleOf(stream),
-                                                   parameters.data(), nullptr),
-                       "cuLaunchKernel");
+    DeviceScope scope(*context);
+    absl::Status status = context->check(context->api.cuLaunchKernel(function, blocks, 1, 1, boxThreads, 1, 1, 0,
+                                                                     handleOf(stream), parameters.data(), nullptr),
+                                         "cuLaunchKernel");
     return status.ok() && context->synchronous ? stream.synchronize() : status;
   }
 
@@ -70,7 +69,7 @@ public:
   }
 
   absl::Status issue(DeviceStream &stream) override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     for (const Copy &copy : copies)
       if (absl::Status status = context->check(context->api.cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(copy.target),
                                                                           reinterpret_cast<CUdeviceptr>(copy.source),

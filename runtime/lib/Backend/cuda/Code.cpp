@@ -59,7 +59,7 @@ public:
   }
 
   absl::Status issue(DeviceStream &stream) override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     CUresult result =
         context->api.cuLaunchKernel(function, static_cast<unsigned>(description.blocks), 1, 1, description.threads, 1,
                                     1, dynamicShared, handleOf(stream), parameters.data(), nullptr);
@@ -80,7 +80,7 @@ class Code : public DeviceCode {
 public:
   Code(std::shared_ptr<Context> context, CUmodule module) : context(std::move(context)), module(module) {}
   ~Code() override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     context->api.cuModuleUnload(module);
   }
 
@@ -124,7 +124,7 @@ absl::StatusOr<CUmodule> dovetail::runtime::cuda::loadImages(const Context &cont
         absl::StrCat("the program has kernels for ", offered.empty() ? "no GPU" : absl::StrJoin(offered, ", "),
                      ", but ", context.label(), " is ", archName(context.computeCapability),
                      "; compile the model with --arch ", archName(context.computeCapability)));
-  ContextScope scope(context);
+  DeviceScope scope(context);
   std::vector<std::string> problems;
   for (const CodeImage &image : candidates) {
     absl::StatusOr<CUmodule> module = loadImage(context, image);
@@ -139,7 +139,7 @@ absl::StatusOr<CUmodule> dovetail::runtime::cuda::loadImages(const Context &cont
 
 absl::StatusOr<std::unique_ptr<DeviceWork>> Code::prepareLaunch(const std::string &symbol,
                                                                 LaunchDescription description) {
-  ContextScope scope(*context);
+  DeviceScope scope(*context);
   CUfunction function = nullptr;
   CUresult found = context->api.cuModuleGetFunction(&function, module, symbol.c_str());
   if (found == CUDA_ERROR_NOT_FOUND)

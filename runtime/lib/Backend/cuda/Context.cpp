@@ -90,7 +90,7 @@ Context::~Context() {
   if (!handle)
     return;
   {
-    ContextScope scope(*this);
+    DeviceScope scope(*this);
     if (kernels)
       api.cuModuleUnload(kernels);
   }
@@ -104,7 +104,7 @@ absl::Status Context::connectPeers() {
             from.check(from.api.cuDeviceCanAccessPeer(&can, from.device, to.device), "cuDeviceCanAccessPeer");
         !status.ok() || !can)
       return status;
-    ContextScope scope(from);
+    DeviceScope scope(from);
     CUresult result = from.api.cuCtxEnablePeerAccess(to.handle, 0);
     // Others in this process may have done it.
     if (result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
@@ -128,7 +128,7 @@ absl::Status Context::loadKernels() {
   if (!module.ok())
     return module.status();
   kernels = *module;
-  ContextScope scope(*this);
+  DeviceScope scope(*this);
   for (auto [function, name] : {std::pair{&copyBoxes, "dovetail_copy_boxes"},
                                 {&combineBoxes, "dovetail_combine_boxes"},
                                 {&postOps, "dovetail_post_ops"}})
@@ -141,7 +141,7 @@ absl::Status Context::loadKernels() {
 absl::StatusOr<std::shared_ptr<std::byte>> Context::allocate(int64_t bytes) const {
   if (bytes <= 0)
     return std::shared_ptr<std::byte>();
-  ContextScope scope(*this);
+  DeviceScope scope(*this);
   CUdeviceptr address = 0;
   CUresult result = api.cuMemAlloc(&address, bytes);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -154,7 +154,7 @@ absl::StatusOr<std::shared_ptr<std::byte>> Context::allocate(int64_t bytes) cons
     return status;
   return std::shared_ptr<std::byte>(reinterpret_cast<std::byte *>(address),
                                     [self = shared_from_this()](std::byte *memory) {
-                                      ContextScope scope(*self);
+                                      DeviceScope scope(*self);
                                       self->api.cuMemFree(reinterpret_cast<CUdeviceptr>(memory));
                                     });
 }
@@ -162,14 +162,14 @@ absl::StatusOr<std::shared_ptr<std::byte>> Context::allocate(int64_t bytes) cons
 absl::Status Context::upload(std::byte *device, const void *host, int64_t bytes) const {
   if (bytes <= 0)
     return absl::OkStatus();
-  ContextScope scope(*this);
+  DeviceScope scope(*this);
   absl::Status status = check(api.cuMemcpyHtoD(reinterpret_cast<CUdeviceptr>(device), host, bytes), "cuMemcpyHtoD");
   // A copy from pageable memory returns when the bytes are staged; streams of sessions do not wait for it.
   return status.ok() ? check(api.cuStreamSynchronize(CU_STREAM_LEGACY), "cuStreamSynchronize") : status;
 }
 
 absl::Status Context::checkReach(const std::byte *address) const {
-  ContextScope scope(*this);
+  DeviceScope scope(*this);
   CUmemorytype type{};
   int owner = ordinal;
   auto pointer = reinterpret_cast<CUdeviceptr>(address);

@@ -21,23 +21,23 @@
 
 namespace dovetail::runtime::cuda {
 
-/// A stream, as library calls see it.
-class CudaStream : public DeviceStream {
-public:
-  virtual CUstream handle() const = 0;
-};
+inline CUstream handleOf(DeviceStream &stream) { return static_cast<CUstream>(stream.nativeHandle()); }
 
-inline CUstream handleOf(DeviceStream &stream) { return static_cast<CudaStream &>(stream).handle(); }
-
-class Context : public std::enable_shared_from_this<Context> {
+class Context : public DeviceContext, public std::enable_shared_from_this<Context> {
 public:
   Context(const DriverApi &api, int ordinal) : api(api), ordinal(ordinal) {}
-  ~Context();
+  ~Context() override;
   Context(const Context &) = delete;
   Context &operator=(const Context &) = delete;
 
   /// The context of a device, which all sessions share as long as one of them lives. Thread-safe.
   static absl::StatusOr<std::shared_ptr<Context>> of(int ordinal);
+
+  void enter() const override { api.cuCtxPushCurrent(handle); }
+  void leave() const override {
+    CUcontext popped;
+    api.cuCtxPopCurrent(&popped);
+  }
 
   /// OK, or what the driver says, after the name of the device.
   absl::Status check(CUresult result, const char *function) const;
@@ -68,21 +68,6 @@ private:
   absl::Status loadKernels();
 
   CUmodule kernels = nullptr;
-};
-
-/// Makes the context current on this thread as long as it lives.
-class ContextScope {
-public:
-  explicit ContextScope(const Context &context) : context(context) { context.api.cuCtxPushCurrent(context.handle); }
-  ~ContextScope() {
-    CUcontext popped;
-    context.api.cuCtxPopCurrent(&popped);
-  }
-  ContextScope(const ContextScope &) = delete;
-  ContextScope &operator=(const ContextScope &) = delete;
-
-private:
-  const Context &context;
 };
 
 /// Loads the best of the images. Errors: FAILED_PRECONDITION when none is for this device, with the compiler's log.

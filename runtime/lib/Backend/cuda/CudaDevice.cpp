@@ -31,7 +31,7 @@ class PinnedMemory : public DeviceMemory {
 public:
   explicit PinnedMemory(std::shared_ptr<Context> context) : context(std::move(context)) {}
   ~PinnedMemory() override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     if (address)
       context->api.cuMemFreeHost(address);
   }
@@ -40,7 +40,7 @@ public:
     bytes = size;
     if (size <= 0)
       return absl::OkStatus();
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     void *memory = nullptr;
     absl::Status status =
         context->check(context->api.cuMemHostAlloc(&memory, size, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
@@ -53,18 +53,21 @@ private:
   std::shared_ptr<Context> context;
 };
 
-class Stream : public CudaStream {
+class Stream : public DeviceStream {
 public:
   Stream(std::shared_ptr<Context> context, CUstream stream) : context(std::move(context)), stream(stream) {}
   ~Stream() override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     context->api.cuStreamDestroy(stream);
   }
 
-  CUstream handle() const override { return stream; }
+  void *nativeHandle() const override { return stream; }
+  absl::Status call(HostTask &) override {
+    return absl::UnimplementedError(absl::StrCat(context->label(), " keeps its memory where the host cannot reach it"));
+  }
   absl::Status wait(const DeviceEvent &event) override;
   absl::Status synchronize() override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     absl::Status status = context->check(context->api.cuStreamSynchronize(stream), "cuStreamSynchronize");
     if (status.ok() || context->synchronous)
       return status;
@@ -82,11 +85,11 @@ class Event : public DeviceEvent {
 public:
   Event(std::shared_ptr<Context> context, CUevent event) : event(event), context(std::move(context)) {}
   ~Event() override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     context->api.cuEventDestroy(event);
   }
   absl::Status record(DeviceStream &stream) override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     return context->check(context->api.cuEventRecord(event, handleOf(stream)), "cuEventRecord");
   }
 
@@ -97,7 +100,7 @@ private:
 };
 
 absl::Status Stream::wait(const DeviceEvent &event) {
-  ContextScope scope(*context);
+  DeviceScope scope(*context);
   return context->check(context->api.cuStreamWaitEvent(stream, static_cast<const Event &>(event).event, 0),
                         "cuStreamWaitEvent");
 }
@@ -107,11 +110,11 @@ class Graph : public DeviceWork {
 public:
   Graph(std::shared_ptr<Context> context, CUgraphExec graph) : context(std::move(context)), graph(graph) {}
   ~Graph() override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     context->api.cuGraphExecDestroy(graph);
   }
   absl::Status issue(DeviceStream &stream) override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     return context->check(context->api.cuGraphLaunch(graph, handleOf(stream)), "cuGraphLaunch");
   }
 
@@ -148,13 +151,13 @@ public:
   absl::Status copyToHost(std::byte *host, const std::byte *device, int64_t bytes) override {
     if (bytes <= 0)
       return absl::OkStatus();
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     return context->check(context->api.cuMemcpyDtoH(host, reinterpret_cast<CUdeviceptr>(device), bytes),
                           "cuMemcpyDtoH");
   }
 
   absl::StatusOr<std::unique_ptr<DeviceStream>> createStream() override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     CUstream stream = nullptr;
     if (absl::Status status =
             context->check(context->api.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
@@ -164,7 +167,7 @@ public:
   }
 
   absl::StatusOr<std::unique_ptr<DeviceEvent>> createEvent() override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     CUevent event = nullptr;
     if (absl::Status status =
             context->check(context->api.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
@@ -188,14 +191,14 @@ public:
   }
 
   absl::Status beginCapture(DeviceStream &stream) override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     // Other threads, of other sessions, may allocate meanwhile.
     return context->check(context->api.cuStreamBeginCapture(handleOf(stream), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                           "cuStreamBeginCapture");
   }
 
   absl::StatusOr<std::unique_ptr<DeviceWork>> endCapture(DeviceStream &stream) override {
-    ContextScope scope(*context);
+    DeviceScope scope(*context);
     CUgraph graph = nullptr;
     if (absl::Status status =
             context->check(context->api.cuStreamEndCapture(handleOf(stream), &graph), "cuStreamEndCapture");

@@ -56,7 +56,7 @@ absl::StatusOr<cudnnDataType_t> dovetail::runtime::cuda::cudnnTypeOf(ElementType
 
 CudnnGraph::~CudnnGraph() {
   // Plans hold code on the device.
-  ContextScope scope(*handles.context);
+  DeviceScope scope(*handles.context);
   plans.clear();
 }
 
@@ -225,7 +225,7 @@ absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count) {
   absl::StatusOr<cudnnHandle_t> handle = handles.cudnn();
   if (!handle.ok())
     return handle.status();
-  ContextScope scope(*handles.context);
+  DeviceScope scope(*handles.context);
   for (const std::vector<CudnnDescriptor> *list : {&tensors, &parts, &operations})
     for (const CudnnDescriptor &descriptor : *list)
       if (descriptor.problem() != CUDNN_STATUS_SUCCESS)
@@ -275,7 +275,7 @@ absl::Status CudnnGraph::issue(DeviceStream &stream, const Plan &plan) {
   if (!handle.ok())
     return handle.status();
   const CudnnApi &api = handles.cudnnApi();
-  ContextScope scope(*handles.context);
+  DeviceScope scope(*handles.context);
   auto raw = reinterpret_cast<cudaStream_t>(handleOf(stream));
   if (absl::Status status = api.check(api.cudnnSetStream(*handle, raw), "cudnnSetStream"); !status.ok())
     return status;

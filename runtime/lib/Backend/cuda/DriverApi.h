@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_DRIVERAPI_H
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_DRIVERAPI_H
 
-#include "DynamicLibrary.h"
+#include "../../Plugin/DynamicLibrary.h"
 
 #include <cuda.h>
 

@@ -8,8 +8,6 @@
 
 #include "Libraries.h"
 
-#include "../../Transport/nccl/NcclApi.h"
-
 #include "absl/strings/str_cat.h"
 
 using namespace dovetail::runtime::cuda;
@@ -105,13 +103,11 @@ std::vector<std::pair<std::string, std::string>> dovetail::runtime::cuda::listLi
   auto versionOf = [](const auto &api) -> absl::StatusOr<std::string> {
     return api.ok() ? absl::StatusOr<std::string>(api->version) : api.status();
   };
-  return {{"cuBLASLt", describe(versionOf(CublasLtApi::open()))},
-          {"cuDNN", describe(versionOf(CudnnApi::open()))},
-          {"NCCL", describe(versionOf(NcclApi::open()))}};
+  return {{"cuBLASLt", describe(versionOf(CublasLtApi::open()))}, {"cuDNN", describe(versionOf(CudnnApi::open()))}};
 }
 
 LibraryHandles::~LibraryHandles() {
-  ContextScope scope(*context);
+  DeviceScope scope(*context);
   if (blasHandle)
     blas->cublasLtDestroy(blasHandle);
   if (dnnHandle)
@@ -125,7 +121,7 @@ absl::StatusOr<cublasLtHandle_t> LibraryHandles::cublasLt() {
   if (!api->ok())
     return api->status();
   blas = &**api;
-  ContextScope scope(*context);
+  DeviceScope scope(*context);
   if (absl::Status status = blas->check(blas->cublasLtCreate(&blasHandle), "cublasLtCreate"); !status.ok())
     return status;
   return blasHandle;
@@ -138,7 +134,7 @@ absl::StatusOr<cudnnHandle_t> LibraryHandles::cudnn() {
   if (!api->ok())
     return api->status();
   dnn = &**api;
-  ContextScope scope(*context);
+  DeviceScope scope(*context);
   if (absl::Status status = dnn->check(dnn->cudnnCreate(&dnnHandle), "cudnnCreate"); !status.ok())
     return status;
   return dnnHandle;

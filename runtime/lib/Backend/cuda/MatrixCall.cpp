@@ -145,7 +145,7 @@ absl::StatusOr<bool> MatrixCall::choose(MathMode mode, size_t count) {
       !isFactor(product.b, product.k, product.n) || !isResult(product.d, product.m, product.n) ||
       (product.hasC && !isResult(product.c, product.m, product.n)))
     return false;
-  ContextScope scope(*handles.context);
+  DeviceScope scope(*handles.context);
   if (absl::Status status = describe(mode); !status.ok())
     return status;
   const CublasLtApi &api = handles.cublasLtApi();
@@ -201,7 +201,7 @@ absl::Status MatrixCall::issue(DeviceStream &stream, const void *a, const void *
   if (!handle.ok())
     return handle.status();
   const CublasLtApi &api = handles.cublasLtApi();
-  ContextScope scope(*handles.context);
+  DeviceScope scope(*handles.context);
   bool wide = product.type == ElementType::F64;
   float one = 1, factor = product.hasC ? 1 : 0;
   double wideOne = 1, wideFactor = factor;

@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../Transport/nccl/NcclTransport.h"
 #include "Libraries.h"
 
 #include "absl/strings/str_cat.h"
@@ -71,10 +70,12 @@ absl::StatusOr<std::unique_ptr<Device>> openDevice(int ordinal) {
   return createDevice(*std::move(opened), std::move(info));
 }
 
+absl::StatusOr<std::shared_ptr<DeviceContext>> openContext(int ordinal) { return Context::of(ordinal); }
+
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) const DevicePlugin *dovetailDevicePlugin() {
-  static const DevicePlugin plugin = {devicePluginVersion, countDevices, openDevice, listLibraries, "nccl",
-                                      nameNcclGroup,       joinNcclGroup};
+  static const DevicePlugin plugin = {devicePluginVersion, "cuda",      countDevices,
+                                      openDevice,          openContext, listLibraries};
   return &plugin;
 }

@@ -187,7 +187,7 @@ absl::Status PostOpWork::bind(const MemoryView &target, const MemoryView &source
 }
 
 absl::Status PostOpWork::issue(DeviceStream &stream) {
-  ContextScope scope(*context);
+  DeviceScope scope(*context);
   for (size_t i = 0; i < jobs.size(); ++i) {
     std::byte *job = table.get() + i * sizeof(PostOpJob);
     void *parameters[] = {&job, &items[i]};

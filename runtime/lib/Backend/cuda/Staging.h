@@ -67,7 +67,7 @@ inline absl::StatusOr<std::unique_ptr<DeviceWork>> copyBetween(const std::shared
 
 /// Sets memory to zero.
 inline absl::Status issueZeros(const Context &context, std::byte *memory, int64_t bytes, DeviceStream &stream) {
-  ContextScope scope(context);
+  DeviceScope scope(context);
   return context.check(context.api.cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(memory), 0, bytes, handleOf(stream)),
                        "cuMemsetD8Async");
 }

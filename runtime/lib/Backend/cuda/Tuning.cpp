@@ -58,7 +58,7 @@ private:
 
 absl::StatusOr<size_t> dovetail::runtime::cuda::findFastest(const Context &context, DeviceStream &stream, size_t count,
                                                             absl::FunctionRef<absl::Status(size_t)> issue) {
-  ContextScope scope(context);
+  DeviceScope scope(context);
   Stopwatch watch(context, stream);
   if (absl::Status status = watch.create(); !status.ok())
     return status;

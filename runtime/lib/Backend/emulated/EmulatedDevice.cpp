@@ -14,7 +14,6 @@
 #include "BlockRunner.h"
 #include "EmulatedMemory.h"
 #include "EmulatedStream.h"
-#include "EmulatedTransport.h"
 
 #include "../../Memory/Combine.h"
 #include "../../Program/CodeObject.h"
@@ -36,9 +35,9 @@ constexpr int64_t maxBlocks = 5;
 constexpr int64_t maxSharedBytes = 163 << 10;
 constexpr int dlpackExtension = 12; // kDLExtDev
 
-class LaunchJob : public Job {
+class LaunchTask : public HostTask {
 public:
-  LaunchJob(BlockRunner &runner, DovetailBlockKernel kernel, LaunchDescription launch)
+  LaunchTask(BlockRunner &runner, DovetailBlockKernel kernel, LaunchDescription launch)
       : runner(runner), kernel(kernel), launch(std::move(launch)) {}
   absl::Status perform() override { return runner.run(kernel, launch); }
 
@@ -48,9 +47,9 @@ private:
   LaunchDescription launch;
 };
 
-class CopyJob : public Job {
+class CopyTask : public HostTask {
 public:
-  explicit CopyJob(const std::vector<StridedBox> &boxes) {
+  explicit CopyTask(const std::vector<StridedBox> &boxes) {
     for (const StridedBox &box : boxes)
       copies.push_back({box.target, box.source, BoxPair(box.elementBytes, box.loops)});
   }
@@ -69,9 +68,9 @@ private:
   std::vector<Copy> copies;
 };
 
-class CombinationJob : public Job {
+class CombinationTask : public HostTask {
 public:
-  explicit CombinationJob(const CombinationDescription &description) {
+  explicit CombinationTask(const CombinationDescription &description) {
     for (const StridedBox &box : description.boxes)
       parts.push_back({box.target, box.source,
                        Combination(description.kind, description.type, {BoxPair(box.elementBytes, box.loops)},
@@ -109,7 +108,7 @@ public:
     for (absl::Span<const std::byte> range : data)
       launch.regions.push_back({"the kernels' constants", range.data(), static_cast<int64_t>(range.size()), false});
     return std::make_unique<EmulatedWork>(
-        std::make_unique<LaunchJob>(runner, reinterpret_cast<DovetailBlockKernel>(address), std::move(launch)));
+        std::make_unique<LaunchTask>(runner, reinterpret_cast<DovetailBlockKernel>(address), std::move(launch)));
   }
 
 private:
@@ -175,14 +174,14 @@ public:
     for (const StridedBox &box : boxes)
       if (absl::Status status = checkBox(box); !status.ok())
         return status;
-    return std::make_unique<EmulatedWork>(std::make_unique<CopyJob>(boxes));
+    return std::make_unique<EmulatedWork>(std::make_unique<CopyTask>(boxes));
   }
 
   absl::StatusOr<std::unique_ptr<DeviceWork>> prepareCombination(CombinationDescription description) override {
     for (const StridedBox &box : description.boxes)
       if (absl::Status status = checkBox(box); !status.ok())
         return status;
-    return std::make_unique<EmulatedWork>(std::make_unique<CombinationJob>(description));
+    return std::make_unique<EmulatedWork>(std::make_unique<CombinationTask>(description));
   }
 
   absl::StatusOr<std::unique_ptr<DeviceLibraryCall>> prepareLibraryCall(const RankMemory &, const StepInfo &,
@@ -194,7 +193,7 @@ public:
     return static_cast<EmulatedStream &>(stream).state->beginCapture();
   }
   absl::StatusOr<std::unique_ptr<DeviceWork>> endCapture(DeviceStream &stream) override {
-    absl::StatusOr<std::unique_ptr<Job>> graph = static_cast<EmulatedStream &>(stream).state->endCapture();
+    absl::StatusOr<std::unique_ptr<HostTask>> graph = static_cast<EmulatedStream &>(stream).state->endCapture();
     if (!graph.ok())
       return graph.status();
     return std::make_unique<EmulatedWork>(*std::move(graph));
@@ -216,10 +215,18 @@ absl::StatusOr<std::unique_ptr<Device>> openDevice(int ordinal) {
   return std::make_unique<EmulatedDevice>(ordinal, seed);
 }
 
+class EmulatedContext : public DeviceContext {
+public:
+  absl::Status checkMemory(const std::byte *data, int64_t bytes) const override {
+    return isDeviceMemory(data, bytes) ? absl::OkStatus() : absl::InternalError("a message leaves the device's memory");
+  }
+};
+
+absl::StatusOr<std::shared_ptr<DeviceContext>> openContext(int) { return std::make_shared<EmulatedContext>(); }
+
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) const DevicePlugin *dovetailDevicePlugin() {
-  static const DevicePlugin plugin{devicePluginVersion, countDevices, openDevice, nullptr,
-                                   "sockets",           nameGroup,    joinGroup};
+  static const DevicePlugin plugin{devicePluginVersion, hostMemory, countDevices, openDevice, openContext};
   return &plugin;
 }

@@ -21,11 +21,11 @@ absl::Status StreamState::push(std::unique_lock<std::mutex> &lock, Entry entry) 
   return failure;
 }
 
-absl::Status StreamState::add(Job &job) {
+absl::Status StreamState::add(HostTask &task) {
   std::unique_lock lock(mutex);
   if (!capture)
-    return push(lock, {&job, nullptr, nullptr, 0});
-  capture->nodes.push_back({&job, std::move(last)});
+    return push(lock, {&task, nullptr, nullptr, 0});
+  capture->nodes.push_back({&task, std::move(last)});
   last = {capture->nodes.size() - 1};
   return failure;
 }
@@ -81,8 +81,8 @@ void StreamState::step(std::unique_lock<std::mutex> &lock) {
   bool skipped = !failure.ok();
   lock.unlock();
   absl::Status status;
-  if (entry.job && !skipped)
-    status = entry.job->perform();
+  if (entry.task && !skipped)
+    status = entry.task->perform();
   if (entry.awaited && !skipped) {
     std::shared_ptr<StreamState> other;
     {
@@ -137,7 +137,7 @@ absl::Status StreamState::beginCapture() {
   return failure;
 }
 
-absl::StatusOr<std::unique_ptr<Job>> StreamState::endCapture() {
+absl::StatusOr<std::unique_ptr<HostTask>> StreamState::endCapture() {
   std::shared_ptr<Capture> ended = std::move(capture);
   if (!ended || ended->streams.front().get() != this)
     return absl::FailedPreconditionError("the stream is not captured, or from another one");
@@ -154,10 +154,10 @@ absl::StatusOr<std::unique_ptr<Job>> StreamState::endCapture() {
   ended->streams.clear();
   if (std::find(isWaitedFor.begin(), isWaitedFor.end(), false) != isWaitedFor.end())
     return absl::FailedPreconditionError("a recording ends before work of another stream does");
-  return std::make_unique<GraphJob>(std::move(ended->nodes), seed);
+  return std::make_unique<GraphTask>(std::move(ended->nodes), seed);
 }
 
-absl::Status GraphJob::perform() {
+absl::Status GraphTask::perform() {
   std::vector<size_t> missing(nodes.size()), ready;
   for (size_t node = 0; node < nodes.size(); ++node) {
     missing[node] = nodes[node].after.size();
@@ -169,7 +169,7 @@ absl::Status GraphJob::perform() {
     auto chosen = seed == 0 ? std::max_element(ready.begin(), ready.end()) : ready.begin() + random() % ready.size();
     size_t done = *chosen;
     ready.erase(chosen);
-    if (absl::Status status = nodes[done].job->perform(); !status.ok())
+    if (absl::Status status = nodes[done].task->perform(); !status.ok())
       return status;
     for (size_t node = done + 1; node < nodes.size(); ++node)
       for (size_t before : nodes[node].after)

@@ -22,19 +22,12 @@
 
 namespace dovetail::runtime::emulated {
 
-/// Something that a stream does.
-class Job {
-public:
-  virtual ~Job() = default;
-  virtual absl::Status perform() = 0;
-};
-
 class StreamState;
 
 /// What streams do while they are captured. Threads issue work to them one at a time.
 struct Capture {
   struct Node {
-    Job *job;
+    HostTask *task;
     std::vector<size_t> after; ///< Nodes that come before it.
   };
   std::vector<Node> nodes;
@@ -43,9 +36,9 @@ struct Capture {
 };
 
 /// Work that was captured. It is done in some order that streams and events allow.
-class GraphJob : public Job {
+class GraphTask : public HostTask {
 public:
-  GraphJob(std::vector<Capture::Node> nodes, uint64_t seed) : nodes(std::move(nodes)), random(seed), seed(seed) {}
+  GraphTask(std::vector<Capture::Node> nodes, uint64_t seed) : nodes(std::move(nodes)), random(seed), seed(seed) {}
   absl::Status perform() override;
 
 private:
@@ -70,7 +63,7 @@ public:
   /// Seed 0: nothing is done before somebody must wait for it. Others decide when it is done earlier.
   explicit StreamState(uint64_t seed) : seed(seed), random(seed) {}
 
-  absl::Status add(Job &job);
+  absl::Status add(HostTask &task);
   absl::Status record(const std::shared_ptr<EventState> &event);
   absl::Status wait(const std::shared_ptr<EventState> &event);
   /// Does work until `event` has happened `count` times.
@@ -78,11 +71,11 @@ public:
   absl::Status synchronize();
 
   absl::Status beginCapture();
-  absl::StatusOr<std::unique_ptr<Job>> endCapture();
+  absl::StatusOr<std::unique_ptr<HostTask>> endCapture();
 
 private:
   struct Entry {
-    Job *job = nullptr;
+    HostTask *task = nullptr;
     std::shared_ptr<EventState> recorded, awaited;
     uint64_t count = 0; ///< Of the event.
   };
@@ -111,6 +104,7 @@ public:
   ~EmulatedStream() override { (void)state->synchronize(); }
   absl::Status wait(const DeviceEvent &event) override;
   absl::Status synchronize() override { return state->synchronize(); }
+  absl::Status call(HostTask &task) override { return state->add(task); }
 
   std::shared_ptr<StreamState> state;
 };
@@ -126,12 +120,12 @@ public:
 
 class EmulatedWork : public DeviceWork {
 public:
-  absl::Status issue(DeviceStream &stream) override { return static_cast<EmulatedStream &>(stream).state->add(*job); }
+  absl::Status issue(DeviceStream &stream) override { return stream.call(*task); }
 
-  explicit EmulatedWork(std::unique_ptr<Job> job) : job(std::move(job)) {}
+  explicit EmulatedWork(std::unique_ptr<HostTask> task) : task(std::move(task)) {}
 
 private:
-  std::unique_ptr<Job> job;
+  std::unique_ptr<HostTask> task;
 };
 
 } // namespace dovetail::runtime::emulated

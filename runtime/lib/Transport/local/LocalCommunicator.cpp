@@ -9,6 +9,7 @@
 #include "LocalRecording.h"
 
 #include "../../Memory/Combine.h"
+#include "../TransportRegistry.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -273,4 +274,12 @@ absl::Status LocalChannel::release() {
 
 std::unique_ptr<Communicator> LocalGroup::communicator(int rank) {
   return std::make_unique<LocalCommunicator>(state, rank);
+}
+
+TransportEntry dovetail::runtime::localTransport() {
+  TransportInfo info{"local", "all ranks are threads of this process"};
+  info.connectsProcesses = false;
+  return {info, [](const ConnectionRequest &request) -> absl::StatusOr<std::unique_ptr<RankGroup>> {
+            return std::make_unique<LocalGroup>(request.ranks, request.timeout, request.device);
+          }};
 }

@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_COMM_LOCAL_LOCALRECORDING_H
-#define DOVETAIL_RUNTIME_COMM_LOCAL_LOCALRECORDING_H
+#ifndef DOVETAIL_RUNTIME_TRANSPORT_LOCAL_LOCALRECORDING_H
+#define DOVETAIL_RUNTIME_TRANSPORT_LOCAL_LOCALRECORDING_H
 
 #include "LocalState.h"
 
@@ -25,4 +25,4 @@ absl::StatusOr<std::unique_ptr<Move>> recordTogether(std::shared_ptr<LocalGroup:
 
 } // namespace dovetail::runtime
 
-#endif // DOVETAIL_RUNTIME_COMM_LOCAL_LOCALRECORDING_H
+#endif // DOVETAIL_RUNTIME_TRANSPORT_LOCAL_LOCALRECORDING_H

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <numeric>
 #include <thread>
 
 using namespace dovetail::runtime;
@@ -176,7 +177,14 @@ absl::Status LocalGroup::State::watch() {
   return failure();
 }
 
-LocalGroup::LocalGroup(int ranks, std::chrono::milliseconds timeout) : state(std::make_shared<State>(ranks, timeout)) {}
+static std::vector<int> firstRanks(int count) {
+  std::vector<int> ranks(count);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+LocalGroup::LocalGroup(int ranks, std::chrono::milliseconds timeout, int device)
+    : RankGroup(firstRanks(ranks)), state(std::make_shared<State>(ranks, timeout)), ordinal(device) {}
 LocalGroup::~LocalGroup() = default;
 
 absl::Status LocalGroup::watch() { return state->watch(); }

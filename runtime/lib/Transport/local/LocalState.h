@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_COMM_LOCAL_LOCALSTATE_H
-#define DOVETAIL_RUNTIME_COMM_LOCAL_LOCALSTATE_H
+#ifndef DOVETAIL_RUNTIME_TRANSPORT_LOCAL_LOCALSTATE_H
+#define DOVETAIL_RUNTIME_TRANSPORT_LOCAL_LOCALSTATE_H
 
 #include "dovetail/runtime/LocalGroup.h"
 
@@ -100,4 +100,4 @@ private:
 
 } // namespace dovetail::runtime
 
-#endif // DOVETAIL_RUNTIME_COMM_LOCAL_LOCALSTATE_H
+#endif // DOVETAIL_RUNTIME_TRANSPORT_LOCAL_LOCALSTATE_H

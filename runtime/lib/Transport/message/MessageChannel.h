@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_COMM_MESSAGE_MESSAGECHANNEL_H
-#define DOVETAIL_RUNTIME_COMM_MESSAGE_MESSAGECHANNEL_H
+#ifndef DOVETAIL_RUNTIME_TRANSPORT_MESSAGE_MESSAGECHANNEL_H
+#define DOVETAIL_RUNTIME_TRANSPORT_MESSAGE_MESSAGECHANNEL_H
 
 #include "../Rendezvous.h"
 #include "MessagePlan.h"
@@ -65,4 +65,4 @@ private:
 
 } // namespace dovetail::runtime
 
-#endif // DOVETAIL_RUNTIME_COMM_MESSAGE_MESSAGECHANNEL_H
+#endif // DOVETAIL_RUNTIME_TRANSPORT_MESSAGE_MESSAGECHANNEL_H

@@ -71,7 +71,7 @@ public:
   }
 
   /// Meets the others, and begins to look after them.
-  absl::Status begin(const DevicePlugin &plugin, uint64_t program, int ordinal, std::chrono::milliseconds timeout);
+  absl::Status begin(uint64_t program, std::chrono::milliseconds timeout, const TransportChoice &transport);
 
   int rank() const override { return environment.rank; }
   int size() const override { return environment.size; }
@@ -99,8 +99,7 @@ public:
   absl::Status meet() override { return rendezvous->allGather("").status(); }
 
 private:
-  absl::Status joinGroup(const DevicePlugin &plugin, int ordinal, const std::string &name,
-                         std::chrono::milliseconds timeout);
+  absl::Status joinGroup(const TransportChoice &transport, const std::string &name, std::chrono::milliseconds timeout);
   /// Resolves the channels when `offers` are those of all ranks, by rank.
   absl::Status resolve(const std::vector<std::vector<ChannelOffer>> &offers);
   /// The transport for a collective of this channel on this rank; null if it is none. The same on all ranks of a group.
@@ -125,8 +124,8 @@ constexpr auto pollPeriod = std::chrono::milliseconds(100);
 
 } // namespace
 
-absl::Status MessageCommunicator::begin(const DevicePlugin &plugin, uint64_t program, int ordinal,
-                                        std::chrono::milliseconds timeout) {
+absl::Status MessageCommunicator::begin(uint64_t program, std::chrono::milliseconds timeout,
+                                        const TransportChoice &transport) {
   absl::StatusOr<std::unique_ptr<Rendezvous>> met = Rendezvous::connect(environment, timeout);
   if (!met.ok())
     return met.status();
@@ -134,7 +133,7 @@ absl::Status MessageCommunicator::begin(const DevicePlugin &plugin, uint64_t pro
   rendezvous->watch([transports = transports](const absl::Status &) { transports->end(); });
   std::string name;
   if (rank() == 0) {
-    absl::StatusOr<std::string> made = plugin.nameGroup();
+    absl::StatusOr<std::string> made = transport.plugin.nameGroup();
     if (!made.ok())
       return abort(made.status());
     name = *std::move(made);
@@ -149,13 +148,13 @@ absl::Status MessageCommunicator::begin(const DevicePlugin &plugin, uint64_t pro
       return abort(absl::FailedPreconditionError(
           absl::StrCat("rank ", other, " has another artifact than rank 0; give all ranks the same file")));
   name = (*given)[0].substr(checksum.size());
-  if (absl::Status status = joinGroup(plugin, ordinal, name, timeout); !status.ok())
+  if (absl::Status status = joinGroup(transport, name, timeout); !status.ok())
     return abort(status);
   poller = std::thread([this] { poll(); });
   return absl::OkStatus();
 }
 
-absl::Status MessageCommunicator::joinGroup(const DevicePlugin &plugin, int ordinal, const std::string &name,
+absl::Status MessageCommunicator::joinGroup(const TransportChoice &transport, const std::string &name,
                                             std::chrono::milliseconds timeout) {
   // Plug-ins wait for the others without end: a thread of its own can be left behind.
   struct Attempt {
@@ -165,8 +164,8 @@ absl::Status MessageCommunicator::joinGroup(const DevicePlugin &plugin, int ordi
     bool isDone = false;
   };
   auto attempt = std::make_shared<Attempt>();
-  std::thread([attempt, name, ordinal, rank = rank(), size = size(), join = plugin.joinGroup] {
-    absl::StatusOr<std::unique_ptr<Transport>> result = join(name, rank, size, ordinal);
+  std::thread([attempt, name, member = transport.member, join = transport.plugin.joinGroup] {
+    absl::StatusOr<std::unique_ptr<Transport>> result = join(name, member);
     std::lock_guard lock(attempt->mutex);
     attempt->result = std::move(result);
     attempt->isDone = true;
@@ -180,7 +179,7 @@ absl::Status MessageCommunicator::joinGroup(const DevicePlugin &plugin, int ordi
     if (absl::Status status = state(); !status.ok() && !attempt->isDone)
       return status;
     if (!attempt->isDone && std::chrono::steady_clock::now() > deadline)
-      return absl::DeadlineExceededError(absl::StrCat("rank ", rank(), ": ", plugin.communicator, " did not connect ",
+      return absl::DeadlineExceededError(absl::StrCat("rank ", rank(), ": ", transport.name, " did not connect ",
                                                       size(), " ranks within ", timeout.count() / 1000.0,
                                                       " s; allow more time (--timeout) or look after the network"));
   }
@@ -302,10 +301,10 @@ void MessageCommunicator::poll() {
 }
 
 absl::StatusOr<std::unique_ptr<ProcessCommunicator>>
-dovetail::runtime::connectProcesses(const DevicePlugin &plugin, const LaunchEnvironment &environment, uint64_t program,
-                                    int ordinal, std::chrono::milliseconds timeout) {
+dovetail::runtime::connectProcess(const LaunchEnvironment &environment, uint64_t program,
+                                  std::chrono::milliseconds timeout, const TransportChoice &transport) {
   auto communicator = std::make_unique<MessageCommunicator>(environment);
-  if (absl::Status status = communicator->begin(plugin, program, ordinal, timeout); !status.ok())
+  if (absl::Status status = communicator->begin(program, timeout, transport); !status.ok())
     return status;
   return communicator;
 }

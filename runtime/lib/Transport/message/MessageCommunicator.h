@@ -7,16 +7,16 @@
 //===----------------------------------------------------------------------===//
 //
 // Defines how a process that is one rank of a program is connected with the others: a `Rendezvous` for what the host
-// says, a `Transport` of the device plug-in for exchanges.
+// says, a `Transport` for exchanges.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_COMM_MESSAGE_MESSAGECOMMUNICATOR_H
-#define DOVETAIL_RUNTIME_COMM_MESSAGE_MESSAGECOMMUNICATOR_H
+#ifndef DOVETAIL_RUNTIME_TRANSPORT_MESSAGE_MESSAGECOMMUNICATOR_H
+#define DOVETAIL_RUNTIME_TRANSPORT_MESSAGE_MESSAGECOMMUNICATOR_H
 
 #include "dovetail/runtime/Communicator.h"
-#include "dovetail/runtime/Device.h"
 #include "dovetail/runtime/LaunchEnvironment.h"
+#include "dovetail/runtime/Transport.h"
 
 #include <chrono>
 
@@ -33,14 +33,20 @@ public:
   virtual absl::Status meet() = 0;
 };
 
+/// The transport of a process, as it joins with the others.
+struct TransportChoice {
+  std::string name; ///< As in messages.
+  const TransportPlugin &plugin;
+  GroupMember member;
+};
+
 /// Returns when all ranks have come. A rank that does not come, or makes no progress, for `timeout` ends the run on all
 /// ranks. `program` is the checksum of what they run. Errors: UNAVAILABLE, DEADLINE_EXCEEDED, FAILED_PRECONDITION when
 /// ranks run different programs.
-absl::StatusOr<std::unique_ptr<ProcessCommunicator>> connectProcesses(const DevicePlugin &plugin,
-                                                                      const LaunchEnvironment &environment,
-                                                                      uint64_t program, int ordinal,
-                                                                      std::chrono::milliseconds timeout);
+absl::StatusOr<std::unique_ptr<ProcessCommunicator>> connectProcess(const LaunchEnvironment &environment,
+                                                                    uint64_t program, std::chrono::milliseconds timeout,
+                                                                    const TransportChoice &transport);
 
 } // namespace dovetail::runtime
 
-#endif // DOVETAIL_RUNTIME_COMM_MESSAGE_MESSAGECOMMUNICATOR_H
+#endif // DOVETAIL_RUNTIME_TRANSPORT_MESSAGE_MESSAGECOMMUNICATOR_H

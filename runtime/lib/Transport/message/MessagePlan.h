@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_COMM_MESSAGE_MESSAGEPLAN_H
-#define DOVETAIL_RUNTIME_COMM_MESSAGE_MESSAGEPLAN_H
+#ifndef DOVETAIL_RUNTIME_TRANSPORT_MESSAGE_MESSAGEPLAN_H
+#define DOVETAIL_RUNTIME_TRANSPORT_MESSAGE_MESSAGEPLAN_H
 
 #include "dovetail/runtime/Communicator.h"
 #include "dovetail/runtime/Transport.h"
@@ -55,4 +55,4 @@ absl::StatusOr<std::vector<ChannelOffer>> unpackOffers(const std::string &packed
 
 } // namespace dovetail::runtime
 
-#endif // DOVETAIL_RUNTIME_COMM_MESSAGE_MESSAGEPLAN_H
+#endif // DOVETAIL_RUNTIME_TRANSPORT_MESSAGE_MESSAGEPLAN_H

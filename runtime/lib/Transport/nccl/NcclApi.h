@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_COMM_NCCL_NCCLAPI_H
-#define DOVETAIL_RUNTIME_COMM_NCCL_NCCLAPI_H
+#ifndef DOVETAIL_RUNTIME_TRANSPORT_NCCL_NCCLAPI_H
+#define DOVETAIL_RUNTIME_TRANSPORT_NCCL_NCCLAPI_H
 
-#include "../../Backend/cuda/DynamicLibrary.h"
+#include "../../Plugin/DynamicLibrary.h"
 
 #include <nccl.h>
 
@@ -46,4 +46,4 @@ struct NcclApi {
 
 } // namespace dovetail::runtime::cuda
 
-#endif // DOVETAIL_RUNTIME_COMM_NCCL_NCCLAPI_H
+#endif // DOVETAIL_RUNTIME_TRANSPORT_NCCL_NCCLAPI_H

@@ -6,10 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NcclTransport.h"
-
-#include "../../Backend/cuda/Context.h"
 #include "NcclApi.h"
+
+#include "dovetail/runtime/Transport.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -84,11 +83,11 @@ std::optional<ncclRedOp_t> operationOf(ReductionKind kind, ncclDataType_t type) 
 /// A communicator of NCCL, shared with the work that was prepared for it.
 class Group {
 public:
-  Group(const NcclApi &api, std::shared_ptr<Context> context) : api(api), context(std::move(context)) {}
+  Group(const NcclApi &api, std::shared_ptr<DeviceContext> device) : api(api), device(std::move(device)) {}
   ~Group() {
     if (!handle || isOver)
       return;
-    ContextScope scope(*context);
+    DeviceScope scope(*device);
     api.ncclCommDestroy(handle);
   }
 
@@ -99,7 +98,7 @@ public:
     std::lock_guard lock(calling);
     if (isOver)
       return absl::UnavailableError(absl::StrCat("NCCL ", api.version, ": the communication was ended"));
-    ContextScope scope(*context);
+    DeviceScope scope(*device);
     return body();
   }
 
@@ -118,12 +117,12 @@ public:
     std::unique_lock lock(calling, std::chrono::seconds(1));
     if (isOver.exchange(true) || !handle)
       return;
-    ContextScope scope(*context);
+    DeviceScope scope(*device);
     api.ncclCommAbort(handle);
   }
 
   const NcclApi &api;
-  std::shared_ptr<Context> context;
+  std::shared_ptr<DeviceContext> device;
   ncclComm_t handle = nullptr;
 
 private:
@@ -139,7 +138,7 @@ public:
   absl::Status issue(DeviceStream &stream) override {
     return group->call([&] {
       const NcclApi &api = group->api;
-      auto raw = reinterpret_cast<cudaStream_t>(handleOf(stream));
+      auto raw = static_cast<cudaStream_t>(stream.nativeHandle());
       absl::Status status = group->check(api.ncclGroupStart(), "ncclGroupStart");
       if (!status.ok())
         return status;
@@ -170,7 +169,7 @@ public:
     return group->call([&] {
       const NcclApi &api = group->api;
       const Collective &what = collective;
-      auto raw = reinterpret_cast<cudaStream_t>(handleOf(stream));
+      auto raw = static_cast<cudaStream_t>(stream.nativeHandle());
       if (what.kind == CollectiveKind::AllGather)
         return group->check(api.ncclAllGather(what.source, what.target, what.elements * elementSize(what.type),
                                               ncclInt8, group->handle, raw),
@@ -210,7 +209,7 @@ public:
   }
 
   absl::StatusOr<std::unique_ptr<Transport>> split(const std::vector<int> &members) override {
-    auto part = std::make_shared<Group>(group->api, group->context);
+    auto part = std::make_shared<Group>(group->api, group->device);
     absl::Status status = group->call([&] {
       return group->check(group->api.ncclCommSplit(group->handle, members.empty() ? NCCL_SPLIT_NOCOLOR : members[0],
                                                    rank, &part->handle, nullptr),
@@ -231,9 +230,7 @@ private:
   int rank; ///< Of the world.
 };
 
-} // namespace
-
-absl::StatusOr<std::string> dovetail::runtime::cuda::nameNcclGroup() {
+absl::StatusOr<std::string> nameGroup() {
   absl::StatusOr<const NcclApi *> api = nccl();
   if (!api.ok())
     return api.status();
@@ -243,22 +240,32 @@ absl::StatusOr<std::string> dovetail::runtime::cuda::nameNcclGroup() {
   return std::string(id.internal, sizeof(id.internal));
 }
 
-absl::StatusOr<std::unique_ptr<Transport>> dovetail::runtime::cuda::joinNcclGroup(const std::string &name, int rank,
-                                                                                  int size, int ordinal) {
+absl::StatusOr<std::unique_ptr<Transport>> joinGroup(const std::string &name, GroupMember member) {
   absl::StatusOr<const NcclApi *> api = nccl();
   if (!api.ok())
     return api.status();
-  absl::StatusOr<std::shared_ptr<Context>> context = Context::of(ordinal);
-  if (!context.ok())
-    return context.status();
   ncclUniqueId id = {};
   if (name.size() != sizeof(id.internal))
     return absl::UnavailableError("rank 0 has another version of NCCL, or something else than Dovetail answers there");
   std::memcpy(id.internal, name.data(), sizeof(id.internal));
-  auto group = std::make_shared<Group>(**api, *std::move(context));
-  ContextScope scope(*group->context);
-  if (absl::Status status = group->check((*api)->ncclCommInitRank(&group->handle, size, id, rank), "ncclCommInitRank");
-      !status.ok())
+  auto group = std::make_shared<Group>(**api, std::move(member.device));
+  DeviceScope scope(*group->device);
+  ncclResult_t result = (*api)->ncclCommInitRank(&group->handle, member.size, id, member.rank);
+  if (absl::Status status = group->check(result, "ncclCommInitRank"); !status.ok())
     return status;
-  return std::make_unique<NcclTransport>(std::move(group), rank);
+  return std::make_unique<NcclTransport>(std::move(group), member.rank);
+}
+
+std::vector<std::pair<std::string, std::string>> listLibraries() {
+  absl::StatusOr<const NcclApi *> api = nccl();
+  return {{"NCCL", api.ok() ? (*api)->version : std::string(api.status().message())}};
+}
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const TransportPlugin *dovetailTransportPlugin() {
+  static const TransportPlugin plugin = {
+      transportPluginVersion, "cuda", "each process is a rank with a GPU of NVIDIA", nameGroup, joinGroup,
+      listLibraries};
+  return &plugin;
 }

@@ -207,7 +207,8 @@ TEST_F(Commands, MistakesAreNamed) {
       {{"run", "%stencil.dvt", "-i", good, "--comm", "pigeon"}, 2, "pigeon"},
       {{"run", "%stencil.dvt", "-i", good, "--comm", "nccl"},
        2,
-       "'nccl' connects devices, but the program is for the CPU"},
+       "transport 'nccl' moves memory of kind 'cuda', but programs for target 'cpu' keep theirs in memory of kind "
+       "'host'"},
       {{"run", "%stencil.dvt", "-i", good, "--rank", "0"}, 2, "add --comm nccl"},
       {{"bench", "%stencil.dvt", "--comm", "nccl", "--rank", "3", "--world", "3"}, 2, "--rank 3 --world 3"},
       {{"run", "%stencil.dvt", "--comm", "nccl", "--rank", "1", "--world", "3"}, 2, "add --address HOST:PORT"},
@@ -260,7 +261,9 @@ TEST_F(Commands, BenchMeasures) {
 TEST_F(Commands, DevicesListsTheCpu) {
   Result result = run({"devices", "--json"});
   ASSERT_EQ(result.code, 0) << result.messages;
-  EXPECT_GE(nlohmann::json::parse(result.output)["devices"][0]["processors"].get<int>(), 1);
+  nlohmann::json found = nlohmann::json::parse(result.output);
+  EXPECT_GE(found["devices"][0]["processors"].get<int>(), 1);
+  EXPECT_TRUE(found["communicators"].contains("local"));
 }
 
 TEST(TensorFile, ForeignArrays) {

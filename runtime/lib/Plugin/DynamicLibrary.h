@@ -16,8 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_DYNAMICLIBRARY_H
-#define DOVETAIL_RUNTIME_BACKEND_CUDA_DYNAMICLIBRARY_H
+#ifndef DOVETAIL_RUNTIME_PLUGIN_DYNAMICLIBRARY_H
+#define DOVETAIL_RUNTIME_PLUGIN_DYNAMICLIBRARY_H
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -65,4 +65,4 @@ std::vector<std::string> usualFolders();
 
 } // namespace dovetail::runtime::cuda
 
-#endif // DOVETAIL_RUNTIME_BACKEND_CUDA_DYNAMICLIBRARY_H
+#endif // DOVETAIL_RUNTIME_PLUGIN_DYNAMICLIBRARY_H

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_BACKEND_EMULATED_SOCKETMESH_H
-#define DOVETAIL_RUNTIME_BACKEND_EMULATED_SOCKETMESH_H
+#ifndef DOVETAIL_RUNTIME_TRANSPORT_SOCKETS_SOCKETMESH_H
+#define DOVETAIL_RUNTIME_TRANSPORT_SOCKETS_SOCKETMESH_H
 
 #include "dovetail/runtime/Transport.h"
 
@@ -19,7 +19,7 @@
 
 #include <string>
 
-namespace dovetail::runtime::emulated {
+namespace dovetail::runtime::sockets {
 
 /// A connection with each of the other ranks of a group.
 class SocketMesh {
@@ -50,6 +50,6 @@ private:
   std::vector<int> sockets;
 };
 
-} // namespace dovetail::runtime::emulated
+} // namespace dovetail::runtime::sockets
 
-#endif // DOVETAIL_RUNTIME_BACKEND_EMULATED_SOCKETMESH_H
+#endif // DOVETAIL_RUNTIME_TRANSPORT_SOCKETS_SOCKETMESH_H

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 using namespace dovetail::runtime;
-using namespace dovetail::runtime::emulated;
+using namespace dovetail::runtime::sockets;
 
 namespace {
 
