@@ -53,7 +53,7 @@ struct ChannelDescription {
 };
 
 /// A prepared exchange. Calls must come in the order start, finish, join, release for each run, on the rank's thread;
-/// they allocate nothing. They order work in the mover's lanes; where that is done at once, what they say holds when
+/// they allocate nothing. They order work in the mover's streams; where that is done at once, what they say holds when
 /// they return. Errors: those that ended the run, here or on another rank.
 class Channel {
 public:
@@ -81,7 +81,7 @@ public:
   virtual void keep(std::shared_ptr<void> memory) = 0;
   /// Waits until all ranks have opened their channels; channels may be used from then on.
   virtual absl::Status connect() = 0;
-  /// Records what `issue` puts into the lanes of `mover`: the steps and exchanges of a run. All ranks call it for the
+  /// Records what `issue` issues to the streams of `mover`: the steps and exchanges of a run. All ranks call it for the
   /// same run, and all run the result, as it may be one for all of them. It is destroyed when none of its runs is under
   /// way any more. Null if the mover cannot record; then `issue` was not called.
   virtual absl::StatusOr<std::unique_ptr<Move>> record(Mover &mover, absl::FunctionRef<absl::Status()> issue) = 0;

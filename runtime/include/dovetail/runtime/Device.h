@@ -19,6 +19,7 @@
 #define DOVETAIL_RUNTIME_DEVICE_H
 
 #include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/runtime/BoxCopy.h"
 #include "dovetail/runtime/RankMemory.h"
 #include "dovetail/runtime/Stream.h"
 
@@ -92,24 +93,6 @@ public:
   /// Errors: DATA_LOSS when there is no kernel `symbol`; FAILED_PRECONDITION when the device cannot launch it so.
   virtual absl::StatusOr<std::unique_ptr<DeviceWork>> prepareLaunch(const std::string &symbol,
                                                                     LaunchDescription description) = 0;
-};
-
-/// A box of elements with strides in two memories, innermost loop last; at least one loop. Strides are in bytes. See
-/// BoxPair.
-struct StridedBox {
-  std::byte *target;
-  const std::byte *source;
-  int64_t elementBytes; ///< 1, 2, 4 or 8.
-  std::vector<BoxLoop> loops;
-};
-
-/// Partial values to be combined: target = target (kind) source, exactly as `Combination` does it on CPUs. For
-/// `Moments`, boxes walk over the counts; mean and M2 follow at once and twice these many bytes.
-struct CombinationDescription {
-  layout::ReductionKind kind;
-  ElementType type;
-  int64_t targetMoment = 0, sourceMoment = 0;
-  std::vector<StridedBox> boxes; ///< Disjoint in the target.
 };
 
 /// A library's convolution, matrix product, pooling or reorder on one rank, with its epilogue.
@@ -189,7 +172,7 @@ struct DevicePlugin {
 };
 
 /// Incremented whenever anything in this header or those that it includes changes.
-inline constexpr uint32_t devicePluginVersion = 4;
+inline constexpr uint32_t devicePluginVersion = 5;
 
 /// The one symbol of a plug-in: `extern "C" const DevicePlugin *dovetailDevicePlugin()`.
 inline constexpr const char *devicePluginSymbol = "dovetailDevicePlugin";

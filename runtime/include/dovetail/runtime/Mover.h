@@ -13,7 +13,8 @@
 #ifndef DOVETAIL_RUNTIME_MOVER_H
 #define DOVETAIL_RUNTIME_MOVER_H
 
-#include "dovetail/runtime/MemoryView.h"
+#include "dovetail/runtime/BoxCopy.h"
+#include "dovetail/runtime/Stream.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,19 +24,9 @@
 
 namespace dovetail::runtime {
 
-class Combination;
-class Device;
-class DeviceStream;
-
-/// What a rank does comes in two lanes: its steps, and the moves of its exchanges. Within a lane, everything is done in
-/// order; marks put lanes in order with one another. Where work is done at once, as on CPUs, marks mean nothing.
-enum class Lane { Steps, Moves };
-
-/// A point in a lane. May be destroyed on any thread, after whatever made it.
-class Mark {
-public:
-  virtual ~Mark() = default;
-};
+/// What a rank does comes in two streams: its steps, and the moves of its exchanges. Where work is done at once, as on
+/// CPUs, events mean nothing.
+enum class StreamKind { Steps, Moves };
 
 /// Copies, combinations or a whole recording, to be done any number of times.
 class Move {
@@ -44,36 +35,32 @@ public:
   virtual absl::Status run() = 0;
 };
 
-/// Belongs to one rank, and is used on its thread. Nothing but `createMark` and `prepare` allocates.
+/// Belongs to one rank, and is used on its thread. What it returns may be destroyed on any thread, and after it.
 class Mover {
 public:
   virtual ~Mover() = default;
 
-  /// The device whose memory it moves, and the stream that is a lane there; null on CPUs.
-  virtual Device *getDevice() { return nullptr; }
-  virtual DeviceStream *getStream(Lane) { return nullptr; }
+  virtual DeviceStream &getStream(StreamKind kind) = 0;
+  /// An event for these streams; streams of other ranks may wait for it, too.
+  virtual absl::StatusOr<std::unique_ptr<DeviceEvent>> createEvent() = 0;
+  /// Memory of the rank, null for no bytes. Errors: RESOURCE_EXHAUSTED.
+  virtual absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) = 0;
 
-  virtual absl::StatusOr<std::unique_ptr<Mark>> createMark() = 0;
-  /// Puts a mark of this mover after all that is in `lane` so far.
-  virtual absl::Status mark(Mark &mark, Lane lane) = 0;
-  /// Lets what comes into `lane` from now on begin after the mark, which may be another rank's.
-  virtual absl::Status wait(const Mark &mark, Lane lane) = 0;
+  /// Prepares what `run` issues to the stream of moves: the copies in any order, then the combinations one after
+  /// another. Sources may be memory of other ranks.
+  virtual absl::StatusOr<std::unique_ptr<Move>> prepare(std::vector<StridedBox> copies,
+                                                        std::vector<CombinationDescription> combinations) = 0;
 
-  /// Prepares moves in the lane of that name: the copies in any order, then the combinations one after another.
-  /// `target` and `source` are the data of the views that these were made for; the source may be another rank's.
-  virtual absl::StatusOr<std::unique_ptr<Move>> prepare(std::byte *target, const std::byte *source,
-                                                        std::vector<BoxPair> copies,
-                                                        std::vector<Combination> combinations) = 0;
-
-  /// Whether what comes into lanes can be recorded, to be done later as a whole.
+  /// Whether what is issued to streams can be recorded, to be done later as a whole.
   virtual bool canRecord() const { return false; }
-  /// Until `endRecording`, what comes into the lane of steps is recorded and not done. So is what comes into any other
-  /// lane, also of other ranks, after a mark of a recorded one; the lane of steps must have waited for all of that at
-  /// the end. Whoever takes part must do so one at a time. Errors: FAILED_PRECONDITION where nothing can be recorded.
+  /// Until `endRecording`, what is issued to the stream of steps is recorded and not done. So is what is issued to any
+  /// other stream, also of other ranks, after an event of a recorded one; the stream of steps must have waited for all
+  /// of that at the end. Whoever takes part must do so one at a time. Errors: FAILED_PRECONDITION where nothing can be
+  /// recorded.
   virtual absl::Status beginRecording() {
     return absl::FailedPreconditionError("what is done at once cannot be recorded");
   }
-  /// What was recorded, to be done in the lane of steps. When `beginRecording` succeeded, this must be called.
+  /// What was recorded, to be issued to the stream of steps. When `beginRecording` succeeded, this must be called.
   virtual absl::StatusOr<std::unique_ptr<Move>> endRecording() {
     return absl::FailedPreconditionError("what is done at once cannot be recorded");
   }

@@ -72,9 +72,9 @@ struct TransportInfo {
   std::string description; ///< In a few words; why it cannot be used, if so.
   bool isUsable = true;
   bool connectsProcesses = true; ///< Each process is one rank; else all ranks are in this one.
-  std::string memory;            ///< The kind that it moves, as in `TransportPlugin`; empty: any.
+  std::string memory = {};       ///< The kind that it moves, as in `TransportPlugin`; empty: any.
   /// The name of each library that it needs, and its version or what is the matter with it.
-  std::vector<std::pair<std::string, std::string>> libraries;
+  std::vector<std::pair<std::string, std::string>> libraries = {};
 };
 
 /// All that this process can find: those of the runtime, then plug-ins by name, looked for as those for devices.

@@ -30,7 +30,7 @@ inline constexpr const char *hostMemory = "host";
 class DeviceStream;
 
 /// A point in the work of a stream. Events may be waited for by streams of all devices of a plug-in, from any thread,
-/// while nobody records them.
+/// while nobody records them. They may be destroyed after what made them.
 class DeviceEvent {
 public:
   virtual ~DeviceEvent() = default;

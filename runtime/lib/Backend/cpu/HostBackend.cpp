@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../Memory/Combine.h"
+#include "../../Memory/BoxTasks.h"
 #include "../../Session/Arena.h"
 #include "../../Session/Backend.h"
 #include "KernelStep.h"
@@ -21,35 +21,53 @@ namespace {
 
 class HostMove : public Move {
 public:
-  HostMove(std::byte *target, const std::byte *source, std::vector<BoxPair> copies,
-           std::vector<Combination> combinations)
-      : target(target), source(source), copies(std::move(copies)), combinations(std::move(combinations)) {}
+  HostMove(const std::vector<StridedBox> &copies, const std::vector<CombinationDescription> &combinations)
+      : copies(copies), combinations(combinations.begin(), combinations.end()) {}
 
   absl::Status run() override {
-    for (const BoxPair &pair : copies)
-      pair.copy(target, source);
-    for (const Combination &combination : combinations)
-      combination.run(target, source);
-    return absl::OkStatus();
+    absl::Status status = copies.perform();
+    for (CombinationTask &combination : combinations)
+      if (status.ok())
+        status = combination.perform();
+    return status;
   }
 
 private:
-  std::byte *target;
-  const std::byte *source;
-  std::vector<BoxPair> copies;
-  std::vector<Combination> combinations;
+  CopyTask copies;
+  std::vector<CombinationTask> combinations;
 };
 
 /// Everything is done when the call returns.
+class HostStream : public DeviceStream {
+public:
+  absl::Status wait(const DeviceEvent &) override { return absl::OkStatus(); }
+  absl::Status synchronize() override { return absl::OkStatus(); }
+  absl::Status call(HostTask &task) override { return task.perform(); }
+};
+
+class HostEvent : public DeviceEvent {
+public:
+  absl::Status record(DeviceStream &) override { return absl::OkStatus(); }
+};
+
 class HostMover : public Mover {
 public:
-  absl::StatusOr<std::unique_ptr<Mark>> createMark() override { return std::make_unique<Mark>(); }
-  absl::Status mark(Mark &, Lane) override { return absl::OkStatus(); }
-  absl::Status wait(const Mark &, Lane) override { return absl::OkStatus(); }
-  absl::StatusOr<std::unique_ptr<Move>> prepare(std::byte *target, const std::byte *source, std::vector<BoxPair> copies,
-                                                std::vector<Combination> combinations) override {
-    return std::make_unique<HostMove>(target, source, std::move(copies), std::move(combinations));
+  DeviceStream &getStream(StreamKind) override { return stream; }
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> createEvent() override { return std::make_unique<HostEvent>(); }
+  absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) override {
+    absl::StatusOr<Allocation> allocation = Allocation::create(bytes);
+    if (!allocation.ok())
+      return allocation.status();
+    auto owner = std::make_shared<Allocation>(*std::move(allocation));
+    return std::shared_ptr<std::byte>(owner, owner->data());
   }
+  absl::StatusOr<std::unique_ptr<Move>> prepare(std::vector<StridedBox> copies,
+                                                std::vector<CombinationDescription> combinations) override {
+    return std::make_unique<HostMove>(copies, combinations);
+  }
+
+private:
+  HostStream stream;
 };
 
 class HostTransfer : public PortTransfer {
@@ -78,13 +96,7 @@ public:
 
   bool usesHostMemory() const override { return true; }
 
-  absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) override {
-    absl::StatusOr<Allocation> allocation = Allocation::create(bytes);
-    if (!allocation.ok())
-      return allocation.status();
-    auto owner = std::make_shared<Allocation>(*std::move(allocation));
-    return std::shared_ptr<std::byte>(owner, owner->data());
-  }
+  absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) override { return hostMover.allocate(bytes); }
 
   absl::Status fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) override {
     copyBox(target, host, box);

@@ -107,7 +107,7 @@ public:
 
   bool usesHostMemory() const override { return false; }
   int dlpackDevice() const override { return device->info().dlpackDevice; }
-  absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) override;
+  absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) override { return deviceMover->allocate(bytes); }
   absl::Status fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) override;
   StepExecutorOr createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue) override;
   Mover &mover() override { return *deviceMover; }
@@ -145,14 +145,6 @@ absl::Status DeviceBackend::prepare(const Program &program) {
   if (loaded.ok())
     code = *std::move(loaded);
   return loaded.status();
-}
-
-absl::StatusOr<std::shared_ptr<std::byte>> DeviceBackend::allocate(int64_t bytes) {
-  absl::StatusOr<std::unique_ptr<DeviceMemory>> memory = device->allocate(bytes);
-  if (!memory.ok())
-    return memory.status();
-  std::shared_ptr<DeviceMemory> owner = *std::move(memory);
-  return std::shared_ptr<std::byte>(owner, owner->data());
 }
 
 absl::Status DeviceBackend::fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) {

@@ -8,19 +8,10 @@
 
 #include "DeviceMover.h"
 
-#include "../../Memory/Combine.h"
-
 using namespace dovetail;
 using namespace dovetail::runtime;
 
 namespace {
-
-class EventMark : public Mark {
-public:
-  explicit EventMark(std::unique_ptr<DeviceEvent> event) : event(std::move(event)) {}
-
-  std::unique_ptr<DeviceEvent> event;
-};
 
 class DeviceMove : public Move {
 public:
@@ -46,44 +37,23 @@ private:
 
 } // namespace
 
-std::vector<StridedBox> dovetail::runtime::stridedBoxes(const std::vector<BoxPair> &pairs, std::byte *target,
-                                                        const std::byte *source) {
-  std::vector<StridedBox> boxes;
-  for (const BoxPair &pair : pairs)
-    boxes.push_back(
-        {target + pair.getTargetOffset(), source + pair.getSourceOffset(), pair.getElementBytes(), pair.getLoops()});
-  return boxes;
+absl::StatusOr<std::shared_ptr<std::byte>> DeviceMover::allocate(int64_t bytes) {
+  absl::StatusOr<std::unique_ptr<DeviceMemory>> memory = device.allocate(bytes);
+  if (!memory.ok())
+    return memory.status();
+  std::shared_ptr<DeviceMemory> owner = *std::move(memory);
+  return std::shared_ptr<std::byte>(owner, owner->data());
 }
 
-absl::StatusOr<std::unique_ptr<Mark>> DeviceMover::createMark() {
-  absl::StatusOr<std::unique_ptr<DeviceEvent>> event = device.createEvent();
-  if (!event.ok())
-    return event.status();
-  return std::make_unique<EventMark>(*std::move(event));
-}
-
-absl::Status DeviceMover::mark(Mark &mark, Lane lane) {
-  return static_cast<EventMark &>(mark).event->record(streamOf(lane));
-}
-
-absl::Status DeviceMover::wait(const Mark &mark, Lane lane) {
-  return streamOf(lane).wait(*static_cast<const EventMark &>(mark).event);
-}
-
-absl::StatusOr<std::unique_ptr<Move>> DeviceMover::prepare(std::byte *target, const std::byte *source,
-                                                           std::vector<BoxPair> copies,
-                                                           std::vector<Combination> combinations) {
+absl::StatusOr<std::unique_ptr<Move>> DeviceMover::prepare(std::vector<StridedBox> copies,
+                                                           std::vector<CombinationDescription> combinations) {
   auto move = std::make_unique<DeviceMove>(moves);
   if (!copies.empty())
-    if (absl::Status status = move->add(device.prepareCopies(stridedBoxes(copies, target, source))); !status.ok())
+    if (absl::Status status = move->add(device.prepareCopies(std::move(copies))); !status.ok())
       return status;
-  for (const Combination &combination : combinations) {
-    CombinationDescription description{combination.getKind(), combination.getType(), combination.getTargetMoment(),
-                                       combination.getSourceMoment(),
-                                       stridedBoxes(combination.getPairs(), target, source)};
-    if (absl::Status status = move->add(device.prepareCombination(std::move(description))); !status.ok())
+  for (CombinationDescription &combination : combinations)
+    if (absl::Status status = move->add(device.prepareCombination(std::move(combination))); !status.ok())
       return status;
-  }
   return move;
 }
 

@@ -14,28 +14,21 @@
 
 namespace dovetail::runtime {
 
-/// The elements of `pairs` at these addresses.
-std::vector<StridedBox> stridedBoxes(const std::vector<BoxPair> &pairs, std::byte *target, const std::byte *source);
-
-/// Lanes are streams and marks are events, so that moves go on while steps run.
+/// Moves go on while steps run.
 class DeviceMover : public Mover {
 public:
   DeviceMover(Device &device, DeviceStream &steps, DeviceStream &moves) : device(device), steps(steps), moves(moves) {}
 
-  Device *getDevice() override { return &device; }
-  DeviceStream *getStream(Lane lane) override { return &streamOf(lane); }
-  absl::StatusOr<std::unique_ptr<Mark>> createMark() override;
-  absl::Status mark(Mark &mark, Lane lane) override;
-  absl::Status wait(const Mark &mark, Lane lane) override;
-  absl::StatusOr<std::unique_ptr<Move>> prepare(std::byte *target, const std::byte *source, std::vector<BoxPair> copies,
-                                                std::vector<Combination> combinations) override;
+  DeviceStream &getStream(StreamKind kind) override { return kind == StreamKind::Steps ? steps : moves; }
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> createEvent() override { return device.createEvent(); }
+  absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) override;
+  absl::StatusOr<std::unique_ptr<Move>> prepare(std::vector<StridedBox> copies,
+                                                std::vector<CombinationDescription> combinations) override;
   bool canRecord() const override { return device.info().capturesStreams; }
   absl::Status beginRecording() override { return device.beginCapture(steps); }
   absl::StatusOr<std::unique_ptr<Move>> endRecording() override;
 
 private:
-  DeviceStream &streamOf(Lane lane) const { return lane == Lane::Steps ? steps : moves; }
-
   Device &device;
   DeviceStream &steps, &moves;
 };

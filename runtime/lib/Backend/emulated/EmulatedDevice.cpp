@@ -15,7 +15,7 @@
 #include "EmulatedMemory.h"
 #include "EmulatedStream.h"
 
-#include "../../Memory/Combine.h"
+#include "../../Memory/BoxTasks.h"
 #include "../../Program/CodeObject.h"
 
 #include "absl/strings/numbers.h"
@@ -45,50 +45,6 @@ private:
   BlockRunner &runner;
   DovetailBlockKernel kernel;
   LaunchDescription launch;
-};
-
-class CopyTask : public HostTask {
-public:
-  explicit CopyTask(const std::vector<StridedBox> &boxes) {
-    for (const StridedBox &box : boxes)
-      copies.push_back({box.target, box.source, BoxPair(box.elementBytes, box.loops)});
-  }
-  absl::Status perform() override {
-    for (const Copy &copy : copies)
-      copy.pair.copy(copy.target, copy.source);
-    return absl::OkStatus();
-  }
-
-private:
-  struct Copy {
-    std::byte *target;
-    const std::byte *source;
-    BoxPair pair;
-  };
-  std::vector<Copy> copies;
-};
-
-class CombinationTask : public HostTask {
-public:
-  explicit CombinationTask(const CombinationDescription &description) {
-    for (const StridedBox &box : description.boxes)
-      parts.push_back({box.target, box.source,
-                       Combination(description.kind, description.type, {BoxPair(box.elementBytes, box.loops)},
-                                   description.targetMoment, description.sourceMoment)});
-  }
-  absl::Status perform() override {
-    for (const Part &part : parts)
-      part.combination.run(part.target, part.source);
-    return absl::OkStatus();
-  }
-
-private:
-  struct Part {
-    std::byte *target;
-    const std::byte *source;
-    Combination combination;
-  };
-  std::vector<Part> parts;
 };
 
 class EmulatedCode : public DeviceCode {

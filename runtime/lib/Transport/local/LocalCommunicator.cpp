@@ -8,7 +8,6 @@
 
 #include "LocalRecording.h"
 
-#include "../../Memory/Combine.h"
 #include "../TransportRegistry.h"
 
 #include "absl/strings/str_cat.h"
@@ -39,12 +38,13 @@ private:
   struct Pull {
     int source;
     std::atomic<uint64_t> *finished; ///< Where the source looks whether this rank is done; null for itself.
-    Mark *taken;                     ///< Where this rank is done, for the source; null for itself.
-    std::vector<BoxPair> copies;     ///< Until `move` has them.
-    std::vector<Combination> combinations;
+    DeviceEvent *taken;              ///< Where this rank is done, for the source; null for itself.
+    std::vector<StridedBox> copies;  ///< Until `move` has them.
+    std::vector<CombinationDescription> combinations;
     std::unique_ptr<Move> move;
   };
 
+  DeviceStream &steps() const { return description.mover->getStream(StreamKind::Steps); }
   SharedChannel &sharedOf(int rank) const { return *group->ranks[rank]->channels[index]; }
   const MemoryView &sourceOf(int rank) const { return sharedOf(rank).source; }
   bool inPlace() const { return description.source.data == description.target.data; }
@@ -57,7 +57,7 @@ private:
   int rank, index;
   ChannelDescription description;
   std::vector<Pull> pulls; ///< In the order in which they are done.
-  std::unique_ptr<Mark> complete;
+  std::unique_ptr<DeviceEvent> complete;
   uint64_t runs = 0;
 };
 
@@ -78,7 +78,7 @@ public:
     shared->readers.erase(std::unique(shared->readers.begin(), shared->readers.end()), shared->readers.end());
     shared->finished = std::make_unique<std::atomic<uint64_t>[]>(shared->readers.size());
     shared->taken.resize(shared->readers.size());
-    absl::StatusOr<std::unique_ptr<Mark>> ready = description.mover->createMark();
+    absl::StatusOr<std::unique_ptr<DeviceEvent>> ready = description.mover->createEvent();
     if (!ready.ok())
       return ready.status();
     shared->ready = *std::move(ready);
@@ -163,33 +163,32 @@ absl::Status LocalChannel::resolve() {
   Mover &mover = *description.mover;
   for (Pull &pull : pulls) {
     SharedChannel &shared = sharedOf(pull.source);
-    absl::StatusOr<std::unique_ptr<Move>> move = mover.prepare(description.target.data, shared.source.data,
-                                                               std::move(pull.copies), std::move(pull.combinations));
+    absl::StatusOr<std::unique_ptr<Move>> move = mover.prepare(std::move(pull.copies), std::move(pull.combinations));
     if (!move.ok())
       return absl::Status(move.status().code(), absl::StrCat("rank ", rank, ", exchange '", description.name,
                                                              "': ", move.status().message()));
     pull.move = *std::move(move);
     if (!pull.finished)
       continue;
-    absl::StatusOr<std::unique_ptr<Mark>> taken = mover.createMark();
+    absl::StatusOr<std::unique_ptr<DeviceEvent>> taken = mover.createEvent();
     if (!taken.ok())
       return taken.status();
     pull.taken = taken->get();
     shared.taken[pull.finished - shared.finished.get()] = *std::move(taken);
   }
-  absl::StatusOr<std::unique_ptr<Mark>> mark = mover.createMark();
-  if (!mark.ok())
-    return mark.status();
-  complete = *std::move(mark);
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> event = mover.createEvent();
+  if (!event.ok())
+    return event.status();
+  complete = *std::move(event);
   return absl::OkStatus();
 }
 
 absl::Status LocalChannel::resolveCopies() {
   if (!inPlace())
     for (const layout::Box &box : description.local)
-      BoxPair::append(description.target, description.source, box, pullFrom(rank).copies);
+      appendCopies(description.target, description.source, box, pullFrom(rank).copies);
   for (const layout::Transfer &transfer : description.receives)
-    BoxPair::append(description.target, sourceOf(transfer.source), transfer.box, pullFrom(transfer.source).copies);
+    appendCopies(description.target, sourceOf(transfer.source), transfer.box, pullFrom(transfer.source).copies);
   // Each rank begins with the next one, so that not all of them read from the first at once.
   int size = group->ranks.size();
   std::sort(pulls.begin(), pulls.end(), [&](const Pull &a, const Pull &b) {
@@ -213,7 +212,8 @@ absl::Status LocalChannel::resolveReduction() {
     const layout::Box &box = transfer.box;
     const MemoryView &source = sourceOf(transfer.source);
     if (std::find(begun.begin(), begun.end(), box) != begun.end()) {
-      pullFrom(transfer.source).combinations.emplace_back(description.reduction, description.target, source, box);
+      pullFrom(transfer.source)
+          .combinations.push_back(describeCombination(description.reduction, description.target, source, box));
       continue;
     }
     for (const layout::Box &other : begun)
@@ -221,7 +221,7 @@ absl::Status LocalChannel::resolveReduction() {
         return absl::InternalError(absl::StrCat("contributions ", other.str(), " and ", box.str(), " to exchange '",
                                                 description.name, "' overlap in part"));
     begun.push_back(box);
-    BoxPair::append(description.target, source, box, pullFrom(transfer.source).copies);
+    appendCopies(description.target, source, box, pullFrom(transfer.source).copies);
   }
   return absl::OkStatus();
 }
@@ -229,7 +229,7 @@ absl::Status LocalChannel::resolveReduction() {
 absl::Status LocalChannel::start() {
   ++runs;
   SharedChannel &shared = sharedOf(rank);
-  if (absl::Status status = description.mover->mark(*shared.ready, Lane::Steps); !status.ok())
+  if (absl::Status status = shared.ready->record(steps()); !status.ok())
     return status;
   shared.started.store(runs);
   for (int reader : shared.readers)
@@ -238,27 +238,27 @@ absl::Status LocalChannel::start() {
 }
 
 absl::Status LocalChannel::finish() {
-  Mover &mover = *description.mover;
-  absl::Status status = mover.wait(*sharedOf(rank).ready, Lane::Moves);
+  DeviceStream &moves = description.mover->getStream(StreamKind::Moves);
+  absl::Status status = moves.wait(*sharedOf(rank).ready);
   for (const Pull &pull : pulls) {
     if (!status.ok())
       return status;
     SharedChannel &shared = sharedOf(pull.source);
     status = group->wait(rank, pull.source, [&] { return shared.started.load() >= runs; });
     if (status.ok() && pull.finished)
-      status = mover.wait(*shared.ready, Lane::Moves);
+      status = moves.wait(*shared.ready);
     if (status.ok())
       status = pull.move->run();
     if (!status.ok() || !pull.finished)
       continue;
-    status = mover.mark(*pull.taken, Lane::Moves);
+    status = pull.taken->record(moves);
     pull.finished->store(runs);
     group->notify(pull.source);
   }
-  return status.ok() ? mover.mark(*complete, Lane::Moves) : status;
+  return status.ok() ? complete->record(moves) : status;
 }
 
-absl::Status LocalChannel::join() { return description.mover->wait(*complete, Lane::Steps); }
+absl::Status LocalChannel::join() { return steps().wait(*complete); }
 
 absl::Status LocalChannel::release() {
   const SharedChannel &shared = sharedOf(rank);
@@ -266,7 +266,7 @@ absl::Status LocalChannel::release() {
     if (absl::Status status = group->wait(rank, shared.readers[i], [&] { return shared.finished[i].load() >= runs; });
         !status.ok())
       return status;
-    if (absl::Status status = description.mover->wait(*shared.taken[i], Lane::Steps); !status.ok())
+    if (absl::Status status = steps().wait(*shared.taken[i]); !status.ok())
       return status;
   }
   return absl::OkStatus();

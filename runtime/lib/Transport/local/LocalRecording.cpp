@@ -27,16 +27,17 @@ public:
   absl::Status replay();
 
 private:
-  // Marks in lanes of steps put ranks in order. Ranks gather and spread in turns: spread, gather, spread to record,
-  // then gather, spread for each replay. So the rank's own number of marks says which one of another comes next.
+  // Events in streams of steps put ranks in order. Ranks gather and spread in turns: spread, gather, spread to record,
+  // then gather, spread for each replay. So how often the rank has met others says which event of another comes next.
   /// Steps of rank 0 from now on come after those that all ranks have issued so far.
   absl::Status gather();
   /// Steps of this rank from now on come after those that rank 0 has issued so far.
   absl::Status spread();
 
   RankState &self() const { return *group->ranks[rank]; }
-  absl::Status mark() {
-    absl::Status status = mover.mark(*self().meeting, Lane::Steps);
+  DeviceStream &steps() const { return mover.getStream(StreamKind::Steps); }
+  absl::Status meet() {
+    absl::Status status = self().meeting->record(steps());
     if (status.ok())
       ++self().meetings;
     return status;
@@ -82,7 +83,7 @@ absl::Status Member::endIfFailed(const absl::Status &status) const {
 
 absl::Status Member::gather() {
   if (!isFirst()) {
-    absl::Status status = mark();
+    absl::Status status = meet();
     group->notify(0);
     return status;
   }
@@ -90,7 +91,7 @@ absl::Status Member::gather() {
     RankState &other = *group->ranks[peer];
     absl::Status status = group->wait(rank, peer, [&] { return other.meetings.load() >= self().meetings.load(); });
     if (status.ok())
-      status = mover.wait(*other.meeting, Lane::Steps);
+      status = steps().wait(*other.meeting);
     if (!status.ok())
       return status;
   }
@@ -100,9 +101,9 @@ absl::Status Member::gather() {
 absl::Status Member::spread() {
   if (!isFirst()) {
     absl::Status status = group->wait(rank, 0, [&] { return firstHasMet(); });
-    return status.ok() ? mover.wait(*group->ranks[0]->meeting, Lane::Steps) : status;
+    return status.ok() ? steps().wait(*group->ranks[0]->meeting) : status;
   }
-  absl::Status status = mark();
+  absl::Status status = meet();
   for (int peer = 1, size = static_cast<int>(group->ranks.size()); peer < size; ++peer)
     group->notify(peer);
   return status;
@@ -123,12 +124,12 @@ absl::Status Member::replay() {
   std::lock_guard lock(group->recordingMutex);
   // What was issued just before the end of the run must be waited for.
   if (!status.ok() && firstHasMet())
-    (void)mover.wait(*group->ranks[0]->meeting, Lane::Steps);
+    (void)steps().wait(*group->ranks[0]->meeting);
   return status;
 }
 
 absl::StatusOr<std::unique_ptr<Move>> Member::record(absl::FunctionRef<absl::Status()> issue) {
-  absl::StatusOr<std::unique_ptr<Mark>> meeting = mover.createMark();
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> meeting = mover.createEvent();
   if (!meeting.ok())
     return endIfFailed(meeting.status());
   self().meeting = *std::move(meeting);

@@ -30,10 +30,10 @@ struct SharedChannel {
   std::vector<int> readers;                          ///< Ascending.
   std::atomic<uint64_t> started{0};                  ///< How often the source was complete.
   std::unique_ptr<std::atomic<uint64_t>[]> finished; ///< How often each reader was done with it.
-  std::unique_ptr<Mark> ready;                       ///< Where the source is complete, once it was started.
+  std::unique_ptr<DeviceEvent> ready;                ///< Where the source is complete, once it was started.
   /// Where each reader is done with it, once it was finished. The reader's, kept here as this rank may look at it when
   /// the reader is gone.
-  std::vector<std::unique_ptr<Mark>> taken;
+  std::vector<std::unique_ptr<DeviceEvent>> taken;
 };
 
 struct RankState {
@@ -45,8 +45,8 @@ struct RankState {
   std::vector<std::shared_ptr<void>> memory;            ///< That the channels of others read.
   std::vector<std::unique_ptr<SharedChannel>> channels; ///< Not changed after `connected`.
 
-  std::unique_ptr<Mark> meeting;     ///< Where the rank last met others in its lane of steps.
-  std::atomic<uint64_t> meetings{0}; ///< How often it did.
+  std::unique_ptr<DeviceEvent> meeting; ///< Where the rank last met others in its stream of steps.
+  std::atomic<uint64_t> meetings{0};    ///< How often it did.
 
   std::mutex mutex;
   std::condition_variable wake;

@@ -8,9 +8,6 @@
 
 #include "MessageChannel.h"
 
-#include "../../Backend/device/DeviceMover.h"
-#include "../../Memory/Combine.h"
-
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -25,17 +22,19 @@ namespace {
 /// What messages in the channel's memory are aligned to.
 constexpr int64_t stagingAlignment = 256;
 
-void appendCopies(const MemoryView &target, const MemoryView &source, const Box &box, std::vector<StridedBox> &copies) {
-  std::vector<BoxPair> pairs;
-  BoxPair::append(target, source, box, pairs);
-  for (StridedBox &copy : stridedBoxes(pairs, target.data, source.data))
-    copies.push_back(std::move(copy));
-}
+class TransportMove : public Move {
+public:
+  TransportMove(std::unique_ptr<DeviceWork> work, DeviceStream &stream) : work(std::move(work)), stream(stream) {}
+  absl::Status run() override { return work->issue(stream); }
+
+private:
+  std::unique_ptr<DeviceWork> work;
+  DeviceStream &stream;
+};
 
 } // namespace
 
 absl::Status MessageChannel::resolve(const std::vector<std::vector<std::vector<int>>> &orders, Transport &transport) {
-  Device &device = *description.mover->getDevice();
   const MemoryView &source = description.source, &target = description.target;
   bool reduces = description.reduction != ReductionKind::None;
   if (reduces && source.data == target.data && !description.local.empty() && !description.receives.empty())
@@ -72,7 +71,7 @@ absl::Status MessageChannel::resolve(const std::vector<std::vector<std::vector<i
   for (size_t from = 0; from < orders.size(); ++from)
     if (taken[from] != orders[from].size())
       return disagree(from);
-  absl::StatusOr<std::unique_ptr<DeviceMemory>> memory = device.allocate(bytes);
+  absl::StatusOr<std::shared_ptr<std::byte>> memory = description.mover->allocate(bytes);
   if (!memory.ok())
     return memory.status();
   staging = *std::move(memory);
@@ -81,18 +80,18 @@ absl::Status MessageChannel::resolve(const std::vector<std::vector<std::vector<i
   std::vector<Message> sends, receives;
   for (size_t i = 0; i < out.size(); ++i) {
     if (out[i].offset >= 0) {
-      out[i].view.data = staging->data() + out[i].offset;
+      out[i].view.data = staging.get() + out[i].offset;
       appendCopies(out[i].view, source, description.sends[i].box, packs);
     }
     sends.push_back({description.sends[i].dest, out[i].view.data, out[i].view.bytes()});
   }
   for (size_t i = 0; i < in.size(); ++i) {
     if (in[i].offset >= 0)
-      in[i].view.data = staging->data() + in[i].offset;
+      in[i].view.data = staging.get() + in[i].offset;
     receives.push_back({description.receives[i].source, in[i].view.data, in[i].view.bytes()});
   }
   if (!packs.empty())
-    if (absl::Status status = add(device.prepareCopies(std::move(packs))); !status.ok())
+    if (absl::Status status = add(description.mover->prepare(std::move(packs), {})); !status.ok())
       return status;
   if (!sends.empty() || !receives.empty())
     if (absl::Status status = add(transport.prepareExchange(std::move(sends), std::move(receives))); !status.ok())
@@ -100,7 +99,7 @@ absl::Status MessageChannel::resolve(const std::vector<std::vector<std::vector<i
   if (absl::Status status = reduces ? addCombinations(in, static_cast<int>(orders.size())) : addCopies(in);
       !status.ok())
     return status;
-  return createMarks();
+  return createEvents();
 }
 
 absl::Status MessageChannel::addCopies(const std::vector<Staged> &received) {
@@ -112,11 +111,10 @@ absl::Status MessageChannel::addCopies(const std::vector<Staged> &received) {
   for (size_t i = 0; i < received.size(); ++i)
     if (received[i].offset >= 0)
       appendCopies(target, received[i].view, description.receives[i].box, copies);
-  return copies.empty() ? absl::OkStatus() : add(description.mover->getDevice()->prepareCopies(std::move(copies)));
+  return copies.empty() ? absl::OkStatus() : add(description.mover->prepare(std::move(copies), {}));
 }
 
 absl::Status MessageChannel::addCombinations(const std::vector<Staged> &received, int ranks) {
-  Device &device = *description.mover->getDevice();
   const MemoryView &source = description.source, &target = description.target;
   // In ascending order of the sources, this rank included: so all ranks get the same bits.
   struct Contribution {
@@ -143,43 +141,42 @@ absl::Status MessageChannel::addCombinations(const std::vector<Staged> &received
       appendCopies(target, view, box, copies);
       continue;
     }
-    Combination combination(description.reduction, target, view, box);
-    combinations.push_back({description.reduction, target.type, combination.getTargetMoment(),
-                            combination.getSourceMoment(),
-                            stridedBoxes(combination.getPairs(), target.data, view.data)});
+    combinations.push_back(describeCombination(description.reduction, target, view, box));
   }
-  if (!copies.empty())
-    if (absl::Status status = add(device.prepareCopies(std::move(copies))); !status.ok())
-      return status;
-  for (CombinationDescription &combination : combinations)
-    if (absl::Status status = add(device.prepareCombination(std::move(combination))); !status.ok())
-      return status;
-  return absl::OkStatus();
+  if (copies.empty())
+    return absl::OkStatus();
+  return add(description.mover->prepare(std::move(copies), std::move(combinations)));
+}
+
+absl::Status MessageChannel::add(absl::StatusOr<std::unique_ptr<DeviceWork>> work) {
+  if (work.ok())
+    moves.push_back(std::make_unique<TransportMove>(*std::move(work), description.mover->getStream(StreamKind::Moves)));
+  return work.status();
 }
 
 absl::Status MessageChannel::resolve(const Collective &collective, Transport &transport) {
   if (absl::Status status = add(transport.prepareCollective(collective)); !status.ok())
     return status;
-  return createMarks();
+  return createEvents();
 }
 
-absl::Status MessageChannel::createMarks() {
-  for (std::unique_ptr<Mark> *mark : {&ready, &complete}) {
-    absl::StatusOr<std::unique_ptr<Mark>> made = description.mover->createMark();
+absl::Status MessageChannel::createEvents() {
+  for (std::unique_ptr<DeviceEvent> *event : {&ready, &complete}) {
+    absl::StatusOr<std::unique_ptr<DeviceEvent>> made = description.mover->createEvent();
     if (!made.ok())
       return made.status();
-    *mark = *std::move(made);
+    *event = *std::move(made);
   }
   return absl::OkStatus();
 }
 
 absl::Status MessageChannel::finish() {
-  DeviceStream &stream = *description.mover->getStream(Lane::Moves);
+  DeviceStream &stream = description.mover->getStream(StreamKind::Moves);
   absl::Status status = rendezvous.failure();
   if (status.ok())
-    status = description.mover->wait(*ready, Lane::Moves);
-  for (const std::unique_ptr<DeviceWork> &work : works)
+    status = stream.wait(*ready);
+  for (const std::unique_ptr<Move> &move : moves)
     if (status.ok())
-      status = work->issue(stream);
-  return status.ok() ? description.mover->mark(*complete, Lane::Moves) : status;
+      status = move->run();
+  return status.ok() ? complete->record(stream) : status;
 }

@@ -16,7 +16,7 @@
 #include "../Rendezvous.h"
 #include "MessagePlan.h"
 
-#include "dovetail/runtime/Device.h"
+#include "dovetail/runtime/Transport.h"
 
 namespace dovetail::runtime {
 
@@ -33,9 +33,9 @@ public:
   /// Prepares a collective of the transport's group.
   absl::Status resolve(const Collective &collective, Transport &transport);
 
-  absl::Status start() override { return description.mover->mark(*ready, Lane::Steps); }
+  absl::Status start() override { return ready->record(description.mover->getStream(StreamKind::Steps)); }
   absl::Status finish() override;
-  absl::Status join() override { return description.mover->wait(*complete, Lane::Steps); }
+  absl::Status join() override { return description.mover->getStream(StreamKind::Steps).wait(*complete); }
   /// The messages are sent when the target is complete.
   absl::Status release() override { return join(); }
 
@@ -48,19 +48,21 @@ private:
   /// Sets what becomes of received boxes.
   absl::Status addCopies(const std::vector<Staged> &received);
   absl::Status addCombinations(const std::vector<Staged> &received, int ranks);
-  absl::Status add(absl::StatusOr<std::unique_ptr<DeviceWork>> work) {
-    if (work.ok())
-      works.push_back(*std::move(work));
-    return work.status();
+  absl::Status add(absl::StatusOr<std::unique_ptr<Move>> move) {
+    if (move.ok())
+      moves.push_back(*std::move(move));
+    return move.status();
   }
-  absl::Status createMarks();
+  /// What a transport has prepared.
+  absl::Status add(absl::StatusOr<std::unique_ptr<DeviceWork>> work);
+  absl::Status createEvents();
 
   Rendezvous &rendezvous;
   int rank;
   ChannelDescription description;
-  std::unique_ptr<DeviceMemory> staging;
-  std::vector<std::unique_ptr<DeviceWork>> works; ///< One after another.
-  std::unique_ptr<Mark> ready, complete;
+  std::shared_ptr<std::byte> staging;
+  std::vector<std::unique_ptr<Move>> moves; ///< One after another.
+  std::unique_ptr<DeviceEvent> ready, complete;
 };
 
 } // namespace dovetail::runtime

@@ -192,8 +192,6 @@ absl::Status MessageCommunicator::joinGroup(const TransportChoice &transport, co
 absl::Status MessageCommunicator::connect() {
   std::vector<ChannelOffer> own;
   for (const MessageChannel *channel : channels) {
-    if (!channel->getDescription().mover->getDevice())
-      return absl::InternalError("messages need a device");
     own.push_back(makeOffer(channel->getDescription(), rank()));
     if (!world->hasCollective(own.back().collective))
       own.back().collective.kind = CollectiveKind::None;

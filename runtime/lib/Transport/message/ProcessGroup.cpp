@@ -66,8 +66,6 @@ absl::StatusOr<std::unique_ptr<RankGroup>> dovetail::runtime::connectProcesses(c
     return absl::InvalidArgumentError(absl::StrCat("the program is for ", request.ranks, " ranks, but ",
                                                    environment->launcher, " says that there are ", environment->size,
                                                    "; start one process for each rank"));
-  if (!request.plugin)
-    return absl::UnimplementedError("ranks on CPUs are threads of one process; connect them with 'local'");
   int ordinal = request.device;
   GroupMember member{environment->rank, environment->size, nullptr};
   if (request.plugin) {

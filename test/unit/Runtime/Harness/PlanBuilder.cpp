@@ -269,7 +269,7 @@ absl::StatusOr<std::vector<std::vector<float>>> test::runFloats(std::shared_ptr<
   if (!program)
     return absl::InternalError("no program");
   options.autotune |= std::getenv("DOVETAIL_TEST_AUTOTUNE") != nullptr;
-  if (std::getenv("DOVETAIL_TEST_PROCESSES") && program->getPlan().isForDevice())
+  if (std::getenv("DOVETAIL_TEST_PROCESSES"))
     return runInProcesses(std::move(program), inputs, std::move(options));
   return runHere(std::move(program), inputs, options);
 }

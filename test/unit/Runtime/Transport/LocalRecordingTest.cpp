@@ -51,7 +51,7 @@ struct Log {
         return absl::InternalError(absl::StrCat("rank ", line, " fails"));
       }
       // What was recorded in part belongs to nothing any more.
-      if (hasFailed && hasEnded && (what == "marks" || what.starts_with("waits")))
+      if (hasFailed && hasEnded && (what == "records" || what.starts_with("waits")))
         return absl::InternalError(absl::StrCat("rank ", line, " across the border of a recording"));
     }
     if (hook)
@@ -64,28 +64,39 @@ struct Log {
   }
 };
 
-struct LoggedMark : Mark {
+struct LoggedEvent : DeviceEvent {
+  LoggedEvent(Log &log, int rank) : log(log), rank(rank) {}
+  absl::Status record(DeviceStream &) override { return log.add(rank, "records"); }
+  Log &log;
+  int rank;
+};
+
+struct LoggedStream : DeviceStream {
+  LoggedStream(Log &log, int rank) : log(log), rank(rank) {}
+  absl::Status wait(const DeviceEvent &event) override {
+    return log.add(rank, absl::StrCat("waits for ", static_cast<const LoggedEvent &>(event).rank));
+  }
+  absl::Status synchronize() override { return absl::OkStatus(); }
+  absl::Status call(HostTask &) override { return absl::UnimplementedError("nothing is called"); }
+  Log &log;
   int rank;
 };
 
 /// Writes down what it is asked for.
 class LoggingMover : public Mover {
 public:
-  LoggingMover(Log &log, int rank) : log(log), rank(rank) {}
+  LoggingMover(Log &log, int rank) : log(log), rank(rank), stream(log, rank) {}
 
-  absl::StatusOr<std::unique_ptr<Mark>> createMark() override {
-    if (absl::Status status = log.add(rank, "creates a mark"); !status.ok())
+  DeviceStream &getStream(StreamKind) override { return stream; }
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> createEvent() override {
+    if (absl::Status status = log.add(rank, "creates an event"); !status.ok())
       return status;
-    auto mark = std::make_unique<LoggedMark>();
-    mark->rank = rank;
-    return mark;
+    return std::make_unique<LoggedEvent>(log, rank);
   }
-  absl::Status mark(Mark &, Lane) override { return log.add(rank, "marks"); }
-  absl::Status wait(const Mark &mark, Lane) override {
-    return log.add(rank, absl::StrCat("waits for ", static_cast<const LoggedMark &>(mark).rank));
+  absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t) override {
+    return absl::UnimplementedError("nothing is allocated");
   }
-  absl::StatusOr<std::unique_ptr<Move>> prepare(std::byte *, const std::byte *, std::vector<BoxPair>,
-                                                std::vector<Combination>) override {
+  absl::StatusOr<std::unique_ptr<Move>> prepare(std::vector<StridedBox>, std::vector<CombinationDescription>) override {
     return absl::UnimplementedError("nothing is moved");
   }
   bool canRecord() const override { return true; }
@@ -106,6 +117,7 @@ public:
 private:
   Log &log;
   int rank;
+  LoggedStream stream;
 };
 
 /// Records and replays twice on each rank of a group, as sessions do, on threads. Returns the statuses.
@@ -147,44 +159,44 @@ TEST(LocalRecording, OneRankRecordsForAll) {
     EXPECT_EQ(log.count("0 ends"), 1);
     EXPECT_EQ(log.count("0 replays"), 2);
     EXPECT_EQ(log.count("0 destroys"), 1);
-    // Between both, all ranks issue what they have, after a wait for rank 0 and before a mark that it waits for.
+    // Between both, all ranks issue what they have, after a wait for rank 0 and before an event that it waits for.
     std::vector<std::string> recorded;
     auto begin = std::find(log.lines.begin(), log.lines.end(), "0 begins");
     auto end = std::find(log.lines.begin(), log.lines.end(), "0 ends");
     for (int rank = 0; rank < ranks; ++rank) {
       std::vector<std::string> own;
-      // Marks may be created while others begin.
+      // Events may be created while others begin.
       std::copy_if(begin, end, std::back_inserter(own), [&](const std::string &line) {
-        return absl::StartsWith(line, absl::StrCat(rank, " ")) && !absl::EndsWith(line, "creates a mark");
+        return absl::StartsWith(line, absl::StrCat(rank, " ")) && !absl::EndsWith(line, "creates an event");
       });
       std::string prefix = absl::StrCat(rank, " ");
       if (rank > 0) {
-        EXPECT_THAT(own, ElementsAre(prefix + "waits for 0", prefix + "issues", prefix + "marks"));
+        EXPECT_THAT(own, ElementsAre(prefix + "waits for 0", prefix + "issues", prefix + "records"));
         continue;
       }
-      std::vector<std::string> expected = {"0 begins", "0 marks", "0 issues"};
+      std::vector<std::string> expected = {"0 begins", "0 records", "0 issues"};
       for (int peer = 1; peer < ranks; ++peer)
         expected.push_back(absl::StrCat("0 waits for ", peer));
       EXPECT_EQ(own, expected);
     }
-    // Each replay comes after a mark of all ranks.
+    // Each replay comes after an event of all ranks.
     size_t replays = 0;
-    std::vector<size_t> marks(ranks);
+    std::vector<size_t> records(ranks);
     for (auto line = end; line != log.lines.end(); ++line) {
       for (int rank = 1; rank < ranks; ++rank)
-        marks[rank] += *line == absl::StrCat(rank, " marks");
+        records[rank] += *line == absl::StrCat(rank, " records");
       if (*line != "0 replays")
         continue;
       ++replays;
       for (int rank = 1; rank < ranks; ++rank)
-        EXPECT_GE(marks[rank], replays);
+        EXPECT_GE(records[rank], replays);
     }
   }
 }
 
 TEST(LocalRecording, AFailureOfOneRankIsThatOfAll) {
-  for (const char *failing : {"0 creates a mark", "2 creates a mark", "0 begins", "0 issues", "2 issues", "0 marks",
-                              "2 marks", "0 ends", "2 waits for 0", "0 waits for 2", "0 replays"}) {
+  for (const char *failing : {"0 creates an event", "2 creates an event", "0 begins", "0 issues", "2 issues",
+                              "0 records", "2 records", "0 ends", "2 waits for 0", "0 waits for 2", "0 replays"}) {
     SCOPED_TRACE(failing);
     // Now and then the others come to know in different places.
     for (int round = 0; round < 50; ++round) {
@@ -231,7 +243,7 @@ TEST(LocalRecording, NothingIsReplayedAfterTheEndOfTheRun) {
   };
   std::thread first(run, 0), second(run, 1);
   // Rank 1 has given its consent to the replay, and rank 0 comes too late.
-  while (log.count("1 marks") < 2)
+  while (log.count("1 records") < 2)
     std::this_thread::yield();
   group.abort(absl::CancelledError("it is over"));
   second.join();
