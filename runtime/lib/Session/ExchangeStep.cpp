@@ -62,9 +62,9 @@ public:
     return absl::OkStatus();
   }
 
-  absl::Status release() override {
+  absl::Status fence() override {
     for (const std::unique_ptr<Channel> &channel : channels)
-      if (absl::Status status = channel->release(); !status.ok())
+      if (absl::Status status = channel->fence(); !status.ok())
         return status;
     return absl::OkStatus();
   }

@@ -9,9 +9,9 @@
 #include "dovetail/runtime/Session.h"
 
 #include "Backend.h"
+#include "Fences.h"
 #include "MemoryPlan.h"
 #include "RaceDetection.h"
-#include "Releases.h"
 
 #include "absl/strings/match.h"
 
@@ -252,7 +252,7 @@ absl::Status ProgramSession::prepare() {
     return status;
   if (absl::Status status = bind(); !status.ok())
     return status;
-  openExchanges = planReleases(plan, items, steps);
+  openExchanges = planFences(plan, items, steps);
   stepTimes.resize(options.trace ? steps.size() : 0);
   communicator.enterStep("start-up");
   if (absl::Status status = communicator.connect(); !status.ok())
@@ -270,7 +270,7 @@ absl::Status ProgramSession::runPrologue() {
     if (status.ok() && step.exchange)
       status = step.exchange->join();
     if (status.ok() && step.exchange)
-      status = step.exchange->release();
+      status = step.exchange->fence();
     if (status.ok())
       status = backend->finish();
     if (!status.ok())
@@ -301,8 +301,8 @@ absl::Status ProgramSession::runStep(PreparedStep &step) {
   absl::Status status;
   for (size_t k = 0; k < step.joins.size() && status.ok(); ++k)
     status = step.joins[k]->join();
-  for (size_t k = 0; k < step.releases.size() && status.ok(); ++k)
-    status = step.releases[k]->release();
+  for (size_t k = 0; k < step.fences.size() && status.ok(); ++k)
+    status = step.fences[k]->fence();
   if (detectRaces && backend->usesHostMemory() && status.ok())
     noteWrites(step);
   if (status.ok() && step.executor)
@@ -337,8 +337,8 @@ absl::Status ProgramSession::runAll() {
   communicator.enterStep("the end of the run");
   for (size_t i = 0; i < openExchanges.joins.size() && status.ok(); ++i)
     status = openExchanges.joins[i]->join();
-  for (size_t i = 0; i < openExchanges.releases.size() && status.ok(); ++i)
-    status = openExchanges.releases[i]->release();
+  for (size_t i = 0; i < openExchanges.fences.size() && status.ok(); ++i)
+    status = openExchanges.fences[i]->fence();
   return status;
 }
 

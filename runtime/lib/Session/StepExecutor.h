@@ -46,7 +46,7 @@ public:
   /// The buffers that other ranks read; none if they read nothing of this rank.
   virtual std::vector<uint32_t> readByOthers() const = 0;
   /// The same for what other ranks do with this rank's memory: steps that come from now on may write to it.
-  virtual absl::Status release() = 0;
+  virtual absl::Status fence() = 0;
 };
 
 using StepExecutorOr = absl::StatusOr<std::unique_ptr<StepExecutor>>;

@@ -52,7 +52,7 @@ struct ChannelDescription {
   Mover *mover = nullptr;
 };
 
-/// A prepared exchange. Calls must come in the order start, finish, join, release for each run, on the rank's thread;
+/// A prepared exchange. Calls must come in the order start, finish, join, fence for each run, on the rank's thread;
 /// they allocate nothing. They order work in the mover's streams; where that is done at once, what they say holds when
 /// they return. Errors: those that ended the run, here or on another rank.
 class Channel {
@@ -65,7 +65,7 @@ public:
   /// Steps from now on find the target complete.
   virtual absl::Status join() = 0;
   /// Steps from now on come when no other rank reads the source any more.
-  virtual absl::Status release() = 0;
+  virtual absl::Status fence() = 0;
 };
 
 /// Connects one rank with the others, for one session. Used by the rank's thread only, except for `abort`.

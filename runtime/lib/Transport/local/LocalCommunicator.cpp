@@ -31,7 +31,7 @@ public:
   absl::Status start() override;
   absl::Status finish() override;
   absl::Status join() override;
-  absl::Status release() override;
+  absl::Status fence() override;
 
 private:
   /// What is taken from one rank, possibly this one.
@@ -260,7 +260,7 @@ absl::Status LocalChannel::finish() {
 
 absl::Status LocalChannel::join() { return steps().wait(*complete); }
 
-absl::Status LocalChannel::release() {
+absl::Status LocalChannel::fence() {
   const SharedChannel &shared = sharedOf(rank);
   for (size_t i = 0; i < shared.readers.size(); ++i) {
     if (absl::Status status = group->wait(rank, shared.readers[i], [&] { return shared.finished[i].load() >= runs; });

@@ -37,7 +37,7 @@ public:
   absl::Status finish() override;
   absl::Status join() override { return description.mover->getStream(StreamKind::Steps).wait(*complete); }
   /// The messages are sent when the target is complete.
-  absl::Status release() override { return join(); }
+  absl::Status fence() override { return join(); }
 
 private:
   /// A message, and where it is in the channel's memory; negative: it is where it belongs.

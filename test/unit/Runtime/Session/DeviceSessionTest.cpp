@@ -77,7 +77,7 @@ public:
       }
       absl::Status finish() override { return inner->finish(); }
       absl::Status join() override { return inner->join(); }
-      absl::Status release() override { return inner->release(); }
+      absl::Status fence() override { return inner->fence(); }
       std::unique_ptr<Channel> inner;
       int &starts;
     };

@@ -1,4 +1,4 @@
-//===- Releases.h - Which steps wait for which exchanges --------*- C++ -*-===//
+//===- Fences.h - Which steps wait for which exchanges ----------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_SESSION_RELEASES_H
-#define DOVETAIL_RUNTIME_SESSION_RELEASES_H
+#ifndef DOVETAIL_RUNTIME_SESSION_FENCES_H
+#define DOVETAIL_RUNTIME_SESSION_FENCES_H
 
 #include "Arena.h"
 #include "StepExecutor.h"
@@ -27,19 +27,19 @@ struct PreparedStep {
   std::unique_ptr<StepExecutor> executor; ///< Null when there is nothing to do.
   ExchangeExecutor *exchange = nullptr;   ///< The executor, if it is one.
   /// Exchanges that must be complete on this rank before this step, and those whose sources other ranks must have read.
-  std::vector<ExchangeExecutor *> joins, releases;
+  std::vector<ExchangeExecutor *> joins, fences;
   size_t scratchItem = 0; ///< Among the arena's items.
 };
 
 /// The exchanges that nothing but the end of the run waits for.
 struct OpenExchanges {
-  std::vector<ExchangeExecutor *> joins, releases;
+  std::vector<ExchangeExecutor *> joins, fences;
 };
 
 /// Sets what each step waits for. `items` has one entry for each buffer, with its place in the arena, then those of
 /// scratch memory.
-OpenExchanges planReleases(const Plan &plan, const std::vector<ArenaItem> &items, std::vector<PreparedStep> &steps);
+OpenExchanges planFences(const Plan &plan, const std::vector<ArenaItem> &items, std::vector<PreparedStep> &steps);
 
 } // namespace dovetail::runtime
 
-#endif // DOVETAIL_RUNTIME_SESSION_RELEASES_H
+#endif // DOVETAIL_RUNTIME_SESSION_FENCES_H

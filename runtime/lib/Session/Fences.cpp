@@ -1,4 +1,4 @@
-//===- Releases.cpp - Which steps wait for which exchanges ----------------===//
+//===- Fences.cpp - Which steps wait for which exchanges ------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Releases.h"
+#include "Fences.h"
 
 #include <algorithm>
 
@@ -44,8 +44,8 @@ void take(std::vector<Open> &open, std::vector<ExchangeExecutor *> &result, Pred
 
 } // namespace
 
-OpenExchanges dovetail::runtime::planReleases(const Plan &plan, const std::vector<ArenaItem> &items,
-                                              std::vector<PreparedStep> &steps) {
+OpenExchanges dovetail::runtime::planFences(const Plan &plan, const std::vector<ArenaItem> &items,
+                                            std::vector<PreparedStep> &steps) {
   // Nobody writes to buffers outside of the arena but the prologue; their items are empty.
   auto rangeOf = [&](size_t item) { return Range{items[item].offset, items[item].offset + items[item].bytes}; };
   auto rangesOf = [&](const std::vector<uint32_t> &tensors) {
@@ -54,14 +54,14 @@ OpenExchanges dovetail::runtime::planReleases(const Plan &plan, const std::vecto
       ranges.push_back(rangeOf(plan.tensors[tensor].buffer));
     return ranges;
   };
-  std::vector<Open> unjoined, unreleased;
+  std::vector<Open> unjoined, unfenced;
   for (PreparedStep &step : steps) {
     std::vector<Range> reads = rangesOf(step.info->reads()), writes = rangesOf(step.info->writes());
     writes.push_back(rangeOf(step.scratchItem));
     take(unjoined, step.joins, [&](const Open &entry) {
       return overlap(writes, entry.writes) || overlap(writes, entry.reads) || overlap(reads, entry.writes);
     });
-    take(unreleased, step.releases, [&](const Open &entry) { return overlap(writes, entry.reads); });
+    take(unfenced, step.fences, [&](const Open &entry) { return overlap(writes, entry.reads); });
     if (!step.exchange)
       continue;
     unjoined.push_back({step.exchange, reads, writes});
@@ -69,11 +69,11 @@ OpenExchanges dovetail::runtime::planReleases(const Plan &plan, const std::vecto
     for (uint32_t buffer : step.exchange->readByOthers())
       entry.reads.push_back(rangeOf(buffer));
     if (!entry.reads.empty())
-      unreleased.push_back(std::move(entry));
+      unfenced.push_back(std::move(entry));
   }
   // Whoever calls `run` may read outputs and write inputs afterwards.
   OpenExchanges result;
   take(unjoined, result.joins, [](const Open &) { return true; });
-  take(unreleased, result.releases, [](const Open &) { return true; });
+  take(unfenced, result.fences, [](const Open &) { return true; });
   return result;
 }
