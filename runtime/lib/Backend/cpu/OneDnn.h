@@ -14,6 +14,7 @@
 #define DOVETAIL_RUNTIME_BACKEND_CPU_ONEDNN_H
 
 #include "../../Session/Arena.h"
+#include "../common/ScratchPlan.h"
 #include "dovetail/runtime/MemoryView.h"
 
 #include "absl/status/status.h"
@@ -85,20 +86,6 @@ private:
   int64_t targetOffset = 0, sourceOffset = 0;
   std::byte *target = nullptr, *source = nullptr;
   LibraryCall call;
-};
-
-/// Hands out parts of a step's scratch memory.
-class ScratchPlan {
-public:
-  int64_t add(int64_t bytes) {
-    int64_t offset = used;
-    used += alignedSize(bytes);
-    return offset;
-  }
-  int64_t size() const { return used; }
-
-private:
-  int64_t used = 0;
 };
 
 } // namespace dovetail::runtime

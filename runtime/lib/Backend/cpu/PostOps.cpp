@@ -8,6 +8,8 @@
 
 #include "PostOps.h"
 
+#include "../common/PostOpRead.h"
+
 #include <algorithm>
 
 using namespace dovetail;
@@ -70,7 +72,7 @@ PostOps::PostOps(const RankMemory &context, const std::vector<PostOpInfo> &ops, 
 bool PostOps::needsStaging(const RankMemory &context, const std::vector<PostOpInfo> &ops, uint32_t output) {
   int sums = 0, others = 0;
   for (const PostOpInfo &op : ops) {
-    if (!op.readsTensor() || context.plan.tensors[op.tensor].buffer != context.plan.tensors[output].buffer)
+    if (!readsResult(context, op, output))
       continue;
     bool whole = context.plan.bufferOf(op.tensor).shape == context.plan.bufferOf(output).shape;
     ++(op.kind == PostOpKind::AddTensor && whole ? sums : others);
@@ -81,45 +83,20 @@ bool PostOps::needsStaging(const RankMemory &context, const std::vector<PostOpIn
 absl::Status PostOps::prepareOperand(size_t index, ScratchPlan &scratch) {
   if (!ops[index].readsTensor() || operands[index])
     return absl::OkStatus();
-  uint32_t tensor = ops[index].tensor;
-  const MemoryView &memory = context.memory(tensor);
-  int missing = box.rank() - memory.box.rank();
-  const std::vector<int64_t> &shape = context.plan.bufferOf(tensor).shape;
-  std::vector<layout::Interval> held(missing, {0, 1}), read(missing, {0, 1});
-  for (size_t dim = 0; dim < shape.size(); ++dim) {
-    held.push_back(context.box(tensor)[dim]);
-    read.push_back(shape[dim] == 1 ? layout::Interval{0, 1} : box[missing + dim]);
-  }
+  absl::StatusOr<PostOpRead> read = postOpRead(context, ops[index], box);
+  if (!read.ok())
+    return read.status();
   Operand operand;
-  operand.box = layout::Box(read);
-  if (!layout::Box(held).contains(operand.box))
-    return absl::DataLossError(absl::StrCat("damaged plan: the post-op needs ", operand.box.str(), " of ",
-                                            context.name(tensor), ", but this rank holds ", layout::Box(held).str()));
-  std::copy(memory.box.begin(), memory.box.end(), held.begin() + missing);
-  operand.view = memory;
-  operand.view.box = layout::Box(held);
-  operand.view.strides.insert(operand.view.strides.begin(), missing, 0);
-  if (memory.blockDim >= 0)
-    operand.view.blockDim += missing;
-  operand.source = operand.view;
-  // Repeat what is broadcast: with a stride of zero one stays at the same element.
-  for (int dim = 0; dim < box.rank(); ++dim)
-    if (!(operand.box[dim] == box[dim])) {
-      operand.source.box[dim] = box[dim];
-      operand.source.strides[dim] = 0;
-      if (operand.source.blockDim == dim)
-        operand.source.blockDim = -1;
-    }
-  operand.inPlace =
-      direct && context.plan.tensors[tensor].buffer == context.plan.tensors[output].buffer && operand.box == box;
+  operand.source = read->repeated(box);
+  operand.view = std::move(read->view);
+  operand.box = read->box;
+  operand.full = read->isFull;
+  operand.inPlace = direct && readsResult(context, ops[index], output) && operand.box == box;
 
   // The library is slow for operands that do not lie as the result does, and knows few broadcasts.
   bool vector = true;
-  operand.full = true;
-  for (int dim = 0; dim < box.rank(); ++dim) {
+  for (int dim = 0; dim < box.rank(); ++dim)
     vector &= dim == channel || operand.box[dim].size() == 1;
-    operand.full &= operand.box[dim].size() == box[dim].size();
-  }
   std::vector<int> physical;
   for (int index : order)
     physical.push_back(dims[index]);

@@ -19,7 +19,6 @@ using namespace dovetail;
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
 using layout::Box;
-using layout::Interval;
 
 namespace {
 
@@ -43,39 +42,21 @@ bool isTranscendental(PostOpKind kind) {
 
 absl::StatusOr<PostOpOperand> dovetail::runtime::cuda::operandOf(const RankMemory &memory, const PostOpInfo &op,
                                                                  const Box &box) {
-  auto tensor = static_cast<uint32_t>(op.tensor);
-  const MemoryView &view = memory.memory(tensor);
-  if (view.blockDim >= 0)
-    return absl::UnimplementedError(absl::StrCat(memory.name(tensor), " has a blocked format"));
-  const std::vector<int64_t> &shape = memory.plan.bufferOf(tensor).shape;
-  size_t missing = box.rank() - shape.size();
-  std::vector<Interval> own, read(missing, {0, 1});
+  absl::StatusOr<PostOpRead> read = postOpRead(memory, op, box);
+  if (!read.ok())
+    return read.status();
+  if (read->view.blockDim >= 0)
+    return absl::UnimplementedError(absl::StrCat(memory.name(op.tensor), " has a blocked format"));
   PostOpOperand operand;
-  operand.isFull = true;
-  operand.strides.assign(missing, 0);
-  for (size_t dim = 0; dim < shape.size(); ++dim) {
-    bool repeats = shape[dim] == 1;
-    own.push_back(repeats ? Interval{0, 1} : box[missing + dim]);
-    read.push_back(own.back());
-    operand.strides.push_back(repeats ? 0 : view.strides[dim]);
-  }
+  operand.strides = read->view.strides;
   for (int dim = 0; dim < box.rank(); ++dim)
-    operand.isFull &= read[dim].size() == box[dim].size();
-  Box part(own);
-  if (!memory.box(tensor).contains(part))
-    return absl::DataLossError(absl::StrCat("damaged plan: the post-op needs ", part.str(), " of ", memory.name(tensor),
-                                            ", but this rank holds ", memory.box(tensor).str()));
-  operand.box = Box(read);
-  operand.alignment = alignmentOf(view, part);
-  operand.address = view.data ? view.address(part) : nullptr;
+    if (read->repeats[dim])
+      operand.strides[dim] = 0;
+  operand.isFull = read->isFull;
+  operand.alignment = alignmentOf(read->view, read->box);
+  operand.address = read->view.data ? read->view.address(read->box) : nullptr;
+  operand.box = std::move(read->box);
   return operand;
-}
-
-bool dovetail::runtime::cuda::readsResult(const RankMemory &memory, const std::vector<PostOpInfo> &ops,
-                                          uint32_t output) {
-  return std::any_of(ops.begin(), ops.end(), [&](const PostOpInfo &op) {
-    return op.readsTensor() && memory.plan.tensors[op.tensor].buffer == memory.plan.tensors[output].buffer;
-  });
 }
 
 absl::Status PostOpWork::prepare(ElementType type) {

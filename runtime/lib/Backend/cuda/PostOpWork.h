@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_POSTOPWORK_H
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_POSTOPWORK_H
 
+#include "../common/PostOpRead.h"
 #include "Context.h"
 #include "PostOpKernels.h"
 
@@ -29,9 +30,6 @@ struct PostOpOperand {
 
 /// Errors: DATA_LOSS when the rank does not hold what is needed, UNIMPLEMENTED for blocked formats.
 absl::StatusOr<PostOpOperand> operandOf(const RankMemory &memory, const PostOpInfo &op, const layout::Box &box);
-
-/// Whether an operand lies in the memory of `output`: what overwrites that too early, spoils it.
-bool readsResult(const RankMemory &memory, const std::vector<PostOpInfo> &ops, uint32_t output);
 
 /// Applies `ops` from the one at `first` on to each element of `box` of a source, and writes the results to `target`.
 class PostOpWork {

@@ -13,36 +13,15 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_STAGING_H
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_STAGING_H
 
+#include "../common/ScratchPlan.h"
 #include "Context.h"
 
 #include <numeric>
 
 namespace dovetail::runtime::cuda {
 
-/// Buffers and scratch memory begin at multiples of this many bytes.
-inline constexpr int64_t bufferAlignment = 64;
-
-/// Hands out parts of a step's scratch memory, each at a multiple of what libraries want of workspaces.
-class Scratch {
-public:
-  int64_t add(int64_t bytes) {
-    int64_t offset = used;
-    used += (bytes + alignment - 1) / alignment * alignment;
-    return offset;
-  }
-  /// With what `align` may leave out.
-  int64_t size() const { return used > 0 ? used + alignment - bufferAlignment : 0; }
-  /// Where the first part lies in scratch memory.
-  static std::byte *align(std::byte *memory) {
-    auto address = reinterpret_cast<uintptr_t>(memory);
-    return memory + (address + alignment - 1) / alignment * alignment - address;
-  }
-
-private:
-  static constexpr int64_t alignment = 256;
-
-  int64_t used = 0;
-};
+/// Scratch memory in parts that are aligned as CUDA's libraries want workspaces to be.
+using Scratch = AlignedScratch<256>;
 
 /// What the address of `part` of a buffer is a multiple of, wherever the buffer lies.
 inline int64_t alignmentOf(const MemoryView &view, const layout::Box &part) {
@@ -56,12 +35,8 @@ inline int64_t alignmentOf(const MemoryView &view, const layout::Box &part) {
 inline absl::StatusOr<std::unique_ptr<DeviceWork>> copyBetween(const std::shared_ptr<Context> &context,
                                                                const MemoryView &target, const MemoryView &source,
                                                                const layout::Box &box) {
-  std::vector<BoxPair> pairs;
-  BoxPair::append(target, source, box, pairs);
   std::vector<StridedBox> boxes;
-  for (const BoxPair &pair : pairs)
-    boxes.push_back({target.data + pair.getTargetOffset(), source.data + pair.getSourceOffset(), pair.getElementBytes(),
-                     pair.getLoops()});
+  appendCopies(target, source, box, boxes);
   return createCopies(context, std::move(boxes));
 }
 
