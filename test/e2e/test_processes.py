@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole programs with a process for each rank, on emulated devices that are connected by sockets."""
+"""Whole programs with a process for each rank, on emulated devices and CPUs, connected by sockets."""
 
 import json
 import socket
@@ -64,14 +64,15 @@ def finish(processes):
     return results
 
 
-def compile(model, artifact, partition, extra=()):
-    SubprocessBackend().compile(model, artifact, partition, libraries=False, extra=[*extra, "--target", "emulated"])
+def compile(model, artifact, partition, extra=(), target="emulated"):
+    SubprocessBackend().compile(model, artifact, partition, libraries=False, extra=[*extra, "--target", target])
 
 
+@pytest.mark.parametrize("target", ["emulated", "cpu"])
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
-def test_model(tmp_path, subject):
+def test_model(tmp_path, subject, target):
     case, ranks = subject.prepared(), 3
-    compile(case.path, tmp_path / "model.dvt", subject.partition({"y": ranks}, "uneven"), subject.flags())
+    compile(case.path, tmp_path / "model.dvt", subject.partition({"y": ranks}, "uneven"), subject.flags(), target)
     flags = ["run", tmp_path / "model.dvt", "--output", tmp_path / "outputs.npz"]
     for index, (name, value) in enumerate(case.inputs.items()):
         np.save(tmp_path / f"input{index}.npy", value)

@@ -27,8 +27,8 @@ using testing::HasSubstr;
 namespace {
 
 /// Three elements for each rank, which all ranks collect.
-PlanBuilder gatherer(int64_t ranks) {
-  PlanBuilder builder = deviceBuilder({ranks});
+PlanBuilder gatherer(int64_t ranks, bool onDevice = true) {
+  PlanBuilder builder = onDevice ? deviceBuilder({ranks}) : hostBuilder({ranks});
   std::vector<int64_t> cuts;
   for (int64_t i = 0; i <= ranks; ++i)
     cuts.push_back(3 * i);
@@ -110,8 +110,19 @@ TEST(ProcessRuns, ARankThatNeverComesIsNamed) {
   EXPECT_EQ(outcomes[2].text, outcomes[0].text);
 }
 
-TEST(ProcessRuns, ARankThatDiesIsNamedByAll) {
-  auto program = gatherer(3).program();
+/// On devices and CPUs.
+class LostRanks : public testing::TestWithParam<bool> {
+protected:
+  void SetUp() override {
+    if (!GetParam() && !hasKernels())
+      GTEST_SKIP() << "nothing but sockets connects CPUs";
+  }
+};
+INSTANTIATE_TEST_SUITE_P(ProcessRuns, LostRanks, testing::Bool(),
+                         [](const auto &info) { return info.param ? "Device" : "Cpu"; });
+
+TEST_P(LostRanks, ARankThatDiesIsNamedByAll) {
+  auto program = gatherer(3, GetParam()).program();
   for (int culprit : {0, 1, 2}) {
     auto outcomes = runUntilEnd(program, 20, [&](int rank, int run) {
       if (rank == culprit && run == 4)
@@ -124,8 +135,8 @@ TEST(ProcessRuns, ARankThatDiesIsNamedByAll) {
   }
 }
 
-TEST(ProcessRuns, ARankThatStopsIsNamedByAll) {
-  auto program = gatherer(3).program();
+TEST_P(LostRanks, ARankThatStopsIsNamedByAll) {
+  auto program = gatherer(3, GetParam()).program();
   for (int culprit : {0, 1}) {
     auto outcomes = runUntilEnd(program, 1, [&](int rank, int run) {
       if (rank != culprit || run != 2)
