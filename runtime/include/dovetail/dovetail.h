@@ -76,8 +76,9 @@ typedef struct {
   /// Not 0: measure the algorithms of a device's libraries when the ranks start, and use the fastest. 0: take what the
   /// libraries recommend. An error for programs that run on the CPU.
   int32_t autotune;
-  /// Null or "local": all ranks are threads of this process. "nccl": this process is one rank, on a GPU of its own;
-  /// so are the ranks of other transports, which are plug-ins. torchrun, srun, mpirun or the variables DOVETAIL_RANK, DOVETAIL_WORLD_SIZE and DOVETAIL_ADDRESS say which.
+  /// Null or "local": all ranks are threads of this process. Another transport, such as "nccl" with a GPU for each
+  /// rank: this process is one rank; torchrun, srun, mpirun or the variables DOVETAIL_RANK, DOVETAIL_WORLD_SIZE and
+  /// DOVETAIL_ADDRESS say which.
   const char *communicator;
 } dovetail_runner_options;
 
