@@ -13,6 +13,7 @@
 #include "dovetail/CodeGen/CPU/Compile.h"
 
 #include "LowerToLLVM.h"
+#include "Symbols.h"
 #include "Target.h"
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
@@ -96,7 +97,7 @@ static LogicalResult generate(llvm::Module &module, llvm::TargetMachine &machine
   return success();
 }
 
-/// Links an object file into a shared object. Symbols of libm and libmvec stay undefined: the runtime has them.
+/// Links an object file into a shared object. Symbols that `checkSymbols` allows stay undefined: the runtime has them.
 static FailureOr<std::vector<char>> link(Location location, ArrayRef<char> object) {
   SmallString<128> input, output;
   int descriptor;
@@ -140,7 +141,7 @@ FailureOr<ProgramCode> dovetail::compileCpuKernels(ModuleOp module, const CodeGe
     return code;
 
   llvm::LLVMContext context;
-  if (failed(lowerKernelsToLLVM(kernels)))
+  if (failed(lowerKernelsToLLVM(kernels, cpu->floats)))
     return emitError(module.getLoc(), "cannot lower kernels to LLVM");
   std::unique_ptr<llvm::Module> translated = translate(kernels, context, *cpu);
   if (!translated)
@@ -161,6 +162,8 @@ FailureOr<ProgramCode> dovetail::compileCpuKernels(ModuleOp module, const CodeGe
   llvm::raw_svector_ostream stream(object);
   if (failed(generate(*translated, *cpu->machine, llvm::CodeGenFileType::ObjectFile, stream)))
     return emitError(module.getLoc(), "LLVM cannot generate object files for ") << cpu->cpu;
+  if (failed(checkSymbols(module, object)))
+    return failure();
   FailureOr<std::vector<char>> linked = link(module.getLoc(), object);
   if (failed(linked))
     return failure();

@@ -26,8 +26,11 @@
 using namespace mlir;
 using namespace dovetail;
 
-LogicalResult dovetail::lowerKernelsToLLVM(ModuleOp kernels) {
-  if (failed(lowerKernelBodies(kernels)))
+LogicalResult dovetail::lowerKernelsToLLVM(ModuleOp kernels, const FloatInstructions &instructions) {
+  SmallVector<StringRef> emulatedFloats = {"bf16"};
+  if (!instructions.f16)
+    emulatedFloats.push_back("f16");
+  if (failed(lowerKernelBodies(kernels, emulatedFloats)) || failed(expandFloatConversions(kernels, instructions)))
     return failure();
   MLIRContext *context = kernels.getContext();
   LowerToLLVMOptions options(context);

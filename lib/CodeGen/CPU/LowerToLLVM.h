@@ -13,12 +13,14 @@
 #ifndef DOVETAIL_LIB_CODEGEN_CPU_LOWERTOLLVM_H
 #define DOVETAIL_LIB_CODEGEN_CPU_LOWERTOLLVM_H
 
+#include "FloatConversions.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 namespace dovetail {
 
 /// Lowers the functions of plan-generate-cpu-kernels to the LLVM dialect.
-llvm::LogicalResult lowerKernelsToLLVM(mlir::ModuleOp kernels);
+llvm::LogicalResult lowerKernelsToLLVM(mlir::ModuleOp kernels, const FloatInstructions &instructions);
 
 } // namespace dovetail
 

@@ -94,6 +94,9 @@ FailureOr<CpuMachine> dovetail::createCpuMachine(Location location, StringRef cp
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   result.machine.reset(target->createTargetMachine(getTriple(), result.cpu, features.getString(), options,
                                                    llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
-  result.features = getRequiredFeatures(*result.machine->getMCSubtargetInfo());
+  const llvm::MCSubtargetInfo &subtarget = *result.machine->getMCSubtargetInfo();
+  result.features = getRequiredFeatures(subtarget);
+  result.floats.f16 = subtarget.checkFeatures("+f16c");
+  result.floats.f64ToF16 = subtarget.checkFeatures("+avx512fp16");
   return result;
 }

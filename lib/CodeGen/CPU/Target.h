@@ -13,6 +13,8 @@
 #ifndef DOVETAIL_LIB_CODEGEN_CPU_TARGET_H
 #define DOVETAIL_LIB_CODEGEN_CPU_TARGET_H
 
+#include "FloatConversions.h"
+
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Target/TargetMachine.h"
@@ -28,6 +30,7 @@ struct CpuMachine {
   std::unique_ptr<llvm::TargetMachine> machine;
   std::string cpu;
   std::vector<std::string> features;
+  FloatInstructions floats;
 };
 
 /// The target for a name as in `CpuTarget::cpu`; an error at `location` that names it when LLVM does not know it.

@@ -108,13 +108,14 @@ static LogicalResult lowerLoops(Operation *kernels) {
   return applyPartialConversion(kernels, target, std::move(patterns));
 }
 
-LogicalResult dovetail::lowerKernelBodies(Operation *kernels) {
+LogicalResult dovetail::lowerKernelBodies(Operation *kernels, ArrayRef<StringRef> emulated) {
   kernels->getContext()->loadDialect<cf::ControlFlowDialect>();
   // Arithmetic and functions of 16-bit floats are those of f32, rounded.
   PassManager floats(kernels->getContext(), kernels->getName().getStringRef());
   floats.addPass(math::createMathExtendToSupportedTypes());
   arith::ArithEmulateUnsupportedFloatsOptions floatOptions;
-  floatOptions.sourceTypeStrs = {"bf16"};
+  for (StringRef type : emulated)
+    floatOptions.sourceTypeStrs.push_back(type.str());
   floatOptions.targetTypeStr = "f32";
   floats.addPass(arith::createArithEmulateUnsupportedFloats(floatOptions));
   if (failed(floats.run(kernels)))

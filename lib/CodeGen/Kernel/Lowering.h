@@ -18,9 +18,9 @@
 
 namespace dovetail {
 
-/// Replaces 16-bit arithmetic, functions that have a good approximation, and structured loops, in all kernels in
-/// `kernels`.
-llvm::LogicalResult lowerKernelBodies(mlir::Operation *kernels);
+/// Replaces arithmetic of the float types `emulated` by that of f32, rounded after each operation, and functions that
+/// have a good approximation, and structured loops, in all kernels in `kernels`.
+llvm::LogicalResult lowerKernelBodies(mlir::Operation *kernels, llvm::ArrayRef<llvm::StringRef> emulated = {"bf16"});
 
 /// Patterns for `plan.load` and `plan.store`.
 void populateKernelMemoryPatterns(const mlir::LLVMTypeConverter &types, mlir::RewritePatternSet &patterns);

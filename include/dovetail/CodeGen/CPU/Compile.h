@@ -21,8 +21,9 @@ namespace dovetail {
 inline constexpr llvm::StringLiteral cpuKernelsModule = "cpu_kernels";
 
 /// Compiles what plan-generate-cpu-kernels left in `module` to an ELF shared object that exports one function for each
-/// kernel; undefined symbols are those of libm and libmvec. The nested module is consumed. Emits an error, at the
-/// module's location, when the CPU is not known or code generation fails.
+/// kernel; undefined symbols are functions of libm and libmvec, and memcpy, memmove and memset. The nested module is
+/// consumed. Emits an error, at the module's location or that of a kernel, when the CPU is not known, code generation
+/// fails, or generated code refers to anything else.
 llvm::FailureOr<ProgramCode> compileCpuKernels(mlir::ModuleOp module, const CodeGenOptions &options);
 
 /// True, after no message, if `cpu` is a name that `compileCpuKernels` accepts.

@@ -96,6 +96,29 @@ static Value floatToInteger(ElementBuilder &builder, Value x, IntegerType to) {
                        llvm::cast<IntegerType>(ElementBuilder::scalarType(to)), /*isUnsigned=*/false);
 }
 
+/// Rounds once. f32 between would round a first time, but for integers that it has all digits of, and f16, which is
+/// infinite beyond those.
+static Value integerToFloat(ElementBuilder &builder, Value x, bool isUnsigned, FloatType to) {
+  unsigned width = x.getType().getIntOrFloatBitWidth();
+  FloatType between = llvm::cast<FloatType>(scalar::wideType(to));
+  if (to.isBF16() && width > 24)
+    between = builder.getBuilder().getF64Type();
+  if (to.isBF16() && width > 53) {
+    // Digits far beyond those of bf16 only matter in that there are some: one stands for all of them.
+    auto constant = [&](int64_t value) { return builder.constantInt(x.getType(), value); };
+    Value isLarge = builder.create<arith::CmpIOp>(
+        arith::CmpIPredicate::uge, isUnsigned ? x : builder.create<arith::AddIOp>(x, constant(int64_t(1) << 30)),
+        constant(int64_t(1) << 31));
+    Value rest = builder.create<arith::AndIOp>(x, constant(0x7ff));
+    Value hasRest = builder.create<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, constant(0));
+    Value last = builder.select(hasRest, constant(0x800), constant(0));
+    Value shorter = builder.create<arith::OrIOp>(builder.create<arith::SubIOp>(x, rest), last);
+    x = builder.select(isLarge, shorter, x);
+  }
+  Value result = isUnsigned ? builder.create<arith::UIToFPOp>(between, x) : builder.create<arith::SIToFPOp>(between, x);
+  return builder.convertFloat(result, to);
+}
+
 Value scalar::cast(ElementBuilder &builder, Value x, Type from, Type to) {
   if (from == to)
     return x;
@@ -107,10 +130,7 @@ Value scalar::cast(ElementBuilder &builder, Value x, Type from, Type to) {
       return builder.convertFloat(x, floatType);
     return floatToInteger(builder, x, llvm::cast<IntegerType>(to));
   }
-  if (auto floatType = dyn_cast<FloatType>(to)) {
-    Type wide = wideType(floatType);
-    Value converted = isUnsigned ? builder.create<arith::UIToFPOp>(wide, x) : builder.create<arith::SIToFPOp>(wide, x);
-    return builder.convertFloat(converted, floatType);
-  }
+  if (auto floatType = dyn_cast<FloatType>(to))
+    return integerToFloat(builder, x, isUnsigned, floatType);
   return resizeInteger(builder, x, llvm::cast<IntegerType>(ElementBuilder::scalarType(to)), isUnsigned);
 }
