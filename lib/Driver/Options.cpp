@@ -180,8 +180,8 @@ LogicalResult OptionParser::parseSizes(StringRef text) {
 LogicalResult OptionParser::parseDim(StringRef text) {
   auto [name, extent] = text.rsplit('=');
   int64_t number;
-  if (name.empty() || extent.getAsInteger(10, number) || number < 1)
-    return usage("'--dim " + text + "': expected NAME=EXTENT, such as 'N=1', with a positive extent");
+  if (name.empty() || extent.getAsInteger(10, number) || number < 0)
+    return usage("'--dim " + text + "': expected NAME=EXTENT, such as 'N=1', with an extent of at least 0");
   if (!options.import.dims.try_emplace(name, number).second)
     return usage("'--dim " + text + "': dimension '" + name + "' already has an extent");
   return llvm::success();
@@ -190,10 +190,10 @@ LogicalResult OptionParser::parseDim(StringRef text) {
 LogicalResult OptionParser::parseShape(StringRef text) {
   std::string option = ("--shape " + text).str();
   auto [name, extents] = text.rsplit('=');
-  if (name.empty() || extents.empty())
-    return usage("'" + option + "': expected NAME=EXTENTS, such as 'image=1,3,736,1280'");
+  if (name.empty() || !text.contains('='))
+    return usage("'" + option + "': expected NAME=EXTENTS, such as 'image=1,3,736,1280', or 'NAME=' for a scalar");
   SmallVector<int64_t> numbers;
-  if (failed(parseNumbers(option, extents, 0, numbers)))
+  if (!extents.empty() && failed(parseNumbers(option, extents, 0, numbers)))
     return llvm::failure();
   if (!options.import.shapes.try_emplace(name, numbers).second)
     return usage("'" + option + "': input '" + name + "' already has a shape");

@@ -91,9 +91,9 @@ private:
           diagnostic << ")";
         return diagnostic;
       }
-      if (entry.getValue() < 1)
+      if (entry.getValue() < 0)
         return reporter.error(ImportError::Usage)
-               << "--dim " << entry.getKey() << "=" << entry.getValue() << ": expected a positive number";
+               << "--dim " << entry.getKey() << "=" << entry.getValue() << ": an extent is at least 0";
       extents[entry.getKey()] = entry.getValue();
     }
     return llvm::success();
@@ -108,8 +108,8 @@ private:
       if (it == options.shapes.end())
         continue;
       const auto &type = input->type().tensor_type();
-      if (llvm::any_of(it->second, [](int64_t extent) { return extent < 1; }))
-        return wrongShape(*input) << "expected positive extents";
+      if (llvm::any_of(it->second, [](int64_t extent) { return extent < 0; }))
+        return wrongShape(*input) << "extents are at least 0";
       if (!type.has_shape())
         continue;
       if (type.shape().dim_size() != static_cast<int>(it->second.size()))

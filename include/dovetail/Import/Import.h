@@ -29,8 +29,8 @@ namespace dovetail {
 struct ImportOptions {
   /// Extents of named dimensions: `--dim N=1`.
   llvm::StringMap<int64_t> dims;
-  /// Shapes of inputs: `--shape image=1,3,736,1280`. They also give the
-  /// extents of the named dimensions in them.
+  /// Shapes of inputs: `--shape image=1,3,736,1280`; `--shape scale=` says that it is a scalar. They also give the
+  /// extents of the named dimensions in them. Extents are at least 0.
   llvm::StringMap<llvm::SmallVector<int64_t>> shapes;
 };
 
