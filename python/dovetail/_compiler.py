@@ -53,6 +53,33 @@ def _arguments(mesh, shard, sizes, dims, shapes, libraries, **names):
     return arguments
 
 
+def compile_artifact(model, arguments):
+    """The bytes of the artifact that `compile` makes with these arguments of the command line.
+
+    This machine need not be able to run it. Raises `DovetailError`.
+    """
+    compiler = _compiler()
+    texts = (ctypes.c_char_p * len(arguments))(*(text.encode() for text in arguments))
+    result = ctypes.c_void_p()
+    if isinstance(model, (str, os.PathLike)):
+        path = os.fsencode(model)
+        code = compiler.dovetail_compile_file(path, texts, len(texts), ctypes.byref(result))
+    else:
+        data = model.SerializeToString() if hasattr(model, "SerializeToString") else bytes(model)
+        code = compiler.dovetail_compile_bytes(data, len(data), b"model", texts, len(texts), ctypes.byref(result))
+    try:
+        messages = compiler.dovetail_compilation_messages(result).decode(errors="replace").strip()
+        if code:
+            raise DovetailError(code, messages)
+        if messages:
+            warnings.warn(messages, stacklevel=3)
+        size = ctypes.c_size_t()
+        address = compiler.dovetail_compilation_artifact(result, ctypes.byref(size))
+        return ctypes.string_at(address, size.value)
+    finally:
+        compiler.dovetail_compilation_free(result)
+
+
 def compile(
     model,
     *,
@@ -86,27 +113,6 @@ def compile(
     cannot be read, 4 where it is invalid, 5 where something in it is not supported, and 6 where it does not fit into
     memory. What the compiler warns of is a Python warning.
     """
-    compiler = _compiler()
     names = {"target": target, "cpu": cpu, "arch": None if arch is None else _join(arch), "math": math}
-    texts = [*_arguments(mesh, shard, sizes, dims, shapes, libraries, **names), *options]
-    arguments = (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts))
-    result = ctypes.c_void_p()
-    if isinstance(model, (str, os.PathLike)):
-        path = os.fsencode(model)
-        code = compiler.dovetail_compile_file(path, arguments, len(texts), ctypes.byref(result))
-    else:
-        data = model.SerializeToString() if hasattr(model, "SerializeToString") else bytes(model)
-        code = compiler.dovetail_compile_bytes(
-            data, len(data), b"model", arguments, len(texts), ctypes.byref(result)
-        )
-    try:
-        messages = compiler.dovetail_compilation_messages(result).decode(errors="replace").strip()
-        if code:
-            raise DovetailError(code, messages)
-        if messages:
-            warnings.warn(messages, stacklevel=2)
-        size = ctypes.c_size_t()
-        address = compiler.dovetail_compilation_artifact(result, ctypes.byref(size))
-        return Program(ctypes.string_at(address, size.value))
-    finally:
-        compiler.dovetail_compilation_free(result)
+    arguments = _arguments(mesh, shard, sizes, dims, shapes, libraries, **names)
+    return Program(compile_artifact(model, [*arguments, *options]))

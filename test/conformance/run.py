@@ -20,12 +20,14 @@ import pathlib
 import re
 import sys
 import time
+import zlib
 
 _TEST = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(_TEST / p) for p in ("", "models", "e2e", "conformance")]
 
 import node_tests  # noqa: E402
 from harness import backend as backends  # noqa: E402
+from harness.cpus import cpu_in_turn  # noqa: E402
 from harness.isolated import IsolatedPool  # noqa: E402
 
 UNSUPPORTED_LIST = pathlib.Path(__file__).with_name("unsupported.txt")
@@ -41,39 +43,44 @@ class Outcome:
 
 
 def evaluate(request):
-    """Runs one test, (name, target), on every partition; stops at the first failure. Runs in a worker."""
+    """Runs one test, (name, target), on every partition; stops at the first failure. Runs in a worker.
+
+    For target cpu, partitions take turns at the CPUs that the host can stand for, beginning with another one in each test.
+    """
     name, target = request
     test = node_tests.load(name)
     backend = backends.fastest_backend()
     if backend is None:
         raise RuntimeError(f"no compiler in {backends.build_dir()}: run `make build`")
     partitions = node_tests.partitions(test)
-    for label, partition in partitions.items():
+    first = zlib.crc32(name.encode())
+    for number, (label, partition) in enumerate(partitions.items()):
+        cpu = cpu_in_turn(first + number) if target == "cpu" else "native"
         try:
             actual = backend.compile_and_run(
                 test.model,
                 partition,
                 test.inputs,
                 list(test.expected),
-                extra=[*node_tests.static_shapes(test), "--target", target],
+                extra=[*node_tests.static_shapes(test), "--target", target, "--cpu", cpu],
             )
         except backends.BackendError as error:
             refused = error.phase == "compile" and error.code == backends.UNSUPPORTED
             reason = unsupported_reason(error.message) if refused and label == "whole" else None
             if reason:
                 return Outcome(name, UNSUPPORTED, reason)
-            return Outcome(name, FAILED, f"{label}: {error}")
+            return Outcome(name, FAILED, f"{label}, --cpu {cpu}: {error}")
         if not test.expected:
             return Outcome(name, FAILED, "compiles, though its values are not tensors")
         found = node_tests.difference(actual, test.expected)
         if found:
-            return Outcome(name, FAILED, f"{label} ({partition}): {found}")
+            return Outcome(name, FAILED, f"{label} ({partition} --cpu {cpu}): {found}")
     return Outcome(name, PASSED, partitions=len(partitions))
 
 
 #: How the compiler lists what it cannot import; see test/Import/unsupported.onnxtxt.
-_NODE = re.compile(r"node '.*?': (\w+) of domain '([\w.]+)', opset \d+, on \(.*\): (.*)")
-_OTHER = re.compile(r"(input|initializer|model) '[^']*':? (.*)")
+_NODE = re.compile(r"(?:node|nodes, the first) '.*?': (\w+) of domain '([\w.]+)', opset \d+, on \(.*\): (.*)")
+_OTHER = re.compile(r"(input|initializer|model)(?:s, the first)? '[^']*':? (.*)")
 
 
 def unsupported_reason(message):

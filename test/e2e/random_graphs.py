@@ -35,6 +35,7 @@ class Request:
 
     seed: int
     large: bool = False
+    cpu: str = "native"
     keep: str | None = None
 
 
@@ -45,11 +46,11 @@ class Outcome:
     message: str = ""
 
 
-def _run(backend, case):
+def _run(backend, case, cpu):
     while True:
         try:
             return backend.compile_and_run(
-                case.model, case.partition, case.inputs, list(case.expected), case.libraries
+                case.model, case.partition, case.inputs, list(case.expected), case.libraries, ["--cpu", cpu]
             )
         except backends.BackendError as error:
             gone = re.search(r"tensor '(t[0-9_]+)',? (?:which|has)", error.message)
@@ -70,7 +71,7 @@ def evaluate(request):
     if isinstance(backend, backends.InProcessBackend):
         backend = backends.InProcessBackend(soils=True, threads=(1, 4, 7)[request.seed % 3])
     try:
-        found = differences(_run(backend, case), case.expected, TOLERANCE, ABSOLUTE_TOLERANCE)
+        found = differences(_run(backend, case, request.cpu), case.expected, TOLERANCE, ABSOLUTE_TOLERANCE)
         outcome = Outcome(FAILED if found else PASSED, str(case), found or "")
     except backends.BackendError as error:
         unsupported = error.phase == "compile" and error.code == backends.UNSUPPORTED
@@ -93,6 +94,7 @@ def main():
     parser.add_argument("--seed", type=int, help="the first seed (default: random)")
     parser.add_argument("--count", type=int, default=500, help="how many seeds (default: 500)")
     parser.add_argument("--large", action="store_true", help="larger tensors")
+    parser.add_argument("--cpu", default="native", help="what to generate code for, as the compiler takes it")
     parser.add_argument("--keep", metavar="DIR", help="writes the files of failing cases there")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     arguments = parser.parse_args()
@@ -102,7 +104,7 @@ def main():
     start = time.monotonic()
     pool = workers(arguments.workers)
     seeds = range(first, first + arguments.count)
-    for outcome in pool.map(Request(seed, arguments.large, arguments.keep) for seed in seeds):
+    for outcome in pool.map(Request(seed, arguments.large, arguments.cpu, arguments.keep) for seed in seeds):
         counts[outcome.status] += 1
         if outcome.status != PASSED:
             print(f"{outcome.status}: {outcome.case}\n    {outcome.message}", flush=True)

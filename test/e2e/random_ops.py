@@ -6,6 +6,7 @@
     random_ops.py --seed 4711 --count 1       one case again
     random_ops.py --op Conv --count 500       one operator
     random_ops.py --fixed                     the fixed cases
+    random_ops.py --cpu x86-64-v3             kernels for another CPU than the host's
     random_ops.py --oracle-only               checks the generators themselves: no compiler needed
 """
 
@@ -30,12 +31,13 @@ PASSED, FAILED, UNSUPPORTED = "passed", "FAILED", "unsupported"
 
 @dataclasses.dataclass
 class Request:
-    """Which case to run: a seed (with an operator), or the name of a fixed case."""
+    """Which case to run: a seed (with an operator), or the name of a fixed case; and which CPUs to generate code for."""
 
     seed: int | None = None
     op: str | None = None
     fixed: str | None = None
     target: str = "cpu"
+    cpus: tuple = ("native",)
     oracle_only: bool = False
     keep: str | None = None
 
@@ -58,14 +60,23 @@ def evaluate(request):
     if request.oracle_only:
         outcome = _compare_oracles(case, expected)
     else:
-        outcome = _compare_backend(case, expected, request.target)
+        outcome = _compare_backends(case, expected, request)
     if outcome.status == FAILED and request.keep:
         folder = pathlib.Path(request.keep) / case.name.replace(" ", "-")
         backends.keep(folder, case.model, case.inputs, expected, case.partition)
     return outcome
 
 
-def _compare_backend(case, expected, target):
+def _compare_backends(case, expected, request):
+    for cpu in request.cpus:
+        flags = ["--target", request.target, "--cpu", cpu]
+        outcome = _compare_backend(case, expected, request.target, flags)
+        if outcome.status != PASSED:
+            return dataclasses.replace(outcome, case=f"{outcome.case} --cpu {cpu}")
+    return outcome
+
+
+def _compare_backend(case, expected, target, flags):
     op = case.model.graph.node[-1].op_type
     backend = backends.fastest_backend() if target == "cpu" else backends.replaying_backend()
     if backend is None:
@@ -74,7 +85,7 @@ def _compare_backend(case, expected, target):
     libraries = case.libraries and target == "cpu"
     try:
         actual = backend.compile_and_run(
-            case.model, case.partition, case.inputs, list(expected), libraries, ["--target", target]
+            case.model, case.partition, case.inputs, list(expected), libraries, flags
         )
     except backends.BackendError as error:
         unsupported = error.phase == "compile" and error.code == backends.UNSUPPORTED
@@ -110,6 +121,7 @@ def _arguments():
     parser.add_argument("--count", type=int, default=500, help="how many seeds (default: 500)")
     parser.add_argument("--op", help="only this operator")
     parser.add_argument("--target", default="cpu", help="cpu, or emulated: blocks of threads, as on a GPU")
+    parser.add_argument("--cpu", default="native", help="what to generate code for, as the compiler takes it")
     parser.add_argument("--fixed", action="store_true", help="the fixed cases instead")
     parser.add_argument("--keep", metavar="DIR", help="writes the files of failing cases there")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
@@ -121,7 +133,7 @@ def _arguments():
 
 
 def _requests(arguments):
-    common = dict(target=arguments.target, oracle_only=arguments.oracle_only, keep=arguments.keep)
+    common = dict(target=arguments.target, cpus=(arguments.cpu,), oracle_only=arguments.oracle_only, keep=arguments.keep)
     if arguments.fixed:
         return [Request(fixed=name, **common) for name in fixed_cases()]
     first = secrets.randbelow(10**9) if arguments.seed is None else arguments.seed

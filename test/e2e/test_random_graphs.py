@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random graphs of several operators against ONNX Runtime.
 
-A failing case runs again with `test/e2e/random_graphs.py --seed N --count 1 --keep DIR`, and with `--large` if it is a
-large one. The first seed and the number of cases come from DOVETAIL_SEED and DOVETAIL_RANDOM_GRAPHS.
+A failing case runs again with `test/e2e/random_graphs.py --seed N --count 1 --keep DIR`, with `--large` if it is a
+large one, and with its `--cpu`: graphs take turns at those that the host can stand for. The first seed and the number of cases come from DOVETAIL_SEED and DOVETAIL_RANDOM_GRAPHS.
 """
 
 import os
@@ -10,6 +10,7 @@ import os
 import pytest
 from graphs import MOTIFS
 from graphs.case import random_graph
+from harness.cpus import cpu_in_turn
 from random_graphs import PASSED, Request, workers
 
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "20250"))
@@ -26,8 +27,9 @@ def worker(backend):
 # Every fourth graph is large.
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + COUNT))
 def test_random_graph(worker, seed):
-    outcome = worker(Request(seed, large=seed % 4 == 0))
-    assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
+    cpu = cpu_in_turn(seed // 4)
+    outcome = worker(Request(seed, large=seed % 4 == 0, cpu=cpu))
+    assert outcome.status == PASSED, f"{outcome.case} --cpu {cpu}\n{outcome.message}"
 
 
 @pytest.mark.parametrize("seed", [710081])

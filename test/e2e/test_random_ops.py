@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random single operators, and fixed ones that others get wrong, against ONNX Runtime.
 
-A failing case runs again with `test/e2e/random_ops.py --seed N --count 1 --keep DIR`. The first
+Fixed cases run for every CPU that the host can stand for, random ones for the host and in turn one of the others. A
+failing case runs again with `test/e2e/random_ops.py --seed N --count 1 --cpu CPU --keep DIR`. The first
 seed and the number of cases come from DOVETAIL_SEED and DOVETAIL_RANDOM_CASES.
 """
 
@@ -9,6 +10,7 @@ import os
 
 import pytest
 from cases import ROUND, fixed_cases
+from harness.cpus import runnable_cpus
 from random_ops import PASSED, Request
 from random_ops import workers as create_workers
 
@@ -29,12 +31,14 @@ def _check(outcome):
 
 @pytest.mark.parametrize("name", list(fixed_cases()))
 def test_fixed_case(workers, name):
-    _check(workers(Request(fixed=name)))
+    _check(workers(Request(fixed=name, cpus=runnable_cpus())))
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + COUNT))
 def test_random_case(workers, seed):
-    _check(workers(Request(seed=seed)))
+    native, *others = runnable_cpus()
+    cpus = (native, others[seed % len(others)]) if others else (native,)
+    _check(workers(Request(seed=seed, cpus=cpus)))
 
 
 def test_seeds_cover_every_operator():

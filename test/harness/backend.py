@@ -127,14 +127,15 @@ class InProcessBackend:
         self.threads = threads
 
     def compile(self, model, artifact, partition, libraries=True, extra=()):
-        """Compiles a ModelProto or a path to the file `artifact`; raises BackendError."""
+        """Compiles a ModelProto or a path to the file `artifact`, perhaps for another machine; raises BackendError."""
         import dovetail
+        from dovetail._compiler import compile_artifact
 
+        flags = [*partition.flags(), *extra, *([] if libraries else ["--no-libraries"])]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                program = dovetail.compile(model, libraries=libraries, options=[*partition.flags(), *extra])
-            program.save(artifact)
+                pathlib.Path(artifact).write_bytes(compile_artifact(model, flags))
         except dovetail.DovetailError as error:
             raise BackendError("compile", error.code, str(error)) from error
 
