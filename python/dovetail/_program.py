@@ -73,6 +73,13 @@ def _runtime():
     library.dovetail_program_free.argtypes = [handle]
     library.dovetail_program_free.restype = None
     library.dovetail_program_num_ranks.argtypes = [handle]
+    for name in ("model", "target"):
+        text = getattr(library, f"dovetail_program_{name}")
+        text.argtypes, text.restype = [handle], ctypes.c_char_p
+    library.dovetail_program_num_axes.argtypes = [handle]
+    library.dovetail_program_num_axes.restype = size
+    axis = [ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_int32)]
+    library.dovetail_program_axis.argtypes = [handle, size, *axis]
     for direction in ("input", "output"):
         count = getattr(library, f"dovetail_program_num_{direction}s")
         count.argtypes = [handle]
@@ -98,6 +105,9 @@ class Port:
     dtype: str
     shape: tuple
 
+    def __str__(self):
+        return f"{self.name}: {self.dtype}{list(self.shape)}"
+
     @property
     def numpy_dtype(self):
         return np.dtype(np.uint16 if self.dtype == "bfloat16" else self.dtype)
@@ -115,7 +125,11 @@ def _addressable(array):
 
 
 class Program:
-    """A compiled program. Threads may share it: runs happen one after another."""
+    """A compiled program. Threads may share it: runs happen one after another.
+
+    `model` is the name of the graph that it was compiled from, `target` what it was compiled for, and `mesh` maps axes
+    to sizes, in order; `num_ranks` is their product. `inputs` and `outputs` are lists of `Port`.
+    """
 
     def __init__(self, artifact):
         """Loads and verifies an artifact, given as bytes. Raises `DovetailError`."""
@@ -134,9 +148,20 @@ class Program:
         self._runners = {}
         self._lock = threading.Lock()
         self._types = {}
+        self.model = runtime.dovetail_program_model(handle).decode(errors="replace")
+        self.target = runtime.dovetail_program_target(handle).decode(errors="replace")
+        self.mesh = dict(self._axis(index) for index in range(runtime.dovetail_program_num_axes(handle)))
         self.num_ranks = runtime.dovetail_program_num_ranks(handle)
         self.inputs = self._ports("input")
         self.outputs = self._ports("output")
+
+    def __repr__(self):
+        axes = ",".join(f"{name}={size}" for name, size in self.mesh.items())
+        mesh = f"mesh {axes}" if self.num_ranks > 1 else "1 rank"
+        lines = [f"Program of '{self.model}' for {self.target} on {mesh}"]
+        for kind, ports in (("input", self.inputs), ("output", self.outputs)):
+            lines += [f"  {kind} {port}" for port in ports]
+        return "\n".join(lines)
 
     @staticmethod
     def load(path):
@@ -196,6 +221,11 @@ class Program:
                 self._runners.pop((threads, autotune))[1]()
             _check(code)
         return {port.name: array for port, array in zip(self.outputs, results)}
+
+    def _axis(self, index):
+        name, size = ctypes.c_char_p(), ctypes.c_int32()
+        _check(_runtime().dovetail_program_axis(self._handle, index, ctypes.byref(name), ctypes.byref(size)))
+        return name.value.decode(), size.value
 
     def _ports(self, direction):
         runtime = _runtime()

@@ -70,6 +70,22 @@ def test_compile_and_run(dovetail, model, inputs, tmp_path):
     _check(dovetail.Program.load(tmp_path / "example.dvt").run(inputs), inputs)
 
 
+def test_repr(dovetail, model):
+    """All that one needs to call it."""
+    program = dovetail.compile(model, mesh={"y": 2, "x": 2}, shard={"a": "y,x"})
+    assert (program.model, program.target, program.mesh) == ("example", "cpu", {"y": 2, "x": 2})
+    assert repr(program).splitlines() == [
+        "Program of 'example' for cpu on mesh y=2,x=2",
+        "  input a: float32[6, 5]",
+        "  input b: float32[6, 5]",
+        "  output sum: float32[6, 5]",
+        "  output larger: bool[6, 5]",
+    ]
+    assert repr(dovetail.compile(model)).startswith("Program of 'example' for cpu on 1 rank\n")
+    device = dovetail.compile(model, target="cuda")
+    assert repr(device).startswith("Program of 'example' for cuda on")
+
+
 def test_threads_share_a_program(dovetail, model, inputs):
     """Each gets its own answer."""
     program = dovetail.compile(model, mesh={"y": 2}, shard={"a": "y,_"})

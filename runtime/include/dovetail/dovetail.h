@@ -62,6 +62,14 @@ DOVETAIL_API dovetail_status dovetail_program_load_bytes(const void *bytes, size
 /// Frees a program; runners may still use it. Null is allowed.
 DOVETAIL_API void dovetail_program_free(dovetail_program *program);
 
+/// The name of the graph that it was compiled from, and what it was compiled for: "cpu", or a device. They belong to
+/// the program.
+DOVETAIL_API const char *dovetail_program_model(const dovetail_program *program);
+DOVETAIL_API const char *dovetail_program_target(const dovetail_program *program);
+/// The axes of the mesh, major to minor. `index` must be below their number; the name belongs to the program.
+DOVETAIL_API size_t dovetail_program_num_axes(const dovetail_program *program);
+DOVETAIL_API dovetail_status dovetail_program_axis(const dovetail_program *program, size_t index, const char **name,
+                                                   int32_t *size);
 DOVETAIL_API int32_t dovetail_program_num_ranks(const dovetail_program *program);
 DOVETAIL_API size_t dovetail_program_num_inputs(const dovetail_program *program);
 DOVETAIL_API size_t dovetail_program_num_outputs(const dovetail_program *program);

@@ -19,6 +19,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dovetail {
@@ -82,6 +83,19 @@ public:
     handle.reset(raw);
   }
 
+  std::string model() const { return dovetail_program_model(handle.get()); }
+  std::string target() const { return dovetail_program_target(handle.get()); }
+  /// The names and sizes of the mesh's axes, major to minor.
+  std::vector<std::pair<std::string, int>> mesh() const {
+    std::vector<std::pair<std::string, int>> result(dovetail_program_num_axes(handle.get()));
+    for (size_t i = 0; i < result.size(); ++i) {
+      const char *name;
+      int32_t size;
+      detail::check(dovetail_program_axis(handle.get(), i, &name, &size));
+      result[i] = {name, size};
+    }
+    return result;
+  }
   int numRanks() const { return dovetail_program_num_ranks(handle.get()); }
   std::vector<Port> inputs() const { return ports(dovetail_program_num_inputs, dovetail_program_input); }
   std::vector<Port> outputs() const { return ports(dovetail_program_num_outputs, dovetail_program_output); }

@@ -150,6 +150,31 @@ dovetail_status dovetail_program_load_bytes(const void *bytes, size_t size, dove
 
 void dovetail_program_free(dovetail_program *program) { delete program; }
 
+const char *dovetail_program_model(const dovetail_program *program) {
+  return program->program->getPlan().model.c_str();
+}
+
+const char *dovetail_program_target(const dovetail_program *program) {
+  return program->program->getPlan().target.c_str();
+}
+
+size_t dovetail_program_num_axes(const dovetail_program *program) {
+  return program->program->getPlan().mesh.getAxes().size();
+}
+
+dovetail_status dovetail_program_axis(const dovetail_program *program, size_t index, const char **name, int32_t *size) {
+  return guard([&]() -> absl::Status {
+    if (!program || !name || !size)
+      return isNull(!program ? "program" : !name ? "name" : "size");
+    const auto &axes = program->program->getPlan().mesh.getAxes();
+    if (index >= axes.size())
+      return absl::InvalidArgumentError(absl::StrCat("there is no axis ", index, "; the mesh has ", axes.size()));
+    *name = axes[index].name.c_str();
+    *size = axes[index].size;
+    return absl::OkStatus();
+  });
+}
+
 int32_t dovetail_program_num_ranks(const dovetail_program *program) { return program->program->numRanks(); }
 
 size_t dovetail_program_num_inputs(const dovetail_program *program) {

@@ -38,6 +38,9 @@ TEST(CApi, RunsFromStridedTensors) {
   std::vector<std::byte> bytes = makeArtifact();
   dovetail::Program program(bytes.data(), bytes.size());
   EXPECT_EQ(program.numRanks(), 2);
+  EXPECT_EQ(program.target(), "cpu");
+  using Axes = std::vector<std::pair<std::string, int>>;
+  EXPECT_EQ(program.mesh(), (Axes{{"a", 2}}));
   std::vector<dovetail::Port> inputs = program.inputs(), outputs = program.outputs();
   ASSERT_EQ(inputs.size(), 1u);
   EXPECT_EQ(inputs[0].name, "x");
