@@ -98,7 +98,8 @@ llvm::LogicalResult GraphImporter::importFunction(const onnx::NodeProto &node, c
     body.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] = opset.version();
   if (auto it = body.opsets.find(""); it != body.opsets.end() && (it->second < 1 || it->second > kMaxOpset))
     return addUnsupported(node, scope, inputs,
-                          "function '" + function.name() + "' uses opset " + llvm::Twine(it->second));
+                          {"function '" + function.name() + "' uses opset " + std::to_string(it->second),
+                           "export it for opset " + std::to_string(kMaxOpset) + " or an older one"});
   for (int i = 0; i < function.input_size(); ++i)
     body.bind(function.input(i), i < static_cast<int>(inputs.size()) ? inputs[i] : Binding::absent());
   for (int i = 0; i < node.output_size(); ++i)

@@ -49,20 +49,21 @@ mlir::InFlightDiagnostic GraphImporter::invalidNode(const onnx::NodeProto &node,
 }
 
 llvm::LogicalResult GraphImporter::addUnsupported(const onnx::NodeProto &node, Scope &scope,
-                                                  llvm::ArrayRef<Binding> inputs, const llvm::Twine &reason) {
-  std::string description;
-  llvm::raw_string_ostream os(description);
+                                                  llvm::ArrayRef<Binding> inputs, Obstacle obstacle) {
   llvm::StringRef domain = node.domain() == "ai.onnx" ? "" : llvm::StringRef(node.domain());
-  os << "node '" << scope.prefix << describeNode(node) << "': " << node.op_type() << " of domain '"
-     << (domain.empty() ? "ai.onnx" : domain) << "', opset " << scope.opsets.lookup(domain) << ", on (";
+  std::string what, details;
+  llvm::raw_string_ostream(what) << node.op_type() << " of domain '" << (domain.empty() ? "ai.onnx" : domain)
+                                 << "', opset " << scope.opsets.lookup(domain);
+  llvm::raw_string_ostream os(details);
+  os << ", on (";
   llvm::interleaveComma(inputs, os, [&](const Binding &input) {
     if (input.kind == Binding::Known)
       os << input.value.getType();
     else
       os << (input.kind == Binding::Absent ? "nothing" : "unknown");
   });
-  os << "): " << reason;
-  unsupported.push_back(std::move(description));
+  os << ")";
+  unsupported.add("node", scope.prefix + describeNode(node), std::move(what), std::move(details), std::move(obstacle));
   bindUnknown(node, scope);
   return llvm::success();
 }
@@ -91,8 +92,8 @@ llvm::LogicalResult GraphImporter::importInitializers(const onnx::GraphProto &gr
       continue;
     if (onnx::TensorProto::DataType_IsValid(tensor.data_type()) && tensor.data_type() != onnx::TensorProto::UNDEFINED &&
         !convertElementType(tensor.data_type(), builder.getContext())) {
-      unsupported.push_back("initializer '" + scope.prefix + tensor.name() + "': elements of type " +
-                            describeElementType(tensor.data_type()) + " are not supported");
+      unsupported.add("initializer", scope.prefix + tensor.name(), "", "",
+                      OnnxNode::describeUnsupportedElements(tensor.data_type()));
       scope.bind(tensor.name(), Binding::unknown());
       continue;
     }
@@ -160,7 +161,8 @@ llvm::LogicalResult GraphImporter::importNode(const onnx::NodeProto &original, S
   if (function)
     return importFunction(node, *function, nullptr, model, scope, inputs);
   return addUnsupported(node, scope, inputs,
-                        "neither this domain is known nor does the model define a function of this name");
+                        {"neither this domain is known nor does the model define a function of this name",
+                         "export the model with operators of ONNX, or with a function of this name"});
 }
 
 llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, Scope &scope,
@@ -185,7 +187,9 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
       return invalidNode(node, scope) << "opset " << opset->second
                                       << " does not have this operator (its newest form is of opset "
                                       << newest->SinceVersion() << ")";
-    return addUnsupported(node, scope, inputs, "ONNX has no operator of this name");
+    return addUnsupported(
+        node, scope, inputs,
+        {"ONNX has no operator of this name", "give the operator its domain, or define it as a function in the model"});
   }
   // The schema has looked at names alone; a function's caller may have left an operand out, or a variadic one may lack
   // a name.
@@ -210,7 +214,9 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
     bindUnknown(node, scope);
     return llvm::success();
   }
-  return addUnsupported(node, scope, inputs, "there is no implementation of this operator");
+  return addUnsupported(node, scope, inputs,
+                        {"there is no implementation of this operator",
+                         "export the model with other operators in its place, or end the graph before it"});
 }
 
 llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, Scope &scope,
@@ -233,14 +239,15 @@ llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, S
   if (failed(import(onnxNode))) {
     if (reporter.getFirstError())
       return llvm::failure();
-    if (onnxNode.getUnsupportedReason().empty())
+    if (!onnxNode.getObstacle())
       return invalidNode(node, scope) << "it could not be imported";
-    return addUnsupported(node, scope, inputs, onnxNode.getUnsupportedReason());
+    return addUnsupported(node, scope, inputs, *onnxNode.getObstacle());
   }
-  for (auto [name, value] : llvm::zip(node.output(), onnxNode.getResults())) {
+  for (auto [number, name, value] : llvm::enumerate(node.output(), onnxNode.getResults())) {
     if (!value) {
       if (scope.isNeeded(name))
-        return addUnsupported(node, scope, inputs, "result '" + name + "' is not computed");
+        return addUnsupported(node, scope, inputs,
+                              {"its result number " + std::to_string(number) + " is not computed"});
       continue;
     }
     scope.bind(name, Binding::known(value));
@@ -261,7 +268,7 @@ llvm::LogicalResult GraphImporter::importIf(const onnx::NodeProto &node, Scope &
   if (condition)
     values = readInts(condition);
   if (!values || values->size() != 1)
-    return addUnsupported(node, scope, inputs, "its condition is not constant, even after folding");
+    return addUnsupported(node, scope, inputs, OnnxNode::describeNotConstant("its condition"));
   llvm::StringRef branchName = values->front() ? "then_branch" : "else_branch";
   auto attribute = llvm::find_if(node.attribute(),
                                  [&](const onnx::AttributeProto &attribute) { return attribute.name() == branchName; });

@@ -15,6 +15,7 @@
 
 #include "OnnxNode.h"
 #include "Scope.h"
+#include "UnsupportedParts.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "onnx/defs/schema.h"
 
@@ -34,7 +35,6 @@ private:
   /// Notes a tensor of too many dimensions among what is not supported.
   void checkRank(mlir::Value value, llvm::StringRef name);
   llvm::LogicalResult checkOutputType(const onnx::ValueInfoProto &output, mlir::RankedTensorType type);
-  llvm::LogicalResult reportUnsupported();
 
   llvm::LogicalResult importInitializers(const onnx::GraphProto &graph, Scope &scope);
   template <typename Nodes> llvm::LogicalResult importNodes(const Nodes &nodes, Scope &scope) {
@@ -64,7 +64,7 @@ private:
 
   /// Lists a node among those that cannot be imported; its results are unknown from then on.
   llvm::LogicalResult addUnsupported(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs,
-                                     const llvm::Twine &reason);
+                                     Obstacle obstacle);
   mlir::InFlightDiagnostic invalidNode(const onnx::NodeProto &node, const Scope &scope);
   static void bindResults(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> results);
   static void bindUnknown(const onnx::NodeProto &node, Scope &scope);
@@ -81,8 +81,7 @@ private:
   /// The functions whose bodies are being imported.
   llvm::SmallVector<const void *> activeFunctions;
   int64_t numNodes = 0;
-  /// Descriptions of all nodes and initializers that cannot be imported.
-  std::vector<std::string> unsupported;
+  UnsupportedParts unsupported;
 };
 
 } // namespace dovetail::importer

@@ -104,7 +104,7 @@ llvm::LogicalResult GraphImporter::importMain(mlir::func::FuncOp main,
     for (mlir::Value result : op.getResults())
       checkRank(result, getTensorName(op.getLoc()));
   if (!unsupported.empty())
-    return reportUnsupported();
+    return unsupported.report(reporter);
 
   llvm::SmallVector<mlir::Value> results;
   llvm::SmallVector<mlir::Type> resultTypes;
@@ -135,8 +135,10 @@ llvm::LogicalResult GraphImporter::importMain(mlir::func::FuncOp main,
 void GraphImporter::checkRank(mlir::Value value, llvm::StringRef name) {
   int64_t rank = OnnxNode::getType(value).getRank();
   if (rank > kMaxRank)
-    unsupported.push_back("tensor '" + name.str() + "' has " + std::to_string(rank) + " dimensions, but at most " +
-                          std::to_string(kMaxRank) + " are supported");
+    unsupported.add(
+        "tensor", name, "", "",
+        {"it has " + std::to_string(rank) + " dimensions, but at most " + std::to_string(kMaxRank) + " are supported",
+         "export the model with dimensions merged"});
 }
 
 llvm::LogicalResult GraphImporter::checkOutputType(const onnx::ValueInfoProto &output, mlir::RankedTensorType type) {
@@ -157,15 +159,6 @@ llvm::LogicalResult GraphImporter::checkOutputType(const onnx::ValueInfoProto &o
     mlir::emitWarning(reporter.getFileLoc())
         << "output '" << output.name() << "' has type " << type << ", not the shape that the model declares";
   return llvm::success();
-}
-
-llvm::LogicalResult GraphImporter::reportUnsupported() {
-  auto diagnostic = reporter.error(ImportError::Unsupported);
-  diagnostic << unsupported.size() << (unsupported.size() == 1 ? " part" : " parts")
-             << " of the model cannot be compiled; export it without, or cut the graph before:";
-  for (const std::string &description : unsupported)
-    diagnostic << "\n  " << description;
-  return diagnostic;
 }
 
 /// Imports the model that `read` gets, at `path`.

@@ -40,7 +40,7 @@ mlir::ElementsAttr OnnxNode::getConstant(mlir::Value value) {
 llvm::FailureOr<llvm::SmallVector<int64_t>> OnnxNode::getConstantInts(unsigned index, llvm::StringRef what) {
   mlir::ElementsAttr constant = getConstant(getInput(index));
   if (!constant)
-    return unsupported("'" + what + "' is not constant, even after folding");
+    return unsupported(describeNotConstant("'" + what + "'"));
   if (auto values = readInts(constant))
     return std::move(*values);
   return invalid("'" + what + "' is not a tensor of integers");
@@ -49,7 +49,7 @@ llvm::FailureOr<llvm::SmallVector<int64_t>> OnnxNode::getConstantInts(unsigned i
 llvm::FailureOr<llvm::SmallVector<double>> OnnxNode::getConstantFloats(unsigned index, llvm::StringRef what) {
   mlir::ElementsAttr constant = getConstant(getInput(index));
   if (!constant)
-    return unsupported("'" + what + "' is not constant, even after folding");
+    return unsupported(describeNotConstant("'" + what + "'"));
   if (auto values = readFloats(constant))
     return std::move(*values);
   return unsupported("'" + what + "' is not a tensor of f32 or f64");
@@ -343,9 +343,20 @@ llvm::LogicalResult OnnxNode::invalid(const llvm::Twine &message) {
   return diagnostic << ": " << message;
 }
 
-llvm::LogicalResult OnnxNode::unsupported(const llvm::Twine &message) {
-  unsupportedReason = message.str();
+llvm::LogicalResult OnnxNode::unsupported(const llvm::Twine &reason, const llvm::Twine &remedy) {
+  obstacle = Obstacle{reason.str(), remedy.str()};
   return llvm::failure();
+}
+
+Obstacle OnnxNode::describeNotConstant(const llvm::Twine &what) {
+  return {
+      (what + " is not constant, even after folding").str(),
+      "export the model with it as a constant; where it follows from shapes, with shapes that --dim or --shape fix"};
+}
+
+Obstacle OnnxNode::describeUnsupportedElements(int32_t type) {
+  return {"elements of type " + describeElementType(type) + " are not supported",
+          "export the model with floats of 16 to 64 bits, integers of 8 to 64 bits, or booleans"};
 }
 
 //===----------------------------------------------------------------------===//

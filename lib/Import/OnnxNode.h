@@ -16,6 +16,7 @@
 #include "Registry.h"
 #include "Reporter.h"
 #include "TensorData.h"
+#include "UnsupportedParts.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "onnx/onnx_pb.h"
 
@@ -154,8 +155,15 @@ public:
   /// Reports that the model is invalid here.
   llvm::LogicalResult invalid(const llvm::Twine &message);
   /// Notes that the node cannot be imported; the import goes on to find all such nodes, and fails at the end.
-  llvm::LogicalResult unsupported(const llvm::Twine &message);
-  const std::string &getUnsupportedReason() const { return unsupportedReason; }
+  llvm::LogicalResult unsupported(const llvm::Twine &reason, const llvm::Twine &remedy = "");
+  llvm::LogicalResult unsupported(const Obstacle &obstacle) { return unsupported(obstacle.reason, obstacle.remedy); }
+  /// What `unsupported` was called with, if it was.
+  const std::optional<Obstacle> &getObstacle() const { return obstacle; }
+
+  /// That `what`, as a subject, must be known at compile time.
+  static Obstacle describeNotConstant(const llvm::Twine &what);
+  /// That elements are of a type, of `onnx::TensorProto`, that there is not.
+  static Obstacle describeUnsupportedElements(int32_t type);
 
 private:
   static bool isMissing(mlir::Value value) { return !value; }
@@ -172,7 +180,7 @@ private:
   llvm::ArrayRef<mlir::Value> inputs;
   Context context;
   llvm::SmallVector<mlir::Value> results;
-  std::string unsupportedReason;
+  std::optional<Obstacle> obstacle;
 };
 
 /// Imports a node one to one as the dialect's operation `name`.

@@ -309,8 +309,8 @@ CASES = [
     Bad("complex-numbers", _bare("complex"), UNSUPPORTED, "(?i)complex"),
     Bad("strings", _bare("strings"), UNSUPPORTED, "(?i)string"),
     Bad("pads-long", _bare("pads-long"), UNSUPPORTED, "culprit"),
-    Bad("rank-33", _bare("rank-33"), UNSUPPORTED, "'x' has 33 dimensions"),
-    Bad("rank-1000", _bare("rank-1000"), UNSUPPORTED, "'x' has 1000 dimensions"),
+    Bad("rank-33", _bare("rank-33"), UNSUPPORTED, "'x': it has 33 dimensions"),
+    Bad("rank-1000", _bare("rank-1000"), UNSUPPORTED, "'x': it has 1000 dimensions"),
     Bad("too-long", _bare("too-long"), USAGE, "'x'"),
     Bad("open-dimension", _compile("dynamic"), USAGE, r"(?s)(?=.*image)(?=.*--(dim|shape))"),
     # Artifacts.

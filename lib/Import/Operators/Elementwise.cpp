@@ -66,14 +66,14 @@ static OperatorImport prelu("PRelu", [](OnnxNode &node) {
 static OperatorImport castTo("Cast", [](OnnxNode &node) {
   mlir::Type type = convertElementType(node.getInt("to", 0), node.getBuilder().getContext());
   if (!type)
-    return node.unsupported("elements of type " + describeElementType(node.getInt("to", 0)) + " are not supported");
+    return node.unsupported(OnnxNode::describeUnsupportedElements(node.getInt("to", 0)));
   return node.setResult(node.cast(node.getInput(0), type));
 });
 
 static OperatorImport bitCast("BitCast", [](OnnxNode &node) {
   mlir::Type type = convertElementType(node.getInt("to", 0), node.getBuilder().getContext());
   if (!type)
-    return node.unsupported("elements of type " + describeElementType(node.getInt("to", 0)) + " are not supported");
+    return node.unsupported(OnnxNode::describeUnsupportedElements(node.getInt("to", 0)));
   return node.setResult(node.create<BitCastOp>(node.getInput(0), type));
 });
 

@@ -129,7 +129,7 @@ static OperatorImport eyeLike("EyeLike", [](OnnxNode &node) -> llvm::LogicalResu
   if (int64_t given = node.getInt("dtype", 0))
     type = convertElementType(given, node.getBuilder().getContext());
   if (!type)
-    return node.unsupported("elements of type " + describeElementType(node.getInt("dtype", 0)) + " are not supported");
+    return node.unsupported(OnnxNode::describeUnsupportedElements(node.getInt("dtype", 0)));
   // No matrix has a diagonal beyond these.
   int64_t diagonal = std::clamp<int64_t>(node.getInt("k", 0), std::numeric_limits<int32_t>::min(),
                                          std::numeric_limits<int32_t>::max());

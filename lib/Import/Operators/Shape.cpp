@@ -139,7 +139,7 @@ static OperatorImport dropout("Dropout", [](OnnxNode &node) -> llvm::LogicalResu
     if (isTraining->size() != 1)
       return node.invalid("'training_mode' is not a single boolean");
     if (isTraining->front() != 0 && !isZero(node, 1))
-      return node.unsupported("training_mode with a ratio above 0 is not supported: export the model for inference");
+      return node.unsupported("training_mode with a ratio above 0 is not supported", "export the model for inference");
   }
   // Nothing is dropped, which the mask says.
   mlir::Type maskElement = node.getType(node.getInput(0)).getElementType();
@@ -240,7 +240,7 @@ static OperatorImport constantOfShape("ConstantOfShape", [](OnnxNode &node) -> l
 static llvm::FailureOr<mlir::TypedAttr> readScalar(OnnxNode &node, unsigned index, llvm::StringRef what) {
   mlir::ElementsAttr constant = node.getConstant(node.getInput(index));
   if (!constant)
-    return node.unsupported("'" + what + "' is not constant, even after folding");
+    return node.unsupported(OnnxNode::describeNotConstant("'" + what + "'"));
   auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(constant);
   if (!dense || dense.getNumElements() != 1)
     return node.invalid("'" + what + "' is not a single number");
