@@ -63,8 +63,7 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
   if (!op || op->getNumResults() != 1 || !reshard.getOperand().hasOneUse())
     return;
   // What is computed on more than one rank must cost less than its transfer.
-  auto element = dyn_cast<ElementOpInterface>(op.getOperation());
-  if (!element || !element.isCheapElement())
+  if (!op.isCheapElement())
     return;
   auto type = cast<RankedTensorType>(reshard.getOperand().getType());
   ShardingAttr held = getSharding(type), wanted = getSharding(reshard.getResult());

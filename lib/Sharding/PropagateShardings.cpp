@@ -229,7 +229,7 @@ int64_t Propagator::getNumParts(ArrayRef<StringAttr> axes) {
 
 SmallVector<StringAttr> Propagator::getPassedAxes(PartitionableOpInterface op) {
   SmallVector<StringAttr> axes;
-  if (isa<ReductionOpInterface>(op.getOperation()) && op->getNumOperands() > 1)
+  if (op.isReduction() && op->getNumOperands() > 1)
     return axes;
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   bool isPartial = false;

@@ -174,7 +174,7 @@ void KernelEmitter::emitStores() {
 
 Value KernelEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
   if (auto row = rows.find(op); row != rows.end())
-    return narrow(loadRow(row->second, index[order[rowDepth]]), op);
+    return emitFinish(cast<PartitionableOpInterface>(op), index, loadRow(row->second, index[order[rowDepth]]));
   auto kept = moments.find(op);
   if (kept == moments.end())
     return KernelBody::emitOp(op, index);

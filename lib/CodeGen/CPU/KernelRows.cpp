@@ -53,11 +53,11 @@ void KernelEmitter::emitTile(Tile tile) {
       moments[op] = emitMoments(momentsOp, tile);
       continue;
     }
-    auto reduction = cast<ReductionOpInterface>(op);
+    auto reduction = cast<PartitionableOpInterface>(op);
     SmallVector<unsigned> loops = analysis.getFoldOrder(op).loops;
     SmallVector<Value> foldIndex(index);
     foldIndex.append(loops.size(), Value());
-    Row row = createRow(tile, reduction.emitInit(elements).getType());
+    Row row = createRow(tile, emitInit(reduction).getType());
     emitRow(reduction, loops, row, tile, foldIndex);
     rows[op] = row;
   }
@@ -105,11 +105,10 @@ void KernelEmitter::storeRow(const Row &row, Value coordinate, Value value) {
 
 /// Folds over `loops` into `row`. Each loop has its own accumulators, so that errors of sums grow with the extents of
 /// the loops and not with their product.
-void KernelEmitter::emitRow(ReductionOpInterface op, ArrayRef<unsigned> loops, const Row &row, Tile tile,
+void KernelEmitter::emitRow(PartitionableOpInterface op, ArrayRef<unsigned> loops, const Row &row, Tile tile,
                             SmallVector<Value> &foldIndex) {
   auto accumulate = [&](function_ref<Value(Value)> term) {
-    forEach(tile.first, tile.end,
-            [&](Value iv) { storeRow(row, iv, op.emitCombine(elements, loadRow(row, iv), term(iv))); });
+    forEach(tile.first, tile.end, [&](Value iv) { storeRow(row, iv, emitCombine(op, loadRow(row, iv), term(iv))); });
   };
   auto accumulateTerms = [&] {
     accumulate([&](Value iv) {
@@ -117,7 +116,7 @@ void KernelEmitter::emitRow(ReductionOpInterface op, ArrayRef<unsigned> loops, c
       return emitTerm(op, foldIndex);
     });
   };
-  forEach(tile.first, tile.end, [&](Value iv) { storeRow(row, iv, op.emitInit(elements)); });
+  forEach(tile.first, tile.end, [&](Value iv) { storeRow(row, iv, emitInit(op)); });
   if (loops.empty())
     return accumulateTerms();
   unsigned loop = loops.front();

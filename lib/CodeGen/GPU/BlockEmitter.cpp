@@ -78,7 +78,7 @@ void BlockEmitter::chooseTeam() {
   if (!teamLoops.empty()) {
     int64_t work = multiply(teamLoops, extents);
     for (Operation &op : kernel.getBlock()->without_terminator())
-      if (isa<ReductionOpInterface>(op) || hasMoments(&op))
+      if (isReduction(&op) || hasMoments(&op))
         work = std::max(work, getLength(&op));
     team = work < warpSize ? 1 : work < 4 * blockSize ? warpSize : blockSize;
     return;
@@ -107,7 +107,7 @@ void BlockEmitter::chooseColumns() {
     return;
   bool isBetter = false;
   for (Operation &op : kernel.getBlock()->without_terminator()) {
-    if ((!isa<ReductionOpInterface>(op) && !hasMoments(&op)) || analysis.getFoldOrder(&op).loops.empty())
+    if ((!isReduction(&op) && !hasMoments(&op)) || analysis.getFoldOrder(&op).loops.empty())
       continue;
     int64_t acrossTerms = analysis.countJumps(&op, analysis.getFoldOrder(&op).loops.back());
     int64_t acrossItems = analysis.countJumps(&op, *inner);
@@ -138,7 +138,7 @@ bool BlockEmitter::isAligned(plan::LayoutAttr layout, Type type) const {
 
 bool BlockEmitter::isCheap(plan::KernelOp kernel, Operation *other) {
   return llvm::all_of(kernel.getBlock()->without_terminator(), [&](Operation &op) {
-    auto element = dyn_cast<ElementOpInterface>(op);
+    auto element = dyn_cast<PartitionableOpInterface>(op);
     return !element || &op == other || element.isCheapElement();
   });
 }

@@ -14,7 +14,6 @@
 
 #include "BlockEmitter.h"
 
-#include "dovetail/Dialect/Dovetail/IR/ProductInterface.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
@@ -37,14 +36,15 @@ bool BlockEmitter::chooseProduct() {
   constexpr int64_t shortest = 16;
   // Fewer large tiles than this leave most of a device idle.
   constexpr int64_t enoughTiles = 64;
-  auto op = dyn_cast_if_present<ProductOpInterface>(getOnlyResult(kernel));
-  if (!op)
+  auto op = dyn_cast_if_present<PartitionableOpInterface>(getOnlyResult(kernel));
+  if (!op || !getDefinition(op).isProduct)
     return false;
+  const Definition &definition = getDefinition(op);
   SmallVector<unsigned> batch;
   ProductSide sides[2];
   int64_t items = 1;
   for (unsigned loop : analysis.getLoopOrder()) {
-    int64_t sharing[2] = {op.countSharing(0, loop), op.countSharing(1, loop)};
+    int64_t sharing[2] = {definition.countSharing(0, loop), definition.countSharing(1, loop)};
     unsigned operand = sharing[0] == 1 ? 0 : 1;
     int64_t block = sharing[1 - operand];
     if (sharing[operand] != 1 || block <= 1 || extents[loop] % block != 0) {
@@ -57,8 +57,8 @@ bool BlockEmitter::chooseProduct() {
     items *= extents[loop] / block;
   }
   int64_t terms = 1;
-  for (int64_t extent : llvm::concat<const int64_t>(llvm::drop_begin(extents, rank), op.getTaps()))
-    terms = llvm::SaturatingMultiply<uint64_t>(terms, extent);
+  for (const Loop &loop : llvm::drop_begin(definition.loops, rank))
+    terms = llvm::SaturatingMultiply<uint64_t>(terms, loop.extent);
   if (sides[0].extent < shortest || sides[1].extent < shortest || terms < productDepth)
     return false;
   for (const ProductSide &side : sides)
@@ -98,9 +98,9 @@ bool BlockEmitter::chooseProduct() {
 //===----------------------------------------------------------------------===//
 
 void BlockEmitter::orderTerms() {
-  unsigned numLoops = cast<PartitionableOpInterface>(product).getRelation().loops.size();
-  for (auto [number, extent] : llvm::enumerate(cast<ProductOpInterface>(product).getTaps()))
-    farTerms.push_back({numLoops + static_cast<unsigned>(number), extent, elements.index(0), elements.index(extent)});
+  for (auto [number, loop] : llvm::enumerate(getDefinition(product).loops))
+    if (loop.kind == LoopKind::Tap)
+      farTerms.push_back({static_cast<unsigned>(number), loop.extent, elements.index(0), elements.index(loop.extent)});
   for (unsigned loop : analysis.getFoldOrder(product).loops)
     farTerms.push_back({getFoldPosition(product, loop), extents[loop], ranges[loop].lo, countSteps(loop, 1)});
   // Divisions of 32 bits are much faster. Counters go beyond the last term by less than those of a row.
@@ -122,7 +122,6 @@ bool BlockEmitter::mustBeFinite(unsigned number) const {
 }
 
 bool BlockEmitter::mayBeMissing(const ProductSide &side) {
-  auto op = cast<ProductOpInterface>(product);
   // Code that is only looked at.
   Block scratch;
   OpBuilder::InsertionGuard guard(builder);
@@ -132,12 +131,9 @@ bool BlockEmitter::mayBeMissing(const ProductSide &side) {
     return gpu::ThreadIdOp::create(builder, kernel.getLoc(), builder.getIndexType(), gpu::Dimension::x);
   };
   SmallVector<Value> at;
-  for (size_t loop = 0; loop < rank + analysis.getFoldOrder(product).loops.size(); ++loop)
-    at.push_back(getUnknown());
-  for (int64_t extent : op.getTaps())
-    at.push_back(extent == 1 ? elements.index(0) : getUnknown());
-  Value isInside = op.getFactor(elements, side.operand, at).isInside;
-  return isInside && !matchPattern(isInside, m_One());
+  for (const Loop &loop : getDefinition(product).loops)
+    at.push_back(loop.kind == LoopKind::Tap && loop.extent == 1 ? elements.index(0) : getUnknown());
+  return !matchPattern(emitIsInside(product, side.operand, at), m_One());
 }
 
 void BlockEmitter::placeOperands() {
@@ -210,18 +206,17 @@ Value BlockEmitter::setCoordinates(const ProductSide &side, Value offset, Mutabl
 }
 
 bool BlockEmitter::readsAlongTerms(const ProductSide &side) {
-  auto op = cast<ProductOpInterface>(product);
   ArrayRef<unsigned> loops = analysis.getFoldOrder(product).loops;
   unsigned loop = loops.back();
   // Code that is only looked at.
   Block scratch;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&scratch);
-  SmallVector<Value> at(rank + loops.size() + op.getTaps().size(), elements.index(0));
-  SmallVector<Value> before = op.getFactor(elements, side.operand, at).index;
+  SmallVector<Value> at(getDefinition(product).loops.size(), elements.index(0));
+  SmallVector<Value> before = emitReadIndex(product, side.operand, at);
   at[getFoldPosition(product, loop)] = elements.index(1);
   SmallVector<Coordinate> index;
-  for (auto [first, second] : llvm::zip_equal(before, op.getFactor(elements, side.operand, at).index)) {
+  for (auto [first, second] : llvm::zip_equal(before, emitReadIndex(product, side.operand, at))) {
     std::optional<int64_t> step = ElementBuilder::getConstantIndex(elements.subI(second, first));
     bool depends = step != 0;
     index.push_back({uint64_t(depends) << loop, step == 1 ? static_cast<int>(loop) : -1});
@@ -265,10 +260,10 @@ void BlockEmitter::stageOperand(unsigned number, Value firstTerm, ArrayRef<Value
     SmallVector<Value> digits = delinearize(castIndex(termType, term), counts);
     for (auto [loop, digit] : llvm::zip_equal(nearTerms, digits))
       coordinates[loop.position] = elements.addI(digit, loop.lo);
-    Factor factor = cast<ProductOpInterface>(product).getFactor(elements, side.operand, coordinates);
+    Value isInside = side.isGuarded ? emitIsInside(product, side.operand, coordinates) : Value();
     Value zero = elements.constant(side.type, 0), element;
-    auto emitFactor = [&] { return emitValue(value, factor.index); };
-    element = side.isGuarded ? elements.guarded(factor.isInside, side.type, emitFactor, zero) : emitFactor();
+    auto emitFactor = [&] { return emitValue(value, emitReadIndex(product, side.operand, coordinates)); };
+    element = side.isGuarded ? elements.guarded(isInside, side.type, emitFactor, zero) : emitFactor();
     if (isTerm)
       element = elements.select(isTerm, element, zero);
     if (mustBeFinite(number)) {
@@ -277,7 +272,7 @@ void BlockEmitter::stageOperand(unsigned number, Value firstTerm, ArrayRef<Value
                         elements.compare(arith::CmpFPredicate::OLT, {}, element, elements.highest(side.type)));
       isFinite = isFinite ? elements.andB(isFinite, isSmall) : isSmall;
     }
-    staged.push_back({element, factor.isInside, inTerms, inSide});
+    staged.push_back({element, isInside, inTerms, inSide});
   }
   for (const Staged &each : staged) {
     Value place = elements.addI(elements.addI(elements.mulI(each.row, side.pitch), each.column), side.offset);
@@ -356,7 +351,7 @@ void BlockEmitter::emitProduct(Value item) {
   SmallVector<Value> farCounts = llvm::map_to_vector(farTerms, [](const TermLoop &term) { return term.count; });
   Value rows = elements.floorDivI(elements.addI(multiplyAll(nearCounts), productDepth - 1), productDepth);
   Value numFar = multiplyAll(farCounts), zero = elements.index(0);
-  SmallVector<Value> inits(productElements * productElements, cast<ReductionOpInterface>(product).emitInit(elements));
+  SmallVector<Value> inits(productElements * productElements, emitInit(cast<PartitionableOpInterface>(product)));
   Value end = elements.create<arith::MulIOp>(rows, numFar);
   auto emitChunk = [&](Value chunk, ValueRange carried) -> SmallVector<Value> {
     SmallVector<Value> at(index);

@@ -54,7 +54,7 @@ static std::optional<int64_t> findPartsDim(plan::KernelOp kernel, const OpRelati
 
 std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
   auto reduction = dyn_cast_if_present<PartitionableOpInterface>(BlockEmitter::getOnlyResult(kernel));
-  if (!reduction || !isa<ReductionOpInterface, MomentsOp>(*reduction))
+  if (!reduction || (!reduction.isReduction() && !isa<MomentsOp>(*reduction)))
     return std::nullopt;
   OpRelation relation = reduction.getRelation();
   auto loops = ArrayRef(relation.loops).drop_front(kernel.getShape().size());

@@ -86,11 +86,11 @@ const BlockEmitter::Values *BlockEmitter::emitShared(Operation *op, ArrayRef<Val
   } else if (auto combined = dyn_cast<plan::CombineMomentsOp>(op)) {
     values = emitCombinedMoments(combined, foldIndex);
   } else {
-    auto reduction = cast<ReductionOpInterface>(op);
+    auto reduction = cast<PartitionableOpInterface>(op);
     Value folded = emitTeamFold(
-        op, reduction.emitInit(elements), foldIndex, [&] { return emitTerm(reduction, foldIndex); },
-        [&](Value a, Value b) { return reduction.emitCombine(elements, a, b); });
-    values.push_back(part ? folded : narrow(folded, op));
+        op, emitInit(reduction), foldIndex, [&] { return emitTerm(reduction, foldIndex); },
+        [&](Value a, Value b) { return emitCombine(reduction, a, b); });
+    values.push_back(part ? folded : emitFinish(reduction, foldIndex, folded));
   }
   part.reset();
   return &(shared[key] = values);
@@ -98,13 +98,13 @@ const BlockEmitter::Values *BlockEmitter::emitShared(Operation *op, ArrayRef<Val
 
 Value BlockEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
   if (op == product)
-    return narrow(productValue, op);
+    return emitFinish(cast<PartitionableOpInterface>(op), index, productValue);
   if (Value value = readStaged(op->getResult(0), index))
     return value;
   if (auto parts = dyn_cast<plan::PartsOp>(op))
     return emitPart(parts, index);
-  bool isReduction = isa<ReductionOpInterface>(op) && (team > 1 || !teamLoops.empty());
-  if (!isReduction && !hasMoments(op))
+  bool folds = isReduction(op) && (team > 1 || !teamLoops.empty());
+  if (!folds && !hasMoments(op))
     return KernelBody::emitOp(op, index);
   const Values *values = emitShared(op, index);
   return values ? selectValue(*values, index) : KernelBody::emitOp(op, index);

@@ -31,7 +31,7 @@ template <typename KeyT> static void sortLoops(SmallVectorImpl<unsigned> &loops,
 }
 
 static bool isExpensive(Operation *op) {
-  auto element = dyn_cast<ElementOpInterface>(op);
+  auto element = dyn_cast<PartitionableOpInterface>(op);
   return element && !element.isCheapElement();
 }
 
@@ -276,7 +276,8 @@ bool KernelAnalysis::isOuter(Operation *op) const {
 SmallVector<Operation *> KernelAnalysis::getOuterReductions() const {
   SmallVector<Operation *> outer;
   for (Operation &op : *kernel.getBlock())
-    if (isa<ReductionOpInterface, MomentsOp, plan::CombineMomentsOp>(op) && isOuter(&op))
-      outer.push_back(&op);
+    if (auto each = dyn_cast<PartitionableOpInterface>(op))
+      if ((each.isReduction() || isa<MomentsOp, plan::CombineMomentsOp>(op)) && isOuter(&op))
+        outer.push_back(&op);
   return outer;
 }

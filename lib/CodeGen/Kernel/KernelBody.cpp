@@ -116,31 +116,62 @@ Value KernelBody::emitValue(Value value, ArrayRef<Value> index) {
 }
 
 Value KernelBody::emitOp(Operation *op, ArrayRef<Value> index) {
-  if (auto reduction = dyn_cast<ReductionOpInterface>(op)) {
-    SmallVector<unsigned> loops = analysis.getFoldOrder(reduction).loops;
+  if (isReduction(op)) {
+    auto reduction = cast<PartitionableOpInterface>(op);
+    SmallVector<unsigned> loops = analysis.getFoldOrder(op).loops;
     SmallVector<Value> foldIndex(index);
     foldIndex.append(loops.size(), Value());
-    return narrow(emitFold(reduction, loops, foldIndex), op);
+    return emitFinish(reduction, index, emitFold(reduction, loops, foldIndex));
   }
   Operands source(*this, op);
-  return cast<ElementOpInterface>(op).emitElement(elements, index, source);
+  return emitElement(op, getDefinition(op), elements, index, source);
 }
 
-Value KernelBody::emitTerm(ReductionOpInterface op, ArrayRef<Value> foldIndex) {
+const Definition &KernelBody::getDefinition(Operation *op) {
+  std::unique_ptr<Definition> &definition = definitions[op];
+  if (!definition)
+    definition = std::make_unique<Definition>(cast<PartitionableOpInterface>(op).getDefinition());
+  return *definition;
+}
+
+bool KernelBody::isReduction(Operation *op) {
+  return isa<PartitionableOpInterface>(op) && getDefinition(op).isFold && getDefinition(op).getNumReductions() > 0;
+}
+
+Value KernelBody::emitInit(PartitionableOpInterface op) { return op.emitInit(elements).front(); }
+
+Value KernelBody::emitTerm(PartitionableOpInterface op, ArrayRef<Value> foldIndex) {
   Operands source(*this, op);
-  return op.emitTerm(elements, foldIndex, source);
+  return dovetail::emitTerm(op, getDefinition(op), elements, foldIndex, source).front();
+}
+
+Value KernelBody::emitCombine(PartitionableOpInterface op, Value a, Value b) {
+  return op.emitCombine(elements, a, b).front();
+}
+
+SmallVector<Value> KernelBody::emitReadIndex(Operation *op, unsigned read, ArrayRef<Value> loops) {
+  Operands source(*this, op);
+  return BodyBuilder(elements, op, getDefinition(op), loops, source).getIndex(read);
+}
+
+Value KernelBody::emitIsInside(Operation *op, unsigned read, ArrayRef<Value> loops) {
+  Operands source(*this, op);
+  return BodyBuilder(elements, op, getDefinition(op), loops, source).isInside(read);
+}
+
+Value KernelBody::emitFinish(PartitionableOpInterface op, ArrayRef<Value> index, Value accumulator) {
+  Operands source(*this, op);
+  BodyBuilder body(elements, op, getDefinition(op), index, source);
+  return op.emitFinish(body, accumulator);
 }
 
 Value KernelBody::emitMomentsOperand(MomentsOp op, Type type, ArrayRef<Value> foldIndex) {
-  unsigned resultRank = op.getType().getRank();
-  SmallVector<Value> operandIndex(foldIndex.take_front(resultRank - 1));
-  for (auto [number, axis] : llvm::enumerate(op.getAxes()))
-    operandIndex[axis] = foldIndex[resultRank + number];
-  Value x = emitValue(op.getOperand(), operandIndex);
+  Operands source(*this, op);
+  Value x = BodyBuilder(elements, op, getDefinition(op), foldIndex, source).read(0);
   return x.getType() == type ? x : elements.create<arith::ExtFOp>(type, x);
 }
 
-Value KernelBody::emitFold(ReductionOpInterface op, ArrayRef<unsigned> loops, SmallVector<Value> &foldIndex) {
+Value KernelBody::emitFold(PartitionableOpInterface op, ArrayRef<unsigned> loops, SmallVector<Value> &foldIndex) {
   if (loops.empty())
     return emitTerm(op, foldIndex);
   unsigned loop = loops.front();
@@ -153,17 +184,12 @@ Value KernelBody::emitFold(ReductionOpInterface op, ArrayRef<unsigned> loops, Sm
   // Each loop has its own accumulator, so that errors of sums grow with the extents of the loops and not with their
   // product.
   return elements
-      .forLoop(range.lo, range.hi, op.emitInit(elements),
+      .forLoop(range.lo, range.hi, emitInit(op),
                [&](Value iv, ValueRange carried) -> SmallVector<Value> {
                  foldIndex[position] = iv;
-                 return {op.emitCombine(elements, carried.front(), emitFold(op, loops.drop_front(), foldIndex))};
+                 return {emitCombine(op, carried.front(), emitFold(op, loops.drop_front(), foldIndex))};
                })
       .front();
-}
-
-Value KernelBody::narrow(Value accumulator, Operation *op) {
-  Type type = ElementBuilder::scalarType(cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
-  return accumulator.getType() == type ? accumulator : elements.create<arith::TruncFOp>(type, accumulator);
 }
 
 //===----------------------------------------------------------------------===//

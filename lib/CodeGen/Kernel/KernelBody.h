@@ -50,16 +50,22 @@ protected:
   virtual mlir::Value emitLoad(const Memory &memory, mlir::Type elementType, llvm::ArrayRef<mlir::Value> index);
   /// Folds over `loops`, each in the one before. `foldIndex` has the coordinates of the result and room for those of
   /// the reduction.
-  mlir::Value emitFold(ReductionOpInterface op, llvm::ArrayRef<unsigned> loops,
+  mlir::Value emitFold(PartitionableOpInterface op, llvm::ArrayRef<unsigned> loops,
                        llvm::SmallVector<mlir::Value> &foldIndex);
-  /// The term of a reduction at the coordinates of all of its loops.
-  mlir::Value emitTerm(ReductionOpInterface op, llvm::ArrayRef<mlir::Value> foldIndex);
+  /// What a reduction starts from, its term at the coordinates of all of its loops, and how two accumulators combine.
+  mlir::Value emitInit(PartitionableOpInterface op);
+  mlir::Value emitTerm(PartitionableOpInterface op, llvm::ArrayRef<mlir::Value> foldIndex);
+  mlir::Value emitCombine(PartitionableOpInterface op, mlir::Value a, mlir::Value b);
+  /// Where `op` has its read number `read` at the coordinates `loops` of all of its loops, and whether (i1) it is
+  /// there.
+  llvm::SmallVector<mlir::Value> emitReadIndex(mlir::Operation *op, unsigned read, llvm::ArrayRef<mlir::Value> loops);
+  mlir::Value emitIsInside(mlir::Operation *op, unsigned read, llvm::ArrayRef<mlir::Value> loops);
+  /// The element at `index` of a reduction, from its accumulator.
+  mlir::Value emitFinish(PartitionableOpInterface op, llvm::ArrayRef<mlir::Value> index, mlir::Value accumulator);
   /// The position of the kernel's loop `loop` among the coordinates of `op`, which it reduces.
   unsigned getFoldPosition(mlir::Operation *op, unsigned loop);
   /// The operand of `op` at the coordinates of its result, with the reduced ones from `foldIndex`, as `type`.
   mlir::Value emitMomentsOperand(MomentsOp op, mlir::Type type, llvm::ArrayRef<mlir::Value> foldIndex);
-  /// Rounds an accumulator to the result's type, if that is a narrower float.
-  mlir::Value narrow(mlir::Value accumulator, mlir::Operation *op);
   mlir::Value emitOffset(const Memory &memory, llvm::ArrayRef<mlir::Value> index);
   /// The range of loop `loop` of `op`.
   Range getRange(mlir::Operation *op, unsigned loop);
@@ -67,6 +73,10 @@ protected:
   virtual bool isStatic(unsigned loop);
   /// True if `value` can be used at the end of `block`.
   bool isVisible(mlir::Value value, mlir::Block *block);
+
+  const Definition &getDefinition(mlir::Operation *op);
+  /// Whether `op` folds over loops of the kernel.
+  bool isReduction(mlir::Operation *op);
 
   /// A number that is the same for values that are computed alike.
   unsigned getNumber(mlir::Value value);
@@ -91,6 +101,7 @@ private:
 
   mlir::Value emitConstant(ConstantOp constant, llvm::ArrayRef<mlir::Value> index);
 
+  llvm::DenseMap<mlir::Operation *, std::unique_ptr<Definition>> definitions;
   llvm::DenseMap<mlir::Operation *, mlir::Value> globals;
   llvm::DenseMap<mlir::Value, unsigned> valueNumbers;
   std::map<std::vector<uintptr_t>, unsigned> expressionNumbers;

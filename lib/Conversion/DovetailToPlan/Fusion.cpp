@@ -27,10 +27,13 @@ static constexpr size_t kMaxPlaces = 4;
 static RankedTensorType getType(Operation *op) { return cast<RankedTensorType>(op->getResult(0).getType()); }
 
 /// True if `op` folds over elements of its one operand.
-static bool isReduction(Operation *op) { return isa<ReductionOpInterface>(op) && op->getNumOperands() == 1; }
+static bool isReduction(Operation *op) {
+  auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+  return partitionable && op->getNumOperands() == 1 && partitionable.isReduction();
+}
 
 static bool isCheap(Operation *op) {
-  auto element = dyn_cast<ElementOpInterface>(op);
+  auto element = dyn_cast<PartitionableOpInterface>(op);
   return element && element.isCheapElement();
 }
 

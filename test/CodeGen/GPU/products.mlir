@@ -169,5 +169,5 @@ plan.kernel @vector(%a: tensor<1x900xf32>, %b: tensor<900x130xf32>) layouts [<[0
 // CHECK: %[[TERM:.*]] = arith.remui %{{.*}}, %c8
 // CHECK: %[[PLACE:.*]] = arith.muli %[[TERM]], %c36
 // CHECK: scf.for
-// CHECK: %[[GROUP:.*]] = arith.floordivsi %{{.*}}, %c20
+// CHECK: %[[GROUP:.*]] = arith.divui %{{.*}}, %c20
 // CHECK: gpu.return

@@ -234,7 +234,7 @@ TestTensor ElementTester::compute(Operation *op, ArrayRef<TestTensor> operands, 
     SmallVector<Value> coordinates;
     for (int64_t coordinate : index)
       coordinates.push_back(builder.index(coordinate));
-    result.at(index) = toDouble(cast<ElementOpInterface>(op).emitElement(builder, coordinates, source),
+    result.at(index) = toDouble(cast<PartitionableOpInterface>(op).emitElement(builder, coordinates, source),
                                 isUnsignedElement(type.getElementType()));
   });
   reads = source.getReads();

@@ -22,8 +22,8 @@ namespace {
 /// Reads operands from constants, at constant coordinates.
 class ConstantSource : public ElementSource {
 public:
-  ConstantSource(ElementBuilder &builder, ArrayRef<ConstantReader> readers, Operation *op, const OpRelation &relation)
-      : builder(builder), readers(readers), op(op), relation(relation) {}
+  ConstantSource(ElementBuilder &builder, ArrayRef<ConstantReader> readers, Operation *op, const Definition &definition)
+      : builder(builder), readers(readers), op(op), definition(definition) {}
 
   Value read(unsigned operand, ArrayRef<Value> index) override {
     auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
@@ -40,7 +40,7 @@ public:
   }
 
   std::pair<Value, Value> getLoopRange(unsigned loop) override {
-    return {builder.index(0), builder.index(relation.loops[loop].extent)};
+    return {builder.index(0), builder.index(definition.loops[loop].extent)};
   }
 
   /// Whether a coordinate was not a constant inside of its tensor.
@@ -50,15 +50,15 @@ private:
   ElementBuilder &builder;
   ArrayRef<ConstantReader> readers;
   Operation *op;
-  const OpRelation &relation;
+  const Definition &definition;
   bool failed = false;
 };
 } // namespace
 
 /// True if all loops together have at most `limit` iterations.
-static bool isSmall(const OpRelation &relation, int64_t limit) {
+static bool isSmall(ArrayRef<Loop> loops, int64_t limit) {
   int64_t count = 1;
-  for (const Loop &loop : relation.loops)
+  for (const Loop &loop : loops)
     if (llvm::MulOverflow(count, std::max<int64_t>(loop.extent, 1), count) || count > limit)
       return false;
   return true;
@@ -73,17 +73,16 @@ static SmallVector<Value> getCoordinates(ElementBuilder &builder, int64_t positi
 }
 
 FailureOr<DenseElementsAttr> dovetail::evaluate(Operation *op, ArrayRef<Attribute> operands, int64_t maxElements) {
-  auto element = dyn_cast<ElementOpInterface>(op);
   auto partitionable = dyn_cast<PartitionableOpInterface>(op);
-  if (!element || !partitionable || operands.size() != op->getNumOperands())
+  if (!partitionable || operands.size() != op->getNumOperands())
     return failure();
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  OpRelation relation = partitionable.getRelation();
+  Definition definition = partitionable.getDefinition();
   // A reduction may run over more elements than its result has, but not without bounds.
   constexpr int64_t maxTermsPerElement = 64;
-  OpRelation resultLoops;
-  resultLoops.loops.assign(relation.loops.begin(), relation.loops.begin() + type.getRank());
-  if (!isSmall(resultLoops, maxElements) || !isSmall(relation, maxTermsPerElement * maxElements))
+  ArrayRef<Loop> loops = definition.loops;
+  if (!isSmall(loops.take_front(definition.resultRank), maxElements) ||
+      !isSmall(loops.drop_back(definition.getNumTaps()), maxTermsPerElement * maxElements))
     return failure();
   SmallVector<ConstantReader> readers;
   for (Attribute operand : operands) {
@@ -97,10 +96,10 @@ FailureOr<DenseElementsAttr> dovetail::evaluate(Operation *op, ArrayRef<Attribut
   OpBuilder ops(op->getContext());
   ops.setInsertionPointToStart(&scratch);
   ElementBuilder builder(ops, op->getLoc(), /*unrollLoops=*/true);
-  ConstantSource source(builder, readers, op, relation);
+  ConstantSource source(builder, readers, op, definition);
   SmallVector<Attribute> values;
   for (int64_t i = 0, count = type.getNumElements(); i < count; ++i) {
-    Value scalar = element.emitElement(builder, getCoordinates(builder, i, type.getShape()), source);
+    Value scalar = emitElement(op, definition, builder, getCoordinates(builder, i, type.getShape()), source);
     TypedAttr constant;
     if (source.hasFailed() || !matchPattern(scalar, m_Constant(&constant)))
       return failure();

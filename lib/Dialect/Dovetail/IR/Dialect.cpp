@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
-#include "dovetail/Dialect/Dovetail/IR/ProductInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -25,7 +24,6 @@ using namespace dovetail;
 #include "dovetail/Dialect/Dovetail/IR/DovetailDialect.cpp.inc"
 #include "dovetail/Dialect/Dovetail/IR/DovetailEnums.cpp.inc"
 #include "dovetail/Dialect/Dovetail/IR/DovetailInterfaces.cpp.inc"
-#include "dovetail/Dialect/Dovetail/IR/ProductInterface.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.cpp.inc"
@@ -42,9 +40,6 @@ void DovetailDialect::initialize() {
 #define GET_OP_LIST
 #include "dovetail/Dialect/Dovetail/IR/DovetailOps.cpp.inc"
       >();
-  attachMatMulProducts(getContext());
-  attachConvProducts(getContext());
-  attachConvTransposeProducts(getContext());
 }
 
 Operation *DovetailDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {

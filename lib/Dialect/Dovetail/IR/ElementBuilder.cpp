@@ -184,16 +184,23 @@ SmallVector<Value> ElementBuilder::forLoop(Value lo, Value hi, ValueRange init,
   return SmallVector<Value>(loop.getResults());
 }
 
-Value ElementBuilder::ifElse(Value condition, Type type, function_ref<Value()> onTrue, function_ref<Value()> onFalse) {
+SmallVector<Value> ElementBuilder::ifElse(Value condition, TypeRange types, function_ref<SmallVector<Value>()> onTrue,
+                                          function_ref<SmallVector<Value>()> onFalse) {
   APInt constant;
   if (matchPattern(condition, m_ConstantInt(&constant)))
     return constant.isZero() ? onFalse() : onTrue();
   OpBuilder::InsertionGuard guard(builder);
-  auto branch = scf::IfOp::create(builder, loc, TypeRange(type), condition, /*addThenBlock=*/true,
-                                  /*addElseBlock=*/true);
+  auto branch = scf::IfOp::create(builder, loc, types, condition, /*addThenBlock=*/true, /*addElseBlock=*/true);
   builder.setInsertionPointToStart(branch.thenBlock());
   scf::YieldOp::create(builder, loc, onTrue());
   builder.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(builder, loc, onFalse());
-  return branch.getResult(0);
+  return llvm::to_vector_of<Value>(branch.getResults());
+}
+
+Value ElementBuilder::ifElse(Value condition, Type type, function_ref<Value()> onTrue, function_ref<Value()> onFalse) {
+  return ifElse(
+             condition, TypeRange(type), [&]() -> SmallVector<Value> { return {onTrue()}; },
+             [&]() -> SmallVector<Value> { return {onFalse()}; })
+      .front();
 }

@@ -36,36 +36,23 @@ FailureOr<RankedTensorType> dovetail::inferElementwiseType(std::optional<Locatio
   return RankedTensorType::get(shape, elementType);
 }
 
-OpRelation dovetail::getElementwiseRelation(Operation *op) {
+Definition dovetail::getElementwiseDefinition(Operation *op) {
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  OpRelation relation;
-  for (int64_t extent : result.getShape())
-    relation.loops.push_back({extent});
-  for (Value operand : op->getOperands()) {
-    auto type = cast<RankedTensorType>(operand.getType());
-    int offset = result.getRank() - type.getRank();
-    SmallVector<DimRelation> &dims = relation.operands.emplace_back();
-    for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
-      int loop = offset + static_cast<int>(dim);
-      dims.push_back(extent == result.getDimSize(loop) ? DimRelation::identity(loop) : DimRelation::broadcast());
-    }
-  }
-  return relation;
-}
-
-SmallVector<Value> dovetail::readBroadcast(Operation *op, ElementBuilder &builder, ArrayRef<Value> index,
-                                           ElementSource &elements) {
-  auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  SmallVector<Value> scalars;
+  Definition definition = Definition::over(result);
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     auto type = cast<RankedTensorType>(operand.getType());
-    int offset = result.getRank() - type.getRank();
-    SmallVector<Value> coordinates;
+    SmallVector<layout::AccessDim> &dims = definition.addRead(number);
     for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
-      int loop = offset + static_cast<int>(dim);
-      coordinates.push_back(extent == result.getDimSize(loop) ? index[loop] : builder.index(0));
+      unsigned loop = result.getRank() - type.getRank() + dim;
+      dims.push_back(extent == result.getDimSize(loop) ? Definition::at(loop) : layout::IndexExpr(0));
     }
-    scalars.push_back(elements.read(number, coordinates));
   }
+  return definition;
+}
+
+SmallVector<Value> dovetail::readAll(BodyBuilder &body) {
+  SmallVector<Value> scalars;
+  for (unsigned read = 0; read < body.getDefinition().reads.size(); ++read)
+    scalars.push_back(body.read(read));
   return scalars;
 }

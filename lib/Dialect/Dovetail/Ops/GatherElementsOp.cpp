@@ -40,25 +40,22 @@ FailureOr<RankedTensorType> GatherElementsOp::inferType(std::optional<Location> 
   return RankedTensorType::get(indices.getShape(), type.getElementType());
 }
 
-OpRelation GatherElementsOp::getRelation() {
+Definition GatherElementsOp::getDefinition() {
   int64_t axis = getAxisOf(getAxis(), getType().getRank());
-  OpRelation relation;
-  relation.operands.resize(2);
-  for (auto [dim, extent] : llvm::enumerate(getType().getShape())) {
-    relation.loops.push_back({extent});
-    auto loop = static_cast<int>(dim);
-    relation.operands[0].push_back(loop == axis ? DimRelation::whole() : DimRelation::identity(loop));
-    relation.operands[1].push_back(DimRelation::identity(loop));
+  Definition definition = Definition::over(getType());
+  for (unsigned operand : {0, 1}) {
+    SmallVector<layout::AccessDim> &dims = definition.addRead(operand);
+    for (int64_t dim = 0; dim < getType().getRank(); ++dim)
+      dims.push_back(operand == 0 && dim == axis ? layout::IndexExpr::unknown(0) : Definition::at(dim));
   }
-  return relation;
+  return definition;
 }
 
-Value GatherElementsOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  int64_t axis = getAxisOf(getAxis(), getType().getRank());
-  int64_t extent = tensorType(getOperand()).getDimSize(axis);
-  Value given = builder.create<arith::IndexCastOp>(builder.getBuilder().getIndexType(), elements.read(1, index));
+SmallVector<Value> GatherElementsOp::emitBody(BodyBuilder &body) {
+  ElementBuilder &builder = body.elements;
+  int64_t extent = tensorType(getOperand()).getDimSize(getAxisOf(getAxis(), getType().getRank()));
+  Value given = builder.create<arith::IndexCastOp>(builder.getBuilder().getIndexType(), body.read(1));
   Value isNegative = builder.compareI(arith::CmpIPredicate::slt, given, builder.index(0));
-  SmallVector<Value> coordinates(index);
-  coordinates[axis] = builder.clampI(builder.select(isNegative, builder.addI(given, extent), given), 0, extent - 1);
-  return elements.read(0, coordinates);
+  Value position = builder.clampI(builder.select(isNegative, builder.addI(given, extent), given), 0, extent - 1);
+  return {body.read(0, position)};
 }

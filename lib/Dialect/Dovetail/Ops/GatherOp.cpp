@@ -16,6 +16,7 @@
 
 using namespace mlir;
 using namespace dovetail;
+using layout::IndexExpr;
 
 static RankedTensorType tensorType(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
@@ -56,31 +57,29 @@ static std::optional<std::vector<int64_t>> getPositions(Value indices, int64_t e
   return positions;
 }
 
-OpRelation GatherOp::getRelation() {
+Definition GatherOp::getDefinition() {
   RankedTensorType type = tensorType(getOperand());
-  int axis = static_cast<int>(getAxis());
-  int indexRank = static_cast<int>(tensorType(getIndices()).getRank());
-  OpRelation relation;
-  for (int64_t extent : getType().getShape())
-    relation.loops.push_back({extent});
-  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
-  for (int dim = 0; dim < type.getRank(); ++dim)
-    dims.push_back(dim == axis ? DimRelation::whole() : DimRelation::identity(dim < axis ? dim : dim + indexRank - 1));
-  // A dimension relates to one loop at most: indices of rank 2 or more have several.
-  if (indexRank == 1 && type.getDimSize(axis) > 0)
-    if (auto positions = getPositions(getIndices(), type.getDimSize(axis)))
-      dims[axis] = {axis, layout::DimMap::table(*positions, *positions)};
-  SmallVector<DimRelation> &indexDims = relation.operands.emplace_back();
-  for (int dim = 0; dim < indexRank; ++dim)
-    indexDims.push_back(DimRelation::identity(axis + dim));
-  return relation;
+  unsigned axis = getAxis(), indexRank = tensorType(getIndices()).getRank();
+  int64_t extent = type.getDimSize(axis);
+  Definition definition = Definition::over(getType());
+  SmallVector<layout::AccessDim> &dims = definition.addRead(0);
+  for (unsigned dim = 0; dim < type.getRank(); ++dim)
+    dims.push_back(Definition::at(dim < axis ? dim : dim + indexRank - 1));
+  dims[axis] = IndexExpr::unknown(0);
+  // Tables go by one loop: indices of rank 2 or more have several.
+  if (indexRank == 1 && extent > 0)
+    if (auto positions = getPositions(getIndices(), extent); positions && !positions->empty())
+      dims[axis] = IndexExpr::unknown(0, Definition::at(axis), *positions, *positions);
+  SmallVector<layout::AccessDim> &indexDims = definition.addRead(1);
+  for (unsigned dim = 0; dim < indexRank; ++dim)
+    indexDims.push_back(Definition::at(axis + dim));
+  return definition;
 }
 
-Value GatherOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  auto axis = static_cast<size_t>(getAxis());
-  auto indexRank = static_cast<size_t>(tensorType(getIndices()).getRank());
-  int64_t extent = tensorType(getOperand()).getDimSize(axis);
-  Value stored = elements.read(1, index.slice(axis, indexRank));
+SmallVector<Value> GatherOp::emitBody(BodyBuilder &body) {
+  ElementBuilder &builder = body.elements;
+  int64_t extent = tensorType(getOperand()).getDimSize(getAxis());
+  Value stored = body.read(1);
   Type indexType = builder.getBuilder().getIndexType();
   Value position;
   if (isUnsignedElement(getIndices().getType())) {
@@ -91,8 +90,5 @@ Value GatherOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, Elem
     Value isNegative = builder.compareI(arith::CmpIPredicate::slt, given, builder.index(0));
     position = builder.clampI(builder.select(isNegative, builder.addI(given, extent), given), 0, extent - 1);
   }
-  SmallVector<Value> coordinates(index.take_front(axis));
-  coordinates.push_back(position);
-  llvm::append_range(coordinates, index.drop_front(axis + indexRank));
-  return elements.read(0, coordinates);
+  return {body.read(0, position)};
 }

@@ -16,7 +16,7 @@
 
 using namespace mlir;
 using namespace dovetail;
-using layout::DimMap;
+using layout::IndexExpr;
 
 FailureOr<RankedTensorType> LrnOp::inferType(std::optional<Location> location, Adaptor adaptor) {
   auto input = cast<RankedTensorType>(adaptor.getInput().getType());
@@ -29,51 +29,40 @@ FailureOr<RankedTensorType> LrnOp::inferType(std::optional<Location> location, A
   return RankedTensorType::get(input.getShape(), input.getElementType());
 }
 
-OpRelation LrnOp::getRelation() {
-  OpRelation relation;
-  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
-  for (auto [dim, extent] : llvm::enumerate(getType().getShape())) {
-    relation.loops.push_back({extent});
-    dims.push_back(DimRelation::identity(dim));
-  }
+Definition LrnOp::getDefinition() {
+  Definition definition = Definition::over(getType());
+  definition.isFold = true;
   int64_t size = getSize();
-  dims[1].map = DimMap::window(size, /*stride=*/1, /*dilation=*/1, (size - 1) / 2);
-  return relation;
+  IndexExpr neighbour = definition.addLoop(size, LoopKind::Tap) - (size - 1) / 2;
+  for (bool isNeighbour : {true, false}) {
+    SmallVector<layout::AccessDim> &dims = definition.addRead(0);
+    for (int64_t dim = 0; dim < getType().getRank(); ++dim)
+      dims.push_back(dim == 1 && isNeighbour ? Definition::at(dim) + neighbour : Definition::at(dim));
+  }
+  return definition;
 }
 
 FormatPreference LrnOp::getFormatPreference() { return FormatPreference::ChannelsLast; }
 
 bool LrnOp::isCheapElement() { return false; }
 
-Value LrnOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  Type elementType = getType().getElementType();
-  Type type = getAccumulatorType(elementType);
-  int64_t size = getSize();
-  Value first = builder.addI(index[1], -((size - 1) / 2));
-  Value squares = builder
-                      .forLoop(builder.index(0), builder.index(size), builder.zero(type),
-                               [&](Value iv, ValueRange carried) -> SmallVector<Value> {
-                                 Value accumulator = carried.front();
-                                 Value channel = builder.addI(first, iv);
-                                 auto addSquare = [&] {
-                                   SmallVector<Value> neighbour(index);
-                                   neighbour[1] = channel;
-                                   Value x = widen(builder, elements.read(0, neighbour), type);
-                                   return builder.add(accumulator, builder.mul(x, x));
-                                 };
-                                 return {builder.guarded(builder.inRange(channel, 0, getType().getDimSize(1)), type,
-                                                         addSquare, accumulator)};
-                               })
-                      .front();
+SmallVector<Value> LrnOp::emitBody(BodyBuilder &body) {
+  Value x = widen(body.elements, body.read(0), getAccumulatorType(getType().getElementType()));
+  return {body.elements.mul(x, x)};
+}
 
+Value LrnOp::emitFinish(BodyBuilder &body, ValueRange accumulators) {
+  ElementBuilder &builder = body.elements;
+  Value squares = accumulators.front();
+  Type type = squares.getType();
   float beta = getBeta().convertToFloat();
   Value base = builder.add(builder.constant(type, getBias().convertToFloat()),
-                           builder.mul(builder.constant(type, getAlpha().convertToFloat() / size), squares));
+                           builder.mul(builder.constant(type, getAlpha().convertToFloat() / getSize()), squares));
   Value divisor;
   if (beta == 0.75f) // The usual exponent, without a general power.
     divisor = builder.create<math::SqrtOp>(builder.mul(base, builder.create<math::SqrtOp>(base)));
   else
     divisor = builder.create<math::PowFOp>(base, builder.constant(type, beta));
-  Value x = widen(builder, elements.read(0, index), type);
-  return narrow(builder, builder.div(x, divisor), elementType);
+  Value x = widen(builder, body.read(1), type);
+  return narrow(builder, builder.div(x, divisor), getType().getElementType());
 }

@@ -12,11 +12,11 @@
 
 #include "ReductionSupport.h"
 
-#include "dovetail/Dialect/Dovetail/IR/ProductInterface.h"
 #include "mlir/Dialect/Traits.h"
 
 using namespace mlir;
 using namespace dovetail;
+using layout::IndexExpr;
 
 FailureOr<RankedTensorType> MatMulOp::inferType(std::optional<Location> location, Adaptor adaptor) {
   auto lhs = cast<RankedTensorType>(adaptor.getLhs().getType());
@@ -39,30 +39,23 @@ FailureOr<RankedTensorType> MatMulOp::inferType(std::optional<Location> location
   return RankedTensorType::get(shape, lhs.getElementType());
 }
 
-/// Dimensions of an operand before its last two, aligned at the right to the result's.
-static SmallVector<DimRelation> relateBatch(RankedTensorType operand, RankedTensorType result) {
-  SmallVector<DimRelation> dims;
-  int offset = result.getRank() - operand.getRank();
-  for (auto [dim, extent] : llvm::enumerate(operand.getShape().drop_back(2))) {
-    int loop = offset + static_cast<int>(dim);
-    dims.push_back(extent == result.getDimSize(loop) ? DimRelation::identity(loop) : DimRelation::broadcast());
+Definition MatMulOp::getDefinition() {
+  RankedTensorType result = getType();
+  unsigned rank = result.getRank();
+  Definition definition = Definition::over(result);
+  definition.isFold = definition.isProduct = true;
+  IndexExpr row = Definition::at(rank - 2), column = Definition::at(rank - 1),
+            inner = definition.addLoop(getLhs().getType().getShape().back(), LoopKind::Reduction);
+  for (unsigned operand : {0, 1}) {
+    auto type = cast<RankedTensorType>(getOperand(operand).getType());
+    SmallVector<layout::AccessDim> &dims = definition.addRead(operand);
+    for (auto [dim, extent] : llvm::enumerate(type.getShape().drop_back(2))) {
+      unsigned loop = rank - type.getRank() + dim;
+      dims.push_back(extent == result.getDimSize(loop) ? Definition::at(loop) : IndexExpr(0));
+    }
+    dims.append({operand == 0 ? row : inner, operand == 0 ? inner : column});
   }
-  return dims;
-}
-
-OpRelation MatMulOp::getRelation() {
-  RankedTensorType lhs = getLhs().getType(), rhs = getRhs().getType(), result = getType();
-  int rank = result.getRank();
-  OpRelation relation;
-  for (int64_t extent : result.getShape())
-    relation.loops.push_back({extent});
-  relation.loops.push_back({lhs.getShape().back(), LoopKind::Reduction});
-  int m = rank - 2, n = rank - 1, k = rank;
-  SmallVector<DimRelation> lhsDims = relateBatch(lhs, result), rhsDims = relateBatch(rhs, result);
-  lhsDims.append({DimRelation::identity(m), DimRelation::identity(k)});
-  rhsDims.append({DimRelation::identity(k), DimRelation::identity(n)});
-  relation.operands = {lhsDims, rhsDims};
-  return relation;
+  return definition;
 }
 
 bool MatMulOp::isLinearIn(unsigned operand) { return true; }
@@ -70,57 +63,3 @@ bool MatMulOp::isLinearIn(unsigned operand) { return true; }
 FormatPreference MatMulOp::getFormatPreference() { return FormatPreference::RowMajor; }
 
 bool MatMulOp::isCheapElement() { return false; }
-
-Value MatMulOp::emitInit(ElementBuilder &builder) {
-  return builder.zero(getAccumulatorType(getType().getElementType()));
-}
-
-/// The coordinates of an operand at those of the loops.
-static SmallVector<Value> getOperandIndex(MatMulOp op, ElementBuilder &builder, unsigned operand,
-                                          ArrayRef<Value> index) {
-  int64_t rank = op.getType().getRank();
-  auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
-  SmallVector<Value> coordinates;
-  int64_t offset = rank - type.getRank();
-  for (auto [dim, extent] : llvm::enumerate(type.getShape().drop_back(2)))
-    coordinates.push_back(extent == op.getType().getDimSize(offset + dim) ? index[offset + dim] : builder.index(0));
-  if (operand == 0)
-    coordinates.append({index[rank - 2], index[rank]});
-  else
-    coordinates.append({index[rank], index[rank - 1]});
-  return coordinates;
-}
-
-Value MatMulOp::emitTerm(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  Type type = getAccumulatorType(getType().getElementType());
-  Value lhs = widen(builder, elements.read(0, getOperandIndex(*this, builder, 0, index)), type);
-  Value rhs = widen(builder, elements.read(1, getOperandIndex(*this, builder, 1, index)), type);
-  return builder.mul(lhs, rhs);
-}
-
-Value MatMulOp::emitCombine(ElementBuilder &builder, Value accumulator, Value term) {
-  return builder.add(accumulator, term);
-}
-
-Value MatMulOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  return foldTerms(*this, builder, index, elements, /*numReductionLoops=*/1);
-}
-
-namespace {
-struct MatMulProducts : ProductOpInterface::ExternalModel<MatMulProducts, MatMulOp> {
-  SmallVector<int64_t> getTaps(Operation *) const { return {}; }
-
-  int64_t countSharing(Operation *op, unsigned operand, unsigned loop) const {
-    OpRelation relation = cast<MatMulOp>(op).getRelation();
-    bool depends = llvm::any_of(relation.operands[operand],
-                                [&](const DimRelation &dim) { return dim.loop == static_cast<int>(loop); });
-    return depends ? 1 : relation.loops[loop].extent;
-  }
-
-  Factor getFactor(Operation *op, ElementBuilder &builder, unsigned operand, ArrayRef<Value> index) const {
-    return {getOperandIndex(cast<MatMulOp>(op), builder, operand, index), {}};
-  }
-};
-} // namespace
-
-void dovetail::attachMatMulProducts(MLIRContext *context) { MatMulOp::attachInterface<MatMulProducts>(*context); }

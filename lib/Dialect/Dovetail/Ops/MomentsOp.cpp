@@ -30,39 +30,28 @@ FailureOr<RankedTensorType> MomentsOp::inferType(std::optional<Location> locatio
   return RankedTensorType::get(shape, getAccumulatorType(operand.getElementType()));
 }
 
-OpRelation MomentsOp::getRelation() {
-  RankedTensorType operand = getOperand().getType();
-  OpRelation relation;
-  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
-  for (auto [dim, extent] : llvm::enumerate(operand.getShape())) {
-    relation.loops.push_back({extent});
-    dims.push_back(DimRelation::identity(dim));
-  }
-  relation.loops.push_back({3, LoopKind::Whole});
-  for (int64_t axis : getAxes()) {
-    relation.loops[axis] = {1, LoopKind::Whole};
-    dims[axis] = DimRelation::identity(relation.loops.size());
-    relation.loops.push_back({operand.getDimSize(axis), LoopKind::Reduction, ReduceKind::Moments});
-  }
-  return relation;
+Definition MomentsOp::getDefinition() {
+  Definition definition = Definition::over(getType());
+  definition.loops.back().kind = LoopKind::Whole;
+  addReducedRead(definition, getOperand().getType(), getAxes(), ReduceKind::Moments);
+  return definition;
 }
 
 bool MomentsOp::isCheapElement() { return false; }
 
-Value MomentsOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
+SmallVector<Value> MomentsOp::emitBody(BodyBuilder &body) {
+  ElementBuilder &builder = body.elements;
   Type type = getType().getElementType();
-  SmallVector<DimRange> ranges;
+  SmallVector<LoopRange> ranges;
   Value numElements = builder.index(1);
-  for (auto [i, axis] : llvm::enumerate(getAxes())) {
-    auto [lo, hi] = elements.getLoopRange(getType().getRank() + i);
-    ranges.push_back({axis, lo, hi});
+  for (unsigned loop = getType().getRank(); loop < body.getDefinition().loops.size(); ++loop) {
+    auto [lo, hi] = body.getRange(loop);
+    ranges.push_back({loop, lo, hi});
     numElements = builder.create<arith::MulIOp>(numElements, builder.subI(hi, lo));
   }
-  Value which = index.back();
+  Value which = body.getLoop(getType().getRank() - 1);
   auto isWhich = [&](int64_t i) { return builder.compareI(arith::CmpIPredicate::eq, which, builder.index(i)); };
-  auto sum = [&](function_ref<Value(Value)> term) {
-    return sumElements(builder, elements, index.drop_back(), ranges, type, term);
-  };
+  auto sum = [&](function_ref<Value(Value)> term) { return sumElements(body, 0, ranges, type, term); };
 
   auto emitCount = [&] { return countToFloat(builder, numElements, type); };
   auto emitMean = [&] {
@@ -77,6 +66,6 @@ Value MomentsOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, Ele
       return builder.mul(deviation, deviation);
     });
   };
-  return builder.ifElse(isWhich(0), type, emitCount,
-                        [&] { return builder.ifElse(isWhich(1), type, emitMean, emitDeviations); });
+  return {builder.ifElse(isWhich(0), type, emitCount,
+                         [&] { return builder.ifElse(isWhich(1), type, emitMean, emitDeviations); })};
 }

@@ -19,15 +19,18 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// The first operand dimension for dimension, with identities; `isReduced` says which are composite loops.
-static OpRelation relateOperand(RankedTensorType type, function_ref<bool(int64_t dim)> isReduced) {
-  OpRelation relation;
-  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
-  for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
-    relation.loops.push_back({extent, isReduced(dim) ? LoopKind::Composite : LoopKind::Parallel});
-    dims.push_back(DimRelation::identity(dim));
+/// Lets `definition` read operand 0 at the result's dimensions (read 0) and, with taps over the dimensions that are
+/// `reduced`, at all that those go through (read 1). These loops are composite.
+static void addCompositeReads(Definition &definition, RankedTensorType type, ArrayRef<int64_t> reduced) {
+  SmallVector<layout::AccessDim> at;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    at.push_back(Definition::at(dim));
+  definition.addRead(0) = at;
+  for (int64_t dim : reduced) {
+    definition.loops[dim].kind = LoopKind::Composite;
+    at[dim] = definition.addLoop(type.getDimSize(dim), LoopKind::Tap);
   }
-  return relation;
+  definition.reads.push_back({0, std::move(at), /*isOfComposite=*/true});
 }
 
 static LogicalResult verifyFloats(std::optional<Location> location, StringRef opName, RankedTensorType operand) {
@@ -49,68 +52,79 @@ FailureOr<RankedTensorType> SoftmaxOp::inferType(std::optional<Location> locatio
   return RankedTensorType::get(operand.getShape(), operand.getElementType());
 }
 
-OpRelation SoftmaxOp::getRelation() {
-  int64_t axis = getAxis();
-  return relateOperand(getType(), [&](int64_t dim) { return dim == axis; });
+Definition SoftmaxOp::getDefinition() {
+  Definition definition = Definition::over(getType());
+  addCompositeReads(definition, getType(), getAxis());
+  return definition;
 }
 
 bool SoftmaxOp::isCheapElement() { return false; }
 
-Value SoftmaxOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
+SmallVector<Value> SoftmaxOp::emitBody(BodyBuilder &body) {
+  ElementBuilder &builder = body.elements;
   Type elementType = getType().getElementType();
   Type type = getAccumulatorType(elementType);
-  int64_t axis = getAxis();
-  Value first = builder.index(0), end = builder.index(getType().getDimSize(axis));
-  Value most =
-      builder
-          .forLoop(first, end, builder.lowest(type),
-                   [&](Value iv, ValueRange carried) -> SmallVector<Value> {
-                     SmallVector<Value> coordinates(index);
-                     coordinates[axis] = iv;
-                     return {builder.max(carried.front(), widen(builder, elements.read(0, coordinates), type))};
-                   })
-          .front();
-  Value sum = sumElements(builder, elements, index, DimRange{axis, first, end}, type,
-                          [&](Value x) { return builder.create<math::ExpOp>(builder.sub(x, most)); });
-  Value shifted = builder.sub(widen(builder, elements.read(0, index), type), most);
+  unsigned tap = getType().getRank();
+  LoopRange range{tap, builder.index(0), builder.index(body.getDefinition().loops[tap].extent)};
+  Value most = builder
+                   .forLoop(range.lo, range.hi, builder.lowest(type),
+                            [&](Value iv, ValueRange carried) -> SmallVector<Value> {
+                              body.setLoop(tap, iv);
+                              return {builder.max(carried.front(), widen(builder, body.read(1), type))};
+                            })
+                   .front();
+  Value sum =
+      sumElements(body, 1, range, type, [&](Value x) { return builder.create<math::ExpOp>(builder.sub(x, most)); });
+  Value shifted = builder.sub(widen(builder, body.read(0), type), most);
   Value result = getLog() ? builder.sub(shifted, builder.create<math::LogOp>(sum))
                           : builder.div(builder.create<math::ExpOp>(shifted), sum);
-  return narrow(builder, result, elementType);
+  return {narrow(builder, result, elementType)};
 }
 
 //===----------------------------------------------------------------------===//
 // Layer and group normalisation
 //===----------------------------------------------------------------------===//
 
-/// The normalised element at `index`, of `type`: over `ranges` around it, which have `count` elements.
-static Value emitNormalised(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements,
-                            ArrayRef<DimRange> ranges, int64_t count, float epsilon, Type type) {
+/// Whether there is a scale, a bias or both: where they are read. `dims`: of one of this type.
+template <typename OpT>
+static void addScaleAndBias(OpT op, Definition &definition,
+                            function_ref<SmallVector<layout::AccessDim>(RankedTensorType)> dims) {
+  unsigned operand = 1;
+  for (TypedValue<RankedTensorType> parameter : {op.getScale(), op.getBias()})
+    if (parameter)
+      definition.addRead(operand++) = dims(parameter.getType());
+}
+
+/// The element normalised over what read `window` goes through with its taps, times the scale, plus the bias.
+template <typename OpT> static SmallVector<Value> emitNormalised(OpT op, BodyBuilder &body, unsigned window) {
+  ElementBuilder &builder = body.elements;
+  const Definition &definition = body.getDefinition();
+  Type elementType = op.getType().getElementType(), type = getAccumulatorType(elementType);
+  SmallVector<LoopRange> ranges;
+  int64_t count = 1;
+  for (unsigned loop = op.getType().getRank(); loop < definition.loops.size(); ++loop) {
+    int64_t extent = definition.loops[loop].extent;
+    ranges.push_back({loop, builder.index(0), builder.index(extent)});
+    count *= extent;
+  }
   Value divisor = builder.constant(type, count);
   auto average = [&](function_ref<Value(Value)> term) {
-    return builder.div(sumElements(builder, elements, index, ranges, type, term), divisor);
+    return builder.div(sumElements(body, window, ranges, type, term), divisor);
   };
   Value mean = average([](Value x) { return x; });
   Value variance = average([&](Value x) {
     Value deviation = builder.sub(x, mean);
     return builder.mul(deviation, deviation);
   });
-  Value scale = builder.create<math::SqrtOp>(builder.add(variance, builder.constant(type, epsilon)));
-  return builder.div(builder.sub(widen(builder, elements.read(0, index), type), mean), scale);
-}
-
-/// `value * scale + bias`, each if present, read at the coordinates that `coordinatesOf` gives for its type.
-template <typename OpT>
-static Value emitScaleAndBias(OpT op, ElementBuilder &builder, ElementSource &elements, Value value,
-                              function_ref<SmallVector<Value>(RankedTensorType)> coordinatesOf) {
-  unsigned operand = 1;
-  auto read = [&](TypedValue<RankedTensorType> tensor) {
-    return widen(builder, elements.read(operand++, coordinatesOf(tensor.getType())), value.getType());
-  };
+  Value epsilon = builder.constant(type, op.getEpsilon().convertToFloat());
+  Value scale = builder.create<math::SqrtOp>(builder.add(variance, epsilon));
+  Value value = builder.div(builder.sub(widen(builder, body.read(0), type), mean), scale);
+  unsigned next = window + 1;
   if (op.getScale())
-    value = builder.mul(value, read(op.getScale()));
+    value = builder.mul(value, widen(builder, body.read(next++), type));
   if (op.getBias())
-    value = builder.add(value, read(op.getBias()));
-  return narrow(builder, value, op.getType().getElementType());
+    value = builder.add(value, widen(builder, body.read(next), type));
+  return {narrow(builder, value, elementType)};
 }
 
 FailureOr<RankedTensorType> LayerNormOp::inferType(std::optional<Location> location, Adaptor adaptor) {
@@ -132,33 +146,24 @@ FailureOr<RankedTensorType> LayerNormOp::inferType(std::optional<Location> locat
   return RankedTensorType::get(operand.getShape(), operand.getElementType());
 }
 
-OpRelation LayerNormOp::getRelation() {
-  int64_t axis = getAxis();
-  OpRelation relation = relateOperand(getType(), [&](int64_t dim) { return dim >= axis; });
-  relation.operands = getElementwiseRelation(*this).operands;
-  return relation;
+Definition LayerNormOp::getDefinition() {
+  RankedTensorType result = getType();
+  Definition definition = Definition::over(result);
+  addCompositeReads(definition, result, llvm::to_vector(llvm::seq<int64_t>(getAxis(), result.getRank())));
+  addScaleAndBias(*this, definition, [&](RankedTensorType type) {
+    SmallVector<layout::AccessDim> dims;
+    for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
+      unsigned loop = result.getRank() - type.getRank() + dim;
+      dims.push_back(extent == result.getDimSize(loop) ? Definition::at(loop) : layout::IndexExpr(0));
+    }
+    return dims;
+  });
+  return definition;
 }
 
 bool LayerNormOp::isCheapElement() { return false; }
 
-Value LayerNormOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  RankedTensorType result = getType();
-  SmallVector<DimRange> ranges;
-  int64_t count = 1;
-  for (int64_t dim = getAxis(); dim < result.getRank(); ++dim) {
-    ranges.push_back({dim, builder.index(0), builder.index(result.getDimSize(dim))});
-    count *= result.getDimSize(dim);
-  }
-  Value normalised = emitNormalised(builder, index, elements, ranges, count, getEpsilon().convertToFloat(),
-                                    getAccumulatorType(result.getElementType()));
-  return emitScaleAndBias(*this, builder, elements, normalised, [&](RankedTensorType type) {
-    SmallVector<Value> coordinates;
-    int64_t offset = result.getRank() - type.getRank();
-    for (auto [dim, extent] : llvm::enumerate(type.getShape()))
-      coordinates.push_back(extent == result.getDimSize(offset + dim) ? index[offset + dim] : builder.index(0));
-    return coordinates;
-  });
-}
+SmallVector<Value> LayerNormOp::emitBody(BodyBuilder &body) { return emitNormalised(*this, body, /*window=*/1); }
 
 FailureOr<RankedTensorType> GroupNormOp::inferType(std::optional<Location> location, Adaptor adaptor) {
   auto operand = cast<RankedTensorType>(adaptor.getOperand().getType());
@@ -180,29 +185,30 @@ FailureOr<RankedTensorType> GroupNormOp::inferType(std::optional<Location> locat
   return RankedTensorType::get(operand.getShape(), operand.getElementType());
 }
 
-OpRelation GroupNormOp::getRelation() {
-  bool mixesChannels = getType().getDimSize(1) != static_cast<int64_t>(getGroups());
-  OpRelation relation = relateOperand(getType(), [&](int64_t dim) { return dim >= 2 || (dim == 1 && mixesChannels); });
-  relation.operands.resize(getNumOperands(), {DimRelation::identity(1)});
-  return relation;
+Definition GroupNormOp::getDefinition() {
+  RankedTensorType result = getType();
+  int64_t perGroup = result.getDimSize(1) / static_cast<int64_t>(getGroups());
+  Definition definition = Definition::over(result);
+  SmallVector<layout::AccessDim> at, window;
+  for (int64_t dim = 0; dim < result.getRank(); ++dim) {
+    at.push_back(Definition::at(dim));
+    window.push_back(Definition::at(dim));
+    if (dim == 0)
+      continue;
+    if (dim > 1 || perGroup > 1)
+      definition.loops[dim].kind = LoopKind::Composite;
+    layout::IndexExpr tap = definition.addLoop(dim == 1 ? perGroup : result.getDimSize(dim), LoopKind::Tap);
+    window[dim] = dim == 1 && perGroup > 0 ? Definition::at(1).floorDiv(perGroup) * perGroup + tap : tap;
+  }
+  definition.addRead(0) = std::move(at);
+  definition.reads.push_back({0, std::move(window), /*isOfComposite=*/true});
+  addScaleAndBias(*this, definition,
+                  [](RankedTensorType) -> SmallVector<layout::AccessDim> { return {Definition::at(1)}; });
+  return definition;
 }
 
 FormatPreference GroupNormOp::getFormatPreference() { return FormatPreference::ChannelsLast; }
 
 bool GroupNormOp::isCheapElement() { return false; }
 
-Value GroupNormOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  RankedTensorType result = getType();
-  int64_t perGroup = result.getDimSize(1) / static_cast<int64_t>(getGroups());
-  Value firstChannel = builder.mulI(builder.floorDivI(index[1], perGroup), perGroup);
-  SmallVector<DimRange> ranges{{1, firstChannel, builder.addI(firstChannel, perGroup)}};
-  int64_t count = perGroup;
-  for (int64_t dim = 2; dim < result.getRank(); ++dim) {
-    ranges.push_back({dim, builder.index(0), builder.index(result.getDimSize(dim))});
-    count *= result.getDimSize(dim);
-  }
-  Value normalised = emitNormalised(builder, index, elements, ranges, count, getEpsilon().convertToFloat(),
-                                    getAccumulatorType(result.getElementType()));
-  return emitScaleAndBias(*this, builder, elements, normalised,
-                          [&](RankedTensorType) { return SmallVector<Value>{index[1]}; });
-}
+SmallVector<Value> GroupNormOp::emitBody(BodyBuilder &body) { return emitNormalised(*this, body, /*window=*/1); }

@@ -29,25 +29,19 @@ struct PaddedDim {
 };
 } // namespace
 
-/// The position that `mode` reads for position `i`, before or behind [0, extent) or in it.
-static int64_t continueInside(int64_t i, int64_t extent, PadMode mode) {
-  auto floorMod = [](int64_t a, int64_t b) { return ((a % b) + b) % b; };
+/// How `mode` continues a dimension.
+static layout::Border getBorder(PadMode mode) {
   switch (mode) {
-  case PadMode::Edge:
-    return std::clamp<int64_t>(i, 0, extent - 1);
-  case PadMode::Wrap:
-    return floorMod(i, extent);
-  case PadMode::Reflect: {
-    if (extent == 1)
-      return 0;
-    int64_t period = 2 * (extent - 1);
-    int64_t position = floorMod(i, period);
-    return std::min(position, period - position);
-  }
   case PadMode::Constant:
-    break;
+    return layout::Border::None;
+  case PadMode::Edge:
+    return layout::Border::Edge;
+  case PadMode::Reflect:
+    return layout::Border::Reflect;
+  case PadMode::Wrap:
+    return layout::Border::Wrap;
   }
-  return i;
+  llvm_unreachable("a mode that is none");
 }
 
 FailureOr<RankedTensorType> PadOp::inferType(std::optional<Location> location, Adaptor adaptor) {
@@ -82,64 +76,24 @@ FailureOr<RankedTensorType> PadOp::inferType(std::optional<Location> location, A
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-OpRelation PadOp::getRelation() {
-  OpRelation relation;
-  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
+Definition PadOp::getDefinition() {
+  Definition definition = Definition::over(getType());
+  SmallVector<layout::AccessDim> &dims = definition.addRead(0);
   for (auto [dim, extent] : llvm::enumerate(getOperand().getType().getShape())) {
     PaddedDim padded(extent, getLow()[dim], getHigh()[dim]);
-    relation.loops.push_back({padded.result});
-    DimRelation &related = dims.emplace_back(DimRelation::identity(static_cast<int>(dim)));
-    if (getMode() == PadMode::Constant || !padded.isExtended()) {
-      related.map = layout::DimMap::shift(-getLow()[dim]);
-      continue;
-    }
-    std::vector<int64_t> positions;
-    for (int64_t i = 0; i < padded.result; ++i)
-      positions.push_back(padded.crop + continueInside(i - padded.low, padded.extent, getMode()));
-    related.map = layout::DimMap::table(positions, positions);
+    layout::IndexExpr index = Definition::at(dim) - getLow()[dim];
+    if (padded.isExtended())
+      dims.push_back({index, getBorder(getMode()), {padded.crop, padded.crop + padded.extent}});
+    else
+      dims.push_back(index);
   }
   if (getValue())
-    relation.operands.emplace_back();
-  return relation;
+    definition.addRead(1);
+  return definition;
 }
 
-/// `continueInside` for a coordinate that is not known.
-static Value emitContinued(ElementBuilder &builder, Value i, int64_t extent, PadMode mode) {
-  switch (mode) {
-  case PadMode::Edge:
-    return builder.clampI(i, 0, extent - 1);
-  case PadMode::Wrap:
-    return builder.floorModI(i, extent);
-  case PadMode::Reflect: {
-    if (extent == 1)
-      return builder.index(0);
-    int64_t period = 2 * (extent - 1);
-    Value position = builder.floorModI(i, period);
-    return builder.minI(position, builder.subI(builder.index(period), position));
-  }
-  case PadMode::Constant:
-    break;
-  }
-  return i;
-}
-
-Value PadOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  SmallVector<Value> coordinates;
-  Value inside = builder.boolean(true);
-  for (auto [dim, extent] : llvm::enumerate(getOperand().getType().getShape())) {
-    PaddedDim padded(extent, getLow()[dim], getHigh()[dim]);
-    Value position = builder.addI(index[dim], -padded.low);
-    if (padded.isExtended()) {
-      if (getMode() == PadMode::Constant)
-        inside = builder.andB(inside, builder.inRange(position, 0, padded.extent));
-      else
-        position = emitContinued(builder, position, padded.extent, getMode());
-    }
-    coordinates.push_back(builder.addI(position, padded.crop));
-  }
-  auto read = [&] { return elements.read(0, coordinates); };
-  if (getMode() != PadMode::Constant)
-    return read();
-  Type type = ElementBuilder::scalarType(getType().getElementType());
-  return builder.ifElse(inside, type, read, [&] { return getValue() ? elements.read(1, {}) : builder.zero(type); });
+SmallVector<Value> PadOp::emitBody(BodyBuilder &body) {
+  return {body.readOr(0, [&] {
+    return getValue() ? body.read(1) : body.elements.zero(ElementBuilder::scalarType(getType().getElementType()));
+  })};
 }

@@ -17,7 +17,7 @@
 
 using namespace mlir;
 using namespace dovetail;
-using layout::DimMap;
+using layout::IndexExpr;
 
 template <typename OpT> static Windows windowsOf(OpT op) {
   return getWindows(op.getKernel(), op.getStrides(), op.getDilations(), op.getPadsLow(), op.getPadsHigh());
@@ -68,19 +68,20 @@ FailureOr<RankedTensorType> PoolOp::inferType(std::optional<Location> location, 
   return RankedTensorType::get(*shape, input.getElementType());
 }
 
-template <typename OpT> static OpRelation relatePooled(OpT op) {
-  OpRelation relation;
-  for (int64_t extent : op.getType().getShape())
-    relation.loops.push_back({extent});
-  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
-  dims = {DimRelation::identity(0), DimRelation::identity(1)};
-  for (auto [dim, window] : llvm::enumerate(windowsOf(op)))
-    dims.push_back(
-        {static_cast<int>(dim) + 2, DimMap::window(window.extent, window.stride, window.dilation, window.padLow)});
-  return relation;
+/// Windows over the input, over whose elements both operations fold.
+template <typename OpT> static Definition definePooled(OpT op) {
+  Windows windows = windowsOf(op);
+  Definition definition = Definition::over(op.getType());
+  definition.isFold = true;
+  SmallVector<IndexExpr> taps = addTaps(definition, windows);
+  SmallVector<layout::AccessDim> &dims = definition.addRead(0);
+  dims = {Definition::at(0), Definition::at(1)};
+  for (auto [dim, window] : llvm::enumerate(windows))
+    dims.push_back(getPosition(window, Definition::at(dim + 2), taps[dim]));
+  return definition;
 }
 
-OpRelation PoolOp::getRelation() { return relatePooled(*this); }
+Definition PoolOp::getDefinition() { return definePooled(*this); }
 
 FormatPreference PoolOp::getFormatPreference() { return FormatPreference::ChannelsLast; }
 
@@ -127,53 +128,50 @@ static Value emitRoot(ElementBuilder &builder, Value power, int64_t p) {
   return builder.create<math::PowFOp>(power, builder.constant(power.getType(), 1.0 / p));
 }
 
-/// Folds `body`, given the element of `input` and its coordinates, over the window at `index`.
-template <typename OpT>
-static Value foldElements(OpT op, ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements, Value init,
-                          function_ref<Value(Value x, ArrayRef<Value> inputIndex, Value accumulator)> body) {
-  return foldWindow(builder, windowsOf(op), op.getInput().getType().getShape().drop_front(2),
-                    op.getType().getShape().drop_front(2), index.drop_front(2), init,
-                    [&](ArrayRef<Value> position, ArrayRef<Value>, Value accumulator) -> Value {
-                      SmallVector<Value> inputIndex{index[0], index[1]};
-                      inputIndex.append(position.begin(), position.end());
-                      return body(elements.read(0, inputIndex), inputIndex, accumulator);
-                    });
-}
-
 /// The larger of both, or `accumulator` if `x` is NaN.
 static Value emitMaximum(ElementBuilder &builder, Value x, Value accumulator, bool isUnsigned) {
   auto predicate = isUnsigned ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt;
   return builder.select(builder.compare(arith::CmpFPredicate::OGT, predicate, x, accumulator), x, accumulator);
 }
 
-Value PoolOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
+SmallVector<Value> PoolOp::emitInit(ElementBuilder &builder) {
   Type elementType = getInput().getType().getElementType();
-  PoolKind kind = getKind();
-  int64_t p = getP();
-  Type type = kind == PoolKind::Max ? ElementBuilder::scalarType(elementType) : getAccumulatorType(elementType);
-  Value init = kind == PoolKind::Max ? builder.lowest(elementType) : builder.zero(type);
+  return {getKind() == PoolKind::Max ? builder.lowest(elementType) : builder.zero(getAccumulatorType(elementType))};
+}
 
-  Value folded =
-      foldElements(*this, builder, index, elements, init, [&](Value x, ArrayRef<Value>, Value accumulator) -> Value {
-        x = widen(builder, x, type);
-        if (kind == PoolKind::Max)
-          return emitMaximum(builder, x, accumulator, isUnsignedElement(elementType));
-        if (kind == PoolKind::Lp)
-          x = emitPower(builder, builder.create<math::AbsFOp>(x), p);
-        return builder.add(accumulator, x);
-      });
+SmallVector<Value> PoolOp::emitBody(BodyBuilder &body) {
+  Value x = body.read(0);
+  if (getKind() == PoolKind::Max)
+    return {x};
+  x = widen(body.elements, x, getAccumulatorType(getInput().getType().getElementType()));
+  if (getKind() == PoolKind::Lp)
+    x = emitPower(body.elements, body.elements.create<math::AbsFOp>(x), getP());
+  return {x};
+}
 
-  switch (kind) {
+SmallVector<Value> PoolOp::emitCombine(ElementBuilder &builder, ValueRange accumulators, ValueRange term) {
+  if (getKind() == PoolKind::Max)
+    return {emitMaximum(builder, term[0], accumulators[0], isUnsignedElement(getInput().getType()))};
+  return {builder.add(accumulators[0], term[0])};
+}
+
+Value PoolOp::emitFinish(BodyBuilder &body, ValueRange accumulators) {
+  ElementBuilder &builder = body.elements;
+  Value folded = accumulators.front();
+  switch (getKind()) {
   case PoolKind::Max:
     return folded;
   case PoolKind::Lp:
-    return narrow(builder, emitRoot(builder, folded, p), elementType);
+    folded = emitRoot(builder, folded, getP());
+    break;
   case PoolKind::AverageIncludePad:
-  case PoolKind::AverageExcludePad:
+  case PoolKind::AverageExcludePad: {
+    Value count = emitCount(*this, builder, body.getLoops().slice(2, getType().getRank() - 2));
+    folded = builder.div(folded, countToFloat(builder, count, folded.getType()));
     break;
   }
-  Value count = countToFloat(builder, emitCount(*this, builder, index.drop_front(2)), type);
-  return narrow(builder, builder.div(folded, count), elementType);
+  }
+  return narrow(builder, folded, getType().getElementType());
 }
 
 //===----------------------------------------------------------------------===//
@@ -188,28 +186,38 @@ FailureOr<RankedTensorType> MaxPoolIndicesOp::inferType(std::optional<Location> 
   return RankedTensorType::get(*shape, IntegerType::get(input.getContext(), 64));
 }
 
-OpRelation MaxPoolIndicesOp::getRelation() { return relatePooled(*this); }
+Definition MaxPoolIndicesOp::getDefinition() { return definePooled(*this); }
 
 bool MaxPoolIndicesOp::isCheapElement() { return false; }
 
-Value MaxPoolIndicesOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
+SmallVector<Value> MaxPoolIndicesOp::emitInit(ElementBuilder &builder) {
+  return {builder.lowest(getInput().getType().getElementType()), builder.index(-1)};
+}
+
+/// The element and its position.
+SmallVector<Value> MaxPoolIndicesOp::emitBody(BodyBuilder &body) {
+  ElementBuilder &builder = body.elements;
   RankedTensorType input = getInput().getType();
-  Type elementType = input.getElementType();
-  Value maximum = foldElements(*this, builder, index, elements, builder.lowest(elementType),
-                               [&](Value x, ArrayRef<Value>, Value accumulator) {
-                                 return emitMaximum(builder, x, accumulator, isUnsignedElement(elementType));
-                               });
-  // The first element that equals it.
-  Value found = foldElements(
-      *this, builder, index, elements, builder.index(-1), [&](Value x, ArrayRef<Value> inputIndex, Value accumulator) {
-        Value position = builder.index(0);
-        for (int64_t i = 0; i < input.getRank(); ++i) {
-          int64_t dim = getColumnMajor() && i >= 2 ? input.getRank() + 1 - i : i;
-          position = builder.addI(builder.mulI(position, input.getDimSize(dim)), inputIndex[dim]);
-        }
-        Value isMaximum = builder.compare(arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq, x, maximum);
-        Value isFirst = builder.compareI(arith::CmpIPredicate::slt, accumulator, builder.index(0));
-        return builder.select(builder.andB(isMaximum, isFirst), position, accumulator);
-      });
-  return builder.create<arith::IndexCastOp>(builder.getBuilder().getI64Type(), found);
+  SmallVector<Value> index = body.getIndex(0);
+  Value position = builder.index(0);
+  for (int64_t i = 0; i < input.getRank(); ++i) {
+    int64_t dim = getColumnMajor() && i >= 2 ? input.getRank() + 1 - i : i;
+    position = builder.addI(builder.mulI(position, input.getDimSize(dim)), index[dim]);
+  }
+  return {body.read(0), position};
+}
+
+/// The larger element, among equals the first, with its position. Even the least value of the type is one, NaN is none.
+SmallVector<Value> MaxPoolIndicesOp::emitCombine(ElementBuilder &builder, ValueRange accumulators, ValueRange term) {
+  bool isUnsigned = isUnsignedElement(getInput().getType());
+  auto greater = isUnsigned ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt;
+  Value isGreater = builder.compare(arith::CmpFPredicate::OGT, greater, term[0], accumulators[0]);
+  Value isEqual = builder.compare(arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq, term[0], accumulators[0]);
+  Value isFirst = builder.compareI(arith::CmpIPredicate::slt, accumulators[1], builder.index(0));
+  Value isBetter = builder.create<arith::OrIOp>(isGreater, builder.andB(isEqual, isFirst));
+  return {builder.select(isBetter, term[0], accumulators[0]), builder.select(isBetter, term[1], accumulators[1])};
+}
+
+Value MaxPoolIndicesOp::emitFinish(BodyBuilder &body, ValueRange accumulators) {
+  return body.elements.create<arith::IndexCastOp>(body.elements.getBuilder().getI64Type(), accumulators[1]);
 }

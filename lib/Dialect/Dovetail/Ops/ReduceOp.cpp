@@ -32,70 +32,54 @@ FailureOr<RankedTensorType> ReduceOp::inferType(std::optional<Location> location
   return RankedTensorType::get(shape, operand.getElementType());
 }
 
-OpRelation ReduceOp::getRelation() {
-  RankedTensorType operand = getOperand().getType();
-  OpRelation relation;
-  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
-  for (auto [dim, extent] : llvm::enumerate(operand.getShape())) {
-    relation.loops.push_back({extent});
-    dims.push_back(DimRelation::identity(dim));
-  }
-  for (int64_t axis : getAxes()) {
-    relation.loops[axis] = {1, LoopKind::Whole};
-    dims[axis] = DimRelation::identity(relation.loops.size());
-    relation.loops.push_back({operand.getDimSize(axis), LoopKind::Reduction, getKind()});
-  }
-  return relation;
+Definition ReduceOp::getDefinition() {
+  Definition definition = Definition::over(getType());
+  definition.isFold = true;
+  addReducedRead(definition, getOperand().getType(), getAxes(), getKind());
+  return definition;
 }
 
 bool ReduceOp::isLinearIn(unsigned operand) { return getKind() == ReduceKind::Sum; }
 
 bool ReduceOp::isCheapElement() { return false; }
 
-Value ReduceOp::emitInit(ElementBuilder &builder) {
+SmallVector<Value> ReduceOp::emitInit(ElementBuilder &builder) {
   Type elementType = getType().getElementType();
   switch (getKind()) {
   case ReduceKind::Sum:
-    return builder.zero(getAccumulatorType(elementType));
+    return {builder.zero(getAccumulatorType(elementType))};
   case ReduceKind::Prod:
-    return builder.constantInt(getAccumulatorType(elementType), 1);
+    return {builder.constantInt(getAccumulatorType(elementType), 1)};
   case ReduceKind::Max:
-    return builder.lowest(elementType);
+    return {builder.lowest(elementType)};
   case ReduceKind::Min:
-    return builder.highest(elementType);
+    return {builder.highest(elementType)};
   case ReduceKind::Moments:
     break;
   }
   llvm_unreachable("refused by inferType");
 }
 
-Value ReduceOp::emitTerm(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  ArrayRef<int64_t> axes = getAxes();
-  SmallVector<Value> coordinates(index.drop_back(axes.size()));
-  for (auto [axis, coordinate] : llvm::zip_equal(axes, index.take_back(axes.size())))
-    coordinates[axis] = coordinate;
-  Value element = elements.read(0, coordinates);
+SmallVector<Value> ReduceOp::emitBody(BodyBuilder &body) {
   bool accumulates = getKind() == ReduceKind::Sum || getKind() == ReduceKind::Prod;
-  return accumulates ? widen(builder, element, getAccumulatorType(getType().getElementType())) : element;
+  Value element = body.read(0);
+  return {accumulates ? widen(body.elements, element, getAccumulatorType(getType().getElementType())) : element};
 }
 
-Value ReduceOp::emitCombine(ElementBuilder &builder, Value accumulator, Value term) {
+SmallVector<Value> ReduceOp::emitCombine(ElementBuilder &builder, ValueRange accumulators, ValueRange term) {
   bool isUnsigned = isUnsignedElement(getType());
+  Value a = accumulators.front(), b = term.front();
   switch (getKind()) {
   case ReduceKind::Sum:
-    return builder.add(accumulator, term);
+    return {builder.add(a, b)};
   case ReduceKind::Prod:
-    return builder.mul(accumulator, term);
+    return {builder.mul(a, b)};
   case ReduceKind::Max:
-    return builder.max(accumulator, term, isUnsigned);
+    return {builder.max(a, b, isUnsigned)};
   case ReduceKind::Min:
-    return builder.min(accumulator, term, isUnsigned);
+    return {builder.min(a, b, isUnsigned)};
   case ReduceKind::Moments:
     break;
   }
   llvm_unreachable("refused by inferType");
-}
-
-Value ReduceOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  return foldTerms(*this, builder, index, elements, getAxes().size());
 }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines accumulator types and the fold that defines an element of a reduction.
+// Defines accumulator types, reads along axes, and sums over them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,51 +36,30 @@ Value dovetail::countToFloat(ElementBuilder &builder, Value count, Type type) {
   return builder.create<arith::SIToFPOp>(type, integer);
 }
 
-namespace {
-/// Emits the loops of a reduction, outermost first.
-struct TermFold {
-  ReductionOpInterface op;
-  ElementBuilder &builder;
-  ElementSource &elements;
-  unsigned numLoops;
-  SmallVector<Value> coordinates;
-
-  Value emit() {
-    if (coordinates.size() == numLoops)
-      return op.emitTerm(builder, coordinates, elements);
-    auto [lo, hi] = elements.getLoopRange(coordinates.size());
-    return builder
-        .forLoop(lo, hi, op.emitInit(builder),
-                 [&](Value iv, ValueRange carried) -> SmallVector<Value> {
-                   coordinates.push_back(iv);
-                   Value term = emit();
-                   coordinates.pop_back();
-                   return {op.emitCombine(builder, carried.front(), term)};
-                 })
-        .front();
+void dovetail::addReducedRead(Definition &definition, RankedTensorType operand, ArrayRef<int64_t> axes,
+                              ReduceKind kind) {
+  SmallVector<layout::AccessDim> dims;
+  for (int64_t dim = 0; dim < operand.getRank(); ++dim)
+    dims.push_back(Definition::at(dim));
+  for (int64_t axis : axes) {
+    definition.loops[axis] = {1, LoopKind::Whole};
+    dims[axis] = definition.addLoop(operand.getDimSize(axis), LoopKind::Reduction, kind);
   }
-};
-} // namespace
-
-Value dovetail::foldTerms(ReductionOpInterface op, ElementBuilder &builder, ArrayRef<Value> index,
-                          ElementSource &elements, unsigned numReductionLoops) {
-  TermFold fold{op, builder, elements, static_cast<unsigned>(index.size()) + numReductionLoops,
-                SmallVector<Value>(index)};
-  return narrow(builder, fold.emit(), getElementTypeOrSelf(op->getResult(0).getType()));
+  definition.addRead(0) = std::move(dims);
 }
 
-Value dovetail::sumElements(ElementBuilder &builder, ElementSource &elements, ArrayRef<Value> coordinates,
-                            ArrayRef<DimRange> ranges, Type type, function_ref<Value(Value)> term) {
+Value dovetail::sumElements(BodyBuilder &body, unsigned read, ArrayRef<LoopRange> ranges, Type type,
+                            function_ref<Value(Value)> term) {
+  ElementBuilder &elements = body.elements;
   if (ranges.empty())
-    return term(widen(builder, elements.read(0, coordinates), type));
-  const DimRange &range = ranges.front();
-  return builder
-      .forLoop(range.lo, range.hi, builder.zero(type),
+    return term(widen(elements, body.read(read), type));
+  const LoopRange &range = ranges.front();
+  return elements
+      .forLoop(range.lo, range.hi, elements.zero(type),
                [&](Value iv, ValueRange carried) -> SmallVector<Value> {
-                 SmallVector<Value> inner(coordinates);
-                 inner[range.dim] = iv;
-                 Value sum = sumElements(builder, elements, inner, ranges.drop_front(), type, term);
-                 return {builder.add(carried.front(), sum)};
+                 body.setLoop(range.loop, iv);
+                 Value sum = sumElements(body, read, ranges.drop_front(), type, term);
+                 return {elements.add(carried.front(), sum)};
                })
       .front();
 }

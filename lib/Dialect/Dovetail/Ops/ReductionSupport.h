@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares accumulator types and the fold that defines an element of a reduction.
+// Declares accumulator types, reads along axes, and sums over them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,22 +30,20 @@ mlir::Value narrow(ElementBuilder &builder, mlir::Value accumulator, mlir::Type 
 /// A float of `type` from a count of type `index`.
 mlir::Value countToFloat(ElementBuilder &builder, mlir::Value count, mlir::Type type);
 
-/// The element at `index` of an operation whose reduction loops follow those of its result: the fold of all terms in
-/// the ranges that this rank executes. Each loop has its own accumulator, so that errors of sums grow with the extents
-/// of the loops and not with their product.
-mlir::Value foldTerms(ReductionOpInterface op, ElementBuilder &builder, llvm::ArrayRef<mlir::Value> index,
-                      ElementSource &elements, unsigned numReductionLoops);
+/// Lets `definition` read operand 0, of type `operand`, at the result's dimensions or, at `axes`, which the result
+/// keeps with extent 1, at reductions of `kind`.
+void addReducedRead(Definition &definition, mlir::RankedTensorType operand, llvm::ArrayRef<int64_t> axes,
+                    ReduceKind kind);
 
-/// A range of one dimension of an operand.
-struct DimRange {
-  int64_t dim;
+/// A range of a loop.
+struct LoopRange {
+  unsigned loop;
   mlir::Value lo, hi;
 };
 
-/// Sum of `term` over the elements of operand 0 at `coordinates`, with all indices in `ranges`. Elements are widened to
-/// `type`. Each range has its own accumulator, as in `foldTerms`.
-mlir::Value sumElements(ElementBuilder &builder, ElementSource &elements, llvm::ArrayRef<mlir::Value> coordinates,
-                        llvm::ArrayRef<DimRange> ranges, mlir::Type type,
+/// Sum of `term` over read number `read`, for all iterations in `ranges`. Elements are widened to `type`. Each range
+/// has its own accumulator, as loops of folds have.
+mlir::Value sumElements(BodyBuilder &body, unsigned read, llvm::ArrayRef<LoopRange> ranges, mlir::Type type,
                         llvm::function_ref<mlir::Value(mlir::Value element)> term);
 
 /// Checks that `axes` are dimensions of a tensor of `rank`, in ascending order.

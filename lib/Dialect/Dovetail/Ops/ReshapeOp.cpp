@@ -18,6 +18,8 @@
 
 using namespace mlir;
 using namespace dovetail;
+using layout::AccessDim;
+using layout::IndexExpr;
 
 namespace {
 /// Adjacent dimensions of the operand and of the result that hold the same elements; as few as possible. Either list is
@@ -69,75 +71,38 @@ static SmallVector<Group> getGroups(ArrayRef<int64_t> from, ArrayRef<int64_t> to
   return groups;
 }
 
-/// The product of the extents of all but the first of `dims`.
-static int64_t getInner(ArrayRef<int64_t> shape, ArrayRef<unsigned> dims) {
-  int64_t product = 1;
-  for (unsigned dim : dims.drop_front())
-    product *= shape[dim];
-  return product;
-}
-
 //===----------------------------------------------------------------------===//
 // Interfaces
 //===----------------------------------------------------------------------===//
 
-OpRelation ReshapeOp::getRelation() {
+Definition ReshapeOp::getDefinition() {
   ArrayRef<int64_t> from = getOperand().getType().getShape();
   ArrayRef<int64_t> to = getType().getShape();
-  OpRelation relation;
-  for (int64_t extent : to)
-    relation.loops.push_back({extent});
-  SmallVector<DimRelation> &dims = relation.operands.emplace_back(from.size(), DimRelation::whole());
-  if (getType().getNumElements() == 0)
-    return relation;
-  for (const Group &group : getGroups(from, to)) {
-    for (unsigned dim : group.from)
-      if (from[dim] == 1)
-        dims[dim] = DimRelation::broadcast();
-    if (group.from.empty() || group.to.empty())
-      continue;
-    // An index i of the major loop is elements [i * inner, (i + 1) * inner) of the group. Which of the operand's major
-    // dimension they reach follows; of the minor ones they may reach all, and minor loops cannot be split.
-    int64_t fromInner = getInner(from, group.from), toInner = getInner(to, group.to);
-    int64_t common = std::gcd(fromInner, toInner);
-    fromInner /= common;
-    toInner /= common;
-    dims[group.from.front()] = {static_cast<int>(group.to.front()),
-                                layout::DimMap::affine(toInner, fromInner, 0, toInner - 1)};
-    for (unsigned dim : ArrayRef(group.to).drop_front())
-      if (to[dim] > 1)
-        relation.loops[dim].kind = LoopKind::Whole;
+  Definition definition = Definition::over(getType());
+  SmallVector<AccessDim> dims(from.size());
+  for (const Group &group : getType().getNumElements() == 0 ? SmallVector<Group>() : getGroups(from, to)) {
+    // The position in the group, from which the operand's indices follow: minor ones first.
+    IndexExpr position;
+    for (unsigned dim : group.to)
+      position = position * to[dim] + Definition::at(dim);
+    for (unsigned dim : llvm::reverse(group.from)) {
+      if (group.to.empty())
+        continue;
+      dims[dim] = dim == group.from.front() ? position : position.mod(from[dim]);
+      position = position.floorDiv(from[dim]);
+    }
+    // Minor loops cannot be split where dimensions merge or split.
+    for (unsigned dim : llvm::drop_begin(group.to, group.to.empty() ? 0 : 1))
+      if (to[dim] > 1 && !group.from.empty())
+        definition.loops[dim].kind = LoopKind::Whole;
   }
-  return relation;
+  definition.addRead(0) = std::move(dims);
+  return definition;
 }
 
 bool ReshapeOp::isLinearIn(unsigned) { return true; }
 
 FormatPreference ReshapeOp::getFormatPreference() { return FormatPreference::RowMajor; }
-
-Value ReshapeOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  ArrayRef<int64_t> from = getOperand().getType().getShape();
-  ArrayRef<int64_t> to = getType().getShape();
-  SmallVector<Value> coordinates(from.size());
-  for (const Group &group : getGroups(from, to)) {
-    Value position = builder.index(0);
-    for (auto [i, dim] : llvm::enumerate(group.to))
-      position = i == 0 ? index[dim] : builder.addI(builder.mulI(position, to[dim]), index[dim]);
-    // From the minor to the major dimension. Positions are not negative, so that divisions need not round down.
-    for (unsigned dim : llvm::reverse(group.from)) {
-      if (from[dim] == 1) {
-        coordinates[dim] = builder.index(0);
-      } else if (dim == group.from.front()) {
-        coordinates[dim] = position;
-      } else {
-        Value quotient = builder.create<arith::DivUIOp>(position, builder.index(from[dim]));
-        coordinates[dim] = builder.subI(position, builder.mulI(quotient, from[dim]));
-        position = quotient;
-      }
-    }
-  }
-  return elements.read(0, coordinates);
-}
 
 //===----------------------------------------------------------------------===//
 // Verification and folding

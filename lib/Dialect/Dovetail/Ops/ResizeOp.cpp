@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace dovetail;
 using namespace dovetail::resize;
-using layout::DimMap;
+using layout::IndexExpr;
 
 //===----------------------------------------------------------------------===//
 // Type
@@ -55,7 +55,7 @@ FailureOr<RankedTensorType> ResizeOp::inferType(std::optional<Location> location
 }
 
 //===----------------------------------------------------------------------===//
-// Relation
+// Definition
 //===----------------------------------------------------------------------===//
 
 /// Dimension number `dim` of a resize.
@@ -110,39 +110,42 @@ Table resize::computeTable(const Dim &dim, ResizeMode mode, NearestMode nearest)
   return table;
 }
 
-/// The map of a table, as `floor(i / n)` or `start + i*step` where that gives the same pixels: such maps keep cuts
-/// aligned, and their pixels are found without floats.
-static DimMap toMap(const Dim &dim, Table table) {
+/// The pixel at loop `i` as `floor(i / n)` or `start + i*step` where that is what a table has: such indices keep cuts
+/// aligned, and are found without floats.
+static std::optional<IndexExpr> getExact(const Dim &dim, const Table &table, const IndexExpr &i) {
   const std::vector<int64_t> &pixels = table.first;
-  if (table.first == table.last && !pixels.empty()) {
-    auto isEverywhere = [&](auto formula) {
-      for (auto [i, pixel] : llvm::enumerate(pixels))
-        if (pixel != formula(static_cast<int64_t>(i)))
-          return false;
-      return true;
-    };
-    int64_t factor = dim.resultExtent / dim.operandExtent;
-    if (factor >= 1 && isEverywhere([&](int64_t i) { return i / factor; }))
-      return DimMap::merge(factor);
-    int64_t start = pixels.front(), step = pixels.size() > 1 ? pixels[1] - start : 1;
-    if (step >= 1 && isEverywhere([&](int64_t i) { return start + i * step; }))
-      return DimMap::slice(start, step);
-  }
-  return DimMap::table(std::move(table.first), std::move(table.last));
+  if (table.first != table.last || pixels.empty())
+    return std::nullopt;
+  auto isEverywhere = [&](auto formula) {
+    for (auto [i, pixel] : llvm::enumerate(pixels))
+      if (pixel != formula(static_cast<int64_t>(i)))
+        return false;
+    return true;
+  };
+  int64_t factor = dim.resultExtent / dim.operandExtent;
+  if (factor >= 1 && isEverywhere([&](int64_t i) { return i / factor; }))
+    return i.floorDiv(factor);
+  int64_t start = pixels.front(), step = pixels.size() > 1 ? pixels[1] - start : 1;
+  if (step >= 1 && isEverywhere([&](int64_t i) { return start + i * step; }))
+    return i * step + start;
+  return std::nullopt;
 }
 
-OpRelation ResizeOp::getRelation() {
-  OpRelation relation;
-  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
-  for (auto [i, extent] : llvm::enumerate(getType().getShape())) {
-    relation.loops.push_back({extent});
-    Dim dim = getDim(*this, i);
-    if (dim.isCopied)
-      dims.push_back(DimRelation::identity(i));
-    else
-      dims.push_back({static_cast<int>(i), toMap(dim, computeTable(dim, getMode(), getNearest()))});
+Definition ResizeOp::getDefinition() {
+  Definition definition = Definition::over(getType());
+  SmallVector<layout::AccessDim> &dims = definition.addRead(0);
+  for (unsigned number = 0; number < getType().getRank(); ++number) {
+    Dim dim = getDim(*this, number);
+    IndexExpr i = Definition::at(number);
+    if (dim.isCopied || dim.resultExtent == 0) {
+      dims.push_back(i);
+      continue;
+    }
+    Table table = computeTable(dim, getMode(), getNearest());
+    std::optional<IndexExpr> exact = getExact(dim, table, i);
+    dims.push_back(exact ? *exact : IndexExpr::unknown(number, i, std::move(table.first), std::move(table.last)));
   }
-  return relation;
+  return definition;
 }
 
 FormatPreference ResizeOp::getFormatPreference() { return FormatPreference::ChannelsLast; }
@@ -154,7 +157,8 @@ bool ResizeOp::isCheapElement() { return false; }
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The pixels of one dimension that an element reads and, unless there is only one, their weights (f32).
+/// The pixels of one dimension that an element reads (null where the definition says which one) and, unless there is
+/// only one, their weights (f32).
 struct Taps {
   SmallVector<Value, 4> pixels;
   SmallVector<Value, 4> weights;
@@ -235,22 +239,21 @@ static Type getInterpolationType(Type elementType) {
                                                   : Type(Float32Type::get(elementType.getContext()));
 }
 
-Value ResizeOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
+SmallVector<Value> ResizeOp::emitBody(BodyBuilder &body) {
+  ElementBuilder &builder = body.elements;
   EmittedArithmetic arithmetic{builder};
   Type elementType = getType().getElementType();
   SmallVector<Taps> taps;
   Value inside = builder.boolean(true);
-  OpRelation opRelation = getRelation();
-  for (auto [i, relation] : llvm::enumerate(opRelation.operands.front())) {
-    Dim dim = getDim(*this, i);
-    if (relation.map.getKind() == DimMap::Kind::Affine) {
-      const DimMap &map = relation.map;
-      Value scaled = builder.addI(builder.mulI(index[i], map.getNum()), map.getOffLo());
-      taps.push_back({{builder.floorDivI(scaled, map.getDen())}, {}});
+  for (auto [number, access] : llvm::enumerate(body.getDefinition().reads.front().dims)) {
+    if (!access.index.hasUnknown()) {
+      taps.push_back({{Value()}, {}});
       continue;
     }
-    Value x = getSource(arithmetic, dim, index[i]);
-    if (llvm::any_of(llvm::zip(relation.map.getTableLo(), relation.map.getTableLast()),
+    Dim dim = getDim(*this, number);
+    Value x = getSource(arithmetic, dim, body.getLoop(number));
+    const IndexExpr::Term &pixels = access.index.getTerms().front();
+    if (llvm::any_of(llvm::zip(pixels.getFirst(), pixels.getLast()),
                      [](auto range) { return std::get<0>(range) > std::get<1>(range); })) {
       Value outside = isOutside(arithmetic, dim, x);
       inside = builder.select(outside, builder.boolean(false), inside);
@@ -272,7 +275,7 @@ Value ResizeOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, Elem
     Type type = getInterpolationType(elementType);
     Value sum, single;
     forEachCombination(builder, taps, [&](ArrayRef<Value> pixels, Value weight) {
-      Value element = elements.read(0, pixels);
+      Value element = body.read(0, pixels);
       if (!weight) {
         single = element;
         return;
@@ -283,6 +286,6 @@ Value ResizeOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, Elem
     return single ? single : scalar::cast(builder, sum, type, elementType);
   };
   Type scalarType = ElementBuilder::scalarType(elementType);
-  return builder.guarded(inside, scalarType, interpolate,
-                         builder.constant(scalarType, getExtrapolationValue().convertToFloat()));
+  return {builder.guarded(inside, scalarType, interpolate,
+                          builder.constant(scalarType, getExtrapolationValue().convertToFloat()))};
 }

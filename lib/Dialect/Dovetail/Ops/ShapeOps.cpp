@@ -17,14 +17,6 @@ using namespace dovetail;
 
 static RankedTensorType tensorType(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
-/// Parallel loops over the dimensions of `result`.
-static OpRelation getResultLoops(RankedTensorType result) {
-  OpRelation relation;
-  for (int64_t extent : result.getShape())
-    relation.loops.push_back({extent});
-  return relation;
-}
-
 //===----------------------------------------------------------------------===//
 // TransposeOp
 //===----------------------------------------------------------------------===//
@@ -43,22 +35,16 @@ FailureOr<RankedTensorType> TransposeOp::inferType(std::optional<Location> locat
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-OpRelation TransposeOp::getRelation() {
-  OpRelation relation = getResultLoops(getType());
-  SmallVector<DimRelation> &dims = relation.operands.emplace_back(getPermutation().size());
+Definition TransposeOp::getDefinition() {
+  Definition definition = Definition::over(getType());
+  SmallVector<layout::AccessDim> &dims = definition.addRead(0);
+  dims.resize(getPermutation().size());
   for (auto [loop, dim] : llvm::enumerate(getPermutation()))
-    dims[dim] = DimRelation::identity(static_cast<int>(loop));
-  return relation;
+    dims[dim] = Definition::at(loop);
+  return definition;
 }
 
 bool TransposeOp::isLinearIn(unsigned) { return true; }
-
-Value TransposeOp::emitElement(ElementBuilder &, ArrayRef<Value> index, ElementSource &elements) {
-  SmallVector<Value> coordinates(index.size());
-  for (auto [loop, dim] : llvm::enumerate(getPermutation()))
-    coordinates[dim] = index[loop];
-  return elements.read(0, coordinates);
-}
 
 //===----------------------------------------------------------------------===//
 // BroadcastOp
@@ -76,13 +62,9 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
-OpRelation BroadcastOp::getRelation() { return getElementwiseRelation(getOperation()); }
+Definition BroadcastOp::getDefinition() { return getElementwiseDefinition(getOperation()); }
 
 bool BroadcastOp::isLinearIn(unsigned) { return true; }
-
-Value BroadcastOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  return readBroadcast(getOperation(), builder, index, elements).front();
-}
 
 //===----------------------------------------------------------------------===//
 // SliceOp
@@ -111,25 +93,17 @@ FailureOr<RankedTensorType> SliceOp::inferType(std::optional<Location> location,
   return RankedTensorType::get(sizes, type.getElementType());
 }
 
-OpRelation SliceOp::getRelation() {
-  OpRelation relation = getResultLoops(getType());
-  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
+Definition SliceOp::getDefinition() {
+  Definition definition = Definition::over(getType());
+  SmallVector<layout::AccessDim> &dims = definition.addRead(0);
   for (auto [dim, start, size, step] : llvm::enumerate(getStarts(), getSizes(), getSteps())) {
-    // One element has no use for a step, which may be as large as integers go.
-    int64_t useful = size > 1 ? step : 1;
-    dims.push_back({static_cast<int>(dim), layout::DimMap::slice(size > 0 ? start : 0, useful)});
+    // One element has no use for a step, which may be as large as integers go, and none for a start.
+    dims.push_back(Definition::at(dim) * (size > 1 ? step : 1) + (size > 0 ? start : 0));
   }
-  return relation;
+  return definition;
 }
 
 bool SliceOp::isLinearIn(unsigned) { return true; }
-
-Value SliceOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  SmallVector<Value> coordinates;
-  for (auto [i, start, size, step] : llvm::zip_equal(index, getStarts(), getSizes(), getSteps()))
-    coordinates.push_back(builder.addI(builder.mulI(i, size > 1 ? step : 1), start));
-  return elements.read(0, coordinates);
-}
 
 //===----------------------------------------------------------------------===//
 // ConcatOp
@@ -156,40 +130,33 @@ FailureOr<RankedTensorType> ConcatOp::inferType(std::optional<Location> location
   return RankedTensorType::get(shape, first.getElementType());
 }
 
-OpRelation ConcatOp::getRelation() {
-  OpRelation relation = getResultLoops(getType());
+Definition ConcatOp::getDefinition() {
+  Definition definition = Definition::over(getType());
   int64_t start = 0;
-  for (Value input : getInputs()) {
-    SmallVector<DimRelation> &dims = relation.operands.emplace_back();
-    for (int loop = 0, rank = static_cast<int>(getType().getRank()); loop < rank; ++loop)
-      dims.push_back(DimRelation::identity(loop));
-    dims[getAxis()].map = layout::DimMap::shift(-start);
+  for (auto [number, input] : llvm::enumerate(getInputs())) {
+    SmallVector<layout::AccessDim> &dims = definition.addRead(number);
+    for (unsigned dim = 0; dim < getType().getRank(); ++dim)
+      dims.push_back(Definition::at(dim));
+    dims[getAxis()] = Definition::at(getAxis()) - start;
     start += tensorType(input).getDimSize(getAxis());
   }
-  return relation;
+  return definition;
 }
 
-/// Reads input number `input`, which starts at `start`, or one of those after it.
-static Value emitConcat(ConcatOp op, unsigned input, int64_t start, ElementBuilder &builder, ArrayRef<Value> index,
-                        ElementSource &elements) {
-  int64_t end = start + tensorType(op.getInputs()[input]).getDimSize(op.getAxis());
-  auto read = [&] {
-    SmallVector<Value> coordinates(index);
-    coordinates[op.getAxis()] = builder.addI(index[op.getAxis()], -start);
-    return elements.read(input, coordinates);
-  };
-  // The last that has elements needs no condition.
-  if (end == op.getType().getDimSize(op.getAxis()))
-    return read();
-  auto readLater = [&] { return emitConcat(op, input + 1, end, builder, index, elements); };
-  if (start == end)
-    return readLater();
-  Value isHere = builder.compareI(arith::CmpIPredicate::slt, index[op.getAxis()], builder.index(end));
-  return builder.ifElse(isHere, ElementBuilder::scalarType(op.getType().getElementType()), read, readLater);
+/// Reads one of `inputs`, the first that has an element.
+static Value emitFirst(BodyBuilder &body, ArrayRef<unsigned> inputs) {
+  // The last needs no condition.
+  if (inputs.size() == 1)
+    return body.read(inputs.front());
+  return body.readOr(inputs.front(), [&] { return emitFirst(body, inputs.drop_front()); });
 }
 
-Value ConcatOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
-  return emitConcat(*this, 0, 0, builder, index, elements);
+SmallVector<Value> ConcatOp::emitBody(BodyBuilder &body) {
+  SmallVector<unsigned> inputs;
+  for (auto [number, input] : llvm::enumerate(getInputs()))
+    if (tensorType(input).getDimSize(getAxis()) > 0)
+      inputs.push_back(number);
+  return {emitFirst(body, inputs)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -209,17 +176,18 @@ LogicalResult RangeOp::verify() {
   return success();
 }
 
-OpRelation RangeOp::getRelation() { return getResultLoops(getType()); }
+Definition RangeOp::getDefinition() { return Definition::over(getType()); }
 
-Value RangeOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &) {
+SmallVector<Value> RangeOp::emitBody(BodyBuilder &body) {
+  ElementBuilder &builder = body.elements;
   Type type = ElementBuilder::scalarType(getType().getElementType());
   Type positionType = builder.getBuilder().getI64Type();
-  Value position = builder.create<arith::IndexCastOp>(positionType, index[0]);
+  Value position = builder.create<arith::IndexCastOp>(positionType, body.getLoop(0));
   Value start = arith::ConstantOp::create(builder.getBuilder(), builder.getLoc(), getStart());
   Value step = arith::ConstantOp::create(builder.getBuilder(), builder.getLoc(), getStep());
   if (!isa<FloatType>(type))
-    return builder.add(start, builder.mul(scalar::cast(builder, position, positionType, type), step));
+    return {builder.add(start, builder.mul(scalar::cast(builder, position, positionType, type), step))};
   FloatType wide = scalar::wideType(type);
   Value distance = builder.mul(scalar::cast(builder, position, positionType, wide), builder.convertFloat(step, wide));
-  return builder.convertFloat(builder.add(builder.convertFloat(start, wide), distance), llvm::cast<FloatType>(type));
+  return {builder.convertFloat(builder.add(builder.convertFloat(start, wide), distance), llvm::cast<FloatType>(type))};
 }

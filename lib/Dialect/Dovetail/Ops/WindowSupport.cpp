@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines what convolutions and pooling share: checked window attributes and the fold over a window.
+// Defines what convolutions and pooling share: checked window attributes, and where windows lie.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,8 @@
 
 using namespace mlir;
 using namespace dovetail;
-using layout::DimMap;
+using layout::AccessDim;
+using layout::IndexExpr;
 
 //===----------------------------------------------------------------------===//
 // Attributes
@@ -71,103 +72,25 @@ LogicalResult dovetail::verifyGroups(std::optional<Location> location, StringRef
 }
 
 //===----------------------------------------------------------------------===//
-// Relation
+// Accesses
 //===----------------------------------------------------------------------===//
 
-DimRelation dovetail::relateGroups(int64_t operandChannels, int64_t resultChannels, int64_t groups) {
-  int64_t perGroup = operandChannels / groups;
-  int64_t resultPerGroup = resultChannels / groups;
-  if (perGroup == 1)
-    return {1, resultPerGroup == 1 ? DimMap::identity() : DimMap::merge(resultPerGroup)};
-  if (resultPerGroup == 1)
-    return {1, DimMap::split(perGroup)};
-  std::vector<int64_t> lo, last;
-  for (int64_t channel = 0; channel < resultChannels; ++channel) {
-    int64_t first = channel / resultPerGroup * perGroup;
-    lo.push_back(first);
-    last.push_back(first + perGroup - 1);
-  }
-  return {1, DimMap::table(std::move(lo), std::move(last))};
+SmallVector<IndexExpr> dovetail::addTaps(Definition &definition, ArrayRef<WindowDim> windows) {
+  return llvm::map_to_vector(windows,
+                             [&](const WindowDim &window) { return definition.addLoop(window.extent, LoopKind::Tap); });
 }
 
-//===----------------------------------------------------------------------===//
-// Fold
-//===----------------------------------------------------------------------===//
+AccessDim dovetail::getPosition(const WindowDim &window, const IndexExpr &index, const IndexExpr &tap) {
+  return index * window.stride + tap * window.dilation - window.padLow;
+}
 
-Value dovetail::getChannelOfGroup(ElementBuilder &builder, Value resultChannel, int64_t resultChannels, Value channel,
-                                  int64_t operandChannels, int64_t groups) {
+AccessDim dovetail::getTransposedPosition(const WindowDim &window, const IndexExpr &index, const IndexExpr &tap) {
+  return {index + window.padLow - tap * window.dilation, window.stride};
+}
+
+IndexExpr dovetail::getChannelOfGroup(int64_t resultChannels, const IndexExpr &channel, int64_t operandChannels,
+                                      int64_t groups) {
   if (groups == 1)
     return channel;
-  Value group = builder.floorDivI(resultChannel, resultChannels / groups);
-  return builder.addI(builder.mulI(group, operandChannels / groups), channel);
-}
-
-int64_t dovetail::countSharing(RankedTensorType result, int64_t groups, unsigned operand, unsigned loop) {
-  int64_t extent = result.getDimSize(loop);
-  if (operand == 0)
-    return loop == 1 ? extent / groups : 1;
-  return loop == 1 ? 1 : extent;
-}
-
-Value dovetail::getPosition(ElementBuilder &builder, const WindowDim &window, Value index, Value tap) {
-  Value start = builder.addI(builder.mulI(index, window.stride), -window.padLow);
-  return builder.addI(start, builder.mulI(tap, window.dilation));
-}
-
-Value dovetail::isInsideOperand(ElementBuilder &builder, const WindowDim &window, int64_t operandExtent,
-                                int64_t resultExtent, Value tap, Value position) {
-  std::optional<int64_t> known = ElementBuilder::getConstantIndex(tap);
-  int64_t least = known.value_or(0) * window.dilation - window.padLow;
-  int64_t most =
-      known.value_or(window.extent - 1) * window.dilation - window.padLow + (resultExtent - 1) * window.stride;
-  Value inside = builder.boolean(true);
-  if (least < 0)
-    inside = builder.compareI(arith::CmpIPredicate::sge, position, builder.index(0));
-  if (most >= operandExtent)
-    inside = builder.andB(inside, builder.compareI(arith::CmpIPredicate::slt, position, builder.index(operandExtent)));
-  return inside;
-}
-
-namespace {
-/// Emits the loops over a window, outermost dimension first.
-struct WindowFold {
-  ElementBuilder &builder;
-  ArrayRef<WindowDim> windows;
-  ArrayRef<int64_t> operandShape;
-  ArrayRef<int64_t> resultShape;
-  ArrayRef<Value> index;
-  function_ref<Value(ArrayRef<Value>, ArrayRef<Value>, Value)> body;
-  SmallVector<Value> position;
-  SmallVector<Value> taps;
-
-  Value emit(Value init) {
-    size_t dim = position.size();
-    if (dim == windows.size())
-      return body(position, taps, init);
-    const WindowDim &window = windows[dim];
-    return builder
-        .forLoop(
-            builder.index(0), builder.index(window.extent), init,
-            [&](Value tap, ValueRange carried) -> SmallVector<Value> {
-              Value accumulator = carried.front();
-              position.push_back(getPosition(builder, window, index[dim], tap));
-              taps.push_back(tap);
-              Value isInside =
-                  isInsideOperand(builder, window, operandShape[dim], resultShape[dim], tap, position.back());
-              Value next =
-                  builder.guarded(isInside, accumulator.getType(), [&] { return emit(accumulator); }, accumulator);
-              position.pop_back();
-              taps.pop_back();
-              return {next};
-            },
-            maxUnrolledWindow)
-        .front();
-  }
-};
-} // namespace
-
-Value dovetail::foldWindow(ElementBuilder &builder, ArrayRef<WindowDim> windows, ArrayRef<int64_t> operandShape,
-                           ArrayRef<int64_t> resultShape, ArrayRef<Value> index, Value init,
-                           function_ref<Value(ArrayRef<Value>, ArrayRef<Value>, Value)> body) {
-  return WindowFold{builder, windows, operandShape, resultShape, index, body, {}, {}}.emit(init);
+  return Definition::at(1).floorDiv(resultChannels / groups) * (operandChannels / groups) + channel;
 }

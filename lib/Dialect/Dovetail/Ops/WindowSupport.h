@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares what convolutions and pooling share: checked window attributes and the fold over a window.
+// Declares what convolutions and pooling share: checked window attributes, and where windows lie.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,9 +16,6 @@
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 
 namespace dovetail {
-
-/// Windows of at most this extent are unrolled.
-inline constexpr int64_t maxUnrolledWindow = 3;
 
 /// The window of one spatial dimension: result index o reads `o*stride - padLow + t*dilation` for each tap t < extent.
 struct WindowDim {
@@ -50,34 +47,20 @@ llvm::LogicalResult verifySpatial(std::optional<mlir::Location> location, llvm::
 llvm::LogicalResult verifyGroups(std::optional<mlir::Location> location, llvm::StringRef opName, int64_t groups,
                                  int64_t channels, llvm::StringRef name);
 
-/// Relation of an operand's channels to the loop over result channels (loop 1): the channels of the same group. Both
-/// are divided into `groups` groups.
-DimRelation relateGroups(int64_t operandChannels, int64_t resultChannels, int64_t groups);
+/// Adds taps over the windows; returns their indices.
+llvm::SmallVector<layout::IndexExpr> addTaps(Definition &definition, llvm::ArrayRef<WindowDim> windows);
 
-/// The channel of an operand that is channel `channel` of the group of result channel `resultChannel`.
-mlir::Value getChannelOfGroup(ElementBuilder &builder, mlir::Value resultChannel, int64_t resultChannels,
-                              mlir::Value channel, int64_t operandChannels, int64_t groups);
+/// Where a window at result index `index` has its tap `tap`.
+layout::AccessDim getPosition(const WindowDim &window, const layout::IndexExpr &index, const layout::IndexExpr &tap);
 
-/// What convolutions say of `ProductOpInterface::countSharing`: the channels of a group share the input's factors, and
-/// all positions the weights'.
-int64_t countSharing(mlir::RankedTensorType result, int64_t groups, unsigned operand, unsigned loop);
+/// From where tap `tap` of a window reaches `index`: that of the convolution whose gradient an operation is.
+layout::AccessDim getTransposedPosition(const WindowDim &window, const layout::IndexExpr &index,
+                                        const layout::IndexExpr &tap);
 
-/// The position in the operand that a window has at result index `index`, at its tap `tap`.
-mlir::Value getPosition(ElementBuilder &builder, const WindowDim &window, mlir::Value index, mlir::Value tap);
-
-/// i1: `position`, that of tap `tap`, is inside the operand. Only the bounds that some result index can violate are
-/// tested.
-mlir::Value isInsideOperand(ElementBuilder &builder, const WindowDim &window, int64_t operandExtent,
-                            int64_t resultExtent, mlir::Value tap, mlir::Value position);
-
-/// Emits a fold over the positions of a window that are inside the operand; those outside are padding and are skipped.
-/// `operandShape`, `resultShape` and `index` are spatial. `body` gets the position in the operand, the tap, and the
-/// accumulator, and returns the next accumulator.
-mlir::Value foldWindow(ElementBuilder &builder, llvm::ArrayRef<WindowDim> windows, llvm::ArrayRef<int64_t> operandShape,
-                       llvm::ArrayRef<int64_t> resultShape, llvm::ArrayRef<mlir::Value> index, mlir::Value init,
-                       llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value> position,
-                                                      llvm::ArrayRef<mlir::Value> tap, mlir::Value accumulator)>
-                           body);
+/// The channel of an operand that is channel `channel` of the group of the result's channel (loop 1). Both are divided
+/// into `groups` groups.
+layout::IndexExpr getChannelOfGroup(int64_t resultChannels, const layout::IndexExpr &channel, int64_t operandChannels,
+                                    int64_t groups);
 
 } // namespace dovetail
 

@@ -124,40 +124,34 @@ RankedTensorType PartsOp::getTypeOfParts(RankedTensorType reduction, int64_t dim
   return RankedTensorType::get(shape, element);
 }
 
-OpRelation PartsOp::getRelation() {
-  OpRelation relation;
-  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
-  for (auto [dim, extent] : llvm::enumerate(getResult().getType().getShape())) {
-    bool isParts = static_cast<int64_t>(dim) == static_cast<int64_t>(getDim());
-    relation.loops.push_back({extent, isParts ? LoopKind::Whole : LoopKind::Parallel});
-    dims.push_back(isParts ? DimRelation::whole() : DimRelation::identity(dim));
-  }
-  return relation;
+Definition PartsOp::getDefinition() {
+  Definition definition = Definition::over(getResult().getType());
+  definition.loops[getDim()].kind = LoopKind::Whole;
+  SmallVector<layout::AccessDim> &dims = definition.addRead(0);
+  for (unsigned dim = 0; dim < definition.resultRank; ++dim)
+    dims.push_back(dim == getDim() ? layout::IndexExpr::unknown(0) : Definition::at(dim));
+  return definition;
 }
 
 /// For targets that divide nothing: the first part is all of it.
-Value PartsOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
+SmallVector<Value> PartsOp::emitBody(BodyBuilder &body) {
+  ElementBuilder &builder = body.elements;
   Type type = ElementBuilder::scalarType(getResult().getType().getElementType());
   auto widen = [&](Value value) {
     return value.getType() == type ? value : builder.convertFloat(value, cast<FloatType>(type));
   };
-  Value isFirst = builder.compareI(arith::CmpIPredicate::eq, index[getDim()], builder.index(0));
-  return builder.ifElse(
-      isFirst, type,
-      [&] {
-        SmallVector<Value> at(index);
-        at[getDim()] = builder.index(0);
-        return widen(elements.read(0, at));
-      },
-      [&] {
-        auto reduction = getReduction().getDefiningOp<ReductionOpInterface>();
-        return reduction ? widen(reduction.emitInit(builder)) : builder.zero(type);
-      });
+  Value isFirst = builder.compareI(arith::CmpIPredicate::eq, body.getLoop(getDim()), builder.index(0));
+  auto readAll = [&] { return widen(body.read(0, builder.index(0))); };
+  return {builder.ifElse(isFirst, type, readAll, [&] {
+    auto reduction = getReduction().getDefiningOp<PartitionableOpInterface>();
+    return reduction && reduction.isReduction() ? widen(reduction.emitInit(builder).front()) : builder.zero(type);
+  })};
 }
 
 LogicalResult PartsOp::verify() {
   auto type = cast<RankedTensorType>(getReduction().getType());
-  if (!isa_and_present<ReductionOpInterface, MomentsOp>(getReduction().getDefiningOp()))
+  auto reduction = getReduction().getDefiningOp<PartitionableOpInterface>();
+  if (!reduction || (!reduction.isReduction() && !isa<MomentsOp>(reduction)))
     return emitOpError("divides what is no reduction");
   if (static_cast<int64_t>(getDim()) < 0 || static_cast<int64_t>(getDim()) >= type.getRank() ||
       type.getDimSize(getDim()) != 1)
@@ -169,20 +163,17 @@ LogicalResult PartsOp::verify() {
   return success();
 }
 
-OpRelation CombineMomentsOp::getRelation() {
-  OpRelation relation;
-  SmallVector<DimRelation> &dims = relation.operands.emplace_back();
-  int64_t rank = getResult().getType().getRank();
-  for (auto [dim, extent] : llvm::enumerate(getResult().getType().getShape())) {
-    bool isWhole = static_cast<uint64_t>(dim) == getDim() || static_cast<int64_t>(dim) == rank - 1;
-    relation.loops.push_back({extent, isWhole ? LoopKind::Whole : LoopKind::Parallel});
-    dims.push_back(DimRelation::identity(dim));
-  }
-  dims[getDim()] = DimRelation::identity(rank);
-  dims.back() = DimRelation::whole();
-  relation.loops.push_back(
-      {cast<RankedTensorType>(getParts().getType()).getDimSize(getDim()), LoopKind::Reduction, ReduceKind::Moments});
-  return relation;
+Definition CombineMomentsOp::getDefinition() {
+  Definition definition = Definition::over(getResult().getType());
+  definition.loops[getDim()].kind = definition.loops.back().kind = LoopKind::Whole;
+  layout::IndexExpr part = definition.addLoop(cast<RankedTensorType>(getParts().getType()).getDimSize(getDim()),
+                                              LoopKind::Reduction, ReduceKind::Moments);
+  SmallVector<layout::AccessDim> &dims = definition.addRead(0);
+  for (unsigned dim = 0; dim < definition.resultRank; ++dim)
+    dims.push_back(dim == getDim() ? part : Definition::at(dim));
+  // The body reads all moments.
+  dims.back() = layout::IndexExpr::unknown(0);
+  return definition;
 }
 
 bool CombineMomentsOp::isCheapElement() { return false; }
@@ -200,28 +191,26 @@ std::array<Value, 3> CombineMomentsOp::emitMoments(ElementBuilder &builder, func
   return {count, mean, deviations};
 }
 
-Value CombineMomentsOp::emitElement(ElementBuilder &builder, ArrayRef<Value> index, ElementSource &elements) {
+SmallVector<Value> CombineMomentsOp::emitBody(BodyBuilder &body) {
+  ElementBuilder &builder = body.elements;
   Type type = ElementBuilder::scalarType(getResult().getType().getElementType());
-  SmallVector<Value> at(index);
-  auto [lo, hi] = elements.getLoopRange(index.size());
-  auto read = [&](int64_t moment) {
-    at.back() = builder.index(moment);
-    return elements.read(0, at);
-  };
+  unsigned rank = getResult().getType().getRank();
+  auto [lo, hi] = body.getRange(rank);
+  auto read = [&](int64_t moment) { return body.read(0, builder.index(moment)); };
   auto sum = [&, lo = lo, hi = hi](function_ref<Value()> term) {
     return builder
         .forLoop(lo, hi, builder.zero(type),
                  [&](Value part, ValueRange carried) -> SmallVector<Value> {
-                   at[getDim()] = part;
+                   body.setLoop(rank, part);
                    return {builder.add(carried.front(), term())};
                  })
         .front();
   };
   auto [count, mean, deviations] = emitMoments(builder, read, sum);
   auto isMoment = [&](int64_t moment) {
-    return builder.compareI(arith::CmpIPredicate::eq, index.back(), builder.index(moment));
+    return builder.compareI(arith::CmpIPredicate::eq, body.getLoop(rank - 1), builder.index(moment));
   };
-  return builder.select(isMoment(0), count, builder.select(isMoment(1), mean, deviations));
+  return {builder.select(isMoment(0), count, builder.select(isMoment(1), mean, deviations))};
 }
 
 LogicalResult CombineMomentsOp::verify() {
@@ -285,7 +274,7 @@ LogicalResult KernelOp::verifyRegions() {
                                     << ", but all results of a kernel have one shape";
   }
   for (Operation &op : getBlock()->without_terminator()) {
-    if (!isa<ElementOpInterface, ConstantOp>(op))
+    if (!isa<PartitionableOpInterface, ConstantOp>(op))
       return op.emitOpError("cannot be in a kernel: it does not define an element of its result");
     for (Type type : op.getResultTypes())
       if (cast<RankedTensorType>(type).getEncoding())

@@ -69,12 +69,11 @@ llvm::LogicalResult verifySharding(mlir::Operation *op, mlir::Type type);
 mlir::FailureOr<mlir::RankedTensorType> inferElementwiseType(std::optional<mlir::Location> location,
                                                              llvm::StringRef opName, mlir::ValueRange operands,
                                                              mlir::Type elementType);
-/// Loops are the result's dimensions; operand dimensions are identities, or broadcast where they have extent 1 and the
-/// result does not.
-OpRelation getElementwiseRelation(mlir::Operation *op);
-/// Reads all operands of an elementwise operation for the result's element at `index`.
-llvm::SmallVector<mlir::Value> readBroadcast(mlir::Operation *op, ElementBuilder &builder,
-                                             llvm::ArrayRef<mlir::Value> index, ElementSource &elements);
+/// Loops are the result's dimensions; operands are read there, or at 0 where they have extent 1 and the result does
+/// not.
+Definition getElementwiseDefinition(mlir::Operation *op);
+/// The elements at all reads, in their order.
+llvm::SmallVector<mlir::Value> readAll(BodyBuilder &body);
 
 /// True if the elements of `type` are unsigned integers (i1 counts as unsigned).
 bool isUnsignedElement(mlir::Type type);

@@ -14,14 +14,36 @@ include "mlir/IR/OpBase.td"
 def PartitionableOpInterface : OpInterface<"PartitionableOpInterface"> {
   let cppNamespace = "::dovetail";
   let description = [{
-    An operation that can be partitioned: it relates the dimensions of its operands to its loops. The first loops are
-    the dimensions of the result, in order; the others are reductions. This is all that propagation and partitioning
-    ask. Shardings in the types must be possible on the mesh that they name.
+    An operation that is defined: as loops, accesses of its operands, and a body. What ranks need, how cuts follow each
+    other, kernels for every target, fusion and constant folding come from this definition, stated once. The first loops
+    are the dimensions of the result, in order; the others are reductions, then taps. Shardings in the types must be
+    possible on the mesh that they name.
   }];
   let verify = [{ return ::dovetail::verifyShardings($_op); }];
   let methods = [
-    InterfaceMethod<"The loops, and for each operand dimension its relation to one of them.",
-      "::dovetail::OpRelation", "getRelation", (ins)>,
+    InterfaceMethod<"The loops, and where operands are read.", "::dovetail::Definition", "getDefinition", (ins)>,
+    InterfaceMethod<[{
+        Emits the element of the result at the loops of `body` or, where the definition is a fold, a term, which may have
+        several values. Scalars have the signless form of element types. Definitions that are products, or move
+        elements, need none.
+      }], "::llvm::SmallVector<::mlir::Value>", "emitBody", (ins "::dovetail::BodyBuilder &":$body), "",
+      [{ return ::dovetail::emitDefaultBody($_op, body); }]>,
+    InterfaceMethod<[{
+        The values to start a fold from, signless scalars. Accumulators of floats narrower than f32 are f32.
+      }], "::llvm::SmallVector<::mlir::Value>", "emitInit", (ins "::dovetail::ElementBuilder &":$builder), "",
+      [{ return ::dovetail::emitZero($_op, builder); }]>,
+    InterfaceMethod<"Combines accumulators and a term, or other accumulators.", "::llvm::SmallVector<::mlir::Value>",
+      "emitCombine", (ins "::dovetail::ElementBuilder &":$builder, "::mlir::ValueRange":$accumulators,
+                          "::mlir::ValueRange":$term), "",
+      [{ return {builder.add(accumulators[0], term[0])}; }]>,
+    InterfaceMethod<[{
+        The element of the result from what a fold has given. `body` has the loops of the result.
+      }], "::mlir::Value", "emitFinish", (ins "::dovetail::BodyBuilder &":$body, "::mlir::ValueRange":$accumulators),
+      "", [{ return ::dovetail::emitNarrowed($_op, body, accumulators[0]); }]>,
+    InterfaceMethod<[{
+        True if one element costs a few instructions and reads each operand a bounded, small number of times, so that
+        recomputing it in a consumer is cheaper than storing it.
+      }], "bool", "isCheapElement", (ins), "", [{ return true; }]>,
     InterfaceMethod<[{
         True if the result is linear in this operand while the others are fixed, so that a sum that is still partial may
         pass through.
@@ -36,49 +58,24 @@ def PartitionableOpInterface : OpInterface<"PartitionableOpInterface"> {
       "::dovetail::FormatPreference", "getFormatPreference", (ins), "",
       [{ return ::dovetail::FormatPreference::Any; }]>
   ];
-}
-
-def ElementOpInterface : OpInterface<"ElementOpInterface"> {
-  let cppNamespace = "::dovetail";
-  let description = [{
-    An operation that defines one element of its result as a function of elements of its operands. Kernels for every
-    target, fusion and constant folding come from this definition.
+  let extraSharedClassDeclaration = [{
+    /// The loops but taps, and for each operand dimension its relation to one of them.
+    ::dovetail::OpRelation getRelation() {
+      return ::dovetail::getRelation($_op.getDefinition(), $_op->getOperandTypes());
+    }
+    /// Whether there are loops over which terms are combined.
+    bool isReduction() {
+      ::dovetail::Definition definition = $_op.getDefinition();
+      return definition.isFold && definition.getNumReductions() > 0;
+    }
+    /// The element of the result at `index`, a signless scalar: the fold of all terms in the ranges that this rank executes,
+    /// each loop with accumulators of its own, so that errors of sums grow with the extents of loops and not with their
+    /// product.
+    ::mlir::Value emitElement(::dovetail::ElementBuilder &builder, ::llvm::ArrayRef<::mlir::Value> index,
+                              ::dovetail::ElementSource &elements) {
+      return ::dovetail::emitElement($_op, $_op.getDefinition(), builder, index, elements);
+    }
   }];
-  let methods = [
-    InterfaceMethod<[{
-        Emits the scalar computation of the result's element at the global coordinates `index` (of type `index`).
-        `elements` reads operands and gives the ranges of reduction loops. All code must be built through `builder`,
-        which folds: with constant coordinates and constant operands it yields a constant. The scalar's type is the
-        signless form of the element type.
-      }], "::mlir::Value", "emitElement",
-      (ins "::dovetail::ElementBuilder &":$builder, "::llvm::ArrayRef<::mlir::Value>":$index,
-           "::dovetail::ElementSource &":$elements)>,
-    InterfaceMethod<[{
-        True if one element costs a few instructions and reads each operand a bounded, small number of times, so that
-        recomputing it in a consumer is cheaper than storing it.
-      }], "bool", "isCheapElement", (ins), "", [{ return true; }]>
-  ];
-}
-
-def ReductionOpInterface : OpInterface<"ReductionOpInterface", [ElementOpInterface]> {
-  let cppNamespace = "::dovetail";
-  let description = [{
-    An operation whose result element is a fold over its reduction loops. Targets use it to order loops and to keep
-    several accumulators.
-  }];
-  let methods = [
-    InterfaceMethod<[{
-        The value to start from, a signless scalar. Accumulators of floats narrower than f32 are f32: whoever stores one
-        converts it to the result's element type (`ElementBuilder::convertFloat`).
-      }], "::mlir::Value", "emitInit", (ins "::dovetail::ElementBuilder &":$builder)>,
-    InterfaceMethod<[{
-        The term at the coordinates `index` of all loops: the dimensions of the result, then the reduction loops.
-      }], "::mlir::Value", "emitTerm",
-      (ins "::dovetail::ElementBuilder &":$builder, "::llvm::ArrayRef<::mlir::Value>":$index,
-           "::dovetail::ElementSource &":$elements)>,
-    InterfaceMethod<"Combines an accumulator and a term.", "::mlir::Value", "emitCombine",
-      (ins "::dovetail::ElementBuilder &":$builder, "::mlir::Value":$accumulator, "::mlir::Value":$term)>
-  ];
 }
 
 def LibraryOpInterface : OpInterface<"LibraryOpInterface"> {

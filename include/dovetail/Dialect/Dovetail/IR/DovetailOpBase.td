@@ -37,12 +37,11 @@ def Dovetail_Elementwise : NativeOpTrait<"Elementwise"> {
   let cppNamespace = "::dovetail";
 }
 
-/// An operation that computes a tensor. C++ defines `getRelation` and `emitElement`.
-class Dovetail_ComputeOp<string mnemonic, list<Trait> traits = [],
-                         list<string> partitionMethods = [], list<string> elementMethods = []>
-    : Op<Dovetail_Dialect, mnemonic, [Pure,
-        DeclareOpInterfaceMethods<PartitionableOpInterface, partitionMethods>,
-        DeclareOpInterfaceMethods<ElementOpInterface, elementMethods>] # traits> {
+/// An operation that computes a tensor. C++ defines `getDefinition` and `methods`, which are those of
+/// `PartitionableOpInterface`.
+class Dovetail_ComputeOp<string mnemonic, list<Trait> traits = [], list<string> methods = ["emitBody"]>
+    : Op<Dovetail_Dialect, mnemonic,
+         [Pure, DeclareOpInterfaceMethods<PartitionableOpInterface, methods>] # traits> {
   let results = (outs Dovetail_Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   code inheritedDeclaration = [{
@@ -56,10 +55,8 @@ class Dovetail_ComputeOp<string mnemonic, list<Trait> traits = [],
 /// A compute operation whose result type (without sharding) follows from operands and attributes. C++ also defines
 /// `static FailureOr<RankedTensorType> inferType(std::optional<Location>, Adaptor)`, which emits an error on failure if
 /// there is a location.
-class Dovetail_InferredOp<string mnemonic, list<Trait> traits = [],
-                          list<string> partitionMethods = [], list<string> elementMethods = []>
-    : Dovetail_ComputeOp<mnemonic, traits # [InferTypeOpAdaptorWithIsCompatible],
-                         partitionMethods, elementMethods> {
+class Dovetail_InferredOp<string mnemonic, list<Trait> traits = [], list<string> methods = ["emitBody"]>
+    : Dovetail_ComputeOp<mnemonic, traits # [InferTypeOpAdaptorWithIsCompatible], methods> {
   code inferDeclaration = inheritedDeclaration # [{
     static ::mlir::FailureOr<::mlir::RankedTensorType>
     inferType(std::optional<::mlir::Location> location, Adaptor adaptor);

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines ElementBuilder and ElementSource, with which operators define one element of their result.
+// Defines ElementBuilder, with which operators define one element of their result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -98,6 +98,10 @@ public:
   /// constant, only that one is built.
   mlir::Value ifElse(mlir::Value condition, mlir::Type type, llvm::function_ref<mlir::Value()> onTrue,
                      llvm::function_ref<mlir::Value()> onFalse);
+  /// As above, for several values.
+  llvm::SmallVector<mlir::Value> ifElse(mlir::Value condition, mlir::TypeRange types,
+                                        llvm::function_ref<llvm::SmallVector<mlir::Value>()> onTrue,
+                                        llvm::function_ref<llvm::SmallVector<mlir::Value>()> onFalse);
   /// The value of `thenBody` where `condition` holds, and `otherwise` elsewhere. For reads: a rank need not hold any of
   /// an operand whose needed box is empty, so a read that padding may replace must not run when it is replaced.
   mlir::Value guarded(mlir::Value condition, mlir::Type type, llvm::function_ref<mlir::Value()> thenBody,
@@ -109,19 +113,6 @@ private:
   mlir::OpBuilder &builder;
   mlir::Location loc;
   bool unrollLoops;
-};
-
-/// Where emitted code finds its operands.
-class ElementSource {
-public:
-  virtual ~ElementSource() = default;
-
-  /// The element of operand number `operand` at global coordinates `index`, a signless scalar. The coordinates must be
-  /// inside the tensor, and inside the box that the operation's relation says is needed.
-  virtual mlir::Value read(unsigned operand, llvm::ArrayRef<mlir::Value> index) = 0;
-
-  /// The range of loop number `loop` that this rank executes: all of it unless the loop is split.
-  virtual std::pair<mlir::Value, mlir::Value> getLoopRange(unsigned loop) = 0;
 };
 
 } // namespace dovetail

@@ -6,39 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines what PartitionableOpInterface returns: loops, and the relation of operand dimensions to them.
+// Defines the relation of operand dimensions to loops, at most one each, that follows from a definition.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DOVETAIL_DIALECT_DOVETAIL_IR_OPRELATION_H
 #define DOVETAIL_DIALECT_DOVETAIL_IR_OPRELATION_H
 
-#include "dovetail/Dialect/Dovetail/IR/DovetailEnums.h"
-#include "dovetail/Layout/DimMap.h"
-#include "llvm/ADT/SmallVector.h"
+#include "dovetail/Dialect/Dovetail/IR/Definition.h"
 
 namespace dovetail {
-
-/// What splitting a loop means.
-enum class LoopKind {
-  /// A dimension of the result: every rank computes its part.
-  Parallel,
-  /// A loop over which terms are combined: every rank gets a partial result.
-  Reduction,
-  /// A dimension of the result that is also reduced (softmax, normalisation):
-  /// may be split after the operation has been decomposed.
-  Composite,
-  /// Cannot be split.
-  Whole
-};
-
-/// One loop of an operation, over [0, extent).
-struct Loop {
-  int64_t extent;
-  LoopKind kind = LoopKind::Parallel;
-  /// For reductions, how terms combine.
-  ReduceKind reduction = ReduceKind::Sum;
-};
 
 /// Relation of one operand dimension to at most one loop. `loop` is -1 when the map is `whole` or `broadcastPoint`.
 struct DimRelation {
@@ -54,12 +31,16 @@ struct DimRelation {
 };
 
 /// The iteration space of an operation. Loops 0 .. resultRank-1 are the dimensions of the result; the others are
-/// reductions.
+/// reductions. Taps are not among them: needs go through all of them.
 struct OpRelation {
   llvm::SmallVector<Loop> loops;
   /// For each operand, for each of its dimensions.
   llvm::SmallVector<llvm::SmallVector<DimRelation>> operands;
 };
+
+/// The relation of operands of these `types`. Of several loops that an index depends on it is the one whose iterations
+/// need least.
+OpRelation getRelation(const Definition &definition, mlir::TypeRange types);
 
 /// The memory format that an operation is best served by, for its operands of the result's rank and its result.
 enum class FormatPreference {

@@ -12,8 +12,7 @@
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
 def Dovetail_ConvOp : Dovetail_InferredOp<"conv",
-    [DeclareOpInterfaceMethods<ReductionOpInterface>, DeclareOpInterfaceMethods<LibraryOpInterface>],
-    ["isLinearIn", "getFormatPreference"], ["isCheapElement"]> {
+    [DeclareOpInterfaceMethods<LibraryOpInterface>], ["isLinearIn", "getFormatPreference", "isCheapElement"]> {
   let summary = "Convolution of any number of spatial dimensions";
   let description = [{
     Cross-correlation of `input` [N, C, spatial...] with `weights` [O, C/groups, window...]. Pads may be negative or
@@ -27,8 +26,7 @@ def Dovetail_ConvOp : Dovetail_InferredOp<"conv",
 }
 
 def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose",
-    [DeclareOpInterfaceMethods<ReductionOpInterface>, DeclareOpInterfaceMethods<LibraryOpInterface>],
-    ["isLinearIn", "getFormatPreference"], ["isCheapElement"]> {
+    [DeclareOpInterfaceMethods<LibraryOpInterface>], ["isLinearIn", "getFormatPreference", "isCheapElement"]> {
   let summary = "Transposed convolution (the gradient of `conv`)";
   let description = [{
     `input` [N, C, spatial...], `weights` [C, O/groups, window...]. Result extent: stride * (extent - 1) +
@@ -41,7 +39,7 @@ def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose",
 }
 
 def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [DeclareOpInterfaceMethods<LibraryOpInterface, ["hasEpilogue"]>],
-    ["getFormatPreference"], ["isCheapElement"]> {
+    ["emitBody", "emitInit", "emitCombine", "emitFinish", "getFormatPreference", "isCheapElement"]> {
   let summary = "Maximum, average or Lp over windows";
   let description = [{
     Over [N, C, spatial...]. With `ceil` the result's extents round up, as ONNX's ceil_mode (a window that would start
@@ -55,7 +53,8 @@ def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [DeclareOpInterfaceMethods<Lib
                        DefaultValuedAttr<I64Attr, "2">:$p);
 }
 
-def Dovetail_MaxPoolIndicesOp : Dovetail_InferredOp<"max_pool_indices", [], [], ["isCheapElement"]> {
+def Dovetail_MaxPoolIndicesOp : Dovetail_InferredOp<"max_pool_indices", [],
+    ["emitBody", "emitInit", "emitCombine", "emitFinish", "isCheapElement"]> {
   let summary = "Where in `input` the maxima of a pool of the same windows are: the second result of ONNX MaxPool";
   let description = [{
     The position in the whole of `input`, or with `column_major` in it with the spatial dimensions in reverse order.
@@ -67,7 +66,8 @@ def Dovetail_MaxPoolIndicesOp : Dovetail_InferredOp<"max_pool_indices", [], [], 
                        UnitAttr:$column_major);
 }
 
-def Dovetail_LrnOp : Dovetail_InferredOp<"lrn", [], ["getFormatPreference"], ["isCheapElement"]> {
+def Dovetail_LrnOp : Dovetail_InferredOp<"lrn", [],
+    ["emitBody", "emitFinish", "getFormatPreference", "isCheapElement"]> {
   let summary = "Local response normalisation across channels (ONNX LRN)";
   let description = [{
     x / (bias + alpha / size * s)^beta, where s is the sum of the squares of `size` channels around that of x, as far as
@@ -77,8 +77,7 @@ def Dovetail_LrnOp : Dovetail_InferredOp<"lrn", [], ["getFormatPreference"], ["i
 }
 
 def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul",
-    [DeclareOpInterfaceMethods<ReductionOpInterface>, DeclareOpInterfaceMethods<LibraryOpInterface>],
-    ["isLinearIn", "getFormatPreference"], ["isCheapElement"]> {
+    [DeclareOpInterfaceMethods<LibraryOpInterface>], ["isLinearIn", "getFormatPreference", "isCheapElement"]> {
   let summary = "Matrix product of the last two dimensions; the others are a batch and broadcast";
   let description = [{
     Both operands have rank 2 or more (vectors are reshaped on import). Loops: batch..., m, n, then k as a sum.
@@ -86,8 +85,8 @@ def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul",
   let arguments = (ins Dovetail_Tensor:$lhs, Dovetail_Tensor:$rhs);
 }
 
-def Dovetail_ReduceOp : Dovetail_InferredOp<"reduce", [DeclareOpInterfaceMethods<ReductionOpInterface>],
-    ["isLinearIn"], ["isCheapElement"]> {
+def Dovetail_ReduceOp : Dovetail_InferredOp<"reduce", [],
+    ["emitBody", "emitInit", "emitCombine", "isLinearIn", "isCheapElement"]> {
   let summary = "Sum, product, maximum or minimum over some dimensions, which are kept with extent 1";
   let description = [{
     Loops: the result's dimensions (those reduced have extent 1), then one reduction for each of `axes` (sorted,
@@ -96,7 +95,7 @@ def Dovetail_ReduceOp : Dovetail_InferredOp<"reduce", [DeclareOpInterfaceMethods
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_ReduceKindAttr:$kind, DenseI64ArrayAttr:$axes);
 }
 
-def Dovetail_MomentsOp : Dovetail_InferredOp<"moments", [], [], ["isCheapElement"]> {
+def Dovetail_MomentsOp : Dovetail_InferredOp<"moments", [], ["emitBody", "isCheapElement"]> {
   let summary = "Count, mean and sum of squared deviations over some dimensions";
   let description = [{
     The result has the operand's rank plus one: reduced dimensions have extent 1, and the last has extent 3 and holds

@@ -13,8 +13,8 @@ include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
 /// An operation on elements at the same coordinates; operands broadcast as in NumPy. C++ defines
 /// `Value emitScalar(ElementBuilder &, ArrayRef<Value> operands)`, the operation on signless scalars.
-class Dovetail_ElementwiseOp<string mnemonic, list<Trait> traits = [], list<string> partitionMethods = []>
-    : Dovetail_InferredOp<mnemonic, traits # [Dovetail_Elementwise], partitionMethods> {
+class Dovetail_ElementwiseOp<string mnemonic, list<Trait> traits = [], list<string> methods = []>
+    : Dovetail_InferredOp<mnemonic, traits # [Dovetail_Elementwise], ["emitBody"] # methods> {
   /// The element type of the result, given `adaptor`.
   code resultElementType = "::mlir::getElementTypeOrSelf(adaptor.getOperands().front().getType())";
   code scalarDeclaration = inferDeclaration # [{
@@ -27,20 +27,19 @@ class Dovetail_ElementwiseOp<string mnemonic, list<Trait> traits = [], list<stri
       return ::dovetail::inferElementwiseType(location, getOperationName(), adaptor.getOperands(),
           }] # resultElementType # [{);
     }
-    ::dovetail::OpRelation $cppClass::getRelation() {
-      return ::dovetail::getElementwiseRelation(getOperation());
+    ::dovetail::Definition $cppClass::getDefinition() {
+      return ::dovetail::getElementwiseDefinition(getOperation());
     }
-    ::mlir::Value $cppClass::emitElement(::dovetail::ElementBuilder &builder,
-        ::llvm::ArrayRef<::mlir::Value> index, ::dovetail::ElementSource &elements) {
-      return emitScalar(builder, ::dovetail::readBroadcast(getOperation(), builder, index, elements));
+    ::llvm::SmallVector<::mlir::Value> $cppClass::emitBody(::dovetail::BodyBuilder &body) {
+      return {emitScalar(body.elements, ::dovetail::readAll(body))};
     }
   }];
 }
 
-class Dovetail_UnaryOp<string mnemonic, string onnx = "", list<string> partitionMethods = [],
+class Dovetail_UnaryOp<string mnemonic, string onnx = "", list<string> methods = [],
                        Type type = Dovetail_Tensor, list<Trait> traits = []>
     : Dovetail_ElementwiseOp<mnemonic, traits # !if(!empty(onnx), []<Trait>, Dovetail_Onnx<onnx>.traits),
-                             partitionMethods> {
+                             methods> {
   let arguments = (ins type:$operand);
   let summary = "Elementwise " # !if(!empty(onnx), mnemonic, "ONNX " # onnx);
 }
@@ -48,10 +47,10 @@ class Dovetail_UnaryOp<string mnemonic, string onnx = "", list<string> partition
 class Dovetail_FloatUnaryOp<string mnemonic, string onnx = "", list<Trait> traits = []>
     : Dovetail_UnaryOp<mnemonic, onnx, [], Dovetail_FloatTensor, traits>;
 
-class Dovetail_BinaryOp<string mnemonic, string onnx = "", list<string> partitionMethods = [],
+class Dovetail_BinaryOp<string mnemonic, string onnx = "", list<string> methods = [],
                         Type type = Dovetail_Tensor, list<Trait> traits = []>
     : Dovetail_ElementwiseOp<mnemonic, [AllElementTypesMatch<["lhs", "rhs"]>] # traits #
-        !if(!empty(onnx), []<Trait>, Dovetail_Onnx<onnx>.traits), partitionMethods> {
+        !if(!empty(onnx), []<Trait>, Dovetail_Onnx<onnx>.traits), methods> {
   let arguments = (ins type:$lhs, type:$rhs);
   let summary = "Elementwise " # !if(!empty(onnx), mnemonic, "ONNX " # onnx);
 }

@@ -11,10 +11,10 @@
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
-class Dovetail_CompositeOp<string mnemonic, list<string> partitionMethods = []>
-    : Dovetail_InferredOp<mnemonic, [AttrSizedOperandSegments], ["decompose"] # partitionMethods, ["isCheapElement"]>;
+class Dovetail_CompositeOp<string mnemonic, list<string> methods = []>
+    : Dovetail_InferredOp<mnemonic, [AttrSizedOperandSegments], ["emitBody", "decompose", "isCheapElement"] # methods>;
 
-def Dovetail_SoftmaxOp : Dovetail_InferredOp<"softmax", [], ["decompose"], ["isCheapElement"]> {
+def Dovetail_SoftmaxOp : Dovetail_InferredOp<"softmax", [], ["emitBody", "decompose", "isCheapElement"]> {
   let summary = "Softmax, or its logarithm, over one dimension";
   let description = [{
     exp(x - max(x)) / sum(exp(x - max(x))) along `axis`; with `log`, its logarithm without the detour. Decomposed where

@@ -72,7 +72,7 @@ def Dovetail_GatherElementsOp : Dovetail_InferredOp<"gather_elements", Dovetail_
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_Tensor:$indices, DefaultValuedAttr<SI64Attr, "0">:$axis);
 }
 
-def Dovetail_ResizeOp : Dovetail_InferredOp<"resize", [], ["getFormatPreference"], ["isCheapElement"]> {
+def Dovetail_ResizeOp : Dovetail_InferredOp<"resize", [], ["emitBody", "getFormatPreference", "isCheapElement"]> {
   let summary = "Interpolation to other extents (ONNX Resize)";
   let description = [{
     `sizes` are the result's extents and `scales` the factors that coordinates use. `roi` (starts, then ends, in units

@@ -1,0 +1,162 @@
+//===- Definition.h - What an operator states about itself -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines Definition, the loops of an operation and where it reads its operands, from which needs, kernels and folding
+// follow, and BodyBuilder, with which an operation emits what it computes from the elements that it reads.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_DEFINITION_H
+#define DOVETAIL_DIALECT_DOVETAIL_IR_DEFINITION_H
+
+#include "dovetail/Dialect/Dovetail/IR/DovetailEnums.h"
+#include "dovetail/Dialect/Dovetail/IR/ElementBuilder.h"
+#include "dovetail/Layout/IndexExpr.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace dovetail {
+
+/// What a loop is for, and what splitting it means.
+enum class LoopKind {
+  /// A dimension of the result: every rank computes its part.
+  Parallel,
+  /// A loop over which terms are combined: every rank gets a partial result.
+  Reduction,
+  /// A dimension of the result that is also reduced (softmax, normalisation): may be split after the operation has been
+  /// decomposed.
+  Composite,
+  /// A dimension of the result, or a loop over which terms are combined, that cannot be split.
+  Whole,
+  /// A loop over the elements of a window, for each term. Never split: every rank goes through all of it.
+  Tap
+};
+
+/// One loop of an operation, over [0, extent).
+struct Loop {
+  int64_t extent;
+  LoopKind kind = LoopKind::Parallel;
+  /// For reductions, how terms combine.
+  ReduceKind reduction = ReduceKind::Sum;
+};
+
+/// Where an operation reads one of its operands: an element for each iteration, or none where an index leaves the
+/// tensor.
+struct Access {
+  unsigned operand;
+  llvm::SmallVector<layout::AccessDim> dims;
+  /// Goes through what a composite loop reduces, which is no need of its own.
+  bool isOfComposite = false;
+};
+
+/// The loops of an operation and its accesses. The result is written at the indices of the first loops, one for each of
+/// its dimensions. The others are reductions, then taps.
+struct Definition {
+  llvm::SmallVector<Loop> loops;
+  llvm::SmallVector<Access> reads;
+  unsigned resultRank = 0;
+  /// The body gives terms, which are folded over the reductions and taps (`emitInit`, `emitCombine`, `emitFinish`).
+  /// Iterations at which a read has no element count nothing. Otherwise it gives elements of the result.
+  bool isFold = false;
+  /// A fold that adds, from zero, products of the elements of two reads, of operands 0 and 1, as accumulators are:
+  /// there is no other body.
+  bool isProduct = false;
+
+  /// Parallel loops over the dimensions of `result`, and no reads.
+  static Definition over(mlir::RankedTensorType result);
+
+  /// Adds a loop, and returns its index. Taps come last.
+  layout::IndexExpr addLoop(int64_t extent, LoopKind kind, ReduceKind reduction = ReduceKind::Sum);
+  /// The index of the loop over dimension `dim` of the result.
+  static layout::IndexExpr at(unsigned dim) { return layout::IndexExpr::loop(static_cast<int>(dim)); }
+  /// Adds a read and returns its dimensions, none so far.
+  llvm::SmallVector<layout::AccessDim> &addRead(unsigned operand) {
+    return reads.emplace_back(Access{operand, {}, false}).dims;
+  }
+
+  /// For how many neighbouring iterations of loop `loop`, counted from its first one, read number `read` is at the same
+  /// place: the extent of the loop if it does not depend on it.
+  int64_t countSharing(unsigned read, unsigned loop) const;
+
+  unsigned getNumTaps() const;
+  unsigned getNumReductions() const { return loops.size() - resultRank - getNumTaps(); }
+  /// [0, extent) of each loop; [0, 1) where that is empty.
+  llvm::SmallVector<layout::Interval> getRanges() const;
+};
+
+/// Where emitted code finds its operands.
+class ElementSource {
+public:
+  virtual ~ElementSource() = default;
+
+  /// The element of operand number `operand` at global coordinates `index`, a signless scalar. The coordinates must be
+  /// inside the tensor, and inside the box that the operation's definition says is needed.
+  virtual mlir::Value read(unsigned operand, llvm::ArrayRef<mlir::Value> index) = 0;
+
+  /// The range of loop number `loop` that this rank executes: all of it unless the loop is split.
+  virtual std::pair<mlir::Value, mlir::Value> getLoopRange(unsigned loop) = 0;
+};
+
+/// With what an operation emits its body: the loops' coordinates, and the elements at its accesses. Emitted code goes
+/// through `elements`, which folds: with constant coordinates and operands it yields constants. Short-lived.
+class BodyBuilder {
+public:
+  /// `loops`: global coordinates, of type index, of the loops, of those that are known so far (null for others).
+  BodyBuilder(ElementBuilder &elements, mlir::Operation *op, const Definition &definition,
+              llvm::ArrayRef<mlir::Value> loops, ElementSource &source);
+
+  ElementBuilder &elements;
+
+  const Definition &getDefinition() const { return definition; }
+  mlir::Value getLoop(unsigned loop) const { return loops[loop]; }
+  llvm::ArrayRef<mlir::Value> getLoops() const { return loops; }
+  /// For bodies that go through loops themselves.
+  void setLoop(unsigned loop, mlir::Value coordinate) { loops[loop] = coordinate; }
+  std::pair<mlir::Value, mlir::Value> getRange(unsigned loop) { return source.getLoopRange(loop); }
+
+  /// i1: read number `read` has an element. Only what some iteration can violate is tested. `dim`: in this dimension.
+  mlir::Value isInside(unsigned read);
+  mlir::Value isInside(unsigned read, unsigned dim);
+  /// The element at read number `read`, which there must be. `unknowns`: the values of the unknown ones in its indices.
+  mlir::Value read(unsigned read, llvm::ArrayRef<mlir::Value> unknowns = {});
+  /// As above, or `otherwise` where there is none.
+  mlir::Value readOr(unsigned read, llvm::function_ref<mlir::Value()> otherwise);
+  /// Where that is.
+  llvm::SmallVector<mlir::Value> getIndex(unsigned read, llvm::ArrayRef<mlir::Value> unknowns = {});
+
+private:
+  /// The value of an index, and where it then is in the tensor.
+  mlir::Value emit(const layout::IndexExpr &index, llvm::ArrayRef<mlir::Value> unknowns);
+  mlir::Value emitPosition(const layout::AccessDim &dim, llvm::ArrayRef<mlir::Value> unknowns);
+  /// What is known of the coordinates.
+  llvm::SmallVector<layout::Interval> getKnownRanges() const;
+
+  mlir::Operation *op;
+  const Definition &definition;
+  llvm::SmallVector<mlir::Value> loops;
+  ElementSource &source;
+};
+
+/// The term of a fold at the coordinates of all loops but taps, over which it is folded here.
+llvm::SmallVector<mlir::Value> emitTerm(mlir::Operation *op, const Definition &definition, ElementBuilder &builder,
+                                        llvm::ArrayRef<mlir::Value> loops, ElementSource &source);
+/// The element of the result at `index`: see `PartitionableOpInterface::emitElement`.
+mlir::Value emitElement(mlir::Operation *op, const Definition &definition, ElementBuilder &builder,
+                        llvm::ArrayRef<mlir::Value> index, ElementSource &source);
+
+// What folds do that state nothing else.
+
+/// The element of the only read or, where the definition is a product, that of both, as accumulators are.
+llvm::SmallVector<mlir::Value> emitDefaultBody(mlir::Operation *op, BodyBuilder &body);
+/// Zero, as accumulators are.
+llvm::SmallVector<mlir::Value> emitZero(mlir::Operation *op, ElementBuilder &builder);
+/// The accumulator as an element of the result.
+mlir::Value emitNarrowed(mlir::Operation *op, BodyBuilder &body, mlir::Value accumulator);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_DIALECT_DOVETAIL_IR_DEFINITION_H

@@ -1,0 +1,282 @@
+//===- BodyBuilder.cpp - Emitting what definitions say -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines BodyBuilder, and how terms and elements are emitted from definitions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Ops/ReductionSupport.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace dovetail;
+using layout::AccessDim;
+using layout::Border;
+using layout::IndexExpr;
+using layout::Interval;
+
+/// Taps of at most this extent are unrolled.
+static constexpr int64_t maxUnrolledTaps = 3;
+
+BodyBuilder::BodyBuilder(ElementBuilder &elements, Operation *op, const Definition &definition, ArrayRef<Value> loops,
+                         ElementSource &source)
+    : elements(elements), op(op), definition(definition), loops(loops), source(source) {
+  this->loops.resize(definition.loops.size());
+}
+
+//===----------------------------------------------------------------------===//
+// Indices
+//===----------------------------------------------------------------------===//
+
+SmallVector<Interval> BodyBuilder::getKnownRanges() const {
+  SmallVector<Interval> ranges = definition.getRanges();
+  for (auto [range, loop] : llvm::zip_equal(ranges, loops))
+    if (std::optional<int64_t> known = loop ? ElementBuilder::getConstantIndex(loop) : std::nullopt)
+      range = {*known, *known + 1};
+  return ranges;
+}
+
+Value BodyBuilder::emit(const IndexExpr &index, ArrayRef<Value> unknowns) {
+  Value sum;
+  int64_t constant = index.getConstant();
+  SmallVector<Interval> ranges = getKnownRanges();
+  for (const IndexExpr::Term &term : index.getTerms()) {
+    if (Interval known = term.bounds(ranges); known.size() == 1 && term.kind != IndexExpr::Kind::Unknown) {
+      constant += known.lo * term.factor;
+      continue;
+    }
+    Value value;
+    switch (term.kind) {
+    case IndexExpr::Kind::Loop:
+      value = loops[term.number];
+      break;
+    case IndexExpr::Kind::Unknown:
+      value = unknowns[term.number];
+      break;
+    case IndexExpr::Kind::Quotient:
+    case IndexExpr::Kind::Remainder: {
+      Value operand = emit(term.getOperand(), unknowns);
+      bool isRemainder = term.kind == IndexExpr::Kind::Remainder;
+      Interval bounds = term.getOperand().bounds(ranges);
+      if (isRemainder && Interval{0, term.divisor}.contains(bounds)) {
+        value = operand;
+        break;
+      }
+      // What is not negative need not be rounded down.
+      if (bounds.lo < 0) {
+        value = isRemainder ? elements.floorModI(operand, term.divisor) : elements.floorDivI(operand, term.divisor);
+        break;
+      }
+      value = elements.create<arith::DivUIOp>(operand, elements.index(term.divisor));
+      if (isRemainder)
+        value = elements.subI(operand, elements.mulI(value, term.divisor));
+      break;
+    }
+    }
+    value = elements.mulI(value, term.factor);
+    sum = sum ? elements.addI(sum, value) : value;
+  }
+  return sum ? elements.addI(sum, constant) : elements.index(constant);
+}
+
+Value BodyBuilder::emitPosition(const AccessDim &dim, ArrayRef<Value> unknowns) {
+  Value position = emit(dim.index, unknowns);
+  if (dim.divisor != 1)
+    return elements.floorDivI(position, dim.divisor);
+  if (dim.border == Border::None || dim.within.contains(dim.index.bounds(getKnownRanges())))
+    return position;
+  int64_t first = dim.within.lo, extent = dim.within.size();
+  switch (dim.border) {
+  case Border::Edge:
+    return elements.clampI(position, first, first + extent - 1);
+  case Border::Wrap:
+    return elements.addI(elements.floorModI(elements.addI(position, -first), extent), first);
+  case Border::Reflect: {
+    if (extent == 1)
+      return elements.index(first);
+    int64_t period = 2 * (extent - 1);
+    position = elements.floorModI(elements.addI(position, -first), period);
+    return elements.addI(elements.minI(position, elements.subI(elements.index(period), position)), first);
+  }
+  case Border::None:
+    break;
+  }
+  return position;
+}
+
+SmallVector<Value> BodyBuilder::getIndex(unsigned read, ArrayRef<Value> unknowns) {
+  SmallVector<Value> index;
+  for (const AccessDim &dim : definition.reads[read].dims)
+    index.push_back(emitPosition(dim, unknowns));
+  return index;
+}
+
+//===----------------------------------------------------------------------===//
+// Reads
+//===----------------------------------------------------------------------===//
+
+Value BodyBuilder::isInside(unsigned read, unsigned number) {
+  const AccessDim &dim = definition.reads[read].dims[number];
+  if (dim.border != Border::None || dim.index.hasUnknown())
+    return elements.boolean(true);
+  unsigned operand = definition.reads[read].operand;
+  int64_t extent = cast<RankedTensorType>(op->getOperand(operand).getType()).getDimSize(number);
+  Interval bounds = dim.need(getKnownRanges());
+  Value inside = elements.boolean(true);
+  if (bounds.lo < 0 || bounds.hi > extent || dim.divisor != 1) {
+    Value position = emitPosition(dim, {});
+    if (bounds.lo < 0)
+      inside = elements.compareI(arith::CmpIPredicate::sge, position, elements.index(0));
+    if (bounds.hi > extent)
+      inside = elements.andB(inside, elements.compareI(arith::CmpIPredicate::slt, position, elements.index(extent)));
+    if (dim.divisor != 1)
+      inside = elements.andB(inside, elements.compareI(arith::CmpIPredicate::eq, emit(dim.index, {}),
+                                                       elements.mulI(position, dim.divisor)));
+  }
+  return inside;
+}
+
+Value BodyBuilder::isInside(unsigned read) {
+  Value inside = elements.boolean(true);
+  for (unsigned dim = 0; dim < definition.reads[read].dims.size(); ++dim)
+    inside = elements.andB(inside, isInside(read, dim));
+  return inside;
+}
+
+Value BodyBuilder::read(unsigned read, ArrayRef<Value> unknowns) {
+  return source.read(definition.reads[read].operand, getIndex(read, unknowns));
+}
+
+Value BodyBuilder::readOr(unsigned read, function_ref<Value()> otherwise) {
+  unsigned operand = definition.reads[read].operand;
+  Type type = ElementBuilder::scalarType(cast<RankedTensorType>(op->getOperand(operand).getType()).getElementType());
+  return elements.ifElse(isInside(read), type, [&] { return this->read(read); }, otherwise);
+}
+
+//===----------------------------------------------------------------------===//
+// Terms
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Emits the taps of a term, outermost first.
+class TapFold {
+public:
+  TapFold(PartitionableOpInterface op, BodyBuilder &body)
+      : op(op), body(body), first(body.getDefinition().loops.size() - body.getDefinition().getNumTaps()) {}
+
+  SmallVector<Value> emit(ValueRange accumulators) { return guard(first, accumulators); }
+
+private:
+  /// Goes on with the tap `loop`, or with the body, where what is known of reads with the taps before it is inside.
+  SmallVector<Value> guard(unsigned loop, ValueRange accumulators);
+  SmallVector<Value> go(unsigned loop, ValueRange accumulators);
+
+  PartitionableOpInterface op;
+  BodyBuilder &body;
+  unsigned first;
+};
+} // namespace
+
+SmallVector<Value> TapFold::guard(unsigned loop, ValueRange accumulators) {
+  const Definition &definition = body.getDefinition();
+  Value inside = body.elements.boolean(true);
+  for (auto [number, read] : llvm::enumerate(definition.reads))
+    for (auto [dim, access] : llvm::enumerate(read.dims)) {
+      // Tested once: with the last tap that the index depends on.
+      bool isDue = loop == first || access.index.dependsOn(loop - 1);
+      for (unsigned later = loop; later < definition.loops.size(); ++later)
+        isDue &= !access.index.dependsOn(later);
+      if (isDue)
+        inside = body.elements.andB(inside, body.isInside(number, dim));
+    }
+  SmallVector<Type> types(accumulators.getTypes());
+  return body.elements.ifElse(
+      inside, types, [&] { return go(loop, accumulators); }, [&] { return SmallVector<Value>(accumulators); });
+}
+
+SmallVector<Value> TapFold::go(unsigned loop, ValueRange accumulators) {
+  const Definition &definition = body.getDefinition();
+  if (loop == definition.loops.size())
+    return op.emitCombine(body.elements, accumulators, op.emitBody(body));
+  ElementBuilder &elements = body.elements;
+  return elements.forLoop(
+      elements.index(0), elements.index(definition.loops[loop].extent), accumulators,
+      [&](Value tap, ValueRange carried) {
+        body.setLoop(loop, tap);
+        return guard(loop + 1, carried);
+      },
+      maxUnrolledTaps);
+}
+
+SmallVector<Value> dovetail::emitTerm(Operation *operation, const Definition &definition, ElementBuilder &builder,
+                                      ArrayRef<Value> loops, ElementSource &source) {
+  auto op = cast<PartitionableOpInterface>(operation);
+  BodyBuilder body(builder, op, definition, loops, source);
+  bool isSure = definition.getNumTaps() == 0;
+  for (auto [number, read] : llvm::enumerate(definition.reads))
+    isSure = isSure && matchPattern(body.isInside(number), m_One());
+  if (isSure)
+    return op.emitBody(body);
+  return TapFold(op, body).emit(op.emitInit(builder));
+}
+
+namespace {
+/// Emits the loops of a fold, outermost first.
+struct Fold {
+  PartitionableOpInterface op;
+  const Definition &definition;
+  ElementBuilder &builder;
+  ElementSource &source;
+  SmallVector<Value> loops;
+
+  SmallVector<Value> emit() {
+    if (loops.size() == definition.loops.size() - definition.getNumTaps())
+      return emitTerm(op, definition, builder, loops, source);
+    auto [lo, hi] = source.getLoopRange(loops.size());
+    return builder.forLoop(lo, hi, op.emitInit(builder), [&](Value iv, ValueRange carried) {
+      loops.push_back(iv);
+      SmallVector<Value> term = emit();
+      loops.pop_back();
+      return op.emitCombine(builder, carried, term);
+    });
+  }
+};
+} // namespace
+
+Value dovetail::emitElement(Operation *operation, const Definition &definition, ElementBuilder &builder,
+                            ArrayRef<Value> index, ElementSource &source) {
+  auto op = cast<PartitionableOpInterface>(operation);
+  BodyBuilder body(builder, op, definition, index, source);
+  if (!definition.isFold)
+    return op.emitBody(body).front();
+  Fold fold{op, definition, builder, source, SmallVector<Value>(index)};
+  return op.emitFinish(body, fold.emit());
+}
+
+//===----------------------------------------------------------------------===//
+// What most operations do
+//===----------------------------------------------------------------------===//
+
+static Type getResultElementType(Operation *op) { return getElementTypeOrSelf(op->getResult(0).getType()); }
+
+SmallVector<Value> dovetail::emitDefaultBody(Operation *op, BodyBuilder &body) {
+  if (!body.getDefinition().isProduct)
+    return {body.read(0)};
+  Type type = getAccumulatorType(getResultElementType(op));
+  Value a = widen(body.elements, body.read(0), type), b = widen(body.elements, body.read(1), type);
+  return {body.elements.mul(a, b)};
+}
+
+SmallVector<Value> dovetail::emitZero(Operation *op, ElementBuilder &builder) {
+  return {builder.zero(getAccumulatorType(getResultElementType(op)))};
+}
+
+Value dovetail::emitNarrowed(Operation *op, BodyBuilder &body, Value accumulator) {
+  return narrow(body.elements, accumulator, getResultElementType(op));
+}

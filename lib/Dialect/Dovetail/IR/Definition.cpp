@@ -1,0 +1,126 @@
+//===- Definition.cpp - What an operator states about itself -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines Definition, and the relation of operand dimensions to loops that follows from it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+
+using namespace mlir;
+using namespace dovetail;
+using layout::AccessDim;
+using layout::DimMap;
+using layout::Interval;
+
+Definition Definition::over(RankedTensorType result) {
+  Definition definition;
+  for (int64_t extent : result.getShape())
+    definition.loops.push_back({extent});
+  definition.resultRank = result.getRank();
+  return definition;
+}
+
+layout::IndexExpr Definition::addLoop(int64_t extent, LoopKind kind, ReduceKind reduction) {
+  assert((kind == LoopKind::Tap || getNumTaps() == 0) && "taps come last");
+  loops.push_back({extent, kind, reduction});
+  return at(loops.size() - 1);
+}
+
+unsigned Definition::getNumTaps() const {
+  return llvm::count_if(loops, [](const Loop &loop) { return loop.kind == LoopKind::Tap; });
+}
+
+SmallVector<Interval> Definition::getRanges() const {
+  return llvm::map_to_vector(loops,
+                             [](const Loop &loop) -> Interval { return {0, std::max<int64_t>(loop.extent, 1)}; });
+}
+
+/// For how many iterations of `loop`, from the first one on, `index` is the same.
+static int64_t countSharing(const layout::IndexExpr &index, int loop, int64_t extent) {
+  int64_t shared = extent;
+  for (const layout::IndexExpr::Term &term : index.getTerms()) {
+    if (!term.dependsOn(loop))
+      continue;
+    // floor(loop / d) is the same for d of them.
+    bool divides = term.kind == layout::IndexExpr::Kind::Quotient && term.getOperand().asLoop() == loop;
+    shared = std::min(shared, divides ? term.divisor : 1);
+  }
+  return shared;
+}
+
+int64_t Definition::countSharing(unsigned read, unsigned loop) const {
+  int64_t shared = loops[loop].extent;
+  for (const AccessDim &dim : reads[read].dims)
+    shared = std::min(shared, ::countSharing(dim.index, loop, shared));
+  return shared;
+}
+
+//===----------------------------------------------------------------------===//
+// Relation
+//===----------------------------------------------------------------------===//
+
+/// The relation of one dimension of `extent`.
+static DimRelation relate(const Definition &definition, const AccessDim &access, ArrayRef<Interval> ranges,
+                          int64_t extent) {
+  // The only element of a dimension that is repeated.
+  if (extent == 1 && access.index.asConstant() == 0)
+    return DimRelation::broadcast();
+  DimRelation best = DimRelation::whole();
+  int64_t least = 0;
+  for (auto [number, loop] : llvm::enumerate(definition.loops)) {
+    if (loop.kind == LoopKind::Tap || !access.index.dependsOn(number))
+      continue;
+    DimMap map = access.getMap(number, ranges);
+    int64_t width = map.need({0, 1}).size();
+    if (!map.hasLoop() || (best.loop >= 0 && width >= least))
+      continue;
+    best = {static_cast<int>(number), map};
+    least = width;
+  }
+  return best;
+}
+
+/// The relation of a dimension that two accesses share.
+static DimRelation join(const DimRelation &a, const DimRelation &b) {
+  if (a.loop == b.loop && a.map == b.map)
+    return a;
+  bool areAffine = a.map.getKind() == DimMap::Kind::Affine && b.map.getKind() == DimMap::Kind::Affine;
+  if (a.loop != b.loop || !areAffine || a.map.getNum() != b.map.getNum() || a.map.getDen() != b.map.getDen())
+    return DimRelation::whole();
+  return {a.loop, DimMap::affine(a.map.getNum(), a.map.getDen(), std::min(a.map.getOffLo(), b.map.getOffLo()),
+                                 std::max(a.map.getOffHi(), b.map.getOffHi()))};
+}
+
+OpRelation dovetail::getRelation(const Definition &definition, TypeRange types) {
+  OpRelation relation;
+  for (const Loop &loop : definition.loops)
+    if (loop.kind != LoopKind::Tap)
+      relation.loops.push_back(loop);
+  relation.operands.resize(types.size());
+  SmallVector<Interval> ranges = definition.getRanges();
+  for (const Access &access : definition.reads) {
+    if (access.isOfComposite)
+      continue;
+    SmallVector<DimRelation> &dims = relation.operands[access.operand];
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(types[access.operand]).getShape();
+    bool isFirst = dims.empty();
+    for (auto [number, dim] : llvm::enumerate(access.dims)) {
+      DimRelation related = relate(definition, dim, ranges, shape[number]);
+      if (isFirst)
+        dims.push_back(related);
+      else
+        dims[number] = join(dims[number], related);
+    }
+  }
+  // Operands that are never read are not needed, and a rank may hold any of them.
+  for (auto [dims, type] : llvm::zip_equal(relation.operands, types))
+    if (dims.empty())
+      dims.resize(cast<RankedTensorType>(type).getRank(), DimRelation::whole());
+  return relation;
+}
