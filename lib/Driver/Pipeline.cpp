@@ -75,6 +75,11 @@ ExitCode dovetail::getPhaseExitCode(Phase phase) {
 
 /// From `propagate` on, types carry shardings that canonicalization patterns know nothing of.
 void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManager &passes) {
+  SmallVector<std::string> libraries, features;
+  if (options.libraries) {
+    llvm::append_range(libraries, options.target->getLibraries());
+    llvm::append_range(features, options.target->getFeatures(options.codeGen));
+  }
   switch (phase) {
   case Phase::Import:
   case Phase::Emit:
@@ -98,8 +103,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addNestedPass<func::FuncOp>(createCSEPass());
     // Once more for what was decomposed.
     passes.addPass(createVerifyPartition());
-    passes.addPass(createDovetailToPlan({options.libraries ? options.target->getLibraries().str() : "",
-                                         options.target->getName().str(), options.math}));
+    passes.addPass(createDovetailToPlan({libraries, features, options.target->getName().str(), options.math}));
     break;
   case Phase::CodeGen:
     passes.addPass(createShareKernels());

@@ -1,4 +1,4 @@
-// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-propagate,dovetail-partition,dovetail-to-plan)' | FileCheck %s
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-propagate,dovetail-partition,dovetail-to-plan{libraries=onednn})' | FileCheck %s
 
 // A convolution takes its bias and activation along; its input is allocated with the halo, so that the exchange
 // moves strips only; formats are channels-last.

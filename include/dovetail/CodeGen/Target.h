@@ -46,8 +46,10 @@ public:
   virtual llvm::StringRef getName() const = 0;
   /// Whether users have a use for it.
   virtual bool isPublic() const { return true; }
-  /// What its libraries do, as the pass dovetail-to-plan wants it.
-  virtual llvm::StringRef getLibraries() const = 0;
+  /// The names of its libraries, which `dovetail/Target/Library.h` describes.
+  virtual llvm::ArrayRef<std::string> getLibraries() const { return {}; }
+  /// What the processor that `options` name has, as LLVM calls it, as far as libraries ask.
+  virtual std::vector<std::string> getFeatures(const CodeGenOptions &options) const { return {}; }
   /// What its libraries can do with the factors of products of f32, the default first.
   virtual llvm::ArrayRef<plan::MathMode> getMathModes() const;
   /// Architectures that code can be generated for, ascending; none where CPUs are named instead.

@@ -25,12 +25,14 @@ def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
   let description = [{
     Chooses a memory format for each value, forms groups of operations that become one kernel or one library call with
     its epilogue, gives each value a buffer (a value and its halo-extended reshard share one), and emits the steps. What
-    depends on constants alone goes to the prologue. Nothing here knows a target but for the library operations that
-    `target` has.
+    depends on constants alone goes to the prologue. Nothing here knows a target but for what `libraries` say that they
+    do.
   }];
   let options = [
-    Option<"libraries", "libraries", "std::string", "\"convolution,matmul,pool\"",
-           "What the target's libraries do; empty: nothing">,
+    ListOption<"libraries", "libraries", "std::string",
+               "The libraries that calls may use: onednn, cudnn, cublaslt; none: every operation is a kernel">,
+    ListOption<"features", "features", "std::string",
+               "What the processor has, as far as libraries ask, in LLVM's spelling, such as avx512bf16">,
     Option<"target", "target", "std::string", "\"cpu\"", "Target of the program">,
     Option<"math", "math", "::dovetail::plan::MathMode", "::dovetail::plan::MathMode::F32",
            "What library calls may do with the factors of products of f32",

@@ -23,7 +23,13 @@ namespace {
 class CpuTarget : public Target {
 public:
   StringRef getName() const override { return "cpu"; }
-  StringRef getLibraries() const override { return "convolution,matmul,pool"; }
+  ArrayRef<std::string> getLibraries() const override {
+    static const std::string libraries[] = {"onednn"};
+    return libraries;
+  }
+  std::vector<std::string> getFeatures(const CodeGenOptions &options) const override {
+    return getCpuFeatures(options.cpu);
+  }
   void addPasses(OpPassManager &passes) const override { passes.addPass(createGenerateCpuKernels()); }
   FailureOr<ProgramCode> compile(ModuleOp module, const CodeGenOptions &options) const override {
     return compileCpuKernels(module, options);

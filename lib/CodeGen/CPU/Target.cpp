@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines createCpuMachine.
+// Defines createCpuMachine and what is known of CPUs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -74,6 +74,23 @@ static std::vector<std::string> getRequiredFeatures(const llvm::MCSubtargetInfo 
   return required;
 }
 
+/// What LLVM calls the CPU of this machine, or `cpu` itself, and what is known of its features besides.
+static std::pair<std::string, std::string> resolve(StringRef cpu) {
+  if (cpu != "native")
+    return {cpu.str(), ""};
+  // A hypervisor may hide some of what the CPU has.
+  llvm::SubtargetFeatures features;
+  for (const auto &feature : llvm::sys::getHostCPUFeatures())
+    features.AddFeature(feature.first(), feature.second);
+  return {llvm::sys::getHostCPUName().str(), features.getString()};
+}
+
+std::vector<std::string> dovetail::getCpuFeatures(StringRef cpu) {
+  auto [name, features] = resolve(cpu);
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget = getSubtarget(name, features);
+  return subtarget ? getRequiredFeatures(*subtarget) : std::vector<std::string>();
+}
+
 FailureOr<CpuMachine> dovetail::createCpuMachine(Location location, StringRef cpu) {
   const llvm::Target *target = getTarget();
   if (!target)
@@ -82,18 +99,12 @@ FailureOr<CpuMachine> dovetail::createCpuMachine(Location location, StringRef cp
     return emitError(location)
            << "CPU '" << cpu << "' is not known; give native, x86-64-v2, x86-64-v3, x86-64-v4 or a CPU's name in LLVM";
   CpuMachine result;
-  llvm::SubtargetFeatures features;
-  result.cpu = cpu.str();
-  if (cpu == "native") {
-    result.cpu = llvm::sys::getHostCPUName().str();
-    // A hypervisor may hide some of what the CPU has.
-    for (const auto &feature : llvm::sys::getHostCPUFeatures())
-      features.AddFeature(feature.first(), feature.second);
-  }
+  std::string features;
+  std::tie(result.cpu, features) = resolve(cpu);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  result.machine.reset(target->createTargetMachine(getTriple(), result.cpu, features.getString(), options,
-                                                   llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  result.machine.reset(target->createTargetMachine(getTriple(), result.cpu, features, options, llvm::Reloc::PIC_,
+                                                   std::nullopt, llvm::CodeGenOptLevel::Aggressive));
   const llvm::MCSubtargetInfo &subtarget = *result.machine->getMCSubtargetInfo();
   result.features = getRequiredFeatures(subtarget);
   result.floats.f16 = subtarget.checkFeatures("+f16c");

@@ -23,7 +23,10 @@ namespace {
 class CudaTarget : public Target {
 public:
   StringRef getName() const override { return "cuda"; }
-  StringRef getLibraries() const override { return "convolution,matmul"; }
+  ArrayRef<std::string> getLibraries() const override {
+    static const std::string libraries[] = {"cudnn", "cublaslt"};
+    return libraries;
+  }
   ArrayRef<plan::MathMode> getMathModes() const override {
     static constexpr plan::MathMode modes[] = {plan::MathMode::F32, plan::MathMode::TF32, plan::MathMode::BF16};
     return modes;

@@ -26,7 +26,6 @@ class EmulatedTarget : public Target {
 public:
   StringRef getName() const override { return "emulated"; }
   bool isPublic() const override { return false; }
-  StringRef getLibraries() const override { return ""; }
   void addPasses(OpPassManager &passes) const override {
     addBlockPasses(passes);
     passes.addPass(createEmulateBlocks());

@@ -335,10 +335,13 @@ void DovetailToPlan::runOnOperation() {
     module.emitError("has no mesh: a program needs one, if only of one rank");
     return signalPassFailure();
   }
+  FailureOr<Libraries> callable = Libraries::create(module.getLoc(), libraries, features);
+  if (failed(callable))
+    return signalPassFailure();
   auto functions = llvm::to_vector(getDefinitions(module));
   for (func::FuncOp function : functions) {
-    Formats formats = assignFormats(function);
-    SmallVector<Group> groups = formGroups(function, formats, libraries);
+    Formats formats = assignFormats(function, *callable);
+    SmallVector<Group> groups = formGroups(function, formats, *callable);
     OpBuilder builder(function);
     StringAttr model = module->getAttrOfType<StringAttr>("dovetail.model");
     auto program =

@@ -34,7 +34,8 @@ namespace {
 
 class FormatChooser {
 public:
-  explicit FormatChooser(func::FuncOp function) : function(function), context(function.getContext()) {}
+  FormatChooser(func::FuncOp function, const Libraries &libraries)
+      : function(function), context(function.getContext()), libraries(libraries) {}
 
   Formats run() {
     for (Operation &op : llvm::reverse(function.getBody().front()))
@@ -52,8 +53,10 @@ private:
     FormatAttr wish = wishes.lookup(value);
     return wish ? wish : getRowMajor(value);
   }
-  /// The format that `preference` means for a tensor of `rank`; null for none.
-  FormatAttr getPreferred(FormatPreference preference, int64_t rank) {
+  /// The format that `op` or the library that does it prefers for a tensor of `rank`; null for none.
+  FormatAttr getPreferred(PartitionableOpInterface op, int64_t rank) {
+    const Library *library = libraries.findCall(op);
+    FormatPreference preference = library ? library->getFormatPreference(op) : op.getFormatPreference();
     if (preference == FormatPreference::ChannelsLast && rank >= 3)
       return FormatAttr::getChannelsLast(context, rank);
     if (preference == FormatPreference::RowMajor)
@@ -66,6 +69,7 @@ private:
 
   func::FuncOp function;
   MLIRContext *context;
+  const Libraries &libraries;
   /// What the users of a value would like.
   DenseMap<Value, FormatAttr> wishes;
   /// Values whose format an operation's preference decided.
@@ -85,7 +89,7 @@ void FormatChooser::collectWishes(Operation &op) {
   if (!partitionable)
     return;
   int64_t rank = getRank(op.getResult(0));
-  FormatAttr preferred = getPreferred(partitionable.getFormatPreference(), rank);
+  FormatAttr preferred = getPreferred(partitionable, rank);
   if (!preferred)
     preferred = wishes.lookup(op.getResult(0));
   if (!preferred)
@@ -112,7 +116,7 @@ void FormatChooser::assign(Operation &op) {
   }
   auto partitionable = cast<PartitionableOpInterface>(op);
   int64_t rank = getRank(result);
-  if (FormatAttr preferred = getPreferred(partitionable.getFormatPreference(), rank)) {
+  if (FormatAttr preferred = getPreferred(partitionable, rank)) {
     formats[result] = preferred;
     decided.insert(result);
     return;
@@ -136,4 +140,6 @@ void FormatChooser::assign(Operation &op) {
   formats[result] = getWish(result);
 }
 
-Formats dovetail::assignFormats(func::FuncOp function) { return FormatChooser(function).run(); }
+Formats dovetail::assignFormats(func::FuncOp function, const Libraries &libraries) {
+  return FormatChooser(function, libraries).run();
+}

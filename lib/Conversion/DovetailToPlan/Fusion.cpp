@@ -75,10 +75,8 @@ using Places = llvm::SmallSetVector<size_t, 4>;
 
 class GroupFormer {
 public:
-  GroupFormer(func::FuncOp function, const Formats &formats, StringRef libraries)
-      : block(function.getBody().front()), formats(formats) {
-    libraries.split(this->libraries, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-  }
+  GroupFormer(func::FuncOp function, const Formats &formats, const Libraries &libraries)
+      : block(function.getBody().front()), formats(formats), libraries(libraries) {}
 
   SmallVector<Group> run();
 
@@ -88,7 +86,7 @@ private:
 
   Block &block;
   const Formats &formats;
-  SmallVector<StringRef> libraries;
+  const Libraries &libraries;
   DenseSet<Operation *> grouped;
   SmallVector<Group> groups;
 };
@@ -169,17 +167,16 @@ void GroupFormer::formKernel(Operation *root) {
 }
 
 SmallVector<Group> GroupFormer::run() {
-  if (!libraries.empty()) {
-    for (Operation &op : block) {
-      if (grouped.contains(&op) || !hasLibraryCall(&op, libraries))
-        continue;
-      Group group;
-      group.call = &op;
-      group.ops.push_back(&op);
-      absorbPostOps(group, formats, grouped);
-      grouped.insert(group.ops.begin(), group.ops.end());
-      groups.push_back(std::move(group));
-    }
+  for (Operation &op : block) {
+    const Library *library = grouped.contains(&op) ? nullptr : libraries.findCall(&op);
+    if (!library)
+      continue;
+    Group group;
+    group.call = &op;
+    group.ops.push_back(&op);
+    absorbPostOps(group, *library, formats, grouped);
+    grouped.insert(group.ops.begin(), group.ops.end());
+    groups.push_back(std::move(group));
   }
   for (Operation &op : llvm::reverse(block))
     if (isa<PartitionableOpInterface>(op) && !grouped.contains(&op))
@@ -187,6 +184,6 @@ SmallVector<Group> GroupFormer::run() {
   return std::move(groups);
 }
 
-SmallVector<Group> dovetail::formGroups(func::FuncOp function, const Formats &formats, StringRef libraries) {
+SmallVector<Group> dovetail::formGroups(func::FuncOp function, const Formats &formats, const Libraries &libraries) {
   return GroupFormer(function, formats, libraries).run();
 }

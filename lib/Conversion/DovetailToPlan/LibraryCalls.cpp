@@ -1,4 +1,4 @@
-//===- LibraryCalls.cpp - What libraries do -*- C++ -*-===//
+//===- LibraryCalls.cpp - Form library calls -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Matches operations, and the elementwise operations behind them, with library calls.
+// Gives library calls their epilogues: the elementwise operations behind them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,23 +16,11 @@ using namespace mlir;
 using namespace dovetail;
 using plan::PostOpAttr;
 
-bool dovetail::hasLibraryCall(Operation *op, ArrayRef<StringRef> libraries) {
-  // Libraries here compute in f32; other element types have generated kernels.
-  auto isF32 = [](Type type) { return getElementTypeOrSelf(type).isF32(); };
-  if (op->getNumResults() != 1 || !llvm::all_of(op->getOperandTypes(), isF32) || !isF32(op->getResult(0).getType()))
-    return false;
-  auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  if (result.getNumElements() == 0)
-    return false;
-  auto library = dyn_cast<LibraryOpInterface>(op);
-  return library && llvm::is_contained(libraries, library.getLibraryCall());
-}
-
-/// True if the library can read `tensor` while it writes `result`: same format, or a vector that broadcasts.
+/// True if a call can read `tensor` while it writes `result`: same type and format, or a vector that broadcasts.
 static bool isPostTensor(Value tensor, Value result, const Formats &formats) {
   auto type = cast<RankedTensorType>(tensor.getType());
   auto resultType = cast<RankedTensorType>(result.getType());
-  if (!type.getElementType().isF32())
+  if (type.getElementType() != resultType.getElementType())
     return false;
   if (ShardingAttr sharding = getSharding(tensor); sharding && sharding.isPartial())
     return false;
@@ -42,11 +30,12 @@ static bool isPostTensor(Value tensor, Value result, const Formats &formats) {
   return llvm::count_if(type.getShape(), [](int64_t extent) { return extent != 1; }) <= 1;
 }
 
-/// What the user of a call's result is as a post-op, if the library can do it; `tensor` is what it reads besides.
-static std::optional<PostOpAttr> getPostOp(OpOperand &use, Value &tensor, const Formats &formats) {
+/// What the user of the result of `call` is as a post-op, if the library can do it; `tensor` is what it reads besides.
+static std::optional<PostOpAttr> getPostOp(Operation *call, const Library &library, OpOperand &use, Value &tensor,
+                                           const Formats &formats) {
   auto op = dyn_cast<PostOpInterface>(use.getOwner());
   std::optional<PostOp> postOp = op ? op.getPostOp(use.getOperandNumber()) : std::nullopt;
-  if (!postOp)
+  if (!postOp || !library.hasEpilogue(call, *postOp))
     return std::nullopt;
   MLIRContext *context = op.getContext();
   if (postOp->operand) {
@@ -59,9 +48,8 @@ static std::optional<PostOpAttr> getPostOp(OpOperand &use, Value &tensor, const 
   return PostOpAttr::get(context, postOp->kind);
 }
 
-void dovetail::absorbPostOps(Group &group, const Formats &formats, const DenseSet<Operation *> &taken) {
-  if (!cast<LibraryOpInterface>(group.call).hasEpilogue())
-    return;
+void dovetail::absorbPostOps(Group &group, const Library &library, const Formats &formats,
+                             const DenseSet<Operation *> &taken) {
   Value value = group.call->getResult(0);
   ShardingAttr sharding = getSharding(value);
   if (sharding && sharding.isPartial())
@@ -73,7 +61,7 @@ void dovetail::absorbPostOps(Group &group, const Formats &formats, const DenseSe
         formats.lookup(user->getResult(0)) != formats.lookup(value))
       return;
     Value tensor;
-    std::optional<PostOpAttr> postOp = getPostOp(use, tensor, formats);
+    std::optional<PostOpAttr> postOp = getPostOp(group.call, library, use, tensor, formats);
     if (!postOp)
       return;
     group.postOps.push_back(*postOp);

@@ -15,6 +15,7 @@
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/Layout/Mesh.h"
+#include "dovetail/Target/Library.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace dovetail {
@@ -23,8 +24,8 @@ namespace dovetail {
 using Formats = llvm::DenseMap<mlir::Value, plan::FormatAttr>;
 
 /// Chooses formats: channels last around operations that prefer it, row-major around those that prefer that, and in
-/// between what the operands have.
-Formats assignFormats(mlir::func::FuncOp function);
+/// between what the operands have. Of what a library does, the library says what it prefers.
+Formats assignFormats(mlir::func::FuncOp function, const Libraries &libraries);
 
 /// Operations that become one step: a kernel, or a library call and its epilogue. The last one is the root, whose
 /// result is written.
@@ -39,15 +40,13 @@ struct Group {
   mlir::Operation *getRoot() const { return ops.back(); }
 };
 
-/// Groups every operation that computes. A group's operations are in program order. `libraries` is the option of the
-/// pass: what libraries do, separated by commas.
-llvm::SmallVector<Group> formGroups(mlir::func::FuncOp function, const Formats &formats, llvm::StringRef libraries);
+/// Groups every operation that computes. A group's operations are in program order.
+llvm::SmallVector<Group> formGroups(mlir::func::FuncOp function, const Formats &formats, const Libraries &libraries);
 
-/// True if one of `libraries` does `op`.
-bool hasLibraryCall(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> libraries);
-/// Extends a group with a call by the elementwise operations, none of them in `taken`, that the library can apply to
-/// its result.
-void absorbPostOps(Group &group, const Formats &formats, const llvm::DenseSet<mlir::Operation *> &taken);
+/// Extends a group with a call of `library` by the elementwise operations, none of them in `taken`, that the library
+/// can apply to its result.
+void absorbPostOps(Group &group, const Library &library, const Formats &formats,
+                   const llvm::DenseSet<mlir::Operation *> &taken);
 
 /// Which values share memory.
 class Storage {

@@ -26,6 +26,9 @@ inline constexpr llvm::StringLiteral cpuKernelsModule = "cpu_kernels";
 /// fails, or generated code refers to anything else.
 llvm::FailureOr<ProgramCode> compileCpuKernels(mlir::ModuleOp module, const CodeGenOptions &options);
 
+/// What code for `cpu`, a known name, may use, as LLVM calls it.
+std::vector<std::string> getCpuFeatures(llvm::StringRef cpu);
+
 /// True, after no message, if `cpu` is a name that `compileCpuKernels` accepts.
 bool isKnownCpu(llvm::StringRef cpu);
 

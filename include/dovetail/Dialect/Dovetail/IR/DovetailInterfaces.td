@@ -78,30 +78,15 @@ def PartitionableOpInterface : OpInterface<"PartitionableOpInterface"> {
   }];
 }
 
-def LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
-  let cppNamespace = "::dovetail";
-  let description = [{
-    An operation that vendors' libraries have: it becomes a call where the target's library has it, and a generated
-    kernel elsewhere.
-  }];
-  let methods = [
-    InterfaceMethod<[{
-        What libraries that do this operation are called in the option `libraries` of `dovetail-to-plan`; empty if none
-        does one with these attributes. Element types do not matter here.
-      }], "::llvm::StringRef", "getLibraryCall", (ins)>,
-    InterfaceMethod<"True if the library can apply elementwise operations (`PostOpInterface`) to the result.",
-      "bool", "hasEpilogue", (ins), "", [{ return true; }]>
-  ];
-}
-
 def PostOpInterface : OpInterface<"PostOpInterface"> {
   let cppNamespace = "::dovetail";
   let description = [{
-    An elementwise operation that libraries can apply to the result of a call before they store it.
+    An elementwise operation that can be a step of a library call's epilogue: applied to the result of the call before
+    it is stored. Whether a library takes it is the library's to say (`dovetail/Target/Library.h`).
   }];
   let methods = [
     InterfaceMethod<[{
-        What it does to a call's result that is its operand number `operand`; nothing if no library can do that.
+        What it does to a call's result that is its operand number `operand`; nothing if no epilogue can state that.
       }], "::std::optional<::dovetail::PostOp>", "getPostOp", (ins "unsigned":$operand)>
   ];
 }

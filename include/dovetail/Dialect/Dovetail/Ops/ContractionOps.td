@@ -11,8 +11,8 @@
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
-def Dovetail_ConvOp : Dovetail_InferredOp<"conv",
-    [DeclareOpInterfaceMethods<LibraryOpInterface>], ["isLinearIn", "getFormatPreference", "isCheapElement"]> {
+def Dovetail_ConvOp : Dovetail_InferredOp<"conv", [],
+    ["isLinearIn", "getFormatPreference", "isCheapElement"]> {
   let summary = "Convolution of any number of spatial dimensions";
   let description = [{
     Cross-correlation of `input` [N, C, spatial...] with `weights` [O, C/groups, window...]. Pads may be negative or
@@ -25,8 +25,8 @@ def Dovetail_ConvOp : Dovetail_InferredOp<"conv",
                        DefaultValuedAttr<I64Attr, "1">:$groups);
 }
 
-def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose",
-    [DeclareOpInterfaceMethods<LibraryOpInterface>], ["isLinearIn", "getFormatPreference", "isCheapElement"]> {
+def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose", [],
+    ["isLinearIn", "getFormatPreference", "isCheapElement"]> {
   let summary = "Transposed convolution (the gradient of `conv`)";
   let description = [{
     `input` [N, C, spatial...], `weights` [C, O/groups, window...]. Result extent: stride * (extent - 1) +
@@ -38,7 +38,7 @@ def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose",
                        DenseI64ArrayAttr:$output_padding, DefaultValuedAttr<I64Attr, "1">:$groups);
 }
 
-def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [DeclareOpInterfaceMethods<LibraryOpInterface, ["hasEpilogue"]>],
+def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [],
     ["emitBody", "emitInit", "emitCombine", "emitFinish", "getFormatPreference", "isCheapElement"]> {
   let summary = "Maximum, average or Lp over windows";
   let description = [{
@@ -76,8 +76,8 @@ def Dovetail_LrnOp : Dovetail_InferredOp<"lrn", [],
   let arguments = (ins Dovetail_Tensor:$input, I64Attr:$size, F32Attr:$alpha, F32Attr:$beta, F32Attr:$bias);
 }
 
-def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul",
-    [DeclareOpInterfaceMethods<LibraryOpInterface>], ["isLinearIn", "getFormatPreference", "isCheapElement"]> {
+def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul", [],
+    ["isLinearIn", "getFormatPreference", "isCheapElement"]> {
   let summary = "Matrix product of the last two dimensions; the others are a batch and broadcast";
   let description = [{
     Both operands have rank 2 or more (vectors are reshaped on import). Loops: batch..., m, n, then k as a sum.

@@ -55,7 +55,7 @@ class Dovetail_BinaryOp<string mnemonic, string onnx = "", list<string> methods 
   let summary = "Elementwise " # !if(!empty(onnx), mnemonic, "ONNX " # onnx);
 }
 
-/// C++ defines `getPostOp`, in Libraries.cpp.
+/// C++ defines `getPostOp`, in PostOps.cpp.
 def Dovetail_PostOp : DeclareOpInterfaceMethods<PostOpInterface>;
 
 /// A comparison or predicate: the result is i1.

@@ -1,4 +1,4 @@
-//===- Libraries.cpp - What libraries have -*- C++ -*-===//
+//===- PostOps.cpp - Steps of epilogues -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines which operations are library calls, and which can be part of the epilogue of one.
+// Defines what elementwise operations are as steps of a library call's epilogue.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,47 +17,16 @@ using namespace dovetail;
 
 using MaybePostOp = std::optional<PostOp>;
 
-//===----------------------------------------------------------------------===//
-// Calls
-//===----------------------------------------------------------------------===//
-
-/// True if a library has windows over as many spatial dimensions as `op` has, and the plan can state them. Larger ones
-/// are mistakes that a generated kernel gets right, too.
-template <typename OpT> static bool hasModestWindows(OpT op) {
-  constexpr int64_t limit = int64_t(1) << 20;
-  auto isModest = [](ArrayRef<int64_t> values) {
-    return llvm::all_of(values, [](int64_t value) { return -limit <= value && value <= limit; });
-  };
-  int64_t rank = op.getType().getRank();
-  return rank >= 3 && rank <= 5 && isModest(op.getStrides()) && isModest(op.getDilations()) &&
-         isModest(op.getPadsLow()) && isModest(op.getPadsHigh());
-}
-
-StringRef ConvOp::getLibraryCall() { return hasModestWindows(*this) ? "convolution" : ""; }
-StringRef ConvTransposeOp::getLibraryCall() { return hasModestWindows(*this) ? "convolution" : ""; }
-StringRef MatMulOp::getLibraryCall() { return "matmul"; }
-
-StringRef PoolOp::getLibraryCall() {
-  // The library's dilated pooling is its slow reference, and not right where a window hits padding alone.
-  for (auto [kernel, dilation] : llvm::zip_equal(getKernel(), getDilations()))
-    if (kernel > 1 && dilation > 1)
-      return "";
-  return !getCeil() && getKind() != PoolKind::Lp && hasModestWindows(*this) ? "pool" : "";
-}
-
-bool PoolOp::hasEpilogue() { return false; }
-
-//===----------------------------------------------------------------------===//
-// Post-operations
-//===----------------------------------------------------------------------===//
-
-/// The value of a constant of f32 whose elements are all equal.
+/// The value of a constant of floats whose elements are all equal, if f32 has it.
 static std::optional<float> getSplat(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
   auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  if (!elements || !elements.isSplat() || !elements.getElementType().isF32())
+  if (!elements || !elements.isSplat() || !isa<FloatType>(elements.getElementType()))
     return std::nullopt;
-  return elements.getSplatValue<APFloat>().convertToFloat();
+  auto number = elements.getSplatValue<APFloat>();
+  bool losesInfo;
+  number.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven, &losesInfo);
+  return losesInfo ? std::nullopt : std::optional(number.convertToFloat());
 }
 
 static PostOp plain(PostOpKind kind) { return {.kind = kind}; }

@@ -1,0 +1,70 @@
+//===- Library.h - What vendors' libraries do -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares Library, all that lowering knows of a library of a target, and Libraries, those that a program may call.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_TARGET_LIBRARY_H
+#define DOVETAIL_TARGET_LIBRARY_H
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dovetail {
+
+/// A library of a target: which operations it does, in which types, with which epilogues, and how values should lie in
+/// memory around it. What it does becomes a call; the rest has generated kernels. Immutable.
+class Library {
+public:
+  virtual ~Library() = default;
+
+  /// As in the option `libraries` of passes.
+  virtual llvm::StringRef getName() const = 0;
+  /// The element type that the library has for `op`: that of its operands and its result where the library takes them
+  /// as they are, else one that has all of their values, to which they have to be converted. Sums are in f32 or wider
+  /// whatever it is. Null if the library does not do `op`.
+  mlir::FloatType getComputeType(mlir::Operation *op) const;
+  /// True if the library does `op` on its operands as they are.
+  bool supports(mlir::Operation *op) const;
+  /// True if a call for `op`, which the library does, can apply `postOp` to each element of the result, in f32 or
+  /// wider, before it rounds and stores it.
+  virtual bool hasEpilogue(mlir::Operation *op, const PostOp &postOp) const = 0;
+  /// The memory format in which the library is fast at `op`, which it does.
+  virtual FormatPreference getFormatPreference(mlir::Operation *op) const = 0;
+
+protected:
+  /// True if the library does `op`, whatever the types.
+  virtual bool hasOperation(mlir::Operation *op) const = 0;
+  /// The type for `op`, which the library has, if its elements are of `type`; null if there is none.
+  virtual mlir::FloatType getComputeType(mlir::Operation *op, mlir::FloatType type) const = 0;
+};
+
+/// The libraries that a program may call.
+class Libraries {
+public:
+  /// The libraries called `names` on a processor that has `features`, as LLVM calls them. An error at `location` for a
+  /// name that is not known.
+  static llvm::FailureOr<Libraries> create(mlir::Location location, llvm::ArrayRef<std::string> names,
+                                           llvm::ArrayRef<std::string> features);
+
+  /// The first library that does `op`, in whatever type; null if none does.
+  const Library *find(mlir::Operation *op) const;
+  /// The first library that does `op` on its operands as they are; null if none does.
+  const Library *findCall(mlir::Operation *op) const;
+
+private:
+  std::vector<std::unique_ptr<Library>> libraries;
+};
+
+} // namespace dovetail
+
+#endif // DOVETAIL_TARGET_LIBRARY_H

@@ -1,0 +1,32 @@
+//===- CublasLt.cpp - What cuBLASLt does -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Describes cuBLASLt, which multiplies matrices.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Factories.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+class CublasLt : public Library {
+public:
+  StringRef getName() const override { return "cublaslt"; }
+  // What a call cannot do is applied behind it, by a kernel of the runtime.
+  bool hasEpilogue(Operation *, const PostOp &) const override { return true; }
+  FormatPreference getFormatPreference(Operation *) const override { return FormatPreference::RowMajor; }
+
+protected:
+  bool hasOperation(Operation *op) const override { return isa<MatMulOp>(op); }
+  FloatType getComputeType(Operation *, FloatType type) const override { return type.isF32() ? type : FloatType(); }
+};
+} // namespace
+
+std::unique_ptr<Library> dovetail::createCublasLt(ArrayRef<std::string>) { return std::make_unique<CublasLt>(); }

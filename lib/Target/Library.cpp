@@ -1,0 +1,82 @@
+//===- Library.cpp - What vendors' libraries do -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines what is alike for all libraries, and the list of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Target/Library.h"
+
+#include "Factories.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+//===----------------------------------------------------------------------===//
+// Library
+//===----------------------------------------------------------------------===//
+
+FloatType Library::getComputeType(Operation *op) const {
+  if (op->getNumResults() != 1 || !hasOperation(op))
+    return {};
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  auto type = dyn_cast<FloatType>(result.getElementType());
+  auto isAlike = [&](Type operand) { return getElementTypeOrSelf(operand) == type; };
+  if (!type || result.getNumElements() == 0 || !llvm::all_of(op->getOperandTypes(), isAlike))
+    return {};
+  return getComputeType(op, type);
+}
+
+bool Library::supports(Operation *op) const {
+  FloatType type = getComputeType(op);
+  return type && type == getElementTypeOrSelf(op->getResult(0).getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Libraries
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Entry {
+  StringLiteral name;
+  std::unique_ptr<Library> (*create)(ArrayRef<std::string> features);
+};
+} // namespace
+
+static constexpr Entry kLibraries[] = {{"onednn", createOneDnn}, {"cudnn", createCudnn}, {"cublaslt", createCublasLt}};
+
+FailureOr<Libraries> Libraries::create(Location location, ArrayRef<std::string> names, ArrayRef<std::string> features) {
+  Libraries result;
+  for (const std::string &name : names) {
+    auto entry = llvm::find_if(kLibraries, [&](const Entry &entry) { return entry.name == name; });
+    if (entry == std::end(kLibraries)) {
+      InFlightDiagnostic diagnostic = emitError(location) << "library '" << name << "' is not known; there are ";
+      llvm::interleaveComma(kLibraries, diagnostic, [&](const Entry &entry) { diagnostic << entry.name; });
+      return diagnostic;
+    }
+    result.libraries.push_back(entry->create(features));
+  }
+  return result;
+}
+
+const Library *Libraries::find(Operation *op) const {
+  for (const std::unique_ptr<Library> &library : libraries)
+    if (library->getComputeType(op))
+      return library.get();
+  return nullptr;
+}
+
+const Library *Libraries::findCall(Operation *op) const {
+  for (const std::unique_ptr<Library> &library : libraries)
+    if (library->supports(op))
+      return library.get();
+  return nullptr;
+}

@@ -1,0 +1,28 @@
+//===- Windows.h - Windows that libraries have -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares what libraries have in common about operations with windows.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_TARGET_WINDOWS_H
+#define DOVETAIL_LIB_TARGET_WINDOWS_H
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+
+namespace dovetail {
+
+/// True if `op` is a convolution, transposed or not, of as many spatial dimensions as libraries have, with windows that
+/// the plan can state.
+bool isModestConvolution(mlir::Operation *op);
+/// The same of a pooling.
+bool isModestPool(PoolOp op);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_TARGET_WINDOWS_H
