@@ -101,7 +101,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
   case Phase::Lower:
     passes.addNestedPass<func::FuncOp>(createDecomposeComposites());
     passes.addNestedPass<func::FuncOp>(createCSEPass());
-    // Once more for what was decomposed.
+    passes.addNestedPass<func::FuncOp>(createWidenCalls({libraries, features}));
+    // Once more for what was decomposed or converted.
     passes.addPass(createVerifyPartition());
     passes.addPass(createDovetailToPlan({libraries, features, options.target->getName().str(), options.math}));
     break;

@@ -124,10 +124,13 @@ LogicalResult VerifyPartition::verifyNeeds(PartitionableOpInterface op) {
   for (unsigned loop = 0; loop < loops.size(); ++loop) {
     if (!loops[loop].isSplit())
       continue;
-    if (!toLayout(loops[loop], mesh).isCuts(relation.loops[loop].extent))
-      return op->emitError("splits loop ")
-             << loop << " into " << loops[loop] << ", which does not cover it exactly once";
     LoopKind kind = relation.loops[loop].kind;
+    // What several ranks compute is the same on each of them; what they add up must not be.
+    bool covers = kind == LoopKind::Parallel ? coversExtent(loops[loop], relation.loops[loop].extent)
+                                             : toLayout(loops[loop], mesh).isCuts(relation.loops[loop].extent);
+    if (!covers)
+      return op->emitError("splits loop ") << loop << " into " << loops[loop] << ", which does not cover it"
+                                           << (kind == LoopKind::Parallel ? "" : " exactly once");
     if (kind == LoopKind::Whole || kind == LoopKind::Composite)
       return op->emitError("splits loop ") << loop << ", which must stay whole";
   }

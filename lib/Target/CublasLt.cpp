@@ -25,7 +25,10 @@ public:
 
 protected:
   bool hasOperation(Operation *op) const override { return isa<MatMulOp>(op); }
-  FloatType getComputeType(Operation *, FloatType type) const override { return type.isF32() ? type : FloatType(); }
+  // Sums are in f32 for all of them.
+  FloatType getComputeType(Operation *, FloatType type) const override {
+    return type.isF32() || type.isF16() || type.isBF16() ? type : FloatType();
+  }
 };
 } // namespace
 

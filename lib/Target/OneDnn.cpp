@@ -19,6 +19,8 @@ using namespace dovetail;
 namespace {
 class OneDnn : public Library {
 public:
+  explicit OneDnn(bool hasBF16) : hasBF16(hasBF16) {}
+
   StringRef getName() const override { return "onednn"; }
   bool hasEpilogue(Operation *op, const PostOp &) const override { return !isa<PoolOp>(op); }
   FormatPreference getFormatPreference(Operation *op) const override {
@@ -27,7 +29,10 @@ public:
 
 protected:
   bool hasOperation(Operation *op) const override;
-  FloatType getComputeType(Operation *op, FloatType type) const override { return type.isF32() ? type : FloatType(); }
+  FloatType getComputeType(Operation *op, FloatType type) const override;
+
+private:
+  bool hasBF16;
 };
 } // namespace
 
@@ -42,4 +47,13 @@ bool OneDnn::hasOperation(Operation *op) const {
   return !pool.getCeil() && pool.getKind() != PoolKind::Lp && isModestPool(pool);
 }
 
-std::unique_ptr<Library> dovetail::createOneDnn(ArrayRef<std::string>) { return std::make_unique<OneDnn>(); }
+FloatType OneDnn::getComputeType(Operation *op, FloatType type) const {
+  if (type.isF32() || (type.isBF16() && hasBF16))
+    return type;
+  return type.isF16() || type.isBF16() ? Float32Type::get(op->getContext()) : FloatType();
+}
+
+std::unique_ptr<Library> dovetail::createOneDnn(ArrayRef<std::string> features) {
+  // Without these instructions, which all processors with AMX have, too, the library's bf16 is slower than its f32.
+  return std::make_unique<OneDnn>(llvm::is_contained(features, "avx512bf16"));
+}

@@ -20,6 +20,42 @@ def DecomposeComposites : Pass<"dovetail-decompose-composites", "::mlir::func::F
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
+class LibraryOptions {
+  list<Option> options = [
+    ListOption<"libraries", "libraries", "std::string",
+               "The libraries that calls may use: onednn, cudnn, cublaslt; none: every operation is a kernel">,
+    ListOption<"features", "features", "std::string",
+               "What the processor has, as far as libraries ask, in LLVM's spelling, such as avx512bf16">
+  ];
+}
+
+def WidenCalls : Pass<"dovetail-widen-calls", "::mlir::func::FuncOp"> {
+  let summary = "Compute in a wider type what libraries do not have in the type of the values";
+  let description = [{
+    An operation that a library has in a wider type only, such as a convolution of f16 that oneDNN has in f32, reads its
+    operands through `dovetail.cast`, and its result is cast back: values between operations keep their type. What the
+    library can apply to the call's result before it stores it is computed in the wider type, too, so that there is one
+    rounding instead of several. A partial sum stays wide until it is complete.
+
+    ```mlir
+    %0 = dovetail.conv %x, %w {...} : (tensor<1x4x8x8xf16>, tensor<8x4x3x3xf16>) -> tensor<1x8x8x8xf16>
+    %1 = dovetail.relu %0 : (tensor<1x8x8x8xf16>) -> tensor<1x8x8x8xf16>
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = dovetail.cast %x {to = f32} : (tensor<1x4x8x8xf16>) -> tensor<1x4x8x8xf32>
+    %1 = dovetail.cast %w {to = f32} : (tensor<8x4x3x3xf16>) -> tensor<8x4x3x3xf32>
+    %2 = dovetail.conv %0, %1 {...} : (tensor<1x4x8x8xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x8x8xf32>
+    %3 = dovetail.relu %2 : (tensor<1x8x8x8xf32>) -> tensor<1x8x8x8xf32>
+    %4 = dovetail.cast %3 {to = f16} : (tensor<1x8x8x8xf32>) -> tensor<1x8x8x8xf16>
+    ```
+  }];
+  let options = LibraryOptions<>.options;
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
 def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
   let summary = "Lower the graph to buffers, kernels, library calls and exchanges";
   let description = [{
@@ -28,11 +64,7 @@ def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
     depends on constants alone goes to the prologue. Nothing here knows a target but for what `libraries` say that they
     do.
   }];
-  let options = [
-    ListOption<"libraries", "libraries", "std::string",
-               "The libraries that calls may use: onednn, cudnn, cublaslt; none: every operation is a kernel">,
-    ListOption<"features", "features", "std::string",
-               "What the processor has, as far as libraries ask, in LLVM's spelling, such as avx512bf16">,
+  let options = LibraryOptions<>.options # [
     Option<"target", "target", "std::string", "\"cpu\"", "Target of the program">,
     Option<"math", "math", "::dovetail::plan::MathMode", "::dovetail::plan::MathMode::F32",
            "What library calls may do with the factors of products of f32",

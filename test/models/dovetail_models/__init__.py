@@ -7,6 +7,7 @@
 import functools
 
 from . import light as _light
+from .convert import with_element_type
 from .light import NAMES as LIGHT
 from .inputs import (
     input_infos,
@@ -15,7 +16,7 @@ from .inputs import (
     random_inputs,
     run_onnxruntime,
 )
-from .resnet import resnet50
+from .resnet import resnet18, resnet50
 from .trained import FILES as TRAINED
 from .trained import trained, trained_path
 from .unet2d import unet2d
@@ -28,6 +29,7 @@ BUILDERS = {
     "unet3d": unet3d,
     "vit": vit,
     "vit-encoder": vit_encoder,
+    "resnet18": resnet18,
     "resnet50": resnet50,
     **{f"light-{name}": functools.partial(_light.light, name) for name in LIGHT},
     **{name: functools.partial(trained, name) for name in TRAINED},

@@ -1,0 +1,181 @@
+//===- WidenCalls.cpp - Give libraries types that they have -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Computes operations that a library has in a wider type only in that type, between conversions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Target/Library.h"
+#include "mlir/IR/TypeUtilities.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_WIDENCALLS
+#include "dovetail/Conversion/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+
+/// Rewrites the operations of one block.
+class CallWidener {
+public:
+  CallWidener(Block &block, const Libraries &libraries) : block(block), libraries(libraries) {}
+
+  void run();
+
+private:
+  void widen(Operation *op, const Library &library, FloatType type);
+  /// Creates `op` on wide operands, with a wide result, in its place. The former one goes at the end of the pass.
+  Operation *rebuild(Operation *op, FloatType type);
+  /// `value`, whose elements are narrow, in `type`, for an operation at `builder`.
+  Value getWide(Value value, FloatType type, OpBuilder &builder);
+  /// Computes the operations behind `op`, which became `wide`, in `type`, too, as far as the library applies them to
+  /// the result of the call.
+  void widenEpilogue(Operation *op, Operation *wide, const Library &library, FloatType type);
+  /// Computes what is linear in `op`, whose result is partial, in `type`, too, up to where the sum is complete.
+  void widenSum(Operation *op, Operation *wide, FloatType type);
+  /// Makes the users of the result of `op` read that of `wide`, rounded.
+  void narrow(Operation *op, Operation *wide);
+
+  Block &block;
+  const Libraries &libraries;
+  /// Wide forms of narrow values.
+  DenseMap<Value, Value> wideOf;
+  /// Operations that have been created anew.
+  DenseSet<Operation *> replaced;
+};
+
+struct WidenCalls : dovetail::impl::WidenCallsBase<WidenCalls> {
+  using WidenCallsBase::WidenCallsBase;
+
+  void runOnOperation() override {
+    if (getOperation().isDeclaration())
+      return;
+    FailureOr<Libraries> callable = Libraries::create(getOperation().getLoc(), libraries, features);
+    if (failed(callable))
+      return signalPassFailure();
+    CallWidener(getOperation().getBody().front(), *callable).run();
+  }
+};
+
+} // namespace
+
+static RankedTensorType withElementType(Type type, FloatType elementType) {
+  auto tensor = cast<RankedTensorType>(type);
+  return RankedTensorType::get(tensor.getShape(), elementType, tensor.getEncoding());
+}
+
+static bool isPartial(Value value) {
+  ShardingAttr sharding = getSharding(value);
+  return sharding && sharding.isPartial();
+}
+
+Value CallWidener::getWide(Value value, FloatType type, OpBuilder &builder) {
+  Value &wide = wideOf[value];
+  if (wide) {
+    // An epilogue comes later than operations that are looked at after it.
+    Operation *user = &*builder.getInsertionPoint();
+    if (auto cast = wide.getDefiningOp<CastOp>(); cast && !cast->isBeforeInBlock(user))
+      cast->moveBefore(user);
+    return wide;
+  }
+  // A uniform constant stays one, for epilogues to recognise and kernels to contain.
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  if (elements && elements.isSplat()) {
+    auto number = elements.getSplatValue<APFloat>();
+    bool losesInfo;
+    number.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesInfo);
+    OpBuilder atConstant(constant);
+    Operation *clone = atConstant.clone(*constant);
+    auto wideType = withElementType(value.getType(), type);
+    cast<ConstantOp>(clone).setValueAttr(DenseElementsAttr::get(elements.getType().clone(type), number));
+    clone->getResult(0).setType(wideType);
+    return wide = clone->getResult(0);
+  }
+  auto cast =
+      CastOp::create(builder, value.getLoc(), withElementType(value.getType(), type), value, TypeAttr::get(type));
+  return wide = cast;
+}
+
+Operation *CallWidener::rebuild(Operation *op, FloatType type) {
+  OpBuilder builder(op);
+  Type narrow = getElementTypeOrSelf(op->getResult(0).getType());
+  SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), [&](Value operand) {
+    return getElementTypeOrSelf(operand.getType()) == narrow ? getWide(operand, type, builder) : operand;
+  });
+  Operation *wide = builder.clone(*op);
+  wide->setOperands(operands);
+  wide->getResult(0).setType(withElementType(op->getResult(0).getType(), type));
+  replaced.insert(op);
+  return wide;
+}
+
+void CallWidener::narrow(Operation *op, Operation *wide) {
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(wide);
+  Value result = op->getResult(0);
+  Type elementType = getElementTypeOrSelf(result.getType());
+  Value rounded =
+      CastOp::create(builder, op->getLoc(), result.getType(), wide->getResult(0), TypeAttr::get(elementType));
+  result.replaceAllUsesWith(rounded);
+}
+
+void CallWidener::widenEpilogue(Operation *op, Operation *wide, const Library &library, FloatType type) {
+  Operation *call = wide;
+  while (op->getResult(0).hasOneUse()) {
+    OpOperand &use = *op->getResult(0).use_begin();
+    auto user = dyn_cast<PostOpInterface>(use.getOwner());
+    std::optional<PostOp> postOp = user ? user.getPostOp(use.getOperandNumber()) : std::nullopt;
+    if (!postOp || !library.hasEpilogue(call, *postOp) || user->getResult(0).getType() != op->getResult(0).getType() ||
+        (postOp->operand && isPartial(user->getOperand(*postOp->operand))))
+      break;
+    wideOf[op->getResult(0)] = wide->getResult(0);
+    op = user;
+    wide = rebuild(op, type);
+  }
+  narrow(op, wide);
+}
+
+void CallWidener::widenSum(Operation *op, Operation *wide, FloatType type) {
+  // Each rank's contribution would be rounded before they are added: so they stay wide until they are.
+  wideOf[op->getResult(0)] = wide->getResult(0);
+  for (Operation *user : llvm::make_early_inc_range(op->getResult(0).getUsers())) {
+    if (replaced.contains(user))
+      continue;
+    Operation *wideUser = rebuild(user, type);
+    if (isPartial(user->getResult(0)))
+      widenSum(user, wideUser, type);
+    else
+      narrow(user, wideUser);
+  }
+}
+
+void CallWidener::widen(Operation *op, const Library &library, FloatType type) {
+  Operation *wide = rebuild(op, type);
+  if (isPartial(op->getResult(0)))
+    widenSum(op, wide, type);
+  else
+    widenEpilogue(op, wide, library, type);
+}
+
+void CallWidener::run() {
+  SmallVector<Operation *> ops = llvm::map_to_vector(block, [](Operation &op) { return &op; });
+  for (Operation *op : ops) {
+    const Library *library = replaced.contains(op) || libraries.findCall(op) ? nullptr : libraries.find(op);
+    if (library)
+      widen(op, *library, library->getComputeType(op));
+  }
+  for (Operation *op : llvm::reverse(ops))
+    if (replaced.contains(op))
+      op->erase();
+}

@@ -1,0 +1,123 @@
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(dovetail-widen-calls{libraries=onednn}),dovetail-verify-partition)' | FileCheck %s --check-prefixes=CHECK,OLD
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(dovetail-widen-calls{libraries=onednn features=avx512f,avx512bf16}),dovetail-verify-partition)' | FileCheck %s --check-prefixes=CHECK,NEW
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(dovetail-widen-calls{libraries=cudnn,cublaslt}),dovetail-verify-partition)' | FileCheck %s --check-prefix=NONE
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(dovetail-widen-calls),dovetail-verify-partition)' | FileCheck %s --check-prefix=NONE
+
+// Libraries of devices have both types, and without libraries there is nothing to widen.
+// NONE-NOT: dovetail.cast
+
+// oneDNN has no f16: the operands are converted, and what the call does after the sum, bounds and a second tensor
+// included, comes before the one rounding.
+
+// CHECK-LABEL: func.func @half
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<1x4x8x8xf16>, %[[W:[a-z0-9]+]]: tensor<8x4x3x3xf16>, %[[Z:[a-z0-9]+]]: tensor<1x8x8x8xf16>
+// CHECK-DAG: %[[WX:.*]] = dovetail.cast %[[X]] {to = f32}
+// CHECK-DAG: %[[WW:.*]] = dovetail.cast %[[W]] {to = f32}
+// CHECK-DAG: %[[SIX:.*]] = dovetail.constant dense<6.000000e+00> : tensor<f32>
+// CHECK: %[[SUM:.*]] = dovetail.conv %[[WX]], %[[WW]] {{.*}} -> tensor<1x8x8x8xf32>
+// CHECK: %[[WZ:.*]] = dovetail.cast %[[Z]] {to = f32}
+// CHECK: %[[ADDED:.*]] = dovetail.add %[[SUM]], %[[WZ]]
+// CHECK: %[[LOW:.*]] = dovetail.relu %[[ADDED]]
+// CHECK: %[[HIGH:.*]] = dovetail.min %[[LOW]], %[[SIX]]
+// CHECK: %[[Y:.*]] = dovetail.cast %[[HIGH]] {to = f16}
+// CHECK: %[[E:.*]] = dovetail.exp %[[Y]] : (tensor<1x8x8x8xf16>) -> tensor<1x8x8x8xf16>
+// CHECK: return %[[E]]
+func.func @half(%x: tensor<1x4x8x8xf16>, %w: tensor<8x4x3x3xf16>, %z: tensor<1x8x8x8xf16>) -> tensor<1x8x8x8xf16> {
+  %six = dovetail.constant dense<6.0> : tensor<f16>
+  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>} : (tensor<1x4x8x8xf16>, tensor<8x4x3x3xf16>) -> tensor<1x8x8x8xf16>
+  %1 = dovetail.add %0, %z : (tensor<1x8x8x8xf16>, tensor<1x8x8x8xf16>) -> tensor<1x8x8x8xf16>
+  %2 = dovetail.relu %1 : (tensor<1x8x8x8xf16>) -> tensor<1x8x8x8xf16>
+  %3 = dovetail.min %2, %six : (tensor<1x8x8x8xf16>, tensor<f16>) -> tensor<1x8x8x8xf16>
+  %4 = dovetail.exp %3 : (tensor<1x8x8x8xf16>) -> tensor<1x8x8x8xf16>
+  return %4 : tensor<1x8x8x8xf16>
+}
+
+// -----
+
+// bf16 is the library's own where the processor has it.
+
+// CHECK-LABEL: func.func @brain
+// OLD: dovetail.matmul {{.*}} -> tensor<4x6xf32>
+// OLD: dovetail.cast {{.*}} {to = bf16}
+// NEW-NOT: dovetail.cast
+// NEW: dovetail.matmul {{.*}} -> tensor<4x6xbf16>
+func.func @brain(%a: tensor<4x5xbf16>, %b: tensor<5x6xbf16>) -> tensor<4x6xbf16> {
+  %0 = dovetail.matmul %a, %b : (tensor<4x5xbf16>, tensor<5x6xbf16>) -> tensor<4x6xbf16>
+  return %0 : tensor<4x6xbf16>
+}
+
+// -----
+
+// What the library does not do stays as it is: other types, Lp pooling, results without elements.
+
+// CHECK-LABEL: func.func @others
+// CHECK-NOT: dovetail.cast
+func.func @others(%a: tensor<4x5xf64>, %b: tensor<5x6xf64>, %c: tensor<0x5xf16>, %d: tensor<5x6xf16>, %x: tensor<1x4x8x8xf16>) -> (tensor<4x6xf64>, tensor<0x6xf16>, tensor<1x4x4x4xf16>) {
+  %0 = dovetail.matmul %a, %b : (tensor<4x5xf64>, tensor<5x6xf64>) -> tensor<4x6xf64>
+  %1 = dovetail.matmul %c, %d : (tensor<0x5xf16>, tensor<5x6xf16>) -> tensor<0x6xf16>
+  %2 = dovetail.pool %x {kind = #dovetail.pool_kind<lp>, kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<1x4x8x8xf16>) -> tensor<1x4x4x4xf16>
+  return %0, %1, %2 : tensor<4x6xf64>, tensor<0x6xf16>, tensor<1x4x4x4xf16>
+}
+
+// -----
+
+// A value that two calls read is converted once, before the first of them, though the second's epilogue is seen first;
+// a pooling has no epilogue; and where two operations read a result, it is rounded first.
+
+// CHECK-LABEL: func.func @shared
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<6x6xf16>
+// CHECK: %[[WX:.*]] = dovetail.cast %[[X]] {to = f32}
+// CHECK-NEXT: dovetail.matmul %[[WX]], %[[WX]]
+// CHECK-NOT: dovetail.cast %[[X]]
+// CHECK: dovetail.add %{{.*}}, %[[WX]]
+// CHECK: %[[SUM:.*]] = dovetail.cast %{{.*}} {to = f16}
+// CHECK: dovetail.exp %[[SUM]]
+// CHECK: dovetail.relu %[[SUM]]
+func.func @shared(%x: tensor<6x6xf16>, %a: tensor<6x6xf16>, %b: tensor<6x6xf16>) -> (tensor<6x6xf16>, tensor<6x6xf16>, tensor<6x6xf16>) {
+  %0 = dovetail.matmul %a, %b : (tensor<6x6xf16>, tensor<6x6xf16>) -> tensor<6x6xf16>
+  %1 = dovetail.matmul %x, %x : (tensor<6x6xf16>, tensor<6x6xf16>) -> tensor<6x6xf16>
+  %2 = dovetail.add %0, %x : (tensor<6x6xf16>, tensor<6x6xf16>) -> tensor<6x6xf16>
+  %3 = dovetail.exp %2 : (tensor<6x6xf16>) -> tensor<6x6xf16>
+  %4 = dovetail.relu %2 : (tensor<6x6xf16>) -> tensor<6x6xf16>
+  return %1, %3, %4 : tensor<6x6xf16>, tensor<6x6xf16>, tensor<6x6xf16>
+}
+
+// -----
+
+// Halos are exchanged in the type of the value, and converted with it.
+
+dovetail.mesh @mesh = ["y" = 2]
+!cut = tensor<1x4x8x8xf16, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 3, 8}, {}]>>
+!window = tensor<1x4x8x8xf16, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 4), (2, 8)}, {}]>>
+
+// CHECK-LABEL: func.func @halo
+// CHECK: %[[WINDOW:.*]] = dovetail.reshard {{.*}}xf16{{.*}} -> tensor<{{.*}}xf16{{.*}}{"y" : (0, 4), (2, 8)}
+// CHECK: dovetail.cast %[[WINDOW]] {to = f32}
+// CHECK: dovetail.pool
+func.func @halo(%x: !cut) -> !cut {
+  %0 = dovetail.reshard %x : !cut -> !window
+  %1 = dovetail.pool %0 {kind = #dovetail.pool_kind<max>, kernel = array<i64: 3, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 0>, pads_high = array<i64: 1, 0>} : (!window) -> !cut
+  return %1 : !cut
+}
+
+// -----
+
+// A partial sum stays wide, through what is linear in it, until it is complete.
+
+dovetail.mesh @mesh = ["y" = 2]
+!a = tensor<4x6xf16, #dovetail.sharding<@mesh, [{}, {"y" : 0, 2, 6}]>>
+!b = tensor<6x4xf16, #dovetail.sharding<@mesh, [{"y" : 0, 2, 6}, {}]>>
+!part = tensor<4x4xf16, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["y"]>>
+!sum = tensor<4x4xf16, #dovetail.sharding<@mesh, [{}, {}]>>
+
+// CHECK-LABEL: func.func @partial
+// CHECK: %[[PART:.*]] = dovetail.matmul {{.*}} -> tensor<4x4xf32, {{.*}}partial = sum ["y"]
+// CHECK: %[[NEGATIVE:.*]] = dovetail.neg %[[PART]]
+// CHECK: %[[SUM:.*]] = dovetail.reshard %[[NEGATIVE]] : tensor<4x4xf32{{.*}} -> tensor<4x4xf32
+// CHECK: dovetail.cast %[[SUM]] {to = f16}
+func.func @partial(%a: !a, %b: !b) -> !sum {
+  %0 = dovetail.matmul %a, %b : (!a, !b) -> !part
+  %1 = dovetail.neg %0 : (!part) -> !part
+  %2 = dovetail.reshard %1 : !part -> !sum
+  return %2 : !sum
+}
