@@ -14,6 +14,8 @@
 #include "FakeLibraries.h"
 #include "FakeStream.h"
 
+#include "Harness/Halves.h"
+
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -25,6 +27,7 @@ namespace {
 
 struct Operation {
   cublasComputeType_t compute;
+  cudaDataType_t scale;
   int32_t transposeA = CUBLAS_OP_N, transposeB = CUBLAS_OP_N;
   int32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void *bias = nullptr;
@@ -37,6 +40,21 @@ struct Layout {
   int32_t batch = 1;
   int64_t stride = 0;
 };
+
+double load(const void *data, int64_t index, cudaDataType_t type) {
+  if (type == CUDA_R_32F)
+    return static_cast<const float *>(data)[index];
+  return dovetail::test::fromHalf(static_cast<const uint16_t *>(data)[index],
+                                  type == CUDA_R_16F ? dovetail::test::kF16 : dovetail::test::kBF16);
+}
+
+void store(void *data, int64_t index, cudaDataType_t type, double value) {
+  if (type == CUDA_R_32F)
+    static_cast<float *>(data)[index] = static_cast<float>(value);
+  else
+    static_cast<uint16_t *>(data)[index] =
+        dovetail::test::toHalf(value, type == CUDA_R_16F ? dovetail::test::kF16 : dovetail::test::kBF16);
+}
 
 FakeCublasLtLog theLog;
 std::mutex logMutex; ///< Ranks are threads.
@@ -61,8 +79,9 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *operation, cublasComputeType_t compute, cudaDataType_t) {
-  *operation = reinterpret_cast<cublasLtMatmulDesc_t>(new Operation{compute});
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *operation, cublasComputeType_t compute,
+                                        cudaDataType_t scale) {
+  *operation = reinterpret_cast<cublasLtMatmulDesc_t>(new Operation{compute, scale});
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescDestroy(const cublasLtMatmulDesc_t operation) {
@@ -126,6 +145,14 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   uint64_t k2 = tb ? of(b)->columns : of(b)->rows, n = tb ? of(b)->rows : of(b)->columns;
   if (k != k2 || of(d)->rows != m || of(d)->columns != n || of(c)->rows != m || of(c)->columns != n)
     return CUBLAS_STATUS_INVALID_VALUE;
+  // One type for all, of those that the library's table lists with sums in f32; only f32 is rounded to less.
+  cudaDataType_t type = of(d)->type;
+  if (of(operation)->scale != CUDA_R_32F || (type != CUDA_R_32F && type != CUDA_R_16F && type != CUDA_R_16BF) ||
+      (type != CUDA_R_32F && of(operation)->compute != CUBLAS_COMPUTE_32F))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  for (const Layout *layout : {of(a), of(b), of(c)})
+    if (layout->type != type)
+      return CUBLAS_STATUS_NOT_SUPPORTED;
   for (const Layout *layout : {of(a), of(b), of(c), of(d)})
     if (layout->leading < static_cast<int64_t>(layout->rows) || layout->batch != of(d)->batch)
       return CUBLAS_STATUS_INVALID_VALUE;
@@ -160,26 +187,26 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
                    sizeD = *of(layoutD)] {
     bool ta = op.transposeA == CUBLAS_OP_T, tb = op.transposeB == CUBLAS_OP_T;
     std::memset(workspace, 0xff, size); // It may be overwritten.
-    auto at = [](const void *data, const Layout &layout, int batch, uint64_t row, uint64_t column) {
-      return static_cast<const float *>(data) + batch * layout.stride + column * layout.leading + row;
+    auto at = [](const Layout &layout, int batch, uint64_t row, uint64_t column) {
+      return static_cast<int64_t>(batch * layout.stride + column * layout.leading + row);
     };
     for (int batch = 0; batch < sizeD.batch; ++batch)
       for (uint64_t row = 0; row < sizeD.rows; ++row)
         for (uint64_t column = 0; column < sizeD.columns; ++column) {
           double sum = 0;
           for (uint64_t i = 0, k = ta ? sizeA.rows : sizeA.columns; i < k; ++i)
-            sum += double(*at(a, sizeA, batch, ta ? i : row, ta ? row : i)) *
-                   *at(b, sizeB, batch, tb ? column : i, tb ? i : column);
+            sum += load(a, at(sizeA, batch, ta ? i : row, ta ? row : i), sizeA.type) *
+                   load(b, at(sizeB, batch, tb ? column : i, tb ? i : column), sizeB.type);
           double value = scale * sum;
           if (keep != 0)
-            value += keep * *at(c, sizeC, batch, row, column);
+            value += keep * load(c, at(sizeC, batch, row, column), sizeC.type);
           if (op.epilogue & CUBLASLT_EPILOGUE_BIAS)
-            value += static_cast<const float *>(op.bias)[row];
+            value += load(op.bias, static_cast<int64_t>(row), sizeD.type); // Of the result's type, unless told.
           if (op.epilogue & CUBLASLT_EPILOGUE_RELU)
             value = std::fmax(value, 0);
           if (op.epilogue & 32) // GELU
             value = 0.5 * value * (1 + std::tanh(std::sqrt(2 / M_PI) * (value + 0.044715 * value * value * value)));
-          *const_cast<float *>(at(d, sizeD, batch, row, column)) = static_cast<float>(value);
+          store(d, at(sizeD, batch, row, column), sizeD.type, value);
         }
   };
   return enqueue(stream, multiply) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;

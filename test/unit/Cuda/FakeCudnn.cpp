@@ -14,6 +14,8 @@
 #include "FakeLibraries.h"
 #include "FakeStream.h"
 
+#include "Harness/Halves.h"
+
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -98,20 +100,30 @@ void forEach(const Shape &shape, const std::function<void(const Shape &)> &body)
 /// The elements of a tensor while a graph is done.
 struct Values {
   Shape dims, strides;
-  float *memory = nullptr; ///< Null for virtual tensors, which `elements` holds.
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  void *memory = nullptr; ///< Null for virtual tensors, which `elements` holds.
   std::map<Shape, double> elements;
 
   double read(Shape index) {
     for (size_t i = 0; i < index.size(); ++i)
       if (dims[i] == 1)
         index[i] = 0; // Broadcast.
-    return memory ? memory[offset(index)] : elements[index];
+    if (!memory)
+      return elements[index];
+    if (type == CUDNN_DATA_FLOAT)
+      return static_cast<float *>(memory)[offset(index)];
+    return dovetail::test::fromHalf(static_cast<uint16_t *>(memory)[offset(index)], format());
   }
   void write(const Shape &index, double value) {
-    if (memory)
-      memory[offset(index)] = static_cast<float>(value);
-    else
+    if (!memory)
       elements[index] = value;
+    else if (type == CUDNN_DATA_FLOAT)
+      static_cast<float *>(memory)[offset(index)] = static_cast<float>(value);
+    else
+      static_cast<uint16_t *>(memory)[offset(index)] = dovetail::test::toHalf(value, format());
+  }
+  dovetail::test::HalfFormat format() const {
+    return type == CUDNN_DATA_HALF ? dovetail::test::kF16 : dovetail::test::kBF16;
   }
   int64_t offset(const Shape &index) const {
     int64_t result = 0;
@@ -191,6 +203,33 @@ double apply(const Descriptor &pointwise, double x, double b) {
   default:
     return NAN;
   }
+}
+
+/// Whether tensors have one type of those that the library's table of convolutions lists with sums in f32. What stays
+/// in a graph may be f32.
+bool hasTypes(const Descriptor &operation) {
+  bool transposed = operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+  const Descriptor &convolution = *operation.at(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC
+                                                           : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
+  auto typeOf = [&](int name) { return operation.at(name)->get<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE); };
+  const int factors[] = {
+      transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+      transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W};
+  int result = transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y;
+  cudnnDataType_t type = typeOf(factors[0]);
+  bool isVirtual = operation.at(result)->get<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL);
+  return convolution.get<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE) == CUDNN_DATA_FLOAT &&
+         (type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_HALF || type == CUDNN_DATA_BFLOAT16) &&
+         typeOf(factors[1]) == type && typeOf(result) == (isVirtual ? CUDNN_DATA_FLOAT : type);
+}
+
+/// Whether what a graph reads and writes has 16 bits.
+bool isOfHalves(const Descriptor &graph) {
+  const Descriptor &first = *graph.list<const Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS).front();
+  bool transposed = first.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+  return first
+             .at(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W)
+             ->get<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE) != CUDNN_DATA_FLOAT;
 }
 
 /// Whether the extents of a convolution fit.
@@ -285,6 +324,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle) {
                        descriptor->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
   if (isConvolution && !isConsistent(*descriptor))
     return CUDNN_STATUS_BAD_PARAM;
+  if (isConvolution && !hasTypes(*descriptor))
+    return CUDNN_STATUS_NOT_SUPPORTED;
   if (descriptor->type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR && refuses("fusion") &&
       descriptor->list<Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS).size() > 1)
     return CUDNN_STATUS_NOT_SUPPORTED;
@@ -313,7 +354,10 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     std::lock_guard lock(logMutex);
     theLog.executions.push_back(config->plan);
   }
-  bool fails = (config->plan == 0 && !theLog.tensorCores) || (config->plan == 1 && refuses("recommended")) ||
+  // Tensor cores have no products of f32; those of 16 bits are exact.
+  bool isHalf = isOfHalves(*graph);
+  bool fails = (config->plan == 0 && !isHalf && !theLog.tensorCores) ||
+               (config->plan == (isHalf ? 0 : 1) && refuses("recommended")) ||
                (theLog.execute && !theLog.execute(config->plan));
   std::vector<int64_t> uids = of(packHandle)->list<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   std::vector<void *> pointers = of(packHandle)->list<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
@@ -326,12 +370,13 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     auto values = [&](const Descriptor *tensor) -> Values & {
       auto [it, isNew] = all.try_emplace(tensor);
       if (isNew) {
+        it->second.type = tensor->get<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
         it->second.dims = tensor->list<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
         it->second.strides = tensor->list<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
         if (!tensor->get<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL))
           for (size_t i = 0; i < uids.size(); ++i)
             if (uids[i] == tensor->get<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID))
-              it->second.memory = static_cast<float *>(pointers[i]);
+              it->second.memory = pointers[i];
       }
       return it->second;
     };

@@ -20,7 +20,7 @@
 
 /// Plan 0 uses tensor cores, plans 1 and 2 do not, plan 3 is like them but needs a workspace of 4 GiB.
 struct FakeCudnnLog {
-  bool tensorCores = false;         ///< Whether plan 0 gives right results.
+  bool tensorCores = false;         ///< Whether plan 0 gives right results for f32.
   std::vector<int> executions;      ///< The plans that were executed.
   std::function<bool(int)> execute; ///< If not null, called with the plan; false: it fails.
 };

@@ -99,6 +99,12 @@ ncclResult_t collective(CollectiveKind kind, const void *source, void *target, s
   case ncclFloat64:
     element = ElementType::F64;
     break;
+  case ncclFloat16:
+    element = ElementType::F16;
+    break;
+  case ncclBfloat16:
+    element = ElementType::BF16;
+    break;
   case ncclInt32:
     element = ElementType::I32;
     break;

@@ -48,8 +48,16 @@ protected:
     product.b = addTensor({5, 7}, {0, 1}, BufferKind::Constant);
     product.output = addTensor({6, 7}, {0, 1}, BufferKind::Arena);
     plan.steps.push_back({"product", product});
+    allocate(ElementType::F32);
+  }
+
+  /// Gives all tensors this type.
+  void allocate(ElementType type) {
+    memory.buffers.clear();
+    owned.clear();
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
-      memory.buffers.push_back(MemoryView::packed(ElementType::F32, plan.bufferBox(i, 0), plan.buffers[i].format));
+      plan.buffers[i].type = type;
+      memory.buffers.push_back(MemoryView::packed(type, plan.bufferBox(i, 0), plan.buffers[i].format));
       owned.push_back(*context->allocate(memory.buffers[i].bytes()));
       memory.buffers[i].data = owned[i].get();
     }
@@ -113,6 +121,20 @@ TEST_F(LibraryCalls, ModeIsTheComputeTypeOfProducts) {
     plan.math = mode;
     ASSERT_TRUE(run(product).ok());
     EXPECT_EQ(blasLog->compute, compute) << mathModeName(mode);
+  }
+}
+
+/// Products of 16 bits are those of tensor cores, whatever the mode, and their sums are in f32.
+TEST_F(LibraryCalls, HalvesAreSummedInF32) {
+  for (ElementType type : {ElementType::F16, ElementType::BF16}) {
+    allocate(type);
+    for (MathMode mode : {MathMode::F32, MathMode::TF32, MathMode::BF16}) {
+      plan.math = mode;
+      ASSERT_TRUE(run(convolution).ok());
+      EXPECT_THAT(cudnnLog->executions, ElementsAre(0));
+      ASSERT_TRUE(run(product).ok());
+      EXPECT_EQ(blasLog->compute, CUBLAS_COMPUTE_32F) << mathModeName(mode);
+    }
   }
 }
 

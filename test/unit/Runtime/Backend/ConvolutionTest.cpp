@@ -100,6 +100,12 @@ PostOpCase randomPostOps(std::mt19937_64 &random, const Shape &shape) {
   return result;
 }
 
+/// Rounds the operands to `type`.
+void roundOperands(PostOpCase &ops, artifact::ElementType type) {
+  for (std::vector<float> &operand : ops.operands)
+    operand = rounded(std::move(operand), type);
+}
+
 /// Adds constants for the operands to the plan and the ops to a library call.
 void addPostOps(PlanBuilder &builder, const PostOpCase &ops, std::mt19937_64 &random,
                 std::vector<std::unique_ptr<artifact::PostOpT>> &target) {
@@ -116,8 +122,17 @@ void addPostOps(PlanBuilder &builder, const PostOpCase &ops, std::mt19937_64 &ra
   }
 }
 
-void applyPostOps(const PostOpCase &ops, const Shape &shape, std::vector<double> &values) {
-  for (size_t i = 0; i < ops.ops.size(); ++i)
+double largestOf(const std::vector<double> &values) {
+  double largest = 0;
+  for (double value : values)
+    largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+/// Returns the largest value on the way.
+double applyPostOps(const PostOpCase &ops, const Shape &shape, std::vector<double> &values) {
+  double largest = largestOf(values);
+  for (size_t i = 0; i < ops.ops.size(); ++i) {
     forEachIndex(shape, [&](const Shape &index) {
       double operand = 0;
       if (!ops.shapes[i].empty()) {
@@ -130,15 +145,20 @@ void applyPostOps(const PostOpCase &ops, const Shape &shape, std::vector<double>
       double &value = values[linear(shape, index)];
       value = applyPostOp(ops.ops[i], value, operand);
     });
+    largest = std::max(largest, largestOf(values));
+  }
+  return largest;
 }
 
 /// Runs the case with its result cut along `dim` at `cuts`, everything else as the seed says, and compares.
-void check(const ConvolutionCase &test, int dim, const std::vector<int64_t> &cuts, std::mt19937_64 &random) {
+void check(const ConvolutionCase &test, int dim, const std::vector<int64_t> &cuts, std::mt19937_64 &random,
+           artifact::ElementType type = artifact::ElementType::F32) {
   int ranks = static_cast<int>(cuts.size()) - 1, rank = test.spatial() + 2;
   Shape inputShape = test.inputShape(), weightsShape = test.weightsShape(), outputShape = test.outputShape();
-  std::vector<float> input = randomFloats(random, volume(inputShape)),
-                     weights = randomFloats(random, volume(weightsShape));
+  std::vector<float> input = rounded(randomFloats(random, volume(inputShape)), type),
+                     weights = rounded(randomFloats(random, volume(weightsShape)), type);
   PlanBuilder builder({ranks});
+  builder.floats = type;
 
   layout::DimSharding cut = split(0, cuts);
   layout::Sharding outCut = sharding(rank, {{dim, cut}}), outHeld = sharding(rank, {{dim, cut}}),
@@ -174,6 +194,7 @@ void check(const ConvolutionCase &test, int dim, const std::vector<int64_t> &cut
   call.groups = test.groups;
   call.transposed = test.transposed;
   PostOpCase ops = randomPostOps(random, outputShape);
+  roundOperands(ops, type);
   addPostOps(builder, ops, random, call.post_ops);
   builder.library(std::move(call));
   std::string description = "post-ops:";
@@ -185,8 +206,11 @@ void check(const ConvolutionCase &test, int dim, const std::vector<int64_t> &cut
   auto results = runFloats(builder.program(), {input});
   ASSERT_TRUE(results.ok()) << results.status();
   std::vector<double> expected = convolve(test, input, weights);
-  applyPostOps(ops, outputShape, expected);
-  EXPECT_TRUE(near(expected, (*results)[0]));
+  double largest = applyPostOps(ops, outputShape, expected);
+  if (type == artifact::ElementType::F32)
+    EXPECT_TRUE(near(expected, (*results)[0]));
+  else // Each operation may round its result; a slope of one is 1.13 at most.
+    EXPECT_TRUE(near(expected, (*results)[0], 1.5 * roundingError(type) * (1 + ops.ops.size()), largest));
 }
 
 ConvolutionCase randomCase(std::mt19937_64 &random) {
@@ -274,6 +298,17 @@ TEST(Convolution, KnownAwkwardCases) {
     }
 }
 
+/// The case of a seed, with values of `type`.
+static void checkSeed(int seed, artifact::ElementType type) {
+  std::mt19937_64 random(seed);
+  ConvolutionCase test = randomCase(random);
+  int dim = draw(random, 0, 3) ? 2 + draw(random, 0, test.spatial() - 1) : draw(random, 0, 1);
+  std::vector<int64_t> cuts = randomCuts(random, test.outputShape()[dim], draw(random, 1, 4));
+  SCOPED_TRACE(std::string(artifact::EnumNameElementType(type)) + ", seed " + std::to_string(seed) + " dim " +
+               std::to_string(dim) + ": " + test.str());
+  check(test, dim, cuts, random, type);
+}
+
 TEST(Convolution, RandomCases) {
   int cases = 600;
   if (const char *more = std::getenv("DOVETAIL_TEST_CASES"))
@@ -281,14 +316,19 @@ TEST(Convolution, RandomCases) {
   int first = 0;
   if (const char *seed = std::getenv("DOVETAIL_TEST_SEED"))
     first = std::atoi(seed);
-  for (int seed = first; seed < first + cases && !testing::Test::HasFailure(); ++seed) {
-    std::mt19937_64 random(seed);
-    ConvolutionCase test = randomCase(random);
-    int dim = draw(random, 0, 3) ? 2 + draw(random, 0, test.spatial() - 1) : draw(random, 0, 1);
-    std::vector<int64_t> cuts = randomCuts(random, test.outputShape()[dim], draw(random, 1, 4));
-    SCOPED_TRACE("seed " + std::to_string(seed) + " dim " + std::to_string(dim) + ": " + test.str());
-    check(test, dim, cuts, random);
-  }
+  for (int seed = first; seed < first + cases && !testing::Test::HasFailure(); ++seed)
+    checkSeed(seed, artifact::ElementType::F32);
+}
+
+TEST(Convolution, RandomCasesOf16Bits) {
+  if (halfTypes().empty())
+    GTEST_SKIP() << "the libraries have no type of 16 bits here";
+  int cases = 300;
+  if (const char *more = std::getenv("DOVETAIL_TEST_CASES"))
+    cases = std::atoi(more);
+  for (artifact::ElementType type : halfTypes())
+    for (int seed = 0; seed < cases && !testing::Test::HasFailure(); ++seed)
+      checkSeed(seed, type);
 }
 
 TEST(Convolution, SplitChannelsOfTheSum) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlanBuilder.h"
+#include "Halves.h"
 #include "Processes.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
@@ -41,6 +42,45 @@ layout::Sharding test::sharding(int rank, std::vector<std::pair<int, layout::Dim
   return result;
 }
 
+/// As a tensor of `type` has them in memory.
+static std::vector<std::byte> encode(const std::vector<float> &values, artifact::ElementType type) {
+  bool isHalf = type != artifact::ElementType::F32;
+  std::vector<std::byte> bytes(values.size() * (isHalf ? sizeof(uint16_t) : sizeof(float)));
+  std::vector<uint16_t> halves;
+  for (float value : values)
+    if (isHalf)
+      halves.push_back(toHalf(value, type == artifact::ElementType::F16 ? kF16 : kBF16));
+  if (!bytes.empty())
+    std::memcpy(bytes.data(), isHalf ? static_cast<const void *>(halves.data()) : values.data(), bytes.size());
+  return bytes;
+}
+
+static std::vector<float> decode(const std::vector<std::byte> &bytes, artifact::ElementType type) {
+  bool isHalf = type != artifact::ElementType::F32;
+  std::vector<float> values(bytes.size() / (isHalf ? sizeof(uint16_t) : sizeof(float)));
+  for (size_t i = 0; i < values.size(); ++i) {
+    uint16_t half;
+    if (isHalf) {
+      std::memcpy(&half, bytes.data() + i * sizeof(half), sizeof(half));
+      values[i] = static_cast<float>(fromHalf(half, type == artifact::ElementType::F16 ? kF16 : kBF16));
+    } else {
+      std::memcpy(&values[i], bytes.data() + i * sizeof(float), sizeof(float));
+    }
+  }
+  return values;
+}
+
+std::vector<float> test::rounded(std::vector<float> values, artifact::ElementType type) {
+  return decode(encode(values, type), type);
+}
+
+double test::roundingError(artifact::ElementType type) {
+  int mantissa = type == artifact::ElementType::F16    ? kF16.mantissa
+                 : type == artifact::ElementType::BF16 ? kBF16.mantissa
+                                                       : std::numeric_limits<float>::digits - 1;
+  return std::ldexp(1, -mantissa - 1);
+}
+
 static std::unique_ptr<artifact::DimT> toDim(const layout::DimSharding &dim) {
   auto result = std::make_unique<artifact::DimT>();
   result->axes.assign(dim.axes.begin(), dim.axes.end());
@@ -66,10 +106,10 @@ PlanBuilder::PlanBuilder(std::vector<int64_t> meshSizes) {
 }
 
 uint32_t PlanBuilder::buffer(Shape shape, const layout::Sharding &sharding, Order order, artifact::BufferKind kind,
-                             artifact::ElementType type) {
+                             std::optional<artifact::ElementType> type) {
   auto buffer = std::make_unique<artifact::BufferT>();
   buffer->kind = kind;
-  buffer->type = type;
+  buffer->type = type.value_or(floats);
   for (const layout::DimSharding &dim : sharding.dims)
     buffer->dims.push_back(toDim(dim));
   buffer->format = std::make_unique<artifact::FormatT>();
@@ -85,11 +125,9 @@ uint32_t PlanBuilder::constant(Shape shape, const layout::Sharding &sharding, co
   uint32_t index = buffer(std::move(shape), sharding, order, artifact::BufferKind::Constant);
   weights.resize((weights.size() + 63) / 64 * 64);
   plan.buffers[index]->data_offset = weights.size();
-  plan.buffers[index]->data_size = values.size() * sizeof(float);
-  size_t offset = weights.size();
-  weights.resize(offset + values.size() * sizeof(float));
-  if (!values.empty())
-    std::memcpy(weights.data() + offset, values.data(), values.size() * sizeof(float));
+  std::vector<std::byte> bytes = encode(values, floats);
+  plan.buffers[index]->data_size = bytes.size();
+  weights.insert(weights.end(), bytes.begin(), bytes.end());
   return index;
 }
 
@@ -106,7 +144,7 @@ uint32_t PlanBuilder::tensor(uint32_t buffer, const layout::Sharding &sharding, 
 }
 
 uint32_t PlanBuilder::value(Shape shape, const layout::Sharding &sharding, Order order, std::string name,
-                            artifact::ElementType type) {
+                            std::optional<artifact::ElementType> type) {
   return tensor(buffer(std::move(shape), sharding, order, artifact::BufferKind::Arena, type), sharding, name);
 }
 
@@ -201,28 +239,33 @@ absl::StatusOr<Floats> runHere(std::shared_ptr<const runtime::Program> program, 
   if (!runner.ok())
     return runner.status();
   const runtime::Plan &plan = program->getPlan();
-  Floats zeros, results, first;
-  for (const std::vector<float> &input : inputs)
-    zeros.emplace_back(input.size());
+  auto typeOf = [](const runtime::PortInfo &port) { return static_cast<artifact::ElementType>(port.type); };
+  std::vector<std::vector<std::byte>> given, zeros, results, first;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    given.push_back(encode(inputs[i], typeOf(plan.inputs[i])));
+    zeros.emplace_back(given.back().size());
+  }
   for (const runtime::PortInfo &port : plan.outputs)
-    results.emplace_back(volume(port.shape), -12345.0f);
+    results.push_back(encode(std::vector<float>(volume(port.shape), -12345.0f), typeOf(port)));
   // The last run must give the bits of the first one, whatever others have left in memory, and although its steps are
   // replayed on devices.
-  for (const Floats *given : {&inputs, &std::as_const(zeros), &inputs}) {
+  for (auto *bytes : {&given, &zeros, &given}) {
     std::vector<runtime::FullTensor> in, out;
-    for (size_t i = 0; i < given->size(); ++i)
-      in.push_back({const_cast<float *>((*given)[i].data()), runtime::ElementType::F32, plan.inputs[i].shape});
+    for (size_t i = 0; i < bytes->size(); ++i)
+      in.push_back({(*bytes)[i].data(), plan.inputs[i].type, plan.inputs[i].shape});
     for (size_t i = 0; i < results.size(); ++i)
-      out.push_back({results[i].data(), runtime::ElementType::F32, plan.outputs[i].shape});
+      out.push_back({results[i].data(), plan.outputs[i].type, plan.outputs[i].shape});
     if (absl::Status status = (*runner)->run(in, out); !status.ok())
       return status;
     if (first.empty())
       first = results;
   }
-  for (size_t i = 0; i < results.size(); ++i)
-    EXPECT_EQ(std::memcmp(first[i].data(), results[i].data(), results[i].size() * sizeof(float)), 0)
-        << "output " << i << " differs between two runs";
-  return results;
+  Floats decoded;
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(first[i], results[i]) << "output " << i << " differs between two runs";
+    decoded.push_back(decode(results[i], typeOf(plan.outputs[i])));
+  }
+  return decoded;
 }
 
 /// The same with a process for each rank.

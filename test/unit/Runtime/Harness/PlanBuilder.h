@@ -19,6 +19,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <optional>
 #include <random>
 
 namespace dovetail::test {
@@ -37,15 +38,16 @@ class PlanBuilder {
 public:
   explicit PlanBuilder(std::vector<int64_t> meshSizes);
 
+  /// Without a type, of `floats`.
   uint32_t buffer(Shape shape, const layout::Sharding &sharding, Order order = {},
                   artifact::BufferKind kind = artifact::BufferKind::Arena,
-                  artifact::ElementType type = artifact::ElementType::F32);
-  /// A row-major constant with these values.
+                  std::optional<artifact::ElementType> type = std::nullopt);
+  /// A row-major constant of `floats` with these values.
   uint32_t constant(Shape shape, const layout::Sharding &sharding, const std::vector<float> &values, Order order = {});
   uint32_t tensor(uint32_t buffer, const layout::Sharding &sharding, std::string name = "");
   /// A buffer and the one tensor that fills it.
   uint32_t value(Shape shape, const layout::Sharding &sharding, Order order = {}, std::string name = "",
-                 artifact::ElementType type = artifact::ElementType::F32);
+                 std::optional<artifact::ElementType> type = std::nullopt);
   uint32_t constantValue(Shape shape, const layout::Sharding &sharding, const std::vector<float> &values,
                          Order order = {});
 
@@ -71,13 +73,20 @@ public:
 
   artifact::PlanT plan;
   layout::Mesh mesh;
-  std::string codePath; ///< The shared object with the kernels.
+  std::string codePath;                                      ///< The shared object with the kernels.
+  artifact::ElementType floats = artifact::ElementType::F32; ///< F32, F16 or BF16.
 
 private:
   std::vector<std::byte> weights;
 };
 
-/// Runs a program of float tensors on all ranks; with DOVETAIL_TEST_PROCESSES those of devices are processes.
+/// `values`, each rounded to the nearest number of `type`: F32, F16 or BF16.
+std::vector<float> rounded(std::vector<float> values, artifact::ElementType type);
+/// Half of the distance between two neighbours of `type` near one.
+double roundingError(artifact::ElementType type);
+
+/// Runs a program, whose inputs and outputs are F32, F16 or BF16, on all ranks; with DOVETAIL_TEST_PROCESSES those of
+/// devices are processes.
 absl::StatusOr<std::vector<std::vector<float>>> runFloats(std::shared_ptr<const runtime::Program> program,
                                                           const std::vector<std::vector<float>> &inputs,
                                                           runtime::RunnerOptions options = {});

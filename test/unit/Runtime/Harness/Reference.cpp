@@ -8,7 +8,10 @@
 
 #include "Reference.h"
 
+#include "Program/HostFeatures.h"
+
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 using namespace dovetail;
@@ -139,14 +142,23 @@ double test::applyPostOp(const artifact::PostOpT &op, double x, double operand) 
   return 0;
 }
 
-testing::AssertionResult test::near(const std::vector<double> &expected, const std::vector<float> &actual) {
+std::vector<artifact::ElementType> test::halfTypes() {
+  const char *target = std::getenv("DOVETAIL_TEST_TARGET");
+  if (target && std::string(target) == "cuda")
+    return {artifact::ElementType::F16, artifact::ElementType::BF16};
+  if (!target && runtime::hostHasFeature("avx512bf16"))
+    return {artifact::ElementType::BF16};
+  return {};
+}
+
+testing::AssertionResult test::near(const std::vector<double> &expected, const std::vector<float> &actual,
+                                    double relative, double largest) {
   if (expected.size() != actual.size())
     return testing::AssertionFailure() << actual.size() << " elements instead of " << expected.size();
-  double largest = 1e-30;
   for (double value : expected)
     largest = std::max(largest, std::abs(value));
   for (size_t i = 0; i < expected.size(); ++i)
-    if (!(std::abs(expected[i] - actual[i]) <= 1e-5 * largest))
+    if (!(std::abs(expected[i] - actual[i]) <= relative * largest))
       return testing::AssertionFailure() << "element " << i << " is " << actual[i] << " instead of " << expected[i];
   return testing::AssertionSuccess();
 }

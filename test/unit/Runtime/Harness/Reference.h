@@ -55,8 +55,12 @@ int64_t linear(const Shape &shape, const Shape &index);
 /// One post-op on one element; `operand` is the element of its tensor.
 double applyPostOp(const artifact::PostOpT &op, double value, double operand);
 
-/// Whether all elements are equal up to 1e-5 of the largest; if not, says where.
-testing::AssertionResult near(const std::vector<double> &expected, const std::vector<float> &actual);
+/// The types with 16 bits that libraries of the target that tests run on have.
+std::vector<artifact::ElementType> halfTypes();
+
+/// Whether all elements are equal up to `relative` of the largest, or of `largest` if that is more; if not, says where.
+testing::AssertionResult near(const std::vector<double> &expected, const std::vector<float> &actual,
+                              double relative = 1e-5, double largest = 1e-30);
 
 } // namespace dovetail::test
 
