@@ -21,10 +21,25 @@
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 using namespace mlir;
 using namespace dovetail;
+
+/// Makes bf16 i16 everywhere: all arithmetic of it has become that of f32 and of its bits. Where the CPU has no bf16,
+/// LLVM keeps values of it, in loops and vectors, as f32, and calls its own run-time library to convert them.
+static void replaceBF16(ModuleOp kernels) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([](BFloat16Type type) -> Type { return IntegerType::get(type.getContext(), 16); });
+  replacer.addReplacement([](FloatAttr value) -> std::optional<std::pair<Attribute, WalkResult>> {
+    if (!value.getType().isBF16())
+      return std::nullopt;
+    auto bits = IntegerAttr::get(IntegerType::get(value.getContext(), 16), value.getValue().bitcastToAPInt());
+    return std::pair(Attribute(bits), WalkResult::skip());
+  });
+  replacer.recursivelyReplaceElementsIn(kernels, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
+}
 
 LogicalResult dovetail::lowerKernelsToLLVM(ModuleOp kernels, const FloatInstructions &instructions) {
   SmallVector<StringRef> emulatedFloats = {"bf16"};
@@ -45,5 +60,8 @@ LogicalResult dovetail::lowerKernelsToLLVM(ModuleOp kernels, const FloatInstruct
   populateKernelMemoryPatterns(types, patterns);
   LLVMConversionTarget target(*context);
   target.addLegalOp<ModuleOp>();
-  return applyFullConversion(kernels, target, std::move(patterns));
+  if (failed(applyFullConversion(kernels, target, std::move(patterns))))
+    return failure();
+  replaceBF16(kernels);
+  return success();
 }
