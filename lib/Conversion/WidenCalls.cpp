@@ -36,7 +36,7 @@ private:
   void widen(Operation *op, const Library &library, FloatType type);
   /// Creates `op` on wide operands, with a wide result, in its place. The former one goes at the end of the pass.
   Operation *rebuild(Operation *op, FloatType type);
-  /// `value`, whose elements are narrow, in `type`, for an operation at `builder`.
+  /// `value` in `type`, for an operation at `builder`; as it is if its elements are of `type` or no floats.
   Value getWide(Value value, FloatType type, OpBuilder &builder);
   /// Computes the operations behind `op`, which became `wide`, in `type`, too, as far as the library applies them to
   /// the result of the call.
@@ -80,6 +80,9 @@ static bool isPartial(Value value) {
 }
 
 Value CallWidener::getWide(Value value, FloatType type, OpBuilder &builder) {
+  Type narrow = getElementTypeOrSelf(value.getType());
+  if (!wideOf.contains(value) && (narrow == type || !isa<FloatType>(narrow)))
+    return value;
   Value &wide = wideOf[value];
   if (wide) {
     // An epilogue comes later than operations that are looked at after it.
@@ -109,10 +112,8 @@ Value CallWidener::getWide(Value value, FloatType type, OpBuilder &builder) {
 
 Operation *CallWidener::rebuild(Operation *op, FloatType type) {
   OpBuilder builder(op);
-  Type narrow = getElementTypeOrSelf(op->getResult(0).getType());
-  SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), [&](Value operand) {
-    return getElementTypeOrSelf(operand.getType()) == narrow ? getWide(operand, type, builder) : operand;
-  });
+  SmallVector<Value> operands =
+      llvm::map_to_vector(op->getOperands(), [&](Value operand) { return getWide(operand, type, builder); });
   Operation *wide = builder.clone(*op);
   wide->setOperands(operands);
   wide->getResult(0).setType(withElementType(op->getResult(0).getType(), type));
@@ -132,8 +133,19 @@ void CallWidener::narrow(Operation *op, Operation *wide) {
 
 void CallWidener::widenEpilogue(Operation *op, Operation *wide, const Library &library, FloatType type) {
   Operation *call = wide;
+  Type narrowType = getElementTypeOrSelf(op->getResult(0).getType());
   while (op->getResult(0).hasOneUse()) {
     OpOperand &use = *op->getResult(0).use_begin();
+    // What is computed in the wider type anyway, such as a batch normalisation, needs no rounding before it or after
+    // it.
+    auto cast = dyn_cast<CastOp>(use.getOwner());
+    if (cast && (cast.getTo() == type || cast.getTo() == narrowType) &&
+        getSharding(cast.getResult()) == getSharding(op->getResult(0))) {
+      wideOf[cast.getResult()] = wide->getResult(0);
+      replaced.insert(cast);
+      op = cast;
+      continue;
+    }
     auto user = dyn_cast<PostOpInterface>(use.getOwner());
     std::optional<PostOp> postOp = user ? user.getPostOp(use.getOperandNumber()) : std::nullopt;
     if (!postOp || !library.hasEpilogue(call, *postOp) || user->getResult(0).getType() != op->getResult(0).getType() ||
@@ -143,7 +155,10 @@ void CallWidener::widenEpilogue(Operation *op, Operation *wide, const Library &l
     op = user;
     wide = rebuild(op, type);
   }
-  narrow(op, wide);
+  if (getElementTypeOrSelf(op->getResult(0).getType()) == type)
+    op->getResult(0).replaceAllUsesWith(wide->getResult(0));
+  else
+    narrow(op, wide);
 }
 
 void CallWidener::widenSum(Operation *op, Operation *wide, FloatType type) {

@@ -4,6 +4,11 @@
 // RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(dovetail-widen-calls),dovetail-verify-partition)' | FileCheck %s --check-prefix=NONE
 
 // Libraries of devices have both types, and without libraries there is nothing to widen.
+// NONE-LABEL: func.func @half
+// NONE-NOT: dovetail.cast
+// NONE-LABEL: func.func @normalised
+// NONE: dovetail.conv {{.*}} -> tensor<1x8x6x6xf16>
+// NONE-LABEL: func.func @halo
 // NONE-NOT: dovetail.cast
 
 // oneDNN has no f16: the operands are converted, and what the call does after the sum, bounds and a second tensor
@@ -80,6 +85,31 @@ func.func @shared(%x: tensor<6x6xf16>, %a: tensor<6x6xf16>, %b: tensor<6x6xf16>)
   %3 = dovetail.exp %2 : (tensor<6x6xf16>) -> tensor<6x6xf16>
   %4 = dovetail.relu %2 : (tensor<6x6xf16>) -> tensor<6x6xf16>
   return %1, %3, %4 : tensor<6x6xf16>, tensor<6x6xf16>, tensor<6x6xf16>
+}
+
+// -----
+
+// What is computed in f32 anyway, here a factor for each channel, needs no rounding before or after it; where it is
+// read in f32, none at all.
+
+// CHECK-LABEL: func.func @normalised
+// CHECK: %[[SUM:.*]] = dovetail.conv {{.*}} -> tensor<1x8x6x6xf32>
+// CHECK-NEXT: %[[SCALED:.*]] = dovetail.mul %[[SUM]], %{{.*}} : (tensor<1x8x6x6xf32>, tensor<8x1x1xf32>)
+// CHECK-NEXT: %[[Y:.*]] = dovetail.relu %[[SCALED]]
+// CHECK-NEXT: %[[ROUNDED:.*]] = dovetail.cast %[[Y]] {to = f16}
+// CHECK: %[[PRODUCT:.*]] = dovetail.matmul
+// CHECK-NEXT: %[[E:.*]] = dovetail.exp %[[PRODUCT]] : (tensor<6x6xf32>)
+// CHECK-NEXT: return %[[ROUNDED]], %[[E]]
+func.func @normalised(%x: tensor<1x4x8x8xf16>, %w: tensor<8x4x3x3xf16>, %s: tensor<8x1x1xf32>, %a: tensor<6x6xf16>) -> (tensor<1x8x6x6xf16>, tensor<6x6xf32>) {
+  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<1x4x8x8xf16>, tensor<8x4x3x3xf16>) -> tensor<1x8x6x6xf16>
+  %1 = dovetail.cast %0 {to = f32} : (tensor<1x8x6x6xf16>) -> tensor<1x8x6x6xf32>
+  %2 = dovetail.mul %1, %s : (tensor<1x8x6x6xf32>, tensor<8x1x1xf32>) -> tensor<1x8x6x6xf32>
+  %3 = dovetail.cast %2 {to = f16} : (tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf16>
+  %4 = dovetail.relu %3 : (tensor<1x8x6x6xf16>) -> tensor<1x8x6x6xf16>
+  %5 = dovetail.matmul %a, %a : (tensor<6x6xf16>, tensor<6x6xf16>) -> tensor<6x6xf16>
+  %6 = dovetail.cast %5 {to = f32} : (tensor<6x6xf16>) -> tensor<6x6xf32>
+  %7 = dovetail.exp %6 : (tensor<6x6xf32>) -> tensor<6x6xf32>
+  return %4, %7 : tensor<1x8x6x6xf16>, tensor<6x6xf32>
 }
 
 // -----

@@ -94,9 +94,12 @@ static OperatorImport batchNorm("BatchNormalization", [](OnnxNode &node) -> llvm
     return node.unsupported("statistics for each element (spatial = 0) are not supported");
   if (failed(requirePerChannel(node, 1, 4)))
     return llvm::failure();
-  // The statistics may be wider than the operand; the computation is then as wide as they are.
+  // The statistics may be wider than the operand; the computation is then as wide as they are, and no narrower than
+  // f32: a factor of 16 bits would be off by as much as a rounded result, for all elements of a channel alike.
   mlir::Type narrow = node.getType(node.getInput(0)).getElementType();
   mlir::Type wide = node.getType(node.getInput(3)).getElementType();
+  if (wide.isF16() || wide.isBF16())
+    wide = mlir::Float32Type::get(wide.getContext());
   mlir::Value input = node.cast(node.getInput(0), wide);
   llvm::SmallVector<mlir::Value> parameters;
   for (unsigned i = 1; i < 5; ++i)
