@@ -46,6 +46,17 @@ func.func @counted_twice(%x: !window) -> !sum {
 // -----
 
 dovetail.mesh @mesh = ["y" = 2]
+!gap = tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 3), (4, 8)}]>>
+
+func.func @computed_by_nobody(%x: tensor<8xf32>) -> !gap {
+  // expected-error@+1 {{splits loop 0 into #dovetail.dim_sharding<{"y" : (0, 3), (4, 8)}>, which does not cover it}}
+  %0 = dovetail.exp %x : (tensor<8xf32>) -> !gap
+  return %0 : !gap
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
 
 // expected-error@+1 {{argument 0 is cut into #dovetail.dim_sharding<{"y" : 0, 2, 6}> in dimension 0, which leaves elements of its extent of 8 to no rank}}
 func.func @without_owner(%x: tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 6}]>>) {

@@ -58,7 +58,7 @@ def VerifyPartition : Pass<"dovetail-verify-partition", "::mlir::ModuleOp"> {
   let summary = "Check that every need is met on every rank";
   let description = [{
     Fails if an operation needs an element of an operand that some rank does not hold, if a reduction would count an
-    element twice, or if a result's cuts do not cover it exactly once.
+    element twice, if a result's pieces leave elements out, or if a reduction's cuts do not cover it exactly once.
   }];
 }
 
