@@ -16,6 +16,7 @@ from .inputs import (
     random_inputs,
     run_onnxruntime,
 )
+from .rounding import rounded_weights, run_exactly, run_rounding_each
 from .resnet import resnet18, resnet50
 from .trained import FILES as TRAINED
 from .trained import trained, trained_path
