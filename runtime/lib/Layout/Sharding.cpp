@@ -10,6 +10,8 @@
 
 #include "dovetail/Layout/Cuts.h"
 
+#include <algorithm>
+
 using namespace dovetail::layout;
 
 const char *dovetail::layout::stringifyReductionKind(ReductionKind kind) {
@@ -67,6 +69,48 @@ std::optional<std::vector<int64_t>> DimSharding::cuts(int64_t extent) const {
   }
   if (positions.back() != extent)
     return std::nullopt;
+  return positions;
+}
+
+bool DimSharding::covers(int64_t extent) const {
+  if (!isSplit())
+    return true;
+  std::vector<Interval> sorted = pieces;
+  std::sort(sorted.begin(), sorted.end(), [](Interval a, Interval b) { return a.lo < b.lo; });
+  int64_t reached = 0;
+  for (Interval piece : sorted) {
+    if (piece.empty())
+      continue;
+    if (piece.lo > reached)
+      return false;
+    reached = std::max(reached, piece.hi);
+  }
+  return reached >= extent;
+}
+
+std::optional<std::vector<int64_t>> DimSharding::ownerCuts(int64_t extent) const {
+  if (!isSplit())
+    return std::vector<int64_t>{0, extent};
+  std::vector<int64_t> positions = {0};
+  positions.reserve(pieces.size() + 1);
+  const Interval *last = nullptr; // Of the pieces that are not empty; where its owner's part ends follows.
+  auto endLastAt = [&](int64_t position) {
+    std::fill(positions.begin() + (last - pieces.data()) + 1, positions.end(), position);
+  };
+  for (const Interval &piece : pieces) {
+    positions.push_back(positions.back());
+    if (piece.empty())
+      continue;
+    if (last ? piece.lo < last->lo || piece.hi < last->hi || piece.lo > last->hi : piece.lo != 0)
+      return std::nullopt;
+    if (last)
+      endLastAt(piece.lo + (last->hi - piece.lo) / 2);
+    last = &piece;
+  }
+  if (last ? last->hi != extent : extent != 0)
+    return std::nullopt;
+  if (last)
+    endLastAt(extent);
   return positions;
 }
 

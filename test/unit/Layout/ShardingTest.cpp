@@ -10,6 +10,8 @@
 
 #include "dovetail/Layout/Cuts.h"
 
+#include "Random.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -51,6 +53,45 @@ TEST(DimShardingTest, EmptyPiecesOfCutsLieAnywhere) {
   DimSharding dim{{0}, {{0, 4}, {0, 0}, {4, 10}}};
   EXPECT_THAT(dim.cuts(10), Optional(ElementsAre(0, 4, 4, 10)));
   EXPECT_EQ(dim, DimSharding::fromCuts({0}, std::vector<int64_t>{0, 4, 4, 10}));
+}
+
+TEST(DimShardingTest, CoversWhatLiesInSomePiece) {
+  EXPECT_TRUE((DimSharding{{0}, {{6, 10}, {0, 4}, {3, 8}}}.covers(10)));
+  EXPECT_FALSE((DimSharding{{0}, {{0, 4}, {5, 10}}}.covers(10)));
+  EXPECT_FALSE((DimSharding{{0}, {{0, 4}, {4, 9}}}.covers(10)));
+  EXPECT_TRUE((DimSharding{{0}, {{0, 0}, {0, 0}}}.covers(0)));
+  EXPECT_TRUE(DimSharding().covers(10));
+}
+
+TEST(DimShardingTest, OwnersShareWhatOverlaps) {
+  EXPECT_THAT((DimSharding{{0}, {{0, 5}, {3, 8}, {7, 10}}}.ownerCuts(10)), Optional(ElementsAre(0, 4, 7, 10)));
+  EXPECT_THAT((DimSharding{{0}, {{0, 1}, {0, 1}, {1, 2}, {1, 2}}}.ownerCuts(2)), Optional(ElementsAre(0, 0, 1, 1, 2)));
+  EXPECT_THAT((DimSharding{{0}, {{0, 6}, {6, 6}, {4, 10}}}.ownerCuts(10)), Optional(ElementsAre(0, 5, 5, 10)));
+  EXPECT_THAT((DimSharding{{0}, {{0, 4}, {0, 0}, {4, 10}}}.ownerCuts(10)), Optional(ElementsAre(0, 4, 4, 10)));
+  EXPECT_EQ((DimSharding{{0}, {{3, 10}, {0, 5}}}.ownerCuts(10)), std::nullopt);
+  EXPECT_EQ((DimSharding{{0}, {{0, 4}, {5, 10}}}.ownerCuts(10)), std::nullopt);
+}
+
+TEST(DimShardingTest, OwnersHoldWhatTheyOwn) {
+  forRandomCases(2000, [](Random &random) {
+    int64_t extent = random.between(0, 12);
+    std::vector<int64_t> cuts = random.cuts(extent, 1 + random.below(6));
+    DimSharding dim = DimSharding::fromCuts({0}, cuts);
+    // Windows of one width around cuts begin and end in order.
+    int64_t before = random.below(4), after = random.below(4);
+    for (Interval &piece : dim.pieces)
+      if (!piece.empty())
+        piece = {std::max<int64_t>(0, piece.lo - before), std::min(extent, piece.hi + after)};
+    std::optional<std::vector<int64_t>> owners = dim.ownerCuts(extent);
+    ASSERT_TRUE(owners && owners->size() == cuts.size());
+    EXPECT_EQ(owners->front(), 0);
+    EXPECT_EQ(owners->back(), extent);
+    for (size_t i = 0; i < dim.pieces.size(); ++i) {
+      Interval owned{(*owners)[i], (*owners)[i + 1]};
+      EXPECT_LE(owned.lo, owned.hi);
+      EXPECT_TRUE(dim.pieces[i].contains(owned)) << owned.str() << " of " << dim.pieces[i].str();
+    }
+  });
 }
 
 TEST(DimShardingTest, UnsplitDimensionIsOnePiece) {

@@ -43,6 +43,15 @@ struct DimSharding {
   /// dimension, `{0, extent}` for an unsplit one. An empty piece lies where the
   /// piece before it ends.
   std::optional<std::vector<int64_t>> cuts(int64_t extent) const;
+  /// Whether each position of `[0, extent)` lies in some piece. True for an
+  /// unsplit dimension.
+  bool covers(int64_t extent) const;
+  /// Cuts inside of the pieces, one position more than pieces: which of the
+  /// ranks that hold an element is its owner. Those of cuts are the cuts;
+  /// windows are cut in the middle of where neighbours overlap. No value when
+  /// the pieces do not cover the dimension, or neither begin nor end in the
+  /// order of their coordinates. An empty piece owns nothing.
+  std::optional<std::vector<int64_t>> ownerCuts(int64_t extent) const;
   /// What the ranks at linear `coordinate` hold of a dimension of `extent`.
   Interval pieceAt(int coordinate, int64_t extent) const {
     return isSplit() ? pieces[coordinate] : Interval{0, extent};
