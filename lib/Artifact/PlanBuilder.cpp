@@ -42,6 +42,7 @@ private:
   std::vector<std::unique_ptr<artifact::PostOpT>> makePostOps(ArrayAttr postOps, OperandRange tensors);
   std::unique_ptr<artifact::PortT> makePort(StringRef name, Value ref);
 
+  std::vector<std::unique_ptr<artifact::LoopT>> makeLoops(ArrayAttr loops);
   std::unique_ptr<artifact::DimT> makeDim(DimShardingAttr dim);
   std::vector<std::unique_ptr<artifact::DimT>> makeDims(RankedTensorType type);
   std::vector<uint8_t> makeAxes(ArrayRef<StringAttr> axes);
@@ -193,6 +194,16 @@ std::unique_ptr<artifact::PortT> PlanBuilder::makePort(StringRef name, Value ref
 // Steps
 //===----------------------------------------------------------------------===//
 
+std::vector<std::unique_ptr<artifact::LoopT>> PlanBuilder::makeLoops(ArrayAttr loops) {
+  std::vector<std::unique_ptr<artifact::LoopT>> result;
+  for (auto loop : loops.getAsRange<plan::LoopAttr>()) {
+    auto &entry = result.emplace_back(std::make_unique<artifact::LoopT>());
+    entry->extent = loop.getExtent();
+    entry->dim = makeDim(loop.getDim());
+  }
+  return result;
+}
+
 artifact::KernelStepT PlanBuilder::makeKernel(plan::LaunchOp op, plan::KernelOp kernel) {
   artifact::KernelStepT step;
   step.symbol = op.getKernel().str();
@@ -200,11 +211,7 @@ artifact::KernelStepT PlanBuilder::makeKernel(plan::LaunchOp op, plan::KernelOp 
     step.reads.push_back(tensorOf(read));
   for (Value write : op.getWrites())
     step.writes.push_back(tensorOf(write));
-  for (auto loop : op.getLoops().getAsRange<plan::LoopAttr>()) {
-    auto &entry = step.loops.emplace_back(std::make_unique<artifact::LoopT>());
-    entry->extent = loop.getExtent();
-    entry->dim = makeDim(loop.getDim());
-  }
+  step.loops = makeLoops(op.getLoops());
   step.parallel_loop = kernel.getParallelLoop().value_or(-1);
   if (std::optional<plan::BlocksAttr> blocks = kernel.getBlocks()) {
     step.blocks = std::make_unique<artifact::BlocksT>();
@@ -248,6 +255,7 @@ artifact::ConvolutionT PlanBuilder::makeConvolution(plan::ConvolutionOp op) {
   call.groups = op.getGroups();
   call.transposed = op.getTransposed();
   call.post_ops = makePostOps(op.getPostOps(), op.getPostTensors());
+  call.loops = makeLoops(op.getLoops());
   return call;
 }
 
@@ -259,6 +267,7 @@ artifact::MatMulT PlanBuilder::makeMatMul(plan::MatMulOp op) {
   call.transpose_a = op.getTransposeA();
   call.transpose_b = op.getTransposeB();
   call.post_ops = makePostOps(op.getPostOps(), op.getPostTensors());
+  call.loops = makeLoops(op.getLoops());
   return call;
 }
 
@@ -271,6 +280,7 @@ artifact::PoolT PlanBuilder::makePool(plan::PoolOp op) {
   call.strides = toVector(op.getStrides());
   call.dilations = toVector(op.getDilations());
   call.pads = toVector(op.getPads());
+  call.loops = makeLoops(op.getLoops());
   return call;
 }
 

@@ -41,6 +41,7 @@ public:
 
 private:
   void findConstantValues();
+  void readLoops();
   void emitPorts();
   LogicalResult emitGroup(const Group &group);
   LogicalResult emitCall(const Group &group);
@@ -57,6 +58,8 @@ private:
   OpBuilder &getSteps(Value value) { return isConstantValue(value) ? *prologue : steps; }
   bool isConstantValue(Value value) const { return constantValues.contains(value); }
   StringAttr getStepName(Operation *op);
+  /// The loops of an operation, as `plan::LoopAttr`.
+  ArrayRef<Attribute> getLoops(Operation *op) const { return loopsOf.find(op)->second; }
 
   func::FuncOp function;
   MLIRContext *context;
@@ -71,6 +74,8 @@ private:
   DenseMap<Value, plan::BufferOp> bufferOf;
   DenseMap<Value, Value> viewOf;
   DenseMap<std::pair<Value, Attribute>, Value> copies;
+  /// The loops of operations, and how they are split.
+  DenseMap<Operation *, SmallVector<Attribute>> loopsOf;
   /// Values that depend on constants alone.
   DenseSet<Value> constantValues;
   unsigned numKernels = 0;
@@ -94,6 +99,14 @@ void PlanEmitter::findConstantValues() {
       continue;
     if (llvm::all_of(op.getOperands(), [&](Value v) { return constantValues.contains(v); }))
       constantValues.insert(op.getResult(0));
+  }
+}
+
+void PlanEmitter::readLoops() {
+  for (auto op : function.getBody().front().getOps<PartitionableOpInterface>()) {
+    SmallVector<Attribute> &attributes = loopsOf[op];
+    for (auto [loop, sharding] : llvm::zip_equal(op.getRelation().loops, getLoopShardings(op)))
+      attributes.push_back(plan::LoopAttr::get(context, loop.extent, sharding));
   }
 }
 
@@ -212,22 +225,14 @@ void PlanEmitter::emitKernel(const Group &group) {
     mapping.map(argument, body->addArgument(stripped(argument), argument.getLoc()));
   builder.setInsertionPointToStart(body);
   SmallVector<Attribute> loops;
-  auto addLoops = [&](Operation *op, unsigned first, unsigned count) {
-    auto partitionable = cast<PartitionableOpInterface>(op);
-    OpRelation relation = partitionable.getRelation();
-    LoopShardings shardings = getLoopShardings(partitionable);
-    for (unsigned i = first; i < std::min<size_t>(count, shardings.size()); ++i)
-      loops.push_back(plan::LoopAttr::get(context, relation.loops[i].extent, shardings[i]));
-  };
-  unsigned rank = cast<RankedTensorType>(result.getType()).getRank();
-  addLoops(root, 0, rank);
+  llvm::append_range(loops, getLoops(root).take_front(cast<RankedTensorType>(result.getType()).getRank()));
   for (Operation *op : group.ops) {
     for (Value operand : op->getOperands())
       if (!mapping.contains(operand))
         mapping.map(operand, builder.clone(*operand.getDefiningOp())->getResult(0));
     Operation *clone = builder.clone(*op, mapping);
     clone->getResult(0).setType(stripped(op->getResult(0)));
-    addLoops(op, cast<RankedTensorType>(op->getResult(0).getType()).getRank(), ~0u);
+    llvm::append_range(loops, getLoops(op).drop_front(cast<RankedTensorType>(op->getResult(0).getType()).getRank()));
   }
   plan::YieldOp::create(builder, root->getLoc(), mapping.lookup(result));
 
@@ -247,6 +252,7 @@ LogicalResult PlanEmitter::emitCall(const Group &group) {
   OpBuilder &builder = getSteps(result);
   Location loc = group.call->getLoc();
   StringAttr name = getStepName(group.call);
+  ArrayAttr loops = builder.getArrayAttr(getLoops(group.call));
   auto postOps = builder.getArrayAttr(SmallVector<Attribute>(group.postOps.begin(), group.postOps.end()));
   auto inFormat = [&](Value value, FormatAttr format) { return getViewInFormat(value, format); };
   auto rowMajor = [&](Value value) {
@@ -259,27 +265,28 @@ LogicalResult PlanEmitter::emitCall(const Group &group) {
       .Case([&](ConvOp op) {
         Value input = inFormat(op.getInput(), format);
         Value weights = rowMajor(op.getWeights());
-        plan::ConvolutionOp::create(builder, loc, input, weights, getView(result), postTensors, op.getStridesAttr(),
-                                    op.getDilationsAttr(), op.getPadsLowAttr(), op.getGroupsAttr(),
+        plan::ConvolutionOp::create(builder, loc, input, weights, getView(result), postTensors, loops,
+                                    op.getStridesAttr(), op.getDilationsAttr(), op.getPadsLowAttr(), op.getGroupsAttr(),
                                     /*transposed=*/UnitAttr(), postOps, name);
         return success();
       })
       .Case([&](ConvTransposeOp op) {
         Value input = inFormat(op.getInput(), format);
         Value weights = rowMajor(op.getWeights());
-        plan::ConvolutionOp::create(builder, loc, input, weights, getView(result), postTensors, op.getStridesAttr(),
-                                    op.getDilationsAttr(), op.getPadsLowAttr(), op.getGroupsAttr(),
+        plan::ConvolutionOp::create(builder, loc, input, weights, getView(result), postTensors, loops,
+                                    op.getStridesAttr(), op.getDilationsAttr(), op.getPadsLowAttr(), op.getGroupsAttr(),
                                     builder.getUnitAttr(), postOps, name);
         return success();
       })
       .Case([&](MatMulOp op) {
         Value a = rowMajor(op.getLhs()), b = rowMajor(op.getRhs());
-        plan::MatMulOp::create(builder, loc, a, b, getView(result), postTensors, UnitAttr(), UnitAttr(), postOps, name);
+        plan::MatMulOp::create(builder, loc, a, b, getView(result), postTensors, loops, UnitAttr(), UnitAttr(), postOps,
+                               name);
         return success();
       })
       .Case([&](PoolOp op) {
         Value input = inFormat(op.getInput(), format);
-        plan::PoolOp::create(builder, loc, input, getView(result), op.getKindAttr(), op.getKernelAttr(),
+        plan::PoolOp::create(builder, loc, input, getView(result), loops, op.getKindAttr(), op.getKernelAttr(),
                              op.getStridesAttr(), op.getDilationsAttr(), op.getPadsLowAttr(), name);
         return success();
       })
@@ -298,6 +305,7 @@ LogicalResult PlanEmitter::run() {
   // Buffers and views, then the prologue, then ports and steps.
   buffers.setInsertionPointToEnd(body);
   findConstantValues();
+  readLoops();
   OpBuilder builder(context);
   builder.setInsertionPointToEnd(body);
   auto prologueOp = plan::PrologueOp::create(builder, function.getLoc());

@@ -10,9 +10,17 @@
 
 #include "absl/strings/str_cat.h"
 
+using namespace dovetail;
 using namespace dovetail::runtime;
 
 std::string RankMemory::name(uint32_t tensor) const {
   const std::string &name = plan.tensors[tensor].name;
   return name.empty() ? absl::StrCat("tensor ", tensor) : absl::StrCat("tensor '", name, "'");
+}
+
+layout::Box RankMemory::resultBox(const std::vector<LoopInfo> &loops, uint32_t output) const {
+  std::vector<layout::Interval> ranges;
+  for (size_t dim = 0; dim < plan.bufferOf(output).shape.size(); ++dim)
+    ranges.push_back(range(loops[dim]));
+  return ranges;
 }

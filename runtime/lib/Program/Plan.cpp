@@ -117,3 +117,10 @@ layout::Box Plan::bufferBox(uint32_t buffer, int rank) const {
 layout::Box Plan::tensorBox(uint32_t tensor, int rank) const {
   return tensors[tensor].sharding.boxOf(mesh, bufferOf(tensor).shape, rank);
 }
+
+layout::Interval Plan::loopRange(const LoopInfo &loop, int rank) const {
+  if (!loop.dim.isSplit())
+    return {0, loop.extent};
+  int coordinate = layout::linearCoordinate(mesh, loop.dim.axes, mesh.coordsOf(rank));
+  return loop.dim.pieceAt(coordinate, loop.extent).canonical();
+}

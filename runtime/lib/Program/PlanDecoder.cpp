@@ -61,6 +61,9 @@ private:
   absl::Status decodePorts(const char *list, const flatbuffers::Vector<flatbuffers::Offset<artifact::Port>> &ports,
                            std::vector<PortInfo> &result);
   absl::Status decodeKernel(const std::string &where, const artifact::KernelStep &step, KernelCall &call);
+  absl::Status decodeLoops(const std::string &where,
+                           const flatbuffers::Vector<flatbuffers::Offset<artifact::Loop>> &loops,
+                           std::vector<LoopInfo> &result);
   absl::Status decodeBlocks(const std::string &where, const artifact::Blocks &blocks, KernelCall &call);
   absl::Status decodeLibrary(const std::string &where, const artifact::LibraryStep &step, StepAction &action);
   absl::Status decodePostOps(const std::string &where,
@@ -222,6 +225,24 @@ absl::Status Decoder::attributes(const std::string &where, const flatbuffers::Ve
   return absl::OkStatus();
 }
 
+absl::Status Decoder::decodeLoops(const std::string &where,
+                                  const flatbuffers::Vector<flatbuffers::Offset<artifact::Loop>> &loops,
+                                  std::vector<LoopInfo> &result) {
+  for (const artifact::Loop *loop : loops) {
+    LoopInfo info{loop->extent(), {}};
+    RETURN_IF_ERROR(decodeDim(where, *loop->dim(), info.dim));
+    if (info.extent < 0 || info.extent > maxExtent)
+      return damaged(where, " has a loop of extent ", info.extent);
+    // A loop is checked as a tensor of one dimension would be.
+    layout::Sharding sharding;
+    sharding.dims.push_back(info.dim);
+    if (std::string why; !sharding.verify(plan.mesh, std::array<int64_t, 1>{info.extent}, &why))
+      return damaged(where, ", loop ", result.size(), ": ", why);
+    result.push_back(std::move(info));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Decoder::decodeKernel(const std::string &where, const artifact::KernelStep &step, KernelCall &call) {
   call.symbol = str(step.symbol());
   auto tensors = [&](const flatbuffers::Vector<uint32_t> *source, std::vector<uint32_t> &result) -> absl::Status {
@@ -235,18 +256,7 @@ absl::Status Decoder::decodeKernel(const std::string &where, const artifact::Ker
   RETURN_IF_ERROR(tensors(step.reads(), call.reads));
   RETURN_IF_ERROR(tensors(step.writes(), call.writes));
   if (step.loops())
-    for (const artifact::Loop *loop : *step.loops()) {
-      LoopInfo info{loop->extent(), {}};
-      RETURN_IF_ERROR(decodeDim(where, *loop->dim(), info.dim));
-      if (info.extent < 0 || info.extent > maxExtent)
-        return damaged(where, " has a loop of extent ", info.extent);
-      // A loop is checked as a tensor of one dimension would be.
-      layout::Sharding sharding;
-      sharding.dims.push_back(info.dim);
-      if (std::string why; !sharding.verify(plan.mesh, std::array<int64_t, 1>{info.extent}, &why))
-        return damaged(where, ", loop ", call.loops.size(), ": ", why);
-      call.loops.push_back(std::move(info));
-    }
+    RETURN_IF_ERROR(decodeLoops(where, *step.loops(), call.loops));
   call.parallelLoop = step.parallel_loop();
   if (call.parallelLoop < -1 || call.parallelLoop >= static_cast<int64_t>(call.loops.size()))
     return damaged(where, " divides loop ", call.parallelLoop, " of ", call.loops.size());
@@ -317,7 +327,7 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     return absl::OkStatus();
   };
   if (const artifact::Convolution *source = step.call_as_Convolution()) {
-    ConvolutionCall call{source->input(), source->weights(), source->output(), {}, {}, {}, 1, false, {}};
+    ConvolutionCall call{source->input(), source->weights(), source->output(), {}, {}, {}, 1, false, {}, {}};
     RETURN_IF_ERROR(check({call.input, call.weights, call.output}));
     RETURN_IF_ERROR(attributes(where, *source->strides(), 1, maxAttribute, call.strides));
     RETURN_IF_ERROR(attributes(where, *source->dilations(), 1, maxAttribute, call.dilations));
@@ -325,21 +335,24 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     call.groups = source->groups();
     call.transposed = source->transposed();
     RETURN_IF_ERROR(decodePostOps(where, source->post_ops(), call.postOps));
+    RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
     action = std::move(call);
   } else if (const artifact::MatMul *source = step.call_as_MatMul()) {
-    MatMulCall call{source->a(), source->b(), source->output(), source->transpose_a(), source->transpose_b(), {}};
+    MatMulCall call{source->a(), source->b(), source->output(), source->transpose_a(), source->transpose_b(), {}, {}};
     RETURN_IF_ERROR(check({call.a, call.b, call.output}));
     RETURN_IF_ERROR(decodePostOps(where, source->post_ops(), call.postOps));
+    RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
     action = std::move(call);
   } else if (const artifact::Pool *source = step.call_as_Pool()) {
     if (source->kind() > artifact::PoolKind::MAX)
       return damaged(where, " has an unknown kind of pooling");
-    PoolCall call{static_cast<PoolKind>(source->kind()), source->input(), source->output(), {}, {}, {}, {}};
+    PoolCall call{static_cast<PoolKind>(source->kind()), source->input(), source->output(), {}, {}, {}, {}, {}};
     RETURN_IF_ERROR(check({call.input, call.output}));
     RETURN_IF_ERROR(attributes(where, *source->kernel(), 1, maxExtent, call.kernel));
     RETURN_IF_ERROR(attributes(where, *source->strides(), 1, maxAttribute, call.strides));
     RETURN_IF_ERROR(attributes(where, *source->dilations(), 1, maxAttribute, call.dilations));
     RETURN_IF_ERROR(attributes(where, *source->pads(), -maxAttribute, maxAttribute, call.pads));
+    RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
     action = std::move(call);
   } else if (const artifact::Reorder *source = step.call_as_Reorder()) {
     ReorderCall call{source->source(), source->target()};

@@ -52,6 +52,8 @@ public:
 private:
   absl::Status checkTensor(size_t index);
   absl::Status checkStep(const std::string &where, const StepInfo &step, bool inPrologue);
+  absl::Status checkLoops(const std::string &where, const std::vector<LoopInfo> &loops, uint32_t output,
+                          std::vector<int64_t> reductions);
   absl::Status checkConvolution(const std::string &where, const ConvolutionCall &call);
   absl::Status checkMatMul(const std::string &where, const MatMulCall &call);
   absl::Status checkPool(const std::string &where, const PoolCall &call);
@@ -97,6 +99,43 @@ absl::Status Validator::checkPostOps(const std::string &where, const std::vector
   return absl::OkStatus();
 }
 
+/// The loops of a library call: the dimensions of `output`, then sums over these extents.
+absl::Status Validator::checkLoops(const std::string &where, const std::vector<LoopInfo> &loops, uint32_t output,
+                                   std::vector<int64_t> reductions) {
+  std::vector<int64_t> extents = shape(output);
+  size_t rank = extents.size();
+  extents.insert(extents.end(), reductions.begin(), reductions.end());
+  std::vector<int64_t> found;
+  layout::Sharding sharding;
+  for (const LoopInfo &loop : loops) {
+    found.push_back(loop.extent);
+    sharding.dims.push_back(loop.dim);
+  }
+  if (found != extents)
+    return damaged(where, " has loops of ", shapeStr(found), " instead of ", shapeStr(extents));
+  if (std::string why; !sharding.verify(plan.mesh, extents, &why))
+    return damaged(where, " has loops with a wrong sharding: ", why);
+  const layout::Sharding &result = plan.tensors[output].sharding;
+  bool inside = true;
+  for (size_t dim = 0; dim < rank && inside; ++dim)
+    inside = dimContains(plan.mesh, result.dims[dim], loops[dim].dim, extents[dim]);
+  // When a rank has nothing to do in one dimension, the others do not matter.
+  layout::Sharding parallel;
+  parallel.dims.assign(sharding.dims.begin(), sharding.dims.begin() + static_cast<std::ptrdiff_t>(rank));
+  for (int number = 0, ranks = plan.mesh.numRanks(); number < ranks && !inside; ++number)
+    if (!plan.tensorBox(output, number).contains(parallel.boxOf(plan.mesh, shape(output), number)))
+      return damaged(where, " computes elements that are outside of its result on rank ", number);
+  for (size_t dim = rank; dim < loops.size(); ++dim) {
+    if (!loops[dim].dim.isCuts(extents[dim]))
+      return damaged(where, " does not count each term of its sum once");
+    for (int axis : loops[dim].dim.axes)
+      if (result.partialKind != layout::ReductionKind::Sum ||
+          std::find(result.partialAxes.begin(), result.partialAxes.end(), axis) == result.partialAxes.end())
+        return damaged(where, " splits its sum over a mesh axis over which its result is not a partial sum");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Validator::checkConvolution(const std::string &where, const ConvolutionCall &call) {
   const std::vector<int64_t> &input = shape(call.input), &weights = shape(call.weights), &output = shape(call.output);
   size_t rank = input.size();
@@ -116,6 +155,8 @@ absl::Status Validator::checkConvolution(const std::string &where, const Convolu
                    shapeStr(output), " do not fit together in ", groups, " groups");
   if (std::any_of(weights.begin() + 2, weights.end(), [](int64_t k) { return k < 1; }))
     return damaged(where, " has an empty kernel");
+  if (absl::Status status = checkLoops(where, call.loops, call.output, {input[1] / groups}); !status.ok())
+    return status;
   return checkPostOps(where, call.postOps, call.output);
 }
 
@@ -139,6 +180,9 @@ absl::Status Validator::checkMatMul(const std::string &where, const MatMulCall &
     return damaged(where, ": operands ", shapeStr(a), " and ", shapeStr(b), " do not give ", shapeStr(output));
   if (!sameType(call.a, call.b) || !sameType(call.a, call.output))
     return damaged(where, " has operands of different types");
+  int64_t sum = call.transposeA ? a[ra - 2] : a[ra - 1];
+  if (absl::Status status = checkLoops(where, call.loops, call.output, {sum}); !status.ok())
+    return status;
   return checkPostOps(where, call.postOps, call.output);
 }
 
@@ -150,7 +194,7 @@ absl::Status Validator::checkPool(const std::string &where, const PoolCall &call
     return damaged(where, " has operands of different ranks");
   if (input[0] != output[0] || input[1] != output[1] || !sameType(call.input, call.output))
     return damaged(where, ": input ", shapeStr(input), " and output ", shapeStr(output), " do not fit together");
-  return absl::OkStatus();
+  return checkLoops(where, call.loops, call.output, {});
 }
 
 absl::Status Validator::checkExchange(const std::string &where, const ExchangeCall &call) {

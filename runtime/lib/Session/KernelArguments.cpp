@@ -23,14 +23,9 @@ static void appendStrides(const MemoryView &view, const MemoryFormat &format, st
 }
 
 std::vector<layout::Interval> dovetail::runtime::kernelRanges(const RankMemory &memory, const KernelCall &call) {
-  std::vector<int> coords = memory.plan.mesh.coordsOf(memory.rank);
   std::vector<layout::Interval> ranges;
   for (const LoopInfo &loop : call.loops)
-    ranges.push_back(
-        loop.dim.isSplit()
-            ? loop.dim.pieceAt(layout::linearCoordinate(memory.plan.mesh, loop.dim.axes, coords), loop.extent)
-                  .canonical()
-            : layout::Interval{0, loop.extent});
+    ranges.push_back(memory.range(loop));
   return ranges;
 }
 

@@ -158,6 +158,28 @@ plan.program @main mesh @mesh target "cpu" {
 
 dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4x4xf32> <[0, 1]>
+  %x = plan.view %a : !plan.ref<tensor<4x4xf32>>
+  // expected-error@+1 {{lists loops that differ from its own, [4, 4, 4]}}
+  plan.matmul %x, %x -> %x loops [4, 4]
+    : !plan.ref<tensor<4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4x4xf32> <[0, 1]>
+  %x = plan.view %a : !plan.ref<tensor<4x4xf32>>
+  // expected-error@+1 {{runs piece [2, 5) of loop 2, whose extent is 4}}
+  plan.matmul %x, %x -> %x loops [4, 4, 4 by <{"y" : 0, 2, 5}>]
+    : !plan.ref<tensor<4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
   %a = plan.buffer constant tensor<4xf32> <[0]> = dense<1.0> : tensor<4xf32>
   %x = plan.view %a : !plan.ref<tensor<4xf32>>
   // expected-error@+1 {{"image" would overwrite a constant}}
@@ -272,7 +294,7 @@ plan.program @main mesh @mesh target "cpu" {
   %w = plan.view %b : !plan.ref<tensor<8x4x3x3xf32>>
   %y = plan.view %c : !plan.ref<tensor<1x9x5x5xf32>>
   // expected-error@+1 {{has 1 groups and shapes that do not fit}}
-  plan.convolution %x, %w -> %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1>}
+  plan.convolution %x, %w -> %y loops [1, 9, 5, 5, 4] {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1>}
     : !plan.ref<tensor<1x4x5x5xf32>>, !plan.ref<tensor<8x4x3x3xf32>> -> !plan.ref<tensor<1x9x5x5xf32>>
 }
 
@@ -283,7 +305,7 @@ plan.program @main mesh @mesh target "cpu" {
   %a = plan.buffer arena tensor<1x4x5x5xf32> <[0, 1, 2, 3]>
   %x = plan.view %a : !plan.ref<tensor<1x4x5x5xf32>>
   // expected-error@+1 {{has 1 strides, but 2 spatial dimensions}}
-  plan.pool <max> %x -> %x {kernel = array<i64: 1, 1>, strides = array<i64: 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0>}
+  plan.pool <max> %x -> %x loops [1, 4, 5, 5] {kernel = array<i64: 1, 1>, strides = array<i64: 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0>}
     : !plan.ref<tensor<1x4x5x5xf32>> -> !plan.ref<tensor<1x4x5x5xf32>>
 }
 
@@ -294,7 +316,7 @@ plan.program @main mesh @mesh target "cpu" {
   %a = plan.buffer arena tensor<4x4xf32> <[0, 1]>
   %x = plan.view %a : !plan.ref<tensor<4x4xf32>>
   // expected-error@+1 {{has post-operations that read 1 tensors, but 0 are given}}
-  plan.matmul %x, %x -> %x {post_ops = [#plan.post_op<add_tensor>]}
+  plan.matmul %x, %x -> %x loops [4, 4, 4] {post_ops = [#plan.post_op<add_tensor>]}
     : !plan.ref<tensor<4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
 }
 

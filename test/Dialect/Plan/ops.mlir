@@ -76,19 +76,19 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   }
   // CHECK: plan.exchange %{{.*}} -> %{{.*}} {step_name = "halo"}
   plan.exchange %x -> %wide {step_name = "halo"} : !held -> !extended
-  // CHECK: plan.convolution %{{.*}}, %{{.*}} -> %{{.*}} post(%{{.*}}) {
+  // CHECK: plan.convolution %{{.*}}, %{{.*}} -> %{{.*}} loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10, 8] post(%{{.*}}) {
   // CHECK-SAME: post_ops = [#plan.post_op<add_tensor>, #plan.post_op<clip, alpha = 0.000000e+00 : f32, beta = 6.000000e+00 : f32>]
-  plan.convolution %wide, %packed -> %y post(%scale : !plan.ref<tensor<8x1x1xf32>>) {
+  plan.convolution %wide, %packed -> %y loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10, 8] post(%scale : !plan.ref<tensor<8x1x1xf32>>) {
     strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1>,
     post_ops = [#plan.post_op<add_tensor>, #plan.post_op<clip, alpha = 0.0 : f32, beta = 6.0 : f32>]
   } : !extended, !plan.ref<tensor<8x8x3x3xf32>> -> !held
   // CHECK: plan.launch @scale(%{{.*}}, %{{.*}}) -> (%{{.*}}) loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10]
   plan.launch @scale(%y, %scale) -> (%x) loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10]
     : (!held, !plan.ref<tensor<8x1x1xf32>>) -> (!held)
-  // CHECK: plan.matmul
-  plan.matmul %sum, %sum -> %parts {transpose_b} : !plan.ref<tensor<8x8xf32>>, !plan.ref<tensor<8x8xf32>> -> !partial
-  // CHECK: plan.pool <max>
-  plan.pool <max> %x -> %y {
+  // CHECK: plan.matmul %{{.*}}, %{{.*}} -> %{{.*}} loops [8, 8, 8 by <{"y" : 0, 3, 8}>] {transpose_b}
+  plan.matmul %sum, %sum -> %parts loops [8, 8, 8 by <{"y" : 0, 3, 8}>] {transpose_b} : !plan.ref<tensor<8x8xf32>>, !plan.ref<tensor<8x8xf32>> -> !partial
+  // CHECK: plan.pool <max> %{{.*}} -> %{{.*}} loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10]
+  plan.pool <max> %x -> %y loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10] {
     kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0>
   } : !held -> !held
   // CHECK: plan.exchange

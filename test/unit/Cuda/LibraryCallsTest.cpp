@@ -42,11 +42,13 @@ protected:
     convolution.weights = addTensor({8, 4, 3, 3}, {0, 2, 3, 1}, BufferKind::Constant);
     convolution.output = addTensor({1, 8, 8, 8}, {0, 2, 3, 1}, BufferKind::Arena);
     convolution.strides = convolution.dilations = convolution.pads = {1, 1};
+    convolution.loops = {{1, {}}, {8, {}}, {8, {}}, {8, {}}, {4, {}}};
     plan.steps.push_back({"conv", convolution});
     MatMulCall product;
     product.a = addTensor({6, 5}, {0, 1}, BufferKind::Arena);
     product.b = addTensor({5, 7}, {0, 1}, BufferKind::Constant);
     product.output = addTensor({6, 7}, {0, 1}, BufferKind::Arena);
+    product.loops = {{6, {}}, {7, {}}, {5, {}}};
     plan.steps.push_back({"product", product});
     allocate(ElementType::F32);
   }

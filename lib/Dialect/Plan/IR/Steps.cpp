@@ -65,6 +65,28 @@ static LogicalResult verifyWrites(StepOpInterface step) {
   return success();
 }
 
+/// Checks that ranks run parts of the loops.
+template <typename OpT> static LogicalResult verifyLoops(OpT op) {
+  for (auto [number, loop] : llvm::enumerate(op.getLoops().template getAsRange<LoopAttr>())) {
+    layout::Interval everything{0, loop.getExtent()};
+    for (unsigned i = 0; i < loop.getDim().getNumPieces(); ++i)
+      if (!everything.contains(loop.getDim().getPiece(i)))
+        return op.emitOpError("runs piece ")
+               << loop.getDim().getPiece(i).str() << " of loop " << number << ", whose extent is " << loop.getExtent();
+  }
+  return success();
+}
+
+/// The same for a library call, whose loops are the dimensions of its output and sums over these extents.
+template <typename OpT> static LogicalResult verifyCallLoops(OpT op, ArrayRef<int64_t> sums) {
+  SmallVector<int64_t> extents(tensorOf(op.getOutput()).getShape());
+  llvm::append_range(extents, sums);
+  auto loops = llvm::to_vector(op.getLoops().template getAsRange<LoopAttr>());
+  if (!llvm::equal(loops, extents, [](LoopAttr loop, int64_t extent) { return loop.getExtent() == extent; }))
+    return op.emitOpError("lists loops that differ from its own, [") << extents << "]";
+  return verifyLoops(op);
+}
+
 //===----------------------------------------------------------------------===//
 // LaunchOp
 //===----------------------------------------------------------------------===//
@@ -75,14 +97,7 @@ SmallVector<Value> LaunchOp::getStepWrites() { return SmallVector<Value>(getWrit
 LogicalResult LaunchOp::verify() {
   if (failed(verifyWrites(*this)))
     return failure();
-  for (auto [number, loop] : llvm::enumerate(getLoops().getAsRange<LoopAttr>())) {
-    layout::Interval everything{0, loop.getExtent()};
-    for (unsigned i = 0; i < loop.getDim().getNumPieces(); ++i)
-      if (!everything.contains(loop.getDim().getPiece(i)))
-        return emitOpError("runs piece ")
-               << loop.getDim().getPiece(i).str() << " of loop " << number << ", whose extent is " << loop.getExtent();
-  }
-  return success();
+  return verifyLoops(*this);
 }
 
 /// Checks that a value lies in memory as the kernel expects.
@@ -188,6 +203,8 @@ LogicalResult ConvolutionOp::verify() {
       output.getDimSize(1) != outputs || inputs % groups != 0 || outputs % groups != 0)
     return emitOpError("has ") << groups << " groups and shapes that do not fit: " << input << ", " << weights
                                << " and " << output;
+  if (failed(verifyCallLoops(*this, inputs / groups)))
+    return failure();
   return verifyPostOps(*this);
 }
 
@@ -210,6 +227,8 @@ LogicalResult plan::MatMulOp::verify() {
       !OpTrait::util::getBroadcastedShape(a.getShape().drop_back(2), b.getShape().drop_back(2), batch) ||
       ArrayRef<int64_t>(batch) != output.getShape().drop_back(2))
     return emitOpError("has shapes that do not fit: ") << a << ", " << b << " and " << output;
+  if (failed(verifyCallLoops(*this, k)))
+    return failure();
   return verifyPostOps(*this);
 }
 
@@ -226,7 +245,7 @@ LogicalResult plan::PoolOp::verify() {
   if (failed(verifySpatial(*this, "kernel extents", getKernel(), rank)) ||
       failed(verifySpatial(*this, "strides", getStrides(), rank)) ||
       failed(verifySpatial(*this, "dilations", getDilations(), rank)) ||
-      failed(verifySpatial(*this, "pads", getPads(), rank)))
+      failed(verifySpatial(*this, "pads", getPads(), rank)) || failed(verifyCallLoops(*this, {})))
     return failure();
   return verifyWrites(*this);
 }

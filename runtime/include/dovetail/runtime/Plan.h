@@ -62,7 +62,7 @@ struct TensorInfo {
   layout::Sharding sharding; ///< Boxes inside of the buffer's.
 };
 
-/// A loop of a kernel in global coordinates, and how ranks divide it.
+/// A loop of a kernel or library call in global coordinates, and how ranks divide it.
 struct LoopInfo {
   int64_t extent;
   layout::DimSharding dim;
@@ -109,6 +109,7 @@ struct ConvolutionCall {
   int64_t groups = 1;
   bool transposed = false;
   std::vector<PostOpInfo> postOps;
+  std::vector<LoopInfo> loops; ///< The dimensions of the output, then the input channels of a group.
 };
 
 /// A library call for a matrix product; the dimensions before the last two are a batch.
@@ -116,6 +117,7 @@ struct MatMulCall {
   uint32_t a, b, output;
   bool transposeA = false, transposeB = false;
   std::vector<PostOpInfo> postOps;
+  std::vector<LoopInfo> loops; ///< The dimensions of the output, then that which is summed over.
 };
 
 /// What a pooling window computes.
@@ -126,6 +128,7 @@ struct PoolCall {
   PoolKind kind;
   uint32_t input, output;
   std::vector<int64_t> kernel, strides, dilations, pads;
+  std::vector<LoopInfo> loops; ///< The dimensions of the output.
 };
 
 /// A copy into another memory format.
@@ -199,6 +202,8 @@ struct Plan {
   /// What `rank` holds, in global coordinates.
   layout::Box bufferBox(uint32_t buffer, int rank) const;
   layout::Box tensorBox(uint32_t tensor, int rank) const;
+  /// What `rank` has of a loop.
+  layout::Interval loopRange(const LoopInfo &loop, int rank) const;
 };
 
 /// Checks and decodes the plan section of an artifact whose weights section has `weightsSize` bytes. Errors: DATA_LOSS,

@@ -30,6 +30,10 @@ struct RankMemory {
   const MemoryView &memory(uint32_t tensor) const { return buffers[plan.tensors[tensor].buffer]; }
   /// The box of `tensor` on this rank.
   layout::Box box(uint32_t tensor) const { return plan.tensorBox(tensor, rank); }
+  /// What this rank has of a loop of a library call, and of the first loops, those of the dimensions of `output`: the
+  /// part of it that the call computes here.
+  layout::Interval range(const LoopInfo &loop) const { return plan.loopRange(loop, rank); }
+  layout::Box resultBox(const std::vector<LoopInfo> &loops, uint32_t output) const;
   /// Whether the value never changes after the prologue.
   bool isConstant(uint32_t tensor) const { return plan.bufferOf(tensor).kind != BufferKind::Arena; }
   /// `tensor 'x'`, as in messages.

@@ -8,48 +8,22 @@
 
 #include "ConvolutionChannels.h"
 
-#include "absl/strings/str_cat.h"
-
 using namespace dovetail;
 using namespace dovetail::runtime;
 using layout::Box;
 using layout::Interval;
 
-static std::vector<ConvolutionChannels> cutChannels(const RankMemory &memory, const ConvolutionCall &call) {
-  const std::vector<int64_t> &input = memory.plan.bufferOf(call.input).shape;
-  const std::vector<int64_t> &output = memory.plan.bufferOf(call.output).shape;
-  int64_t inGroup = input[1] / call.groups, outGroup = output[1] / call.groups;
-  Interval out = memory.box(call.output)[1], in = memory.box(call.input)[1];
-  Box weights = memory.box(call.weights);
-  // The input channels that the rank has weights for: of all groups, or inside of each.
-  Interval outerIn = call.transposed ? weights[0] : Interval{0, input[1]};
-  Interval innerIn = call.transposed ? Interval{0, inGroup} : weights[1];
-  in = in.intersect(outerIn);
-
-  std::vector<ConvolutionChannels> parts;
-  int64_t first = out.lo / outGroup, last = (out.hi - 1) / outGroup + 1;
-  Interval needed = {first * inGroup, last * inGroup};
-  bool wholeGroups = out.lo % outGroup == 0 && out.hi % outGroup == 0 && in.contains(needed) &&
-                     innerIn.contains(Interval{0, inGroup}) &&
-                     (!call.transposed || weights[1].contains(Interval{0, outGroup}));
-  if (wholeGroups)
-    return {{out, needed, last - first}};
-  for (int64_t group = first; group < last; ++group)
-    parts.push_back(
-        {out.intersect({group * outGroup, (group + 1) * outGroup}), in.intersect(innerIn.shifted(group * inGroup)), 1});
-  return parts;
-}
-
-absl::StatusOr<std::vector<ConvolutionChannels>>
-dovetail::runtime::planConvolutionChannels(const RankMemory &memory, const ConvolutionCall &call) {
-  std::vector<ConvolutionChannels> parts = cutChannels(memory, call);
+std::vector<ConvolutionChannels> dovetail::runtime::planConvolutionChannels(const RankMemory &memory,
+                                                                            const ConvolutionCall &call) {
   int64_t inGroup = memory.plan.bufferOf(call.input).shape[1] / call.groups;
-  if (!memory.plan.tensors[call.output].sharding.isPartial())
-    for (const ConvolutionChannels &channels : parts)
-      if (channels.in.size() != inGroup * channels.groups)
-        return absl::DataLossError(absl::StrCat("damaged plan: the sum is over ", inGroup * channels.groups,
-                                                " channels, but this rank holds ", channels.in.size(), " of ",
-                                                memory.name(call.input), " with weights for them"));
+  int64_t outGroup = memory.plan.bufferOf(call.output).shape[1] / call.groups;
+  Interval out = memory.range(call.loops[1]), sum = memory.range(call.loops.back());
+  int64_t first = out.lo / outGroup, last = (out.hi - 1) / outGroup + 1;
+  if (out.lo % outGroup == 0 && out.hi % outGroup == 0 && sum == Interval{0, inGroup})
+    return {{out, {first * inGroup, last * inGroup}, last - first}};
+  std::vector<ConvolutionChannels> parts;
+  for (int64_t group = first; group < last; ++group)
+    parts.push_back({out.intersect({group * outGroup, (group + 1) * outGroup}), sum.shifted(group * inGroup), 1});
   return parts;
 }
 

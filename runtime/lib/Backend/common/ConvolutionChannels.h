@@ -15,8 +15,6 @@
 
 #include "dovetail/runtime/RankMemory.h"
 
-#include "absl/status/statusor.h"
-
 #include <vector>
 
 namespace dovetail::runtime {
@@ -27,10 +25,9 @@ struct ConvolutionChannels {
   int64_t groups = 1; ///< `out` and `in` are that many whole groups, or parts of a single one.
 };
 
-/// Cuts the channels of a rank into parts that are whole groups, or lie in one group each. Errors: DATA_LOSS when the
-/// rank lacks channels of a sum that is not partial.
-absl::StatusOr<std::vector<ConvolutionChannels>> planConvolutionChannels(const RankMemory &memory,
-                                                                         const ConvolutionCall &call);
+/// Cuts the channels that the loops give a rank, at least one of the output, into parts that are whole groups, or lie
+/// in one group each.
+std::vector<ConvolutionChannels> planConvolutionChannels(const RankMemory &memory, const ConvolutionCall &call);
 
 /// The part of the weights for these channels. They are [O, C/groups, ...], or [C, O/groups, ...] when transposed.
 layout::Box convolutionWeightsBox(const RankMemory &memory, const ConvolutionCall &call,

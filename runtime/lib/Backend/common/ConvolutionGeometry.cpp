@@ -31,7 +31,7 @@ absl::StatusOr<ConvolutionGeometry> ConvolutionGeometry::plan(const RankMemory &
   const std::vector<int64_t> &input = memory.plan.bufferOf(call.input).shape;
   const std::vector<int64_t> &weights = memory.plan.bufferOf(call.weights).shape;
   ConvolutionGeometry result;
-  result.outBox = memory.box(call.output);
+  result.outBox = memory.resultBox(call.loops, call.output);
   result.outBox[1] = channels.out;
   result.inBox = result.outBox;
   result.inBox[1] = channels.in;

@@ -39,13 +39,10 @@ struct ConvolutionGeometry {
 /// The parts of a convolution step, done one after another in the same scratch memory.
 template <typename Part> class ConvolutionParts {
 public:
-  /// `create` makes the part for some channels. Errors: those of the parts, and DATA_LOSS when channels are missing.
+  /// `create` makes the part for some channels. Errors: those of the parts.
   template <typename Create>
   absl::Status prepare(const RankMemory &memory, const ConvolutionCall &call, Create create) {
-    absl::StatusOr<std::vector<ConvolutionChannels>> planned = planConvolutionChannels(memory, call);
-    if (!planned.ok())
-      return planned.status();
-    for (const ConvolutionChannels &channels : *planned) {
+    for (const ConvolutionChannels &channels : planConvolutionChannels(memory, call)) {
       parts.push_back(create(channels));
       if (absl::Status status = parts.back()->prepare(); !status.ok())
         return status;

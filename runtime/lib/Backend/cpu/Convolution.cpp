@@ -45,7 +45,7 @@ absl::Status ConvolutionStep::prepare(const RankMemory &context, const Convoluti
 
 StepExecutorOr dovetail::runtime::createConvolution(const RankMemory &context, const ConvolutionCall &call,
                                                     bool inPrologue) {
-  if (context.box(call.output).empty())
+  if (context.resultBox(call.loops, call.output).empty())
     return nullptr;
   auto step = std::make_unique<ConvolutionStep>();
   if (absl::Status status = step->prepare(context, call, inPrologue); !status.ok())

@@ -163,20 +163,12 @@ absl::Status MatMulStep::prepare() {
   if (!found.ok())
     return found.status();
   type = *found;
-  outBox = context.box(output);
+  outBox = context.resultBox(call.loops, output);
   int rank = outBox.rank();
   order = rowMajorFormat(rank).order;
   a = Factor{call.a, call.transposeA, {}, {}, false, {}, 0, {}, {}};
   b = Factor{call.b, call.transposeB, {}, {}, false, {}, 0, {}, {}};
-  Box heldA = context.box(call.a), heldB = context.box(call.b);
-  Interval sumA = heldA[heldA.rank() - (call.transposeA ? 2 : 1)],
-           sumB = heldB[heldB.rank() - (call.transposeB ? 1 : 2)];
-  Interval sum = sumA.intersect(sumB);
-  const std::vector<int64_t> &shape = context.plan.bufferOf(call.a).shape;
-  int64_t extent = shape[shape.size() - (call.transposeA ? 2 : 1)];
-  if (sum.size() != extent && !context.plan.tensors[output].sharding.isPartial())
-    return absl::DataLossError(absl::StrCat("damaged plan: the sum is over ", extent, " elements, but this rank holds ",
-                                            sum.str(), " of ", context.name(call.a), " and ", context.name(call.b)));
+  Interval sum = context.range(call.loops.back());
   nothingToSum = sum.empty();
   if (absl::Status status = planFactor(a, outBox[rank - 2], sum); !status.ok())
     return status;
@@ -246,7 +238,7 @@ absl::Status MatMulStep::run() {
 }
 
 StepExecutorOr dovetail::runtime::createMatMul(const RankMemory &context, const MatMulCall &call, bool inPrologue) {
-  if (context.box(call.output).empty())
+  if (context.resultBox(call.loops, call.output).empty())
     return nullptr;
   auto step = std::make_unique<MatMulStep>(context, call, !inPrologue && context.isConstant(call.b));
   if (absl::Status status = step->prepare(); !status.ok())

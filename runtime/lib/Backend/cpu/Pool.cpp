@@ -102,7 +102,7 @@ absl::Status PoolStep::prepare() {
   if (!type.ok())
     return type.status();
   const std::vector<int64_t> &input = context.plan.bufferOf(call.input).shape;
-  outBox = inBox = context.box(call.output);
+  outBox = inBox = context.resultBox(call.loops, call.output);
   std::vector<WindowNeed> needs;
   for (size_t i = 0; i < call.kernel.size(); ++i) {
     Window window{call.kernel[i], call.strides[i], call.dilations[i], call.pads[i]};
@@ -183,7 +183,7 @@ absl::Status PoolStep::run() {
 }
 
 StepExecutorOr dovetail::runtime::createPool(const RankMemory &context, const PoolCall &call) {
-  if (context.box(call.output).empty())
+  if (context.resultBox(call.loops, call.output).empty())
     return nullptr;
   auto step = std::make_unique<PoolStep>(context, call);
   if (absl::Status status = step->prepare(); !status.ok())

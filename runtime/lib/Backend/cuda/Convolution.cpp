@@ -48,7 +48,7 @@ private:
 LibraryCallOr dovetail::runtime::cuda::createConvolution(std::shared_ptr<LibraryHandles> handles,
                                                          const RankMemory &memory, const ConvolutionCall &call,
                                                          LibraryCallOptions options) {
-  if (memory.box(call.output).empty())
+  if (memory.resultBox(call.loops, call.output).empty())
     return nullptr;
   auto step = std::make_unique<ConvolutionStep>(std::move(handles), call);
   if (absl::Status status = step->prepare(memory, options); !status.ok())

@@ -259,7 +259,7 @@ absl::StatusOr<bool> MatMulStep::plan(bool stageAll) {
 }
 
 absl::Status MatMulStep::prepare() {
-  outBox = memory.box(call.output);
+  outBox = memory.resultBox(call.loops, call.output);
   int rank = outBox.rank();
   const MemoryView &output = memory.memory(call.output);
   if (output.blockDim >= 0)
@@ -268,14 +268,7 @@ absl::Status MatMulStep::prepare() {
   a.transpose = call.transposeA;
   b.tensor = call.b;
   b.transpose = call.transposeB;
-  Box heldA = memory.box(call.a), heldB = memory.box(call.b);
-  Interval sum =
-      heldA[heldA.rank() - (call.transposeA ? 2 : 1)].intersect(heldB[heldB.rank() - (call.transposeB ? 1 : 2)]);
-  const std::vector<int64_t> &shape = memory.plan.bufferOf(call.a).shape;
-  int64_t extent = shape[shape.size() - (call.transposeA ? 2 : 1)];
-  if (sum.size() != extent && !memory.plan.tensors[call.output].sharding.isPartial())
-    return absl::DataLossError(absl::StrCat("damaged plan: the sum is over ", extent, " elements, but this rank holds ",
-                                            sum.str(), " of ", memory.name(call.a), " and ", memory.name(call.b)));
+  Interval sum = memory.range(call.loops.back());
   nothingToSum = sum.empty();
   if (absl::Status status = planFactor(a, outBox[rank - 2], sum); !status.ok())
     return status;
@@ -369,7 +362,7 @@ absl::Status MatMulStep::issue(DeviceStream &stream) {
 
 LibraryCallOr dovetail::runtime::cuda::createMatMul(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory,
                                                     const MatMulCall &call, LibraryCallOptions options) {
-  if (memory.box(call.output).empty())
+  if (memory.resultBox(call.loops, call.output).empty())
     return nullptr;
   auto step = std::make_unique<MatMulStep>(std::move(handles), memory, call, options);
   if (absl::Status status = step->prepare(); !status.ok())

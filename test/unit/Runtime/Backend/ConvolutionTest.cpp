@@ -57,14 +57,6 @@ Order randomOrder(std::mt19937_64 &random, int spatial) {
   return order;
 }
 
-/// The box of each rank along a dimension, with some elements more than needed.
-layout::DimSharding withSlack(std::mt19937_64 &random, std::vector<layout::Interval> pieces, int64_t extent) {
-  for (layout::Interval &piece : pieces)
-    if (!piece.empty())
-      piece = {std::max<int64_t>(0, piece.lo - draw(random, 0, 2)), std::min(extent, piece.hi + draw(random, 0, 2))};
-  return windows(0, pieces);
-}
-
 struct PostOpCase {
   std::vector<artifact::PostOpT> ops;
   std::vector<std::vector<float>> operands; ///< For each op; empty without one.
@@ -161,6 +153,9 @@ void check(const ConvolutionCase &test, int dim, const std::vector<int64_t> &cut
   builder.floats = type;
 
   layout::DimSharding cut = split(0, cuts);
+  // Windows that overlap: several ranks compute the same elements.
+  if (draw(random, 0, 2) == 0)
+    cut = withSlack(random, cut.pieces, outputShape[dim]);
   layout::Sharding outCut = sharding(rank, {{dim, cut}}), outHeld = sharding(rank, {{dim, cut}}),
                    inHeld = sharding(rank), weightsHeld = sharding(rank);
   outHeld.dims[dim] = withSlack(random, cut.pieces, outputShape[dim]);
@@ -345,28 +340,35 @@ TEST(Convolution, SplitChannelsOfTheSum) {
     test.transposed = transposed;
     std::vector<float> input = randomFloats(random, volume(test.inputShape())),
                        weights = randomFloats(random, volume(test.weightsShape()));
-    PlanBuilder builder({3});
     auto cut = split(0, {0, 3, 3, 10}); // One rank has no channels.
-    uint32_t in = builder.value(test.inputShape(), sharding(4, {{1, cut}}), {0, 2, 3, 1});
-    uint32_t kernel = builder.constantValue(test.weightsShape(), sharding(4, {{transposed ? 0 : 1, cut}}), weights);
-    uint32_t partial =
-        builder.value(test.outputShape(), sharding(4, {}, {0}, layout::ReductionKind::Sum), {0, 2, 3, 1});
-    uint32_t total = builder.value(test.outputShape(), sharding(4), {0, 2, 3, 1});
-    builder.input("input", in);
-    artifact::ConvolutionT call;
-    call.input = in;
-    call.weights = kernel;
-    call.output = partial;
-    call.strides = test.strides;
-    call.dilations = test.dilations;
-    call.pads = test.pads;
-    call.transposed = transposed;
-    builder.library(std::move(call));
-    builder.exchange(partial, total);
-    builder.output("out", total);
-    auto results = runFloats(builder.program(), {input});
-    ASSERT_TRUE(results.ok()) << results.status();
-    EXPECT_TRUE(near(convolve(test, input, weights), (*results)[0]));
+    // A rank adds up its channels, and no others that it holds.
+    auto more = windows(0, {{0, 4}, {2, 9}, {0, 10}});
+    const std::pair<layout::DimSharding, layout::DimSharding> holdings[] = {
+        {cut, cut}, {more, cut}, {cut, more}, {{}, more}};
+    for (const auto &[inHeld, weightsHeld] : holdings) {
+      PlanBuilder builder({3});
+      uint32_t in = builder.value(test.inputShape(), sharding(4, {{1, inHeld}}), {0, 2, 3, 1});
+      uint32_t kernel =
+          builder.constantValue(test.weightsShape(), sharding(4, {{transposed ? 0 : 1, weightsHeld}}), weights);
+      uint32_t partial =
+          builder.value(test.outputShape(), sharding(4, {}, {0}, layout::ReductionKind::Sum), {0, 2, 3, 1});
+      uint32_t total = builder.value(test.outputShape(), sharding(4), {0, 2, 3, 1});
+      builder.input("input", in);
+      artifact::ConvolutionT call;
+      call.input = in;
+      call.weights = kernel;
+      call.output = partial;
+      call.strides = test.strides;
+      call.dilations = test.dilations;
+      call.pads = test.pads;
+      call.transposed = transposed;
+      builder.library(std::move(call), /*inPrologue=*/false, cut);
+      builder.exchange(partial, total);
+      builder.output("out", total);
+      auto results = runFloats(builder.program(), {input});
+      ASSERT_TRUE(results.ok()) << results.status();
+      EXPECT_TRUE(near(convolve(test, input, weights), (*results)[0]));
+    }
   }
 }
 

@@ -59,6 +59,8 @@ bool checkPool(uint64_t seed) {
   }
   int dim = 2 + draw(random, 0, spatial - 1), ranks = draw(random, 1, 4), rank = test.spatial() + 2;
   auto cut = split(0, randomCuts(random, test.outputShape()[dim], ranks));
+  if (draw(random, 0, 2) == 0)
+    cut = withSlack(random, cut.pieces, test.outputShape()[dim]);
   std::vector<layout::Interval> needs;
   for (layout::Interval piece : cut.pieces) {
     int i = dim - 2;
@@ -69,7 +71,9 @@ bool checkPool(uint64_t seed) {
   }
   std::vector<float> input = randomFloats(random, volume(test.inputShape()));
   PlanBuilder builder({ranks});
-  uint32_t in = builder.value(test.inputShape(), sharding(rank, {{dim, windows(0, needs)}}), randomOrder(random, rank));
+  uint32_t in =
+      builder.value(test.inputShape(), sharding(rank, {{dim, withSlack(random, needs, test.extents[dim - 2])}}),
+                    randomOrder(random, rank));
   uint32_t out = builder.value(test.outputShape(), sharding(rank, {{dim, cut}}), randomOrder(random, rank));
   builder.input("in", in);
   builder.output("out", out);

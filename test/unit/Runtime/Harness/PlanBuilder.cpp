@@ -167,6 +167,21 @@ void PlanBuilder::input(std::string name, uint32_t tensor) { plan.inputs.push_ba
 
 void PlanBuilder::output(std::string name, uint32_t tensor) { plan.outputs.push_back(makePort(plan, name, tensor)); }
 
+PlanBuilder::Loops PlanBuilder::loopsOf(uint32_t output, const Shape &sums, const layout::DimSharding &sum) const {
+  Loops loops;
+  auto add = [&](int64_t extent, std::unique_ptr<artifact::DimT> dim) {
+    loops.push_back(std::make_unique<artifact::LoopT>());
+    loops.back()->extent = extent;
+    loops.back()->dim = std::move(dim);
+  };
+  const Shape &shape = shapeOf(output);
+  for (size_t i = 0; i < shape.size(); ++i)
+    add(shape[i], std::make_unique<artifact::DimT>(*plan.tensors[output]->dims[i]));
+  for (int64_t extent : sums)
+    add(extent, toDim(sum));
+  return loops;
+}
+
 void PlanBuilder::kernel(std::string symbol, std::vector<uint32_t> reads, std::vector<uint32_t> writes,
                          std::vector<std::pair<int64_t, layout::DimSharding>> loops, int parallel, bool inPrologue) {
   artifact::KernelStepT action;
@@ -338,4 +353,12 @@ std::vector<int64_t> test::randomCuts(std::mt19937_64 &random, int64_t extent, i
     cuts.push_back(std::uniform_int_distribution<int64_t>(0, extent)(random));
   std::sort(cuts.begin(), cuts.end());
   return cuts;
+}
+
+layout::DimSharding test::withSlack(std::mt19937_64 &random, std::vector<layout::Interval> pieces, int64_t extent) {
+  std::uniform_int_distribution<int64_t> more(0, 2);
+  for (layout::Interval &piece : pieces)
+    if (!piece.empty())
+      piece = {std::max<int64_t>(0, piece.lo - more(random)), std::min(extent, piece.hi + more(random))};
+  return windows(0, pieces);
 }

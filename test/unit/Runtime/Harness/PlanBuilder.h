@@ -21,6 +21,7 @@
 #include <gtest/gtest.h>
 #include <optional>
 #include <random>
+#include <type_traits>
 
 namespace dovetail::test {
 
@@ -57,7 +58,11 @@ public:
   void kernel(std::string symbol, std::vector<uint32_t> reads, std::vector<uint32_t> writes,
               std::vector<std::pair<int64_t, layout::DimSharding>> loops, int parallel = -1, bool inPrologue = false);
   void exchange(uint32_t source, uint32_t target, bool inPrologue = false);
-  template <typename Call> void library(Call call, bool inPrologue = false) {
+  /// Loops that are not given are split as the output is, and what is summed over as `sum`.
+  template <typename Call> void library(Call call, bool inPrologue = false, const layout::DimSharding &sum = {}) {
+    if constexpr (!std::is_same_v<Call, artifact::ReorderT>)
+      if (call.loops.empty())
+        call.loops = loopsOf(call.output, sumsOf(call), sum);
     auto step = std::make_unique<artifact::StepT>();
     artifact::LibraryStepT action;
     action.call.Set(std::move(call));
@@ -77,6 +82,17 @@ public:
   artifact::ElementType floats = artifact::ElementType::F32; ///< F32, F16 or BF16.
 
 private:
+  using Loops = std::vector<std::unique_ptr<artifact::LoopT>>;
+  const Shape &shapeOf(uint32_t tensor) const { return plan.buffers[plan.tensors[tensor]->buffer]->shape; }
+  Loops loopsOf(uint32_t output, const Shape &sums, const layout::DimSharding &sum) const;
+  /// Extents of the loops that a call sums over.
+  Shape sumsOf(const artifact::ConvolutionT &call) const { return {shapeOf(call.input)[1] / call.groups}; }
+  Shape sumsOf(const artifact::MatMulT &call) const {
+    const Shape &a = shapeOf(call.a);
+    return {a[a.size() - (call.transpose_a ? 2 : 1)]};
+  }
+  Shape sumsOf(const artifact::PoolT &) const { return {}; }
+
   std::vector<std::byte> weights;
 };
 
@@ -96,6 +112,8 @@ std::vector<float> randomFloats(std::mt19937_64 &random, int64_t count);
 int64_t volume(const Shape &shape);
 /// Cuts of `extent` into `parts` at random positions; empty pieces happen.
 std::vector<int64_t> randomCuts(std::mt19937_64 &random, int64_t extent, int parts);
+/// Windows over mesh axis 0 with up to two elements more at both ends of each piece that has any.
+layout::DimSharding withSlack(std::mt19937_64 &random, std::vector<layout::Interval> pieces, int64_t extent);
 
 } // namespace dovetail::test
 

@@ -116,6 +116,58 @@ TEST(Failure, AStepThatNeedsMoreThanTheRankHolds) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("narrow"));
 }
 
+TEST(Failure, LibraryCallsWithWrongLoops) {
+  auto load = [](auto change) {
+    PlanBuilder builder({2});
+    auto cut = split(0, {0, 3, 8});
+    artifact::MatMulT call;
+    call.a = builder.value({4, 8}, sharding(2, {{1, cut}}));
+    call.b = builder.value({8, 5}, sharding(2, {{0, cut}}));
+    call.output = builder.value({4, 5}, sharding(2, {}, {0}, layout::ReductionKind::Sum));
+    builder.input("a", call.a);
+    builder.input("b", call.b);
+    uint32_t partial = call.output, total = builder.value({4, 5}, sharding(2));
+    builder.library(std::move(call), /*inPrologue=*/false, cut);
+    builder.exchange(partial, total);
+    builder.output("out", total);
+    change(builder, builder.plan.steps[0]->action.AsLibraryStep()->call.AsMatMul()->loops);
+    return runtime::Program::load(builder.artifact()).status();
+  };
+  using Loops = std::vector<std::unique_ptr<artifact::LoopT>>;
+  auto expect = [&](auto change, const char *message) {
+    absl::Status status = load(change);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  };
+  EXPECT_TRUE(load([](PlanBuilder &, Loops &) {}).ok());
+  expect([](PlanBuilder &, Loops &loops) { loops.pop_back(); }, "has loops of [4, 5] instead of [4, 5, 8]");
+  expect([](PlanBuilder &, Loops &loops) { loops[1]->extent = 6; }, "has loops of [4, 6, 8] instead of [4, 5, 8]");
+  expect([](PlanBuilder &, Loops &loops) { loops[2]->dim->pieces[1] = {2, 8}; },
+         "does not count each term of its sum once");
+  expect([](PlanBuilder &, Loops &loops) { loops[2]->dim->pieces[1] = {3, 9}; }, "reaches outside of");
+  expect(
+      [](PlanBuilder &, Loops &loops) {
+        loops[0]->dim->axes = {0};
+        loops[0]->dim->pieces = {{0, 2}, {2, 4}};
+      },
+      "is used twice");
+  expect([](PlanBuilder &builder, Loops &) { builder.plan.tensors[2]->partial_kind = artifact::Reduction::Max; },
+         "is not a partial sum");
+  // The result has room for the rank's own part only.
+  expect(
+      [](PlanBuilder &builder, Loops &loops) {
+        std::swap(loops[1]->dim, loops[2]->dim);
+        loops[1]->dim->pieces = {{0, 3}, {2, 5}};
+        for (auto *dims : {&builder.plan.tensors[2]->dims, &builder.plan.buffers[2]->dims}) {
+          (*dims)[1]->axes = {0};
+          (*dims)[1]->pieces = {{0, 3}, {3, 5}};
+        }
+        builder.plan.tensors[2]->partial_axes.clear();
+        builder.plan.tensors[2]->partial_kind = artifact::Reduction::None;
+      },
+      "computes elements that are outside of its result on rank 1");
+}
+
 TEST(Failure, WrongTensorsAreNamed) {
   auto program = makeSleepers(2);
   auto runner = runtime::ProgramRunner::create(program);

@@ -258,7 +258,8 @@ def Plan_LaunchOp : Plan_StepOp<"launch",
   let hasVerifier = 1;
 }
 
-/// A library call with post-operations; those that read a tensor take `post_tensors` in order.
+/// A library call. `loops` are the dimensions of the output, then those that are summed over, with how each is split: the
+/// library computes these ranges, whatever ranks hold. Post-operations that read a tensor take `post_tensors` in order.
 class Plan_CallOp<string mnemonic> : Plan_StepOp<mnemonic> {
   let hasVerifier = 1;
 }
@@ -267,21 +268,23 @@ def Plan_ConvolutionOp : Plan_CallOp<"convolution"> {
   let summary = "Convolution, or its gradient, by a library";
   let description = [{
     As `Convolution` in the schema: `input` [N, C, spatial...], `weights` [O, C/groups, window...] or, when transposed,
-    [C, O/groups, window...]. `pads` are those at the beginning of each spatial dimension of the global tensor.
+    [C, O/groups, window...]. `pads` are those at the beginning of each spatial dimension of the global tensor. The last
+    loop goes over the input channels of a group.
 
     ```mlir
-    plan.convolution %x, %w -> %y post(%bias : !plan.ref<tensor<8x1x1xf32>>)
+    plan.convolution %x, %w -> %y loops [1, 8, 10 by <{"y" : 0, 5, 10} >, 10, 4] post(%bias : !plan.ref<tensor<8x1x1xf32>>)
         {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
         pads = array<i64: 1, 1>, post_ops = [#plan.post_op<add_tensor>, #plan.post_op<relu>]} : !x, !w -> !y
     ```
   }];
   let arguments = (ins Plan_RefType:$input, Plan_RefType:$weights, Plan_RefType:$output,
-                       Variadic<Plan_RefType>:$post_tensors,
+                       Variadic<Plan_RefType>:$post_tensors, Plan_LoopArrayAttr:$loops,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads,
                        DefaultValuedAttr<I64Attr, "1">:$groups, UnitAttr:$transposed,
                        DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name);
   let assemblyFormat = [{
-    $input `,` $weights `->` $output (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)? attr-dict
+    $input `,` $weights `->` $output `loops` custom<Loops>($loops)
+    (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)? attr-dict
     `:` type($input) `,` type($weights) `->` type($output)
   }];
 }
@@ -289,21 +292,24 @@ def Plan_ConvolutionOp : Plan_CallOp<"convolution"> {
 def Plan_MatMulOp : Plan_CallOp<"matmul"> {
   let summary = "Matrix product of the last two dimensions by a library; the others are a batch and broadcast";
   let arguments = (ins Plan_RefType:$a, Plan_RefType:$b, Plan_RefType:$output, Variadic<Plan_RefType>:$post_tensors,
-                       UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                       Plan_LoopArrayAttr:$loops, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
                        DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name);
   let assemblyFormat = [{
-    $a `,` $b `->` $output (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)? attr-dict
+    $a `,` $b `->` $output `loops` custom<Loops>($loops) (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)?
+    attr-dict
     `:` type($a) `,` type($b) `->` type($output)
   }];
 }
 
 def Plan_PoolOp : Plan_CallOp<"pool"> {
   let summary = "Maximum or average over windows by a library";
-  let arguments = (ins Plan_RefType:$input, Plan_RefType:$output, Dovetail_PoolKindAttr:$kind,
-                       DenseI64ArrayAttr:$kernel,
+  let arguments = (ins Plan_RefType:$input, Plan_RefType:$output, Plan_LoopArrayAttr:$loops,
+                       Dovetail_PoolKindAttr:$kind, DenseI64ArrayAttr:$kernel,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads,
                        OptionalAttr<StrAttr>:$step_name);
-  let assemblyFormat = "$kind $input `->` $output attr-dict `:` type($input) `->` type($output)";
+  let assemblyFormat = [{
+    $kind $input `->` $output `loops` custom<Loops>($loops) attr-dict `:` type($input) `->` type($output)
+  }];
 }
 
 def Plan_ReorderOp : Plan_CallOp<"reorder"> {
