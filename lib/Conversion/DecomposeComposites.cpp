@@ -38,36 +38,33 @@ struct DecomposeComposites : dovetail::impl::DecomposeCompositesBase<DecomposeCo
 
 } // namespace
 
-/// After partition the parts of `op`, from `first` up to it, take the shardings of the whole: none of the dimensions
-/// that it reduces is split. Returns `value`, its replacement, with the sharding of its result.
-static Value keepShardings(Operation &op, Operation *first, Value value, FlatSymbolRefAttr mesh) {
-  auto whole = cast<PartitionableOpInterface>(op);
-  OpRelation relation = whole.getRelation();
-  LoopShardings loops = getLoopShardings(whole);
-  OpBuilder builder(first);
-  auto isPart = [&](OpOperand &use) {
-    Operation *owner = use.getOwner();
-    return owner->getBlock() == op.getBlock() && !owner->isBeforeInBlock(first) && owner->isBeforeInBlock(&op);
+/// After partition, splits the loops of the parts of `op`, from `first` up to it, so that ranks compute what they need
+/// for `value`, its replacement, when that is split as `loops`, those of `op`. None of what `op` reduces is split.
+static void assignLoops(Operation &op, Operation *first, Value value, ArrayRef<DimShardingAttr> loops,
+                        FlatSymbolRefAttr mesh) {
+  DimShardingAttr unsplit = DimShardingAttr::getUnsplit(op.getContext());
+  DenseMap<Value, ShardingAttr> needs;
+  auto add = [&](Value operand, ShardingAttr need) {
+    auto [entry, isNew] = needs.try_emplace(operand, need);
+    if (!isNew)
+      entry->second = getHull(entry->second, need);
   };
-  // Ranks may hold more of an operand than `op` needs, or the same over other axes: the parts follow what it needs.
-  for (auto [number, operand] : llvm::enumerate(op.getOperands())) {
-    auto type = cast<RankedTensorType>(operand.getType());
-    ShardingAttr held = getSharding(operand);
-    ShardingAttr need = getNeededSharding(relation, number, type, loops, mesh);
-    if (held == need || (!held && need.isReplicated()))
+  unsigned rank = cast<RankedTensorType>(value.getType()).getRank();
+  add(value, ShardingAttr::get(op.getContext(), mesh, loops.take_front(rank), {}, ReduceKind::Sum));
+  for (Operation *part = op.getPrevNode(), *end = first->getPrevNode(); part != end; part = part->getPrevNode()) {
+    auto partitionable = dyn_cast<PartitionableOpInterface>(part);
+    if (!partitionable)
       continue;
-    Value part = ReshardOp::create(builder, op.getLoc(), withSharding(type, need), operand);
-    operand.replaceUsesWithIf(part,
-                              [&](OpOperand &use) { return use.getOwner() != part.getDefiningOp() && isPart(use); });
+    OpRelation relation = partitionable.getRelation();
+    LoopShardings partLoops(relation.loops.size(), unsplit);
+    if (ShardingAttr need = needs.lookup(part->getResult(0)))
+      for (auto [sharding, loop, dim] : llvm::zip(partLoops, relation.loops, need.getDims()))
+        if (loop.kind == LoopKind::Parallel && dim.covers(loop.extent))
+          sharding = dim;
+    assignLoopShardings(partitionable, relation, partLoops, mesh);
+    for (auto [number, operand] : llvm::enumerate(part->getOperands()))
+      add(operand, getNeededSharding(relation, number, cast<RankedTensorType>(operand.getType()), partLoops, mesh));
   }
-  for (Operation *part = first; part != &op; part = part->getNextNode())
-    if (auto partitionable = dyn_cast<PartitionableOpInterface>(part))
-      followOperands(partitionable, mesh);
-  Type type = op.getResult(0).getType();
-  if (value.getType() == type)
-    return value;
-  builder.setInsertionPoint(&op);
-  return ReshardOp::create(builder, op.getLoc(), type, value);
 }
 
 LogicalResult DecomposeComposites::decompose(Operation &op) {
@@ -76,10 +73,13 @@ LogicalResult DecomposeComposites::decompose(Operation &op) {
   FailureOr<Value> replacement = decomposeUnsplit(&op, builder);
   if (failed(replacement))
     return success();
+  FailureOr<LoopShardings> loops = readLoopShardings(cast<PartitionableOpInterface>(op));
+  if (failed(loops))
+    return failure();
   Value result = op.getResult(0);
   if (ShardingAttr sharding = getSharding(result)) {
     Operation *first = before ? before->getNextNode() : &op.getBlock()->front();
-    replacement = keepShardings(op, first, *replacement, sharding.getMesh());
+    assignLoops(op, first, *replacement, *loops, sharding.getMesh());
   }
   result.replaceAllUsesWith(*replacement);
   op.erase();

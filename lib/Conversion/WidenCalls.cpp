@@ -79,6 +79,26 @@ static bool isPartial(Value value) {
   return sharding && sharding.isPartial();
 }
 
+/// Whether the pieces of `value` leave none of its elements out.
+static bool coversAll(Value value) {
+  ShardingAttr sharding = getSharding(value);
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+  return !sharding || llvm::all_of(llvm::zip_equal(sharding.getDims(), shape), [](auto pair) {
+    auto [dim, extent] = pair;
+    return dim.covers(extent);
+  });
+}
+
+/// `value` in `type`, on every rank what it holds of it.
+static Value convert(OpBuilder &builder, Value value, FloatType type) {
+  auto cast =
+      CastOp::create(builder, value.getLoc(), withElementType(value.getType(), type), value, TypeAttr::get(type));
+  if (ShardingAttr sharding = getSharding(value))
+    llvm::cast<PartitionableOpInterface>(cast.getOperation())
+        .setLoopShardings(LoopShardingsAttr::get(builder.getContext(), sharding.getMesh(), sharding.getDims()));
+  return cast;
+}
+
 Value CallWidener::getWide(Value value, FloatType type, OpBuilder &builder) {
   Type narrow = getElementTypeOrSelf(value.getType());
   if (!wideOf.contains(value) && (narrow == type || !isa<FloatType>(narrow)))
@@ -105,9 +125,15 @@ Value CallWidener::getWide(Value value, FloatType type, OpBuilder &builder) {
     clone->getResult(0).setType(wideType);
     return wide = clone->getResult(0);
   }
-  auto cast =
-      CastOp::create(builder, value.getLoc(), withElementType(value.getType(), type), value, TypeAttr::get(type));
-  return wide = cast;
+  // What no rank needs of a value is not computed: where its pieces leave gaps, the conversion comes before they are
+  // cut.
+  if (auto reshard = value.getDefiningOp<ReshardOp>(); reshard && !coversAll(value)) {
+    OpBuilder atReshard(reshard);
+    Value source = getWide(reshard.getOperand(), type, atReshard);
+    return wideOf[value] =
+               ReshardOp::create(atReshard, reshard.getLoc(), withElementType(value.getType(), type), source);
+  }
+  return wide = convert(builder, value, type);
 }
 
 Operation *CallWidener::rebuild(Operation *op, FloatType type) {
@@ -125,10 +151,8 @@ void CallWidener::narrow(Operation *op, Operation *wide) {
   OpBuilder builder(op->getContext());
   builder.setInsertionPointAfter(wide);
   Value result = op->getResult(0);
-  Type elementType = getElementTypeOrSelf(result.getType());
-  Value rounded =
-      CastOp::create(builder, op->getLoc(), result.getType(), wide->getResult(0), TypeAttr::get(elementType));
-  result.replaceAllUsesWith(rounded);
+  auto elementType = cast<FloatType>(getElementTypeOrSelf(result.getType()));
+  result.replaceAllUsesWith(convert(builder, wide->getResult(0), elementType));
 }
 
 void CallWidener::widenEpilogue(Operation *op, Operation *wide, const Library &library, FloatType type) {

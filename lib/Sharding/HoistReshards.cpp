@@ -74,7 +74,7 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
   if (loops.size() != relation.loops.size())
     return; // It reduces.
   for (auto [loop, sharding] : llvm::zip_equal(relation.loops, loops))
-    if (loop.kind != LoopKind::Parallel || (sharding.isSplit() && !toLayout(sharding, mesh).isCuts(loop.extent)))
+    if (loop.kind != LoopKind::Parallel || !sharding.covers(loop.extent))
       return;
 
   int64_t bytes = 0;
@@ -107,7 +107,8 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
     operand.set(moved);
     worklist.push_back(moved);
   }
-  op->getResult(0).setType(reshard.getType());
+  // Where windows overlap, several ranks compute the same elements.
+  assignLoopShardings(op, relation, loops, meshName);
   reshard.getResult().replaceAllUsesWith(op->getResult(0));
   reshard.erase();
   for (Operation *definition : former)

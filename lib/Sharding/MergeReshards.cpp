@@ -44,21 +44,10 @@ struct MergeReshards : dovetail::impl::MergeReshardsBase<MergeReshards> {
 
 } // namespace
 
-/// True if reading `b` instead of `a` could double-count: a user that reduces over a dimension takes its range from the
-/// operand's type.
-static bool isReducedBySomeUser(ReshardOp reshard) {
-  return llvm::any_of(reshard->getUses(), [](OpOperand &use) {
-    auto user = dyn_cast<PartitionableOpInterface>(use.getOwner());
-    if (!user)
-      return true;
-    int rank = cast<RankedTensorType>(user->getResult(0).getType()).getRank();
-    OpRelation relation = user.getRelation();
-    ShardingAttr sharding = getSharding(use.get());
-    for (auto [dim, entry] : llvm::enumerate(relation.operands[use.getOperandNumber()]))
-      if (entry.loop >= rank && sharding.getDims()[dim].isSplit())
-        return true;
-    return false;
-  });
+/// True if all users are operations that may read more than they need. What a function returns is of the function's
+/// type.
+static bool mayHoldMore(ReshardOp reshard) {
+  return llvm::all_of(reshard->getUsers(), [](Operation *user) { return isa<PartitionableOpInterface>(user); });
 }
 
 void MergeReshards::merge(Value value, ArrayRef<ReshardOp> reshards, const layout::Mesh &mesh) {
@@ -69,7 +58,7 @@ void MergeReshards::merge(Value value, ArrayRef<ReshardOp> reshards, const layou
       if (!small || !large || small == large)
         continue;
       bool equal = small.getType() == large.getType();
-      if (!equal && (isReducedBySomeUser(small) || !covers(getSharding(large), getSharding(small), type, mesh)))
+      if (!equal && (!mayHoldMore(small) || !covers(getSharding(large), getSharding(small), type, mesh)))
         continue;
       // All users come after both reshards if the covering one moves up.
       if (small->isBeforeInBlock(large))

@@ -84,24 +84,16 @@ void Partition::remarkGathered(PartitionableOpInterface op, ArrayRef<DimSharding
 LogicalResult Partition::meetNeeds(PartitionableOpInterface op) {
   OpRelation relation = op.getRelation();
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  FailureOr<LoopShardings> loops = readLoopShardings(op);
+  if (failed(loops))
+    return failure();
   ShardingAttr resultSharding = getSharding(result);
-  if (!resultSharding) {
-    if (llvm::none_of(op->getOperands(), [](Value operand) { return getSharding(operand) != nullptr; }))
-      return success();
-    return op.emitOpError("has a result without a sharding, but operands with one: run --dovetail-propagate first");
-  }
-  LoopShardings loops(relation.loops.size(), DimShardingAttr::getUnsplit(&getContext()));
-  llvm::copy(resultSharding.getDims(), loops.begin());
+  if (!resultSharding)
+    return success();
   SmallVector<StringAttr> reducedAxes;
-  if (auto reductions = op->getAttrOfType<ArrayAttr>(kReductionAttrName)) {
-    for (auto [index, attribute] : llvm::enumerate(reductions)) {
-      auto loop = cast<DimShardingAttr>(attribute);
-      loops[result.getRank() + index] = loop;
-      llvm::append_range(reducedAxes, loop.getAxes());
-    }
-    op->removeAttr(kReductionAttrName);
-  }
-  remarkGathered(op, loops);
+  for (DimShardingAttr loop : ArrayRef(*loops).drop_front(result.getRank()))
+    llvm::append_range(reducedAxes, loop.getAxes());
+  remarkGathered(op, *loops);
   // A sum may stay partial where the result is partial over the same axes because of it.
   auto passes = [&](OpOperand &operand, ShardingAttr held) {
     return held && held.isPartial() && op.isLinearIn(operand.getOperandNumber()) &&
@@ -113,25 +105,15 @@ LogicalResult Partition::meetNeeds(PartitionableOpInterface op) {
   for (OpOperand &operand : op->getOpOperands()) {
     auto type = cast<RankedTensorType>(operand.get().getType());
     ShardingAttr held = getSharding(type);
-    ShardingAttr need = getNeededSharding(relation, operand.getOperandNumber(), type, loops, meshName);
-    // A reduction takes its range from this operand, which must hold neither more nor less than its part.
-    bool givesRange =
-        held && llvm::any_of(llvm::enumerate(relation.operands[operand.getOperandNumber()]), [&](auto entry) {
-          return entry.value().loop >= result.getRank() &&
-                 held.getDims()[entry.index()] != need.getDims()[entry.index()];
-        });
-    // One that every rank holds whole, such as weights, has no range to give unless the loop is split.
-    givesRange |= !held && llvm::any_of(relation.operands[operand.getOperandNumber()], [&](const DimRelation &entry) {
-      return entry.loop >= result.getRank() && loops[entry.loop].isSplit();
-    });
+    ShardingAttr need = getNeededSharding(relation, operand.getOperandNumber(), type, *loops, meshName);
     bool isConstant = operand.get().getDefiningOp<ConstantOp>() != nullptr;
     bool covered = covers(held, need, type, mesh);
     if (passes(operand, held)) {
       covered = covers(held.withoutPartial(), need, type, mesh);
       need = ShardingAttr::get(&getContext(), meshName, need.getDims(), held.getPartialAxes(), held.getPartialKind());
     }
-    bool wantsExactly = givesRange || (isConstant && need.isSplit());
-    if (wantsExactly ? held != need : !covered)
+    // Ranks keep their part of a constant only, though all of it is at hand.
+    if (isConstant && need.isSplit() ? held != need : !covered)
       reshard(operand, need);
   }
   return success();

@@ -83,6 +83,8 @@ private:
   DenseMap<Value, ShardingAttr> requests;
   /// For results of operations; cuts may be open.
   DenseMap<Value, SmallVector<DimShardingAttr>> resultRequests;
+  /// How the loops of operations are to be split, whatever their operands.
+  DenseMap<Operation *, LoopShardings> statedLoops;
   /// For operands of the terminator.
   SmallVector<std::pair<OpOperand *, SmallVector<DimShardingAttr>>> outputRequests;
 };
@@ -156,13 +158,22 @@ LogicalResult Propagator::readRequests() {
   }
   Block &block = function.getBody().front();
   for (Operation &op : block) {
-    if (!isa<PartitionableOpInterface>(op))
+    auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+    if (!partitionable)
       continue;
     std::string name = ("the result of '" + op.getName().getStringRef() + "'").str();
     FailureOr<ArrayAttr> stated = getStated(op.getResult(0), op.getAttrOfType<ArrayAttr>(kShardAttrName), name);
     if (failed(stated))
       return failure();
     ArrayAttr attribute = *stated;
+    if (LoopShardingsAttr loops = partitionable.getLoopShardings()) {
+      if (op.hasAttr(kShardAttrName))
+        return op.emitError() << name << " has loop shardings, and a sharding is requested: state one of them";
+      if (loops.getMesh() != meshName)
+        return op.emitError() << "loops are split over " << loops.getMesh() << ", but the mesh is " << meshName;
+      statedLoops[&op] = LoopShardings(loops.getLoops());
+      continue;
+    }
     if (!attribute)
       continue;
     auto dims = readRequest(attribute, op.getResult(0), meshOp, name);
@@ -181,7 +192,7 @@ LogicalResult Propagator::readRequests() {
       return failure();
     outputRequests.push_back({&operand, *dims});
     // The operation that computes it takes care of that, unless it must do otherwise.
-    if (operand.get().getDefiningOp<PartitionableOpInterface>())
+    if (operand.get().getDefiningOp<PartitionableOpInterface>() && !statedLoops.contains(operand.get().getDefiningOp()))
       resultRequests.try_emplace(operand.get(), *dims);
   }
   return success();
@@ -247,6 +258,25 @@ SmallVector<StringAttr> Propagator::getPassedAxes(PartitionableOpInterface op) {
   return axes;
 }
 
+/// The cuts of a loop for which ranks need only what they hold of an operand dimension in windows, as far as there are
+/// such: they are in the middle of where neighbours hold enough for the same indices. Else those that follow the
+/// owners.
+static std::optional<std::vector<int64_t>> followWindows(const layout::DimMap &map, DimShardingAttr held,
+                                                         int64_t operandExtent, int64_t loopExtent) {
+  SmallVector<layout::Interval> within;
+  for (unsigned i = 0; i < held.getNumPieces(); ++i) {
+    layout::Interval served{0, 0};
+    for (int64_t index = 0; index < loopExtent; ++index)
+      if (held.getPiece(i).contains(map.needClipped({index, index + 1}, operandExtent)))
+        served = served.hull({index, index + 1});
+    within.push_back(served);
+  }
+  if (auto cuts = getCutPositions(DimShardingAttr::getWindows(held.getAxes(), within), loopExtent))
+    return std::vector<int64_t>(cuts->begin(), cuts->end());
+  auto owners = getCutPositions(held, operandExtent);
+  return owners ? map.follow(*owners, loopExtent) : std::nullopt;
+}
+
 SmallVector<Candidate> Propagator::getCandidates(PartitionableOpInterface op, const OpRelation &relation,
                                                  ArrayRef<StringAttr> passedAxes) {
   SmallVector<Candidate> candidates;
@@ -270,7 +300,9 @@ SmallVector<Candidate> Propagator::getCandidates(PartitionableOpInterface op, co
       // To split a reduction over one element would leave all ranks but one without work, and without the operand.
       if (loop.kind == LoopKind::Whole || (loop.kind != LoopKind::Parallel && loop.extent <= 1))
         continue;
-      auto cuts = entry.map.follow(getCutPositions(held, type.getDimSize(dim)), loop.extent);
+      int64_t extent = type.getDimSize(dim);
+      auto cuts = held.coversOnce(extent) ? entry.map.follow(*getCutPositions(held, extent), loop.extent)
+                                          : followWindows(entry.map, held, extent, loop.extent);
       if (cuts)
         add(entry.loop, DimShardingAttr::getCuts(held.getAxes(), *cuts));
     }
@@ -384,6 +416,10 @@ void Propagator::applyRequest(PartitionableOpInterface op, const OpRelation &rel
 
 FailureOr<Operation *> Propagator::assign(PartitionableOpInterface op) {
   OpRelation relation = op.getRelation();
+  if (auto stated = statedLoops.find(op); stated != statedLoops.end()) {
+    assignLoopShardings(op, relation, stated->second, meshName);
+    return op->getNextNode();
+  }
   bool isRequested = resultRequests.contains(op->getResult(0));
   SmallVector<StringAttr> passedAxes;
   if (!isRequested)
@@ -415,20 +451,14 @@ FailureOr<Operation *> Propagator::assign(PartitionableOpInterface op) {
     return first;
   }
 
-  unsigned rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
-  ShardingAttr sharding = getResultSharding(relation, rank, loops, meshName);
+  assignLoopShardings(op, relation, loops, meshName);
   // What is linear in a sum adds up, too: its own sum over some axes joins the one that passes through.
   if (!passedAxes.empty()) {
+    ShardingAttr sharding = getSharding(op->getResult(0));
     llvm::append_range(passedAxes, sharding.getPartialAxes());
-    sharding = ShardingAttr::get(op.getContext(), meshName, sharding.getDims(), passedAxes, ReduceKind::Sum);
+    setSharding(op->getResult(0),
+                ShardingAttr::get(op.getContext(), meshName, sharding.getDims(), passedAxes, ReduceKind::Sum));
   }
-  setSharding(op->getResult(0), sharding);
-  auto reductions = ArrayRef<DimShardingAttr>(loops).drop_front(rank);
-  if (llvm::any_of(reductions, [](DimShardingAttr loop) { return loop.isSplit(); }))
-    op->setAttr(kReductionAttrName,
-                ArrayAttr::get(op.getContext(), SmallVector<Attribute>(reductions.begin(), reductions.end())));
-  else
-    op->removeAttr(kReductionAttrName);
   return op->getNextNode();
 }
 
@@ -453,7 +483,7 @@ void Propagator::backward() {
     if (!partitionable)
       continue;
     ShardingAttr sharding = getSharding(op.getResult(0));
-    if (undecided.contains(op.getResult(0)) && !resultRequests.contains(op.getResult(0)))
+    if (undecided.contains(op.getResult(0)) && !resultRequests.contains(op.getResult(0)) && !statedLoops.contains(&op))
       sharding = wishes.lookup(op.getResult(0));
     if (!sharding)
       continue;
@@ -464,11 +494,11 @@ void Propagator::backward() {
     for (DimShardingAttr dim : sharding.getDims())
       used.append(dim.getAxes().begin(), dim.getAxes().end());
     // A reduction was split before users wished for this result: what they wish may take its axes.
-    if (auto reductions = op.getAttrOfType<ArrayAttr>(kReductionAttrName))
-      for (auto [index, attribute] : llvm::enumerate(reductions))
-        if (auto loop = cast<DimShardingAttr>(attribute);
+    if (LoopShardingsAttr decided = partitionable.getLoopShardings())
+      for (auto [index, loop] : llvm::enumerate(decided.getLoops()))
+        if (index >= sharding.getDims().size() &&
             llvm::none_of(loop.getAxes(), [&](StringAttr axis) { return llvm::is_contained(used, axis); }))
-          loops[sharding.getDims().size() + index] = loop;
+          loops[index] = loop;
     for (auto [number, operand] : llvm::enumerate(op.getOperands())) {
       if (!undecided.contains(operand) || wishes.contains(operand))
         continue;
@@ -478,8 +508,8 @@ void Propagator::backward() {
       for (auto [dim, entry] : llvm::enumerate(relation.operands[number])) {
         if (entry.loop < 0 || !loops[entry.loop].isSplit())
           continue;
-        auto cuts =
-            entry.map.followBack(getCutPositions(loops[entry.loop], relation.loops[entry.loop].extent), shape[dim]);
+        auto positions = getCutPositions(loops[entry.loop], relation.loops[entry.loop].extent);
+        auto cuts = positions ? entry.map.followBack(*positions, shape[dim]) : std::nullopt;
         // Two dimensions may follow one loop.
         if (!cuts || llvm::is_contained(taken, entry.loop))
           continue;

@@ -73,13 +73,37 @@ layout::Sharding dovetail::toLayout(ShardingAttr sharding, const layout::Mesh &m
   return result;
 }
 
-SmallVector<int64_t> dovetail::getCutPositions(DimShardingAttr dim, int64_t extent) {
-  if (!dim.isSplit())
-    return {0, extent};
-  SmallVector<int64_t> positions{0};
+std::optional<SmallVector<int64_t>> dovetail::getCutPositions(DimShardingAttr dim, int64_t extent) {
+  layout::DimSharding pieces;
+  pieces.axes.assign(dim.getAxes().size(), 0);
   for (unsigned i = 0; i < dim.getNumPieces(); ++i)
-    positions.push_back(dim.getPiece(i).hi);
-  return positions;
+    pieces.pieces.push_back(dim.getPiece(i));
+  std::optional<std::vector<int64_t>> cuts = pieces.ownerCuts(extent);
+  if (!cuts)
+    return std::nullopt;
+  return SmallVector<int64_t>(cuts->begin(), cuts->end());
+}
+
+DimShardingAttr dovetail::getHull(DimShardingAttr a, DimShardingAttr b) {
+  if (a == b)
+    return a;
+  if (a.getAxes() != b.getAxes())
+    return DimShardingAttr::getUnsplit(a.getContext());
+  SmallVector<layout::Interval> pieces;
+  for (unsigned i = 0; i < a.getNumPieces(); ++i) {
+    layout::Interval hull = a.getPiece(i).hull(b.getPiece(i));
+    pieces.push_back(hull.empty() ? a.getPiece(i) : hull);
+  }
+  return DimShardingAttr::getWindows(a.getAxes(), pieces);
+}
+
+ShardingAttr dovetail::getHull(ShardingAttr a, ShardingAttr b) {
+  if (!a || !b)
+    return {};
+  SmallVector<DimShardingAttr> dims;
+  for (auto [x, y] : llvm::zip_equal(a.getDims(), b.getDims()))
+    dims.push_back(getHull(x, y));
+  return a.withoutPartial().withDims(dims);
 }
 
 DimShardingAttr dovetail::getNeededDim(const DimRelation &relation, ArrayRef<DimShardingAttr> loops, int64_t extent) {
@@ -167,47 +191,22 @@ ShardingAttr dovetail::getResultSharding(const OpRelation &relation, unsigned re
   return ShardingAttr::get(mesh.getContext(), mesh, loops.take_front(resultRank), partialAxes, kind);
 }
 
-void dovetail::followOperands(PartitionableOpInterface op, FlatSymbolRefAttr mesh) {
-  OpRelation relation = op.getRelation();
-  auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  LoopShardings loops(relation.loops.size(), DimShardingAttr::getUnsplit(op.getContext()));
-  SmallVector<StringAttr> used;
-  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
-    ShardingAttr sharding = getSharding(operand);
-    if (!sharding)
-      continue;
-    ArrayRef<int64_t> shape = cast<RankedTensorType>(operand.getType()).getShape();
-    for (auto [dim, entry] : llvm::enumerate(relation.operands[number])) {
-      DimShardingAttr held = sharding.getDims()[dim];
-      if (entry.loop < 0 || !held.isSplit() || loops[entry.loop].isSplit() ||
-          llvm::any_of(held.getAxes(), [&](StringAttr axis) { return llvm::is_contained(used, axis); }))
-        continue;
-      auto cuts = entry.map.follow(getCutPositions(held, shape[dim]), relation.loops[entry.loop].extent);
-      if (!cuts)
-        continue;
-      loops[entry.loop] = DimShardingAttr::getCuts(held.getAxes(), *cuts);
-      used.append(held.getAxes().begin(), held.getAxes().end());
-    }
-  }
-  op->getResult(0).setType(withSharding(result, getResultSharding(relation, result.getRank(), loops, mesh)));
+FailureOr<LoopShardings> dovetail::readLoopShardings(PartitionableOpInterface op) {
+  auto isSharded = [](Value value) { return getSharding(value) != nullptr; };
+  LoopShardingsAttr loops = op.getLoopShardings();
+  if (loops && isSharded(op->getResult(0)))
+    return LoopShardings(loops.getLoops());
+  if (loops || llvm::any_of(op->getOperands(), isSharded) || llvm::any_of(op->getResults(), isSharded))
+    return op.emitOpError("does not say how its loops and its result are split, but is to be: run "
+                          "--dovetail-propagate first");
+  return LoopShardings(op.getRelation().loops.size(), DimShardingAttr::getUnsplit(op.getContext()));
 }
 
-LoopShardings dovetail::getLoopShardings(PartitionableOpInterface op) {
-  OpRelation relation = op.getRelation();
-  auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  MLIRContext *context = op.getContext();
-  LoopShardings loops(relation.loops.size(), DimShardingAttr::getUnsplit(context));
-  if (ShardingAttr sharding = getSharding(result))
-    llvm::copy(sharding.getDims(), loops.begin());
-  for (auto [number, dims] : llvm::enumerate(relation.operands)) {
-    ShardingAttr sharding = getSharding(op->getOperand(number));
-    if (!sharding)
-      continue;
-    for (auto [dim, entry] : llvm::enumerate(dims))
-      if (entry.loop >= result.getRank() && entry.map.isIdentity())
-        loops[entry.loop] = sharding.getDims()[dim];
-  }
-  return loops;
+void dovetail::assignLoopShardings(PartitionableOpInterface op, const OpRelation &relation,
+                                   ArrayRef<DimShardingAttr> loops, FlatSymbolRefAttr mesh) {
+  op.setLoopShardings(LoopShardingsAttr::get(op.getContext(), mesh, loops));
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  op->getResult(0).setType(withSharding(type, getResultSharding(relation, type.getRank(), loops, mesh)));
 }
 
 int64_t dovetail::getExchangeBytes(RankedTensorType type, ShardingAttr held, ShardingAttr needed,

@@ -59,21 +59,6 @@ struct VerifyPartition : dovetail::impl::VerifyPartitionBase<VerifyPartition> {
 
 } // namespace
 
-/// True if each of `extent` positions lies in some piece.
-static bool coversExtent(DimShardingAttr dim, int64_t extent) {
-  SmallVector<layout::Interval> pieces;
-  for (unsigned i = 0; i < dim.getNumPieces(); ++i)
-    pieces.push_back(dim.getPiece(i));
-  llvm::sort(pieces, [](layout::Interval a, layout::Interval b) { return a.lo < b.lo; });
-  int64_t reached = 0;
-  for (layout::Interval piece : pieces) {
-    if (piece.lo > reached)
-      return false;
-    reached = std::max(reached, piece.hi);
-  }
-  return reached >= extent;
-}
-
 LogicalResult VerifyPartition::verifyArguments(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
@@ -83,7 +68,7 @@ LogicalResult VerifyPartition::verifyArguments(func::FuncOp function) {
     if (failed(verifySharding(function, type)))
       return failure();
     for (auto [index, dim] : llvm::enumerate(sharding.getDims()))
-      if (dim.isSplit() && !coversExtent(dim, type.getDimSize(index)))
+      if (!dim.covers(type.getDimSize(index)))
         return function.emitError("argument ")
                << argument.getArgNumber() << " is cut into " << dim << " in dimension " << index
                << ", which leaves elements of its extent of " << type.getDimSize(index) << " to no rank";
@@ -119,30 +104,14 @@ LogicalResult VerifyPartition::verifyReshard(ReshardOp op) {
 
 LogicalResult VerifyPartition::verifyNeeds(PartitionableOpInterface op) {
   OpRelation relation = op.getRelation();
-  LoopShardings loops = getLoopShardings(op);
-  auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  for (unsigned loop = 0; loop < loops.size(); ++loop) {
-    if (!loops[loop].isSplit())
-      continue;
-    LoopKind kind = relation.loops[loop].kind;
-    // What several ranks compute is the same on each of them; what they add up must not be.
-    bool covers = kind == LoopKind::Parallel ? coversExtent(loops[loop], relation.loops[loop].extent)
-                                             : toLayout(loops[loop], mesh).isCuts(relation.loops[loop].extent);
-    if (!covers)
-      return op->emitError("splits loop ") << loop << " into " << loops[loop] << ", which does not cover it"
-                                           << (kind == LoopKind::Parallel ? "" : " exactly once");
-    if (kind == LoopKind::Whole || kind == LoopKind::Composite)
-      return op->emitError("splits loop ") << loop << ", which must stay whole";
-  }
-  ShardingAttr expected = getResultSharding(relation, result.getRank(), loops, meshName);
-  ShardingAttr actual = getSharding(result);
-  for (StringAttr axis : expected.getPartialAxes())
-    if (!actual || !llvm::is_contained(actual.getPartialAxes(), axis))
-      return op->emitError("splits a reduction over mesh axis ") << axis << ", but its result is not partial over it";
+  FailureOr<LoopShardings> loops = readLoopShardings(op);
+  if (failed(loops))
+    return failure();
+  ShardingAttr actual = getSharding(op->getResult(0));
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     auto type = cast<RankedTensorType>(operand.getType());
     ShardingAttr held = getSharding(operand);
-    ShardingAttr need = getNeededSharding(relation, number, type, loops, meshName);
+    ShardingAttr need = getNeededSharding(relation, number, type, *loops, meshName);
     if (held && held.isPartial()) {
       if (!op.isLinearIn(number) || !llvm::all_of(held.getPartialAxes(), [&](StringAttr axis) {
             return actual && llvm::is_contained(actual.getPartialAxes(), axis);

@@ -122,12 +122,32 @@ dovetail.mesh @mesh = ["y" = 2]
 
 // CHECK-LABEL: func.func @halo
 // CHECK: %[[WINDOW:.*]] = dovetail.reshard {{.*}}xf16{{.*}} -> tensor<{{.*}}xf16{{.*}}{"y" : (0, 4), (2, 8)}
-// CHECK: dovetail.cast %[[WINDOW]] {to = f32}
+// CHECK: dovetail.cast %[[WINDOW]] {{{.*}}to = f32}
 // CHECK: dovetail.pool
 func.func @halo(%x: !cut) -> !cut {
   %0 = dovetail.reshard %x : !cut -> !window
-  %1 = dovetail.pool %0 {kind = #dovetail.pool_kind<max>, kernel = array<i64: 3, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 0>, pads_high = array<i64: 1, 0>} : (!window) -> !cut
+  %1 = dovetail.pool %0 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 3, 8}, {}]>, kind = #dovetail.pool_kind<max>, kernel = array<i64: 3, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 0>, pads_high = array<i64: 1, 0>} : (!window) -> !cut
   return %1 : !cut
+}
+
+// -----
+
+// Where no rank needs an element between two windows, none converts it: the conversion comes before the exchange.
+
+dovetail.mesh @mesh = ["y" = 2]
+!cut = tensor<1x4x8x8xf16, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 4, 8}, {}]>>
+!window = tensor<1x4x8x8xf16, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 3), (4, 7)}, {}]>>
+!half = tensor<1x4x4x8xf16, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 2, 4}, {}]>>
+
+// CHECK-LABEL: func.func @gap
+// CHECK-SAME: %[[X:[a-z0-9]+]]:
+// CHECK: %[[WIDE:.*]] = dovetail.cast %[[X]] {{{.*}}to = f32}
+// CHECK-NEXT: %[[WINDOW:.*]] = dovetail.reshard %[[WIDE]] {{.*}} -> tensor<1x4x8x8xf32{{.*}}{"y" : (0, 3), (4, 7)}
+// CHECK: dovetail.conv %[[WINDOW]]
+func.func @gap(%x: !cut, %w: tensor<4x4x1x1xf16>) -> !half {
+  %0 = dovetail.reshard %x : !cut -> !window
+  %1 = dovetail.conv %0, %w {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 2, 4}, {}, {}]>, strides = array<i64: 2, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (!window, tensor<4x4x1x1xf16>) -> !half
+  return %1 : !half
 }
 
 // -----
@@ -144,10 +164,10 @@ dovetail.mesh @mesh = ["y" = 2]
 // CHECK: %[[PART:.*]] = dovetail.matmul {{.*}} -> tensor<4x4xf32, {{.*}}partial = sum ["y"]
 // CHECK: %[[NEGATIVE:.*]] = dovetail.neg %[[PART]]
 // CHECK: %[[SUM:.*]] = dovetail.reshard %[[NEGATIVE]] : tensor<4x4xf32{{.*}} -> tensor<4x4xf32
-// CHECK: dovetail.cast %[[SUM]] {to = f16}
+// CHECK: dovetail.cast %[[SUM]] {{{.*}}to = f16}
 func.func @partial(%a: !a, %b: !b) -> !sum {
-  %0 = dovetail.matmul %a, %b : (!a, !b) -> !part
-  %1 = dovetail.neg %0 : (!part) -> !part
+  %0 = dovetail.matmul %a, %b {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 2, 6}]>} : (!a, !b) -> !part
+  %1 = dovetail.neg %0 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}]>} : (!part) -> !part
   %2 = dovetail.reshard %1 : !part -> !sum
   return %2 : !sum
 }

@@ -46,7 +46,7 @@ dovetail.mesh @mesh = ["y" = 2]
 
 // A value in between. The request is no attribute of the operation any more.
 // CHECK-LABEL: func.func @between
-// CHECK: dovetail.relu %{{[^ ]*}} : {{.*}} -> tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 7, 8}]>>
+// CHECK: dovetail.relu %{{[^ ]*}} {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 7, 8}]>} : {{.*}} -> tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 7, 8}]>>
 // CHECK: dovetail.neg {{.*}} -> tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 7, 8}]>>
 func.func @between(%a: tensor<8xf32>) -> tensor<8xf32> {
   %0 = dovetail.relu %a {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 7, 8}>]} : (tensor<8xf32>) -> tensor<8xf32>

@@ -5,7 +5,7 @@ dovetail.mesh @mesh = ["y" = 2]
 
 func.func @no_halo(%x: !cut, %w: tensor<1x1x3xf32>) -> !cut {
   // expected-error@+1 {{needs #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 13), (11, 24)}]> of operand 0, but ranks hold}}
-  %0 = dovetail.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_low = array<i64: 1>, pads_high = array<i64: 1>} : (!cut, tensor<1x1x3xf32>) -> !cut
+  %0 = dovetail.conv %x, %w {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 12, 24}, {}]>, strides = array<i64: 1>, dilations = array<i64: 1>, pads_low = array<i64: 1>, pads_high = array<i64: 1>} : (!cut, tensor<1x1x3xf32>) -> !cut
   return %0 : !cut
 }
 
@@ -14,10 +14,22 @@ func.func @no_halo(%x: !cut, %w: tensor<1x1x3xf32>) -> !cut {
 dovetail.mesh @mesh = ["y" = 2]
 !cut = tensor<24xf32, #dovetail.sharding<@mesh, [{"y" : 0, 12, 24}]>>
 
-func.func @not_partial(%x: !cut) -> tensor<1xf32> {
-  // expected-error@+1 {{splits a reduction over mesh axis "y", but its result is not partial over it}}
-  %0 = dovetail.reduce %x {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 0>} : (!cut) -> tensor<1xf32>
-  return %0 : tensor<1xf32>
+func.func @undecided(%x: !cut) -> !cut {
+  // expected-error@+1 {{does not say how its loops and its result are split, but is to be: run --dovetail-propagate first}}
+  %0 = dovetail.exp %x : (!cut) -> !cut
+  return %0 : !cut
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!cut = tensor<24xf32, #dovetail.sharding<@mesh, [{"y" : 0, 12, 24}]>>
+!window = tensor<24xf32, #dovetail.sharding<@mesh, [{"y" : (0, 13), (11, 24)}]>>
+
+func.func @recomputes_more(%x: !cut) -> !window {
+  // expected-error@+1 {{needs #dovetail.sharding<@mesh, [{"y" : (0, 13), (11, 24)}]> of operand 0, but ranks hold}}
+  %0 = dovetail.exp %x {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : (0, 13), (11, 24)}]>} : (!cut) -> !window
+  return %0 : !window
 }
 
 // -----
@@ -27,31 +39,8 @@ dovetail.mesh @mesh = ["y" = 2]
 
 func.func @not_linear(%x: !part) -> !part {
   // expected-error@+1 {{reads operand 0, which is partial, but is not linear in it}}
-  %0 = dovetail.exp %x : (!part) -> !part
+  %0 = dovetail.exp %x {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}]>} : (!part) -> !part
   return %0 : !part
-}
-
-// -----
-
-dovetail.mesh @mesh = ["y" = 2]
-!window = tensor<24xf32, #dovetail.sharding<@mesh, [{"y" : (0, 13), (11, 24)}]>>
-!sum = tensor<1xf32, #dovetail.sharding<@mesh, [{}], partial = sum ["y"]>>
-
-func.func @counted_twice(%x: !window) -> !sum {
-  // expected-error@+1 {{which does not cover it exactly once}}
-  %0 = dovetail.reduce %x {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 0>} : (!window) -> !sum
-  return %0 : !sum
-}
-
-// -----
-
-dovetail.mesh @mesh = ["y" = 2]
-!gap = tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 3), (4, 8)}]>>
-
-func.func @computed_by_nobody(%x: tensor<8xf32>) -> !gap {
-  // expected-error@+1 {{splits loop 0 into #dovetail.dim_sharding<{"y" : (0, 3), (4, 8)}>, which does not cover it}}
-  %0 = dovetail.exp %x : (tensor<8xf32>) -> !gap
-  return %0 : !gap
 }
 
 // -----

@@ -23,18 +23,23 @@ def ChooseCuts : Pass<"dovetail-choose-cuts", "::mlir::ModuleOp"> {
 def PropagateShardings : Pass<"dovetail-propagate", "::mlir::ModuleOp"> {
   let summary = "Carry the requested shardings through the graph";
   let description = [{
-    Gives every value a sharding. What is stated comes first: `dovetail.shard` or the sharding in the type. Forward, each operation takes the loop shardings that follow from its operands; where
-    operands disagree, the assignment that moves fewest bytes wins. Backward, arguments without a request take what
-    their users need. Composite operations are decomposed where a dimension that they reduce is split. Asks operators
-    nothing but their relations.
+    Decides how the loops of every operation are split (`dovetail.loops`), and gives every value the sharding that
+    follows. What is stated comes first: loops, `dovetail.shard`, or the sharding in the type. Forward, each operation
+    takes the loop shardings that follow from its operands; where operands disagree, the assignment that moves fewest
+    bytes wins. Backward, arguments without a request take what their users need. Composite operations are decomposed
+    where a dimension that they reduce is split. Asks operators nothing but their relations.
+
+    Loops are split into cuts. Windows that overlap come from statements only; operations behind them are cut where ranks
+    then need no more than what they hold, if there are such cuts.
   }];
 }
 
 def Partition : Pass<"dovetail-partition", "::mlir::ModuleOp"> {
   let summary = "Make every need explicit as a reshard";
   let description = [{
-    An operand that a rank does not hold where it is needed gets a `dovetail.reshard`; partial values are reduced where
-    an operation is not linear in them.
+    An operand that a rank does not hold where the operation's loops need it gets a `dovetail.reshard`; partial values
+    are reduced where an operation is not linear in them. Ranks may hold more than they need, but for constants: of these
+    each rank keeps its part.
   }];
 }
 
@@ -42,23 +47,25 @@ def HoistReshards : Pass<"dovetail-hoist-reshards", "::mlir::ModuleOp"> {
   let summary = "Move reshards to where fewer bytes are sent";
   let description = [{
     Where an operation without reductions is cheap to compute and its operands are smaller than its result (broadcasts,
-    nearest-neighbour resizes, casts, ...), ranks exchange its operands in place of its result, and each computes what
-    it needs.
+    casts to wider types, ...), ranks exchange its operands in place of its result, and each computes what
+    it needs: its loops become those of the reshard, windows that overlap included.
   }];
 }
 
 def MergeReshards : Pass<"dovetail-merge-reshards", "::mlir::ModuleOp"> {
   let summary = "Share reshards of a value among its users";
   let description = [{
-    Of the reshards of one value, those whose result another one covers on every rank are replaced by it.
+    Of the reshards of one value, those whose result another one covers on every rank are replaced by it, unless a
+    function returns them.
   }];
 }
 
 def VerifyPartition : Pass<"dovetail-verify-partition", "::mlir::ModuleOp"> {
   let summary = "Check that every need is met on every rank";
   let description = [{
-    Fails if an operation needs an element of an operand that some rank does not hold, if a reduction would count an
-    element twice, if a result's pieces leave elements out, or if a reduction's cuts do not cover it exactly once.
+    Fails if an operation needs an element of an operand that some rank does not hold, if it is not said how its loops
+    are split, if it is not linear in an operand that is partial, or if a reshard or argument leaves elements to no rank.
+    That loops are covered, and reductions exactly once, every operation checks itself.
   }];
 }
 

@@ -24,11 +24,7 @@ namespace dovetail {
 /// dimension, without pieces where the compiler may choose.
 inline constexpr llvm::StringLiteral kShardAttrName = "dovetail.shard";
 
-/// On an operation with split reduction loops, between propagation and partition: an array of `DimShardingAttr`, one
-/// for each reduction loop.
-inline constexpr llvm::StringLiteral kReductionAttrName = "dovetail.reduction";
-
-/// How the loops of an operation are split: one `DimShardingAttr` for each, in cuts.
+/// How the loops of an operation are split: one `DimShardingAttr` for each.
 using LoopShardings = llvm::SmallVector<DimShardingAttr>;
 
 /// The one mesh of a module; null if it has none, with an error if it has several.
@@ -45,8 +41,14 @@ layout::Sharding toLayout(ShardingAttr sharding, const layout::Mesh &mesh, unsig
 layout::DimSharding toLayout(DimShardingAttr dim, const layout::Mesh &mesh);
 layout::ReductionKind toLayout(ReduceKind kind);
 
-/// The positions of a dimension in cuts, of `extent`; unsplit: {0, extent}.
-llvm::SmallVector<int64_t> getCutPositions(DimShardingAttr dim, int64_t extent);
+/// The positions of a dimension in cuts, of `extent`; unsplit: {0, extent}. Of windows, the owners' cuts
+/// (`layout::DimSharding::ownerCuts`); nothing if they have none.
+std::optional<llvm::SmallVector<int64_t>> getCutPositions(DimShardingAttr dim, int64_t extent);
+
+/// What contains both pieces of every rank: unsplit where the axes differ, or for two tensors where one is not split.
+DimShardingAttr getHull(DimShardingAttr a, DimShardingAttr b);
+/// The same for tensors; neither is partial in the result. Null, for replicated, if one of them is.
+ShardingAttr getHull(ShardingAttr a, ShardingAttr b);
 
 /// What the ranks need of an operand dimension of `extent`, given how the loops are split. Clipped to the tensor.
 DimShardingAttr getNeededDim(const DimRelation &relation, llvm::ArrayRef<DimShardingAttr> loops, int64_t extent);
@@ -62,13 +64,13 @@ bool covers(ShardingAttr held, ShardingAttr needed, mlir::RankedTensorType type,
 ShardingAttr getResultSharding(const OpRelation &relation, unsigned resultRank, llvm::ArrayRef<DimShardingAttr> loops,
                                mlir::FlatSymbolRefAttr mesh);
 
-/// Gives the result of an operation that replaces others after partition the sharding that follows from its operands,
-/// without splitting anything anew. Where operands disagree the first one decides.
-void followOperands(PartitionableOpInterface op, mlir::FlatSymbolRefAttr mesh);
+/// How the loops of an operation are split, after propagation: as `dovetail.loops` says, or not at all where no operand
+/// or result is sharded. An error if that has not been decided.
+mlir::FailureOr<LoopShardings> readLoopShardings(PartitionableOpInterface op);
 
-/// The loops of an operation after partition: those of the result from its type, reductions from the operands that they
-/// index.
-LoopShardings getLoopShardings(PartitionableOpInterface op);
+/// Stores how the loops of an operation are split, and gives the result's type the sharding that follows.
+void assignLoopShardings(PartitionableOpInterface op, const OpRelation &relation, llvm::ArrayRef<DimShardingAttr> loops,
+                         mlir::FlatSymbolRefAttr mesh);
 
 /// Bytes that the ranks receive, all together, to hold what they need of a tensor in place of what they hold.
 /// Null shardings: replicated.

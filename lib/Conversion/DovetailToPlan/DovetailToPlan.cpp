@@ -41,7 +41,7 @@ public:
 
 private:
   void findConstantValues();
-  void readLoops();
+  LogicalResult readLoops();
   void emitPorts();
   LogicalResult emitGroup(const Group &group);
   LogicalResult emitCall(const Group &group);
@@ -102,12 +102,16 @@ void PlanEmitter::findConstantValues() {
   }
 }
 
-void PlanEmitter::readLoops() {
+LogicalResult PlanEmitter::readLoops() {
   for (auto op : function.getBody().front().getOps<PartitionableOpInterface>()) {
+    FailureOr<LoopShardings> loops = readLoopShardings(op);
+    if (failed(loops))
+      return failure();
     SmallVector<Attribute> &attributes = loopsOf[op];
-    for (auto [loop, sharding] : llvm::zip_equal(op.getRelation().loops, getLoopShardings(op)))
+    for (auto [loop, sharding] : llvm::zip_equal(op.getRelation().loops, *loops))
       attributes.push_back(plan::LoopAttr::get(context, loop.extent, sharding));
   }
+  return success();
 }
 
 plan::BufferOp PlanEmitter::getBuffer(Value value) {
@@ -232,6 +236,7 @@ void PlanEmitter::emitKernel(const Group &group) {
         mapping.map(operand, builder.clone(*operand.getDefiningOp())->getResult(0));
     Operation *clone = builder.clone(*op, mapping);
     clone->getResult(0).setType(stripped(op->getResult(0)));
+    clone->removeAttr(kLoopsAttrName); // One kernel serves all ranks; the launch says who runs what.
     llvm::append_range(loops, getLoops(op).drop_front(cast<RankedTensorType>(op->getResult(0).getType()).getRank()));
   }
   plan::YieldOp::create(builder, root->getLoc(), mapping.lookup(result));
@@ -305,7 +310,8 @@ LogicalResult PlanEmitter::run() {
   // Buffers and views, then the prologue, then ports and steps.
   buffers.setInsertionPointToEnd(body);
   findConstantValues();
-  readLoops();
+  if (failed(readLoops()))
+    return failure();
   OpBuilder builder(context);
   builder.setInsertionPointToEnd(body);
   auto prologueOp = plan::PrologueOp::create(builder, function.getLoc());

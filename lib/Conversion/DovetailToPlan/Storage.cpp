@@ -16,29 +16,6 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// What contains both pieces of every rank.
-static DimShardingAttr getHull(DimShardingAttr a, DimShardingAttr b) {
-  if (a == b)
-    return a;
-  if (a.getAxes() != b.getAxes())
-    return DimShardingAttr::getUnsplit(a.getContext());
-  SmallVector<layout::Interval> pieces;
-  for (unsigned i = 0; i < a.getNumPieces(); ++i) {
-    layout::Interval hull = a.getPiece(i).hull(b.getPiece(i));
-    pieces.push_back(hull.empty() ? a.getPiece(i) : hull);
-  }
-  return DimShardingAttr::getWindows(a.getAxes(), pieces);
-}
-
-static ShardingAttr getHull(ShardingAttr a, ShardingAttr b) {
-  if (!a || !b)
-    return {};
-  SmallVector<DimShardingAttr> dims;
-  for (auto [x, y] : llvm::zip_equal(a.getDims(), b.getDims()))
-    dims.push_back(getHull(x, y));
-  return a.withoutPartial().withDims(dims);
-}
-
 Value Storage::getLeader(Value value) const {
   auto parent = parents.find(value);
   if (parent == parents.end())

@@ -35,6 +35,19 @@ bool DimShardingAttr::isCuts() const {
   return !isSplit() || (areContiguous(pieces) && pieces.front() == 0);
 }
 
+/// The pieces without a mesh.
+static layout::DimSharding getPieces(DimShardingAttr dim) {
+  layout::DimSharding result;
+  for (unsigned i = 0; i < dim.getNumPieces(); ++i)
+    result.pieces.push_back(dim.getPiece(i));
+  result.axes.assign(dim.getAxes().size(), 0);
+  return result;
+}
+
+bool DimShardingAttr::covers(int64_t extent) const { return ::getPieces(*this).covers(extent); }
+
+bool DimShardingAttr::coversOnce(int64_t extent) const { return ::getPieces(*this).isCuts(extent); }
+
 DimShardingAttr DimShardingAttr::getUnsplit(MLIRContext *context) { return get(context, {}, {}); }
 
 DimShardingAttr DimShardingAttr::getCuts(ArrayRef<StringAttr> axes, ArrayRef<int64_t> positions) {
@@ -161,10 +174,27 @@ ShardingAttr ShardingAttr::withoutPartial() const {
   return get(getContext(), getMesh(), getDims(), {}, ReduceKind::Sum);
 }
 
-void ShardingAttr::print(AsmPrinter &printer) const {
-  printer << "<" << getMesh() << ", [";
-  llvm::interleaveComma(getDims(), printer.getStream(), [&](DimShardingAttr dim) { printDim(printer, dim); });
+/// Prints `<@mesh, [{}, {"y" : 0, 4, 8}]`.
+static void printDims(AsmPrinter &printer, FlatSymbolRefAttr mesh, ArrayRef<DimShardingAttr> dims) {
+  printer << "<" << mesh << ", [";
+  llvm::interleaveComma(dims, printer.getStream(), [&](DimShardingAttr dim) { printDim(printer, dim); });
   printer << "]";
+}
+
+static ParseResult parseDims(AsmParser &parser, FlatSymbolRefAttr &mesh, SmallVectorImpl<DimShardingAttr> &dims) {
+  auto parseOneDim = [&]() -> ParseResult {
+    FailureOr<DimShardingAttr> dim = parseDim(parser);
+    if (failed(dim))
+      return failure();
+    dims.push_back(*dim);
+    return success();
+  };
+  return failure(parser.parseLess() || parser.parseAttribute(mesh) || parser.parseComma() ||
+                 parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOneDim));
+}
+
+void ShardingAttr::print(AsmPrinter &printer) const {
+  printDims(printer, getMesh(), getDims());
   if (isPartial()) {
     printer << ", partial = " << stringifyReduceKind(getPartialKind()) << " [";
     llvm::interleaveComma(getPartialAxes(), printer.getStream(), [&](StringAttr axis) { printer << axis; });
@@ -178,15 +208,7 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   SmallVector<DimShardingAttr> dims;
   SmallVector<StringAttr> partialAxes;
   ReduceKind kind = ReduceKind::Sum;
-  auto parseOneDim = [&]() -> ParseResult {
-    FailureOr<DimShardingAttr> dim = parseDim(parser);
-    if (failed(dim))
-      return failure();
-    dims.push_back(*dim);
-    return success();
-  };
-  if (parser.parseLess() || parser.parseAttribute(mesh) || parser.parseComma() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOneDim))
+  if (parseDims(parser, mesh, dims))
     return {};
   if (succeeded(parser.parseOptionalComma())) {
     StringRef keyword;
@@ -244,4 +266,21 @@ LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
     if (failed(use(axis)))
       return failure();
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LoopShardingsAttr
+//===----------------------------------------------------------------------===//
+
+void LoopShardingsAttr::print(AsmPrinter &printer) const {
+  printDims(printer, getMesh(), getLoops());
+  printer << ">";
+}
+
+Attribute LoopShardingsAttr::parse(AsmParser &parser, Type) {
+  FlatSymbolRefAttr mesh;
+  SmallVector<DimShardingAttr> loops;
+  if (parseDims(parser, mesh, loops) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), mesh, loops);
 }

@@ -76,44 +76,6 @@ LogicalResult MeshOp::verify() {
 // ReshardOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult dovetail::verifySharding(Operation *op, Type type) {
-  ShardingAttr sharding = getSharding(type);
-  if (!sharding)
-    return success();
-  auto meshOp = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, sharding.getMesh());
-  if (!meshOp)
-    return op->emitOpError("has a value cut over mesh ") << sharding.getMesh() << ", which the module does not have";
-  layout::Mesh mesh = meshOp.getMesh();
-  auto checkAxis = [&](StringAttr axis) -> LogicalResult {
-    if (mesh.axisIndex({axis.data(), axis.size()}))
-      return success();
-    return op->emitOpError("has a value cut over axis ") << axis << ", which mesh " << sharding.getMesh() << " lacks";
-  };
-  for (auto [index, dim] : llvm::enumerate(sharding.getDims())) {
-    int64_t coordinates = 1;
-    for (StringAttr axis : dim.getAxes()) {
-      if (failed(checkAxis(axis)))
-        return failure();
-      coordinates *= mesh.axisSize(*mesh.axisIndex({axis.data(), axis.size()}));
-    }
-    if (dim.isSplit() && dim.getNumPieces() != coordinates)
-      return op->emitOpError("has a value with ") << dim.getNumPieces() << " pieces in dimension " << index
-                                                  << ", whose axes have " << coordinates << " coordinates";
-  }
-  for (StringAttr axis : sharding.getPartialAxes())
-    if (failed(checkAxis(axis)))
-      return failure();
-  return success();
-}
-
-LogicalResult dovetail::verifyShardings(Operation *op) {
-  for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
-    for (Type type : types)
-      if (failed(verifySharding(op, type)))
-        return failure();
-  return success();
-}
-
 LogicalResult ReshardOp::verify() {
   if (failed(verifyShardings(*this)))
     return failure();

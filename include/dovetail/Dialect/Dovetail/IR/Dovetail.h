@@ -35,8 +35,12 @@
 #include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.h.inc"
 
 namespace dovetail {
+/// The attribute of a partitionable operation that says how its loops are split.
+inline constexpr llvm::StringLiteral kLoopsAttrName = "dovetail.loops";
+
 /// Checks that the mesh that a sharding of an operand or result names is there, has the axes, and has as many
-/// coordinates as there are pieces; otherwise an error at `op`.
+/// coordinates as there are pieces, and that loop shardings, if there are any, fit the loops and the result's type;
+/// otherwise an error at `op`.
 llvm::LogicalResult verifyShardings(mlir::Operation *op);
 } // namespace dovetail
 

@@ -116,6 +116,10 @@ def Dovetail_DimShardingAttr : Dovetail_Attr<"DimSharding", "dim_sharding"> {
     }
     /// True if the pieces tile [0, extent) in order.
     bool isCuts() const;
+    /// True if each of `extent` positions lies in some piece, or, for `coversOnce`, in one: the pieces that are not
+    /// empty tile [0, extent) in order. A dimension that is not split is covered.
+    bool covers(int64_t extent) const;
+    bool coversOnce(int64_t extent) const;
     static DimShardingAttr getUnsplit(::mlir::MLIRContext *context);
     static DimShardingAttr getCuts(::llvm::ArrayRef<::mlir::StringAttr> axes,
                                    ::llvm::ArrayRef<int64_t> positions);
@@ -150,6 +154,27 @@ def Dovetail_ShardingAttr : Dovetail_Attr<"Sharding", "sharding",
     ShardingAttr withDims(::llvm::ArrayRef<DimShardingAttr> dims) const;
     ShardingAttr withoutPartial() const;
   }];
+}
+
+def Dovetail_LoopShardingsAttr : Dovetail_Attr<"LoopShardings", "loop_shardings"> {
+  let summary = "How the loops of an operation are split over a mesh";
+  let description = [{
+    One entry for each loop of the operation's relation: the dimensions of the result, then reductions. No mesh axis
+    splits two loops. A reduction is split into cuts, so that each term counts once. A parallel loop may be split into
+    windows that overlap: then several ranks compute the same elements, each of which must lie in some window.
+
+    An operation has it as the discardable attribute `dovetail.loops`, from propagation until it is lowered. Stated
+    before propagation, it is kept. Operands may be held by more than what these loops need; the result's type is
+    split as the parallel loops are, and partial over the axes of split reductions.
+
+    ```mlir
+    %0 = dovetail.matmul %a, %b {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : (0, 5), (3, 8)}, {}, {"x" : 0, 24, 64} ]>}
+        : ...
+    ```
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,
+                        ArrayRefParameter<"::dovetail::DimShardingAttr">:$loops);
+  let hasCustomAssemblyFormat = 1;
 }
 
 #endif // DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILATTRIBUTES_TD

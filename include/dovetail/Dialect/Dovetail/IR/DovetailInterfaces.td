@@ -18,8 +18,19 @@ def PartitionableOpInterface : OpInterface<"PartitionableOpInterface"> {
     other, kernels for every target, fusion and constant folding come from this definition, stated once. The first loops
     are the dimensions of the result, in order; the others are reductions, then taps. Shardings in the types must be
     possible on the mesh that they name.
+
+    How the loops are split is decided by propagation and stored on the operation as `dovetail.loops`, a
+    `#dovetail.loop_shardings`. Whoever replaces the operation after that says it of the replacement, too.
   }];
   let verify = [{ return ::dovetail::verifyShardings($_op); }];
+  let verifyWithRegions = 1; // Relations are defined for operations that are right otherwise.
+  let extraClassDeclaration = [{
+    /// How the loops are split; null if that has not been decided.
+    ::dovetail::LoopShardingsAttr getLoopShardings() {
+      return (*this)->getAttrOfType<::dovetail::LoopShardingsAttr>(::dovetail::kLoopsAttrName);
+    }
+    void setLoopShardings(::dovetail::LoopShardingsAttr loops) { (*this)->setAttr(::dovetail::kLoopsAttrName, loops); }
+  }];
   let methods = [
     InterfaceMethod<"The loops, and where operands are read.", "::dovetail::Definition", "getDefinition", (ins)>,
     InterfaceMethod<[{

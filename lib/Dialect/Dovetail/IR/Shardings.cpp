@@ -1,0 +1,148 @@
+//===- Shardings.cpp - Shardings of values and loops -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how the shardings of an operation's values and loops are verified.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "llvm/ADT/SmallSet.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+/// The mesh over which `what` of `op` is cut; an error if there is none.
+static FailureOr<layout::Mesh> getMesh(Operation *op, StringRef what, FlatSymbolRefAttr name) {
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, name);
+  if (!mesh)
+    return op->emitOpError("has ") << what << " cut over mesh " << name << ", which the module does not have";
+  return mesh.getMesh();
+}
+
+static LogicalResult verifyAxis(Operation *op, StringRef what, FlatSymbolRefAttr name, const layout::Mesh &mesh,
+                                StringAttr axis) {
+  if (mesh.axisIndex({axis.data(), axis.size()}))
+    return success();
+  return op->emitOpError("has ") << what << " cut over axis " << axis << ", which mesh " << name << " lacks";
+}
+
+/// Checks that the axes are there, and that each combination of their coordinates has a piece.
+static LogicalResult verifyPieces(Operation *op, StringRef what, StringRef dimension, FlatSymbolRefAttr name,
+                                  const layout::Mesh &mesh, ArrayRef<DimShardingAttr> dims) {
+  for (auto [index, dim] : llvm::enumerate(dims)) {
+    int64_t coordinates = 1;
+    for (StringAttr axis : dim.getAxes()) {
+      if (failed(verifyAxis(op, what, name, mesh, axis)))
+        return failure();
+      coordinates *= mesh.axisSize(*mesh.axisIndex({axis.data(), axis.size()}));
+    }
+    if (dim.isSplit() && dim.getNumPieces() != coordinates)
+      return op->emitOpError("has ") << what << " with " << dim.getNumPieces() << " pieces" << dimension << index
+                                     << ", whose axes have " << coordinates << " coordinates";
+  }
+  return success();
+}
+
+LogicalResult dovetail::verifySharding(Operation *op, Type type) {
+  ShardingAttr sharding = getSharding(type);
+  if (!sharding)
+    return success();
+  FailureOr<layout::Mesh> mesh = getMesh(op, "a value", sharding.getMesh());
+  if (failed(mesh) ||
+      failed(verifyPieces(op, "a value", " in dimension ", sharding.getMesh(), *mesh, sharding.getDims())))
+    return failure();
+  for (StringAttr axis : sharding.getPartialAxes())
+    if (failed(verifyAxis(op, "a value", sharding.getMesh(), *mesh, axis)))
+      return failure();
+  return success();
+}
+
+/// Checks that the loops may be split so.
+static LogicalResult verifyLoops(PartitionableOpInterface op, ArrayRef<Loop> loops,
+                                 ArrayRef<DimShardingAttr> shardings) {
+  if (shardings.size() != loops.size())
+    return op.emitOpError("has ") << loops.size() << " loops, but " << shardings.size() << " loop shardings";
+  llvm::SmallSet<StringRef, 4> used;
+  for (auto [index, loop, sharding] : llvm::enumerate(loops, shardings)) {
+    if (!sharding.isSplit())
+      continue;
+    for (StringAttr axis : sharding.getAxes())
+      if (!used.insert(axis.getValue()).second)
+        return op.emitOpError("splits two loops over mesh axis ") << axis;
+    for (unsigned i = 0; i < sharding.getNumPieces(); ++i)
+      if (!layout::Interval{0, loop.extent}.contains(sharding.getPiece(i)))
+        return op.emitOpError("runs piece ")
+               << sharding.getPiece(i).str() << " of loop " << index << ", whose extent is " << loop.extent;
+    switch (loop.kind) {
+    case LoopKind::Parallel:
+      if (!sharding.covers(loop.extent))
+        return op.emitOpError("splits loop ")
+               << index << " into " << sharding << ", which leaves elements of its extent of " << loop.extent
+               << " to no rank";
+      break;
+    case LoopKind::Reduction:
+      if (!sharding.coversOnce(loop.extent))
+        return op.emitOpError("splits loop ")
+               << index << " into " << sharding << ", which does not cover it exactly once, but it is a reduction";
+      break;
+    case LoopKind::Composite:
+    case LoopKind::Whole:
+    case LoopKind::Tap:
+      return op.emitOpError("splits loop ") << index << ", which must stay whole";
+    }
+  }
+  return success();
+}
+
+/// Checks that the result's type, unless it is still to be decided, is split as the loops are.
+static LogicalResult verifyResult(PartitionableOpInterface op, ArrayRef<Loop> loops, LoopShardingsAttr shardings) {
+  ShardingAttr result = getSharding(op->getResult(0));
+  if (!result)
+    return success();
+  ArrayRef<DimShardingAttr> parallel = shardings.getLoops().take_front(result.getDims().size());
+  if (result.getMesh() != shardings.getMesh() || result.getDims() != parallel)
+    return op.emitOpError("has loops split as ") << shardings << ", but a result split as " << result;
+  for (auto [loop, sharding] :
+       llvm::zip_equal(loops.drop_front(parallel.size()), shardings.getLoops().drop_front(parallel.size())))
+    for (StringAttr axis : sharding.getAxes())
+      if (!llvm::is_contained(result.getPartialAxes(), axis) || result.getPartialKind() != loop.reduction)
+        return op.emitOpError("splits a reduction over mesh axis ")
+               << axis << ", but its result is not partial over it";
+  return success();
+}
+
+static LogicalResult verifyLoopShardings(Operation *op) {
+  Attribute attribute = op->getAttr(kLoopsAttrName);
+  auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+  if (!attribute || !partitionable)
+    return success();
+  auto shardings = dyn_cast<LoopShardingsAttr>(attribute);
+  if (!shardings)
+    return op->emitOpError("has ") << kLoopsAttrName << " = " << attribute << ", which is no #dovetail.loop_shardings";
+  FailureOr<layout::Mesh> mesh = getMesh(op, "loops", shardings.getMesh());
+  if (failed(mesh) || failed(verifyPieces(op, "loops", " in loop ", shardings.getMesh(), *mesh, shardings.getLoops())))
+    return failure();
+  SmallVector<Loop> loops = partitionable.getRelation().loops;
+  if (failed(verifyLoops(partitionable, loops, shardings.getLoops())))
+    return failure();
+  return verifyResult(partitionable, loops, shardings);
+}
+
+LogicalResult dovetail::verifyShardings(Operation *op) {
+  for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+    for (Type type : types)
+      if (failed(verifySharding(op, type)))
+        return failure();
+  return verifyLoopShardings(op);
+}
+
+LogicalResult DovetailDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kLoopsAttrName && !isa<PartitionableOpInterface>(op))
+    return op->emitOpError("has ") << kLoopsAttrName << ", but is no operation with loops that can be split";
+  return success();
+}
