@@ -153,11 +153,24 @@ struct ExtendF16 : OpRewritePattern<arith::ExtFOp> {
   }
 };
 
+/// bf16 to f64, by way of f32, which MLIR's own patterns expand.
+struct ExtendBF16ToF64 : OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::ExtFOp op, PatternRewriter &rewriter) const override {
+    if (!op.getIn().getType().isBF16() || !op.getType().isF64())
+      return failure();
+    Value single = arith::ExtFOp::create(rewriter, op.getLoc(), rewriter.getF32Type(), op.getIn());
+    rewriter.replaceOpWithNewOp<arith::ExtFOp>(op, op.getType(), single);
+    return success();
+  }
+};
+
 } // namespace
 
 LogicalResult dovetail::expandFloatConversions(Operation *kernels, const FloatInstructions &instructions) {
   RewritePatternSet patterns(kernels->getContext());
   patterns.add<TruncateF64>(kernels->getContext(), instructions.f64ToF16);
+  patterns.add<ExtendBF16ToF64>(kernels->getContext());
   if (!instructions.f16)
     patterns.add<TruncateF32ToF16, ExtendF16>(kernels->getContext());
   arith::populateExpandBFloat16Patterns(patterns);
