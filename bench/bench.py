@@ -21,11 +21,13 @@ import time
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "test" / "models"), str(ROOT / "scripts")]
+sys.path += [str(ROOT / folder) for folder in ("test/models", "test", "scripts", "python")]
 
+import dovetail  # noqa: E402
 import dovetail_models  # noqa: E402
-from dovetail_models import onnxruntime_session, page  # noqa: E402
+from dovetail_models import onnxruntime_session, page, run_exactly, run_rounding_each, with_element_type  # noqa: E402
 from gpucheck.report import table  # noqa: E402
+from harness.compare import relative_distance  # noqa: E402
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,11 +41,18 @@ class Workload:
     sizes: tuple = ()
     #: Whether the size is stated to the compiler: the model leaves it open.
     open: bool = False
+    #: The NumPy type of inputs, weights and outputs.
+    dtype: str = "float32"
+
+    @property
+    def stem(self):
+        """Of its files."""
+        return self.model if self.dtype == "float32" else f"{self.model}-{self.dtype}"
 
     def make_input(self):
         if self.model == "ppocr-det":
             return page.detection_input(page.text_page(*self.shape[2:]))
-        return np.random.default_rng(3).standard_normal(self.shape, dtype=np.float32)
+        return np.random.default_rng(3).standard_normal(self.shape, dtype=np.float32).astype(self.dtype)
 
     def flags(self):
         return ["--shape", f"{self.input}={','.join(map(str, self.shape))}"] if self.open else []
@@ -92,9 +101,11 @@ class Bench:
 
     def model(self, workload):
         """The model's file; written once."""
-        path = self.folder / f"{workload.model}.onnx"
+        path = self.folder / f"{workload.stem}.onnx"
         if not path.exists():
             model = dovetail_models.build(workload.model, **dict(workload.sizes))
+            if workload.dtype != "float32":
+                model = with_element_type(model, workload.dtype)
             path.write_bytes(model.SerializeToString())
         return path
 
@@ -105,7 +116,7 @@ class Bench:
         return self._compiled[workload, ranks]
 
     def _compile(self, workload, ranks):
-        artifact = self.folder / f"{workload.model}-{ranks}.dvt"
+        artifact = self.folder / f"{workload.stem}-{ranks}.dvt"
         command = [self.dovetail, "compile", self.model(workload), "-o", artifact]
         command += ["--mesh", f"y={ranks}", *workload.flags()]
         if ranks > 1:
@@ -132,6 +143,12 @@ class Bench:
         if result.returncode:
             sys.exit(f"bench: error: cannot run {workload.label}; see above")
         return [json.loads(result.stdout)["median_ms"] / 1000]
+
+    def outputs(self, artifact, workload):
+        """The outputs by name, as f32."""
+        program = dovetail.Program.load(artifact)
+        results = program.run({workload.input: workload.make_input()})
+        return {port.name: results[port.name].view(port.dtype).astype(np.float32) for port in program.outputs}
 
     def onnxruntime(self, workload):
         """A function that gives the seconds of each repetition."""
@@ -170,6 +187,40 @@ def against_onnxruntime(bench):
         rows.append([workload.label, size, _ms(ours), _ms(theirs), f"{ours / theirs:.2f}"])
     header = ["model", "input", "Dovetail, ms", "ONNX Runtime, ms", "ratio"]
     return "One rank, one thread, against ONNX Runtime", header, rows
+
+
+def halves(bench):
+    """ResNet-18 in types of 16 bits: time, and distance from f64."""
+    import ml_dtypes  # noqa: F401: registers bfloat16 with NumPy
+
+    workload = Workload("ResNet-18", "resnet18", "image", (1, 3, 224, 224))
+    exact_model = dovetail_models.build(workload.model)
+    rows, single = [], None
+    for dtype in ("float32", "float16", "bfloat16"):
+        print(f"  {workload.label} in {dtype} ...", file=sys.stderr, flush=True)
+        typed = dataclasses.replace(workload, dtype=dtype)
+        artifact, _, _ = bench.compile(typed)
+        measures = [lambda a=artifact, w=typed: bench.run(a, w)]
+        if dtype != "bfloat16":  # ONNX Runtime has no convolution of it on CPUs.
+            measures.append(bench.onnxruntime(typed))
+        times = bench.alternate(*measures)
+        single = single or times[0]
+        inputs = {typed.input: typed.make_input().astype(np.float32)}
+        exact = run_exactly(exact_model, inputs, dtype)["logits"]
+        errors = [bench.outputs(artifact, typed)["logits"]]
+        if dtype != "float32":
+            errors.append(run_rounding_each(exact_model, inputs, dtype)["logits"])
+        cells = [f"{relative_distance(e, exact):.1e}" for e in errors]
+        rows.append(
+            [dtype, _ms(times[0]), f"{times[0] / single:.2f}", _ms(times[1]) if len(times) > 1 else "–"]
+            + cells
+            + ["–"] * (2 - len(cells))
+        )
+    header = [
+        "type", "Dovetail, ms", "to its f32", "ONNX Runtime, ms", "error against f64",
+        "with a rounding after each operator",
+    ]  # fmt: skip
+    return f"{workload.label}, {' × '.join(map(str, workload.shape))}, in 16 bits, one thread", header, rows
 
 
 def scaling(bench):
@@ -276,7 +327,7 @@ def main():
         )
         print(f"{machine()}\n")
         tables = []
-        for measure in (against_onnxruntime, scaling, runtime_costs, compiling):
+        for measure in (against_onnxruntime, halves, scaling, runtime_costs, compiling):
             tables.append(measure(bench))
             title, header, rows = tables[-1]
             print(f"{title}\n\n{table(header, rows)}\n", flush=True)
