@@ -14,7 +14,7 @@ include "mlir/Pass/PassBase.td"
 def FoldConstants : Pass<"dovetail-fold-constants"> {
   let summary = "Compute operations whose operands are all constant and whose result is small";
   let description = [{
-    Runs the element definitions of operations, so that every operator can be folded. What is left to run time are large
+    Runs the definitions of operations, so that every operator can be folded. What is left to run time are large
     results, such as reordered weights, and functions that LLVM cannot evaluate.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
