@@ -50,7 +50,7 @@ private:
   const Libraries &libraries;
   /// Wide forms of narrow values.
   DenseMap<Value, Value> wideOf;
-  /// Operations that have been created anew.
+  /// Operations that go at the end: those that have been created anew, and conversions that nobody needs any more.
   DenseSet<Operation *> replaced;
 };
 
@@ -191,6 +191,19 @@ void CallWidener::widenSum(Operation *op, Operation *wide, FloatType type) {
   for (Operation *user : llvm::make_early_inc_range(op->getResult(0).getUsers())) {
     if (replaced.contains(user))
       continue;
+    // A sum of which only parts with gaps are needed is complete, and rounded, before it is cut.
+    auto reshard = dyn_cast<ReshardOp>(user);
+    if (reshard && !isPartial(reshard.getResult()) && !coversAll(reshard.getResult())) {
+      OpBuilder builder(reshard);
+      Value contributions = wide->getResult(0);
+      Value sum = ReshardOp::create(
+          builder, reshard.getLoc(),
+          withSharding(cast<RankedTensorType>(contributions.getType()), getSharding(contributions).withoutPartial()),
+          contributions);
+      auto narrowType = cast<FloatType>(getElementTypeOrSelf(reshard.getType()));
+      reshard.getOperandMutable().assign(convert(builder, sum, narrowType));
+      continue;
+    }
     Operation *wideUser = rebuild(user, type);
     if (isPartial(user->getResult(0)))
       widenSum(user, wideUser, type);

@@ -171,3 +171,26 @@ func.func @partial(%a: !a, %b: !b) -> !sum {
   %2 = dovetail.reshard %1 : !part -> !sum
   return %2 : !sum
 }
+
+// -----
+
+// A sum that goes on with gaps is complete, and rounded once, before it is cut.
+
+dovetail.mesh @mesh = ["y" = 2]
+!a = tensor<4x6xf16, #dovetail.sharding<@mesh, [{}, {"y" : 0, 2, 6}]>>
+!b = tensor<6x4xf16, #dovetail.sharding<@mesh, [{"y" : 0, 2, 6}, {}]>>
+!part = tensor<4x4xf16, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["y"]>>
+!window = tensor<4x4xf16, #dovetail.sharding<@mesh, [{"y" : (0, 1), (2, 3)}, {}]>>
+!half = tensor<2x4xf16, #dovetail.sharding<@mesh, [{"y" : 0, 1, 2}, {}]>>
+
+// CHECK-LABEL: func.func @partial_gap
+// CHECK: %[[PART:.*]] = dovetail.matmul {{.*}} -> tensor<4x4xf32, {{.*}}partial = sum ["y"]
+// CHECK: %[[SUM:.*]] = dovetail.reshard %[[PART]] : tensor<4x4xf32{{.*}} -> tensor<4x4xf32
+// CHECK: %[[ROUNDED:.*]] = dovetail.cast %[[SUM]] {{{.*}}to = f16}
+// CHECK: dovetail.reshard %[[ROUNDED]] {{.*}} -> tensor<4x4xf16{{.*}}{"y" : (0, 1), (2, 3)}
+func.func @partial_gap(%a: !a, %b: !b) -> !half {
+  %0 = dovetail.matmul %a, %b {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 2, 6}]>} : (!a, !b) -> !part
+  %1 = dovetail.reshard %0 : !part -> !window
+  %2 = dovetail.slice %1 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 1, 2}, {}]>, starts = array<i64: 0, 0>, sizes = array<i64: 2, 4>, steps = array<i64: 2, 1>} : (!window) -> !half
+  return %2 : !half
+}
