@@ -108,6 +108,10 @@ LogicalResult VerifyPartition::verifyNeeds(PartitionableOpInterface op) {
   if (failed(loops))
     return failure();
   ShardingAttr actual = getSharding(op->getResult(0));
+  std::optional<unsigned> partial;
+  SmallVector<StringAttr> summed;
+  for (DimShardingAttr loop : llvm::drop_begin(*loops, cast<RankedTensorType>(op->getResult(0).getType()).getRank()))
+    llvm::append_range(summed, loop.getAxes());
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     auto type = cast<RankedTensorType>(operand.getType());
     ShardingAttr held = getSharding(operand);
@@ -117,10 +121,19 @@ LogicalResult VerifyPartition::verifyNeeds(PartitionableOpInterface op) {
             return actual && llvm::is_contained(actual.getPartialAxes(), axis);
           }))
         return op->emitError("reads operand ") << number << ", which is partial, but is not linear in it";
+      // Linear in one operand means with the others fixed.
+      if (partial)
+        return op->emitError("reads operands ") << *partial << " and " << number << ", which are both partial";
+      partial = number;
+      llvm::append_range(summed, held.getPartialAxes());
       held = held.withoutPartial();
     }
     if (!covers(held, need, type, mesh))
       return op->emitError("needs ") << need << " of operand " << number << ", but ranks hold " << held;
   }
+  for (StringAttr axis : actual ? actual.getPartialAxes() : ArrayRef<StringAttr>())
+    if (!llvm::is_contained(summed, axis))
+      return op->emitError("has a result that is partial over mesh axis ")
+             << axis << ", over which it adds nothing up: the sum would count it several times";
   return success();
 }

@@ -60,3 +60,26 @@ dovetail.mesh @mesh = ["y" = 2]
 func.func @no_mesh(%x: tensor<8xf32, #dovetail.sharding<@other, [{"y" : 0, 2, 8}]>>) {
   return
 }
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!part = tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = sum ["y"]>>
+
+func.func @two_sums(%x: !part, %y: !part) -> !part {
+  // expected-error@+1 {{reads operands 0 and 1, which are both partial}}
+  %0 = dovetail.mul %x, %y {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}]>} : (!part, !part) -> !part
+  return %0 : !part
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!whole = tensor<4xf32, #dovetail.sharding<@mesh, [{}]>>
+!part = tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = sum ["y"]>>
+
+func.func @sum_of_nothing(%x: !whole) -> !part {
+  // expected-error@+1 {{has a result that is partial over mesh axis "y", over which it adds nothing up}}
+  %0 = dovetail.neg %x {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}]>} : (!whole) -> !part
+  return %0 : !part
+}
