@@ -266,9 +266,12 @@ static std::optional<std::vector<int64_t>> followWindows(const layout::DimMap &m
   SmallVector<layout::Interval> within;
   for (unsigned i = 0; i < held.getNumPieces(); ++i) {
     layout::Interval served{0, 0};
-    for (int64_t index = 0; index < loopExtent; ++index)
-      if (held.getPiece(i).contains(map.needClipped({index, index + 1}, operandExtent)))
+    for (int64_t index = 0; index < loopExtent; ++index) {
+      // An index that needs nothing, such as padding, says nothing about who should have it.
+      layout::Interval need = map.needClipped({index, index + 1}, operandExtent);
+      if (!need.empty() && held.getPiece(i).contains(need))
         served = served.hull({index, index + 1});
+    }
     within.push_back(served);
   }
   if (auto cuts = getCutPositions(DimShardingAttr::getWindows(held.getAxes(), within), loopExtent))
