@@ -156,6 +156,9 @@ SmallVector<Value> ConcatOp::emitBody(BodyBuilder &body) {
   for (auto [number, input] : llvm::enumerate(getInputs()))
     if (tensorType(input).getDimSize(getAxis()) > 0)
       inputs.push_back(number);
+  // Where none has elements, the result has none: any will do.
+  if (inputs.empty())
+    inputs.push_back(0);
   return {emitFirst(body, inputs)};
 }
 
