@@ -47,10 +47,11 @@ Value BodyBuilder::emit(const IndexExpr &index, ArrayRef<Value> unknowns) {
   int64_t constant = index.getConstant();
   SmallVector<Interval> ranges = getKnownRanges();
   for (const IndexExpr::Term &term : index.getTerms()) {
-    if (Interval known = term.bounds(ranges); known.size() == 1 && term.kind != IndexExpr::Kind::Unknown) {
-      constant += known.lo * term.factor;
-      continue;
-    }
+    if (term.kind != IndexExpr::Kind::Unknown)
+      if (Interval known = term.bounds(ranges); known.size() == 1) {
+        constant += known.lo * term.factor;
+        continue;
+      }
     Value value;
     switch (term.kind) {
     case IndexExpr::Kind::Loop:
@@ -266,7 +267,9 @@ Value dovetail::emitElement(Operation *operation, const Definition &definition, 
 static Type getResultElementType(Operation *op) { return getElementTypeOrSelf(op->getResult(0).getType()); }
 
 SmallVector<Value> dovetail::emitDefaultBody(Operation *op, BodyBuilder &body) {
-  if (!body.getDefinition().isProduct)
+  const Definition &definition = body.getDefinition();
+  assert((definition.isFold || matchPattern(body.isInside(0), m_One())) && "what may be missing needs a body");
+  if (!definition.isProduct)
     return {body.read(0)};
   Type type = getAccumulatorType(getResultElementType(op));
   Value a = widen(body.elements, body.read(0), type), b = widen(body.elements, body.read(1), type);
