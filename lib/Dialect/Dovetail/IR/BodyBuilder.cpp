@@ -43,11 +43,15 @@ SmallVector<Interval> BodyBuilder::getKnownRanges() const {
 }
 
 Value BodyBuilder::emit(const IndexExpr &index, ArrayRef<Value> unknowns) {
-  Value sum;
+  // Most indices are loops. Constants are folded element by element: little may be asked of those.
+  if (std::optional<int> loop = index.asLoop())
+    return loops[*loop];
   int64_t constant = index.getConstant();
-  SmallVector<Interval> ranges = getKnownRanges();
+  Value sum;
   for (const IndexExpr::Term &term : index.getTerms()) {
-    if (term.kind != IndexExpr::Kind::Unknown)
+    bool divides = term.kind == IndexExpr::Kind::Quotient || term.kind == IndexExpr::Kind::Remainder;
+    SmallVector<Interval> ranges = divides ? getKnownRanges() : SmallVector<Interval>();
+    if (divides)
       if (Interval known = term.bounds(ranges); known.size() == 1) {
         constant += known.lo * term.factor;
         continue;
