@@ -8,6 +8,7 @@
 
 #include "dovetail/Layout/DimMap.h"
 
+#include "Saturate.h"
 #include "dovetail/Layout/Arith.h"
 
 #include <cassert>
@@ -20,17 +21,6 @@ using namespace dovetail::layout;
 //===----------------------------------------------------------------------===//
 // Arithmetic that does not overflow
 //===----------------------------------------------------------------------===//
-
-namespace {
-__extension__ using Wide = __int128;
-} // namespace
-
-/// Stands for "no bound", and bounds every result.
-static constexpr int64_t unbounded = int64_t(1) << 62;
-
-static int64_t saturate(Wide value) {
-  return static_cast<int64_t>(std::clamp<Wide>(value, -Wide(unbounded), Wide(unbounded)));
-}
 
 static Wide wideFloorDiv(Wide a, Wide b) {
   Wide quotient = a / b;

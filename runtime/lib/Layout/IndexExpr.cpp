@@ -12,6 +12,7 @@
 
 #include "dovetail/Layout/IndexExpr.h"
 
+#include "Saturate.h"
 #include "dovetail/Layout/Arith.h"
 
 #include <algorithm>
@@ -26,16 +27,6 @@ using namespace dovetail::layout;
 //===----------------------------------------------------------------------===//
 // Arithmetic that does not overflow
 //===----------------------------------------------------------------------===//
-
-namespace {
-__extension__ using Wide = __int128;
-} // namespace
-
-static constexpr int64_t unbounded = int64_t(1) << 62;
-
-static int64_t saturate(Wide value) {
-  return static_cast<int64_t>(std::clamp<Wide>(value, -Wide(unbounded), Wide(unbounded)));
-}
 
 static int64_t multiply(int64_t a, int64_t b) { return saturate(Wide(a) * b); }
 static int64_t sum(int64_t a, int64_t b) { return saturate(Wide(a) + b); }

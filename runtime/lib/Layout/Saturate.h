@@ -1,0 +1,32 @@
+//===- Saturate.h - Arithmetic that does not overflow -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines wide integers, in which sums and products of positions are exact, and the bound at which results saturate.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_LAYOUT_SATURATE_H
+#define DOVETAIL_RUNTIME_LAYOUT_SATURATE_H
+
+#include <algorithm>
+#include <cstdint>
+
+namespace dovetail::layout {
+
+__extension__ using Wide = __int128;
+
+/// Stands for "no bound", and bounds every result.
+inline constexpr int64_t unbounded = int64_t(1) << 62;
+
+inline int64_t saturate(Wide value) {
+  return static_cast<int64_t>(std::clamp<Wide>(value, -Wide(unbounded), Wide(unbounded)));
+}
+
+} // namespace dovetail::layout
+
+#endif // DOVETAIL_RUNTIME_LAYOUT_SATURATE_H
