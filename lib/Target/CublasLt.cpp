@@ -11,24 +11,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "Factories.h"
+#include "NvidiaLibrary.h"
 
 using namespace mlir;
 using namespace dovetail;
 
 namespace {
-class CublasLt : public Library {
+class CublasLt : public NvidiaLibrary {
 public:
   StringRef getName() const override { return "cublaslt"; }
-  // What a call cannot do is applied behind it, by a kernel of the runtime.
-  bool hasEpilogue(Operation *, const PostOp &) const override { return true; }
   FormatPreference getFormatPreference(Operation *) const override { return FormatPreference::RowMajor; }
 
 protected:
   bool hasOperation(Operation *op) const override { return isa<MatMulOp>(op); }
-  // Sums are in f32 for all of them.
-  FloatType getComputeType(Operation *, FloatType type) const override {
-    return type.isF32() || type.isF16() || type.isBF16() ? type : FloatType();
-  }
 };
 } // namespace
 

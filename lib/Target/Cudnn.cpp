@@ -11,25 +11,20 @@
 //===----------------------------------------------------------------------===//
 
 #include "Factories.h"
+#include "NvidiaLibrary.h"
 #include "Windows.h"
 
 using namespace mlir;
 using namespace dovetail;
 
 namespace {
-class Cudnn : public Library {
+class Cudnn : public NvidiaLibrary {
 public:
   StringRef getName() const override { return "cudnn"; }
-  // What a graph cannot fuse is applied behind it, by a kernel of the runtime.
-  bool hasEpilogue(Operation *, const PostOp &) const override { return true; }
   FormatPreference getFormatPreference(Operation *) const override { return FormatPreference::ChannelsLast; }
 
 protected:
   bool hasOperation(Operation *op) const override { return isModestConvolution(op); }
-  // Sums are in f32 for all of them.
-  FloatType getComputeType(Operation *, FloatType type) const override {
-    return type.isF32() || type.isF16() || type.isBF16() ? type : FloatType();
-  }
 };
 } // namespace
 
