@@ -34,12 +34,17 @@ static bool isProvided(StringRef symbol) {
       "round", "roundeven", "sin",   "sincos", "sinh",  "sqrt",  "tan",   "tanh", "trunc"};
   if (memory.contains(symbol))
     return true;
-  // Of libmvec: _ZGV, an instruction set, N, the number of lanes, the kinds of parameters, _ and the function's name.
-  if (symbol.consume_front("_ZGV"))
+  // Of libmvec, which has fewer.
+  static const llvm::StringSet<> vectors = {"acos", "acosh", "asin",   "asinh", "atan",  "atan2", "atanh",
+                                            "cbrt", "cos",   "cosh",   "erf",   "erfc",  "exp",   "exp10",
+                                            "exp2", "expm1", "hypot",  "log",   "log10", "log1p", "log2",
+                                            "pow",  "sin",   "sincos", "sinh",  "tan",   "tanh"};
+  // Their names: _ZGV, an instruction set, N, the number of lanes, the kinds of parameters, _ and the function's name.
+  bool isVector = symbol.consume_front("_ZGV");
+  if (isVector)
     symbol = symbol.split('_').second;
-  if (mathematics.contains(symbol))
-    return true;
-  return symbol.consume_back("f") && mathematics.contains(symbol);
+  const llvm::StringSet<> &functions = isVector ? vectors : mathematics;
+  return functions.contains(symbol) || (symbol.consume_back("f") && functions.contains(symbol));
 }
 
 namespace {
