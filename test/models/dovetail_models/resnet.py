@@ -4,24 +4,26 @@
 from .graph import Graph
 
 
+def _add_shortcut(g, x, y, cin, cout, stride):
+    if cin != cout or stride != 1:
+        x = g.batch_norm(g.conv(x, cin, cout, (1, 1), stride=stride, bias=False), cout, gain=0.7)
+    return g.op("Relu", g.op("Add", y, x))
+
+
 def _bottleneck(g, x, cin, middle, cout, stride):
     y = g.op("Relu", g.batch_norm(g.conv(x, cin, middle, (1, 1), bias=False), middle))
     y = g.conv(y, middle, middle, (3, 3), stride=stride, bias=False)
     y = g.op("Relu", g.batch_norm(y, middle))
     # A small gain on the residual branch keeps the sum of many blocks near one.
     y = g.batch_norm(g.conv(y, middle, cout, (1, 1), bias=False), cout, gain=0.3)
-    if cin != cout or stride != 1:
-        x = g.batch_norm(g.conv(x, cin, cout, (1, 1), stride=stride, bias=False), cout, gain=0.7)
-    return g.op("Relu", g.op("Add", y, x))
+    return _add_shortcut(g, x, y, cin, cout, stride)
 
 
 def _basic_block(g, x, cin, cout, stride):
     y = g.conv(x, cin, cout, (3, 3), stride=stride, bias=False)
     y = g.op("Relu", g.batch_norm(y, cout))
     y = g.batch_norm(g.conv(y, cout, cout, (3, 3), bias=False), cout, gain=0.3)
-    if cin != cout or stride != 1:
-        x = g.batch_norm(g.conv(x, cin, cout, (1, 1), stride=stride, bias=False), cout, gain=0.7)
-    return g.op("Relu", g.op("Add", y, x))
+    return _add_shortcut(g, x, y, cin, cout, stride)
 
 
 def _stem(g, batch, height, width, base):
