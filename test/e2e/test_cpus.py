@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels of every operator link for CPUs that are not at hand: the compiler refuses what they could not call there."""
 
+import itertools
 import pathlib
 import tempfile
 
@@ -33,10 +34,10 @@ def _casts():
 
 
 def link(name):
-    """Compiles the operator for each CPU, each time another case of it; returns what went wrong. Runs in a worker."""
+    """Compiles two cases of the operator for each CPU; returns what went wrong. Runs in a worker."""
     failures = []
     with tempfile.TemporaryDirectory(prefix="dovetail-") as folder:
-        for seed, cpu in enumerate(LINKED_CPUS):
+        for seed, cpu in itertools.product((0,) if name == "casts" else (0, 1), LINKED_CPUS):
             case = None if name == "casts" else random_case(seed, name)
             model, partition = (case.model, case.partition) if case else (_casts(), Partition({"y": 1}))
             path, artifact = pathlib.Path(folder) / "model.onnx", pathlib.Path(folder) / "model.dvt"
