@@ -107,7 +107,7 @@ FailureOr<ShardedValue> RequestAttacher::find(StringRef tensor) {
     return ShardedValue{ShardedValue::Output, index, nullptr, cast<RankedTensorType>(main.getResultTypes()[index])};
   }
   for (Operation &op : main.getBody().front())
-    if (op.getNumResults() == 1 && !isa<ConstantOp>(op) && getTensorName(op.getLoc()) == tensor)
+    if (op.getNumResults() >= 1 && !isa<ConstantOp>(op) && getTensorName(op.getLoc()) == tensor)
       return ShardedValue{ShardedValue::Result, 0, &op, cast<RankedTensorType>(op.getResult(0).getType())};
   for (auto constant : main.getBody().front().getOps<ConstantOp>())
     if (getTensorName(constant.getLoc()) == tensor)

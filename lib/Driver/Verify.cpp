@@ -52,14 +52,18 @@ static void returnAllValues(func::FuncOp main) {
     attributes.append(all.begin(), all.end());
   Builder builder(main.getContext());
   for (Operation &op : block) {
-    if (op.getNumResults() != 1 || isa<ConstantOp>(op) ||
-        llvm::is_contained(terminator->getOperands(), op.getResult(0)))
+    if (isa<ConstantOp>(op))
       continue;
-    std::string base = getValueName(&op), name = base;
-    for (int number = 2; !names.insert(name).second; ++number)
-      name = base + "#" + std::to_string(number);
-    results.push_back(op.getResult(0));
-    attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr("dovetail.name", builder.getStringAttr(name))));
+    for (Value result : op.getResults()) {
+      if (llvm::is_contained(terminator->getOperands(), result))
+        continue;
+      std::string base = getValueName(&op), name = base;
+      for (int number = 2; !names.insert(name).second; ++number)
+        name = base + "#" + std::to_string(number);
+      results.push_back(result);
+      attributes.push_back(
+          builder.getDictionaryAttr(builder.getNamedAttr("dovetail.name", builder.getStringAttr(name))));
+    }
   }
   terminator->setOperands(results);
   main.setFunctionType(builder.getFunctionType(main.getArgumentTypes(), TypeRange(ValueRange(results))));

@@ -69,7 +69,9 @@ static Alignments getAlignments(func::FuncOp function) {
       continue;
     OpRelation relation = partitionable.getRelation();
     SmallVector<int64_t> loops(relation.loops.size(), 1);
-    llvm::copy(get(op.getResult(0)), loops.begin());
+    for (Value result : op.getResults())
+      for (auto [loop, alignment, extent] : llvm::zip(loops, get(result), relation.loops))
+        loop = combine(loop, alignment, extent.extent);
     for (auto [number, operand] : llvm::enumerate(op.getOperands())) {
       ArrayRef<int64_t> shape = cast<RankedTensorType>(operand.getType()).getShape();
       SmallVector<int64_t> &entry = get(operand);

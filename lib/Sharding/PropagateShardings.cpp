@@ -478,7 +478,7 @@ void Propagator::backward() {
     if (isa<PartitionableOpInterface>(op) &&
         llvm::any_of(op.getOperands(), [&](Value v) { return undecided.contains(v); }) &&
         llvm::all_of(op.getOperands(), [&](Value v) { return undecided.contains(v) || v.getDefiningOp<ConstantOp>(); }))
-      undecided.insert(op.getResult(0));
+      undecided.insert(op.result_begin(), op.result_end());
 
   DenseMap<Value, ShardingAttr> wishes;
   for (Operation &op : llvm::reverse(block)) {

@@ -205,8 +205,10 @@ FailureOr<LoopShardings> dovetail::readLoopShardings(PartitionableOpInterface op
 void dovetail::assignLoopShardings(PartitionableOpInterface op, const OpRelation &relation,
                                    ArrayRef<DimShardingAttr> loops, FlatSymbolRefAttr mesh) {
   op.setLoopShardings(LoopShardingsAttr::get(op.getContext(), mesh, loops));
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  op->getResult(0).setType(withSharding(type, getResultSharding(relation, type.getRank(), loops, mesh)));
+  for (Value result : op->getResults()) {
+    auto type = cast<RankedTensorType>(result.getType());
+    result.setType(withSharding(type, getResultSharding(relation, type.getRank(), loops, mesh)));
+  }
 }
 
 int64_t dovetail::getExchangeBytes(RankedTensorType type, ShardingAttr held, ShardingAttr needed,

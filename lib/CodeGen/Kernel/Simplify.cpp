@@ -35,8 +35,9 @@ LogicalResult dovetail::checkKernel(plan::KernelOp kernel) {
     if (!isSupported(argument.getType()))
       return kernel.emitOpError("has an argument of type ") << argument.getType() << ", which kernels cannot read";
   for (Operation &op : kernel.getBlock()->without_terminator())
-    if (!isSupported(op.getResult(0).getType()))
-      return op.emitOpError("has a result of type ") << op.getResult(0).getType() << ", which kernels cannot compute";
+    for (Type type : op.getResultTypes())
+      if (!isSupported(type))
+        return op.emitOpError("has a result of type ") << type << ", which kernels cannot compute";
   return success();
 }
 

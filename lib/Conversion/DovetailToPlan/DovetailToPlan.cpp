@@ -95,10 +95,8 @@ struct DovetailToPlan : dovetail::impl::DovetailToPlanBase<DovetailToPlan> {
 
 void PlanEmitter::findConstantValues() {
   for (Operation &op : function.getBody().front()) {
-    if (op.getNumResults() != 1)
-      continue;
     if (llvm::all_of(op.getOperands(), [&](Value v) { return constantValues.contains(v); }))
-      constantValues.insert(op.getResult(0));
+      constantValues.insert(op.result_begin(), op.result_end());
   }
 }
 
@@ -218,10 +216,11 @@ void PlanEmitter::emitKernel(const Group &group) {
     return plan::LayoutAttr::getFor(buffer.getFormat(), buffer.getTensorType());
   };
   SmallVector<Attribute> layouts = llvm::map_to_vector(arguments, getLayout);
+  SmallVector<Attribute> resultLayouts = llvm::map_to_vector(root->getResults(), getLayout);
 
   OpBuilder builder(program);
   auto kernel = plan::KernelOp::create(builder, root->getLoc(), builder.getStringAttr("kernel" + Twine(numKernels++)),
-                                       builder.getArrayAttr(layouts), builder.getArrayAttr(getLayout(result)),
+                                       builder.getArrayAttr(layouts), builder.getArrayAttr(resultLayouts),
                                        DenseI64ArrayAttr(), IntegerAttr(), plan::BlocksAttr());
   Block *body = builder.createBlock(&kernel.getBody());
   IRMapping mapping;
@@ -235,11 +234,13 @@ void PlanEmitter::emitKernel(const Group &group) {
       if (!mapping.contains(operand))
         mapping.map(operand, builder.clone(*operand.getDefiningOp())->getResult(0));
     Operation *clone = builder.clone(*op, mapping);
-    clone->getResult(0).setType(stripped(op->getResult(0)));
+    for (auto [copy, original] : llvm::zip_equal(clone->getResults(), op->getResults()))
+      copy.setType(stripped(original));
     clone->removeAttr(kLoopsAttrName); // One kernel serves all ranks; the launch says who runs what.
     llvm::append_range(loops, getLoops(op).drop_front(cast<RankedTensorType>(op->getResult(0).getType()).getRank()));
   }
-  plan::YieldOp::create(builder, root->getLoc(), mapping.lookup(result));
+  auto lookup = [&](Value value) { return mapping.lookup(value); };
+  plan::YieldOp::create(builder, root->getLoc(), llvm::map_to_vector(root->getResults(), lookup));
 
   SmallVector<int64_t> staticLoops;
   for (auto [index, loop] : llvm::enumerate(loops))
@@ -247,9 +248,11 @@ void PlanEmitter::emitKernel(const Group &group) {
       staticLoops.push_back(index);
   kernel.setStaticLoops(staticLoops);
 
-  SmallVector<Value> reads = llvm::map_to_vector(arguments, [&](Value v) { return getView(v); });
-  plan::LaunchOp::create(getSteps(result), root->getLoc(), FlatSymbolRefAttr::get(kernel), reads,
-                         ValueRange{getView(result)}, builder.getArrayAttr(loops), getStepName(root));
+  auto view = [&](Value value) { return getView(value); };
+  SmallVector<Value> reads = llvm::map_to_vector(arguments, view);
+  SmallVector<Value> writes = llvm::map_to_vector(root->getResults(), view);
+  plan::LaunchOp::create(getSteps(result), root->getLoc(), FlatSymbolRefAttr::get(kernel), reads, writes,
+                         builder.getArrayAttr(loops), getStepName(root));
 }
 
 LogicalResult PlanEmitter::emitCall(const Group &group) {

@@ -66,6 +66,8 @@ private:
 
   void collectWishes(Operation &op);
   void assign(Operation &op);
+  /// Chooses that of the first result.
+  void assignFirst(Operation &op);
 
   func::FuncOp function;
   MLIRContext *context;
@@ -101,8 +103,17 @@ void FormatChooser::collectWishes(Operation &op) {
 }
 
 void FormatChooser::assign(Operation &op) {
-  if (op.getNumResults() != 1 || !isa<RankedTensorType>(op.getResult(0).getType()))
+  if (op.getNumResults() == 0 || !isa<RankedTensorType>(op.getResult(0).getType()))
     return;
+  assignFirst(op);
+  for (Value other : llvm::drop_begin(op.getResults())) {
+    formats[other] = formats.lookup(op.getResult(0));
+    if (decided.contains(op.getResult(0)))
+      decided.insert(other);
+  }
+}
+
+void FormatChooser::assignFirst(Operation &op) {
   Value result = op.getResult(0);
   if (isa<ConstantOp>(op)) {
     formats[result] = getRowMajor(result);

@@ -99,9 +99,12 @@ static LogicalResult verifyLoops(PartitionableOpInterface op, ArrayRef<Loop> loo
   return success();
 }
 
-/// Checks that the result's type, unless it is still to be decided, is split as the loops are.
+/// Checks that the types of the results, unless they are still to be decided, are split as the loops are.
 static LogicalResult verifyResult(PartitionableOpInterface op, ArrayRef<Loop> loops, LoopShardingsAttr shardings) {
   ShardingAttr result = getSharding(op->getResult(0));
+  for (Value other : llvm::drop_begin(op->getResults()))
+    if (getSharding(other) != result)
+      return op.emitOpError("has results split as ") << result << " and as " << getSharding(other);
   if (!result)
     return success();
   ArrayRef<DimShardingAttr> parallel = shardings.getLoops().take_front(result.getDims().size());
