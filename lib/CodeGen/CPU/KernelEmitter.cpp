@@ -152,8 +152,8 @@ void KernelEmitter::forEach(Value lo, Value hi, function_ref<void(Value)> body) 
 }
 
 void KernelEmitter::emitLoops(unsigned depth) {
-  if (depth == rank)
-    return emitStores();
+  if (depth == order.size())
+    return analysis.getLineOp() ? emitLine(analysis.getLineOp()) : emitStores();
   unsigned loop = order[depth];
   if (depth == rowDepth && !rowReductions.empty())
     return emitTiles();

@@ -28,6 +28,11 @@ static int64_t multiply(ArrayRef<unsigned> loops, ArrayRef<int64_t> extents) {
 }
 
 BlockEmitter::BlockEmitter(plan::KernelOp kernel, OpBuilder &builder) : KernelBody(kernel, builder) {
+  if (analysis.getLineOp()) {
+    llvm::append_range(itemLoops, analysis.getLoopOrder());
+    itemSteps.assign(itemLoops.size(), 1);
+    return;
+  }
   bool isProduct = chooseProduct(), isTiled = false;
   if (!isProduct) {
     chooseTeam();
@@ -346,6 +351,8 @@ void BlockEmitter::emitItem(Value item) {
   if (product)
     return emitProduct(item);
   delinearize(item, itemLoops, itemSteps, [&](unsigned loop, Value coordinate) { index[loop] = coordinate; });
+  if (Operation *op = analysis.getLineOp())
+    return emitLine(op);
   if (writes >= 0)
     return emitTile();
   if (teamLoops.empty())

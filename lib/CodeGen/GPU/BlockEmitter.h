@@ -32,6 +32,8 @@ namespace dovetail {
 /// Where a kernel reads memory in another order than it writes, an item is a *tile* of two loops, and values pass
 /// through shared memory: threads compute them in the order of reads, and pick them up in the order of writes.
 ///
+/// Where an operation goes through lines of the result itself, an item is a line, and a thread writes all of it.
+///
 /// Where a kernel sums up products of two operands, each of which depends on result loops that the other one does not
 /// depend on (a matrix product, a convolution), an item is a *tile*: a run of iterations of these loops for each
 /// operand. Operands go through shared memory, some terms at a time, and a thread computes several elements.

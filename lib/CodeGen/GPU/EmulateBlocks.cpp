@@ -168,6 +168,9 @@ void Emulation::replace(Operation *op) {
       .Case([&](plan::LoadOp load) {
         check(load.getBase(), load.getOffset(), load.getType(), load.getAlignment(), /*isWrite=*/false);
       })
+      .Case([&](plan::ReadBackOp load) {
+        check(load.getBase(), load.getOffset(), load.getType(), std::nullopt, /*isWrite=*/false);
+      })
       .Case([&](plan::StoreOp store) {
         check(store.getBase(), store.getOffset(), store.getValue().getType(), store.getAlignment(), true);
       })

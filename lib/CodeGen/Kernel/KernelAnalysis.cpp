@@ -123,6 +123,12 @@ SmallVector<Coordinate> KernelAnalysis::getOperandIndex(PartitionableOpInterface
 
 void KernelAnalysis::chooseLoopOrder() {
   order = llvm::to_vector_of<unsigned>(kernel.getResultLayout(0).getOrder());
+  auto root = kernel.getYield().getValues().front().getDefiningOp<PartitionableOpInterface>();
+  if (Definition definition = root ? root.getDefinition() : Definition(); !definition.lines.empty()) {
+    lineOp = root;
+    llvm::erase_if(order, [&](unsigned loop) { return definition.isLine(loop); });
+    return;
+  }
   sortLoops(order, [&](unsigned loop) -> int64_t { return independent[loop]; });
   rowDepth = rank == 0 ? 0 : rank - 1;
 
@@ -143,11 +149,16 @@ int KernelAnalysis::getParallelLoop() const {
   // Ranges shorter than this leave threads without work.
   constexpr int64_t enough = 16;
   int longest = -1;
-  for (unsigned loop : order) {
+  SmallVector<unsigned> loops = order;
+  // Of a line that is written where data say, a thread writes what lies in its range.
+  if (lineOp)
+    if (Definition definition = cast<PartitionableOpInterface>(lineOp).getDefinition(); definition.writes)
+      llvm::append_range(loops, definition.lines);
+  for (unsigned loop : loops) {
     // Threads that share an expensive value would each compute it.
     if (extents[loop] <= 1 || (independent[loop] > 0 && longest >= 0))
       continue;
-    if (longest < 0 || (extents[loop] > extents[longest] && loop != order.back()))
+    if (longest < 0 || (extents[loop] > extents[longest] && (lineOp || loop != order.back())))
       longest = loop;
     if (extents[longest] >= enough)
       break;
@@ -255,7 +266,7 @@ KernelAnalysis::FoldOrder KernelAnalysis::computeFoldOrder(Operation *op) const 
     }
   if (best)
     std::rotate(best, best + 1, fold.loops.end());
-  if (rank == 0)
+  if (order.empty())
     return fold;
   unsigned row = order[rowDepth];
   if (extents[row] > 1 && independent[row] == 0)

@@ -38,8 +38,12 @@ public:
 
   explicit KernelAnalysis(plan::KernelOp kernel);
 
-  /// The result loops in the order in which they are to be generated, outermost first.
+  /// The result loops in the order in which they are to be generated, outermost first: those that the lines of
+  /// `getLineOp` go through are not among them.
   llvm::ArrayRef<unsigned> getLoopOrder() const { return order; }
+
+  /// The operation that writes the kernel's results itself, a line at a time; null if there is none.
+  mlir::Operation *getLineOp() const { return lineOp; }
 
   /// The position in the loop order of the loop along which reductions may accumulate rows.
   unsigned getRowDepth() const { return rowDepth; }
@@ -103,6 +107,7 @@ private:
   /// For each result loop, how many expensive values do not depend on it although they depend on others.
   llvm::SmallVector<unsigned> independent;
   llvm::SmallVector<unsigned> order;
+  mlir::Operation *lineOp = nullptr;
   llvm::DenseMap<mlir::Operation *, FoldOrder> foldOrders;
   unsigned rowDepth = 0;
 };

@@ -36,6 +36,28 @@ private:
   Operation *op;
 };
 
+/// Where the lines of an operation that computes the kernel's results go.
+class KernelBody::Results : public ElementSink {
+public:
+  explicit Results(KernelBody &body) : body(body) {}
+
+  void write(unsigned result, ArrayRef<Value> index, Value element) override {
+    const Memory &memory = body.results[result];
+    plan::StoreOp::create(body.builder, body.kernel.getLoc(), element, memory.base, body.emitOffset(memory, index),
+                          /*alignment=*/IntegerAttr());
+  }
+  Value readBack(unsigned result, ArrayRef<Value> index) override {
+    const Memory &memory = body.results[result];
+    auto type = cast<RankedTensorType>(body.kernel.getYield().getValues()[result].getType());
+    return plan::ReadBackOp::create(body.builder, body.kernel.getLoc(),
+                                    ElementBuilder::scalarType(type.getElementType()), memory.base,
+                                    body.emitOffset(memory, index));
+  }
+
+private:
+  KernelBody &body;
+};
+
 KernelBody::KernelBody(plan::KernelOp kernel, OpBuilder &builder)
     : kernel(kernel), builder(builder), elements(builder, kernel.getLoc()), analysis(kernel),
       extents(kernel.getLoopExtents()), rank(kernel.getShape().size()), ranges(extents.size()) {}
@@ -46,11 +68,14 @@ bool KernelBody::isStatic(unsigned loop) {
 }
 
 KernelBody::Range KernelBody::getRange(Operation *op, unsigned loop) {
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  const Definition &definition = getDefinition(op);
+  Range whole{elements.index(0), elements.index(definition.loops[loop].extent)};
+  if (definition.loops[loop].kind == LoopKind::Tap)
+    return whole;
+  if (loop >= definition.resultRank)
+    return ranges[kernel.getFirstReductionLoop(op) + loop - definition.resultRank];
   // A result's dimension that is also reduced (softmax) is whole: else the operation would have been decomposed.
-  if (loop < type.getRank())
-    return {elements.index(0), elements.index(type.getDimSize(loop))};
-  return ranges[kernel.getFirstReductionLoop(op) + loop - type.getRank()];
+  return definition.lines.empty() ? whole : ranges[loop];
 }
 
 unsigned KernelBody::getFoldPosition(Operation *op, unsigned loop) {
@@ -125,6 +150,17 @@ Value KernelBody::emitOp(Operation *op, ArrayRef<Value> index) {
   }
   Operands source(*this, op);
   return emitElement(op, getDefinition(op), elements, index, source);
+}
+
+void KernelBody::emitLine(Operation *op) {
+  Operands source(*this, op);
+  Results sink(*this);
+  SmallVector<Value> loops(index);
+  const Definition &definition = getDefinition(op);
+  for (unsigned loop : definition.lines)
+    loops[loop] = {};
+  LineBuilder line(elements, op, definition, loops, source, sink);
+  cast<PartitionableOpInterface>(op).emitLine(line);
 }
 
 const Definition &KernelBody::getDefinition(Operation *op) {

@@ -60,15 +60,18 @@ Value getAddress(OpBuilder &builder, Location loc, Type elementType, Value base,
   return LLVM::GEPOp::create(builder, loc, base.getType(), elementType, base, ArrayRef<LLVM::GEPArg>{offset});
 }
 
-struct LowerLoad : ConvertOpToLLVMPattern<plan::LoadOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult matchAndRewrite(plan::LoadOp op, OpAdaptor adaptor,
+static unsigned getAlignment(plan::LoadOp op) { return op.getAlignment().value_or(0); }
+static unsigned getAlignment(plan::ReadBackOp) { return 0; }
+
+template <typename OpT> struct LowerLoad : ConvertOpToLLVMPattern<OpT> {
+  using ConvertOpToLLVMPattern<OpT>::ConvertOpToLLVMPattern;
+  LogicalResult matchAndRewrite(OpT op, typename OpT::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Type type = getTypeConverter()->convertType(op.getType());
+    Type type = this->getTypeConverter()->convertType(op.getType());
     bool isBoolean = type.isInteger(1);
     Type inMemory = isBoolean ? rewriter.getI8Type() : type;
     Value address = getAddress(rewriter, op.getLoc(), inMemory, adaptor.getBase(), adaptor.getOffset());
-    Value value = LLVM::LoadOp::create(rewriter, op.getLoc(), inMemory, address, op.getAlignment().value_or(0));
+    Value value = LLVM::LoadOp::create(rewriter, op.getLoc(), inMemory, address, getAlignment(op));
     if (isBoolean)
       value = LLVM::TruncOp::create(rewriter, op.getLoc(), type, value);
     rewriter.replaceOp(op, value);
@@ -91,7 +94,7 @@ struct LowerStore : ConvertOpToLLVMPattern<plan::StoreOp> {
 } // namespace
 
 void dovetail::populateKernelMemoryPatterns(const LLVMTypeConverter &types, RewritePatternSet &patterns) {
-  patterns.add<LowerLoad, LowerStore>(types);
+  patterns.add<LowerLoad<plan::LoadOp>, LowerLoad<plan::ReadBackOp>, LowerStore>(types);
 }
 
 //===----------------------------------------------------------------------===//

@@ -177,13 +177,15 @@ static Value decomposeGroupNorm(GroupNormOp op, OpBuilder &builder, Passes passe
   return graph.cast(result, elementType);
 }
 
-FailureOr<Value> SoftmaxOp::decompose(OpBuilder &builder) { return decomposeSoftmax(*this, builder); }
+FailureOr<Value> SoftmaxOp::decompose(OpBuilder &builder, ArrayRef<DimShardingAttr>) {
+  return decomposeSoftmax(*this, builder);
+}
 
-FailureOr<Value> LayerNormOp::decompose(OpBuilder &builder) {
+FailureOr<Value> LayerNormOp::decompose(OpBuilder &builder, ArrayRef<DimShardingAttr>) {
   return decomposeLayerNorm(*this, builder, Passes::Moments);
 }
 
-FailureOr<Value> GroupNormOp::decompose(OpBuilder &builder) {
+FailureOr<Value> GroupNormOp::decompose(OpBuilder &builder, ArrayRef<DimShardingAttr>) {
   return decomposeGroupNorm(*this, builder, Passes::Moments);
 }
 
@@ -193,5 +195,5 @@ FailureOr<Value> dovetail::decomposeUnsplit(Operation *op, OpBuilder &builder) {
   if (auto norm = dyn_cast<GroupNormOp>(op))
     return decomposeGroupNorm(norm, builder, Passes::Two);
   auto composite = dyn_cast<PartitionableOpInterface>(op);
-  return composite ? composite.decompose(builder) : FailureOr<Value>(failure());
+  return composite ? composite.decompose(builder, {}) : FailureOr<Value>(failure());
 }

@@ -53,6 +53,53 @@ private:
   const Definition &definition;
   bool failed = false;
 };
+
+/// Keeps the elements of a result, which are constants.
+class ConstantSink : public ElementSink {
+public:
+  ConstantSink(ElementBuilder &builder, RankedTensorType type)
+      : builder(builder), type(type), values(type.getNumElements()) {}
+
+  void write(unsigned, ArrayRef<Value> index, Value element) override {
+    TypedAttr constant;
+    std::optional<int64_t> position = getPosition(index);
+    if (position && matchPattern(element, m_Constant(&constant)))
+      values[*position] = constant;
+    else
+      failed = true;
+  }
+  Value readBack(unsigned, ArrayRef<Value> index) override {
+    std::optional<int64_t> position = getPosition(index);
+    if (position && values[*position])
+      return arith::ConstantOp::create(builder.getBuilder(), builder.getLoc(), values[*position]);
+    failed = true;
+    return builder.zero(type.getElementType());
+  }
+
+  /// The elements in row-major order, if all of them were written as constants.
+  std::optional<SmallVector<Attribute>> getValues() const {
+    if (failed || !llvm::all_of(values, [](TypedAttr value) { return static_cast<bool>(value); }))
+      return std::nullopt;
+    return llvm::to_vector_of<Attribute>(values);
+  }
+
+private:
+  std::optional<int64_t> getPosition(ArrayRef<Value> index) const {
+    int64_t position = 0;
+    for (auto [coordinate, extent] : llvm::zip_equal(index, type.getShape())) {
+      std::optional<int64_t> constant = ElementBuilder::getConstantIndex(coordinate);
+      if (!constant || *constant < 0 || *constant >= extent)
+        return std::nullopt;
+      position = position * extent + *constant;
+    }
+    return position;
+  }
+
+  ElementBuilder &builder;
+  RankedTensorType type;
+  SmallVector<TypedAttr> values;
+  bool failed = false;
+};
 } // namespace
 
 /// True if all loops together have at most `limit` iterations.
@@ -72,17 +119,73 @@ static SmallVector<Value> getCoordinates(ElementBuilder &builder, int64_t positi
   return coordinates;
 }
 
+/// The elements of a result that is asked for one by one; fails if one is not constant.
+static FailureOr<SmallVector<Attribute>> evaluateElements(Operation *op, const Definition &definition,
+                                                          ElementBuilder &builder, ConstantSource &source) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  SmallVector<Attribute> values;
+  for (int64_t i = 0, count = type.getNumElements(); i < count; ++i) {
+    Value scalar = emitElement(op, definition, builder, getCoordinates(builder, i, type.getShape()), source);
+    TypedAttr constant;
+    if (source.hasFailed() || !matchPattern(scalar, m_Constant(&constant)))
+      return failure();
+    values.push_back(constant);
+    Block *scratch = builder.getBuilder().getBlock();
+    scratch->clear();
+    builder.getBuilder().setInsertionPointToStart(scratch);
+  }
+  return values;
+}
+
+/// The elements of a result that is written line by line.
+static FailureOr<SmallVector<Attribute>> evaluateLines(PartitionableOpInterface op, const Definition &definition,
+                                                       ElementBuilder &builder, ConstantSource &source) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  ConstantSink sink(builder, type);
+  SmallVector<int64_t> lines(type.getShape());
+  for (unsigned loop : definition.lines)
+    lines[loop] = 1;
+  for (int64_t i = 0, count = type.getNumElements() == 0 ? 0 : ShapedType::getNumElements(lines); i < count; ++i) {
+    SmallVector<Value> loops = getCoordinates(builder, i, lines);
+    for (unsigned loop : definition.lines)
+      loops[loop] = {};
+    LineBuilder line(builder, op, definition, loops, source, sink);
+    op.emitLine(line);
+    if (source.hasFailed())
+      return failure();
+    Block *scratch = builder.getBuilder().getBlock();
+    scratch->clear();
+    builder.getBuilder().setInsertionPointToStart(scratch);
+  }
+  std::optional<SmallVector<Attribute>> values = sink.getValues();
+  if (!values)
+    return failure();
+  return *values;
+}
+
+/// True if an evaluation that makes at most `maxElements` elements goes through few iterations.
+static bool isSmall(const Definition &definition, int64_t maxElements) {
+  // A reduction may run over more elements than its result has, but not without bounds.
+  constexpr int64_t maxTermsPerElement = 64;
+  ArrayRef<Loop> loops = definition.loops, results = loops.take_front(definition.resultRank);
+  if (!isSmall(results, maxElements))
+    return false;
+  if (definition.lines.empty())
+    return isSmall(loops.drop_back(definition.getNumTaps()), maxTermsPerElement * maxElements);
+  SmallVector<Loop> rest(loops.drop_front(definition.resultRank));
+  for (auto [number, loop] : llvm::enumerate(results))
+    if (!definition.isLine(number))
+      rest.push_back(loop);
+  return isSmall(rest, maxTermsPerElement * maxElements);
+}
+
 FailureOr<DenseElementsAttr> dovetail::evaluate(Operation *op, ArrayRef<Attribute> operands, int64_t maxElements) {
   auto partitionable = dyn_cast<PartitionableOpInterface>(op);
-  if (!partitionable || operands.size() != op->getNumOperands())
+  if (!partitionable || operands.size() != op->getNumOperands() || op->getNumResults() != 1)
     return failure();
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   Definition definition = partitionable.getDefinition();
-  // A reduction may run over more elements than its result has, but not without bounds.
-  constexpr int64_t maxTermsPerElement = 64;
-  ArrayRef<Loop> loops = definition.loops;
-  if (!isSmall(loops.take_front(definition.resultRank), maxElements) ||
-      !isSmall(loops.drop_back(definition.getNumTaps()), maxTermsPerElement * maxElements))
+  if (!isSmall(definition, maxElements))
     return failure();
   SmallVector<ConstantReader> readers;
   for (Attribute operand : operands) {
@@ -97,16 +200,12 @@ FailureOr<DenseElementsAttr> dovetail::evaluate(Operation *op, ArrayRef<Attribut
   ops.setInsertionPointToStart(&scratch);
   ElementBuilder builder(ops, op->getLoc(), /*unrollLoops=*/true);
   ConstantSource source(builder, readers, op, definition);
-  SmallVector<Attribute> values;
-  for (int64_t i = 0, count = type.getNumElements(); i < count; ++i) {
-    Value scalar = emitElement(op, definition, builder, getCoordinates(builder, i, type.getShape()), source);
-    TypedAttr constant;
-    if (source.hasFailed() || !matchPattern(scalar, m_Constant(&constant)))
-      return failure();
-    values.push_back(constant);
-    scratch.clear();
-    ops.setInsertionPointToStart(&scratch);
-  }
+  FailureOr<SmallVector<Attribute>> evaluated = definition.lines.empty()
+                                                    ? evaluateElements(op, definition, builder, source)
+                                                    : evaluateLines(partitionable, definition, builder, source);
+  if (failed(evaluated))
+    return failure();
+  SmallVector<Attribute> values = std::move(*evaluated);
   // One value stands for all when they are equal.
   if (!values.empty() && llvm::all_equal(values))
     values.truncate(1);

@@ -32,6 +32,16 @@ layout::IndexExpr Definition::addLoop(int64_t extent, LoopKind kind, ReduceKind 
   return at(loops.size() - 1);
 }
 
+bool dovetail::isBetweenRestarts(const Scan &scan, Interval piece) {
+  return llvm::is_contained(scan.restarts, piece.lo) && llvm::is_contained(scan.restarts, piece.hi);
+}
+
+void Definition::setScan(Scan scan) {
+  loops[scan.loop].kind = LoopKind::Scan;
+  lines = {scan.loop};
+  this->scan = std::move(scan);
+}
+
 unsigned Definition::getNumTaps() const {
   return llvm::count_if(loops, [](const Loop &loop) { return loop.kind == LoopKind::Tap; });
 }

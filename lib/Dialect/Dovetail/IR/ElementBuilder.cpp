@@ -128,6 +128,12 @@ Value ElementBuilder::min(Value a, Value b, bool isUnsigned) {
     return create<arith::MinimumFOp>(a, b);
   return isUnsigned ? create<arith::MinUIOp>(a, b) : create<arith::MinSIOp>(a, b);
 }
+Value ElementBuilder::lookUp(ArrayRef<int64_t> table, Value number) {
+  Value entry = index(table.back());
+  for (auto [position, value] : llvm::enumerate(table.drop_back()))
+    entry = select(compareI(arith::CmpIPredicate::eq, number, index(position)), index(value), entry);
+  return entry;
+}
 Value ElementBuilder::select(Value condition, Value onTrue, Value onFalse) {
   return create<arith::SelectOp>(condition, onTrue, onFalse);
 }
@@ -181,6 +187,23 @@ SmallVector<Value> ElementBuilder::forLoop(Value lo, Value hi, ValueRange init,
   SmallVector<Value> carried = body(loop.getInductionVar(), loop.getRegionIterArgs());
   if (!init.empty())
     scf::YieldOp::create(builder, loc, carried);
+  return SmallVector<Value>(loop.getResults());
+}
+
+SmallVector<Value> ElementBuilder::whileLoop(ValueRange init, function_ref<Value(ValueRange)> condition,
+                                             function_ref<SmallVector<Value>(ValueRange)> body) {
+  if (unrollLoops) {
+    SmallVector<Value> carried(init);
+    while (matchPattern(condition(carried), m_One()))
+      carried = body(carried);
+    return carried;
+  }
+  auto loop = scf::WhileOp::create(
+      builder, loc, init.getTypes(), init,
+      [&](OpBuilder &, Location, ValueRange carried) {
+        scf::ConditionOp::create(builder, loc, condition(carried), carried);
+      },
+      [&](OpBuilder &, Location, ValueRange carried) { scf::YieldOp::create(builder, loc, body(carried)); });
   return SmallVector<Value>(loop.getResults());
 }
 

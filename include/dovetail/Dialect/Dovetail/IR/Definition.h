@@ -33,7 +33,10 @@ enum class LoopKind {
   /// A dimension of the result, or a loop over which terms are combined, that cannot be split.
   Whole,
   /// A loop over the elements of a window, for each term. Never split: every rank goes through all of it.
-  Tap
+  Tap,
+  /// A dimension of the result along which terms accumulate (`Definition::scan`). May be split where the accumulation
+  /// begins anew; elsewhere after the operation has been decomposed.
+  Scan
 };
 
 /// One loop of an operation, over [0, extent).
@@ -53,8 +56,25 @@ struct Access {
   bool isOfComposite = false;
 };
 
-/// The loops of an operation and its accesses. The result is written at the indices of the first loops, one for each of
-/// its dimensions. The others are reductions, then taps.
+/// How terms accumulate along a loop, of kind `Scan`: an element of the result is what all terms from the last restart
+/// up to it come to.
+struct Scan {
+  unsigned loop = 0;
+  /// Where the accumulation begins anew: ascending, from 0 to the loop's extent.
+  llvm::SmallVector<int64_t> restarts;
+  /// Goes from the last term to the first.
+  bool isReversed = false;
+  /// Leaves out the term of the element itself.
+  bool isExclusive = false;
+  /// The read of what accumulators start from in place of `emitInit`: the number of the restart is its unknown 0.
+  std::optional<unsigned> start = std::nullopt;
+};
+
+/// Whether what accumulates in `piece` depends on nothing outside of it.
+bool isBetweenRestarts(const Scan &scan, layout::Interval piece);
+
+/// The loops of an operation and its accesses. Results have one shape, and are written at the indices of the first
+/// loops, one for each of its dimensions. The others are reductions, then taps.
 struct Definition {
   llvm::SmallVector<Loop> loops;
   llvm::SmallVector<Access> reads;
@@ -65,6 +85,16 @@ struct Definition {
   /// A fold that adds, from zero, products of the elements of two reads, of operands 0 and 1, as accumulators are:
   /// there is no other body.
   bool isProduct = false;
+  /// The body gives terms, which accumulate along a loop (`emitInit`, `emitCombine`, `emitFinish`).
+  std::optional<Scan> scan;
+  /// An access of the result that depends on data: it has the elements of the read of operand 0 at its own loops, but
+  /// for those that are written over. For each iteration of the taps the body gives an element and the unknown values
+  /// of these indices, and `emitCombine` makes one of what is there and the element. What lies outside of the result,
+  /// or of what a rank computes of it, is not written.
+  std::optional<llvm::SmallVector<layout::AccessDim>> writes;
+  /// The loops of the result that the operation goes through itself, a *line* at a time, ascending: `emitLine` writes
+  /// all elements of the line. None: elements are asked for one by one.
+  llvm::SmallVector<unsigned> lines;
 
   /// Parallel loops over the dimensions of `result`, and no reads.
   static Definition over(mlir::RankedTensorType result);
@@ -82,6 +112,10 @@ struct Definition {
   /// place: the extent of the loop if it does not depend on it.
   int64_t countSharing(unsigned read, unsigned loop) const;
 
+  /// Makes loop `scan.loop` one along which terms accumulate.
+  void setScan(Scan scan);
+  /// The loop is one of `lines`.
+  bool isLine(unsigned loop) const { return llvm::is_contained(lines, loop); }
   unsigned getNumTaps() const;
   unsigned getNumReductions() const { return loops.size() - resultRank - getNumTaps(); }
   /// [0, extent) of each loop; [0, 1) where that is empty.

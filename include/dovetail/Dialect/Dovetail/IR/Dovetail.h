@@ -15,6 +15,7 @@
 
 #include "dovetail/Dialect/Dovetail/IR/DovetailEnums.h"
 #include "dovetail/Dialect/Dovetail/IR/ElementBuilder.h"
+#include "dovetail/Dialect/Dovetail/IR/LineBuilder.h"
 #include "dovetail/Dialect/Dovetail/IR/OpRelation.h"
 #include "dovetail/Dialect/Dovetail/IR/PostOp.h"
 #include "dovetail/Layout/Sharding.h"
@@ -82,8 +83,8 @@ llvm::SmallVector<mlir::Value> readAll(BodyBuilder &body);
 /// True if the elements of `type` are unsigned integers (i1 counts as unsigned).
 bool isUnsignedElement(mlir::Type type);
 
-/// Folds an operation whose operands are constants by evaluating its element definition. Fails if an operand is not
-/// constant, if the result has more than `maxElements` elements, or if the definition does not fold.
+/// Folds an operation of one result whose operands are constants by evaluating its definition. Fails if an operand is
+/// not constant, if the result has more than `maxElements` elements, or if the definition does not fold.
 mlir::FailureOr<mlir::DenseElementsAttr> evaluate(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> operands,
                                                   int64_t maxElements = 4096);
 

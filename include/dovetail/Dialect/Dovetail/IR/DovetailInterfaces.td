@@ -16,7 +16,7 @@ def PartitionableOpInterface : OpInterface<"PartitionableOpInterface"> {
   let description = [{
     An operation that is defined: as loops, accesses of its operands, and a body. What ranks need, how cuts follow each
     other, kernels for every target, fusion and constant folding come from this definition, stated once. The first loops
-    are the dimensions of the result, in order; the others are reductions, then taps. Shardings in the types must be
+    are the dimensions of the results, which have one shape, in order; the others are reductions, then taps. Shardings in the types must be
     possible on the mesh that they name.
 
     How the loops are split is decided by propagation and stored on the operation as `dovetail.loops`, a
@@ -52,6 +52,12 @@ def PartitionableOpInterface : OpInterface<"PartitionableOpInterface"> {
       }], "::mlir::Value", "emitFinish", (ins "::dovetail::BodyBuilder &":$body, "::mlir::ValueRange":$accumulators),
       "", [{ return ::dovetail::emitNarrowed($_op, body, accumulators[0]); }]>,
     InterfaceMethod<[{
+        Writes all elements of a line of the results: those of all indices in the ranges of the definition's `lines`,
+        at the other loops of `line`. Only where there are lines; what accumulates, or writes where data say, need not
+        define it.
+      }], "void", "emitLine", (ins "::dovetail::LineBuilder &":$line), "",
+      [{ ::dovetail::emitDefaultLine($_op, line); }]>,
+    InterfaceMethod<[{
         True if one element costs a few instructions and reads each operand a bounded, small number of times, so that
         recomputing it in a consumer is cheaper than storing it.
       }], "bool", "isCheapElement", (ins), "", [{ return true; }]>,
@@ -60,10 +66,11 @@ def PartitionableOpInterface : OpInterface<"PartitionableOpInterface"> {
         pass through.
       }], "bool", "isLinearIn", (ins "unsigned":$operand), "", [{ return false; }]>,
     InterfaceMethod<[{
-        Replaces a composite operation by simpler ones before it, for when one of its composite loops is split or the
-        target has no such operation. Returns the value that replaces the result; fails for an operation that is not
-        composite. The operation itself is not erased.
-      }], "::mlir::FailureOr<::mlir::Value>", "decompose", (ins "::mlir::OpBuilder &":$builder), "",
+        Replaces an operation by simpler ones before it, for when one of its composite loops or scans is split, as
+        `loops` say, or the target has no such operation (no `loops`). Returns the value that replaces the result; fails
+        for an operation that needs no such thing. The operation itself is not erased.
+      }], "::mlir::FailureOr<::mlir::Value>", "decompose",
+      (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<::dovetail::DimShardingAttr>":$loops), "",
       [{ return ::mlir::failure(); }]>,
     InterfaceMethod<"The memory format around this operation: see `FormatPreference`.",
       "::dovetail::FormatPreference", "getFormatPreference", (ins), "",

@@ -70,6 +70,8 @@ public:
   /// i1: lo <= a < hi.
   mlir::Value inRange(mlir::Value a, int64_t lo, int64_t hi);
   mlir::Value andB(mlir::Value a, mlir::Value b);
+  /// Entry `number` of `table`, which is not empty; the last one beyond it.
+  mlir::Value lookUp(llvm::ArrayRef<int64_t> table, mlir::Value number);
 
   // Scalars: float or (signless) integer operation by the type of the operands.
   mlir::Value add(mlir::Value a, mlir::Value b);
@@ -93,6 +95,11 @@ public:
   forLoop(mlir::Value lo, mlir::Value hi, mlir::ValueRange init,
           llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value iv, mlir::ValueRange carried)> body,
           int64_t maxUnroll = 0);
+
+  /// Carries `init` through `body` while `condition` holds: scf.while or, if this builder evaluates, its iterations.
+  llvm::SmallVector<mlir::Value>
+  whileLoop(mlir::ValueRange init, llvm::function_ref<mlir::Value(mlir::ValueRange carried)> condition,
+            llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange carried)> body);
 
   /// A scalar of `type` from one of two bodies, of which only the chosen one runs (scf.if) and, when the condition is
   /// constant, only that one is built.

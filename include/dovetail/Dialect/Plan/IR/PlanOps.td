@@ -140,6 +140,13 @@ def Plan_LoadOp : Plan_Op<"load", [NoMemoryEffect]> {
   let assemblyFormat = "$base `[` $offset `]` attr-dict `:` type($base) `->` type($result)";
 }
 
+def Plan_ReadBackOp : Plan_Op<"read_back", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads an element that the kernel wrote before, in generated code";
+  let arguments = (ins Plan_Pointer:$base, Index:$offset);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$base `[` $offset `]` attr-dict `:` type($base) `->` type($result)";
+}
+
 def Plan_StoreOp : Plan_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Writes an element, in generated code";
   let arguments = (ins AnyType:$value, Plan_Pointer:$base, Index:$offset, OptionalAttr<I64Attr>:$alignment);

@@ -1,0 +1,54 @@
+//===- LineBuilder.h - Emitting lines of results -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines LineBuilder, with which an operation whose definition has lines writes the elements of its results.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_LINEBUILDER_H
+#define DOVETAIL_DIALECT_DOVETAIL_IR_LINEBUILDER_H
+
+#include "dovetail/Dialect/Dovetail/IR/Definition.h"
+
+namespace dovetail {
+
+/// Where emitted code puts the elements of results: signless scalars at global coordinates that are in the ranges of
+/// the loops, as `ElementSource` gives them.
+class ElementSink {
+public:
+  virtual ~ElementSink() = default;
+
+  virtual void write(unsigned result, llvm::ArrayRef<mlir::Value> index, mlir::Value element) = 0;
+  /// What was written there last. Results are the operation's memory for what it works out in several steps.
+  virtual mlir::Value readBack(unsigned result, llvm::ArrayRef<mlir::Value> index) = 0;
+};
+
+/// With what an operation emits a line: as a body, and with results to write. Short-lived.
+class LineBuilder : public BodyBuilder {
+public:
+  /// `loops`: global coordinates of the loops, null for those of the line.
+  LineBuilder(ElementBuilder &elements, mlir::Operation *op, const Definition &definition,
+              llvm::ArrayRef<mlir::Value> loops, ElementSource &source, ElementSink &sink);
+
+  void write(unsigned result, llvm::ArrayRef<mlir::Value> index, mlir::Value element) {
+    sink.write(result, index, element);
+  }
+  mlir::Value readBack(unsigned result, llvm::ArrayRef<mlir::Value> index) { return sink.readBack(result, index); }
+  /// The coordinates of the loops of the results.
+  llvm::ArrayRef<mlir::Value> getResultIndex() const { return getLoops().take_front(getDefinition().resultRank); }
+
+private:
+  ElementSink &sink;
+};
+
+/// The line of a definition that says how terms accumulate, or where results are written.
+void emitDefaultLine(mlir::Operation *op, LineBuilder &line);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_DIALECT_DOVETAIL_IR_LINEBUILDER_H

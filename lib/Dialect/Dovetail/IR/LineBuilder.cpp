@@ -1,0 +1,152 @@
+//===- LineBuilder.cpp - Emitting lines of results ------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines LineBuilder, and the lines of scans and of results that are written where data say.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Ops/ReductionSupport.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+LineBuilder::LineBuilder(ElementBuilder &elements, Operation *op, const Definition &definition, ArrayRef<Value> loops,
+                         ElementSource &source, ElementSink &sink)
+    : BodyBuilder(elements, op, definition, loops, source), sink(sink) {}
+
+/// Runs `body` for all coordinates of `loops` in the ranges of this rank, the first one outermost.
+static void forEach(LineBuilder &line, ArrayRef<unsigned> loops, function_ref<void()> body) {
+  if (loops.empty())
+    return body();
+  auto [lo, hi] = line.getRange(loops.front());
+  line.elements.forLoop(lo, hi, {}, [&](Value iv, ValueRange) -> SmallVector<Value> {
+    line.setLoop(loops.front(), iv);
+    forEach(line, loops.drop_front(), body);
+    return {};
+  });
+}
+
+/// Runs `body` where `condition` holds.
+static void runIf(LineBuilder &line, Value condition, function_ref<void()> body) {
+  line.elements.ifElse(
+      condition, TypeRange(),
+      [&]() -> SmallVector<Value> {
+        body();
+        return {};
+      },
+      []() -> SmallVector<Value> { return {}; });
+}
+
+//===----------------------------------------------------------------------===//
+// Scans
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Emits the terms of a line, in the order in which they accumulate.
+class ScanLine {
+public:
+  ScanLine(PartitionableOpInterface op, LineBuilder &line)
+      : op(op), line(line), elements(line.elements), scan(*line.getDefinition().scan) {}
+
+  void emit();
+
+private:
+  void emitPart(Value number, Value lo, Value hi);
+
+  PartitionableOpInterface op;
+  LineBuilder &line;
+  ElementBuilder &elements;
+  const Scan &scan;
+};
+} // namespace
+
+void ScanLine::emitPart(Value number, Value lo, Value hi) {
+  SmallVector<Value> init = op.emitInit(elements);
+  if (scan.start)
+    init = {widen(elements, line.read(*scan.start, number), init.front().getType())};
+  auto store = [&](ValueRange accumulators) {
+    line.write(0, line.getResultIndex(), op.emitFinish(line, accumulators));
+  };
+  Value last = elements.addI(elements.addI(lo, hi), -1);
+  elements.forLoop(lo, hi, init, [&](Value iv, ValueRange carried) {
+    line.setLoop(scan.loop, scan.isReversed ? elements.subI(last, iv) : iv);
+    SmallVector<Value> accumulators(carried);
+    if (scan.isExclusive)
+      store(accumulators);
+    accumulators = op.emitCombine(elements, accumulators, op.emitBody(line));
+    if (!scan.isExclusive)
+      store(accumulators);
+    return accumulators;
+  });
+}
+
+void ScanLine::emit() {
+  auto [lo, hi] = line.getRange(scan.loop);
+  unsigned numParts = scan.restarts.size() - 1;
+  if (numParts == 1)
+    return emitPart(elements.index(0), lo, hi);
+  elements.forLoop(elements.index(0), elements.index(numParts), {},
+                   [&, lo = lo, hi = hi](Value part, ValueRange) -> SmallVector<Value> {
+                     emitPart(part, elements.maxI(lo, elements.lookUp(scan.restarts, part)),
+                              elements.minI(hi, elements.lookUp(scan.restarts, elements.addI(part, 1))));
+                     return {};
+                   });
+}
+
+//===----------------------------------------------------------------------===//
+// Writes where data say
+//===----------------------------------------------------------------------===//
+
+/// Combines what is there with `element`, at the current coordinates, if this rank computes what `positions` are in.
+static void writeOver(PartitionableOpInterface op, LineBuilder &line, Value element, ArrayRef<Value> positions) {
+  const Definition &definition = line.getDefinition();
+  ElementBuilder &elements = line.elements;
+  SmallVector<Value> index;
+  Value isOwned = elements.boolean(true);
+  for (auto [dim, access] : llvm::enumerate(*definition.writes)) {
+    if (!access.index.hasUnknown()) {
+      index.push_back(line.getLoop(dim));
+      continue;
+    }
+    Value position = positions[access.index.getTerms().front().number];
+    auto [lo, hi] = line.getRange(dim);
+    isOwned = elements.andB(isOwned, elements.compareI(arith::CmpIPredicate::sle, lo, position));
+    isOwned = elements.andB(isOwned, elements.compareI(arith::CmpIPredicate::slt, position, hi));
+    index.push_back(position);
+  }
+  runIf(line, isOwned,
+        [&] { line.write(0, index, op.emitCombine(elements, line.readBack(0, index), element).front()); });
+}
+
+static void emitWrites(PartitionableOpInterface op, LineBuilder &line) {
+  const Definition &definition = line.getDefinition();
+  forEach(line, definition.lines, [&] { line.write(0, line.getResultIndex(), line.read(0)); });
+  // The other reads are of iterations, whatever the line's loops are.
+  for (unsigned loop : definition.lines)
+    line.setLoop(loop, {});
+  SmallVector<unsigned> taps;
+  for (unsigned loop = definition.resultRank; loop < definition.loops.size(); ++loop)
+    taps.push_back(loop);
+  forEach(line, taps, [&] {
+    Value isThere = line.elements.boolean(true);
+    for (unsigned read = 1; read < definition.reads.size(); ++read)
+      isThere = line.elements.andB(isThere, line.isInside(read));
+    runIf(line, isThere, [&] {
+      SmallVector<Value> values = op.emitBody(line);
+      writeOver(op, line, values.front(), ArrayRef(values).drop_front());
+    });
+  });
+}
+
+void dovetail::emitDefaultLine(Operation *operation, LineBuilder &line) {
+  auto op = cast<PartitionableOpInterface>(operation);
+  if (line.getDefinition().scan)
+    return ScanLine(op, line).emit();
+  assert(line.getDefinition().writes && "a row program defines emitLine");
+  emitWrites(op, line);
+}
