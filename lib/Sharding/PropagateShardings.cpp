@@ -303,6 +303,9 @@ SmallVector<Candidate> Propagator::getCandidates(PartitionableOpInterface op, co
       // To split a reduction over one element would leave all ranks but one without work, and without the operand.
       if (loop.kind == LoopKind::Whole || (loop.kind != LoopKind::Parallel && loop.extent <= 1))
         continue;
+      // What the parts of a scan come to is scanned once more: no more of them than there are elements.
+      if (loop.kind == LoopKind::Scan && loop.extent <= held.getNumPieces())
+        continue;
       int64_t extent = type.getDimSize(dim);
       auto cuts = held.coversOnce(extent) ? entry.map.follow(*getCutPositions(held, extent), loop.extent)
                                           : followWindows(entry.map, held, extent, loop.extent);
@@ -352,7 +355,7 @@ int64_t Propagator::getCost(PartitionableOpInterface op, const OpRelation &relat
     int64_t parts = getNumParts(sharding.getAxes());
     if (loop.kind == LoopKind::Reduction)
       cost += 2 * (parts - 1) * getByteSize(result);
-    else if (loop.kind == LoopKind::Composite)
+    else if (loop.kind == LoopKind::Composite || loop.kind == LoopKind::Scan)
       cost += 2 * (parts - 1) * getByteSize(result) / std::max<int64_t>(loop.extent, 1);
   }
   return cost;
@@ -417,6 +420,17 @@ void Propagator::applyRequest(PartitionableOpInterface op, const OpRelation &rel
       loop = unsplit;
 }
 
+/// True if ranks cannot compute their pieces of a loop by themselves.
+static bool mustDecompose(PartitionableOpInterface op, const Loop &loop, DimShardingAttr sharding) {
+  if (!sharding.isSplit())
+    return false;
+  if (loop.kind == LoopKind::Composite)
+    return true;
+  return loop.kind == LoopKind::Scan && llvm::any_of(llvm::seq(sharding.getNumPieces()), [&](unsigned i) {
+           return !isBetweenRestarts(*op.getDefinition().scan, sharding.getPiece(i));
+         });
+}
+
 FailureOr<Operation *> Propagator::assign(PartitionableOpInterface op) {
   OpRelation relation = op.getRelation();
   if (auto stated = statedLoops.find(op); stated != statedLoops.end()) {
@@ -431,13 +445,14 @@ FailureOr<Operation *> Propagator::assign(PartitionableOpInterface op) {
   if (isRequested)
     applyRequest(op, relation, loops);
 
-  // A composite operation that is split where it reduces gives way to simpler ones, which are looked at next.
+  // A composite operation that is split where it reduces, or a scan where it does not begin anew, gives way to simpler
+  // ones, which are looked at next.
   for (auto [index, loop] : llvm::enumerate(relation.loops)) {
-    if (loop.kind != LoopKind::Composite || !loops[index].isSplit())
+    if (!mustDecompose(op, loop, loops[index]))
       continue;
     OpBuilder builder(op);
     Operation *before = op->getPrevNode();
-    FailureOr<Value> replacement = op.decompose(builder);
+    FailureOr<Value> replacement = op.decompose(builder, loops);
     if (failed(replacement)) {
       loops[index] = unsplit;
       op.emitRemark("is computed whole: it reduces dimension ") << index << " and cannot be decomposed";

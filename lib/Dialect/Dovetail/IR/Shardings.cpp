@@ -79,6 +79,12 @@ static LogicalResult verifyLoops(PartitionableOpInterface op, ArrayRef<Loop> loo
         return op.emitOpError("runs piece ")
                << sharding.getPiece(i).str() << " of loop " << index << ", whose extent is " << loop.extent;
     switch (loop.kind) {
+    case LoopKind::Scan:
+      for (unsigned i = 0; i < sharding.getNumPieces(); ++i)
+        if (!isBetweenRestarts(*op.getDefinition().scan, sharding.getPiece(i)))
+          return op.emitOpError("runs piece ") << sharding.getPiece(i).str() << " of loop " << index
+                                               << ", but what accumulates along it does not begin anew there";
+      [[fallthrough]];
     case LoopKind::Parallel:
       if (!sharding.covers(loop.extent))
         return op.emitOpError("splits loop ")

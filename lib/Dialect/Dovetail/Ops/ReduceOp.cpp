@@ -44,42 +44,13 @@ bool ReduceOp::isLinearIn(unsigned operand) { return getKind() == ReduceKind::Su
 bool ReduceOp::isCheapElement() { return false; }
 
 SmallVector<Value> ReduceOp::emitInit(ElementBuilder &builder) {
-  Type elementType = getType().getElementType();
-  switch (getKind()) {
-  case ReduceKind::Sum:
-    return {builder.zero(getAccumulatorType(elementType))};
-  case ReduceKind::Prod:
-    return {builder.constantInt(getAccumulatorType(elementType), 1)};
-  case ReduceKind::Max:
-    return {builder.lowest(elementType)};
-  case ReduceKind::Min:
-    return {builder.highest(elementType)};
-  case ReduceKind::Moments:
-    break;
-  }
-  llvm_unreachable("refused by inferType");
+  return {emitReductionInit(builder, getKind(), getType().getElementType())};
 }
 
 SmallVector<Value> ReduceOp::emitBody(BodyBuilder &body) {
-  bool accumulates = getKind() == ReduceKind::Sum || getKind() == ReduceKind::Prod;
-  Value element = body.read(0);
-  return {accumulates ? widen(body.elements, element, getAccumulatorType(getType().getElementType())) : element};
+  return {emitReductionTerm(body.elements, getKind(), getType().getElementType(), body.read(0))};
 }
 
 SmallVector<Value> ReduceOp::emitCombine(ElementBuilder &builder, ValueRange accumulators, ValueRange term) {
-  bool isUnsigned = isUnsignedElement(getType());
-  Value a = accumulators.front(), b = term.front();
-  switch (getKind()) {
-  case ReduceKind::Sum:
-    return {builder.add(a, b)};
-  case ReduceKind::Prod:
-    return {builder.mul(a, b)};
-  case ReduceKind::Max:
-    return {builder.max(a, b, isUnsigned)};
-  case ReduceKind::Min:
-    return {builder.min(a, b, isUnsigned)};
-  case ReduceKind::Moments:
-    break;
-  }
-  llvm_unreachable("refused by inferType");
+  return {emitReductionCombine(builder, getKind(), isUnsignedElement(getType()), accumulators.front(), term.front())};
 }

@@ -31,6 +31,43 @@ Value dovetail::narrow(ElementBuilder &builder, Value accumulator, Type elementT
   return widen(builder, accumulator, elementType);
 }
 
+Value dovetail::emitReductionInit(ElementBuilder &builder, ReduceKind kind, Type elementType) {
+  switch (kind) {
+  case ReduceKind::Sum:
+    return builder.zero(getAccumulatorType(elementType));
+  case ReduceKind::Prod:
+    return builder.constantInt(getAccumulatorType(elementType), 1);
+  case ReduceKind::Max:
+    return builder.lowest(elementType);
+  case ReduceKind::Min:
+    return builder.highest(elementType);
+  case ReduceKind::Moments:
+    break;
+  }
+  llvm_unreachable("moments are no accumulator");
+}
+
+Value dovetail::emitReductionTerm(ElementBuilder &builder, ReduceKind kind, Type elementType, Value element) {
+  bool accumulates = kind == ReduceKind::Sum || kind == ReduceKind::Prod;
+  return accumulates ? widen(builder, element, getAccumulatorType(elementType)) : element;
+}
+
+Value dovetail::emitReductionCombine(ElementBuilder &builder, ReduceKind kind, bool isUnsigned, Value a, Value b) {
+  switch (kind) {
+  case ReduceKind::Sum:
+    return builder.add(a, b);
+  case ReduceKind::Prod:
+    return builder.mul(a, b);
+  case ReduceKind::Max:
+    return builder.max(a, b, isUnsigned);
+  case ReduceKind::Min:
+    return builder.min(a, b, isUnsigned);
+  case ReduceKind::Moments:
+    break;
+  }
+  llvm_unreachable("moments are no accumulator");
+}
+
 Value dovetail::countToFloat(ElementBuilder &builder, Value count, Type type) {
   Value integer = builder.create<arith::IndexCastOp>(builder.getBuilder().getI64Type(), count);
   return builder.create<arith::SIToFPOp>(type, integer);

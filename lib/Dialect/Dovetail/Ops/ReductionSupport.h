@@ -30,6 +30,14 @@ mlir::Value narrow(ElementBuilder &builder, mlir::Value accumulator, mlir::Type 
 /// A float of `type` from a count of type `index`.
 mlir::Value countToFloat(ElementBuilder &builder, mlir::Value count, mlir::Type type);
 
+/// What values of `elementType` that are reduced by `kind`, which is not moments, start from: an accumulator.
+mlir::Value emitReductionInit(ElementBuilder &builder, ReduceKind kind, mlir::Type elementType);
+/// The element of `elementType` as a term: accumulators of sums and products of floats are wider.
+mlir::Value emitReductionTerm(ElementBuilder &builder, ReduceKind kind, mlir::Type elementType, mlir::Value element);
+/// Two accumulators as one. `isUnsigned`: integers have no sign.
+mlir::Value emitReductionCombine(ElementBuilder &builder, ReduceKind kind, bool isUnsigned, mlir::Value a,
+                                 mlir::Value b);
+
 /// Lets `definition` read operand 0, of type `operand`, at the result's dimensions or, at `axes`, which the result
 /// keeps with extent 1, at reductions of `kind`.
 void addReducedRead(Definition &definition, mlir::RankedTensorType operand, llvm::ArrayRef<int64_t> axes,

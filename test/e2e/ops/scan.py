@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Running sums."""
+
+import numpy as np
+
+from .draft import generates
+
+
+@generates("CumSum", weight=5)
+def cum_sum(d, op):
+    d.since(11)
+    shape = d.shape(1, 4)
+    dtype = d.pick(np.float32, np.float32, np.float64, np.int32, np.int64)
+    d.exact = dtype in (np.int32, np.int64)
+    axis = np.array(d.axis(len(shape)), d.pick(np.int64, np.int32))
+    x = d.input(d.values(shape, dtype))
+    d.node(op, x, d.constant(axis), exclusive=d.pick(None, 0, 1), reverse=d.pick(None, 0, 1))
