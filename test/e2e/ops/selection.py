@@ -60,3 +60,56 @@ def eye_like(d, op):
         k=d.pick(None, d.integer(-shape[0], shape[1])),
         dtype=d.pick(None, TensorProto.FLOAT, TensorProto.INT64),
     )
+
+
+def _scatter_reduction(d, opset, elements):
+    """A reduction that `opset` has; ONNX Runtime adds and multiplies duplicates in order."""
+    names = [None, None] if opset < 16 else [None, "none", "add", "mul"]
+    return d.pick(*(names + ["max", "min"] if opset >= 18 else names))
+
+
+@generates("ScatterElements", weight=5)
+def scatter_elements(d, op):
+    opset = d.since(11)
+    shape = d.shape(1, 4)
+    axis = d.axis(len(shape))
+    index_shape = [d.integer(1, n) for n in shape]
+    reduction = _scatter_reduction(d, opset, shape)
+    d.exact = reduction not in ("add", "mul")
+    if reduction in (None, "none"):
+        # Without a reduction, no place may be written twice.
+        places = [d.rng.permutation(shape[axis]) for _ in range(int(np.prod(index_shape)))]
+        indices = np.zeros(index_shape, np.int64)
+        for at in np.ndindex(*index_shape):
+            line = list(at)
+            line[axis] = 0
+            indices[at] = places[np.ravel_multi_index(line, index_shape)][at[axis]]
+    else:
+        indices = d.rng.integers(0, shape[axis], index_shape)
+    if d.chance(0.3):
+        indices = indices - shape[axis] * d.rng.integers(0, 2, index_shape)
+    dtype = np.float32 if reduction not in (None, "none") else d.pick(np.float32, np.int64, np.bool_)
+    data, updates = d.values(shape, dtype), d.values(index_shape, dtype)
+    indices = indices.astype(d.pick(np.int64, np.int64, np.int32))
+    d.node(op, d.input(data), d.either(indices, 0.4), d.either(updates, 0.3), axis=axis, reduction=reduction)
+
+
+@generates("ScatterND", weight=5)
+def scatter_nd(d, op):
+    opset = d.since(11)
+    shape = d.shape(1, 4)
+    depth = d.integer(1, len(shape))
+    places = int(np.prod(shape[:depth]))
+    reduction = _scatter_reduction(d, opset, shape)
+    d.exact = reduction not in ("add", "mul")
+    count = d.integer(1, min(places, 6))
+    unique = reduction in (None, "none")
+    flat = d.rng.choice(places, count, replace=not unique)
+    indices = np.stack(np.unravel_index(flat, shape[:depth]), -1).astype(np.int64)
+    if d.chance(0.3):
+        indices -= np.array(shape[:depth]) * d.rng.integers(0, 2, indices.shape)
+    if d.chance(0.3):
+        indices = indices[:, None]
+    dtype = np.float32 if not unique else d.pick(np.float32, np.int64, np.bool_)
+    updates = d.values(list(indices.shape[:-1]) + list(shape[depth:]), dtype)
+    d.node(op, d.input(d.values(shape, dtype)), d.either(indices, 0.4), d.either(updates, 0.3), reduction=reduction)

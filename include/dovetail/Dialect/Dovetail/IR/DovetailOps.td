@@ -13,6 +13,7 @@ include "dovetail/Dialect/Dovetail/Ops/ContractionOps.td"
 include "dovetail/Dialect/Dovetail/Ops/ElementwiseOps.td"
 include "dovetail/Dialect/Dovetail/Ops/NormalizationOps.td"
 include "dovetail/Dialect/Dovetail/Ops/ScanOps.td"
+include "dovetail/Dialect/Dovetail/Ops/SelectionOps.td"
 include "dovetail/Dialect/Dovetail/Ops/ShapeOps.td"
 
 def Dovetail_MeshOp : Op<Dovetail_Dialect, "mesh", [Symbol]> {

@@ -1,0 +1,162 @@
+//===- ScatterOps.cpp - Placing elements where data say -------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines `dovetail.scatter_nd` and `dovetail.scatter_elements`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReductionSupport.h"
+
+using namespace mlir;
+using namespace dovetail;
+using layout::AccessDim;
+using layout::IndexExpr;
+
+static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// The type of `data`, if elements of `updates` can go where `indices` say; `fits` are what is demanded of the shapes.
+static FailureOr<RankedTensorType> inferScatter(std::optional<Location> location, StringRef name, RankedTensorType data,
+                                                RankedTensorType indices, RankedTensorType updates,
+                                                std::optional<ReduceKind> reduction, bool fits) {
+  if (!isa<IntegerType>(indices.getElementType()) || indices.getElementType().isInteger(1))
+    return emitOptionalError(location, "'", name, "' op has indices of type ", indices, "; they must be integers");
+  if (!fits || data.getElementType() != updates.getElementType())
+    return emitOptionalError(location, "'", name, "' op cannot place ", updates, " in ", data, " by indices of type ",
+                             indices);
+  if (reduction == ReduceKind::Moments)
+    return emitOptionalError(location, "'", name, "' op cannot combine by moments");
+  if (data.getElementType().isInteger(1) && (reduction == ReduceKind::Sum || reduction == ReduceKind::Prod))
+    return emitOptionalError(location, "'", name, "' op that adds or multiplies needs numbers, but has elements of i1");
+  return RankedTensorType::get(data.getShape(), data.getElementType());
+}
+
+/// The position that `stored`, an element of `indices`, means in a dimension of `extent`. It may be anywhere.
+static Value emitPosition(ElementBuilder &builder, Value stored, Type indices, int64_t extent) {
+  Type indexType = builder.getBuilder().getIndexType();
+  if (isUnsignedElement(indices)) {
+    // What no signed number can hold is outside of all tensors.
+    Value position = builder.create<arith::IndexCastUIOp>(indexType, stored);
+    return builder.create<arith::MinUIOp>(position, builder.index(extent));
+  }
+  Value position = builder.create<arith::IndexCastOp>(indexType, stored);
+  Value isNegative = builder.compareI(arith::CmpIPredicate::slt, position, builder.index(0));
+  return builder.select(isNegative, builder.addI(position, extent), position);
+}
+
+/// What is there, combined with an update.
+static SmallVector<Value> emitUpdate(ElementBuilder &builder, Type type, std::optional<ReduceKind> reduction, Value old,
+                                     Value update) {
+  if (!reduction)
+    return {update};
+  Type elementType = cast<RankedTensorType>(type).getElementType();
+  Value combined = emitReductionCombine(builder, *reduction, isUnsignedElement(type),
+                                        emitReductionTerm(builder, *reduction, elementType, old),
+                                        emitReductionTerm(builder, *reduction, elementType, update));
+  return {narrow(builder, combined, elementType)};
+}
+
+//===----------------------------------------------------------------------===//
+// ScatterND
+//===----------------------------------------------------------------------===//
+
+FailureOr<RankedTensorType> ScatterNDOp::inferType(std::optional<Location> location, Adaptor adaptor) {
+  RankedTensorType data = tensorType(adaptor.getData()), indices = tensorType(adaptor.getIndices()),
+                   updates = tensorType(adaptor.getUpdates());
+  bool fits = indices.getRank() >= 1 && indices.getShape().back() >= 1 && indices.getShape().back() <= data.getRank();
+  if (fits) {
+    SmallVector<int64_t> shape(indices.getShape().drop_back());
+    llvm::append_range(shape, data.getShape().drop_front(indices.getShape().back()));
+    fits = updates.getShape() == ArrayRef(shape);
+  }
+  return inferScatter(location, getOperationName(), data, indices, updates, adaptor.getReduction(), fits);
+}
+
+Definition ScatterNDOp::getDefinition() {
+  RankedTensorType indices = tensorType(getIndices());
+  unsigned depth = indices.getShape().back(), rank = getType().getRank();
+  Definition definition = Definition::over(getType());
+  SmallVector<AccessDim> data, update, index, &writes = definition.writes.emplace();
+  for (unsigned dim = 0; dim < rank; ++dim)
+    data.push_back(Definition::at(dim));
+  for (int64_t extent : indices.getShape().drop_back()) {
+    update.push_back(definition.addLoop(extent, LoopKind::Tap));
+    index.push_back(update.back());
+  }
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    if (dim < depth) {
+      definition.lines.push_back(dim);
+      writes.push_back(IndexExpr::unknown(dim));
+    } else {
+      update.push_back(Definition::at(dim));
+      writes.push_back(Definition::at(dim));
+    }
+  }
+  index.push_back(IndexExpr::unknown(0));
+  definition.addRead(0) = std::move(data);
+  definition.addRead(2) = std::move(update);
+  definition.addRead(1) = std::move(index);
+  return definition;
+}
+
+bool ScatterNDOp::isCheapElement() { return false; }
+
+SmallVector<Value> ScatterNDOp::emitBody(BodyBuilder &body) {
+  SmallVector<Value> values = {body.read(1)};
+  for (int64_t dim = 0, depth = tensorType(getIndices()).getShape().back(); dim < depth; ++dim)
+    values.push_back(emitPosition(body.elements, body.read(2, body.elements.index(dim)), getIndices().getType(),
+                                  getType().getDimSize(dim)));
+  return values;
+}
+
+SmallVector<Value> ScatterNDOp::emitCombine(ElementBuilder &builder, ValueRange accumulators, ValueRange term) {
+  return emitUpdate(builder, getType(), getReduction(), accumulators.front(), term.front());
+}
+
+//===----------------------------------------------------------------------===//
+// ScatterElements
+//===----------------------------------------------------------------------===//
+
+FailureOr<RankedTensorType> ScatterElementsOp::inferType(std::optional<Location> location, Adaptor adaptor) {
+  RankedTensorType data = tensorType(adaptor.getData()), indices = tensorType(adaptor.getIndices()),
+                   updates = tensorType(adaptor.getUpdates());
+  auto axis = static_cast<int64_t>(adaptor.getAxis());
+  if (axis < 0 || axis >= data.getRank())
+    return emitOptionalError(location, "'", getOperationName(), "' op has axis ", axis, ", which ", data,
+                             " does not have");
+  bool fits = indices.getShape() == updates.getShape() && indices.getRank() == data.getRank();
+  for (int64_t dim = 0; fits && dim < data.getRank(); ++dim)
+    fits = dim == axis || indices.getDimSize(dim) <= data.getDimSize(dim);
+  return inferScatter(location, getOperationName(), data, indices, updates, adaptor.getReduction(), fits);
+}
+
+Definition ScatterElementsOp::getDefinition() {
+  unsigned axis = getAxis();
+  Definition definition = Definition::over(getType());
+  definition.lines.push_back(axis);
+  SmallVector<AccessDim> at;
+  for (unsigned dim = 0; dim < definition.resultRank; ++dim)
+    at.push_back(Definition::at(dim));
+  definition.addRead(0) = at;
+  definition.writes = at;
+  (*definition.writes)[axis] = IndexExpr::unknown(0);
+  at[axis] = definition.addLoop(tensorType(getIndices()).getDimSize(axis), LoopKind::Tap);
+  definition.addRead(2) = at;
+  definition.addRead(1) = at;
+  return definition;
+}
+
+bool ScatterElementsOp::isCheapElement() { return false; }
+
+SmallVector<Value> ScatterElementsOp::emitBody(BodyBuilder &body) {
+  return {body.read(1),
+          emitPosition(body.elements, body.read(2), getIndices().getType(), getType().getDimSize(getAxis()))};
+}
+
+SmallVector<Value> ScatterElementsOp::emitCombine(ElementBuilder &builder, ValueRange accumulators, ValueRange term) {
+  return emitUpdate(builder, getType(), getReduction(), accumulators.front(), term.front());
+}

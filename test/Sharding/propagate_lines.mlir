@@ -1,0 +1,33 @@
+// RUN: dovetail-opt %s --dovetail-propagate --split-input-file | FileCheck %s
+
+// A scan that is split begins anew at the cuts. Each rank reduces its part, in f32, and all scan the results.
+
+dovetail.mesh @mesh = ["y" = 3]
+
+// CHECK-LABEL: func.func @scan
+func.func @scan(%x: tensor<4x9xf16> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{"y" : 0, 2, 2, 9}>]}) -> tensor<4x9xf16> {
+  // CHECK: %[[PARTS:.+]] = dovetail.reduce_parts %{{.+}} {axis = 1 : i64, dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 1, 1, 2}]>, kind = #dovetail.reduce_kind<sum>, restarts = array<i64: 2>}
+  // CHECK-SAME: -> tensor<4x2xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 1, 1, 2}]>>
+  // CHECK: %[[START:.+]] = dovetail.scan %[[PARTS]] {axis = 1 : i64, dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}]>, exclusive, kind = #dovetail.reduce_kind<sum>}
+  // CHECK-SAME: -> tensor<4x2xf32, #dovetail.sharding<@mesh, [{}, {}]>>
+  // CHECK: dovetail.scan %{{.+}}, %[[START]] {axis = 1 : i64, dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 2, 2, 9}]>, kind = #dovetail.reduce_kind<sum>, restarts = array<i64: 2>}
+  // CHECK-SAME: -> tensor<4x9xf16, #dovetail.sharding<@mesh, [{}, {"y" : 0, 2, 2, 9}]>>
+  %0 = dovetail.scan %x {axis = 1 : i64, kind = #dovetail.reduce_kind<sum>} : (tensor<4x9xf16>) -> tensor<4x9xf16>
+  return %0 : tensor<4x9xf16>
+}
+
+// -----
+
+// Each rank writes what it owns of the result: the data stay where they are, and all have the indices and, along the
+// dimensions that these number, the updates.
+
+dovetail.mesh @mesh = ["y" = 2, "x" = 2]
+
+// CHECK-LABEL: func.func @scatter
+func.func @scatter(%data: tensor<9x6xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 4, 9}>, #dovetail.dim_sharding<{"x" : 0, 3, 6}>]}, %indices: tensor<5x1xi64>, %updates: tensor<5x6xf32>) -> tensor<9x6xf32> {
+  // CHECK: dovetail.scatter_nd %{{.+}} {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 4, 9}, {"x" : 0, 3, 6}]>}
+  // CHECK-SAME: tensor<5x1xi64, #dovetail.sharding<@mesh, [{}, {}]>>, tensor<5x6xf32, #dovetail.sharding<@mesh, [{}, {"x" : 0, 3, 6}]>>)
+  // CHECK-SAME: -> tensor<9x6xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 9}, {"x" : 0, 3, 6}]>>
+  %0 = dovetail.scatter_nd %data, %indices, %updates : (tensor<9x6xf32>, tensor<5x1xi64>, tensor<5x6xf32>) -> tensor<9x6xf32>
+  return %0 : tensor<9x6xf32>
+}
