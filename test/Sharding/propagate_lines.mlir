@@ -31,3 +31,17 @@ func.func @scatter(%data: tensor<9x6xf32> {dovetail.shard = [#dovetail.dim_shard
   %0 = dovetail.scatter_nd %data, %indices, %updates : (tensor<9x6xf32>, tensor<5x1xi64>, tensor<5x6xf32>) -> tensor<9x6xf32>
   return %0 : tensor<9x6xf32>
 }
+
+// -----
+
+// A row program has its line whole. Its results are split alike.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// CHECK-LABEL: func.func @top
+func.func @top(%x: tensor<4x9xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 1, 4}>, #dovetail.dim_sharding<{}>]}) -> (tensor<4x2xf32>, tensor<4x2xi64>) {
+  // CHECK: dovetail.top_k
+  // CHECK-SAME: -> (tensor<4x2xf32, #dovetail.sharding<@mesh, [{"y" : 0, 1, 4}, {}]>>, tensor<4x2xi64, #dovetail.sharding<@mesh, [{"y" : 0, 1, 4}, {}]>>)
+  %0:2 = dovetail.top_k %x {k = 2 : i64, axis = 1 : i64, largest = true} : (tensor<4x9xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>)
+  return %0#0, %0#1 : tensor<4x2xf32>, tensor<4x2xi64>
+}

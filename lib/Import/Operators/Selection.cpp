@@ -136,3 +136,24 @@ static OperatorImport eyeLike("EyeLike", [](OnnxNode &node) -> llvm::LogicalResu
   mlir::Value row = node.reshape(node.count(diagonal, input.getDimSize(0)), {input.getDimSize(0), 1});
   return node.setResult(node.cast(node.create<EqualOp>(row, node.count(0, input.getDimSize(1))), type));
 });
+
+static OperatorImport topK("TopK", [](OnnxNode &node) -> llvm::LogicalResult {
+  mlir::Value input = node.getInput(0);
+  llvm::FailureOr<llvm::SmallVector<int64_t>> k = llvm::SmallVector<int64_t>{node.getInt("k", -1)};
+  if (node.getOpset() >= 10)
+    k = node.getConstantInts(1, "k");
+  auto axis = node.normalizeAxis(node.getInt("axis", -1), node.getRank(input));
+  if (failed(k) || failed(axis))
+    return llvm::failure();
+  int64_t extent = node.getShape(input)[*axis];
+  if (k->size() != 1)
+    return node.invalid("'k' is not a single number");
+  int64_t count = k->front();
+  if (count < 0 || count > extent)
+    return node.invalid("'k' is " + llvm::Twine(count) + ", but dimension " + llvm::Twine(*axis) + " has " +
+                        llvm::Twine(extent) + " elements");
+  auto op = TopKOp::create(node.getBuilder(), node.getLoc(), input, count, *axis, node.getInt("largest", 1) != 0);
+  if (failed(node.setResult(0, op.getValues())))
+    return llvm::failure();
+  return node.isResultUsed(1) ? node.setResult(1, op.getIndices()) : llvm::success();
+});

@@ -45,3 +45,12 @@ func.func @indices(%data: tensor<4xf32>, %indices: tensor<5x1xf32>, %updates: te
   %0 = dovetail.scatter_nd %data, %indices, %updates : (tensor<4xf32>, tensor<5x1xf32>, tensor<5xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+func.func @k(%x: tensor<4xf32>) -> (tensor<5xf32>, tensor<5xi64>) {
+  // expected-error @+2 {{chooses 5 elements of 4 in dimension 0}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = dovetail.top_k %x {k = 5 : i64, axis = 0 : i64, largest = true} : (tensor<4xf32>) -> (tensor<5xf32>, tensor<5xi64>)
+  return %0#0, %0#1 : tensor<5xf32>, tensor<5xi64>
+}

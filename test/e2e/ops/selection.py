@@ -62,6 +62,27 @@ def eye_like(d, op):
     )
 
 
+@generates("TopK", weight=5)
+def top_k(d, op):
+    opset = d.since(7)
+    d.exact = True
+    shape = d.shape(1, 4)
+    axis = d.axis(len(shape), negative=opset >= 11)
+    # Whole numbers, so that some are equal.
+    dtype = d.pick(np.float32, np.float32, np.float64, np.int64, np.int32) if opset >= 11 else np.float32
+    values = d.values(shape, np.int32, -6, 6).astype(dtype)
+    k = d.integer(1, shape[axis])
+    inputs = [d.input(values)]
+    attributes = {"axis": axis}
+    if opset < 10:
+        attributes["k"] = k
+    else:
+        inputs.append(d.ints(k))
+    if opset >= 11:
+        attributes["largest"] = d.pick(None, 0, 1)
+    d.node(op, *inputs, outputs=2, **attributes)
+
+
 def _scatter_reduction(d, opset, elements):
     """A reduction that `opset` has; ONNX Runtime adds and multiplies duplicates in order."""
     names = [None, None] if opset < 16 else [None, "none", "add", "mul"]

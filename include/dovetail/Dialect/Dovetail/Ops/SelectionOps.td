@@ -36,4 +36,20 @@ def Dovetail_ScatterElementsOp : Dovetail_ScatterOp<"scatter_elements"> {
                        OptionalAttr<Dovetail_ReduceKindAttr>:$reduction);
 }
 
+def Dovetail_TopKOp : Op<Dovetail_Dialect, "top_k", [Pure, InferTypeOpAdaptorWithIsCompatible,
+    DeclareOpInterfaceMethods<PartitionableOpInterface, ["emitLine", "isCheapElement"]>]> {
+  let summary = "The `k` largest or smallest elements along a dimension, in order, and their indices (ONNX TopK)";
+  let description = [{
+    Of equal elements the first comes first. NaN is larger than all numbers. A row program: `axis` stays whole.
+  }];
+  let arguments = (ins Dovetail_Tensor:$operand, I64Attr:$k, I64Attr:$axis, BoolAttr:$largest);
+  let results = (outs Dovetail_Tensor:$values, Dovetail_Tensor:$indices);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let extraClassDefinition = [{
+    bool $cppClass::isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r) {
+      return ::dovetail::equalUpToSharding(l, r);
+    }
+  }];
+}
+
 #endif // DOVETAIL_DIALECT_DOVETAIL_OPS_SELECTIONOPS_TD
