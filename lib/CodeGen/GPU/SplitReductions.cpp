@@ -85,9 +85,9 @@ static plan::KernelOp splitKernel(plan::KernelOp kernel, Split &split, plan::Lay
   OpBuilder builder(kernel);
   auto result = cast<RankedTensorType>(split.reduction->getResult(0).getType());
   auto type = plan::PartsOp::getTypeOfParts(result, split.dim, split.parts);
-  auto combination =
-      plan::KernelOp::create(builder, loc, kernel.getSymNameAttr(), builder.getArrayAttr(layout),
-                             kernel.getResultLayouts(), DenseI64ArrayAttr(), IntegerAttr(), plan::BlocksAttr());
+  auto combination = plan::KernelOp::create(builder, loc, kernel.getSymNameAttr(), builder.getArrayAttr(layout),
+                                            kernel.getResultLayouts(), DenseI64ArrayAttr(), IntegerAttr(),
+                                            plan::BlocksAttr(), UnitAttr());
   Block *body = builder.createBlock(&combination.getBody());
   Value parts = body->addArgument(type, loc), value;
   if (split.kind == ReduceKind::Moments)

@@ -54,6 +54,8 @@ public:
                                     body.emitOffset(memory, index));
   }
 
+  bool isInPlace() override { return body.kernel.getInPlace(); }
+
 private:
   KernelBody &body;
 };

@@ -29,18 +29,27 @@ using plan::FormatAttr;
 
 namespace {
 
+/// The values that depend on constants alone.
+DenseSet<Value> findConstantValues(func::FuncOp function) {
+  DenseSet<Value> values;
+  for (Operation &op : function.getBody().front())
+    if (llvm::all_of(op.getOperands(), [&](Value v) { return values.contains(v); }))
+      values.insert(op.result_begin(), op.result_end());
+  return values;
+}
+
 /// Emits the program of one function.
 class PlanEmitter {
 public:
   PlanEmitter(func::FuncOp function, MeshOp mesh, plan::ProgramOp program, const Formats &formats,
               ArrayRef<Group> groups)
       : function(function), context(function.getContext()), program(program), formats(formats), groups(groups),
-        storage(function, mesh.getMesh(), formats), buffers(context), steps(context) {}
+        constantValues(findConstantValues(function)), storage(function, mesh.getMesh(), formats, constantValues),
+        buffers(context), steps(context) {}
 
   LogicalResult run();
 
 private:
-  void findConstantValues();
   LogicalResult readLoops();
   void emitPorts();
   LogicalResult emitGroup(const Group &group);
@@ -66,6 +75,8 @@ private:
   plan::ProgramOp program;
   const Formats &formats;
   ArrayRef<Group> groups;
+  /// Values that depend on constants alone.
+  DenseSet<Value> constantValues;
   Storage storage;
 
   /// Buffers and views come before all steps.
@@ -76,8 +87,6 @@ private:
   DenseMap<std::pair<Value, Attribute>, Value> copies;
   /// The loops of operations, and how they are split.
   DenseMap<Operation *, SmallVector<Attribute>> loopsOf;
-  /// Values that depend on constants alone.
-  DenseSet<Value> constantValues;
   unsigned numKernels = 0;
 };
 
@@ -92,13 +101,6 @@ struct DovetailToPlan : dovetail::impl::DovetailToPlanBase<DovetailToPlan> {
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
-
-void PlanEmitter::findConstantValues() {
-  for (Operation &op : function.getBody().front()) {
-    if (llvm::all_of(op.getOperands(), [&](Value v) { return constantValues.contains(v); }))
-      constantValues.insert(op.result_begin(), op.result_end());
-  }
-}
 
 LogicalResult PlanEmitter::readLoops() {
   for (auto op : function.getBody().front().getOps<PartitionableOpInterface>()) {
@@ -221,7 +223,7 @@ void PlanEmitter::emitKernel(const Group &group) {
   OpBuilder builder(program);
   auto kernel = plan::KernelOp::create(builder, root->getLoc(), builder.getStringAttr("kernel" + Twine(numKernels++)),
                                        builder.getArrayAttr(layouts), builder.getArrayAttr(resultLayouts),
-                                       DenseI64ArrayAttr(), IntegerAttr(), plan::BlocksAttr());
+                                       DenseI64ArrayAttr(), IntegerAttr(), plan::BlocksAttr(), UnitAttr());
   Block *body = builder.createBlock(&kernel.getBody());
   IRMapping mapping;
   for (Value argument : arguments)
@@ -247,6 +249,7 @@ void PlanEmitter::emitKernel(const Group &group) {
     if (!cast<plan::LoopAttr>(loop).isSplit())
       staticLoops.push_back(index);
   kernel.setStaticLoops(staticLoops);
+  kernel.setInPlace(storage.isInPlace(root));
 
   auto view = [&](Value value) { return getView(value); };
   SmallVector<Value> reads = llvm::map_to_vector(arguments, view);
@@ -312,7 +315,6 @@ LogicalResult PlanEmitter::run() {
   Block *body = program.getBlock();
   // Buffers and views, then the prologue, then ports and steps.
   buffers.setInsertionPointToEnd(body);
-  findConstantValues();
   if (failed(readLoops()))
     return failure();
   OpBuilder builder(context);

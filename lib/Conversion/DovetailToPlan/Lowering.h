@@ -51,7 +51,9 @@ void absorbPostOps(Group &group, const Library &library, const Formats &formats,
 /// Which values share memory.
 class Storage {
 public:
-  Storage(mlir::func::FuncOp function, const layout::Mesh &mesh, const Formats &formats);
+  /// `constantValues`: those that depend on constants alone, which the prologue computes.
+  Storage(mlir::func::FuncOp function, const layout::Mesh &mesh, const Formats &formats,
+          const llvm::DenseSet<mlir::Value> &constantValues);
 
   /// The value that stands for the memory of `value`.
   mlir::Value getLeader(mlir::Value value) const;
@@ -59,13 +61,15 @@ public:
   ShardingAttr getHeld(mlir::Value value) const;
   /// True if a reshard needs no step: its result is a part of its operand.
   bool isView(ReshardOp op) const { return views.contains(op); }
+  /// True if an operation writes its result over its operand 0.
+  bool isInPlace(mlir::Operation *op) const { return inPlace.contains(op); }
 
 private:
   void join(mlir::Value a, mlir::Value b);
 
   mutable llvm::DenseMap<mlir::Value, mlir::Value> parents;
   llvm::DenseMap<mlir::Value, ShardingAttr> held;
-  llvm::DenseSet<mlir::Operation *> views;
+  llvm::DenseSet<mlir::Operation *> views, inPlace;
 };
 
 } // namespace dovetail

@@ -39,7 +39,24 @@ void Storage::join(Value a, Value b) {
   held[leader] = hull;
 }
 
-Storage::Storage(func::FuncOp function, const layout::Mesh &mesh, const Formats &formats) {
+/// Whether `op` may write its result over its operand 0, which nobody else reads.
+static bool canWriteOver(PartitionableOpInterface op, const Formats &formats, const DenseSet<Value> &constantValues) {
+  if (op->getNumResults() != 1 || op->getNumOperands() == 0)
+    return false;
+  Value data = op->getOperand(0), result = op->getResult(0);
+  // What a user gives, a rank received, or the prologue made, is read again.
+  return data.hasOneUse() && data.getDefiningOp<PartitionableOpInterface>() && !constantValues.contains(data) &&
+         data.getType() == result.getType() && formats.lookup(data) == formats.lookup(result) &&
+         op.getDefinition().writes;
+}
+
+Storage::Storage(func::FuncOp function, const layout::Mesh &mesh, const Formats &formats,
+                 const DenseSet<Value> &constantValues) {
+  for (auto op : function.getBody().front().getOps<PartitionableOpInterface>())
+    if (canWriteOver(op, formats, constantValues)) {
+      inPlace.insert(op);
+      join(op->getOperand(0), op->getResult(0));
+    }
   for (auto op : function.getBody().front().getOps<ReshardOp>()) {
     Value source = op.getOperand(), target = op.getResult();
     auto type = cast<RankedTensorType>(source.getType());

@@ -89,6 +89,13 @@ def _scatter_reduction(d, opset, elements):
     return d.pick(*(names + ["max", "min"] if opset >= 18 else names))
 
 
+def _scattered_to(d, data):
+    """The data as an input, which the updates must not change, or as what is computed, which they may."""
+    if data.dtype != np.float32 or d.chance(0.5):
+        return d.input(data)
+    return d.node("Neg", d.input(data), final=d.chance(0.3))
+
+
 @generates("ScatterElements", weight=5)
 def scatter_elements(d, op):
     opset = d.since(11)
@@ -112,7 +119,8 @@ def scatter_elements(d, op):
     dtype = np.float32 if reduction not in (None, "none") else d.pick(np.float32, np.int64, np.bool_)
     data, updates = d.values(shape, dtype), d.values(index_shape, dtype)
     indices = indices.astype(d.pick(np.int64, np.int64, np.int32))
-    d.node(op, d.input(data), d.either(indices, 0.4), d.either(updates, 0.3), axis=axis, reduction=reduction)
+    data = _scattered_to(d, data)
+    d.node(op, data, d.either(indices, 0.4), d.either(updates, 0.3), axis=axis, reduction=reduction)
 
 
 @generates("ScatterND", weight=5)
@@ -133,4 +141,5 @@ def scatter_nd(d, op):
         indices = indices[:, None]
     dtype = np.float32 if not unique else d.pick(np.float32, np.int64, np.bool_)
     updates = d.values(list(indices.shape[:-1]) + list(shape[depth:]), dtype)
-    d.node(op, d.input(d.values(shape, dtype)), d.either(indices, 0.4), d.either(updates, 0.3), reduction=reduction)
+    data = _scattered_to(d, d.values(shape, dtype))
+    d.node(op, data, d.either(indices, 0.4), d.either(updates, 0.3), reduction=reduction)

@@ -125,7 +125,8 @@ static void writeOver(PartitionableOpInterface op, LineBuilder &line, Value elem
 
 static void emitWrites(PartitionableOpInterface op, LineBuilder &line) {
   const Definition &definition = line.getDefinition();
-  forEach(line, definition.lines, [&] { line.write(0, line.getResultIndex(), line.read(0)); });
+  if (!line.isInPlace())
+    forEach(line, definition.lines, [&] { line.write(0, line.getResultIndex(), line.read(0)); });
   // The other reads are of iterations, whatever the line's loops are.
   for (unsigned loop : definition.lines)
     line.setLoop(loop, {});

@@ -26,6 +26,8 @@ public:
   virtual void write(unsigned result, llvm::ArrayRef<mlir::Value> index, mlir::Value element) = 0;
   /// What was written there last. Results are the operation's memory for what it works out in several steps.
   virtual mlir::Value readBack(unsigned result, llvm::ArrayRef<mlir::Value> index) = 0;
+  /// Whether the first result lies in the memory of operand 0, and so has its elements already.
+  virtual bool isInPlace() { return false; }
 };
 
 /// With what an operation emits a line: as a body, and with results to write. Short-lived.
@@ -39,6 +41,7 @@ public:
     sink.write(result, index, element);
   }
   mlir::Value readBack(unsigned result, llvm::ArrayRef<mlir::Value> index) { return sink.readBack(result, index); }
+  bool isInPlace() { return sink.isInPlace(); }
   /// The coordinates of the loops of the results.
   llvm::ArrayRef<mlir::Value> getResultIndex() const { return getLoops().take_front(getDefinition().resultRank); }
 

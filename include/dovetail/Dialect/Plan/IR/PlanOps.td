@@ -39,7 +39,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
 
     `static_loops` are loops that no launch splits: they run over [0, extent), known at compile time. Code generation
     sets `parallel_loop`, the loop whose range is divided among threads of a CPU, or `blocks`, the shape of launches on a
-    device.
+    device. With `in_place` the result lies in the memory of argument 0, of which the kernel reads nothing, as what it does
+    not write over stays.
 
     ```mlir
     plan.kernel @add(%a: tensor<1x8x10x10xf32>, %b: tensor<8x1x1xf32>)
@@ -52,7 +53,7 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_LayoutArrayAttr:$layouts, Plan_LayoutArrayAttr:$result_layouts,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$static_loops, OptionalAttr<I64Attr>:$parallel_loop,
-                       OptionalAttr<Plan_BlocksAttr>:$blocks);
+                       OptionalAttr<Plan_BlocksAttr>:$blocks, UnitAttr:$in_place);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;

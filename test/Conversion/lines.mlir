@@ -1,0 +1,36 @@
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-propagate,dovetail-partition,dovetail-to-plan)' | FileCheck %s
+
+// What is scattered into is written over where nobody else reads it. What the user gave is not.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// CHECK: plan.kernel @kernel1({{.*}} attributes {in_place,
+// CHECK-NOT: in_place
+// CHECK-LABEL: plan.program @scatter
+// CHECK: %[[INPUT:.*]] = plan.view
+// CHECK: %[[BUFFER:.*]] = plan.buffer arena tensor<9x6xf32, {{.*}}{"y" : 0, 4, 9}
+// CHECK-NEXT: %[[RESULT:.*]] = plan.view %[[BUFFER]]
+// CHECK: %[[DATA:.*]] = plan.view %[[BUFFER]]
+// CHECK: plan.launch @kernel0(%[[INPUT]]) -> (%[[DATA]])
+// CHECK: plan.launch @kernel1(%[[DATA]], {{.*}}) -> (%[[RESULT]])
+// CHECK: plan.launch @kernel2(%[[INPUT]], {{.*}}) -> (%
+func.func @scatter(%x: tensor<9x6xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 4, 9}>, #dovetail.dim_sharding<{}>]}, %i: tensor<5x1xi64>, %u: tensor<5x6xf32>) -> (tensor<9x6xf32>, tensor<9x6xf32>) {
+  %n = dovetail.neg %x : (tensor<9x6xf32>) -> tensor<9x6xf32>
+  %0 = dovetail.scatter_nd %n, %i, %u : (tensor<9x6xf32>, tensor<5x1xi64>, tensor<5x6xf32>) -> tensor<9x6xf32>
+  %1 = dovetail.scatter_nd %x, %i, %u : (tensor<9x6xf32>, tensor<5x1xi64>, tensor<5x6xf32>) -> tensor<9x6xf32>
+  return %0, %1 : tensor<9x6xf32>, tensor<9x6xf32>
+}
+
+// -----
+
+// One kernel writes all results of an operation.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// CHECK: plan.kernel @kernel0(%{{.*}}: tensor<4x9xf32>) layouts [<[0, 1], [?, 9]>] -> [<[0, 1], [?, 2]>, <[0, 1], [?, 2]>]
+// CHECK: plan.yield %[[VALUES:.*]], %[[INDICES:.*]] : tensor<4x2xf32>, tensor<4x2xi64>
+// CHECK: plan.launch @kernel0(%{{.*}}) -> (%{{.*}}, %{{.*}}) loops [4 by <{"y" : 0, 1, 4}>, 2]
+func.func @top(%x: tensor<4x9xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 1, 4}>, #dovetail.dim_sharding<{}>]}) -> (tensor<4x2xf32>, tensor<4x2xi64>) {
+  %0:2 = dovetail.top_k %x {k = 2 : i64, axis = 1 : i64, largest = true} : (tensor<4x9xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>)
+  return %0#0, %0#1 : tensor<4x2xf32>, tensor<4x2xi64>
+}
