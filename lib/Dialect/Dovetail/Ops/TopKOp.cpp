@@ -63,6 +63,8 @@ private:
   Entry readOperand(Value position);
   Entry read(Value position);
   void write(Value position, Entry entry);
+  /// i1: value `a` comes before `b` in the result, and they are not equal.
+  Value isGreater(Value a, Value b);
   /// i1: `a` comes before `b` in the result.
   Value isBefore(Entry a, Entry b);
   /// Puts `entry` into the heap of the first `size` entries, of which the one at `position` is free and all below it
@@ -94,22 +96,22 @@ void Selection::write(Value position, Entry entry) {
   line.write(1, at(position), entry.index);
 }
 
-Value Selection::isBefore(Entry a, Entry b) {
+Value Selection::isGreater(Value a, Value b) {
   if (!op.getLargest())
-    std::swap(a.value, b.value);
+    std::swap(a, b);
   bool isUnsigned = isUnsignedElement(op.getValues().getType());
   auto predicate = isUnsigned ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt;
-  Value isGreater = elements.compare(arith::CmpFPredicate::OGT, predicate, a.value, b.value);
-  Value isEqual = elements.compare(arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq, a.value, b.value);
-  if (isa<FloatType>(a.value.getType())) {
-    auto isNaN = [&](Value value) { return elements.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, value, value); };
-    Value isNaNA = isNaN(a.value), isNaNB = isNaN(b.value);
-    Value isNumberB = elements.create<arith::CmpFOp>(arith::CmpFPredicate::ORD, b.value, b.value);
-    isGreater = elements.create<arith::OrIOp>(isGreater, elements.andB(isNaNA, isNumberB));
-    isEqual = elements.create<arith::OrIOp>(isEqual, elements.andB(isNaNA, isNaNB));
-  }
+  if (!isa<FloatType>(a.getType()))
+    return elements.create<arith::CmpIOp>(predicate, a, b);
+  // Also where one is no number, unless it is b.
+  Value isGreater = elements.create<arith::CmpFOp>(arith::CmpFPredicate::UGT, a, b);
+  return elements.andB(isGreater, elements.create<arith::CmpFOp>(arith::CmpFPredicate::ORD, b, b));
+}
+
+Value Selection::isBefore(Entry a, Entry b) {
   Value isFirst = elements.create<arith::CmpIOp>(arith::CmpIPredicate::slt, a.index, b.index);
-  return elements.create<arith::OrIOp>(isGreater, elements.andB(isEqual, isFirst));
+  Value isNotLess = elements.create<arith::XOrIOp>(isGreater(b.value, a.value), elements.boolean(true));
+  return elements.create<arith::OrIOp>(isGreater(a.value, b.value), elements.andB(isNotLess, isFirst));
 }
 
 void Selection::sift(Entry entry, Value position, Value size) {
@@ -155,16 +157,18 @@ void Selection::emit() {
     Value parent = elements.subI(elements.index(k / 2 - 1), i);
     sift(read(parent), parent, size);
   });
-  forEach(size, elements.index(extent), [&](Value i) {
-    Entry entry = readOperand(i);
-    elements.ifElse(
-        isBefore(entry, read(zero)), TypeRange(),
-        [&]() -> SmallVector<Value> {
-          sift(entry, zero, size);
-          return {};
-        },
-        []() -> SmallVector<Value> { return {}; });
-  });
+  if (k > 0)
+    elements.forLoop(size, elements.index(extent), read(zero).value, [&](Value i, ValueRange carried) {
+      // Of equal elements the later one never counts. Few get here, so the comparison is all that there is to do.
+      Entry entry = readOperand(i);
+      Value last = carried.front();
+      auto enter = [&]() -> SmallVector<Value> {
+        sift(entry, zero, size);
+        return {read(zero).value};
+      };
+      return elements.ifElse(isGreater(entry.value, last), last.getType(), enter,
+                             [&]() -> SmallVector<Value> { return {last}; });
+    });
   forEach(elements.index(1), size, [&](Value i) {
     Value last = elements.subI(size, i);
     Entry moved = read(last);
