@@ -152,8 +152,10 @@ void KernelEmitter::forEach(Value lo, Value hi, function_ref<void(Value)> body) 
 }
 
 void KernelEmitter::emitLoops(unsigned depth) {
+  if (Operation *op = analysis.getLineOp(); op && depth == order.size() - analysis.getInnerLoops().size())
+    return emitLine(op, analysis.getInnerLoops());
   if (depth == order.size())
-    return analysis.getLineOp() ? emitLine(analysis.getLineOp()) : emitStores();
+    return emitStores();
   unsigned loop = order[depth];
   if (depth == rowDepth && !rowReductions.empty())
     return emitTiles();

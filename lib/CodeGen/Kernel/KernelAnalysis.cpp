@@ -126,7 +126,13 @@ void KernelAnalysis::chooseLoopOrder() {
   auto root = kernel.getYield().getValues().front().getDefiningOp<PartitionableOpInterface>();
   if (Definition definition = root ? root.getDefinition() : Definition(); !definition.lines.empty()) {
     lineOp = root;
-    llvm::erase_if(order, [&](unsigned loop) { return definition.isLine(loop); });
+    auto isLine = [&](unsigned loop) { return definition.isLine(loop); };
+    if (definition.writes)
+      numInner = llvm::find_if(llvm::reverse(order), isLine) - order.rbegin();
+    // Where neighbours are not neighbours in memory, there is nothing to gain.
+    else if (definition.scan && !isLine(order.back()) && extents[order.back()] > 1)
+      numInner = 1;
+    llvm::erase_if(order, isLine);
     return;
   }
   sortLoops(order, [&](unsigned loop) -> int64_t { return independent[loop]; });

@@ -42,6 +42,9 @@ public:
   /// `getLineOp` go through are not among them.
   llvm::ArrayRef<unsigned> getLoopOrder() const { return order; }
 
+  /// Of these loops, the last ones, along which lines are neighbours in memory and may be gone through together.
+  llvm::ArrayRef<unsigned> getInnerLoops() const { return llvm::ArrayRef(order).take_back(numInner); }
+
   /// The operation that writes the kernel's results itself, a line at a time; null if there is none.
   mlir::Operation *getLineOp() const { return lineOp; }
 
@@ -108,6 +111,7 @@ private:
   llvm::SmallVector<unsigned> independent;
   llvm::SmallVector<unsigned> order;
   mlir::Operation *lineOp = nullptr;
+  unsigned numInner = 0;
   llvm::DenseMap<mlir::Operation *, FoldOrder> foldOrders;
   unsigned rowDepth = 0;
 };

@@ -54,9 +54,29 @@ public:
                                     body.emitOffset(memory, index));
   }
 
+  Value createScratch(Type type, int64_t size) override {
+    OpBuilder::InsertionGuard guard(body.builder);
+    body.builder.setInsertionPointToStart(body.entry);
+    Location loc = body.kernel.getLoc();
+    Value count = LLVM::ConstantOp::create(body.builder, loc, body.builder.getI64IntegerAttr(size));
+    return LLVM::AllocaOp::create(body.builder, loc, LLVM::LLVMPointerType::get(type.getContext()), type, count,
+                                  /*alignment=*/64);
+  }
+  Value loadScratch(Value scratch, Type type, Value position) override {
+    return LLVM::LoadOp::create(body.builder, body.kernel.getLoc(), type, getAddress(scratch, type, position));
+  }
+  void storeScratch(Value scratch, Value position, Value scalar) override {
+    LLVM::StoreOp::create(body.builder, body.kernel.getLoc(), scalar, getAddress(scratch, scalar.getType(), position));
+  }
   bool isInPlace() override { return body.kernel.getInPlace(); }
 
 private:
+  Value getAddress(Value scratch, Type type, Value position) {
+    Value offset = body.elements.create<arith::IndexCastOp>(body.builder.getI64Type(), position);
+    return LLVM::GEPOp::create(body.builder, body.kernel.getLoc(), scratch.getType(), type, scratch,
+                               ArrayRef<LLVM::GEPArg>{offset}, LLVM::GEPNoWrapFlags::inbounds);
+  }
+
   KernelBody &body;
 };
 
@@ -154,14 +174,16 @@ Value KernelBody::emitOp(Operation *op, ArrayRef<Value> index) {
   return emitElement(op, getDefinition(op), elements, index, source);
 }
 
-void KernelBody::emitLine(Operation *op) {
+void KernelBody::emitLine(Operation *op, ArrayRef<unsigned> inner) {
   Operands source(*this, op);
   Results sink(*this);
   SmallVector<Value> loops(index);
   const Definition &definition = getDefinition(op);
   for (unsigned loop : definition.lines)
     loops[loop] = {};
-  LineBuilder line(elements, op, definition, loops, source, sink);
+  for (unsigned loop : inner)
+    loops[loop] = {};
+  LineBuilder line(elements, op, definition, loops, source, sink, inner);
   cast<PartitionableOpInterface>(op).emitLine(line);
 }
 

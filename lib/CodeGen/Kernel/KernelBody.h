@@ -46,8 +46,9 @@ protected:
   mlir::Value emitValue(mlir::Value value, llvm::ArrayRef<mlir::Value> index);
   /// The element of the result of `op` at `index`. Targets compute some of them in their own way.
   virtual mlir::Value emitOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index);
-  /// Writes, at the coordinates of `index`, the elements of the kernel's results that are lines of `op`.
-  void emitLine(mlir::Operation *op);
+  /// Writes, at the coordinates of `index`, the elements of the kernel's results that are lines of `op`, for all
+  /// coordinates of `inner` together.
+  void emitLine(mlir::Operation *op, llvm::ArrayRef<unsigned> inner = {});
   /// Reads an element.
   virtual mlir::Value emitLoad(const Memory &memory, mlir::Type elementType, llvm::ArrayRef<mlir::Value> index);
   /// Folds over `loops`, each in the one before. `foldIndex` has the coordinates of the result and room for those of

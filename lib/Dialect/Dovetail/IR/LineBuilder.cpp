@@ -16,8 +16,12 @@ using namespace mlir;
 using namespace dovetail;
 
 LineBuilder::LineBuilder(ElementBuilder &elements, Operation *op, const Definition &definition, ArrayRef<Value> loops,
-                         ElementSource &source, ElementSink &sink)
-    : BodyBuilder(elements, op, definition, loops, source), sink(sink) {}
+                         ElementSource &source, ElementSink &sink, ArrayRef<unsigned> inner)
+    : BodyBuilder(elements, op, definition, loops, source), sink(sink), inner(inner) {}
+
+Value ElementSink::createScratch(Type, int64_t) { llvm_unreachable("lines are written one by one"); }
+Value ElementSink::loadScratch(Value, Type, Value) { llvm_unreachable("lines are written one by one"); }
+void ElementSink::storeScratch(Value, Value, Value) { llvm_unreachable("lines are written one by one"); }
 
 /// Runs `body` for all coordinates of `loops` in the ranges of this rank, the first one outermost.
 static void forEach(LineBuilder &line, ArrayRef<unsigned> loops, function_ref<void()> body) {
@@ -56,7 +60,20 @@ public:
   void emit();
 
 private:
+  /// What part `number` starts from, at the current coordinates.
+  SmallVector<Value> emitInit(Value number);
+  /// Takes the term at the current coordinates in, and writes the element there.
+  SmallVector<Value> emitNext(ValueRange accumulators);
   void emitPart(Value number, Value lo, Value hi);
+  void runLoop(Value lo, Value hi, function_ref<void(Value)> body) {
+    elements.forLoop(lo, hi, {}, [&](Value iv, ValueRange) -> SmallVector<Value> {
+      body(iv);
+      return {};
+    });
+  }
+
+  /// Neighbouring lines that advance together: their accumulators should stay in the nearest cache.
+  static constexpr int64_t tileSize = 256;
 
   PartitionableOpInterface op;
   LineBuilder &line;
@@ -65,23 +82,64 @@ private:
 };
 } // namespace
 
-void ScanLine::emitPart(Value number, Value lo, Value hi) {
+SmallVector<Value> ScanLine::emitInit(Value number) {
   SmallVector<Value> init = op.emitInit(elements);
   if (scan.start)
     init = {widen(elements, line.read(*scan.start, number), init.front().getType())};
-  auto store = [&](ValueRange accumulators) {
-    line.write(0, line.getResultIndex(), op.emitFinish(line, accumulators));
-  };
+  return init;
+}
+
+SmallVector<Value> ScanLine::emitNext(ValueRange accumulators) {
+  auto store = [&](ValueRange values) { line.write(0, line.getResultIndex(), op.emitFinish(line, values)); };
+  if (scan.isExclusive)
+    store(accumulators);
+  SmallVector<Value> next = op.emitCombine(elements, accumulators, op.emitBody(line));
+  if (!scan.isExclusive)
+    store(next);
+  return next;
+}
+
+void ScanLine::emitPart(Value number, Value lo, Value hi) {
   Value last = elements.addI(elements.addI(lo, hi), -1);
-  elements.forLoop(lo, hi, init, [&](Value iv, ValueRange carried) {
-    line.setLoop(scan.loop, scan.isReversed ? elements.subI(last, iv) : iv);
-    SmallVector<Value> accumulators(carried);
-    if (scan.isExclusive)
-      store(accumulators);
-    accumulators = op.emitCombine(elements, accumulators, op.emitBody(line));
-    if (!scan.isExclusive)
-      store(accumulators);
-    return accumulators;
+  auto setPosition = [&](Value iv) { line.setLoop(scan.loop, scan.isReversed ? elements.subI(last, iv) : iv); };
+  if (line.getInnerLoops().empty()) {
+    elements.forLoop(lo, hi, emitInit(number), [&](Value iv, ValueRange carried) {
+      setPosition(iv);
+      return emitNext(carried);
+    });
+    return;
+  }
+  // Neighbouring lines advance together, their accumulators in scratch memory.
+  unsigned inner = line.getInnerLoops().front();
+  auto [begin, end] = line.getRange(inner);
+  Value tiles = elements.floorDivI(elements.addI(elements.subI(end, begin), tileSize - 1), tileSize);
+  runLoop(elements.index(0), tiles, [&, begin = begin, end = end](Value tile) {
+    Value first = elements.addI(begin, elements.mulI(tile, tileSize));
+    Value stop = elements.minI(end, elements.addI(first, tileSize));
+    ElementSink &sink = line.getSink();
+    SmallVector<std::pair<Value, Type>> scratch;
+    auto forEachLine = [&](function_ref<SmallVector<Value>(Value position)> body) {
+      runLoop(first, stop, [&](Value coordinate) {
+        line.setLoop(inner, coordinate);
+        Value position = elements.subI(coordinate, first);
+        SmallVector<Value> values = body(position);
+        for (auto [number, value] : llvm::enumerate(values)) {
+          if (scratch.size() <= number)
+            scratch.push_back({sink.createScratch(value.getType(), tileSize), value.getType()});
+          sink.storeScratch(scratch[number].first, position, value);
+        }
+      });
+    };
+    forEachLine([&](Value) { return emitInit(number); });
+    runLoop(lo, hi, [&](Value iv) {
+      setPosition(iv);
+      forEachLine([&](Value position) {
+        SmallVector<Value> accumulators;
+        for (auto [memory, type] : scratch)
+          accumulators.push_back(sink.loadScratch(memory, type, position));
+        return emitNext(accumulators);
+      });
+    });
   });
 }
 
@@ -90,12 +148,10 @@ void ScanLine::emit() {
   unsigned numParts = scan.restarts.size() - 1;
   if (numParts == 1)
     return emitPart(elements.index(0), lo, hi);
-  elements.forLoop(elements.index(0), elements.index(numParts), {},
-                   [&, lo = lo, hi = hi](Value part, ValueRange) -> SmallVector<Value> {
-                     emitPart(part, elements.maxI(lo, elements.lookUp(scan.restarts, part)),
-                              elements.minI(hi, elements.lookUp(scan.restarts, elements.addI(part, 1))));
-                     return {};
-                   });
+  runLoop(elements.index(0), elements.index(numParts), [&, lo = lo, hi = hi](Value part) {
+    emitPart(part, elements.maxI(lo, elements.lookUp(scan.restarts, part)),
+             elements.minI(hi, elements.lookUp(scan.restarts, elements.addI(part, 1))));
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -125,14 +181,17 @@ static void writeOver(PartitionableOpInterface op, LineBuilder &line, Value elem
 
 static void emitWrites(PartitionableOpInterface op, LineBuilder &line) {
   const Definition &definition = line.getDefinition();
+  SmallVector<unsigned> loops = definition.lines;
+  llvm::append_range(loops, line.getInnerLoops());
   if (!line.isInPlace())
-    forEach(line, definition.lines, [&] { line.write(0, line.getResultIndex(), line.read(0)); });
+    forEach(line, loops, [&] { line.write(0, line.getResultIndex(), line.read(0)); });
   // The other reads are of iterations, whatever the line's loops are.
   for (unsigned loop : definition.lines)
     line.setLoop(loop, {});
   SmallVector<unsigned> taps;
   for (unsigned loop = definition.resultRank; loop < definition.loops.size(); ++loop)
     taps.push_back(loop);
+  llvm::append_range(taps, line.getInnerLoops());
   forEach(line, taps, [&] {
     Value isThere = line.elements.boolean(true);
     for (unsigned read = 1; read < definition.reads.size(); ++read)
