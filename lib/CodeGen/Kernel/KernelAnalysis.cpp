@@ -12,6 +12,8 @@
 
 #include "KernelAnalysis.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace dovetail;
 using layout::DimMap;
@@ -121,6 +123,19 @@ SmallVector<Coordinate> KernelAnalysis::getOperandIndex(PartitionableOpInterface
 // Result loops
 //===----------------------------------------------------------------------===//
 
+/// How many of the loops inside of a line have accumulators that fit into the nearest cache together; at least one.
+unsigned KernelAnalysis::countInner(function_ref<bool(unsigned)> isLine) const {
+  constexpr int64_t mostAccumulators = 4096;
+  unsigned count = 1;
+  int64_t accumulators = extents[order.back()];
+  for (unsigned loop : llvm::drop_begin(llvm::reverse(order))) {
+    if (isLine(loop) || llvm::MulOverflow(accumulators, extents[loop], accumulators) || accumulators > mostAccumulators)
+      break;
+    ++count;
+  }
+  return count;
+}
+
 void KernelAnalysis::chooseLoopOrder() {
   order = llvm::to_vector_of<unsigned>(kernel.getResultLayout(0).getOrder());
   auto root = kernel.getYield().getValues().front().getDefiningOp<PartitionableOpInterface>();
@@ -131,7 +146,7 @@ void KernelAnalysis::chooseLoopOrder() {
       numInner = llvm::find_if(llvm::reverse(order), isLine) - order.rbegin();
     // Where neighbours are not neighbours in memory, there is nothing to gain.
     else if (definition.scan && !isLine(order.back()) && extents[order.back()] > 1)
-      numInner = 1;
+      numInner = countInner(isLine);
     llvm::erase_if(order, isLine);
     return;
   }

@@ -99,6 +99,7 @@ private:
   int64_t countJumps(llvm::ArrayRef<Read> reads, unsigned loop) const;
   /// Whether the value is used at the coordinates of the kernel's result only.
   bool isOuter(mlir::Operation *op) const;
+  unsigned countInner(llvm::function_ref<bool(unsigned loop)> isLine) const;
   void chooseLoopOrder();
   FoldOrder computeFoldOrder(mlir::Operation *op) const;
 

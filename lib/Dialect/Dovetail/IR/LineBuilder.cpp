@@ -72,8 +72,8 @@ private:
     });
   }
 
-  /// Neighbouring lines that advance together: their accumulators should stay in the nearest cache.
-  static constexpr int64_t tileSize = 256;
+  /// Neighbouring lines of one loop that advance together: their accumulators should stay in the nearest cache.
+  static constexpr int64_t tileSize = 1024;
 
   PartitionableOpInterface op;
   LineBuilder &line;
@@ -110,24 +110,35 @@ void ScanLine::emitPart(Value number, Value lo, Value hi) {
     return;
   }
   // Neighbouring lines advance together, their accumulators in scratch memory.
-  unsigned inner = line.getInnerLoops().front();
+  unsigned inner = line.getInnerLoops().back();
+  ArrayRef<unsigned> outer = line.getInnerLoops().drop_back();
+  auto getExtent = [&](unsigned loop) { return std::max<int64_t>(line.getDefinition().loops[loop].extent, 1); };
+  int64_t width = outer.empty() ? std::min(tileSize, getExtent(inner)) : getExtent(inner), size = width;
+  for (unsigned loop : outer)
+    size *= getExtent(loop);
   auto [begin, end] = line.getRange(inner);
-  Value tiles = elements.floorDivI(elements.addI(elements.subI(end, begin), tileSize - 1), tileSize);
+  Value tiles = elements.floorDivI(elements.addI(elements.subI(end, begin), width - 1), width);
   runLoop(elements.index(0), tiles, [&, begin = begin, end = end](Value tile) {
-    Value first = elements.addI(begin, elements.mulI(tile, tileSize));
-    Value stop = elements.minI(end, elements.addI(first, tileSize));
+    Value first = elements.addI(begin, elements.mulI(tile, width));
+    Value stop = elements.minI(end, elements.addI(first, width));
     ElementSink &sink = line.getSink();
     SmallVector<std::pair<Value, Type>> scratch;
     auto forEachLine = [&](function_ref<SmallVector<Value>(Value position)> body) {
-      runLoop(first, stop, [&](Value coordinate) {
-        line.setLoop(inner, coordinate);
-        Value position = elements.subI(coordinate, first);
-        SmallVector<Value> values = body(position);
-        for (auto [number, value] : llvm::enumerate(values)) {
-          if (scratch.size() <= number)
-            scratch.push_back({sink.createScratch(value.getType(), tileSize), value.getType()});
-          sink.storeScratch(scratch[number].first, position, value);
+      forEach(line, outer, [&] {
+        Value row = elements.index(0);
+        for (unsigned loop : outer) {
+          Value offset = elements.subI(line.getLoop(loop), line.getRange(loop).first);
+          row = elements.addI(elements.mulI(row, getExtent(loop)), offset);
         }
+        runLoop(first, stop, [&](Value coordinate) {
+          line.setLoop(inner, coordinate);
+          Value position = elements.addI(elements.mulI(row, width), elements.subI(coordinate, first));
+          for (auto [number, value] : llvm::enumerate(body(position))) {
+            if (scratch.size() <= number)
+              scratch.push_back({sink.createScratch(value.getType(), size), value.getType()});
+            sink.storeScratch(scratch[number].first, position, value);
+          }
+        });
       });
     };
     forEachLine([&](Value) { return emitInit(number); });
