@@ -1,0 +1,258 @@
+//===- ExchangeKind.cpp - How ranks carry out an exchange -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Layout/ExchangeKind.h"
+
+#include "dovetail/Layout/Cuts.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace dovetail::layout;
+
+const char *dovetail::layout::stringifyExchangeKind(ExchangeKind kind) {
+  switch (kind) {
+  case ExchangeKind::Messages:
+    return "messages";
+  case ExchangeKind::AllReduce:
+    return "all-reduce";
+  case ExchangeKind::ReduceScatter:
+    return "reduce-scatter";
+  case ExchangeKind::AllGather:
+    return "all-gather";
+  }
+  return "unknown";
+}
+
+static bool contains(const std::vector<int> &list, int value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+static bool splits(const Sharding &sharding, int axis) {
+  return std::any_of(sharding.dims.begin(), sharding.dims.end(),
+                     [&](const DimSharding &dim) { return contains(dim.axes, axis); });
+}
+
+/// Axes of more than one coordinate, ascending, on which `from` is partial and `to` is not.
+static std::vector<int> findReducedAxes(const Mesh &mesh, const Sharding &from, const Sharding &to) {
+  std::vector<int> axes;
+  for (int axis = 0; axis < mesh.numAxes(); ++axis)
+    if (mesh.axisSize(axis) > 1 && contains(from.partialAxes, axis) && !contains(to.partialAxes, axis))
+      axes.push_back(axis);
+  return axes;
+}
+
+/// Axes, ascending, on which the ranks of a group differ: those that are reduced, or else those along which pieces are
+/// collected.
+static std::vector<int> findGroupAxes(const Mesh &mesh, const Sharding &from, const Sharding &to) {
+  std::vector<int> axes = findReducedAxes(mesh, from, to);
+  if (!axes.empty())
+    return axes;
+  for (int axis = 0; axis < mesh.numAxes(); ++axis)
+    if (mesh.axisSize(axis) > 1 && splits(from, axis) && !splits(to, axis))
+      axes.push_back(axis);
+  return axes;
+}
+
+static std::vector<int> findMembers(const Mesh &mesh, const std::vector<int> &axes, int rank) {
+  std::vector<int> coords = mesh.coordsOf(rank), members;
+  int count = 1;
+  for (int axis : axes)
+    count *= mesh.axisSize(axis);
+  for (int i = 0; i < count; ++i) {
+    setCoordinate(mesh, axes, i, coords);
+    members.push_back(mesh.rankOf(coords));
+  }
+  return members;
+}
+
+/// Where in the memory of `held` the elements of `part` begin, if they lie there without gaps and as in a message whose
+/// dimensions have `order`.
+static std::optional<int64_t> findInMemory(const TensorMemory &memory, const Box &held, const Box &part,
+                                           std::span<const int> order) {
+  std::vector<int64_t> strides(held.rank());
+  int64_t stride = 1, offset = 0;
+  for (size_t i = memory.order.size(); i-- > 0;) {
+    int dim = memory.order[i];
+    strides[dim] = stride;
+    offset += (part[dim].lo - held[dim].lo) * stride;
+    stride *= held[dim].size();
+  }
+  // Where the part has one coordinate only, the stride says nothing.
+  int64_t dense = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    int64_t extent = part[order[i]].size();
+    if (extent > 1 && strides[order[i]] != dense)
+      return std::nullopt;
+    dense *= extent;
+  }
+  return offset;
+}
+
+/// Whether the parts lie in the memory of `held` one after another, each as in a message.
+static bool followEachOther(const TensorMemory &memory, const Box &held, const std::vector<Box> &parts,
+                            std::span<const int> order) {
+  std::optional<int64_t> begin = findInMemory(memory, held, parts[0], order);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    std::optional<int64_t> offset = findInMemory(memory, held, parts[i], order);
+    if (!offset || *offset != *begin + static_cast<int64_t>(i) * parts[0].volume())
+      return false;
+  }
+  return true;
+}
+
+CollectiveGroup dovetail::layout::collectiveGroup(const Mesh &mesh, std::span<const int64_t> shape,
+                                                  const Sharding &from, const Sharding &to, ExchangeKind kind,
+                                                  int rank) {
+  if (kind == ExchangeKind::Messages)
+    return {};
+  CollectiveGroup group{findMembers(mesh, findGroupAxes(mesh, from, to), rank), {}};
+  for (int member : group.members) {
+    Box part = to.boxOf(mesh, shape, member);
+    if (kind == ExchangeKind::AllGather)
+      part = part.intersect(from.boxOf(mesh, shape, member));
+    group.parts.push_back(std::move(part));
+  }
+  return group;
+}
+
+//===----------------------------------------------------------------------===//
+// ExchangePlace
+//===----------------------------------------------------------------------===//
+
+std::vector<int> ExchangePlace::messageOrder() const {
+  if (!source.isBlocked)
+    return {source.order.begin(), source.order.end()};
+  std::vector<int> order(shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+ExchangeKind ExchangePlace::findKind() const {
+  for (ExchangeKind kind : {ExchangeKind::AllReduce, ExchangeKind::ReduceScatter, ExchangeKind::AllGather})
+    if (fits(kind))
+      return kind;
+  return ExchangeKind::Messages;
+}
+
+bool ExchangePlace::fits(ExchangeKind kind, std::string *why) const {
+  auto fail = [&](std::string reason) {
+    if (why)
+      *why = std::string("the exchange is no ") + stringifyExchangeKind(kind) + ": " + std::move(reason);
+    return false;
+  };
+  if (kind == ExchangeKind::Messages)
+    return true;
+  bool gathers = kind == ExchangeKind::AllGather;
+  if (findReducedAxes(mesh, from, to).empty() != gathers)
+    return fail(gathers ? "contributions are combined" : "nothing is combined");
+  std::vector<int> axes = findGroupAxes(mesh, from, to);
+  if (axes.empty())
+    return fail("no pieces are collected");
+  if (source.isBlocked || target.isBlocked)
+    return fail("its memory has blocks");
+  std::vector<int> order = messageOrder();
+
+  bool anyPart = false;
+  for (int first = 0, ranks = mesh.numRanks(); first < ranks; ++first) {
+    std::vector<int> coords = mesh.coordsOf(first);
+    if (std::any_of(axes.begin(), axes.end(), [&](int axis) { return coords[axis] != 0; }))
+      continue;
+    // One group after another, by its first rank.
+    CollectiveGroup group = collectiveGroup(mesh, shape, from, to, kind, first);
+    const std::vector<Box> &parts = group.parts;
+    auto at = [&](size_t member) { return " on rank " + std::to_string(group.members[member]); };
+    Box needed = to.boxOf(mesh, shape, first);
+    // Of the member before, so that what is equal on all is looked at once.
+    Box lastHeld, lastMemory;
+    int64_t volume = 0;
+    bool nothing = true;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      volume += parts[i].volume();
+      nothing &= to.boxOf(mesh, shape, group.members[i]).empty();
+    }
+    if (nothing)
+      continue;
+    anyPart = true;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].empty() || parts[i].volume() != parts[0].volume())
+        return fail("parts differ in size" + at(i));
+      int member = group.members[i];
+      if (kind != ExchangeKind::ReduceScatter && !(to.boxOf(mesh, shape, member) == needed))
+        return fail("another box is needed" + at(i));
+      Box held = from.boxOf(mesh, shape, member);
+      if (!gathers && (i == 0 || !(held == lastHeld)) &&
+          !std::all_of(parts.begin(), parts.end(), [&](const Box &part) { return held.contains(part); }))
+        return fail("contributions are incomplete" + at(i));
+      // One of the two memories has the parts of all members, or each has one's own alone.
+      const TensorMemory &all = gathers ? target : source, &single = gathers ? source : target;
+      Box allBox = all.held.boxOf(mesh, shape, member), singleBox = single.held.boxOf(mesh, shape, member);
+      bool allFollow = i > 0 && allBox == lastMemory;
+      if (!allFollow)
+        allFollow = kind == ExchangeKind::AllReduce ? findInMemory(all, allBox, parts[i], order).has_value()
+                                                    : followEachOther(all, allBox, parts, order);
+      if (!allFollow || !findInMemory(single, singleBox, parts[i], order))
+        return fail("parts do not follow each other in memory" + at(i));
+      lastHeld = std::move(held);
+      lastMemory = std::move(allBox);
+    }
+    // Parts that follow each other are disjoint.
+    if (gathers && volume != needed.volume())
+      return fail("pieces are not all that is needed" + at(0));
+  }
+  return anyPart || fail("no rank needs anything");
+}
+
+//===----------------------------------------------------------------------===//
+// Two phases
+//===----------------------------------------------------------------------===//
+
+std::optional<Sharding> dovetail::layout::scatteredSharding(const Mesh &mesh, std::span<const int64_t> shape,
+                                                            const Sharding &from, const Sharding &to,
+                                                            std::span<const int> order) {
+  std::vector<int> axes = findReducedAxes(mesh, from, to);
+  if (axes.empty() || std::any_of(axes.begin(), axes.end(), [&](int axis) { return splits(to, axis); }))
+    return std::nullopt;
+  for (int rank = 0, ranks = mesh.numRanks(); rank < ranks; ++rank)
+    if (!from.boxOf(mesh, shape, rank).contains(to.boxOf(mesh, shape, rank)))
+      return std::nullopt;
+  int64_t count = 1;
+  for (int axis : axes)
+    count *= mesh.axisSize(axis);
+
+  // Windows that overlap would have several ranks that give the same element.
+  int best = -1;
+  int64_t longest = 1;
+  for (int dim : order) {
+    bool isTriple = from.partialKind == ReductionKind::Moments && dim == static_cast<int>(shape.size()) - 1;
+    std::optional<std::vector<int64_t>> cuts = to.dims[dim].cuts(shape[dim]);
+    if (isTriple || !cuts)
+      continue;
+    int64_t length = 0;
+    for (size_t i = 1; i < cuts->size(); ++i)
+      length = std::max(length, (*cuts)[i] - (*cuts)[i - 1]);
+    if (longest < count && length > longest) {
+      best = dim;
+      longest = length;
+    }
+  }
+  if (best < 0)
+    return std::nullopt;
+
+  Sharding result = to;
+  DimSharding &dim = result.dims[best];
+  std::vector<int64_t> positions = {0}, cuts = *dim.cuts(shape[best]);
+  for (size_t i = 1; i < cuts.size(); ++i) {
+    std::vector<int64_t> parts = balancedCuts(cuts[i] - cuts[i - 1], static_cast<int>(count));
+    for (size_t part = 1; part < parts.size(); ++part)
+      positions.push_back(cuts[i - 1] + parts[part]);
+  }
+  dim.axes.insert(dim.axes.end(), axes.begin(), axes.end());
+  dim = DimSharding::fromCuts(std::move(dim.axes), positions);
+  return result;
+}
