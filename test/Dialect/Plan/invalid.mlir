@@ -345,6 +345,30 @@ plan.program @main mesh @mesh target "cpu" {
 
 // -----
 
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4xf32> <[0]>
+  %b = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %a : !plan.ref<tensor<4xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4xf32>>
+  // expected-error@+1 {{is by reduce_scatter, but combines nothing}}
+  plan.exchange %x -> %y by reduce_scatter : !plan.ref<tensor<4xf32>> -> !plan.ref<tensor<4xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4x4xf32> <[0, 1]>
+  %b = plan.buffer arena tensor<4x4xf32> <[0, 1]>
+  %x = plan.view %a : !plan.ref<tensor<4x4xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4x4xf32>>
+  // expected-error@+1 {{has messages in an order that is not a permutation of its dimensions}}
+  plan.exchange %x -> %y in [1, 1] : !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
+}
+
+// -----
+
 plan.kernel @k(%x: tensor<4x9000xf32>) layouts [<[0, 1], [4, 9000]>] -> [<[0, 1], [4, 9000]>] {
   %0 = dovetail.neg %x : (tensor<4x9000xf32>) -> tensor<4x9000xf32>
   // expected-error@+1 {{divides what is no reduction}}

@@ -91,8 +91,11 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   plan.pool <max> %x -> %y loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10] {
     kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0>
   } : !held -> !held
-  // CHECK: plan.exchange
-  plan.exchange %parts -> %sum : !partial -> !plan.ref<tensor<8x8xf32>>
+  // CHECK: plan.exchange %{{.*}} -> %{{.*}} by all_reduce in [1, 0] : !{{.*}} -> !{{.*}}
+  plan.exchange %parts -> %sum by all_reduce in [1, 0] : !partial -> !plan.ref<tensor<8x8xf32>>
+  // Messages are the default.
+  // CHECK: plan.exchange %{{.*}} -> %{{.*}} : !{{.*}} -> !{{.*}}
+  plan.exchange %parts -> %sum by messages : !partial -> !plan.ref<tensor<8x8xf32>>
 }
 
 // The default is not printed.

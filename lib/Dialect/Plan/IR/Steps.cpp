@@ -268,12 +268,27 @@ template <typename OpT> static LogicalResult verifyCopy(OpT op) {
 
 LogicalResult ReorderOp::verify() { return verifyCopy(*this); }
 
+void ExchangeOp::build(OpBuilder &builder, OperationState &state, Value source, Value target, StringAttr stepName) {
+  build(builder, state, source, target, ExchangeKind::Messages, DenseI64ArrayAttr(), stepName);
+}
+
 LogicalResult ExchangeOp::verify() {
-  if (getSharding(tensorOf(getTarget())) && getSharding(tensorOf(getTarget())).isPartial()) {
-    ShardingAttr source = getSharding(tensorOf(getSource()));
-    for (StringAttr axis : getSharding(tensorOf(getTarget())).getPartialAxes())
-      if (!source || !llvm::is_contained(source.getPartialAxes(), axis))
-        return emitOpError("makes the value partial over mesh axis ") << axis;
+  auto getPartialAxes = [](Value ref) {
+    ShardingAttr sharding = getSharding(tensorOf(ref));
+    return sharding ? sharding.getPartialAxes() : ArrayRef<StringAttr>();
+  };
+  ArrayRef<StringAttr> before = getPartialAxes(getSource()), after = getPartialAxes(getTarget());
+  for (StringAttr axis : after)
+    if (!llvm::is_contained(before, axis))
+      return emitOpError("makes the value partial over mesh axis ") << axis;
+  bool combines = getKind() == ExchangeKind::AllReduce || getKind() == ExchangeKind::ReduceScatter;
+  if (combines && before.size() == after.size())
+    return emitOpError("is by ") << stringifyExchangeKind(getKind()) << ", but combines nothing";
+  if (std::optional<ArrayRef<int64_t>> order = getOrder()) {
+    SmallVector<int64_t> sorted(*order);
+    llvm::sort(sorted);
+    if (!llvm::equal(sorted, llvm::seq<int64_t>(tensorOf(getSource()).getRank())))
+      return emitOpError("has messages in an order that is not a permutation of its dimensions");
   }
   return verifyCopy(*this);
 }

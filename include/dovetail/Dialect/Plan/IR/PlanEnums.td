@@ -21,6 +21,11 @@ def Plan_BufferKind : Plan_Enum<"BufferKind", "How long a buffer lives and who f
   I32EnumAttrCase<"Constant", 2, "constant">
 ]>;
 
+def Plan_ExchangeKind : Plan_Enum<"ExchangeKind", "How ranks carry out an exchange", [
+  I32EnumAttrCase<"Messages", 0, "messages">, I32EnumAttrCase<"AllReduce", 1, "all_reduce">,
+  I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllGather", 3, "all_gather">
+]>;
+
 /// In the order of the schema's MathMode.
 def Plan_MathMode : Plan_Enum<"MathMode", "What library calls may do with the factors of products of f32", [
   I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"TF32", 1, "tf32">, I32EnumAttrCase<"BF16", 2, "bf16">

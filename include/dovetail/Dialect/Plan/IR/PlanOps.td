@@ -331,9 +331,22 @@ def Plan_ExchangeOp : Plan_CallOp<"exchange"> {
   let description = [{
     Where `source` is partial over axes that `target` is not, contributions are combined. The two may share a buffer:
     elements already in place are not touched.
+
+    `kind` says how ranks carry it out: by messages between any two of them, or by one collective of each group of ranks.
+    `order` is that of dimensions in messages, outermost first; without it, they are in order. Both are chosen by
+    `plan-choose-exchanges`.
+
+    ```mlir
+    plan.exchange %own -> %all by all_gather in [0, 2, 3, 1] {step_name = "join"} : !own -> !all
+    ```
   }];
-  let arguments = (ins Plan_RefType:$source, Plan_RefType:$target, OptionalAttr<StrAttr>:$step_name);
-  let assemblyFormat = "$source `->` $target attr-dict `:` type($source) `->` type($target)";
+  let arguments = (ins Plan_RefType:$source, Plan_RefType:$target,
+                       DefaultValuedAttr<Plan_ExchangeKindAttr, "ExchangeKind::Messages">:$kind,
+                       OptionalAttr<DenseI64ArrayAttr>:$order, OptionalAttr<StrAttr>:$step_name);
+  let assemblyFormat = [{
+    $source `->` $target (`by` $kind^)? (`in` $order^)? attr-dict `:` type($source) `->` type($target)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$source, "::mlir::Value":$target, "::mlir::StringAttr":$step_name)>];
 }
 
 #endif // DOVETAIL_DIALECT_PLAN_IR_PLANOPS_TD
