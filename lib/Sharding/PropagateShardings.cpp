@@ -14,6 +14,7 @@
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Layout/Cuts.h"
+#include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/Sharding/Passes.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -101,9 +102,6 @@ struct PropagateShardings : dovetail::impl::PropagateShardingsBase<PropagateShar
         return signalPassFailure();
   }
 };
-
-/// A partial tensor smaller than this is reduced whole: splitting it would save less than a message costs.
-constexpr int64_t kMinScatterBytes = 64 * 1024;
 
 /// Assignments tried for one operation, at most 2 to this power.
 constexpr size_t kMaxCandidates = 8;
@@ -312,8 +310,9 @@ SmallVector<Candidate> Propagator::getCandidates(PartitionableOpInterface op, co
       if (cuts)
         add(entry.loop, DimShardingAttr::getCuts(held.getAxes(), *cuts));
     }
-    // A large partial operand that must be reduced here may be scattered over a dimension.
-    if (sharding.isPartial() && passedAxes.empty() && getByteSize(type) >= kMinScatterBytes) {
+    // A large partial operand that must be reduced here may be scattered over a dimension; a small one is reduced
+    // whole.
+    if (sharding.isPartial() && passedAxes.empty() && getByteSize(type) >= layout::minScatterBytes) {
       int64_t parts = getNumParts(sharding.getPartialAxes());
       for (auto [dim, entry] : llvm::enumerate(relation.operands[number])) {
         if (entry.loop < 0 || !entry.map.isIdentity() || sharding.getDims()[dim].isSplit())

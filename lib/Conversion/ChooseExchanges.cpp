@@ -1,0 +1,147 @@
+//===- ChooseExchanges.cpp - How ranks carry out exchanges -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Splits large reductions into two phases, and gives each exchange its kind and the order of elements in messages.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Conversion/Passes.h"
+#include "dovetail/Layout/ExchangeKind.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_CHOOSEEXCHANGES
+#include "dovetail/Conversion/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+
+/// A tensor of an exchange, and the memory in which it lies.
+struct Side {
+  plan::BufferOp buffer;
+  RankedTensorType type;
+  layout::Sharding sharding, held;
+  SmallVector<int> order;
+  bool isBlocked;
+
+  Side(plan::ViewOp view, const layout::Mesh &mesh) : buffer(view.getBufferOp()), type(view.getTensorType()) {
+    sharding = toLayout(getSharding(type), mesh, type.getRank());
+    held = toLayout(getSharding(buffer.getTensorType()), mesh, type.getRank());
+    order.assign(buffer.getFormat().getOrder().begin(), buffer.getFormat().getOrder().end());
+    isBlocked = buffer.getFormat().isBlocked();
+  }
+  layout::TensorMemory getMemory() const { return {held, {order.data(), order.size()}, isBlocked}; }
+};
+
+struct ChooseExchanges : dovetail::impl::ChooseExchangesBase<ChooseExchanges> {
+  void runOnOperation() override;
+};
+
+} // namespace
+
+static std::span<const int64_t> getShape(RankedTensorType type) {
+  return {type.getShape().data(), type.getShape().size()};
+}
+
+static plan::ExchangeKind fromLayout(layout::ExchangeKind kind) {
+  switch (kind) {
+  case layout::ExchangeKind::Messages:
+    return plan::ExchangeKind::Messages;
+  case layout::ExchangeKind::AllReduce:
+    return plan::ExchangeKind::AllReduce;
+  case layout::ExchangeKind::ReduceScatter:
+    return plan::ExchangeKind::ReduceScatter;
+  case layout::ExchangeKind::AllGather:
+    return plan::ExchangeKind::AllGather;
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// The attribute of a dimension with cuts.
+static DimShardingAttr getCutsAttr(const layout::DimSharding &dim, int64_t extent, MeshOp mesh) {
+  SmallVector<StringAttr> axes;
+  for (int axis : dim.axes)
+    axes.push_back(cast<StringAttr>(mesh.getAxes()[axis]));
+  std::vector<int64_t> cuts = *dim.cuts(extent);
+  return DimShardingAttr::getCuts(axes, cuts);
+}
+
+/// The type of what is between the two phases of a reduction; null where one is enough.
+static RankedTensorType getScatteredType(const Side &source, const Side &target, MeshOp mesh) {
+  layout::Mesh ranks = mesh.getMesh();
+  std::span<const int64_t> shape = getShape(target.type);
+  int64_t largest = 0;
+  for (int rank = 0; rank < ranks.numRanks(); ++rank)
+    largest = std::max(largest, target.sharding.boxOf(ranks, shape, rank).volume());
+  if (largest * getElementByteSize(target.type.getElementType()) < layout::minScatterBytes)
+    return {};
+  std::optional<layout::Sharding> parts = layout::scatteredSharding(ranks, shape, source.sharding, target.sharding,
+                                                                    {target.order.data(), target.order.size()});
+  if (!parts)
+    return {};
+  ShardingAttr sharding = getSharding(target.type);
+  if (!sharding)
+    sharding = ShardingAttr::getReplicated(FlatSymbolRefAttr::get(mesh), target.type.getRank());
+  SmallVector<DimShardingAttr> dims(sharding.getDims());
+  for (auto [number, dim] : llvm::enumerate(parts->dims))
+    if (!(dim == target.sharding.dims[number]))
+      dims[number] = getCutsAttr(dim, shape[number], mesh);
+  return withSharding(target.type, sharding.withDims(dims));
+}
+
+/// Gives an exchange its kind and the order of elements.
+static void choose(plan::ExchangeOp op, const layout::Mesh &mesh) {
+  Side source(op.getSource().getDefiningOp<plan::ViewOp>(), mesh);
+  Side target(op.getTarget().getDefiningOp<plan::ViewOp>(), mesh);
+  layout::ExchangePlace place{
+      mesh, getShape(source.type), source.sharding, target.sharding, source.getMemory(), target.getMemory()};
+  op.setKind(fromLayout(place.findKind()));
+  std::vector<int> order = place.messageOrder();
+  if (llvm::is_sorted(order))
+    op.removeOrderAttr();
+  else
+    op.setOrder(SmallVector<int64_t>(order.begin(), order.end()));
+}
+
+void ChooseExchanges::runOnOperation() {
+  SymbolTableCollection symbols;
+  WalkResult result = getOperation().walk([&](plan::ExchangeOp op) {
+    auto program = op->getParentOfType<plan::ProgramOp>();
+    // The program's verifier has found it.
+    auto mesh = symbols.lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr());
+    layout::Mesh ranks = mesh.getMesh();
+    auto sourceView = op.getSource().getDefiningOp<plan::ViewOp>();
+    auto targetView = op.getTarget().getDefiningOp<plan::ViewOp>();
+    if (!sourceView || !targetView) {
+      op.emitOpError("is not between views");
+      return WalkResult::interrupt();
+    }
+    Side source(sourceView, ranks), target(targetView, ranks);
+    if (std::string why;
+        !layout::verifyExchange(ranks, getShape(source.type), source.sharding, target.sharding, &why)) {
+      op.emitOpError() << "is impossible: " << why;
+      return WalkResult::interrupt();
+    }
+    if (RankedTensorType type = getScatteredType(source, target, mesh)) {
+      OpBuilder builder(&getContext());
+      builder.setInsertionPointAfter(targetView);
+      Value part =
+          plan::ViewOp::create(builder, op.getLoc(), plan::RefType::get(type), targetView.getBuffer(), StringAttr());
+      builder.setInsertionPoint(op);
+      choose(plan::ExchangeOp::create(builder, op.getLoc(), op.getSource(), part, op.getStepNameAttr()), ranks);
+      op.getSourceMutable().set(part);
+    }
+    choose(op, ranks);
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    signalPassFailure();
+}
