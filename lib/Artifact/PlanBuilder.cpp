@@ -88,6 +88,20 @@ static FailureOr<artifact::ElementType> getElementType(Operation *op, Type tenso
   return op->emitOpError("has elements of ") << type << ", which artifacts do not have";
 }
 
+static artifact::ExchangeKind getExchangeKind(plan::ExchangeKind kind) {
+  switch (kind) {
+  case plan::ExchangeKind::Messages:
+    return artifact::ExchangeKind::Messages;
+  case plan::ExchangeKind::AllReduce:
+    return artifact::ExchangeKind::AllReduce;
+  case plan::ExchangeKind::ReduceScatter:
+    return artifact::ExchangeKind::ReduceScatter;
+  case plan::ExchangeKind::AllGather:
+    return artifact::ExchangeKind::AllGather;
+  }
+  llvm_unreachable("covered switch");
+}
+
 //===----------------------------------------------------------------------===//
 // Shardings
 //===----------------------------------------------------------------------===//
@@ -322,6 +336,9 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
         artifact::ExchangeStepT exchange;
         exchange.source = tensorOf(call.getSource());
         exchange.target = tensorOf(call.getTarget());
+        exchange.kind = getExchangeKind(call.getKind());
+        for (int64_t dim = 0, rank = call.getSource().getType().getTensor().getRank(); dim < rank; ++dim)
+          exchange.order.push_back(call.getOrder() ? (*call.getOrder())[dim] : dim);
         step.action.Set(std::move(exchange));
         return success();
       })

@@ -105,13 +105,14 @@ void HtmlReport::writeExchanges() {
     std::string received;
     for (const json &bytes : exchange["received_bytes"])
       received += (received.empty() ? "" : ", ") + getBytes(bytes);
-    rows.push_back({std::to_string(exchange["step"].get<int64_t>()), exchange["class"], exchange["name"],
-                    exchange["tensor"], exchange["from"], exchange["to"], getBytes(exchange["bytes"]),
+    rows.push_back({std::to_string(exchange["step"].get<int64_t>()), exchange["class"], exchange["kind"],
+                    exchange["name"], exchange["tensor"], exchange["from"], exchange["to"], getBytes(exchange["bytes"]),
                     getBytes(exchange["lower_bound_bytes"]), received});
   }
-  writeTable("Exchanges",
-             {"step", "class", "name", "tensor", "from", "to", "bytes", "least possible", "received by each rank"},
-             rows);
+  writeTable(
+      "Exchanges",
+      {"step", "class", "kind", "name", "tensor", "from", "to", "bytes", "least possible", "received by each rank"},
+      rows);
 }
 
 void HtmlReport::writeSteps(StringRef title, const char *key) {

@@ -119,6 +119,7 @@ json describeExchanges(const Plan &plan, std::vector<int64_t> &received) {
     result.push_back({{"step", i},
                       {"name", plan.steps[i].name},
                       {"class", layout::stringifyExchangeClass(scheduler.getClass())},
+                      {"kind", layout::stringifyExchangeKind(call->kind)},
                       {"tensor", formatType(buffer.type, buffer.shape)},
                       {"from", formatSharding(plan, call->source)},
                       {"to", formatSharding(plan, call->target)},
@@ -203,10 +204,10 @@ std::string formatSteps(const json &steps, bool withSymbols) {
 
 std::string formatExchanges(const json &exchanges) {
   std::vector<std::vector<std::string>> rows = {
-      {"step", "class", "name", "tensor", "from", "to", "bytes", "received by each rank"}};
+      {"step", "class", "kind", "name", "tensor", "from", "to", "bytes", "received by each rank"}};
   for (const json &exchange : exchanges)
-    rows.push_back({std::to_string(exchange["step"].get<int64_t>()), text(exchange["class"]), text(exchange["name"]),
-                    text(exchange["tensor"]), text(exchange["from"]), text(exchange["to"]),
+    rows.push_back({std::to_string(exchange["step"].get<int64_t>()), text(exchange["class"]), text(exchange["kind"]),
+                    text(exchange["name"]), text(exchange["tensor"]), text(exchange["from"]), text(exchange["to"]),
                     formatBytes(exchange["bytes"].get<int64_t>()),
                     absl::StrJoin(exchange["received_bytes"].get<std::vector<int64_t>>(), " ",
                                   [](std::string *out, int64_t bytes) { absl::StrAppend(out, bytes); })});

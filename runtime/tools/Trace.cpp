@@ -39,6 +39,7 @@ absl::Status tools::writeTrace(const std::string &path, const runtime::ProgramRu
       if (const auto *call = std::get_if<runtime::ExchangeCall>(&step.action)) {
         runtime::ExchangeScheduler scheduler(plan, *call);
         arguments["class"] = layout::stringifyExchangeClass(scheduler.getClass());
+        arguments["exchange"] = layout::stringifyExchangeKind(call->kind);
         arguments["received bytes"] = scheduler.receivedBytes(rank);
       }
       events.push_back({{"name", step.name.empty() ? step.kind() : step.name},

@@ -118,6 +118,19 @@ layout::Box Plan::tensorBox(uint32_t tensor, int rank) const {
   return tensors[tensor].sharding.boxOf(mesh, bufferOf(tensor).shape, rank);
 }
 
+layout::ExchangePlace Plan::placeOf(const ExchangeCall &call) const {
+  auto memoryOf = [&](uint32_t tensor) {
+    const BufferInfo &buffer = bufferOf(tensor);
+    return layout::TensorMemory{buffer.sharding, buffer.format.order, buffer.format.blockDim >= 0};
+  };
+  return {mesh,
+          bufferOf(call.source).shape,
+          tensors[call.source].sharding,
+          tensors[call.target].sharding,
+          memoryOf(call.source),
+          memoryOf(call.target)};
+}
+
 layout::Interval Plan::loopRange(const LoopInfo &loop, int rank) const {
   if (!loop.dim.isSplit())
     return {0, loop.extent};

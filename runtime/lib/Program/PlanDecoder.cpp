@@ -66,6 +66,7 @@ private:
                            std::vector<LoopInfo> &result);
   absl::Status decodeBlocks(const std::string &where, const artifact::Blocks &blocks, KernelCall &call);
   absl::Status decodeLibrary(const std::string &where, const artifact::LibraryStep &step, StepAction &action);
+  absl::Status decodeExchange(const std::string &where, const artifact::ExchangeStep &step, StepAction &action);
   absl::Status decodePostOps(const std::string &where,
                              const flatbuffers::Vector<flatbuffers::Offset<artifact::PostOp>> *ops,
                              std::vector<PostOpInfo> &result);
@@ -90,6 +91,20 @@ private:
 /// only.
 template <typename T> bool isAligned(const flatbuffers::Vector<T> *vector) {
   return !vector || vector->size() == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(int64_t) == 0;
+}
+
+absl::Status decodeOrder(const std::string &where, const flatbuffers::Vector<uint8_t> &order, size_t rank,
+                         std::vector<int> &result) {
+  std::vector<bool> seen(rank);
+  for (uint8_t dim : order) {
+    if (dim >= rank || seen[dim])
+      return damaged(where, " that is not a permutation of its dimensions");
+    seen[dim] = true;
+    result.push_back(dim);
+  }
+  if (result.size() != rank)
+    return damaged(where, " that is not a permutation of its dimensions");
+  return absl::OkStatus();
 }
 
 absl::Status decodeDim(const std::string &where, const artifact::Dim &dim, layout::DimSharding &result) {
@@ -153,15 +168,7 @@ absl::Status Decoder::decodeSharding(const std::string &where,
 
 absl::Status Decoder::decodeFormat(const std::string &where, const artifact::Format &format, size_t rank,
                                    MemoryFormat &result) {
-  std::vector<bool> seen(rank);
-  for (uint8_t dim : *format.order()) {
-    if (dim >= rank || seen[dim])
-      return damaged(where, " has a format that is not a permutation of its dimensions");
-    seen[dim] = true;
-    result.order.push_back(dim);
-  }
-  if (result.order.size() != rank)
-    return damaged(where, " has a format that is not a permutation of its dimensions");
+  RETURN_IF_ERROR(decodeOrder(absl::StrCat(where, " has a format"), *format.order(), rank, result.order));
   result.blockDim = format.block_dim();
   result.block = result.blockDim < 0 ? 1 : format.block();
   if (result.blockDim < -1 || result.blockDim >= static_cast<int>(rank) || result.block < 1 || result.block > 1024)
@@ -364,6 +371,32 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
   return absl::OkStatus();
 }
 
+absl::Status Decoder::decodeExchange(const std::string &where, const artifact::ExchangeStep &step, StepAction &action) {
+  ExchangeCall call{step.source(), step.target(), layout::ExchangeKind::Messages, {}};
+  RETURN_IF_ERROR(tensorIndex(where, call.source));
+  RETURN_IF_ERROR(tensorIndex(where, call.target));
+  RETURN_IF_ERROR(decodeOrder(absl::StrCat(where, " has messages in an order"), *step.order(),
+                              plan.bufferOf(call.source).shape.size(), call.order));
+  switch (step.kind()) {
+  case artifact::ExchangeKind::Messages:
+    call.kind = layout::ExchangeKind::Messages;
+    break;
+  case artifact::ExchangeKind::AllReduce:
+    call.kind = layout::ExchangeKind::AllReduce;
+    break;
+  case artifact::ExchangeKind::ReduceScatter:
+    call.kind = layout::ExchangeKind::ReduceScatter;
+    break;
+  case artifact::ExchangeKind::AllGather:
+    call.kind = layout::ExchangeKind::AllGather;
+    break;
+  default:
+    return damaged(where, " is an exchange of an unknown kind ", static_cast<int>(step.kind()));
+  }
+  action = std::move(call);
+  return absl::OkStatus();
+}
+
 absl::Status Decoder::decodeSteps(const char *list,
                                   const flatbuffers::Vector<flatbuffers::Offset<artifact::Step>> &steps,
                                   std::vector<StepInfo> &result) {
@@ -378,9 +411,7 @@ absl::Status Decoder::decodeSteps(const char *list,
     } else if (const artifact::LibraryStep *library = step->action_as_LibraryStep()) {
       RETURN_IF_ERROR(decodeLibrary(where, *library, info.action));
     } else if (const artifact::ExchangeStep *exchange = step->action_as_ExchangeStep()) {
-      RETURN_IF_ERROR(tensorIndex(where, exchange->source()));
-      RETURN_IF_ERROR(tensorIndex(where, exchange->target()));
-      info.action = ExchangeCall{exchange->source(), exchange->target()};
+      RETURN_IF_ERROR(decodeExchange(where, *exchange, info.action));
     } else {
       return damaged(where, " is of an unknown kind");
     }

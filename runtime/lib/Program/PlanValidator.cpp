@@ -211,6 +211,9 @@ absl::Status Validator::checkExchange(const std::string &where, const ExchangeCa
          to.dims.back().isSplit()))
       return damaged(where, " combines moments, but the last dimension is not (count, mean, M2) on every rank");
   }
+  // Ranks follow what the plan says, and do not ask whether others find the same.
+  if (std::string why; !plan.placeOf(call).fits(call.kind, &why))
+    return damaged(where, ": ", why);
   return absl::OkStatus();
 }
 

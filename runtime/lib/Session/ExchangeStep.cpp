@@ -19,62 +19,41 @@ class ExchangeStep : public ExchangeExecutor {
 public:
   ExchangeStep(const RankMemory &memory, const StepInfo &step, Communicator &communicator, Mover &mover)
       : memory(memory), communicator(communicator), mover(mover), name(step.name),
-        call(std::get<ExchangeCall>(step.action)), phases(ExchangeScheduler(memory.plan, call).phases(memory.rank)) {}
+        call(std::get<ExchangeCall>(step.action)), scheduler(memory.plan, call),
+        transfers(scheduler.transfers(memory.rank)) {}
 
   absl::Status bind(std::byte *) override {
-    for (const ExchangePhase &phase : phases) {
-      ChannelDescription description;
-      description.name = name;
-      description.source = memory.memory(phase.fromTarget ? call.target : call.source);
-      description.target = memory.memory(call.target);
-      description.receives = phase.receives;
-      description.sends = phase.sends;
-      description.local = phase.local;
-      description.reduction = phase.reduction;
-      description.mover = &mover;
-      absl::StatusOr<std::unique_ptr<Channel>> channel = communicator.open(std::move(description));
-      if (!channel.ok())
-        return channel.status();
-      channels.push_back(*std::move(channel));
-    }
+    ChannelDescription description;
+    description.name = name;
+    description.source = memory.memory(call.source);
+    description.target = memory.memory(call.target);
+    description.receives = transfers.receives;
+    description.sends = transfers.sends;
+    description.local = transfers.local;
+    description.reduction = transfers.reduction;
+    description.order = call.order;
+    description.kind = call.kind;
+    description.group = scheduler.group(memory.rank);
+    description.mover = &mover;
+    absl::StatusOr<std::unique_ptr<Channel>> opened = communicator.open(std::move(description));
+    if (!opened.ok())
+      return opened.status();
+    channel = *std::move(opened);
     return absl::OkStatus();
   }
 
   absl::Status run() override {
-    for (size_t i = 0; i < channels.size(); ++i) {
-      const std::unique_ptr<Channel> &channel = channels[i];
-      // A later phase sends what the one before has brought.
-      if (i > 0)
-        if (absl::Status status = channels[i - 1]->join(); !status.ok())
-          return status;
-      if (absl::Status status = channel->start(); !status.ok())
-        return status;
-      if (absl::Status status = channel->finish(); !status.ok())
-        return status;
-    }
-    return absl::OkStatus();
+    absl::Status status = channel->start();
+    return status.ok() ? channel->finish() : status;
   }
 
-  absl::Status join() override {
-    for (const std::unique_ptr<Channel> &channel : channels)
-      if (absl::Status status = channel->join(); !status.ok())
-        return status;
-    return absl::OkStatus();
-  }
-
-  absl::Status fence() override {
-    for (const std::unique_ptr<Channel> &channel : channels)
-      if (absl::Status status = channel->fence(); !status.ok())
-        return status;
-    return absl::OkStatus();
-  }
+  absl::Status join() override { return channel->join(); }
+  absl::Status fence() override { return channel->fence(); }
 
   std::vector<uint32_t> readByOthers() const override {
-    std::vector<uint32_t> buffers;
-    for (const ExchangePhase &phase : phases)
-      if (!phase.sends.empty())
-        buffers.push_back(memory.plan.tensors[phase.fromTarget ? call.target : call.source].buffer);
-    return buffers;
+    if (transfers.sends.empty())
+      return {};
+    return {memory.plan.tensors[call.source].buffer};
   }
 
 private:
@@ -83,14 +62,15 @@ private:
   Mover &mover;
   std::string name;
   ExchangeCall call;
-  std::vector<ExchangePhase> phases;
-  std::vector<std::unique_ptr<Channel>> channels;
+  ExchangeScheduler scheduler;
+  ExchangeTransfers transfers;
+  std::unique_ptr<Channel> channel;
 };
 
 } // namespace
 
 std::unique_ptr<ExchangeExecutor> dovetail::runtime::createExchangeStep(const RankMemory &memory, const StepInfo &step,
                                                                         Communicator &communicator, Mover &mover) {
-  // Even a rank without transfers opens its channels: all ranks number them alike.
+  // Even a rank without transfers opens its channel: all ranks number them alike.
   return std::make_unique<ExchangeStep>(memory, step, communicator, mover);
 }

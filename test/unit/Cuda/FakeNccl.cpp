@@ -88,7 +88,7 @@ ncclResult_t enqueue(ncclComm_t communicator, cudaStream_t stream, std::function
   return ::enqueue(stream, call) ? ncclSuccess : ncclUnhandledCudaError;
 }
 
-ncclResult_t collective(CollectiveKind kind, const void *source, void *target, size_t count, ncclDataType_t type,
+ncclResult_t collective(layout::ExchangeKind kind, const void *source, void *target, size_t count, ncclDataType_t type,
                         ncclRedOp_t operation, ncclComm_t communicator, cudaStream_t stream) {
   ++theLog.collectives;
   ElementType element;
@@ -236,14 +236,14 @@ ncclResult_t ncclGroupEnd() {
 
 ncclResult_t ncclAllReduce(const void *source, void *target, size_t count, ncclDataType_t type, ncclRedOp_t operation,
                            ncclComm_t communicator, cudaStream_t stream) {
-  return collective(CollectiveKind::AllReduce, source, target, count, type, operation, communicator, stream);
+  return collective(layout::ExchangeKind::AllReduce, source, target, count, type, operation, communicator, stream);
 }
 ncclResult_t ncclReduceScatter(const void *source, void *target, size_t count, ncclDataType_t type,
                                ncclRedOp_t operation, ncclComm_t communicator, cudaStream_t stream) {
-  return collective(CollectiveKind::ReduceScatter, source, target, count, type, operation, communicator, stream);
+  return collective(layout::ExchangeKind::ReduceScatter, source, target, count, type, operation, communicator, stream);
 }
 ncclResult_t ncclAllGather(const void *source, void *target, size_t count, ncclDataType_t type, ncclComm_t communicator,
                            cudaStream_t stream) {
-  return collective(CollectiveKind::AllGather, source, target, count, type, ncclSum, communicator, stream);
+  return collective(layout::ExchangeKind::AllGather, source, target, count, type, ncclSum, communicator, stream);
 }
 }

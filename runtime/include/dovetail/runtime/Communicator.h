@@ -14,7 +14,7 @@
 #ifndef DOVETAIL_RUNTIME_COMMUNICATOR_H
 #define DOVETAIL_RUNTIME_COMMUNICATOR_H
 
-#include "dovetail/Layout/Exchange.h"
+#include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/runtime/MemoryView.h"
 #include "dovetail/runtime/Mover.h"
 
@@ -48,6 +48,11 @@ struct ChannelDescription {
   /// Not `None`: received and own boxes that are equal are contributions to be combined, in ascending order of their
   /// source.
   layout::ReductionKind reduction = layout::ReductionKind::None;
+  /// Of dimensions in messages, outermost first.
+  std::vector<int> order;
+  /// A collective that may take the place of messages, and this rank's group in it.
+  layout::ExchangeKind kind = layout::ExchangeKind::Messages;
+  layout::CollectiveGroup group;
   /// Moves the elements that this rank gets. Outlives the channel.
   Mover *mover = nullptr;
 };
@@ -79,7 +84,7 @@ public:
   virtual absl::StatusOr<std::unique_ptr<Channel>> open(ChannelDescription description) = 0;
   /// Keeps memory that others may read until no rank can any more, even if this one fails and gives it up.
   virtual void keep(std::shared_ptr<void> memory) = 0;
-  /// Waits until all ranks have opened their channels; channels may be used from then on.
+  /// Called when this rank has opened its channels, which may be used from then on.
   virtual absl::Status connect() = 0;
   /// Records what `issue` issues to the streams of `mover`: the steps and exchanges of a run. All ranks call it for the
   /// same run, and all run the result, as it may be one for all of them. It is destroyed when none of its runs is under

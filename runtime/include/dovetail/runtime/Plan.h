@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_RUNTIME_PLAN_H
 #define DOVETAIL_RUNTIME_PLAN_H
 
+#include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/Layout/Sharding.h"
 #include "dovetail/runtime/ElementType.h"
 #include "dovetail/runtime/PostOpKind.h"
@@ -136,9 +137,12 @@ struct ReorderCall {
   uint32_t source, target;
 };
 
-/// The transfers that turn one sharding of a value into another.
+/// The transfers that turn one sharding of a value into another, and how ranks carry them out.
 struct ExchangeCall {
   uint32_t source, target;
+  /// A collective fits the boxes and memories of all ranks.
+  layout::ExchangeKind kind = layout::ExchangeKind::Messages;
+  std::vector<int> order; ///< Of dimensions in messages, outermost first.
 };
 
 /// What a step does.
@@ -204,6 +208,8 @@ struct Plan {
   layout::Box tensorBox(uint32_t tensor, int rank) const;
   /// What `rank` has of a loop.
   layout::Interval loopRange(const LoopInfo &loop, int rank) const;
+  /// Refers to the plan.
+  layout::ExchangePlace placeOf(const ExchangeCall &call) const;
 };
 
 /// Checks and decodes the plan section of an artifact whose weights section has `weightsSize` bytes. Errors: DATA_LOSS,

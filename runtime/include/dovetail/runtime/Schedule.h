@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines how the runtime performs each exchange of a plan: who sends which box to whom, in which phases.
+// Defines how the runtime performs each exchange of a plan: who sends which box to whom.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,38 +22,35 @@
 
 namespace dovetail::runtime {
 
-/// Transfers between two waits. For each pair of ranks both list the same boxes in the same order.
-struct ExchangePhase {
-  bool fromTarget = false; ///< Boxes travel from target to target instead of from source to target.
+/// What a rank does in an exchange. For each pair of ranks both list the same boxes in the same order.
+struct ExchangeTransfers {
   layout::ReductionKind reduction = layout::ReductionKind::None;
   std::vector<layout::Transfer> receives, sends;
   std::vector<layout::Box> local; ///< What the rank takes from its own source.
 };
 
-/// Plans an exchange for any rank. A large all-reduce has two phases: each rank of a group combines one part of the
-/// box, then all collect the parts. Other exchanges have one.
+/// Plans an exchange for any rank.
 class ExchangeScheduler {
 public:
   ExchangeScheduler(const Plan &plan, const ExchangeCall &call);
 
   layout::ExchangeClass getClass() const { return exchangeClass; }
-  std::vector<ExchangePhase> phases(int rank) const;
-  /// Bytes that `rank` receives in all phases, and the least that it must receive however the exchange is done: the
-  /// elements it needs, less those it holds.
+  ExchangeTransfers transfers(int rank) const;
+  /// With whom `rank` has a collective, where the plan says that the exchange is one.
+  layout::CollectiveGroup group(int rank) const;
+  /// Bytes that `rank` receives, and the least that it must receive however the exchange is done: the elements it
+  /// needs, less those it holds.
   int64_t receivedBytes(int rank) const;
   int64_t lowerBoundBytes(int rank) const;
 
 private:
-  bool splitsReduction(const ExchangePhase &direct, int rank) const;
-  std::vector<layout::Box> partsOf(const layout::Box &box, int count) const;
-
   const Plan &plan;
   ExchangeCall call;
   layout::ExchangePlanner planner;
   layout::ExchangeClass exchangeClass;
 };
 
-/// The schedule check: simulates the step lists of all ranks and makes sure that every box sent is received, and that
+/// The schedule check: simulates the step lists of all ranks and makes sure that every box sent is received, so that
 /// ranks cannot wait for each other in a circle. Errors: DATA_LOSS, naming step and ranks.
 absl::Status checkSchedule(const Plan &plan);
 

@@ -38,12 +38,10 @@ struct Message {
   int64_t bytes;
 };
 
-enum class CollectiveKind : int32_t { None, AllReduce, ReduceScatter, AllGather };
-
 /// What all ranks of a group do with parts of equal size, one for each of them, in the order of ranks. `AllReduce` has
 /// one part, that of all.
 struct Collective {
-  CollectiveKind kind = CollectiveKind::None;
+  layout::ExchangeKind kind = layout::ExchangeKind::AllGather; ///< Not `Messages`.
   layout::ReductionKind reduction = layout::ReductionKind::None;
   ElementType type = ElementType::F32;
   int64_t elements = 0; ///< Of a part.
@@ -61,15 +59,15 @@ public:
   virtual absl::StatusOr<std::unique_ptr<DeviceWork>> prepareExchange(std::vector<Message> sends,
                                                                       std::vector<Message> receives) = 0;
   /// Whether there is a collective with results that are those of messages, but for the order of additions.
-  bool hasCollective(const Collective &collective) const {
-    return collective.kind == CollectiveKind::AllGather ||
-           (collective.kind != CollectiveKind::None && hasReduction(collective.reduction, collective.type));
+  bool hasCollective(layout::ExchangeKind kind, layout::ReductionKind reduction, ElementType type) const {
+    return kind == layout::ExchangeKind::AllGather ||
+           (kind != layout::ExchangeKind::Messages && hasReduction(reduction, type));
   }
-  /// Whether collectives reduce so.
+  /// Whether collectives reduce so. The same on all ranks.
   virtual bool hasReduction(layout::ReductionKind kind, ElementType type) const = 0;
   virtual absl::StatusOr<std::unique_ptr<DeviceWork>> prepareCollective(const Collective &collective) = 0;
-  /// A group of these ranks, ascending, this one among them; none when this rank is in no new group. All ranks of this
-  /// group call it at once, and the new groups share no rank. At start-up only.
+  /// A group of these ranks, ascending, this one among them. All ranks of this group call it at once, and each is in
+  /// one of the new groups. At start-up only.
   virtual absl::StatusOr<std::unique_ptr<Transport>> split(const std::vector<int> &members) = 0;
 
   /// Errors that came to light since. Thread-safe.
@@ -102,7 +100,7 @@ struct TransportPlugin {
 };
 
 /// Incremented whenever anything in this header or those that it includes changes.
-inline constexpr uint32_t transportPluginVersion = 1;
+inline constexpr uint32_t transportPluginVersion = 2;
 
 /// The one symbol of a plug-in: `extern "C" const TransportPlugin *dovetailTransportPlugin()`.
 inline constexpr const char *transportPluginSymbol = "dovetailTransportPlugin";

@@ -34,7 +34,7 @@ private:
 
 } // namespace
 
-absl::Status MessageChannel::resolve(const std::vector<std::vector<std::vector<int>>> &orders, Transport &transport) {
+absl::Status MessageChannel::prepareMessages(int ranks, Transport &transport) {
   const MemoryView &source = description.source, &target = description.target;
   bool reduces = description.reduction != ReductionKind::None;
   if (reduces && source.data == target.data && !description.local.empty() && !description.receives.empty())
@@ -42,9 +42,9 @@ absl::Status MessageChannel::resolve(const std::vector<std::vector<std::vector<i
 
   // First the size of the staging memory, then addresses in it.
   int64_t bytes = 0;
-  auto place = [&](const MemoryView &memory, const Box &box, const std::vector<int> &order, bool mayStay) {
-    Staged staged{messageView(memory.type, box, order), -1};
-    if (mayStay && isMessage(memory, box, order)) {
+  auto place = [&](const MemoryView &memory, const Box &box, bool mayStay) {
+    Staged staged{messageView(memory.type, box, description.order), -1};
+    if (mayStay && isMessage(memory, box, description.order)) {
       staged.view.data = memory.address(box);
     } else {
       staged.offset = bytes;
@@ -54,23 +54,9 @@ absl::Status MessageChannel::resolve(const std::vector<std::vector<std::vector<i
   };
   std::vector<Staged> out, in;
   for (const layout::Transfer &transfer : description.sends)
-    out.push_back(place(source, transfer.box, messageOrder(source, transfer.box), true));
-  std::vector<size_t> taken(orders.size());
-  auto disagree = [&](size_t from) {
-    return absl::InternalError(absl::StrCat("ranks ", from, " and ", rank,
-                                            " disagree on what the first sends to the second in exchange '",
-                                            description.name, "'; run the same program on all ranks"));
-  };
-  for (const layout::Transfer &transfer : description.receives) {
-    const auto &from = orders[transfer.source];
-    size_t index = taken[transfer.source]++;
-    if (index >= from.size() || static_cast<int>(from[index].size()) != transfer.box.rank())
-      return disagree(transfer.source);
-    in.push_back(place(target, transfer.box, from[index], !reduces));
-  }
-  for (size_t from = 0; from < orders.size(); ++from)
-    if (taken[from] != orders[from].size())
-      return disagree(from);
+    out.push_back(place(source, transfer.box, true));
+  for (const layout::Transfer &transfer : description.receives)
+    in.push_back(place(target, transfer.box, !reduces));
   absl::StatusOr<std::shared_ptr<std::byte>> memory = description.mover->allocate(bytes);
   if (!memory.ok())
     return memory.status();
@@ -96,8 +82,7 @@ absl::Status MessageChannel::resolve(const std::vector<std::vector<std::vector<i
   if (!sends.empty() || !receives.empty())
     if (absl::Status status = add(transport.prepareExchange(std::move(sends), std::move(receives))); !status.ok())
       return status;
-  if (absl::Status status = reduces ? addCombinations(in, static_cast<int>(orders.size())) : addCopies(in);
-      !status.ok())
+  if (absl::Status status = reduces ? addCombinations(in, ranks) : addCopies(in); !status.ok())
     return status;
   return createEvents();
 }
@@ -154,9 +139,10 @@ absl::Status MessageChannel::add(absl::StatusOr<std::unique_ptr<DeviceWork>> wor
   return work.status();
 }
 
-absl::Status MessageChannel::resolve(const Collective &collective, Transport &transport) {
-  if (absl::Status status = add(transport.prepareCollective(collective)); !status.ok())
-    return status;
+absl::Status MessageChannel::prepareCollective(Transport &transport) {
+  if (!description.group.parts[0].empty())
+    if (absl::Status status = add(transport.prepareCollective(describeCollective(description, rank))); !status.ok())
+      return status;
   return createEvents();
 }
 

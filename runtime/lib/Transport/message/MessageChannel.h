@@ -28,10 +28,10 @@ public:
       : rendezvous(rendezvous), rank(rank), description(std::move(description)) {}
 
   const ChannelDescription &getDescription() const { return description; }
-  /// Prepares messages. `orders[source]`: of those from that rank.
-  absl::Status resolve(const std::vector<std::vector<std::vector<int>>> &orders, Transport &transport);
-  /// Prepares a collective of the transport's group.
-  absl::Status resolve(const Collective &collective, Transport &transport);
+  /// Prepares messages between all of `ranks` ranks.
+  absl::Status prepareMessages(int ranks, Transport &transport);
+  /// Prepares the collective of the transport's group, which is the channel's.
+  absl::Status prepareCollective(Transport &transport);
 
   absl::Status start() override { return ready->record(description.mover->getStream(StreamKind::Steps)); }
   absl::Status finish() override;

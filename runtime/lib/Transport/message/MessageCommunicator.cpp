@@ -100,17 +100,15 @@ public:
 
 private:
   absl::Status joinGroup(const TransportChoice &transport, const std::string &name, std::chrono::milliseconds timeout);
-  /// Resolves the channels when `offers` are those of all ranks, by rank.
-  absl::Status resolve(const std::vector<std::vector<ChannelOffer>> &offers);
-  /// The transport for a collective of this channel on this rank; null if it is none. The same on all ranks of a group.
-  absl::StatusOr<Transport *> groupTransport(const std::vector<std::vector<ChannelOffer>> &offers, size_t channel);
+  /// The transport for the collective of a channel; null where messages do the exchange.
+  absl::StatusOr<Transport *> groupTransport(const ChannelDescription &channel);
   void poll();
 
   LaunchEnvironment environment;
   std::unique_ptr<Rendezvous> rendezvous;
   std::shared_ptr<Transports> transports = std::make_shared<Transports>();
   Transport *world = nullptr;
-  /// By the groups that ranks are divided into: for each rank, the first one of its group; negative for those in none.
+  /// By this rank's group, which says what groups the others are divided into: those along the same axes of the mesh.
   std::map<std::vector<int>, Transport *> groups;
   std::vector<MessageChannel *> channels; ///< Until `connect`.
   std::vector<std::shared_ptr<void>> memory;
@@ -190,31 +188,16 @@ absl::Status MessageCommunicator::joinGroup(const TransportChoice &transport, co
 }
 
 absl::Status MessageCommunicator::connect() {
-  std::vector<ChannelOffer> own;
-  for (const MessageChannel *channel : channels) {
-    own.push_back(makeOffer(channel->getDescription(), rank()));
-    if (!world->hasCollective(own.back().collective))
-      own.back().collective.kind = CollectiveKind::None;
+  for (MessageChannel *channel : channels) {
+    absl::StatusOr<Transport *> group = groupTransport(channel->getDescription());
+    if (!group.ok())
+      return group.status();
+    absl::Status status = *group ? channel->prepareCollective(**group) : channel->prepareMessages(size(), *world);
+    if (!status.ok())
+      return status;
   }
-  absl::StatusOr<std::vector<std::string>> packed = rendezvous->allGather(packOffers(own));
-  if (!packed.ok())
-    return packed.status();
-  std::vector<std::vector<ChannelOffer>> offers;
-  for (int source = 0; source < size(); ++source) {
-    absl::StatusOr<std::vector<ChannelOffer>> unpacked = unpackOffers((*packed)[source]);
-    if (!unpacked.ok())
-      return unpacked.status();
-    if (unpacked->size() != channels.size())
-      return absl::FailedPreconditionError(absl::StrCat("rank ", source, " runs another program than rank ", rank(),
-                                                        "; give all ranks the same artifact"));
-    offers.push_back(*std::move(unpacked));
-  }
-  // Addresses are this rank's own.
-  for (size_t channel = 0; channel < channels.size(); ++channel)
-    offers[rank()][channel].collective = own[channel].collective;
-  absl::Status status = resolve(offers);
   channels.clear();
-  return status;
+  return state();
 }
 
 absl::StatusOr<std::unique_ptr<Move>> MessageCommunicator::record(Mover &mover,
@@ -231,57 +214,19 @@ absl::StatusOr<std::unique_ptr<Move>> MessageCommunicator::record(Mover &mover,
   return mover.endRecording();
 }
 
-absl::Status MessageCommunicator::resolve(const std::vector<std::vector<ChannelOffer>> &offers) {
-  for (size_t i = 0; i < channels.size(); ++i) {
-    absl::StatusOr<Transport *> group = groupTransport(offers, i);
-    if (!group.ok())
-      return group.status();
-    absl::Status status;
-    if (*group) {
-      status = channels[i]->resolve(offers[rank()][i].collective, **group);
-    } else {
-      std::vector<std::vector<std::vector<int>>> orders;
-      for (const std::vector<ChannelOffer> &offer : offers) {
-        std::vector<std::vector<int>> &own = orders.emplace_back();
-        for (const ChannelOffer::Send &send : offer[i].sends)
-          if (send.dest == rank())
-            own.push_back(send.order);
-      }
-      status = channels[i]->resolve(orders, *world);
-    }
-    if (!status.ok())
-      return status;
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Transport *> MessageCommunicator::groupTransport(const std::vector<std::vector<ChannelOffer>> &offers,
-                                                                size_t channel) {
-  std::vector<int> firsts(size(), -1);
-  for (int member = 0; member < size(); ++member) {
-    const ChannelOffer &offer = offers[member][channel];
-    bool agreed = offer.collective.kind != CollectiveKind::None && !offer.members.empty();
-    for (int other : offer.members)
-      agreed = agreed && other >= 0 && other < size() && offers[other][channel].agrees(offer);
-    if (agreed)
-      firsts[member] = offer.members[0];
-  }
-  std::vector<int> members;
-  for (int member = 0; member < size(); ++member)
-    if (firsts[rank()] >= 0 && firsts[member] == firsts[rank()])
-      members.push_back(member);
-  if (std::all_of(firsts.begin(), firsts.end(), [](int first) { return first < 0; }))
+absl::StatusOr<Transport *> MessageCommunicator::groupTransport(const ChannelDescription &channel) {
+  if (!world->hasCollective(channel.kind, channel.reduction, channel.source.type))
     return nullptr;
+  const std::vector<int> &members = channel.group.members;
   if (static_cast<int>(members.size()) == size())
     return world;
-  auto [entry, isNew] = groups.try_emplace(firsts, nullptr);
+  auto [entry, isNew] = groups.try_emplace(members, nullptr);
   if (isNew) {
     // All ranks come here for the same groups, in the same order.
     absl::StatusOr<std::unique_ptr<Transport>> made = world->split(members);
     if (!made.ok())
       return made.status();
-    if (*made)
-      entry->second = &transports->add(*std::move(made));
+    entry->second = &transports->add(*std::move(made));
   }
   return entry->second;
 }

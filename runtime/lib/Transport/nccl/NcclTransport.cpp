@@ -170,13 +170,13 @@ public:
       const NcclApi &api = group->api;
       const Collective &what = collective;
       auto raw = static_cast<cudaStream_t>(stream.nativeHandle());
-      if (what.kind == CollectiveKind::AllGather)
+      if (what.kind == layout::ExchangeKind::AllGather)
         return group->check(api.ncclAllGather(what.source, what.target, what.elements * elementSize(what.type),
                                               ncclInt8, group->handle, raw),
                             "ncclAllGather");
       ncclDataType_t type = *dataTypeOf(what.type);
       ncclRedOp_t operation = *operationOf(what.reduction, type);
-      if (what.kind == CollectiveKind::AllReduce)
+      if (what.kind == layout::ExchangeKind::AllReduce)
         return group->check(
             api.ncclAllReduce(what.source, what.target, what.elements, type, operation, group->handle, raw),
             "ncclAllReduce");
@@ -211,14 +211,11 @@ public:
   absl::StatusOr<std::unique_ptr<Transport>> split(const std::vector<int> &members) override {
     auto part = std::make_shared<Group>(group->api, group->device);
     absl::Status status = group->call([&] {
-      return group->check(group->api.ncclCommSplit(group->handle, members.empty() ? NCCL_SPLIT_NOCOLOR : members[0],
-                                                   rank, &part->handle, nullptr),
+      return group->check(group->api.ncclCommSplit(group->handle, members[0], rank, &part->handle, nullptr),
                           "ncclCommSplit");
     });
     if (!status.ok())
       return status;
-    if (members.empty())
-      return nullptr;
     return std::make_unique<NcclTransport>(std::move(part), rank);
   }
 

@@ -158,8 +158,8 @@ absl::Status SocketMesh::exchange(absl::Span<const Message> sends, absl::Span<co
 absl::Status SocketMesh::perform(const Collective &collective) {
   int64_t bytes = collective.elements * elementSize(collective.type);
   auto *source = const_cast<std::byte *>(collective.source);
-  bool gathers = collective.kind == CollectiveKind::AllGather,
-       scatters = collective.kind == CollectiveKind::ReduceScatter;
+  bool gathers = collective.kind == layout::ExchangeKind::AllGather,
+       scatters = collective.kind == layout::ExchangeKind::ReduceScatter;
   // Parts of all ranks; those of reductions are combined afterwards.
   std::vector<std::byte> parts(gathers ? 0 : bytes * size());
   std::vector<Message> sends, receives;

@@ -71,9 +71,9 @@ public:
   absl::StatusOr<std::unique_ptr<DeviceWork>> prepareCollective(const Collective &collective) override {
     int64_t bytes = collective.elements * elementSize(collective.type), all = bytes * mesh->size();
     absl::Status status =
-        checkMemory(collective.source, collective.kind == CollectiveKind::ReduceScatter ? all : bytes);
+        checkMemory(collective.source, collective.kind == layout::ExchangeKind::ReduceScatter ? all : bytes);
     if (status.ok())
-      status = checkMemory(collective.target, collective.kind == CollectiveKind::AllGather ? all : bytes);
+      status = checkMemory(collective.target, collective.kind == layout::ExchangeKind::AllGather ? all : bytes);
     if (!status.ok())
       return status;
     return std::make_unique<CollectiveWork>(mesh, collective);
@@ -81,8 +81,6 @@ public:
 
   absl::StatusOr<std::unique_ptr<Transport>> split(const std::vector<int> &members) override {
     ++splits;
-    if (members.empty())
-      return nullptr;
     auto own = std::find(members.begin(), members.end(), mesh->rank());
     std::string part = absl::StrCat(name, "-", splits, "-", members[0]);
     absl::StatusOr<std::unique_ptr<SocketMesh>> made =

@@ -234,8 +234,8 @@ TEST_F(Commands, MistakesAreNamed) {
 TEST_F(Commands, InspectShowsCutsAndBytes) {
   Result result = run({"inspect", "%stencil.dvt"});
   ASSERT_EQ(result.code, 0) << result.messages;
-  for (const char *words :
-       {"stencil", "a=3 (3 ranks)", "float32[40, 2]", "[a:5+1+34, _]", "halo", "every send has its receive"})
+  for (const char *words : {"stencil", "a=3 (3 ranks)", "float32[40, 2]", "[a:5+1+34, _]", "halo", "messages",
+                            "every send has its receive"})
     EXPECT_THAT(result.output, HasSubstr(words));
   result = run({"inspect", "%stencil.dvt", "--json"});
   nlohmann::json report = nlohmann::json::parse(result.output);
@@ -243,6 +243,7 @@ TEST_F(Commands, InspectShowsCutsAndBytes) {
   EXPECT_EQ(report["exchanges"][0]["received_bytes"], (std::vector<int64_t>{8, 16, 8}));
   EXPECT_EQ(report["exchanges"][0]["lower_bound_bytes"], 32);
   EXPECT_EQ(report["exchanges"][0]["class"], "halo");
+  EXPECT_EQ(report["exchanges"][0]["kind"], "messages");
   // Rank 2 holds 35 rows of its input and 34 of its result.
   EXPECT_EQ(report["ranks"][2]["values_bytes"], 320 + 320);
 }

@@ -9,6 +9,7 @@
 #include "../Harness/DevicePlan.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/runtime/Schedule.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -349,6 +350,124 @@ TEST(ArtifactFuzz, DamagedPlansWithGoodChecksumsNeverCrash) {
   }
   EXPECT_GT(loaded, 100);
   EXPECT_GT(started, 50);
+}
+
+namespace {
+
+/// Each kind of exchange once: a reduction in two phases, one in one, and a halo.
+PlanBuilder exchanger() {
+  PlanBuilder builder = hostBuilder({2, 2});
+  Shape shape = {8, 6};
+  auto sum = sharding(2, {}, {1}, layout::ReductionKind::Sum), all = sharding(2);
+  uint32_t parts = builder.value(shape, sum), total = builder.value(shape, all), again = builder.value(shape, all);
+  builder.kernel("increment", {}, {parts}, {});
+  builder.exchangeInTwo(parts, total);
+  builder.exchange(parts, again);
+  uint32_t halo = builder.buffer(shape, sharding(2, {{0, windows(0, {{0, 5}, {3, 8}})}}));
+  uint32_t own = builder.tensor(halo, sharding(2, {{0, split(0, {0, 4, 8})}})),
+           wide = builder.tensor(halo, sharding(2, {{0, windows(0, {{0, 5}, {3, 8}})}}));
+  builder.exchange(again, own);
+  builder.exchange(own, wide);
+  builder.output("total", total);
+  builder.output("wide", own);
+  return builder;
+}
+
+artifact::ExchangeStepT &exchangeOf(PlanBuilder &builder, int step) {
+  return *builder.plan.steps[step]->action.AsExchangeStep();
+}
+
+} // namespace
+
+TEST(Artifact, ExchangesThatDoNotFitAreRefused) {
+  using artifact::ExchangeKind;
+  auto good = exchanger().program();
+  ASSERT_TRUE(good);
+  std::vector<layout::ExchangeKind> kinds;
+  for (int step = 1; step <= 5; ++step)
+    kinds.push_back(std::get<runtime::ExchangeCall>(good->getPlan().steps[step].action).kind);
+  using layout::ExchangeKind::AllGather, layout::ExchangeKind::AllReduce, layout::ExchangeKind::Messages,
+      layout::ExchangeKind::ReduceScatter;
+  EXPECT_EQ(kinds, (std::vector{ReduceScatter, AllGather, AllReduce, Messages, Messages}));
+
+  auto expect = [](const char *words, auto change) {
+    PlanBuilder builder = exchanger();
+    change(builder);
+    absl::Status status = Program::load(builder.artifact()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+  };
+  auto become = [&](const char *words, int step, ExchangeKind kind) {
+    expect(words, [&](PlanBuilder &b) { exchangeOf(b, step).kind = kind; });
+  };
+  become("unknown kind 4", 1, static_cast<ExchangeKind>(4));
+  become("step 1 'exchange1': the exchange is no all-gather: contributions are combined", 1, ExchangeKind::AllGather);
+  become("no all-reduce: another box is needed on rank 1", 1, ExchangeKind::AllReduce);
+  become("no reduce-scatter: nothing is combined", 2, ExchangeKind::ReduceScatter);
+  become("no reduce-scatter: parts do not follow each other in memory", 3, ExchangeKind::ReduceScatter);
+  become("no all-gather: no pieces are collected", 5, ExchangeKind::AllGather);
+  expect("no all-gather: parts differ in size", [](PlanBuilder &b) {
+    uint32_t part = exchangeOf(b, 2).source;
+    b.plan.tensors[part]->dims[0]->pieces = {{0, 3}, {3, 8}};
+    exchangeOf(b, 1).kind = ExchangeKind::Messages;
+  });
+  expect("an order that is not a permutation", [](PlanBuilder &b) { exchangeOf(b, 1).order = {0, 0}; });
+  expect("an order that is not a permutation", [](PlanBuilder &b) { exchangeOf(b, 1).order = {0}; });
+  expect("an order that is not a permutation", [](PlanBuilder &b) { exchangeOf(b, 1).order = {0, 1, 2}; });
+  // Messages do for everything, in any order.
+  PlanBuilder messages = exchanger();
+  for (int step = 1; step <= 5; ++step) {
+    exchangeOf(messages, step).kind = ExchangeKind::Messages;
+    exchangeOf(messages, step).order = {1, 0};
+  }
+  EXPECT_TRUE(messages.program());
+}
+
+TEST(ArtifactFuzz, DamagedExchangesStayInMemory) {
+  Bytes good = exchanger().artifact();
+  auto sections = runtime::parseArtifact(good);
+  ASSERT_TRUE(sections.ok());
+  int collectives = 0, refused = 0;
+  for (uint64_t seed = 0; seed < 6000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    Bytes plan(sections->plan.begin(), sections->plan.end());
+    for (int change = 1 + random() % 2; change > 0; --change) {
+      uint8_t value = random() % 2 ? random() % 8 : random();
+      std::memcpy(plan.data() + random() % plan.size(), &value, 1);
+    }
+    auto decoded = runtime::decodePlan(plan, 0);
+    if (!decoded.ok()) {
+      EXPECT_EQ(decoded.status().code(), absl::StatusCode::kDataLoss) << decoded.status();
+      ++refused;
+      continue;
+    }
+    for (const runtime::StepInfo &step : decoded->steps) {
+      const auto *call = std::get_if<runtime::ExchangeCall>(&step.action);
+      if (!call || call->kind == layout::ExchangeKind::Messages || decoded->mesh.numRanks() > 64)
+        continue;
+      ++collectives;
+      runtime::ExchangeScheduler scheduler(*decoded, *call);
+      for (int rank = 0; rank < decoded->mesh.numRanks(); ++rank) {
+        // All of a group agree on it, and nobody is left waiting.
+        layout::CollectiveGroup group = scheduler.group(rank);
+        EXPECT_NE(std::find(group.members.begin(), group.members.end(), rank), group.members.end());
+        ASSERT_EQ(group.parts.size(), group.members.size());
+        int64_t all = 0;
+        for (size_t i = 0; i < group.parts.size(); ++i) {
+          EXPECT_EQ(scheduler.group(group.members[i]).members, group.members);
+          EXPECT_EQ(group.parts[i].volume(), group.parts[0].volume());
+          all += group.parts[i].volume();
+        }
+        bool gathers = call->kind == layout::ExchangeKind::AllGather;
+        if (call->kind != layout::ExchangeKind::AllReduce)
+          EXPECT_LE(all,
+                    decoded->bufferBox(decoded->tensors[gathers ? call->target : call->source].buffer, rank).volume());
+      }
+    }
+  }
+  EXPECT_GT(collectives, 1000);
+  EXPECT_GT(refused, 1000);
 }
 
 TEST(ArtifactFuzz, DamagedBlocksNeverCrash) {

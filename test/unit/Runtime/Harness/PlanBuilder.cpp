@@ -203,10 +203,65 @@ void PlanBuilder::kernel(std::string symbol, std::vector<uint32_t> reads, std::v
   (inPrologue ? plan.prologue : plan.steps).push_back(std::move(step));
 }
 
+layout::Sharding PlanBuilder::shardingOf(const std::vector<std::unique_ptr<artifact::DimT>> &dims) const {
+  layout::Sharding result;
+  for (const auto &dim : dims) {
+    layout::DimSharding &split = result.dims.emplace_back();
+    split.axes.assign(dim->axes.begin(), dim->axes.end());
+    for (const artifact::Interval &piece : dim->pieces)
+      split.pieces.push_back({piece.lo(), piece.hi()});
+  }
+  return result;
+}
+
+layout::Sharding PlanBuilder::shardingOf(uint32_t tensor) const {
+  const artifact::TensorT &value = *plan.tensors[tensor];
+  layout::Sharding result = shardingOf(value.dims);
+  result.partialAxes.assign(value.partial_axes.begin(), value.partial_axes.end());
+  result.partialKind = static_cast<layout::ReductionKind>(value.partial_kind);
+  return result;
+}
+
+static artifact::ExchangeKind toSchema(layout::ExchangeKind kind) {
+  switch (kind) {
+  case layout::ExchangeKind::Messages:
+    return artifact::ExchangeKind::Messages;
+  case layout::ExchangeKind::AllReduce:
+    return artifact::ExchangeKind::AllReduce;
+  case layout::ExchangeKind::ReduceScatter:
+    return artifact::ExchangeKind::ReduceScatter;
+  case layout::ExchangeKind::AllGather:
+    return artifact::ExchangeKind::AllGather;
+  }
+  return artifact::ExchangeKind::Messages;
+}
+
+void PlanBuilder::exchangeInTwo(uint32_t source, uint32_t target) {
+  uint32_t buffer = plan.tensors[target]->buffer;
+  std::vector<int> order(plan.buffers[buffer]->format->order.begin(), plan.buffers[buffer]->format->order.end());
+  auto parts = layout::scatteredSharding(mesh, shapeOf(source), shardingOf(source), shardingOf(target), order);
+  ASSERT_TRUE(parts);
+  uint32_t part = tensor(buffer, *parts);
+  exchange(source, part);
+  exchange(part, target);
+}
+
 void PlanBuilder::exchange(uint32_t source, uint32_t target, bool inPrologue) {
   artifact::ExchangeStepT action;
   action.source = source;
   action.target = target;
+  const artifact::BufferT &in = *plan.buffers[plan.tensors[source]->buffer];
+  const artifact::BufferT &out = *plan.buffers[plan.tensors[target]->buffer];
+  action.order = in.format->order;
+  layout::Sharding from = shardingOf(source), to = shardingOf(target), inHeld = shardingOf(in.dims),
+                   outHeld = shardingOf(out.dims);
+  // Plans that are meant to be refused may say anything.
+  if (in.shape == out.shape && layout::verifyExchange(mesh, in.shape, from, to)) {
+    std::vector<int> inOrder(in.format->order.begin(), in.format->order.end()),
+        outOrder(out.format->order.begin(), out.format->order.end());
+    layout::ExchangePlace place{mesh, in.shape, from, to, {inHeld, inOrder}, {outHeld, outOrder}};
+    action.kind = toSchema(place.findKind());
+  }
   auto step = std::make_unique<artifact::StepT>();
   step->name = "exchange" + std::to_string(plan.steps.size());
   step->action.Set(std::move(action));

@@ -57,7 +57,10 @@ public:
   /// Loops are given by extent and split.
   void kernel(std::string symbol, std::vector<uint32_t> reads, std::vector<uint32_t> writes,
               std::vector<std::pair<int64_t, layout::DimSharding>> loops, int parallel = -1, bool inPrologue = false);
+  /// By the collective that does for all of it, if there is one, and else by messages.
   void exchange(uint32_t source, uint32_t target, bool inPrologue = false);
+  /// A reduction in two phases, which must be possible.
+  void exchangeInTwo(uint32_t source, uint32_t target);
   /// Loops that are not given are split as the output is, and what is summed over as `sum`.
   template <typename Call> void library(Call call, bool inPrologue = false, const layout::DimSharding &sum = {}) {
     if constexpr (!std::is_same_v<Call, artifact::ReorderT>)
@@ -92,6 +95,8 @@ private:
     return {a[a.size() - (call.transpose_a ? 2 : 1)]};
   }
   Shape sumsOf(const artifact::PoolT &) const { return {}; }
+  layout::Sharding shardingOf(const std::vector<std::unique_ptr<artifact::DimT>> &dims) const;
+  layout::Sharding shardingOf(uint32_t tensor) const;
 
   std::vector<std::byte> weights;
 };

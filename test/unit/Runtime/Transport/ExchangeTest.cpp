@@ -122,8 +122,9 @@ namespace {
 /// What each rank contributes: multiples of a power of two, so that results are exact.
 float contribution(int rank, int64_t element) { return static_cast<float>((rank * 37 + element * 11) % 64 - 20) / 4; }
 
-/// Combines one vector of `count` elements from each of 3 ranks, and gives each rank the box of `to`.
-void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &to, bool onDevice) {
+/// Combines one vector of `count` elements from each of 3 ranks, in one phase or two, and gives each rank the box of
+/// `to`.
+void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &to, bool inTwo, bool onDevice) {
   int ranks = 3;
   std::vector<float> in;
   for (int rank = 0; rank < ranks; ++rank)
@@ -140,7 +141,10 @@ void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &t
   builder.kernel(onDevice ? "sumRowsBlocks" : "sumRows", {source}, {partial}, {{count, {}}, {ranks, rows}});
   if (onDevice)
     setBlocks(builder, 64, {0}, 64);
-  builder.exchange(partial, total);
+  if (inTwo)
+    builder.exchangeInTwo(partial, total);
+  else
+    builder.exchange(partial, total);
   builder.output("out", total);
   auto program = builder.program();
   ASSERT_TRUE(program);
@@ -164,12 +168,13 @@ void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &t
 
 TEST(Exchange, ReducesEveryKind) {
   for (ReductionKind kind : {ReductionKind::Sum, ReductionKind::Prod, ReductionKind::Max, ReductionKind::Min})
-    for (int64_t count : {1, 7, 100, 100'000}) // The last one in two phases.
+    for (int64_t count : {1, 7, 100, 99'999, 100'000}) // The large ones in two phases: equal thirds, and others.
       for (bool onDevice : {false, true}) {
         if (onDevice && !hasKernels())
           continue;
-        checkReduction(kind, count, sharding(1), onDevice);
-        checkReduction(kind, count, sharding(1, {{0, split(0, {0, count / 3, count / 3, count})}}), onDevice);
+        checkReduction(kind, count, sharding(1), /*inTwo=*/count > 100, onDevice);
+        checkReduction(kind, count, sharding(1, {{0, split(0, {0, count / 3, count / 3, count})}}), /*inTwo=*/false,
+                       onDevice);
       }
 }
 
@@ -180,15 +185,21 @@ TEST(Exchange, LargeAllReduceMovesEachPartOnce) {
   uint32_t total = builder.value(shape, sharding(2));
   builder.input("in", builder.value(shape, sharding(2)));
   builder.kernel("increment", {}, {partial}, {});
-  builder.exchange(partial, total);
+  builder.exchangeInTwo(partial, total);
   builder.output("out", total);
   auto program = builder.program();
-  runtime::ExchangeScheduler scheduler(program->getPlan(),
-                                       std::get<runtime::ExchangeCall>(program->getPlan().steps[1].action));
-  EXPECT_EQ(scheduler.getClass(), layout::ExchangeClass::AllReduce);
-  // A quarter from each of three ranks, then the three quarters of the others.
-  for (int rank = 0; rank < 4; ++rank)
-    EXPECT_EQ(scheduler.receivedBytes(rank), 2 * 3 * 1000 * 100);
+  ASSERT_TRUE(program);
+  using layout::ExchangeClass, layout::ExchangeKind;
+  for (auto [step, exchangeClass, kind] : {std::tuple(1, ExchangeClass::ReduceScatter, ExchangeKind::ReduceScatter),
+                                           std::tuple(2, ExchangeClass::AllGather, ExchangeKind::AllGather)}) {
+    const auto &call = std::get<runtime::ExchangeCall>(program->getPlan().steps[step].action);
+    runtime::ExchangeScheduler scheduler(program->getPlan(), call);
+    EXPECT_EQ(call.kind, kind);
+    EXPECT_EQ(scheduler.getClass(), exchangeClass);
+    // A quarter from each of three ranks, then the three quarters of the others.
+    for (int rank = 0; rank < 4; ++rank)
+      EXPECT_EQ(scheduler.receivedBytes(rank), 3 * 1000 * 100);
+  }
 }
 
 TEST(Exchange, MomentsFollowChan) {
