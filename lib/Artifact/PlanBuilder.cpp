@@ -226,6 +226,8 @@ artifact::KernelStepT PlanBuilder::makeKernel(plan::LaunchOp op, plan::KernelOp 
   for (Value write : op.getWrites())
     step.writes.push_back(tensorOf(write));
   step.loops = makeLoops(op.getLoops());
+  for (auto [loop, info] : llvm::zip_equal(kernel.getLoops(), step.loops))
+    info->lookup = loop.isLookup();
   step.parallel_loop = kernel.getParallelLoop().value_or(-1);
   if (std::optional<plan::BlocksAttr> blocks = kernel.getBlocks()) {
     step.blocks = std::make_unique<artifact::BlocksT>();

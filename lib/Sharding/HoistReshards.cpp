@@ -71,10 +71,13 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
     return;
   OpRelation relation = op.getRelation();
   LoopShardings loops(wanted.getDims().begin(), wanted.getDims().end());
-  if (loops.size() != relation.loops.size())
-    return; // It reduces.
+  for (const Loop &loop : llvm::drop_begin(relation.loops, wanted.getDims().size())) {
+    if (!loop.isLookup())
+      return; // It reduces.
+    loops.push_back(DimShardingAttr::getUnsplit(&getContext()));
+  }
   for (auto [loop, sharding] : llvm::zip_equal(relation.loops, loops))
-    if (loop.kind != LoopKind::Parallel || !sharding.covers(loop.extent))
+    if ((loop.kind != LoopKind::Parallel && !loop.isLookup()) || !sharding.covers(loop.extent))
       return;
 
   int64_t bytes = 0;

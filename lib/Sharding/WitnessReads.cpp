@@ -38,11 +38,13 @@ struct RankView {
   SmallVector<Interval> part; ///< Of the ranges of reductions, those that are gone through now.
 };
 
-/// Gives operations elements that nobody knows, unless they are constants, and records where they are.
+/// Gives operations elements that nobody knows, unless they are constants, or indices of lookups, which are anywhere;
+/// and records where they are.
 class RecordingSource : public ElementSource {
 public:
-  RecordingSource(PartitionableOpInterface op, const Definition &definition, ElementBuilder &builder, RankView &view)
-      : op(op), definition(definition), builder(builder), view(view) {}
+  RecordingSource(PartitionableOpInterface op, const Definition &definition, ElementBuilder &builder, RankView &view,
+                  std::mt19937 &random)
+      : op(op), definition(definition), builder(builder), view(view), random(random) {}
 
   Value read(unsigned operand, ArrayRef<Value> index) override;
   std::pair<Value, Value> getLoopRange(unsigned loop) override {
@@ -62,6 +64,7 @@ private:
   const Definition &definition;
   ElementBuilder &builder;
   RankView &view;
+  std::mt19937 &random;
 };
 
 /// Records which elements of results are written.
@@ -144,6 +147,14 @@ Value RecordingSource::read(unsigned operand, ArrayRef<Value> index) {
       isa<IntegerType>(type.getElementType()))
     return builder.constantInt(ElementBuilder::scalarType(type.getElementType()),
                                constant.getValues<APInt>()[position].getSExtValue());
+  for (unsigned loop : definition.getLookups())
+    if (definition.reads[definition.loops[loop].index].operand == operand) {
+      // In range, or not quite.
+      int64_t extent = definition.loops[loop].extent;
+      int64_t index = std::uniform_int_distribution<int64_t>(-extent - 1, extent)(random);
+      return builder.constantInt(ElementBuilder::scalarType(type.getElementType()),
+                                 llvm::SignExtend64(index, type.getElementTypeBitWidth()));
+    }
   return getUnknown(builder, type.getElementType());
 }
 
@@ -173,7 +184,7 @@ LogicalResult WitnessReads::checkAt(PartitionableOpInterface op, const Definitio
   OpBuilder ops(op.getContext());
   ops.setInsertionPointToStart(&scratch);
   ElementBuilder builder(ops, op.getLoc(), /*unrollLoops=*/true);
-  RecordingSource source(op, definition, builder, view);
+  RecordingSource source(op, definition, builder, view, random);
   RecordingSink sink(op, builder, view);
   SmallVector<Value> coordinates;
   for (int64_t loop : loops)
@@ -218,7 +229,8 @@ LogicalResult WitnessReads::check(PartitionableOpInterface op, const Definition 
       view.part.clear();
       for (unsigned loop = definition.resultRank; loop < static_cast<unsigned>(view.loops.rank()); ++loop) {
         Interval range = view.loops[loop];
-        int64_t count = std::min(range.size(), maxTerms);
+        // Nothing goes through a lookup.
+        int64_t count = definition.loops[loop].isLookup() ? range.size() : std::min(range.size(), maxTerms);
         view.part.push_back(first ? Interval{range.lo, range.lo + count} : Interval{range.hi - count, range.hi});
       }
       if (failed(checkAt(op, definition, view, loops)))

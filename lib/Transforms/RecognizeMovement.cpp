@@ -74,14 +74,11 @@ static LogicalResult gatherToSlice(GatherOp op, PatternRewriter &rewriter) {
   if (!reader || count == 0)
     return failure();
   bool isUnsigned = isUnsignedElement(typeOf(op.getIndices()).getElementType());
-  auto read = [&](int64_t i) {
-    APInt bits = reader->readBits(i);
-    int64_t index = isUnsigned ? static_cast<int64_t>(bits.getLimitedValue(extent)) : bits.getSExtValue();
-    return index < 0 ? index + extent : index;
-  };
+  // Of indices that are out of range others see to.
+  auto read = [&](int64_t i) { return lookUp(reader->readBits(i), isUnsigned, extent).value_or(-1); };
   int64_t start = read(0), step = count > 1 ? read(1) - start : 1;
   for (int64_t i = 0; i < count; ++i)
-    if (int64_t position = read(i); position < 0 || position >= extent || position != start + i * step)
+    if (int64_t position = read(i); position < 0 || position != start + i * step)
       return failure();
   if (step == 0)
     return failure();

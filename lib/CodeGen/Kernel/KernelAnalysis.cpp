@@ -103,14 +103,15 @@ SmallVector<Coordinate> KernelAnalysis::getOperandIndex(PartitionableOpInterface
   SmallVector<Coordinate> index;
   for (const DimRelation &relation : opRelation.operands[operand]) {
     Coordinate coordinate;
-    if (relation.loop >= 0) {
+    bool isLookup = relation.loop >= 0 && opRelation.loops[relation.loop].isLookup();
+    if (relation.loop >= 0 && !isLookup) {
       coordinate = loops[relation.loop];
       const DimMap &map = relation.map;
       bool unit = map.getKind() == DimMap::Kind::Affine && map.getNum() == 1 && map.getDen() == 1;
       if (!unit)
         coordinate.unit = -1;
       coordinate.shifted |= !map.isIdentity();
-    } else if (relation.map.getKind() == DimMap::Kind::Whole && !isExpensive(op)) {
+    } else if ((isLookup || relation.map.getKind() == DimMap::Kind::Whole) && !isExpensive(op)) {
       // Cheap operations look an element up; expensive ones walk the dimension.
       coordinate.loops = all;
     }

@@ -236,7 +236,7 @@ absl::Status Decoder::decodeLoops(const std::string &where,
                                   const flatbuffers::Vector<flatbuffers::Offset<artifact::Loop>> &loops,
                                   std::vector<LoopInfo> &result) {
   for (const artifact::Loop *loop : loops) {
-    LoopInfo info{loop->extent(), {}};
+    LoopInfo info{loop->extent(), {}, loop->lookup()};
     RETURN_IF_ERROR(decodeDim(where, *loop->dim(), info.dim));
     if (info.extent < 0 || info.extent > maxExtent)
       return damaged(where, " has a loop of extent ", info.extent);

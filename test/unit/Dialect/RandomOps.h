@@ -55,6 +55,12 @@ inline layout::Box randomLoops(layout::Random &random, mlir::Operation *op) {
   for (auto [dim, loop] : llvm::enumerate(relation.loops)) {
     if (loop.kind != LoopKind::Parallel && loop.kind != LoopKind::Reduction)
       continue;
+    // Of what is looked up at constant indices, ranks need the same however they divide it.
+    auto follows = [&, dim = static_cast<int>(dim)](llvm::ArrayRef<DimRelation> dims) {
+      return llvm::any_of(dims, [&](const DimRelation &entry) { return entry.loop == dim; });
+    };
+    if (loop.isLookup() && llvm::none_of(relation.operands, follows))
+      continue;
     int64_t a = random.between(0, loop.extent), b = random.between(0, loop.extent);
     box[static_cast<int>(dim)] = {std::min(a, b), std::max(a, b)};
   }
@@ -62,7 +68,7 @@ inline layout::Box randomLoops(layout::Random &random, mlir::Operation *op) {
 }
 
 /// Expects that what was read is all that the relation says is needed, in each dimension that follows a loop and where
-/// nothing was cut off at the tensor's ends (a shift stays exact there).
+/// nothing was cut off at the tensor's ends (a shift stays exact there). Of what is looked up, the indices decide.
 inline void expectTight(mlir::Operation *op, const layout::Box &loops, llvm::ArrayRef<layout::Box> reads) {
   // Dimensions do not see that another loop is empty.
   if (loops.empty())
@@ -77,7 +83,8 @@ inline void expectTight(mlir::Operation *op, const layout::Box &loops, llvm::Arr
       const layout::DimMap &map = dim.map;
       bool isShift = map.getKind() == layout::DimMap::Kind::Affine && map.getNum() == map.getDen() &&
                      map.getOffLo() == map.getOffHi();
-      bool isExactHere = map.hasLoop() && (isShift || map.need(loops[dim.loop]) == need[position]);
+      bool isLookup = dim.loop >= 0 && relation.loops[dim.loop].isLookup();
+      bool isExactHere = map.hasLoop() && !isLookup && (isShift || map.need(loops[dim.loop]) == need[position]);
       isExact &= isExactHere;
       if (isExactHere && !read.empty())
         EXPECT_EQ(read[position], need[position]) << "operand " << number << ", dimension " << i << ", loops " << loops;
@@ -87,18 +94,25 @@ inline void expectTight(mlir::Operation *op, const layout::Box &loops, llvm::Arr
   }
 }
 
-/// Computes `op` as a whole and on random loops, and compares with `expected`.
-inline void checkMoved(layout::Random &random, ElementTester &tester, mlir::Operation *op,
-                       llvm::ArrayRef<TestTensor> operands, const TestTensor &expected) {
+/// Computes `op` as a whole and on random loops, and compares with `expected`. Elements for which `isOwn` does not hold
+/// are zero on these loops.
+inline void checkMoved(
+    layout::Random &random, ElementTester &tester, mlir::Operation *op, llvm::ArrayRef<TestTensor> operands,
+    const TestTensor &expected,
+    llvm::function_ref<bool(llvm::ArrayRef<int64_t> index, const layout::Box &loops)> isOwn =
+        [](llvm::ArrayRef<int64_t>, const layout::Box &) { return true; }) {
   ASSERT_TRUE(op) << tester.getErrors();
   SCOPED_TRACE(mlir::debugString(*op));
   expectNear(tester.compute(op, operands), expected, 0);
   layout::Box loops = randomLoops(random, op);
   TestTensor part = tester.compute(op, operands, loops);
   TestTensor wanted = expected;
+  layout::Box result(std::vector<layout::Interval>(loops.begin(), loops.begin() + wanted.shape.size()));
   forEachIndex(wanted.shape, [&](llvm::ArrayRef<int64_t> index) {
-    if (!loops.contains(std::span<const int64_t>(index.data(), index.size())))
+    if (!result.contains(std::span<const int64_t>(index.data(), index.size())))
       wanted.at(index) = std::nan("");
+    else if (!isOwn(index, loops))
+      wanted.at(index) = 0;
   });
   expectNear(part, wanted, 0);
   expectTight(op, loops, tester.getReads());

@@ -102,11 +102,11 @@ private:
 };
 } // namespace
 
-/// True if all loops together have at most `limit` iterations.
+/// True if all loops that are gone through have at most `limit` iterations together.
 static bool isSmall(ArrayRef<Loop> loops, int64_t limit) {
   int64_t count = 1;
   for (const Loop &loop : loops)
-    if (llvm::MulOverflow(count, std::max<int64_t>(loop.extent, 1), count) || count > limit)
+    if (!loop.isLookup() && (llvm::MulOverflow(count, std::max<int64_t>(loop.extent, 1), count) || count > limit))
       return false;
   return true;
 }

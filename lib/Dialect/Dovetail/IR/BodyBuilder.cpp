@@ -164,6 +164,32 @@ Value BodyBuilder::readOr(unsigned read, function_ref<Value()> otherwise) {
   return elements.ifElse(isInside(read), type, [&] { return this->read(read); }, otherwise);
 }
 
+Value BodyBuilder::lookUp(unsigned loop) {
+  int64_t extent = definition.loops[loop].extent;
+  unsigned index = definition.loops[loop].index;
+  Type type = op->getOperand(definition.reads[index].operand).getType(),
+       indexType = elements.getBuilder().getIndexType();
+  Value given = read(index), position, clamped;
+  // Of unsigned numbers those beyond the signed ones are negative here, as wrong ones are.
+  if (isUnsignedElement(type)) {
+    given = position = elements.create<arith::IndexCastUIOp>(indexType, given);
+    clamped = elements.create<arith::MinUIOp>(position, elements.index(extent - 1));
+  } else {
+    given = elements.create<arith::IndexCastOp>(indexType, given);
+    Value isNegative = elements.compareI(arith::CmpIPredicate::slt, given, elements.index(0));
+    position = elements.select(isNegative, elements.addI(given, extent), given);
+    clamped = elements.clampI(position, 0, extent - 1);
+  }
+  loops[loop] = clamped;
+
+  auto [lo, hi] = getRange(loop);
+  bool isWhole = ElementBuilder::getConstantIndex(lo) == 0 && ElementBuilder::getConstantIndex(hi) == extent;
+  Value isOwn = isWhole ? elements.boolean(true)
+                        : elements.andB(elements.compareI(arith::CmpIPredicate::sge, clamped, lo),
+                                        elements.compareI(arith::CmpIPredicate::slt, clamped, hi));
+  return isOwn;
+}
+
 //===----------------------------------------------------------------------===//
 // Terms
 //===----------------------------------------------------------------------===//
@@ -272,6 +298,17 @@ static Type getResultElementType(Operation *op) { return getElementTypeOrSelf(op
 
 SmallVector<Value> dovetail::emitDefaultBody(Operation *op, BodyBuilder &body) {
   const Definition &definition = body.getDefinition();
+  if (SmallVector<unsigned, 1> lookups = definition.getLookups(); !lookups.empty()) {
+    Value isOwn = body.elements.boolean(true);
+    SmallVector<Value> iterations;
+    for (unsigned loop : lookups) {
+      isOwn = body.elements.andB(isOwn, body.lookUp(loop));
+      iterations.push_back(body.getLoop(loop));
+    }
+    Type type = ElementBuilder::scalarType(getResultElementType(op));
+    return {body.elements.ifElse(
+        isOwn, type, [&] { return body.read(0, iterations); }, [&] { return body.elements.zero(type); })};
+  }
   assert((definition.isFold || matchPattern(body.isInside(0), m_One())) && "what may be missing needs a body");
   if (!definition.isProduct)
     return {body.read(0)};

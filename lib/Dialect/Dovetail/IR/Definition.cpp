@@ -42,6 +42,20 @@ void Definition::setScan(Scan scan) {
   this->scan = std::move(scan);
 }
 
+layout::IndexExpr Definition::addLookup(int64_t extent, unsigned index) {
+  layout::IndexExpr loop = addLoop(extent, LoopKind::Whole);
+  loops.back().index = index;
+  return loop;
+}
+
+SmallVector<unsigned, 1> Definition::getLookups() const {
+  SmallVector<unsigned, 1> lookups;
+  for (auto [number, loop] : llvm::enumerate(loops))
+    if (loop.isLookup())
+      lookups.push_back(number);
+  return lookups;
+}
+
 unsigned Definition::getNumTaps() const {
   return llvm::count_if(loops, [](const Loop &loop) { return loop.kind == LoopKind::Tap; });
 }
@@ -69,6 +83,17 @@ int64_t Definition::countSharing(unsigned read, unsigned loop) const {
   for (const AccessDim &dim : reads[read].dims)
     shared = std::min(shared, ::countSharing(dim.index, loop, shared));
   return shared;
+}
+
+std::optional<int64_t> dovetail::lookUp(const APInt &index, bool isUnsigned, int64_t extent, bool clamp) {
+  APInt wide = isUnsigned ? index.zext(65) : index.sext(65);
+  if (wide.isNegative())
+    wide += extent;
+  if (clamp && wide.isNegative())
+    return 0;
+  if (wide.isNegative() || wide.sge(extent))
+    return clamp ? std::optional(extent - 1) : std::nullopt;
+  return wide.getSExtValue();
 }
 
 //===----------------------------------------------------------------------===//

@@ -43,19 +43,11 @@ FailureOr<RankedTensorType> GatherElementsOp::inferType(std::optional<Location> 
 Definition GatherElementsOp::getDefinition() {
   int64_t axis = getAxisOf(getAxis(), getType().getRank());
   Definition definition = Definition::over(getType());
+  layout::IndexExpr position = definition.addLookup(tensorType(getOperand()).getDimSize(axis), /*index=*/1);
   for (unsigned operand : {0, 1}) {
     SmallVector<layout::AccessDim> &dims = definition.addRead(operand);
     for (int64_t dim = 0; dim < getType().getRank(); ++dim)
-      dims.push_back(operand == 0 && dim == axis ? layout::IndexExpr::unknown(0) : Definition::at(dim));
+      dims.push_back(operand == 0 && dim == axis ? position : Definition::at(dim));
   }
   return definition;
-}
-
-SmallVector<Value> GatherElementsOp::emitBody(BodyBuilder &body) {
-  ElementBuilder &builder = body.elements;
-  int64_t extent = tensorType(getOperand()).getDimSize(getAxisOf(getAxis(), getType().getRank()));
-  Value given = builder.create<arith::IndexCastOp>(builder.getBuilder().getIndexType(), body.read(1));
-  Value isNegative = builder.compareI(arith::CmpIPredicate::slt, given, builder.index(0));
-  Value position = builder.clampI(builder.select(isNegative, builder.addI(given, extent), given), 0, extent - 1);
-  return {body.read(0, position)};
 }

@@ -37,7 +37,7 @@ FailureOr<RankedTensorType> GatherOp::inferType(std::optional<Location> location
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-/// The positions along an axis of `extent` that constant indices mean.
+/// The positions along an axis of `extent` that constant indices name, clamped.
 static std::optional<std::vector<int64_t>> getPositions(Value indices, int64_t extent) {
   while (auto reshard = indices.getDefiningOp<ReshardOp>())
     indices = reshard.getOperand();
@@ -49,11 +49,8 @@ static std::optional<std::vector<int64_t>> getPositions(Value indices, int64_t e
     return std::nullopt;
   bool isUnsigned = isUnsignedElement(indices.getType());
   std::vector<int64_t> positions;
-  for (int64_t i = 0, count = tensorType(indices).getNumElements(); i < count; ++i) {
-    APInt bits = reader->readBits(i);
-    int64_t position = isUnsigned ? static_cast<int64_t>(bits.getLimitedValue(extent)) : bits.getSExtValue();
-    positions.push_back(std::clamp<int64_t>(position < 0 ? position + extent : position, 0, extent - 1));
-  }
+  for (int64_t i = 0, count = tensorType(indices).getNumElements(); i < count; ++i)
+    positions.push_back(*lookUp(reader->readBits(i), isUnsigned, extent, /*clamp=*/true));
   return positions;
 }
 
@@ -65,7 +62,7 @@ Definition GatherOp::getDefinition() {
   SmallVector<layout::AccessDim> &dims = definition.addRead(0);
   for (unsigned dim = 0; dim < type.getRank(); ++dim)
     dims.push_back(Definition::at(dim < axis ? dim : dim + indexRank - 1));
-  dims[axis] = IndexExpr::unknown(0);
+  dims[axis] = definition.addLookup(extent, /*index=*/1);
   // Tables go by one loop: indices of rank 2 or more have several.
   if (indexRank == 1 && extent > 0)
     if (auto positions = getPositions(getIndices(), extent); positions && !positions->empty())
@@ -74,21 +71,4 @@ Definition GatherOp::getDefinition() {
   for (unsigned dim = 0; dim < indexRank; ++dim)
     indexDims.push_back(Definition::at(axis + dim));
   return definition;
-}
-
-SmallVector<Value> GatherOp::emitBody(BodyBuilder &body) {
-  ElementBuilder &builder = body.elements;
-  int64_t extent = tensorType(getOperand()).getDimSize(getAxis());
-  Value stored = body.read(1);
-  Type indexType = builder.getBuilder().getIndexType();
-  Value position;
-  if (isUnsignedElement(getIndices().getType())) {
-    position = builder.create<arith::MinUIOp>(builder.create<arith::IndexCastUIOp>(indexType, stored),
-                                              builder.index(extent - 1));
-  } else {
-    Value given = builder.create<arith::IndexCastOp>(indexType, stored);
-    Value isNegative = builder.compareI(arith::CmpIPredicate::slt, given, builder.index(0));
-    position = builder.clampI(builder.select(isNegative, builder.addI(given, extent), given), 0, extent - 1);
-  }
-  return {body.read(0, position)};
 }

@@ -82,23 +82,26 @@ ArrayRef<int64_t> KernelOp::getShape() {
 }
 
 /// The reduction loops of an operation of a kernel's body: those beyond the dimensions of its result.
-static SmallVector<int64_t> getReductionExtents(Operation &op) {
-  SmallVector<int64_t> extents;
+static SmallVector<Loop> getReductionLoops(Operation &op) {
   auto partitionable = dyn_cast<PartitionableOpInterface>(op);
   if (!partitionable)
-    return extents;
-  int64_t rank = cast<RankedTensorType>(op.getResult(0).getType()).getRank();
-  OpRelation relation = partitionable.getRelation();
-  for (const Loop &loop : llvm::drop_begin(relation.loops, rank))
-    extents.push_back(loop.extent);
-  return extents;
+    return {};
+  SmallVector<Loop> loops = partitionable.getRelation().loops;
+  loops.erase(loops.begin(), loops.begin() + cast<RankedTensorType>(op.getResult(0).getType()).getRank());
+  return loops;
+}
+
+SmallVector<Loop> KernelOp::getLoops() {
+  SmallVector<Loop> loops;
+  for (int64_t extent : getShape())
+    loops.push_back({extent});
+  for (Operation &op : getBlock()->without_terminator())
+    llvm::append_range(loops, getReductionLoops(op));
+  return loops;
 }
 
 SmallVector<int64_t> KernelOp::getLoopExtents() {
-  SmallVector<int64_t> extents(getShape());
-  for (Operation &op : getBlock()->without_terminator())
-    llvm::append_range(extents, getReductionExtents(op));
-  return extents;
+  return llvm::map_to_vector(getLoops(), [](const Loop &loop) { return loop.extent; });
 }
 
 unsigned KernelOp::getFirstReductionLoop(Operation *op) {
@@ -106,7 +109,7 @@ unsigned KernelOp::getFirstReductionLoop(Operation *op) {
   for (Operation &each : getBlock()->without_terminator()) {
     if (&each == op)
       break;
-    first += getReductionExtents(each).size();
+    first += getReductionLoops(each).size();
   }
   return first;
 }

@@ -67,6 +67,7 @@ struct TensorInfo {
 struct LoopInfo {
   int64_t extent;
   layout::DimSharding dim;
+  bool isLookup = false; ///< Nothing goes through it: its range says which indices are the rank's own.
 };
 
 /// How a device launches a kernel: `items` are counted over some loops and divided among blocks of threads.

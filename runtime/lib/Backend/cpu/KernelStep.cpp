@@ -45,8 +45,9 @@ absl::Status KernelStep::bind(std::byte *) {
   KernelArguments arguments = kernelArguments(memory, call);
   pointers = std::move(arguments.pointers);
   int64_t volume = 1;
-  for (layout::Interval range : arguments.ranges)
-    volume *= std::max<int64_t>(1, range.size());
+  for (size_t loop = 0; loop < arguments.ranges.size(); ++loop)
+    if (!call.loops[loop].isLookup)
+      volume *= std::max<int64_t>(1, arguments.ranges[loop].size());
   int64_t parts = 1;
   if (call.parallelLoop >= 0)
     parts = std::max<int64_t>(1, std::min({static_cast<int64_t>(threads.size()),

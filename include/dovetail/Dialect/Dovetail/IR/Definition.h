@@ -45,6 +45,12 @@ struct Loop {
   LoopKind kind = LoopKind::Parallel;
   /// For reductions, how terms combine.
   ReduceKind reduction = ReduceKind::Sum;
+  /// Of a lookup, the number of the read that gives the index.
+  int index = -1;
+
+  /// A lookup is a loop of which one iteration alone gives the element: that which an index read from data names.
+  /// No code goes through it.
+  bool isLookup() const { return index >= 0; }
 };
 
 /// Where an operation reads one of its operands: an element for each iteration, or none where an index leaves the
@@ -101,6 +107,8 @@ struct Definition {
 
   /// Adds a loop, and returns its index. Taps come last.
   layout::IndexExpr addLoop(int64_t extent, LoopKind kind, ReduceKind reduction = ReduceKind::Sum);
+  /// Adds a lookup, a loop whose iteration the element at read number `index` names. That read has to come.
+  layout::IndexExpr addLookup(int64_t extent, unsigned index);
   /// The index of the loop over dimension `dim` of the result.
   static layout::IndexExpr at(unsigned dim) { return layout::IndexExpr::loop(static_cast<int>(dim)); }
   /// Adds a read and returns its dimensions, none so far.
@@ -116,6 +124,10 @@ struct Definition {
   void setScan(Scan scan);
   /// The loop is one of `lines`.
   bool isLine(unsigned loop) const { return llvm::is_contained(lines, loop); }
+
+  /// The numbers of the loops that are lookups.
+  llvm::SmallVector<unsigned, 1> getLookups() const;
+
   unsigned getNumTaps() const;
   unsigned getNumReductions() const { return loops.size() - resultRank - getNumTaps(); }
   /// [0, extent) of each loop; [0, 1) where that is empty.
@@ -159,6 +171,10 @@ public:
   mlir::Value read(unsigned read, llvm::ArrayRef<mlir::Value> unknowns = {});
   /// As above, or `otherwise` where there is none.
   mlir::Value readOr(unsigned read, llvm::function_ref<mlir::Value()> otherwise);
+  /// Reads the index of the lookup `loop`, and sets the loop to the
+  /// iteration that it names: negative ones count from the end, and what is out of range is clamped. Returns whether
+  /// (i1) this rank has that iteration.
+  mlir::Value lookUp(unsigned loop);
   /// Where that is.
   llvm::SmallVector<mlir::Value> getIndex(unsigned read, llvm::ArrayRef<mlir::Value> unknowns = {});
 
@@ -182,9 +198,14 @@ llvm::SmallVector<mlir::Value> emitTerm(mlir::Operation *op, const Definition &d
 mlir::Value emitElement(mlir::Operation *op, const Definition &definition, ElementBuilder &builder,
                         llvm::ArrayRef<mlir::Value> index, ElementSource &source);
 
-// What folds do that state nothing else.
+/// The iteration of a loop of `extent` iterations, not 0, that a constant index names, as `BodyBuilder::lookUp` finds
+/// it; none if it is out of range, unless it is to be clamped.
+std::optional<int64_t> lookUp(const llvm::APInt &index, bool isUnsigned, int64_t extent, bool clamp = false);
 
-/// The element of the only read or, where the definition is a product, that of both, as accumulators are.
+// What most operations do.
+
+/// The element of the only read, or of the first one of several at the iterations of all lookups (zero bits where this
+/// rank does not have them) or, where the definition is a product, that of both, as accumulators are.
 llvm::SmallVector<mlir::Value> emitDefaultBody(mlir::Operation *op, BodyBuilder &body);
 /// Zero, as accumulators are.
 llvm::SmallVector<mlir::Value> emitZero(mlir::Operation *op, ElementBuilder &builder);

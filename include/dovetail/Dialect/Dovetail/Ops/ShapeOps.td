@@ -53,21 +53,19 @@ def Dovetail_PadOp : Dovetail_InferredOp<"pad"> {
                        DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, Dovetail_PadModeAttr:$mode);
 }
 
-def Dovetail_GatherOp : Dovetail_InferredOp<"gather"> {
+def Dovetail_GatherOp : Dovetail_InferredOp<"gather", [], []> {
   let summary = "Slices of `operand` along `axis` at `indices` (negative ones count from the end)";
   let description = [{
-    ONNX calls an index beyond either end an error. Here it reads the element at that end, without a message: indices
-    are not checked at run time. Indices that are a constant vector give the axis an exact relation; otherwise all of it
-    is needed.
+    An index beyond either end reads the element at that end. Indices that are a constant vector give the axis an exact relation; otherwise all of it is
+    needed.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_Tensor:$indices, I64Attr:$axis);
 }
 
-def Dovetail_GatherElementsOp : Dovetail_InferredOp<"gather_elements", Dovetail_Onnx<"GatherElements">.traits> {
+def Dovetail_GatherElementsOp : Dovetail_InferredOp<"gather_elements", Dovetail_Onnx<"GatherElements">.traits, []> {
   let summary = "Elements of `operand` at the result's place, on `axis` where `indices` says (ONNX GatherElements)";
   let description = [{
-    Negative indices count from the end. ONNX calls an index beyond either end an error. Here it reads the element at
-    that end, without a message: indices are not checked at run time.
+    As in `gather`, with indices of the result's shape.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_Tensor:$indices, DefaultValuedAttr<SI64Attr, "0">:$axis);
 }

@@ -63,7 +63,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
     YieldOp getYield();
     /// The shape of the values yielded.
     ::llvm::ArrayRef<int64_t> getShape();
-    /// Extents of all loops: the dimensions of the results, then reductions.
+    /// All loops: the dimensions of the results, then reductions; and their extents.
+    ::llvm::SmallVector<Loop> getLoops();
     ::llvm::SmallVector<int64_t> getLoopExtents();
     /// The number of the first reduction loop of an operation of the body; its others follow.
     unsigned getFirstReductionLoop(::mlir::Operation *op);
