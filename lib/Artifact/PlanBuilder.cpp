@@ -228,6 +228,13 @@ artifact::KernelStepT PlanBuilder::makeKernel(plan::LaunchOp op, plan::KernelOp 
   step.loops = makeLoops(op.getLoops());
   for (auto [loop, info] : llvm::zip_equal(kernel.getLoops(), step.loops))
     info->lookup = loop.isLookup();
+  for (auto [number, check] : llvm::enumerate(kernel.getIndexChecks())) {
+    auto &entry = step.checks.emplace_back(std::make_unique<artifact::IndexCheckT>());
+    entry->node = cast<StringAttr>((*op.getChecks())[number]).str();
+    entry->extent = check.extent;
+    entry->dim = check.dim;
+    entry->is_unsigned = check.isUnsigned;
+  }
   step.parallel_loop = kernel.getParallelLoop().value_or(-1);
   if (std::optional<plan::BlocksAttr> blocks = kernel.getBlocks()) {
     step.blocks = std::make_unique<artifact::BlocksT>();

@@ -52,8 +52,9 @@ func::FuncOp KernelEmitter::emitBodyFunction() {
   Location loc = kernel.getLoc();
   auto pointer = LLVM::LLVMPointerType::get(context);
   auto yielded = kernel.getYield().getValues();
-  SmallVector<Type> types(kernel.getArguments().size() + yielded.size(), pointer);
-  unsigned firstNumber = types.size();
+  unsigned numTensors = kernel.getArguments().size() + yielded.size();
+  unsigned firstNumber = numTensors + !checks.empty();
+  SmallVector<Type> types(firstNumber, pointer);
 
   // Positions of run-time numbers: ranges of loops, then strides of tensors.
   for (unsigned loop = 0; loop < extents.size(); ++loop)
@@ -74,7 +75,7 @@ func::FuncOp KernelEmitter::emitBodyFunction() {
   auto body =
       func::FuncOp::create(builder, loc, (kernel.getSymName() + ".body").str(), builder.getFunctionType(types, {}));
   body.setPrivate();
-  for (unsigned i = 0; i < firstNumber; ++i)
+  for (unsigned i = 0; i < numTensors; ++i)
     body.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
 
   OpBuilder::InsertionGuard guard(builder);
@@ -98,6 +99,8 @@ func::FuncOp KernelEmitter::emitBodyFunction() {
   for (auto [number, value] : llvm::enumerate(yielded))
     results.push_back(createMemory(entry->getArgument(arguments.size() + number), kernel.getResultLayout(number),
                                    value.getType(), nextNumber));
+  if (!checks.empty())
+    records = entry->getArgument(numTensors);
 
   index.assign(rank, {});
   emitLoops(0);
@@ -120,7 +123,7 @@ void KernelEmitter::emitEntryFunction(func::FuncOp body) {
     return LLVM::LoadOp::create(builder, loc, type, address);
   };
   SmallVector<Value> operands;
-  for (unsigned i = 0, e = arguments.size() + results.size(); i < e; ++i)
+  for (unsigned i = 0, e = arguments.size() + results.size() + !checks.empty(); i < e; ++i)
     operands.push_back(loadAt(block->getArgument(0), i, pointer));
   for (unsigned position : numbers) {
     Value number = loadAt(block->getArgument(1), position, builder.getI64Type());

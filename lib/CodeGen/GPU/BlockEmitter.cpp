@@ -202,7 +202,7 @@ plan::BlocksAttr BlockEmitter::getBlocks() {
 void BlockEmitter::createFunction() {
   Location loc = kernel.getLoc();
   auto yielded = kernel.getYield().getValues();
-  unsigned numPointers = kernel.getArguments().size() + yielded.size();
+  unsigned numTensors = kernel.getArguments().size() + yielded.size(), numPointers = numTensors + !checks.empty();
   unsigned numNumbers = 2 * extents.size() + yielded.size() * rank;
   for (BlockArgument argument : kernel.getArguments())
     numNumbers += cast<RankedTensorType>(argument.getType()).getRank();
@@ -212,7 +212,7 @@ void BlockEmitter::createFunction() {
   auto function = gpu::GPUFuncOp::create(builder, loc, kernel.getSymName(), builder.getFunctionType(types, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   function.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({static_cast<int32_t>(blockSize), 1, 1}));
-  for (unsigned i = 0; i < numPointers; ++i)
+  for (unsigned i = 0; i < numTensors; ++i)
     function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
 
   OpBuilder::InsertionGuard guard(builder);
@@ -242,6 +242,8 @@ void BlockEmitter::createFunction() {
         addMemory(argument.getArgNumber(), kernel.getLayout(argument.getArgNumber()), argument.getType()));
   for (auto [i, value] : llvm::enumerate(yielded))
     results.push_back(addMemory(arguments.size() + i, kernel.getResultLayout(i), value.getType()));
+  if (!checks.empty())
+    records = entry->getArgument(numTensors);
 
   index.assign(rank, {});
   emitItems();

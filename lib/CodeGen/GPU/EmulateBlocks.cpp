@@ -174,6 +174,10 @@ void Emulation::replace(Operation *op) {
       .Case([&](plan::StoreOp store) {
         check(store.getBase(), store.getOffset(), store.getValue().getType(), store.getAlignment(), true);
       })
+      .Case([&](plan::CheckIndexOp check) {
+        Value number = arith::ConstantIndexOp::create(builder, loc, check.getNumber());
+        this->check(check.getRecords(), number, builder.getI64Type(), std::nullopt, /*isWrite=*/true);
+      })
       .Case([&](gpu::ReturnOp) {
         func::ReturnOp::create(builder, loc);
         op->erase();

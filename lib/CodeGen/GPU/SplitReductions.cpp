@@ -146,9 +146,10 @@ static void splitLaunch(plan::LaunchOp launch, plan::KernelOp parts, const Split
   combined.push_back(partsLoop);
   loops[split.dim] = partsLoop;
   plan::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(parts), launch.getReads(), view,
-                         builder.getArrayAttr(loops), launch.getStepNameAttr());
+                         builder.getArrayAttr(loops), launch.getStepNameAttr(), launch.getChecksAttr());
   launch.getReadsMutable().assign(view);
   launch.setLoopsAttr(builder.getArrayAttr(combined));
+  launch.removeChecksAttr();
 }
 
 void SplitReductions::runOnOperation() {

@@ -30,6 +30,7 @@ public:
     Range range = body.getRange(op, loop);
     return {range.lo, range.hi};
   }
+  void checkIndex(unsigned loop, Value isWrong, Value given) override { body.emitIndexCheck(op, loop, isWrong, given); }
 
 private:
   KernelBody &body;
@@ -82,7 +83,8 @@ private:
 
 KernelBody::KernelBody(plan::KernelOp kernel, OpBuilder &builder)
     : kernel(kernel), builder(builder), elements(builder, kernel.getLoc()), analysis(kernel),
-      extents(kernel.getLoopExtents()), rank(kernel.getShape().size()), ranges(extents.size()) {}
+      extents(kernel.getLoopExtents()), rank(kernel.getShape().size()), ranges(extents.size()),
+      checks(kernel.getIndexChecks()) {}
 
 bool KernelBody::isStatic(unsigned loop) {
   // A kernel is not called when a range of a result loop is empty.
@@ -130,10 +132,9 @@ unsigned KernelBody::getNumber(Value value) {
 }
 
 // Code is only appended, so everything in the enclosing blocks is before it.
-bool KernelBody::isVisible(Value value, Block *block) {
-  Block *home = value.getParentBlock();
+bool KernelBody::encloses(Block *outer, Block *block) {
   for (;; block = block->getParentOp()->getBlock()) {
-    if (block == home)
+    if (block == outer)
       return true;
     if (!block || block == entry)
       return false;
@@ -185,6 +186,19 @@ void KernelBody::emitLine(Operation *op, ArrayRef<unsigned> inner) {
     loops[loop] = {};
   LineBuilder line(elements, op, definition, loops, source, sink, inner);
   cast<PartitionableOpInterface>(op).emitLine(line);
+}
+
+void KernelBody::emitIndexCheck(Operation *op, unsigned loop, Value isWrong, Value given) {
+  auto check = llvm::find_if(checks, [&](const plan::IndexCheck &each) { return each.op == op && each.loop == loop; });
+  if (check == checks.end())
+    return;
+  // Elements that are computed together often share an index.
+  auto number = static_cast<unsigned>(check - checks.begin());
+  Block *&block = checked[{number, getNumber(isWrong), getNumber(given)}];
+  if (block && encloses(block, builder.getInsertionBlock()))
+    return;
+  block = builder.getInsertionBlock();
+  plan::CheckIndexOp::create(builder, kernel.getLoc(), isWrong, given, records, number);
 }
 
 const Definition &KernelBody::getDefinition(Operation *op) {

@@ -75,7 +75,11 @@ protected:
   /// Whether the range of `loop` is all of its extent on every call.
   virtual bool isStatic(unsigned loop);
   /// True if `value` can be used at the end of `block`.
-  bool isVisible(mlir::Value value, mlir::Block *block);
+  bool isVisible(mlir::Value value, mlir::Block *block) { return encloses(value.getParentBlock(), block); }
+  /// True if whatever executes `block` has executed what is in `outer`.
+  bool encloses(mlir::Block *outer, mlir::Block *block);
+  /// Reports `given`, the index of the lookup `loop` of `op`, where `isWrong` holds, if `op` is to check its indices.
+  void emitIndexCheck(mlir::Operation *op, unsigned loop, mlir::Value isWrong, mlir::Value given);
 
   const Definition &getDefinition(mlir::Operation *op);
   /// Whether `op` folds over loops of the kernel.
@@ -93,6 +97,9 @@ protected:
 
   llvm::SmallVector<Memory> arguments, results;
   llvm::SmallVector<Range> ranges;
+  /// What indices are checked, and the pointer to where they are reported; null if there are none.
+  llvm::SmallVector<plan::IndexCheck> checks;
+  mlir::Value records;
   /// Of the function that is being generated.
   mlir::Block *entry = nullptr;
   /// The coordinates of the element that is being generated.
@@ -111,6 +118,7 @@ private:
   std::map<std::vector<uintptr_t>, unsigned> expressionNumbers;
   unsigned nextNumber = 0;
   std::map<std::vector<uintptr_t>, mlir::Value> emitted;
+  std::map<std::vector<uintptr_t>, mlir::Block *> checked;
 };
 
 /// Reports what no kernel can be generated for.

@@ -97,6 +97,21 @@ void dovetail::populateKernelMemoryPatterns(const LLVMTypeConverter &types, Rewr
   patterns.add<LowerLoad<plan::LoadOp>, LowerLoad<plan::ReadBackOp>, LowerStore>(types);
 }
 
+/// Threads may report at the same time.
+static void expandCheck(plan::CheckIndexOp check) {
+  OpBuilder builder(check);
+  Location loc = check.getLoc();
+  auto branch = scf::IfOp::create(builder, loc, check.getIsWrong(), /*withElseRegion=*/false);
+  builder.setInsertionPoint(branch.thenYield());
+  Value given = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), check.getGiven());
+  Value address =
+      LLVM::GEPOp::create(builder, loc, check.getRecords().getType(), builder.getI64Type(), check.getRecords(),
+                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(check.getNumber())});
+  LLVM::StoreOp::create(builder, loc, given, address, /*alignment=*/8, /*isVolatile=*/false, /*isNonTemporal=*/false,
+                        /*isInvariantGroup=*/false, LLVM::AtomicOrdering::monotonic);
+  check.erase();
+}
+
 //===----------------------------------------------------------------------===//
 // Bodies
 //===----------------------------------------------------------------------===//
@@ -113,6 +128,7 @@ static LogicalResult lowerLoops(Operation *kernels) {
 
 LogicalResult dovetail::lowerKernelBodies(Operation *kernels, ArrayRef<StringRef> emulated) {
   kernels->getContext()->loadDialect<cf::ControlFlowDialect>();
+  kernels->walk(expandCheck);
   // Arithmetic and functions of 16-bit floats are those of f32, rounded.
   PassManager floats(kernels->getContext(), kernels->getName().getStringRef());
   floats.addPass(math::createMathExtendToSupportedTypes());

@@ -96,15 +96,18 @@ static void setFlags(Operation *root) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// Moves out of `loop` what does not change in it. Loads leave only a loop that surely runs: where a rank holds nothing
-/// of a tensor, the ranges are empty and there is nothing to read.
+/// Moves out of `loop` what does not change in it. Loads, and checks of what they have read, leave only a loop that
+/// surely runs: where a rank holds nothing of a tensor, the ranges are empty and there is nothing to read.
 static void moveInvariantCode(scf::ForOp loop) {
   std::optional<int64_t> lo = getConstantIntValue(loop.getLowerBound());
   std::optional<int64_t> hi = getConstantIntValue(loop.getUpperBound());
   bool runs = lo && hi && *lo < *hi;
   moveLoopInvariantCode(
       {&loop.getRegion()}, [&](Value value, Region *) { return loop.isDefinedOutsideOfLoop(value); },
-      [&](Operation *op, Region *) { return isMemoryEffectFree(op) && (runs || isSpeculatable(op)); },
+      [&](Operation *op, Region *) {
+        return runs ? isMemoryEffectFree(op) || isa<plan::CheckIndexOp>(op)
+                    : isMemoryEffectFree(op) && isSpeculatable(op);
+      },
       [&](Operation *op, Region *) { loop.moveOutOfLoop(op); });
 }
 

@@ -250,12 +250,18 @@ void PlanEmitter::emitKernel(const Group &group) {
       staticLoops.push_back(index);
   kernel.setStaticLoops(staticLoops);
   kernel.setInPlace(storage.isInPlace(root));
+  SmallVector<Attribute> checks;
+  for (const plan::IndexCheck &check : kernel.getIndexChecks()) {
+    StringAttr name = getStepName(check.op);
+    checks.push_back(name ? name : builder.getStringAttr(""));
+  }
 
   auto view = [&](Value value) { return getView(value); };
   SmallVector<Value> reads = llvm::map_to_vector(arguments, view);
   SmallVector<Value> writes = llvm::map_to_vector(root->getResults(), view);
   plan::LaunchOp::create(getSteps(result), root->getLoc(), FlatSymbolRefAttr::get(kernel), reads, writes,
-                         builder.getArrayAttr(loops), getStepName(root));
+                         builder.getArrayAttr(loops), getStepName(root),
+                         checks.empty() ? ArrayAttr() : builder.getArrayAttr(checks));
 }
 
 LogicalResult PlanEmitter::emitCall(const Group &group) {

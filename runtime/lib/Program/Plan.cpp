@@ -98,6 +98,12 @@ const char *dovetail::runtime::mathModeName(MathMode mode) {
   return "";
 }
 
+std::string IndexCheck::describe(int64_t index) const {
+  std::string given = isUnsigned ? absl::StrCat(static_cast<uint64_t>(index)) : absl::StrCat(index);
+  return absl::StrCat("node '", node, "': index ", given, " is out of range for dimension ", dim, " of extent ", extent,
+                      "; pass indices from ", isUnsigned ? 0 : -extent, " to ", extent - 1);
+}
+
 int64_t BlockShape::blockCount(absl::Span<const layout::Interval> ranges, int64_t most) const {
   // No more items than this make a difference, and products of larger numbers overflow.
   int64_t count = 1, enough = most > (int64_t(1) << 62) / itemsPerBlock ? int64_t(1) << 62 : most * itemsPerBlock;

@@ -273,6 +273,14 @@ absl::Status Decoder::decodeKernel(const std::string &where, const artifact::Ker
         return damaged(where, " looks at loop ", loop, " of ", call.loops.size());
       call.skipLoops.push_back(loop);
     }
+  call.firstCheck = plan.numChecks;
+  if (step.checks())
+    for (const artifact::IndexCheck *check : *step.checks()) {
+      if (check->extent() < 1 || check->extent() > maxExtent)
+        return damaged(where, " checks indices of a dimension of extent ", check->extent());
+      call.checks.push_back({str(check->node()), check->extent(), check->dim(), check->is_unsigned()});
+    }
+  plan.numChecks += call.checks.size();
   if (const artifact::Blocks *blocks = step.blocks())
     RETURN_IF_ERROR(decodeBlocks(where, *blocks, call));
   if (call.blocks.has_value() != plan.isForDevice())

@@ -63,6 +63,7 @@ struct ProgramRunner::State {
     SessionStatistics statistics;
     std::vector<StepTime> times;
     std::chrono::steady_clock::time_point begin, issued, end;
+    absl::Status report; ///< What was wrong with the inputs of the last run, on rank 0 also that of other processes.
     std::thread thread;
     bool stopped = false;
   };
@@ -79,6 +80,7 @@ struct ProgramRunner::State {
   /// Starts the threads of all ranks.
   void startAll(const std::shared_ptr<State> &self);
   absl::Status perform(int rank, unsigned tasks);
+  absl::Status takeReport(Rank &rank);
   absl::Status deliver(int rank);
   absl::Status gatherOutput(size_t index, Rank &rank);
   absl::Status gatherTimes(Rank &rank);
@@ -88,6 +90,8 @@ struct ProgramRunner::State {
   absl::Status dispatch(unsigned tasks);
   absl::Status waitForAll();
   absl::Status check(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs) const;
+  /// The report of the first rank that has one. Unlike errors, it does not end the program.
+  absl::Status report() const;
 
   /// Held during a run: calls from several threads happen one after another.
   std::mutex callMutex;
@@ -195,10 +199,32 @@ absl::Status ProgramRunner::State::perform(int index, unsigned now) {
     rank.issued = rank.session->issued();
     if (options.trace)
       rank.times = rank.session->times();
+    if (status.ok() && program->getPlan().numChecks > 0)
+      status = takeReport(rank);
     if (!status.ok())
       return status;
   }
   return now & Gather ? deliver(index) : absl::OkStatus();
+}
+
+absl::Status ProgramRunner::State::takeReport(Rank &rank) {
+  rank.report = rank.session->takeReport();
+  if (group->isWhole())
+    return absl::OkStatus();
+  absl::StatusOr<std::vector<std::string>> all = group->gather(std::string(rank.report.message()));
+  if (!all.ok())
+    return all.status();
+  for (const std::string &message : *all)
+    if (rank.report.ok() && !message.empty())
+      rank.report = absl::InvalidArgumentError(message);
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRunner::State::report() const {
+  for (int rank : own)
+    if (!ranks[rank].report.ok())
+      return ranks[rank].report;
+  return absl::OkStatus();
 }
 
 absl::Status ProgramRunner::State::deliver(int index) {
@@ -400,7 +426,8 @@ absl::Status ProgramRunner::run(absl::Span<const FullTensor> inputs, absl::Span<
   std::lock_guard call(state->callMutex);
   state->inputs = inputs;
   state->outputs = outputs;
-  return state->dispatch(Scatter | Run | Gather);
+  absl::Status status = state->dispatch(Scatter | Run | Gather);
+  return status.ok() ? state->report() : status;
 }
 
 absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const FullTensor> inputs,
@@ -413,6 +440,8 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const
   for (unsigned task : {Scatter, Run, Gather})
     if (absl::Status status = state->dispatch(task); !status.ok())
       return status;
+  if (absl::Status status = state->report(); !status.ok())
+    return status;
   auto begin = state->ranks[state->own.front()].begin, end = state->ranks[state->own.front()].end;
   for (int rank : state->own) {
     begin = std::min(begin, state->ranks[rank].begin);

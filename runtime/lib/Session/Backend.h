@@ -45,6 +45,8 @@ public:
   virtual int dlpackDevice() const { return 0; }
   /// Memory for steps, null for no bytes. It may outlive the backend. Errors: RESOURCE_EXHAUSTED.
   virtual absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) = 0;
+  /// Memory that the host reads and writes while no step runs, and steps while they run. As above.
+  virtual absl::StatusOr<std::shared_ptr<std::byte>> allocateShared(int64_t bytes) = 0;
   /// Fills `box` of memory for steps, at start-up.
   virtual absl::Status fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) = 0;
 

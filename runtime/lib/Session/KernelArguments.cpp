@@ -50,5 +50,7 @@ KernelArguments dovetail::runtime::kernelArguments(const RankMemory &memory, con
       result.pointers.push_back(view.origin());
       appendStrides(view, memory.plan.bufferOf(tensor).format, result.numbers);
     }
+  if (!call.checks.empty())
+    result.pointers.push_back(memory.records + call.firstCheck);
   return result;
 }

@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -36,6 +37,7 @@ public:
   absl::Status prepare();
 
   absl::Status run() override;
+  absl::Status takeReport() override;
   absl::Status writeInput(size_t index, const MemoryView &view, bool onDevice) override {
     return ofPort("input", plan.inputs[index], uploads[index]->run(view, {inputBox(index)}, onDevice));
   }
@@ -86,6 +88,7 @@ private:
   };
   std::shared_ptr<Memory> allocations = std::make_shared<Memory>();
   std::vector<std::unique_ptr<PortTransfer>> uploads, downloads;
+  std::shared_ptr<std::byte> records; ///< The memory of `RankMemory::records`.
   SessionStatistics stats;
   std::vector<StepTime> stepTimes;
   std::chrono::steady_clock::time_point issuedAll;
@@ -193,6 +196,14 @@ absl::Status ProgramSession::allocate() {
   absl::StatusOr<std::byte *> persistent = allocate(persistentBytes, allocations->persistent);
   if (!persistent.ok())
     return persistent.status();
+  if (plan.numChecks > 0) {
+    absl::StatusOr<std::shared_ptr<std::byte>> allocated = backend->allocateShared(plan.numChecks * sizeof(int64_t));
+    if (!allocated.ok())
+      return ofRank(memory.rank, allocated.status());
+    records = *std::move(allocated);
+    memory.records = reinterpret_cast<int64_t *>(records.get());
+    std::fill_n(memory.records, plan.numChecks, 0);
+  }
   int64_t used = 0;
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     MemoryView &view = memory.buffers[i];
@@ -283,7 +294,22 @@ absl::Status ProgramSession::runPrologue() {
       return annotate(*step.info, status);
     stats.packedBytes += step.executor->packedBytes();
   }
-  return backend->finish();
+  absl::Status status = backend->finish();
+  return status.ok() ? takeReport() : status;
+}
+
+absl::Status ProgramSession::takeReport() {
+  absl::Status report;
+  for (const std::vector<PreparedStep> *list : {&prologue, &steps})
+    for (const PreparedStep &step : *list)
+      if (const auto *call = std::get_if<KernelCall>(&step.info->action))
+        for (size_t i = 0; i < call->checks.size(); ++i) {
+          int64_t index = std::exchange(memory.records[call->firstCheck + i], 0);
+          if (index != 0 && report.ok())
+            report =
+                absl::InvalidArgumentError(absl::StrCat("rank ", memory.rank, ", ", call->checks[i].describe(index)));
+        }
+  return report;
 }
 
 void ProgramSession::noteWrites(const PreparedStep &step) const {

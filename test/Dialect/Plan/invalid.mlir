@@ -409,3 +409,23 @@ plan.kernel @in_place(%a: tensor<4xf32>) layouts [<[0], [4]>] -> [<[0], [4]>] at
   %0 = dovetail.neg %a : (tensor<4xf32>) -> tensor<4xf32>
   plan.yield %0 : tensor<4xf32>
 }
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+
+plan.kernel @k(%t: tensor<9xf32>, %i: tensor<4xi64>) layouts [<[0], [9]>, <[0], [4]>] -> [<[0], [4]>] {
+  %0 = dovetail.gather %t, %i {axis = 0 : i64, dovetail.check_indices} : (tensor<9xf32>, tensor<4xi64>) -> tensor<4xf32>
+  plan.yield %0 : tensor<4xf32>
+}
+
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<9xf32> <[0]>
+  %b = plan.buffer arena tensor<4xi64> <[0]>
+  %c = plan.buffer arena tensor<4xf32> <[0]>
+  %t = plan.view %a : !plan.ref<tensor<9xf32>>
+  %i = plan.view %b : !plan.ref<tensor<4xi64>>
+  %y = plan.view %c : !plan.ref<tensor<4xf32>>
+  // expected-error@+1 {{names the nodes of 0 checks of indices, but @k has 1}}
+  plan.launch @k(%t, %i) -> (%y) loops [4, 9] : (!plan.ref<tensor<9xf32>>, !plan.ref<tensor<4xi64>>) -> (!plan.ref<tensor<4xf32>>)
+}

@@ -43,7 +43,9 @@ public:
     return {builder.index(0), builder.index(definition.loops[loop].extent)};
   }
 
-  /// Whether a coordinate was not a constant inside of its tensor.
+  void checkIndex(unsigned, Value isWrong, Value) override { failed |= !matchPattern(isWrong, m_Zero()); }
+
+  /// Whether a coordinate, or an index, was not a constant inside of its tensor.
   bool hasFailed() const { return failed; }
 
 private:

@@ -187,6 +187,8 @@ Value BodyBuilder::lookUp(unsigned loop) {
   Value isOwn = isWhole ? elements.boolean(true)
                         : elements.andB(elements.compareI(arith::CmpIPredicate::sge, clamped, lo),
                                         elements.compareI(arith::CmpIPredicate::slt, clamped, hi));
+  Value isWrong = elements.compareI(arith::CmpIPredicate::uge, position, elements.index(extent));
+  source.checkIndex(loop, elements.andB(isWrong, isOwn), given);
   return isOwn;
 }
 

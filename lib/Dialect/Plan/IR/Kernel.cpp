@@ -114,6 +114,27 @@ unsigned KernelOp::getFirstReductionLoop(Operation *op) {
   return first;
 }
 
+SmallVector<IndexCheck> KernelOp::getIndexChecks() {
+  SmallVector<IndexCheck> checks;
+  for (Operation &op : getBlock()->without_terminator()) {
+    auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+    if (!partitionable || !op.hasAttr(kCheckIndicesAttrName))
+      continue;
+    Definition definition = partitionable.getDefinition();
+    for (unsigned loop : definition.getLookups()) {
+      // The dimension that is indexed is accessed at the lookup's iteration.
+      unsigned indexed = 0;
+      for (const Access &access : definition.reads)
+        for (auto [dim, index] : llvm::enumerate(access.dims))
+          if (index.index.asLoop() == static_cast<int>(loop))
+            indexed = dim;
+      Type indices = op.getOperand(definition.reads[definition.loops[loop].index].operand).getType();
+      checks.push_back({&op, loop, definition.loops[loop].extent, indexed, isUnsignedElement(indices)});
+    }
+  }
+  return checks;
+}
+
 //===----------------------------------------------------------------------===//
 // Parts
 //===----------------------------------------------------------------------===//

@@ -147,6 +147,10 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (int64_t loop : kernel.getStaticLoops())
     if (loops[loop].isSplit())
       return emitOpError("splits loop ") << loop << ", which " << getKernelAttr() << " declares static";
+  size_t checks = kernel.getIndexChecks().size(), named = getChecks() ? getChecks()->size() : 0;
+  if (checks != named)
+    return emitOpError("names the nodes of ")
+           << named << " checks of indices, but " << getKernelAttr() << " has " << checks;
   return success();
 }
 

@@ -22,7 +22,9 @@ extern "C" {
 ///
 /// `pointers[i]` is the address that the element at global coordinate (0, ..., 0) of tensor i *would* have: the
 /// buffer's address less the offset of the box that it holds, so it may lie outside of the buffer. Tensors come in the
-/// order of the step's reads, then its writes.
+/// order of the step's reads, then its writes. If the step has checks, one more pointer is that of their records, a
+/// word of 64 bits for each: the kernel writes an index there that is out of range, and nothing otherwise. It reads at
+/// the nearest one that is in range.
 ///
 /// `numbers` holds, for each loop of the step, `lo` and `hi` (a half-open range of global coordinates), and then,
 /// for each tensor, one stride for each logical dimension, in elements. (For a blocked format, kernels are generated

@@ -70,6 +70,16 @@ struct LoopInfo {
   bool isLookup = false; ///< Nothing goes through it: its range says which indices are the rank's own.
 };
 
+/// An index that a kernel reads from data, and reports where it is out of range.
+struct IndexCheck {
+  std::string node; ///< That reads it.
+  int64_t extent;   ///< Of what is indexed; at least 1.
+  uint32_t dim;     ///< Which of its dimensions that is.
+  bool isUnsigned;  ///< Whether the index is; else negative ones count from the end.
+  /// What is wrong with `index`, as its bits are: `node 'x': index 12 is ...`.
+  std::string describe(int64_t index) const;
+};
+
 /// How a device launches a kernel: `items` are counted over some loops and divided among blocks of threads.
 struct BlockShape {
   struct Item {
@@ -93,6 +103,8 @@ struct KernelCall {
   int parallelLoop = -1;            ///< The loop that threads divide; negative if none.
   std::vector<uint32_t> skipLoops;  ///< A rank without a part of one of these has nothing to do.
   std::optional<BlockShape> blocks; ///< For devices; CPUs have none.
+  std::vector<IndexCheck> checks;
+  size_t firstCheck = 0; ///< The number of the first one among all of the plan.
 };
 
 /// One step of an epilogue; `alpha` and `beta` are the function's parameters, as in the operator of that name.
@@ -200,6 +212,7 @@ struct Plan {
   std::vector<TensorInfo> tensors;
   std::vector<StepInfo> prologue, steps;
   std::vector<PortInfo> inputs, outputs;
+  size_t numChecks = 0; ///< Of indices, in all kernels.
 
   /// Whether a device plug-in runs the program.
   bool isForDevice() const { return target != hostTarget; }

@@ -26,6 +26,8 @@ struct RankMemory {
   int rank;
   /// The memory of each buffer.
   std::vector<MemoryView> buffers = {};
+  /// Where kernels write indices that are out of range: a word for each check of the plan, zero without a report.
+  int64_t *records = nullptr;
 
   const MemoryView &memory(uint32_t tensor) const { return buffers[plan.tensors[tensor].buffer]; }
   /// The box of `tensor` on this rank.

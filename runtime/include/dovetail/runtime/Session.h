@@ -60,7 +60,8 @@ class Session {
 public:
   /// Allocates memory, prepares all steps and runs the prologue. `communicator` must outlive the session. Errors:
   /// RESOURCE_EXHAUSTED, UNIMPLEMENTED for library calls that this machine's library does not have, DATA_LOSS for plans
-  /// whose steps need more than the rank holds, or what ended the run on another rank.
+  /// whose steps need more than the rank holds, INVALID_ARGUMENT for constants with an index that is out of range, or
+  /// what ended the run on another rank.
   static absl::StatusOr<std::unique_ptr<Session>> create(std::shared_ptr<const Program> program,
                                                          Communicator &communicator, SessionOptions options);
   virtual ~Session() = default;
@@ -68,6 +69,9 @@ public:
   /// Runs all steps once. Inputs must have been written since the last run. Outputs are valid until an input is written
   /// or the next run. Errors end the run on all ranks.
   virtual absl::Status run() = 0;
+  /// What this rank found wrong with the inputs of the last run, which was carried out: INVALID_ARGUMENT for an index
+  /// that is out of range. It is then forgotten.
+  virtual absl::Status takeReport() = 0;
 
   /// Copies this rank's part of an input from memory of the caller, which holds at least that part: of the host or,
   /// with `onDevice`, of a device that `dlpackDevice` says.

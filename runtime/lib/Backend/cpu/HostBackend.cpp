@@ -98,6 +98,8 @@ public:
 
   absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) override { return hostMover.allocate(bytes); }
 
+  absl::StatusOr<std::shared_ptr<std::byte>> allocateShared(int64_t bytes) override { return allocate(bytes); }
+
   absl::Status fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) override {
     copyBox(target, host, box);
     return absl::OkStatus();

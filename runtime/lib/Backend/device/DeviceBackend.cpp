@@ -34,6 +34,10 @@ public:
     launch.numbers = std::move(arguments.numbers);
     addRegions(call.reads, /*written=*/false, launch.regions);
     addRegions(call.writes, /*written=*/true, launch.regions);
+    if (!call.checks.empty())
+      launch.regions.push_back({"the records of checks",
+                                reinterpret_cast<const std::byte *>(memory.records + call.firstCheck),
+                                static_cast<int64_t>(call.checks.size() * sizeof(int64_t)), /*written=*/true});
     absl::StatusOr<std::unique_ptr<DeviceWork>> prepared = code.prepareLaunch(call.symbol, std::move(launch));
     if (prepared.ok())
       work = *std::move(prepared);
@@ -108,6 +112,13 @@ public:
   bool usesHostMemory() const override { return false; }
   int dlpackDevice() const override { return device->info().dlpackDevice; }
   absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) override { return deviceMover->allocate(bytes); }
+  absl::StatusOr<std::shared_ptr<std::byte>> allocateShared(int64_t bytes) override {
+    absl::StatusOr<std::unique_ptr<DeviceMemory>> pinned = device->allocatePinned(bytes);
+    if (!pinned.ok())
+      return pinned.status();
+    std::shared_ptr<DeviceMemory> owner = *std::move(pinned);
+    return std::shared_ptr<std::byte>(owner, owner->data());
+  }
   absl::Status fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) override;
   StepExecutorOr createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue) override;
   Mover &mover() override { return *deviceMover; }

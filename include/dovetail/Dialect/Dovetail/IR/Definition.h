@@ -145,6 +145,10 @@ public:
 
   /// The range of loop number `loop` that this rank executes: all of it unless the loop is split.
   virtual std::pair<mlir::Value, mlir::Value> getLoopRange(unsigned loop) = 0;
+
+  /// Says that the index `given`, of type index, for the lookup `loop` is out of range where `isWrong` (i1) holds, and
+  /// that this rank is the one to say so.
+  virtual void checkIndex(unsigned loop, mlir::Value isWrong, mlir::Value given) {}
 };
 
 /// With what an operation emits its body: the loops' coordinates, and the elements at its accesses. Emitted code goes
@@ -171,7 +175,7 @@ public:
   mlir::Value read(unsigned read, llvm::ArrayRef<mlir::Value> unknowns = {});
   /// As above, or `otherwise` where there is none.
   mlir::Value readOr(unsigned read, llvm::function_ref<mlir::Value()> otherwise);
-  /// Reads the index of the lookup `loop`, and sets the loop to the
+  /// Reads the index of the lookup `loop`, tells the source where it is out of range, and sets the loop to the
   /// iteration that it names: negative ones count from the end, and what is out of range is clamped. Returns whether
   /// (i1) this rank has that iteration.
   mlir::Value lookUp(unsigned loop);

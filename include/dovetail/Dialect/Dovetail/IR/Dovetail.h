@@ -38,6 +38,8 @@
 namespace dovetail {
 /// The attribute of a partitionable operation that says how its loops are split.
 inline constexpr llvm::StringLiteral kLoopsAttrName = "dovetail.loops";
+/// The attribute of an operation that reports indices of its lookups that are out of range when it runs.
+inline constexpr llvm::StringLiteral kCheckIndicesAttrName = "dovetail.check_indices";
 
 /// Checks that the mesh that a sharding of an operand or result names is there, has the axes, and has as many
 /// coordinates as there are pieces, and that loop shardings, if there are any, fit the loops and the result's type;

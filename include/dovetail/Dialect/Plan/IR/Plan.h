@@ -38,6 +38,15 @@ class BufferOp;
 /// The buffer that a value of type `!plan.ref` lies in.
 BufferOp getBufferOp(mlir::Value ref);
 
+/// An index that a kernel reads from data and reports where it is out of range.
+struct IndexCheck {
+  mlir::Operation *op; ///< Of the kernel's body.
+  unsigned loop;       ///< The operation's lookup.
+  int64_t extent;      ///< Of what is indexed, and which of its dimensions that is.
+  unsigned dim;
+  bool isUnsigned; ///< Whether the index is.
+};
+
 } // namespace dovetail::plan
 
 #define GET_OP_CLASSES

@@ -40,7 +40,7 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
     `static_loops` are loops that no launch splits: they run over [0, extent), known at compile time. Code generation
     sets `parallel_loop`, the loop whose range is divided among threads of a CPU, or `blocks`, the shape of launches on a
     device. With `in_place` the result lies in the memory of argument 0, of which the kernel reads nothing, as what it does
-    not write over stays.
+    not write over stays. Operations with `dovetail.check_indices` report indices that are out of range.
 
     ```mlir
     plan.kernel @add(%a: tensor<1x8x10x10xf32>, %b: tensor<8x1x1xf32>)
@@ -70,6 +70,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
     unsigned getFirstReductionLoop(::mlir::Operation *op);
     LayoutAttr getLayout(unsigned argument) { return ::llvm::cast<LayoutAttr>(getLayouts()[argument]); }
     LayoutAttr getResultLayout(unsigned result) { return ::llvm::cast<LayoutAttr>(getResultLayouts()[result]); }
+    /// What the operations that are to check their indices check, in program order.
+    ::llvm::SmallVector<IndexCheck> getIndexChecks();
   }];
 }
 
@@ -153,6 +155,16 @@ def Plan_StoreOp : Plan_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Writes an element, in generated code";
   let arguments = (ins AnyType:$value, Plan_Pointer:$base, Index:$offset, OptionalAttr<I64Attr>:$alignment);
   let assemblyFormat = "$value `,` $base `[` $offset `]` attr-dict `:` type($value) `,` type($base)";
+}
+
+def Plan_CheckIndexOp : Plan_Op<"check_index", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Reports an index that is out of range, in generated code";
+  let description = [{
+    Where `is_wrong` holds, writes `given` to element `number` of `records`, which are of i64: 0 is never out of range,
+    and stands for no report. Whoever writes last stays. A kernel that does it once more than needed does no harm.
+  }];
+  let arguments = (ins I1:$is_wrong, Index:$given, Plan_Pointer:$records, I64Attr:$number);
+  let assemblyFormat = "$is_wrong `,` $given `,` $records `[` $number `]` attr-dict `:` type($records)";
 }
 
 //===----------------------------------------------------------------------===//
@@ -251,7 +263,8 @@ def Plan_LaunchOp : Plan_StepOp<"launch",
     [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel";
   let description = [{
-    `loops` are those of the kernel, with how each is split.
+    `loops` are those of the kernel, with how each is split. `checks` has, for each index that the kernel checks, the
+    node that reads it, as in messages.
 
     ```mlir
     plan.launch @add(%a, %b) -> (%c) loops [1, 8, 10 by <{"y" : 0, 5, 10}>, 10]
@@ -259,7 +272,8 @@ def Plan_LaunchOp : Plan_StepOp<"launch",
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Plan_RefType>:$reads, Variadic<Plan_RefType>:$writes,
-                       Plan_LoopArrayAttr:$loops, OptionalAttr<StrAttr>:$step_name);
+                       Plan_LoopArrayAttr:$loops, OptionalAttr<StrAttr>:$step_name,
+                       OptionalAttr<StrArrayAttr>:$checks);
   let assemblyFormat = [{
     $kernel `(` $reads `)` `->` `(` $writes `)` `loops` custom<Loops>($loops) attr-dict
     `:` `(` type($reads) `)` `->` `(` type($writes) `)`
