@@ -44,6 +44,8 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
       ->type_name("MODE");
   command.add_flag("--no-libraries", arguments.noLibraries,
                    "Generate code for every operation instead of library calls");
+  command.add_flag("--no-index-checks", arguments.noIndexChecks,
+                   "Clamp indices that are out of range (Gather, GatherElements) instead of ending with an error");
 }
 
 llvm::FailureOr<CompileOptions> dovetail::parseOptions(llvm::ArrayRef<std::string> arguments,

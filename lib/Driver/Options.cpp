@@ -245,6 +245,7 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
                  "'x86-64-v4' or one of those that `llc -mcpu=help` lists");
   options.codeGen.cpu = arguments.cpu.value_or("native");
   options.libraries = !arguments.noLibraries;
+  options.indexChecks = !arguments.noIndexChecks;
   if (arguments.math && failed(parseMath(*arguments.math)))
     return llvm::failure();
   return arguments.arch ? parseArchs(*arguments.arch) : llvm::success();

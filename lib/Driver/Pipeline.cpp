@@ -57,6 +57,8 @@ std::optional<Phase> dovetail::parsePhase(StringRef name) {
 ExitCode dovetail::getPhaseExitCode(Phase phase) {
   switch (phase) {
   case Phase::Import:
+  case Phase::Simplify:
+    // What can fail in simplification is that a constant index is out of range.
     return ExitCode::InvalidModel;
   case Phase::Propagate:
     // What can fail here is what the user asked for.
@@ -65,7 +67,6 @@ ExitCode dovetail::getPhaseExitCode(Phase phase) {
     return ExitCode::Unsupported;
   case Phase::Emit:
     return ExitCode::File;
-  case Phase::Simplify:
   case Phase::Partition:
   case Phase::CodeGen:
     return ExitCode::Internal;
@@ -86,6 +87,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     break;
   case Phase::Simplify:
     buildSimplifyPipeline(passes.nest<func::FuncOp>());
+    passes.addNestedPass<func::FuncOp>(createCheckIndices({options.indexChecks}));
     break;
   case Phase::Propagate:
     passes.addPass(createChooseCuts());

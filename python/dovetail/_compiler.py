@@ -30,7 +30,7 @@ def _join(values):
     return values if isinstance(values, str) else ",".join(map(str, values))
 
 
-def _arguments(mesh, shard, sizes, dims, shapes, libraries, **names):
+def _arguments(mesh, shard, sizes, dims, shapes, libraries, index_checks, **names):
     """The options as the command line spells them."""
     arguments = []
     if mesh:
@@ -47,6 +47,8 @@ def _arguments(mesh, shard, sizes, dims, shapes, libraries, **names):
         arguments += ["--shape", f"{name}={_join(shape)}"]
     if not libraries:
         arguments.append("--no-libraries")
+    if not index_checks:
+        arguments.append("--no-index-checks")
     for option, value in names.items():
         if value is not None:
             arguments += [f"--{option}", str(value)]
@@ -89,6 +91,7 @@ def compile(
     dims=None,
     shapes=None,
     libraries=True,
+    index_checks=True,
     target=None,
     cpu=None,
     arch=None,
@@ -100,7 +103,8 @@ def compile(
     `mesh` maps axes to sizes, in order; `shard` maps tensors to one entry for each dimension ("_", an axis, or axes
     joined by "+"); `sizes` maps (tensor, dimension), or "tensor:dimension", to the extents of its shards, "balanced" or
     "chunk"; `dims` and `shapes` fix extents that the model leaves open. `libraries`, a bool, says whether vendors'
-    libraries are called where they can be.
+    libraries are called where they can be. `index_checks`, a bool, says whether an index read from data (Gather,
+    GatherElements) that is out of range is an error; else it is clamped.
 
     `target`, a str, is "cpu" (the default) or "cuda". `cpu`, a str, is the CPU to generate code for: "native" (the
     default), "x86-64-v3", "x86-64-v4" or LLVM's name of one. `arch` are the architectures of target "cuda", as a str
@@ -114,5 +118,5 @@ def compile(
     memory. What the compiler warns of is a Python warning.
     """
     names = {"target": target, "cpu": cpu, "arch": None if arch is None else _join(arch), "math": math}
-    arguments = _arguments(mesh, shard, sizes, dims, shapes, libraries, **names)
+    arguments = _arguments(mesh, shard, sizes, dims, shapes, libraries, index_checks, **names)
     return Program(compile_artifact(model, [*arguments, *options]))

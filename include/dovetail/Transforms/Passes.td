@@ -94,4 +94,16 @@ def FoldPads : Pass<"dovetail-fold-pads"> {
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
+def CheckIndices : Pass<"dovetail-check-indices"> {
+  let summary = "Report indices that are out of range";
+  let description = [{
+    A constant index that is out of range is an error. Operations that look up at other indices get the attribute
+    `dovetail.check_indices`: their kernels report such an index when they read it. Without that they clamp it.
+  }];
+  let options = [
+    Option<"atRunTime", "at-run-time", "bool", /*default=*/"true", "Have indices checked that are no constants">
+  ];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
 #endif // DOVETAIL_TRANSFORMS_PASSES_TD

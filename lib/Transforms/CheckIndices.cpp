@@ -1,0 +1,72 @@
+//===- CheckIndices.cpp - Report indices that are out of range -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reports constant indices that are out of range, and has others be checked when they are read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_CHECKINDICES
+#include "dovetail/Transforms/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+/// Checks the indices of lookup `loop`. Returns whether they are constants, and in range.
+static FailureOr<bool> checkConstant(PartitionableOpInterface op, const Definition &definition, unsigned loop) {
+  Value indices = op->getOperand(definition.reads[definition.loops[loop].index].operand);
+  Attribute constant;
+  if (!matchPattern(indices, m_Constant(&constant)))
+    return false;
+  std::optional<ConstantReader> reader = ConstantReader::create(constant);
+  if (!reader)
+    return false;
+  bool isUnsigned = isUnsignedElement(indices.getType());
+  int64_t extent = definition.loops[loop].extent;
+  for (int64_t i = 0, count = cast<RankedTensorType>(indices.getType()).getNumElements(); i < count; ++i) {
+    APInt index = reader->readBits(i);
+    if (lookUp(index, isUnsigned, extent))
+      continue;
+    SmallString<24> text;
+    index.toString(text, 10, !isUnsigned);
+    return op.emitOpError("has index ") << text << ", which is out of range where the extent is " << extent
+                                        << "; valid ones are " << (isUnsigned ? 0 : -extent) << " to " << extent - 1;
+  }
+  return true;
+}
+
+namespace {
+struct CheckIndices : dovetail::impl::CheckIndicesBase<CheckIndices> {
+  using CheckIndicesBase::CheckIndicesBase;
+
+  void runOnOperation() override {
+    bool hasFailed = false;
+    getOperation()->walk([&](PartitionableOpInterface op) {
+      Definition definition = op.getDefinition();
+      for (unsigned loop : definition.getLookups()) {
+        // Nothing is looked up where there is nothing.
+        if (definition.loops[loop].extent == 0)
+          continue;
+        FailureOr<bool> isRight = checkConstant(op, definition, loop);
+        hasFailed |= failed(isRight);
+        if (atRunTime && succeeded(isRight) && !*isRight)
+          op->setAttr(kCheckIndicesAttrName, UnitAttr::get(&getContext()));
+      }
+    });
+    if (hasFailed)
+      signalPassFailure();
+  }
+};
+} // namespace
