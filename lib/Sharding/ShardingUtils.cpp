@@ -41,6 +41,8 @@ layout::ReductionKind dovetail::toLayout(ReduceKind kind) {
     return layout::ReductionKind::Min;
   case ReduceKind::Moments:
     return layout::ReductionKind::Moments;
+  case ReduceKind::Owner:
+    return layout::ReductionKind::Owner;
   }
   return layout::ReductionKind::None;
 }

@@ -28,6 +28,8 @@ const char *dovetail::layout::stringifyReductionKind(ReductionKind kind) {
     return "min";
   case ReductionKind::Moments:
     return "moments";
+  case ReductionKind::Owner:
+    return "owner";
   }
   return "unknown";
 }

@@ -69,6 +69,8 @@ void combine(ReductionKind kind, const BoxPair &pair, std::byte *target, const s
     return combineRuns<Access>(pair, target, source, combineMin<Value>);
   case ReductionKind::Moments:
     return combineMomentRuns<Access>(pair, target, source, toMoment, fromMoment);
+  case ReductionKind::Owner: // Exchanges combine it as a maximum.
+    return;
   }
 }
 

@@ -31,6 +31,11 @@ public:
     description.sends = transfers.sends;
     description.local = transfers.local;
     description.reduction = transfers.reduction;
+    if (transfers.reduction == layout::ReductionKind::Owner) {
+      // Next to zeros the bits of the owner's contribution are the largest number, whatever they mean.
+      description.reduction = layout::ReductionKind::Max;
+      description.source.type = description.target.type = unsignedTypeOf(description.target.type);
+    }
     description.order = call.order;
     description.kind = call.kind;
     description.group = scheduler.group(memory.rank);

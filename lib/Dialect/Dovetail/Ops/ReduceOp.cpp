@@ -21,6 +21,8 @@ FailureOr<RankedTensorType> ReduceOp::inferType(std::optional<Location> location
   ReduceKind kind = adaptor.getKind();
   if (kind == ReduceKind::Moments)
     return emitOptionalError(location, "'", name, "' op cannot have kind moments: use dovetail.moments");
+  if (kind == ReduceKind::Owner)
+    return emitOptionalError(location, "'", name, "' op cannot have kind owner: of its terms none is the only one");
   if (operand.getElementType().isInteger(1) && (kind == ReduceKind::Sum || kind == ReduceKind::Prod))
     return emitOptionalError(location, "'", name, "' op of kind ", stringifyReduceKind(kind),
                              " needs numbers, but has elements of i1");

@@ -42,6 +42,7 @@ Value dovetail::emitReductionInit(ElementBuilder &builder, ReduceKind kind, Type
   case ReduceKind::Min:
     return builder.highest(elementType);
   case ReduceKind::Moments:
+  case ReduceKind::Owner:
     break;
   }
   llvm_unreachable("moments are no accumulator");
@@ -63,6 +64,7 @@ Value dovetail::emitReductionCombine(ElementBuilder &builder, ReduceKind kind, b
   case ReduceKind::Min:
     return builder.min(a, b, isUnsigned);
   case ReduceKind::Moments:
+  case ReduceKind::Owner:
     break;
   }
   llvm_unreachable("moments are no accumulator");

@@ -44,6 +44,20 @@ constexpr int64_t elementSize(ElementType type) {
   return 0;
 }
 
+/// The unsigned integers of the same size.
+constexpr ElementType unsignedTypeOf(ElementType type) {
+  switch (elementSize(type)) {
+  case 1:
+    return ElementType::U8;
+  case 2:
+    return ElementType::U16;
+  case 4:
+    return ElementType::U32;
+  default:
+    return ElementType::U64;
+  }
+}
+
 /// The name as NumPy spells it, such as "float32".
 constexpr const char *elementTypeName(ElementType type) {
   switch (type) {

@@ -121,6 +121,11 @@ namespace {
 
 /// What each rank contributes: multiples of a power of two, so that results are exact.
 float contribution(int rank, int64_t element) { return static_cast<float>((rank * 37 + element * 11) % 64 - 20) / 4; }
+/// Of elements with an owner, all others contribute zero, which is larger than some.
+float contribution(ReductionKind kind, int rank, int64_t element) {
+  bool isOwner = element * 7 % 3 == rank;
+  return kind != ReductionKind::Owner || isOwner ? contribution(rank, element) : 0;
+}
 
 /// Combines one vector of `count` elements from each of 3 ranks, in one phase or two, and gives each rank the box of
 /// `to`.
@@ -129,7 +134,7 @@ void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &t
   std::vector<float> in;
   for (int rank = 0; rank < ranks; ++rank)
     for (int64_t i = 0; i < count; ++i)
-      in.push_back(contribution(rank, i));
+      in.push_back(contribution(kind, rank, i));
 
   PlanBuilder builder = onDevice ? deviceBuilder({ranks}) : hostBuilder({ranks});
   auto rows = split(0, {0, 1, 2, 3});
@@ -152,10 +157,11 @@ void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &t
   auto results = runFloats(program, {in});
   ASSERT_TRUE(results.ok()) << results.status();
   for (int64_t i = 0; i < count; ++i) {
-    float expected = contribution(0, i);
+    float expected = contribution(kind, 0, i);
     for (int rank = 1; rank < ranks; ++rank) {
-      float value = contribution(rank, i);
-      expected = kind == ReductionKind::Sum    ? expected + value
+      float value = contribution(kind, rank, i);
+      expected = kind == ReductionKind::Owner  ? value != 0 ? value : expected
+                 : kind == ReductionKind::Sum  ? expected + value
                  : kind == ReductionKind::Prod ? expected * value
                  : kind == ReductionKind::Max  ? std::max(expected, value)
                                                : std::min(expected, value);
@@ -167,7 +173,8 @@ void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &t
 } // namespace
 
 TEST(Exchange, ReducesEveryKind) {
-  for (ReductionKind kind : {ReductionKind::Sum, ReductionKind::Prod, ReductionKind::Max, ReductionKind::Min})
+  for (ReductionKind kind :
+       {ReductionKind::Sum, ReductionKind::Prod, ReductionKind::Max, ReductionKind::Min, ReductionKind::Owner})
     for (int64_t count : {1, 7, 100, 99'999, 100'000}) // The large ones in two phases: equal thirds, and others.
       for (bool onDevice : {false, true}) {
         if (onDevice && !hasKernels())
