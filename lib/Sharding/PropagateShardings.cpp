@@ -65,6 +65,15 @@ private:
                                        ArrayRef<StringAttr> passedAxes);
   LoopShardings chooseLoops(PartitionableOpInterface op, const OpRelation &relation, ArrayRef<Candidate> candidates);
   int64_t getCost(PartitionableOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops);
+  /// Bytes that operands take to where these loops need them.
+  int64_t getOperandBytes(PartitionableOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops);
+  /// Whether the result of `op`, which has as many partial values as `parts`, can be scattered over dimension `dim` for
+  /// those who use it.
+  bool canScatter(PartitionableOpInterface op, unsigned dim, int64_t parts);
+  /// How `op` looks up where ranks have what is indexed, if to send its result to where it is requested, as for
+  /// `requested` loops, moves less than to bring what is indexed there.
+  std::optional<LoopShardings> lookUpAtOwners(PartitionableOpInterface op, const OpRelation &relation,
+                                              ArrayRef<Candidate> candidates, ArrayRef<DimShardingAttr> requested);
   /// Axes over which a partial operand may stay partial through `op`.
   SmallVector<StringAttr> getPassedAxes(PartitionableOpInterface op);
   int64_t getNumParts(ArrayRef<StringAttr> axes);
@@ -86,6 +95,8 @@ private:
   DenseMap<Value, SmallVector<DimShardingAttr>> resultRequests;
   /// How the loops of operations are to be split, whatever their operands.
   DenseMap<Operation *, LoopShardings> statedLoops;
+  /// What sends results to where they are requested.
+  DenseMap<Operation *, ReshardOp> sentResults;
   /// For operands of the terminator.
   SmallVector<std::pair<OpOperand *, SmallVector<DimShardingAttr>>> outputRequests;
 };
@@ -309,6 +320,13 @@ SmallVector<Candidate> Propagator::getCandidates(PartitionableOpInterface op, co
                                           : followWindows(entry.map, held, extent, loop.extent);
       if (cuts)
         add(entry.loop, DimShardingAttr::getCuts(held.getAxes(), *cuts));
+      // What is indexed may come to all ranks, which then divide what they look up in it.
+      int64_t parts = getNumParts(held.getAxes());
+      for (unsigned to = 0, rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank(); to < rank; ++to)
+        if (loop.isLookup() && relation.loops[to].kind == LoopKind::Parallel && canScatter(op, to, parts)) {
+          add(to, DimShardingAttr::getCuts(held.getAxes(), layout::balancedCuts(relation.loops[to].extent, parts)));
+          break;
+        }
     }
     // A large partial operand that must be reduced here may be scattered over a dimension; a small one is reduced
     // whole.
@@ -329,19 +347,33 @@ SmallVector<Candidate> Propagator::getCandidates(PartitionableOpInterface op, co
   return candidates;
 }
 
+int64_t Propagator::getOperandBytes(PartitionableOpInterface op, const OpRelation &relation,
+                                    ArrayRef<DimShardingAttr> loops) {
+  int64_t bytes = 0;
+  for (auto [number, operand] : llvm::enumerate(op->getOperands()))
+    if (ShardingAttr held = getSharding(operand)) {
+      auto type = cast<RankedTensorType>(operand.getType());
+      bytes += getExchangeBytes(type, held, getNeededSharding(relation, number, type, loops, meshName), mesh);
+    }
+  return bytes;
+}
+
+bool Propagator::canScatter(PartitionableOpInterface op, unsigned dim, int64_t parts) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  return getByteSize(type) >= kMinScatterBytes && type.getDimSize(dim) >= parts &&
+         llvm::any_of(op->getUsers(), llvm::IsaPred<PartitionableOpInterface>);
+}
+
 int64_t Propagator::getCost(PartitionableOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops) {
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  int64_t cost = 0;
+  int64_t cost = getOperandBytes(op, relation, loops);
   llvm::SmallSetVector<StringAttr, 4> operandAxes;
-  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
-    ShardingAttr held = getSharding(operand);
-    if (!held)
-      continue;
-    for (DimShardingAttr dim : held.getDims())
-      operandAxes.insert(dim.getAxes().begin(), dim.getAxes().end());
-    auto type = cast<RankedTensorType>(operand.getType());
-    cost += getExchangeBytes(type, held, getNeededSharding(relation, number, type, loops, meshName), mesh);
-  }
+  for (auto [number, operand] : llvm::enumerate(op->getOperands()))
+    if (ShardingAttr held = getSharding(operand))
+      for (auto [dim, entry] : llvm::zip_equal(held.getDims(), relation.operands[number]))
+        // To look up costs no more than to move what was found.
+        if (entry.loop < 0 || !relation.loops[entry.loop].isLookup())
+          operandAxes.insert(dim.getAxes().begin(), dim.getAxes().end());
   int64_t unused = 1;
   for (StringAttr axis : operandAxes)
     if (llvm::none_of(loops, [&](DimShardingAttr loop) { return llvm::is_contained(loop.getAxes(), axis); }))
@@ -352,7 +384,13 @@ int64_t Propagator::getCost(PartitionableOpInterface op, const OpRelation &relat
     if (!sharding.isSplit())
       continue;
     int64_t parts = getNumParts(sharding.getAxes());
-    if (loop.kind == LoopKind::Reduction)
+    if (loop.isLookup()) {
+      // Whole for all ranks, or scattered.
+      bool isScattered = llvm::any_of(llvm::seq<unsigned>(0, result.getRank()), [&](unsigned dim) {
+        return !loops[dim].isSplit() && canScatter(op, dim, parts);
+      });
+      cost += (isScattered ? 1 : 2) * (parts - 1) * getByteSize(result);
+    } else if (loop.kind == LoopKind::Reduction)
       cost += 2 * (parts - 1) * getByteSize(result);
     else if (loop.kind == LoopKind::Composite || loop.kind == LoopKind::Scan)
       cost += 2 * (parts - 1) * getByteSize(result) / std::max<int64_t>(loop.extent, 1);
@@ -430,7 +468,36 @@ static bool mustDecompose(PartitionableOpInterface op, const Loop &loop, DimShar
          });
 }
 
+std::optional<LoopShardings> Propagator::lookUpAtOwners(PartitionableOpInterface op, const OpRelation &relation,
+                                                        ArrayRef<Candidate> candidates,
+                                                        ArrayRef<DimShardingAttr> requested) {
+  LoopShardings loops(requested);
+  llvm::SmallSetVector<StringAttr, 4> axes;
+  for (const Candidate &candidate : candidates) {
+    bool isFree = llvm::none_of(candidate.sharding.getAxes(), [&](StringAttr axis) { return axes.contains(axis); });
+    if (!relation.loops[candidate.loop].isLookup() || !isFree)
+      continue;
+    loops[candidate.loop] = candidate.sharding;
+    axes.insert(candidate.sharding.getAxes().begin(), candidate.sharding.getAxes().end());
+  }
+  if (axes.empty())
+    return std::nullopt;
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  for (DimShardingAttr &dim : MutableArrayRef(loops).take_front(type.getRank()))
+    if (llvm::any_of(dim.getAxes(), [&](StringAttr axis) { return axes.contains(axis); }))
+      dim = unsplit;
+  int64_t bytes = getOperandBytes(op, relation, loops) +
+                  getExchangeBytes(type, getResultSharding(relation, type.getRank(), loops, meshName),
+                                   getResultSharding(relation, type.getRank(), requested, meshName), mesh);
+  return bytes < getOperandBytes(op, relation, requested) ? std::optional(loops) : std::nullopt;
+}
+
 FailureOr<Operation *> Propagator::assign(PartitionableOpInterface op) {
+  if (auto sent = sentResults.find(op); sent != sentResults.end()) {
+    sent->second.getResult().replaceAllUsesWith(op->getResult(0));
+    sent->second.erase();
+    sentResults.erase(sent);
+  }
   OpRelation relation = op.getRelation();
   if (auto stated = statedLoops.find(op); stated != statedLoops.end()) {
     assignLoopShardings(op, relation, stated->second, meshName);
@@ -440,9 +507,22 @@ FailureOr<Operation *> Propagator::assign(PartitionableOpInterface op) {
   SmallVector<StringAttr> passedAxes;
   if (!isRequested)
     passedAxes = getPassedAxes(op);
-  LoopShardings loops = chooseLoops(op, relation, getCandidates(op, relation, passedAxes));
-  if (isRequested)
+  SmallVector<Candidate> candidates = getCandidates(op, relation, passedAxes);
+  LoopShardings loops = chooseLoops(op, relation, candidates);
+  if (isRequested) {
     applyRequest(op, relation, loops);
+    if (std::optional<LoopShardings> atOwners = lookUpAtOwners(op, relation, candidates, loops)) {
+      auto type = cast<RankedTensorType>(op->getResult(0).getType());
+      ShardingAttr wanted = getResultSharding(relation, type.getRank(), loops, meshName).withoutPartial();
+      assignLoopShardings(op, relation, *atOwners, meshName);
+      OpBuilder builder(op->getContext());
+      builder.setInsertionPointAfter(op);
+      auto sent = ReshardOp::create(builder, op.getLoc(), withSharding(type, wanted), op->getResult(0));
+      op->getResult(0).replaceAllUsesExcept(sent, sent);
+      sentResults[op] = sent;
+      return sent->getNextNode();
+    }
+  }
 
   // A composite operation that is split where it reduces, or a scan where it does not begin anew, gives way to simpler
   // ones, which are looked at next.

@@ -121,6 +121,9 @@ LogicalResult VerifyPartition::verifyNeeds(PartitionableOpInterface op) {
             return actual && llvm::is_contained(actual.getPartialAxes(), axis);
           }))
         return op->emitError("reads operand ") << number << ", which is partial, but is not linear in it";
+      // Others than sums are not what they were once they are scaled, and what has no owner is no longer zero bits.
+      if (held.getPartialKind() != ReduceKind::Sum || actual.getPartialKind() != ReduceKind::Sum)
+        return op->emitError("reads operand ") << number << ", which is partial, and no sum that could stay so";
       // Linear in one operand means with the others fixed.
       if (partial)
         return op->emitError("reads operands ") << *partial << " and " << number << ", which are both partial";

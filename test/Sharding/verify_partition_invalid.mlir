@@ -83,3 +83,54 @@ func.func @sum_of_nothing(%x: !whole) -> !part {
   %0 = dovetail.neg %x {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}]>} : (!whole) -> !part
   return %0 : !part
 }
+
+// -----
+
+// Each index has one owner.
+
+dovetail.mesh @mesh = ["y" = 2]
+!windows = tensor<9xf32, #dovetail.sharding<@mesh, [{"y" : (0, 6), (4, 9)}]>>
+!part = tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = owner ["y"]>>
+
+func.func @two_owners(%x: !windows, %i: tensor<4xi64>) -> !part {
+  // expected-error@+1 {{splits loop 1 into #dovetail.dim_sharding<{"y" : (0, 6), (4, 9)}>, which does not cover it exactly once, but it is a reduction}}
+  %0 = dovetail.gather %x, %i {axis = 0 : i64, dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : (0, 6), (4, 9)}]>} : (!windows, tensor<4xi64>) -> !part
+  return %0 : !part
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!cut = tensor<9xf32, #dovetail.sharding<@mesh, [{"y" : 0, 5, 9}]>>
+!whole = tensor<4xf32, #dovetail.sharding<@mesh, [{}]>>
+
+func.func @not_combined(%x: !cut, %i: tensor<4xi64>) -> !whole {
+  // expected-error@+1 {{splits a reduction over mesh axis "y", but its result is not partial over it}}
+  %0 = dovetail.gather %x, %i {axis = 0 : i64, dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 5, 9}]>} : (!cut, tensor<4xi64>) -> !whole
+  return %0 : !whole
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!cut = tensor<9xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 9}]>>
+!part = tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = owner ["y"]>>
+
+func.func @owner_without_elements(%x: !cut, %i: tensor<4xi64>) -> !part {
+  // expected-error@+1 {{needs #dovetail.sharding<@mesh, [{"y" : 0, 5, 9}]> of operand 0, but ranks hold}}
+  %0 = dovetail.gather %x, %i {axis = 0 : i64, dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 5, 9}]>} : (!cut, tensor<4xi64>) -> !part
+  return %0 : !part
+}
+
+// -----
+
+// The negative of zero bits is something else.
+
+dovetail.mesh @mesh = ["y" = 2]
+!part = tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = owner ["y"]>>
+
+func.func @no_longer_zero(%x: !part) -> !part {
+  // expected-error@+1 {{reads operand 0, which is partial, and no sum that could stay so}}
+  %0 = dovetail.neg %x {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}]>} : (!part) -> !part
+  return %0 : !part
+}

@@ -35,6 +35,17 @@ func.func @indirect(%x: tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}
 
 // -----
 
+// A rank reads what it owns of it.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+func.func @looked_up(%x: tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 8}]>>, %i: tensor<2xi64, #dovetail.sharding<@mesh, [{}]>>) -> tensor<2xf32, #dovetail.sharding<@mesh, [{}], partial = owner ["y"]>> {
+  %0 = dovetail.gather %x, %i {axis = 0 : i64, dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 3, 8}]>} : (tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 8}]>>, tensor<2xi64, #dovetail.sharding<@mesh, [{}]>>) -> tensor<2xf32, #dovetail.sharding<@mesh, [{}], partial = owner ["y"]>>
+  return %0 : tensor<2xf32, #dovetail.sharding<@mesh, [{}], partial = owner ["y"]>>
+}
+
+// -----
+
 // Of updates at constant places, each rank writes its own.
 
 dovetail.mesh @mesh = ["y" = 2]

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Indices that are read from data and out of range, against NumPy."""
+"""Indices that are read from data: out of range, and into tables that are split along what is indexed; against NumPy."""
 
+import json
 import re
 
 import numpy as np
 import pytest
-from harness.backend import InProcessBackend, fastest_backend
+from harness.backend import InProcessBackend, call, fastest_backend, replaying_backend, tool
 from harness.partition import Partition, uneven_sizes
 from onnx import TensorProto, helper, numpy_helper
 
@@ -95,7 +96,11 @@ def test_out_of_range(dovetail, op, mesh, axes, split, target):
             rf"^rank (\d+), node 'the_lookup': index {wrong} is out of range for dimension 1 of extent 11; "
             "pass indices from -11 to 10$"
         )
-        assert re.search(pattern, str(error.value)), error.value
+        found = re.search(pattern, str(error.value))
+        assert found, error.value
+        # Who clamps would read at the end, which the last or first rank that is not empty owns.
+        if split == "table" and axes == "y+x":
+            assert int(found[1]) == (3 if wrong > 0 else 1)
         _assert_same_bits(program.run({"table": table, "indices": indices})["picked"], _expected(op, table, indices, 1))
         _assert_same_bits(clamping.run({"table": table, "indices": bad})["picked"], expected)
 
@@ -147,3 +152,90 @@ def test_processes_hear_of_it(dovetail, tmp_path):
     assert [code for code, _, _ in results] == [USAGE, 0, USAGE], results
     for rank in (0, 2):
         assert "rank 2, node 'the_lookup': index 30 is out of range" in results[rank][2]
+
+
+#: Bits that sums and comparisons of numbers would not keep.
+_TABLES = {
+    np.float32: lambda rng, shape: _bits(rng, shape, np.uint32, [0x80000000, 0x7FC12345, 0xFFC00001, 0x7F800001]),
+    np.float16: lambda rng, shape: _bits(rng, shape, np.uint16, [0x8000, 0x7E12, 0xFE01]).view(np.float16),
+    np.int64: lambda rng, shape: rng.integers(-(2**63), 2**63 - 1, shape),
+    np.uint8: lambda rng, shape: rng.integers(0, 256, shape).astype(np.uint8),
+    np.bool_: lambda rng, shape: rng.integers(0, 2, shape).astype(bool),
+}
+
+
+def _bits(rng, shape, unsigned, special):
+    values = rng.integers(0, np.iinfo(unsigned).max, shape).astype(unsigned)
+    values[rng.random(shape) < 0.5] = special[0]
+    for pattern in special[1:]:
+        values[rng.random(shape) < 0.2] = pattern
+    return values.view({4: np.float32, 2: np.float16}[values.itemsize])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("op, axis", [("Gather", 0), ("Gather", 1), ("GatherElements", 0)])
+@pytest.mark.parametrize("type", _TABLES, ids=lambda type: type.__name__)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 2.2], ids=str)
+def test_owners(backend, type, op, axis, ranks, target):
+    """Ranks read of a table what they own; every bit arrives, wherever the cuts are and whoever has nothing."""
+    rng = np.random.default_rng([int(10 * ranks), axis, len(op)])
+    table = _TABLES[type](rng, (13, 17))
+    extent = table.shape[axis]
+    indices = rng.integers(-extent, extent, (3, 2) if op == "Gather" else (9, 17))
+    mesh, axes = ({"y": 2, "x": 2}, "x+y") if ranks == 2.2 else ({"y": ranks}, "y")
+    model, expected = _model(op, table, indices, axis), _expected(op, table, indices, axis)
+    for _ in range(2):
+        parts = Partition(mesh).parts(axes)
+        cuts = np.sort(rng.integers(0, extent + 1, parts - 1))
+        sizes = np.diff([0, *cuts, extent])
+        partition = Partition(mesh).split("table", 2, axis, axes, sizes)
+        flags = ["--target", target]
+        actual = replaying_backend().compile_and_run(
+            model, partition, {"table": table, "indices": indices}, ["picked"], extra=flags
+        )
+        _assert_same_bits(actual["picked"], expected)
+
+
+def _exchanges(tmp_path, model, partition):
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    command = [tool("dovetail"), "compile", tmp_path / "m.onnx", "-o", tmp_path / "m.dvt", "--report"]
+    code, _, messages = call([*command, tmp_path / "report.json", *partition.flags()])
+    assert code == 0, messages
+    return json.loads((tmp_path / "report.json").read_text())["exchanges"]
+
+
+#: Rows of the table, indices, who uses the result and how that is split: what moves is the least of the table, the result
+#: once (reduce-scatter) and twice (all-reduce).
+_CHOICES = {
+    "reduce-scatter": (20000, 1024, ["Abs"], None, lambda table, result: result),
+    "requested": (20000, 1024, [], 0, lambda table, result: result),
+    "all-reduce": (20000, 1024, [], None, lambda table, result: 2 * result),
+    "small": (2000, 60, ["Abs"], None, None),
+    "table": (500, 1024, [], None, lambda table, result: table),
+    "table-divided": (500, 1024, ["Abs"], 0, lambda table, result: table),
+    "table-requested": (500, 1024, [], 0, lambda table, result: table),
+}
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("choice", _CHOICES)
+def test_least_is_moved(backend, tmp_path, choice, ranks):
+    rows, count, users, requested, bytes = _CHOICES[choice]
+    rng = np.random.default_rng(3)
+    table = rng.standard_normal((rows, 64)).astype(np.float32)
+    indices = rng.integers(0, rows, count)
+    model = _model("Gather", table, indices, 0, users)
+    partition = Partition({"y": ranks}).split("table", 2, 0, "y")
+    output = model.graph.output[0].name
+    if requested is not None:
+        partition.split(output, 2, requested, "y")
+    exchanges = _exchanges(tmp_path, model, partition)
+    if bytes is not None and choice != "reduce-scatter":
+        assert sum(e["bytes"] for e in exchanges) == (ranks - 1) * bytes(table.nbytes, count * 256)
+    elif choice == "reduce-scatter":
+        # The result is whole in the end, which the program's caller collects.
+        assert exchanges[0]["bytes"] == (ranks - 1) * bytes(table.nbytes, count * 256)
+    expected = _expected("Gather", table, indices, 0)
+    inputs = {"table": table, "indices": indices}
+    actual = fastest_backend().compile_and_run(model, partition, inputs, [output])[output]
+    _assert_same_bits(actual, np.abs(expected) if users else expected)

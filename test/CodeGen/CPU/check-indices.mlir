@@ -20,3 +20,38 @@ plan.kernel @rows(%table: tensor<100x8xf32>, %indices: tensor<30xi32>) layouts [
   %0 = dovetail.gather %table, %indices {axis = 0 : i64, dovetail.check_indices} : (tensor<100x8xf32>, tensor<30xi32>) -> tensor<30x8xf32>
   plan.yield %0 : tensor<30x8xf32>
 }
+
+// Without the attribute nothing is checked. Where the lookup is split, a rank reads what it has, and gives zero otherwise.
+
+// CHECK: func.func private @owned.body(
+// CHECK-SAME: %[[TABLE:arg0]]: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: index, %{{.*}}: index, %[[LO:.*]]: index, %[[HI:.*]]: index)
+// CHECK-NOT: plan.check_index
+// CHECK: %[[BELOW:.*]] = arith.cmpi sge, %[[AT:.*]], %[[LO]]
+// CHECK: %[[ABOVE:.*]] = arith.cmpi slt, %[[AT]], %[[HI]]
+// CHECK: %[[OWN:.*]] = arith.andi %[[BELOW]], %[[ABOVE]]
+// CHECK: scf.if %[[OWN]]
+// CHECK: plan.load %[[TABLE]]
+// CHECK: } else {
+// CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0.000000e+00
+// CHECK-NEXT: scf.yield %[[ZERO]]
+// CHECK-LABEL: func.func @owned(
+plan.kernel @owned(%table: tensor<100x8xf32>, %indices: tensor<30xi32>) layouts [<[0, 1], [?, 8]>, <[0], [30]>] -> [<[0, 1], [30, 8]>]
+    attributes {static_loops = array<i64: 0, 1>} {
+  %0 = dovetail.gather %table, %indices {axis = 0 : i64} : (tensor<100x8xf32>, tensor<30xi32>) -> tensor<30x8xf32>
+  plan.yield %0 : tensor<30x8xf32>
+}
+
+// What two operations check has two places. Of what is split, the owner reports.
+
+// CHECK: func.func private @two.body(
+// CHECK: plan.check_index %{{.*}}, %{{.*}}, %{{.*}}[1]
+// CHECK: %[[OWN:.*]] = arith.andi
+// CHECK: %[[WRONG:.*]] = arith.cmpi uge
+// CHECK: %[[MINE:.*]] = arith.andi %[[WRONG]], %[[OWN]]
+// CHECK: plan.check_index %[[MINE]], %{{.*}}, %{{.*}}[0]
+plan.kernel @two(%table: tensor<100xf32>, %indices: tensor<30xi32>, %where: tensor<30xui8>) layouts [<[0], [?]>, <[0], [30]>, <[0], [30]>] -> [<[0], [30]>]
+    attributes {static_loops = array<i64: 0, 2>} {
+  %0 = dovetail.gather %table, %indices {axis = 0 : i64, dovetail.check_indices} : (tensor<100xf32>, tensor<30xi32>) -> tensor<30xf32>
+  %1 = dovetail.gather %0, %where {axis = 0 : i64, dovetail.check_indices} : (tensor<30xf32>, tensor<30xui8>) -> tensor<30xf32>
+  plan.yield %1 : tensor<30xf32>
+}

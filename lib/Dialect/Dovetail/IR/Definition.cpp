@@ -43,7 +43,7 @@ void Definition::setScan(Scan scan) {
 }
 
 layout::IndexExpr Definition::addLookup(int64_t extent, unsigned index) {
-  layout::IndexExpr loop = addLoop(extent, LoopKind::Whole);
+  layout::IndexExpr loop = addLoop(extent, LoopKind::Reduction, ReduceKind::Owner);
   loops.back().index = index;
   return loop;
 }

@@ -48,8 +48,9 @@ struct Loop {
   /// Of a lookup, the number of the read that gives the index.
   int index = -1;
 
-  /// A lookup is a loop of which one iteration alone gives the element: that which an index read from data names.
-  /// No code goes through it.
+  /// A lookup is a loop of which one iteration alone gives the element: that which an index read from data names. No
+  /// code goes through it. Where it is split, the rank that has the iteration gives the element, which the others take
+  /// from it (`ReduceKind::Owner`): ranks need no more of what is indexed than they have of the loop.
   bool isLookup() const { return index >= 0; }
 };
 

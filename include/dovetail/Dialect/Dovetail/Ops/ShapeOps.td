@@ -57,8 +57,8 @@ def Dovetail_GatherOp : Dovetail_InferredOp<"gather", [], []> {
   let summary = "Slices of `operand` along `axis` at `indices` (negative ones count from the end)";
   let description = [{
     An index beyond either end reads the element at that end, and is reported where the operation is to check its
-    indices. Indices that are a constant vector give the axis an exact relation; otherwise all of it is
-    needed.
+    indices. Indices that are a constant vector give the axis an exact relation; otherwise it is looked up: ranks may
+    each read what they have of it.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_Tensor:$indices, I64Attr:$axis);
 }
