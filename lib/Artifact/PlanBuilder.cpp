@@ -289,6 +289,7 @@ artifact::MatMulT PlanBuilder::makeMatMul(plan::MatMulOp op) {
   call.output = tensorOf(op.getOutput());
   call.transpose_a = op.getTransposeA();
   call.transpose_b = op.getTransposeB();
+  call.row_dims = op.getRowDims();
   call.post_ops = makePostOps(op.getPostOps(), op.getPostTensors());
   call.loops = makeLoops(op.getLoops());
   return call;

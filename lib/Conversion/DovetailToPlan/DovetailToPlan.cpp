@@ -297,8 +297,8 @@ LogicalResult PlanEmitter::emitCall(const Group &group) {
       })
       .Case([&](MatMulOp op) {
         Value a = rowMajor(op.getLhs()), b = rowMajor(op.getRhs());
-        plan::MatMulOp::create(builder, loc, a, b, getView(result), postTensors, loops, UnitAttr(), UnitAttr(), postOps,
-                               name);
+        plan::MatMulOp::create(builder, loc, a, b, getView(result), postTensors, loops, UnitAttr(), UnitAttr(),
+                               /*row_dims=*/IntegerAttr(), postOps, name);
         return success();
       })
       .Case([&](PoolOp op) {

@@ -354,6 +354,9 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     action = std::move(call);
   } else if (const artifact::MatMul *source = step.call_as_MatMul()) {
     MatMulCall call{source->a(), source->b(), source->output(), source->transpose_a(), source->transpose_b(), {}, {}};
+    if (source->row_dims() < 1 || source->row_dims() > 64)
+      return damaged(where, " has rows of ", source->row_dims(), " dimensions");
+    call.rowDims = static_cast<int>(source->row_dims());
     RETURN_IF_ERROR(check({call.a, call.b, call.output}));
     RETURN_IF_ERROR(decodePostOps(where, source->post_ops(), call.postOps));
     RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));

@@ -180,6 +180,12 @@ absl::Status Validator::checkMatMul(const std::string &where, const MatMulCall &
     return damaged(where, ": operands ", shapeStr(a), " and ", shapeStr(b), " do not give ", shapeStr(output));
   if (!sameType(call.a, call.b) || !sameType(call.a, call.output))
     return damaged(where, " has operands of different types");
+  size_t rows = call.rowDims;
+  fits = rows < r && (rows == 1 || !call.transposeA);
+  for (size_t i = 3; fits && i < rows + 2 && i <= rb; ++i)
+    fits = b[rb - i] == 1;
+  if (!fits)
+    return damaged(where, " has rows of ", rows, " dimensions, on which the second operand ", shapeStr(b), " depends");
   int64_t sum = call.transposeA ? a[ra - 2] : a[ra - 1];
   if (absl::Status status = checkLoops(where, call.loops, call.output, {sum}); !status.ok())
     return status;

@@ -180,6 +180,41 @@ plan.program @main mesh @mesh target "cpu" {
 
 dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4x4x4xf32> <[0, 1, 2]>
+  %x = plan.view %a : !plan.ref<tensor<4x4x4xf32>>
+  // expected-error@+1 {{has rows of 2 dimensions, on which 'tensor<4x4x4xf32>' depends}}
+  plan.matmul %x, %x -> %x loops [4, 4, 4, 4] {row_dims = 2}
+    : !plan.ref<tensor<4x4x4xf32>>, !plan.ref<tensor<4x4x4xf32>> -> !plan.ref<tensor<4x4x4xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4x4xf32> <[0, 1]>
+  %x = plan.view %a : !plan.ref<tensor<4x4xf32>>
+  // expected-error@+1 {{cannot have rows of 2 dimensions}}
+  plan.matmul %x, %x -> %x loops [4, 4, 4] {row_dims = 2}
+    : !plan.ref<tensor<4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<2x4x4xf32> <[0, 1, 2]>
+  %b = plan.buffer arena tensor<4x4xf32> <[0, 1]>
+  %x = plan.view %a : !plan.ref<tensor<2x4x4xf32>>
+  %w = plan.view %b : !plan.ref<tensor<4x4xf32>>
+  // expected-error@+1 {{cannot have rows of 2 dimensions}}
+  plan.matmul %x, %w -> %x loops [2, 4, 4, 4] {row_dims = 2, transpose_a}
+    : !plan.ref<tensor<2x4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<2x4x4xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
   %a = plan.buffer constant tensor<4xf32> <[0]> = dense<1.0> : tensor<4xf32>
   %x = plan.view %a : !plan.ref<tensor<4xf32>>
   // expected-error@+1 {{"image" would overwrite a constant}}

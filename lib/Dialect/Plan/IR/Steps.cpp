@@ -231,6 +231,12 @@ LogicalResult plan::MatMulOp::verify() {
       !OpTrait::util::getBroadcastedShape(a.getShape().drop_back(2), b.getShape().drop_back(2), batch) ||
       ArrayRef<int64_t>(batch) != output.getShape().drop_back(2))
     return emitOpError("has shapes that do not fit: ") << a << ", " << b << " and " << output;
+  int64_t rows = getRowDims();
+  if (rows < 1 || rows >= output.getRank() || (rows > 1 && getTransposeA()))
+    return emitOpError("cannot have rows of ") << rows << " dimensions";
+  for (int64_t dim = 3; dim < rows + 2 && dim <= b.getRank(); ++dim)
+    if (fromEnd(b, dim) != 1)
+      return emitOpError("has rows of ") << rows << " dimensions, on which " << b << " depends";
   if (failed(verifyCallLoops(*this, k)))
     return failure();
   return verifyPostOps(*this);

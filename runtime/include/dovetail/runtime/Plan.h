@@ -132,6 +132,7 @@ struct MatMulCall {
   bool transposeA = false, transposeB = false;
   std::vector<PostOpInfo> postOps;
   std::vector<LoopInfo> loops; ///< The dimensions of the output, then that which is summed over.
+  int rowDims = 1;             ///< Dimensions of the output, before the last, that are the rows of one product.
 };
 
 /// What a pooling window computes.

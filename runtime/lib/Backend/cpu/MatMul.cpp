@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../../Session/Arena.h"
+#include "../common/ProductRows.h"
 #include "LibrarySteps.h"
 #include "PostOps.h"
 
@@ -48,6 +49,8 @@ private:
   };
 
   absl::Status planFactor(Factor &factor, Interval rows, Interval columns);
+  /// What is described, with the dimensions of the rows as one.
+  memory::desc mergeRowDims(const memory::desc &desc) const;
   /// Tries with operands where they are, or all of them copied to packed memory.
   absl::Status prepareCall(bool stageAll);
   void stage(Factor &factor, bool stageAll);
@@ -105,6 +108,19 @@ absl::Status MatMulStep::planFactor(Factor &factor, Interval rows, Interval colu
   return absl::OkStatus();
 }
 
+memory::desc MatMulStep::mergeRowDims(const memory::desc &desc) const {
+  memory::dims extents = desc.dims(),
+               strides(desc.data.format_desc.blocking.strides, desc.data.format_desc.blocking.strides + extents.size());
+  layout::StridedDim rows = *mergeRows(extents, strides, call.rowDims);
+  auto merge = [&](memory::dims &values, int64_t value) {
+    values.erase(values.end() - 1 - call.rowDims, values.end() - 1);
+    values.insert(values.end() - 1, value);
+  };
+  merge(extents, rows.extent);
+  merge(strides, rows.stride);
+  return memory::desc(extents, type, strides);
+}
+
 void MatMulStep::stage(Factor &factor, bool stageAll) {
   const MemoryView &memory = context.memory(factor.tensor);
   factor.staged = stageAll || memory.blockDim >= 0;
@@ -118,7 +134,7 @@ void MatMulStep::stage(Factor &factor, bool stageAll) {
   std::vector<int> physical = order;
   if (factor.transpose)
     std::swap(physical[physical.size() - 2], physical[physical.size() - 1]);
-  factor.desc = describe(factor.view, factor.box, factor.dims, physical, type);
+  factor.desc = mergeRowDims(describe(factor.view, factor.box, factor.dims, physical, type));
 }
 
 absl::Status MatMulStep::prepareCall(bool stageAll) {
@@ -131,7 +147,7 @@ absl::Status MatMulStep::prepareCall(bool stageAll) {
     outOffset = scratchPlan.add(outView.bytes());
     copyOut = Copier(memory, outView, outBox);
   }
-  outDesc = describe(outView, outBox, order, order, type);
+  outDesc = mergeRowDims(describe(outView, outBox, order, order, type));
   postOps = std::make_unique<PostOps>(context, call.postOps, output, /*direct=*/!stagedOut, outBox, outView, order,
                                       order, /*channel=*/outBox.rank() - 1, type);
   if (nothingToSum)
@@ -173,6 +189,11 @@ absl::Status MatMulStep::prepare() {
   if (absl::Status status = planFactor(a, outBox[rank - 2], sum); !status.ok())
     return status;
   if (absl::Status status = planFactor(b, sum, outBox[rank - 1]); !status.ok())
+    return status;
+  if (absl::Status status = checkRows(context, output, outBox, call.rowDims); !status.ok())
+    return status;
+  if (absl::Status status = nothingToSum ? absl::OkStatus() : checkRows(context, call.a, a.box, call.rowDims);
+      !status.ok())
     return status;
 
   absl::Status direct = prepareCall(/*stageAll=*/false);

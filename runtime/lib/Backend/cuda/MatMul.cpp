@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../common/ProductRows.h"
 #include "LibraryCalls.h"
 #include "MatrixCall.h"
 #include "PostOpWork.h"
@@ -113,7 +114,9 @@ void MatMulStep::stage(Factor &factor, bool staged) {
 
 MatrixLayout MatMulStep::layoutOf(const Factor &factor) const {
   int last = factor.box.rank() - 1;
-  MatrixLayout layout{factor.view.strides[last - 1], factor.view.strides[last], 16};
+  int64_t rowStride =
+      &factor == &a ? mergeRows(factor.view, factor.box, call.rowDims)->stride : factor.view.strides[last - 1];
+  MatrixLayout layout{rowStride, factor.view.strides[last], 16};
   if (factor.transpose)
     std::swap(layout.rowStride, layout.columnStride);
   if (!factor.staged)
@@ -130,7 +133,7 @@ int64_t MatMulStep::batchStride(const Factor &factor, int dim) const {
 /// Makes the batch dimensions one batch of the library, and calls one after another for what is left.
 void MatMulStep::planBatch(MatrixProduct &product, const PostOpOperand *addedOperand) {
   std::vector<Loop> loops;
-  for (int dim = 0; dim + 2 < outBox.rank(); ++dim) {
+  for (int dim = 0; dim + 1 + call.rowDims < outBox.rank(); ++dim) {
     if (outBox[dim].size() == 1)
       continue;
     Loop loop{outBox[dim].size(), batchStride(a, dim), batchStride(b, dim),
@@ -142,18 +145,6 @@ void MatMulStep::planBatch(MatrixProduct &product, const PostOpOperand *addedOpe
       loops.pop_back();
     }
     loops.push_back(loop);
-  }
-  // Products with the same second factor, such as weights, are one with more rows.
-  if (!loops.empty()) {
-    const Loop &last = loops.back();
-    auto continues = [&](int64_t stride, const MatrixLayout &layout) {
-      return stride == product.m * layout.rowStride && product.m > 1;
-    };
-    if (last.b == 0 && continues(last.a, product.a) && continues(last.d, product.d) &&
-        (!product.hasC || continues(last.c, product.c))) {
-      product.m *= last.count;
-      loops.pop_back();
-    }
   }
   int64_t size = elementSize(product.type);
   for (const Loop &loop : loops) {
@@ -180,6 +171,9 @@ absl::StatusOr<bool> MatMulStep::planCall(size_t fused, MatrixProduct product) {
   added.reset();
   std::optional<PostOpOperand> operand;
   int rank = outBox.rank();
+  std::vector<int64_t> extents;
+  for (int dim = 0; dim < rank; ++dim)
+    extents.push_back(outBox[dim].size());
   for (size_t i = 0; i < fused; ++i) {
     const PostOpInfo &op = call.postOps[i];
     if (product.activation != MatrixProduct::Activation::None)
@@ -200,10 +194,11 @@ absl::StatusOr<bool> MatMulStep::planCall(size_t fused, MatrixProduct product) {
         bias = i;
         product.hasBias = true;
         product.biasAlignment = std::min<int64_t>(16, read->alignment);
-      } else if (read->isFull && !added) {
+      } else if (auto rows = read->isFull ? mergeRows(extents, read->strides, call.rowDims) : std::nullopt;
+                 rows && !added) {
         added = i;
         product.hasC = true;
-        product.c = {read->strides[rank - 2], read->strides[rank - 1], std::min<int64_t>(16, read->alignment)};
+        product.c = {rows->stride, read->strides[rank - 1], std::min<int64_t>(16, read->alignment)};
         operand = *std::move(read);
       } else {
         return false;
@@ -227,21 +222,22 @@ absl::StatusOr<bool> MatMulStep::plan(bool stageAll) {
     // The library may add what is in its result's memory; others come after it has written there.
     std::vector<PostOpInfo> rest(call.postOps.begin() + fused, call.postOps.end());
     outView = output.part(outBox);
-    MatrixLayout direct{outView.strides[rank - 2], outView.strides[rank - 1], 16};
+    layout::StridedDim rows = *mergeRows(outView, outBox, call.rowDims);
+    MatrixLayout direct{rows.stride, outView.strides[rank - 1], 16};
     stagedOut = stageAll || output.blockDim >= 0 || readsResult(memory, rest, call.output) ||
-                !MatrixCall::isResult(direct, outBox[rank - 2].size(), outBox[rank - 1].size());
+                !MatrixCall::isResult(direct, rows.extent, outBox[rank - 1].size());
     if (stagedOut) {
       outView = packedRowMajor(output.type, outBox);
       outOffset = scratch.add(outView.bytes());
     }
     MatrixProduct product;
     product.type = output.type;
-    product.m = outBox[rank - 2].size();
+    product.m = rows.extent;
     product.n = outBox[rank - 1].size();
     product.k = a.box[a.box.rank() - (a.transpose ? 2 : 1)].size();
     product.a = layoutOf(a);
     product.b = layoutOf(b);
-    product.d = {outView.strides[rank - 2], outView.strides[rank - 1],
+    product.d = {mergeRows(outView, outBox, call.rowDims)->stride, outView.strides[rank - 1],
                  stagedOut ? 16 : std::min<int64_t>(16, alignmentOf(output, outBox))};
     product.c = product.d;
     absl::StatusOr<bool> found = planCall(fused, product);
@@ -273,6 +269,11 @@ absl::Status MatMulStep::prepare() {
   if (absl::Status status = planFactor(a, outBox[rank - 2], sum); !status.ok())
     return status;
   if (absl::Status status = planFactor(b, sum, outBox[rank - 1]); !status.ok())
+    return status;
+  if (absl::Status status = checkRows(memory, call.output, outBox, call.rowDims); !status.ok())
+    return status;
+  if (absl::Status status = nothingToSum ? absl::OkStatus() : checkRows(memory, call.a, a.box, call.rowDims);
+      !status.ok())
     return status;
   if (nothingToSum) {
     finish = std::make_unique<PostOpWork>(handles->context, memory, call.postOps, 0, outBox);

@@ -79,6 +79,31 @@ Order randomOrder(std::mt19937_64 &random, size_t rank) {
   return order;
 }
 
+/// Whether the `rowDims` dimensions before the last of a tensor in packed memory for `held`, in `order`, are one: all
+/// addresses of their elements in `part`, in row-major order, at one distance.
+bool areRows(const Shape &held, Order order, const Shape &part, int rowDims) {
+  int rank = held.size();
+  if (order.empty())
+    for (int dim = 0; dim < rank; ++dim)
+      order.push_back(dim);
+  Shape strides(rank);
+  int64_t stride = 1;
+  for (auto dim = order.rbegin(); dim != order.rend(); stride *= held[*dim++])
+    strides[*dim] = stride;
+  int first = std::max(0, rank - 1 - rowDims);
+  std::vector<int64_t> addresses;
+  forEachIndex(Shape(part.begin() + first, part.end() - 1), [&](const Shape &index) {
+    int64_t address = 0;
+    for (size_t i = 0; i < index.size(); ++i)
+      address += index[i] * strides[first + i];
+    addresses.push_back(address);
+  });
+  for (size_t i = 2; i < addresses.size(); ++i)
+    if (addresses[i] - addresses[i - 1] != addresses[1] - addresses[0])
+      return false;
+  return true;
+}
+
 double largestOf(const std::vector<double> &values) {
   double largest = 0;
   for (double value : values)
@@ -147,7 +172,8 @@ void check(uint64_t seed, artifact::ElementType type) {
 
   PlanBuilder builder({ranks});
   builder.floats = type;
-  uint32_t left = builder.value(shapeA, cutA, randomOrder(random, rankA), "a");
+  Order orderA = randomOrder(random, rankA);
+  uint32_t left = builder.value(shapeA, cutA, orderA, "a");
   bool constantB = draw(random, 0, 1);
   uint32_t right = constantB ? builder.constantValue(shapeB, cutB, b, randomOrder(random, rankB))
                              : builder.value(shapeB, cutB, randomOrder(random, rankB), "b");
@@ -161,13 +187,40 @@ void check(uint64_t seed, artifact::ElementType type) {
     cutOut.partialAxes = {0};
     cutOut.partialKind = layout::ReductionKind::Sum;
   }
-  uint32_t out = builder.value(shapeOut, cutOut, randomOrder(random, rank), "out");
+  Order orderOut = randomOrder(random, rank);
+  uint32_t out = builder.value(shapeOut, cutOut, orderOut, "out");
   artifact::MatMulT call;
   call.a = left;
   call.b = right;
   call.output = out;
   call.transpose_a = test.transposeA;
   call.transpose_b = test.transposeB;
+  // Batch dimensions that the second operand does not have may be rows, if they are in memory.
+  bool followsInMemory = true;
+  if (!test.transposeA && draw(random, 0, 1)) {
+    auto hasBatch = [&](int dim) { return rankB > dim + 1 && shapeB[rankB - 2 - dim] != 1; };
+    while (call.row_dims + 1 < rank && !hasBatch(call.row_dims))
+      ++call.row_dims;
+    auto extents = [](const layout::Box &box) {
+      Shape result;
+      for (int dim = 0; dim < box.rank(); ++dim)
+        result.push_back(box[dim].size());
+      return result;
+    };
+    layout::Sharding loops = cutOut;
+    for (int number = 0; number < ranks && call.row_dims > 1; ++number) {
+      Shape computed = extents(loops.boxOf(builder.mesh, shapeOut, number));
+      if (volume(computed) == 0)
+        continue;
+      Shape heldA = extents(cutA.boxOf(builder.mesh, shapeA, number)), readA = heldA;
+      for (int dim = 0; dim + 1 < rankA; ++dim)
+        readA[dim] = shapeA[dim] == 1 ? 1 : computed[rank - rankA + dim];
+      followsInMemory &= areRows(computed, orderOut, computed, call.row_dims);
+      // Of nothing that is summed over, no operand is read.
+      if (what != 2 || cut.pieces[number].size() > 0)
+        followsInMemory &= areRows(heldA, orderA, readA, call.row_dims);
+    }
+  }
   std::vector<double> expected = multiply(test, a, b);
   double largest = largestOf(expected), roundings = 1;
   if (what == 2) {
@@ -203,6 +256,10 @@ void check(uint64_t seed, artifact::ElementType type) {
   }
   builder.output("out", out);
   auto results = runFloats(builder.program(), inputs);
+  if (!followsInMemory) {
+    EXPECT_EQ(results.status().code(), absl::StatusCode::kDataLoss) << results.status();
+    return;
+  }
   ASSERT_TRUE(results.ok()) << results.status();
   if (type == artifact::ElementType::F32)
     EXPECT_TRUE(near(expected, (*results)[0]));

@@ -314,8 +314,19 @@ def Plan_ConvolutionOp : Plan_CallOp<"convolution"> {
 
 def Plan_MatMulOp : Plan_CallOp<"matmul"> {
   let summary = "Matrix product of the last two dimensions by a library; the others are a batch and broadcast";
+  let description = [{
+    As `MatMul` in the schema. The last `row_dims` dimensions of the output before the columns are the rows of one
+    product: `b` does not depend on those that belong to the batch, and on every rank the rows of `a` and of the output
+    follow each other in memory.
+
+    ```mlir
+    plan.matmul %a, %b -> %c loops [197, 1, 384, 192] {row_dims = 2 : i64}
+        : !plan.ref<tensor<197x1x192xf32>>, !plan.ref<tensor<192x384xf32>> -> !plan.ref<tensor<197x1x384xf32>>
+    ```
+  }];
   let arguments = (ins Plan_RefType:$a, Plan_RefType:$b, Plan_RefType:$output, Variadic<Plan_RefType>:$post_tensors,
                        Plan_LoopArrayAttr:$loops, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                       DefaultValuedAttr<I64Attr, "1">:$row_dims,
                        DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name);
   let assemblyFormat = [{
     $a `,` $b `->` $output `loops` custom<Loops>($loops) (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)?

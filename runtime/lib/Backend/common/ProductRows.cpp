@@ -1,0 +1,40 @@
+//===- ProductRows.cpp - Rows of matrix products -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProductRows.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+std::optional<layout::StridedDim> dovetail::runtime::mergeRows(const std::vector<int64_t> &extents,
+                                                               const std::vector<int64_t> &strides, int rowDims) {
+  size_t last = extents.size() - 1, count = std::min<size_t>(rowDims, last);
+  return layout::mergeDims(std::span(extents).subspan(last - count, count),
+                           std::span(strides).subspan(last - count, count));
+}
+
+std::optional<layout::StridedDim> dovetail::runtime::mergeRows(const MemoryView &view, const layout::Box &box,
+                                                               int rowDims) {
+  std::vector<int64_t> extents;
+  for (int dim = 0; dim < box.rank(); ++dim)
+    extents.push_back(box[dim].size());
+  return mergeRows(extents, view.strides, rowDims);
+}
+
+absl::Status dovetail::runtime::checkRows(const RankMemory &memory, uint32_t tensor, const layout::Box &box,
+                                          int rowDims) {
+  const MemoryView &view = memory.memory(tensor);
+  if (rowDims == 1 || (view.blockDim < 0 && mergeRows(view, box, rowDims)))
+    return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("damaged plan: the rows of ", memory.name(tensor), " do not follow each other in memory"));
+}
