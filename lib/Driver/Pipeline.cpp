@@ -107,6 +107,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     // Once more for what was decomposed or converted.
     passes.addPass(createVerifyPartition());
     passes.addPass(createDovetailToPlan({libraries, features, options.target->getName().str(), options.math}));
+    passes.addPass(createMergeRows());
     passes.addPass(createChooseExchanges());
     break;
   case Phase::CodeGen:

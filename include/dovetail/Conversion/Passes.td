@@ -99,4 +99,24 @@ def ChooseExchanges : Pass<"plan-choose-exchanges", "::mlir::ModuleOp"> {
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 
+def MergeRows : Pass<"dovetail-merge-rows", "::mlir::ModuleOp"> {
+  let summary = "Make batch dimensions of matrix products rows, where the weights do not depend on them";
+  let description = [{
+    Sets `row_dims` of each `plan.matmul`: as many batch dimensions as possible become rows, so that one large product
+    replaces a batch of small ones. The second operand does not depend on them, and on every rank that computes
+    anything, the rows of the first operand and of the output follow each other in memory at one distance. Where ranks
+    hold more than they compute, in a halo, fewer dimensions do.
+
+    ```mlir
+    plan.matmul %a, %b -> %c loops [197, 1, 384, 192] : !a, !b -> !c
+    ```
+
+    becomes
+
+    ```mlir
+    plan.matmul %a, %b -> %c loops [197, 1, 384, 192] {row_dims = 2 : i64} : !a, !b -> !c
+    ```
+  }];
+}
+
 #endif // DOVETAIL_CONVERSION_PASSES_TD
