@@ -108,6 +108,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addPass(createVerifyPartition());
     passes.addPass(createDovetailToPlan({libraries, features, options.target->getName().str(), options.math}));
     passes.addPass(createMergeRows());
+    passes.addPass(createBoundCalls({libraries, features}));
     passes.addPass(createChooseExchanges());
     break;
   case Phase::CodeGen:

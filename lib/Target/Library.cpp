@@ -80,3 +80,10 @@ const Library *Libraries::findCall(Operation *op) const {
       return library.get();
   return nullptr;
 }
+
+std::optional<CallBytes> Libraries::getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const {
+  for (const std::unique_ptr<Library> &library : libraries)
+    if (std::optional<CallBytes> bytes = library->getMemoryBound(call, loops, packsOnce))
+      return bytes;
+  return std::nullopt;
+}

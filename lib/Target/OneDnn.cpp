@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Factories.h"
+#include "OneDnnMemory.h"
 #include "Windows.h"
 
 using namespace mlir;
@@ -19,12 +20,15 @@ using namespace dovetail;
 namespace {
 class OneDnn : public Library {
 public:
-  explicit OneDnn(bool hasBF16) : hasBF16(hasBF16) {}
+  OneDnn(bool hasBF16, bool hasAvx512) : hasBF16(hasBF16), hasAvx512(hasAvx512) {}
 
   StringRef getName() const override { return "onednn"; }
   bool hasEpilogue(Operation *op, const PostOp &) const override { return !isa<PoolOp>(op); }
   FormatPreference getFormatPreference(Operation *op) const override {
     return isa<MatMulOp>(op) ? FormatPreference::RowMajor : FormatPreference::ChannelsLast;
+  }
+  std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override {
+    return getOneDnnMemory(call, loops, packsOnce, hasAvx512);
   }
 
 protected:
@@ -32,7 +36,7 @@ protected:
   FloatType getComputeType(Operation *op, FloatType type) const override;
 
 private:
-  bool hasBF16;
+  bool hasBF16, hasAvx512;
 };
 } // namespace
 
@@ -55,5 +59,6 @@ FloatType OneDnn::getComputeType(Operation *op, FloatType type) const {
 
 std::unique_ptr<Library> dovetail::createOneDnn(ArrayRef<std::string> features) {
   // Without these instructions, which all processors with AMX have, too, the library's bf16 is slower than its f32.
-  return std::make_unique<OneDnn>(llvm::is_contained(features, "avx512bf16"));
+  bool hasAvx512 = llvm::is_contained(features, "avx512f");
+  return std::make_unique<OneDnn>(llvm::is_contained(features, "avx512bf16"), hasAvx512);
 }

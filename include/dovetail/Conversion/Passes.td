@@ -119,4 +119,13 @@ def MergeRows : Pass<"dovetail-merge-rows", "::mlir::ModuleOp"> {
   }];
 }
 
+def BoundCalls : Pass<"dovetail-bound-calls", "::mlir::ModuleOp"> {
+  let summary = "Say how much memory library calls take at most";
+  let description = [{
+    Sets `memory` of each library call as the target's library description says: bounds of packed weights and scratch
+    memory on each rank. A session allocates as much, and takes no implementation that needs more.
+  }];
+  let options = LibraryOptions<>.options;
+}
+
 #endif // DOVETAIL_CONVERSION_PASSES_TD

@@ -14,12 +14,19 @@
 #define DOVETAIL_TARGET_LIBRARY_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Layout/Box.h"
 
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace dovetail {
+
+/// What a library call takes on one rank, besides its operands, in bytes: weights in the library's own form, which are
+/// kept; memory while it runs; and the same for each of the rank's threads.
+struct CallBytes {
+  int64_t packed = 0, scratch = 0, threadScratch = 0;
+};
 
 /// A library of a target: which operations it does, in which types, with which epilogues, and how values should lie in
 /// memory around it. What it does becomes a call; the rest has generated kernels. Immutable.
@@ -40,6 +47,13 @@ public:
   virtual bool hasEpilogue(mlir::Operation *op, const PostOp &postOp) const = 0;
   /// The memory format in which the library is fast at `op`, which it does.
   virtual FormatPreference getFormatPreference(mlir::Operation *op) const = 0;
+  /// What `call`, one of the plan that this library does, takes at most on a rank that computes `loops`, none of which
+  /// is empty but for what is summed over. With `packsOnce` its weights never change, so that what is packed is kept.
+  /// Nothing if that is not known, or if another library does `call`.
+  virtual std::optional<CallBytes> getMemoryBound(mlir::Operation *call, const layout::Box &loops,
+                                                  bool packsOnce) const {
+    return std::nullopt;
+  }
 
 protected:
   /// True if the library does `op`, whatever the types.
@@ -60,6 +74,8 @@ public:
   const Library *find(mlir::Operation *op) const;
   /// The first library that does `op` on its operands as they are; null if none does.
   const Library *findCall(mlir::Operation *op) const;
+  /// `Library::getMemoryBound` of the library that does `call`.
+  std::optional<CallBytes> getMemoryBound(mlir::Operation *call, const layout::Box &loops, bool packsOnce) const;
 
 private:
   std::vector<std::unique_ptr<Library>> libraries;

@@ -284,7 +284,7 @@ LogicalResult PlanEmitter::emitCall(const Group &group) {
         Value weights = rowMajor(op.getWeights());
         plan::ConvolutionOp::create(builder, loc, input, weights, getView(result), postTensors, loops,
                                     op.getStridesAttr(), op.getDilationsAttr(), op.getPadsLowAttr(), op.getGroupsAttr(),
-                                    /*transposed=*/UnitAttr(), postOps, name);
+                                    /*transposed=*/UnitAttr(), postOps, name, /*memory=*/{});
         return success();
       })
       .Case([&](ConvTransposeOp op) {
@@ -292,19 +292,19 @@ LogicalResult PlanEmitter::emitCall(const Group &group) {
         Value weights = rowMajor(op.getWeights());
         plan::ConvolutionOp::create(builder, loc, input, weights, getView(result), postTensors, loops,
                                     op.getStridesAttr(), op.getDilationsAttr(), op.getPadsLowAttr(), op.getGroupsAttr(),
-                                    builder.getUnitAttr(), postOps, name);
+                                    builder.getUnitAttr(), postOps, name, /*memory=*/{});
         return success();
       })
       .Case([&](MatMulOp op) {
         Value a = rowMajor(op.getLhs()), b = rowMajor(op.getRhs());
         plan::MatMulOp::create(builder, loc, a, b, getView(result), postTensors, loops, UnitAttr(), UnitAttr(),
-                               /*row_dims=*/IntegerAttr(), postOps, name);
+                               /*row_dims=*/IntegerAttr(), postOps, name, /*memory=*/{});
         return success();
       })
       .Case([&](PoolOp op) {
         Value input = inFormat(op.getInput(), format);
         plan::PoolOp::create(builder, loc, input, getView(result), loops, op.getKindAttr(), op.getKernelAttr(),
-                             op.getStridesAttr(), op.getDilationsAttr(), op.getPadsLowAttr(), name);
+                             op.getStridesAttr(), op.getDilationsAttr(), op.getPadsLowAttr(), name, /*memory=*/{});
         return success();
       })
       .Default([](Operation *op) { return op->emitError("has no library call"); });

@@ -196,6 +196,18 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, A
 }
 
 //===----------------------------------------------------------------------===//
+// CallMemoryAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult CallMemoryAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> packed,
+                                     ArrayRef<int64_t> scratch, ArrayRef<int64_t> threadScratch) {
+  for (ArrayRef<int64_t> bytes : {packed, scratch, threadScratch})
+    if (bytes.empty() || llvm::any_of(bytes, [](int64_t count) { return count < 0; }))
+      return emitError() << "a call takes [" << bytes << "] bytes";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // PostOpAttr
 //===----------------------------------------------------------------------===//
 

@@ -105,6 +105,26 @@ def Plan_BlocksAttr : Plan_Attr<"Blocks", "blocks"> {
   let genVerifyDecl = 1;
 }
 
+def Plan_CallMemoryAttr : Plan_Attr<"CallMemory", "call_memory"> {
+  let summary = "How much memory a library call takes at most, besides its operands";
+  let description = [{
+    Bytes for each rank, or one number for all of them where these are the same: of weights in the library's own form,
+    which are kept while a session lives; of what the call needs while it runs; and of what it needs for each of a rank's
+    threads while it runs. Copies of operands that do not lie as the library wants them come on top.
+
+    ```mlir
+    #plan.call_memory<packed = [4096, 0], scratch = [65536], thread_scratch = [8192]>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$packed, ArrayRefParameter<"int64_t">:$scratch,
+                        ArrayRefParameter<"int64_t">:$threadScratch);
+  let assemblyFormat = [{
+    `<` `packed` `=` `[` $packed `]` `,` `scratch` `=` `[` $scratch `]` `,`
+        `thread_scratch` `=` `[` $threadScratch `]` `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
 def Plan_PostOpAttr : Plan_Attr<"PostOp", "post_op"> {
   let summary = "What a library call applies to its result";
   let description = [{

@@ -283,6 +283,7 @@ def Plan_LaunchOp : Plan_StepOp<"launch",
 
 /// A library call. `loops` are the dimensions of the output, then those that are summed over, with how each is split: the
 /// library computes these ranges, whatever ranks hold. Post-operations that read a tensor take `post_tensors` in order.
+/// `memory` bounds what the library takes, if its description says that.
 class Plan_CallOp<string mnemonic> : Plan_StepOp<mnemonic> {
   let hasVerifier = 1;
 }
@@ -304,7 +305,8 @@ def Plan_ConvolutionOp : Plan_CallOp<"convolution"> {
                        Variadic<Plan_RefType>:$post_tensors, Plan_LoopArrayAttr:$loops,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads,
                        DefaultValuedAttr<I64Attr, "1">:$groups, UnitAttr:$transposed,
-                       DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name);
+                       DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name,
+                       OptionalAttr<Plan_CallMemoryAttr>:$memory);
   let assemblyFormat = [{
     $input `,` $weights `->` $output `loops` custom<Loops>($loops)
     (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)? attr-dict
@@ -327,7 +329,8 @@ def Plan_MatMulOp : Plan_CallOp<"matmul"> {
   let arguments = (ins Plan_RefType:$a, Plan_RefType:$b, Plan_RefType:$output, Variadic<Plan_RefType>:$post_tensors,
                        Plan_LoopArrayAttr:$loops, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
                        DefaultValuedAttr<I64Attr, "1">:$row_dims,
-                       DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name);
+                       DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name,
+                       OptionalAttr<Plan_CallMemoryAttr>:$memory);
   let assemblyFormat = [{
     $a `,` $b `->` $output `loops` custom<Loops>($loops) (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)?
     attr-dict
@@ -340,7 +343,7 @@ def Plan_PoolOp : Plan_CallOp<"pool"> {
   let arguments = (ins Plan_RefType:$input, Plan_RefType:$output, Plan_LoopArrayAttr:$loops,
                        Dovetail_PoolKindAttr:$kind, DenseI64ArrayAttr:$kernel,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads,
-                       OptionalAttr<StrAttr>:$step_name);
+                       OptionalAttr<StrAttr>:$step_name, OptionalAttr<Plan_CallMemoryAttr>:$memory);
   let assemblyFormat = [{
     $kind $input `->` $output `loops` custom<Loops>($loops) attr-dict `:` type($input) `->` type($output)
   }];

@@ -1,0 +1,62 @@
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-bound-calls{libraries=onednn features=avx512f})' | FileCheck %s
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-bound-calls{libraries=cudnn,cublaslt})' | FileCheck %s --check-prefix=UNKNOWN
+
+// UNKNOWN-NOT: call_memory
+
+// Constant weights are packed once: 64 x 32 channels of 9 in blocks of 16, where up to a third may be lost. Ranks without
+// rows take nothing.
+
+dovetail.mesh @mesh = ["y" = 3]
+!x = !plan.ref<tensor<1x32x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 5), (4, 4), (3, 12)}, {}]>>>
+!y = !plan.ref<tensor<1x64x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 4, 4, 12}, {}]>>>
+
+// CHECK-LABEL: plan.program @convolution
+plan.program @convolution mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<1x32x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 5), (4, 4), (3, 12)}, {}]>> <[0, 2, 3, 1]>
+  %1 = plan.buffer constant tensor<64x32x3x3xf32> <[0, 1, 2, 3]> = dense<2.0> : tensor<64x32x3x3xf32>
+  %2 = plan.buffer arena tensor<1x64x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 4, 4, 12}, {}]>> <[0, 2, 3, 1]>
+  %x = plan.view %0 : !x
+  %w = plan.view %1 : !plan.ref<tensor<64x32x3x3xf32>>
+  %y = plan.view %2 : !y
+  // CHECK: memory = #plan.call_memory<packed = [110592, 0, 110592], scratch = [0], thread_scratch = [70656, 0, 70656]>
+  plan.convolution %x, %w -> %y loops [1, 64, 12 by <{"y" : 0, 4, 4, 12}>, 20, 32] {
+    strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1>
+  } : !x, !plan.ref<tensor<64x32x3x3xf32>> -> !y
+}
+
+// -----
+
+// Weights that are not constant are never kept. Depthwise ones are not padded to blocks of channels.
+
+dovetail.mesh @mesh = ["y" = 1]
+
+// CHECK-LABEL: plan.program @kinds
+plan.program @kinds mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<1x20x12x20xf32> <[0, 2, 3, 1]>
+  %1 = plan.buffer arena tensor<20x1x3x3xf32> <[0, 1, 2, 3]>
+  %2 = plan.buffer arena tensor<1x20x12x20xf32> <[0, 2, 3, 1]>
+  %3 = plan.buffer constant tensor<20x70xf32> <[0, 1]> = dense<1.0> : tensor<20x70xf32>
+  %4 = plan.buffer arena tensor<1x20x12x70xf32> <[0, 1, 2, 3]>
+  %5 = plan.buffer arena tensor<20x70xf32> <[0, 1]>
+  %x = plan.view %0 : !plan.ref<tensor<1x20x12x20xf32>>
+  %w = plan.view %1 : !plan.ref<tensor<20x1x3x3xf32>>
+  %y = plan.view %2 : !plan.ref<tensor<1x20x12x20xf32>>
+  %m = plan.view %3 : !plan.ref<tensor<20x70xf32>>
+  %z = plan.view %4 : !plan.ref<tensor<1x20x12x70xf32>>
+  %n = plan.view %5 : !plan.ref<tensor<20x70xf32>>
+  // CHECK: plan.convolution {{.*}}packed = [0], scratch = [1152], thread_scratch = [70656]
+  plan.convolution %x, %w -> %y loops [1, 20, 12, 20, 1] {
+    strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1>, groups = 20
+  } : !plan.ref<tensor<1x20x12x20xf32>>, !plan.ref<tensor<20x1x3x3xf32>> -> !plan.ref<tensor<1x20x12x20xf32>>
+  // 128 columns of 32 terms.
+  // CHECK: plan.matmul {{.*}}packed = [16384], scratch = [0], thread_scratch = [57344]
+  plan.matmul %x, %m -> %z loops [1, 20, 12, 70, 20]
+    : !plan.ref<tensor<1x20x12x20xf32>>, !plan.ref<tensor<20x70xf32>> -> !plan.ref<tensor<1x20x12x70xf32>>
+  // CHECK: plan.matmul {{.*}}packed = [0], scratch = [0], thread_scratch = [57344]
+  plan.matmul %x, %n -> %z loops [1, 20, 12, 70, 20]
+    : !plan.ref<tensor<1x20x12x20xf32>>, !plan.ref<tensor<20x70xf32>> -> !plan.ref<tensor<1x20x12x70xf32>>
+  // CHECK: plan.pool {{.*}}packed = [0], scratch = [0], thread_scratch = [96256]
+  plan.pool <max> %x -> %y loops [1, 20, 12, 20] {
+    kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0>
+  } : !plan.ref<tensor<1x20x12x20xf32>> -> !plan.ref<tensor<1x20x12x20xf32>>
+}
