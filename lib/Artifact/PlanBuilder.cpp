@@ -319,9 +319,15 @@ static std::string getStepName(Operation *op) {
 
 LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
   step.name = getStepName(op);
-  auto setLibraryCall = [&](auto call) {
+  auto setLibraryCall = [&](auto call, plan::CallMemoryAttr memory = {}) {
     artifact::LibraryStepT library;
     library.call.Set(std::move(call));
+    if (memory) {
+      library.memory = std::make_unique<artifact::CallMemoryT>();
+      library.memory->packed = toVector(memory.getPacked());
+      library.memory->scratch = toVector(memory.getScratch());
+      library.memory->thread_scratch = toVector(memory.getThreadScratch());
+    }
     step.action.Set(std::move(library));
     return success();
   };
@@ -333,9 +339,9 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
         step.action.Set(makeKernel(launch, kernel));
         return success();
       })
-      .Case([&](plan::ConvolutionOp call) { return setLibraryCall(makeConvolution(call)); })
-      .Case([&](plan::MatMulOp call) { return setLibraryCall(makeMatMul(call)); })
-      .Case([&](plan::PoolOp call) { return setLibraryCall(makePool(call)); })
+      .Case([&](plan::ConvolutionOp call) { return setLibraryCall(makeConvolution(call), call.getMemoryAttr()); })
+      .Case([&](plan::MatMulOp call) { return setLibraryCall(makeMatMul(call), call.getMemoryAttr()); })
+      .Case([&](plan::PoolOp call) { return setLibraryCall(makePool(call), call.getMemoryAttr()); })
       .Case([&](plan::ReorderOp call) {
         artifact::ReorderT reorder;
         reorder.source = tensorOf(call.getSource());

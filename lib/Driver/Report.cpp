@@ -128,7 +128,7 @@ void HtmlReport::writeSteps(StringRef title, const char *key) {
 }
 
 void HtmlReport::writeRanks() {
-  for (auto [title, key] : {std::pair("Memory of values on each rank", "values_bytes"),
+  for (auto [title, key] : {std::pair("Memory of each rank", "total_bytes"),
                             std::pair("Bytes received by each rank in a run", "received_bytes")}) {
     std::vector<std::string> labels, texts;
     std::vector<double> values;

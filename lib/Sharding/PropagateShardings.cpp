@@ -360,7 +360,7 @@ int64_t Propagator::getOperandBytes(PartitionableOpInterface op, const OpRelatio
 
 bool Propagator::canScatter(PartitionableOpInterface op, unsigned dim, int64_t parts) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  return getByteSize(type) >= kMinScatterBytes && type.getDimSize(dim) >= parts &&
+  return getByteSize(type) >= layout::minScatterBytes && type.getDimSize(dim) >= parts &&
          llvm::any_of(op->getUsers(), llvm::IsaPred<PartitionableOpInterface>);
 }
 

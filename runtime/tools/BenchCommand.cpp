@@ -105,6 +105,10 @@ absl::Status BenchCommand::run() {
                              {"p90_ms", slow},
                              {"max_ms", times.back()},
                              {"issue_ms", issue}};
+    // Of other processes it is not known.
+    if (!options->process)
+      for (int rank = 0; rank < (*program)->numRanks(); ++rank)
+        result["memory"].push_back(describeMemory(rank, (*runner)->statistics(rank)));
     std::fputs((result.dump(2) + "\n").c_str(), stdout);
     return absl::OkStatus();
   }

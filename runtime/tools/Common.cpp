@@ -312,6 +312,16 @@ absl::Status tools::checkOutputs(const RunArguments &arguments, const std::vecto
   return absl::OkStatus();
 }
 
+nlohmann::json tools::describeMemory(int rank, const runtime::SessionStatistics &memory) {
+  return {{"rank", rank},
+          {"values_bytes", memory.arenaBytes},
+          {"scratch_bytes", memory.scratchBytes},
+          {"prologue_bytes", memory.persistentBytes},
+          {"weights_bytes", memory.weightBytes + memory.copiedBytes},
+          {"packed_bytes", memory.packedBytes},
+          {"total_bytes", memory.totalBytes()}};
+}
+
 absl::Status tools::notEnoughMemory(const std::string &path, const runtime::Plan &plan) {
   int64_t bytes = 0, most = -1;
   const runtime::PortInfo *largest = nullptr;

@@ -69,6 +69,9 @@ absl::Status ofArtifact(const std::string &path, const absl::Status &status);
 /// Checks that files to be written replace neither each other nor what is read. Errors: INVALID_ARGUMENT.
 absl::Status checkOutputs(const RunArguments &arguments, const std::vector<std::string> &outputs);
 
+/// What a rank takes of memory, for reports.
+nlohmann::json describeMemory(int rank, const runtime::SessionStatistics &memory);
+
 /// The error when memory ran out for the inputs and outputs of the artifact at `path`.
 absl::Status notEnoughMemory(const std::string &path, const runtime::Plan &plan);
 

@@ -79,6 +79,8 @@ json describeSteps(const Plan &plan, const std::vector<runtime::StepInfo> &steps
     json entry = {{"name", step.name}, {"kind", step.kind()}, {"writes", json::array()}};
     if (const auto *call = std::get_if<runtime::KernelCall>(&step.action))
       entry["symbol"] = call->symbol;
+    if (const auto *call = std::get_if<runtime::MatMulCall>(&step.action); call && call->rowDims > 1)
+      entry["row_dims"] = call->rowDims;
     for (uint32_t tensor : step.writes())
       entry["writes"].push_back(describeTensor(plan, tensor));
     result.push_back(std::move(entry));
@@ -130,8 +132,10 @@ json describeExchanges(const Plan &plan, std::vector<int64_t> &received) {
   return result;
 }
 
-/// All that there is to say about a program; `schedule` is the result of the schedule check.
-json describe(const runtime::Program &program, const std::string &path, const absl::Status &schedule) {
+/// Sets `report` to all that there is to say about a program, whose ranks have so many threads each; `schedule` is the
+/// result of the schedule check.
+absl::Status describe(const runtime::Program &program, const std::string &path, const absl::Status &schedule,
+                      int threads, json &report) {
   const Plan &plan = program.getPlan();
   struct stat info = {};
   ::stat(path.c_str(), &info);
@@ -142,33 +146,35 @@ json describe(const runtime::Program &program, const std::string &path, const ab
   json exchanges = describeExchanges(plan, received);
   json ranks = json::array();
   for (int rank = 0; rank < plan.mesh.numRanks(); ++rank) {
-    runtime::SessionStatistics memory = runtime::estimateStatistics(plan, rank);
-    ranks.push_back({{"rank", rank},
-                     {"values_bytes", memory.arenaBytes},
-                     {"prologue_bytes", memory.persistentBytes},
-                     {"weights_bytes", memory.weightBytes + memory.copiedBytes},
-                     {"received_bytes", received[rank]}});
+    absl::StatusOr<runtime::SessionStatistics> memory = runtime::estimateStatistics(plan, rank, threads);
+    if (!memory.ok())
+      return memory.status();
+    json entry = describeMemory(rank, *memory);
+    entry["received_bytes"] = received[rank];
+    ranks.push_back(std::move(entry));
   }
-  return {{"file", path},
-          {"file_bytes", static_cast<int64_t>(info.st_size)},
-          {"producer", plan.producer},
-          {"model", plan.model},
-          {"target", plan.target},
-          {"math", runtime::mathModeName(plan.math)},
-          {"cpu", plan.cpu},
-          {"cpu_features", plan.cpuFeatures},
-          {"code_bytes", program.getCodeSize()},
-          {"weights_bytes", program.getWeights().size()},
-          {"mesh", mesh},
-          {"num_ranks", plan.mesh.numRanks()},
-          {"inputs", describePorts(plan, plan.inputs)},
-          {"outputs", describePorts(plan, plan.outputs)},
-          {"prologue", describeSteps(plan, plan.prologue)},
-          {"steps", describeSteps(plan, plan.steps)},
-          {"kernels", describeKernels(plan)},
-          {"exchanges", exchanges},
-          {"ranks", ranks},
-          {"schedule", schedule.ok() ? "ok" : std::string(schedule.message())}};
+  report = {{"file", path},
+            {"file_bytes", static_cast<int64_t>(info.st_size)},
+            {"producer", plan.producer},
+            {"model", plan.model},
+            {"target", plan.target},
+            {"math", runtime::mathModeName(plan.math)},
+            {"cpu", plan.cpu},
+            {"cpu_features", plan.cpuFeatures},
+            {"code_bytes", program.getCodeSize()},
+            {"weights_bytes", program.getWeights().size()},
+            {"mesh", mesh},
+            {"num_ranks", plan.mesh.numRanks()},
+            {"inputs", describePorts(plan, plan.inputs)},
+            {"outputs", describePorts(plan, plan.outputs)},
+            {"prologue", describeSteps(plan, plan.prologue)},
+            {"steps", describeSteps(plan, plan.steps)},
+            {"kernels", describeKernels(plan)},
+            {"exchanges", exchanges},
+            {"threads", threads},
+            {"ranks", ranks},
+            {"schedule", schedule.ok() ? "ok" : std::string(schedule.message())}};
+  return absl::OkStatus();
 }
 
 std::string text(const json &value) { return value.get<std::string>(); }
@@ -248,13 +254,22 @@ std::string formatReport(const json &report) {
     absl::StrAppend(&result, "\nKernels\n", formatKernels(report["kernels"]));
   if (!report["exchanges"].empty())
     absl::StrAppend(&result, "\nExchanges\n", formatExchanges(report["exchanges"]));
-  std::vector<std::vector<std::string>> rows = {{"rank", "values", "prologue", "weights", "received in a run"}};
-  for (const json &rank : report["ranks"])
-    rows.push_back({std::to_string(rank["rank"].get<int64_t>()), formatBytes(rank["values_bytes"].get<int64_t>()),
-                    formatBytes(rank["prologue_bytes"].get<int64_t>()),
-                    formatBytes(rank["weights_bytes"].get<int64_t>()),
-                    formatBytes(rank["received_bytes"].get<int64_t>())});
-  absl::StrAppend(&result, "\nRanks (without scratch memory of library calls)\n", formatTable(rows));
+  const std::pair<const char *, const char *> columns[] = {
+      {"values and scratch", "values_bytes"}, {"of it scratch", "scratch_bytes"}, {"prologue", "prologue_bytes"},
+      {"weights", "weights_bytes"},           {"packed weights", "packed_bytes"}, {"total", "total_bytes"},
+      {"received in a run", "received_bytes"}};
+  std::vector<std::vector<std::string>> rows = {{"rank"}};
+  for (const auto &[title, key] : columns)
+    rows[0].push_back(title);
+  for (const json &rank : report["ranks"]) {
+    std::vector<std::string> &row = rows.emplace_back(1, std::to_string(rank["rank"].get<int64_t>()));
+    for (const auto &[title, key] : columns)
+      row.push_back(formatBytes(rank[key].get<int64_t>()));
+  }
+  bool isForHost = text(report["target"]) == runtime::hostTarget;
+  std::string note = isForHost ? absl::StrCat("threads of each: ", report["threads"].get<int64_t>())
+                               : "without what the device's libraries take";
+  absl::StrAppend(&result, "\nMemory of ranks (", note, ")\n", formatTable(rows));
   return result;
 }
 
@@ -266,16 +281,24 @@ absl::StatusOr<std::string> tools::describeArtifact(const std::string &path) {
   if (!program.ok())
     return program.status();
   absl::Status schedule = runtime::checkSchedule((*program)->getPlan());
-  return describe(**program, path, schedule).dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  json report;
+  if (absl::Status status = describe(**program, path, schedule, /*threads=*/1, report); !status.ok())
+    return ofArtifact(path, status);
+  return report.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-absl::Status tools::inspectArtifact(const std::string &path, bool asJson) {
+absl::Status tools::inspectArtifact(const std::string &path, bool asJson, int threads) {
+  constexpr int maxThreads = 1 << 16;
+  if (threads < 1 || threads > maxThreads)
+    return absl::InvalidArgumentError(absl::StrCat("--threads ", threads, ": a rank has 1 to ", maxThreads));
   absl::StatusOr<std::shared_ptr<const runtime::Program>> program =
       runtime::Program::load(path, {/*executable=*/false});
   if (!program.ok())
     return program.status();
   absl::Status schedule = runtime::checkSchedule((*program)->getPlan());
-  json report = describe(**program, path, schedule);
+  json report;
+  if (absl::Status status = describe(**program, path, schedule, threads, report); !status.ok())
+    return ofArtifact(path, status);
   std::string output =
       asJson ? report.dump(2, ' ', false, json::error_handler_t::replace) + "\n" : formatReport(report);
   std::fputs(output.c_str(), stdout);
@@ -288,7 +311,11 @@ void tools::addInspectCommand(CLI::App &app, int &exitCode) {
       "Show what is in a compiled program: mesh, cuts, steps, exchanges with their bytes, memory of each rank");
   auto path = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
+  auto threads = std::make_shared<int>(1);
   command->add_option("artifact", *path, "Compiled program (.dvt)")->required()->type_name("ARTIFACT");
+  command->add_option("--threads", *threads, "Threads of each rank: library calls take scratch memory for each")
+      ->capture_default_str()
+      ->type_name("N");
   command->add_flag("--json", *json, "Print JSON");
   command->footer("Examples:\n"
                   "  " +
@@ -296,5 +323,5 @@ void tools::addInspectCommand(CLI::App &app, int &exitCode) {
                   " inspect unet.dvt\n"
                   "  " +
                   app.get_name() + " inspect unet.dvt --json");
-  setAction(app, *command, exitCode, [path, json] { return inspectArtifact(*path, *json); });
+  setAction(app, *command, exitCode, [path, json, threads] { return inspectArtifact(*path, *json, *threads); });
 }

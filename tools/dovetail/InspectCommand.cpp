@@ -30,6 +30,7 @@ namespace {
 struct InspectCommand {
   std::string path;
   bool json = false;
+  int threads = 1;
   CompileArguments arguments;
 
   LogicalResult run(Diagnostics &diagnostics);
@@ -116,7 +117,7 @@ LogicalResult InspectCommand::run(Diagnostics &diagnostics) {
   if (!arguments.dims.empty() || !arguments.shapes.empty())
     return diagnostics.error(ExitCode::Usage, "--dim and --shape describe models (.onnx, .onnxtxt); the shapes of '" +
                                                   path + "' are fixed");
-  absl::Status status = tools::inspectArtifact(path, json);
+  absl::Status status = tools::inspectArtifact(path, json, threads);
   if (!status.ok())
     return diagnostics.error(getExitCode(status), std::string(status.message()));
   return llvm::success();
@@ -131,6 +132,11 @@ void dovetail::addInspectCommand(CLI::App &app, int &exitCode) {
   auto state = std::make_shared<InspectCommand>();
   command->add_option("file", state->path, "Compiled program (.dvt) or ONNX model (.onnx, .onnxtxt)")->required();
   command->add_flag("--json", state->json, "Print JSON (compiled programs)");
+  command
+      ->add_option("--threads", state->threads,
+                   "Threads of each rank: library calls take scratch memory for each (compiled programs)")
+      ->capture_default_str()
+      ->type_name("N");
   tools::addRepeatable(*command, "--dim", state->arguments.dims, "Extent of a named dimension of the model")
       ->type_name("N=1");
   tools::addRepeatable(*command, "--shape", state->arguments.shapes, "Shape of an input of the model")

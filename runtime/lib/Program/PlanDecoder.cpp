@@ -29,6 +29,8 @@ constexpr int64_t maxExtent = int64_t(1) << 40;
 constexpr int64_t maxBytes = int64_t(1) << 60;
 constexpr int64_t maxAttribute = int64_t(1) << 20;
 constexpr int64_t maxRanks = 1 << 16;
+/// Of one library call, for one thread or all of them.
+constexpr int64_t maxCallBytes = int64_t(1) << 40;
 /// More than any device has, for a block of threads.
 constexpr int64_t maxBlockThreads = 1024;
 constexpr int64_t maxSharedBytes = 1 << 20;
@@ -67,6 +69,7 @@ private:
   absl::Status decodeBlocks(const std::string &where, const artifact::Blocks &blocks, KernelCall &call);
   absl::Status decodeLibrary(const std::string &where, const artifact::LibraryStep &step, StepAction &action);
   absl::Status decodeExchange(const std::string &where, const artifact::ExchangeStep &step, StepAction &action);
+  absl::Status decodeMemory(const std::string &where, const artifact::CallMemory &memory, CallMemory &result);
   absl::Status decodePostOps(const std::string &where,
                              const flatbuffers::Vector<flatbuffers::Offset<artifact::PostOp>> *ops,
                              std::vector<PostOpInfo> &result);
@@ -408,6 +411,17 @@ absl::Status Decoder::decodeExchange(const std::string &where, const artifact::E
   return absl::OkStatus();
 }
 
+absl::Status Decoder::decodeMemory(const std::string &where, const artifact::CallMemory &memory, CallMemory &result) {
+  auto decode = [&](const flatbuffers::Vector<int64_t> &source, std::vector<int64_t> &bytes) -> absl::Status {
+    if (source.size() != 1 && static_cast<int64_t>(source.size()) != plan.mesh.numRanks())
+      return damaged(where, " has bounds of its memory for ", source.size(), " ranks");
+    return attributes(where, source, 0, maxCallBytes, bytes);
+  };
+  RETURN_IF_ERROR(decode(*memory.packed(), result.packed));
+  RETURN_IF_ERROR(decode(*memory.scratch(), result.scratch));
+  return decode(*memory.thread_scratch(), result.threadScratch);
+}
+
 absl::Status Decoder::decodeSteps(const char *list,
                                   const flatbuffers::Vector<flatbuffers::Offset<artifact::Step>> &steps,
                                   std::vector<StepInfo> &result) {
@@ -421,6 +435,10 @@ absl::Status Decoder::decodeSteps(const char *list,
       info.action = std::move(call);
     } else if (const artifact::LibraryStep *library = step->action_as_LibraryStep()) {
       RETURN_IF_ERROR(decodeLibrary(where, *library, info.action));
+      if (library->memory())
+        RETURN_IF_ERROR(decodeMemory(where, *library->memory(), info.memory.emplace()));
+      if (!info.memory && !plan.isForDevice() && !std::holds_alternative<ReorderCall>(info.action))
+        return damaged(where, " does not bound its memory");
     } else if (const artifact::ExchangeStep *exchange = step->action_as_ExchangeStep()) {
       RETURN_IF_ERROR(decodeExchange(where, *exchange, info.action));
     } else {

@@ -64,6 +64,10 @@ public:
   virtual absl::Status finish() = 0;
 };
 
+/// Scratch memory of a step on the CPU, with so many threads, as its executor will have. `memory` needs no addresses.
+/// Errors: DATA_LOSS, UNIMPLEMENTED.
+absl::StatusOr<int64_t> hostScratchBytes(const RankMemory &memory, const StepInfo &step, bool inPrologue, int threads);
+
 /// The CPU.
 absl::StatusOr<std::unique_ptr<Backend>> createHostBackend(const Program &program, int rank, SessionOptions options);
 /// A device of the plug-in for the program's target.

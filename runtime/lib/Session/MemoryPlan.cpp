@@ -8,11 +8,14 @@
 
 #include "MemoryPlan.h"
 
+#include "Backend.h"
+
 #include "dovetail/runtime/MemoryView.h"
 #include "dovetail/runtime/Session.h"
 
 #include <algorithm>
 
+using namespace dovetail;
 using namespace dovetail::runtime;
 
 int64_t dovetail::runtime::bufferBytes(const Plan &plan, uint32_t buffer, int rank) {
@@ -49,17 +52,58 @@ std::vector<ArenaItem> dovetail::runtime::bufferLives(const Plan &plan, int rank
   return items;
 }
 
-SessionStatistics dovetail::runtime::estimateStatistics(const Plan &plan, int rank) {
+int64_t dovetail::runtime::addScratch(std::vector<ArenaItem> &items, int64_t position, int64_t bytes) {
+  items.push_back({bytes, position, position, 0});
+  return static_cast<int64_t>(items.size()) - 1;
+}
+
+/// The buffers of a rank as a session has them, but for their addresses.
+static RankMemory memoryWithoutAddresses(const Plan &plan, int rank) {
+  RankMemory memory{plan, rank};
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const BufferInfo &buffer = plan.buffers[i];
+    MemoryView view = MemoryView::packed(buffer.type, plan.bufferBox(i, rank), buffer.format);
+    // Read where it is mapped, a part of a constant has the strides of the whole.
+    if (isMapped(plan, buffer) && !view.box.empty())
+      view.strides = MemoryView::rowMajor(buffer.type, layout::Box::ofShape(buffer.shape), nullptr).strides;
+    memory.buffers.push_back(std::move(view));
+  }
+  return memory;
+}
+
+bool dovetail::runtime::isMapped(const Plan &plan, const BufferInfo &buffer) {
+  return buffer.kind == BufferKind::Constant && buffer.format.isRowMajor() && !plan.isForDevice();
+}
+
+absl::StatusOr<SessionStatistics> dovetail::runtime::estimateStatistics(const Plan &plan, int rank, int threads) {
   SessionStatistics result;
+  RankMemory memory = memoryWithoutAddresses(plan, rank);
   std::vector<ArenaItem> items = bufferLives(plan, rank);
+  auto addSteps = [&](const std::vector<StepInfo> &steps, int64_t position, bool inPrologue) -> absl::Status {
+    for (const StepInfo &step : steps) {
+      absl::StatusOr<int64_t> scratch = hostScratchBytes(memory, step, inPrologue, threads);
+      if (!scratch.ok())
+        return scratch.status();
+      addScratch(items, position++, *scratch);
+      result.scratchBytes = std::max(result.scratchBytes, *scratch);
+      if (step.memory && !inPrologue)
+        result.packedBytes += alignedSize(step.memory->packedBytes(rank));
+    }
+    return absl::OkStatus();
+  };
+  if (absl::Status status = addSteps(plan.prologue, 0, /*inPrologue=*/true); !status.ok())
+    return status;
+  if (absl::Status status = addSteps(plan.steps, Positions(plan).firstStep, /*inPrologue=*/false); !status.ok())
+    return status;
   result.arenaBytes = planArena(items);
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const BufferInfo &buffer = plan.buffers[i];
-    if (buffer.kind == BufferKind::Persistent)
-      result.persistentBytes += bufferBytes(plan, i, rank);
-    else if (buffer.kind == BufferKind::Constant)
-      (buffer.format.isRowMajor() && !plan.isForDevice() ? result.weightBytes : result.copiedBytes) +=
-          bufferBytes(plan, i, rank);
+    int64_t bytes = memory.buffers[i].box.volume() * elementSize(buffer.type);
+    if (isMapped(plan, buffer))
+      result.weightBytes += bytes;
+    else if (buffer.kind != BufferKind::Arena)
+      (buffer.kind == BufferKind::Constant ? result.copiedBytes : result.persistentBytes) +=
+          alignedSize(memory.buffers[i].bytes());
   }
   return result;
 }

@@ -84,7 +84,7 @@ private:
   std::vector<ArenaItem> items;    ///< One for each buffer, then those of scratch memory.
   /// Other ranks read it: kept by the communicator, too.
   struct Memory {
-    std::shared_ptr<std::byte> arena, persistent, constants;
+    std::shared_ptr<std::byte> arena, persistent, constants, packed;
   };
   std::shared_ptr<Memory> allocations = std::make_shared<Memory>();
   std::vector<std::unique_ptr<PortTransfer>> uploads, downloads;
@@ -116,7 +116,7 @@ absl::StatusOr<std::byte *> ProgramSession::allocate(int64_t bytes, std::shared_
 absl::Status ProgramSession::prepareConstants() {
   int64_t copied = 0;
   auto isCopied = [&](const BufferInfo &buffer) {
-    return buffer.kind == BufferKind::Constant && !(backend->usesHostMemory() && buffer.format.isRowMajor());
+    return buffer.kind == BufferKind::Constant && !isMapped(plan, buffer);
   };
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const BufferInfo &buffer = plan.buffers[i];
@@ -178,15 +178,18 @@ absl::Status ProgramSession::allocate() {
   for (size_t i = 0; i < plan.buffers.size(); ++i)
     if (plan.buffers[i].kind == BufferKind::Persistent)
       persistentBytes += alignedSize(memory.buffers[i].bytes());
-  auto addScratch = [&](std::vector<PreparedStep> &list, int64_t position) {
+  auto addSteps = [&](std::vector<PreparedStep> &list, int64_t position) {
     for (PreparedStep &step : list) {
-      step.scratchItem = items.size();
-      items.push_back({step.executor ? step.executor->scratchBytes() : 0, position, position, 0});
-      ++position;
+      int64_t bytes = step.executor ? step.executor->scratchBytes() : 0;
+      step.scratchItem = addScratch(items, position++, bytes);
+      stats.scratchBytes = std::max(stats.scratchBytes, bytes);
     }
   };
-  addScratch(prologue, 0);
-  addScratch(steps, Positions(plan).firstStep);
+  addSteps(prologue, 0);
+  addSteps(steps, Positions(plan).firstStep);
+  for (const PreparedStep &step : steps)
+    if (step.executor)
+      stats.packedBytes += step.executor->packedBytes();
 
   stats.arenaBytes = planArena(items);
   stats.persistentBytes = persistentBytes;
@@ -196,6 +199,14 @@ absl::Status ProgramSession::allocate() {
   absl::StatusOr<std::byte *> persistent = allocate(persistentBytes, allocations->persistent);
   if (!persistent.ok())
     return persistent.status();
+  absl::StatusOr<std::byte *> packed = allocate(stats.packedBytes, allocations->packed);
+  if (!packed.ok())
+    return packed.status();
+  for (const PreparedStep &step : steps)
+    if (step.executor) {
+      step.executor->setPackedMemory(*packed);
+      *packed += step.executor->packedBytes();
+    }
   if (plan.numChecks > 0) {
     absl::StatusOr<std::shared_ptr<std::byte>> allocated = backend->allocateShared(plan.numChecks * sizeof(int64_t));
     if (!allocated.ok())
@@ -292,7 +303,7 @@ absl::Status ProgramSession::runPrologue() {
       continue;
     if (absl::Status status = step.executor->pack(); !status.ok())
       return annotate(*step.info, status);
-    stats.packedBytes += step.executor->packedBytes();
+    stats.packedBytes += step.executor->ownBytes();
   }
   absl::Status status = backend->finish();
   return status.ok() ? takeReport() : status;

@@ -29,12 +29,16 @@ public:
   virtual ~StepExecutor() = default;
   /// Bytes of memory that the step needs while it runs.
   virtual int64_t scratchBytes() const { return 0; }
+  /// Bytes of memory for what `pack` makes, which is kept.
+  virtual int64_t packedBytes() const { return 0; }
+  /// Called once, when all memory has been allocated, before `bind`: that for what is packed.
+  virtual void setPackedMemory(std::byte *) {}
   /// Called once, when all memory has been allocated.
   virtual absl::Status bind(std::byte *scratch) = 0;
   /// Called once after the prologue: everything that depends on constants alone.
   virtual absl::Status pack() { return absl::OkStatus(); }
-  /// Bytes kept by `pack`.
-  virtual int64_t packedBytes() const { return 0; }
+  /// Bytes that the step has allocated by itself, after `pack`.
+  virtual int64_t ownBytes() const { return 0; }
   virtual absl::Status run() = 0;
 };
 

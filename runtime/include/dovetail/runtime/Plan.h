@@ -159,6 +159,19 @@ struct ExchangeCall {
   std::vector<int> order; ///< Of dimensions in messages, outermost first.
 };
 
+/// What a library call takes at most besides its operands and copies of them, in bytes.
+struct CallMemory {
+  /// One number for each rank, or one for all: weights in the library's own form, kept while a session lives; memory
+  /// while the call runs; and the same for each of a rank's threads.
+  std::vector<int64_t> packed, scratch, threadScratch;
+
+  int64_t packedBytes(int rank) const { return of(packed, rank); }
+  int64_t scratchBytes(int rank, int threads) const { return of(scratch, rank) + threads * of(threadScratch, rank); }
+
+private:
+  static int64_t of(const std::vector<int64_t> &bytes, int rank) { return bytes.size() == 1 ? bytes[0] : bytes[rank]; }
+};
+
 /// What a step does.
 using StepAction = std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCall, ReorderCall, ExchangeCall>;
 
@@ -166,6 +179,7 @@ using StepAction = std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCal
 struct StepInfo {
   std::string name;
   StepAction action;
+  std::optional<CallMemory> memory = {}; ///< Of library calls on CPUs but reorders.
 
   /// Tensors that the step reads and writes.
   std::vector<uint32_t> reads() const;

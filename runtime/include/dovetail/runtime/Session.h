@@ -36,18 +36,24 @@ struct SessionOptions {
   bool autotune = false; ///< Whether to measure the algorithms of a device's libraries when the session starts.
 };
 
-/// What a session uses of the machine.
+/// What a session uses of the machine. Buffers of messages between processes, and those of a device's inputs and
+/// outputs in memory of the host, come on top.
 struct SessionStatistics {
   int64_t arenaBytes = 0;      ///< Values and scratch memory, shared by liveness.
+  int64_t scratchBytes = 0;    ///< Scratch memory of the step that needs most; a part of the arena.
   int64_t persistentBytes = 0; ///< Results of the prologue.
   int64_t weightBytes = 0;     ///< Constants read where the artifact is mapped.
   int64_t copiedBytes = 0;     ///< Constants copied into another memory format, or to a device.
   int64_t packedBytes = 0;     ///< Weights packed for library calls.
+
+  int64_t totalBytes() const { return arenaBytes + persistentBytes + weightBytes + copiedBytes + packedBytes; }
+  friend bool operator==(const SessionStatistics &, const SessionStatistics &) = default;
 };
 
-/// What a session on `rank` will use as far as the plan says: without the scratch memory of library calls and packed
-/// weights, which depend on the machine.
-SessionStatistics estimateStatistics(const Plan &plan, int rank);
+/// What a session on `rank` with so many threads uses, as the plan says: of devices, without the scratch memory and
+/// packed weights of library calls, which depend on the machine. Errors: DATA_LOSS, and UNIMPLEMENTED for calls that no
+/// machine has.
+absl::StatusOr<SessionStatistics> estimateStatistics(const Plan &plan, int rank, int threads);
 
 /// When a step of the last run began and ended.
 struct StepTime {

@@ -31,8 +31,9 @@ void addDevicesCommand(CLI::App &app, int &exitCode);
 /// All that there is to say about the artifact at `path`, as JSON text.
 absl::StatusOr<std::string> describeArtifact(const std::string &path);
 
-/// Prints what is in the artifact at `path`, for a program with an `inspect` command of its own.
-absl::Status inspectArtifact(const std::string &path, bool json);
+/// Prints what is in the artifact at `path`, for a program with an `inspect` command of its own. Memory is that of
+/// ranks with so many threads each.
+absl::Status inspectArtifact(const std::string &path, bool json, int threads);
 
 /// What is wrong with the arguments of `command`, without a hint where to read on.
 std::string describeParseError(const CLI::ParseError &error, const CLI::App &command);

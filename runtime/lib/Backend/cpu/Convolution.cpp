@@ -14,15 +14,16 @@ using namespace dovetail::runtime;
 
 namespace {
 
-class ConvolutionStep : public StepExecutor {
+class ConvolutionStep : public LibraryStep {
 public:
-  absl::Status prepare(const RankMemory &context, const ConvolutionCall &call, bool inPrologue);
+  ConvolutionStep(const RankMemory &context, const ConvolutionCall &call, bool packOnce)
+      : context(context), call(call), packOnce(packOnce) {}
 
-  int64_t scratchBytes() const override { return parts.scratchBytes(); }
-  int64_t packedBytes() const override { return parts.packedBytes(); }
-  absl::Status bind(std::byte *scratch) override {
-    return parts.forEach([&](ConvolutionPart &part) { return part.bind(scratch); });
-  }
+  absl::Status plan() override;
+  int64_t stagingBytes() const override { return parts.scratchBytes(); }
+  absl::Status create(CallBudget &budget) override;
+  void setPackedMemory(std::byte *memory) override { packed = memory; }
+  absl::Status bind(std::byte *scratch) override;
   absl::Status pack() override {
     return parts.forEach([](ConvolutionPart &part) { return part.pack(); });
   }
@@ -31,24 +32,41 @@ public:
   }
 
 private:
+  const RankMemory &context;
+  const ConvolutionCall &call;
+  bool packOnce;
+  std::byte *packed = nullptr;
   ConvolutionParts<ConvolutionPart> parts;
 };
 
 } // namespace
 
-absl::Status ConvolutionStep::prepare(const RankMemory &context, const ConvolutionCall &call, bool inPrologue) {
-  bool packOnce = !inPrologue && context.isConstant(call.weights);
+absl::Status ConvolutionStep::plan() {
   return parts.prepare(context, call, [&](const ConvolutionChannels &channels) {
     return std::make_unique<ConvolutionPart>(context, call, channels, packOnce);
   });
 }
 
-StepExecutorOr dovetail::runtime::createConvolution(const RankMemory &context, const ConvolutionCall &call,
-                                                    bool inPrologue) {
+absl::Status ConvolutionStep::create(CallBudget &budget) {
+  return parts.forEach([&](ConvolutionPart &part) {
+    absl::Status status = part.create(budget);
+    if (status.ok())
+      budget.keep(part.packedBytes());
+    return status;
+  });
+}
+
+absl::Status ConvolutionStep::bind(std::byte *scratch) {
+  return parts.forEach([&](ConvolutionPart &part) {
+    absl::Status status = part.bind(scratch, packed);
+    packed += part.packedBytes();
+    return status;
+  });
+}
+
+std::unique_ptr<LibraryStep> dovetail::runtime::makeConvolution(const RankMemory &context, const ConvolutionCall &call,
+                                                                bool inPrologue) {
   if (context.resultBox(call.loops, call.output).empty())
     return nullptr;
-  auto step = std::make_unique<ConvolutionStep>();
-  if (absl::Status status = step->prepare(context, call, inPrologue); !status.ok())
-    return status;
-  return step;
+  return std::make_unique<ConvolutionStep>(context, call, !inPrologue && context.isConstant(call.weights));
 }

@@ -75,7 +75,7 @@ memory::desc ConvolutionPart::weightsDesc() const {
   return memory::desc(extents, type, strides);
 }
 
-PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused) {
+PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, CallBudget &budget) {
   memory::dims strides, dilations, lo, hi;
   for (int i = 0; i < spatial; ++i) {
     int dim = dims[2 + i] - 2;
@@ -88,7 +88,9 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused) {
   memory::desc source = weightsDesc();
   memory::desc anyWeights(source.dims(), type, memory::format_tag::any);
   auto kind = dnnl::prop_kind::forward_inference;
-  auto keep = [&](const auto &desc, auto makePrimitive) {
+  auto keep = [&](auto desc, auto makePrimitive) {
+    if (!budget.choose(desc, source, packOnce))
+      return PostOps::Outcome::Impossible;
     packedDesc = desc.weights_desc();
     scratchpadDesc = desc.scratchpad_desc();
     primitive = makePrimitive(desc);
@@ -126,19 +128,15 @@ bool ConvolutionPart::isTiled() const {
   return true;
 }
 
-absl::Status ConvolutionPart::prepareTiles() {
-  MemoryView weights = context.memory(call.weights).part(geometry.weightsBox);
-  tiles = std::make_unique<TileConvolution>(
-      TileConvolution::Operands{inView, outView, weights, dims, order, call.strides, inDesc, type, packOnce});
+absl::Status ConvolutionPart::createTiles(CallBudget &budget) {
   absl::Status status = guardLibrary([&]() -> absl::Status {
     return postOps->prepare(/*biasFirst=*/true, scratchPlan,
-                            [&](const PostOps::Fused &fused) { return tiles->create(fused); });
+                            [&](const PostOps::Fused &fused) { return tiles->create(fused, budget); });
   });
   return status.ok() ? tiles->prepare(scratchPlan) : status;
 }
 
-absl::Status ConvolutionPart::prepareCall() {
-  static const std::vector<PostOpInfo> none;
+absl::Status ConvolutionPart::planCall() {
   Box wanted = geometry.inBox;
   if (geometry.readsPaddingOnly)
     for (int i = 0; i < spatial; ++i)
@@ -152,7 +150,13 @@ absl::Status ConvolutionPart::prepareCall() {
   }
   inDesc = describe(inView, wanted, dims, order, type);
   if (isTiled())
-    return prepareTiles();
+    return guardLibrary([&]() -> absl::Status {
+      MemoryView weights = context.memory(call.weights).part(geometry.weightsBox);
+      tiles = std::make_unique<TileConvolution>(
+          TileConvolution::Operands{inView, outView, weights, dims, order, call.strides, inDesc, type, packOnce});
+      tiles->stage(scratchPlan);
+      return absl::OkStatus();
+    });
 
   if (geometry.fullResult) {
     Box full = geometry.outBox;
@@ -167,9 +171,13 @@ absl::Status ConvolutionPart::prepareCall() {
   } else {
     outDesc = describe(outView, geometry.outBox, dims, order, type);
   }
+  return absl::OkStatus();
+}
 
+absl::Status ConvolutionPart::createCall(CallBudget &budget) {
+  static const std::vector<PostOpInfo> none;
   absl::Status status = guardLibrary([&]() -> absl::Status {
-    auto create = [&](const PostOps::Fused &fused) { return createPrimitive(fused); };
+    auto create = [&](const PostOps::Fused &fused) { return createPrimitive(fused, budget); };
     // What is cut out of a full result has its post-ops afterwards, as its surroundings need them too.
     if (geometry.fullResult) {
       PostOps bare(context, none, call.output, /*direct=*/false, fullView.box, fullView, dims, order, /*channel=*/1,
@@ -218,10 +226,31 @@ absl::Status ConvolutionPart::prepare() {
   }
   postOps = std::make_unique<PostOps>(context, call.postOps, call.output, /*direct=*/!stagedOut, geometry.outBox,
                                       outView, dims, order, /*channel=*/1, type);
-  return geometry.nothingToSum ? postOps->prepareSeparate(scratchPlan) : prepareCall();
+  if (absl::Status status = postOps->stageOperands(scratchPlan); !status.ok())
+    return status;
+  if (absl::Status status = geometry.nothingToSum ? absl::OkStatus() : planCall(); !status.ok())
+    return status;
+  staging = scratchPlan.size();
+  return absl::OkStatus();
 }
 
-absl::Status ConvolutionPart::bind(std::byte *scratch) {
+absl::Status ConvolutionPart::create(CallBudget &budget) {
+  absl::Status status = geometry.nothingToSum ? postOps->prepareSeparate(scratchPlan)
+                        : tiles               ? createTiles(budget)
+                                              : createCall(budget);
+  // The primitives for what is not fused have needs of their own.
+  if (status.ok() && !budget.allows(packedBytes(), scratchPlan.size() - staging))
+    return absl::ResourceExhaustedError("too little scratch memory");
+  return status;
+}
+
+int64_t ConvolutionPart::packedBytes() const {
+  if (tiles)
+    return tiles->packedBytes();
+  return packs && packOnce ? alignedSize(packedDesc.get_size()) : 0;
+}
+
+absl::Status ConvolutionPart::bind(std::byte *scratch, std::byte *packed) {
   const MemoryView &output = context.memory(call.output), &input = context.memory(call.input);
   outView.data = stagedOut ? scratch + outOffset : output.address(geometry.outBox);
   if (stagedOut)
@@ -248,18 +277,11 @@ absl::Status ConvolutionPart::bind(std::byte *scratch) {
   }
   std::byte *source = context.memory(call.weights).address(geometry.weightsBox);
   if (tiles)
-    return tiles->bind(scratch, inView.data, outView.data, source, postOps->biasData());
+    return tiles->bind(scratch, packed, inView.data, outView.data, source, postOps->biasData());
   return guardLibrary([&]() -> absl::Status {
     void *weights = source;
     if (packs) {
-      void *target = scratch + weightsOffset;
-      if (packOnce) {
-        absl::StatusOr<Allocation> memory = Allocation::create(packedDesc.get_size());
-        if (!memory.ok())
-          return memory.status();
-        packed = *std::move(memory);
-        target = packed.data();
-      }
+      void *target = packOnce ? packed : scratch + weightsOffset;
       packCall = LibraryCall(packer);
       packCall.setArgument(DNNL_ARG_FROM, weightsDesc(), weights);
       packCall.setArgument(DNNL_ARG_TO, packedDesc, target);

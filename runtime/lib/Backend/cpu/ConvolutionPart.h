@@ -27,10 +27,15 @@ class ConvolutionPart {
 public:
   ConvolutionPart(const RankMemory &context, const ConvolutionCall &call, ConvolutionChannels channels, bool packOnce);
 
+  /// Finds out what is copied around the call; `scratchBytes` are for that.
   absl::Status prepare();
-  int64_t scratchBytes() const { return scratchPlan.size(); }
-  int64_t packedBytes() const { return packed.size() + (tiles ? tiles->packedBytes() : 0); }
-  absl::Status bind(std::byte *scratch);
+  int64_t scratchBytes() const { return staging; }
+  /// Chooses the library's implementation.
+  absl::Status create(CallBudget &budget);
+  /// Of memory that is kept, once it is created.
+  int64_t packedBytes() const;
+  /// `packed` has room for `packedBytes`.
+  absl::Status bind(std::byte *scratch, std::byte *packed);
   absl::Status pack();
   absl::Status run();
 
@@ -38,9 +43,10 @@ private:
   void chooseLayout();
   /// Whether each input element that is read gives a tile of results of its own.
   bool isTiled() const;
-  absl::Status prepareTiles();
-  absl::Status prepareCall();
-  PostOps::Outcome createPrimitive(const PostOps::Fused &fused);
+  absl::Status planCall();
+  absl::Status createTiles(CallBudget &budget);
+  absl::Status createCall(CallBudget &budget);
+  PostOps::Outcome createPrimitive(const PostOps::Fused &fused, CallBudget &budget);
   dnnl::memory::desc weightsDesc() const;
 
   const RankMemory &context;
@@ -56,6 +62,7 @@ private:
   MemoryFormat format;    ///< The same in logical dimensions.
 
   ScratchPlan scratchPlan;
+  int64_t staging = 0;
   MemoryView inView, outView, fullView; ///< What the library sees.
   bool stagedIn = false, stagedOut = false;
   int64_t inOffset = 0, outOffset = 0, fullOffset = 0, weightsOffset = 0, scratchpadOffset = 0;
@@ -67,7 +74,6 @@ private:
   dnnl::memory::desc inDesc, outDesc, packedDesc, scratchpadDesc;
   bool packs = false; ///< The library wants another format of the weights.
   dnnl::reorder packer;
-  Allocation packed;
   LibraryCall packCall, mainCall;
   std::byte *zeroBegin = nullptr; ///< Memory to be zeroed before each run.
   int64_t zeroBytes = 0;

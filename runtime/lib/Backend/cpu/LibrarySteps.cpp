@@ -8,14 +8,48 @@
 
 #include "LibrarySteps.h"
 
+#include "../../Session/Backend.h"
+
 using namespace dovetail::runtime;
 
-StepExecutorOr dovetail::runtime::createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue) {
+absl::Status LibraryStep::prepare(const CallMemory &memory, int rank, int threads) {
+  if (absl::Status status = plan(); !status.ok())
+    return status;
+  packed = alignedSize(memory.packedBytes(rank));
+  int64_t allowed = alignedSize(memory.scratchBytes(rank, threads));
+  scratch = stagingBytes() + allowed;
+  CallBudget budget(packed, allowed);
+  return budget.explain(create(budget));
+}
+
+static std::unique_ptr<LibraryStep> makeStep(const RankMemory &context, const StepInfo &step, bool inPrologue) {
   if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
-    return createConvolution(context, *call, inPrologue);
+    return makeConvolution(context, *call, inPrologue);
   if (const auto *call = std::get_if<MatMulCall>(&step.action))
-    return createMatMul(context, *call, inPrologue);
-  if (const auto *call = std::get_if<PoolCall>(&step.action))
-    return createPool(context, *call);
-  return createReorder(context, std::get<ReorderCall>(step.action));
+    return makeMatMul(context, *call, inPrologue);
+  return makePool(context, std::get<PoolCall>(step.action));
+}
+
+StepExecutorOr dovetail::runtime::createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue,
+                                                    int threads) {
+  if (const auto *call = std::get_if<ReorderCall>(&step.action))
+    return createReorder(context, *call);
+  std::unique_ptr<LibraryStep> executor = makeStep(context, step, inPrologue);
+  if (!executor)
+    return nullptr;
+  if (absl::Status status = executor->prepare(*step.memory, context.rank, threads); !status.ok())
+    return status;
+  return executor;
+}
+
+absl::StatusOr<int64_t> dovetail::runtime::hostScratchBytes(const RankMemory &context, const StepInfo &step,
+                                                            bool inPrologue, int threads) {
+  if (!step.memory)
+    return 0;
+  std::unique_ptr<LibraryStep> executor = makeStep(context, step, inPrologue);
+  if (!executor)
+    return 0;
+  if (absl::Status status = executor->plan(); !status.ok())
+    return status;
+  return executor->stagingBytes() + alignedSize(step.memory->scratchBytes(context.rank, threads));
 }

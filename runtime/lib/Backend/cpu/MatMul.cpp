@@ -22,14 +22,15 @@ using layout::Interval;
 
 namespace {
 
-class MatMulStep : public StepExecutor {
+class MatMulStep : public LibraryStep {
 public:
   MatMulStep(const RankMemory &context, const MatMulCall &call, bool packOnce)
       : context(context), call(call), packOnce(packOnce), output(call.output) {}
 
-  absl::Status prepare();
-  int64_t scratchBytes() const override { return scratchPlan.size(); }
-  int64_t packedBytes() const override { return packed.size(); }
+  absl::Status plan() override;
+  int64_t stagingBytes() const override { return staging; }
+  absl::Status create(CallBudget &budget) override;
+  void setPackedMemory(std::byte *memory) override { packed = memory; }
   absl::Status bind(std::byte *scratch) override;
   absl::Status pack() override { return packs ? packCall.run() : absl::OkStatus(); }
   absl::Status run() override;
@@ -51,8 +52,9 @@ private:
   absl::Status planFactor(Factor &factor, Interval rows, Interval columns);
   /// What is described, with the dimensions of the rows as one.
   memory::desc mergeRowDims(const memory::desc &desc) const;
-  /// Tries with operands where they are, or all of them copied to packed memory.
-  absl::Status prepareCall(bool stageAll);
+  /// Has the library work on operands where they are, or on all of them copied to packed memory.
+  absl::Status planCall(bool stageAll);
+  absl::Status createCall(CallBudget &budget);
   void stage(Factor &factor, bool stageAll);
 
   const RankMemory &context;
@@ -66,6 +68,7 @@ private:
   bool nothingToSum = false;
 
   ScratchPlan scratchPlan;
+  int64_t staging = 0;
   bool stagedOut = false;
   MemoryView outView;
   int64_t outOffset = 0, scratchpadOffset = 0;
@@ -75,7 +78,7 @@ private:
   memory::desc outDesc, packedDesc, scratchpadDesc;
   bool packs = false;
   dnnl::reorder packer;
-  Allocation packed;
+  std::byte *packed = nullptr;
   LibraryCall packCall, mainCall;
 };
 
@@ -137,7 +140,7 @@ void MatMulStep::stage(Factor &factor, bool stageAll) {
   factor.desc = mergeRowDims(describe(factor.view, factor.box, factor.dims, physical, type));
 }
 
-absl::Status MatMulStep::prepareCall(bool stageAll) {
+absl::Status MatMulStep::planCall(bool stageAll) {
   scratchPlan = ScratchPlan();
   const MemoryView &memory = context.memory(output);
   stagedOut = stageAll || nothingToSum || memory.blockDim >= 0 || PostOps::needsStaging(context, call.postOps, output);
@@ -150,14 +153,21 @@ absl::Status MatMulStep::prepareCall(bool stageAll) {
   outDesc = mergeRowDims(describe(outView, outBox, order, order, type));
   postOps = std::make_unique<PostOps>(context, call.postOps, output, /*direct=*/!stagedOut, outBox, outView, order,
                                       order, /*channel=*/outBox.rank() - 1, type);
-  if (nothingToSum)
-    return postOps->prepareSeparate(scratchPlan);
-
+  if (absl::Status status = postOps->stageOperands(scratchPlan); !status.ok() || nothingToSum)
+    return status;
   stage(a, stageAll);
   stage(b, stageAll && !packOnce);
+  return absl::OkStatus();
+}
+
+absl::Status MatMulStep::createCall(CallBudget &budget) {
+  if (nothingToSum)
+    return postOps->prepareSeparate(scratchPlan);
   auto create = [&](const PostOps::Fused &fused) {
     memory::desc weights = packOnce ? memory::desc(b.desc.dims(), type, memory::format_tag::any) : b.desc;
     dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(a.desc, weights, outDesc), fused.attributes, cpuEngine());
+    if (!budget.choose(desc, b.desc, packOnce))
+      return PostOps::Outcome::Impossible;
     packedDesc = desc.weights_desc();
     scratchpadDesc = desc.scratchpad_desc();
     primitive = dnnl::matmul(desc);
@@ -174,7 +184,7 @@ absl::Status MatMulStep::prepareCall(bool stageAll) {
   });
 }
 
-absl::Status MatMulStep::prepare() {
+absl::Status MatMulStep::plan() {
   absl::StatusOr<memory::data_type> found = libraryType(context.memory(output).type);
   if (!found.ok())
     return found.status();
@@ -196,10 +206,30 @@ absl::Status MatMulStep::prepare() {
       !status.ok())
     return status;
 
-  absl::Status direct = prepareCall(/*stageAll=*/false);
-  if (nothingToSum || (direct.ok() && !postOps->isSlow()))
-    return direct;
-  return prepareCall(/*stageAll=*/true);
+  absl::Status status = planCall(/*stageAll=*/false);
+  staging = scratchPlan.size();
+  return status;
+}
+
+absl::Status MatMulStep::create(CallBudget &budget) {
+  const absl::Status tooLittle = absl::ResourceExhaustedError("too little scratch memory");
+  absl::Status status = createCall(budget);
+  auto extra = [&] { return scratchPlan.size() - staging; };
+  if (!nothingToSum && (!status.ok() || postOps->isSlow())) {
+    absl::Status direct = status;
+    status = planCall(/*stageAll=*/true);
+    // Copies of all operands may be more than the plan allows.
+    if (status.ok())
+      status = budget.allows(0, extra()) ? createCall(budget) : tooLittle;
+    if (status.ok() && !budget.allows(0, extra()))
+      status = tooLittle;
+    if (direct.ok() && !status.ok()) {
+      status = planCall(/*stageAll=*/false);
+      if (status.ok())
+        status = createCall(budget);
+    }
+  }
+  return status.ok() && !budget.allows(0, extra()) ? tooLittle : status;
 }
 
 absl::Status MatMulStep::bind(std::byte *scratch) {
@@ -220,14 +250,10 @@ absl::Status MatMulStep::bind(std::byte *scratch) {
   return guardLibrary([&]() -> absl::Status {
     void *weights = b.view.data;
     if (packs) {
-      absl::StatusOr<Allocation> allocation = Allocation::create(packedDesc.get_size());
-      if (!allocation.ok())
-        return allocation.status();
-      packed = *std::move(allocation);
       packCall = LibraryCall(packer);
       packCall.setArgument(DNNL_ARG_FROM, b.desc, b.view.data);
-      packCall.setArgument(DNNL_ARG_TO, packedDesc, packed.data());
-      weights = packed.data();
+      packCall.setArgument(DNNL_ARG_TO, packedDesc, packed);
+      weights = packed;
     }
     mainCall = LibraryCall(primitive);
     mainCall.setArgument(DNNL_ARG_SRC, a.desc, a.view.data);
@@ -258,11 +284,9 @@ absl::Status MatMulStep::run() {
   return stagedOut ? copyOut.run() : absl::OkStatus();
 }
 
-StepExecutorOr dovetail::runtime::createMatMul(const RankMemory &context, const MatMulCall &call, bool inPrologue) {
+std::unique_ptr<LibraryStep> dovetail::runtime::makeMatMul(const RankMemory &context, const MatMulCall &call,
+                                                           bool inPrologue) {
   if (context.resultBox(call.loops, call.output).empty())
     return nullptr;
-  auto step = std::make_unique<MatMulStep>(context, call, !inPrologue && context.isConstant(call.b));
-  if (absl::Status status = step->prepare(); !status.ok())
-    return status;
-  return step;
+  return std::make_unique<MatMulStep>(context, call, !inPrologue && context.isConstant(call.b));
 }

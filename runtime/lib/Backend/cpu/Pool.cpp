@@ -19,12 +19,13 @@ using layout::Box;
 
 namespace {
 
-class PoolStep : public StepExecutor {
+class PoolStep : public LibraryStep {
 public:
   PoolStep(const RankMemory &context, const PoolCall &call) : context(context), call(call) {}
 
-  absl::Status prepare();
-  int64_t scratchBytes() const override { return scratchPlan.size(); }
+  absl::Status plan() override;
+  int64_t stagingBytes() const override { return staging; }
+  absl::Status create(CallBudget &budget) override;
   absl::Status bind(std::byte *scratch) override;
   absl::Status run() override;
 
@@ -34,10 +35,13 @@ private:
   const RankMemory &context;
   const PoolCall &call;
   Box outBox, inBox;
-  MemoryFormat format;    ///< Of both operands, as the library sees them.
-  std::vector<int> dims;  ///< Logical dimension for each of the library's.
-  std::vector<int> order; ///< The library's dimensions, outermost first.
+  MemoryFormat format;           ///< Of both operands, as the library sees them.
+  std::vector<int> dims;         ///< Logical dimension for each of the library's.
+  std::vector<int> order;        ///< The library's dimensions, outermost first.
+  std::vector<WindowNeed> needs; ///< For each spatial dimension.
+  dnnl::memory::data_type type{};
   ScratchPlan scratchPlan;
+  int64_t staging = 0;
   bool stagedIn = false, stagedOut = false;
   MemoryView inView, outView;
   int64_t inOffset = 0, outOffset = 0, scratchpadOffset = 0;
@@ -97,13 +101,13 @@ void PoolStep::chooseLayout() {
     }
 }
 
-absl::Status PoolStep::prepare() {
-  absl::StatusOr<memory::data_type> type = libraryType(context.memory(call.output).type);
-  if (!type.ok())
-    return type.status();
+absl::Status PoolStep::plan() {
+  absl::StatusOr<memory::data_type> found = libraryType(context.memory(call.output).type);
+  if (!found.ok())
+    return found.status();
+  type = *found;
   const std::vector<int64_t> &input = context.plan.bufferOf(call.input).shape;
   outBox = inBox = context.resultBox(call.loops, call.output);
-  std::vector<WindowNeed> needs;
   for (size_t i = 0; i < call.kernel.size(); ++i) {
     Window window{call.kernel[i], call.strides[i], call.dilations[i], call.pads[i]};
     needs.push_back(needOf(window, outBox[2 + i], input[2 + i], context.box(call.input)[2 + i]));
@@ -129,9 +133,13 @@ absl::Status PoolStep::prepare() {
     outOffset = scratchPlan.add(outView.bytes());
     copyOut = Copier(target, outView, outBox);
   }
-  inDesc = describe(inView, inBox, dims, order, *type);
-  outDesc = describe(outView, outBox, dims, order, *type);
+  inDesc = describe(inView, inBox, dims, order, type);
+  outDesc = describe(outView, outBox, dims, order, type);
+  staging = scratchPlan.size();
+  return absl::OkStatus();
+}
 
+absl::Status PoolStep::create(CallBudget &budget) {
   memory::dims strides, kernel, dilations, lo, hi;
   for (size_t i = 2; i < dims.size(); ++i) {
     int dim = dims[i] - 2;
@@ -148,8 +156,15 @@ absl::Status PoolStep::prepare() {
     dnnl::pooling_v2_forward::desc desc(dnnl::prop_kind::forward_inference, algorithmOf(call.kind), inDesc, outDesc,
                                         strides, kernel, dilations, lo, hi);
     dnnl::pooling_v2_forward::primitive_desc primitiveDesc(desc, attributes, cpuEngine());
-    primitive = dnnl::pooling_v2_forward(primitiveDesc);
-    scratchpadDesc = primitiveDesc.scratchpad_desc();
+    do {
+      scratchpadDesc = primitiveDesc.scratchpad_desc();
+      if (budget.allows(0, alignedSize(scratchpadDesc.get_size()))) {
+        primitive = dnnl::pooling_v2_forward(primitiveDesc);
+        break;
+      }
+    } while (primitiveDesc.next_impl());
+    if (!primitive)
+      return absl::ResourceExhaustedError("too little scratch memory");
     scratchpadOffset = scratchPlan.add(scratchpadDesc.get_size());
     return absl::OkStatus();
   });
@@ -182,11 +197,8 @@ absl::Status PoolStep::run() {
   return stagedOut ? copyOut.run() : absl::OkStatus();
 }
 
-StepExecutorOr dovetail::runtime::createPool(const RankMemory &context, const PoolCall &call) {
+std::unique_ptr<LibraryStep> dovetail::runtime::makePool(const RankMemory &context, const PoolCall &call) {
   if (context.resultBox(call.loops, call.output).empty())
     return nullptr;
-  auto step = std::make_unique<PoolStep>(context, call);
-  if (absl::Status status = step->prepare(); !status.ok())
-    return status;
-  return step;
+  return std::make_unique<PoolStep>(context, call);
 }

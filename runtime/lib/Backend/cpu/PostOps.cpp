@@ -81,7 +81,7 @@ bool PostOps::needsStaging(const RankMemory &context, const std::vector<PostOpIn
 }
 
 absl::Status PostOps::prepareOperand(size_t index, ScratchPlan &scratch) {
-  if (!ops[index].readsTensor() || operands[index])
+  if (!ops[index].readsTensor())
     return absl::OkStatus();
   absl::StatusOr<PostOpRead> read = postOpRead(context, ops[index], box);
   if (!read.ok())
@@ -159,12 +159,16 @@ std::optional<dnnl::primitive_attr> PostOps::fuse(size_t count) {
   return attributes;
 }
 
-absl::Status PostOps::prepare(bool biasFirst, ScratchPlan &scratch,
-                              const std::function<Outcome(const Fused &)> &create) {
-  this->biasFirst = biasFirst;
+absl::Status PostOps::stageOperands(ScratchPlan &scratch) {
   for (size_t i = 0; i < ops.size(); ++i)
     if (absl::Status status = prepareOperand(i, scratch); !status.ok())
       return status;
+  return absl::OkStatus();
+}
+
+absl::Status PostOps::prepare(bool biasFirst, ScratchPlan &scratch,
+                              const std::function<Outcome(const Fused &)> &create) {
+  this->biasFirst = biasFirst;
   auto attempt = [&](size_t count) {
     try {
       std::optional<dnnl::primitive_attr> attributes = fuse(count);
@@ -196,12 +200,7 @@ absl::Status PostOps::prepare(bool biasFirst, ScratchPlan &scratch,
                                   "uses generated kernels instead");
 }
 
-absl::Status PostOps::prepareSeparate(ScratchPlan &scratch) {
-  for (size_t i = 0; i < ops.size(); ++i)
-    if (absl::Status status = prepareOperand(i, scratch); !status.ok())
-      return status;
-  return prepareRest(0, scratch);
-}
+absl::Status PostOps::prepareSeparate(ScratchPlan &scratch) { return prepareRest(0, scratch); }
 
 bool PostOps::createSeparate(Separate &separate) const {
   auto create = [&](auto desc, const dnnl::post_ops &list) {

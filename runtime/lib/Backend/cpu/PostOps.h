@@ -26,8 +26,8 @@ namespace dovetail::runtime {
 /// a "sum" with what it finds in the result's memory. It offers more, but some of its kernels then give wrong results
 /// for small extents.
 ///
-/// Use: construct; `prepare` with a function that tries to create the call's primitive; `bind`; then after each run of
-/// the call `runRest`.
+/// Use: construct; `stage`; `prepare` with a function that tries to create the call's primitive; `bind`; then after
+/// each run of the call `runRest`.
 class PostOps {
 public:
   /// What is fused into the call.
@@ -50,6 +50,8 @@ public:
   /// addition is possible: the library can add what it finds there.)
   static bool needsStaging(const RankMemory &context, const std::vector<PostOpInfo> &ops, uint32_t output);
 
+  /// Plans the copies of operands that do not lie as the library wants them. Errors: DATA_LOSS.
+  absl::Status stageOperands(ScratchPlan &scratch);
   /// Fuses as many ops as possible without making the call slow. `create` tries to create the call's primitive with
   /// what is fused. With `biasFirst`, an addition for each channel (dimension 1) that comes first becomes the call's
   /// bias.

@@ -66,7 +66,12 @@ int64_t TileConvolution::tileOffset(int64_t tile) const {
   return offset;
 }
 
-PostOps::Outcome TileConvolution::create(const PostOps::Fused &fused) {
+void TileConvolution::stage(ScratchPlan &scratch) {
+  rowsOffset = scratch.add(rows.bytes());
+  biasOffset = scratch.add(width * channels * elementSize(rows.type));
+}
+
+PostOps::Outcome TileConvolution::create(const PostOps::Fused &fused, CallBudget &budget) {
   dnnl::post_ops list = fused.attributes.get_post_ops();
   for (int i = 0; i < list.len(); ++i)
     if (list.kind(i) == dnnl::primitive::kind::sum)
@@ -82,8 +87,15 @@ PostOps::Outcome TileConvolution::create(const PostOps::Fused &fused) {
       fusesBias ? Op::desc(kind, algorithm, operands.inputDesc, anyWeights, biasDesc, rowsDesc, ones, zeros, zeros)
                 : Op::desc(kind, algorithm, operands.inputDesc, anyWeights, rowsDesc, ones, zeros, zeros);
   Op::primitive_desc created(desc, fused.attributes, cpuEngine());
-  packedDesc = created.weights_desc();
-  scratchpadDesc = created.scratchpad_desc();
+  for (bool isAllowed = false; !isAllowed;) {
+    packedDesc = created.weights_desc();
+    scratchpadDesc = created.scratchpad_desc();
+    int64_t scratchpad = alignedSize(scratchpadDesc.get_size());
+    isAllowed =
+        operands.packOnce ? budget.allows(weightBytes(), scratchpad) : budget.allows(0, scratchpad + weightBytes());
+    if (!isAllowed && !created.next_impl())
+      return PostOps::Outcome::Impossible;
+  }
   primitive = Op(created);
   return isReference(created.impl_info_str()) ? PostOps::Outcome::Slow : PostOps::Outcome::Fast;
 }
@@ -91,31 +103,19 @@ PostOps::Outcome TileConvolution::create(const PostOps::Fused &fused) {
 absl::Status TileConvolution::prepare(ScratchPlan &scratch) {
   return guardLibrary([&]() -> absl::Status {
     packer = dnnl::reorder(dnnl::reorder::primitive_desc(cpuEngine(), plainDesc, cpuEngine(), packedDesc));
-    rowsOffset = scratch.add(rows.bytes());
     scratchpadOffset = scratch.add(scratchpadDesc.get_size());
-    if (fusesBias)
-      biasOffset = scratch.add(biasDesc.get_size());
-    if (!operands.packOnce) {
-      plainOffset = scratch.add(plain.bytes());
-      packedOffset = scratch.add(alignedSize(packedDesc.get_size()) * numTiles());
-    }
+    if (!operands.packOnce)
+      weightsOffset = scratch.add(weightBytes());
     return absl::OkStatus();
   });
 }
 
-absl::Status TileConvolution::bind(std::byte *scratch, std::byte *input, std::byte *output, std::byte *weights,
-                                   const std::byte *tileBias) {
+absl::Status TileConvolution::bind(std::byte *scratch, std::byte *packed, std::byte *input, std::byte *output,
+                                   std::byte *weights, const std::byte *tileBias) {
   return guardLibrary([&]() -> absl::Status {
     int64_t packedBytes = alignedSize(packedDesc.get_size());
-    std::byte *plainData = scratch + plainOffset, *packedData = scratch + packedOffset;
-    if (operands.packOnce) {
-      absl::StatusOr<Allocation> memory = Allocation::create(packedBytes * numTiles() + plain.bytes());
-      if (!memory.ok())
-        return memory.status();
-      kept = *std::move(memory);
-      packedData = kept.data();
-      plainData = packedData + packedBytes * numTiles();
-    }
+    std::byte *packedData = operands.packOnce ? packed : scratch + weightsOffset;
+    std::byte *plainData = packedData + packedBytes * numTiles();
     arrange.bind(plainData, weights);
     bias = tileBias;
     repeatedBias = scratch + biasOffset;

@@ -14,6 +14,7 @@
 #define DOVETAIL_RUNTIME_BACKEND_CPU_TILECONVOLUTION_H
 
 #include "../../Session/Arena.h"
+#include "CallBudget.h"
 #include "PostOps.h"
 
 namespace dovetail::runtime {
@@ -23,7 +24,7 @@ namespace dovetail::runtime {
 /// a 1 x 1 convolution with more channels, whose rows are then put in their places. oneDNN's own deconvolution is up
 /// to 50 times slower where its channels do not fill vectors.
 ///
-/// Use: construct; `create` until it suits; `prepare`; `bind`; `pack` once, if weights never change; `run`.
+/// Use: construct; `stage`; `create` until it suits; `prepare`; `bind`; `pack` once, if weights never change; `run`.
 class TileConvolution {
 public:
   /// What the convolution works on: memory laid out densely with channels innermost, in logical dimensions.
@@ -40,17 +41,22 @@ public:
 
   explicit TileConvolution(Operands operands);
 
+  /// Plans the memory of results before they are put in their places.
+  void stage(ScratchPlan &scratch);
   /// Tries to create the library's primitive with what is fused; "sum" is not possible.
-  PostOps::Outcome create(const PostOps::Fused &fused);
+  PostOps::Outcome create(const PostOps::Fused &fused, CallBudget &budget);
   absl::Status prepare(ScratchPlan &scratch);
-  /// `bias` is that of one tile element, or null if none was fused.
-  absl::Status bind(std::byte *scratch, std::byte *input, std::byte *output, std::byte *weights, const std::byte *bias);
+  /// `packed` has room for `packedBytes`. `bias` is that of one tile element, or null if none was fused.
+  absl::Status bind(std::byte *scratch, std::byte *packed, std::byte *input, std::byte *output, std::byte *weights,
+                    const std::byte *bias);
   absl::Status pack();
   absl::Status run();
-  int64_t packedBytes() const { return kept.size(); }
+  /// Of memory that is kept: plain and packed weights, when they never change.
+  int64_t packedBytes() const { return operands.packOnce ? weightBytes() : 0; }
 
 private:
   int64_t numTiles() const;
+  int64_t weightBytes() const { return alignedSize(packedDesc.get_size()) * numTiles() + alignedSize(plain.bytes()); }
   /// Elements of the output between the first of a tile and those with index `tile` in its outer dimensions.
   int64_t tileOffset(int64_t tile) const;
   absl::Status packTiles() const;
@@ -70,8 +76,7 @@ private:
   Copier arrange;
   std::vector<Copier> scatter;           ///< For each tile index: rows to their places.
   std::vector<LibraryCall> packs, calls; ///< For each tile index.
-  Allocation kept;                       ///< Plain and packed weights, when they never change.
-  int64_t plainOffset = 0, packedOffset = 0, rowsOffset = 0, biasOffset = 0, scratchpadOffset = 0;
+  int64_t weightsOffset = 0, rowsOffset = 0, biasOffset = 0, scratchpadOffset = 0;
   std::byte *repeatedBias = nullptr;
   const std::byte *bias = nullptr;
 };

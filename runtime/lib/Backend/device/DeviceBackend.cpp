@@ -95,7 +95,7 @@ public:
   int64_t scratchBytes() const override { return call->scratchBytes(); }
   absl::Status bind(std::byte *scratch) override { return call->bind(scratch); }
   absl::Status pack() override { return call->pack(stream); }
-  int64_t packedBytes() const override { return call->packedBytes(); }
+  int64_t ownBytes() const override { return call->packedBytes(); }
   absl::Status run() override { return call->issue(stream); }
 
 private:

@@ -246,6 +246,12 @@ void PlanBuilder::exchangeInTwo(uint32_t source, uint32_t target) {
   exchange(part, target);
 }
 
+std::unique_ptr<artifact::CallMemoryT> PlanBuilder::memoryOf(int64_t bytes) {
+  auto memory = std::make_unique<artifact::CallMemoryT>();
+  memory->packed = memory->scratch = memory->thread_scratch = {bytes};
+  return memory;
+}
+
 void PlanBuilder::exchange(uint32_t source, uint32_t target, bool inPrologue) {
   artifact::ExchangeStepT action;
   action.source = source;

@@ -61,7 +61,7 @@ public:
   void exchange(uint32_t source, uint32_t target, bool inPrologue = false);
   /// A reduction in two phases, which must be possible.
   void exchangeInTwo(uint32_t source, uint32_t target);
-  /// Loops that are not given are split as the output is, and what is summed over as `sum`.
+  /// Loops that are not given are split as the output is, and what is summed over as `sum`. May take `callBytes`.
   template <typename Call> void library(Call call, bool inPrologue = false, const layout::DimSharding &sum = {}) {
     if constexpr (!std::is_same_v<Call, artifact::ReorderT>)
       if (call.loops.empty())
@@ -69,10 +69,15 @@ public:
     auto step = std::make_unique<artifact::StepT>();
     artifact::LibraryStepT action;
     action.call.Set(std::move(call));
+    if constexpr (!std::is_same_v<Call, artifact::ReorderT>)
+      action.memory = memoryOf(callBytes);
     step->action.Set(std::move(action));
     step->name = "library" + std::to_string(plan.steps.size());
     (inPrologue ? plan.prologue : plan.steps).push_back(std::move(step));
   }
+
+  /// Bounds of packed weights, and of scratch memory in all and for each thread, of calls on CPUs.
+  static std::unique_ptr<artifact::CallMemoryT> memoryOf(int64_t bytes);
 
   /// The bytes of the artifact.
   std::vector<std::byte> artifact() const;
@@ -83,6 +88,7 @@ public:
   layout::Mesh mesh;
   std::string codePath;                                      ///< The shared object with the kernels.
   artifact::ElementType floats = artifact::ElementType::F32; ///< F32, F16 or BF16.
+  int64_t callBytes = 1 << 20;
 
 private:
   using Loops = std::vector<std::unique_ptr<artifact::LoopT>>;

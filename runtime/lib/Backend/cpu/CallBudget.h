@@ -1,0 +1,51 @@
+//===- CallBudget.h - Memory that a library call may take -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how implementations that need more memory than the plan allows are passed over.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_BACKEND_CPU_CALLBUDGET_H
+#define DOVETAIL_RUNTIME_BACKEND_CPU_CALLBUDGET_H
+
+#include "OneDnn.h"
+
+namespace dovetail::runtime {
+
+/// What is left of the bounds that the plan sets a call, in bytes: of packed weights, and of scratch memory.
+class CallBudget {
+public:
+  CallBudget(int64_t packed, int64_t scratch) : packed(packed), scratch(scratch) {}
+
+  /// Whether an implementation may need this much. Remembers the first that may not.
+  bool allows(int64_t packedNeed, int64_t scratchNeed);
+  /// Takes away what is kept by a part of the call.
+  void keep(int64_t packedBytes) { packed -= alignedSize(packedBytes); }
+  /// `status` of a call for which there is no implementation: RESOURCE_EXHAUSTED if one was passed over.
+  absl::Status explain(const absl::Status &status) const;
+
+  /// Goes on to the library's next implementation until one is allowed. `weights`: as they are without packing; with
+  /// `keepsPacked` packed ones are kept. False if there is none.
+  template <typename Desc> bool choose(Desc &desc, const dnnl::memory::desc &weights, bool keepsPacked) {
+    do {
+      int64_t bytes = desc.weights_desc() == weights ? 0 : alignedSize(desc.weights_desc().get_size());
+      int64_t scratchpad = alignedSize(desc.scratchpad_desc().get_size());
+      if (allows(keepsPacked ? bytes : 0, keepsPacked ? scratchpad : scratchpad + bytes))
+        return true;
+    } while (desc.next_impl());
+    return false;
+  }
+
+private:
+  int64_t packed, scratch;
+  std::optional<std::pair<int64_t, int64_t>> refused;
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_BACKEND_CPU_CALLBUDGET_H

@@ -1,0 +1,81 @@
+//===- CallMemoryTest.cpp - Memory of library calls -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Harness/Reference.h"
+
+#include "dovetail/runtime/ProgramRunner.h"
+
+using namespace dovetail;
+using namespace dovetail::test;
+
+namespace {
+
+/// A convolution of 20 channels to 40 in windows of 3 x 3, or a transposed one whose windows of 2 x 2 do not overlap.
+PlanBuilder convolution(bool transposed, int64_t callBytes) {
+  PlanBuilder builder({1});
+  builder.callBytes = callBytes;
+  std::mt19937_64 random(1);
+  int64_t window = transposed ? 2 : 3;
+  Shape input = {1, 20, 8, 9}, output = {1, 40, transposed ? 16 : 6, transposed ? 18 : 7},
+        weights = {transposed ? 20 : 40, transposed ? 40 : 20, window, window};
+  Order channelsLast = {0, 2, 3, 1};
+  artifact::ConvolutionT call;
+  call.input = builder.value(input, sharding(4), channelsLast, "in");
+  call.weights = builder.constantValue(weights, sharding(4), randomFloats(random, volume(weights)));
+  call.output = builder.value(output, sharding(4), channelsLast, "out");
+  call.strides = Shape(2, transposed ? 2 : 1);
+  call.dilations = {1, 1};
+  call.pads = {0, 0};
+  call.transposed = transposed;
+  builder.input("in", call.input);
+  builder.output("out", call.output);
+  builder.library(std::move(call));
+  return builder;
+}
+
+} // namespace
+
+TEST(CallMemory, SessionsAllocateWhatThePlanSays) {
+  for (int threads : {1, 3})
+    for (bool transposed : {false, true}) {
+      auto program = convolution(transposed, 1 << 20).program();
+      runtime::RunnerOptions options;
+      options.threads = threads;
+      auto runner = runtime::ProgramRunner::create(program, options);
+      ASSERT_TRUE(runner.ok()) << runner.status();
+      const runtime::SessionStatistics &found = (*runner)->statistics(0);
+      EXPECT_EQ(found.packedBytes, 1 << 20);
+      EXPECT_GE(found.scratchBytes, (1 + threads) << 20);
+      // Transposed, the results come in rows that are put in their places.
+      int64_t staging = transposed ? 8 * 9 * 80 * 4 + 2 * 40 * 4 : 0;
+      EXPECT_EQ(found.scratchBytes, ((1 + threads) << 20) + staging);
+      auto planned = runtime::estimateStatistics(program->getPlan(), 0, threads);
+      ASSERT_TRUE(planned.ok()) << planned.status();
+      EXPECT_TRUE(*planned == found);
+    }
+}
+
+TEST(CallMemory, ImplementationsThatNeedMoreAreNotChosen) {
+  std::mt19937_64 random(2);
+  std::vector<std::vector<float>> inputs = {randomFloats(random, 20 * 8 * 9)};
+  // What the library has at last needs nothing.
+  auto expected = runFloats(convolution(false, 1 << 20).program(), inputs),
+       actual = runFloats(convolution(false, 0).program(), inputs);
+  ASSERT_TRUE(expected.ok() && actual.ok()) << expected.status() << actual.status();
+  ASSERT_EQ((*expected)[0].size(), (*actual)[0].size());
+  for (size_t i = 0; i < (*actual)[0].size(); ++i)
+    EXPECT_NEAR((*expected)[0][i], (*actual)[0][i], 1e-4);
+}
+
+TEST(CallMemory, WithoutImplementationTheCallDoesNotFit) {
+  auto runner = runtime::ProgramRunner::create(convolution(true, 64).program());
+  EXPECT_EQ(runner.status().code(), absl::StatusCode::kResourceExhausted);
+  std::string message(runner.status().message());
+  EXPECT_THAT(message, testing::HasSubstr("rank 0, deconvolution 'library0': oneDNN on this machine needs "));
+  EXPECT_THAT(message, testing::HasSubstr("but the plan allows 64 and 128"));
+}
