@@ -29,7 +29,7 @@ struct DecomposeComposites : dovetail::impl::DecomposeCompositesBase<DecomposeCo
     if (getOperation().isDeclaration())
       return;
     for (Operation &op : llvm::make_early_inc_range(getOperation().getBody().front()))
-      if (isa<PartitionableOpInterface>(op) && failed(decompose(op)))
+      if (isa<DefinitionOpInterface>(op) && failed(decompose(op)))
         return signalPassFailure();
   }
 
@@ -52,7 +52,7 @@ static void assignLoops(Operation &op, Operation *first, Value value, ArrayRef<D
   unsigned rank = cast<RankedTensorType>(value.getType()).getRank();
   add(value, ShardingAttr::get(op.getContext(), mesh, loops.take_front(rank), {}, ReduceKind::Sum));
   for (Operation *part = op.getPrevNode(), *end = first->getPrevNode(); part != end; part = part->getPrevNode()) {
-    auto partitionable = dyn_cast<PartitionableOpInterface>(part);
+    auto partitionable = dyn_cast<DefinitionOpInterface>(part);
     if (!partitionable)
       continue;
     OpRelation relation = partitionable.getRelation();
@@ -73,7 +73,7 @@ LogicalResult DecomposeComposites::decompose(Operation &op) {
   FailureOr<Value> replacement = decomposeUnsplit(&op, builder);
   if (failed(replacement))
     return success();
-  FailureOr<LoopShardings> loops = readLoopShardings(cast<PartitionableOpInterface>(op));
+  FailureOr<LoopShardings> loops = readLoopShardings(cast<DefinitionOpInterface>(op));
   if (failed(loops))
     return failure();
   Value result = op.getResult(0);

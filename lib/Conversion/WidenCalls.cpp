@@ -94,7 +94,7 @@ static Value convert(OpBuilder &builder, Value value, FloatType type) {
   auto cast =
       CastOp::create(builder, value.getLoc(), withElementType(value.getType(), type), value, TypeAttr::get(type));
   if (ShardingAttr sharding = getSharding(value))
-    llvm::cast<PartitionableOpInterface>(cast.getOperation())
+    llvm::cast<DefinitionOpInterface>(cast.getOperation())
         .setLoopShardings(LoopShardingsAttr::get(builder.getContext(), sharding.getMesh(), sharding.getDims()));
   return cast;
 }

@@ -64,7 +64,7 @@ static Alignments getAlignments(func::FuncOp function) {
     return entry;
   };
   for (Operation &op : llvm::reverse(function.getBody().front())) {
-    auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+    auto partitionable = dyn_cast<DefinitionOpInterface>(op);
     if (!partitionable)
       continue;
     OpRelation relation = partitionable.getRelation();

@@ -59,7 +59,7 @@ static Value getSource(Value operand) {
 }
 
 void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklist) {
-  auto op = reshard.getOperand().getDefiningOp<PartitionableOpInterface>();
+  auto op = reshard.getOperand().getDefiningOp<DefinitionOpInterface>();
   if (!op || op->getNumResults() != 1 || !reshard.getOperand().hasOneUse())
     return;
   // What is computed on more than one rank must cost less than its transfer.

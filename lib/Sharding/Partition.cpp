@@ -38,7 +38,7 @@ struct Partition : dovetail::impl::PartitionBase<Partition> {
     meshName = FlatSymbolRefAttr::get(*meshOp);
     for (auto function : getDefinitions(getOperation())) {
       for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-        if (auto partitionable = dyn_cast<PartitionableOpInterface>(op)) {
+        if (auto partitionable = dyn_cast<DefinitionOpInterface>(op)) {
           if (failed(meetNeeds(partitionable)))
             return signalPassFailure();
         } else if (op.hasTrait<OpTrait::IsTerminator>())
@@ -47,9 +47,9 @@ struct Partition : dovetail::impl::PartitionBase<Partition> {
     }
   }
 
-  LogicalResult meetNeeds(PartitionableOpInterface op);
+  LogicalResult meetNeeds(DefinitionOpInterface op);
   /// Says where an axis that splits operands of `op` splits none of its loops: nothing is replicated silently.
-  void remarkGathered(PartitionableOpInterface op, ArrayRef<DimShardingAttr> loops);
+  void remarkGathered(DefinitionOpInterface op, ArrayRef<DimShardingAttr> loops);
   void reduceResults(func::FuncOp function, Operation &terminator);
   void reshard(OpOperand &operand, ShardingAttr sharding);
 
@@ -69,7 +69,7 @@ void Partition::reshard(OpOperand &operand, ShardingAttr sharding) {
   operand.set(reshard);
 }
 
-void Partition::remarkGathered(PartitionableOpInterface op, ArrayRef<DimShardingAttr> loops) {
+void Partition::remarkGathered(DefinitionOpInterface op, ArrayRef<DimShardingAttr> loops) {
   llvm::SmallSetVector<StringAttr, 4> axes;
   for (Value operand : op->getOperands())
     if (ShardingAttr held = getSharding(operand))
@@ -81,7 +81,7 @@ void Partition::remarkGathered(PartitionableOpInterface op, ArrayRef<DimSharding
           << axis << ", which splits what it reads: that is gathered first";
 }
 
-LogicalResult Partition::meetNeeds(PartitionableOpInterface op) {
+LogicalResult Partition::meetNeeds(DefinitionOpInterface op) {
   OpRelation relation = op.getRelation();
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   FailureOr<LoopShardings> loops = readLoopShardings(op);

@@ -52,30 +52,30 @@ private:
   /// What is asked for `value`: `request`, which may be null, or the sharding in its type.
   FailureOr<ArrayAttr> getStated(Value value, ArrayAttr request, const Twine &name);
   /// Changes the loops of `op` so that its result is split as requested, as far as the operation allows.
-  void applyRequest(PartitionableOpInterface op, const OpRelation &relation, LoopShardings &loops);
+  void applyRequest(DefinitionOpInterface op, const OpRelation &relation, LoopShardings &loops);
   /// Makes sure that the function's results have the shardings that were requested for them.
   void meetOutputRequests();
   /// Gives each result the sharding that follows from its operation's operands.
   LogicalResult forward();
   /// Shardings that users wish for values that depend on arguments without a request only.
   void backward();
-  FailureOr<Operation *> assign(PartitionableOpInterface op);
+  FailureOr<Operation *> assign(DefinitionOpInterface op);
 
-  SmallVector<Candidate> getCandidates(PartitionableOpInterface op, const OpRelation &relation,
+  SmallVector<Candidate> getCandidates(DefinitionOpInterface op, const OpRelation &relation,
                                        ArrayRef<StringAttr> passedAxes);
-  LoopShardings chooseLoops(PartitionableOpInterface op, const OpRelation &relation, ArrayRef<Candidate> candidates);
-  int64_t getCost(PartitionableOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops);
+  LoopShardings chooseLoops(DefinitionOpInterface op, const OpRelation &relation, ArrayRef<Candidate> candidates);
+  int64_t getCost(DefinitionOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops);
   /// Bytes that operands take to where these loops need them.
-  int64_t getOperandBytes(PartitionableOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops);
+  int64_t getOperandBytes(DefinitionOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops);
   /// Whether the result of `op`, which has as many partial values as `parts`, can be scattered over dimension `dim` for
   /// those who use it.
-  bool canScatter(PartitionableOpInterface op, unsigned dim, int64_t parts);
+  bool canScatter(DefinitionOpInterface op, unsigned dim, int64_t parts);
   /// How `op` looks up where ranks have what is indexed, if to send its result to where it is requested, as for
   /// `requested` loops, moves less than to bring what is indexed there.
-  std::optional<LoopShardings> lookUpAtOwners(PartitionableOpInterface op, const OpRelation &relation,
+  std::optional<LoopShardings> lookUpAtOwners(DefinitionOpInterface op, const OpRelation &relation,
                                               ArrayRef<Candidate> candidates, ArrayRef<DimShardingAttr> requested);
   /// Axes over which a partial operand may stay partial through `op`.
-  SmallVector<StringAttr> getPassedAxes(PartitionableOpInterface op);
+  SmallVector<StringAttr> getPassedAxes(DefinitionOpInterface op);
   int64_t getNumParts(ArrayRef<StringAttr> axes);
   void setSharding(Value value, ShardingAttr sharding) {
     value.setType(withSharding(cast<RankedTensorType>(value.getType()), sharding));
@@ -167,7 +167,7 @@ LogicalResult Propagator::readRequests() {
   }
   Block &block = function.getBody().front();
   for (Operation &op : block) {
-    auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+    auto partitionable = dyn_cast<DefinitionOpInterface>(op);
     if (!partitionable)
       continue;
     std::string name = ("the result of '" + op.getName().getStringRef() + "'").str();
@@ -201,7 +201,7 @@ LogicalResult Propagator::readRequests() {
       return failure();
     outputRequests.push_back({&operand, *dims});
     // The operation that computes it takes care of that, unless it must do otherwise.
-    if (operand.get().getDefiningOp<PartitionableOpInterface>() && !statedLoops.contains(operand.get().getDefiningOp()))
+    if (operand.get().getDefiningOp<DefinitionOpInterface>() && !statedLoops.contains(operand.get().getDefiningOp()))
       resultRequests.try_emplace(operand.get(), *dims);
   }
   return success();
@@ -227,7 +227,7 @@ LogicalResult Propagator::forward() {
   }
   Operation *op = &function.getBody().front().front();
   while (op) {
-    auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+    auto partitionable = dyn_cast<DefinitionOpInterface>(op);
     if (!partitionable) {
       op = op->getNextNode();
       continue;
@@ -247,7 +247,7 @@ int64_t Propagator::getNumParts(ArrayRef<StringAttr> axes) {
   return parts;
 }
 
-SmallVector<StringAttr> Propagator::getPassedAxes(PartitionableOpInterface op) {
+SmallVector<StringAttr> Propagator::getPassedAxes(DefinitionOpInterface op) {
   SmallVector<StringAttr> axes;
   if (op.isReduction() && op->getNumOperands() > 1)
     return axes;
@@ -289,7 +289,7 @@ static std::optional<std::vector<int64_t>> followWindows(const layout::DimMap &m
   return owners ? map.follow(*owners, loopExtent) : std::nullopt;
 }
 
-SmallVector<Candidate> Propagator::getCandidates(PartitionableOpInterface op, const OpRelation &relation,
+SmallVector<Candidate> Propagator::getCandidates(DefinitionOpInterface op, const OpRelation &relation,
                                                  ArrayRef<StringAttr> passedAxes) {
   SmallVector<Candidate> candidates;
   auto add = [&](unsigned loop, DimShardingAttr sharding) {
@@ -347,7 +347,7 @@ SmallVector<Candidate> Propagator::getCandidates(PartitionableOpInterface op, co
   return candidates;
 }
 
-int64_t Propagator::getOperandBytes(PartitionableOpInterface op, const OpRelation &relation,
+int64_t Propagator::getOperandBytes(DefinitionOpInterface op, const OpRelation &relation,
                                     ArrayRef<DimShardingAttr> loops) {
   int64_t bytes = 0;
   for (auto [number, operand] : llvm::enumerate(op->getOperands()))
@@ -358,13 +358,13 @@ int64_t Propagator::getOperandBytes(PartitionableOpInterface op, const OpRelatio
   return bytes;
 }
 
-bool Propagator::canScatter(PartitionableOpInterface op, unsigned dim, int64_t parts) {
+bool Propagator::canScatter(DefinitionOpInterface op, unsigned dim, int64_t parts) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   return getByteSize(type) >= layout::minScatterBytes && type.getDimSize(dim) >= parts &&
-         llvm::any_of(op->getUsers(), llvm::IsaPred<PartitionableOpInterface>);
+         llvm::any_of(op->getUsers(), llvm::IsaPred<DefinitionOpInterface>);
 }
 
-int64_t Propagator::getCost(PartitionableOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops) {
+int64_t Propagator::getCost(DefinitionOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops) {
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   int64_t cost = getOperandBytes(op, relation, loops);
   llvm::SmallSetVector<StringAttr, 4> operandAxes;
@@ -398,7 +398,7 @@ int64_t Propagator::getCost(PartitionableOpInterface op, const OpRelation &relat
   return cost;
 }
 
-LoopShardings Propagator::chooseLoops(PartitionableOpInterface op, const OpRelation &relation,
+LoopShardings Propagator::chooseLoops(DefinitionOpInterface op, const OpRelation &relation,
                                       ArrayRef<Candidate> candidates) {
   LoopShardings none(relation.loops.size(), unsplit);
   if (candidates.empty())
@@ -438,7 +438,7 @@ LoopShardings Propagator::chooseLoops(PartitionableOpInterface op, const OpRelat
   return best;
 }
 
-void Propagator::applyRequest(PartitionableOpInterface op, const OpRelation &relation, LoopShardings &loops) {
+void Propagator::applyRequest(DefinitionOpInterface op, const OpRelation &relation, LoopShardings &loops) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   ShardingAttr chosen = getResultSharding(relation, type.getRank(), loops, meshName);
   auto dims = closeCuts(resultRequests.lookup(op->getResult(0)), chosen, mesh, type.getShape());
@@ -458,7 +458,7 @@ void Propagator::applyRequest(PartitionableOpInterface op, const OpRelation &rel
 }
 
 /// True if ranks cannot compute their pieces of a loop by themselves.
-static bool mustDecompose(PartitionableOpInterface op, const Loop &loop, DimShardingAttr sharding) {
+static bool mustDecompose(DefinitionOpInterface op, const Loop &loop, DimShardingAttr sharding) {
   if (!sharding.isSplit())
     return false;
   if (loop.kind == LoopKind::Composite)
@@ -468,7 +468,7 @@ static bool mustDecompose(PartitionableOpInterface op, const Loop &loop, DimShar
          });
 }
 
-std::optional<LoopShardings> Propagator::lookUpAtOwners(PartitionableOpInterface op, const OpRelation &relation,
+std::optional<LoopShardings> Propagator::lookUpAtOwners(DefinitionOpInterface op, const OpRelation &relation,
                                                         ArrayRef<Candidate> candidates,
                                                         ArrayRef<DimShardingAttr> requested) {
   LoopShardings loops(requested);
@@ -492,7 +492,7 @@ std::optional<LoopShardings> Propagator::lookUpAtOwners(PartitionableOpInterface
   return bytes < getOperandBytes(op, relation, requested) ? std::optional(loops) : std::nullopt;
 }
 
-FailureOr<Operation *> Propagator::assign(PartitionableOpInterface op) {
+FailureOr<Operation *> Propagator::assign(DefinitionOpInterface op) {
   if (auto sent = sentResults.find(op); sent != sentResults.end()) {
     sent->second.getResult().replaceAllUsesWith(op->getResult(0));
     sent->second.erase();
@@ -538,7 +538,7 @@ FailureOr<Operation *> Propagator::assign(PartitionableOpInterface op) {
       continue;
     }
     if (isRequested) {
-      if (replacement->getDefiningOp<PartitionableOpInterface>())
+      if (replacement->getDefiningOp<DefinitionOpInterface>())
         resultRequests.try_emplace(*replacement, resultRequests.lookup(op->getResult(0)));
       resultRequests.erase(op->getResult(0));
     }
@@ -569,14 +569,14 @@ void Propagator::backward() {
     return;
   Block &block = function.getBody().front();
   for (Operation &op : block)
-    if (isa<PartitionableOpInterface>(op) &&
+    if (isa<DefinitionOpInterface>(op) &&
         llvm::any_of(op.getOperands(), [&](Value v) { return undecided.contains(v); }) &&
         llvm::all_of(op.getOperands(), [&](Value v) { return undecided.contains(v) || v.getDefiningOp<ConstantOp>(); }))
       undecided.insert(op.result_begin(), op.result_end());
 
   DenseMap<Value, ShardingAttr> wishes;
   for (Operation &op : llvm::reverse(block)) {
-    auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+    auto partitionable = dyn_cast<DefinitionOpInterface>(op);
     if (!partitionable)
       continue;
     ShardingAttr sharding = getSharding(op.getResult(0));

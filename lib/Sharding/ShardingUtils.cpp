@@ -193,7 +193,7 @@ ShardingAttr dovetail::getResultSharding(const OpRelation &relation, unsigned re
   return ShardingAttr::get(mesh.getContext(), mesh, loops.take_front(resultRank), partialAxes, kind);
 }
 
-FailureOr<LoopShardings> dovetail::readLoopShardings(PartitionableOpInterface op) {
+FailureOr<LoopShardings> dovetail::readLoopShardings(DefinitionOpInterface op) {
   auto isSharded = [](Value value) { return getSharding(value) != nullptr; };
   LoopShardingsAttr loops = op.getLoopShardings();
   if (loops && isSharded(op->getResult(0)))
@@ -204,7 +204,7 @@ FailureOr<LoopShardings> dovetail::readLoopShardings(PartitionableOpInterface op
   return LoopShardings(op.getRelation().loops.size(), DimShardingAttr::getUnsplit(op.getContext()));
 }
 
-void dovetail::assignLoopShardings(PartitionableOpInterface op, const OpRelation &relation,
+void dovetail::assignLoopShardings(DefinitionOpInterface op, const OpRelation &relation,
                                    ArrayRef<DimShardingAttr> loops, FlatSymbolRefAttr mesh) {
   op.setLoopShardings(LoopShardingsAttr::get(op.getContext(), mesh, loops));
   for (Value result : op->getResults()) {

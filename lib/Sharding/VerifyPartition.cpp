@@ -50,7 +50,7 @@ struct VerifyPartition : dovetail::impl::VerifyPartitionBase<VerifyPartition> {
   /// Every element of an argument has an owner.
   LogicalResult verifyArguments(func::FuncOp function);
   LogicalResult verify(Operation *op);
-  LogicalResult verifyNeeds(PartitionableOpInterface op);
+  LogicalResult verifyNeeds(DefinitionOpInterface op);
   LogicalResult verifyReshard(ReshardOp op);
 
   layout::Mesh mesh;
@@ -88,7 +88,7 @@ LogicalResult VerifyPartition::verify(Operation *op) {
   }
   if (auto reshard = dyn_cast<ReshardOp>(op))
     return verifyReshard(reshard);
-  if (auto partitionable = dyn_cast<PartitionableOpInterface>(op))
+  if (auto partitionable = dyn_cast<DefinitionOpInterface>(op))
     return verifyNeeds(partitionable);
   return success();
 }
@@ -102,7 +102,7 @@ LogicalResult VerifyPartition::verifyReshard(ReshardOp op) {
   return success();
 }
 
-LogicalResult VerifyPartition::verifyNeeds(PartitionableOpInterface op) {
+LogicalResult VerifyPartition::verifyNeeds(DefinitionOpInterface op) {
   OpRelation relation = op.getRelation();
   FailureOr<LoopShardings> loops = readLoopShardings(op);
   if (failed(loops))

@@ -42,7 +42,7 @@ struct RankView {
 /// and records where they are.
 class RecordingSource : public ElementSource {
 public:
-  RecordingSource(PartitionableOpInterface op, const Definition &definition, ElementBuilder &builder, RankView &view,
+  RecordingSource(DefinitionOpInterface op, const Definition &definition, ElementBuilder &builder, RankView &view,
                   std::mt19937 &random)
       : op(op), definition(definition), builder(builder), view(view), random(random) {}
 
@@ -60,7 +60,7 @@ public:
   std::string problem;
 
 private:
-  PartitionableOpInterface op;
+  DefinitionOpInterface op;
   const Definition &definition;
   ElementBuilder &builder;
   RankView &view;
@@ -70,7 +70,7 @@ private:
 /// Records which elements of results are written.
 class RecordingSink : public ElementSink {
 public:
-  RecordingSink(PartitionableOpInterface op, ElementBuilder &builder, RankView &view)
+  RecordingSink(DefinitionOpInterface op, ElementBuilder &builder, RankView &view)
       : op(op), builder(builder), view(view) {}
 
   void write(unsigned result, ArrayRef<Value> index, Value element) override;
@@ -81,7 +81,7 @@ public:
   std::string problem;
 
 private:
-  PartitionableOpInterface op;
+  DefinitionOpInterface op;
   ElementBuilder &builder;
   RankView &view;
 };
@@ -90,10 +90,10 @@ struct WitnessReads : dovetail::impl::WitnessReadsBase<WitnessReads> {
   using WitnessReadsBase::WitnessReadsBase;
 
   void runOnOperation() override;
-  LogicalResult check(PartitionableOpInterface op);
-  LogicalResult check(PartitionableOpInterface op, const Definition &definition, RankView &view);
+  LogicalResult check(DefinitionOpInterface op);
+  LogicalResult check(DefinitionOpInterface op, const Definition &definition, RankView &view);
   /// Goes through one line, or one element, at `loops` of the result.
-  LogicalResult checkAt(PartitionableOpInterface op, const Definition &definition, RankView &view,
+  LogicalResult checkAt(DefinitionOpInterface op, const Definition &definition, RankView &view,
                         ArrayRef<int64_t> loops);
 
   layout::Mesh mesh;
@@ -178,7 +178,7 @@ Value RecordingSink::readBack(unsigned result, ArrayRef<Value>) {
   return getUnknown(builder, getElementTypeOrSelf(op->getResult(result).getType()));
 }
 
-LogicalResult WitnessReads::checkAt(PartitionableOpInterface op, const Definition &definition, RankView &view,
+LogicalResult WitnessReads::checkAt(DefinitionOpInterface op, const Definition &definition, RankView &view,
                                     ArrayRef<int64_t> loops) {
   Block scratch;
   OpBuilder ops(op.getContext());
@@ -209,7 +209,7 @@ LogicalResult WitnessReads::checkAt(PartitionableOpInterface op, const Definitio
   return success();
 }
 
-LogicalResult WitnessReads::check(PartitionableOpInterface op, const Definition &definition, RankView &view) {
+LogicalResult WitnessReads::check(DefinitionOpInterface op, const Definition &definition, RankView &view) {
   for (unsigned dim = 0; dim < definition.resultRank; ++dim)
     if (view.loops[dim].empty())
       return success();
@@ -240,7 +240,7 @@ LogicalResult WitnessReads::check(PartitionableOpInterface op, const Definition 
   return success();
 }
 
-LogicalResult WitnessReads::check(PartitionableOpInterface op) {
+LogicalResult WitnessReads::check(DefinitionOpInterface op) {
   FailureOr<LoopShardings> shardings = readLoopShardings(op);
   if (failed(shardings))
     return failure();
@@ -272,7 +272,7 @@ void WitnessReads::runOnOperation() {
   mesh = meshOp->getMesh();
   random.seed(static_cast<uint32_t>(seed));
   WalkResult result = getOperation().walk(
-      [&](PartitionableOpInterface op) { return failed(check(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
+      [&](DefinitionOpInterface op) { return failed(check(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
   if (result.wasInterrupted())
     signalPassFailure();
 }

@@ -25,7 +25,7 @@ using namespace mlir;
 using namespace dovetail;
 
 /// Checks the indices of lookup `loop`. Returns whether they are constants, and in range.
-static FailureOr<bool> checkConstant(PartitionableOpInterface op, const Definition &definition, unsigned loop) {
+static FailureOr<bool> checkConstant(DefinitionOpInterface op, const Definition &definition, unsigned loop) {
   Value indices = op->getOperand(definition.reads[definition.loops[loop].index].operand);
   Attribute constant;
   if (!matchPattern(indices, m_Constant(&constant)))
@@ -53,7 +53,7 @@ struct CheckIndices : dovetail::impl::CheckIndicesBase<CheckIndices> {
 
   void runOnOperation() override {
     bool hasFailed = false;
-    getOperation()->walk([&](PartitionableOpInterface op) {
+    getOperation()->walk([&](DefinitionOpInterface op) {
       Definition definition = op.getDefinition();
       for (unsigned loop : definition.getLookups()) {
         // Nothing is looked up where there is nothing.

@@ -47,7 +47,7 @@ struct FoldConstants : dovetail::impl::FoldConstantsBase<FoldConstants> {
     getOperation()->walk([&](Operation *op) {
       if (isa<ConstantOp>(op))
         constants.push_back(op);
-      else if (isa<PartitionableOpInterface>(op))
+      else if (isa<DefinitionOpInterface>(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {

@@ -47,7 +47,7 @@ static bool isConstantOnly(Value value, SmallPtrSetImpl<Operation *> &seen, int 
   // What was seen before is constant, or the walk would have ended.
   if (isa<ConstantOp>(op) || !seen.insert(op).second)
     return true;
-  return isa<PartitionableOpInterface>(op) &&
+  return isa<DefinitionOpInterface>(op) &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return isConstantOnly(operand, seen, depth + 1); });
 }
 

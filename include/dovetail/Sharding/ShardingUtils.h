@@ -66,10 +66,10 @@ ShardingAttr getResultSharding(const OpRelation &relation, unsigned resultRank, 
 
 /// How the loops of an operation are split, after propagation: as `dovetail.loops` says, or not at all where no operand
 /// or result is sharded. An error if that has not been decided.
-mlir::FailureOr<LoopShardings> readLoopShardings(PartitionableOpInterface op);
+mlir::FailureOr<LoopShardings> readLoopShardings(DefinitionOpInterface op);
 
 /// Stores how the loops of an operation are split, and gives the result's type the sharding that follows.
-void assignLoopShardings(PartitionableOpInterface op, const OpRelation &relation, llvm::ArrayRef<DimShardingAttr> loops,
+void assignLoopShardings(DefinitionOpInterface op, const OpRelation &relation, llvm::ArrayRef<DimShardingAttr> loops,
                          mlir::FlatSymbolRefAttr mesh);
 
 /// Bytes that the ranks receive, all together, to hold what they need of a tensor in place of what they hold.

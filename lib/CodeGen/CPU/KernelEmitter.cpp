@@ -179,7 +179,7 @@ void KernelEmitter::emitStores() {
 
 Value KernelEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
   if (auto row = rows.find(op); row != rows.end())
-    return emitFinish(cast<PartitionableOpInterface>(op), index, loadRow(row->second, index[order[rowDepth]]));
+    return emitFinish(cast<DefinitionOpInterface>(op), index, loadRow(row->second, index[order[rowDepth]]));
   auto kept = moments.find(op);
   if (kept == moments.end())
     return KernelBody::emitOp(op, index);

@@ -67,7 +67,7 @@ private:
   mlir::Value getRowPointer(const Row &row, mlir::Value coordinate);
   mlir::Value loadRow(const Row &row, mlir::Value coordinate);
   void storeRow(const Row &row, mlir::Value coordinate, mlir::Value value);
-  void emitRow(PartitionableOpInterface op, llvm::ArrayRef<unsigned> loops, const Row &row, Tile tile,
+  void emitRow(DefinitionOpInterface op, llvm::ArrayRef<unsigned> loops, const Row &row, Tile tile,
                llvm::SmallVector<mlir::Value> &foldIndex);
   MomentsRows emitMoments(MomentsOp op, Tile tile);
   mlir::Value readMomentsOperand(MomentsOp op, mlir::Type type, mlir::Value iv,

@@ -53,7 +53,7 @@ void KernelEmitter::emitTile(Tile tile) {
       moments[op] = emitMoments(momentsOp, tile);
       continue;
     }
-    auto reduction = cast<PartitionableOpInterface>(op);
+    auto reduction = cast<DefinitionOpInterface>(op);
     SmallVector<unsigned> loops = analysis.getFoldOrder(op).loops;
     SmallVector<Value> foldIndex(index);
     foldIndex.append(loops.size(), Value());
@@ -105,7 +105,7 @@ void KernelEmitter::storeRow(const Row &row, Value coordinate, Value value) {
 
 /// Folds over `loops` into `row`. Each loop has its own accumulators, so that errors of sums grow with the extents of
 /// the loops and not with their product.
-void KernelEmitter::emitRow(PartitionableOpInterface op, ArrayRef<unsigned> loops, const Row &row, Tile tile,
+void KernelEmitter::emitRow(DefinitionOpInterface op, ArrayRef<unsigned> loops, const Row &row, Tile tile,
                             SmallVector<Value> &foldIndex) {
   auto accumulate = [&](function_ref<Value(Value)> term) {
     forEach(tile.first, tile.end, [&](Value iv) { storeRow(row, iv, emitCombine(op, loadRow(row, iv), term(iv))); });

@@ -143,7 +143,7 @@ bool BlockEmitter::isAligned(plan::LayoutAttr layout, Type type) const {
 
 bool BlockEmitter::isCheap(plan::KernelOp kernel, Operation *other) {
   return llvm::all_of(kernel.getBlock()->without_terminator(), [&](Operation &op) {
-    auto element = dyn_cast<PartitionableOpInterface>(op);
+    auto element = dyn_cast<DefinitionOpInterface>(op);
     return !element || &op == other || element.isCheapElement();
   });
 }

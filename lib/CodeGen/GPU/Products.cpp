@@ -36,7 +36,7 @@ bool BlockEmitter::chooseProduct() {
   constexpr int64_t shortest = 16;
   // Fewer large tiles than this leave most of a device idle.
   constexpr int64_t enoughTiles = 64;
-  auto op = dyn_cast_if_present<PartitionableOpInterface>(getOnlyResult(kernel));
+  auto op = dyn_cast_if_present<DefinitionOpInterface>(getOnlyResult(kernel));
   if (!op || !getDefinition(op).isProduct)
     return false;
   const Definition &definition = getDefinition(op);
@@ -351,7 +351,7 @@ void BlockEmitter::emitProduct(Value item) {
   SmallVector<Value> farCounts = llvm::map_to_vector(farTerms, [](const TermLoop &term) { return term.count; });
   Value rows = elements.floorDivI(elements.addI(multiplyAll(nearCounts), productDepth - 1), productDepth);
   Value numFar = multiplyAll(farCounts), zero = elements.index(0);
-  SmallVector<Value> inits(productElements * productElements, emitInit(cast<PartitionableOpInterface>(product)));
+  SmallVector<Value> inits(productElements * productElements, emitInit(cast<DefinitionOpInterface>(product)));
   Value end = elements.create<arith::MulIOp>(rows, numFar);
   auto emitChunk = [&](Value chunk, ValueRange carried) -> SmallVector<Value> {
     SmallVector<Value> at(index);

@@ -25,7 +25,7 @@ using namespace dovetail;
 namespace {
 /// How a kernel is to be split.
 struct Split {
-  PartitionableOpInterface reduction; ///< Which is all that it yields.
+  DefinitionOpInterface reduction; ///< Which is all that it yields.
   ReduceKind kind;
   int64_t dim; ///< Of the result, that numbers parts.
   int64_t parts;
@@ -53,7 +53,7 @@ static std::optional<int64_t> findPartsDim(plan::KernelOp kernel, const OpRelati
 }
 
 std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
-  auto reduction = dyn_cast_if_present<PartitionableOpInterface>(BlockEmitter::getOnlyResult(kernel));
+  auto reduction = dyn_cast_if_present<DefinitionOpInterface>(BlockEmitter::getOnlyResult(kernel));
   if (!reduction || (!reduction.isReduction() && !isa<MomentsOp>(*reduction)))
     return std::nullopt;
   OpRelation relation = reduction.getRelation();

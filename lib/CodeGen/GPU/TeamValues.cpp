@@ -86,7 +86,7 @@ const BlockEmitter::Values *BlockEmitter::emitShared(Operation *op, ArrayRef<Val
   } else if (auto combined = dyn_cast<plan::CombineMomentsOp>(op)) {
     values = emitCombinedMoments(combined, foldIndex);
   } else {
-    auto reduction = cast<PartitionableOpInterface>(op);
+    auto reduction = cast<DefinitionOpInterface>(op);
     Value folded = emitTeamFold(
         op, emitInit(reduction), foldIndex, [&] { return emitTerm(reduction, foldIndex); },
         [&](Value a, Value b) { return emitCombine(reduction, a, b); });
@@ -98,7 +98,7 @@ const BlockEmitter::Values *BlockEmitter::emitShared(Operation *op, ArrayRef<Val
 
 Value BlockEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
   if (op == product)
-    return emitFinish(cast<PartitionableOpInterface>(op), index, productValue);
+    return emitFinish(cast<DefinitionOpInterface>(op), index, productValue);
   if (Value value = readStaged(op->getResult(0), index))
     return value;
   if (auto parts = dyn_cast<plan::PartsOp>(op))

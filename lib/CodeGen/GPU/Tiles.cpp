@@ -30,7 +30,7 @@ static int getReadLoop(const KernelAnalysis &analysis, const KernelAnalysis::Rea
 
 /// Whether each element of the result needs one of the operand. Where some do not (a concatenation's), there may be
 /// none to read, in this rank's memory or at all.
-static bool isReadForEachElement(PartitionableOpInterface op, unsigned operand) {
+static bool isReadForEachElement(DefinitionOpInterface op, unsigned operand) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(op->getResult(0).getType()).getShape();
   ArrayRef<int64_t> operandShape = cast<RankedTensorType>(op->getOperand(operand).getType()).getShape();
   OpRelation relation = op.getRelation();
@@ -96,7 +96,7 @@ void BlockEmitter::stage(Value value, ArrayRef<Coordinate> index) {
     return;
   if (wantsWrites) {
     // Some of it is read in order already: the others go through tiles of their own.
-    auto op = value.getDefiningOp<PartitionableOpInterface>();
+    auto op = value.getDefiningOp<DefinitionOpInterface>();
     for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
       if (isReadForEachElement(op, operand))
         stage(op->getOperand(operand), analysis.getIndexOfOperand(op, operand, index));

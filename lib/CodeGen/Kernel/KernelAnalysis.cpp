@@ -33,7 +33,7 @@ template <typename KeyT> static void sortLoops(SmallVectorImpl<unsigned> &loops,
 }
 
 static bool isExpensive(Operation *op) {
-  auto element = dyn_cast<PartitionableOpInterface>(op);
+  auto element = dyn_cast<DefinitionOpInterface>(op);
   return element && !element.isCheapElement();
 }
 
@@ -54,7 +54,7 @@ KernelAnalysis::KernelAnalysis(plan::KernelOp kernel)
       worthwhile |= uint64_t(1) << loop;
 
   for (Operation &op : llvm::reverse(kernel.getBlock()->without_terminator())) {
-    auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+    auto partitionable = dyn_cast<DefinitionOpInterface>(op);
     if (!partitionable)
       continue;
     // A copy: recording uses of operands may grow the map.
@@ -85,8 +85,7 @@ SmallVector<Coordinate> KernelAnalysis::getResultIndex() const {
   return index;
 }
 
-SmallVector<Coordinate> KernelAnalysis::getLoopCoordinates(PartitionableOpInterface op,
-                                                           ArrayRef<Coordinate> index) const {
+SmallVector<Coordinate> KernelAnalysis::getLoopCoordinates(DefinitionOpInterface op, ArrayRef<Coordinate> index) const {
   SmallVector<Coordinate> loops(index);
   unsigned first = kernel.getFirstReductionLoop(op);
   for (unsigned i = 0, e = op.getRelation().loops.size() - index.size(); i < e; ++i)
@@ -94,7 +93,7 @@ SmallVector<Coordinate> KernelAnalysis::getLoopCoordinates(PartitionableOpInterf
   return loops;
 }
 
-SmallVector<Coordinate> KernelAnalysis::getOperandIndex(PartitionableOpInterface op, unsigned operand,
+SmallVector<Coordinate> KernelAnalysis::getOperandIndex(DefinitionOpInterface op, unsigned operand,
                                                         ArrayRef<Coordinate> loops) const {
   uint64_t all = 0;
   for (Coordinate loop : loops)
@@ -139,7 +138,7 @@ unsigned KernelAnalysis::countInner(function_ref<bool(unsigned)> isLine) const {
 
 void KernelAnalysis::chooseLoopOrder() {
   order = llvm::to_vector_of<unsigned>(kernel.getResultLayout(0).getOrder());
-  auto root = kernel.getYield().getValues().front().getDefiningOp<PartitionableOpInterface>();
+  auto root = kernel.getYield().getValues().front().getDefiningOp<DefinitionOpInterface>();
   if (Definition definition = root ? root.getDefinition() : Definition(); !definition.lines.empty()) {
     lineOp = root;
     auto isLine = [&](unsigned loop) { return definition.isLine(loop); };
@@ -174,7 +173,7 @@ int KernelAnalysis::getParallelLoop() const {
   SmallVector<unsigned> loops = order;
   // Of a line that is written where data say, a thread writes what lies in its range.
   if (lineOp)
-    if (Definition definition = cast<PartitionableOpInterface>(lineOp).getDefinition(); definition.writes)
+    if (Definition definition = cast<DefinitionOpInterface>(lineOp).getDefinition(); definition.writes)
       llvm::append_range(loops, definition.lines);
   for (unsigned loop : loops) {
     // Threads that share an expensive value would each compute it.
@@ -196,7 +195,7 @@ void KernelAnalysis::visitReads(Value value, ArrayRef<Coordinate> index,
                                 function_ref<void(BlockArgument, ArrayRef<Coordinate>)> visit, unsigned &budget) const {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return visit(argument, index);
-  auto op = value.getDefiningOp<PartitionableOpInterface>();
+  auto op = value.getDefiningOp<DefinitionOpInterface>();
   if (!op || budget == 0)
     return;
   --budget;
@@ -225,7 +224,7 @@ int64_t KernelAnalysis::getStride(BlockArgument argument, ArrayRef<Coordinate> i
 
 SmallVector<KernelAnalysis::Read> KernelAnalysis::getReads(Operation *op) const {
   SmallVector<Read> reads;
-  auto partitionable = cast<PartitionableOpInterface>(op);
+  auto partitionable = cast<DefinitionOpInterface>(op);
   SmallVector<SmallVector<Coordinate>> indices = uses.lookup(op->getResult(0));
   if (indices.empty())
     return reads;
@@ -261,7 +260,7 @@ const KernelAnalysis::FoldOrder &KernelAnalysis::getFoldOrder(Operation *op) {
 }
 
 KernelAnalysis::FoldOrder KernelAnalysis::computeFoldOrder(Operation *op) const {
-  auto partitionable = cast<PartitionableOpInterface>(op);
+  auto partitionable = cast<DefinitionOpInterface>(op);
   FoldOrder fold;
   unsigned first = kernel.getFirstReductionLoop(op);
   unsigned resultRank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
@@ -309,7 +308,7 @@ bool KernelAnalysis::isOuter(Operation *op) const {
 SmallVector<Operation *> KernelAnalysis::getOuterReductions() const {
   SmallVector<Operation *> outer;
   for (Operation &op : *kernel.getBlock())
-    if (auto each = dyn_cast<PartitionableOpInterface>(op))
+    if (auto each = dyn_cast<DefinitionOpInterface>(op))
       if ((each.isReduction() || isa<MomentsOp, plan::CombineMomentsOp>(op)) && isOuter(&op))
         outer.push_back(&op);
   return outer;

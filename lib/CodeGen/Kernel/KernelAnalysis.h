@@ -69,7 +69,7 @@ public:
   /// The coordinates of the kernel's result.
   llvm::SmallVector<Coordinate> getResultIndex() const;
   /// Those at which `op`, computed at `index`, reads an operand.
-  llvm::SmallVector<Coordinate> getIndexOfOperand(PartitionableOpInterface op, unsigned operand,
+  llvm::SmallVector<Coordinate> getIndexOfOperand(DefinitionOpInterface op, unsigned operand,
                                                   llvm::ArrayRef<Coordinate> index) const {
     return getOperandIndex(op, operand, getLoopCoordinates(op, index));
   }
@@ -87,8 +87,8 @@ public:
 
 private:
   /// Loop numbers of the kernel for the loops of `op`, as coordinates of the result at `index`.
-  llvm::SmallVector<Coordinate> getLoopCoordinates(PartitionableOpInterface op, llvm::ArrayRef<Coordinate> index) const;
-  llvm::SmallVector<Coordinate> getOperandIndex(PartitionableOpInterface op, unsigned operand,
+  llvm::SmallVector<Coordinate> getLoopCoordinates(DefinitionOpInterface op, llvm::ArrayRef<Coordinate> index) const;
+  llvm::SmallVector<Coordinate> getOperandIndex(DefinitionOpInterface op, unsigned operand,
                                                 llvm::ArrayRef<Coordinate> loops) const;
   void visitReads(mlir::Value value, llvm::ArrayRef<Coordinate> index,
                   llvm::function_ref<void(mlir::BlockArgument, llvm::ArrayRef<Coordinate>)> visit,

@@ -165,7 +165,7 @@ Value KernelBody::emitValue(Value value, ArrayRef<Value> index) {
 
 Value KernelBody::emitOp(Operation *op, ArrayRef<Value> index) {
   if (isReduction(op)) {
-    auto reduction = cast<PartitionableOpInterface>(op);
+    auto reduction = cast<DefinitionOpInterface>(op);
     SmallVector<unsigned> loops = analysis.getFoldOrder(op).loops;
     SmallVector<Value> foldIndex(index);
     foldIndex.append(loops.size(), Value());
@@ -185,7 +185,7 @@ void KernelBody::emitLine(Operation *op, ArrayRef<unsigned> inner) {
   for (unsigned loop : inner)
     loops[loop] = {};
   LineBuilder line(elements, op, definition, loops, source, sink, inner);
-  cast<PartitionableOpInterface>(op).emitLine(line);
+  cast<DefinitionOpInterface>(op).emitLine(line);
 }
 
 void KernelBody::emitIndexCheck(Operation *op, unsigned loop, Value isWrong, Value given) {
@@ -204,22 +204,22 @@ void KernelBody::emitIndexCheck(Operation *op, unsigned loop, Value isWrong, Val
 const Definition &KernelBody::getDefinition(Operation *op) {
   std::unique_ptr<Definition> &definition = definitions[op];
   if (!definition)
-    definition = std::make_unique<Definition>(cast<PartitionableOpInterface>(op).getDefinition());
+    definition = std::make_unique<Definition>(cast<DefinitionOpInterface>(op).getDefinition());
   return *definition;
 }
 
 bool KernelBody::isReduction(Operation *op) {
-  return isa<PartitionableOpInterface>(op) && getDefinition(op).isFold && getDefinition(op).getNumReductions() > 0;
+  return isa<DefinitionOpInterface>(op) && getDefinition(op).isFold && getDefinition(op).getNumReductions() > 0;
 }
 
-Value KernelBody::emitInit(PartitionableOpInterface op) { return op.emitInit(elements).front(); }
+Value KernelBody::emitInit(DefinitionOpInterface op) { return op.emitInit(elements).front(); }
 
-Value KernelBody::emitTerm(PartitionableOpInterface op, ArrayRef<Value> foldIndex) {
+Value KernelBody::emitTerm(DefinitionOpInterface op, ArrayRef<Value> foldIndex) {
   Operands source(*this, op);
   return dovetail::emitTerm(op, getDefinition(op), elements, foldIndex, source).front();
 }
 
-Value KernelBody::emitCombine(PartitionableOpInterface op, Value a, Value b) {
+Value KernelBody::emitCombine(DefinitionOpInterface op, Value a, Value b) {
   return op.emitCombine(elements, a, b).front();
 }
 
@@ -233,7 +233,7 @@ Value KernelBody::emitIsInside(Operation *op, unsigned read, ArrayRef<Value> loo
   return BodyBuilder(elements, op, getDefinition(op), loops, source).isInside(read);
 }
 
-Value KernelBody::emitFinish(PartitionableOpInterface op, ArrayRef<Value> index, Value accumulator) {
+Value KernelBody::emitFinish(DefinitionOpInterface op, ArrayRef<Value> index, Value accumulator) {
   Operands source(*this, op);
   BodyBuilder body(elements, op, getDefinition(op), index, source);
   return op.emitFinish(body, accumulator);
@@ -245,7 +245,7 @@ Value KernelBody::emitMomentsOperand(MomentsOp op, Type type, ArrayRef<Value> fo
   return x.getType() == type ? x : elements.create<arith::ExtFOp>(type, x);
 }
 
-Value KernelBody::emitFold(PartitionableOpInterface op, ArrayRef<unsigned> loops, SmallVector<Value> &foldIndex) {
+Value KernelBody::emitFold(DefinitionOpInterface op, ArrayRef<unsigned> loops, SmallVector<Value> &foldIndex) {
   if (loops.empty())
     return emitTerm(op, foldIndex);
   unsigned loop = loops.front();

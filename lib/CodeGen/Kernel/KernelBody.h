@@ -53,18 +53,18 @@ protected:
   virtual mlir::Value emitLoad(const Memory &memory, mlir::Type elementType, llvm::ArrayRef<mlir::Value> index);
   /// Folds over `loops`, each in the one before. `foldIndex` has the coordinates of the result and room for those of
   /// the reduction.
-  mlir::Value emitFold(PartitionableOpInterface op, llvm::ArrayRef<unsigned> loops,
+  mlir::Value emitFold(DefinitionOpInterface op, llvm::ArrayRef<unsigned> loops,
                        llvm::SmallVector<mlir::Value> &foldIndex);
   /// What a reduction starts from, its term at the coordinates of all of its loops, and how two accumulators combine.
-  mlir::Value emitInit(PartitionableOpInterface op);
-  mlir::Value emitTerm(PartitionableOpInterface op, llvm::ArrayRef<mlir::Value> foldIndex);
-  mlir::Value emitCombine(PartitionableOpInterface op, mlir::Value a, mlir::Value b);
+  mlir::Value emitInit(DefinitionOpInterface op);
+  mlir::Value emitTerm(DefinitionOpInterface op, llvm::ArrayRef<mlir::Value> foldIndex);
+  mlir::Value emitCombine(DefinitionOpInterface op, mlir::Value a, mlir::Value b);
   /// Where `op` has its read number `read` at the coordinates `loops` of all of its loops, and whether (i1) it is
   /// there.
   llvm::SmallVector<mlir::Value> emitReadIndex(mlir::Operation *op, unsigned read, llvm::ArrayRef<mlir::Value> loops);
   mlir::Value emitIsInside(mlir::Operation *op, unsigned read, llvm::ArrayRef<mlir::Value> loops);
   /// The element at `index` of a reduction, from its accumulator.
-  mlir::Value emitFinish(PartitionableOpInterface op, llvm::ArrayRef<mlir::Value> index, mlir::Value accumulator);
+  mlir::Value emitFinish(DefinitionOpInterface op, llvm::ArrayRef<mlir::Value> index, mlir::Value accumulator);
   /// The position of the kernel's loop `loop` among the coordinates of `op`, which it reduces.
   unsigned getFoldPosition(mlir::Operation *op, unsigned loop);
   /// The operand of `op` at the coordinates of its result, with the reduced ones from `foldIndex`, as `type`.

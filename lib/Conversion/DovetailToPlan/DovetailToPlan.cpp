@@ -103,7 +103,7 @@ struct DovetailToPlan : dovetail::impl::DovetailToPlanBase<DovetailToPlan> {
 //===----------------------------------------------------------------------===//
 
 LogicalResult PlanEmitter::readLoops() {
-  for (auto op : function.getBody().front().getOps<PartitionableOpInterface>()) {
+  for (auto op : function.getBody().front().getOps<DefinitionOpInterface>()) {
     FailureOr<LoopShardings> loops = readLoopShardings(op);
     if (failed(loops))
       return failure();

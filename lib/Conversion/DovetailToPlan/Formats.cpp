@@ -54,7 +54,7 @@ private:
     return wish ? wish : getRowMajor(value);
   }
   /// The format that `op` or the library that does it prefers for a tensor of `rank`; null for none.
-  FormatAttr getPreferred(PartitionableOpInterface op, int64_t rank) {
+  FormatAttr getPreferred(DefinitionOpInterface op, int64_t rank) {
     const Library *library = libraries.findCall(op);
     FormatPreference preference = library ? library->getFormatPreference(op) : op.getFormatPreference();
     if (preference == FormatPreference::ChannelsLast && rank >= 3)
@@ -87,7 +87,7 @@ void FormatChooser::collectWishes(Operation &op) {
       wishes.try_emplace(reshard.getOperand(), wish);
     return;
   }
-  auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
   if (!partitionable)
     return;
   int64_t rank = getRank(op.getResult(0));
@@ -125,7 +125,7 @@ void FormatChooser::assignFirst(Operation &op) {
       decided.insert(result);
     return;
   }
-  auto partitionable = cast<PartitionableOpInterface>(op);
+  auto partitionable = cast<DefinitionOpInterface>(op);
   int64_t rank = getRank(result);
   if (FormatAttr preferred = getPreferred(partitionable, rank)) {
     formats[result] = preferred;

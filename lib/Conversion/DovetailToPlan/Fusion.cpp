@@ -28,18 +28,18 @@ static RankedTensorType getType(Operation *op) { return cast<RankedTensorType>(o
 
 /// True if `op` folds over elements of its one operand.
 static bool isReduction(Operation *op) {
-  auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
   return partitionable && op->getNumOperands() == 1 && partitionable.isReduction();
 }
 
 static bool isCheap(Operation *op) {
-  auto element = dyn_cast<PartitionableOpInterface>(op);
+  auto element = dyn_cast<DefinitionOpInterface>(op);
   return element && element.isCheapElement();
 }
 
 /// True if every operand dimension has the coordinates of the result's dimension aligned with it, or is broadcast.
 static bool isPointwise(Operation *op) {
-  auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
   if (!partitionable || isReduction(op))
     return false;
   OpRelation relation = partitionable.getRelation();
@@ -110,7 +110,7 @@ static Places getPlaces(Operation *op, const DenseMap<Operation *, Places> &memb
 }
 
 bool GroupFormer::canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *, Places> &members) {
-  if (!isa<PartitionableOpInterface>(op) || op->use_empty())
+  if (!isa<DefinitionOpInterface>(op) || op->use_empty())
     return false;
   bool pointwiseUsers = true;
   for (Operation *user : op->getUsers()) {
@@ -179,7 +179,7 @@ SmallVector<Group> GroupFormer::run() {
     groups.push_back(std::move(group));
   }
   for (Operation &op : llvm::reverse(block))
-    if (isa<PartitionableOpInterface>(op) && !grouped.contains(&op))
+    if (isa<DefinitionOpInterface>(op) && !grouped.contains(&op))
       formKernel(&op);
   return std::move(groups);
 }

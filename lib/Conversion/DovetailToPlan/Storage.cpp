@@ -40,19 +40,19 @@ void Storage::join(Value a, Value b) {
 }
 
 /// Whether `op` may write its result over its operand 0, which nobody else reads.
-static bool canWriteOver(PartitionableOpInterface op, const Formats &formats, const DenseSet<Value> &constantValues) {
+static bool canWriteOver(DefinitionOpInterface op, const Formats &formats, const DenseSet<Value> &constantValues) {
   if (op->getNumResults() != 1 || op->getNumOperands() == 0)
     return false;
   Value data = op->getOperand(0), result = op->getResult(0);
   // What a user gives, a rank received, or the prologue made, is read again.
-  return data.hasOneUse() && data.getDefiningOp<PartitionableOpInterface>() && !constantValues.contains(data) &&
+  return data.hasOneUse() && data.getDefiningOp<DefinitionOpInterface>() && !constantValues.contains(data) &&
          data.getType() == result.getType() && formats.lookup(data) == formats.lookup(result) &&
          op.getDefinition().writes;
 }
 
 Storage::Storage(func::FuncOp function, const layout::Mesh &mesh, const Formats &formats,
                  const DenseSet<Value> &constantValues) {
-  for (auto op : function.getBody().front().getOps<PartitionableOpInterface>())
+  for (auto op : function.getBody().front().getOps<DefinitionOpInterface>())
     if (canWriteOver(op, formats, constantValues)) {
       inPlace.insert(op);
       join(op->getOperand(0), op->getResult(0));

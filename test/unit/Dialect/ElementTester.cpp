@@ -136,13 +136,13 @@ Operation *ElementTester::parse(StringRef text, ArrayRef<std::string> operandTyp
 
 Box dovetail::getLoopBox(Operation *op) {
   std::vector<Interval> loops;
-  for (const Loop &loop : cast<PartitionableOpInterface>(op).getRelation().loops)
+  for (const Loop &loop : cast<DefinitionOpInterface>(op).getRelation().loops)
     loops.push_back({0, loop.extent});
   return Box(loops);
 }
 
 std::vector<Box> dovetail::getNeeds(Operation *op, const Box &loops) {
-  OpRelation relation = cast<PartitionableOpInterface>(op).getRelation();
+  OpRelation relation = cast<DefinitionOpInterface>(op).getRelation();
   std::vector<Box> needs;
   for (auto [dims, operand] : llvm::zip_equal(relation.operands, op->getOperands())) {
     std::vector<Interval> box;
@@ -234,7 +234,7 @@ TestTensor ElementTester::compute(Operation *op, ArrayRef<TestTensor> operands, 
     SmallVector<Value> coordinates;
     for (int64_t coordinate : index)
       coordinates.push_back(builder.index(coordinate));
-    result.at(index) = toDouble(cast<PartitionableOpInterface>(op).emitElement(builder, coordinates, source),
+    result.at(index) = toDouble(cast<DefinitionOpInterface>(op).emitElement(builder, coordinates, source),
                                 isUnsignedElement(type.getElementType()));
   });
   reads = source.getReads();

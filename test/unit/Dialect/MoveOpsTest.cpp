@@ -52,7 +52,7 @@ TEST(MoveOpsTest, Reshape) {
 /// The relation of a reshape's operand as text, and for each loop whether it may be split.
 static std::string describeReshape(ElementTester &tester, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   Operation *op = tester.parse("dovetail.reshape {}", {ElementTester::type(from)}, ElementTester::type(to));
-  OpRelation relation = cast<PartitionableOpInterface>(op).getRelation();
+  OpRelation relation = cast<DefinitionOpInterface>(op).getRelation();
   std::string text;
   for (const DimRelation &dim : relation.operands.front())
     text += (dim.loop < 0 ? "_" : std::to_string(dim.loop) + ":" + dim.map.str()) + " ";
@@ -318,7 +318,7 @@ TEST(MoveOpsTest, Gather) {
       std::vector<int64_t> values(indices.values.begin(), indices.values.end());
       op->setOperand(1, ConstantOp::create(builder, op->getLoc(), DenseElementsAttr::get(type, ArrayRef(values))));
       if (indexShape.size() == 1) {
-        auto kind = cast<PartitionableOpInterface>(op).getRelation().operands[0][axis].map.getKind();
+        auto kind = cast<DefinitionOpInterface>(op).getRelation().operands[0][axis].map.getKind();
         EXPECT_EQ(kind, layout::DimMap::Kind::Table);
       }
     }

@@ -51,7 +51,7 @@ inline TestTensor randomTensor(layout::Random &random, llvm::ArrayRef<int64_t> s
 /// The loops of `op`, those that may be split cut at random.
 inline layout::Box randomLoops(layout::Random &random, mlir::Operation *op) {
   layout::Box box = getLoopBox(op);
-  OpRelation relation = llvm::cast<PartitionableOpInterface>(op).getRelation();
+  OpRelation relation = llvm::cast<DefinitionOpInterface>(op).getRelation();
   for (auto [dim, loop] : llvm::enumerate(relation.loops)) {
     if (loop.kind != LoopKind::Parallel && loop.kind != LoopKind::Reduction)
       continue;
@@ -73,7 +73,7 @@ inline void expectTight(mlir::Operation *op, const layout::Box &loops, llvm::Arr
   // Dimensions do not see that another loop is empty.
   if (loops.empty())
     return;
-  OpRelation relation = llvm::cast<PartitionableOpInterface>(op).getRelation();
+  OpRelation relation = llvm::cast<DefinitionOpInterface>(op).getRelation();
   std::vector<layout::Box> needs = getNeeds(op, loops);
   for (auto [number, dims] : llvm::enumerate(relation.operands)) {
     const layout::Box &need = needs[number], &read = reads[number];

@@ -227,7 +227,7 @@ static void checkComposite(ElementTester &tester, Operation *op, ArrayRef<TestTe
   ASSERT_TRUE(op) << tester.getErrors();
   SCOPED_TRACE(debugString(*op));
   expectNear(tester.compute(op, operands), expected, tolerance);
-  auto decompose = [&](OpBuilder &builder) { return cast<PartitionableOpInterface>(op).decompose(builder, {}); };
+  auto decompose = [&](OpBuilder &builder) { return cast<DefinitionOpInterface>(op).decompose(builder, {}); };
   expectNear(tester.computeDecomposed(op, operands, decompose), expected, tolerance);
   auto decomposeWhole = [&](OpBuilder &builder) { return decomposeUnsplit(op, builder); };
   expectNear(tester.computeDecomposed(op, operands, decomposeWhole), expected, tolerance);
@@ -354,7 +354,7 @@ TEST(CompositeTest, ReducedLoopsAreComposite) {
     Operation *op = tester.parse(text, types);
     EXPECT_TRUE(op) << tester.getErrors();
     std::vector<bool> composite;
-    for (const Loop &loop : cast<PartitionableOpInterface>(op).getRelation().loops)
+    for (const Loop &loop : cast<DefinitionOpInterface>(op).getRelation().loops)
       composite.push_back(loop.kind == LoopKind::Composite);
     return composite;
   };

@@ -194,6 +194,6 @@ FailureOr<Value> dovetail::decomposeUnsplit(Operation *op, OpBuilder &builder) {
     return decomposeLayerNorm(norm, builder, Passes::Two);
   if (auto norm = dyn_cast<GroupNormOp>(op))
     return decomposeGroupNorm(norm, builder, Passes::Two);
-  auto composite = dyn_cast<PartitionableOpInterface>(op);
+  auto composite = dyn_cast<DefinitionOpInterface>(op);
   return composite ? composite.decompose(builder, {}) : FailureOr<Value>(failure());
 }

@@ -140,7 +140,7 @@ static FailureOr<SmallVector<Attribute>> evaluateElements(Operation *op, const D
 }
 
 /// The elements of a result that is written line by line.
-static FailureOr<SmallVector<Attribute>> evaluateLines(PartitionableOpInterface op, const Definition &definition,
+static FailureOr<SmallVector<Attribute>> evaluateLines(DefinitionOpInterface op, const Definition &definition,
                                                        ElementBuilder &builder, ConstantSource &source) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   ConstantSink sink(builder, type);
@@ -182,7 +182,7 @@ static bool isSmall(const Definition &definition, int64_t maxElements) {
 }
 
 FailureOr<DenseElementsAttr> dovetail::evaluate(Operation *op, ArrayRef<Attribute> operands, int64_t maxElements) {
-  auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
   if (!partitionable || operands.size() != op->getNumOperands() || op->getNumResults() != 1)
     return failure();
   auto type = cast<RankedTensorType>(op->getResult(0).getType());

@@ -200,7 +200,7 @@ namespace {
 /// Emits the taps of a term, outermost first.
 class TapFold {
 public:
-  TapFold(PartitionableOpInterface op, BodyBuilder &body)
+  TapFold(DefinitionOpInterface op, BodyBuilder &body)
       : op(op), body(body), first(body.getDefinition().loops.size() - body.getDefinition().getNumTaps()) {}
 
   SmallVector<Value> emit(ValueRange accumulators) { return guard(first, accumulators); }
@@ -210,7 +210,7 @@ private:
   SmallVector<Value> guard(unsigned loop, ValueRange accumulators);
   SmallVector<Value> go(unsigned loop, ValueRange accumulators);
 
-  PartitionableOpInterface op;
+  DefinitionOpInterface op;
   BodyBuilder &body;
   unsigned first;
 };
@@ -249,7 +249,7 @@ SmallVector<Value> TapFold::go(unsigned loop, ValueRange accumulators) {
 
 SmallVector<Value> dovetail::emitTerm(Operation *operation, const Definition &definition, ElementBuilder &builder,
                                       ArrayRef<Value> loops, ElementSource &source) {
-  auto op = cast<PartitionableOpInterface>(operation);
+  auto op = cast<DefinitionOpInterface>(operation);
   BodyBuilder body(builder, op, definition, loops, source);
   bool isSure = definition.getNumTaps() == 0;
   for (auto [number, read] : llvm::enumerate(definition.reads))
@@ -262,7 +262,7 @@ SmallVector<Value> dovetail::emitTerm(Operation *operation, const Definition &de
 namespace {
 /// Emits the loops of a fold, outermost first.
 struct Fold {
-  PartitionableOpInterface op;
+  DefinitionOpInterface op;
   const Definition &definition;
   ElementBuilder &builder;
   ElementSource &source;
@@ -284,7 +284,7 @@ struct Fold {
 
 Value dovetail::emitElement(Operation *operation, const Definition &definition, ElementBuilder &builder,
                             ArrayRef<Value> index, ElementSource &source) {
-  auto op = cast<PartitionableOpInterface>(operation);
+  auto op = cast<DefinitionOpInterface>(operation);
   BodyBuilder body(builder, op, definition, index, source);
   if (!definition.isFold)
     return op.emitBody(body).front();

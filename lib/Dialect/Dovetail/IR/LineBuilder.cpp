@@ -54,7 +54,7 @@ namespace {
 /// Emits the terms of a line, in the order in which they accumulate.
 class ScanLine {
 public:
-  ScanLine(PartitionableOpInterface op, LineBuilder &line)
+  ScanLine(DefinitionOpInterface op, LineBuilder &line)
       : op(op), line(line), elements(line.elements), scan(*line.getDefinition().scan) {}
 
   void emit();
@@ -75,7 +75,7 @@ private:
   /// Neighbouring lines of one loop that advance together: their accumulators should stay in the nearest cache.
   static constexpr int64_t tileSize = 1024;
 
-  PartitionableOpInterface op;
+  DefinitionOpInterface op;
   LineBuilder &line;
   ElementBuilder &elements;
   const Scan &scan;
@@ -170,7 +170,7 @@ void ScanLine::emit() {
 //===----------------------------------------------------------------------===//
 
 /// Combines what is there with `element`, at the current coordinates, if this rank computes what `positions` are in.
-static void writeOver(PartitionableOpInterface op, LineBuilder &line, Value element, ArrayRef<Value> positions) {
+static void writeOver(DefinitionOpInterface op, LineBuilder &line, Value element, ArrayRef<Value> positions) {
   const Definition &definition = line.getDefinition();
   ElementBuilder &elements = line.elements;
   SmallVector<Value> index;
@@ -190,7 +190,7 @@ static void writeOver(PartitionableOpInterface op, LineBuilder &line, Value elem
         [&] { line.write(0, index, op.emitCombine(elements, line.readBack(0, index), element).front()); });
 }
 
-static void emitWrites(PartitionableOpInterface op, LineBuilder &line) {
+static void emitWrites(DefinitionOpInterface op, LineBuilder &line) {
   const Definition &definition = line.getDefinition();
   SmallVector<unsigned> loops = definition.lines;
   llvm::append_range(loops, line.getInnerLoops());
@@ -215,7 +215,7 @@ static void emitWrites(PartitionableOpInterface op, LineBuilder &line) {
 }
 
 void dovetail::emitDefaultLine(Operation *operation, LineBuilder &line) {
-  auto op = cast<PartitionableOpInterface>(operation);
+  auto op = cast<DefinitionOpInterface>(operation);
   if (line.getDefinition().scan)
     return ScanLine(op, line).emit();
   assert(line.getDefinition().writes && "a row program defines emitLine");

@@ -63,8 +63,7 @@ LogicalResult dovetail::verifySharding(Operation *op, Type type) {
 }
 
 /// Checks that the loops may be split so.
-static LogicalResult verifyLoops(PartitionableOpInterface op, ArrayRef<Loop> loops,
-                                 ArrayRef<DimShardingAttr> shardings) {
+static LogicalResult verifyLoops(DefinitionOpInterface op, ArrayRef<Loop> loops, ArrayRef<DimShardingAttr> shardings) {
   if (shardings.size() != loops.size())
     return op.emitOpError("has ") << loops.size() << " loops, but " << shardings.size() << " loop shardings";
   llvm::SmallSet<StringRef, 4> used;
@@ -106,7 +105,7 @@ static LogicalResult verifyLoops(PartitionableOpInterface op, ArrayRef<Loop> loo
 }
 
 /// Checks that the types of the results, unless they are still to be decided, are split as the loops are.
-static LogicalResult verifyResult(PartitionableOpInterface op, ArrayRef<Loop> loops, LoopShardingsAttr shardings) {
+static LogicalResult verifyResult(DefinitionOpInterface op, ArrayRef<Loop> loops, LoopShardingsAttr shardings) {
   ShardingAttr result = getSharding(op->getResult(0));
   for (Value other : llvm::drop_begin(op->getResults()))
     if (getSharding(other) != result)
@@ -127,7 +126,7 @@ static LogicalResult verifyResult(PartitionableOpInterface op, ArrayRef<Loop> lo
 
 static LogicalResult verifyLoopShardings(Operation *op) {
   Attribute attribute = op->getAttr(kLoopsAttrName);
-  auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
   if (!attribute || !partitionable)
     return success();
   auto shardings = dyn_cast<LoopShardingsAttr>(attribute);
@@ -151,7 +150,7 @@ LogicalResult dovetail::verifyShardings(Operation *op) {
 }
 
 LogicalResult DovetailDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
-  if (attribute.getName() == kLoopsAttrName && !isa<PartitionableOpInterface>(op))
+  if (attribute.getName() == kLoopsAttrName && !isa<DefinitionOpInterface>(op))
     return op->emitOpError("has ") << kLoopsAttrName << ", but is no operation with loops that can be split";
   return success();
 }

@@ -83,7 +83,7 @@ ArrayRef<int64_t> KernelOp::getShape() {
 
 /// The reduction loops of an operation of a kernel's body: those beyond the dimensions of its result.
 static SmallVector<Loop> getReductionLoops(Operation &op) {
-  auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
   if (!partitionable)
     return {};
   SmallVector<Loop> loops = partitionable.getRelation().loops;
@@ -117,7 +117,7 @@ unsigned KernelOp::getFirstReductionLoop(Operation *op) {
 SmallVector<IndexCheck> KernelOp::getIndexChecks() {
   SmallVector<IndexCheck> checks;
   for (Operation &op : getBlock()->without_terminator()) {
-    auto partitionable = dyn_cast<PartitionableOpInterface>(op);
+    auto partitionable = dyn_cast<DefinitionOpInterface>(op);
     if (!partitionable || !op.hasAttr(kCheckIndicesAttrName))
       continue;
     Definition definition = partitionable.getDefinition();
@@ -167,14 +167,14 @@ SmallVector<Value> PartsOp::emitBody(BodyBuilder &body) {
   Value isFirst = builder.compareI(arith::CmpIPredicate::eq, body.getLoop(getDim()), builder.index(0));
   auto readAll = [&] { return widen(body.read(0, builder.index(0))); };
   return {builder.ifElse(isFirst, type, readAll, [&] {
-    auto reduction = getReduction().getDefiningOp<PartitionableOpInterface>();
+    auto reduction = getReduction().getDefiningOp<DefinitionOpInterface>();
     return reduction && reduction.isReduction() ? widen(reduction.emitInit(builder).front()) : builder.zero(type);
   })};
 }
 
 LogicalResult PartsOp::verify() {
   auto type = cast<RankedTensorType>(getReduction().getType());
-  auto reduction = getReduction().getDefiningOp<PartitionableOpInterface>();
+  auto reduction = getReduction().getDefiningOp<DefinitionOpInterface>();
   if (!reduction || (!reduction.isReduction() && !isa<MomentsOp>(reduction)))
     return emitOpError("divides what is no reduction");
   if (static_cast<int64_t>(getDim()) < 0 || static_cast<int64_t>(getDim()) >= type.getRank() ||
@@ -298,14 +298,14 @@ LogicalResult KernelOp::verifyRegions() {
                                     << ", but all results of a kernel have one shape";
   }
   for (Operation &op : getBlock()->without_terminator()) {
-    if (!isa<PartitionableOpInterface, ConstantOp>(op))
+    if (!isa<DefinitionOpInterface, ConstantOp>(op))
       return op.emitOpError("cannot be in a kernel: it does not define an element of its result");
     for (Type type : op.getResultTypes())
       if (cast<RankedTensorType>(type).getEncoding())
         return op.emitOpError("has a sharding; kernels are the same for all ranks");
   }
   if (getInPlace()) {
-    auto writer = dyn_cast_if_present<PartitionableOpInterface>(yield.getValues().front().getDefiningOp());
+    auto writer = dyn_cast_if_present<DefinitionOpInterface>(yield.getValues().front().getDefiningOp());
     if (yield.getValues().size() != 1 || !writer || !writer.getDefinition().writes ||
         writer->getOperand(0) != getArguments().front() || !writer->getOperand(0).hasOneUse() ||
         getLayout(0) != getResultLayout(0))

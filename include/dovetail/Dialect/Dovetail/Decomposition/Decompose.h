@@ -17,7 +17,7 @@
 
 namespace dovetail {
 
-/// Replaces a composite operation none of whose composite loops is split, as `PartitionableOpInterface::decompose`
+/// Replaces a composite operation none of whose composite loops is split, as `DefinitionOpInterface::decompose`
 /// does, but by sums in two passes (mean, then squared deviations) instead of `dovetail.moments`: each pass is one loop
 /// that fuses with what it reads. Returns the value that replaces the result; fails for an operation that is not
 /// composite. The operation itself is not erased.

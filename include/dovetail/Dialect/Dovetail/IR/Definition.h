@@ -199,7 +199,7 @@ private:
 /// The term of a fold at the coordinates of all loops but taps, over which it is folded here.
 llvm::SmallVector<mlir::Value> emitTerm(mlir::Operation *op, const Definition &definition, ElementBuilder &builder,
                                         llvm::ArrayRef<mlir::Value> loops, ElementSource &source);
-/// The element of the result at `index`: see `PartitionableOpInterface::emitElement`.
+/// The element of the result at `index`: see `DefinitionOpInterface::emitElement`.
 mlir::Value emitElement(mlir::Operation *op, const Definition &definition, ElementBuilder &builder,
                         llvm::ArrayRef<mlir::Value> index, ElementSource &source);
 

@@ -11,7 +11,7 @@
 
 include "mlir/IR/OpBase.td"
 
-def PartitionableOpInterface : OpInterface<"PartitionableOpInterface"> {
+def DefinitionOpInterface : OpInterface<"DefinitionOpInterface"> {
   let cppNamespace = "::dovetail";
   let description = [{
     An operation that is defined: as loops, accesses of its operands, and a body. What ranks need, how cuts follow each

@@ -38,10 +38,10 @@ def Dovetail_Elementwise : NativeOpTrait<"Elementwise"> {
 }
 
 /// An operation that computes a tensor. C++ defines `getDefinition` and `methods`, which are those of
-/// `PartitionableOpInterface`.
+/// `DefinitionOpInterface`.
 class Dovetail_ComputeOp<string mnemonic, list<Trait> traits = [], list<string> methods = ["emitBody"]>
     : Op<Dovetail_Dialect, mnemonic,
-         [Pure, DeclareOpInterfaceMethods<PartitionableOpInterface, methods>] # traits> {
+         [Pure, DeclareOpInterfaceMethods<DefinitionOpInterface, methods>] # traits> {
   let results = (outs Dovetail_Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   code inheritedDeclaration = [{

@@ -81,7 +81,7 @@ def Plan_YieldOp : Plan_Op<"yield", [Terminator, Pure, HasParent<"KernelOp">]> {
   let assemblyFormat = "attr-dict $values `:` type($values)";
 }
 
-def Plan_PartsOp : Plan_Op<"parts", [Pure, DeclareOpInterfaceMethods<PartitionableOpInterface, ["emitBody"]>]> {
+def Plan_PartsOp : Plan_Op<"parts", [Pure, DeclareOpInterfaceMethods<DefinitionOpInterface, ["emitBody"]>]> {
   let summary = "The parts of a reduction, in a kernel";
   let description = [{
     What is reduced is divided into as many parts as the result has in dimension `dim`, in which the reduction has extent
@@ -104,7 +104,7 @@ def Plan_PartsOp : Plan_Op<"parts", [Pure, DeclareOpInterfaceMethods<Partitionab
 }
 
 def Plan_CombineMomentsOp : Plan_Op<"combine_moments", [Pure,
-    DeclareOpInterfaceMethods<PartitionableOpInterface, ["emitBody", "isCheapElement"]>]> {
+    DeclareOpInterfaceMethods<DefinitionOpInterface, ["emitBody", "isCheapElement"]>]> {
   let summary = "The moments of all parts together, in a kernel";
   let description = [{
     Parts of `dovetail.moments` along dimension `dim`, combined by Chan's formula. One reduction loop goes over the parts.
