@@ -1,4 +1,4 @@
-//===- Rendezvous.cpp - Processes that know each other ----------------------- ===//
+//===- Rendezvous.cpp - Processes that know each other -----------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Rendezvous.h - Processes that know each other -----------*- C++ -*- ===//
+//===- Rendezvous.h - Processes that know each other -----------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- DevicesTest.cpp - dovetail devices, and the libraries it lists ---- ===//
+//===- DevicesTest.cpp - dovetail devices, and the libraries it lists ----===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- FakeCublasLt.cpp - cuBLASLt for tests --------------------------------- ===//
+//===- FakeCublasLt.cpp - cuBLASLt for tests ---------------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- FakeCudnn.cpp - cuDNN for tests --------------------------------------- ===//
+//===- FakeCudnn.cpp - cuDNN for tests ---------------------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- FakeLibraries.cpp - Libraries that know their version alone ------- ===//
+//===- FakeLibraries.cpp - Libraries that know their version alone -------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- LibraryCallsTest.cpp - How the libraries are called ---------------- ===//
+//===- LibraryCallsTest.cpp - How the libraries are called ----------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

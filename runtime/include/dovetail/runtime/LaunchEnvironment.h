@@ -1,4 +1,4 @@
-//===- LaunchEnvironment.h - Ranks as processes -------*- C++ -*- ===//
+//===- LaunchEnvironment.h - Ranks as processes -------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

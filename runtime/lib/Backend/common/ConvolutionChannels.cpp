@@ -1,4 +1,4 @@
-//===- ConvolutionChannels.cpp - Channels of a rank -------------------------- ===//
+//===- ConvolutionChannels.cpp - Channels of a rank --------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ConvolutionChannels.h - Channels of a rank -----*- C++ -*- ===//
+//===- ConvolutionChannels.h - Channels of a rank -----*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

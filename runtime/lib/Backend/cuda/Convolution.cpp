@@ -1,4 +1,4 @@
-//===- Convolution.cpp - Convolution steps ------------------------------- ===//
+//===- Convolution.cpp - Convolution steps -------------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

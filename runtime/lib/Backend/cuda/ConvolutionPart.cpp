@@ -1,4 +1,4 @@
-//===- ConvolutionPart.cpp - A convolution by cuDNN ---------------------- ===//
+//===- ConvolutionPart.cpp - A convolution by cuDNN ----------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ConvolutionPart.h - A convolution by cuDNN --------------*- C++ -*- ===//
+//===- ConvolutionPart.h - A convolution by cuDNN --------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- CudnnGraph.cpp - Graphs of cuDNN ---------------------------------- ===//
+//===- CudnnGraph.cpp - Graphs of cuDNN ----------------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

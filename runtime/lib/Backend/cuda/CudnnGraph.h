@@ -1,4 +1,4 @@
-//===- CudnnGraph.h - Graphs of cuDNN --------------------------*- C++ -*- ===//
+//===- CudnnGraph.h - Graphs of cuDNN --------------------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Libraries.cpp - cuBLASLt and cuDNN -------------------------------- ===//
+//===- Libraries.cpp - cuBLASLt and cuDNN --------------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Libraries.h - cuBLASLt and cuDNN ------------------------*- C++ -*- ===//
+//===- Libraries.h - cuBLASLt and cuDNN ------------------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- LibraryCalls.cpp - Steps done by libraries ------------------------ ===//
+//===- LibraryCalls.cpp - Steps done by libraries ------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- MatMul.cpp - Matrix product steps --------------------------------- ===//
+//===- MatMul.cpp - Matrix product steps ---------------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

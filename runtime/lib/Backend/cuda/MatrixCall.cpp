@@ -1,4 +1,4 @@
-//===- MatrixCall.cpp - A product by cuBLASLt ---------------------------- ===//
+//===- MatrixCall.cpp - A product by cuBLASLt ----------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- MatrixCall.h - A product by cuBLASLt --------------------*- C++ -*- ===//
+//===- MatrixCall.h - A product by cuBLASLt --------------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- PostOpWork.cpp - Post-ops after library calls --------------------- ===//
+//===- PostOpWork.cpp - Post-ops after library calls ---------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- PostOpWork.h - Post-ops after library calls -------------*- C++ -*- ===//
+//===- PostOpWork.h - Post-ops after library calls -------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Staging.h - Memory around library calls -----------------*- C++ -*- ===//
+//===- Staging.h - Memory around library calls -----------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Tuning.cpp - Finding the fastest way ------------------------------ ===//
+//===- Tuning.cpp - Finding the fastest way ------------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Tuning.h - Finding the fastest way ----------------------*- C++ -*- ===//
+//===- Tuning.h - Finding the fastest way ----------------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

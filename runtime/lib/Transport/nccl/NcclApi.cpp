@@ -1,4 +1,4 @@
-//===- NcclApi.cpp - Functions of NCCL --------------------------------------- ===//
+//===- NcclApi.cpp - Functions of NCCL ---------------------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- NcclApi.h - Functions of NCCL ------------------*- C++ -*- ===//
+//===- NcclApi.h - Functions of NCCL ------------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ProcessesTest.cpp - Ranks as processes -------------------------------- ===//
+//===- ProcessesTest.cpp - Ranks as processes --------------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
