@@ -46,3 +46,27 @@ func.func @below(%x: tensor<4x5xf32>) {
   %1 = dovetail.gather %x, %max {axis = 0 : i64} : (tensor<4x5xf32>, tensor<ui64>) -> tensor<5xf32>
   return
 }
+
+// -----
+
+// Where a scatter writes is checked, too.
+
+// CHECK-LABEL: func.func @scatter
+func.func @scatter(%data: tensor<4x5xf32>, %i: tensor<3x2xi64>, %u: tensor<3xf32>) {
+  // CHECK: dovetail.scatter_nd {{.*}}dovetail.check_indices
+  %0 = dovetail.scatter_nd %data, %i, %u : (tensor<4x5xf32>, tensor<3x2xi64>, tensor<3xf32>) -> tensor<4x5xf32>
+  return
+}
+
+// -----
+
+// The entries of an index are of one dimension each.
+
+func.func @beyond(%data: tensor<4x5xf32>, %u: tensor<2xf32>) {
+  %right = dovetail.constant dense<[[3, 4], [-4, -5]]> : tensor<2x2xi64>
+  %0 = dovetail.scatter_nd %data, %right, %u : (tensor<4x5xf32>, tensor<2x2xi64>, tensor<2xf32>) -> tensor<4x5xf32>
+  %wrong = dovetail.constant dense<[[0, 4], [4, 0]]> : tensor<2x2xi64>
+  // expected-error@+1 {{has index 4, which is out of range where the extent is 4; valid ones are -4 to 3}}
+  %1 = dovetail.scatter_nd %data, %wrong, %u : (tensor<4x5xf32>, tensor<2x2xi64>, tensor<2xf32>) -> tensor<4x5xf32>
+  return
+}

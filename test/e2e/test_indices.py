@@ -105,6 +105,55 @@ def test_out_of_range(dovetail, op, mesh, axes, split, target):
         _assert_same_bits(clamping.run({"table": table, "indices": bad})["picked"], expected)
 
 
+def _scatter(op, rng):
+    """A model that scatters 6 updates into [7, 11], and indices that are all different."""
+    names = {"ScatterND": [6, 2], "ScatterElements": [6, 1]}
+    inputs = [
+        helper.make_tensor_value_info("data", TensorProto.FLOAT, [7, 11]),
+        helper.make_tensor_value_info("indices", TensorProto.INT64, names[op]),
+        helper.make_tensor_value_info("updates", TensorProto.FLOAT, [6] if op == "ScatterND" else [6, 1]),
+    ]
+    attributes = {} if op == "ScatterND" else {"axis": 1}
+    node = helper.make_node(op, ["data", "indices", "updates"], ["result"], name="the_scatter", **attributes)
+    outputs = [helper.make_tensor_value_info("result", TensorProto.FLOAT, [7, 11])]
+    graph = helper.make_graph([node], "scatter", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    rows, columns = np.arange(6), rng.integers(-11, 11, 6)
+    indices = np.stack([rows, columns], -1) if op == "ScatterND" else columns[:, None]
+    data = rng.standard_normal((7, 11)).astype(np.float32)
+    updates = rng.standard_normal(6).astype(np.float32)
+    expected = data.copy()
+    expected[rows, columns] = updates
+    shaped = updates if op == "ScatterND" else updates[:, None]
+    return model, {"data": data, "indices": indices, "updates": shaped}, expected
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dim", [0, 1, None])
+@pytest.mark.parametrize("op", ["ScatterND", "ScatterElements"])
+def test_scatter_out_of_range(dovetail, op, dim, target):
+    """As for what is looked up; without checks such an update is not written."""
+    model, inputs, expected = _scatter(op, np.random.default_rng(len(op)))
+    partition = Partition({"y": 3})
+    if dim is not None:
+        partition.split("data", 2, dim, "y", [2, 0, 5] if dim == 0 else [4, 6, 1])
+    options = [*partition.flags(), "--target", target]
+    program = dovetail.compile(model, options=options)
+    careless = dovetail.compile(model, index_checks=False, options=options)
+    for wrong in [11, -12, np.iinfo(np.int64).max]:
+        bad = dict(inputs, indices=inputs["indices"].copy())
+        bad["indices"][3, -1] = wrong
+        with pytest.raises(dovetail.DovetailError) as error:
+            program.run(bad, threads=4)
+        assert error.value.code == USAGE
+        pattern = rf"^rank \d+, node 'the_scatter': index {wrong} is out of range for dimension 1 of extent 11; "
+        assert re.search(pattern + "pass indices from -11 to 10$", str(error.value)), error.value
+        _assert_same_bits(program.run(inputs)["result"], expected)
+        without = expected.copy()
+        without[3] = inputs["data"][3]
+        _assert_same_bits(careless.run(bad)["result"], without)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_unsigned(dovetail, target):
     """Gather has unsigned indices in Dovetail where a model casts them: these have no negative ones."""

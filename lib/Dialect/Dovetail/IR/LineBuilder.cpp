@@ -173,6 +173,7 @@ void ScanLine::emit() {
 static void writeOver(DefinitionOpInterface op, LineBuilder &line, Value element, ArrayRef<Value> positions) {
   const Definition &definition = line.getDefinition();
   ElementBuilder &elements = line.elements;
+  bool isUnsigned = isUnsignedElement(op->getOperand(definition.reads[definition.indexRead].operand).getType());
   SmallVector<Value> index;
   Value isOwned = elements.boolean(true);
   for (auto [dim, access] : llvm::enumerate(*definition.writes)) {
@@ -181,6 +182,13 @@ static void writeOver(DefinitionOpInterface op, LineBuilder &line, Value element
       continue;
     }
     Value position = positions[access.index.getTerms().front().number];
+    Value extent = elements.index(definition.loops[dim].extent), given = position;
+    if (!isUnsigned) {
+      // Negative ones were counted from the end.
+      Value isNegative = elements.compareI(arith::CmpIPredicate::slt, position, elements.index(0));
+      given = elements.select(isNegative, elements.subI(position, extent), position);
+    }
+    line.checkIndex(dim, elements.compareI(arith::CmpIPredicate::uge, position, extent), given);
     auto [lo, hi] = line.getRange(dim);
     isOwned = elements.andB(isOwned, elements.compareI(arith::CmpIPredicate::sle, lo, position));
     isOwned = elements.andB(isOwned, elements.compareI(arith::CmpIPredicate::slt, position, hi));

@@ -28,8 +28,8 @@ static FailureOr<RankedTensorType> inferScatter(std::optional<Location> location
   if (!fits || data.getElementType() != updates.getElementType())
     return emitOptionalError(location, "'", name, "' op cannot place ", updates, " in ", data, " by indices of type ",
                              indices);
-  if (reduction == ReduceKind::Moments)
-    return emitOptionalError(location, "'", name, "' op cannot combine by moments");
+  if (reduction == ReduceKind::Moments || reduction == ReduceKind::Owner)
+    return emitOptionalError(location, "'", name, "' op cannot combine by kind ", stringifyReduceKind(*reduction));
   if (data.getElementType().isInteger(1) && (reduction == ReduceKind::Sum || reduction == ReduceKind::Prod))
     return emitOptionalError(location, "'", name, "' op that adds or multiplies needs numbers, but has elements of i1");
   return RankedTensorType::get(data.getShape(), data.getElementType());
@@ -38,11 +38,9 @@ static FailureOr<RankedTensorType> inferScatter(std::optional<Location> location
 /// The position that `stored`, an element of `indices`, means in a dimension of `extent`. It may be anywhere.
 static Value emitPosition(ElementBuilder &builder, Value stored, Type indices, int64_t extent) {
   Type indexType = builder.getBuilder().getIndexType();
-  if (isUnsignedElement(indices)) {
-    // What no signed number can hold is outside of all tensors.
-    Value position = builder.create<arith::IndexCastUIOp>(indexType, stored);
-    return builder.create<arith::MinUIOp>(position, builder.index(extent));
-  }
+  // What no signed number can hold is negative then, and so outside of all tensors, too.
+  if (isUnsignedElement(indices))
+    return builder.create<arith::IndexCastUIOp>(indexType, stored);
   Value position = builder.create<arith::IndexCastOp>(indexType, stored);
   Value isNegative = builder.compareI(arith::CmpIPredicate::slt, position, builder.index(0));
   return builder.select(isNegative, builder.addI(position, extent), position);
@@ -100,6 +98,7 @@ Definition ScatterNDOp::getDefinition() {
   definition.addRead(0) = std::move(data);
   definition.addRead(2) = std::move(update);
   definition.addRead(1) = std::move(index);
+  definition.indexRead = 2;
   return definition;
 }
 
@@ -147,6 +146,7 @@ Definition ScatterElementsOp::getDefinition() {
   at[axis] = definition.addLoop(tensorType(getIndices()).getDimSize(axis), LoopKind::Tap);
   definition.addRead(2) = at;
   definition.addRead(1) = at;
+  definition.indexRead = 2;
   return definition;
 }
 

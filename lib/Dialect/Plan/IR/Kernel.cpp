@@ -131,6 +131,13 @@ SmallVector<IndexCheck> KernelOp::getIndexChecks() {
       Type indices = op.getOperand(definition.reads[definition.loops[loop].index].operand).getType();
       checks.push_back({&op, loop, definition.loops[loop].extent, indexed, isUnsignedElement(indices)});
     }
+    if (!definition.writes)
+      continue;
+    Type indices = op.getOperand(definition.reads[definition.indexRead].operand).getType();
+    for (auto [dim, written] : llvm::enumerate(*definition.writes))
+      if (written.index.hasUnknown())
+        checks.push_back({&op, static_cast<unsigned>(dim), definition.loops[dim].extent, static_cast<unsigned>(dim),
+                          isUnsignedElement(indices)});
   }
   return checks;
 }

@@ -99,6 +99,9 @@ struct Definition {
   /// of these indices, and `emitCombine` makes one of what is there and the element. What lies outside of the result,
   /// or of what a rank computes of it, is not written.
   std::optional<llvm::SmallVector<layout::AccessDim>> writes;
+  /// Of `writes`, the number of the read that gives the indices: one for each iteration or, if its last index is
+  /// unknown, one for each unknown value.
+  unsigned indexRead = 0;
   /// The loops of the result that the operation goes through itself, a *line* at a time, ascending: `emitLine` writes
   /// all elements of the line. None: elements are asked for one by one.
   llvm::SmallVector<unsigned> lines;
@@ -180,6 +183,8 @@ public:
   /// iteration that it names: negative ones count from the end, and what is out of range is clamped. Returns whether
   /// (i1) this rank has that iteration.
   mlir::Value lookUp(unsigned loop);
+  /// Reports `given`, an index read from data of dimension `loop` of the result, at run time where `isWrong`.
+  void checkIndex(unsigned loop, mlir::Value isWrong, mlir::Value given) { source.checkIndex(loop, isWrong, given); }
   /// Where that is.
   llvm::SmallVector<mlir::Value> getIndex(unsigned read, llvm::ArrayRef<mlir::Value> unknowns = {});
 

@@ -17,18 +17,18 @@ class Dovetail_ScatterOp<string mnemonic> : Dovetail_InferredOp<mnemonic, [],
 def Dovetail_ScatterNDOp : Dovetail_ScatterOp<"scatter_nd"> {
   let summary = "`data` with `updates` where `indices` say (ONNX ScatterND)";
   let description = [{
-    The last dimension of `indices`, of extent q, holds an index of the first q dimensions of `data`; the others number
-    slices of `updates`, whose last dimensions are those of `data` from q on. Negative indices count from the end.
-    `reduction` combines what is there with an update; without it the update replaces it. Updates of one place are
-    applied in their row-major order. Each rank writes what it owns of the result; updates elsewhere, and outside of
-    `data`, are not written.
+    The last dimension of `indices`, of extent q, holds an index of the first q dimensions of `data`; the others
+    number slices of `updates`, whose last dimensions are those of `data` from q on. Negative indices count from the
+    end. `reduction` combines what is there with an update; without it the update replaces it. Updates of one place
+    are applied in their row-major order. Each rank writes what it owns of the result. An index beyond either end is
+    reported when the program runs, unless its checks are left out; then such an update is not written.
   }];
   let arguments = (ins Dovetail_Tensor:$data, Dovetail_Tensor:$indices, Dovetail_Tensor:$updates,
                        OptionalAttr<Dovetail_ReduceKindAttr>:$reduction);
 }
 
 def Dovetail_ScatterElementsOp : Dovetail_ScatterOp<"scatter_elements"> {
-  let summary = "`data` with the elements of `updates` at their place, on `axis` where `indices` says (ONNX ScatterElements)";
+  let summary = "`data` with `updates` at their place, on `axis` where `indices` says (ONNX ScatterElements)";
   let description = [{
     As `scatter_nd`; `indices` and `updates` have one shape, of the rank of `data` and nowhere but on `axis` larger.
   }];
