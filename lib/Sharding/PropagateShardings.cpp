@@ -534,7 +534,8 @@ FailureOr<Operation *> Propagator::assign(DefinitionOpInterface op) {
     FailureOr<Value> replacement = op.decompose(builder, loops);
     if (failed(replacement)) {
       loops[index] = unsplit;
-      op.emitRemark("is computed whole: it reduces dimension ") << index << " and cannot be decomposed";
+      op.emitRemark("is computed whole: ranks cannot divide dimension ")
+          << index << ", along which it reduces or accumulates";
       continue;
     }
     if (isRequested) {

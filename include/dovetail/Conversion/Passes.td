@@ -79,9 +79,10 @@ def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
 def ChooseExchanges : Pass<"plan-choose-exchanges", "::mlir::ModuleOp"> {
   let summary = "Choose how ranks carry out each exchange: phases, kinds, and the order of elements in messages";
   let description = [{
-    Where each rank reduces many bytes to the same box, the exchange becomes two: first each rank of a group gets the sum
-    of one part, then all collect the parts. An exchange that is one collective on all ranks, by their boxes and the
-    buffers' formats, becomes one; all others are messages. Dimensions in messages have the order of the source's buffer.
+    Where each rank reduces many bytes to the same box, the exchange becomes two: first each rank of a group gets the
+    sum of one part, then all collect the parts. An exchange that is one collective on all ranks, by their boxes and
+    the buffers' formats, becomes one; all others are messages. Dimensions in messages have the order of the source's
+    buffer.
 
     ```mlir
     plan.exchange %parts -> %sum : !plan.ref<tensor<400x100xf32, #dovetail.sharding<@mesh, [{}, {} ], partial = sum ["y"]>>>

@@ -72,10 +72,10 @@ def VerifyPartition : Pass<"dovetail-verify-partition", "::mlir::ModuleOp"> {
 def WitnessReads : Pass<"dovetail-witness-reads", "::mlir::ModuleOp"> {
   let summary = "Check, by evaluation, that operations read what ranks hold and write what they compute";
   let description = [{
-    For tests: a witness that asks no relation. Operations are evaluated on each rank at the corners of what it computes
-    and at random places, with elements that nobody knows, and what they read is recorded. Fails if an element is not one that
-    the rank holds, if a line writes what the rank does not compute, or leaves some of it out. An index that depends on
-    data may be any.
+    For tests: a witness that asks no relation. Operations are evaluated on each rank at the corners of what it
+    computes and at random places, with elements that nobody knows, and what they read is recorded. Fails if an
+    element is not one that the rank holds, if a line writes what the rank does not compute, or leaves some of it out.
+    An index that depends on data may be any.
   }];
   let options = [Option<"samples", "samples", "int64_t", "40", "Places of each operation on each rank">,
                  Option<"seed", "seed", "int64_t", "1", "Of the random places">];

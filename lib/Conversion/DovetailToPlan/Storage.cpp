@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Decides which values share memory: a value and its reshards where one contains the other.
+// Decides which values share memory: a value and its reshards where one contains the other, and what is written over an
+// operand that nobody else reads.
 //
 //===----------------------------------------------------------------------===//
 

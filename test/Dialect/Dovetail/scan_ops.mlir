@@ -59,6 +59,15 @@ func.func @booleans(%x: tensor<5xi1>) -> tensor<5xi1> {
 
 // -----
 
+func.func @owner(%x: tensor<5xf32>) -> tensor<5xf32> {
+  // expected-error @+2 {{cannot have kind owner}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = dovetail.scan %x {axis = 0 : i64, kind = #dovetail.reduce_kind<owner>} : (tensor<5xf32>) -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}
+
+// -----
+
 dovetail.mesh @mesh = ["y" = 2]
 
 func.func @cut(%x: tensor<5xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 5}]>>) -> tensor<5xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 5}]>> {

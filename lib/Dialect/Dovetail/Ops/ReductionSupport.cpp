@@ -45,7 +45,7 @@ Value dovetail::emitReductionInit(ElementBuilder &builder, ReduceKind kind, Type
   case ReduceKind::Owner:
     break;
   }
-  llvm_unreachable("moments are no accumulator");
+  llvm_unreachable("no kind of accumulator");
 }
 
 Value dovetail::emitReductionTerm(ElementBuilder &builder, ReduceKind kind, Type elementType, Value element) {
@@ -67,7 +67,7 @@ Value dovetail::emitReductionCombine(ElementBuilder &builder, ReduceKind kind, b
   case ReduceKind::Owner:
     break;
   }
-  llvm_unreachable("moments are no accumulator");
+  llvm_unreachable("no kind of accumulator");
 }
 
 Value dovetail::countToFloat(ElementBuilder &builder, Value count, Type type) {

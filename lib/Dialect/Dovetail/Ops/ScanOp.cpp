@@ -22,8 +22,8 @@ static LogicalResult verifyParts(std::optional<Location> location, StringRef nam
   auto fail = [&](const Twine &why) { return emitOptionalError(location, "'", name, "' op ", why); };
   if (axis < 0 || axis >= operand.getRank())
     return emitOptionalError(location, "'", name, "' op has axis ", axis, ", which ", operand, " does not have");
-  if (kind == ReduceKind::Moments)
-    return fail("cannot have kind moments");
+  if (kind == ReduceKind::Moments || kind == ReduceKind::Owner)
+    return fail("cannot have kind " + stringifyReduceKind(kind));
   if (operand.getElementType().isInteger(1) && (kind == ReduceKind::Sum || kind == ReduceKind::Prod))
     return fail("of kind " + stringifyReduceKind(kind) + " needs numbers, but has elements of i1");
   int64_t last = 0;

@@ -26,7 +26,7 @@ namespace dovetail::runtime {
 /// a "sum" with what it finds in the result's memory. It offers more, but some of its kernels then give wrong results
 /// for small extents.
 ///
-/// Use: construct; `stage`; `prepare` with a function that tries to create the call's primitive; `bind`; then after
+/// Use: construct; `stageOperands`; `prepare` with a function that tries to create the call's primitive; `bind`; then after
 /// each run of the call `runRest`.
 class PostOps {
 public:

@@ -50,7 +50,6 @@ TEST(CallMemory, SessionsAllocateWhatThePlanSays) {
       ASSERT_TRUE(runner.ok()) << runner.status();
       const runtime::SessionStatistics &found = (*runner)->statistics(0);
       EXPECT_EQ(found.packedBytes, 1 << 20);
-      EXPECT_GE(found.scratchBytes, (1 + threads) << 20);
       // Transposed, the results come in rows that are put in their places.
       int64_t staging = transposed ? 8 * 9 * 80 * 4 + 2 * 40 * 4 : 0;
       EXPECT_EQ(found.scratchBytes, ((1 + threads) << 20) + staging);

@@ -18,8 +18,8 @@ def Dovetail_Dialect : Dialect {
   let description = [{
     Values are ranked tensors with static *global* shapes. How a value is cut over a mesh is the encoding of its
     type, `#dovetail.sharding`; a type without encoding is not yet decided (before propagation) or held whole by
-    every rank. Every operation has one result and implements `DefinitionOpInterface`: it defines its loops, where it
-    reads its operands, and what it computes.
+    every rank. An operation implements `DefinitionOpInterface`: it defines its loops, where it reads its operands, and
+    what it computes. If it has several results, they have one shape.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;

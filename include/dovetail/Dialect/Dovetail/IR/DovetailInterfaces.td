@@ -14,10 +14,10 @@ include "mlir/IR/OpBase.td"
 def DefinitionOpInterface : OpInterface<"DefinitionOpInterface"> {
   let cppNamespace = "::dovetail";
   let description = [{
-    An operation that is defined: as loops, accesses of its operands, and a body. What ranks need, how cuts follow each
-    other, kernels for every target, fusion and constant folding come from this definition, stated once. The first loops
-    are the dimensions of the results, which have one shape, in order; the others are reductions, then taps. Shardings in the types must be
-    possible on the mesh that they name.
+    An operation that is defined: as loops, accesses of its operands, and a body. What ranks need, how cuts follow
+    each other, kernels for every target, fusion and constant folding come from this definition, stated once. The
+    first loops are the dimensions of the results, which have one shape, in order; the others are reductions, then
+    taps. Shardings in the types must be possible on the mesh that they name.
 
     How the loops are split is decided by propagation and stored on the operation as `dovetail.loops`, a
     `#dovetail.loop_shardings`. Whoever replaces the operation after that says it of the replacement, too.

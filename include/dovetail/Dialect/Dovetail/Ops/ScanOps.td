@@ -15,9 +15,10 @@ def Dovetail_ScanOp : Dovetail_InferredOp<"scan", [],
     ["emitBody", "emitInit", "emitCombine", "decompose", "isCheapElement"]> {
   let summary = "Running sum, product, maximum or minimum along a dimension (ONNX CumSum, CumProd)";
   let description = [{
-    Each element is what the elements of `operand` up to it come to, or with `exclusive` those before it; with `reverse`
-    those from it on, or after it. At each of `restarts`, ascending positions inside of the dimension, the scan begins
-    anew, from element `p` of `start` in part `p`, if there is one. Its elements are accumulators: f32 for narrower floats.
+    Each element is what the elements of `operand` up to it come to, or with `exclusive` those before it; with
+    `reverse` those from it on, or after it. At each of `restarts`, ascending positions inside of the dimension, the
+    scan begins anew, from element `p` of `start` in part `p`, if there is one. Its elements are accumulators: f32 for
+    narrower floats.
 
     A scan that is split gives way to one that begins anew at the cuts: each rank reduces its parts
     (`dovetail.reduce_parts`), all know the results, a value for each part, and scan these for where theirs start.

@@ -38,9 +38,9 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
     results lie in memory.
 
     `static_loops` are loops that no launch splits: they run over [0, extent), known at compile time. Code generation
-    sets `parallel_loop`, the loop whose range is divided among threads of a CPU, or `blocks`, the shape of launches on a
-    device. With `in_place` the result lies in the memory of argument 0, of which the kernel reads nothing, as what it does
-    not write over stays. Operations with `dovetail.check_indices` report indices that are out of range.
+    sets `parallel_loop`, the loop whose range is divided among threads of a CPU, or `blocks`, the shape of launches
+    on a device. With `in_place` the result lies in the memory of argument 0, of which the kernel reads nothing, as
+    what it does not write over stays. Operations with `dovetail.check_indices` report indices that are out of range.
 
     ```mlir
     plan.kernel @add(%a: tensor<1x8x10x10xf32>, %b: tensor<8x1x1xf32>)
