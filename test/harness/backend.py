@@ -113,7 +113,10 @@ class SubprocessBackend:
 
 
 def _soiled(value):
-    return np.full_like(value, np.nan) if value.dtype.kind == "f" else np.flip(value)
+    """Other elements. Integers may be indices, each row one of several dimensions: they stay in range in another order."""
+    if value.dtype.kind == "f":
+        return np.full_like(value, np.nan)
+    return np.flip(value, 0) if value.ndim else value
 
 
 class InProcessBackend:
