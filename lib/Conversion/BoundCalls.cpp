@@ -46,12 +46,13 @@ static ArrayRef<int64_t> compress(ArrayRef<int64_t> numbers) {
 /// The bounds of `call`, whose output has `rank` dimensions, on all ranks; null if the library does not say.
 static plan::CallMemoryAttr getMemory(Operation *call, ArrayAttr loops, int64_t rank, bool packsOnce,
                                       const Libraries &libraries, const layout::Mesh &mesh) {
-  layout::Sharding sharding;
+  SmallVector<DimShardingAttr> dims;
   SmallVector<int64_t> extents;
   for (auto loop : loops.getAsRange<plan::LoopAttr>()) {
-    sharding.dims.push_back(toLayout(loop.getDim(), mesh));
+    dims.push_back(loop.getDim());
     extents.push_back(loop.getExtent());
   }
+  layout::Sharding sharding = toLayout(dims, mesh);
   SmallVector<int64_t> packed, scratch, threadScratch;
   for (int number = 0, ranks = mesh.numRanks(); number < ranks; ++number) {
     layout::Box box = sharding.boxOf(mesh, extents, number);

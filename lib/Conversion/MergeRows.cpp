@@ -100,9 +100,10 @@ static int64_t countRowDims(plan::MatMulOp op, const layout::Mesh &mesh) {
   while (most + 1 < rank && !dependsOn(rank - 2 - most))
     ++most;
 
-  layout::Sharding loops;
+  SmallVector<DimShardingAttr> dims;
   for (auto loop : llvm::drop_end(op.getLoops().getAsRange<plan::LoopAttr>()))
-    loops.dims.push_back(toLayout(loop.getDim(), mesh));
+    dims.push_back(loop.getDim());
+  layout::Sharding loops = toLayout(dims, mesh);
   for (int number = 0, ranks = mesh.numRanks(); number < ranks; ++number) {
     layout::Box box = loops.boxOf(mesh, shape, number);
     if (box.empty())

@@ -61,12 +61,17 @@ layout::DimSharding dovetail::toLayout(DimShardingAttr dim, const layout::Mesh &
   return result;
 }
 
+layout::Sharding dovetail::toLayout(ArrayRef<DimShardingAttr> loops, const layout::Mesh &mesh) {
+  layout::Sharding result;
+  for (DimShardingAttr loop : loops)
+    result.dims.push_back(toLayout(loop, mesh));
+  return result;
+}
+
 layout::Sharding dovetail::toLayout(ShardingAttr sharding, const layout::Mesh &mesh, unsigned rank) {
   if (!sharding)
     return layout::Sharding::replicated(rank);
-  layout::Sharding result;
-  for (DimShardingAttr dim : sharding.getDims())
-    result.dims.push_back(toLayout(dim, mesh));
+  layout::Sharding result = toLayout(sharding.getDims(), mesh);
   for (StringAttr axis : sharding.getPartialAxes())
     result.partialAxes.push_back(getAxisIndex(mesh, axis));
   llvm::sort(result.partialAxes);

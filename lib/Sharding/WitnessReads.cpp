@@ -245,12 +245,10 @@ LogicalResult WitnessReads::check(DefinitionOpInterface op) {
   if (failed(shardings))
     return failure();
   Definition definition = op.getDefinition();
-  layout::Sharding split;
+  layout::Sharding split = toLayout(*shardings, mesh);
   SmallVector<int64_t> extents;
-  for (auto [loop, sharding] : llvm::zip_equal(op.getRelation().loops, *shardings)) {
-    split.dims.push_back(toLayout(sharding, mesh));
+  for (const Loop &loop : op.getRelation().loops)
     extents.push_back(loop.extent);
-  }
   for (int rank = 0; rank < mesh.numRanks(); ++rank) {
     RankView view{rank, split.boxOf(mesh, extents, rank), {}, {}};
     for (Value operand : op->getOperands()) {

@@ -39,6 +39,8 @@ inline auto getDefinitions(mlir::ModuleOp module) {
 /// Converts a sharding attribute (null: replicated) of a tensor of `rank` dimensions. The axes must be in the mesh.
 layout::Sharding toLayout(ShardingAttr sharding, const layout::Mesh &mesh, unsigned rank);
 layout::DimSharding toLayout(DimShardingAttr dim, const layout::Mesh &mesh);
+/// The same for loops, which are then those of a tensor of their extents.
+layout::Sharding toLayout(llvm::ArrayRef<DimShardingAttr> loops, const layout::Mesh &mesh);
 layout::ReductionKind toLayout(ReduceKind kind);
 
 /// The positions of a dimension in cuts, of `extent`; unsplit: {0, extent}. Of windows, the owners' cuts
