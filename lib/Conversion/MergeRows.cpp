@@ -61,17 +61,12 @@ Matrix::Matrix(Value ref, const layout::Mesh &mesh) : mesh(mesh) {
 
 /// The same in packed memory for a box of these extents.
 bool Matrix::areOne(ArrayRef<int64_t> computed, ArrayRef<int64_t> extents, int64_t rowDims) const {
-  SmallVector<int64_t> strides(shape.size());
-  int64_t stride = 1;
-  for (int64_t dim : llvm::reverse(format.getOrder())) {
-    strides[dim] = stride;
-    stride *= extents[dim];
-  }
+  std::vector<int64_t> strides = layout::packedStrides(format.getOrder(), extents);
   size_t last = shape.size() - 1, count = std::min<size_t>(rowDims, last);
   SmallVector<int64_t> rows;
   for (size_t dim = last - count; dim < last; ++dim)
     rows.push_back(shape[dim] == 1 ? 1 : computed[computed.size() - shape.size() + dim]);
-  return layout::mergeDims(rows, ArrayRef(strides).slice(last - count, count)).has_value();
+  return layout::mergeDims(rows, std::span(strides).subspan(last - count, count)).has_value();
 }
 
 bool Matrix::hasRows(ArrayRef<int64_t> computed, int rank, int64_t rowDims) const {

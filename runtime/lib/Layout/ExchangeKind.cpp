@@ -9,6 +9,7 @@
 #include "dovetail/Layout/ExchangeKind.h"
 
 #include "dovetail/Layout/Cuts.h"
+#include "dovetail/Layout/Strides.h"
 
 #include <algorithm>
 #include <numeric>
@@ -75,14 +76,13 @@ static std::vector<int> findMembers(const Mesh &mesh, const std::vector<int> &ax
 /// dimensions have `order`.
 static std::optional<int64_t> findInMemory(const TensorMemory &memory, const Box &held, const Box &part,
                                            std::span<const int> order) {
-  std::vector<int64_t> strides(held.rank());
-  int64_t stride = 1, offset = 0;
-  for (size_t i = memory.order.size(); i-- > 0;) {
-    int dim = memory.order[i];
-    strides[dim] = stride;
-    offset += (part[dim].lo - held[dim].lo) * stride;
-    stride *= held[dim].size();
-  }
+  std::vector<int64_t> extents;
+  for (int dim = 0; dim < held.rank(); ++dim)
+    extents.push_back(held[dim].size());
+  std::vector<int64_t> strides = packedStrides(memory.order, extents);
+  int64_t offset = 0;
+  for (int dim = 0; dim < held.rank(); ++dim)
+    offset += (part[dim].lo - held[dim].lo) * strides[dim];
   // Where the part has one coordinate only, the stride says nothing.
   int64_t dense = 1;
   for (size_t i = order.size(); i-- > 0;) {
