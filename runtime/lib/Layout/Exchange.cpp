@@ -8,6 +8,8 @@
 
 #include "dovetail/Layout/Exchange.h"
 
+#include "ReducedAxes.h"
+
 #include <cstdlib>
 #include <ostream>
 #include <utility>
@@ -37,13 +39,18 @@ template <typename Visit> static void forEachChoice(std::span<const int> sizes, 
 
 template <typename T> static int sizeOf(const std::vector<T> &list) { return static_cast<int>(list.size()); }
 
-/// Axes, ascending, on which `from` is partial and `to` is not.
-static std::vector<int> findReducedAxes(const Sharding &from, const Sharding &to) {
+std::vector<int> dovetail::layout::findReducedAxes(const Sharding &from, const Sharding &to) {
   std::vector<int> axes;
   for (int axis : from.partialAxes)
     if (std::find(to.partialAxes.begin(), to.partialAxes.end(), axis) == to.partialAxes.end())
       axes.push_back(axis);
   std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+std::vector<int> dovetail::layout::findReducedAxes(const Mesh &mesh, const Sharding &from, const Sharding &to) {
+  std::vector<int> axes = findReducedAxes(from, to);
+  std::erase_if(axes, [&](int axis) { return mesh.axisSize(axis) <= 1; });
   return axes;
 }
 

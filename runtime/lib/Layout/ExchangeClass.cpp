@@ -8,6 +8,8 @@
 
 #include "dovetail/Layout/Exchange.h"
 
+#include "ReducedAxes.h"
+
 #include <algorithm>
 
 using namespace dovetail::layout;
@@ -79,11 +81,7 @@ ExchangeClass dovetail::layout::classify(const Mesh &mesh, std::span<const int64
     allMeet &= held.empty() || needed.empty() || !held.intersect(needed).empty();
   }
 
-  bool reduces = false;
-  for (int axis : from.partialAxes)
-    reduces |= mesh.axisSize(axis) > 1 &&
-               std::find(to.partialAxes.begin(), to.partialAxes.end(), axis) == to.partialAxes.end();
-  if (reduces)
+  if (!findReducedAxes(mesh, from, to).empty())
     return allEqual ? ExchangeClass::AllReduce : allKeep ? ExchangeClass::ReduceScatter : ExchangeClass::General;
   if (allEqual)
     return ExchangeClass::None;

@@ -8,6 +8,8 @@
 
 #include "dovetail/Layout/ExchangeKind.h"
 
+#include "ReducedAxes.h"
+
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Layout/Strides.h"
 
@@ -37,15 +39,6 @@ static bool contains(const std::vector<int> &list, int value) {
 static bool splits(const Sharding &sharding, int axis) {
   return std::any_of(sharding.dims.begin(), sharding.dims.end(),
                      [&](const DimSharding &dim) { return contains(dim.axes, axis); });
-}
-
-/// Axes of more than one coordinate, ascending, on which `from` is partial and `to` is not.
-static std::vector<int> findReducedAxes(const Mesh &mesh, const Sharding &from, const Sharding &to) {
-  std::vector<int> axes;
-  for (int axis = 0; axis < mesh.numAxes(); ++axis)
-    if (mesh.axisSize(axis) > 1 && contains(from.partialAxes, axis) && !contains(to.partialAxes, axis))
-      axes.push_back(axis);
-  return axes;
 }
 
 /// Axes, ascending, on which the ranks of a group differ: those that are reduced, or else those along which pieces are
