@@ -29,16 +29,27 @@ public:
   /// `status` of a call for which there is no implementation: RESOURCE_EXHAUSTED if one was passed over.
   absl::Status explain(const absl::Status &status) const;
 
-  /// Goes on to the library's next implementation until one is allowed. `weights`: as they are without packing; with
-  /// `keepsPacked` packed ones are kept. False if there is none.
-  template <typename Desc> bool choose(Desc &desc, const dnnl::memory::desc &weights, bool keepsPacked) {
+  /// Goes on to the library's next implementation until one is allowed: `need` says of `desc` what it needs, as
+  /// `allows` takes it. False if there is none.
+  template <typename Desc, typename Need> bool choose(Desc &desc, Need need) {
     do {
-      int64_t bytes = desc.weights_desc() == weights ? 0 : alignedSize(desc.weights_desc().get_size());
-      int64_t scratchpad = alignedSize(desc.scratchpad_desc().get_size());
-      if (allows(keepsPacked ? bytes : 0, keepsPacked ? scratchpad : scratchpad + bytes))
+      auto [packedNeed, scratchNeed] = need(desc);
+      if (allows(packedNeed, scratchNeed))
         return true;
     } while (desc.next_impl());
     return false;
+  }
+  /// The same for a call with weights, packed as the library wants them in place of `weights`; with `keepsPacked` they
+  /// are kept.
+  template <typename Desc> bool choose(Desc &desc, const dnnl::memory::desc &weights, bool keepsPacked) {
+    return choose(desc, [&](const Desc &desc) {
+      int64_t bytes = desc.weights_desc() == weights ? 0 : alignedSize(desc.weights_desc().get_size());
+      return needOf(bytes, alignedSize(desc.scratchpad_desc().get_size()), keepsPacked);
+    });
+  }
+  /// What a call needs whose packed weights and scratchpad take so many bytes.
+  static std::pair<int64_t, int64_t> needOf(int64_t packedBytes, int64_t scratchpad, bool keepsPacked) {
+    return keepsPacked ? std::pair(packedBytes, scratchpad) : std::pair(int64_t(0), scratchpad + packedBytes);
   }
 
 private:

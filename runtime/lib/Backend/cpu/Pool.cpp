@@ -156,15 +156,11 @@ absl::Status PoolStep::create(CallBudget &budget) {
     dnnl::pooling_v2_forward::desc desc(dnnl::prop_kind::forward_inference, algorithmOf(call.kind), inDesc, outDesc,
                                         strides, kernel, dilations, lo, hi);
     dnnl::pooling_v2_forward::primitive_desc primitiveDesc(desc, attributes, cpuEngine());
-    do {
-      scratchpadDesc = primitiveDesc.scratchpad_desc();
-      if (budget.allows(0, alignedSize(scratchpadDesc.get_size()))) {
-        primitive = dnnl::pooling_v2_forward(primitiveDesc);
-        break;
-      }
-    } while (primitiveDesc.next_impl());
-    if (!primitive)
+    auto need = [](const auto &each) { return std::pair(int64_t(0), alignedSize(each.scratchpad_desc().get_size())); };
+    if (!budget.choose(primitiveDesc, need))
       return absl::ResourceExhaustedError("too little scratch memory");
+    primitive = dnnl::pooling_v2_forward(primitiveDesc);
+    scratchpadDesc = primitiveDesc.scratchpad_desc();
     scratchpadOffset = scratchPlan.add(scratchpadDesc.get_size());
     return absl::OkStatus();
   });

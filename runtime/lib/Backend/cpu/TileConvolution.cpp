@@ -87,15 +87,13 @@ PostOps::Outcome TileConvolution::create(const PostOps::Fused &fused, CallBudget
       fusesBias ? Op::desc(kind, algorithm, operands.inputDesc, anyWeights, biasDesc, rowsDesc, ones, zeros, zeros)
                 : Op::desc(kind, algorithm, operands.inputDesc, anyWeights, rowsDesc, ones, zeros, zeros);
   Op::primitive_desc created(desc, fused.attributes, cpuEngine());
-  for (bool isAllowed = false; !isAllowed;) {
-    packedDesc = created.weights_desc();
-    scratchpadDesc = created.scratchpad_desc();
-    int64_t scratchpad = alignedSize(scratchpadDesc.get_size());
-    isAllowed =
-        operands.packOnce ? budget.allows(weightBytes(), scratchpad) : budget.allows(0, scratchpad + weightBytes());
-    if (!isAllowed && !created.next_impl())
-      return PostOps::Outcome::Impossible;
-  }
+  auto need = [&](const Op::primitive_desc &each) {
+    packedDesc = each.weights_desc();
+    scratchpadDesc = each.scratchpad_desc();
+    return CallBudget::needOf(weightBytes(), alignedSize(scratchpadDesc.get_size()), operands.packOnce);
+  };
+  if (!budget.choose(created, need))
+    return PostOps::Outcome::Impossible;
   primitive = Op(created);
   return isReference(created.impl_info_str()) ? PostOps::Outcome::Slow : PostOps::Outcome::Fast;
 }
