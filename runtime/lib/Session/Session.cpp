@@ -310,6 +310,8 @@ absl::Status ProgramSession::runPrologue() {
 }
 
 absl::Status ProgramSession::takeReport() {
+  if (std::all_of(memory.records, memory.records + plan.numChecks, [](int64_t index) { return index == 0; }))
+    return absl::OkStatus();
   absl::Status report;
   for (const std::vector<PreparedStep> *list : {&prologue, &steps})
     for (const PreparedStep &step : *list)
