@@ -98,9 +98,7 @@ static RankedTensorType getScatteredType(const Side &source, const Side &target,
 }
 
 /// Gives an exchange its kind and the order of elements.
-static void choose(plan::ExchangeOp op, const layout::Mesh &mesh) {
-  Side source(op.getSource().getDefiningOp<plan::ViewOp>(), mesh);
-  Side target(op.getTarget().getDefiningOp<plan::ViewOp>(), mesh);
+static void choose(plan::ExchangeOp op, const Side &source, const Side &target, const layout::Mesh &mesh) {
   layout::ExchangePlace place{
       mesh, getShape(source.type), source.sharding, target.sharding, source.getMemory(), target.getMemory()};
   op.setKind(fromLayout(place.findKind()));
@@ -130,16 +128,21 @@ void ChooseExchanges::runOnOperation() {
       op.emitOpError() << "is impossible: " << why;
       return WalkResult::interrupt();
     }
-    if (RankedTensorType type = getScatteredType(source, target, mesh)) {
-      OpBuilder builder(&getContext());
-      builder.setInsertionPointAfter(targetView);
-      Value part =
-          plan::ViewOp::create(builder, op.getLoc(), plan::RefType::get(type), targetView.getBuffer(), StringAttr());
-      builder.setInsertionPoint(op);
-      choose(plan::ExchangeOp::create(builder, op.getLoc(), op.getSource(), part, op.getStepNameAttr()), ranks);
-      op.getSourceMutable().set(part);
+    RankedTensorType type = getScatteredType(source, target, mesh);
+    if (!type) {
+      choose(op, source, target, ranks);
+      return WalkResult::advance();
     }
-    choose(op, ranks);
+    OpBuilder builder(&getContext());
+    builder.setInsertionPointAfter(targetView);
+    auto partView =
+        plan::ViewOp::create(builder, op.getLoc(), plan::RefType::get(type), targetView.getBuffer(), StringAttr());
+    Side part(partView, ranks);
+    builder.setInsertionPoint(op);
+    auto first = plan::ExchangeOp::create(builder, op.getLoc(), op.getSource(), partView, op.getStepNameAttr());
+    choose(first, source, part, ranks);
+    op.getSourceMutable().set(partView);
+    choose(op, part, target, ranks);
     return WalkResult::advance();
   });
   if (result.wasInterrupted())
