@@ -18,6 +18,18 @@
 using namespace mlir;
 using namespace dovetail;
 
+/// The position of an element in row-major order, if its coordinates are constants, and in a tensor of `shape`.
+static std::optional<int64_t> getPosition(ArrayRef<Value> index, ArrayRef<int64_t> shape) {
+  int64_t position = 0;
+  for (auto [coordinate, extent] : llvm::zip_equal(index, shape)) {
+    std::optional<int64_t> constant = ElementBuilder::getConstantIndex(coordinate);
+    if (!constant || *constant < 0 || *constant >= extent)
+      return std::nullopt;
+    position = position * extent + *constant;
+  }
+  return position;
+}
+
 namespace {
 /// Reads operands from constants, at constant coordinates.
 class ConstantSource : public ElementSource {
@@ -27,16 +39,10 @@ public:
 
   Value read(unsigned operand, ArrayRef<Value> index) override {
     auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
-    int64_t position = 0;
-    for (auto [coordinate, extent] : llvm::zip_equal(index, type.getShape())) {
-      std::optional<int64_t> constant = ElementBuilder::getConstantIndex(coordinate);
-      if (!constant || *constant < 0 || *constant >= extent) {
-        failed = true;
-        return builder.zero(type.getElementType());
-      }
-      position = position * extent + *constant;
-    }
-    return arith::ConstantOp::create(builder.getBuilder(), builder.getLoc(), readers[operand].read(position));
+    if (std::optional<int64_t> position = getPosition(index, type.getShape()))
+      return arith::ConstantOp::create(builder.getBuilder(), builder.getLoc(), readers[operand].read(*position));
+    failed = true;
+    return builder.zero(type.getElementType());
   }
 
   std::pair<Value, Value> getLoopRange(unsigned loop) override {
@@ -64,14 +70,14 @@ public:
 
   void write(unsigned, ArrayRef<Value> index, Value element) override {
     TypedAttr constant;
-    std::optional<int64_t> position = getPosition(index);
+    std::optional<int64_t> position = getPosition(index, type.getShape());
     if (position && matchPattern(element, m_Constant(&constant)))
       values[*position] = constant;
     else
       failed = true;
   }
   Value readBack(unsigned, ArrayRef<Value> index) override {
-    std::optional<int64_t> position = getPosition(index);
+    std::optional<int64_t> position = getPosition(index, type.getShape());
     if (position && values[*position])
       return arith::ConstantOp::create(builder.getBuilder(), builder.getLoc(), values[*position]);
     failed = true;
@@ -86,17 +92,6 @@ public:
   }
 
 private:
-  std::optional<int64_t> getPosition(ArrayRef<Value> index) const {
-    int64_t position = 0;
-    for (auto [coordinate, extent] : llvm::zip_equal(index, type.getShape())) {
-      std::optional<int64_t> constant = ElementBuilder::getConstantIndex(coordinate);
-      if (!constant || *constant < 0 || *constant >= extent)
-        return std::nullopt;
-      position = position * extent + *constant;
-    }
-    return position;
-  }
-
   ElementBuilder &builder;
   RankedTensorType type;
   SmallVector<TypedAttr> values;
@@ -121,6 +116,13 @@ static SmallVector<Value> getCoordinates(ElementBuilder &builder, int64_t positi
   return coordinates;
 }
 
+/// Removes what was built so far, none of which is needed any more.
+static void clear(ElementBuilder &builder) {
+  Block *scratch = builder.getBuilder().getBlock();
+  scratch->clear();
+  builder.getBuilder().setInsertionPointToStart(scratch);
+}
+
 /// The elements of a result that is asked for one by one; fails if one is not constant.
 static FailureOr<SmallVector<Attribute>> evaluateElements(Operation *op, const Definition &definition,
                                                           ElementBuilder &builder, ConstantSource &source) {
@@ -132,9 +134,7 @@ static FailureOr<SmallVector<Attribute>> evaluateElements(Operation *op, const D
     if (source.hasFailed() || !matchPattern(scalar, m_Constant(&constant)))
       return failure();
     values.push_back(constant);
-    Block *scratch = builder.getBuilder().getBlock();
-    scratch->clear();
-    builder.getBuilder().setInsertionPointToStart(scratch);
+    clear(builder);
   }
   return values;
 }
@@ -155,9 +155,7 @@ static FailureOr<SmallVector<Attribute>> evaluateLines(DefinitionOpInterface op,
     op.emitLine(line);
     if (source.hasFailed())
       return failure();
-    Block *scratch = builder.getBuilder().getBlock();
-    scratch->clear();
-    builder.getBuilder().setInsertionPointToStart(scratch);
+    clear(builder);
   }
   std::optional<SmallVector<Attribute>> values = sink.getValues();
   if (!values)
