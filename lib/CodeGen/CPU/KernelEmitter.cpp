@@ -144,13 +144,7 @@ void KernelEmitter::forEach(Value lo, Value hi, function_ref<void(Value)> body) 
   bool unrolled = count <= unrolledExtent && copies * count <= maxCopies;
   if (unrolled)
     copies *= count;
-  elements.forLoop(
-      lo, hi, {},
-      [&](Value iv, ValueRange) -> SmallVector<Value> {
-        body(iv);
-        return {};
-      },
-      unrolled ? unrolledExtent : 0);
+  elements.forEach(lo, hi, body, unrolled ? unrolledExtent : 0);
   copies = outerCopies;
 }
 

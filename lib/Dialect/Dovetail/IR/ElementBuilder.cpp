@@ -128,7 +128,7 @@ Value ElementBuilder::min(Value a, Value b, bool isUnsigned) {
     return create<arith::MinimumFOp>(a, b);
   return isUnsigned ? create<arith::MinUIOp>(a, b) : create<arith::MinSIOp>(a, b);
 }
-Value ElementBuilder::lookUp(ArrayRef<int64_t> table, Value number) {
+Value ElementBuilder::getEntry(ArrayRef<int64_t> table, Value number) {
   Value entry = index(table.back());
   for (auto [position, value] : llvm::enumerate(table.drop_back()))
     entry = select(compareI(arith::CmpIPredicate::eq, number, index(position)), index(value), entry);
@@ -190,6 +190,14 @@ SmallVector<Value> ElementBuilder::forLoop(Value lo, Value hi, ValueRange init,
   return SmallVector<Value>(loop.getResults());
 }
 
+void ElementBuilder::forEach(Value lo, Value hi, function_ref<void(Value)> body, int64_t maxUnroll) {
+  auto run = [&](Value iv, ValueRange) -> SmallVector<Value> {
+    body(iv);
+    return {};
+  };
+  forLoop(lo, hi, {}, run, maxUnroll);
+}
+
 SmallVector<Value> ElementBuilder::whileLoop(ValueRange init, function_ref<Value(ValueRange)> condition,
                                              function_ref<SmallVector<Value>(ValueRange)> body) {
   if (unrollLoops) {
@@ -226,4 +234,12 @@ Value ElementBuilder::ifElse(Value condition, Type type, function_ref<Value()> o
              condition, TypeRange(type), [&]() -> SmallVector<Value> { return {onTrue()}; },
              [&]() -> SmallVector<Value> { return {onFalse()}; })
       .front();
+}
+
+void ElementBuilder::runIf(Value condition, function_ref<void()> body) {
+  auto run = [&]() -> SmallVector<Value> {
+    body();
+    return {};
+  };
+  ifElse(condition, TypeRange(), run, []() -> SmallVector<Value> { return {}; });
 }

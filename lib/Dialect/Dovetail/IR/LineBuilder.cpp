@@ -160,8 +160,8 @@ void ScanLine::emit() {
   if (numParts == 1)
     return emitPart(elements.index(0), lo, hi);
   runLoop(elements.index(0), elements.index(numParts), [&, lo = lo, hi = hi](Value part) {
-    emitPart(part, elements.maxI(lo, elements.lookUp(scan.restarts, part)),
-             elements.minI(hi, elements.lookUp(scan.restarts, elements.addI(part, 1))));
+    emitPart(part, elements.maxI(lo, elements.getEntry(scan.restarts, part)),
+             elements.minI(hi, elements.getEntry(scan.restarts, elements.addI(part, 1))));
   });
 }
 

@@ -153,7 +153,7 @@ SmallVector<Value> ReducePartsOp::emitBody(BodyBuilder &body) {
   Type elementType = getOperand().getType().getElementType();
   SmallVector<int64_t> ends = getEnds(getRestarts(), getOperand().getType().getDimSize(getAxis()));
   Value part = body.getLoop(getAxis());
-  return builder.forLoop(builder.lookUp(ends, part), builder.lookUp(ends, builder.addI(part, 1)),
+  return builder.forLoop(builder.getEntry(ends, part), builder.getEntry(ends, builder.addI(part, 1)),
                          emitReductionInit(builder, getKind(), elementType),
                          [&](Value iv, ValueRange carried) -> SmallVector<Value> {
                            Value term = emitReductionTerm(builder, getKind(), elementType, body.read(0, iv));

@@ -146,14 +146,8 @@ void Selection::sift(Entry entry, Value position, Value size) {
 void Selection::emit() {
   int64_t k = op.getK(), extent = cast<RankedTensorType>(op.getOperand().getType()).getDimSize(op.getAxis());
   Value size = elements.index(k), zero = elements.index(0);
-  auto forEach = [&](Value lo, Value hi, function_ref<void(Value)> body) {
-    elements.forLoop(lo, hi, {}, [&](Value iv, ValueRange) -> SmallVector<Value> {
-      body(iv);
-      return {};
-    });
-  };
-  forEach(zero, size, [&](Value i) { write(i, readOperand(i)); });
-  forEach(zero, elements.index(k / 2), [&](Value i) {
+  elements.forEach(zero, size, [&](Value i) { write(i, readOperand(i)); });
+  elements.forEach(zero, elements.index(k / 2), [&](Value i) {
     Value parent = elements.subI(elements.index(k / 2 - 1), i);
     sift(read(parent), parent, size);
   });
@@ -169,7 +163,7 @@ void Selection::emit() {
       return elements.ifElse(isGreater(entry.value, last), last.getType(), enter,
                              [&]() -> SmallVector<Value> { return {last}; });
     });
-  forEach(elements.index(1), size, [&](Value i) {
+  elements.forEach(elements.index(1), size, [&](Value i) {
     Value last = elements.subI(size, i);
     Entry moved = read(last);
     write(last, read(zero));

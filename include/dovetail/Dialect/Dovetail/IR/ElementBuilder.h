@@ -71,7 +71,7 @@ public:
   mlir::Value inRange(mlir::Value a, int64_t lo, int64_t hi);
   mlir::Value andB(mlir::Value a, mlir::Value b);
   /// Entry `number` of `table`, which is not empty; the last one beyond it.
-  mlir::Value lookUp(llvm::ArrayRef<int64_t> table, mlir::Value number);
+  mlir::Value getEntry(llvm::ArrayRef<int64_t> table, mlir::Value number);
 
   // Scalars: float or (signless) integer operation by the type of the operands.
   mlir::Value add(mlir::Value a, mlir::Value b);
@@ -96,6 +96,9 @@ public:
           llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value iv, mlir::ValueRange carried)> body,
           int64_t maxUnroll = 0);
 
+  /// The same without values to carry.
+  void forEach(mlir::Value lo, mlir::Value hi, llvm::function_ref<void(mlir::Value iv)> body, int64_t maxUnroll = 0);
+
   /// Carries `init` through `body` while `condition` holds: scf.while or, if this builder evaluates, its iterations.
   llvm::SmallVector<mlir::Value>
   whileLoop(mlir::ValueRange init, llvm::function_ref<mlir::Value(mlir::ValueRange carried)> condition,
@@ -109,6 +112,8 @@ public:
   llvm::SmallVector<mlir::Value> ifElse(mlir::Value condition, mlir::TypeRange types,
                                         llvm::function_ref<llvm::SmallVector<mlir::Value>()> onTrue,
                                         llvm::function_ref<llvm::SmallVector<mlir::Value>()> onFalse);
+  /// Runs `body` where the condition holds.
+  void runIf(mlir::Value condition, llvm::function_ref<void()> body);
   /// The value of `thenBody` where `condition` holds, and `otherwise` elsewhere. For reads: a rank need not hold any of
   /// an operand whose needed box is empty, so a read that padding may replace must not run when it is replaced.
   mlir::Value guarded(mlir::Value condition, mlir::Type type, llvm::function_ref<mlir::Value()> thenBody,
