@@ -62,9 +62,7 @@ private:
   void forEach(mlir::Value lo, mlir::Value hi, llvm::function_ref<void(mlir::Value)> body);
 
   // Rows of accumulators.
-  mlir::Value createBuffer(mlir::Type type, int64_t size);
   Row createRow(Tile tile, mlir::Type type);
-  mlir::Value getRowPointer(const Row &row, mlir::Value coordinate);
   mlir::Value loadRow(const Row &row, mlir::Value coordinate);
   void storeRow(const Row &row, mlir::Value coordinate, mlir::Value value);
   void emitRow(DefinitionOpInterface op, llvm::ArrayRef<unsigned> loops, const Row &row, Tile tile,

@@ -73,30 +73,16 @@ void KernelEmitter::emitTile(Tile tile) {
 // Buffers
 //===----------------------------------------------------------------------===//
 
-Value KernelEmitter::createBuffer(Type type, int64_t size) {
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(entry);
-  Value count = LLVM::ConstantOp::create(builder, kernel.getLoc(), builder.getI64IntegerAttr(size));
-  return LLVM::AllocaOp::create(builder, kernel.getLoc(), LLVM::LLVMPointerType::get(builder.getContext()), type, count,
-                                /*alignment=*/64);
-}
-
 KernelEmitter::Row KernelEmitter::createRow(Tile tile, Type type) {
   return {createBuffer(type, tileSize), tile.first, type};
 }
 
-Value KernelEmitter::getRowPointer(const Row &row, Value coordinate) {
-  Value position = elements.create<arith::IndexCastOp>(builder.getI64Type(), elements.subI(coordinate, row.first));
-  return LLVM::GEPOp::create(builder, kernel.getLoc(), row.buffer.getType(), row.type, row.buffer,
-                             ArrayRef<LLVM::GEPArg>{position}, LLVM::GEPNoWrapFlags::inbounds);
-}
-
 Value KernelEmitter::loadRow(const Row &row, Value coordinate) {
-  return LLVM::LoadOp::create(builder, kernel.getLoc(), row.type, getRowPointer(row, coordinate));
+  return loadFrom(row.buffer, row.type, elements.subI(coordinate, row.first));
 }
 
 void KernelEmitter::storeRow(const Row &row, Value coordinate, Value value) {
-  LLVM::StoreOp::create(builder, kernel.getLoc(), value, getRowPointer(row, coordinate));
+  storeTo(row.buffer, elements.subI(coordinate, row.first), value);
 }
 
 //===----------------------------------------------------------------------===//

@@ -55,29 +55,14 @@ public:
                                     body.emitOffset(memory, index));
   }
 
-  Value createScratch(Type type, int64_t size) override {
-    OpBuilder::InsertionGuard guard(body.builder);
-    body.builder.setInsertionPointToStart(body.entry);
-    Location loc = body.kernel.getLoc();
-    Value count = LLVM::ConstantOp::create(body.builder, loc, body.builder.getI64IntegerAttr(size));
-    return LLVM::AllocaOp::create(body.builder, loc, LLVM::LLVMPointerType::get(type.getContext()), type, count,
-                                  /*alignment=*/64);
-  }
+  Value createScratch(Type type, int64_t size) override { return body.createBuffer(type, size); }
   Value loadScratch(Value scratch, Type type, Value position) override {
-    return LLVM::LoadOp::create(body.builder, body.kernel.getLoc(), type, getAddress(scratch, type, position));
+    return body.loadFrom(scratch, type, position);
   }
-  void storeScratch(Value scratch, Value position, Value scalar) override {
-    LLVM::StoreOp::create(body.builder, body.kernel.getLoc(), scalar, getAddress(scratch, scalar.getType(), position));
-  }
+  void storeScratch(Value scratch, Value position, Value scalar) override { body.storeTo(scratch, position, scalar); }
   bool isInPlace() override { return body.kernel.getInPlace(); }
 
 private:
-  Value getAddress(Value scratch, Type type, Value position) {
-    Value offset = body.elements.create<arith::IndexCastOp>(body.builder.getI64Type(), position);
-    return LLVM::GEPOp::create(body.builder, body.kernel.getLoc(), scratch.getType(), type, scratch,
-                               ArrayRef<LLVM::GEPArg>{offset}, LLVM::GEPNoWrapFlags::inbounds);
-  }
-
   KernelBody &body;
 };
 
@@ -93,13 +78,13 @@ bool KernelBody::isStatic(unsigned loop) {
 
 KernelBody::Range KernelBody::getRange(Operation *op, unsigned loop) {
   const Definition &definition = getDefinition(op);
-  Range whole{elements.index(0), elements.index(definition.loops[loop].extent)};
-  if (definition.loops[loop].kind == LoopKind::Tap)
-    return whole;
-  if (loop >= definition.resultRank)
+  bool isTap = definition.loops[loop].kind == LoopKind::Tap;
+  if (loop >= definition.resultRank && !isTap)
     return ranges[kernel.getFirstReductionLoop(op) + loop - definition.resultRank];
+  if (!isTap && !definition.lines.empty())
+    return ranges[loop];
   // A result's dimension that is also reduced (softmax) is whole: else the operation would have been decomposed.
-  return definition.lines.empty() ? whole : ranges[loop];
+  return {elements.index(0), elements.index(definition.loops[loop].extent)};
 }
 
 unsigned KernelBody::getFoldPosition(Operation *op, unsigned loop) {
@@ -296,6 +281,28 @@ Value KernelBody::emitOffset(const Memory &memory, ArrayRef<Value> index) {
 Value KernelBody::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) {
   return plan::LoadOp::create(builder, kernel.getLoc(), ElementBuilder::scalarType(elementType), memory.base,
                               emitOffset(memory, index), /*alignment=*/IntegerAttr());
+}
+
+Value KernelBody::createBuffer(Type type, int64_t size) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(entry);
+  Value count = LLVM::ConstantOp::create(builder, kernel.getLoc(), builder.getI64IntegerAttr(size));
+  return LLVM::AllocaOp::create(builder, kernel.getLoc(), LLVM::LLVMPointerType::get(builder.getContext()), type, count,
+                                /*alignment=*/64);
+}
+
+Value KernelBody::getAddress(Value buffer, Type type, Value position) {
+  Value offset = elements.create<arith::IndexCastOp>(builder.getI64Type(), position);
+  return LLVM::GEPOp::create(builder, kernel.getLoc(), buffer.getType(), type, buffer, ArrayRef<LLVM::GEPArg>{offset},
+                             LLVM::GEPNoWrapFlags::inbounds);
+}
+
+Value KernelBody::loadFrom(Value buffer, Type type, Value position) {
+  return LLVM::LoadOp::create(builder, kernel.getLoc(), type, getAddress(buffer, type, position));
+}
+
+void KernelBody::storeTo(Value buffer, Value position, Value scalar) {
+  LLVM::StoreOp::create(builder, kernel.getLoc(), scalar, getAddress(buffer, scalar.getType(), position));
 }
 
 /// The elements of a small constant in row-major order, signless, booleans as bytes.

@@ -69,6 +69,10 @@ protected:
   unsigned getFoldPosition(mlir::Operation *op, unsigned loop);
   /// The operand of `op` at the coordinates of its result, with the reduced ones from `foldIndex`, as `type`.
   mlir::Value emitMomentsOperand(MomentsOp op, mlir::Type type, llvm::ArrayRef<mlir::Value> foldIndex);
+  /// Memory of the kernel's own for `size` scalars of `type`, and its scalars.
+  mlir::Value createBuffer(mlir::Type type, int64_t size);
+  mlir::Value loadFrom(mlir::Value buffer, mlir::Type type, mlir::Value position);
+  void storeTo(mlir::Value buffer, mlir::Value position, mlir::Value scalar);
   mlir::Value emitOffset(const Memory &memory, llvm::ArrayRef<mlir::Value> index);
   /// The range of loop `loop` of `op`.
   Range getRange(mlir::Operation *op, unsigned loop);
@@ -107,6 +111,8 @@ protected:
   bool failed = false;
 
 private:
+  mlir::Value getAddress(mlir::Value buffer, mlir::Type type, mlir::Value position);
+
   class Operands;
   class Results;
 
