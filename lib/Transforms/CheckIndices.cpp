@@ -24,46 +24,28 @@ namespace dovetail {
 using namespace mlir;
 using namespace dovetail;
 
-/// Checks the elements of `indices`, which take turns at dimensions of `extents`. Returns whether they are constants,
-/// and in range.
-static FailureOr<bool> checkConstant(Operation *op, Value indices, ArrayRef<int64_t> extents) {
+/// Checks an index of `op`. Returns whether it is a constant, and in range.
+static FailureOr<bool> checkConstant(DefinitionOpInterface op, const Definition &definition, const DataIndex &index) {
+  Value indices = op->getOperand(definition.reads[index.read].operand);
   Attribute constant;
   if (!matchPattern(indices, m_Constant(&constant)))
     return false;
   std::optional<ConstantReader> reader = ConstantReader::create(constant);
   if (!reader)
     return false;
-  bool isUnsigned = isUnsignedElement(indices.getType());
-  for (int64_t i = 0, count = cast<RankedTensorType>(indices.getType()).getNumElements(); i < count; ++i) {
-    APInt index = reader->readBits(i);
-    int64_t extent = extents[i % extents.size()];
-    if (extent > 0 && lookUp(index, isUnsigned, extent))
+  auto type = cast<RankedTensorType>(indices.getType());
+  bool isUnsigned = isUnsignedElement(type);
+  int64_t extent = definition.loops[index.loop].extent, step = index.component ? type.getShape().back() : 1;
+  for (int64_t i = index.component.value_or(0), count = type.getNumElements(); i < count; i += step) {
+    APInt given = reader->readBits(i);
+    if (extent > 0 && lookUp(given, isUnsigned, extent))
       continue;
     SmallString<24> text;
-    index.toString(text, 10, !isUnsigned);
-    return op->emitOpError("has index ") << text << ", which is out of range where the extent is " << extent
-                                         << "; valid ones are " << (isUnsigned ? 0 : -extent) << " to " << extent - 1;
+    given.toString(text, 10, !isUnsigned);
+    return op.emitOpError("has index ") << text << ", which is out of range where the extent is " << extent
+                                        << "; valid ones are " << (isUnsigned ? 0 : -extent) << " to " << extent - 1;
   }
   return true;
-}
-
-/// The dimensions, by extent, that the elements of an operation's indices are of, in turns, and these indices.
-static SmallVector<std::pair<Value, SmallVector<int64_t>>> getIndices(DefinitionOpInterface op) {
-  SmallVector<std::pair<Value, SmallVector<int64_t>>> indices;
-  Definition definition = op.getDefinition();
-  auto getRead = [&](unsigned read) { return op->getOperand(definition.reads[read].operand); };
-  // Nothing is looked up where there is nothing.
-  for (unsigned loop : definition.getLookups())
-    if (int64_t extent = definition.loops[loop].extent; extent > 0)
-      indices.push_back({getRead(definition.loops[loop].index), {extent}});
-  if (!definition.writes)
-    return indices;
-  SmallVector<int64_t> extents;
-  for (auto [dim, written] : llvm::enumerate(*definition.writes))
-    if (written.index.hasUnknown())
-      extents.push_back(definition.loops[dim].extent);
-  indices.push_back({getRead(definition.indexRead), extents});
-  return indices;
 }
 
 namespace {
@@ -73,8 +55,12 @@ struct CheckIndices : dovetail::impl::CheckIndicesBase<CheckIndices> {
   void runOnOperation() override {
     bool hasFailed = false;
     getOperation()->walk([&](DefinitionOpInterface op) {
-      for (auto &[indices, extents] : getIndices(op)) {
-        FailureOr<bool> isRight = checkConstant(op, indices, extents);
+      Definition definition = op.getDefinition();
+      for (const DataIndex &index : definition.getDataIndices()) {
+        // Nothing is looked up where there is nothing.
+        if (definition.loops[index.loop].isLookup() && definition.loops[index.loop].extent == 0)
+          continue;
+        FailureOr<bool> isRight = checkConstant(op, definition, index);
         hasFailed |= failed(isRight);
         if (atRunTime && succeeded(isRight) && !*isRight)
           op->setAttr(kCheckIndicesAttrName, UnitAttr::get(&getContext()));

@@ -164,31 +164,41 @@ Value BodyBuilder::readOr(unsigned read, function_ref<Value()> otherwise) {
   return elements.ifElse(isInside(read), type, [&] { return this->read(read); }, otherwise);
 }
 
-Value BodyBuilder::lookUp(unsigned loop) {
-  int64_t extent = definition.loops[loop].extent;
-  unsigned index = definition.loops[loop].index;
-  Type type = op->getOperand(definition.reads[index].operand).getType(),
-       indexType = elements.getBuilder().getIndexType();
-  Value given = read(index), position, clamped;
+BodyBuilder::Position BodyBuilder::readPosition(const DataIndex &index) {
+  SmallVector<Value> unknowns;
+  if (index.component)
+    unknowns.push_back(elements.index(*index.component));
+  int64_t extent = definition.loops[index.loop].extent;
+  Type indexType = elements.getBuilder().getIndexType();
+  Value given = read(index.read, unknowns), position;
   // Of unsigned numbers those beyond the signed ones are negative here, as wrong ones are.
-  if (isUnsignedElement(type)) {
+  if (isUnsignedElement(op->getOperand(definition.reads[index.read].operand).getType())) {
     given = position = elements.create<arith::IndexCastUIOp>(indexType, given);
-    clamped = elements.create<arith::MinUIOp>(position, elements.index(extent - 1));
   } else {
     given = elements.create<arith::IndexCastOp>(indexType, given);
     Value isNegative = elements.compareI(arith::CmpIPredicate::slt, given, elements.index(0));
     position = elements.select(isNegative, elements.addI(given, extent), given);
-    clamped = elements.clampI(position, 0, extent - 1);
   }
-  loops[loop] = clamped;
+  return {given, position, elements.compareI(arith::CmpIPredicate::uge, position, elements.index(extent))};
+}
 
+void BodyBuilder::report(const DataIndex &index, const Position &found, Value reports) {
+  source.checkIndex(index.loop, elements.andB(found.isWrong, reports), found.given);
+}
+
+Value BodyBuilder::lookUp(unsigned loop) {
+  DataIndex index{loop, static_cast<unsigned>(definition.loops[loop].index)};
+  int64_t extent = definition.loops[loop].extent;
+  Position found = readPosition(index);
+  loops[loop] = isUnsignedElement(op->getOperand(definition.reads[index.read].operand).getType())
+                    ? elements.create<arith::MinUIOp>(found.position, elements.index(extent - 1))
+                    : elements.clampI(found.position, 0, extent - 1);
   auto [lo, hi] = getRange(loop);
   bool isWhole = ElementBuilder::getConstantIndex(lo) == 0 && ElementBuilder::getConstantIndex(hi) == extent;
   Value isOwn = isWhole ? elements.boolean(true)
-                        : elements.andB(elements.compareI(arith::CmpIPredicate::sge, clamped, lo),
-                                        elements.compareI(arith::CmpIPredicate::slt, clamped, hi));
-  Value isWrong = elements.compareI(arith::CmpIPredicate::uge, position, elements.index(extent));
-  source.checkIndex(loop, elements.andB(isWrong, isOwn), given);
+                        : elements.andB(elements.compareI(arith::CmpIPredicate::sge, loops[loop], lo),
+                                        elements.compareI(arith::CmpIPredicate::slt, loops[loop], hi));
+  report(index, found, isOwn);
   return isOwn;
 }
 
@@ -311,6 +321,8 @@ SmallVector<Value> dovetail::emitDefaultBody(Operation *op, BodyBuilder &body) {
     return {body.elements.ifElse(
         isOwn, type, [&] { return body.read(0, iterations); }, [&] { return body.elements.zero(type); })};
   }
+  if (definition.writes)
+    return {body.read(1)};
   assert((definition.isFold || matchPattern(body.isInside(0), m_One())) && "what may be missing needs a body");
   if (!definition.isProduct)
     return {body.read(0)};

@@ -56,6 +56,21 @@ SmallVector<unsigned, 1> Definition::getLookups() const {
   return lookups;
 }
 
+SmallVector<DataIndex, 1> Definition::getDataIndices() const {
+  SmallVector<DataIndex, 1> indices;
+  for (unsigned loop : getLookups())
+    indices.push_back({loop, static_cast<unsigned>(loops[loop].index)});
+  if (!writes)
+    return indices;
+  bool takesTurns = reads[indexRead].dims.back().index.hasUnknown();
+  unsigned component = 0;
+  for (auto [dim, written] : llvm::enumerate(*writes))
+    if (written.index.hasUnknown())
+      indices.push_back(
+          {static_cast<unsigned>(dim), indexRead, takesTurns ? std::optional(component++) : std::nullopt});
+  return indices;
+}
+
 unsigned Definition::getNumTaps() const {
   return llvm::count_if(loops, [](const Loop &loop) { return loop.kind == LoopKind::Tap; });
 }

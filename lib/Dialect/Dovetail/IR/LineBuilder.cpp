@@ -28,22 +28,10 @@ static void forEach(LineBuilder &line, ArrayRef<unsigned> loops, function_ref<vo
   if (loops.empty())
     return body();
   auto [lo, hi] = line.getRange(loops.front());
-  line.elements.forLoop(lo, hi, {}, [&](Value iv, ValueRange) -> SmallVector<Value> {
+  line.elements.forEach(lo, hi, [&](Value iv) {
     line.setLoop(loops.front(), iv);
     forEach(line, loops.drop_front(), body);
-    return {};
   });
-}
-
-/// Runs `body` where `condition` holds.
-static void runIf(LineBuilder &line, Value condition, function_ref<void()> body) {
-  line.elements.ifElse(
-      condition, TypeRange(),
-      [&]() -> SmallVector<Value> {
-        body();
-        return {};
-      },
-      []() -> SmallVector<Value> { return {}; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -65,12 +53,6 @@ private:
   /// Takes the term at the current coordinates in, and writes the element there.
   SmallVector<Value> emitNext(ValueRange accumulators);
   void emitPart(Value number, Value lo, Value hi);
-  void runLoop(Value lo, Value hi, function_ref<void(Value)> body) {
-    elements.forLoop(lo, hi, {}, [&](Value iv, ValueRange) -> SmallVector<Value> {
-      body(iv);
-      return {};
-    });
-  }
 
   /// Neighbouring lines of one loop that advance together: their accumulators should stay in the nearest cache.
   static constexpr int64_t tileSize = 1024;
@@ -118,7 +100,7 @@ void ScanLine::emitPart(Value number, Value lo, Value hi) {
     size *= getExtent(loop);
   auto [begin, end] = line.getRange(inner);
   Value tiles = elements.floorDivI(elements.addI(elements.subI(end, begin), width - 1), width);
-  runLoop(elements.index(0), tiles, [&, begin = begin, end = end](Value tile) {
+  elements.forEach(elements.index(0), tiles, [&, begin = begin, end = end](Value tile) {
     Value first = elements.addI(begin, elements.mulI(tile, width));
     Value stop = elements.minI(end, elements.addI(first, width));
     ElementSink &sink = line.getSink();
@@ -130,7 +112,7 @@ void ScanLine::emitPart(Value number, Value lo, Value hi) {
           Value offset = elements.subI(line.getLoop(loop), line.getRange(loop).first);
           row = elements.addI(elements.mulI(row, getExtent(loop)), offset);
         }
-        runLoop(first, stop, [&](Value coordinate) {
+        elements.forEach(first, stop, [&](Value coordinate) {
           line.setLoop(inner, coordinate);
           Value position = elements.addI(elements.mulI(row, width), elements.subI(coordinate, first));
           for (auto [number, value] : llvm::enumerate(body(position))) {
@@ -142,7 +124,7 @@ void ScanLine::emitPart(Value number, Value lo, Value hi) {
       });
     };
     forEachLine([&](Value) { return emitInit(number); });
-    runLoop(lo, hi, [&](Value iv) {
+    elements.forEach(lo, hi, [&](Value iv) {
       setPosition(iv);
       forEachLine([&](Value position) {
         SmallVector<Value> accumulators;
@@ -159,7 +141,7 @@ void ScanLine::emit() {
   unsigned numParts = scan.restarts.size() - 1;
   if (numParts == 1)
     return emitPart(elements.index(0), lo, hi);
-  runLoop(elements.index(0), elements.index(numParts), [&, lo = lo, hi = hi](Value part) {
+  elements.forEach(elements.index(0), elements.index(numParts), [&, lo = lo, hi = hi](Value part) {
     emitPart(part, elements.maxI(lo, elements.getEntry(scan.restarts, part)),
              elements.minI(hi, elements.getEntry(scan.restarts, elements.addI(part, 1))));
   });
@@ -169,33 +151,22 @@ void ScanLine::emit() {
 // Writes where data say
 //===----------------------------------------------------------------------===//
 
-/// Combines what is there with `element`, at the current coordinates, if this rank computes what `positions` are in.
-static void writeOver(DefinitionOpInterface op, LineBuilder &line, Value element, ArrayRef<Value> positions) {
-  const Definition &definition = line.getDefinition();
+/// Combines what is there with an element at the current coordinates of the taps, if this rank computes it.
+static void writeOver(DefinitionOpInterface op, LineBuilder &line) {
   ElementBuilder &elements = line.elements;
-  bool isUnsigned = isUnsignedElement(op->getOperand(definition.reads[definition.indexRead].operand).getType());
-  SmallVector<Value> index;
+  SmallVector<Value> place(line.getResultIndex());
   Value isOwned = elements.boolean(true);
-  for (auto [dim, access] : llvm::enumerate(*definition.writes)) {
-    if (!access.index.hasUnknown()) {
-      index.push_back(line.getLoop(dim));
-      continue;
-    }
-    Value position = positions[access.index.getTerms().front().number];
-    Value extent = elements.index(definition.loops[dim].extent), given = position;
-    if (!isUnsigned) {
-      // Negative ones were counted from the end.
-      Value isNegative = elements.compareI(arith::CmpIPredicate::slt, position, elements.index(0));
-      given = elements.select(isNegative, elements.subI(position, extent), position);
-    }
-    line.checkIndex(dim, elements.compareI(arith::CmpIPredicate::uge, position, extent), given);
-    auto [lo, hi] = line.getRange(dim);
-    isOwned = elements.andB(isOwned, elements.compareI(arith::CmpIPredicate::sle, lo, position));
-    isOwned = elements.andB(isOwned, elements.compareI(arith::CmpIPredicate::slt, position, hi));
-    index.push_back(position);
+  for (const DataIndex &index : line.getDefinition().getDataIndices()) {
+    BodyBuilder::Position found = line.readPosition(index);
+    line.report(index, found, elements.boolean(true));
+    auto [lo, hi] = line.getRange(index.loop);
+    isOwned = elements.andB(isOwned, elements.compareI(arith::CmpIPredicate::sle, lo, found.position));
+    isOwned = elements.andB(isOwned, elements.compareI(arith::CmpIPredicate::slt, found.position, hi));
+    place[index.loop] = found.position;
   }
-  runIf(line, isOwned,
-        [&] { line.write(0, index, op.emitCombine(elements, line.readBack(0, index), element).front()); });
+  elements.runIf(isOwned, [&] {
+    line.write(0, place, op.emitCombine(elements, line.readBack(0, place), op.emitBody(line)).front());
+  });
 }
 
 static void emitWrites(DefinitionOpInterface op, LineBuilder &line) {
@@ -215,10 +186,7 @@ static void emitWrites(DefinitionOpInterface op, LineBuilder &line) {
     Value isThere = line.elements.boolean(true);
     for (unsigned read = 1; read < definition.reads.size(); ++read)
       isThere = line.elements.andB(isThere, line.isInside(read));
-    runIf(line, isThere, [&] {
-      SmallVector<Value> values = op.emitBody(line);
-      writeOver(op, line, values.front(), ArrayRef(values).drop_front());
-    });
+    line.elements.runIf(isThere, [&] { writeOver(op, line); });
   });
 }
 

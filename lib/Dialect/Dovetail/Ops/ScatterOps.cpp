@@ -35,17 +35,6 @@ static FailureOr<RankedTensorType> inferScatter(std::optional<Location> location
   return RankedTensorType::get(data.getShape(), data.getElementType());
 }
 
-/// The position that `stored`, an element of `indices`, means in a dimension of `extent`. It may be anywhere.
-static Value emitPosition(ElementBuilder &builder, Value stored, Type indices, int64_t extent) {
-  Type indexType = builder.getBuilder().getIndexType();
-  // What no signed number can hold is negative then, and so outside of all tensors, too.
-  if (isUnsignedElement(indices))
-    return builder.create<arith::IndexCastUIOp>(indexType, stored);
-  Value position = builder.create<arith::IndexCastOp>(indexType, stored);
-  Value isNegative = builder.compareI(arith::CmpIPredicate::slt, position, builder.index(0));
-  return builder.select(isNegative, builder.addI(position, extent), position);
-}
-
 /// What is there, combined with an update.
 static SmallVector<Value> emitUpdate(ElementBuilder &builder, Type type, std::optional<ReduceKind> reduction, Value old,
                                      Value update) {
@@ -104,14 +93,6 @@ Definition ScatterNDOp::getDefinition() {
 
 bool ScatterNDOp::isCheapElement() { return false; }
 
-SmallVector<Value> ScatterNDOp::emitBody(BodyBuilder &body) {
-  SmallVector<Value> values = {body.read(1)};
-  for (int64_t dim = 0, depth = tensorType(getIndices()).getShape().back(); dim < depth; ++dim)
-    values.push_back(emitPosition(body.elements, body.read(2, body.elements.index(dim)), getIndices().getType(),
-                                  getType().getDimSize(dim)));
-  return values;
-}
-
 SmallVector<Value> ScatterNDOp::emitCombine(ElementBuilder &builder, ValueRange accumulators, ValueRange term) {
   return emitUpdate(builder, getType(), getReduction(), accumulators.front(), term.front());
 }
@@ -151,11 +132,6 @@ Definition ScatterElementsOp::getDefinition() {
 }
 
 bool ScatterElementsOp::isCheapElement() { return false; }
-
-SmallVector<Value> ScatterElementsOp::emitBody(BodyBuilder &body) {
-  return {body.read(1),
-          emitPosition(body.elements, body.read(2), getIndices().getType(), getType().getDimSize(getAxis()))};
-}
 
 SmallVector<Value> ScatterElementsOp::emitCombine(ElementBuilder &builder, ValueRange accumulators, ValueRange term) {
   return emitUpdate(builder, getType(), getReduction(), accumulators.front(), term.front());

@@ -121,23 +121,16 @@ SmallVector<IndexCheck> KernelOp::getIndexChecks() {
     if (!partitionable || !op.hasAttr(kCheckIndicesAttrName))
       continue;
     Definition definition = partitionable.getDefinition();
-    for (unsigned loop : definition.getLookups()) {
-      // The dimension that is indexed is accessed at the lookup's iteration.
-      unsigned indexed = 0;
+    for (const DataIndex &index : definition.getDataIndices()) {
+      // The dimension that is indexed is written, or accessed at the lookup's iteration.
+      unsigned indexed = index.loop;
       for (const Access &access : definition.reads)
-        for (auto [dim, index] : llvm::enumerate(access.dims))
-          if (index.index.asLoop() == static_cast<int>(loop))
+        for (auto [dim, accessed] : llvm::enumerate(access.dims))
+          if (definition.loops[index.loop].isLookup() && accessed.index.asLoop() == static_cast<int>(index.loop))
             indexed = dim;
-      Type indices = op.getOperand(definition.reads[definition.loops[loop].index].operand).getType();
-      checks.push_back({&op, loop, definition.loops[loop].extent, indexed, isUnsignedElement(indices)});
+      Type indices = op.getOperand(definition.reads[index.read].operand).getType();
+      checks.push_back({&op, index.loop, definition.loops[index.loop].extent, indexed, isUnsignedElement(indices)});
     }
-    if (!definition.writes)
-      continue;
-    Type indices = op.getOperand(definition.reads[definition.indexRead].operand).getType();
-    for (auto [dim, written] : llvm::enumerate(*definition.writes))
-      if (written.index.hasUnknown())
-        checks.push_back({&op, static_cast<unsigned>(dim), definition.loops[dim].extent, static_cast<unsigned>(dim),
-                          isUnsignedElement(indices)});
   }
   return checks;
 }

@@ -77,6 +77,14 @@ struct Scan {
   std::optional<unsigned> start = std::nullopt;
 };
 
+/// An index that is read from data.
+struct DataIndex {
+  unsigned loop; ///< The lookup, or dimension of the result, that it is of.
+  unsigned read; ///< The read that gives it.
+  /// The last index of that read, where elements take turns at several loops.
+  std::optional<unsigned> component = std::nullopt;
+};
+
 /// Whether what accumulates in `piece` depends on nothing outside of it.
 bool isBetweenRestarts(const Scan &scan, layout::Interval piece);
 
@@ -95,12 +103,12 @@ struct Definition {
   /// The body gives terms, which accumulate along a loop (`emitInit`, `emitCombine`, `emitFinish`).
   std::optional<Scan> scan;
   /// An access of the result that depends on data: it has the elements of the read of operand 0 at its own loops, but
-  /// for those that are written over. For each iteration of the taps the body gives an element and the unknown values
-  /// of these indices, and `emitCombine` makes one of what is there and the element. What lies outside of the result,
-  /// or of what a rank computes of it, is not written.
+  /// for those that are written over. For each iteration of the taps the body gives an element, read number 1 unless it
+  /// says otherwise, and `emitCombine` makes one of what is there and the element. What lies outside of the result, or
+  /// of what a rank computes of it, is not written.
   std::optional<llvm::SmallVector<layout::AccessDim>> writes;
-  /// Of `writes`, the number of the read that gives the indices: one for each iteration or, if its last index is
-  /// unknown, one for each unknown value.
+  /// Of `writes`, the number of the read that gives their unknown indices: one for each iteration or, if its own last
+  /// index is unknown, one for each of them.
   unsigned indexRead = 0;
   /// The loops of the result that the operation goes through itself, a *line* at a time, ascending: `emitLine` writes
   /// all elements of the line. None: elements are asked for one by one.
@@ -131,6 +139,8 @@ struct Definition {
 
   /// The numbers of the loops that are lookups.
   llvm::SmallVector<unsigned, 1> getLookups() const;
+  /// Those of lookups, and of `writes`.
+  llvm::SmallVector<DataIndex, 1> getDataIndices() const;
 
   unsigned getNumTaps() const;
   unsigned getNumReductions() const { return loops.size() - resultRank - getNumTaps(); }
@@ -183,8 +193,14 @@ public:
   /// iteration that it names: negative ones count from the end, and what is out of range is clamped. Returns whether
   /// (i1) this rank has that iteration.
   mlir::Value lookUp(unsigned loop);
-  /// Reports `given`, an index read from data of dimension `loop` of the result, at run time where `isWrong`.
-  void checkIndex(unsigned loop, mlir::Value isWrong, mlir::Value given) { source.checkIndex(loop, isWrong, given); }
+  /// An index, of type index, the position that it means, negative ones counted from the end, and whether (i1) that is
+  /// out of range.
+  struct Position {
+    mlir::Value given, position, isWrong;
+  };
+  Position readPosition(const DataIndex &index);
+  /// Tells the source that an index is out of range, where (i1) `reports` holds.
+  void report(const DataIndex &index, const Position &found, mlir::Value reports);
   /// Where that is.
   llvm::SmallVector<mlir::Value> getIndex(unsigned read, llvm::ArrayRef<mlir::Value> unknowns = {});
 

@@ -12,7 +12,7 @@
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
 class Dovetail_ScatterOp<string mnemonic> : Dovetail_InferredOp<mnemonic, [],
-    ["emitBody", "emitCombine", "isCheapElement"]>;
+    ["emitCombine", "isCheapElement"]>;
 
 def Dovetail_ScatterNDOp : Dovetail_ScatterOp<"scatter_nd"> {
   let summary = "`data` with `updates` where `indices` say (ONNX ScatterND)";
