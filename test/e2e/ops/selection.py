@@ -83,7 +83,7 @@ def top_k(d, op):
     d.node(op, *inputs, outputs=2, **attributes)
 
 
-def _scatter_reduction(d, opset, elements):
+def _scatter_reduction(d, opset):
     """A reduction that `opset` has; ONNX Runtime adds and multiplies duplicates in order."""
     names = [None, None] if opset < 16 else [None, "none", "add", "mul"]
     return d.pick(*(names + ["max", "min"] if opset >= 18 else names))
@@ -102,7 +102,7 @@ def scatter_elements(d, op):
     shape = d.shape(1, 4)
     axis = d.axis(len(shape))
     index_shape = [d.integer(1, n) for n in shape]
-    reduction = _scatter_reduction(d, opset, shape)
+    reduction = _scatter_reduction(d, opset)
     d.exact = reduction not in ("add", "mul")
     if reduction in (None, "none"):
         # Without a reduction, no place may be written twice.
@@ -129,7 +129,7 @@ def scatter_nd(d, op):
     shape = d.shape(1, 4)
     depth = d.integer(1, len(shape))
     places = int(np.prod(shape[:depth]))
-    reduction = _scatter_reduction(d, opset, shape)
+    reduction = _scatter_reduction(d, opset)
     d.exact = reduction not in ("add", "mul")
     count = d.integer(1, min(places, 6))
     unique = reduction in (None, "none")
