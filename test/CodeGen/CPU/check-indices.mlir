@@ -45,8 +45,8 @@ plan.kernel @owned(%table: tensor<100x8xf32>, %indices: tensor<30xi32>) layouts 
 
 // CHECK: func.func private @two.body(
 // CHECK: plan.check_index %{{.*}}, %{{.*}}, %{{.*}}[1]
-// CHECK: %[[OWN:.*]] = arith.andi
 // CHECK: %[[WRONG:.*]] = arith.cmpi uge
+// CHECK: %[[OWN:.*]] = arith.andi
 // CHECK: %[[MINE:.*]] = arith.andi %[[WRONG]], %[[OWN]]
 // CHECK: plan.check_index %[[MINE]], %{{.*}}, %{{.*}}[0]
 plan.kernel @two(%table: tensor<100xf32>, %indices: tensor<30xi32>, %where: tensor<30xui8>) layouts [<[0], [?]>, <[0], [30]>, <[0], [30]>] -> [<[0], [30]>]
