@@ -36,7 +36,8 @@ struct GenerateCpuKernels : dovetail::impl::GenerateCpuKernelsBase<GenerateCpuKe
       builder.setInsertionPointToEnd(code.getBody());
       if (failed(checkKernel(kernel)))
         return signalPassFailure();
-      KernelEmitter emitter(kernel, builder);
+      KernelAnalysis analysis(kernel);
+      KernelEmitter emitter(kernel, builder, analysis);
       if (failed(emitter.emit()))
         return signalPassFailure();
       kernel.setParallelLoop(emitter.getParallelLoop());

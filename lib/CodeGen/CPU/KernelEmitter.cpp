@@ -24,8 +24,8 @@ static constexpr int64_t unrolledExtent = 4;
 /// Unrolled loops in each other multiply the code: tensors of many small dimensions would have far too much of it.
 static constexpr int64_t maxCopies = 16;
 
-KernelEmitter::KernelEmitter(plan::KernelOp kernel, OpBuilder &builder)
-    : KernelBody(kernel, builder), parallelLoop(analysis.getParallelLoop()), order(analysis.getLoopOrder()),
+KernelEmitter::KernelEmitter(plan::KernelOp kernel, OpBuilder &builder, KernelAnalysis &analysis)
+    : KernelBody(kernel, builder, analysis), parallelLoop(analysis.getParallelLoop()), order(analysis.getLoopOrder()),
       rowDepth(analysis.getRowDepth()) {
   for (Operation *op : analysis.getOuterReductions())
     if (analysis.getFoldOrder(op).byRows)

@@ -23,7 +23,7 @@ namespace dovetail {
 /// which takes them from the arrays that the runtime passes.
 class KernelEmitter : public KernelBody {
 public:
-  KernelEmitter(plan::KernelOp kernel, mlir::OpBuilder &builder);
+  KernelEmitter(plan::KernelOp kernel, mlir::OpBuilder &builder, KernelAnalysis &analysis);
 
   /// Creates the functions at the insertion point. Fails, after an error, if the kernel needs what a CPU kernel cannot
   /// do.

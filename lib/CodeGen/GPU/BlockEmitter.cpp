@@ -27,7 +27,8 @@ static int64_t multiply(ArrayRef<unsigned> loops, ArrayRef<int64_t> extents) {
   return product;
 }
 
-BlockEmitter::BlockEmitter(plan::KernelOp kernel, OpBuilder &builder) : KernelBody(kernel, builder) {
+BlockEmitter::BlockEmitter(plan::KernelOp kernel, OpBuilder &builder, KernelAnalysis &analysis)
+    : KernelBody(kernel, builder, analysis) {
   if (analysis.getLineOp()) {
     llvm::append_range(itemLoops, analysis.getLoopOrder());
     itemSteps.assign(itemLoops.size(), 1);

@@ -39,7 +39,7 @@ namespace dovetail {
 /// operand. Operands go through shared memory, some terms at a time, and a thread computes several elements.
 class BlockEmitter : public KernelBody {
 public:
-  BlockEmitter(plan::KernelOp kernel, mlir::OpBuilder &builder);
+  BlockEmitter(plan::KernelOp kernel, mlir::OpBuilder &builder, KernelAnalysis &analysis);
 
   /// Creates the function at the insertion point. Fails, after an error, if the kernel cannot be generated.
   llvm::LogicalResult emit();

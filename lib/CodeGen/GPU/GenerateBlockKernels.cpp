@@ -44,7 +44,8 @@ struct GenerateBlockKernels : dovetail::impl::GenerateBlockKernelsBase<GenerateB
       builder.setInsertionPointToEnd(&code.getBodyRegion().front());
       if (failed(checkKernel(kernel)))
         return signalPassFailure();
-      BlockEmitter emitter(kernel, builder);
+      KernelAnalysis analysis(kernel);
+      BlockEmitter emitter(kernel, builder, analysis);
       if (failed(emitter.emit()))
         return signalPassFailure();
       kernel.setBlocksAttr(emitter.getBlocks());

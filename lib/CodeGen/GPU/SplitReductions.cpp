@@ -71,7 +71,8 @@ std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
   // A thread's share should be worth another kernel, and be some terms long afterwards.
   constexpr int64_t worthwhile = 64, shortest = 16, maxParts = 256;
   OpBuilder builder(kernel);
-  BlockEmitter mapping(kernel, builder);
+  KernelAnalysis analysis(kernel);
+  BlockEmitter mapping(kernel, builder, analysis);
   int64_t share = terms / mapping.getTeamSize();
   int64_t parts = std::min({blocks / std::max<int64_t>(mapping.countBlocks(), 1), share / shortest, maxParts});
   if (share < worthwhile || parts < 2)

@@ -66,8 +66,8 @@ private:
   KernelBody &body;
 };
 
-KernelBody::KernelBody(plan::KernelOp kernel, OpBuilder &builder)
-    : kernel(kernel), builder(builder), elements(builder, kernel.getLoc()), analysis(kernel),
+KernelBody::KernelBody(plan::KernelOp kernel, OpBuilder &builder, KernelAnalysis &analysis)
+    : kernel(kernel), builder(builder), elements(builder, kernel.getLoc()), analysis(analysis),
       extents(kernel.getLoopExtents()), rank(kernel.getShape().size()), ranges(extents.size()),
       checks(kernel.getIndexChecks()) {}
 

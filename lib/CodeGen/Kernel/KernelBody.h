@@ -22,7 +22,8 @@ namespace dovetail {
 
 class KernelBody {
 public:
-  KernelBody(plan::KernelOp kernel, mlir::OpBuilder &builder);
+  /// `analysis` is that of `kernel`, and outlives this.
+  KernelBody(plan::KernelOp kernel, mlir::OpBuilder &builder, KernelAnalysis &analysis);
   virtual ~KernelBody() = default;
 
 protected:
@@ -95,7 +96,7 @@ protected:
   plan::KernelOp kernel;
   mlir::OpBuilder &builder;
   ElementBuilder elements;
-  KernelAnalysis analysis;
+  KernelAnalysis &analysis;
   llvm::SmallVector<int64_t> extents;
   unsigned rank;
 
