@@ -31,6 +31,18 @@ def GenerateCpuKernels : Pass<"plan-generate-cpu-kernels", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
+/// The fields of DeviceDescription.
+class DeviceOption<string member, string argument, string description>
+    : Option<member, argument, "int64_t", "DeviceDescription()." # member, description>;
+defvar deviceOptions = [
+  DeviceOption<"warpThreads", "warp-threads", "Threads of a warp">,
+  DeviceOption<"blockThreads", "block-threads", "Threads of a block">,
+  DeviceOption<"accessBytes", "access-bytes", "Bytes of the widest access to memory">,
+  DeviceOption<"sharedBytes", "shared-bytes", "Bytes of a block's shared memory">,
+  DeviceOption<"sharedBanks", "shared-banks", "Banks of shared memory">,
+  DeviceOption<"busyBlocks", "busy-blocks", "Blocks that keep the device busy">
+];
+
 def SplitReductions : Pass<"plan-split-reductions", "::mlir::ModuleOp"> {
   let summary = "Let several blocks of threads share the elements of reductions that have few but long ones";
   let description = [{
@@ -38,7 +50,7 @@ def SplitReductions : Pass<"plan-split-reductions", "::mlir::ModuleOp"> {
     (`plan.parts`), and the other one combines them in their order, so that results do not vary from run to run. The parts lie in a buffer of their
     own. The number of parts depends on the extents of the kernel alone.
   }];
-  let options = [Option<"blocks", "blocks", "int64_t", "512", "Blocks that keep the device busy">];
+  let options = deviceOptions;
   let statistics = [Statistic<"numSplit", "num-split", "Number of kernels split">];
 }
 
@@ -53,6 +65,7 @@ def GenerateBlockKernels : Pass<"plan-generate-block-kernels", "::mlir::ModuleOp
     elements. Where the innermost dimension allows it, a thread computes as many neighbouring
     elements as fit into 16 bytes. Sets the kernel's `blocks`.
   }];
+  let options = deviceOptions;
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }

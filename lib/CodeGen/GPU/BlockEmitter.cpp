@@ -27,8 +27,9 @@ static int64_t multiply(ArrayRef<unsigned> loops, ArrayRef<int64_t> extents) {
   return product;
 }
 
-BlockEmitter::BlockEmitter(plan::KernelOp kernel, OpBuilder &builder, KernelAnalysis &analysis)
-    : KernelBody(kernel, builder, analysis) {
+BlockEmitter::BlockEmitter(plan::KernelOp kernel, OpBuilder &builder, KernelAnalysis &analysis,
+                           const DeviceDescription &device)
+    : KernelBody(kernel, builder, analysis), device(device) {
   if (analysis.getLineOp()) {
     llvm::append_range(itemLoops, analysis.getLoopOrder());
     itemSteps.assign(itemLoops.size(), 1);
@@ -62,7 +63,7 @@ LogicalResult BlockEmitter::emit() {
 
 void BlockEmitter::chooseTeam() {
   // Enough threads to keep a large device busy.
-  constexpr int64_t enoughThreads = 1 << 15;
+  const int64_t enoughThreads = 64 * device.busyBlocks;
   llvm::append_range(itemLoops, analysis.getLoopOrder());
   SmallVector<Operation *> outer = analysis.getOuterReductions();
   int64_t parts = 1;
@@ -86,7 +87,7 @@ void BlockEmitter::chooseTeam() {
     for (Operation &op : kernel.getBlock()->without_terminator())
       if (isReduction(&op) || hasMoments(&op))
         work = std::max(work, getLength(&op));
-    team = work < warpSize ? 1 : work < 4 * blockSize ? warpSize : blockSize;
+    team = work < device.warpThreads ? 1 : work < 4 * device.blockThreads ? device.warpThreads : device.blockThreads;
     return;
   }
   int64_t longest = 0;
@@ -97,9 +98,10 @@ void BlockEmitter::chooseTeam() {
   }
   int64_t items = multiply(itemLoops, extents);
   // Threads with an element each read memory in order where folds go by rows, and are best if there are enough.
-  if (longest < 2 * warpSize || items >= (byRows ? 1 : 8) * enoughThreads)
+  if (longest < 2 * device.warpThreads || items >= (byRows ? 1 : 8) * enoughThreads)
     return;
-  team = longest >= 4 * blockSize && items * warpSize < 4 * enoughThreads ? blockSize : warpSize;
+  team = longest >= 4 * device.blockThreads && items * device.warpThreads < 4 * enoughThreads ? device.blockThreads
+                                                                                              : device.warpThreads;
 }
 
 void BlockEmitter::chooseColumns() {
@@ -124,8 +126,10 @@ void BlockEmitter::chooseColumns() {
   if (!isBetter)
     return;
   int64_t items = multiply(itemLoops, extents);
-  columns = items >= warpSize ? warpSize : items >= warpSize / 2 ? warpSize / 2 : shortest;
-  team = blockSize / columns;
+  columns = items >= device.warpThreads       ? device.warpThreads
+            : items >= device.warpThreads / 2 ? device.warpThreads / 2
+                                              : shortest;
+  team = device.blockThreads / columns;
 }
 
 int BlockEmitter::getInnermost(plan::LayoutAttr layout, Type type) {
@@ -176,7 +180,7 @@ void BlockEmitter::chooseVector() {
       plan::LayoutAttr layout = kernel.getResultLayout(number);
       Type scalar = ElementBuilder::scalarType(cast<RankedTensorType>(value.getType()).getElementType());
       fits &= isAligned(layout, value.getType()) && getInnermost(layout, value.getType()) == static_cast<int>(inner) &&
-              getByteWidth(scalar) * width <= accessBytes;
+              getByteWidth(scalar) * width <= device.accessBytes;
     }
     if (fits)
       return;
@@ -188,12 +192,13 @@ int64_t BlockEmitter::countBlocks() const {
   int64_t items = 1;
   for (auto [loop, step] : llvm::zip_equal(itemLoops, itemSteps))
     items = llvm::SaturatingMultiply<uint64_t>(items, llvm::divideCeil(extents[loop], step));
-  return llvm::divideCeil(items, blockSize / team);
+  return llvm::divideCeil(items, device.blockThreads / team);
 }
 
 plan::BlocksAttr BlockEmitter::getBlocks() {
   SmallVector<int64_t> loops(itemLoops.begin(), itemLoops.end());
-  return plan::BlocksAttr::get(builder.getContext(), blockSize, loops, itemSteps, blockSize / team, sharedBytes);
+  return plan::BlocksAttr::get(builder.getContext(), device.blockThreads, loops, itemSteps, device.blockThreads / team,
+                               sharedBytes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -212,7 +217,7 @@ void BlockEmitter::createFunction() {
 
   auto function = gpu::GPUFuncOp::create(builder, loc, kernel.getSymName(), builder.getFunctionType(types, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-  function.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({static_cast<int32_t>(blockSize), 1, 1}));
+  function.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({static_cast<int32_t>(device.blockThreads), 1, 1}));
   for (unsigned i = 0; i < numTensors; ++i)
     function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
 
@@ -314,7 +319,7 @@ void BlockEmitter::emitItems() {
   thread = gpu::ThreadIdOp::create(builder, loc, indexType, gpu::Dimension::x);
   Value block = gpu::BlockIdOp::create(builder, loc, indexType, gpu::Dimension::x);
   Value blocks = gpu::GridDimOp::create(builder, loc, indexType, gpu::Dimension::x);
-  int64_t teams = blockSize / team;
+  int64_t teams = device.blockThreads / team;
   Value first = elements.mulI(block, teams);
   if (columns > 0) {
     lane = elements.create<arith::DivUIOp>(thread, elements.index(columns));
@@ -322,8 +327,8 @@ void BlockEmitter::emitItems() {
   } else if (team == 1) {
     first = elements.addI(first, thread);
     lane = elements.index(0);
-  } else if (team == warpSize) {
-    Value size = elements.index(warpSize);
+  } else if (team == device.warpThreads) {
+    Value size = elements.index(device.warpThreads);
     first = elements.addI(first, elements.create<arith::DivUIOp>(thread, size));
     lane = elements.create<arith::RemUIOp>(thread, size);
   } else {

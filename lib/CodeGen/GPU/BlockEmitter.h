@@ -14,6 +14,7 @@
 #define DOVETAIL_LIB_CODEGEN_GPU_BLOCKEMITTER_H
 
 #include "../Kernel/KernelBody.h"
+#include "dovetail/CodeGen/GPU/DeviceDescription.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -39,7 +40,8 @@ namespace dovetail {
 /// operand. Operands go through shared memory, some terms at a time, and a thread computes several elements.
 class BlockEmitter : public KernelBody {
 public:
-  BlockEmitter(plan::KernelOp kernel, mlir::OpBuilder &builder, KernelAnalysis &analysis);
+  BlockEmitter(plan::KernelOp kernel, mlir::OpBuilder &builder, KernelAnalysis &analysis,
+               const DeviceDescription &device);
 
   /// Creates the function at the insertion point. Fails, after an error, if the kernel cannot be generated.
   llvm::LogicalResult emit();
@@ -192,20 +194,18 @@ private:
   /// The address of an element of shared memory, taken as an array of `type`.
   mlir::Value getSharedAddress(mlir::Type type, mlir::Value position);
 
-  /// Bytes that an element takes in memory, where booleans are bytes, and those of the widest access.
+  /// Bytes that an element takes in memory, where booleans are bytes.
   static int64_t getByteWidth(mlir::Type scalar) { return llvm::divideCeil(scalar.getIntOrFloatBitWidth(), 8); }
-  static constexpr int64_t accessBytes = 16;
-  static constexpr int64_t warpSize = 32;
-  static constexpr int64_t blockSize = 256;
-  /// Iterations of both loops of a tile. A row of a tile is one element longer, so that neither its rows nor its
-  /// columns lie in one bank of shared memory.
-  static constexpr int64_t tileSize = 32;
-  static constexpr int64_t tilePitch = tileSize + 1;
-  /// Threads along a side of a tile of products, and the terms of which the operands lie in shared memory at a time.
-  static constexpr int64_t productThreads = 16;
+  /// Terms of a product of which the operands lie in shared memory at a time.
   static constexpr int64_t productDepth = 16;
 
-  int64_t team = 1;    ///< Threads of a team: 1, `warpSize`, `blockSize`, or those of a column.
+  const DeviceDescription device;
+  /// Iterations of both loops of a tile. A row of a tile is one element longer, so that neither its rows nor its
+  /// columns lie in one bank of shared memory.
+  const int64_t tileSize = device.sharedBanks, tilePitch = tileSize + 1;
+  /// Threads along a side of a tile of products.
+  const int64_t productThreads = int64_t(1) << llvm::Log2_64(device.blockThreads) / 2;
+  int64_t team = 1;    ///< Threads of a team: 1, of a warp, of a block, or those of a column.
   int64_t columns = 0; ///< Columns of a block; 0: the threads of a team are neighbours.
   int64_t vector = 1;  ///< Elements along the innermost item loop that a thread computes together.
   int reads = -1;      ///< With tiles, the loop along which memory is read.

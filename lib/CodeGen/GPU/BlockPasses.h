@@ -13,12 +13,13 @@
 #ifndef DOVETAIL_LIB_CODEGEN_GPU_BLOCKPASSES_H
 #define DOVETAIL_LIB_CODEGEN_GPU_BLOCKPASSES_H
 
+#include "dovetail/CodeGen/GPU/DeviceDescription.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace dovetail {
 
-/// Adds the passes from a plan to kernels for blocks of threads, which are the same for real and for emulated devices.
-void addBlockPasses(mlir::OpPassManager &passes);
+/// Adds the passes from a plan to kernels for blocks of threads of `device`.
+void addBlockPasses(mlir::OpPassManager &passes, const DeviceDescription &device);
 
 } // namespace dovetail
 

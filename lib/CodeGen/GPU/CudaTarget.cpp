@@ -32,7 +32,7 @@ public:
     return modes;
   }
   ArrayRef<int> getArchs() const override { return getCudaArchs(); }
-  void addPasses(OpPassManager &passes) const override { addBlockPasses(passes); }
+  void addPasses(OpPassManager &passes) const override { addBlockPasses(passes, DeviceDescription()); }
   FailureOr<ProgramCode> compile(ModuleOp module, const CodeGenOptions &options) const override;
 };
 } // namespace

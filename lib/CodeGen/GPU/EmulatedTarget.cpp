@@ -27,7 +27,7 @@ public:
   StringRef getName() const override { return "emulated"; }
   bool isPublic() const override { return false; }
   void addPasses(OpPassManager &passes) const override {
-    addBlockPasses(passes);
+    addBlockPasses(passes, DeviceDescription());
     passes.addPass(createEmulateBlocks());
   }
   FailureOr<ProgramCode> compile(ModuleOp module, const CodeGenOptions &options) const override {

@@ -24,20 +24,31 @@ namespace dovetail {
 using namespace mlir;
 using namespace dovetail;
 
-void dovetail::addBlockPasses(OpPassManager &passes) {
-  passes.addPass(createSplitReductions());
+/// The options of a pass that describe `device`.
+template <typename Options> static Options getOptions(const DeviceDescription &device) {
+  return {device.warpThreads, device.blockThreads, device.accessBytes,
+          device.sharedBytes, device.sharedBanks,  device.busyBlocks};
+}
+
+void dovetail::addBlockPasses(OpPassManager &passes, const DeviceDescription &device) {
+  passes.addPass(createSplitReductions(getOptions<SplitReductionsOptions>(device)));
   // Reductions of one shape combine their parts in one way.
   passes.addPass(createShareKernels());
-  passes.addPass(createGenerateBlockKernels());
+  passes.addPass(createGenerateBlockKernels(getOptions<GenerateBlockKernelsOptions>(device)));
 }
 
 namespace {
 struct GenerateBlockKernels : dovetail::impl::GenerateBlockKernelsBase<GenerateBlockKernels> {
+  using GenerateBlockKernelsBase::GenerateBlockKernelsBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto kernels = llvm::to_vector(module.getOps<plan::KernelOp>());
     if (kernels.empty())
       return;
+    const DeviceDescription device = {warpThreads, blockThreads, accessBytes, sharedBytes, sharedBanks, busyBlocks};
+    if (failed(verifyDevice(module.getLoc(), device)))
+      return signalPassFailure();
     auto builder = OpBuilder::atBlockEnd(module.getBody());
     auto code = gpu::GPUModuleOp::create(builder, module.getLoc(), blockKernelsModule);
     for (plan::KernelOp kernel : kernels) {
@@ -45,7 +56,7 @@ struct GenerateBlockKernels : dovetail::impl::GenerateBlockKernelsBase<GenerateB
       if (failed(checkKernel(kernel)))
         return signalPassFailure();
       KernelAnalysis analysis(kernel);
-      BlockEmitter emitter(kernel, builder, analysis);
+      BlockEmitter emitter(kernel, builder, analysis, device);
       if (failed(emitter.emit()))
         return signalPassFailure();
       kernel.setBlocksAttr(emitter.getBlocks());

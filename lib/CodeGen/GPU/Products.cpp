@@ -25,7 +25,7 @@ using namespace dovetail;
 // (two of numbers of 8 bytes, of which half a warp writes at a time). A thread reads up to four neighbours of a row at
 // once, which 16 bytes align, next to those of its neighbour; of the other operand half a warp reads the same. So no
 // two threads ask one bank for different words, but for reads of four numbers of 8 bytes, which meet twice.
-int64_t BlockEmitter::getPitch(int64_t width) const { return productTile + accessBytes / width; }
+int64_t BlockEmitter::getPitch(int64_t width) const { return productTile + device.accessBytes / width; }
 
 //===----------------------------------------------------------------------===//
 // Mapping
@@ -35,9 +35,9 @@ bool BlockEmitter::chooseProduct() {
   // A quarter of a tile is still better than elements that each read both factors of all of their terms.
   constexpr int64_t shortest = 16;
   // Fewer large tiles than this leave most of a device idle.
-  constexpr int64_t enoughTiles = 64;
+  const int64_t enoughTiles = device.busyBlocks / 8;
   auto op = dyn_cast_if_present<DefinitionOpInterface>(getOnlyResult(kernel));
-  if (!op || !getDefinition(op).isProduct)
+  if (!op || !getDefinition(op).isProduct || productThreads * productThreads != device.blockThreads)
     return false;
   const Definition &definition = getDefinition(op);
   SmallVector<unsigned> batch;
@@ -89,7 +89,7 @@ bool BlockEmitter::chooseProduct() {
       itemLoops.push_back(each.loop);
     llvm::append_range(itemSteps, llvm::reverse(steps));
   }
-  team = blockSize;
+  team = device.blockThreads;
   return true;
 }
 
@@ -245,8 +245,8 @@ void BlockEmitter::stageOperand(unsigned number, Value firstTerm, ArrayRef<Value
   };
   SmallVector<Staged> staged;
   Value isFinite;
-  for (int64_t step = 0; step < productTile * productDepth / blockSize; ++step) {
-    int64_t outerStep = step * (blockSize / width);
+  for (int64_t step = 0; step < productTile * productDepth / device.blockThreads; ++step) {
+    int64_t outerStep = step * (device.blockThreads / width);
     Value inTerms = alongTerms ? elements.addI(inner, outerStep / productTile * run) : elements.addI(outer, outerStep);
     Value inSide = alongTerms ? elements.addI(outer, outerStep % productTile) : inner;
     SmallVector<Value> coordinates(at);

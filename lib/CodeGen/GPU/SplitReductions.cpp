@@ -36,6 +36,8 @@ struct SplitReductions : dovetail::impl::SplitReductionsBase<SplitReductions> {
 
   void runOnOperation() override;
   std::optional<Split> choose(plan::KernelOp kernel);
+
+  DeviceDescription device;
 };
 } // namespace
 
@@ -72,9 +74,10 @@ std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
   constexpr int64_t worthwhile = 64, shortest = 16, maxParts = 256;
   OpBuilder builder(kernel);
   KernelAnalysis analysis(kernel);
-  BlockEmitter mapping(kernel, builder, analysis);
+  BlockEmitter mapping(kernel, builder, analysis, device);
   int64_t share = terms / mapping.getTeamSize();
-  int64_t parts = std::min({blocks / std::max<int64_t>(mapping.countBlocks(), 1), share / shortest, maxParts});
+  int64_t parts =
+      std::min({device.busyBlocks / std::max<int64_t>(mapping.countBlocks(), 1), share / shortest, maxParts});
   if (share < worthwhile || parts < 2)
     return std::nullopt;
   return Split{reduction, loops.front().reduction, *dim, parts};
@@ -154,6 +157,9 @@ static void splitLaunch(plan::LaunchOp launch, plan::KernelOp parts, const Split
 }
 
 void SplitReductions::runOnOperation() {
+  device = {warpThreads, blockThreads, accessBytes, sharedBytes, sharedBanks, busyBlocks};
+  if (failed(verifyDevice(getOperation().getLoc(), device)))
+    return signalPassFailure();
   DenseMap<StringAttr, SmallVector<plan::LaunchOp>> launches;
   getOperation().walk([&](plan::LaunchOp launch) { launches[launch.getKernelAttr().getAttr()].push_back(launch); });
   for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>())) {

@@ -149,7 +149,7 @@ Value BlockEmitter::emitLoad(const Memory &memory, Type elementType, ArrayRef<Va
   plan::LayoutAttr layout = kernel.getLayout(argument.getArgNumber());
   int64_t bytes = vector * getByteWidth(load.getType());
   if (isAligned(layout, argument.getType()) && index[getInnermost(layout, argument.getType())] == vectorBase)
-    load.setAlignment(std::min(bytes, accessBytes));
+    load.setAlignment(std::min(bytes, device.accessBytes));
   return value;
 }
 
@@ -239,7 +239,7 @@ Value BlockEmitter::shuffle(Value value, int64_t mask) {
   Type integer = builder.getIntegerType(width), word = builder.getI32Type();
   auto exchange = [&](Value bits) -> Value {
     return gpu::ShuffleOp::create(builder, kernel.getLoc(), bits, elements.constantInt(word, mask),
-                                  elements.constantInt(word, warpSize), gpu::ShuffleMode::XOR)
+                                  elements.constantInt(word, device.warpThreads), gpu::ShuffleMode::XOR)
         .getShuffleResult();
   };
   Value bits = isa<FloatType>(type) ? elements.create<arith::BitcastOp>(integer, value) : value;
@@ -264,7 +264,7 @@ Value BlockEmitter::combineTeam(Value value, function_ref<Value(Value, Value)> c
     return combineWarps(value, combine);
   // The parts of neighbouring columns are neighbours: no two threads of a warp ask one bank for different words.
   Location loc = kernel.getLoc();
-  storeShared(value, thread, blockSize);
+  storeShared(value, thread, device.blockThreads);
   gpu::BarrierOp::create(builder, loc);
   Value total = combineShared(value.getType(), column, columns, team, combine);
   // The next values go to the same place.
@@ -273,13 +273,13 @@ Value BlockEmitter::combineTeam(Value value, function_ref<Value(Value, Value)> c
 }
 
 Value BlockEmitter::combineWarps(Value value, function_ref<Value(Value, Value)> combine) {
-  for (int64_t mask = warpSize / 2; mask > 0; mask /= 2)
+  for (int64_t mask = device.warpThreads / 2; mask > 0; mask /= 2)
     value = combine(value, shuffle(value, mask));
-  if (team == warpSize)
+  if (team == device.warpThreads)
     return value;
   Location loc = kernel.getLoc();
-  constexpr int64_t warps = blockSize / warpSize;
-  Value size = elements.index(warpSize), zero = elements.index(0);
+  const int64_t warps = device.blockThreads / device.warpThreads;
+  Value size = elements.index(device.warpThreads), zero = elements.index(0);
   Value isFirst = elements.compareI(arith::CmpIPredicate::eq, elements.create<arith::RemUIOp>(thread, size), zero);
   {
     auto branch = scf::IfOp::create(builder, loc, isFirst, /*withElseRegion=*/false);
@@ -318,7 +318,7 @@ Value BlockEmitter::getSharedAddress(Type type, Value position) {
     // Its size is known when all of the kernel is.
     sharedMemory = LLVM::GlobalOp::create(
         builder, loc, LLVM::LLVMArrayType::get(builder.getI8Type(), 0), /*isConstant=*/false, LLVM::Linkage::Internal,
-        (kernel.getSymName() + ".shared").str(), Attribute(), accessBytes, sharedSpace);
+        (kernel.getSymName() + ".shared").str(), Attribute(), device.accessBytes, sharedSpace);
   }
   Value base = LLVM::AddressOfOp::create(builder, loc, pointer, sharedMemory.getSymName());
   return LLVM::GEPOp::create(builder, loc, pointer, getTypeInMemory(type), base,

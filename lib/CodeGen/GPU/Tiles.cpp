@@ -45,7 +45,7 @@ static bool isReadForEachElement(DefinitionOpInterface op, unsigned operand) {
 bool BlockEmitter::chooseTile() {
   // Shorter loops leave most of a tile empty.
   constexpr int64_t shortest = 16;
-  if (!isElementwise())
+  if (!isElementwise() || device.blockThreads > tileSize * tileSize)
     return false;
   unsigned inner = itemLoops.back();
   for (auto [number, value] : llvm::enumerate(kernel.getYield().getValues()))
@@ -80,7 +80,7 @@ bool BlockEmitter::chooseTile() {
   }
   llvm::erase(itemLoops, static_cast<unsigned>(reads));
   itemLoops.insert(itemLoops.end() - 1, reads);
-  team = blockSize;
+  team = device.blockThreads;
   return true;
 }
 
@@ -129,7 +129,7 @@ Value BlockEmitter::emitTileCoordinate(unsigned loop, Value first, Value offset,
 }
 
 void BlockEmitter::emitTile() {
-  constexpr int64_t rows = blockSize / tileSize;
+  const int64_t rows = device.blockThreads / tileSize;
   Value firstRead = index[reads], firstWrite = index[writes];
   Value row = elements.create<arith::DivUIOp>(thread, elements.index(tileSize));
   Value inRow = elements.create<arith::RemUIOp>(thread, elements.index(tileSize));

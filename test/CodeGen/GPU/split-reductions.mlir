@@ -1,6 +1,6 @@
 // RUN: dovetail-opt %s --plan-split-reductions | FileCheck %s
 // RUN: dovetail-opt %s --plan-split-reductions --plan-generate-block-kernels | FileCheck %s --check-prefix=CODE
-// RUN: dovetail-opt %s --plan-split-reductions=blocks=1 | FileCheck %s --check-prefix=FEW
+// RUN: dovetail-opt %s --plan-split-reductions=busy-blocks=1 | FileCheck %s --check-prefix=FEW
 
 dovetail.mesh @mesh = ["y" = 2]
 
