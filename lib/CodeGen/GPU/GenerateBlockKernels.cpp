@@ -12,6 +12,7 @@
 
 #include "BlockEmitter.h"
 #include "BlockPasses.h"
+#include "Mapping/BlockMapping.h"
 
 #include "dovetail/CodeGen/GPU/Compile.h"
 #include "dovetail/CodeGen/Passes.h"
@@ -56,6 +57,13 @@ struct GenerateBlockKernels : dovetail::impl::GenerateBlockKernelsBase<GenerateB
       if (failed(checkKernel(kernel)))
         return signalPassFailure();
       KernelAnalysis analysis(kernel);
+      std::unique_ptr<BlockMapping> mapping = chooseMapping({kernel, builder, analysis, device});
+      if (mapping) {
+        if (failed(mapping->emit()))
+          return signalPassFailure();
+        kernel.setBlocksAttr(mapping->getBlocks());
+        continue;
+      }
       BlockEmitter emitter(kernel, builder, analysis, device);
       if (failed(emitter.emit()))
         return signalPassFailure();

@@ -1,0 +1,39 @@
+//===- LineMapping.cpp - A thread for each line ---------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how operations that go through lines of the result themselves are divided among threads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Mappings.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+class LineMapping : public BlockMapping {
+public:
+  using BlockMapping::BlockMapping;
+
+  bool take() override {
+    llvm::append_range(tileLoops, analysis.getLoopOrder());
+    tileSteps.assign(tileLoops.size(), 1);
+    return analysis.getLineOp() != nullptr;
+  }
+
+private:
+  void emitTile(Value tile) override {
+    setIndex(tile);
+    emitLine(analysis.getLineOp());
+  }
+};
+} // namespace
+
+std::unique_ptr<BlockMapping> dovetail::createLineMapping(const BlockKernel &kernel) {
+  return std::make_unique<LineMapping>(kernel);
+}
