@@ -20,6 +20,11 @@ namespace dovetail {
 /// An operation that goes through lines of the result itself: a tile is a line, and a thread writes all of it.
 std::unique_ptr<BlockMapping> createLineMapping(const BlockKernel &kernel);
 
+/// Sums of products of two operands, each of which depends on result loops that the other one does not depend on
+/// (a matrix product, a convolution): a tile is a run of iterations of these loops for each operand, and a block
+/// computes it. Operands go through shared memory, some terms at a time, and a thread computes several elements.
+std::unique_ptr<BlockMapping> createProductMapping(const BlockKernel &kernel);
+
 } // namespace dovetail
 
 #endif // DOVETAIL_LIB_CODEGEN_GPU_MAPPING_MAPPINGS_H
