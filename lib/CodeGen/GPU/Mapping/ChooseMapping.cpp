@@ -17,7 +17,7 @@ using namespace dovetail;
 std::unique_ptr<BlockMapping> dovetail::chooseMapping(const BlockKernel &kernel) {
   // The first that takes the kernel.
   using Create = std::unique_ptr<BlockMapping> (*)(const BlockKernel &);
-  static constexpr Create preference[] = {createLineMapping, createProductMapping};
+  static constexpr Create preference[] = {createLineMapping, createProductMapping, createColumnMapping, createGroupMapping};
   for (Create create : preference)
     if (std::unique_ptr<BlockMapping> mapping = create(kernel); mapping->take())
       return mapping;

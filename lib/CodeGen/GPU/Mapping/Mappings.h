@@ -25,6 +25,15 @@ std::unique_ptr<BlockMapping> createLineMapping(const BlockKernel &kernel);
 /// computes it. Operands go through shared memory, some terms at a time, and a thread computes several elements.
 std::unique_ptr<BlockMapping> createProductMapping(const BlockKernel &kernel);
 
+/// As GroupMapping, where neighbouring tiles, and not neighbouring terms, are neighbours in memory: a group is a column
+/// of a block, neighbouring threads have neighbouring tiles, and all parts of a group's values meet in shared memory.
+std::unique_ptr<BlockMapping> createColumnMapping(const BlockKernel &kernel);
+
+/// Values that all elements of a tile share (the maximum of a row) are computed once, by a whole group of a thread, a
+/// warp or a block: threads fold every n-th term and combine their results by shuffles, those of warps through shared
+/// memory. The elements of a tile are divided among the group's threads.
+std::unique_ptr<BlockMapping> createGroupMapping(const BlockKernel &kernel);
+
 } // namespace dovetail
 
 #endif // DOVETAIL_LIB_CODEGEN_GPU_MAPPING_MAPPINGS_H
