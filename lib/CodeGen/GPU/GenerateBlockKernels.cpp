@@ -10,7 +10,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BlockEmitter.h"
 #include "BlockPasses.h"
 #include "Mapping/BlockMapping.h"
 
@@ -58,16 +57,9 @@ struct GenerateBlockKernels : dovetail::impl::GenerateBlockKernelsBase<GenerateB
         return signalPassFailure();
       KernelAnalysis analysis(kernel);
       std::unique_ptr<BlockMapping> mapping = chooseMapping({kernel, builder, analysis, device});
-      if (mapping) {
-        if (failed(mapping->emit()))
-          return signalPassFailure();
-        kernel.setBlocksAttr(mapping->getBlocks());
-        continue;
-      }
-      BlockEmitter emitter(kernel, builder, analysis, device);
-      if (failed(emitter.emit()))
+      if (failed(mapping->emit()))
         return signalPassFailure();
-      kernel.setBlocksAttr(emitter.getBlocks());
+      kernel.setBlocksAttr(mapping->getBlocks());
     }
     simplifyKernels(code);
   }

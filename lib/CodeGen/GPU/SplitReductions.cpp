@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BlockEmitter.h"
+#include "Mapping/BlockMapping.h"
 
 #include "dovetail/CodeGen/Passes.h"
 
@@ -55,7 +55,7 @@ static std::optional<int64_t> findPartsDim(plan::KernelOp kernel, const OpRelati
 }
 
 std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
-  auto reduction = dyn_cast_if_present<DefinitionOpInterface>(BlockEmitter::getOnlyResult(kernel));
+  auto reduction = dyn_cast_if_present<DefinitionOpInterface>(getOnlyResult(kernel));
   if (!reduction || (!reduction.isReduction() && !isa<MomentsOp>(*reduction)))
     return std::nullopt;
   OpRelation relation = reduction.getRelation();
@@ -74,10 +74,10 @@ std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
   constexpr int64_t worthwhile = 64, shortest = 16, maxParts = 256;
   OpBuilder builder(kernel);
   KernelAnalysis analysis(kernel);
-  BlockEmitter mapping(kernel, builder, analysis, device);
-  int64_t share = terms / mapping.getTeamSize();
+  std::unique_ptr<BlockMapping> mapping = chooseMapping({kernel, builder, analysis, device});
+  int64_t share = terms / mapping->getGroupThreads();
   int64_t parts =
-      std::min({device.busyBlocks / std::max<int64_t>(mapping.countBlocks(), 1), share / shortest, maxParts});
+      std::min({device.busyBlocks / std::max<int64_t>(mapping->countBlocks(), 1), share / shortest, maxParts});
   if (share < worthwhile || parts < 2)
     return std::nullopt;
   return Split{reduction, loops.front().reduction, *dim, parts};

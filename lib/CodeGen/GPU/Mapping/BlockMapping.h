@@ -115,7 +115,7 @@ bool isCheap(plan::KernelOp kernel, mlir::Operation *other = nullptr);
 /// What computes the only result of a kernel all other operations of which are cheap; null if nothing does.
 mlir::Operation *getOnlyResult(plan::KernelOp kernel);
 
-/// The mapping of a kernel, ready to be emitted; null for what BlockEmitter divides.
+/// The mapping of a kernel, ready to be emitted.
 std::unique_ptr<BlockMapping> chooseMapping(const BlockKernel &kernel);
 
 } // namespace dovetail

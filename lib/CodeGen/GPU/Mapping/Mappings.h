@@ -34,6 +34,13 @@ std::unique_ptr<BlockMapping> createColumnMapping(const BlockKernel &kernel);
 /// memory. The elements of a tile are divided among the group's threads.
 std::unique_ptr<BlockMapping> createGroupMapping(const BlockKernel &kernel);
 
+/// Elements that are read in another order than they are written: a tile has two loops, and values pass through shared
+/// memory: threads compute them in the order of reads, and pick them up in the order of writes.
+std::unique_ptr<BlockMapping> createTransposeMapping(const BlockKernel &kernel);
+
+/// A thread computes an element, or a vector of neighbours. Takes every kernel without values that are shared.
+std::unique_ptr<BlockMapping> createElementMapping(const BlockKernel &kernel);
+
 } // namespace dovetail
 
 #endif // DOVETAIL_LIB_CODEGEN_GPU_MAPPING_MAPPINGS_H

@@ -1,0 +1,106 @@
+//===- ElementMapping.cpp - A thread for each element ---------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how kernels whose elements share nothing are divided among threads: an element for each, or a vector of
+// neighbours.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Mappings.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+class ElementMapping : public BlockMapping {
+public:
+  using BlockMapping::BlockMapping;
+
+  bool take() override;
+
+private:
+  void emitTile(Value tile) override;
+  Value emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) override;
+  /// Whether a thread may compute `width` neighbours along `loop` together.
+  bool mayHaveWidth(unsigned loop, int64_t width);
+  /// Whether runs of `width` elements along the innermost dimension are aligned.
+  bool isAligned(plan::LayoutAttr layout, Type type, int64_t width) const;
+
+  int64_t width = 1;    ///< Neighbours along the innermost loop that a thread computes together.
+  Value first;          ///< The innermost coordinate of the first of them.
+  bool isFirst = false; ///< Whether it is the first of them that is computed.
+};
+} // namespace
+
+bool ElementMapping::take() {
+  if (!divideElements())
+    return true;
+  for (int64_t width : {8, 4, 2})
+    if (mayHaveWidth(tileLoops.back(), width)) {
+      this->width = tileSteps.back() = width;
+      break;
+    }
+  return true;
+}
+
+bool ElementMapping::mayHaveWidth(unsigned loop, int64_t width) {
+  if (!isStatic(loop) || extents[loop] % width != 0)
+    return false;
+  return llvm::all_of(llvm::enumerate(kernel.getYield().getValues()), [&](auto each) {
+    plan::LayoutAttr layout = kernel.getResultLayout(each.index());
+    auto type = cast<RankedTensorType>(each.value().getType());
+    return isAligned(layout, type, width) && getInnermost(layout, type) == loop &&
+           getByteWidth(ElementBuilder::scalarType(type.getElementType())) * width <= device.accessBytes;
+  });
+}
+
+bool ElementMapping::isAligned(plan::LayoutAttr layout, Type type, int64_t width) const {
+  // If the innermost dimension is whole and consists of vectors, the strides of all others are multiples of a vector.
+  std::optional<unsigned> inner = getInnermost(layout, type);
+  if (!inner)
+    return false;
+  int64_t extent = cast<RankedTensorType>(type).getDimSize(*inner);
+  return layout.getExtents()[*inner] == extent && extent % width == 0;
+}
+
+void ElementMapping::emitTile(Value tile) {
+  setIndex(tile);
+  if (width == 1)
+    return emitStores(emitResults());
+  unsigned inner = tileLoops.back();
+  first = index[inner];
+  SmallVector<Store> stores;
+  for (int64_t i = 0; i < width; ++i) {
+    isFirst = i == 0;
+    index[inner] = elements.addI(first, i);
+    for (Store &store : emitResults()) {
+      if (isFirst)
+        store.alignment = builder.getI64IntegerAttr(width * getByteWidth(store.value.getType()));
+      stores.push_back(store);
+    }
+  }
+  emitStores(stores);
+}
+
+Value ElementMapping::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) {
+  Value value = BlockMapping::emitLoad(memory, elementType, index);
+  auto load = value.getDefiningOp<plan::LoadOp>();
+  BlockArgument argument = getArgument(memory);
+  if (width == 1 || !isFirst || !load || !argument)
+    return value;
+  // Where the elements that are computed together begin, those that they need often begin, too.
+  plan::LayoutAttr layout = kernel.getLayout(argument.getArgNumber());
+  int64_t bytes = width * getByteWidth(load.getType());
+  if (isAligned(layout, argument.getType(), width) && index[*getInnermost(layout, argument.getType())] == first)
+    load.setAlignment(std::min(bytes, device.accessBytes));
+  return value;
+}
+
+std::unique_ptr<BlockMapping> dovetail::createElementMapping(const BlockKernel &kernel) {
+  return std::make_unique<ElementMapping>(kernel);
+}
