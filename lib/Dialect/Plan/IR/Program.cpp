@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Containment.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "mlir/IR/Builders.h"
 
@@ -79,8 +80,11 @@ LogicalResult BufferOp::verify() {
   return success();
 }
 
-/// Checks that `part` (a value's) is contained in `whole` (its buffer's) on all ranks. Null shardings are replicated.
-static LogicalResult verifyContained(ViewOp view, layout::Mesh mesh, ShardingAttr whole, ShardingAttr part) {
+LogicalResult plan::verifyContained(Operation *op, const layout::Mesh &mesh, RankedTensorType buffer,
+                                    RankedTensorType value) {
+  ShardingAttr whole = getSharding(buffer), part = getSharding(value);
+  if (!whole)
+    return success();
   auto pieceAt = [&](DimShardingAttr dim, ArrayRef<int> coordinates) {
     int64_t linear = 0;
     for (StringAttr axis : dim.getAxes()) {
@@ -89,15 +93,15 @@ static LogicalResult verifyContained(ViewOp view, layout::Mesh mesh, ShardingAtt
     }
     return dim.getPiece(linear);
   };
-  ArrayRef<int64_t> shape = view.getTensorType().getShape();
+  ArrayRef<int64_t> shape = value.getShape();
   for (auto [number, wholeDim] : llvm::enumerate(whole.getDims())) {
     if (!wholeDim.isSplit())
       continue;
-    DimShardingAttr partDim = part ? part.getDims()[number] : DimShardingAttr::getUnsplit(view.getContext());
+    DimShardingAttr partDim = part ? part.getDims()[number] : DimShardingAttr::getUnsplit(op->getContext());
     auto check = [&](int64_t index, layout::Interval holds, layout::Interval needs) -> LogicalResult {
       if (holds.contains(needs))
         return success();
-      return view.emitOpError("reaches outside of its buffer: in dimension ")
+      return op->emitOpError("reaches outside of its buffer: in dimension ")
              << number << ", piece " << index << " of the value is " << needs.str() << ", but the buffer holds "
              << holds.str();
     };
@@ -161,12 +165,11 @@ LogicalResult ViewOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto mesh = symbols.lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr());
   if (!mesh)
     return emitOpError("is in a program without a mesh");
-  ShardingAttr part = getSharding(getTensorType());
-  ShardingAttr whole = getSharding(getBufferOp().getTensorType());
-  for (ShardingAttr sharding : {whole, part})
-    if (sharding && failed(verifyOverMesh(*this, mesh, sharding)))
+  RankedTensorType buffer = getBufferOp().getTensorType();
+  for (RankedTensorType type : {buffer, getTensorType()})
+    if (ShardingAttr sharding = getSharding(type); sharding && failed(verifyOverMesh(*this, mesh, sharding)))
       return failure();
-  return whole ? verifyContained(*this, mesh.getMesh(), whole, part) : success();
+  return verifyContained(*this, mesh.getMesh(), buffer, getTensorType());
 }
 
 LogicalResult InputOp::verify() {

@@ -38,6 +38,21 @@ class BufferOp;
 /// The buffer that a value of type `!plan.ref` lies in.
 BufferOp getBufferOp(mlir::Value ref);
 
+/// What `lower` decides of a graph's operations and function arguments: see the dialect.
+inline constexpr llvm::StringLiteral kFormatsAttrName = "plan.formats";
+inline constexpr llvm::StringLiteral kFormatAttrName = "plan.format";
+inline constexpr llvm::StringLiteral kPrologueAttrName = "plan.prologue";
+inline constexpr llvm::StringLiteral kViewAttrName = "plan.view";
+
+/// The memory format that has been chosen for a value of a graph; null if none has.
+FormatAttr getFormat(mlir::Value value);
+/// Chooses the formats of the results of `op`, one for each.
+void setFormats(mlir::Operation *op, llvm::ArrayRef<FormatAttr> formats);
+
+/// What the epilogue of a library call does with its result for the operation that reads `use`; nothing if no epilogue
+/// does that. `tensor` is what it reads besides, or null.
+std::optional<PostOpAttr> getPostOp(mlir::OpOperand &use, mlir::Value &tensor);
+
 /// An index that a kernel reads from data and reports where it is out of range.
 struct IndexCheck {
   mlir::Operation *op; ///< Of the kernel's body.

@@ -12,14 +12,14 @@
 include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.td"
 include "dovetail/Dialect/Dovetail/IR/DovetailInterfaces.td"
 include "dovetail/Dialect/Plan/IR/PlanAttributes.td"
+include "dovetail/Dialect/Plan/IR/PlanGraphOps.td"
 include "dovetail/Dialect/Plan/IR/PlanInterfaces.td"
+include "dovetail/Dialect/Plan/IR/PlanOpBase.td"
 include "dovetail/Dialect/Plan/IR/PlanTypes.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
-
-class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
 
 def Plan_LayoutArrayAttr : TypedArrayAttrBase<Plan_LayoutAttr, "layouts">;
 def Plan_LoopArrayAttr : TypedArrayAttrBase<Plan_LoopAttr, "loops">;
@@ -75,8 +75,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
   }];
 }
 
-def Plan_YieldOp : Plan_Op<"yield", [Terminator, Pure, HasParent<"KernelOp">]> {
-  let summary = "Ends a kernel with the values that it writes";
+def Plan_YieldOp : Plan_Op<"yield", [Terminator, Pure, ParentOneOf<["KernelOp", "GroupOp"]>]> {
+  let summary = "Ends a kernel or a group with the values that it writes";
   let arguments = (ins Variadic<AnyRankedTensor>:$values);
   let assemblyFormat = "attr-dict $values `:` type($values)";
 }
