@@ -56,6 +56,27 @@ def WidenCalls : Pass<"dovetail-widen-calls", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
+def ChooseFormats : Pass<"dovetail-choose-formats", "::mlir::func::FuncOp"> {
+  let summary = "Choose the memory format of each value";
+  let description = [{
+    Channels last around operations that prefer it, row-major around those that prefer that, and in between what the
+    operands have. Of what a library does, the library says what it prefers. Sets `plan.formats` of each operation, one
+    for each result, and `plan.format` of each argument.
+
+    ```mlir
+    %0 = dovetail.conv %x, %w {...} : ...
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = dovetail.conv %x, %w {plan.formats = [#plan.format<[0, 2, 3, 1]>], ...} : ...
+    ```
+  }];
+  let options = LibraryOptions<>.options;
+  let dependentDialects = ["::dovetail::plan::PlanDialect"];
+}
+
 def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
   let summary = "Lower the graph to buffers, kernels, library calls and exchanges";
   let description = [{
