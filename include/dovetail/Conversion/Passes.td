@@ -77,6 +77,32 @@ def ChooseFormats : Pass<"dovetail-choose-formats", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 
+def FormCalls : Pass<"dovetail-form-calls", "::mlir::func::FuncOp"> {
+  let summary = "Form library calls with their epilogues";
+  let description = [{
+    Each operation that a library does on its operands as they are becomes a `plan.group` of that library, together with
+    the elementwise operations behind it that the library can apply to the result before it stores it. What these read
+    besides lies in memory as the result does, or is a vector.
+
+    ```mlir
+    %0 = dovetail.matmul %a, %b : ...
+    %1 = dovetail.relu %0 : ...
+    ```
+
+    becomes
+
+    ```mlir
+    %1 = plan.group(%c = %a, %d = %b) by "onednn" : ... {
+      %2 = dovetail.matmul %c, %d : ...
+      %3 = dovetail.relu %2 : ...
+      plan.yield %3 : ...
+    }
+    ```
+  }];
+  let options = LibraryOptions<>.options;
+  let dependentDialects = ["::dovetail::plan::PlanDialect"];
+}
+
 def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
   let summary = "Lower the graph to buffers, kernels, library calls and exchanges";
   let description = [{

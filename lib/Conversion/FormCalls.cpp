@@ -1,0 +1,97 @@
+//===- FormCalls.cpp - Form library calls -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Groups operations that a library performs with the elementwise operations behind them, their epilogues.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Groups.h"
+#include "dovetail/Conversion/Passes.h"
+#include "dovetail/Target/Library.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_FORMCALLS
+#include "dovetail/Conversion/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+struct FormCalls : dovetail::impl::FormCallsBase<FormCalls> {
+  using FormCallsBase::FormCallsBase;
+
+  void runOnOperation() override;
+};
+} // namespace
+
+static bool isPartial(Value value) {
+  ShardingAttr sharding = getSharding(value);
+  return sharding && sharding.isPartial();
+}
+
+/// True if a call can read `tensor` while it writes `result`: same type and format, or a vector that broadcasts.
+static bool isPostTensor(Value tensor, Value result) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  auto resultType = cast<RankedTensorType>(result.getType());
+  if (type.getElementType() != resultType.getElementType() || isPartial(tensor))
+    return false;
+  if (type.getShape() == resultType.getShape())
+    return plan::getFormat(tensor) == plan::getFormat(result);
+  // At most one dimension that is not 1: its order in memory does not matter.
+  return llvm::count_if(type.getShape(), [](int64_t extent) { return extent != 1; }) <= 1;
+}
+
+/// Makes a group of `call`, which `library` performs, and of what it can apply to the result.
+static void formCall(Operation *call, const Library &library) {
+  SmallVector<Operation *> ops = {call};
+  GroupInputs inputs;
+  Value value = call->getResult(0);
+  while (!isPartial(value) && value.hasOneUse()) {
+    OpOperand &use = *value.use_begin();
+    auto user = dyn_cast<PostOpInterface>(use.getOwner());
+    if (!user || user->getNumResults() != 1 || user->getResult(0).getType() != value.getType() ||
+        plan::getFormat(user->getResult(0)) != plan::getFormat(value))
+      break;
+    std::optional<PostOp> postOp = user.getPostOp(use.getOperandNumber());
+    if (!postOp || !library.hasEpilogue(call, *postOp))
+      break;
+    if (postOp->operand) {
+      OpOperand &tensor = user->getOpOperand(*postOp->operand);
+      if (!isPostTensor(tensor.get(), user->getResult(0)))
+        break;
+      inputs.add(tensor);
+    }
+    ops.push_back(user);
+    value = user->getResult(0);
+  }
+  for (OpOperand &operand : call->getOpOperands())
+    inputs.add(operand);
+  formGroup(ops, inputs, StringAttr::get(call->getContext(), library.getName()));
+}
+
+void FormCalls::runOnOperation() {
+  if (getOperation().isDeclaration())
+    return;
+  FailureOr<Libraries> callable = Libraries::create(getOperation().getLoc(), libraries, features);
+  if (failed(callable))
+    return signalPassFailure();
+  Block &block = getOperation().getBody().front();
+  SmallVector<Operation *> ops;
+  for (Operation &op : block.without_terminator()) {
+    if (!op.hasAttr(plan::kFormatsAttrName)) {
+      op.emitOpError("has no memory formats; dovetail-choose-formats chooses them");
+      return signalPassFailure();
+    }
+    ops.push_back(&op);
+  }
+  for (Operation *op : ops)
+    // Those of epilogues are in groups by now.
+    if (const Library *library = op->getBlock() == &block ? callable->findCall(op) : nullptr)
+      formCall(op, *library);
+}
