@@ -103,6 +103,31 @@ def FormCalls : Pass<"dovetail-form-calls", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 
+def FuseKernels : Pass<"dovetail-fuse-kernels", "::mlir::func::FuncOp"> {
+  let summary = "Group operations that become one kernel";
+  let description = [{
+    Goes from the last operation that is in no group backward, and makes each one the root of a `plan.group`. A producer
+    joins when all its users are in the group and recomputing it is cheaper than storing it, and reductions of rows
+    join when they are constant along the innermost dimensions of the result in memory.
+
+    ```mlir
+    %0 = dovetail.mul %a, %b : ...
+    %1 = dovetail.exp %0 : ...
+    ```
+
+    becomes
+
+    ```mlir
+    %1 = plan.group(%c = %a, %d = %b) : ... {
+      %2 = dovetail.mul %c, %d : ...
+      %3 = dovetail.exp %2 : ...
+      plan.yield %3 : ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::dovetail::plan::PlanDialect"];
+}
+
 def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
   let summary = "Lower the graph to buffers, kernels, library calls and exchanges";
   let description = [{

@@ -1,0 +1,196 @@
+//===- FuseKernels.cpp - Fuse operations into kernels -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Groups operations that become one kernel.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Groups.h"
+#include "dovetail/Conversion/Passes.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_FUSEKERNELS
+#include "dovetail/Conversion/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+using plan::FormatAttr;
+
+/// A kernel with more arguments gains nothing and compiles slowly.
+static constexpr size_t kMaxArguments = 24;
+/// A reduction is recomputed for nobody, but its row should stay in the cache between passes.
+static constexpr int64_t kMaxRow = 1 << 16;
+/// For one element of a kernel's result, a fused operation is computed at no more than so many places.
+static constexpr size_t kMaxPlaces = 4;
+
+static RankedTensorType getType(Operation *op) { return cast<RankedTensorType>(op->getResult(0).getType()); }
+
+/// True if `op` folds over elements of its one operand.
+static bool isReduction(Operation *op) {
+  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
+  return partitionable && op->getNumOperands() == 1 && partitionable.isReduction();
+}
+
+static bool isCheap(Operation *op) {
+  auto element = dyn_cast<DefinitionOpInterface>(op);
+  return element && element.isCheapElement();
+}
+
+/// True if every operand dimension has the coordinates of the result's dimension aligned with it, or is broadcast.
+static bool isPointwise(Operation *op) {
+  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
+  if (!partitionable || isReduction(op))
+    return false;
+  OpRelation relation = partitionable.getRelation();
+  int64_t rank = getType(op).getRank();
+  for (ArrayRef<DimRelation> dims : relation.operands)
+    for (auto [dim, entry] : llvm::enumerate(dims)) {
+      int64_t aligned = rank - dims.size() + dim;
+      if (entry.loop >= 0 ? entry.loop != aligned || !entry.map.isIdentity()
+                          : entry.map.getKind() != layout::DimMap::Kind::Point)
+        return false;
+    }
+  return true;
+}
+
+/// True if `shape` equals `full` up to some dimension in physical order and is 1 from there on: constant along rows.
+static bool isRowBroadcast(ArrayRef<int64_t> shape, ArrayRef<int64_t> full, FormatAttr format) {
+  if (shape.size() != full.size())
+    return false;
+  bool inRow = false;
+  for (int64_t dim : format.getOrder()) {
+    inRow |= shape[dim] != full[dim];
+    if (inRow && shape[dim] != 1)
+      return false;
+  }
+  return true;
+}
+
+namespace {
+/// Where an operation of a kernel is computed for one element of the kernel's result: hashes of the ways that indices
+/// take from there. Equal ones mean the same element.
+using Places = llvm::SmallSetVector<size_t, 4>;
+
+struct FuseKernels : dovetail::impl::FuseKernelsBase<FuseKernels> {
+  using FuseKernelsBase::FuseKernelsBase;
+
+  void runOnOperation() override;
+};
+} // namespace
+
+/// The places at which users in the kernel read `op`. A chain of n operations that each read their operand directly and
+/// shifted, such as a scan by doubling, has 2^n: there it must be stored now and then.
+static Places getPlaces(Operation *op, const DenseMap<Operation *, Places> &members) {
+  Places places;
+  for (OpOperand &use : op->getUses()) {
+    bool pointwise = isPointwise(use.getOwner());
+    for (size_t place : members.lookup(use.getOwner())) {
+      places.insert(pointwise ? place
+                              : static_cast<size_t>(llvm::hash_combine(place, use.getOwner(), use.getOperandNumber())));
+      if (places.size() > kMaxPlaces)
+        return places;
+    }
+  }
+  return places;
+}
+
+/// Whether `op`, all of whose users are `members` of the kernel of `root`, may join them.
+static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *, Places> &members) {
+  if (!isa<DefinitionOpInterface>(op) || op->use_empty())
+    return false;
+  bool pointwiseUsers = true;
+  for (Operation *user : op->getUsers()) {
+    if (!members.contains(user))
+      return false;
+    // Whoever reads an element often should find it in memory.
+    if (!isCheap(user) && !isReduction(user))
+      return false;
+    pointwiseUsers &= isPointwise(user) || isReduction(user);
+  }
+  RankedTensorType type = getType(op), rootType = getType(root);
+  bool isRow = isRowBroadcast(type.getShape(), rootType.getShape(), plan::getFormat(root->getResult(0)));
+  if (isReduction(op)) {
+    // Rows: reduce, then go over the row again, with the result in a register.
+    if (isReduction(root) || !pointwiseUsers || !isRow)
+      return false;
+    if (ShardingAttr sharding = getSharding(op->getResult(0)); sharding && sharding.isPartial())
+      return false;
+    auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
+    return operand.getShape() == rootType.getShape() &&
+           operand.getNumElements() / std::max<int64_t>(1, type.getNumElements()) <= kMaxRow;
+  }
+  if (!isCheap(op))
+    return false;
+  // A small value that many elements share is cheaper to store than to recompute, unless it is constant along rows.
+  int64_t volume = rootType.getNumElements();
+  for (Operation *user : op->getUsers())
+    if (isReduction(user))
+      volume = std::max(volume, cast<RankedTensorType>(user->getOperand(0).getType()).getNumElements());
+  return type.getNumElements() * 4 >= volume || isRow;
+}
+
+/// What a kernel of `ops` reads, in order of use. Uniform constants become part of its code.
+static GroupInputs getInputs(ArrayRef<Operation *> ops, const DenseMap<Operation *, Places> &members) {
+  auto isUniform = [](Value value) {
+    auto constant = value.getDefiningOp<ConstantOp>();
+    auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+    return elements && elements.isSplat();
+  };
+  GroupInputs inputs;
+  DenseMap<Value, unsigned> numbers;
+  for (Operation *op : ops)
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (members.contains(operand.get().getDefiningOp()) || isUniform(operand.get()))
+        continue;
+      auto [number, isNew] = numbers.try_emplace(operand.get(), inputs.values.size());
+      if (isNew)
+        inputs.add(operand);
+      else
+        inputs.numbers[&operand] = number->second;
+    }
+  return inputs;
+}
+
+static void formKernel(Operation *root) {
+  DenseMap<Operation *, Places> members;
+  members[root].insert(0);
+  SmallVector<Operation *> ops = {root};
+  llvm::SmallSetVector<Value, 16> arguments(root->operand_begin(), root->operand_end());
+  for (Operation *op = root->getPrevNode(); op; op = op->getPrevNode()) {
+    if (arguments.size() >= kMaxArguments || !canAbsorb(op, root, members))
+      continue;
+    Places places = getPlaces(op, members);
+    if (places.size() > kMaxPlaces)
+      continue;
+    members[op] = std::move(places);
+    ops.push_back(op);
+    arguments.remove(op->getResult(0));
+    arguments.insert(op->operand_begin(), op->operand_end());
+  }
+  std::reverse(ops.begin(), ops.end());
+  formGroup(ops, getInputs(ops, members), /*library=*/{});
+}
+
+void FuseKernels::runOnOperation() {
+  if (getOperation().isDeclaration())
+    return;
+  Block &block = getOperation().getBody().front();
+  SmallVector<Operation *> ops;
+  for (auto op : block.getOps<DefinitionOpInterface>()) {
+    if (!op->hasAttr(plan::kFormatsAttrName)) {
+      op.emitOpError("has no memory formats; dovetail-choose-formats chooses them");
+      return signalPassFailure();
+    }
+    ops.push_back(op);
+  }
+  for (Operation *op : llvm::reverse(ops))
+    if (op->getBlock() == &block) // Others are in kernels by now.
+      formKernel(op);
+}

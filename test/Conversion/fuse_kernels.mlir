@@ -1,0 +1,70 @@
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(dovetail-choose-formats,dovetail-fuse-kernels))' | FileCheck %s
+
+// A chain is one kernel; what it reads twice is one operand, and uniform constants are part of it. Loop shardings stay.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+!split = tensor<40x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 10, 40}, {}]>>
+
+// CHECK-LABEL: func.func @chain
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<40x8xf32{{.*}}, %[[Y:[a-z0-9]+]]: tensor<8xf32>
+// CHECK: %[[R:.*]] = plan.group(%[[A:.*]] = %[[X]], %[[B:.*]] = %[[Y]]) attributes {plan.formats = [#plan.format<[0, 1]>]}
+// CHECK-NEXT: %[[M:.*]] = dovetail.mul %[[A]], %[[B]] {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 10, 40}, {}]>} :
+// CHECK-NEXT: %[[C:.*]] = dovetail.constant dense<2.000000e+00>
+// CHECK-NEXT: %[[S:.*]] = dovetail.add %[[M]], %[[C]]
+// CHECK-NEXT: %[[E:.*]] = dovetail.sub %[[S]], %[[A]]
+// CHECK-NEXT: plan.yield %[[E]]
+// CHECK: return %[[R]]
+func.func @chain(%x: !split, %y: tensor<8xf32>) -> !split {
+  %two = dovetail.constant dense<2.0> : tensor<f32>
+  %0 = dovetail.mul %x, %y {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 10, 40}, {}]>} : (!split, tensor<8xf32>) -> !split
+  %1 = dovetail.add %0, %two {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 10, 40}, {}]>} : (!split, tensor<f32>) -> !split
+  %2 = dovetail.sub %1, %x {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 10, 40}, {}]>} : (!split, !split) -> !split
+  return %2 : !split
+}
+
+// -----
+
+// A sum of rows joins what goes over the rows again; one of columns does not, nor does what others read, too.
+
+// CHECK-LABEL: func.func @reductions
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.reduce {{.*}}axes = array<i64: 1>
+// CHECK-NEXT: dovetail.sub
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.reduce {{.*}}axes = array<i64: 0>
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.sub
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.exp
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.neg
+// CHECK-NEXT: plan.yield
+// CHECK-NOT: plan.group
+func.func @reductions(%x: tensor<6x40xf32>) -> (tensor<6x40xf32>, tensor<6x40xf32>, tensor<6x40xf32>, tensor<6x40xf32>) {
+  %0 = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>} : (tensor<6x40xf32>) -> tensor<6x1xf32>
+  %1 = dovetail.sub %x, %0 : (tensor<6x40xf32>, tensor<6x1xf32>) -> tensor<6x40xf32>
+  %2 = dovetail.reduce %x {axes = array<i64: 0>, kind = #dovetail.reduce_kind<sum>} : (tensor<6x40xf32>) -> tensor<1x40xf32>
+  %3 = dovetail.sub %x, %2 : (tensor<6x40xf32>, tensor<1x40xf32>) -> tensor<6x40xf32>
+  %4 = dovetail.exp %x : (tensor<6x40xf32>) -> tensor<6x40xf32>
+  %5 = dovetail.neg %4 : (tensor<6x40xf32>) -> tensor<6x40xf32>
+  return %1, %3, %4, %5 : tensor<6x40xf32>, tensor<6x40xf32>, tensor<6x40xf32>, tensor<6x40xf32>
+}
+
+// -----
+
+// A kernel has all results of its last operation.
+
+// CHECK-LABEL: func.func @top
+// CHECK: %[[R:.*]]:2 = plan.group({{.*}}) attributes {plan.formats = [#plan.format<[0, 1]>, #plan.format<[0, 1]>]}
+// CHECK-NEXT: %[[V:.*]], %[[I:.*]] = dovetail.top_k
+// CHECK-NEXT: plan.yield %[[V]], %[[I]] : tensor<4x2xf32>, tensor<4x2xi64>
+// CHECK: return %[[R]]#1, %[[R]]#0
+func.func @top(%x: tensor<4x9xf32>) -> (tensor<4x2xi64>, tensor<4x2xf32>) {
+  %0:2 = dovetail.top_k %x {k = 2 : i64, axis = 1 : i64, largest = true} : (tensor<4x9xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>)
+  return %0#1, %0#0 : tensor<4x2xi64>, tensor<4x2xf32>
+}
