@@ -40,6 +40,9 @@ bool Library::supports(Operation *op) const {
   return type && type == getElementTypeOrSelf(op->getResult(0).getType());
 }
 
+/// Matrices have their rows and columns in order, and weights those of the model.
+bool Library::readsInFormatOfResult(Operation *op, unsigned number) const { return number == 0 && !isa<MatMulOp>(op); }
+
 //===----------------------------------------------------------------------===//
 // Libraries
 //===----------------------------------------------------------------------===//
@@ -65,6 +68,11 @@ FailureOr<Libraries> Libraries::create(Location location, ArrayRef<std::string> 
     result.libraries.push_back(entry->create(features));
   }
   return result;
+}
+
+const Library *Libraries::get(StringRef name) const {
+  auto library = llvm::find_if(libraries, [&](const auto &library) { return library->getName() == name; });
+  return library == libraries.end() ? nullptr : library->get();
 }
 
 const Library *Libraries::find(Operation *op) const {

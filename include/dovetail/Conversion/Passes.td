@@ -128,6 +128,16 @@ def FuseKernels : Pass<"dovetail-fuse-kernels", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 
+def ConvertFormats : Pass<"dovetail-convert-formats", "::mlir::func::FuncOp"> {
+  let summary = "Copy what library calls read in another format";
+  let description = [{
+    Where an operand of a library call does not lie as the library wants it, the call reads a `plan.convert_format` of
+    it. Calls share copies.
+  }];
+  let options = LibraryOptions<>.options;
+  let dependentDialects = ["::dovetail::plan::PlanDialect"];
+}
+
 def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
   let summary = "Lower the graph to buffers, kernels, library calls and exchanges";
   let description = [{

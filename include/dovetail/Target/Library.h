@@ -47,6 +47,9 @@ public:
   virtual bool hasEpilogue(mlir::Operation *op, const PostOp &postOp) const = 0;
   /// The memory format in which the library is fast at `op`, which it does.
   virtual FormatPreference getFormatPreference(mlir::Operation *op) const = 0;
+  /// True if a call for `op`, which the library does, reads operand `number` in the format of its result; otherwise it
+  /// reads it row-major.
+  virtual bool readsInFormatOfResult(mlir::Operation *op, unsigned number) const;
   /// What `call`, one of the plan that this library does, takes at most on a rank that computes `loops`, none of which
   /// is empty but for what is summed over. With `packsOnce` its weights never change, so that what is packed is kept.
   /// Nothing if that is not known, or if another library does `call`.
@@ -70,6 +73,8 @@ public:
   static llvm::FailureOr<Libraries> create(mlir::Location location, llvm::ArrayRef<std::string> names,
                                            llvm::ArrayRef<std::string> features);
 
+  /// The library called `name`; null if it is none of these.
+  const Library *get(llvm::StringRef name) const;
   /// The first library that does `op`, in whatever type; null if none does.
   const Library *find(mlir::Operation *op) const;
   /// The first library that does `op` on its operands as they are; null if none does.

@@ -1,0 +1,87 @@
+//===- ConvertFormats.cpp - Copy what libraries want in other formats -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Gives library calls copies of operands that do not lie in memory as the library wants them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Conversion/Passes.h"
+#include "dovetail/Target/Library.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_CONVERTFORMATS
+#include "dovetail/Conversion/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+using plan::FormatAttr;
+
+namespace {
+
+/// Converts what the calls of one function read.
+class FormatConverter {
+public:
+  explicit FormatConverter(const Libraries &libraries) : libraries(libraries) {}
+
+  LogicalResult convert(plan::GroupOp group);
+
+private:
+  const Libraries &libraries;
+  /// Copies of values in other formats, which calls share.
+  DenseMap<std::pair<Value, Attribute>, Value> copies;
+};
+
+struct ConvertFormats : dovetail::impl::ConvertFormatsBase<ConvertFormats> {
+  using ConvertFormatsBase::ConvertFormatsBase;
+
+  void runOnOperation() override {
+    if (getOperation().isDeclaration())
+      return;
+    FailureOr<Libraries> callable = Libraries::create(getOperation().getLoc(), libraries, features);
+    if (failed(callable))
+      return signalPassFailure();
+    FormatConverter converter(*callable);
+    for (auto group : getOperation().getBody().front().getOps<plan::GroupOp>())
+      if (group.getLibrary() && failed(converter.convert(group)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+
+LogicalResult FormatConverter::convert(plan::GroupOp group) {
+  const Library *library = libraries.get(*group.getLibrary());
+  if (!library)
+    return group.emitOpError("is done by library ") << group.getLibraryAttr() << ", which is not at hand";
+  FormatAttr resultFormat = plan::getFormat(group.getOutputs().front());
+  Operation *call = group.getCall();
+  for (auto [number, operand] : llvm::enumerate(call->getOperands())) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    if (!argument)
+      return group.emitOpError("has a call whose operand ") << number << " is no operand of the group";
+    Value source = group.getInputs()[argument.getArgNumber()];
+    FormatAttr format = plan::getFormat(source);
+    if (!format || !resultFormat)
+      return group.emitOpError("reads or gives values without memory formats; dovetail-choose-formats chooses them");
+    FormatAttr wanted = library->readsInFormatOfResult(call, number)
+                            ? resultFormat
+                            : FormatAttr::getRowMajor(group.getContext(), format.getRank());
+    if (format == wanted)
+      continue;
+    Value &copy = copies[{source, wanted}];
+    if (!copy) {
+      OpBuilder builder(group);
+      auto conversion = plan::ConvertFormatOp::create(builder, source.getLoc(), source.getType(), source);
+      plan::setFormats(conversion, wanted);
+      copy = conversion.getResult();
+    }
+    group->setOperand(argument.getArgNumber(), copy);
+  }
+  return success();
+}
