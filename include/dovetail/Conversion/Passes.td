@@ -138,6 +138,14 @@ def ConvertFormats : Pass<"dovetail-convert-formats", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 
+def FormPrologue : Pass<"dovetail-form-prologue", "::mlir::func::FuncOp"> {
+  let summary = "Find what runs once, when a session starts";
+  let description = [{
+    Sets `plan.prologue` of what depends on constants alone.
+  }];
+  let dependentDialects = ["::dovetail::plan::PlanDialect"];
+}
+
 def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
   let summary = "Lower the graph to buffers, kernels, library calls and exchanges";
   let description = [{

@@ -1,0 +1,41 @@
+//===- FormPrologue.cpp - Find what runs once -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Marks what depends on constants alone: it runs once, when a session starts.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Conversion/Passes.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_FORMPROLOGUE
+#include "dovetail/Conversion/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+struct FormPrologue : dovetail::impl::FormPrologueBase<FormPrologue> {
+  using FormPrologueBase::FormPrologueBase;
+
+  void runOnOperation() override;
+};
+} // namespace
+
+void FormPrologue::runOnOperation() {
+  if (getOperation().isDeclaration())
+    return;
+  auto isConstant = [](Value value) {
+    Operation *producer = value.getDefiningOp();
+    return producer && (isa<ConstantOp>(producer) || producer->hasAttr(plan::kPrologueAttrName));
+  };
+  for (Operation &op : getOperation().getBody().front().without_terminator())
+    if (!isa<ConstantOp>(op) && llvm::all_of(op.getOperands(), isConstant))
+      op.setAttr(plan::kPrologueAttrName, UnitAttr::get(&getContext()));
+}
