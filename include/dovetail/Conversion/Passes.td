@@ -146,6 +146,27 @@ def FormPrologue : Pass<"dovetail-form-prologue", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 
+def ShareStorage : Pass<"dovetail-share-storage", "::mlir::ModuleOp"> {
+  let summary = "Decide which values share memory";
+  let description = [{
+    Adds a `plan.storage` for each buffer, with the values that lie in it and what each rank holds. A value and its
+    halo-extended reshard share one; a reshard that gives a part of its operand is a `plan.view` in the operand's memory,
+    which needs no step; what is written over (scatter) lies in the memory of an operand that nobody else reads. Of a
+    constant, a rank holds no more than its users need.
+
+    ```mlir
+    %1 = dovetail.reshard %0 : tensor<8xf32, #own> -> tensor<8xf32, #halo>
+    ```
+
+    gets
+
+    ```mlir
+    plan.storage arena tensor<8xf32, #halo> <[0]> of %0, %1 : tensor<8xf32, #own>, tensor<8xf32, #halo>
+    ```
+  }];
+  let dependentDialects = ["::dovetail::plan::PlanDialect"];
+}
+
 def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
   let summary = "Lower the graph to buffers, kernels, library calls and exchanges";
   let description = [{

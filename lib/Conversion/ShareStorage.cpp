@@ -1,0 +1,178 @@
+//===- ShareStorage.cpp - Share memory between values -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Decides which values share memory: a value and its reshards where one contains the other, and what is written over an
+// operand that nobody else reads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Conversion/Passes.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_SHARESTORAGE
+#include "dovetail/Conversion/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+using plan::BufferKind;
+
+namespace {
+
+/// Decides for the values of one function.
+class StorageSharer {
+public:
+  StorageSharer(func::FuncOp function, const layout::Mesh &mesh)
+      : block(function.getBody().front()), mesh(mesh), unit(UnitAttr::get(function.getContext())) {}
+
+  LogicalResult run();
+
+private:
+  void shareInPlace(plan::GroupOp group);
+  void shareReshard(ReshardOp op);
+  /// Says what lies in each buffer, at the end of the function.
+  LogicalResult emit();
+
+  /// The value that stands for the memory of `value`.
+  Value getLeader(Value value);
+  /// What each rank holds of the memory of `value`: the hull of the values in it.
+  ShardingAttr getHeld(Value value);
+  void join(Value a, Value b);
+
+  Block &block;
+  const layout::Mesh &mesh;
+  UnitAttr unit;
+  DenseMap<Value, Value> parents;
+  DenseMap<Value, ShardingAttr> held;
+};
+
+struct ShareStorage : dovetail::impl::ShareStorageBase<ShareStorage> {
+  using ShareStorageBase::ShareStorageBase;
+
+  void runOnOperation() override;
+};
+
+} // namespace
+
+Value StorageSharer::getLeader(Value value) {
+  auto parent = parents.find(value);
+  if (parent == parents.end())
+    return value;
+  return parent->second = getLeader(parent->second);
+}
+
+ShardingAttr StorageSharer::getHeld(Value value) {
+  auto entry = held.find(getLeader(value));
+  if (entry != held.end())
+    return entry->second;
+  ShardingAttr own = getSharding(value);
+  return own ? own.withoutPartial() : own;
+}
+
+void StorageSharer::join(Value a, Value b) {
+  Value leader = getLeader(a), other = getLeader(b);
+  ShardingAttr hull = getHull(getHeld(a), getHeld(b));
+  if (leader != other)
+    parents[other] = leader;
+  held[leader] = hull;
+}
+
+void StorageSharer::shareInPlace(plan::GroupOp group) {
+  auto root = dyn_cast<DefinitionOpInterface>(group.getRoot());
+  if (group.getLibrary() || !root || root != &group.getBlock()->front() || group->getNumResults() != 1 ||
+      root->getNumOperands() == 0)
+    return;
+  auto argument = dyn_cast<BlockArgument>(root->getOperand(0));
+  if (!argument || argument.getArgNumber() != 0 || !argument.hasOneUse())
+    return;
+  Value data = group.getInputs().front(), result = group.getOutputs().front();
+  // What a user gives, a rank received, or the prologue made, is read again.
+  auto producer = data.getDefiningOp<plan::GroupOp>();
+  if (!data.hasOneUse() || !producer || producer->hasAttr(plan::kPrologueAttrName) ||
+      data.getType() != result.getType() || plan::getFormat(data) != plan::getFormat(result) ||
+      !root.getDefinition().writes)
+    return;
+  group.setInPlace(true);
+  join(data, result);
+}
+
+void StorageSharer::shareReshard(ReshardOp op) {
+  Value source = op.getOperand(), target = op.getResult();
+  auto type = cast<RankedTensorType>(source.getType());
+  ShardingAttr from = getSharding(source), to = getSharding(target);
+  bool reduces = from && from.isPartial() && from.getPartialAxes().size() != (to ? to.getPartialAxes().size() : 0);
+  if (reduces)
+    return;
+  ShardingAttr fromBox = from ? from.withoutPartial() : from;
+  ShardingAttr toBox = to ? to.withoutPartial() : to;
+  if (!covers(fromBox, toBox, type, mesh)) {
+    if (covers(toBox, fromBox, type, mesh))
+      join(source, target);
+    return;
+  }
+  op->setAttr(plan::kViewAttrName, unit);
+  // A rank needs no more of a constant than its users do.
+  bool isConstant = source.getDefiningOp<ConstantOp>() != nullptr;
+  if (!isConstant || !llvm::all_of(source.getUsers(), llvm::IsaPred<ReshardOp>))
+    return join(source, target);
+  Value leader = getLeader(source);
+  parents[target] = leader;
+  auto entry = held.find(leader);
+  held[leader] = entry == held.end() ? toBox : getHull(entry->second, toBox);
+}
+
+LogicalResult StorageSharer::emit() {
+  llvm::MapVector<Value, SmallVector<Value>> storages;
+  for (BlockArgument argument : block.getArguments())
+    storages[getLeader(argument)].push_back(argument);
+  for (Operation &op : block.without_terminator())
+    for (Value result : op.getResults())
+      // Constants without users are in the code of kernels.
+      if (!isa<ConstantOp>(op) || !result.use_empty())
+        storages[getLeader(result)].push_back(result);
+  OpBuilder builder(block.getTerminator());
+  for (auto &[leader, values] : storages) {
+    plan::FormatAttr format = plan::getFormat(leader);
+    if (!format)
+      return emitError(leader.getLoc()) << "value of type " << leader.getType()
+                                        << " has no memory format; dovetail-choose-formats chooses one";
+    BufferKind kind = BufferKind::Arena;
+    if (Operation *producer = leader.getDefiningOp())
+      kind = isa<ConstantOp>(producer)                    ? BufferKind::Constant
+             : producer->hasAttr(plan::kPrologueAttrName) ? BufferKind::Persistent
+                                                          : BufferKind::Arena;
+    auto type = withSharding(cast<RankedTensorType>(leader.getType()), getHeld(leader));
+    plan::StorageOp::create(builder, leader.getLoc(), values, kind, type, format);
+  }
+  return success();
+}
+
+LogicalResult StorageSharer::run() {
+  for (auto group : block.getOps<plan::GroupOp>())
+    shareInPlace(group);
+  for (auto op : block.getOps<ReshardOp>())
+    shareReshard(op);
+  return emit();
+}
+
+void ShareStorage::runOnOperation() {
+  ModuleOp module = getOperation();
+  FailureOr<MeshOp> mesh = getModuleMesh(module);
+  if (failed(mesh))
+    return signalPassFailure();
+  if (!*mesh) {
+    module.emitError("has no mesh: a program needs one, if only of one rank");
+    return signalPassFailure();
+  }
+  layout::Mesh ranks = mesh->getMesh();
+  for (func::FuncOp function : getDefinitions(module))
+    if (failed(StorageSharer(function, ranks).run()))
+      return signalPassFailure();
+}
