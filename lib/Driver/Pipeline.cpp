@@ -106,7 +106,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addNestedPass<func::FuncOp>(createWidenCalls({libraries, features}));
     // Once more for what was decomposed or converted.
     passes.addPass(createVerifyPartition());
-    passes.addPass(createDovetailToPlan({libraries, features, options.target->getName().str(), options.math}));
+    buildLowerGraphPipeline(passes, libraries, features, {options.target->getName().str(), options.math});
     passes.addPass(createMergeRows());
     passes.addPass(createBoundCalls({libraries, features}));
     passes.addPass(createChooseExchanges());

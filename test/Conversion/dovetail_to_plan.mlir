@@ -1,84 +1,53 @@
-// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-propagate,dovetail-partition,dovetail-to-plan{libraries=onednn})' | FileCheck %s
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-to-plan{target=cuda math=tf32})' | FileCheck %s
 
-// A convolution takes its bias and activation along; its input is allocated with the halo, so that the exchange
-// moves strips only; formats are channels-last.
-
-dovetail.mesh @mesh = ["y" = 2]
-
-// CHECK-LABEL: plan.program @convolution
-// CHECK: %[[INPUT:.*]] = plan.buffer arena tensor<1x4x32x20xf32, {{.*}}{"y" : (0, 17), (15, 32)}{{.*}} <[0, 2, 3, 1]>
-// CHECK: %[[OWN:.*]] = plan.view %[[INPUT]]
-// CHECK: %[[HALO:.*]] = plan.view %[[INPUT]]
-// CHECK: plan.exchange %[[OWN]] -> %[[HALO]]
-// CHECK: plan.convolution %[[HALO]], %{{.*}} loops [1, 8, 32 by <{"y" : 0, 16, 32}>, 20, 4] post({{.*}}) {{.*}}post_ops = [#plan.post_op<add_tensor>, #plan.post_op<relu>]
-// CHECK-NOT: plan.launch
-func.func @convolution(%x: tensor<1x4x32x20xf32> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{"y" : 0, 16, 32}>, #dovetail.dim_sharding<{}>]}) -> tensor<1x8x32x20xf32> {
-  %w = dovetail.constant dense<2.0> : tensor<8x4x3x3xf32>
-  %b = dovetail.constant dense<1.0> : tensor<8x1x1xf32>
-  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>} : (tensor<1x4x32x20xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x32x20xf32>
-  %1 = dovetail.add %0, %b : (tensor<1x8x32x20xf32>, tensor<8x1x1xf32>) -> tensor<1x8x32x20xf32>
-  %2 = dovetail.relu %1 : (tensor<1x8x32x20xf32>) -> tensor<1x8x32x20xf32>
-  return %2 : tensor<1x8x32x20xf32>
-}
-
-// -----
-
-// An elementwise chain is one kernel; it is generated once, with a run-time range for the split loop.
+// What the graph says is emitted: a later pass may have changed it. Here the reshard has memory of its own, the sum is
+// not an epilogue, and what depends on constants alone is computed in each run.
 
 dovetail.mesh @mesh = ["y" = 2]
 
-// CHECK: plan.kernel @kernel0(%{{.*}}: tensor<40x8xf32>, %{{.*}}: tensor<8xf32>) layouts [<[0, 1], [?, 8]>, <[0], [8]>]
-// CHECK-SAME: static_loops = array<i64: 1>
-// CHECK-NEXT: mul
-// CHECK-NEXT: exp
-// CHECK-NOT: plan.kernel @
-// CHECK: plan.launch @kernel0{{.*}} loops [40 by <{"y" : 0, 10, 40}>, 8]
-func.func @chain(%a: tensor<40x8xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 10, 40}>, #dovetail.dim_sharding<{}>]}, %b: tensor<8xf32>) -> tensor<40x8xf32> {
-  %0 = dovetail.mul %a, %b : (tensor<40x8xf32>, tensor<8xf32>) -> tensor<40x8xf32>
-  %1 = dovetail.exp %0 : (tensor<40x8xf32>) -> tensor<40x8xf32>
-  return %1 : tensor<40x8xf32>
-}
+!own = tensor<8x4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 5, 8}, {}]>>
+!part = tensor<8x4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>>
 
-// -----
-
-// What depends on constants alone runs once.
-
-dovetail.mesh @mesh = ["y" = 2]
-
-// CHECK-LABEL: plan.program @prologue
-// CHECK: plan.buffer persistent tensor<8x4xf32
-// CHECK: plan.prologue
-// CHECK-NEXT: plan.launch
-// CHECK: plan.matmul
-func.func @prologue(%a: tensor<40x8xf32>) -> tensor<40x4xf32> {
-  %c = dovetail.constant dense_resource<weights> : tensor<8x4xf32>
-  %0 = dovetail.exp %c : (tensor<8x4xf32>) -> tensor<8x4xf32>
-  %1 = dovetail.matmul %a, %0 : (tensor<40x8xf32>, tensor<8x4xf32>) -> tensor<40x4xf32>
-  return %1 : tensor<40x4xf32>
-}
-
-// -----
-
-// A scan by doubling reads each sum twice, at two places. In one kernel the first would be computed 64 times for each
-// result: every third one is stored.
-
-dovetail.mesh @mesh = ["y" = 1]
-
-// CHECK-LABEL: plan.program @scan
-// CHECK-COUNT-2: plan.launch
-// CHECK-NOT: plan.launch
-func.func @scan(%x: tensor<1024xf32>) -> tensor<1024xf32> {
-  %p0 = dovetail.pad %x {low = array<i64: 1>, high = array<i64: -1>, mode = #dovetail.pad_mode<constant>} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %s0 = dovetail.add %x, %p0 : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-  %p1 = dovetail.pad %s0 {low = array<i64: 2>, high = array<i64: -2>, mode = #dovetail.pad_mode<constant>} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %s1 = dovetail.add %s0, %p1 : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-  %p2 = dovetail.pad %s1 {low = array<i64: 4>, high = array<i64: -4>, mode = #dovetail.pad_mode<constant>} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %s2 = dovetail.add %s1, %p2 : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-  %p3 = dovetail.pad %s2 {low = array<i64: 8>, high = array<i64: -8>, mode = #dovetail.pad_mode<constant>} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %s3 = dovetail.add %s2, %p3 : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-  %p4 = dovetail.pad %s3 {low = array<i64: 16>, high = array<i64: -16>, mode = #dovetail.pad_mode<constant>} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %s4 = dovetail.add %s3, %p4 : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-  %p5 = dovetail.pad %s4 {low = array<i64: 32>, high = array<i64: -32>, mode = #dovetail.pad_mode<constant>} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %s5 = dovetail.add %s4, %p5 : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-  return %s5 : tensor<1024xf32>
+// CHECK: plan.kernel @kernel0(%[[A:.*]]: tensor<4x4xf32>) layouts [<[1, 0], [4, 4]>] -> [<[0, 1], [4, 4]>] attributes {static_loops = array<i64: 0, 1>}
+// CHECK-NEXT: %[[E:.*]] = dovetail.exp %[[A]] : (tensor<4x4xf32>)
+// CHECK-NEXT: plan.yield %[[E]]
+// CHECK: plan.kernel @kernel1(%{{.*}}: tensor<8x4xf32>) layouts [<[0, 1], [?, 4]>] -> [<[0, 1], [?, 4]>] attributes {static_loops = array<i64: 1>}
+// CHECK-NEXT: %[[C:.*]] = dovetail.constant dense<1.0
+// CHECK-NEXT: dovetail.add %{{.*}}, %[[C]] : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+// CHECK: plan.program @graph mesh @mesh target "cuda" math tf32
+// CHECK: plan.prologue {
+// CHECK-NEXT: plan.reorder
+// CHECK-NEXT: }
+// CHECK: plan.input "x" %[[X:.*]] :
+// CHECK: plan.output "output0" %[[Y:.*]] :
+// CHECK: plan.launch @kernel0(%{{.*}}) -> (%[[W:.*]]) loops [4, 4]
+// CHECK: plan.exchange %[[X]] -> %[[PART:.*]] :
+// CHECK: plan.matmul %[[PART]], %[[W]] -> %[[PRODUCT:.*]] loops [8 by <{"y" : 0, 4, 8}>, 4, 4] {post_ops = [#plan.post_op<relu>]}
+// CHECK: plan.launch @kernel1(%[[PRODUCT]]) -> (%[[Y]]) loops [8 by <{"y" : 0, 4, 8}>, 4]
+func.func @graph(%x: !own {dovetail.name = "x"}) -> !part {
+  %w = dovetail.constant dense_resource<weights> : tensor<4x4xf32>
+  %copy = plan.convert_format %w {plan.prologue} : tensor<4x4xf32>
+  %e = plan.group(%a = %copy) : (tensor<4x4xf32>) -> tensor<4x4xf32> {
+    %0 = dovetail.exp %a : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    plan.yield %0 : tensor<4x4xf32>
+  }
+  %part = dovetail.reshard %x : !own -> !part
+  %p = plan.group(%a = %part, %b = %e) by "any" : (!part, tensor<4x4xf32>) -> !part {
+    %0 = dovetail.matmul %a, %b {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 4, 8}, {}, {}]>} : (!part, tensor<4x4xf32>) -> !part
+    %1 = dovetail.relu %0 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 4, 8}, {}]>} : (!part) -> !part
+    plan.yield %1 : !part
+  }
+  %y = plan.group(%a = %p) : (!part) -> !part {
+    %one = dovetail.constant dense<1.0> : tensor<f32>
+    %0 = dovetail.add %a, %one {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 4, 8}, {}]>} : (!part, tensor<f32>) -> !part
+    plan.yield %0 : !part
+  }
+  plan.storage arena !own <[0, 1]> of %x : !own
+  plan.storage constant tensor<4x4xf32> <[0, 1]> of %w : tensor<4x4xf32>
+  plan.storage persistent tensor<4x4xf32> <[1, 0]> of %copy : tensor<4x4xf32>
+  plan.storage arena tensor<4x4xf32> <[0, 1]> of %e : tensor<4x4xf32>
+  plan.storage arena !part <[0, 1]> of %part : !part
+  plan.storage arena !part <[0, 1]> of %p : !part
+  plan.storage arena !part <[0, 1]> of %y : !part
+  return %y : !part
 }

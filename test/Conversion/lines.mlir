@@ -1,4 +1,4 @@
-// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-propagate,dovetail-partition,dovetail-to-plan)' | FileCheck %s
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-propagate,dovetail-partition,dovetail-lower-graph)' | FileCheck %s
 
 // What is scattered into is written over where nobody else reads it. What the user gave is not.
 

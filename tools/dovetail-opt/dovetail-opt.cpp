@@ -34,6 +34,7 @@ int main(int argc, char **argv) {
   dovetail::registerDovetailConversionPasses();
   dovetail::registerDovetailShardingPasses();
   dovetail::registerDovetailTransformsPasses();
+  dovetail::registerLowerGraphPipeline();
   dovetail::registerSimplifyPipeline();
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Dovetail's passes\n", registry));

@@ -16,6 +16,7 @@
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
 
 namespace dovetail {
 
@@ -24,6 +25,14 @@ namespace dovetail {
 
 #define GEN_PASS_REGISTRATION
 #include "dovetail/Conversion/Passes.h.inc"
+
+/// Adds the passes that make plans of a module's partitioned graphs, in their order. `libraries` and `features` are as
+/// in the options of passes.
+void buildLowerGraphPipeline(mlir::OpPassManager &passes, llvm::ArrayRef<std::string> libraries,
+                             llvm::ArrayRef<std::string> features, const DovetailToPlanOptions &program);
+
+/// Registers that as the pipeline `dovetail-lower-graph`.
+void registerLowerGraphPipeline();
 
 } // namespace dovetail
 

@@ -168,14 +168,13 @@ def ShareStorage : Pass<"dovetail-share-storage", "::mlir::ModuleOp"> {
 }
 
 def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
-  let summary = "Lower the graph to buffers, kernels, library calls and exchanges";
+  let summary = "Emit buffers, kernels, library calls and exchanges";
   let description = [{
-    Chooses a memory format for each value, forms groups of operations that become one kernel or one library call with
-    its epilogue, gives each value a buffer (a value and its halo-extended reshard share one), and emits the steps. What
-    depends on constants alone goes to the prologue. Nothing here knows a target but for what `libraries` say that they
-    do.
+    Emits what the graph says: a buffer for each `plan.storage`, a kernel and its launch or a library call for each
+    `plan.group`, an exchange for each reshard that is no `plan.view`, and a `plan.reorder` for each
+    `plan.convert_format`; into the prologue where they have `plan.prologue`. Nothing is decided here.
   }];
-  let options = LibraryOptions<>.options # [
+  let options = [
     Option<"target", "target", "std::string", "\"cpu\"", "Target of the program">,
     Option<"math", "math", "::dovetail::plan::MathMode", "::dovetail::plan::MathMode::F32",
            "What library calls may do with the factors of products of f32",

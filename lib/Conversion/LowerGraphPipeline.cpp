@@ -1,0 +1,50 @@
+//===- LowerGraphPipeline.cpp - From a graph to a plan -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Says which passes make a plan of a partitioned graph, one for each decision.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Conversion/Passes.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+void dovetail::buildLowerGraphPipeline(OpPassManager &passes, ArrayRef<std::string> libraries,
+                                       ArrayRef<std::string> features, const DovetailToPlanOptions &program) {
+  SmallVector<std::string> names(libraries), available(features);
+  OpPassManager &functions = passes.nest<func::FuncOp>();
+  functions.addPass(createChooseFormats({names, available}));
+  functions.addPass(createFormCalls({names, available}));
+  functions.addPass(createFuseKernels());
+  functions.addPass(createConvertFormats({names, available}));
+  functions.addPass(createFormPrologue());
+  passes.addPass(createShareStorage());
+  passes.addPass(createDovetailToPlan(program));
+}
+
+namespace {
+struct LowerGraphOptions : PassPipelineOptions<LowerGraphOptions> {
+  ListOption<std::string> libraries{*this, "libraries", llvm::cl::desc("The libraries that calls may use")};
+  ListOption<std::string> features{*this, "features", llvm::cl::desc("What the processor has, in LLVM's spelling")};
+  Option<std::string> target{*this, "target", llvm::cl::desc("Target of the program"), llvm::cl::init("cpu")};
+};
+} // namespace
+
+void dovetail::registerLowerGraphPipeline() {
+  PassPipelineRegistration<LowerGraphOptions>(
+      "dovetail-lower-graph", "Make a plan of a partitioned graph",
+      [](OpPassManager &passes, const LowerGraphOptions &options) {
+        DovetailToPlanOptions program;
+        program.target = options.target;
+        buildLowerGraphPipeline(passes, SmallVector<std::string>(options.libraries.begin(), options.libraries.end()),
+                                SmallVector<std::string>(options.features.begin(), options.features.end()), program);
+      });
+}
