@@ -173,8 +173,8 @@ static bool isQuickToEvaluate(mlir::Operation *op) {
   return true;
 }
 
-mlir::Value OnnxNode::fold(mlir::Operation *op) {
-  mlir::Value result = op->getResult(0);
+mlir::Value OnnxNode::fold(mlir::Operation *op, unsigned number) {
+  mlir::Value result = op->getResult(number);
   if (getType(result).getNumElements() == 0) {
     auto empty = mlir::DenseElementsAttr::get(getType(result), llvm::ArrayRef<mlir::Attribute>());
     op->erase();
@@ -192,8 +192,9 @@ mlir::Value OnnxNode::fold(mlir::Operation *op) {
   auto value = evaluate(op, operands, getType(result).getNumElements());
   if (failed(value))
     return result;
+  mlir::ElementsAttr folded = (*value)[number];
   op->erase();
-  return constant(*value);
+  return constant(folded);
 }
 
 mlir::Value OnnxNode::constant(mlir::ElementsAttr value) {

@@ -98,6 +98,10 @@ public:
 
   // Building.
 
+  /// Result number `number` of an operation, or a constant in place of the operation where its operands are small
+  /// constants.
+  mlir::Value fold(mlir::Operation *op, unsigned number = 0);
+
   /// Builds an operation whose result type follows from `args`, those of its generated builder after the result type.
   template <typename OpT, typename... Args> mlir::Value create(Args &&...args) {
     return createAs<OpT>(mlir::Type(), std::forward<Args>(args)...);
@@ -173,8 +177,6 @@ private:
   template <typename T> static bool isMissing(const T &) { return false; }
   static mlir::Value unwrap(OptionalOperand operand) { return operand.value; }
   template <typename T> static T &&unwrap(T &&value) { return std::forward<T>(value); }
-
-  mlir::Value fold(mlir::Operation *op);
 
   const onnx::NodeProto &proto;
   llvm::ArrayRef<mlir::Value> inputs;

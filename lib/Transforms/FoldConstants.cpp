@@ -22,8 +22,8 @@ namespace dovetail {
 using namespace mlir;
 using namespace dovetail;
 
-/// The result of an operation on constants; null if it cannot be computed.
-static ElementsAttr fold(Operation *op, int64_t maxElements) {
+/// The results of an operation on constants; none if they cannot be computed.
+static SmallVector<ElementsAttr> fold(Operation *op, int64_t maxElements) {
   SmallVector<Attribute> operands;
   for (Value operand : op->getOperands())
     if (!matchPattern(operand, m_Constant(&operands.emplace_back())))
@@ -32,9 +32,10 @@ static ElementsAttr fold(Operation *op, int64_t maxElements) {
   SmallVector<OpFoldResult> results;
   if (succeeded(op->fold(operands, results)) && results.size() == 1)
     if (auto attribute = dyn_cast<Attribute>(results.front()))
-      return dyn_cast<ElementsAttr>(attribute);
-  FailureOr<DenseElementsAttr> value = evaluate(op, operands, maxElements);
-  return succeeded(value) ? *value : ElementsAttr();
+      if (auto elements = dyn_cast<ElementsAttr>(attribute))
+        return {elements};
+  FailureOr<SmallVector<DenseElementsAttr>> values = evaluate(op, operands, maxElements);
+  return succeeded(values) ? llvm::to_vector_of<ElementsAttr>(*values) : SmallVector<ElementsAttr>();
 }
 
 namespace {
@@ -51,12 +52,12 @@ struct FoldConstants : dovetail::impl::FoldConstantsBase<FoldConstants> {
         ops.push_back(op);
     });
     for (Operation *op : ops) {
-      ElementsAttr value = fold(op, maxElements);
-      if (!value || value.getType() != op->getResult(0).getType())
-        continue;
       OpBuilder builder(op);
-      constants.push_back(ConstantOp::create(builder, op->getLoc(), value));
-      op->replaceAllUsesWith(constants.back());
+      for (auto [value, result] : llvm::zip(fold(op, maxElements), op->getResults()))
+        if (value.getType() == result.getType()) {
+          constants.push_back(ConstantOp::create(builder, op->getLoc(), value));
+          result.replaceAllUsesWith(constants.back()->getResult(0));
+        }
     }
     for (Operation *op : llvm::reverse(ops))
       if (isOpTriviallyDead(op))

@@ -86,10 +86,11 @@ std::optional<std::vector<DenseElementsAttr>> run(func::FuncOp function, ArrayRe
     }
     SmallVector<Attribute> operands =
         llvm::map_to_vector(op.getOperands(), [&](Value operand) { return values.lookup(operand); });
-    FailureOr<DenseElementsAttr> value = evaluate(&op, operands);
-    if (failed(value))
+    FailureOr<SmallVector<DenseElementsAttr>> results = evaluate(&op, operands);
+    if (failed(results))
       return std::nullopt;
-    values[op.getResult(0)] = *value;
+    for (auto [result, value] : llvm::zip_equal(op.getResults(), *results))
+      values[result] = value;
   }
   std::vector<DenseElementsAttr> results;
   for (Value result : function.getBody().front().getTerminator()->getOperands())
@@ -134,7 +135,6 @@ protected:
     PassManager passes(&context);
     ASSERT_TRUE(succeeded(parsePassPipeline(pipeline, passes)));
     ASSERT_TRUE(succeeded(passes.run(*after)));
-
     size_t count = 0;
     for (auto [a, b] : llvm::zip_equal(before->getOps<func::FuncOp>(), after->getOps<func::FuncOp>())) {
       for (unsigned seed = 0; seed < 12; ++seed) {

@@ -62,39 +62,48 @@ private:
   bool failed = false;
 };
 
-/// Keeps the elements of a result, which are constants.
+/// The elements of a result in row-major order.
+using Elements = SmallVector<Attribute>;
+
+/// Keeps the elements of results, which are constants.
 class ConstantSink : public ElementSink {
 public:
-  ConstantSink(ElementBuilder &builder, RankedTensorType type)
-      : builder(builder), type(type), values(type.getNumElements()) {}
+  ConstantSink(ElementBuilder &builder, Operation *op) : builder(builder), op(op) {
+    for (Type type : op->getResultTypes())
+      values.emplace_back(cast<RankedTensorType>(type).getNumElements());
+  }
 
-  void write(unsigned, ArrayRef<Value> index, Value element) override {
+  void write(unsigned result, ArrayRef<Value> index, Value element) override {
     TypedAttr constant;
-    std::optional<int64_t> position = getPosition(index, type.getShape());
+    std::optional<int64_t> position = getPosition(index, getType(result).getShape());
     if (position && matchPattern(element, m_Constant(&constant)))
-      values[*position] = constant;
+      values[result][*position] = constant;
     else
       failed = true;
   }
-  Value readBack(unsigned, ArrayRef<Value> index) override {
-    std::optional<int64_t> position = getPosition(index, type.getShape());
-    if (position && values[*position])
-      return arith::ConstantOp::create(builder.getBuilder(), builder.getLoc(), values[*position]);
+  Value readBack(unsigned result, ArrayRef<Value> index) override {
+    std::optional<int64_t> position = getPosition(index, getType(result).getShape());
+    if (position && values[result][*position])
+      return arith::ConstantOp::create(builder.getBuilder(), builder.getLoc(),
+                                       cast<TypedAttr>(values[result][*position]));
     failed = true;
-    return builder.zero(type.getElementType());
+    return builder.zero(getType(result).getElementType());
   }
 
-  /// The elements in row-major order, if all of them were written as constants.
-  std::optional<SmallVector<Attribute>> getValues() const {
-    if (failed || !llvm::all_of(values, [](TypedAttr value) { return static_cast<bool>(value); }))
-      return std::nullopt;
-    return llvm::to_vector_of<Attribute>(values);
+  /// The elements of all results, if all of them were written as constants.
+  FailureOr<SmallVector<Elements>> getValues() const {
+    auto isThere = [](Attribute value) { return static_cast<bool>(value); };
+    if (failed || !llvm::all_of(values, [&](const Elements &each) { return llvm::all_of(each, isThere); }))
+      return failure();
+    return values;
   }
 
 private:
+  RankedTensorType getType(unsigned result) const { return cast<RankedTensorType>(op->getResult(result).getType()); }
+
   ElementBuilder &builder;
-  RankedTensorType type;
-  SmallVector<TypedAttr> values;
+  Operation *op;
+  SmallVector<Elements> values;
   bool failed = false;
 };
 } // namespace
@@ -123,27 +132,30 @@ static void clear(ElementBuilder &builder) {
   builder.getBuilder().setInsertionPointToStart(scratch);
 }
 
-/// The elements of a result that is asked for one by one; fails if one is not constant.
-static FailureOr<SmallVector<Attribute>> evaluateElements(Operation *op, const Definition &definition,
-                                                          ElementBuilder &builder, ConstantSource &source) {
+/// The elements of results that are asked for one by one; fails if one is not constant.
+static FailureOr<SmallVector<Elements>> evaluateElements(Operation *op, const Definition &definition,
+                                                         ElementBuilder &builder, ConstantSource &source) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  SmallVector<Attribute> values;
+  SmallVector<Elements> values(op->getNumResults());
   for (int64_t i = 0, count = type.getNumElements(); i < count; ++i) {
-    Value scalar = emitElement(op, definition, builder, getCoordinates(builder, i, type.getShape()), source);
-    TypedAttr constant;
-    if (source.hasFailed() || !matchPattern(scalar, m_Constant(&constant)))
-      return failure();
-    values.push_back(constant);
+    SmallVector<Value> scalars = {
+        emitElement(op, definition, builder, getCoordinates(builder, i, type.getShape()), source)};
+    for (auto [scalar, elements] : llvm::zip_equal(scalars, values)) {
+      TypedAttr constant;
+      if (source.hasFailed() || !matchPattern(scalar, m_Constant(&constant)))
+        return failure();
+      elements.push_back(constant);
+    }
     clear(builder);
   }
   return values;
 }
 
-/// The elements of a result that is written line by line.
-static FailureOr<SmallVector<Attribute>> evaluateLines(DefinitionOpInterface op, const Definition &definition,
-                                                       ElementBuilder &builder, ConstantSource &source) {
+/// The elements of results that are written line by line.
+static FailureOr<SmallVector<Elements>> evaluateLines(DefinitionOpInterface op, const Definition &definition,
+                                                      ElementBuilder &builder, ConstantSource &source) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  ConstantSink sink(builder, type);
+  ConstantSink sink(builder, op);
   SmallVector<int64_t> lines(type.getShape());
   for (unsigned loop : definition.lines)
     lines[loop] = 1;
@@ -157,10 +169,19 @@ static FailureOr<SmallVector<Attribute>> evaluateLines(DefinitionOpInterface op,
       return failure();
     clear(builder);
   }
-  std::optional<SmallVector<Attribute>> values = sink.getValues();
-  if (!values)
-    return failure();
-  return *values;
+  return sink.getValues();
+}
+
+/// The elements as an attribute.
+static DenseElementsAttr getConstant(RankedTensorType type, Elements &values) {
+  // One value stands for all when they are equal.
+  if (!values.empty() && llvm::all_equal(values))
+    values.truncate(1);
+  if (isa<FloatType>(type.getElementType()))
+    return DenseElementsAttr::get(
+        type, llvm::map_to_vector(values, [](Attribute value) { return cast<FloatAttr>(value).getValue(); }));
+  return DenseElementsAttr::get(
+      type, llvm::map_to_vector(values, [](Attribute value) { return cast<IntegerAttr>(value).getValue(); }));
 }
 
 /// True if an evaluation that makes at most `maxElements` elements goes through few iterations.
@@ -179,11 +200,11 @@ static bool isSmall(const Definition &definition, int64_t maxElements) {
   return isSmall(rest, maxTermsPerElement * maxElements);
 }
 
-FailureOr<DenseElementsAttr> dovetail::evaluate(Operation *op, ArrayRef<Attribute> operands, int64_t maxElements) {
+FailureOr<SmallVector<DenseElementsAttr>> dovetail::evaluate(Operation *op, ArrayRef<Attribute> operands,
+                                                             int64_t maxElements) {
   auto partitionable = dyn_cast<DefinitionOpInterface>(op);
-  if (!partitionable || operands.size() != op->getNumOperands() || op->getNumResults() != 1)
+  if (!partitionable || operands.size() != op->getNumOperands())
     return failure();
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
   Definition definition = partitionable.getDefinition();
   if (!isSmall(definition, maxElements))
     return failure();
@@ -200,20 +221,15 @@ FailureOr<DenseElementsAttr> dovetail::evaluate(Operation *op, ArrayRef<Attribut
   ops.setInsertionPointToStart(&scratch);
   ElementBuilder builder(ops, op->getLoc(), /*unrollLoops=*/true);
   ConstantSource source(builder, readers, op, definition);
-  FailureOr<SmallVector<Attribute>> evaluated = definition.lines.empty()
-                                                    ? evaluateElements(op, definition, builder, source)
-                                                    : evaluateLines(partitionable, definition, builder, source);
+  FailureOr<SmallVector<Elements>> evaluated = definition.lines.empty()
+                                                   ? evaluateElements(op, definition, builder, source)
+                                                   : evaluateLines(partitionable, definition, builder, source);
   if (failed(evaluated))
     return failure();
-  SmallVector<Attribute> values = std::move(*evaluated);
-  // One value stands for all when they are equal.
-  if (!values.empty() && llvm::all_equal(values))
-    values.truncate(1);
-  if (isa<FloatType>(type.getElementType()))
-    return DenseElementsAttr::get(
-        type, llvm::map_to_vector(values, [](Attribute value) { return cast<FloatAttr>(value).getValue(); }));
-  return DenseElementsAttr::get(
-      type, llvm::map_to_vector(values, [](Attribute value) { return cast<IntegerAttr>(value).getValue(); }));
+  SmallVector<DenseElementsAttr> constants;
+  for (auto [elements, result] : llvm::zip_equal(*evaluated, op->getResultTypes()))
+    constants.push_back(getConstant(cast<RankedTensorType>(result), elements));
+  return constants;
 }
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }

@@ -85,10 +85,10 @@ llvm::SmallVector<mlir::Value> readAll(BodyBuilder &body);
 /// True if the elements of `type` are unsigned integers (i1 counts as unsigned).
 bool isUnsignedElement(mlir::Type type);
 
-/// Folds an operation of one result whose operands are constants by evaluating its definition. Fails if an operand is
-/// not constant, if the result has more than `maxElements` elements, or if the definition does not fold.
-mlir::FailureOr<mlir::DenseElementsAttr> evaluate(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> operands,
-                                                  int64_t maxElements = 4096);
+/// Folds an operation whose operands are constants by evaluating its definition: the values of its results. Fails if an
+/// operand is not constant, if a result has more than `maxElements` elements, or if the definition does not fold.
+mlir::FailureOr<llvm::SmallVector<mlir::DenseElementsAttr>>
+evaluate(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> operands, int64_t maxElements = 4096);
 
 } // namespace dovetail
 
