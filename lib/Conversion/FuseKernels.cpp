@@ -171,7 +171,8 @@ static void formKernel(Operation *root) {
       continue;
     members[op] = std::move(places);
     ops.push_back(op);
-    arguments.remove(op->getResult(0));
+    for (Value result : op->getResults())
+      arguments.remove(result);
     arguments.insert(op->operand_begin(), op->operand_end());
   }
   std::reverse(ops.begin(), ops.end());

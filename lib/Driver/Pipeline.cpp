@@ -101,10 +101,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addPass(createVerifyPartition());
     break;
   case Phase::Lower:
-    passes.addNestedPass<func::FuncOp>(createDecomposeComposites());
-    passes.addNestedPass<func::FuncOp>(createCSEPass());
     passes.addNestedPass<func::FuncOp>(createWidenCalls({libraries, features}));
-    // Once more for what was decomposed or converted.
+    // Once more for what was converted.
     passes.addPass(createVerifyPartition());
     buildLowerGraphPipeline(passes, libraries, features, {options.target->getName().str(), options.math});
     passes.addPass(createMergeRows());

@@ -309,6 +309,17 @@ SmallVector<Candidate> Propagator::getCandidates(DefinitionOpInterface op, const
       if (!held.isSplit() || entry.loop < 0)
         continue;
       const Loop &loop = relation.loops[entry.loop];
+      // What all ranks need whole, as it is indexed or combined, may come to them, who then divide what they make of
+      // it.
+      auto addScattered = [&] {
+        int64_t parts = getNumParts(held.getAxes());
+        for (unsigned to = 0, rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank(); to < rank; ++to)
+          if (relation.loops[to].kind == LoopKind::Parallel && canScatter(op, to, parts))
+            return add(
+                to, DimShardingAttr::getCuts(held.getAxes(), layout::balancedCuts(relation.loops[to].extent, parts)));
+      };
+      if (loop.kind == LoopKind::Whole && entry.loop >= cast<RankedTensorType>(op->getResult(0).getType()).getRank())
+        addScattered();
       // To split a reduction over one element would leave all ranks but one without work, and without the operand.
       if (loop.kind == LoopKind::Whole || (loop.kind != LoopKind::Parallel && loop.extent <= 1))
         continue;
@@ -320,13 +331,8 @@ SmallVector<Candidate> Propagator::getCandidates(DefinitionOpInterface op, const
                                           : followWindows(entry.map, held, extent, loop.extent);
       if (cuts)
         add(entry.loop, DimShardingAttr::getCuts(held.getAxes(), *cuts));
-      // What is indexed may come to all ranks, which then divide what they look up in it.
-      int64_t parts = getNumParts(held.getAxes());
-      for (unsigned to = 0, rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank(); to < rank; ++to)
-        if (loop.isLookup() && relation.loops[to].kind == LoopKind::Parallel && canScatter(op, to, parts)) {
-          add(to, DimShardingAttr::getCuts(held.getAxes(), layout::balancedCuts(relation.loops[to].extent, parts)));
-          break;
-        }
+      if (loop.isLookup())
+        addScattered();
     }
     // A large partial operand that must be reduced here may be scattered over a dimension; a small one is reduced
     // whole.
@@ -392,7 +398,7 @@ int64_t Propagator::getCost(DefinitionOpInterface op, const OpRelation &relation
       cost += (isScattered ? 1 : 2) * (parts - 1) * getByteSize(result);
     } else if (loop.kind == LoopKind::Reduction)
       cost += 2 * (parts - 1) * getByteSize(result);
-    else if (loop.kind == LoopKind::Composite || loop.kind == LoopKind::Scan)
+    else if (loop.kind == LoopKind::Scan)
       cost += 2 * (parts - 1) * getByteSize(result) / std::max<int64_t>(loop.extent, 1);
   }
   return cost;
@@ -461,7 +467,7 @@ void Propagator::applyRequest(DefinitionOpInterface op, const OpRelation &relati
 static bool mustDecompose(DefinitionOpInterface op, const Loop &loop, DimShardingAttr sharding) {
   if (!sharding.isSplit())
     return false;
-  if (loop.kind == LoopKind::Composite)
+  if (loop.kind == LoopKind::Reduction && !loop.reduction)
     return true;
   return loop.kind == LoopKind::Scan && llvm::any_of(llvm::seq(sharding.getNumPieces()), [&](unsigned i) {
            return !isBetweenRestarts(*op.getDefinition().scan, sharding.getPiece(i));
@@ -524,14 +530,14 @@ FailureOr<Operation *> Propagator::assign(DefinitionOpInterface op) {
     }
   }
 
-  // A composite operation that is split where it reduces, or a scan where it does not begin anew, gives way to simpler
-  // ones, which are looked at next.
+  // An operation that is split where only it can combine terms, or a scan where it does not begin anew, gives way to
+  // simpler ones, which are looked at next.
   for (auto [index, loop] : llvm::enumerate(relation.loops)) {
     if (!mustDecompose(op, loop, loops[index]))
       continue;
     OpBuilder builder(op);
     Operation *before = op->getPrevNode();
-    FailureOr<Value> replacement = op.decompose(builder, loops);
+    FailureOr<SmallVector<Value>> replacement = op.decompose(builder, loops);
     if (failed(replacement)) {
       loops[index] = unsplit;
       op.emitRemark("is computed whole: ranks cannot divide dimension ")
@@ -539,11 +545,11 @@ FailureOr<Operation *> Propagator::assign(DefinitionOpInterface op) {
       continue;
     }
     if (isRequested) {
-      if (replacement->getDefiningOp<DefinitionOpInterface>())
-        resultRequests.try_emplace(*replacement, resultRequests.lookup(op->getResult(0)));
+      if (replacement->front().getDefiningOp<DefinitionOpInterface>())
+        resultRequests.try_emplace(replacement->front(), resultRequests.lookup(op->getResult(0)));
       resultRequests.erase(op->getResult(0));
     }
-    op->getResult(0).replaceAllUsesWith(*replacement);
+    op->replaceAllUsesWith(*replacement);
     Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
     op->erase();
     return first;

@@ -39,8 +39,6 @@ layout::ReductionKind dovetail::toLayout(ReduceKind kind) {
     return layout::ReductionKind::Max;
   case ReduceKind::Min:
     return layout::ReductionKind::Min;
-  case ReduceKind::Moments:
-    return layout::ReductionKind::Moments;
   case ReduceKind::Owner:
     return layout::ReductionKind::Owner;
   }
@@ -193,7 +191,8 @@ ShardingAttr dovetail::getResultSharding(const OpRelation &relation, unsigned re
     if (!loops[loop].isSplit())
       continue;
     partialAxes.append(loops[loop].getAxes().begin(), loops[loop].getAxes().end());
-    kind = relation.loops[loop].reduction;
+    // Loops that exchanges cannot combine are not split.
+    kind = *relation.loops[loop].reduction;
   }
   return ShardingAttr::get(mesh.getContext(), mesh, loops.take_front(resultRank), partialAxes, kind);
 }

@@ -33,6 +33,7 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions) {
   functions.addPass(createSimplifyShapes());
   functions.addPass(createFoldScales());
   functions.addPass(createFoldPads());
+  functions.addPass(createExpandNorms());
   functions.addPass(createFoldConstants());
   functions.addPass(createCSEPass());
 }

@@ -6,7 +6,7 @@ dovetail.mesh @mesh = ["y" = 3]
 
 // CHECK-LABEL: func.func @scan
 func.func @scan(%x: tensor<4x9xf16> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{"y" : 0, 2, 2, 9}>]}) -> tensor<4x9xf16> {
-  // CHECK: %[[PARTS:.+]] = dovetail.reduce_parts %{{.+}} {axis = 1 : i64, dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 1, 1, 2}]>, kind = #dovetail.reduce_kind<sum>, restarts = array<i64: 2>}
+  // CHECK: %[[PARTS:.+]] = dovetail.reduce_parts %{{.+}} {axis = 1 : i64, dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 1, 1, 2}, {}]>, kind = #dovetail.reduce_kind<sum>, restarts = array<i64: 2>}
   // CHECK-SAME: -> tensor<4x2xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 1, 1, 2}]>>
   // CHECK: %[[START:.+]] = dovetail.scan %[[PARTS]] {axis = 1 : i64, dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}]>, exclusive, kind = #dovetail.reduce_kind<sum>}
   // CHECK-SAME: -> tensor<4x2xf32, #dovetail.sharding<@mesh, [{}, {}]>>

@@ -11,15 +11,6 @@
 
 include "mlir/Pass/PassBase.td"
 
-def DecomposeComposites : Pass<"dovetail-decompose-composites", "::mlir::func::FuncOp"> {
-  let summary = "Replace composite operations by the simpler ones that kernels are made of";
-  let description = [{
-    Normalisations and softmax that propagation left whole become reductions and elementwise operations. None of the
-    dimensions that they reduce is split, so their parts take the shardings of the whole.
-  }];
-  let dependentDialects = ["::dovetail::DovetailDialect"];
-}
-
 class LibraryOptions {
   list<Option> options = [
     ListOption<"libraries", "libraries", "std::string",

@@ -56,6 +56,15 @@ def RecognizeNorms : Pass<"dovetail-recognize-norms"> {
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
+def ExpandNorms : Pass<"dovetail-expand-norms"> {
+  let summary = "Replace normalisations by statistics and elementwise operations";
+  let description = [{
+    `softmax`, `layer_norm` and `group_norm` become reductions (`reduce`, `moments`), which may be split, and
+    elementwise operations with what these come to. What comes after knows no norms.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
 def RecognizeActivations : Pass<"dovetail-recognize-activations"> {
   let summary = "Recognize activation functions that are spelt out";
   let description = [{

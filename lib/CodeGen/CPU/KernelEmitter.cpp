@@ -171,21 +171,9 @@ void KernelEmitter::emitStores() {
   }
 }
 
-Value KernelEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
-  if (auto row = rows.find(op); row != rows.end())
-    return emitFinish(cast<DefinitionOpInterface>(op), index, loadRow(row->second, index[order[rowDepth]]));
-  auto kept = moments.find(op);
-  if (kept == moments.end())
+KernelEmitter::Values KernelEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
+  auto row = rows.find(op);
+  if (row == rows.end())
     return KernelBody::emitOp(op, index);
-  Value coordinate = index[order[rowDepth]];
-  auto isMoment = [&](int64_t moment) {
-    return elements.compareI(arith::CmpIPredicate::eq, index.back(), elements.index(moment));
-  };
-  Type type = kept->second.mean.type;
-  auto loadCount = [&]() -> Value { return LLVM::LoadOp::create(builder, kernel.getLoc(), type, kept->second.count); };
-  return elements.ifElse(isMoment(0), type, loadCount, [&] {
-    return elements.ifElse(
-        isMoment(1), type, [&] { return loadRow(kept->second.mean, coordinate); },
-        [&] { return loadRow(kept->second.deviations, coordinate); });
-  });
+  return emitFinish(cast<DefinitionOpInterface>(op), index, loadRows(row->second, index[order[rowDepth]]));
 }

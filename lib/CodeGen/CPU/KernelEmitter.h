@@ -42,11 +42,8 @@ private:
   struct Tile {
     mlir::Value first, end;
   };
-  /// What `dovetail.moments` accumulates: a count, of which there is one, and rows of means and squared deviations.
-  struct MomentsRows {
-    mlir::Value count;
-    Row mean, deviations;
-  };
+  /// Those of a reduction with several accumulators.
+  using Rows = llvm::SmallVector<Row>;
 
   // Functions.
   bool isStatic(unsigned loop) override;
@@ -62,19 +59,20 @@ private:
   void forEach(mlir::Value lo, mlir::Value hi, llvm::function_ref<void(mlir::Value)> body);
 
   // Rows of accumulators.
-  Row createRow(Tile tile, mlir::Type type);
-  mlir::Value loadRow(const Row &row, mlir::Value coordinate);
-  void storeRow(const Row &row, mlir::Value coordinate, mlir::Value value);
-  void emitRow(DefinitionOpInterface op, llvm::ArrayRef<unsigned> loops, const Row &row, Tile tile,
-               llvm::SmallVector<mlir::Value> &foldIndex);
-  MomentsRows emitMoments(MomentsOp op, Tile tile);
-  mlir::Value readMomentsOperand(MomentsOp op, mlir::Type type, mlir::Value iv,
-                                 llvm::SmallVector<mlir::Value> &foldIndex);
-  void emitMomentsOfBlock(MomentsOp op, unsigned loop, const MomentsRows &block, Tile tile,
-                          llvm::SmallVector<mlir::Value> &foldIndex);
-  void combineMoments(const MomentsRows &total, const MomentsRows &block, Tile tile);
+  Rows createRows(Tile tile, mlir::ValueRange like);
+  Values loadRows(const Rows &rows, mlir::Value coordinate);
+  void storeRows(const Rows &rows, mlir::Value coordinate, mlir::ValueRange values);
+  /// The accumulators of a reduction for all coordinates of a tile.
+  Rows emitRows(DefinitionOpInterface op, Tile tile);
+  /// The same of what `fold` says, over `loops`, each in the one before. `emitInner` makes the innermost terms; none:
+  /// they are the fold's.
+  Rows emitRows(mlir::Operation *op, const Fold &fold, llvm::ArrayRef<unsigned> loops, Tile tile,
+                llvm::SmallVector<mlir::Value> &foldIndex, std::function<Rows()> emitInner = {});
+  /// The accumulators of a block of terms, all iterations of `loops`, gone through in passes.
+  Rows emitBlock(DefinitionOpInterface op, llvm::ArrayRef<unsigned> loops, Tile tile,
+                 llvm::SmallVector<mlir::Value> &foldIndex);
 
-  mlir::Value emitOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index) override;
+  Values emitOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index) override;
 
   int parallelLoop;
   llvm::SmallVector<unsigned> order;
@@ -84,8 +82,7 @@ private:
   unsigned rowDepth;
   llvm::SmallVector<mlir::Operation *> rowReductions;
   int64_t copies = 1; ///< How often the loops around the current one repeat the code.
-  llvm::DenseMap<mlir::Operation *, Row> rows;
-  llvm::DenseMap<mlir::Operation *, MomentsRows> moments;
+  llvm::DenseMap<mlir::Operation *, Rows> rows;
 };
 
 } // namespace dovetail

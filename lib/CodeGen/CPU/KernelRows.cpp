@@ -48,177 +48,103 @@ void KernelEmitter::emitTiles() {
 }
 
 void KernelEmitter::emitTile(Tile tile) {
-  for (Operation *op : rowReductions) {
-    if (auto momentsOp = dyn_cast<MomentsOp>(op)) {
-      moments[op] = emitMoments(momentsOp, tile);
-      continue;
-    }
-    auto reduction = cast<DefinitionOpInterface>(op);
-    SmallVector<unsigned> loops = analysis.getFoldOrder(op).loops;
-    SmallVector<Value> foldIndex(index);
-    foldIndex.append(loops.size(), Value());
-    Row row = createRow(tile, emitInit(reduction).getType());
-    emitRow(reduction, loops, row, tile, foldIndex);
-    rows[op] = row;
-  }
+  for (Operation *op : rowReductions)
+    rows[op] = emitRows(cast<DefinitionOpInterface>(op), tile);
   forEach(tile.first, tile.end, [&](Value iv) {
     index[order[rowDepth]] = iv;
     emitLoops(rowDepth + 1);
   });
   rows.clear();
-  moments.clear();
 }
 
 //===----------------------------------------------------------------------===//
 // Buffers
 //===----------------------------------------------------------------------===//
 
-KernelEmitter::Row KernelEmitter::createRow(Tile tile, Type type) {
-  return {createBuffer(type, tileSize), tile.first, type};
+KernelEmitter::Rows KernelEmitter::createRows(Tile tile, ValueRange like) {
+  Rows rows;
+  for (Type type : like.getTypes())
+    rows.push_back({createBuffer(type, tileSize), tile.first, type});
+  return rows;
 }
 
-Value KernelEmitter::loadRow(const Row &row, Value coordinate) {
-  return loadFrom(row.buffer, row.type, elements.subI(coordinate, row.first));
+KernelEmitter::Values KernelEmitter::loadRows(const Rows &rows, Value coordinate) {
+  return llvm::map_to_vector(
+      rows, [&](const Row &row) { return loadFrom(row.buffer, row.type, elements.subI(coordinate, row.first)); });
 }
 
-void KernelEmitter::storeRow(const Row &row, Value coordinate, Value value) {
-  storeTo(row.buffer, elements.subI(coordinate, row.first), value);
+void KernelEmitter::storeRows(const Rows &rows, Value coordinate, ValueRange values) {
+  for (auto [row, value] : llvm::zip_equal(rows, values))
+    storeTo(row.buffer, elements.subI(coordinate, row.first), value);
 }
 
 //===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// Folds over `loops` into `row`. Each loop has its own accumulators, so that errors of sums grow with the extents of
-/// the loops and not with their product.
-void KernelEmitter::emitRow(DefinitionOpInterface op, ArrayRef<unsigned> loops, const Row &row, Tile tile,
-                            SmallVector<Value> &foldIndex) {
-  auto accumulate = [&](function_ref<Value(Value)> term) {
-    forEach(tile.first, tile.end, [&](Value iv) { storeRow(row, iv, emitCombine(op, loadRow(row, iv), term(iv))); });
+KernelEmitter::Rows KernelEmitter::emitRows(DefinitionOpInterface op, Tile tile) {
+  ArrayRef<unsigned> all = analysis.getFoldOrder(op).loops;
+  SmallVector<Value> foldIndex(index);
+  foldIndex.append(all.size(), Value());
+  setPartRanges(op, index);
+  SmallVector<unsigned> loops = dropSingles(op, all, foldIndex);
+  Fold fold = getFold(op, foldIndex);
+  if (getDefinition(op).passes.empty())
+    return emitRows(op, fold, loops, tile, foldIndex);
+  unsigned outer = 0;
+  while (!isBlock(ArrayRef(loops).drop_front(outer), tileSize))
+    ++outer;
+  auto emitInner = [&] { return emitBlock(op, ArrayRef(loops).drop_front(outer), tile, foldIndex); };
+  return outer == 0 ? emitInner() : emitRows(op, fold, ArrayRef(loops).take_front(outer), tile, foldIndex, emitInner);
+}
+
+KernelEmitter::Rows KernelEmitter::emitRows(Operation *op, const Fold &fold, ArrayRef<unsigned> loops, Tile tile,
+                                            SmallVector<Value> &foldIndex, std::function<Rows()> emitInner) {
+  Rows rows = createRows(tile, fold.emitInit());
+  auto accumulate = [&](function_ref<Values(Value)> term) {
+    forEach(tile.first, tile.end,
+            [&](Value iv) { storeRows(rows, iv, fold.emitCombine(loadRows(rows, iv), term(iv))); });
   };
   auto accumulateTerms = [&] {
     accumulate([&](Value iv) {
       foldIndex[order[rowDepth]] = iv;
-      return emitTerm(op, foldIndex);
+      return fold.emitTerm();
     });
   };
-  forEach(tile.first, tile.end, [&](Value iv) { storeRow(row, iv, emitInit(op)); });
-  if (loops.empty())
-    return accumulateTerms();
-  unsigned loop = loops.front();
-  unsigned position = getFoldPosition(op, loop);
-  if (loops.size() > 1 && isStatic(loop) && extents[loop] == 1) {
-    foldIndex[position] = ranges[loop].lo;
-    return emitRow(op, loops.drop_front(), row, tile, foldIndex);
-  }
-  Row inner = loops.size() > 1 ? createRow(tile, row.type) : Row();
-  forEach(ranges[loop].lo, ranges[loop].hi, [&](Value iv) {
-    foldIndex[position] = iv;
-    if (loops.size() == 1)
-      return accumulateTerms();
-    emitRow(op, loops.drop_front(), inner, tile, foldIndex);
-    accumulate([&](Value j) { return loadRow(inner, j); });
-  });
-}
-
-//===----------------------------------------------------------------------===//
-// Moments
-//===----------------------------------------------------------------------===//
-
-/// Takes the moments of one run of the innermost loop at a time, in two passes over memory that is then in a cache, and
-/// combines them by Chan's formula: exact means make the deviations small, so that no digits cancel.
-KernelEmitter::MomentsRows KernelEmitter::emitMoments(MomentsOp op, Tile tile) {
-  Type type = op.getType().getElementType();
-  Location loc = kernel.getLoc();
-  auto create = [&]() -> MomentsRows { return {createBuffer(type, 1), createRow(tile, type), createRow(tile, type)}; };
-  MomentsRows total = create(), block = create();
-  Value zero = elements.zero(type);
-  LLVM::StoreOp::create(builder, loc, zero, total.count);
-  forEach(tile.first, tile.end, [&](Value iv) {
-    storeRow(total.mean, iv, zero);
-    storeRow(total.deviations, iv, zero);
-  });
-
-  SmallVector<unsigned> loops = analysis.getFoldOrder(op).loops;
-  unsigned first = kernel.getFirstReductionLoop(op);
-  SmallVector<Value> foldIndex(index);
-  foldIndex.append(loops.size(), Value());
-  std::function<void(ArrayRef<unsigned>)> emitBlocks = [&](ArrayRef<unsigned> left) {
-    if (left.size() > 1) {
-      forEach(ranges[left.front()].lo, ranges[left.front()].hi, [&](Value iv) {
-        foldIndex[rank + left.front() - first] = iv;
-        emitBlocks(left.drop_front());
-      });
-      return;
-    }
-    emitMomentsOfBlock(op, left.front(), block, tile, foldIndex);
-    combineMoments(total, block, tile);
-  };
+  forEach(tile.first, tile.end, [&](Value iv) { storeRows(rows, iv, fold.emitInit()); });
   if (loops.empty()) {
-    // The moments of one element.
-    Value one = elements.create<arith::ConstantOp>(builder.getFloatAttr(type, 1.0));
-    LLVM::StoreOp::create(builder, loc, one, total.count);
-    forEach(tile.first, tile.end,
-            [&](Value iv) { storeRow(total.mean, iv, readMomentsOperand(op, type, iv, foldIndex)); });
-    return total;
+    accumulateTerms();
+    return rows;
   }
-  // Nothing divides by the number of elements of an empty range.
-  Range inner = ranges[loops.back()];
-  auto branch = scf::IfOp::create(builder, loc, elements.compareI(arith::CmpIPredicate::slt, inner.lo, inner.hi),
-                                  /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(branch.thenYield());
-  emitBlocks(loops);
-  return total;
+  forEach(ranges[loops.front()].lo, ranges[loops.front()].hi, [&](Value iv) {
+    foldIndex[getFoldPosition(op, loops.front())] = iv;
+    bool isInnermost = loops.size() == 1;
+    if (isInnermost && !emitInner)
+      return accumulateTerms();
+    Rows inner = isInnermost ? emitInner() : emitRows(op, fold, loops.drop_front(), tile, foldIndex, emitInner);
+    accumulate([&](Value j) { return loadRows(inner, j); });
+  });
+  return rows;
 }
 
-/// The operand's element as `type`, at the row's coordinate `iv`; the other coordinates are those of the result, with
-/// the reduced ones from the fold.
-Value KernelEmitter::readMomentsOperand(MomentsOp op, Type type, Value iv, SmallVector<Value> &foldIndex) {
-  foldIndex[order[rowDepth]] = iv;
-  return emitMomentsOperand(op, type, foldIndex);
-}
-
-/// The moments over `loop`, which is not empty.
-void KernelEmitter::emitMomentsOfBlock(MomentsOp op, unsigned loop, const MomentsRows &block, Tile tile,
-                                       SmallVector<Value> &foldIndex) {
-  Type type = block.mean.type;
-  unsigned position = getFoldPosition(op, loop);
-  auto read = [&](Value iv) { return readMomentsOperand(op, type, iv, foldIndex); };
-  auto sum = [&](const Row &row, function_ref<Value(Value)> term) {
-    forEach(tile.first, tile.end, [&](Value iv) { storeRow(row, iv, elements.zero(type)); });
-    forEach(ranges[loop].lo, ranges[loop].hi, [&](Value at) {
-      foldIndex[position] = at;
-      forEach(tile.first, tile.end, [&](Value iv) { storeRow(row, iv, elements.add(loadRow(row, iv), term(iv))); });
+KernelEmitter::Rows KernelEmitter::emitBlock(DefinitionOpInterface op, ArrayRef<unsigned> loops, Tile tile,
+                                             SmallVector<Value> &foldIndex) {
+  Value count = emitCount(loops);
+  Rows found;
+  for (unsigned pass = 0, passes = getDefinition(op).passes.size(); pass < passes; ++pass) {
+    auto emitFound = [&] { return loadRows(found, foldIndex[order[rowDepth]]); };
+    Rows folded = emitRows(op, getPass(op, pass, foldIndex, emitFound), loops, tile, foldIndex);
+    forEach(tile.first, tile.end, [&](Value iv) {
+      storeRows(folded, iv, op.emitFound(elements, pass, loadRows(folded, iv).front(), count));
     });
-  };
-  Value extent =
-      elements.create<arith::IndexCastOp>(builder.getI64Type(), elements.subI(ranges[loop].hi, ranges[loop].lo));
-  Value count = elements.create<arith::SIToFPOp>(type, extent);
-  LLVM::StoreOp::create(builder, kernel.getLoc(), count, block.count);
-  sum(block.mean, read);
-  forEach(tile.first, tile.end,
-          [&](Value iv) { storeRow(block.mean, iv, elements.div(loadRow(block.mean, iv), count)); });
-  sum(block.deviations, [&](Value iv) {
-    Value deviation = elements.sub(read(iv), loadRow(block.mean, iv));
-    return elements.mul(deviation, deviation);
-  });
-}
-
-void KernelEmitter::combineMoments(const MomentsRows &total, const MomentsRows &block, Tile tile) {
-  Location loc = kernel.getLoc();
-  Type type = total.mean.type;
-  Value before = LLVM::LoadOp::create(builder, loc, type, total.count);
-  Value added = LLVM::LoadOp::create(builder, loc, type, block.count);
-  Value after = elements.add(before, added);
-  Value weight = elements.div(added, after);
-  Value between = elements.mul(before, weight);
+    found.push_back(folded.front());
+  }
+  Rows block;
   forEach(tile.first, tile.end, [&](Value iv) {
-    Value mean = loadRow(total.mean, iv);
-    Value delta = elements.sub(loadRow(block.mean, iv), mean);
-    storeRow(total.mean, iv, elements.add(mean, elements.mul(delta, weight)));
-    Value deviations = elements.add(loadRow(total.deviations, iv), loadRow(block.deviations, iv));
-    storeRow(total.deviations, iv, elements.add(deviations, elements.mul(elements.mul(delta, delta), between)));
+    Values values = op.emitBlock(elements, loadRows(found, iv), count);
+    if (block.empty())
+      block = createRows(tile, values);
+    storeRows(block, iv, values);
   });
-  LLVM::StoreOp::create(builder, loc, after, total.count);
+  return block;
 }

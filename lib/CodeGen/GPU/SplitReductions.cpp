@@ -25,10 +25,17 @@ using namespace dovetail;
 namespace {
 /// How a kernel is to be split.
 struct Split {
-  DefinitionOpInterface reduction; ///< Which is all that it yields.
-  ReduceKind kind;
-  int64_t dim; ///< Of the result, that numbers parts.
+  DefinitionOpInterface reduction; ///< Whose results are all that it yields.
+  std::optional<ReduceKind> kind;  ///< How parts combine; none: as the operation says.
+  int64_t dim;                     ///< Of the result, that numbers parts.
   int64_t parts;
+
+  /// Those of the results' parts.
+  SmallVector<RankedTensorType> getTypes() const {
+    return llvm::map_to_vector(reduction->getResultTypes(), [&](Type type) {
+      return plan::PartsOp::getTypeOfParts(cast<RankedTensorType>(type), dim, parts);
+    });
+  }
 };
 
 struct SplitReductions : dovetail::impl::SplitReductionsBase<SplitReductions> {
@@ -56,7 +63,7 @@ static std::optional<int64_t> findPartsDim(plan::KernelOp kernel, const OpRelati
 
 std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
   auto reduction = dyn_cast_if_present<DefinitionOpInterface>(getOnlyResult(kernel));
-  if (!reduction || (!reduction.isReduction() && !isa<MomentsOp>(*reduction)))
+  if (!reduction || !reduction.isReduction())
     return std::nullopt;
   OpRelation relation = reduction.getRelation();
   auto loops = ArrayRef(relation.loops).drop_front(kernel.getShape().size());
@@ -84,24 +91,25 @@ std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
 }
 
 /// Replaces the kernel's body by the combination of its parts, and returns the kernel that computes those.
-static plan::KernelOp splitKernel(plan::KernelOp kernel, Split &split, plan::LayoutAttr layout) {
+static plan::KernelOp splitKernel(plan::KernelOp kernel, Split &split, ArrayAttr layouts) {
   Location loc = kernel.getLoc();
   OpBuilder builder(kernel);
-  auto result = cast<RankedTensorType>(split.reduction->getResult(0).getType());
-  auto type = plan::PartsOp::getTypeOfParts(result, split.dim, split.parts);
-  auto combination = plan::KernelOp::create(builder, loc, kernel.getSymNameAttr(), builder.getArrayAttr(layout),
-                                            kernel.getResultLayouts(), DenseI64ArrayAttr(), IntegerAttr(),
-                                            plan::BlocksAttr(), UnitAttr());
+  auto combination = plan::KernelOp::create(builder, loc, kernel.getSymNameAttr(), layouts, kernel.getResultLayouts(),
+                                            DenseI64ArrayAttr(), IntegerAttr(), plan::BlocksAttr(), UnitAttr());
   Block *body = builder.createBlock(&combination.getBody());
-  Value parts = body->addArgument(type, loc), value;
-  if (split.kind == ReduceKind::Moments)
-    value = plan::CombineMomentsOp::create(builder, loc, result, parts, split.dim);
+  SmallVector<Value> parts;
+  for (Type type : split.getTypes())
+    parts.push_back(body->addArgument(type, loc));
+  SmallVector<Value> values;
+  if (std::optional<ReduceKind> kind = split.kind)
+    values = {ReduceOp::create(builder, loc, parts.front(), *kind, ArrayRef(split.dim))};
   else
-    value = ReduceOp::create(builder, loc, parts, split.kind, ArrayRef(split.dim));
-  if (type.getElementType() != result.getElementType())
-    value = CastOp::create(builder, loc, value, result.getElementType());
-  plan::YieldOp::create(builder, loc, value);
-  int64_t rank = type.getRank();
+    values = split.reduction.combineParts(builder, parts, split.dim);
+  for (auto [value, result] : llvm::zip_equal(values, split.reduction->getResults()))
+    if (Type type = getElementTypeOrSelf(result); getElementTypeOrSelf(value) != type)
+      value = CastOp::create(builder, loc, value, type);
+  plan::YieldOp::create(builder, loc, values);
+  int64_t rank = kernel.getShape().size();
   SmallVector<int64_t> staticLoops;
   llvm::copy_if(kernel.getStaticLoops(), std::back_inserter(staticLoops), [&](int64_t loop) { return loop < rank; });
   staticLoops.push_back(rank);
@@ -109,16 +117,16 @@ static plan::KernelOp splitKernel(plan::KernelOp kernel, Split &split, plan::Lay
 
   plan::YieldOp yield = kernel.getYield();
   builder.setInsertionPoint(yield);
-  yield->setOperand(0, plan::PartsOp::create(builder, loc, type, split.reduction->getResult(0), split.dim));
-  kernel.setResultLayoutsAttr(builder.getArrayAttr(layout));
+  for (auto [number, type] : llvm::enumerate(split.getTypes()))
+    yield->setOperand(number, plan::PartsOp::create(builder, loc, type, split.reduction->getResult(number), split.dim));
+  kernel.setResultLayoutsAttr(layouts);
   kernel.setSymName((kernel.getSymName() + "_parts").str());
   return kernel;
 }
 
-/// What the ranks hold of the parts: those of the elements that they compute.
-static RankedTensorType getBufferType(plan::LaunchOp launch, const Split &split) {
+/// `type`, of parts of a result that `launch` writes, as the ranks hold it: those of the elements that they compute.
+static RankedTensorType getBufferType(plan::LaunchOp launch, RankedTensorType type) {
   auto result = cast<plan::RefType>(launch.getWrites().front().getType()).getTensor();
-  RankedTensorType type = plan::PartsOp::getTypeOfParts(result, split.dim, split.parts);
   auto sharding = dyn_cast_if_present<ShardingAttr>(result.getEncoding());
   if (!sharding)
     return type;
@@ -137,21 +145,23 @@ static void splitLaunch(plan::LaunchOp launch, plan::KernelOp parts, const Split
   // Buffers and views come before all steps.
   builder.setInsertionPoint(
       &*llvm::find_if_not(*program.getBlock(), [](Operation &op) { return isa<plan::BufferOp, plan::ViewOp>(op); }));
-  bool inPrologue = isa<plan::PrologueOp>(launch->getParentOp());
-  RankedTensorType type = getBufferType(launch, split);
-  auto buffer = plan::BufferOp::create(
-      builder, loc, inPrologue ? plan::BufferKind::Persistent : plan::BufferKind::Arena, type, format);
-  Value view = plan::ViewOp::create(builder, loc, plan::RefType::get(type), buffer.getBuffer(), StringAttr());
+  auto kind = isa<plan::PrologueOp>(launch->getParentOp()) ? plan::BufferKind::Persistent : plan::BufferKind::Arena;
+  SmallVector<Value> views;
+  for (RankedTensorType parts : split.getTypes()) {
+    RankedTensorType type = getBufferType(launch, parts);
+    auto buffer = plan::BufferOp::create(builder, loc, kind, type, format);
+    views.push_back(plan::ViewOp::create(builder, loc, plan::RefType::get(type), buffer.getBuffer(), StringAttr()));
+  }
 
   builder.setInsertionPoint(launch);
   auto loops = llvm::to_vector(launch.getLoops());
   auto partsLoop = plan::LoopAttr::get(builder.getContext(), split.parts);
-  SmallVector<Attribute> combined(loops.begin(), loops.begin() + type.getRank());
+  SmallVector<Attribute> combined(loops.begin(), loops.begin() + split.getTypes().front().getRank());
   combined.push_back(partsLoop);
   loops[split.dim] = partsLoop;
-  plan::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(parts), launch.getReads(), view,
+  plan::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(parts), launch.getReads(), views,
                          builder.getArrayAttr(loops), launch.getStepNameAttr(), launch.getChecksAttr());
-  launch.getReadsMutable().assign(view);
+  launch.getReadsMutable().assign(views);
   launch.setLoopsAttr(builder.getArrayAttr(combined));
   launch.removeChecksAttr();
 }
@@ -172,13 +182,16 @@ void SplitReductions::runOnOperation() {
     llvm::erase(order, split->dim);
     order.insert(order.begin(), split->dim);
     auto format = plan::FormatAttr::get(&getContext(), order);
-    auto getLayout = [&](plan::LaunchOp launch) {
-      return plan::LayoutAttr::getFor(format, getBufferType(launch, *split));
+    auto getLayouts = [&](plan::LaunchOp launch) {
+      auto getLayout = [&](RankedTensorType type) -> Attribute {
+        return plan::LayoutAttr::getFor(format, getBufferType(launch, type));
+      };
+      return ArrayAttr::get(&getContext(), llvm::map_to_vector(split->getTypes(), getLayout));
     };
-    plan::LayoutAttr layout = getLayout(users.front());
-    if (!llvm::all_of(users, [&](plan::LaunchOp launch) { return getLayout(launch) == layout; }))
+    ArrayAttr layouts = getLayouts(users.front());
+    if (!llvm::all_of(users, [&](plan::LaunchOp launch) { return getLayouts(launch) == layouts; }))
       continue;
-    plan::KernelOp parts = splitKernel(kernel, *split, layout);
+    plan::KernelOp parts = splitKernel(kernel, *split, layouts);
     for (plan::LaunchOp launch : users)
       splitLaunch(launch, parts, *split, format);
     ++numSplit;

@@ -41,6 +41,9 @@ KernelAnalysis::KernelAnalysis(plan::KernelOp kernel)
     : kernel(kernel), extents(kernel.getLoopExtents()), rank(kernel.getShape().size()), independent(rank, 0) {
   assert(extents.size() <= maxLoops && "checked before");
   auto record = [&](Value value, ArrayRef<Coordinate> index) {
+    // Results of one operation are computed together.
+    if (Operation *op = value.getDefiningOp())
+      value = op->getResult(0);
     auto &indices = uses[value];
     if (indices.size() < maxUses && !llvm::is_contained(indices, index))
       indices.emplace_back(index);
@@ -59,7 +62,6 @@ KernelAnalysis::KernelAnalysis(plan::KernelOp kernel)
       continue;
     // A copy: recording uses of operands may grow the map.
     SmallVector<SmallVector<Coordinate>> indices = uses.lookup(op.getResult(0));
-    OpRelation relation = partitionable.getRelation();
     for (ArrayRef<Coordinate> index : indices) {
       SmallVector<Coordinate> loops = getLoopCoordinates(partitionable, index);
       for (unsigned operand = 0; operand < op.getNumOperands(); ++operand)
@@ -67,9 +69,8 @@ KernelAnalysis::KernelAnalysis(plan::KernelOp kernel)
       if (!isExpensive(&op))
         continue;
       uint64_t depends = 0;
-      for (auto [dim, coordinate] : llvm::enumerate(index))
-        if (relation.loops[dim].kind != LoopKind::Composite)
-          depends |= coordinate.loops;
+      for (const Coordinate &coordinate : index)
+        depends |= coordinate.loops;
       for (unsigned loop = 0; loop < rank; ++loop)
         if ((worthwhile & ~depends) >> loop & 1)
           ++independent[loop];
@@ -110,6 +111,13 @@ SmallVector<Coordinate> KernelAnalysis::getOperandIndex(DefinitionOpInterface op
       if (!unit)
         coordinate.unit = -1;
       coordinate.shifted |= !map.isIdentity();
+      // The terms of a part are read at the loop that goes through them.
+      for (unsigned loop = 0; loop < opRelation.loops.size(); ++loop)
+        if (opRelation.loops[loop].kind == LoopKind::Part &&
+            static_cast<int>(opRelation.loops[loop].dim) == relation.loop) {
+          coordinate.loops |= loops[loop].loops;
+          coordinate.unit = loops[loop].unit;
+        }
     } else if ((isLookup || relation.map.getKind() == DimMap::Kind::Whole) && !isExpensive(op)) {
       // Cheap operations look an element up; expensive ones walk the dimension.
       coordinate.loops = all;
@@ -152,18 +160,6 @@ void KernelAnalysis::chooseLoopOrder() {
   }
   sortLoops(order, [&](unsigned loop) -> int64_t { return independent[loop]; });
   rowDepth = rank == 0 ? 0 : rank - 1;
-
-  // The three moments of an element are computed together, in rows along a dimension that is contiguous in memory.
-  auto moments = kernel.getYield().getValues().front().getDefiningOp<MomentsOp>();
-  if (!moments || !isOuter(moments))
-    return;
-  SmallVector<Read> reads = getReads(moments);
-  sortLoops(order, [&](unsigned loop) -> int64_t {
-    if (loop == rank - 1)
-      return 2;
-    return extents[loop] > 1 && countJumps(reads, loop) == 0;
-  });
-  rowDepth = rank < 2 ? 0 : rank - 2;
 }
 
 int KernelAnalysis::getParallelLoop() const {
@@ -290,7 +286,8 @@ KernelAnalysis::FoldOrder KernelAnalysis::computeFoldOrder(Operation *op) const 
   if (order.empty())
     return fold;
   unsigned row = order[rowDepth];
-  if (extents[row] > 1 && independent[row] == 0)
+  auto isOfParts = [&](const Loop &loop) { return loop.kind == LoopKind::Part && loop.dim == row; };
+  if (extents[row] > 1 && independent[row] == 0 && llvm::none_of(partitionable.getRelation().loops, isOfParts))
     fold.byRows = countJumps(reads, row) <= inFold;
   return fold;
 }
@@ -309,7 +306,7 @@ SmallVector<Operation *> KernelAnalysis::getOuterReductions() const {
   SmallVector<Operation *> outer;
   for (Operation &op : *kernel.getBlock())
     if (auto each = dyn_cast<DefinitionOpInterface>(op))
-      if ((each.isReduction() || isa<MomentsOp, plan::CombineMomentsOp>(op)) && isOuter(&op))
+      if (each.isReduction() && isOuter(&op))
         outer.push_back(&op);
   return outer;
 }

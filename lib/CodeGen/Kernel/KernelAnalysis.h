@@ -82,7 +82,7 @@ public:
   /// How many of the reads of a reduction jump in memory from one iteration of `loop` to the next.
   int64_t countJumps(mlir::Operation *op, unsigned loop) const { return countJumps(getReads(op), loop); }
 
-  /// Reductions and moments whose result is used at the coordinates of the kernel's result only, in program order.
+  /// Reductions whose result is used at the coordinates of the kernel's result only, in program order.
   llvm::SmallVector<mlir::Operation *> getOuterReductions() const;
 
 private:

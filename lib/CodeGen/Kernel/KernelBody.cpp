@@ -68,10 +68,12 @@ private:
 
 KernelBody::KernelBody(plan::KernelOp kernel, OpBuilder &builder, KernelAnalysis &analysis)
     : kernel(kernel), builder(builder), elements(builder, kernel.getLoc()), analysis(analysis),
-      extents(kernel.getLoopExtents()), rank(kernel.getShape().size()), ranges(extents.size()),
-      checks(kernel.getIndexChecks()) {}
+      loops(kernel.getLoops()), extents(kernel.getLoopExtents()), rank(kernel.getShape().size()),
+      ranges(extents.size()), checks(kernel.getIndexChecks()) {}
 
 bool KernelBody::isStatic(unsigned loop) {
+  if (loops[loop].kind == LoopKind::Part)
+    return false;
   // A kernel is not called when a range of a result loop is empty.
   return (loop < rank && extents[loop] == 1) || llvm::is_contained(kernel.getStaticLoops(), loop);
 }
@@ -83,7 +85,6 @@ KernelBody::Range KernelBody::getRange(Operation *op, unsigned loop) {
     return ranges[kernel.getFirstReductionLoop(op) + loop - definition.resultRank];
   if (!isTap && !definition.lines.empty())
     return ranges[loop];
-  // A result's dimension that is also reduced (softmax) is whole: else the operation would have been decomposed.
   return {elements.index(0), elements.index(definition.loops[loop].extent)};
 }
 
@@ -141,20 +142,21 @@ Value KernelBody::emitValue(Value value, ArrayRef<Value> index) {
   std::vector<uintptr_t> key = {reinterpret_cast<uintptr_t>(op)};
   for (Value coordinate : index)
     key.push_back(getNumber(coordinate));
-  if (auto known = emitted.find(key); known != emitted.end() && isVisible(known->second, builder.getInsertionBlock()))
-    return known->second;
-  Value element = emitOp(op, index);
-  emitted[key] = element;
-  return element;
+  unsigned number = cast<OpResult>(value).getResultNumber();
+  auto isKnown = [&](Value element) { return isVisible(element, builder.getInsertionBlock()); };
+  if (auto known = emitted.find(key); known != emitted.end() && isKnown(known->second[number]))
+    return known->second[number];
+  return (emitted[key] = emitOp(op, index))[number];
 }
 
-Value KernelBody::emitOp(Operation *op, ArrayRef<Value> index) {
+KernelBody::Values KernelBody::emitOp(Operation *op, ArrayRef<Value> index) {
   if (isReduction(op)) {
     auto reduction = cast<DefinitionOpInterface>(op);
     SmallVector<unsigned> loops = analysis.getFoldOrder(op).loops;
     SmallVector<Value> foldIndex(index);
     foldIndex.append(loops.size(), Value());
-    return emitFinish(reduction, index, emitFold(reduction, loops, foldIndex));
+    setPartRanges(op, index);
+    return emitFinish(reduction, index, emitReduction(reduction, loops, foldIndex));
   }
   Operands source(*this, op);
   return emitElement(op, getDefinition(op), elements, index, source);
@@ -197,17 +199,6 @@ bool KernelBody::isReduction(Operation *op) {
   return isa<DefinitionOpInterface>(op) && getDefinition(op).isFold && getDefinition(op).getNumReductions() > 0;
 }
 
-Value KernelBody::emitInit(DefinitionOpInterface op) { return op.emitInit(elements).front(); }
-
-Value KernelBody::emitTerm(DefinitionOpInterface op, ArrayRef<Value> foldIndex) {
-  Operands source(*this, op);
-  return dovetail::emitTerm(op, getDefinition(op), elements, foldIndex, source).front();
-}
-
-Value KernelBody::emitCombine(DefinitionOpInterface op, Value a, Value b) {
-  return op.emitCombine(elements, a, b).front();
-}
-
 SmallVector<Value> KernelBody::emitReadIndex(Operation *op, unsigned read, ArrayRef<Value> loops) {
   Operands source(*this, op);
   return BodyBuilder(elements, op, getDefinition(op), loops, source).getIndex(read);
@@ -218,37 +209,110 @@ Value KernelBody::emitIsInside(Operation *op, unsigned read, ArrayRef<Value> loo
   return BodyBuilder(elements, op, getDefinition(op), loops, source).isInside(read);
 }
 
-Value KernelBody::emitFinish(DefinitionOpInterface op, ArrayRef<Value> index, Value accumulator) {
+KernelBody::Values KernelBody::emitFinish(DefinitionOpInterface op, ArrayRef<Value> index, ValueRange accumulators) {
   Operands source(*this, op);
   BodyBuilder body(elements, op, getDefinition(op), index, source);
-  return op.emitFinish(body, accumulator);
+  return op.emitFinish(body, accumulators);
 }
 
-Value KernelBody::emitMomentsOperand(MomentsOp op, Type type, ArrayRef<Value> foldIndex) {
-  Operands source(*this, op);
-  Value x = BodyBuilder(elements, op, getDefinition(op), foldIndex, source).read(0);
-  return x.getType() == type ? x : elements.create<arith::ExtFOp>(type, x);
+//===----------------------------------------------------------------------===//
+// Folds
+//===----------------------------------------------------------------------===//
+
+void KernelBody::setPartRanges(Operation *op, ArrayRef<Value> index) {
+  const Definition &definition = getDefinition(op);
+  for (auto [number, loop] : llvm::enumerate(definition.loops))
+    if (loop.kind == LoopKind::Part) {
+      auto [lo, hi] = emitPartRange(elements, loop, index[loop.dim]);
+      ranges[kernel.getFirstReductionLoop(op) + number - definition.resultRank] = {lo, hi};
+    }
 }
 
-Value KernelBody::emitFold(DefinitionOpInterface op, ArrayRef<unsigned> loops, SmallVector<Value> &foldIndex) {
+KernelBody::Fold KernelBody::getFold(DefinitionOpInterface op, SmallVector<Value> &foldIndex) {
+  return {[this, op]() mutable { return op.emitInit(elements); },
+          [this, op, &foldIndex] {
+            Operands source(*this, op);
+            return dovetail::emitTerm(op, getDefinition(op), elements, foldIndex, source);
+          },
+          [this, op](ValueRange a, ValueRange b) mutable { return op.emitCombine(elements, a, b); }};
+}
+
+KernelBody::Fold KernelBody::getPass(DefinitionOpInterface op, unsigned number, SmallVector<Value> &foldIndex,
+                                     std::function<Values()> emitFound) {
+  const FoldPass &pass = getDefinition(op).passes[number];
+  return {[this, &pass]() -> Values { return {emitPassInit(elements, pass)}; },
+          [this, op, number, &foldIndex, emitFound]() mutable -> Values {
+            Operands source(*this, op);
+            BodyBuilder body(elements, op, getDefinition(op), foldIndex, source);
+            return {op.emitPass(body, number, emitFound())};
+          },
+          [this, &pass](ValueRange a, ValueRange b) -> Values {
+            return {emitPassCombine(elements, pass, a.front(), b.front())};
+          }};
+}
+
+SmallVector<unsigned> KernelBody::dropSingles(Operation *op, ArrayRef<unsigned> loops,
+                                              MutableArrayRef<Value> foldIndex) {
+  SmallVector<unsigned> left;
+  for (unsigned loop : loops)
+    if (isStatic(loop) && extents[loop] == 1)
+      foldIndex[getFoldPosition(op, loop)] = ranges[loop].lo;
+    else
+      left.push_back(loop);
+  return left;
+}
+
+bool KernelBody::isBlock(ArrayRef<unsigned> loops, int64_t rows) {
+  constexpr int64_t most = 1 << 14;
+  int64_t terms = rows;
+  for (unsigned loop : loops)
+    terms = llvm::SaturatingMultiply<uint64_t>(terms, extents[loop]);
+  return loops.size() <= 1 || terms <= most;
+}
+
+Value KernelBody::emitCount(ArrayRef<unsigned> loops) {
+  Value count = elements.index(1);
+  for (unsigned loop : loops)
+    count = elements.create<arith::MulIOp>(count, elements.subI(ranges[loop].hi, ranges[loop].lo));
+  return count;
+}
+
+KernelBody::Values KernelBody::emitReduction(DefinitionOpInterface op, ArrayRef<unsigned> loops,
+                                             SmallVector<Value> &foldIndex) {
+  SmallVector<unsigned> left = dropSingles(op, loops, foldIndex);
+  const Definition &definition = getDefinition(op);
+  Fold fold = getFold(op, foldIndex);
+  if (definition.passes.empty())
+    return emitFold(op, fold, left, foldIndex);
+  unsigned outer = 0;
+  while (!isBlock(ArrayRef(left).drop_front(outer)))
+    ++outer;
+  SmallVector<unsigned> inner(ArrayRef(left).drop_front(outer));
+  fold.emitTerm = [&] {
+    Value count = emitCount(inner);
+    Values found;
+    for (unsigned pass = 0; pass < definition.passes.size(); ++pass) {
+      Fold terms = getPass(op, pass, foldIndex, [&] { return found; });
+      Value folded = emitFold(op, terms, inner, foldIndex).front();
+      found.push_back(op.emitFound(elements, pass, folded, count));
+    }
+    return op.emitBlock(elements, found, count);
+  };
+  return emitFold(op, fold, ArrayRef(left).take_front(outer), foldIndex);
+}
+
+KernelBody::Values KernelBody::emitFold(Operation *op, const Fold &fold, ArrayRef<unsigned> loops,
+                                        SmallVector<Value> &foldIndex) {
   if (loops.empty())
-    return emitTerm(op, foldIndex);
-  unsigned loop = loops.front();
-  unsigned position = getFoldPosition(op, loop);
-  Range range = ranges[loop];
-  if (isStatic(loop) && extents[loop] == 1) {
-    foldIndex[position] = range.lo;
-    return emitFold(op, loops.drop_front(), foldIndex);
-  }
-  // Each loop has its own accumulator, so that errors of sums grow with the extents of the loops and not with their
+    return fold.emitTerm();
+  unsigned position = getFoldPosition(op, loops.front());
+  Range range = ranges[loops.front()];
+  // Each loop has its own accumulators, so that errors of sums grow with the extents of the loops and not with their
   // product.
-  return elements
-      .forLoop(range.lo, range.hi, emitInit(op),
-               [&](Value iv, ValueRange carried) -> SmallVector<Value> {
-                 foldIndex[position] = iv;
-                 return {emitCombine(op, carried.front(), emitFold(op, loops.drop_front(), foldIndex))};
-               })
-      .front();
+  return elements.forLoop(range.lo, range.hi, fold.emitInit(), [&](Value iv, ValueRange carried) {
+    foldIndex[position] = iv;
+    return fold.emitCombine(carried, emitFold(op, fold, loops.drop_front(), foldIndex));
+  });
 }
 
 //===----------------------------------------------------------------------===//

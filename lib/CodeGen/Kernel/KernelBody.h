@@ -36,6 +36,12 @@ protected:
   struct Range {
     mlir::Value lo, hi;
   };
+  using Values = llvm::SmallVector<mlir::Value>;
+  /// What is folded: what accumulators start from, the term at the coordinates at hand, and how accumulators combine.
+  struct Fold {
+    std::function<Values()> emitInit, emitTerm;
+    std::function<Values(mlir::ValueRange, mlir::ValueRange)> emitCombine;
+  };
 
   /// The number of the stride of dimension `dim` of a tensor is not known before the kernel runs.
   static bool hasDynamicStride(plan::LayoutAttr layout, mlir::Type type, unsigned dim);
@@ -45,31 +51,43 @@ protected:
 
   /// The element of `value` at `index`, at the insertion point, or as it was emitted before.
   mlir::Value emitValue(mlir::Value value, llvm::ArrayRef<mlir::Value> index);
-  /// The element of the result of `op` at `index`. Targets compute some of them in their own way.
-  virtual mlir::Value emitOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index);
+  /// The elements of the results of `op` at `index`. Targets compute some of them in their own way.
+  virtual Values emitOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index);
   /// Writes, at the coordinates of `index`, the elements of the kernel's results that are lines of `op`, for all
   /// coordinates of `inner` together.
   void emitLine(mlir::Operation *op, llvm::ArrayRef<unsigned> inner = {});
   /// Reads an element.
   virtual mlir::Value emitLoad(const Memory &memory, mlir::Type elementType, llvm::ArrayRef<mlir::Value> index);
-  /// Folds over `loops`, each in the one before. `foldIndex` has the coordinates of the result and room for those of
-  /// the reduction.
-  mlir::Value emitFold(DefinitionOpInterface op, llvm::ArrayRef<unsigned> loops,
+  /// The accumulators of a reduction over `loops`, each in the one before. `foldIndex` has the coordinates of the
+  /// result and room for those of the reduction.
+  Values emitReduction(DefinitionOpInterface op, llvm::ArrayRef<unsigned> loops,
                        llvm::SmallVector<mlir::Value> &foldIndex);
-  /// What a reduction starts from, its term at the coordinates of all of its loops, and how two accumulators combine.
-  mlir::Value emitInit(DefinitionOpInterface op);
-  mlir::Value emitTerm(DefinitionOpInterface op, llvm::ArrayRef<mlir::Value> foldIndex);
-  mlir::Value emitCombine(DefinitionOpInterface op, mlir::Value a, mlir::Value b);
+  Values emitFold(mlir::Operation *op, const Fold &fold, llvm::ArrayRef<unsigned> loops,
+                  llvm::SmallVector<mlir::Value> &foldIndex);
+  /// The terms of a reduction, at the coordinates in `foldIndex`, or those of pass number `pass` over them, to which
+  /// `emitFound` gives what earlier passes have found.
+  Fold getFold(DefinitionOpInterface op, llvm::SmallVector<mlir::Value> &foldIndex);
+  Fold getPass(DefinitionOpInterface op, unsigned pass, llvm::SmallVector<mlir::Value> &foldIndex,
+               std::function<Values()> emitFound);
+  /// Sets the coordinates of loops of one iteration, and returns the other ones.
+  llvm::SmallVector<unsigned> dropSingles(mlir::Operation *op, llvm::ArrayRef<unsigned> loops,
+                                          llvm::MutableArrayRef<mlir::Value> foldIndex);
+  /// Whether a block of terms may consist of all iterations of `loops`, so that passes after the first find it in a
+  /// cache; `rows`: of so many elements together.
+  bool isBlock(llvm::ArrayRef<unsigned> loops, int64_t rows = 1);
+  /// How many iterations there are of `loops`, of type `index`.
+  mlir::Value emitCount(llvm::ArrayRef<unsigned> loops);
   /// Where `op` has its read number `read` at the coordinates `loops` of all of its loops, and whether (i1) it is
   /// there.
   llvm::SmallVector<mlir::Value> emitReadIndex(mlir::Operation *op, unsigned read, llvm::ArrayRef<mlir::Value> loops);
   mlir::Value emitIsInside(mlir::Operation *op, unsigned read, llvm::ArrayRef<mlir::Value> loops);
-  /// The element at `index` of a reduction, from its accumulator.
-  mlir::Value emitFinish(DefinitionOpInterface op, llvm::ArrayRef<mlir::Value> index, mlir::Value accumulator);
+  /// The elements at `index` of the results of a reduction, from its accumulators.
+  Values emitFinish(DefinitionOpInterface op, llvm::ArrayRef<mlir::Value> index, mlir::ValueRange accumulators);
+  /// Gives the loops of `op` that go through parts, until it is called again, the ranges of those that `index`, of the
+  /// result, asks for.
+  void setPartRanges(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index);
   /// The position of the kernel's loop `loop` among the coordinates of `op`, which it reduces.
   unsigned getFoldPosition(mlir::Operation *op, unsigned loop);
-  /// The operand of `op` at the coordinates of its result, with the reduced ones from `foldIndex`, as `type`.
-  mlir::Value emitMomentsOperand(MomentsOp op, mlir::Type type, llvm::ArrayRef<mlir::Value> foldIndex);
   /// Memory of the kernel's own for `size` scalars of `type`, and its scalars.
   mlir::Value createBuffer(mlir::Type type, int64_t size);
   mlir::Value loadFrom(mlir::Value buffer, mlir::Type type, mlir::Value position);
@@ -97,6 +115,7 @@ protected:
   mlir::OpBuilder &builder;
   ElementBuilder elements;
   KernelAnalysis &analysis;
+  llvm::SmallVector<Loop> loops;
   llvm::SmallVector<int64_t> extents;
   unsigned rank;
 
@@ -124,7 +143,7 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> valueNumbers;
   std::map<std::vector<uintptr_t>, unsigned> expressionNumbers;
   unsigned nextNumber = 0;
-  std::map<std::vector<uintptr_t>, mlir::Value> emitted;
+  std::map<std::vector<uintptr_t>, Values> emitted;
   std::map<std::vector<uintptr_t>, mlir::Block *> checked;
 };
 

@@ -16,16 +16,24 @@ plan.kernel @elementwise(%x: tensor<1x8x20x10xf32>, %s: tensor<8x1x1xf32>)
 
 // CHECK-LABEL: plan.kernel @softmax
 plan.kernel @softmax(%x: tensor<6x50xf32>) layouts [<[0, 1], [?, 50]>] -> [<[0, 1], [?, 50]>]
-    attributes {static_loops = array<i64: 1>} {
-  %0 = dovetail.softmax %x {axis = 1 : i64} : (tensor<6x50xf32>) -> tensor<6x50xf32>
+    attributes {static_loops = array<i64: 1, 2, 3>} {
+  %max = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<max>} : (tensor<6x50xf32>) -> tensor<6x1xf32>
+  %shifted = dovetail.sub %x, %max : (tensor<6x50xf32>, tensor<6x1xf32>) -> tensor<6x50xf32>
+  %exp = dovetail.exp %shifted : (tensor<6x50xf32>) -> tensor<6x50xf32>
+  %sum = dovetail.reduce %exp {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>} : (tensor<6x50xf32>) -> tensor<6x1xf32>
+  %0 = dovetail.div %exp, %sum : (tensor<6x50xf32>, tensor<6x1xf32>) -> tensor<6x50xf32>
   plan.yield %0 : tensor<6x50xf32>
 }
 
 // What is reduced becomes innermost, whatever the memory format.
 
 plan.kernel @columns(%x: tensor<50x6xf32>) layouts [<[0, 1], [50, ?]>] -> [<[0, 1], [50, ?]>]
-    attributes {static_loops = array<i64: 0>} {
-  %0 = dovetail.softmax %x {axis = 0 : i64} : (tensor<50x6xf32>) -> tensor<50x6xf32>
+    attributes {static_loops = array<i64: 0, 2, 3>} {
+  %max = dovetail.reduce %x {axes = array<i64: 0>, kind = #dovetail.reduce_kind<max>} : (tensor<50x6xf32>) -> tensor<1x6xf32>
+  %shifted = dovetail.sub %x, %max : (tensor<50x6xf32>, tensor<1x6xf32>) -> tensor<50x6xf32>
+  %exp = dovetail.exp %shifted : (tensor<50x6xf32>) -> tensor<50x6xf32>
+  %sum = dovetail.reduce %exp {axes = array<i64: 0>, kind = #dovetail.reduce_kind<sum>} : (tensor<50x6xf32>) -> tensor<1x6xf32>
+  %0 = dovetail.div %exp, %sum : (tensor<50x6xf32>, tensor<1x6xf32>) -> tensor<50x6xf32>
   plan.yield %0 : tensor<50x6xf32>
 }
 

@@ -56,9 +56,10 @@ plan.kernel @long_sum(%x: tensor<20x5000xf64>) layouts [<[0, 1], [?, 5000]>] -> 
 
 // CHECK-LABEL: plan.kernel @moments
 // CHECK-SAME: loops = [0, 1], steps = [1, 1], items = 8
-plan.kernel @moments(%x: tensor<4x100xf32>) layouts [<[0, 1], [4, 100]>] -> [<[0, 1, 2], [4, 1, 3]>] attributes {static_loops = array<i64: 0, 1, 2, 3>} {
-  %0 = dovetail.moments %x {axes = array<i64: 1>} : (tensor<4x100xf32>) -> tensor<4x1x3xf32>
-  plan.yield %0 : tensor<4x1x3xf32>
+plan.kernel @moments(%x: tensor<4x100xf32>) layouts [<[0, 1], [4, 100]>] -> [<[0, 1], [4, 1]>, <[0, 1], [4, 1]>, <[0, 1], [4, 1]>]
+    attributes {static_loops = array<i64: 0, 1, 2>} {
+  %0:3 = dovetail.moments %x {axes = array<i64: 1>} : (tensor<4x100xf32>) -> (tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+  plan.yield %0#0, %0#1, %0#2 : tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>
 }
 
 // CHECK-LABEL: gpu.module @block_kernels

@@ -60,14 +60,18 @@ plan.kernel @softmax(%x: tensor<1x60000xf32>) layouts [<[0, 1], [1, 60000]>] -> 
 
 // Parts of moments are moments.
 
-// CHECK-LABEL: plan.kernel @moments(%{{.*}}: tensor<2x7x1x3xf32>) layouts [<[1, 0, 2, 3], [2, 7, 1, 3]>]
-// CHECK-NEXT: plan.combine_moments %{{.*}} {dim = 1 : i64} : tensor<2x7x1x3xf32> -> tensor<2x1x1x3xf32>
+// CHECK-LABEL: plan.kernel @moments(
+// CHECK-SAME: %[[C:.*]]: tensor<2x7x1xf32>, %[[M:.*]]: tensor<2x7x1xf32>, %[[D:.*]]: tensor<2x7x1xf32>) layouts [<[1, 0, 2], [2, 7, 1]>, <[1, 0, 2], [2, 7, 1]>, <[1, 0, 2], [2, 7, 1]>]
+// CHECK-NEXT: dovetail.moments %[[C]], %[[M]], %[[D]] {axes = array<i64: 1>}
 // CHECK-LABEL: plan.kernel @moments_parts(
-// CHECK: plan.parts %{{.*}} {dim = 1 : i64} : tensor<2x1x1x3xf32> -> tensor<2x7x1x3xf32>
-plan.kernel @moments(%x: tensor<2x300x100xf32>) layouts [<[0, 1, 2], [2, 300, 100]>] -> [<[0, 1, 2, 3], [2, 1, 1, 3]>]
-    attributes {static_loops = array<i64: 0, 1, 2, 3, 4, 5>} {
-  %0 = dovetail.moments %x {axes = array<i64: 1, 2>} : (tensor<2x300x100xf32>) -> tensor<2x1x1x3xf32>
-  plan.yield %0 : tensor<2x1x1x3xf32>
+// CHECK: %[[C:.*]], %[[M:.*]], %[[D:.*]] = dovetail.moments
+// CHECK-NEXT: plan.parts %[[C]] {dim = 1 : i64} : tensor<2x1x1xf32> -> tensor<2x7x1xf32>
+// CHECK-NEXT: plan.parts %[[M]]
+// CHECK-NEXT: plan.parts %[[D]]
+plan.kernel @moments(%x: tensor<2x300x100xf32>) layouts [<[0, 1, 2], [2, 300, 100]>] -> [<[0, 1, 2], [2, 1, 1]>, <[0, 1, 2], [2, 1, 1]>, <[0, 1, 2], [2, 1, 1]>]
+    attributes {static_loops = array<i64: 0, 1, 2, 3, 4>} {
+  %0:3 = dovetail.moments %x {axes = array<i64: 1, 2>} : (tensor<2x300x100xf32>) -> (tensor<2x1x1xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
+  plan.yield %0#0, %0#1, %0#2 : tensor<2x1x1xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>
 }
 
 // The buffer of the parts holds those of the elements that a rank computes. Here all ranks add some terms to one sum.
@@ -100,8 +104,12 @@ plan.program @main mesh @mesh target "emulated" {
   %19 = plan.view %18 : !plan.ref<tensor<1x60000xf32>>
   %20 = plan.buffer arena tensor<2x300x100xf32> <[0, 1, 2]>
   %21 = plan.view %20 : !plan.ref<tensor<2x300x100xf32>>
-  %22 = plan.buffer arena tensor<2x1x1x3xf32> <[0, 1, 2, 3]>
-  %23 = plan.view %22 : !plan.ref<tensor<2x1x1x3xf32>>
+  %22 = plan.buffer arena tensor<2x1x1xf32> <[0, 1, 2]>
+  %23 = plan.view %22 : !plan.ref<tensor<2x1x1xf32>>
+  %24 = plan.buffer arena tensor<2x1x1xf32> <[0, 1, 2]>
+  %25 = plan.view %24 : !plan.ref<tensor<2x1x1xf32>>
+  %26 = plan.buffer arena tensor<2x1x1xf32> <[0, 1, 2]>
+  %27 = plan.view %26 : !plan.ref<tensor<2x1x1xf32>>
   plan.launch @sum(%1) -> (%3) loops [1, 1, 500 by <{"y" : 0, 100, 500}>, 500] {step_name = "total"}
       : (!plan.ref<tensor<500x500xf16, #dovetail.sharding<@mesh, [{"y" : 0, 100, 500}, {}]>>>)
       -> (!plan.ref<tensor<1x1xf16, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["y"]>>>)
@@ -109,7 +117,8 @@ plan.program @main mesh @mesh target "emulated" {
   plan.launch @many(%9) -> (%11) loops [900, 1, 20000] : (!plan.ref<tensor<900x20000xf32>>) -> (!plan.ref<tensor<900x1xf32>>)
   plan.launch @short(%13) -> (%15) loops [1, 1, 9000] : (!plan.ref<tensor<1x9000xf32>>) -> (!plan.ref<tensor<1x1xf32>>)
   plan.launch @softmax(%17) -> (%19) loops [1, 60000, 60000] : (!plan.ref<tensor<1x60000xf32>>) -> (!plan.ref<tensor<1x60000xf32>>)
-  plan.launch @moments(%21) -> (%23) loops [2, 1, 1, 3, 300, 100] : (!plan.ref<tensor<2x300x100xf32>>) -> (!plan.ref<tensor<2x1x1x3xf32>>)
+  plan.launch @moments(%21) -> (%23, %25, %27) loops [2, 1, 1, 300, 100]
+      : (!plan.ref<tensor<2x300x100xf32>>) -> (!plan.ref<tensor<2x1x1xf32>>, !plan.ref<tensor<2x1x1xf32>>, !plan.ref<tensor<2x1x1xf32>>)
 }
 
 // A part of n terms goes from n * p / 61 to n * (p + 1) / 61, whatever n is on a rank.

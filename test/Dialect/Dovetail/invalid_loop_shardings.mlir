@@ -82,7 +82,27 @@ dovetail.mesh @mesh = ["y" = 2, "x" = 2]
 
 func.func @whole(%x: tensor<4x6xf32>) {
   // expected-error@+1 {{splits loop 1, which must stay whole}}
-  %0 = dovetail.softmax %x {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 2, 6}]>, axis = 1} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %0:2 = dovetail.top_k %x {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 2, 6}]>, axis = 1 : i64, k = 6 : i64, largest = true} : (tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4x6xi64>)
+  return
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2, "x" = 2]
+
+func.func @only_by_itself(%x: tensor<4x6xf32>) {
+  // expected-error@+1 {{splits loop 2, over which exchanges cannot combine what ranks compute: it is to be decomposed first}}
+  %0:3 = dovetail.moments %x {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 2, 6}]>, axes = array<i64: 1>} : (tensor<4x6xf32>) -> (tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+  return
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2, "x" = 2]
+
+func.func @terms_of_parts(%x: tensor<4x6xf32>) {
+  // expected-error@+1 {{splits loop 2, which must stay whole}}
+  %0 = dovetail.reduce_parts %x {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 2, 6}]>, axis = 1 : i64, kind = #dovetail.reduce_kind<sum>, restarts = array<i64: 2>} : (tensor<4x6xf32>) -> tensor<4x2xf32>
   return
 }
 

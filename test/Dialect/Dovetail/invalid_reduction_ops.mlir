@@ -234,15 +234,6 @@ func.func @f(%0: tensor<2x3xf32>) {
 
 // -----
 
-func.func @f(%0: tensor<2x3xf32>) {
-  // expected-error@+2 {{cannot have kind moments: use dovetail.moments}}
-  // expected-error@+1 {{failed to infer returned types}}
-  %r = dovetail.reduce %0 {kind = #dovetail.reduce_kind<moments>, axes = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2x1xf32>
-  return
-}
-
-// -----
-
 func.func @f(%0: tensor<2x3xi1>) {
   // expected-error@+2 {{of kind sum needs numbers, but has elements of i1}}
   // expected-error@+1 {{failed to infer returned types}}
@@ -255,7 +246,43 @@ func.func @f(%0: tensor<2x3xi1>) {
 func.func @f(%0: tensor<2x3xi32>) {
   // expected-error@+2 {{needs floats, but has elements of 'i32'}}
   // expected-error@+1 {{failed to infer returned types}}
-  %r = dovetail.moments %0 {axes = array<i64: 1>} : (tensor<2x3xi32>) -> tensor<2x1xf32>
+  %r:3 = dovetail.moments %0 {axes = array<i64: 1>} : (tensor<2x3xi32>) -> (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%0: tensor<2x3xf32>) {
+  // expected-error@+2 {{has 2 inputs, but needs elements, or counts, means and squared deviations of parts}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r:3 = dovetail.moments %0, %0 {axes = array<i64: 1>} : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%0: tensor<2x3xf32>, %1: tensor<2x4xf32>) {
+  // expected-error@+2 {{combines 'tensor<2x3xf32>' and 'tensor<2x4xf32>', which are to have one shape}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r:3 = dovetail.moments %0, %1, %0 {axes = array<i64: 1>} : (tensor<2x3xf32>, tensor<2x4xf32>, tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%0: tensor<2x3xf32>) {
+  // expected-error@+2 {{begins anew at 1, which is not between 2 and the end, 3}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r:3 = dovetail.moments %0 {axes = array<i64: 1>, restarts = [array<i64: 2, 1>]} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%0: tensor<2x3xf32>) {
+  // expected-error@+2 {{has 1 inputs and 2 axes, but restarts for 1}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r:3 = dovetail.moments %0 {axes = array<i64: 0, 1>, restarts = [array<i64: 1>]} : (tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
   return
 }
 

@@ -27,8 +27,12 @@ func.func @reductions(%x: tensor<2x6x5xf32>, %s: tensor<6xf32>, %h: tensor<2x6x5
   %0 = dovetail.matmul %x, %w : (tensor<2x6x5xf32>, tensor<5x3xf32>) -> tensor<2x6x3xf32>
   // CHECK: dovetail.reduce %[[X]] {axes = array<i64: 0, 2>, kind = #dovetail.reduce_kind<max>} : (tensor<2x6x5xf32>) -> tensor<1x6x1xf32>
   %1 = dovetail.reduce %x {axes = array<i64: 0, 2>, kind = #dovetail.reduce_kind<max>} : (tensor<2x6x5xf32>) -> tensor<1x6x1xf32>
-  // CHECK: dovetail.moments %[[H]] {axes = array<i64: 1>} : (tensor<2x6x5xf16>) -> tensor<2x1x5x3xf32>
-  %2 = dovetail.moments %h {axes = array<i64: 1>} : (tensor<2x6x5xf16>) -> tensor<2x1x5x3xf32>
+  // CHECK: dovetail.moments %[[H]] {axes = array<i64: 1>} : (tensor<2x6x5xf16>) -> (tensor<2x1x5xf32>, tensor<2x1x5xf32>, tensor<2x1x5xf32>)
+  %2:3 = dovetail.moments %h {axes = array<i64: 1>} : (tensor<2x6x5xf16>) -> (tensor<2x1x5xf32>, tensor<2x1x5xf32>, tensor<2x1x5xf32>)
+  // CHECK: %[[C:.*]], %[[M:.*]], %[[D:.*]] = dovetail.moments %[[H]] {axes = array<i64: 0, 1>, restarts = [array<i64>, array<i64: 2, 3>]} : (tensor<2x6x5xf16>) -> (tensor<1x3x5xf32>, tensor<1x3x5xf32>, tensor<1x3x5xf32>)
+  %parts:3 = dovetail.moments %h {axes = array<i64: 0, 1>, restarts = [array<i64>, array<i64: 2, 3>]} : (tensor<2x6x5xf16>) -> (tensor<1x3x5xf32>, tensor<1x3x5xf32>, tensor<1x3x5xf32>)
+  // CHECK: dovetail.moments %[[C]], %[[M]], %[[D]] {axes = array<i64: 1>}
+  %all:3 = dovetail.moments %parts#0, %parts#1, %parts#2 {axes = array<i64: 1>} : (tensor<1x3x5xf32>, tensor<1x3x5xf32>, tensor<1x3x5xf32>) -> (tensor<1x1x5xf32>, tensor<1x1x5xf32>, tensor<1x1x5xf32>)
   // CHECK: dovetail.softmax %[[X]] {axis = 1 : i64, log} : (tensor<2x6x5xf32>) -> tensor<2x6x5xf32>
   %3 = dovetail.softmax %x {axis = 1 : i64, log} : (tensor<2x6x5xf32>) -> tensor<2x6x5xf32>
   // CHECK: dovetail.layer_norm %[[X]] {axis = 2 : i64, epsilon = 9.99999974E-6 : f32, operandSegmentSizes = array<i32: 1, 0, 0>}

@@ -431,14 +431,6 @@ plan.kernel @k(%x: tensor<4x9000xf16>) layouts [<[0, 1], [4, 9000]>] -> [<[0, 1]
 
 // -----
 
-plan.kernel @k(%parts: tensor<4x16x3xf32>) layouts [<[0, 1, 2], [4, 16, 3]>] -> [<[0, 1, 2], [4, 16, 1]>] {
-  // expected-error@+1 {{cannot combine 'tensor<4x16x3xf32>' along dimension 2 to 'tensor<4x16x1xf32>'}}
-  %0 = plan.combine_moments %parts {dim = 2} : tensor<4x16x3xf32> -> tensor<4x16x1xf32>
-  plan.yield %0 : tensor<4x16x1xf32>
-}
-
-// -----
-
 // expected-error@+1 {{cannot have its result in the memory of argument 0}}
 plan.kernel @in_place(%a: tensor<4xf32>) layouts [<[0], [4]>] -> [<[0], [4]>] attributes {in_place} {
   %0 = dovetail.neg %a : (tensor<4xf32>) -> tensor<4xf32>

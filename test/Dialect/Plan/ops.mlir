@@ -32,13 +32,6 @@ plan.kernel @parts(%x: tensor<4x9000xf16>) layouts [<[0, 1], [4, 9000]>] -> [<[1
   plan.yield %1 : tensor<4x16xf32>
 }
 
-// CHECK-LABEL: plan.kernel @moments(
-plan.kernel @moments(%parts: tensor<4x16x3xf32>) layouts [<[1, 0, 2], [4, 16, 3]>] -> [<[0, 1, 2], [4, 1, 3]>] attributes {static_loops = array<i64: 3>} {
-  // CHECK: plan.combine_moments %{{.*}} {dim = 1 : i64} : tensor<4x16x3xf32> -> tensor<4x1x3xf32>
-  %0 = plan.combine_moments %parts {dim = 1} : tensor<4x16x3xf32> -> tensor<4x1x3xf32>
-  plan.yield %0 : tensor<4x1x3xf32>
-}
-
 !held = !plan.ref<tensor<1x8x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 4, 10}, {}]>>>
 !extended = !plan.ref<tensor<1x8x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 5), (3, 10)}, {}]>>>
 !partial = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["y"]>>>

@@ -154,74 +154,95 @@ TEST_P(OperatorKernelsTest, LocalResponse) {
 
 TEST_P(OperatorKernelsTest, MomentsOfAPart) {
   LoadedKernels kernels(R"mlir(
-    plan.kernel @k(%x: tensor<2x30x41xf32>) layouts [<[0, 1, 2], [2, ?, 41]>] -> [<[0, 1, 2, 3], [2, 1, 1, 3]>] {
-      %0 = dovetail.moments %x {axes = array<i64: 1, 2>} : (tensor<2x30x41xf32>) -> tensor<2x1x1x3xf32>
-      plan.yield %0 : tensor<2x1x1x3xf32>
+    plan.kernel @k(%x: tensor<2x30x41xf32>) layouts [<[0, 1, 2], [2, ?, 41]>]
+        -> [<[0, 1, 2], [2, 1, 1]>, <[0, 1, 2], [2, 1, 1]>, <[0, 1, 2], [2, 1, 1]>] {
+      %0:3 = dovetail.moments %x {axes = array<i64: 1, 2>}
+          : (tensor<2x30x41xf32>) -> (tensor<2x1x1xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
+      plan.yield %0#0, %0#1, %0#2 : tensor<2x1x1xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>
     })mlir",
                         GetParam());
-  Piece<float> x({0, 11, 0}, {2, 30, 41}, {0, 1, 2}), y({2, 1, 1, 3});
+  Piece<float> x({0, 11, 0}, {2, 30, 41}, {0, 1, 2}), counts({2, 1, 1}), means = counts, squares = counts;
   x.fill([](const Index &i) { return 1000 + noise(i); });
-  Call({0, 2, 0, 1, 0, 1, 0, 3, 11, 30, 0, 41}).with(x).with(y).run(kernels.get("k"));
+  Call({0, 2, 0, 1, 0, 1, 11, 30, 0, 41}).with(x).with(counts).with(means).with(squares).run(kernels.get("k"));
   for (int64_t n = 0; n < 2; ++n) {
     double sum = 0, deviations = 0, count = 19 * 41;
     Piece<float>::forEachIn({n, 11, 0}, {n + 1, 30, 41}, [&](const Index &i) { sum += x[i]; });
     Piece<float>::forEachIn({n, 11, 0}, {n + 1, 30, 41},
                             [&](const Index &i) { deviations += (x[i] - sum / count) * (x[i] - sum / count); });
-    EXPECT_EQ((y[{n, 0, 0, 0}]), count);
-    expectNear(y[{n, 0, 0, 1}], sum / count, {n, 1}, 1e-6f);
-    expectNear(y[{n, 0, 0, 2}], deviations, {n, 2}, 1e-4f);
+    EXPECT_EQ((counts[{n, 0, 0}]), count);
+    expectNear(means[{n, 0, 0}], sum / count, {n, 1}, 1e-6f);
+    expectNear(squares[{n, 0, 0}], deviations, {n, 2}, 1e-4f);
   }
   // A rank without elements.
-  Call({0, 2, 0, 1, 0, 1, 0, 3, 30, 30, 0, 41}).with(x).with(y).run(kernels.get("k"));
+  Call({0, 2, 0, 1, 0, 1, 30, 30, 0, 41}).with(x).with(counts).with(means).with(squares).run(kernels.get("k"));
   for (int64_t n = 0; n < 2; ++n)
-    for (int64_t i = 0; i < 3; ++i)
-      EXPECT_EQ((y[{n, 0, 0, i}]), 0);
+    for (Piece<float> *each : {&counts, &means, &squares})
+      EXPECT_EQ(((*each)[{n, 0, 0}]), 0);
 }
 
-TEST_P(OperatorKernelsTest, GroupAndLayerNorm) {
+TEST_P(OperatorKernelsTest, MomentsWithWhatTheyNormalise) {
   LoadedKernels kernels(R"mlir(
-    plan.kernel @group(%x: tensor<2x6x5x7xf32>, %s: tensor<6xf32>, %b: tensor<6xf32>)
-        layouts [<[0, 2, 3, 1], [?, 6, 5, 7]>, <[0], [6]>, <[0], [6]>] -> [<[0, 2, 3, 1], [?, 6, 5, 7]>] {
-      %0 = dovetail.group_norm %x, %s, %b {groups = 2 : i64, epsilon = 0.01 : f32, operandSegmentSizes = array<i32: 1, 1, 1>}
-          : (tensor<2x6x5x7xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<2x6x5x7xf32>
-      plan.yield %0 : tensor<2x6x5x7xf32>
-    }
-    plan.kernel @layer(%x: tensor<2x6x5x7xf32>, %b: tensor<7xf32>)
+    plan.kernel @k(%x: tensor<2x6x5x7xf32>, %b: tensor<7xf32>)
         layouts [<[0, 1, 2, 3], [?, 6, 5, 7]>, <[0], [7]>] -> [<[0, 1, 2, 3], [?, 6, 5, 7]>] {
-      %0 = dovetail.layer_norm %x, %b {axis = 2 : i64, epsilon = 0.01 : f32, operandSegmentSizes = array<i32: 1, 0, 1>}
-          : (tensor<2x6x5x7xf32>, tensor<7xf32>) -> tensor<2x6x5x7xf32>
-      plan.yield %0 : tensor<2x6x5x7xf32>
+      %count, %mean, %squares = dovetail.moments %x {axes = array<i64: 2, 3>}
+          : (tensor<2x6x5x7xf32>) -> (tensor<2x6x1x1xf32>, tensor<2x6x1x1xf32>, tensor<2x6x1x1xf32>)
+      %variance = dovetail.div %squares, %count : (tensor<2x6x1x1xf32>, tensor<2x6x1x1xf32>) -> tensor<2x6x1x1xf32>
+      %epsilon = dovetail.constant dense<0.01> : tensor<f32>
+      %sum = dovetail.add %variance, %epsilon : (tensor<2x6x1x1xf32>, tensor<f32>) -> tensor<2x6x1x1xf32>
+      %factor = dovetail.rsqrt %sum : (tensor<2x6x1x1xf32>) -> tensor<2x6x1x1xf32>
+      %shifted = dovetail.sub %x, %mean : (tensor<2x6x5x7xf32>, tensor<2x6x1x1xf32>) -> tensor<2x6x5x7xf32>
+      %scaled = dovetail.mul %shifted, %factor : (tensor<2x6x5x7xf32>, tensor<2x6x1x1xf32>) -> tensor<2x6x5x7xf32>
+      %y = dovetail.add %scaled, %b : (tensor<2x6x5x7xf32>, tensor<7xf32>) -> tensor<2x6x5x7xf32>
+      plan.yield %y : tensor<2x6x5x7xf32>
     })mlir",
                         GetParam());
-  auto normalise = [](Piece<float> &x, const Index &lo, const Index &hi, const Index &at) {
-    double sum = 0, deviations = 0, count = 0;
-    Piece<float>::forEachIn(lo, hi, [&](const Index &i) {
-      sum += x[i];
-      ++count;
-    });
-    Piece<float>::forEachIn(lo, hi, [&](const Index &i) { deviations += std::pow(x[i] - sum / count, 2); });
-    return (x[at] - sum / count) / std::sqrt(deviations / count + 0.01);
-  };
-  Piece<float> s({6}), b({6}), c({7});
-  s.fill(noise);
-  b.fill([](const Index &i) { return i[0] - 2.5f; });
+  Piece<float> c({7}), x({1, 0, 0, 0}, {2, 6, 5, 7}, {0, 1, 2, 3}), y = x;
   c.fill([](const Index &i) { return 0.5f * i[0]; });
-
-  Piece<float> x({1, 0, 0, 0}, {2, 6, 5, 7}, {0, 2, 3, 1}), y = x;
   x.fill([](const Index &i) { return 30 + noise(i); });
-  Call({1, 2, 0, 6, 0, 5, 0, 7}).with(x).with(s).with(b).with(y).run(kernels.get("group"));
-  Piece<float>::forEachIn(y.lo, y.hi, [&](const Index &i) {
-    int64_t first = i[1] / 3 * 3;
-    double value = normalise(x, {i[0], first, 0, 0}, {i[0] + 1, first + 3, 5, 7}, i);
-    expectNear(y[i], value * s[{i[1]}] + b[{i[1]}], i, 1e-4f);
+  Call({1, 2, 0, 6, 0, 5, 0, 7, 0, 5, 0, 7}).with(x).with(c).with(y).run(kernels.get("k"));
+  Piece<float>::forEachIn(y.lo, y.hi, [&](const Index &at) {
+    double sum = 0, deviations = 0;
+    Index lo{at[0], at[1], 0, 0}, hi{at[0] + 1, at[1] + 1, 5, 7};
+    Piece<float>::forEachIn(lo, hi, [&](const Index &i) { sum += x[i]; });
+    Piece<float>::forEachIn(lo, hi, [&](const Index &i) { deviations += std::pow(x[i] - sum / 35, 2); });
+    double value = (x[at] - sum / 35) / std::sqrt(deviations / 35 + 0.01);
+    expectNear(y[at], value + c[{at[3]}], at, 1e-4f);
   });
+}
 
-  Piece<float> u({1, 0, 0, 0}, {2, 6, 5, 7}, {0, 1, 2, 3}), v = u;
-  u.fill([](const Index &i) { return 30 + noise(i); });
-  Call({1, 2, 0, 6, 0, 5, 0, 7}).with(u).with(c).with(v).run(kernels.get("layer"));
-  Piece<float>::forEachIn(v.lo, v.hi, [&](const Index &i) {
-    double value = normalise(u, {i[0], i[1], 0, 0}, {i[0] + 1, i[1] + 1, 5, 7}, i);
-    expectNear(v[i], value + c[{i[3]}], i, 1e-4f);
+TEST_P(OperatorKernelsTest, PartsOfADimension) {
+  LoadedKernels kernels(R"mlir(
+    plan.kernel @sums(%x: tensor<3x50xf32>) layouts [<[0, 1], [3, ?]>] -> [<[0, 1], [3, ?]>] {
+      %0 = dovetail.reduce_parts %x {axis = 1 : i64, kind = #dovetail.reduce_kind<sum>, restarts = array<i64: 7, 8, 30>}
+          : (tensor<3x50xf32>) -> tensor<3x4xf32>
+      plan.yield %0 : tensor<3x4xf32>
+    }
+    plan.kernel @moments(%x: tensor<3x50xf32>) layouts [<[1, 0], [3, ?]>]
+        -> [<[1, 0], [3, ?]>, <[1, 0], [3, ?]>, <[1, 0], [3, ?]>] {
+      %0:3 = dovetail.moments %x {axes = array<i64: 1>, restarts = [array<i64: 7, 8, 30>]}
+          : (tensor<3x50xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>)
+      plan.yield %0#0, %0#1, %0#2 : tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>
+    })mlir",
+                        GetParam());
+  const int64_t ends[] = {0, 7, 8, 30, 50};
+  // A rank with the second and third part, and what they consist of.
+  Piece<float> x({0, 7}, {3, 30}, {0, 1}), columns({0, 7}, {3, 30}, {1, 0}), y({0, 1}, {3, 3}, {0, 1});
+  Piece<float> counts({0, 1}, {3, 3}, {1, 0}), means = counts, squares = counts;
+  x.fill(noise);
+  columns.fill(noise);
+  Call({0, 3, 1, 3, 0, 50}).with(x).with(y).run(kernels.get("sums"));
+  Call({0, 3, 1, 3, 0, 50}).with(columns).with(counts).with(means).with(squares).run(kernels.get("moments"));
+  Piece<float>::forEachIn(y.lo, y.hi, [&](const Index &at) {
+    int64_t lo = ends[at[1]], hi = ends[at[1] + 1];
+    double sum = 0, deviations = 0, count = static_cast<double>(hi - lo);
+    for (int64_t i = lo; i < hi; ++i)
+      sum += x[{at[0], i}];
+    for (int64_t i = lo; i < hi; ++i)
+      deviations += std::pow(x[{at[0], i}] - sum / count, 2);
+    expectNear(y[at], sum, at, 1e-5f);
+    EXPECT_EQ(counts[at], count);
+    expectNear(means[at], sum / count, at, 1e-6f);
+    expectNear(squares[at], deviations, at, 1e-4f);
   });
 }
 

@@ -13,6 +13,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 
 #include <cmath>
 
@@ -103,18 +104,20 @@ Operation *ElementTester::parse(StringRef text, ArrayRef<std::string> operandTyp
   for (auto [i, type] : llvm::enumerate(operandTypes))
     source += "%" + std::to_string(i) + " = \"test.operand\"() : () -> " + type + "\n";
   auto [name, rest] = text.split(' ');
-  source += "%result = \"" + name.str() + "\"(";
+  std::string operation = "\"" + name.str() + "\"(";
   for (size_t i = 0; i < operandTypes.size(); ++i)
-    source += (i ? ", %" : "%") + std::to_string(i);
-  source += ") " + rest.str() + " : (";
+    operation += (i ? ", %" : "%") + std::to_string(i);
+  operation += ") " + rest.str() + " : (";
   for (size_t i = 0; i < operandTypes.size(); ++i)
-    source += (i ? ", " : "") + operandTypes[i];
-  auto parseWith = [&](const std::string &resultType) {
+    operation += (i ? ", " : "") + operandTypes[i];
+  auto parseWith = [&](const std::string &resultTypes, size_t numResults = 1) {
     ParserConfig config(&context, /*verifyAfterParse=*/false);
-    return parseSourceString<ModuleOp>(source + ") -> " + resultType, config);
+    std::string results = "%result:" + std::to_string(numResults) + " = ";
+    return parseSourceString<ModuleOp>(source + results + operation + ") -> (" + resultTypes + ")", config);
   };
-  std::string resultType = givenType;
-  if (resultType.empty()) {
+  std::string resultTypes = givenType;
+  size_t numResults = 1;
+  if (resultTypes.empty()) {
     OwningOpRef<ModuleOp> draft = parseWith("tensor<f32>");
     if (!draft)
       return nullptr;
@@ -125,9 +128,11 @@ Operation *ElementTester::parse(StringRef text, ArrayRef<std::string> operandTyp
                                                           drafted.getAttrDictionary(), drafted.getPropertiesStorage(),
                                                           drafted.getRegions(), types)))
       return nullptr;
-    llvm::raw_string_ostream(resultType) << types.front();
+    llvm::raw_string_ostream stream(resultTypes);
+    llvm::interleaveComma(types, stream);
+    numResults = types.size();
   }
-  OwningOpRef<ModuleOp> module = parseWith(resultType);
+  OwningOpRef<ModuleOp> module = parseWith(resultTypes, numResults);
   if (!module || failed(verify(*module)))
     return nullptr;
   modules.push_back(std::move(module));
@@ -220,8 +225,8 @@ static double toDouble(Value scalar, bool isUnsigned) {
   return std::nan("");
 }
 
-TestTensor ElementTester::compute(Operation *op, ArrayRef<TestTensor> operands, const Box &loops) {
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+TestTensor ElementTester::compute(Operation *op, ArrayRef<TestTensor> operands, const Box &loops, unsigned number) {
+  auto type = cast<RankedTensorType>(op->getResult(number).getType());
   Block scratch;
   OpBuilder ops(&context);
   ElementBuilder builder(ops, op->getLoc(), /*unrollLoops=*/true);
@@ -234,43 +239,42 @@ TestTensor ElementTester::compute(Operation *op, ArrayRef<TestTensor> operands, 
     SmallVector<Value> coordinates;
     for (int64_t coordinate : index)
       coordinates.push_back(builder.index(coordinate));
-    result.at(index) = toDouble(cast<DefinitionOpInterface>(op).emitElement(builder, coordinates, source),
+    result.at(index) = toDouble(cast<DefinitionOpInterface>(op).emitElement(builder, coordinates, source)[number],
                                 isUnsignedElement(type.getElementType()));
   });
   reads = source.getReads();
   return result;
 }
 
-TestTensor ElementTester::compute(Operation *op, ArrayRef<TestTensor> operands) {
-  return compute(op, operands, getLoopBox(op));
+TestTensor ElementTester::compute(Operation *op, ArrayRef<TestTensor> operands, unsigned number) {
+  return compute(op, operands, getLoopBox(op), number);
 }
 
-TestTensor ElementTester::computeDecomposed(Operation *op, ArrayRef<TestTensor> operands,
-                                            function_ref<FailureOr<Value>(OpBuilder &)> decompose) {
+TestTensor ElementTester::computeAfter(std::unique_ptr<Pass> pass, Operation *op, ArrayRef<TestTensor> operands) {
   DenseMap<Value, TestTensor> tensors;
   for (auto [value, tensor] : llvm::zip_equal(op->getOperands(), operands))
     tensors.try_emplace(value, tensor);
-  OpBuilder builder(op);
-  Operation *before = op->getPrevNode();
-  FailureOr<Value> replacement = decompose(builder);
-  EXPECT_TRUE(succeeded(replacement));
-  EXPECT_TRUE(succeeded(verify(op->getParentOp())));
-  if (failed(replacement))
-    return TestTensor({});
-  EXPECT_EQ(replacement->getType(), op->getResult(0).getType());
-  for (Operation *step = before->getNextNode(); step != op; step = step->getNextNode()) {
-    Value result = step->getResult(0);
+  Operation *before = op->getPrevNode(), *module = op->getParentOp();
+  Type type = op->getResult(0).getType();
+  PassManager passes(&context);
+  passes.addPass(std::move(pass));
+  EXPECT_TRUE(succeeded(passes.run(module)));
+  Value last;
+  for (Operation *step = before->getNextNode(); step; step = step->getNextNode()) {
+    last = step->getResult(0);
     if (auto constant = dyn_cast<ConstantOp>(step)) {
       TestTensor tensor(cast<RankedTensorType>(constant.getType()).getShape());
       for (auto [value, element] : llvm::zip(tensor.values, constant.getValue().getValues<APFloat>()))
         value = element.convertToDouble();
-      tensors.try_emplace(result, tensor);
+      tensors.try_emplace(constant.getResult(), tensor);
       continue;
     }
     SmallVector<TestTensor> inputs;
     for (Value operand : step->getOperands())
       inputs.push_back(tensors.at(operand));
-    tensors.try_emplace(result, compute(step, inputs));
+    for (OpResult result : step->getResults())
+      tensors.try_emplace(result, compute(step, inputs, result.getResultNumber()));
   }
-  return tensors.at(*replacement);
+  EXPECT_EQ(last.getType(), type);
+  return tensors.at(last);
 }

@@ -12,6 +12,7 @@
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "mlir/Pass/Pass.h"
 
 #include "gtest/gtest.h"
 
@@ -51,18 +52,18 @@ public:
   /// The type `8x3xf32` as text.
   static std::string type(llvm::ArrayRef<int64_t> shape, llvm::StringRef elementType = "f32");
 
-  /// The elements of the result that `loops` gives, one interval for each loop of the operation, others are NaN.
-  /// Expects all reads to be inside of what the operation's relation says is needed for these loops.
-  TestTensor compute(mlir::Operation *op, llvm::ArrayRef<TestTensor> operands, const layout::Box &loops);
+  /// The elements of result number `number` that `loops` gives, one interval for each loop of the operation, others are
+  /// NaN. Expects all reads to be inside of what the operation's relation says is needed for these loops.
+  TestTensor compute(mlir::Operation *op, llvm::ArrayRef<TestTensor> operands, const layout::Box &loops,
+                     unsigned number = 0);
   /// All elements.
-  TestTensor compute(mlir::Operation *op, llvm::ArrayRef<TestTensor> operands);
+  TestTensor compute(mlir::Operation *op, llvm::ArrayRef<TestTensor> operands, unsigned number = 0);
 
   /// The smallest box around what the last `compute` read, for each operand.
   const std::vector<layout::Box> &getReads() const { return reads; }
 
-  /// What replaces the operation, computed operation by operation.
-  TestTensor computeDecomposed(mlir::Operation *op, llvm::ArrayRef<TestTensor> operands,
-                               llvm::function_ref<mlir::FailureOr<mlir::Value>(mlir::OpBuilder &)> decompose);
+  /// What a pass makes of an operation, the last one of its module, computed operation by operation.
+  TestTensor computeAfter(std::unique_ptr<mlir::Pass> pass, mlir::Operation *op, llvm::ArrayRef<TestTensor> operands);
 
 private:
   mlir::MLIRContext context;

@@ -8,7 +8,7 @@
 
 #include "RandomOps.h"
 
-#include "dovetail/Dialect/Dovetail/Decomposition/Decompose.h"
+#include "dovetail/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -169,44 +169,80 @@ TEST(ReduceTest, IntegersKeepTheirTypeAndSign) {
   EXPECT_EQ(reduce("max", "i1", {}), 0);
 }
 
-TEST(MomentsTest, CountsAndDeviationsOfEachPart) {
+/// Count, mean and sum of squared deviations.
+static std::array<double, 3> momentsOf(const std::vector<double> &numbers) {
+  double sum = 0, deviations = 0, count = static_cast<double>(numbers.size());
+  for (double x : numbers)
+    sum += x;
+  double mean = numbers.empty() ? 0 : sum / count;
+  for (double x : numbers)
+    deviations += (x - mean) * (x - mean);
+  return {count, mean, deviations};
+}
+
+TEST(MomentsTest, CountsAndDeviationsOfWhatARankReduces) {
   ElementTester tester;
   forRandomCases(100, [&](Random &random) {
     int rank = static_cast<int>(random.between(1, 3));
-    Shape shape = randomShape(random, rank, 1, 4), axes = randomAxes(random, rank), resultShape = shape;
-    for (int64_t axis : axes)
-      resultShape[axis] = 1;
+    Shape shape = randomShape(random, rank, 1, 4), axes = randomAxes(random, rank);
     Operation *op = tester.parse("dovetail.moments <{axes = " + array(axes) + "}>", {ElementTester::type(shape)});
     ASSERT_TRUE(op) << tester.getErrors();
     SCOPED_TRACE(debugString(*op));
     TestTensor operand = smallTensor(random, shape, 100);
     Box loops = randomLoops(random, op);
-    Shape withMoments = resultShape;
-    withMoments.push_back(3);
-    TestTensor expected(withMoments, std::nan(""));
-    forEachIndex(Box(std::vector<layout::Interval>(loops.begin(), loops.begin() + rank)), [&](ArrayRef<int64_t> index) {
-      std::vector<double> part;
-      forEachAlong(shape, axes, index, [&](ArrayRef<int64_t> source) {
-        for (auto [i, axis] : llvm::enumerate(axes))
-          if (!loops[rank + 1 + static_cast<int>(i)].contains(source[axis]))
-            return;
-        part.push_back(operand.at(source));
+    for (unsigned number = 0; number < 3; ++number) {
+      TestTensor expected(cast<RankedTensorType>(op->getResult(number).getType()).getShape(), std::nan(""));
+      Box elements(std::vector<layout::Interval>(loops.begin(), loops.begin() + rank));
+      forEachIndex(elements, [&](ArrayRef<int64_t> index) {
+        std::vector<double> part;
+        forEachAlong(shape, axes, index, [&](ArrayRef<int64_t> source) {
+          for (auto [i, axis] : llvm::enumerate(axes))
+            if (!loops[rank + static_cast<int>(i)].contains(source[axis]))
+              return;
+          part.push_back(operand.at(source));
+        });
+        expected.at(index) = momentsOf(part)[number];
       });
-      double sum = 0, deviations = 0;
-      for (double x : part)
-        sum += x;
-      double mean = part.empty() ? 0 : sum / static_cast<double>(part.size());
-      for (double x : part)
-        deviations += (x - mean) * (x - mean);
-      Shape at(index);
-      at.push_back(0);
-      expected.at(at) = static_cast<double>(part.size());
-      at.back() = 1;
-      expected.at(at) = mean;
-      at.back() = 2;
-      expected.at(at) = deviations;
-    });
-    expectNear(tester.compute(op, operand, loops), expected);
+      expectNear(tester.compute(op, operand, loops, number), expected);
+    }
+  });
+}
+
+TEST(MomentsTest, PartsCombineToTheWhole) {
+  ElementTester tester;
+  forRandomCases(60, [&](Random &random) {
+    int rank = static_cast<int>(random.between(1, 3));
+    Shape shape = randomShape(random, rank, 1, 7), axes = randomAxes(random, rank), divided;
+    std::string restarts;
+    for (int64_t axis : axes) {
+      Shape positions;
+      for (int64_t position = 1; position < shape[axis]; ++position)
+        if (random.between(0, 2) == 0)
+          positions.push_back(position);
+      if (!positions.empty())
+        divided.push_back(axis);
+      restarts += (restarts.empty() ? "" : ", ") + array(positions);
+    }
+    Operation *parts = tester.parse("dovetail.moments <{axes = " + array(axes) + ", restarts = [" + restarts + "]}>",
+                                    {ElementTester::type(shape)});
+    ASSERT_TRUE(parts) << tester.getErrors();
+    SCOPED_TRACE(debugString(*parts));
+    TestTensor operand = smallTensor(random, shape, 100);
+    std::vector<TestTensor> moments;
+    for (unsigned number = 0; number < 3; ++number)
+      moments.push_back(tester.compute(parts, operand, number));
+    std::string type = ElementTester::type(cast<RankedTensorType>(parts->getResult(0).getType()).getShape());
+    Operation *whole = tester.parse("dovetail.moments <{axes = " + array(divided) + "}>", {type, type, type});
+    ASSERT_TRUE(whole) << tester.getErrors();
+    for (unsigned number = 0; number < 3; ++number) {
+      TestTensor expected(cast<RankedTensorType>(whole->getResult(number).getType()).getShape(), std::nan(""));
+      forEachIndex(Box::ofShape(expected.shape), [&](ArrayRef<int64_t> index) {
+        std::vector<double> all;
+        forEachAlong(shape, axes, index, [&](ArrayRef<int64_t> source) { all.push_back(operand.at(source)); });
+        expected.at(index) = momentsOf(all)[number];
+      });
+      expectNear(tester.compute(whole, moments, number), expected, 1e-5);
+    }
   });
 }
 
@@ -214,23 +250,21 @@ TEST(MomentsTest, HalfPrecisionGivesMomentsInSingle) {
   ElementTester tester;
   Operation *op = tester.parse("dovetail.moments <{axes = array<i64: 0>}>", {"tensor<2xf16>"});
   ASSERT_TRUE(op) << tester.getErrors();
-  EXPECT_EQ(tester.compute(op, TestTensor(2, {-600., 600.})).values, (std::vector<double>{2, 0, 720000}));
+  const double expected[] = {2, 0, 720000};
+  for (unsigned number = 0; number < 3; ++number)
+    EXPECT_EQ(tester.compute(op, TestTensor(2, {-600., 600.}), number).values, std::vector<double>{expected[number]});
 }
 
 //===----------------------------------------------------------------------===//
-// Composite operations
+// Norms
 //===----------------------------------------------------------------------===//
 
-/// Computes a composite operation from its own definition and from both decompositions.
-static void checkComposite(ElementTester &tester, Operation *op, ArrayRef<TestTensor> operands,
-                           const TestTensor &expected, double tolerance) {
+/// Computes a norm by what it is expanded to.
+static void checkNorm(ElementTester &tester, Operation *op, ArrayRef<TestTensor> operands, const TestTensor &expected,
+                      double tolerance) {
   ASSERT_TRUE(op) << tester.getErrors();
   SCOPED_TRACE(debugString(*op));
-  expectNear(tester.compute(op, operands), expected, tolerance);
-  auto decompose = [&](OpBuilder &builder) { return cast<DefinitionOpInterface>(op).decompose(builder, {}); };
-  expectNear(tester.computeDecomposed(op, operands, decompose), expected, tolerance);
-  auto decomposeWhole = [&](OpBuilder &builder) { return decomposeUnsplit(op, builder); };
-  expectNear(tester.computeDecomposed(op, operands, decomposeWhole), expected, tolerance);
+  expectNear(tester.computeAfter(createExpandNorms(), op, operands), expected, tolerance);
 }
 
 TEST(SoftmaxTest, MatchesTheFormula) {
@@ -250,7 +284,7 @@ TEST(SoftmaxTest, MatchesTheFormula) {
                    [&](ArrayRef<int64_t> source) { sum += std::exp(operand.at(source) - operand.at(index)); });
       expected.at(index) = log ? -std::log(sum) : 1 / sum;
     });
-    checkComposite(tester, op, operand, expected, 1e-5);
+    checkNorm(tester, op, operand, expected, 1e-5);
   });
 }
 
@@ -304,7 +338,7 @@ TEST(LayerNormTest, MatchesTheFormula) {
         value += operands.back().at(index.drop_front(axis));
       expected.at(index) = value;
     });
-    checkComposite(tester, op, operands, expected, normTolerance);
+    checkNorm(tester, op, operands, expected, normTolerance);
   });
 }
 
@@ -344,26 +378,6 @@ TEST(GroupNormTest, MatchesTheFormula) {
         value += operands.back().at(index[1]);
       expected.at(index) = value;
     });
-    checkComposite(tester, op, operands, expected, normTolerance);
+    checkNorm(tester, op, operands, expected, normTolerance);
   });
-}
-
-TEST(CompositeTest, ReducedLoopsAreComposite) {
-  ElementTester tester;
-  auto kinds = [&](StringRef text, ArrayRef<std::string> types) {
-    Operation *op = tester.parse(text, types);
-    EXPECT_TRUE(op) << tester.getErrors();
-    std::vector<bool> composite;
-    for (const Loop &loop : cast<DefinitionOpInterface>(op).getRelation().loops)
-      composite.push_back(loop.kind == LoopKind::Composite);
-    return composite;
-  };
-  using Kinds = std::vector<bool>;
-  EXPECT_EQ(kinds("dovetail.softmax <{axis = 1 : i64}>", {"tensor<2x3x4xf32>"}), (Kinds{false, true, false}));
-  EXPECT_EQ(kinds("dovetail.layer_norm " + normProperties(false, false, "axis = 1 : i64"), {"tensor<2x3x4xf32>"}),
-            (Kinds{false, true, true}));
-  EXPECT_EQ(kinds("dovetail.group_norm " + normProperties(false, false, "groups = 2 : i64"), {"tensor<2x4x4xf32>"}),
-            (Kinds{false, true, true}));
-  EXPECT_EQ(kinds("dovetail.group_norm " + normProperties(false, false, "groups = 4 : i64"), {"tensor<2x4x4xf32>"}),
-            (Kinds{false, false, true}));
 }

@@ -56,7 +56,7 @@ bool dovetail::isCheap(plan::KernelOp kernel, Operation *other) {
 Operation *dovetail::getOnlyResult(plan::KernelOp kernel) {
   auto yielded = kernel.getYield().getValues();
   Operation *op = yielded.front().getDefiningOp();
-  return yielded.size() == 1 && op && isCheap(kernel, op) ? op : nullptr;
+  return op && llvm::equal(op->getResults(), yielded) && isCheap(kernel, op) ? op : nullptr;
 }
 
 bool BlockMapping::divideElements() {

@@ -28,7 +28,7 @@ private:
   bool readsAlongTiles(unsigned inner);
   Value placeThread(Value first) override;
   void emitTile(Value tile) override;
-  Value combineGroup(Value value, Combine combine) override;
+  Values combineGroup(Values values, const Fold &fold) override;
   Value emitStoreCondition() override;
 
   int64_t columns = 1; ///< Columns of a block.
@@ -57,7 +57,7 @@ bool ColumnMapping::readsAlongTiles(unsigned inner) {
     return false;
   bool isBetter = false;
   for (Operation &op : kernel.getBlock()->without_terminator()) {
-    if ((!isReduction(&op) && !hasMoments(&op)) || analysis.getFoldOrder(&op).loops.empty())
+    if (!isReduction(&op) || analysis.getFoldOrder(&op).loops.empty())
       continue;
     int64_t acrossTerms = analysis.countJumps(&op, analysis.getFoldOrder(&op).loops.back());
     int64_t acrossTiles = analysis.countJumps(&op, inner);
@@ -84,12 +84,12 @@ void ColumnMapping::emitTile(Value tile) {
   GroupMapping::emitTile(elements.create<arith::MinSIOp>(tile, last));
 }
 
-Value ColumnMapping::combineGroup(Value value, Combine combine) {
+KernelBody::Values ColumnMapping::combineGroup(Values values, const Fold &fold) {
   // The parts of neighbouring columns are neighbours: no two threads of a warp ask one bank for different words.
   Location loc = kernel.getLoc();
-  shared.store(value, thread, device.blockThreads);
+  storeShared(values, thread, device.blockThreads);
   gpu::BarrierOp::create(builder, loc);
-  Value total = combineShared(value.getType(), column, columns, groupThreads, combine);
+  Values total = combineShared(ValueRange(values).getTypes(), column, columns, groupThreads, device.blockThreads, fold);
   // The next values go to the same place.
   gpu::BarrierOp::create(builder, loc);
   return total;

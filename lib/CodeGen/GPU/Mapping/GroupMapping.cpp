@@ -31,8 +31,7 @@ plan::PartsOp GroupMapping::findParts() {
 bool GroupMapping::take() {
   chooseGroup();
   tileSteps.assign(tileLoops.size(), 1);
-  auto isTogether = [](Operation &op) { return hasMoments(&op) || isa<plan::PartsOp>(op); };
-  return groupThreads > 1 || !groupLoops.empty() || llvm::any_of(*kernel.getBlock(), isTogether);
+  return groupThreads > 1 || !groupLoops.empty() || findParts();
 }
 
 void GroupMapping::chooseGroup() {
@@ -45,11 +44,6 @@ void GroupMapping::chooseGroup() {
     outer.push_back(op.getReduction().getDefiningOp());
     parts = op.getCount();
   }
-  // The three moments of an element are computed together.
-  if (llvm::any_of(outer, hasMoments)) {
-    llvm::erase(tileLoops, rank - 1);
-    serialLoops.push_back(rank - 1);
-  }
   auto getLength = [&](Operation *op) { return multiplyExtents(analysis.getFoldOrder(op).loops, extents); };
   // What elements share is computed once for all of them.
   while (!tileLoops.empty() && analysis.countShared(tileLoops.back()) > 0)
@@ -57,7 +51,7 @@ void GroupMapping::chooseGroup() {
   if (!groupLoops.empty()) {
     int64_t work = multiplyExtents(groupLoops, extents);
     for (Operation &op : kernel.getBlock()->without_terminator())
-      if (isReduction(&op) || hasMoments(&op))
+      if (isReduction(&op))
         work = std::max(work, getLength(&op));
     groupThreads = work < device.warpThreads        ? 1
                    : work < 4 * device.blockThreads ? device.warpThreads
@@ -116,17 +110,8 @@ void GroupMapping::emitTile(Value tile) {
 }
 
 void GroupMapping::emitElements() {
-  auto emit = [&] {
-    SmallVector<Store> stores = emitResults();
-    emitStores(stores, emitStoreCondition());
-  };
-  if (serialLoops.empty())
-    return emit();
-  for (unsigned loop : serialLoops)
-    for (int64_t i = 0; i < extents[loop]; ++i) {
-      index[loop] = elements.index(i);
-      emit();
-    }
+  SmallVector<Store> stores = emitResults();
+  emitStores(stores, emitStoreCondition());
 }
 
 Value GroupMapping::emitStoreCondition() {

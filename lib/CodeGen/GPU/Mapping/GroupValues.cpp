@@ -52,13 +52,14 @@ Value GroupMapping::rematerialize(Value value) {
   return builder.clone(*op, mapping)->getResult(cast<OpResult>(value).getResultNumber());
 }
 
-const GroupMapping::Values *GroupMapping::emitShared(Operation *op, ArrayRef<Value> index, std::optional<Part> of) {
+const KernelBody::Values *GroupMapping::emitShared(DefinitionOpInterface op, ArrayRef<Value> index,
+                                                   std::optional<Part> of) {
   OpBuilder::InsertionGuard guard(builder);
   if (!hoist())
     return nullptr;
   SmallVector<Value> foldIndex;
-  std::vector<uintptr_t> key = {reinterpret_cast<uintptr_t>(op)};
-  for (Value coordinate : hasMoments(op) ? index.drop_back() : index) {
+  std::vector<uintptr_t> key = {reinterpret_cast<uintptr_t>(op.getOperation())};
+  for (Value coordinate : index) {
     Value again = rematerialize(coordinate);
     if (!again)
       return nullptr;
@@ -74,56 +75,37 @@ const GroupMapping::Values *GroupMapping::emitShared(Operation *op, ArrayRef<Val
   if (auto known = tileValues.find(key); known != tileValues.end())
     return &known->second;
   part = of;
-  Values found;
-  if (hasMoments(op))
-    foldIndex.push_back(elements.index(0));
-  if (auto moments = dyn_cast<MomentsOp>(op)) {
-    found = emitMoments(moments, foldIndex);
-  } else if (auto combined = dyn_cast<plan::CombineMomentsOp>(op)) {
-    found = emitCombinedMoments(combined, foldIndex);
-  } else {
-    auto reduction = cast<DefinitionOpInterface>(op);
-    Value folded = emitGroupFold(
-        op, emitInit(reduction), foldIndex, [&] { return emitTerm(reduction, foldIndex); },
-        [&](Value a, Value b) { return emitCombine(reduction, a, b); });
-    found.push_back(part ? folded : emitFinish(reduction, foldIndex, folded));
-  }
+  setPartRanges(op, foldIndex);
+  SmallVector<Value> at(foldIndex);
+  Values found = emitGroupReduction(op, foldIndex);
+  if (!part)
+    found = emitFinish(op, at, found);
   part.reset();
   return &(tileValues[key] = found);
 }
 
-Value GroupMapping::emitOp(Operation *op, ArrayRef<Value> index) {
+KernelBody::Values GroupMapping::emitOp(Operation *op, ArrayRef<Value> index) {
   if (auto parts = dyn_cast<plan::PartsOp>(op))
-    return emitPart(parts, index);
-  bool folds = isReduction(op) && (groupThreads > 1 || !groupLoops.empty());
-  if (!folds && !hasMoments(op))
+    return {emitPart(parts, index)};
+  if (!isReduction(op) || (groupThreads == 1 && groupLoops.empty()))
     return BlockMapping::emitOp(op, index);
-  const Values *values = emitShared(op, index);
-  return values ? selectValue(*values, index) : BlockMapping::emitOp(op, index);
+  const Values *values = emitShared(cast<DefinitionOpInterface>(op), index);
+  return values ? *values : BlockMapping::emitOp(op, index);
 }
 
 Value GroupMapping::emitPart(plan::PartsOp op, ArrayRef<Value> index) {
   SmallVector<Value> at(index);
   Value number = std::exchange(at[op.getDim()], elements.index(0));
   Type type = ElementBuilder::scalarType(op.getResult().getType().getElementType());
-  const Values *values = emitShared(op.getReduction().getDefiningOp(), at, Part{number, op.getCount()});
+  auto reduction = cast<OpResult>(op.getReduction());
+  const Values *values = emitShared(cast<DefinitionOpInterface>(reduction.getOwner()), at, Part{number, op.getCount()});
   if (!values) {
     op.emitOpError("can only be what a kernel yields");
     failed = true;
     return elements.zero(type);
   }
-  Value value = selectValue(*values, index);
+  Value value = (*values)[reduction.getResultNumber()];
   return value.getType() == type ? value : elements.convertFloat(value, cast<FloatType>(type));
-}
-
-Value GroupMapping::selectValue(const Values &values, ArrayRef<Value> index) {
-  if (values.size() == 1)
-    return values.front();
-  auto isMoment = [&](int64_t moment) {
-    return elements.compareI(arith::CmpIPredicate::eq, index.back(), elements.index(moment));
-  };
-  Value others = elements.select(isMoment(1), values[1], values[2]);
-  return elements.select(isMoment(0), values[0], others);
 }
 
 //===----------------------------------------------------------------------===//
@@ -141,65 +123,39 @@ GroupMapping::Range GroupMapping::getTerms(ArrayRef<unsigned> loops) {
   return {getBegin(part->number), getBegin(elements.addI(part->number, 1))};
 }
 
-Value GroupMapping::emitGroupFold(Operation *op, Value init, SmallVector<Value> &foldIndex, function_ref<Value()> term,
-                                  Combine combine) {
-  Location loc = kernel.getLoc();
-  unsigned resultRank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
+KernelBody::Values GroupMapping::emitGroupReduction(DefinitionOpInterface op, SmallVector<Value> &foldIndex) {
+  const Definition &definition = getDefinition(op);
   ArrayRef<unsigned> loops = analysis.getFoldOrder(op).loops;
-  foldIndex.resize(resultRank + loops.size());
-  SmallVector<unsigned> divided;
-  for (unsigned loop : loops)
-    if (isStatic(loop) && extents[loop] == 1)
-      foldIndex[getFoldPosition(op, loop)] = ranges[loop].lo;
-    else
-      divided.push_back(loop);
+  foldIndex.resize(definition.resultRank + loops.size());
+  if (definition.passes.empty())
+    return emitGroupFold(op, getFold(op, foldIndex), foldIndex);
+  Range terms = getTerms(dropSingles(op, loops, foldIndex));
+  Value count = elements.subI(terms.hi, terms.lo);
+  Values found;
+  for (unsigned pass = 0; pass < definition.passes.size(); ++pass) {
+    Fold fold = getPass(op, pass, foldIndex, [&] { return found; });
+    found.push_back(op.emitFound(elements, pass, emitGroupFold(op, fold, foldIndex).front(), count));
+  }
+  return op.emitBlock(elements, found, count);
+}
+
+KernelBody::Values GroupMapping::emitGroupFold(Operation *op, const Fold &fold, SmallVector<Value> &foldIndex) {
+  Location loc = kernel.getLoc();
+  SmallVector<unsigned> divided = dropSingles(op, analysis.getFoldOrder(op).loops, foldIndex);
   SmallVector<int64_t> steps(divided.size(), 1);
   Type type = getCounterType(divided);
   Range terms = getTerms(divided);
   Value begin = castIndex(type, elements.addI(terms.lo, lane)), end = castIndex(type, terms.hi);
-  auto fold = scf::ForOp::create(builder, loc, begin, end, castIndex(type, elements.index(groupThreads)), init);
+  Value step = castIndex(type, elements.index(groupThreads));
+  auto loop = scf::ForOp::create(builder, loc, begin, end, step, fold.emitInit());
   {
     OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(fold.getBody());
-    delinearize(fold.getInductionVar(), divided, steps,
+    builder.setInsertionPointToStart(loop.getBody());
+    delinearize(loop.getInductionVar(), divided, steps,
                 [&](unsigned loop, Value coordinate) { foldIndex[getFoldPosition(op, loop)] = coordinate; });
-    Value next = combine(fold.getRegionIterArgs().front(), term());
-    scf::YieldOp::create(builder, loc, next);
+    scf::YieldOp::create(builder, loc, fold.emitCombine(loop.getRegionIterArgs(), fold.emitTerm()));
   }
-  return combineGroup(fold.getResult(0), combine);
-}
-
-GroupMapping::Values GroupMapping::emitMoments(MomentsOp op, SmallVector<Value> &foldIndex) {
-  Type type = op.getType().getElementType();
-  auto add = [&](Value a, Value b) { return elements.add(a, b); };
-  auto sum = [&](function_ref<Value()> term) { return emitGroupFold(op, elements.zero(type), foldIndex, term, add); };
-  ArrayRef<unsigned> loops = analysis.getFoldOrder(op).loops;
-  Range terms = getTerms(loops);
-  Value number = elements.subI(terms.hi, terms.lo);
-  auto toFloat = [&](Value count) -> Value {
-    return elements.create<arith::SIToFPOp>(type, castIndex(builder.getI64Type(), count));
-  };
-  // A rank without elements contributes (0, 0, 0).
-  Value divisor = toFloat(elements.maxI(number, elements.index(1)));
-  Value mean = elements.div(sum([&] { return emitMomentsOperand(op, type, foldIndex); }), divisor);
-  Value deviations = sum([&] {
-    Value deviation = elements.sub(emitMomentsOperand(op, type, foldIndex), mean);
-    return elements.mul(deviation, deviation);
-  });
-  return {toFloat(number), mean, deviations};
-}
-
-GroupMapping::Values GroupMapping::emitCombinedMoments(plan::CombineMomentsOp op, SmallVector<Value> &foldIndex) {
-  Type type = op.getResult().getType().getElementType();
-  auto read = [&](int64_t moment) {
-    SmallVector<Value> at(ArrayRef(foldIndex).drop_back());
-    at[op.getDim()] = foldIndex.back();
-    at.back() = elements.index(moment);
-    return emitValue(op.getParts(), at);
-  };
-  auto add = [&](Value a, Value b) { return elements.add(a, b); };
-  auto sum = [&](function_ref<Value()> term) { return emitGroupFold(op, elements.zero(type), foldIndex, term, add); };
-  return llvm::to_vector_of<Value, 3>(plan::CombineMomentsOp::emitMoments(elements, read, sum));
+  return combineGroup(loop.getResults(), fold);
 }
 
 //===----------------------------------------------------------------------===//
@@ -230,13 +186,13 @@ Value GroupMapping::shuffle(Value value, int64_t mask) {
   return isa<FloatType>(type) ? elements.create<arith::BitcastOp>(type, bits) : bits;
 }
 
-Value GroupMapping::combineGroup(Value value, Combine combine) {
+KernelBody::Values GroupMapping::combineGroup(Values values, const Fold &fold) {
   if (groupThreads == 1)
-    return value;
+    return values;
   for (int64_t mask = device.warpThreads / 2; mask > 0; mask /= 2)
-    value = combine(value, shuffle(value, mask));
+    values = fold.emitCombine(values, llvm::map_to_vector(values, [&](Value value) { return shuffle(value, mask); }));
   if (groupThreads == device.warpThreads)
-    return value;
+    return values;
   Location loc = kernel.getLoc();
   const int64_t warps = device.blockThreads / device.warpThreads;
   Value size = elements.index(device.warpThreads), zero = elements.index(0);
@@ -245,18 +201,40 @@ Value GroupMapping::combineGroup(Value value, Combine combine) {
     auto branch = scf::IfOp::create(builder, loc, isFirst, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(branch.thenYield());
-    shared.store(value, elements.create<arith::DivUIOp>(thread, size), warps);
+    storeShared(values, elements.create<arith::DivUIOp>(thread, size), warps);
   }
   gpu::BarrierOp::create(builder, loc);
-  Value total = combineShared(value.getType(), zero, 1, warps, combine);
+  Values total = combineShared(ValueRange(values).getTypes(), zero, 1, warps, warps, fold);
   gpu::BarrierOp::create(builder, loc);
   return total;
 }
 
-Value GroupMapping::combineShared(Type type, Value first, int64_t stride, int64_t count, Combine combine) {
+/// The first element, counted in those of accumulator number `number`, of its array of `size` in shared memory.
+static int64_t getFirstElement(TypeRange types, unsigned number, int64_t size) {
+  int64_t bytes = 0;
+  for (Type type : types.take_front(number))
+    bytes += llvm::alignTo(size * getByteWidth(type), sizeof(int64_t));
+  return bytes / getByteWidth(types[number]);
+}
+
+void GroupMapping::storeShared(ValueRange values, Value position, int64_t size) {
+  for (auto [number, value] : llvm::enumerate(values)) {
+    int64_t first = getFirstElement(values.getTypes(), number, size);
+    shared.store(value, elements.addI(position, first), first + size);
+  }
+}
+
+KernelBody::Values GroupMapping::combineShared(TypeRange types, Value first, int64_t stride, int64_t count,
+                                               int64_t size, const Fold &fold) {
+  auto load = [&](int64_t part) {
+    Values values;
+    for (auto [number, type] : llvm::enumerate(types))
+      values.push_back(shared.load(type, elements.addI(first, part * stride + getFirstElement(types, number, size))));
+    return values;
+  };
   // In the order of the parts, whoever comes first: results do not vary.
-  Value total = shared.load(type, first);
+  Values total = load(0);
   for (int64_t part = 1; part < count; ++part)
-    total = combine(total, shared.load(type, elements.addI(first, part * stride)));
+    total = fold.emitCombine(total, load(part));
   return total;
 }

@@ -270,7 +270,7 @@ SmallVector<Value> ProductMapping::emitSums(ArrayRef<Value> place) {
   SmallVector<Value> farCounts = llvm::map_to_vector(farTerms, [](const TermLoop &term) { return term.count; });
   Value rows = elements.floorDivI(elements.addI(multiplyAll(nearCounts), depth - 1), depth);
   Value numFar = multiplyAll(farCounts), zero = elements.index(0);
-  SmallVector<Value> inits(perThread * perThread, emitInit(product));
+  SmallVector<Value> inits(perThread * perThread, product.emitInit(elements).front());
   Value end = elements.create<arith::MulIOp>(rows, numFar);
   auto emitChunk = [&](Value chunk, ValueRange carried) -> SmallVector<Value> {
     SmallVector<Value> at(index);
@@ -338,7 +338,7 @@ void ProductMapping::emitTile(Value tile) {
   }
 }
 
-Value ProductMapping::emitOp(Operation *op, ArrayRef<Value> index) {
+KernelBody::Values ProductMapping::emitOp(Operation *op, ArrayRef<Value> index) {
   return op == product.getOperation() ? emitFinish(product, index, sum) : BlockMapping::emitOp(op, index);
 }
 

@@ -91,7 +91,7 @@ private:
   bool readsAlongTerms(const Side &side);
   /// Brings an operand's factors for the terms from `firstTerm` on, which are otherwise at `at`, into shared memory.
   void stageOperand(unsigned number, mlir::Value firstTerm, llvm::ArrayRef<mlir::Value> at);
-  mlir::Value emitOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index) override;
+  Values emitOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index) override;
 
   /// Terms of which the operands lie in shared memory at a time.
   static constexpr int64_t depth = 16;

@@ -40,7 +40,7 @@ private:
   /// The coordinate of `loop` at `offset` in a tile that begins at `first`, or the last one of the rank; whether it is
   /// one of the rank is added to `isInside`.
   Value emitCoordinate(unsigned loop, Value first, Value offset, Value &isInside);
-  Value emitOp(Operation *op, ArrayRef<Value> index) override;
+  Values emitOp(Operation *op, ArrayRef<Value> index) override;
   Value emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) override;
   /// The element of `value` at `index` that lies in shared memory, if it does.
   Value readStaged(Value value, ArrayRef<Value> index);
@@ -219,9 +219,9 @@ void TransposeMapping::emitTile(Value tile) {
   gpu::BarrierOp::create(builder, kernel.getLoc());
 }
 
-Value TransposeMapping::emitOp(Operation *op, ArrayRef<Value> index) {
+KernelBody::Values TransposeMapping::emitOp(Operation *op, ArrayRef<Value> index) {
   Value value = readStaged(op->getResult(0), index);
-  return value ? value : BlockMapping::emitOp(op, index);
+  return value ? Values{value} : BlockMapping::emitOp(op, index);
 }
 
 Value TransposeMapping::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) {

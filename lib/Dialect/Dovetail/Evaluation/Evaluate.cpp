@@ -138,8 +138,8 @@ static FailureOr<SmallVector<Elements>> evaluateElements(Operation *op, const De
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   SmallVector<Elements> values(op->getNumResults());
   for (int64_t i = 0, count = type.getNumElements(); i < count; ++i) {
-    SmallVector<Value> scalars = {
-        emitElement(op, definition, builder, getCoordinates(builder, i, type.getShape()), source)};
+    SmallVector<Value> scalars =
+        emitElement(op, definition, builder, getCoordinates(builder, i, type.getShape()), source);
     for (auto [scalar, elements] : llvm::zip_equal(scalars, values)) {
       TypedAttr constant;
       if (source.hasFailed() || !matchPattern(scalar, m_Constant(&constant)))

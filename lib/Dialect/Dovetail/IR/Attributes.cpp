@@ -220,7 +220,7 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
       return {};
     std::optional<ReduceKind> parsed = symbolizeReduceKind(keyword);
     if (!parsed) {
-      parser.emitError(loc, "expected sum, prod, max, min or moments");
+      parser.emitError(loc, "expected sum, prod, max, min or owner");
       return {};
     }
     kind = *parsed;

@@ -269,35 +269,86 @@ SmallVector<Value> dovetail::emitTerm(Operation *operation, const Definition &de
   return TapFold(op, body).emit(op.emitInit(builder));
 }
 
+std::pair<Value, Value> dovetail::emitPartRange(ElementBuilder &builder, const Loop &loop, Value part) {
+  return {builder.getEntry(loop.ends, part), builder.getEntry(loop.ends, builder.addI(part, 1))};
+}
+
+Value dovetail::emitPassInit(ElementBuilder &builder, const FoldPass &pass) {
+  return emitReductionInit(builder, pass.kind, pass.elementType);
+}
+
+Value dovetail::emitPassCombine(ElementBuilder &builder, const FoldPass &pass, Value a, Value b) {
+  return emitReductionCombine(builder, pass.kind, pass.elementType.isUnsignedInteger(), a, b);
+}
+
 namespace {
-/// Emits the loops of a fold, outermost first.
+/// Emits the loops of a fold, outermost first. All terms are one block.
 struct Fold {
+  using Terms = function_ref<SmallVector<Value>()>;
+  using Combine = function_ref<SmallVector<Value>(ValueRange, ValueRange)>;
+
   DefinitionOpInterface op;
   const Definition &definition;
   ElementBuilder &builder;
   ElementSource &source;
   SmallVector<Value> loops;
 
-  SmallVector<Value> emit() {
-    if (loops.size() == definition.loops.size() - definition.getNumTaps())
-      return emitTerm(op, definition, builder, loops, source);
-    auto [lo, hi] = source.getLoopRange(loops.size());
-    return builder.forLoop(lo, hi, op.emitInit(builder), [&](Value iv, ValueRange carried) {
+  std::pair<Value, Value> getRange(unsigned loop) {
+    if (definition.loops[loop].kind == LoopKind::Part)
+      return emitPartRange(builder, definition.loops[loop], loops[definition.loops[loop].dim]);
+    return source.getLoopRange(loop);
+  }
+  unsigned getEnd() const { return definition.loops.size() - definition.getNumTaps(); }
+
+  SmallVector<Value> emit(ValueRange init, Terms term, Combine combine) {
+    if (loops.size() == getEnd())
+      return term();
+    auto [lo, hi] = getRange(loops.size());
+    return builder.forLoop(lo, hi, init, [&](Value iv, ValueRange carried) {
       loops.push_back(iv);
-      SmallVector<Value> term = emit();
+      SmallVector<Value> inner = emit(init, term, combine);
       loops.pop_back();
-      return op.emitCombine(builder, carried, term);
+      return combine(carried, inner);
     });
+  }
+
+  SmallVector<Value> emitPasses() {
+    Value count = builder.index(1);
+    for (unsigned loop = loops.size(); loop < getEnd(); ++loop) {
+      auto [lo, hi] = getRange(loop);
+      count = builder.create<arith::MulIOp>(count, builder.subI(hi, lo));
+    }
+    SmallVector<Value> found;
+    for (auto [number, pass] : llvm::enumerate(definition.passes)) {
+      auto term = [&, number = number]() -> SmallVector<Value> {
+        BodyBuilder body(builder, op, definition, loops, source);
+        return {op.emitPass(body, number, found)};
+      };
+      auto combine = [&, pass = pass](ValueRange a, ValueRange b) -> SmallVector<Value> {
+        return {emitPassCombine(builder, pass, a.front(), b.front())};
+      };
+      Value folded = emit(emitPassInit(builder, pass), term, combine).front();
+      found.push_back(op.emitFound(builder, number, folded, count));
+    }
+    return op.emitBlock(builder, found, count);
+  }
+
+  SmallVector<Value> emit() {
+    if (!definition.passes.empty())
+      return emitPasses();
+    return emit(
+        op.emitInit(builder), [&] { return emitTerm(op, definition, builder, loops, source); },
+        [&](ValueRange a, ValueRange b) { return op.emitCombine(builder, a, b); });
   }
 };
 } // namespace
 
-Value dovetail::emitElement(Operation *operation, const Definition &definition, ElementBuilder &builder,
-                            ArrayRef<Value> index, ElementSource &source) {
+SmallVector<Value> dovetail::emitElement(Operation *operation, const Definition &definition, ElementBuilder &builder,
+                                         ArrayRef<Value> index, ElementSource &source) {
   auto op = cast<DefinitionOpInterface>(operation);
   BodyBuilder body(builder, op, definition, index, source);
   if (!definition.isFold)
-    return op.emitBody(body).front();
+    return op.emitBody(body);
   Fold fold{op, definition, builder, source, SmallVector<Value>(index)};
   return op.emitFinish(body, fold.emit());
 }

@@ -26,10 +26,20 @@ Definition Definition::over(RankedTensorType result) {
   return definition;
 }
 
-layout::IndexExpr Definition::addLoop(int64_t extent, LoopKind kind, ReduceKind reduction) {
+layout::IndexExpr Definition::addLoop(int64_t extent, LoopKind kind, std::optional<ReduceKind> reduction) {
   assert((kind == LoopKind::Tap || getNumTaps() == 0) && "taps come last");
   loops.push_back({extent, kind, reduction});
   return at(loops.size() - 1);
+}
+
+layout::IndexExpr Definition::addPartLoop(unsigned dim, ArrayRef<int64_t> ends, unsigned unknown) {
+  addLoop(ends.back(), LoopKind::Part);
+  loops.back().dim = dim;
+  loops.back().ends.assign(ends.begin(), ends.end());
+  std::vector<int64_t> first(ends.begin(), ends.end() - 1), last(ends.begin() + 1, ends.end());
+  for (int64_t &position : last)
+    --position;
+  return layout::IndexExpr::unknown(unknown, at(dim), first, last);
 }
 
 bool dovetail::isBetweenRestarts(const Scan &scan, Interval piece) {
@@ -155,8 +165,6 @@ OpRelation dovetail::getRelation(const Definition &definition, TypeRange types) 
   relation.operands.resize(types.size());
   SmallVector<Interval> ranges = definition.getRanges();
   for (const Access &access : definition.reads) {
-    if (access.isOfComposite)
-      continue;
     SmallVector<DimRelation> &dims = relation.operands[access.operand];
     ArrayRef<int64_t> shape = cast<RankedTensorType>(types[access.operand]).getShape();
     bool isFirst = dims.empty();

@@ -72,7 +72,7 @@ SmallVector<Value> ScanLine::emitInit(Value number) {
 }
 
 SmallVector<Value> ScanLine::emitNext(ValueRange accumulators) {
-  auto store = [&](ValueRange values) { line.write(0, line.getResultIndex(), op.emitFinish(line, values)); };
+  auto store = [&](ValueRange values) { line.write(0, line.getResultIndex(), op.emitFinish(line, values).front()); };
   if (scan.isExclusive)
     store(accumulators);
   SmallVector<Value> next = op.emitCombine(elements, accumulators, op.emitBody(line));

@@ -91,12 +91,15 @@ static LogicalResult verifyLoops(DefinitionOpInterface op, ArrayRef<Loop> loops,
                << " to no rank";
       break;
     case LoopKind::Reduction:
+      if (!loop.reduction)
+        return op.emitOpError("splits loop ")
+               << index << ", over which exchanges cannot combine what ranks compute: it is to be decomposed first";
       if (!sharding.coversOnce(loop.extent))
         return op.emitOpError("splits loop ")
                << index << " into " << sharding << ", which does not cover it exactly once, but it is a reduction";
       break;
-    case LoopKind::Composite:
     case LoopKind::Whole:
+    case LoopKind::Part:
     case LoopKind::Tap:
       return op.emitOpError("splits loop ") << index << ", which must stay whole";
     }

@@ -51,7 +51,7 @@ SmallVector<Value> LrnOp::emitBody(BodyBuilder &body) {
   return {body.elements.mul(x, x)};
 }
 
-Value LrnOp::emitFinish(BodyBuilder &body, ValueRange accumulators) {
+SmallVector<Value> LrnOp::emitFinish(BodyBuilder &body, ValueRange accumulators) {
   ElementBuilder &builder = body.elements;
   Value squares = accumulators.front();
   Type type = squares.getType();
@@ -64,5 +64,5 @@ Value LrnOp::emitFinish(BodyBuilder &body, ValueRange accumulators) {
   else
     divisor = builder.create<math::PowFOp>(base, builder.constant(type, beta));
   Value x = widen(builder, body.read(1), type);
-  return narrow(builder, builder.div(x, divisor), getType().getElementType());
+  return {narrow(builder, builder.div(x, divisor), getType().getElementType())};
 }

@@ -155,12 +155,12 @@ SmallVector<Value> PoolOp::emitCombine(ElementBuilder &builder, ValueRange accum
   return {builder.add(accumulators[0], term[0])};
 }
 
-Value PoolOp::emitFinish(BodyBuilder &body, ValueRange accumulators) {
+SmallVector<Value> PoolOp::emitFinish(BodyBuilder &body, ValueRange accumulators) {
   ElementBuilder &builder = body.elements;
   Value folded = accumulators.front();
   switch (getKind()) {
   case PoolKind::Max:
-    return folded;
+    return {folded};
   case PoolKind::Lp:
     folded = emitRoot(builder, folded, getP());
     break;
@@ -171,7 +171,7 @@ Value PoolOp::emitFinish(BodyBuilder &body, ValueRange accumulators) {
     break;
   }
   }
-  return narrow(builder, folded, getType().getElementType());
+  return {narrow(builder, folded, getType().getElementType())};
 }
 
 //===----------------------------------------------------------------------===//
@@ -218,6 +218,6 @@ SmallVector<Value> MaxPoolIndicesOp::emitCombine(ElementBuilder &builder, ValueR
   return {builder.select(isBetter, term[0], accumulators[0]), builder.select(isBetter, term[1], accumulators[1])};
 }
 
-Value MaxPoolIndicesOp::emitFinish(BodyBuilder &body, ValueRange accumulators) {
-  return body.elements.create<arith::IndexCastOp>(body.elements.getBuilder().getI64Type(), accumulators[1]);
+SmallVector<Value> MaxPoolIndicesOp::emitFinish(BodyBuilder &body, ValueRange accumulators) {
+  return {body.elements.create<arith::IndexCastOp>(body.elements.getBuilder().getI64Type(), accumulators[1])};
 }

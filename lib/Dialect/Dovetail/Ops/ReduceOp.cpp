@@ -19,8 +19,6 @@ FailureOr<RankedTensorType> ReduceOp::inferType(std::optional<Location> location
   auto operand = cast<RankedTensorType>(adaptor.getOperand().getType());
   StringRef name = getOperationName();
   ReduceKind kind = adaptor.getKind();
-  if (kind == ReduceKind::Moments)
-    return emitOptionalError(location, "'", name, "' op cannot have kind moments: use dovetail.moments");
   if (kind == ReduceKind::Owner)
     return emitOptionalError(location, "'", name, "' op cannot have kind owner: of its terms none is the only one");
   if (operand.getElementType().isInteger(1) && (kind == ReduceKind::Sum || kind == ReduceKind::Prod))

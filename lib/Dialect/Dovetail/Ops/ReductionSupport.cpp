@@ -41,7 +41,6 @@ Value dovetail::emitReductionInit(ElementBuilder &builder, ReduceKind kind, Type
     return builder.lowest(elementType);
   case ReduceKind::Min:
     return builder.highest(elementType);
-  case ReduceKind::Moments:
   case ReduceKind::Owner:
     break;
   }
@@ -63,7 +62,6 @@ Value dovetail::emitReductionCombine(ElementBuilder &builder, ReduceKind kind, b
     return builder.max(a, b, isUnsigned);
   case ReduceKind::Min:
     return builder.min(a, b, isUnsigned);
-  case ReduceKind::Moments:
   case ReduceKind::Owner:
     break;
   }
@@ -76,7 +74,7 @@ Value dovetail::countToFloat(ElementBuilder &builder, Value count, Type type) {
 }
 
 void dovetail::addReducedRead(Definition &definition, RankedTensorType operand, ArrayRef<int64_t> axes,
-                              ReduceKind kind) {
+                              std::optional<ReduceKind> kind) {
   SmallVector<layout::AccessDim> dims;
   for (int64_t dim = 0; dim < operand.getRank(); ++dim)
     dims.push_back(Definition::at(dim));
@@ -85,6 +83,37 @@ void dovetail::addReducedRead(Definition &definition, RankedTensorType operand, 
     dims[axis] = definition.addLoop(operand.getDimSize(axis), LoopKind::Reduction, kind);
   }
   definition.addRead(0) = std::move(dims);
+}
+
+SmallVector<int64_t> dovetail::getPartEnds(ArrayRef<int64_t> restarts, int64_t extent) {
+  SmallVector<int64_t> ends = {0};
+  llvm::append_range(ends, restarts);
+  ends.push_back(extent);
+  return ends;
+}
+
+LogicalResult dovetail::verifyRestarts(std::optional<Location> location, StringRef opName, ArrayRef<int64_t> restarts,
+                                       int64_t extent) {
+  int64_t last = 0;
+  for (int64_t position : restarts) {
+    if (position <= last || position >= extent)
+      return emitOptionalError(location, "'", opName, "' op begins anew at ", position, ", which is not between ", last,
+                               " and the end, ", extent);
+    last = position;
+  }
+  return success();
+}
+
+std::optional<SmallVector<int64_t>> dovetail::getRestarts(DimShardingAttr loop, int64_t extent) {
+  if (!loop.coversOnce(extent))
+    return std::nullopt;
+  SmallVector<int64_t> restarts;
+  for (unsigned i = 0; i < loop.getNumPieces(); ++i)
+    if (int64_t lo = loop.getPiece(i).lo; lo > 0 && lo < extent)
+      restarts.push_back(lo);
+  llvm::sort(restarts);
+  restarts.erase(llvm::unique(restarts), restarts.end());
+  return restarts;
 }
 
 Value dovetail::sumElements(BodyBuilder &body, unsigned read, ArrayRef<LoopRange> ranges, Type type,

@@ -30,7 +30,7 @@ mlir::Value narrow(ElementBuilder &builder, mlir::Value accumulator, mlir::Type 
 /// A float of `type` from a count of type `index`.
 mlir::Value countToFloat(ElementBuilder &builder, mlir::Value count, mlir::Type type);
 
-/// What values of `elementType` that are reduced by `kind`, which is not moments, start from: an accumulator.
+/// What values of `elementType` that are reduced by `kind` start from: an accumulator.
 mlir::Value emitReductionInit(ElementBuilder &builder, ReduceKind kind, mlir::Type elementType);
 /// The element of `elementType` as a term: accumulators of sums and products of floats are wider.
 mlir::Value emitReductionTerm(ElementBuilder &builder, ReduceKind kind, mlir::Type elementType, mlir::Value element);
@@ -39,9 +39,18 @@ mlir::Value emitReductionCombine(ElementBuilder &builder, ReduceKind kind, bool 
                                  mlir::Value b);
 
 /// Lets `definition` read operand 0, of type `operand`, at the result's dimensions or, at `axes`, which the result
-/// keeps with extent 1, at reductions of `kind`.
+/// keeps with extent 1, at reductions of `kind`, if exchanges can combine results of ranks.
 void addReducedRead(Definition &definition, mlir::RankedTensorType operand, llvm::ArrayRef<int64_t> axes,
-                    ReduceKind kind);
+                    std::optional<ReduceKind> kind);
+
+/// Where parts of [0, extent) begin, and the end of the last one. `restarts`: where a part ends and the next begins.
+llvm::SmallVector<int64_t> getPartEnds(llvm::ArrayRef<int64_t> restarts, int64_t extent);
+/// Fails, after an error, unless `restarts` are ascending positions inside of a dimension of `extent`.
+llvm::LogicalResult verifyRestarts(std::optional<mlir::Location> location, llvm::StringRef opName,
+                                   llvm::ArrayRef<int64_t> restarts, int64_t extent);
+/// Where ranks that split a loop of `extent` as `loop` says begin, but for its ends; none if they do not cover it
+/// exactly once.
+std::optional<llvm::SmallVector<int64_t>> getRestarts(DimShardingAttr loop, int64_t extent);
 
 /// A range of a loop.
 struct LoopRange {

@@ -22,26 +22,11 @@ static LogicalResult verifyParts(std::optional<Location> location, StringRef nam
   auto fail = [&](const Twine &why) { return emitOptionalError(location, "'", name, "' op ", why); };
   if (axis < 0 || axis >= operand.getRank())
     return emitOptionalError(location, "'", name, "' op has axis ", axis, ", which ", operand, " does not have");
-  if (kind == ReduceKind::Moments || kind == ReduceKind::Owner)
+  if (kind == ReduceKind::Owner)
     return fail("cannot have kind " + stringifyReduceKind(kind));
   if (operand.getElementType().isInteger(1) && (kind == ReduceKind::Sum || kind == ReduceKind::Prod))
     return fail("of kind " + stringifyReduceKind(kind) + " needs numbers, but has elements of i1");
-  int64_t last = 0;
-  for (int64_t position : restarts) {
-    if (position <= last || position >= operand.getDimSize(axis))
-      return fail("begins anew at " + Twine(position) + ", which is not between " + Twine(last) + " and the end, " +
-                  Twine(operand.getDimSize(axis)));
-    last = position;
-  }
-  return success();
-}
-
-/// Where parts of [0, extent) begin, and the end of the last one.
-static SmallVector<int64_t> getEnds(ArrayRef<int64_t> restarts, int64_t extent) {
-  SmallVector<int64_t> ends = {0};
-  llvm::append_range(ends, restarts);
-  ends.push_back(extent);
-  return ends;
+  return verifyRestarts(location, name, restarts, operand.getDimSize(axis));
 }
 
 /// `operand` with an element for each part, an accumulator.
@@ -79,7 +64,7 @@ Definition ScanOp::getDefinition() {
       dims.push_back(Definition::at(dim));
   }
   unsigned axis = getAxis();
-  Scan scan{axis, getEnds(getRestarts(), getType().getDimSize(axis)), getReverse(), getExclusive()};
+  Scan scan{axis, getPartEnds(getRestarts(), getType().getDimSize(axis)), getReverse(), getExclusive()};
   if (getStart()) {
     definition.reads[1].dims[axis] = IndexExpr::unknown(0);
     scan.start = 1;
@@ -102,22 +87,19 @@ SmallVector<Value> ScanOp::emitCombine(ElementBuilder &builder, ValueRange accum
   return {emitReductionCombine(builder, getKind(), isUnsignedElement(getType()), accumulators.front(), term.front())};
 }
 
-FailureOr<Value> ScanOp::decompose(OpBuilder &builder, ArrayRef<DimShardingAttr> loops) {
+FailureOr<SmallVector<Value>> ScanOp::decompose(OpBuilder &builder, ArrayRef<DimShardingAttr> loops) {
   unsigned axis = getAxis();
-  int64_t extent = getType().getDimSize(axis);
-  if (loops.empty() || !loops[axis].coversOnce(extent) || getStart() || !getRestarts().empty())
+  if (loops.empty() || getStart() || !getRestarts().empty())
     return failure();
-  SmallVector<int64_t> cuts;
-  for (unsigned i = 0; i < loops[axis].getNumPieces(); ++i)
-    if (int64_t lo = loops[axis].getPiece(i).lo; lo > 0 && lo < extent)
-      cuts.push_back(lo);
-  llvm::sort(cuts);
-  cuts.erase(llvm::unique(cuts), cuts.end());
-  Value totals = ReducePartsOp::create(builder, getLoc(), getOperand(), getKind(), axis, cuts);
+  std::optional<SmallVector<int64_t>> cuts = dovetail::getRestarts(loops[axis], getType().getDimSize(axis));
+  if (!cuts)
+    return failure();
+  Value totals = ReducePartsOp::create(builder, getLoc(), getOperand(), getKind(), axis, *cuts);
   Value starts = ScanOp::create(builder, getLoc(), totals, Value(), getKind(), axis, /*exclusive=*/true, getReverse(),
                                 ArrayRef<int64_t>());
-  return Value(
-      ScanOp::create(builder, getLoc(), getOperand(), starts, getKind(), axis, getExclusive(), getReverse(), cuts));
+  Value result =
+      ScanOp::create(builder, getLoc(), getOperand(), starts, getKind(), axis, getExclusive(), getReverse(), *cuts);
+  return SmallVector<Value>{result};
 }
 
 //===----------------------------------------------------------------------===//
@@ -134,30 +116,28 @@ FailureOr<RankedTensorType> ReducePartsOp::inferType(std::optional<Location> loc
 
 Definition ReducePartsOp::getDefinition() {
   Definition definition = Definition::over(getType());
-  unsigned axis = getAxis();
-  SmallVector<layout::AccessDim> &dims = definition.addRead(0);
+  definition.isFold = true;
+  SmallVector<layout::AccessDim> dims;
   for (unsigned dim = 0; dim < definition.resultRank; ++dim)
     dims.push_back(Definition::at(dim));
-  SmallVector<int64_t> ends = getEnds(getRestarts(), getOperand().getType().getDimSize(axis));
-  std::vector<int64_t> first(ends.begin(), ends.end() - 1), last(ends.begin() + 1, ends.end());
-  for (int64_t &position : last)
-    --position;
-  dims[axis] = IndexExpr::unknown(0, Definition::at(axis), first, last);
+  unsigned axis = getAxis();
+  dims[axis] = definition.addPartLoop(axis, getPartEnds(getRestarts(), getOperand().getType().getDimSize(axis)), 0);
+  definition.addRead(0) = std::move(dims);
   return definition;
 }
 
 bool ReducePartsOp::isCheapElement() { return false; }
 
+SmallVector<Value> ReducePartsOp::emitInit(ElementBuilder &builder) {
+  return {emitReductionInit(builder, getKind(), getOperand().getType().getElementType())};
+}
+
 SmallVector<Value> ReducePartsOp::emitBody(BodyBuilder &body) {
-  ElementBuilder &builder = body.elements;
-  Type elementType = getOperand().getType().getElementType();
-  SmallVector<int64_t> ends = getEnds(getRestarts(), getOperand().getType().getDimSize(getAxis()));
-  Value part = body.getLoop(getAxis());
-  return builder.forLoop(builder.getEntry(ends, part), builder.getEntry(ends, builder.addI(part, 1)),
-                         emitReductionInit(builder, getKind(), elementType),
-                         [&](Value iv, ValueRange carried) -> SmallVector<Value> {
-                           Value term = emitReductionTerm(builder, getKind(), elementType, body.read(0, iv));
-                           return {emitReductionCombine(builder, getKind(), isUnsignedElement(getOperand().getType()),
-                                                        carried.front(), term)};
-                         });
+  Value element = body.read(0, body.getLoop(getType().getRank()));
+  return {emitReductionTerm(body.elements, getKind(), getOperand().getType().getElementType(), element)};
+}
+
+SmallVector<Value> ReducePartsOp::emitCombine(ElementBuilder &builder, ValueRange accumulators, ValueRange term) {
+  return {emitReductionCombine(builder, getKind(), isUnsignedElement(getOperand().getType()), accumulators.front(),
+                               term.front())};
 }

@@ -28,7 +28,7 @@ static FailureOr<RankedTensorType> inferScatter(std::optional<Location> location
   if (!fits || data.getElementType() != updates.getElementType())
     return emitOptionalError(location, "'", name, "' op cannot place ", updates, " in ", data, " by indices of type ",
                              indices);
-  if (reduction == ReduceKind::Moments || reduction == ReduceKind::Owner)
+  if (reduction == ReduceKind::Owner)
     return emitOptionalError(location, "'", name, "' op cannot combine by kind ", stringifyReduceKind(*reduction));
   if (data.getElementType().isInteger(1) && (reduction == ReduceKind::Sum || reduction == ReduceKind::Prod))
     return emitOptionalError(location, "'", name, "' op that adds or multiplies needs numbers, but has elements of i1");

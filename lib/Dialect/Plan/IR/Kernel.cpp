@@ -168,14 +168,14 @@ SmallVector<Value> PartsOp::emitBody(BodyBuilder &body) {
   auto readAll = [&] { return widen(body.read(0, builder.index(0))); };
   return {builder.ifElse(isFirst, type, readAll, [&] {
     auto reduction = getReduction().getDefiningOp<DefinitionOpInterface>();
-    return reduction && reduction.isReduction() ? widen(reduction.emitInit(builder).front()) : builder.zero(type);
+    return widen(reduction.emitInit(builder)[cast<OpResult>(getReduction()).getResultNumber()]);
   })};
 }
 
 LogicalResult PartsOp::verify() {
   auto type = cast<RankedTensorType>(getReduction().getType());
   auto reduction = getReduction().getDefiningOp<DefinitionOpInterface>();
-  if (!reduction || (!reduction.isReduction() && !isa<MomentsOp>(reduction)))
+  if (!reduction || !reduction.isReduction())
     return emitOpError("divides what is no reduction");
   if (static_cast<int64_t>(getDim()) < 0 || static_cast<int64_t>(getDim()) >= type.getRank() ||
       type.getDimSize(getDim()) != 1)
@@ -184,73 +184,6 @@ LogicalResult PartsOp::verify() {
   if (getResult().getType().getRank() != type.getRank() || getCount() < 1 ||
       getResult().getType() != getTypeOfParts(type, getDim(), getCount()))
     return emitOpError("cannot divide ") << type << " into parts of type " << getResult().getType();
-  return success();
-}
-
-Definition CombineMomentsOp::getDefinition() {
-  Definition definition = Definition::over(getResult().getType());
-  definition.loops[getDim()].kind = definition.loops.back().kind = LoopKind::Whole;
-  layout::IndexExpr part = definition.addLoop(cast<RankedTensorType>(getParts().getType()).getDimSize(getDim()),
-                                              LoopKind::Reduction, ReduceKind::Moments);
-  SmallVector<layout::AccessDim> &dims = definition.addRead(0);
-  for (unsigned dim = 0; dim < definition.resultRank; ++dim)
-    dims.push_back(dim == getDim() ? part : Definition::at(dim));
-  // The body reads all moments.
-  dims.back() = layout::IndexExpr::unknown(0);
-  return definition;
-}
-
-bool CombineMomentsOp::isCheapElement() { return false; }
-
-std::array<Value, 3> CombineMomentsOp::emitMoments(ElementBuilder &builder, function_ref<Value(int64_t)> read,
-                                                   function_ref<Value(function_ref<Value()>)> sum) {
-  Value count = sum([&] { return read(0); });
-  // Without elements all is zero.
-  Value divisor = builder.max(count, builder.constant(count.getType(), 1));
-  Value mean = builder.div(sum([&] { return builder.mul(read(0), read(1)); }), divisor);
-  Value deviations = sum([&] {
-    Value between = builder.sub(read(1), mean);
-    return builder.add(read(2), builder.mul(read(0), builder.mul(between, between)));
-  });
-  return {count, mean, deviations};
-}
-
-SmallVector<Value> CombineMomentsOp::emitBody(BodyBuilder &body) {
-  ElementBuilder &builder = body.elements;
-  Type type = ElementBuilder::scalarType(getResult().getType().getElementType());
-  unsigned rank = getResult().getType().getRank();
-  auto [lo, hi] = body.getRange(rank);
-  auto read = [&](int64_t moment) { return body.read(0, builder.index(moment)); };
-  auto sum = [&, lo = lo, hi = hi](function_ref<Value()> term) {
-    return builder
-        .forLoop(lo, hi, builder.zero(type),
-                 [&](Value part, ValueRange carried) -> SmallVector<Value> {
-                   body.setLoop(rank, part);
-                   return {builder.add(carried.front(), term())};
-                 })
-        .front();
-  };
-  auto [count, mean, deviations] = emitMoments(builder, read, sum);
-  auto isMoment = [&](int64_t moment) {
-    return builder.compareI(arith::CmpIPredicate::eq, body.getLoop(rank - 1), builder.index(moment));
-  };
-  return {builder.select(isMoment(0), count, builder.select(isMoment(1), mean, deviations))};
-}
-
-LogicalResult CombineMomentsOp::verify() {
-  auto parts = cast<RankedTensorType>(getParts().getType());
-  RankedTensorType result = getResult().getType();
-  int64_t last = result.getRank() - 1;
-  bool isValid = last >= 1 && static_cast<int64_t>(getDim()) >= 0 && static_cast<int64_t>(getDim()) < last &&
-                 parts.getRank() == result.getRank() && result.getDimSize(last) == 3 &&
-                 isa<FloatType>(result.getElementType());
-  if (isValid) {
-    SmallVector<int64_t> shape(parts.getShape());
-    shape[getDim()] = 1;
-    isValid = result == RankedTensorType::get(shape, parts.getElementType());
-  }
-  if (!isValid)
-    return emitOpError("cannot combine ") << parts << " along dimension " << getDim() << " to " << result;
   return success();
 }
 

@@ -18,6 +18,7 @@
 #include "dovetail/Dialect/Dovetail/IR/ElementBuilder.h"
 #include "dovetail/Layout/IndexExpr.h"
 #include "llvm/ADT/SmallVector.h"
+#include <optional>
 
 namespace dovetail {
 
@@ -25,11 +26,12 @@ namespace dovetail {
 enum class LoopKind {
   /// A dimension of the result: every rank computes its part.
   Parallel,
-  /// A loop over which terms are combined: every rank gets a partial result.
+  /// A loop over which terms are combined: every rank gets a partial result or, where exchanges cannot combine those
+  /// (`Loop::reduction`), may be split after the operation has been decomposed.
   Reduction,
-  /// A dimension of the result that is also reduced (softmax, normalisation): may be split after the operation has been
-  /// decomposed.
-  Composite,
+  /// A loop over which terms are combined, those of one part of a dimension (`Loop::ends`). Never split: ranks divide
+  /// parts.
+  Part,
   /// A dimension of the result, or a loop over which terms are combined, that cannot be split.
   Whole,
   /// A loop over the elements of a window, for each term. Never split: every rank goes through all of it.
@@ -43,10 +45,13 @@ enum class LoopKind {
 struct Loop {
   int64_t extent;
   LoopKind kind = LoopKind::Parallel;
-  /// For reductions, how terms combine.
-  ReduceKind reduction = ReduceKind::Sum;
+  /// For reductions, how results of ranks combine; none: only the operation's own `emitCombine` can say.
+  std::optional<ReduceKind> reduction = ReduceKind::Sum;
   /// Of a lookup, the number of the read that gives the index.
   int index = -1;
+  /// Of kind `Part`: iteration p of loop `dim`, of the result, goes through [ends[p], ends[p + 1]), which may be empty.
+  unsigned dim = 0;
+  llvm::SmallVector<int64_t> ends = {};
 
   /// A lookup is a loop of which one iteration alone gives the element: that which an index read from data names. No
   /// code goes through it. Where it is split, the rank that has the iteration gives the element, which the others take
@@ -59,8 +64,6 @@ struct Loop {
 struct Access {
   unsigned operand;
   llvm::SmallVector<layout::AccessDim> dims;
-  /// Goes through what a composite loop reduces, which is no need of its own.
-  bool isOfComposite = false;
 };
 
 /// How terms accumulate along a loop, of kind `Scan`: an element of the result is what all terms from the last restart
@@ -85,6 +88,12 @@ struct DataIndex {
   std::optional<unsigned> component = std::nullopt;
 };
 
+/// One of the ways through a block of terms: accumulators of elements of this type, combined by this kind.
+struct FoldPass {
+  ReduceKind kind;
+  mlir::Type elementType;
+};
+
 /// Whether what accumulates in `piece` depends on nothing outside of it.
 bool isBetweenRestarts(const Scan &scan, layout::Interval piece);
 
@@ -97,6 +106,9 @@ struct Definition {
   /// The body gives terms, which are folded over the reductions and taps (`emitInit`, `emitCombine`, `emitFinish`).
   /// Iterations at which a read has no element count nothing. Otherwise it gives elements of the result.
   bool isFold = false;
+  /// A fold that goes through terms more than once, a block at a time: what a pass finds (`emitPass`, `emitFound`) is
+  /// known to those after it, and all of it makes the accumulators of the block (`emitBlock`). Its body gives no terms.
+  llvm::SmallVector<FoldPass> passes;
   /// A fold that adds, from zero, products of the elements of two reads, of operands 0 and 1, as accumulators are:
   /// there is no other body.
   bool isProduct = false;
@@ -118,14 +130,17 @@ struct Definition {
   static Definition over(mlir::RankedTensorType result);
 
   /// Adds a loop, and returns its index. Taps come last.
-  layout::IndexExpr addLoop(int64_t extent, LoopKind kind, ReduceKind reduction = ReduceKind::Sum);
+  layout::IndexExpr addLoop(int64_t extent, LoopKind kind, std::optional<ReduceKind> reduction = ReduceKind::Sum);
+  /// Adds a loop over the terms of parts, of which loop `dim` of the result has one for each iteration, and returns the
+  /// index of the terms: its unknown number `unknown` is the loop added. `ends`: see `Loop`.
+  layout::IndexExpr addPartLoop(unsigned dim, llvm::ArrayRef<int64_t> ends, unsigned unknown);
   /// Adds a lookup, a loop whose iteration the element at read number `index` names. That read has to come.
   layout::IndexExpr addLookup(int64_t extent, unsigned index);
   /// The index of the loop over dimension `dim` of the result.
   static layout::IndexExpr at(unsigned dim) { return layout::IndexExpr::loop(static_cast<int>(dim)); }
   /// Adds a read and returns its dimensions, none so far.
   llvm::SmallVector<layout::AccessDim> &addRead(unsigned operand) {
-    return reads.emplace_back(Access{operand, {}, false}).dims;
+    return reads.emplace_back(Access{operand, {}}).dims;
   }
 
   /// For how many neighbouring iterations of loop `loop`, counted from its first one, read number `read` is at the same
@@ -217,12 +232,17 @@ private:
   ElementSource &source;
 };
 
+/// The terms of a loop of kind `Part` for iteration `part` of its dimension: [lo, hi).
+std::pair<mlir::Value, mlir::Value> emitPartRange(ElementBuilder &builder, const Loop &loop, mlir::Value part);
+/// What pass number `pass` starts from, and what it makes of two values.
+mlir::Value emitPassInit(ElementBuilder &builder, const FoldPass &pass);
+mlir::Value emitPassCombine(ElementBuilder &builder, const FoldPass &pass, mlir::Value a, mlir::Value b);
 /// The term of a fold at the coordinates of all loops but taps, over which it is folded here.
 llvm::SmallVector<mlir::Value> emitTerm(mlir::Operation *op, const Definition &definition, ElementBuilder &builder,
                                         llvm::ArrayRef<mlir::Value> loops, ElementSource &source);
-/// The element of the result at `index`: see `DefinitionOpInterface::emitElement`.
-mlir::Value emitElement(mlir::Operation *op, const Definition &definition, ElementBuilder &builder,
-                        llvm::ArrayRef<mlir::Value> index, ElementSource &source);
+/// The elements of the results at `index`: see `DefinitionOpInterface::emitElement`.
+llvm::SmallVector<mlir::Value> emitElement(mlir::Operation *op, const Definition &definition, ElementBuilder &builder,
+                                           llvm::ArrayRef<mlir::Value> index, ElementSource &source);
 
 /// The iteration of a loop of `extent` iterations, not 0, that a constant index names, as `BodyBuilder::lookUp` finds
 /// it; none if it is out of range, unless it is to be clamped.

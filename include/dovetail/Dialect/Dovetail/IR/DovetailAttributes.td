@@ -33,7 +33,7 @@ class Dovetail_EnumAttr<EnumAttrInfo info, string mnemonic>
 def Dovetail_ReduceKind : Dovetail_Enum<"ReduceKind", "How elements are combined", [
   I32EnumAttrCase<"Sum", 1, "sum">, I32EnumAttrCase<"Prod", 2, "prod">,
   I32EnumAttrCase<"Max", 3, "max">, I32EnumAttrCase<"Min", 4, "min">,
-  I32EnumAttrCase<"Moments", 5, "moments">, I32EnumAttrCase<"Owner", 6, "owner">
+  I32EnumAttrCase<"Owner", 5, "owner">
 ]>;
 def Dovetail_ReduceKindAttr : Dovetail_EnumAttr<Dovetail_ReduceKind, "reduce_kind">;
 

@@ -48,9 +48,26 @@ def DefinitionOpInterface : OpInterface<"DefinitionOpInterface"> {
                           "::mlir::ValueRange":$term), "",
       [{ return {builder.add(accumulators[0], term[0])}; }]>,
     InterfaceMethod<[{
-        The element of the result from what a fold has given. `body` has the loops of the result.
-      }], "::mlir::Value", "emitFinish", (ins "::dovetail::BodyBuilder &":$body, "::mlir::ValueRange":$accumulators),
-      "", [{ return ::dovetail::emitNarrowed($_op, body, accumulators[0]); }]>,
+        The elements of the results from what a fold has given. `body` has the loops of the result.
+      }], "::llvm::SmallVector<::mlir::Value>", "emitFinish",
+      (ins "::dovetail::BodyBuilder &":$body, "::mlir::ValueRange":$accumulators),
+      "", [{ return {::dovetail::emitNarrowed($_op, body, accumulators[0])}; }]>,
+    InterfaceMethod<[{
+        The term of pass number `pass` over a block of terms, of which earlier passes have `found` these values. Only
+        where the definition has passes.
+      }], "::mlir::Value", "emitPass", (ins "::dovetail::BodyBuilder &":$body, "unsigned":$pass,
+                                            "::mlir::ValueRange":$found), "",
+      [{ return ::mlir::Value(); }]>,
+    InterfaceMethod<[{
+        What a pass over `count` terms (of type index) has found if they come to `folded`.
+      }], "::mlir::Value", "emitFound", (ins "::dovetail::ElementBuilder &":$builder, "unsigned":$pass,
+                                             "::mlir::Value":$folded, "::mlir::Value":$count), "",
+      [{ return folded; }]>,
+    InterfaceMethod<[{
+        The accumulators of a block of `count` terms (of type index) from what all passes have found.
+      }], "::llvm::SmallVector<::mlir::Value>", "emitBlock",
+      (ins "::dovetail::ElementBuilder &":$builder, "::mlir::ValueRange":$found, "::mlir::Value":$count), "",
+      [{ return ::llvm::SmallVector<::mlir::Value>(found); }]>,
     InterfaceMethod<[{
         Writes all elements of a line of the results: those of all indices in the ranges of the definition's `lines`,
         at the other loops of `line`. Only where there are lines; what accumulates, or writes where data say, need not
@@ -66,12 +83,18 @@ def DefinitionOpInterface : OpInterface<"DefinitionOpInterface"> {
         pass through.
       }], "bool", "isLinearIn", (ins "unsigned":$operand), "", [{ return false; }]>,
     InterfaceMethod<[{
-        Replaces an operation by simpler ones before it, for when one of its composite loops or scans is split, as
-        `loops` say, or the target has no such operation (no `loops`). Returns the value that replaces the result; fails
-        for an operation that needs no such thing. The operation itself is not erased.
-      }], "::mlir::FailureOr<::mlir::Value>", "decompose",
+        Replaces an operation by simpler ones before it, for when one of its scans is split, or a loop over which only
+        the operation itself can combine terms, as `loops` say. Returns the values that replace the results; fails where
+        that cannot be split. The operation itself is not erased.
+      }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
       (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<::dovetail::DimShardingAttr>":$loops), "",
       [{ return ::mlir::failure(); }]>,
+    InterfaceMethod<[{
+        Creates what makes the results of a fold of those of its parts: for each result a tensor that has one for each
+        part along dimension `dim`, in which the result has extent 1. Only where the operation alone can combine terms.
+      }], "::llvm::SmallVector<::mlir::Value>", "combineParts",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$parts, "int64_t":$dim), "",
+      [{ llvm_unreachable("exchanges combine its results"); }]>,
     InterfaceMethod<"The memory format around this operation: see `FormatPreference`.",
       "::dovetail::FormatPreference", "getFormatPreference", (ins), "",
       [{ return ::dovetail::FormatPreference::Any; }]>
@@ -86,10 +109,10 @@ def DefinitionOpInterface : OpInterface<"DefinitionOpInterface"> {
       ::dovetail::Definition definition = $_op.getDefinition();
       return definition.isFold && definition.getNumReductions() > 0;
     }
-    /// The element of the result at `index`, a signless scalar: the fold of all terms in the ranges that this rank executes,
-    /// each loop with accumulators of its own, so that errors of sums grow with the extents of loops and not with their
-    /// product.
-    ::mlir::Value emitElement(::dovetail::ElementBuilder &builder, ::llvm::ArrayRef<::mlir::Value> index,
+    /// The elements of the results at `index`, signless scalars: the fold of all terms in the ranges that this rank
+    /// executes, each loop with accumulators of its own, so that errors of sums grow with the extents of loops and not
+    /// with their product.
+    ::llvm::SmallVector<::mlir::Value> emitElement(::dovetail::ElementBuilder &builder, ::llvm::ArrayRef<::mlir::Value> index,
                               ::dovetail::ElementSource &elements) {
       return ::dovetail::emitElement($_op, $_op.getDefinition(), builder, index, elements);
     }

@@ -37,27 +37,19 @@ def Dovetail_Elementwise : NativeOpTrait<"Elementwise"> {
   let cppNamespace = "::dovetail";
 }
 
-/// An operation that computes a tensor. C++ defines `getDefinition` and `methods`, which are those of
-/// `DefinitionOpInterface`.
-class Dovetail_ComputeOp<string mnemonic, list<Trait> traits = [], list<string> methods = ["emitBody"]>
-    : Op<Dovetail_Dialect, mnemonic,
-         [Pure, DeclareOpInterfaceMethods<DefinitionOpInterface, methods>] # traits> {
+/// An operation without effects that gives a tensor.
+class Dovetail_TensorOp<string mnemonic, list<Trait> traits = []>
+    : Op<Dovetail_Dialect, mnemonic, [Pure] # traits> {
   let results = (outs Dovetail_Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
-  code inheritedDeclaration = [{
+  code typeDeclaration = [{
     ::mlir::RankedTensorType getType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getResult().getType());
     }
   }];
-  let extraClassDeclaration = inheritedDeclaration;
-}
-
-/// A compute operation whose result type (without sharding) follows from operands and attributes. C++ also defines
-/// `static FailureOr<RankedTensorType> inferType(std::optional<Location>, Adaptor)`, which emits an error on failure if
-/// there is a location.
-class Dovetail_InferredOp<string mnemonic, list<Trait> traits = [], list<string> methods = ["emitBody"]>
-    : Dovetail_ComputeOp<mnemonic, traits # [InferTypeOpAdaptorWithIsCompatible], methods> {
-  code inferDeclaration = inheritedDeclaration # [{
+  /// For those whose type (without sharding) follows from operands and attributes. C++ defines `inferType`, which emits
+  /// an error on failure if there is a location.
+  code inferDeclaration = typeDeclaration # [{
     static ::mlir::FailureOr<::mlir::RankedTensorType>
     inferType(std::optional<::mlir::Location> location, Adaptor adaptor);
   }];
@@ -75,6 +67,17 @@ class Dovetail_InferredOp<string mnemonic, list<Trait> traits = [], list<string>
       return ::dovetail::equalUpToSharding(l, r);
     }
   }];
+  let extraClassDeclaration = typeDeclaration;
+}
+
+/// An operation that computes a tensor. C++ defines `getDefinition` and `methods`, which are those of
+/// `DefinitionOpInterface`.
+class Dovetail_ComputeOp<string mnemonic, list<Trait> traits = [], list<string> methods = ["emitBody"]>
+    : Dovetail_TensorOp<mnemonic, [DeclareOpInterfaceMethods<DefinitionOpInterface, methods>] # traits>;
+
+/// A compute operation whose result type follows from operands and attributes.
+class Dovetail_InferredOp<string mnemonic, list<Trait> traits = [], list<string> methods = ["emitBody"]>
+    : Dovetail_ComputeOp<mnemonic, traits # [InferTypeOpAdaptorWithIsCompatible], methods> {
   let extraClassDeclaration = inferDeclaration;
   let extraClassDefinition = inferDefinition;
 }

@@ -95,14 +95,46 @@ def Dovetail_ReduceOp : Dovetail_InferredOp<"reduce", [],
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_ReduceKindAttr:$kind, DenseI64ArrayAttr:$axes);
 }
 
-def Dovetail_MomentsOp : Dovetail_InferredOp<"moments", [], ["emitBody", "isCheapElement"]> {
+/// A fold of elements to several values, which only the operation can combine, or of such values of parts. Its arguments
+/// are `inputs`, `axes`, `restarts` and others of its own.
+class Dovetail_TupleFoldOp<string mnemonic, list<string> methods = []>
+    : Op<Dovetail_Dialect, mnemonic,
+         [Pure, InferTypeOpAdaptorWithIsCompatible,
+          DeclareOpInterfaceMethods<DefinitionOpInterface,
+              ["emitBody", "emitInit", "emitCombine", "emitFinish", "emitPass", "decompose", "combineParts",
+               "isCheapElement"] # methods>]> {
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getOperation()->getResult(0).getType());
+    }
+  }];
+  let extraClassDefinition = [{
+    bool $cppClass::isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r) {
+      return ::dovetail::equalUpToSharding(l, r);
+    }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::emitFinish(::dovetail::BodyBuilder &, ::mlir::ValueRange found) {
+      return found;
+    }
+    bool $cppClass::isCheapElement() { return false; }
+  }];
+}
+
+/// Positions, ascending, that divide each of several axes.
+def Dovetail_RestartsAttr : OptionalAttr<TypedArrayAttrBase<DenseI64ArrayAttr, "positions along each axis">>;
+
+def Dovetail_MomentsOp : Dovetail_TupleFoldOp<"moments", ["emitFound", "emitBlock"]> {
   let summary = "Count, mean and sum of squared deviations over some dimensions";
   let description = [{
-    The result has the operand's rank plus one: reduced dimensions have extent 1, and the last has extent 3 and holds
-    (count, mean, M2). A split reduction gives a value that is partial with kind `moments`; parts combine by Chan's
-    formula, so that the variance does not cancel. Elements narrower than f32 give moments in f32.
+    Of one input, over `axes`, which the results keep with extent 1 or, where `restarts` divide them into parts, with an
+    element for each part: `restarts` has for each of `axes` the positions where another part begins. Of three inputs,
+    which are counts, means and squared deviations of parts: those of all elements, by Chan's formula, so that the
+    variance does not cancel. Elements narrower than f32 give moments in f32.
+
+    One that is split where it reduces gives way to one of parts, which ranks divide, and one that combines them.
   }];
-  let arguments = (ins Dovetail_Tensor:$operand, DenseI64ArrayAttr:$axes);
+  let arguments = (ins Variadic<Dovetail_Tensor>:$inputs, DenseI64ArrayAttr:$axes, Dovetail_RestartsAttr:$restarts);
+  let results = (outs Dovetail_FloatTensor:$counts, Dovetail_FloatTensor:$means, Dovetail_FloatTensor:$deviations);
 }
 
 #endif // DOVETAIL_DIALECT_DOVETAIL_OPS_CONTRACTIONOPS_TD

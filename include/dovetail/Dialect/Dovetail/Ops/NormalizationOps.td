@@ -1,4 +1,4 @@
-//===- NormalizationOps.td - Composite operations that reduce and keep a dimension -*- tablegen -*-===//
+//===- NormalizationOps.td - Softmax and normalisations -*- tablegen -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,19 +11,22 @@
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
-class Dovetail_CompositeOp<string mnemonic, list<string> methods = []>
-    : Dovetail_InferredOp<mnemonic, [AttrSizedOperandSegments], ["emitBody", "decompose", "isCheapElement"] # methods>;
+/// What `dovetail-expand-norms` replaces by simpler operations: it states its result's type only.
+class Dovetail_NormOp<string mnemonic, list<Trait> traits = [AttrSizedOperandSegments]>
+    : Dovetail_TensorOp<mnemonic, traits # [InferTypeOpAdaptorWithIsCompatible]> {
+  let extraClassDeclaration = inferDeclaration;
+  let extraClassDefinition = inferDefinition;
+}
 
-def Dovetail_SoftmaxOp : Dovetail_InferredOp<"softmax", [], ["emitBody", "decompose", "isCheapElement"]> {
+def Dovetail_SoftmaxOp : Dovetail_NormOp<"softmax", []> {
   let summary = "Softmax, or its logarithm, over one dimension";
   let description = [{
-    exp(x - max(x)) / sum(exp(x - max(x))) along `axis`; with `log`, its logarithm without the detour. Decomposed where
-    `axis` is split, and for kernels: the maximum is combined before any exponential is taken.
+    exp(x - max(x)) / sum(exp(x - max(x))) along `axis`; with `log`, its logarithm without the detour.
   }];
   let arguments = (ins Dovetail_Tensor:$operand, I64Attr:$axis, UnitAttr:$log);
 }
 
-def Dovetail_LayerNormOp : Dovetail_CompositeOp<"layer_norm"> {
+def Dovetail_LayerNormOp : Dovetail_NormOp<"layer_norm"> {
   let summary = "Normalisation over the last dimensions, from `axis` on";
   let description = [{
     (x - mean) / sqrt(variance + epsilon) * scale + bias; scale and bias broadcast to the operand.
@@ -32,7 +35,7 @@ def Dovetail_LayerNormOp : Dovetail_CompositeOp<"layer_norm"> {
                        I64Attr:$axis, F32Attr:$epsilon);
 }
 
-def Dovetail_GroupNormOp : Dovetail_CompositeOp<"group_norm", ["getFormatPreference"]> {
+def Dovetail_GroupNormOp : Dovetail_NormOp<"group_norm"> {
   let summary = "Normalisation over the spatial dimensions and the channels of a group";
   let description = [{
     Over [N, C, spatial...]; scale and bias have shape [C]. Instance normalisation has as many groups as channels.

@@ -28,7 +28,8 @@ def Dovetail_ScanOp : Dovetail_InferredOp<"scan", [],
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$restarts);
 }
 
-def Dovetail_ReducePartsOp : Dovetail_InferredOp<"reduce_parts", [], ["emitBody", "isCheapElement"]> {
+def Dovetail_ReducePartsOp : Dovetail_InferredOp<"reduce_parts", [],
+    ["emitBody", "emitInit", "emitCombine", "isCheapElement"]> {
   let summary = "Sum, product, maximum or minimum of each part of a dimension";
   let description = [{
     `restarts`, ascending positions inside of dimension `axis`, are where one part ends and the next begins. The result has

@@ -103,29 +103,6 @@ def Plan_PartsOp : Plan_Op<"parts", [Pure, DeclareOpInterfaceMethods<DefinitionO
   }];
 }
 
-def Plan_CombineMomentsOp : Plan_Op<"combine_moments", [Pure,
-    DeclareOpInterfaceMethods<DefinitionOpInterface, ["emitBody", "isCheapElement"]>]> {
-  let summary = "The moments of all parts together, in a kernel";
-  let description = [{
-    Parts of `dovetail.moments` along dimension `dim`, combined by Chan's formula. One reduction loop goes over the parts.
-
-    ```mlir
-    %0 = plan.combine_moments %parts {dim = 1 : i64} : tensor<4x16x3xf32> -> tensor<4x1x3xf32>
-    ```
-  }];
-  let arguments = (ins AnyRankedTensor:$parts, I64Attr:$dim);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$parts attr-dict `:` type($parts) `->` type($result)";
-  let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    /// Count, mean and squared deviations of all parts. `read` gives a moment of the current part, and `sum` adds a term
-    /// over all of them.
-    static ::std::array<::mlir::Value, 3> emitMoments(::dovetail::ElementBuilder &builder,
-        ::llvm::function_ref<::mlir::Value(int64_t moment)> read,
-        ::llvm::function_ref<::mlir::Value(::llvm::function_ref<::mlir::Value()> term)> sum);
-  }];
-}
-
 //===----------------------------------------------------------------------===//
 // Generated code
 //===----------------------------------------------------------------------===//

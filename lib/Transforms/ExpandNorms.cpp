@@ -1,4 +1,4 @@
-//===- Norms.cpp - Softmax and normalisations by simpler operations -*- C++ -*-===//
+//===- ExpandNorms.cpp - Norms as statistics and elementwise operations ---===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,16 +6,26 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the decompositions of composite operations.
+// Replaces softmax and normalisations by what takes statistics and by elementwise operations.
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Ops/ReductionSupport.h"
+#include "dovetail/Transforms/Passes.h"
 
-#include "dovetail/Dialect/Dovetail/Decomposition/Decompose.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_EXPANDNORMS
+#include "dovetail/Transforms/Passes.h.inc"
+} // namespace dovetail
 
 using namespace mlir;
 using namespace dovetail;
+
+/// What sums of elements of this type are taken in.
+static Type getWideType(Type elementType) {
+  return elementType.getIntOrFloatBitWidth() < 32 ? Float32Type::get(elementType.getContext()) : elementType;
+}
 
 namespace {
 /// Builds operations whose types are inferred.
@@ -49,14 +59,6 @@ struct Graph {
   Value broadcast(Value x, ArrayRef<int64_t> shape) {
     return BroadcastOp::create(builder, loc, RankedTensorType::get(shape, getElementTypeOrSelf(x)), x);
   }
-  /// Element `position` of the last dimension, which is dropped.
-  Value takeLast(Value x, int64_t position) {
-    auto type = llvm::cast<RankedTensorType>(x.getType());
-    SmallVector<int64_t> starts(type.getRank(), 0), sizes(type.getShape()), steps(type.getRank(), 1);
-    starts.back() = position;
-    sizes.back() = 1;
-    return reshape(SliceOp::create(builder, loc, x, starts, sizes, steps), ArrayRef(sizes).drop_back());
-  }
   /// `shape` is [N, C, ...] with extents 1 behind C: the sum over the channels of each group, for each channel.
   Value sumGroups(Value x, int64_t groups) {
     SmallVector<int64_t> shape(llvm::cast<RankedTensorType>(x.getType()).getShape());
@@ -72,14 +74,6 @@ struct Graph {
 struct Statistics {
   Value mean, deviations;
 };
-
-/// How statistics are taken.
-enum class Passes {
-  /// `dovetail.moments`: parts of a split dimension combine without cancellation.
-  Moments,
-  /// A sum for the mean, then one of squared deviations.
-  Two
-};
 } // namespace
 
 static int64_t countElements(Value x, ArrayRef<int64_t> axes) {
@@ -90,33 +84,24 @@ static int64_t countElements(Value x, ArrayRef<int64_t> axes) {
 }
 
 /// Statistics of `x` over `axes`.
-static Statistics takeStatistics(Graph &graph, Value x, ArrayRef<int64_t> axes, Passes passes) {
-  if (passes == Passes::Moments) {
-    Value moments = MomentsOp::create(graph.builder, graph.loc, x, axes);
-    return {graph.takeLast(moments, 1), graph.takeLast(moments, 2)};
-  }
-  Value mean = graph.divide(graph.sum(x, axes), countElements(x, axes));
-  return {mean, graph.sum(graph.square(graph.sub(x, mean)), axes)};
+static Statistics takeStatistics(Graph &graph, Value x, ArrayRef<int64_t> axes) {
+  auto moments = MomentsOp::create(graph.builder, graph.loc, x, axes, /*restarts=*/ArrayAttr());
+  return {moments.getMeans(), moments.getDeviations()};
 }
 
 /// Statistics of `x` [N, C, spatial...] over space and the channels of each group, for each channel. Channels are
 /// combined after space, so that large tensors keep their shape and channels may be cut anywhere.
-static Statistics takeGroupStatistics(Graph &graph, Value x, int64_t groups, Passes passes) {
+static Statistics takeGroupStatistics(Graph &graph, Value x, int64_t groups) {
   auto type = cast<RankedTensorType>(x.getType());
   SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(2, type.getRank()));
   int64_t perGroup = type.getDimSize(1) / groups;
   if (perGroup == 1)
-    return takeStatistics(graph, x, axes, passes);
+    return takeStatistics(graph, x, axes);
   int64_t perChannel = countElements(x, axes);
-  if (passes == Passes::Moments) {
-    Statistics channel = takeStatistics(graph, x, axes, passes);
-    Value mean = graph.divide(graph.sumGroups(channel.mean, groups), perGroup);
-    Value between = graph.scale(graph.square(graph.sub(channel.mean, mean)), perChannel);
-    return {mean, graph.sumGroups(graph.add(channel.deviations, between), groups)};
-  }
-  Value mean = graph.divide(graph.sumGroups(graph.sum(x, axes), groups),
-                            static_cast<double>(perChannel) * static_cast<double>(perGroup));
-  return {mean, graph.sumGroups(graph.sum(graph.square(graph.sub(x, mean)), axes), groups)};
+  Statistics channel = takeStatistics(graph, x, axes);
+  Value mean = graph.divide(graph.sumGroups(channel.mean, groups), perGroup);
+  Value between = graph.scale(graph.square(graph.sub(channel.mean, mean)), perChannel);
+  return {mean, graph.sumGroups(graph.add(channel.deviations, between), groups)};
 }
 
 /// 1 / sqrt(variance + epsilon).
@@ -126,25 +111,23 @@ static Value invertDeviation(Graph &graph, Value deviations, double count, doubl
                          graph.add(variance, graph.constant(getElementTypeOrSelf(variance), epsilon)));
 }
 
-static Value decomposeSoftmax(SoftmaxOp op, OpBuilder &builder) {
-  Graph graph{builder, op.getLoc()};
+static Value expand(SoftmaxOp op, Graph &graph) {
   Type elementType = op.getType().getElementType();
   int64_t axis = op.getAxis();
-  Value x = graph.cast(op.getOperand(), getAccumulatorType(elementType));
+  Value x = graph.cast(op.getOperand(), getWideType(elementType));
   Value shifted = graph.sub(x, graph.reduce(x, ReduceKind::Max, axis));
-  Value exponential = ExpOp::create(builder, op.getLoc(), shifted);
+  Value exponential = ExpOp::create(graph.builder, graph.loc, shifted);
   Value sum = graph.sum(exponential, axis);
-  Value result = op.getLog() ? graph.sub(shifted, LogOp::create(builder, op.getLoc(), sum))
-                             : DivOp::create(builder, op.getLoc(), exponential, sum).getResult();
+  Value result = op.getLog() ? graph.sub(shifted, LogOp::create(graph.builder, graph.loc, sum))
+                             : DivOp::create(graph.builder, graph.loc, exponential, sum).getResult();
   return graph.cast(result, elementType);
 }
 
-static Value decomposeLayerNorm(LayerNormOp op, OpBuilder &builder, Passes passes) {
-  Graph graph{builder, op.getLoc()};
-  Type elementType = op.getType().getElementType(), type = getAccumulatorType(elementType);
+static Value expand(LayerNormOp op, Graph &graph) {
+  Type elementType = op.getType().getElementType(), type = getWideType(elementType);
   SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(op.getAxis(), op.getType().getRank()));
   Value x = graph.cast(op.getOperand(), type);
-  Statistics statistics = takeStatistics(graph, x, axes, passes);
+  Statistics statistics = takeStatistics(graph, x, axes);
   Value inverse =
       invertDeviation(graph, statistics.deviations, countElements(x, axes), op.getEpsilon().convertToFloat());
   Value result = graph.mul(graph.sub(x, statistics.mean), inverse);
@@ -155,13 +138,12 @@ static Value decomposeLayerNorm(LayerNormOp op, OpBuilder &builder, Passes passe
   return graph.cast(result, elementType);
 }
 
-static Value decomposeGroupNorm(GroupNormOp op, OpBuilder &builder, Passes passes) {
-  Graph graph{builder, op.getLoc()};
+static Value expand(GroupNormOp op, Graph &graph) {
   RankedTensorType operand = op.getType();
-  Type elementType = operand.getElementType(), type = getAccumulatorType(elementType);
+  Type elementType = operand.getElementType(), type = getWideType(elementType);
   int64_t groups = op.getGroups();
   Value x = graph.cast(op.getOperand(), type);
-  Statistics statistics = takeGroupStatistics(graph, x, groups, passes);
+  Statistics statistics = takeGroupStatistics(graph, x, groups);
   double count = static_cast<double>(operand.getDimSize(1) / groups);
   for (int64_t extent : operand.getShape().drop_front(2))
     count *= static_cast<double>(extent);
@@ -177,23 +159,26 @@ static Value decomposeGroupNorm(GroupNormOp op, OpBuilder &builder, Passes passe
   return graph.cast(result, elementType);
 }
 
-FailureOr<Value> SoftmaxOp::decompose(OpBuilder &builder, ArrayRef<DimShardingAttr>) {
-  return decomposeSoftmax(*this, builder);
-}
-
-FailureOr<Value> LayerNormOp::decompose(OpBuilder &builder, ArrayRef<DimShardingAttr>) {
-  return decomposeLayerNorm(*this, builder, Passes::Moments);
-}
-
-FailureOr<Value> GroupNormOp::decompose(OpBuilder &builder, ArrayRef<DimShardingAttr>) {
-  return decomposeGroupNorm(*this, builder, Passes::Moments);
-}
-
-FailureOr<Value> dovetail::decomposeUnsplit(Operation *op, OpBuilder &builder) {
-  if (auto norm = dyn_cast<LayerNormOp>(op))
-    return decomposeLayerNorm(norm, builder, Passes::Two);
-  if (auto norm = dyn_cast<GroupNormOp>(op))
-    return decomposeGroupNorm(norm, builder, Passes::Two);
-  auto composite = dyn_cast<DefinitionOpInterface>(op);
-  return composite ? composite.decompose(builder, {}) : FailureOr<Value>(failure());
-}
+namespace {
+struct ExpandNorms : dovetail::impl::ExpandNormsBase<ExpandNorms> {
+  void runOnOperation() override {
+    getOperation()->walk([](Operation *op) {
+      OpBuilder builder(op);
+      // The name of the tensor belongs to the operation that computes it, the last one.
+      Location inner = op->getLoc();
+      if (auto named = dyn_cast<FusedLocWith<StringAttr>>(inner))
+        inner = named.getLocations().front();
+      Graph graph{builder, inner};
+      Value result = TypeSwitch<Operation *, Value>(op)
+                         .Case<SoftmaxOp, LayerNormOp, GroupNormOp>([&](auto norm) { return expand(norm, graph); })
+                         .Default(Value());
+      if (!result)
+        return;
+      result.getDefiningOp()->setLoc(op->getLoc());
+      result.getDefiningOp()->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+      op->getResult(0).replaceAllUsesWith(result);
+      op->erase();
+    });
+  }
+};
+} // namespace
