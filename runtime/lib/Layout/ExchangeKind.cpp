@@ -222,9 +222,8 @@ std::optional<Sharding> dovetail::layout::scatteredSharding(const Mesh &mesh, st
   int best = -1;
   int64_t longest = 1;
   for (int dim : order) {
-    bool isTriple = from.partialKind == ReductionKind::Moments && dim == static_cast<int>(shape.size()) - 1;
     std::optional<std::vector<int64_t>> cuts = to.dims[dim].cuts(shape[dim]);
-    if (isTriple || !cuts)
+    if (!cuts)
       continue;
     int64_t length = 0;
     for (size_t i = 1; i < cuts->size(); ++i)

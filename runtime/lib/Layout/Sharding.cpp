@@ -26,8 +26,6 @@ const char *dovetail::layout::stringifyReductionKind(ReductionKind kind) {
     return "max";
   case ReductionKind::Min:
     return "min";
-  case ReductionKind::Moments:
-    return "moments";
   case ReductionKind::Owner:
     return "owner";
   }

@@ -33,8 +33,7 @@ void dovetail::runtime::appendCopies(const MemoryView &target, const MemoryView 
 CombinationDescription dovetail::runtime::describeCombination(layout::ReductionKind kind, const MemoryView &target,
                                                               const MemoryView &source, const layout::Box &box) {
   Combination combination(kind, target, source, box);
-  return {kind, target.type, combination.getTargetMoment(), combination.getSourceMoment(),
-          stridedBoxes(combination.getPairs(), target.data, source.data)};
+  return {kind, target.type, stridedBoxes(combination.getPairs(), target.data, source.data)};
 }
 
 CopyTask::CopyTask(const std::vector<StridedBox> &boxes) {
@@ -51,8 +50,7 @@ absl::Status CopyTask::perform() {
 CombinationTask::CombinationTask(const CombinationDescription &description) {
   for (const StridedBox &box : description.boxes)
     parts.push_back({box.target, box.source,
-                     Combination(description.kind, description.type, {BoxPair(box.elementBytes, box.loops)},
-                                 description.targetMoment, description.sourceMoment)});
+                     Combination(description.kind, description.type, {BoxPair(box.elementBytes, box.loops)})});
 }
 
 absl::Status CombinationTask::perform() {

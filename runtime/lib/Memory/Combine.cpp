@@ -42,19 +42,7 @@ void combineRuns(const BoxPair &pair, std::byte *target, const std::byte *source
 }
 
 template <typename Access>
-void combineMomentRuns(const BoxPair &pair, std::byte *target, const std::byte *source, int64_t toMoment,
-                       int64_t fromMoment) {
-  pair.forEachRun(target, source,
-                  [&](std::byte *to, const std::byte *from, int64_t count, int64_t toStride, int64_t fromStride) {
-                    for (int64_t i = 0; i < count; ++i, to += toStride, from += fromStride)
-                      combineMoments<Access>(reinterpret_cast<char *>(to), reinterpret_cast<const char *>(from),
-                                             toMoment, fromMoment);
-                  });
-}
-
-template <typename Access>
-void combine(ReductionKind kind, const BoxPair &pair, std::byte *target, const std::byte *source, int64_t toMoment,
-             int64_t fromMoment) {
+void combine(ReductionKind kind, const BoxPair &pair, std::byte *target, const std::byte *source) {
   using Value = typename Access::Value;
   switch (kind) {
   case ReductionKind::None:
@@ -67,8 +55,6 @@ void combine(ReductionKind kind, const BoxPair &pair, std::byte *target, const s
     return combineRuns<Access>(pair, target, source, combineMax<Value>);
   case ReductionKind::Min:
     return combineRuns<Access>(pair, target, source, combineMin<Value>);
-  case ReductionKind::Moments:
-    return combineMomentRuns<Access>(pair, target, source, toMoment, fromMoment);
   case ReductionKind::Owner: // Exchanges combine it as a maximum.
     return;
   }
@@ -81,21 +67,12 @@ ReductionKind onBooleans(ReductionKind kind) { return kind == ReductionKind::Sum
 
 Combination::Combination(ReductionKind kind, const MemoryView &target, const MemoryView &source, const layout::Box &box)
     : kind(kind), type(target.type) {
-  layout::Box firsts = box;
-  if (kind == ReductionKind::Moments) {
-    int last = box.rank() - 1;
-    firsts[last] = {0, 1};
-    targetMoment = target.offset(last, 1) * elementSize(type);
-    sourceMoment = source.offset(last, 1) * elementSize(type);
-  }
-  BoxPair::append(target, source, firsts, pairs);
+  BoxPair::append(target, source, box, pairs);
 }
 
 void Combination::run(std::byte *target, const std::byte *source) const {
   for (const BoxPair &pair : pairs) {
-    auto apply = [&]<typename Access>(Access, ReductionKind kind) {
-      combine<Access>(kind, pair, target, source, targetMoment, sourceMoment);
-    };
+    auto apply = [&]<typename Access>(Access, ReductionKind kind) { combine<Access>(kind, pair, target, source); };
     switch (type) {
     case ElementType::F32:
       apply(PlainAccess<float>(), kind);

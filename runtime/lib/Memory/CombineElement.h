@@ -80,32 +80,6 @@ template <typename T> T combineProd(T a, T b) {
     return a * b;
 }
 
-/// Chan's formula for two sets of numbers, each given by count, mean and sum of squared deviations: the numbers of a
-/// set are `moment` bytes apart.
-template <typename Access>
-void combineMoments(char *target, const char *source, int64_t targetMoment, int64_t sourceMoment) {
-  using Stored = typename Access::Stored;
-  auto load = [](const char *address) {
-    Stored value;
-    __builtin_memcpy(&value, address, sizeof(Stored));
-    return static_cast<double>(Access::load(value));
-  };
-  auto store = [](char *address, double value) {
-    Stored stored = Access::store(static_cast<typename Access::Value>(value));
-    __builtin_memcpy(address, &stored, sizeof(Stored));
-  };
-  double countA = load(target), countB = load(source);
-  if (countB == 0)
-    return;
-  double total = countA + countB;
-  double meanA = countA == 0 ? 0 : load(target + targetMoment);
-  double delta = load(source + sourceMoment) - meanA;
-  double squares = (countA == 0 ? 0 : load(target + 2 * targetMoment)) + load(source + 2 * sourceMoment);
-  store(target, total);
-  store(target + targetMoment, meanA + delta * countB / total);
-  store(target + 2 * targetMoment, squares + delta * delta * countA * countB / total);
-}
-
 } // namespace dovetail::runtime
 
 #endif // DOVETAIL_RUNTIME_MEMORY_COMBINEELEMENT_H

@@ -148,13 +148,10 @@ TEST_F(BoxWork, NothingIsNoLaunch) {
 }
 
 TEST_F(BoxWork, CombinationsAreTheHosts) {
-  const ReductionKind kinds[] = {ReductionKind::Sum, ReductionKind::Prod, ReductionKind::Max, ReductionKind::Min,
-                                 ReductionKind::Moments};
-  for (int round = 0; round < 13 * 5 * 4; ++round) {
+  const ReductionKind kinds[] = {ReductionKind::Sum, ReductionKind::Prod, ReductionKind::Max, ReductionKind::Min};
+  for (int round = 0; round < 13 * 4 * 4; ++round) {
     auto type = static_cast<ElementType>(round % 13);
-    ReductionKind kind = kinds[round / 13 % 5];
-    if (kind == ReductionKind::Moments && type > ElementType::BF16)
-      continue;
+    ReductionKind kind = kinds[round / 13 % 4];
     Box box({{0, random(1, 9)}, {2, 2 + random(1, 9)}, {0, 3}});
     Held source = hold(type, box, false), target = hold(type, box, false);
     fill(source);
@@ -166,16 +163,10 @@ TEST_F(BoxWork, CombinationsAreTheHosts) {
     }
     upload(source);
     upload(target);
-    // The same boxes and moments as `Combination` has.
-    CombinationDescription description{kind, type, 0, 0, {}};
-    Box firsts = box;
-    if (kind == ReductionKind::Moments) {
-      firsts[2] = {0, 1};
-      description.targetMoment = target.view.offset(2, 1) * elementSize(type);
-      description.sourceMoment = source.view.offset(2, 1) * elementSize(type);
-    }
+    // The same boxes as `Combination` has.
+    CombinationDescription description{kind, type, {}};
     std::vector<BoxPair> pairs;
-    BoxPair::append(target.view, source.view, firsts, pairs);
+    BoxPair::append(target.view, source.view, box, pairs);
     description.boxes = strided(pairs, target.memory->data(), source.memory->data());
     auto work = device->prepareCombination(description);
     ASSERT_TRUE(work.ok()) << work.status();

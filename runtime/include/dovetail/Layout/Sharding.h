@@ -16,11 +16,9 @@
 
 namespace dovetail::layout {
 
-/// How values that are partial over mesh axes combine to the full value.
-/// `Moments` combines triples of count, mean and sum of squared deviations. Of
-/// `Owner` contributions one is the element, and the bits of all others are
-/// zero.
-enum class ReductionKind { None, Sum, Prod, Max, Min, Moments, Owner };
+/// How values that are partial over mesh axes combine to the full value. Of `Owner` contributions one is the element,
+/// and the bits of all others are zero.
+enum class ReductionKind { None, Sum, Prod, Max, Min, Owner };
 
 /// The kind's name in lower case, as in the IR and in messages.
 const char *stringifyReductionKind(ReductionKind kind);

@@ -28,12 +28,10 @@ struct StridedBox {
   std::vector<BoxLoop> loops;
 };
 
-/// Partial values to be combined: target = target (kind) source. For `Moments`, boxes walk over the counts; mean and
-/// sum of squared deviations follow at once and twice these many bytes.
+/// Partial values to be combined: target = target (kind) source.
 struct CombinationDescription {
   layout::ReductionKind kind;
   ElementType type;
-  int64_t targetMoment = 0, sourceMoment = 0;
   std::vector<StridedBox> boxes; ///< Disjoint in the target.
 };
 
@@ -44,8 +42,7 @@ std::vector<StridedBox> stridedBoxes(const std::vector<BoxPair> &pairs, std::byt
 void appendCopies(const MemoryView &target, const MemoryView &source, const layout::Box &box,
                   std::vector<StridedBox> &copies);
 
-/// What combines `box` of both views. For `Moments` the last dimension, of extent 3 and whole in `box`, holds (count,
-/// mean, sum of squared deviations).
+/// What combines `box` of both views.
 CombinationDescription describeCombination(layout::ReductionKind kind, const MemoryView &target,
                                            const MemoryView &source, const layout::Box &box);
 

@@ -16,7 +16,7 @@ using Kind = dovetail::layout::ReductionKind;
 
 static_assert(int(JobReduction::None) == int(Kind::None) && int(JobReduction::Sum) == int(Kind::Sum) &&
               int(JobReduction::Prod) == int(Kind::Prod) && int(JobReduction::Max) == int(Kind::Max) &&
-              int(JobReduction::Min) == int(Kind::Min) && int(JobReduction::Moments) == int(Kind::Moments));
+              int(JobReduction::Min) == int(Kind::Min));
 static_assert(int(JobType::F32) == int(ElementType::F32) && int(JobType::F64) == int(ElementType::F64) &&
               int(JobType::F16) == int(ElementType::F16) && int(JobType::BF16) == int(ElementType::BF16) &&
               int(JobType::I8) == int(ElementType::I8) && int(JobType::I64) == int(ElementType::I64) &&
@@ -27,8 +27,7 @@ namespace {
 
 class Builder {
 public:
-  Builder(BoxJobs &result, int64_t targetMoment, int64_t sourceMoment)
-      : result(result), targetMoment(targetMoment), sourceMoment(sourceMoment) {}
+  explicit Builder(BoxJobs &result) : result(result) {}
 
   void add(const StridedBox &box, int64_t granule) {
     std::vector<int64_t> counts;
@@ -40,8 +39,6 @@ public:
       job.source = reinterpret_cast<uintptr_t>(box.source);
       job.first = result.items;
       job.granule = static_cast<int32_t>(granule);
-      job.targetMoment = targetMoment;
-      job.sourceMoment = sourceMoment;
       for (size_t i = 0; i < box.loops.size(); ++i) {
         const BoxLoop &loop = box.loops[i];
         job.target += static_cast<uint64_t>(part.first[i] * loop.targetStride);
@@ -60,7 +57,6 @@ public:
 
 private:
   BoxJobs &result;
-  int64_t targetMoment, sourceMoment;
 };
 
 /// Without loops of one iteration, and with loops that follow on each other made one. False if the box is empty.
@@ -105,7 +101,7 @@ int64_t widen(StridedBox &box) {
 
 BoxJobs BoxJobs::copies(const std::vector<StridedBox> &boxes) {
   BoxJobs result;
-  Builder builder(result, 0, 0);
+  Builder builder(result);
   for (StridedBox box : boxes)
     if (simplify(box)) {
       int64_t granule = widen(box);
@@ -116,7 +112,7 @@ BoxJobs BoxJobs::copies(const std::vector<StridedBox> &boxes) {
 
 BoxJobs BoxJobs::combinations(const CombinationDescription &description) {
   BoxJobs result;
-  Builder builder(result, description.targetMoment, description.sourceMoment);
+  Builder builder(result);
   for (StridedBox box : description.boxes)
     if (simplify(box))
       builder.add(box, box.elementBytes);

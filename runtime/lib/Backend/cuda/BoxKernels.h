@@ -19,7 +19,7 @@
 namespace dovetail::runtime::cuda {
 
 /// Elements of two memories, given by loops. An *item* is `granule` bytes that are contiguous in both; a combination
-/// has an item for each element (of moments: for each triple).
+/// has an item for each element.
 struct BoxJob {
   static constexpr int maxLoops = 8;
   uint64_t target, source; ///< Addresses.
@@ -28,12 +28,11 @@ struct BoxJob {
   int32_t granule;         ///< 1, 2, 4, 8 or 16.
   uint32_t counts[maxLoops];
   int64_t targetStrides[maxLoops], sourceStrides[maxLoops]; ///< Bytes.
-  int64_t targetMoment, sourceMoment;                       ///< Bytes between the numbers of a triple.
 };
 
 /// The kinds of reductions, numbered as `layout::ReductionKind`, and element types as `ElementType`; static_asserts
 /// where jobs are made hold them together.
-enum class JobReduction : int32_t { None, Sum, Prod, Max, Min, Moments };
+enum class JobReduction : int32_t { None, Sum, Prod, Max, Min };
 enum class JobType : int32_t { F32, F64, F16, BF16, I8, I16, I32, I64, U8, U16, U32, U64, Bool };
 
 struct JobItem {
@@ -99,11 +98,9 @@ inline void copyBoxes(const BoxJob *jobs, int64_t jobCount, int64_t items, int64
   }
 }
 
-template <typename Access> void combineItem(const BoxJob &job, JobItem item, JobReduction kind) {
+template <typename Access> void combineItem(JobItem item, JobReduction kind) {
   using Stored = typename Access::Stored;
   using Value = typename Access::Value;
-  if (kind == JobReduction::Moments)
-    return combineMoments<Access>(item.target, item.source, job.targetMoment, job.sourceMoment);
   Stored *target = reinterpret_cast<Stored *>(item.target);
   Value a = Access::load(*target), b = Access::load(*reinterpret_cast<const Stored *>(item.source)), result = a;
   switch (kind) {
@@ -133,44 +130,44 @@ inline void combineBoxes(const BoxJob *jobs, int64_t jobCount, int64_t items, Jo
     JobItem where = locate(job, item);
     switch (type) {
     case JobType::F32:
-      combineItem<PlainAccess<float>>(job, where, kind);
+      combineItem<PlainAccess<float>>(where, kind);
       break;
     case JobType::F64:
-      combineItem<PlainAccess<double>>(job, where, kind);
+      combineItem<PlainAccess<double>>(where, kind);
       break;
     case JobType::F16:
-      combineItem<HalfAccess>(job, where, kind);
+      combineItem<HalfAccess>(where, kind);
       break;
     case JobType::BF16:
-      combineItem<BrainFloatAccess>(job, where, kind);
+      combineItem<BrainFloatAccess>(where, kind);
       break;
     case JobType::I8:
-      combineItem<PlainAccess<int8_t>>(job, where, kind);
+      combineItem<PlainAccess<int8_t>>(where, kind);
       break;
     case JobType::I16:
-      combineItem<PlainAccess<int16_t>>(job, where, kind);
+      combineItem<PlainAccess<int16_t>>(where, kind);
       break;
     case JobType::I32:
-      combineItem<PlainAccess<int32_t>>(job, where, kind);
+      combineItem<PlainAccess<int32_t>>(where, kind);
       break;
     case JobType::I64:
-      combineItem<PlainAccess<int64_t>>(job, where, kind);
+      combineItem<PlainAccess<int64_t>>(where, kind);
       break;
     case JobType::U8:
-      combineItem<PlainAccess<uint8_t>>(job, where, kind);
+      combineItem<PlainAccess<uint8_t>>(where, kind);
       break;
     case JobType::U16:
-      combineItem<PlainAccess<uint16_t>>(job, where, kind);
+      combineItem<PlainAccess<uint16_t>>(where, kind);
       break;
     case JobType::U32:
-      combineItem<PlainAccess<uint32_t>>(job, where, kind);
+      combineItem<PlainAccess<uint32_t>>(where, kind);
       break;
     case JobType::U64:
-      combineItem<PlainAccess<uint64_t>>(job, where, kind);
+      combineItem<PlainAccess<uint64_t>>(where, kind);
       break;
     case JobType::Bool:
       // Booleans are 0 or 1: their sum is "or".
-      combineItem<PlainAccess<uint8_t>>(job, where, kind == JobReduction::Sum ? JobReduction::Max : kind);
+      combineItem<PlainAccess<uint8_t>>(where, kind == JobReduction::Sum ? JobReduction::Max : kind);
       break;
     }
   }

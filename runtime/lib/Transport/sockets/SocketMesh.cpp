@@ -178,8 +178,7 @@ absl::Status SocketMesh::perform(const Collective &collective) {
     return status;
   Combination combination(collective.reduction, collective.type,
                           {BoxPair(elementSize(collective.type), {{collective.elements, elementSize(collective.type),
-                                                                   elementSize(collective.type)}})},
-                          0, 0);
+                                                                   elementSize(collective.type)}})});
   std::memcpy(collective.target, parts.data() + (size() - 1) * bytes, bytes);
   for (int peer = size() - 2; peer >= 0; --peer)
     combination.run(collective.target, parts.data() + peer * bytes);

@@ -209,50 +209,6 @@ TEST(Exchange, LargeAllReduceMovesEachPartOnce) {
   }
 }
 
-TEST(Exchange, MomentsFollowChan) {
-  // Rows of different lengths on 3 ranks, one of them empty; (count, mean, M2) of each as one would compute it.
-  std::vector<std::vector<double>> parts = {{1, 2, 4, 8.5}, {}, {-3, 100, 7, 7, 7.25}};
-  std::vector<float> in;
-  double count = 0, sum = 0;
-  for (const std::vector<double> &part : parts) {
-    double mean = 0, squares = 0;
-    for (double value : part)
-      mean += value / part.size();
-    for (double value : part)
-      squares += (value - mean) * (value - mean);
-    in.insert(in.end(), {static_cast<float>(part.size()), static_cast<float>(mean), static_cast<float>(squares)});
-    for (double value : part) {
-      sum += value;
-      count += 1;
-    }
-  }
-  double squares = 0;
-  for (const std::vector<double> &part : parts)
-    for (double value : part)
-      squares += (value - sum / count) * (value - sum / count);
-
-  for (bool onDevice : {false, true}) {
-    if (onDevice && !hasKernels())
-      continue;
-    PlanBuilder builder = onDevice ? deviceBuilder({3}) : hostBuilder({3});
-    auto rows = split(0, {0, 1, 2, 3});
-    uint32_t source = builder.value({3, 3}, sharding(2, {{0, rows}}));
-    uint32_t partial = builder.value({3}, sharding(1, {}, {0}, ReductionKind::Moments));
-    uint32_t total = builder.value({3}, sharding(1));
-    builder.input("in", source);
-    builder.kernel(onDevice ? "sumRowsBlocks" : "sumRows", {source}, {partial}, {{3, {}}, {3, rows}});
-    if (onDevice)
-      setBlocks(builder, 32, {0}, 32);
-    builder.exchange(partial, total);
-    builder.output("out", total);
-    auto results = runFloats(builder.program(), {in});
-    ASSERT_TRUE(results.ok()) << results.status();
-    EXPECT_FLOAT_EQ((*results)[0][0], count);
-    EXPECT_FLOAT_EQ((*results)[0][1], sum / count);
-    EXPECT_NEAR((*results)[0][2], squares, 1e-3);
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // Devices that do not reach each other's memory
 //===----------------------------------------------------------------------===//
