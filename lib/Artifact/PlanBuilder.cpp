@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlanBuilder.h"
+#include "PlanEnums.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/runtime/plan_generated.h"
@@ -38,7 +39,7 @@ private:
   artifact::KernelStepT makeKernel(plan::LaunchOp op, plan::KernelOp kernel);
   artifact::ConvolutionT makeConvolution(plan::ConvolutionOp op);
   artifact::MatMulT makeMatMul(plan::MatMulOp op);
-  artifact::PoolT makePool(plan::PoolOp op);
+  artifact::PoolT makePool(plan::PoolOp op, artifact::PoolKind kind);
   std::vector<std::unique_ptr<artifact::PostOpT>> makePostOps(ArrayAttr postOps, OperandRange tensors);
   std::unique_ptr<artifact::PortT> makePort(StringRef name, Value ref);
 
@@ -86,20 +87,6 @@ static FailureOr<artifact::ElementType> getElementType(Operation *op, Type tenso
     }
   }
   return op->emitOpError("has elements of ") << type << ", which artifacts do not have";
-}
-
-static artifact::ExchangeKind getExchangeKind(plan::ExchangeKind kind) {
-  switch (kind) {
-  case plan::ExchangeKind::Messages:
-    return artifact::ExchangeKind::Messages;
-  case plan::ExchangeKind::AllReduce:
-    return artifact::ExchangeKind::AllReduce;
-  case plan::ExchangeKind::ReduceScatter:
-    return artifact::ExchangeKind::ReduceScatter;
-  case plan::ExchangeKind::AllGather:
-    return artifact::ExchangeKind::AllGather;
-  }
-  llvm_unreachable("covered switch");
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,7 +144,7 @@ LogicalResult PlanBuilder::addBuffer(artifact::PlanT &plan, plan::BufferOp op) {
   FailureOr<artifact::ElementType> elementType = getElementType(op, type);
   if (failed(elementType))
     return failure();
-  buffer->kind = static_cast<artifact::BufferKind>(op.getKind());
+  buffer->kind = toSchema(op.getKind());
   buffer->type = *elementType;
   buffer->shape = toVector(type.getShape());
   buffer->dims = makeDims(type);
@@ -187,7 +174,7 @@ LogicalResult PlanBuilder::addView(artifact::PlanT &plan, plan::ViewOp op) {
   tensor->dims = makeDims(op.getTensorType());
   if (ShardingAttr sharding = getSharding(op.getTensorType()); sharding && sharding.isPartial()) {
     tensor->partial_axes = makeAxes(sharding.getPartialAxes());
-    tensor->partial_kind = static_cast<artifact::Reduction>(sharding.getPartialKind());
+    tensor->partial_kind = toSchema(sharding.getPartialKind());
   }
   tensors[op.getRef()] = plan.tensors.size();
   plan.tensors.push_back(std::move(tensor));
@@ -258,7 +245,7 @@ std::vector<std::unique_ptr<artifact::PostOpT>> PlanBuilder::makePostOps(ArrayAt
   auto next = operands.begin();
   for (auto postOp : postOps.getAsRange<plan::PostOpAttr>()) {
     auto &entry = result.emplace_back(std::make_unique<artifact::PostOpT>());
-    entry->kind = static_cast<artifact::PostOpKind>(postOp.getKind());
+    entry->kind = toSchema(postOp.getKind());
     if (postOp.readsTensor())
       entry->tensor = tensorOf(*next++);
     entry->alpha = postOp.getAlphaValue();
@@ -295,9 +282,9 @@ artifact::MatMulT PlanBuilder::makeMatMul(plan::MatMulOp op) {
   return call;
 }
 
-artifact::PoolT PlanBuilder::makePool(plan::PoolOp op) {
+artifact::PoolT PlanBuilder::makePool(plan::PoolOp op, artifact::PoolKind kind) {
   artifact::PoolT call;
-  call.kind = static_cast<artifact::PoolKind>(op.getKind());
+  call.kind = kind;
   call.input = tensorOf(op.getInput());
   call.output = tensorOf(op.getOutput());
   call.kernel = toVector(op.getKernel());
@@ -341,7 +328,12 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
       })
       .Case([&](plan::ConvolutionOp call) { return setLibraryCall(makeConvolution(call), call.getMemoryAttr()); })
       .Case([&](plan::MatMulOp call) { return setLibraryCall(makeMatMul(call), call.getMemoryAttr()); })
-      .Case([&](plan::PoolOp call) { return setLibraryCall(makePool(call), call.getMemoryAttr()); })
+      .Case([&](plan::PoolOp call) -> LogicalResult {
+        std::optional<artifact::PoolKind> kind = toSchema(call.getKind());
+        if (!kind)
+          return call.emitOpError("is a pool of a kind that artifacts do not have");
+        return setLibraryCall(makePool(call, *kind), call.getMemoryAttr());
+      })
       .Case([&](plan::ReorderOp call) {
         artifact::ReorderT reorder;
         reorder.source = tensorOf(call.getSource());
@@ -352,7 +344,7 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
         artifact::ExchangeStepT exchange;
         exchange.source = tensorOf(call.getSource());
         exchange.target = tensorOf(call.getTarget());
-        exchange.kind = getExchangeKind(call.getKind());
+        exchange.kind = toSchema(call.getKind());
         for (int64_t dim = 0, rank = call.getSource().getType().getTensor().getRank(); dim < rank; ++dim)
           exchange.order.push_back(call.getOrder() ? (*call.getOrder())[dim] : dim);
         step.action.Set(std::move(exchange));
@@ -372,7 +364,7 @@ LogicalResult PlanBuilder::addSteps(std::vector<std::unique_ptr<artifact::StepT>
 LogicalResult PlanBuilder::build(artifact::PlanT &plan) {
   plan.model = program.getModel().str();
   plan.target = program.getTarget().str();
-  plan.math = static_cast<artifact::MathMode>(program.getMath());
+  plan.math = toSchema(program.getMath());
   if (failed(addMesh(plan)))
     return failure();
   for (auto op : program.getBlock()->getOps<plan::BufferOp>())

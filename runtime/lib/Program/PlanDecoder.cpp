@@ -10,10 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PlanEnums.h"
 #include "PlanValidator.h"
-
-#include "dovetail/runtime/Plan.h"
-#include "dovetail/runtime/plan_generated.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -161,9 +159,10 @@ absl::Status Decoder::decodeSharding(const std::string &where,
     RETURN_IF_ERROR(decodeDim(where, *dim, result.dims.emplace_back()));
   if (partialAxes)
     result.partialAxes.assign(partialAxes->begin(), partialAxes->end());
-  if (kind > artifact::Reduction::MAX)
+  std::optional<layout::ReductionKind> partialKind = fromSchema(kind);
+  if (!partialKind)
     return damaged(where, " has an unknown reduction ", static_cast<int>(kind));
-  result.partialKind = static_cast<layout::ReductionKind>(kind);
+  result.partialKind = *partialKind;
   if (std::string why; !result.verify(plan.mesh, shape, &why))
     return damaged(where, ": ", why);
   return absl::OkStatus();
@@ -182,10 +181,12 @@ absl::Status Decoder::decodeFormat(const std::string &where, const artifact::For
 absl::Status Decoder::decodeBuffer(size_t index, const artifact::Buffer &buffer) {
   std::string where = absl::StrCat("buffer ", index);
   BufferInfo info{};
-  if (buffer.kind() > artifact::BufferKind::MAX || buffer.type() > artifact::ElementType::MAX)
+  std::optional<BufferKind> kind = fromSchema(buffer.kind());
+  std::optional<ElementType> type = fromSchema(buffer.type());
+  if (!kind || !type)
     return damaged(where, " has an unknown kind or element type");
-  info.kind = static_cast<BufferKind>(buffer.kind());
-  info.type = static_cast<ElementType>(buffer.type());
+  info.kind = *kind;
+  info.type = *type;
   RETURN_IF_ERROR(decodeShape(where, *buffer.shape(), info.shape));
   RETURN_IF_ERROR(decodeSharding(where, *buffer.dims(), nullptr, artifact::Reduction::None, info.shape, info.sharding));
   RETURN_IF_ERROR(decodeFormat(where, *buffer.format(), info.shape.size(), info.format));
@@ -325,9 +326,10 @@ absl::Status Decoder::decodePostOps(const std::string &where,
   if (!ops)
     return absl::OkStatus();
   for (const artifact::PostOp *op : *ops) {
-    if (op->kind() > artifact::PostOpKind::MAX)
+    std::optional<PostOpKind> kind = fromSchema(op->kind());
+    if (!kind)
       return damaged(where, " has an unknown post-op");
-    PostOpInfo info{static_cast<PostOpKind>(op->kind()), op->tensor(), op->alpha(), op->beta()};
+    PostOpInfo info{*kind, op->tensor(), op->alpha(), op->beta()};
     if (info.readsTensor()) {
       if (info.tensor < 0)
         return damaged(where, " has a post-op without its tensor");
@@ -365,9 +367,10 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
     action = std::move(call);
   } else if (const artifact::Pool *source = step.call_as_Pool()) {
-    if (source->kind() > artifact::PoolKind::MAX)
+    std::optional<PoolKind> kind = fromSchema(source->kind());
+    if (!kind)
       return damaged(where, " has an unknown kind of pooling");
-    PoolCall call{static_cast<PoolKind>(source->kind()), source->input(), source->output(), {}, {}, {}, {}, {}};
+    PoolCall call{*kind, source->input(), source->output(), {}, {}, {}, {}, {}};
     RETURN_IF_ERROR(check({call.input, call.output}));
     RETURN_IF_ERROR(attributes(where, *source->kernel(), 1, maxExtent, call.kernel));
     RETURN_IF_ERROR(attributes(where, *source->strides(), 1, maxAttribute, call.strides));
@@ -386,27 +389,14 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
 }
 
 absl::Status Decoder::decodeExchange(const std::string &where, const artifact::ExchangeStep &step, StepAction &action) {
-  ExchangeCall call{step.source(), step.target(), layout::ExchangeKind::Messages, {}};
+  std::optional<layout::ExchangeKind> kind = fromSchema(step.kind());
+  if (!kind)
+    return damaged(where, " is an exchange of an unknown kind ", static_cast<int>(step.kind()));
+  ExchangeCall call{step.source(), step.target(), *kind, {}};
   RETURN_IF_ERROR(tensorIndex(where, call.source));
   RETURN_IF_ERROR(tensorIndex(where, call.target));
   RETURN_IF_ERROR(decodeOrder(absl::StrCat(where, " has messages in an order"), *step.order(),
                               plan.bufferOf(call.source).shape.size(), call.order));
-  switch (step.kind()) {
-  case artifact::ExchangeKind::Messages:
-    call.kind = layout::ExchangeKind::Messages;
-    break;
-  case artifact::ExchangeKind::AllReduce:
-    call.kind = layout::ExchangeKind::AllReduce;
-    break;
-  case artifact::ExchangeKind::ReduceScatter:
-    call.kind = layout::ExchangeKind::ReduceScatter;
-    break;
-  case artifact::ExchangeKind::AllGather:
-    call.kind = layout::ExchangeKind::AllGather;
-    break;
-  default:
-    return damaged(where, " is an exchange of an unknown kind ", static_cast<int>(step.kind()));
-  }
   action = std::move(call);
   return absl::OkStatus();
 }
@@ -459,9 +449,10 @@ absl::Status Decoder::decodePorts(const char *list,
     info.tensor = port->tensor();
     std::string where = absl::StrCat(list, " '", info.name, "'");
     RETURN_IF_ERROR(tensorIndex(where, info.tensor));
-    if (port->type() > artifact::ElementType::MAX)
+    std::optional<ElementType> type = fromSchema(port->type());
+    if (!type)
       return damaged(where, " has an unknown element type");
-    info.type = static_cast<ElementType>(port->type());
+    info.type = *type;
     RETURN_IF_ERROR(decodeShape(where, *port->shape(), info.shape));
     const BufferInfo &buffer = plan.bufferOf(info.tensor);
     if (buffer.type != info.type || buffer.shape != info.shape)
@@ -477,9 +468,10 @@ absl::Status Decoder::decode() {
   plan.producer = str(source.producer());
   plan.model = str(source.model());
   plan.target = str(source.target());
-  if (source.math() > artifact::MathMode::MAX)
+  std::optional<MathMode> math = fromSchema(source.math());
+  if (!math)
     return damaged("library calls have an unknown precision");
-  plan.math = static_cast<MathMode>(source.math());
+  plan.math = *math;
   plan.cpu = str(source.cpu());
   if (source.cpu_features())
     for (const flatbuffers::String *feature : *source.cpu_features())
