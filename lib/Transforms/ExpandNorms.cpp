@@ -113,14 +113,13 @@ static Value invertDeviation(Graph &graph, Value deviations, double count, doubl
 
 static Value expand(SoftmaxOp op, Graph &graph) {
   Type elementType = op.getType().getElementType();
-  int64_t axis = op.getAxis();
   Value x = graph.cast(op.getOperand(), getWideType(elementType));
-  Value shifted = graph.sub(x, graph.reduce(x, ReduceKind::Max, axis));
+  auto statistics = SumExpOp::create(graph.builder, graph.loc, x, op.getAxis(), /*restarts=*/ArrayAttr());
+  Value shifted = graph.sub(x, statistics.getMaxima());
+  if (op.getLog())
+    return graph.cast(graph.sub(shifted, LogOp::create(graph.builder, graph.loc, statistics.getSums())), elementType);
   Value exponential = ExpOp::create(graph.builder, graph.loc, shifted);
-  Value sum = graph.sum(exponential, axis);
-  Value result = op.getLog() ? graph.sub(shifted, LogOp::create(graph.builder, graph.loc, sum))
-                             : DivOp::create(graph.builder, graph.loc, exponential, sum).getResult();
-  return graph.cast(result, elementType);
+  return graph.cast(DivOp::create(graph.builder, graph.loc, exponential, statistics.getSums()), elementType);
 }
 
 static Value expand(LayerNormOp op, Graph &graph) {

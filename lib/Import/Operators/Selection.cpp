@@ -31,13 +31,9 @@ static mlir::Value findExtremum(OnnxNode &node, mlir::Value input, int64_t axis,
     (void)node.invalid("dimension " + llvm::Twine(axis) + " has no elements to choose from");
     return {};
   }
-  mlir::Value isFound = node.create<EqualOp>(input, node.reduce(input, kind, axis));
-  if (llvm::isa<mlir::FloatType>(node.getType(input).getElementType()))
-    isFound = node.create<OrOp>(isFound, node.create<IsNaNOp>(input));
-  mlir::Value positions = positionsAlong(node, axis, node.getRank(input), extent);
-  mlir::Value other = node.scalarLike(positions, last ? -1 : extent);
-  mlir::Value found = node.create<SelectOp>(isFound, positions, other);
-  return node.reduce(found, last ? ReduceKind::Max : ReduceKind::Min, axis);
+  auto found =
+      ArgReduceOp::create(node.getBuilder(), node.getLoc(), input, kind, last, axis, /*restarts=*/mlir::ArrayAttr());
+  return node.fold(found, /*number=*/1);
 }
 
 template <ReduceKind kind> static llvm::LogicalResult importArgExtremum(OnnxNode &node) {

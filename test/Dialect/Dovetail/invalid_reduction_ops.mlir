@@ -261,6 +261,42 @@ func.func @f(%0: tensor<2x3xf32>) {
 
 // -----
 
+func.func @f(%0: tensor<2x3xi32>) {
+  // expected-error@+2 {{needs floats, but has elements of 'i32'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r:2 = dovetail.sum_exp %0 {axes = array<i64: 1>} : (tensor<2x3xi32>) -> (tensor<2x1xf32>, tensor<2x1xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%0: tensor<2x3xf32>) {
+  // expected-error@+2 {{has kind sum, but needs max or min}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r:2 = dovetail.arg_reduce %0 {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 1>} : (tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xi64>)
+  return
+}
+
+// -----
+
+func.func @f(%0: tensor<2x3xf32>) {
+  // expected-error@+2 {{has 2 axes, but positions are along one}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r:2 = dovetail.arg_reduce %0 {kind = #dovetail.reduce_kind<max>, axes = array<i64: 0, 1>} : (tensor<2x3xf32>) -> (tensor<1x1xf32>, tensor<1x1xi64>)
+  return
+}
+
+// -----
+
+func.func @f(%0: tensor<2x3xf32>) {
+  // expected-error@+2 {{has positions of type 'tensor<2x3xf32>', which are to be i64}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r:2 = dovetail.arg_reduce %0, %0 {kind = #dovetail.reduce_kind<max>, axes = array<i64: 1>} : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xi64>)
+  return
+}
+
+// -----
+
 func.func @f(%0: tensor<2x3xf32>, %1: tensor<2x4xf32>) {
   // expected-error@+2 {{combines 'tensor<2x3xf32>' and 'tensor<2x4xf32>', which are to have one shape}}
   // expected-error@+1 {{failed to infer returned types}}

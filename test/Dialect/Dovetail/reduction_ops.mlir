@@ -31,6 +31,10 @@ func.func @reductions(%x: tensor<2x6x5xf32>, %s: tensor<6xf32>, %h: tensor<2x6x5
   %2:3 = dovetail.moments %h {axes = array<i64: 1>} : (tensor<2x6x5xf16>) -> (tensor<2x1x5xf32>, tensor<2x1x5xf32>, tensor<2x1x5xf32>)
   // CHECK: %[[C:.*]], %[[M:.*]], %[[D:.*]] = dovetail.moments %[[H]] {axes = array<i64: 0, 1>, restarts = [array<i64>, array<i64: 2, 3>]} : (tensor<2x6x5xf16>) -> (tensor<1x3x5xf32>, tensor<1x3x5xf32>, tensor<1x3x5xf32>)
   %parts:3 = dovetail.moments %h {axes = array<i64: 0, 1>, restarts = [array<i64>, array<i64: 2, 3>]} : (tensor<2x6x5xf16>) -> (tensor<1x3x5xf32>, tensor<1x3x5xf32>, tensor<1x3x5xf32>)
+  // CHECK: dovetail.sum_exp %[[H]] {axes = array<i64: 0, 2>} : (tensor<2x6x5xf16>) -> (tensor<1x6x1xf32>, tensor<1x6x1xf32>)
+  %sums:2 = dovetail.sum_exp %h {axes = array<i64: 0, 2>} : (tensor<2x6x5xf16>) -> (tensor<1x6x1xf32>, tensor<1x6x1xf32>)
+  // CHECK: dovetail.arg_reduce %[[H]] {axes = array<i64: 1>, kind = #dovetail.reduce_kind<max>, last} : (tensor<2x6x5xf16>) -> (tensor<2x1x5xf16>, tensor<2x1x5xi64>)
+  %where:2 = dovetail.arg_reduce %h {axes = array<i64: 1>, kind = #dovetail.reduce_kind<max>, last} : (tensor<2x6x5xf16>) -> (tensor<2x1x5xf16>, tensor<2x1x5xi64>)
   // CHECK: dovetail.moments %[[C]], %[[M]], %[[D]] {axes = array<i64: 1>}
   %all:3 = dovetail.moments %parts#0, %parts#1, %parts#2 {axes = array<i64: 1>} : (tensor<1x3x5xf32>, tensor<1x3x5xf32>, tensor<1x3x5xf32>) -> (tensor<1x1x5xf32>, tensor<1x1x5xf32>, tensor<1x1x5xf32>)
   // CHECK: dovetail.softmax %[[X]] {axis = 1 : i64, log} : (tensor<2x6x5xf32>) -> tensor<2x6x5xf32>

@@ -256,6 +256,92 @@ TEST(MomentsTest, HalfPrecisionGivesMomentsInSingle) {
 }
 
 //===----------------------------------------------------------------------===//
+// Other folds that only the operation can combine
+//===----------------------------------------------------------------------===//
+
+/// The results of `text` ("dovetail.op <{...") of `operand`, taken in parts of `axis` and then combined; the whole of
+/// them at once if there is no place to divide it.
+static std::vector<TestTensor> computeInParts(ElementTester &tester, Random &random, const std::string &text,
+                                              const TestTensor &operand, int64_t axis,
+                                              const std::string &elementType = "f32") {
+  Shape restarts;
+  for (int64_t position = 1; position < operand.shape[axis]; ++position)
+    if (random.between(0, 2) == 0)
+      restarts.push_back(position);
+  std::string axes = (text.back() == '{' ? "axes = " : ", axes = ") + array(axis);
+  Operation *parts = tester.parse(text + axes + ", restarts = [" + array(restarts) + "]}>",
+                                  {ElementTester::type(operand.shape, elementType)});
+  EXPECT_TRUE(parts) << tester.getErrors();
+  std::vector<TestTensor> results;
+  std::vector<std::string> types;
+  for (OpResult result : parts->getResults()) {
+    results.push_back(tester.compute(parts, operand, result.getResultNumber()));
+    llvm::raw_string_ostream(types.emplace_back()) << result.getType();
+  }
+  if (restarts.empty())
+    return results;
+  Operation *whole = tester.parse(text + axes + "}>", types);
+  EXPECT_TRUE(whole) << tester.getErrors();
+  std::vector<TestTensor> combined;
+  for (unsigned number = 0; number < results.size(); ++number)
+    combined.push_back(tester.compute(whole, results, number));
+  return combined;
+}
+
+TEST(SumExpTest, PartsCombineToTheWhole) {
+  ElementTester tester;
+  forRandomCases(60, [&](Random &random) {
+    Shape shape = randomShape(random, static_cast<int>(random.between(1, 3)), 1, 6);
+    int64_t axis = random.below(static_cast<int>(shape.size()));
+    // Exponentials of these numbers overflow in f32 unless the maximum is taken off.
+    TestTensor operand = smallTensor(random, shape, 120);
+    for (double &value : operand.values)
+      if (random.chance(20))
+        value = -std::numeric_limits<double>::infinity();
+    std::vector<TestTensor> results = computeInParts(tester, random, "dovetail.sum_exp <{", operand, axis);
+    forEachIndex(results[0].shape, [&](ArrayRef<int64_t> index) {
+      double most = -std::numeric_limits<double>::infinity(), sum = 0;
+      forEachAlong(shape, axis, index, [&](ArrayRef<int64_t> at) { most = std::max(most, operand.at(at)); });
+      forEachAlong(shape, axis, index, [&](ArrayRef<int64_t> at) { sum += std::exp(operand.at(at) - most); });
+      EXPECT_EQ(results[0].at(index), most);
+      // Minus infinity adds nothing, whatever else there is.
+      EXPECT_NEAR(results[1].at(index), std::isinf(most) ? 0 : sum, std::isinf(most) ? 0 : 1e-5 * sum);
+    });
+  });
+}
+
+TEST(ArgReduceTest, PartsCombineToTheWhole) {
+  ElementTester tester;
+  forRandomCases(120, [&](Random &random) {
+    Shape shape = randomShape(random, static_cast<int>(random.between(1, 3)), 1, 7);
+    int64_t axis = random.below(static_cast<int>(shape.size()));
+    bool isMax = random.chance(50), last = random.chance(50), isFloat = random.chance(60);
+    // Few different numbers, so that there are equals.
+    TestTensor operand(shape);
+    for (double &value : operand.values)
+      value = isFloat && random.chance(8) ? std::nan("") : static_cast<double>(random.between(-2, 2));
+    std::string text = std::string("dovetail.arg_reduce <{kind = #dovetail.reduce_kind<") + (isMax ? "max" : "min") +
+                       ">" + (last ? ", last" : "");
+    std::vector<TestTensor> results = computeInParts(tester, random, text, operand, axis, isFloat ? "f32" : "i32");
+    forEachIndex(results[0].shape, [&](ArrayRef<int64_t> index) {
+      double best = 0;
+      int64_t position = -1;
+      forEachAlong(shape, axis, index, [&](ArrayRef<int64_t> at) {
+        double value = operand.at(at);
+        bool isBetter = !std::isnan(best) && (std::isnan(value) || (isMax ? value > best : value < best));
+        bool isSame = value == best || (std::isnan(value) && std::isnan(best));
+        if (position < 0 || isBetter || (isSame && last)) {
+          best = value;
+          position = at[axis];
+        }
+      });
+      EXPECT_EQ(results[1].at(index), static_cast<double>(position));
+      EXPECT_TRUE(results[0].at(index) == best || (std::isnan(best) && std::isnan(results[0].at(index))));
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
 // Norms
 //===----------------------------------------------------------------------===//
 

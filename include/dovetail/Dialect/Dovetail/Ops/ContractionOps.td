@@ -137,4 +137,33 @@ def Dovetail_MomentsOp : Dovetail_TupleFoldOp<"moments", ["emitFound", "emitBloc
   let results = (outs Dovetail_FloatTensor:$counts, Dovetail_FloatTensor:$means, Dovetail_FloatTensor:$deviations);
 }
 
+def Dovetail_SumExpOp : Dovetail_TupleFoldOp<"sum_exp"> {
+  let summary = "Maximum, and sum of exponentials of differences from it, over some dimensions";
+  let description = [{
+    Of one input, with `axes` and `restarts` as `moments` has them; of two, which are maxima and sums of parts, those of
+    all elements. Without elements they are minus infinity and zero. Elements narrower than f32 give f32.
+  }];
+  let arguments = (ins Variadic<Dovetail_Tensor>:$inputs, DenseI64ArrayAttr:$axes, Dovetail_RestartsAttr:$restarts);
+  let results = (outs Dovetail_FloatTensor:$maxima, Dovetail_FloatTensor:$sums);
+}
+
+def Dovetail_ArgReduceOp : Dovetail_TupleFoldOp<"arg_reduce", ["emitBlock"]> {
+  let summary = "The largest or smallest element over a dimension, and where it is";
+  let description = [{
+    Of one input, over `axes`, one dimension, with `restarts` as `moments` has them; of two, which are elements and
+    positions of parts, those of the whole. Among equals it is the first, or with `last` the last one. NaN is beyond all
+    numbers, as for NumPy. Without elements the position is -1.
+  }];
+  let arguments = (ins Variadic<Dovetail_Tensor>:$inputs, Dovetail_ReduceKindAttr:$kind, UnitAttr:$last,
+                       DenseI64ArrayAttr:$axes, Dovetail_RestartsAttr:$restarts);
+  let results = (outs Dovetail_Tensor:$values, Dovetail_Tensor:$positions);
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getOperation()->getResult(0).getType());
+    }
+    /// The last position of the input, an i64.
+    ::mlir::Value getLastPosition(::dovetail::ElementBuilder &builder);
+  }];
+}
+
 #endif // DOVETAIL_DIALECT_DOVETAIL_OPS_CONTRACTIONOPS_TD
