@@ -69,8 +69,12 @@ def top_k(d, op):
     shape = d.shape(1, 4)
     axis = d.axis(len(shape), negative=opset >= 11)
     # Whole numbers, so that some are equal.
-    dtype = d.pick(np.float32, np.float32, np.float64, np.int64, np.int32) if opset >= 11 else np.float32
-    values = d.values(shape, np.int32, -6, 6).astype(dtype)
+    dtypes = [np.float32, np.float32, np.float64, np.int64, np.int32]
+    # ONNX Runtime has fewer types than ONNX.
+    narrow = [np.float16, np.uint8, np.uint32, np.int16]
+    dtype = d.pick(*dtypes, *narrow) if opset >= 11 else np.float32
+    d.prefer_reference = dtype in narrow
+    values = d.values(shape, np.int32, -6 if np.dtype(dtype).kind != "u" else 0, 6).astype(dtype)
     k = d.integer(1, shape[axis])
     inputs = [d.input(values)]
     attributes = {"axis": axis}
