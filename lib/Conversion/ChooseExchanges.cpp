@@ -29,16 +29,14 @@ struct Side {
   plan::BufferOp buffer;
   RankedTensorType type;
   layout::Sharding sharding, held;
-  SmallVector<int> order;
-  bool isBlocked;
+  layout::MemoryFormat format;
 
-  Side(plan::ViewOp view, const layout::Mesh &mesh) : buffer(view.getBufferOp()), type(view.getTensorType()) {
+  Side(plan::ViewOp view, const layout::Mesh &mesh)
+      : buffer(view.getBufferOp()), type(view.getTensorType()), format(buffer.getFormat().toLayout()) {
     sharding = toLayout(getSharding(type), mesh, type.getRank());
     held = toLayout(getSharding(buffer.getTensorType()), mesh, type.getRank());
-    order.assign(buffer.getFormat().getOrder().begin(), buffer.getFormat().getOrder().end());
-    isBlocked = buffer.getFormat().isBlocked();
   }
-  layout::TensorMemory getMemory() const { return {held, {order.data(), order.size()}, isBlocked}; }
+  layout::TensorMemory getMemory() const { return {held, format}; }
 };
 
 struct ChooseExchanges : dovetail::impl::ChooseExchangesBase<ChooseExchanges> {
@@ -83,8 +81,8 @@ static RankedTensorType getScatteredType(const Side &source, const Side &target,
     largest = std::max(largest, target.sharding.boxOf(ranks, shape, rank).volume());
   if (largest * getElementByteSize(target.type.getElementType()) < layout::minScatterBytes)
     return {};
-  std::optional<layout::Sharding> parts = layout::scatteredSharding(ranks, shape, source.sharding, target.sharding,
-                                                                    {target.order.data(), target.order.size()});
+  std::optional<layout::Sharding> parts =
+      layout::scatteredSharding(ranks, shape, source.sharding, target.sharding, target.format.order);
   if (!parts)
     return {};
   ShardingAttr sharding = getSharding(target.type);
@@ -102,7 +100,7 @@ static void choose(plan::ExchangeOp op, const Side &source, const Side &target, 
   layout::ExchangePlace place{
       mesh, getShape(source.type), source.sharding, target.sharding, source.getMemory(), target.getMemory()};
   op.setKind(fromLayout(place.findKind()));
-  std::vector<int> order = place.messageOrder();
+  const std::vector<int> &order = place.messageFormat().order;
   if (llvm::is_sorted(order))
     op.removeOrderAttr();
   else

@@ -61,7 +61,7 @@ Matrix::Matrix(Value ref, const layout::Mesh &mesh) : mesh(mesh) {
 
 /// The same in packed memory for a box of these extents.
 bool Matrix::areOne(ArrayRef<int64_t> computed, ArrayRef<int64_t> extents, int64_t rowDims) const {
-  std::vector<int64_t> strides = layout::packedStrides(format.getOrder(), extents);
+  std::vector<int64_t> strides = format.toLayout().strides(std::span(extents.data(), extents.size()));
   size_t last = shape.size() - 1, count = std::min<size_t>(rowDims, last);
   SmallVector<int64_t> rows;
   for (size_t dim = last - count; dim < last; ++dim)

@@ -46,13 +46,11 @@ plan.program @formats mesh @mesh target "cpu" {
   %c = plan.buffer arena tensor<12x9xf32> <[1, 0]>
   %d = plan.buffer arena tensor<12x9xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 3, 6, 9} ]>> <[1, 0]>
   %e = plan.buffer arena tensor<12x9xf32, #dovetail.sharding<@mesh, [{}, {"y" : (0, 4), (2, 7), (5, 9)} ]>> <[1, 0]>
-  %f = plan.buffer arena tensor<12x9xf32> #plan.format<[1, 0], block 0 by 4>
   %rows = plan.view %a : !all
   %rowParts = plan.view %b : !columns
   %turned = plan.view %c : !all
   %turnedParts = plan.view %d : !columns
   %halo = plan.view %e : !halo
-  %blocked = plan.view %f : !all
   // CHECK: plan.exchange %{{.*}} -> %{{.*}} {step_name = "strips"}
   plan.exchange %rowParts -> %rows {step_name = "strips"} : !columns -> !all
   // CHECK: plan.exchange %{{.*}} -> %{{.*}} by all_gather in [1, 0] {step_name = "rows"}
@@ -61,10 +59,40 @@ plan.program @formats mesh @mesh target "cpu" {
   plan.exchange %rowParts -> %turned {step_name = "turns"} : !columns -> !all
   // CHECK: plan.exchange %{{.*}} -> %{{.*}} in [1, 0] {step_name = "halo"}
   plan.exchange %turnedParts -> %halo {step_name = "halo"} : !columns -> !halo
-  // CHECK: plan.exchange %{{.*}} -> %{{.*}} in [1, 0] {step_name = "into blocks"}
-  plan.exchange %turnedParts -> %blocked {step_name = "into blocks"} : !columns -> !all
-  // CHECK: plan.exchange %{{.*}} -> %{{.*}} {step_name = "out of blocks"}
-  plan.exchange %blocked -> %turnedParts {step_name = "out of blocks"} : !all -> !columns
+}
+
+// -----
+
+// Collectives move whole blocks, of which the last one may be cut by the end of the tensor; messages have the order of the
+// source, too.
+
+dovetail.mesh @mesh = ["y" = 3]
+
+!all = !plan.ref<tensor<12x10xf32>>
+!rows = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8, 12}, {}]>>>
+!columns = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 4, 8, 10} ]>>>
+!inside = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 3, 6, 10} ]>>>
+
+// CHECK-LABEL: plan.program @blocks
+plan.program @blocks mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<12x10xf32> <[0, 1], block 1 by 4>
+  %b = plan.buffer arena tensor<12x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8, 12}, {}]>> <[0, 1], block 1 by 4>
+  %c = plan.buffer arena tensor<12x10xf32> <[1, 0], block 1 by 4>
+  %d = plan.buffer arena tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 4, 8, 10} ]>> <[1, 0], block 1 by 4>
+  %e = plan.buffer arena tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 3, 6, 10} ]>> <[1, 0], block 1 by 4>
+  %all = plan.view %a : !all
+  %rows = plan.view %b : !rows
+  %outermost = plan.view %c : !all
+  %columns = plan.view %d : !columns
+  %inside = plan.view %e : !inside
+  // CHECK: plan.exchange %{{.*}} -> %{{.*}} by all_gather {step_name = "rows"}
+  plan.exchange %rows -> %all {step_name = "rows"} : !rows -> !all
+  // CHECK: plan.exchange %{{.*}} -> %{{.*}} by all_gather in [1, 0] {step_name = "columns"}
+  plan.exchange %columns -> %outermost {step_name = "columns"} : !columns -> !all
+  // CHECK: plan.exchange %{{.*}} -> %{{.*}} in [1, 0] {step_name = "turned"}
+  plan.exchange %columns -> %all {step_name = "turned"} : !columns -> !all
+  // CHECK: plan.exchange %{{.*}} -> %{{.*}} in [1, 0] {step_name = "inside"}
+  plan.exchange %inside -> %outermost {step_name = "inside"} : !inside -> !all
 }
 
 // -----

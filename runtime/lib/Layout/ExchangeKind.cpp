@@ -11,10 +11,8 @@
 #include "ReducedAxes.h"
 
 #include "dovetail/Layout/Cuts.h"
-#include "dovetail/Layout/Strides.h"
 
 #include <algorithm>
-#include <numeric>
 
 using namespace dovetail::layout;
 
@@ -65,35 +63,30 @@ static std::vector<int> findMembers(const Mesh &mesh, const std::vector<int> &ax
   return members;
 }
 
-/// Where in the memory of `held` the elements of `part` begin, if they lie there without gaps and as in a message whose
-/// dimensions have `order`.
+/// Where in the memory of `held` the elements of `part` begin, if they lie there without gaps and as in a message.
 static std::optional<int64_t> findInMemory(const TensorMemory &memory, const Box &held, const Box &part,
-                                           std::span<const int> order) {
-  std::vector<int64_t> extents;
-  for (int dim = 0; dim < held.rank(); ++dim)
-    extents.push_back(held[dim].size());
-  std::vector<int64_t> strides = packedStrides(memory.order, extents);
+                                           const MemoryFormat &message) {
+  const MemoryFormat &format = memory.format;
+  std::vector<int64_t> strides = format.strides(held), dense = message.strides(part);
   int64_t offset = 0;
-  for (int dim = 0; dim < held.rank(); ++dim)
-    offset += (part[dim].lo - held[dim].lo) * strides[dim];
-  // Where the part has one coordinate only, the stride says nothing.
-  int64_t dense = 1;
-  for (size_t i = order.size(); i-- > 0;) {
-    int64_t extent = part[order[i]].size();
-    if (extent > 1 && strides[order[i]] != dense)
+  for (int dim = 0; dim < held.rank(); ++dim) {
+    int64_t step = dim == format.blockDim ? format.block : 1,
+            steps = format.roundToBlocks(dim, part[dim]).size() / step;
+    // Where the part has one coordinate or block only, the stride says nothing.
+    if (steps > 1 && strides[dim] != dense[dim])
       return std::nullopt;
-    dense *= extent;
+    offset += (part[dim].lo / step - held[dim].lo / step) * strides[dim];
   }
   return offset;
 }
 
 /// Whether the parts lie in the memory of `held` one after another, each as in a message.
 static bool followEachOther(const TensorMemory &memory, const Box &held, const std::vector<Box> &parts,
-                            std::span<const int> order) {
-  std::optional<int64_t> begin = findInMemory(memory, held, parts[0], order);
+                            const MemoryFormat &message) {
+  std::optional<int64_t> begin = findInMemory(memory, held, parts[0], message);
   for (size_t i = 0; i < parts.size(); ++i) {
-    std::optional<int64_t> offset = findInMemory(memory, held, parts[i], order);
-    if (!offset || *offset != *begin + static_cast<int64_t>(i) * parts[0].volume())
+    std::optional<int64_t> offset = findInMemory(memory, held, parts[i], message);
+    if (!offset || *offset != *begin + static_cast<int64_t>(i) * message.volume(parts[0]))
       return false;
   }
   return true;
@@ -118,14 +111,6 @@ CollectiveGroup dovetail::layout::collectiveGroup(const Mesh &mesh, std::span<co
 // ExchangePlace
 //===----------------------------------------------------------------------===//
 
-std::vector<int> ExchangePlace::messageOrder() const {
-  if (!source.isBlocked)
-    return {source.order.begin(), source.order.end()};
-  std::vector<int> order(shape.size());
-  std::iota(order.begin(), order.end(), 0);
-  return order;
-}
-
 ExchangeKind ExchangePlace::findKind() const {
   for (ExchangeKind kind : {ExchangeKind::AllReduce, ExchangeKind::ReduceScatter, ExchangeKind::AllGather})
     if (fits(kind))
@@ -147,9 +132,9 @@ bool ExchangePlace::fits(ExchangeKind kind, std::string *why) const {
   std::vector<int> axes = findGroupAxes(mesh, from, to);
   if (axes.empty())
     return fail("no pieces are collected");
-  if (source.isBlocked || target.isBlocked)
-    return fail("its memory has blocks");
-  std::vector<int> order = messageOrder();
+  if (!source.format.hasBlocksOf(target.format))
+    return fail("its memories have different blocks");
+  const MemoryFormat &message = messageFormat();
 
   bool anyPart = false;
   for (int first = 0, ranks = mesh.numRanks(); first < ranks; ++first) {
@@ -173,8 +158,10 @@ bool ExchangePlace::fits(ExchangeKind kind, std::string *why) const {
       continue;
     anyPart = true;
     for (size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].empty() || parts[i].volume() != parts[0].volume())
+      if (parts[i].empty() || message.volume(parts[i]) != message.volume(parts[0]))
         return fail("parts differ in size" + at(i));
+      if (!message.hasWholeBlocks(parts[i], shape))
+        return fail("parts begin or end inside of blocks" + at(i));
       int member = group.members[i];
       if (kind != ExchangeKind::ReduceScatter && !(to.boxOf(mesh, shape, member) == needed))
         return fail("another box is needed" + at(i));
@@ -187,9 +174,9 @@ bool ExchangePlace::fits(ExchangeKind kind, std::string *why) const {
       Box allBox = all.held.boxOf(mesh, shape, member), singleBox = single.held.boxOf(mesh, shape, member);
       bool allFollow = i > 0 && allBox == lastMemory;
       if (!allFollow)
-        allFollow = kind == ExchangeKind::AllReduce ? findInMemory(all, allBox, parts[i], order).has_value()
-                                                    : followEachOther(all, allBox, parts, order);
-      if (!allFollow || !findInMemory(single, singleBox, parts[i], order))
+        allFollow = kind == ExchangeKind::AllReduce ? findInMemory(all, allBox, parts[i], message).has_value()
+                                                    : followEachOther(all, allBox, parts, message);
+      if (!allFollow || !findInMemory(single, singleBox, parts[i], message))
         return fail("parts do not follow each other in memory" + at(i));
       lastHeld = std::move(held);
       lastMemory = std::move(allBox);

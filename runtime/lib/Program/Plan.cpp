@@ -9,7 +9,6 @@
 #include "dovetail/runtime/Plan.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 #include <algorithm>
 
@@ -30,24 +29,6 @@ void addPostOps(const std::vector<PostOpInfo> &ops, std::vector<uint32_t> &reads
 }
 
 } // namespace
-
-bool MemoryFormat::isRowMajor() const {
-  if (blockDim >= 0)
-    return false;
-  for (size_t i = 0; i < order.size(); ++i)
-    if (order[i] != static_cast<int>(i))
-      return false;
-  return true;
-}
-
-std::string MemoryFormat::str() const {
-  if (isRowMajor())
-    return "row-major";
-  std::string result = absl::StrJoin(order, ",");
-  if (blockDim >= 0)
-    absl::StrAppend(&result, ",", block, "x", blockDim);
-  return result;
-}
 
 std::vector<uint32_t> StepInfo::reads() const {
   std::vector<uint32_t> result;
@@ -127,7 +108,7 @@ layout::Box Plan::tensorBox(uint32_t tensor, int rank) const {
 layout::ExchangePlace Plan::placeOf(const ExchangeCall &call) const {
   auto memoryOf = [&](uint32_t tensor) {
     const BufferInfo &buffer = bufferOf(tensor);
-    return layout::TensorMemory{buffer.sharding, buffer.format.order, buffer.format.blockDim >= 0};
+    return layout::TensorMemory{buffer.sharding, buffer.format};
   };
   return {mesh,
           bufferOf(call.source).shape,
@@ -135,6 +116,12 @@ layout::ExchangePlace Plan::placeOf(const ExchangeCall &call) const {
           tensors[call.target].sharding,
           memoryOf(call.source),
           memoryOf(call.target)};
+}
+
+MemoryFormat Plan::messageFormat(const ExchangeCall &call) const {
+  MemoryFormat format = bufferOf(call.source).format;
+  format.order = call.order;
+  return format;
 }
 
 layout::Interval Plan::loopRange(const LoopInfo &loop, int rank) const {

@@ -211,6 +211,8 @@ absl::Status Validator::checkExchange(const std::string &where, const ExchangeCa
     return damaged(where, ": ", why);
   if (from.partialAxes != to.partialAxes && plan.tensors[call.source].buffer == plan.tensors[call.target].buffer)
     return damaged(where, " reduces a buffer into itself");
+  if (!plan.bufferOf(call.source).format.hasBlocksOf(plan.bufferOf(call.target).format))
+    return damaged(where, " is between memories of different blocks");
   // Ranks follow what the plan says, and do not ask whether others find the same.
   if (std::string why; !plan.placeOf(call).fits(call.kind, &why))
     return damaged(where, ": ", why);
@@ -252,6 +254,10 @@ absl::Status Validator::checkStep(const std::string &where, const StepInfo &step
       return damaged(where, " has a target of another shape or type than its source");
     if (plan.tensors[call->source].buffer == plan.tensors[call->target].buffer)
       return damaged(where, " reorders a buffer into itself");
+    // Devices copy, and do not write the zeros after the last element.
+    if (const MemoryFormat &format = plan.bufferOf(call->target).format;
+        plan.isForDevice() && format.isBlocked() && !format.hasBlocksOf(plan.bufferOf(call->source).format))
+      return damaged(where, " copies into blocks on a device");
   }
   return absl::OkStatus();
 }
@@ -278,6 +284,8 @@ absl::Status Validator::validate() {
       return damaged("input '", input.name, "' lies in a constant buffer");
     if (plan.tensors[input.tensor].sharding.isPartial())
       return damaged("input '", input.name, "' is partial");
+    if (plan.bufferOf(input.tensor).format.isBlocked())
+      return damaged("input '", input.name, "' lies in blocks");
     written[plan.tensors[input.tensor].buffer] = true;
   }
   for (size_t i = 0; i < plan.steps.size(); ++i) {

@@ -36,7 +36,7 @@ public:
       description.reduction = layout::ReductionKind::Max;
       description.source.type = description.target.type = unsignedTypeOf(description.target.type);
     }
-    description.order = call.order;
+    description.format = memory.plan.messageFormat(call);
     description.kind = call.kind;
     description.group = scheduler.group(memory.rank);
     description.mover = &mover;

@@ -19,8 +19,7 @@ using namespace dovetail;
 using namespace dovetail::runtime;
 
 int64_t dovetail::runtime::bufferBytes(const Plan &plan, uint32_t buffer, int rank) {
-  const BufferInfo &info = plan.buffers[buffer];
-  return MemoryView::packed(info.type, plan.bufferBox(buffer, rank), info.format).bytes();
+  return MemoryView::ofBuffer(plan, buffer, rank).bytes();
 }
 
 std::vector<ArenaItem> dovetail::runtime::bufferLives(const Plan &plan, int rank) {
@@ -62,7 +61,7 @@ static RankMemory memoryWithoutAddresses(const Plan &plan, int rank) {
   RankMemory memory{plan, rank};
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const BufferInfo &buffer = plan.buffers[i];
-    MemoryView view = MemoryView::packed(buffer.type, plan.bufferBox(i, rank), buffer.format);
+    MemoryView view = MemoryView::ofBuffer(plan, i, rank);
     // Read where it is mapped, a part of a constant has the strides of the whole.
     if (isMapped(plan, buffer) && !view.box.empty())
       view.strides = MemoryView::rowMajor(buffer.type, layout::Box::ofShape(buffer.shape), nullptr).strides;

@@ -120,7 +120,7 @@ absl::Status ProgramSession::prepareConstants() {
   };
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const BufferInfo &buffer = plan.buffers[i];
-    memory.buffers.push_back(MemoryView::packed(buffer.type, plan.bufferBox(i, memory.rank), buffer.format));
+    memory.buffers.push_back(MemoryView::ofBuffer(plan, i, memory.rank));
     if (isCopied(buffer))
       copied += alignedSize(memory.buffers[i].bytes());
   }

@@ -81,7 +81,7 @@ plan.program @main mesh @mesh target "cpu" {
 
 dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cpu" {
-  // expected-error@+1 {{blocks of 0 elements make no sense}}
+  // expected-error@+1 {{order [0, 1] with blocks of 0 in dimension 1 has blocks of an impossible size}}
   %a = plan.buffer arena tensor<4x4xf32> <[0, 1], block 1 by 0>
 }
 
@@ -455,4 +455,65 @@ plan.program @main mesh @mesh target "cpu" {
   %y = plan.view %c : !plan.ref<tensor<4xf32>>
   // expected-error@+1 {{names the nodes of 0 checks of indices, but @k has 1}}
   plan.launch @k(%t, %i) -> (%y) loops [4, 9] : (!plan.ref<tensor<9xf32>>, !plan.ref<tensor<4xi64>>) -> (!plan.ref<tensor<4xf32>>)
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  // expected-error@+1 {{order [0, 1] with blocks of 4 in dimension 2 has blocks of a dimension that there is not}}
+  %a = plan.buffer arena tensor<4x4xf32> <[0, 1], block 2 by 4>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  // expected-error@+1 {{a format is an order of dimensions and blocks of one of them}}
+  %a = plan.buffer arena tensor<4x4xf32> <[0, 1], [4, 4]>
+}
+
+// -----
+
+// expected-error@+1 {{expected ', ' and the extents of the buffer}}
+plan.kernel @k(%x: tensor<4x4xf32>) layouts [<[0, 1], block 1 by 2>] -> [<[0, 1], [4, 4]>] {
+  plan.yield %x : tensor<4x4xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<4x40xf32>>
+plan.program @main mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<4x40xf32> <[0, 1], block 1 by 8>
+  %1 = plan.buffer arena tensor<4x40xf32> <[0, 1]>
+  %x = plan.view %0 : !x
+  %y = plan.view %1 : !x
+  // expected-error@+1 {{is between buffers of formats #plan.format<[0, 1], block 1 by 8> and #plan.format<[0, 1]>; an exchange keeps blocks, a reorder makes them}}
+  plan.exchange %x -> %y : !x -> !x
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<4x40xf32>>
+plan.program @main mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<4x40xf32> <[0, 1], block 1 by 8>
+  %x = plan.view %0 : !x
+  // expected-error@+1 {{"x" is in blocks; what the user gives has none}}
+  plan.input "x" %x : !x
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<4x40xf32>>
+plan.program @main mesh @mesh target "cuda" {
+  %0 = plan.buffer arena tensor<4x40xf32> <[0, 1], block 1 by 8>
+  %1 = plan.buffer arena tensor<4x40xf32> <[0, 1]>
+  %x = plan.view %0 : !x
+  %y = plan.view %1 : !x
+  plan.reorder %x -> %y : !x -> !x
+  // expected-error@+1 {{copies into blocks, which devices do by kernels}}
+  plan.reorder %y -> %x : !x -> !x
 }

@@ -13,8 +13,6 @@
 
 #include "gmock/gmock.h"
 
-#include <numeric>
-
 using namespace dovetail::layout;
 using testing::HasSubstr;
 
@@ -29,22 +27,14 @@ struct Case {
   Shape shape;
   Sharding from, to;
   Sharding sourceHeld = whole(from), targetHeld = whole(to);
-  Order sourceOrder = inOrder(shape.size()), targetOrder = sourceOrder;
-  bool isBlocked = false;
+  MemoryFormat source = MemoryFormat::rowMajor(shape.size()), target = source;
 
   static Sharding whole(Sharding sharding) {
     sharding.partialAxes.clear();
     sharding.partialKind = ReductionKind::None;
     return sharding;
   }
-  static Order inOrder(size_t rank) {
-    Order order(rank);
-    std::iota(order.begin(), order.end(), 0);
-    return order;
-  }
-  ExchangePlace place() const {
-    return {mesh, shape, from, to, {sourceHeld, sourceOrder, isBlocked}, {targetHeld, targetOrder}};
-  }
+  ExchangePlace place() const { return {mesh, shape, from, to, {sourceHeld, source}, {targetHeld, target}}; }
   ExchangeKind kind() const { return place().findKind(); }
 };
 
@@ -80,16 +70,40 @@ TEST(ExchangeKind, EqualPartsInARowAreGathered) {
   // Strips of columns do not follow one another, unless they are outermost in both memories.
   EXPECT_EQ((Case{test.mesh, test.shape, columns, all}.kind()), ExchangeKind::Messages);
   Case turned{test.mesh, test.shape, columns, all};
-  turned.sourceOrder = turned.targetOrder = {1, 0};
+  turned.source.order = turned.target.order = {1, 0};
   EXPECT_EQ(turned.kind(), ExchangeKind::AllGather);
-  EXPECT_EQ(turned.place().messageOrder(), (Order{1, 0}));
-  turned.sourceOrder = {0, 1};
+  EXPECT_EQ(turned.place().messageFormat().order, (Order{1, 0}));
+  turned.source.order = {0, 1};
   EXPECT_EQ(turned.kind(), ExchangeKind::Messages);
   // In place, in a buffer that has all of it; not in one that has gaps.
   test.sourceHeld = all;
   EXPECT_EQ(test.kind(), ExchangeKind::AllGather);
-  test.isBlocked = true;
+  test.source = {{0, 1}, 0, 2};
   EXPECT_EQ(test.kind(), ExchangeKind::Messages);
+}
+
+TEST(ExchangeKind, PartsAreOfWholeBlocks) {
+  Mesh mesh = meshOf({2});
+  Sharding all = Sharding::replicated(3), sum = partial(all, {0});
+  auto kindOf = [&](Shape shape, MemoryFormat format, const Sharding &from, const Sharding &to) {
+    Case test{mesh, std::move(shape), from, to};
+    test.source = test.target = std::move(format);
+    return test.kind();
+  };
+  MemoryFormat blocks{{0, 1, 2}, 0, 4};
+  Sharding even = split(3, 0, {0}, {0, 8, 16}), lines = split(3, 1, {0}, {0, 3, 6});
+  EXPECT_EQ(kindOf({16, 6, 2}, blocks, even, all), ExchangeKind::AllGather);
+  EXPECT_EQ(kindOf({16, 6, 2}, blocks, sum, even), ExchangeKind::ReduceScatter);
+  // The last block, cut by the tensor's end, is as large as the others.
+  EXPECT_EQ(kindOf({14, 6, 2}, blocks, split(3, 0, {0}, {0, 8, 14}), all), ExchangeKind::AllGather);
+  EXPECT_EQ(kindOf({14, 6, 2}, blocks, sum, all), ExchangeKind::AllReduce);
+  // Halves of equal numbers of elements, of which one ends inside of a block.
+  EXPECT_EQ(kindOf({12, 6, 2}, blocks, split(3, 0, {0}, {0, 6, 12}), all), ExchangeKind::Messages);
+  EXPECT_EQ(kindOf({12, 6, 2}, blocks, split(3, 0, {0}, {0, 4, 12}), all), ExchangeKind::Messages);
+  // Lines of several blocks do not follow each other, those of one do.
+  EXPECT_EQ(kindOf({16, 6, 2}, blocks, lines, all), ExchangeKind::Messages);
+  EXPECT_EQ(kindOf({3, 6, 2}, blocks, lines, all), ExchangeKind::AllGather);
+  EXPECT_EQ(kindOf({16, 6, 2}, {{1, 0, 2}, 0, 4}, lines, all), ExchangeKind::AllGather);
 }
 
 TEST(ExchangeKind, OtherExchangesAreMessages) {
@@ -240,17 +254,32 @@ int64_t numberOf(const Shape &shape, const std::vector<int64_t> &index) {
   return number;
 }
 
-/// The memory of a rank: elements of its box in an order.
+/// The memory of a rank: elements of its box in a format.
 struct Memory {
   Box box;
-  Order order;
+  MemoryFormat format;
   std::vector<int64_t> elements;
 
-  Memory(Box box, Order order) : box(box), order(std::move(order)), elements(box.volume(), -1) {}
+  /// With zeros at first in what blocks hold besides the box, if `isZero`.
+  Memory(Box held, MemoryFormat memoryFormat, bool isZero) : box(std::move(held)), format(std::move(memoryFormat)) {
+    int64_t size = format.block;
+    for (int dim : format.order)
+      size *= count(dim);
+    elements.assign(box.empty() ? 0 : size, isZero ? 0 : -1);
+  }
+  int64_t firstOf(int dim) const { return dim == format.blockDim ? box[dim].lo / format.block : box[dim].lo; }
+  int64_t count(int dim) const {
+    if (dim != format.blockDim)
+      return box[dim].size();
+    return (box[dim].hi + format.block - 1) / format.block - firstOf(dim);
+  }
   int64_t &at(const std::vector<int64_t> &index) {
     int64_t position = 0;
-    for (int dim : order)
-      position = position * box[dim].size() + index[dim] - box[dim].lo;
+    for (int dim : format.order)
+      position =
+          position * count(dim) + (dim == format.blockDim ? index[dim] / format.block : index[dim]) - firstOf(dim);
+    if (format.isBlocked())
+      position = position * format.block + index[format.blockDim] % format.block;
     return elements[position];
   }
   /// Where the first element of a part is.
@@ -303,10 +332,14 @@ Case randomCase(Random &random) {
   if (random.chance(20))
     result.targetHeld = Sharding::replicated(rank);
   if (random.chance(50))
-    random.shuffle(result.sourceOrder);
-  result.targetOrder = result.sourceOrder;
+    random.shuffle(result.source.order);
+  if (rank > 0 && random.chance(40)) {
+    result.source.blockDim = random.below(rank);
+    result.source.block = random.between(2, 5);
+  }
+  result.target = result.source;
   if (random.chance(20))
-    random.shuffle(result.targetOrder);
+    random.shuffle(result.target.order);
   return result;
 }
 
@@ -319,7 +352,7 @@ int64_t contribution(const Case &test, int rank, const std::vector<int64_t> &ind
 } // namespace
 
 TEST(ExchangeKindProperty, CollectivesDoTheExchange) {
-  int found[4] = {};
+  int found[4] = {}, blocked = 0;
   forRandomCases(4000, [&](Random &random) {
     Case test = randomCase(random);
     ASSERT_TRUE(verifyExchange(test.mesh, test.shape, test.from, test.to));
@@ -330,8 +363,8 @@ TEST(ExchangeKindProperty, CollectivesDoTheExchange) {
     int ranks = test.mesh.numRanks();
     std::vector<Memory> source, target;
     for (int rank = 0; rank < ranks; ++rank) {
-      source.emplace_back(test.sourceHeld.boxOf(test.mesh, test.shape, rank), test.sourceOrder);
-      target.emplace_back(test.targetHeld.boxOf(test.mesh, test.shape, rank), test.targetOrder);
+      source.emplace_back(test.sourceHeld.boxOf(test.mesh, test.shape, rank), test.source, /*isZero=*/true);
+      target.emplace_back(test.targetHeld.boxOf(test.mesh, test.shape, rank), test.target, /*isZero=*/false);
       forEachIndex(test.from.boxOf(test.mesh, test.shape, rank), [&](const std::vector<int64_t> &index) {
         source[rank].at(index) = contribution(test, rank, index);
       });
@@ -341,7 +374,7 @@ TEST(ExchangeKindProperty, CollectivesDoTheExchange) {
       CollectiveGroup group = collectiveGroup(test.mesh, test.shape, test.from, test.to, kind, rank);
       size_t own = std::find(group.members.begin(), group.members.end(), rank) - group.members.begin();
       ASSERT_LT(own, group.members.size());
-      int64_t count = group.parts[own].volume();
+      int64_t count = test.place().messageFormat().volume(group.parts[own]);
       if (count == 0)
         continue;
       bool gathers = kind == ExchangeKind::AllGather;
@@ -373,18 +406,27 @@ TEST(ExchangeKindProperty, CollectivesDoTheExchange) {
           expected += contribution(test, test.mesh.rankOf(coords), index);
         }
         ASSERT_EQ(target[rank].at(index), expected) << "rank " << rank;
+        // The zeros after the last element.
+        int dim = test.target.blockDim;
+        if (dim < 0 || index[dim] != test.shape[dim] - 1)
+          return;
+        ++blocked;
+        std::vector<int64_t> tail = index;
+        while (++tail[dim] % test.target.block != 0)
+          ASSERT_EQ(target[rank].at(tail), 0) << "rank " << rank;
       });
   });
   for (int kind = 0; kind < 4; ++kind)
     EXPECT_GT(found[kind], testing::Test::HasFailure() ? -1 : 50)
         << stringifyExchangeKind(static_cast<ExchangeKind>(kind));
+  EXPECT_GT(blocked, testing::Test::HasFailure() ? -1 : 50);
 }
 
 TEST(ExchangeKindProperty, PhasesCoverWhatIsReduced) {
   int split = 0;
   forRandomCases(2000, [&](Random &random) {
     Case test = randomCase(random);
-    std::optional<Sharding> parts = scatteredSharding(test.mesh, test.shape, test.from, test.to, test.targetOrder);
+    std::optional<Sharding> parts = scatteredSharding(test.mesh, test.shape, test.from, test.to, test.target.order);
     if (!parts)
       return;
     ++split;

@@ -18,17 +18,6 @@ using namespace mlir;
 using namespace dovetail;
 using namespace dovetail::plan;
 
-/// Checks that `order` is a permutation of [0, size).
-static LogicalResult verifyOrder(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order) {
-  SmallVector<bool> seen(order.size(), false);
-  for (int64_t dim : order) {
-    if (dim < 0 || dim >= static_cast<int64_t>(order.size()) || seen[dim])
-      return emitError() << "order [" << order << "] is not a permutation of the dimensions";
-    seen[dim] = true;
-  }
-  return success();
-}
-
 static ParseResult parseIntegerList(AsmParser &parser, SmallVectorImpl<int64_t> &values) {
   return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
     if (succeeded(parser.parseOptionalQuestion())) {
@@ -65,37 +54,69 @@ FormatAttr FormatAttr::getChannelsLast(MLIRContext *context, unsigned rank) {
   return get(context, order);
 }
 
+FormatAttr FormatAttr::getChannelBlocks(MLIRContext *context, unsigned rank, int64_t block) {
+  return get(context, llvm::to_vector(llvm::seq<int64_t>(0, rank)), 1, block);
+}
+
+layout::MemoryFormat FormatAttr::toLayout() const {
+  return {{getOrder().begin(), getOrder().end()}, static_cast<int>(getBlockDim()), getBlock()};
+}
+
+/// Prints a format as `[0, 1, 2, 3], block 1 by 16`.
+static void printFormat(AsmPrinter &printer, FormatAttr format) {
+  printIntegerList(printer, format.getOrder());
+  if (format.isBlocked())
+    printer << ", block " << format.getBlockDim() << " by " << format.getBlock();
+}
+
+/// Parses what `printFormat` prints. `next` is whether a comma follows it, which is parsed, too.
+static FormatAttr parseFormat(AsmParser &parser, bool &next) {
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<int64_t> order;
+  int64_t blockDim = -1, block = 1;
+  if (parseIntegerList(parser, order))
+    return {};
+  next = succeeded(parser.parseOptionalComma());
+  if (next && succeeded(parser.parseOptionalKeyword("block"))) {
+    if (parser.parseInteger(blockDim) || parser.parseKeyword("by") || parser.parseInteger(block))
+      return {};
+    next = succeeded(parser.parseOptionalComma());
+  }
+  return parser.getChecked<FormatAttr>(loc, parser.getContext(), ArrayRef<int64_t>(order), blockDim, block);
+}
+
 void FormatAttr::print(AsmPrinter &printer) const {
   printer << "<";
-  printIntegerList(printer, getOrder());
-  if (isBlocked())
-    printer << ", block " << getBlockDim() << " by " << getBlock();
+  printFormat(printer, *this);
   printer << ">";
 }
 
 Attribute FormatAttr::parse(AsmParser &parser, Type) {
+  bool next = false;
+  if (parser.parseLess())
+    return {};
   SMLoc loc = parser.getCurrentLocation();
-  SmallVector<int64_t> order;
-  int64_t blockDim = -1, block = 1;
-  if (parser.parseLess() || parseIntegerList(parser, order))
+  FormatAttr format = parseFormat(parser, next);
+  if (format && next) {
+    parser.emitError(loc, "a format is an order of dimensions and blocks of one of them");
     return {};
-  if (succeeded(parser.parseOptionalComma()))
-    if (parser.parseKeyword("block") || parser.parseInteger(blockDim) || parser.parseKeyword("by") ||
-        parser.parseInteger(block))
-      return {};
-  if (parser.parseGreater())
-    return {};
-  return parser.getChecked<FormatAttr>(loc, parser.getContext(), ArrayRef<int64_t>(order), blockDim, block);
+  }
+  return format && succeeded(parser.parseGreater()) ? format : FormatAttr();
 }
 
 LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order,
                                  int64_t blockDim, int64_t block) {
-  if (failed(verifyOrder(emitError, order)))
-    return failure();
-  if (blockDim < -1 || blockDim >= static_cast<int64_t>(order.size()))
-    return emitError() << "format of " << order.size() << " dimensions cannot block dimension " << blockDim;
-  if (blockDim == -1 ? block != 1 : block < 1)
-    return emitError() << "blocks of " << block << " elements make no sense";
+  // What is no dimension may be no `int` either.
+  int64_t rank = order.size();
+  layout::MemoryFormat format{{}, blockDim < -1 || blockDim > rank ? static_cast<int>(rank) : int(blockDim), block};
+  for (int64_t dim : order)
+    format.order.push_back(dim < 0 || dim > rank ? -1 : static_cast<int>(dim));
+  if (std::string why; !format.verify(order.size(), &why)) {
+    InFlightDiagnostic error = emitError() << "order [" << order << "]";
+    if (format.isBlocked())
+      error << " with blocks of " << block << " in dimension " << blockDim;
+    return error << " " << why;
+  }
   return success();
 }
 
@@ -145,16 +166,17 @@ LogicalResult BlocksAttr::verify(function_ref<InFlightDiagnostic()> emitError, i
 //===----------------------------------------------------------------------===//
 
 int64_t LayoutAttr::getStride(unsigned dim) const {
-  int64_t stride = 1;
-  for (int64_t inner : llvm::reverse(getOrder())) {
-    if (inner == dim)
-      return stride;
-    int64_t extent = getExtents()[inner];
-    if (extent == dynamic)
-      return dynamic;
-    stride *= extent;
-  }
-  llvm_unreachable("the dimension is in the order");
+  return getFormat().toLayout().strides(std::span(getExtents().data(), getExtents().size()))[dim];
+}
+
+int LayoutAttr::getInnermost(Type type) const {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
+  if (getFormat().isBlocked())
+    return shape[getFormat().getBlockDim()] != 1 ? static_cast<int>(getFormat().getBlockDim()) : -1;
+  for (int64_t dim : llvm::reverse(getOrder()))
+    if (shape[dim] != 1)
+      return dim;
+  return -1;
 }
 
 LayoutAttr LayoutAttr::getFor(FormatAttr format, RankedTensorType buffer) {
@@ -163,12 +185,12 @@ LayoutAttr LayoutAttr::getFor(FormatAttr format, RankedTensorType buffer) {
     for (auto [extent, dim] : llvm::zip_equal(extents, sharding.getDims()))
       if (dim.isSplit())
         extent = dynamic;
-  return get(format.getContext(), format.getOrder(), extents);
+  return get(format.getContext(), format, extents);
 }
 
 void LayoutAttr::print(AsmPrinter &printer) const {
   printer << "<";
-  printIntegerList(printer, getOrder());
+  printFormat(printer, getFormat());
   printer << ", ";
   printIntegerList(printer, getExtents());
   printer << ">";
@@ -176,19 +198,27 @@ void LayoutAttr::print(AsmPrinter &printer) const {
 
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
-  SmallVector<int64_t> order, extents;
-  if (parser.parseLess() || parseIntegerList(parser, order) || parser.parseComma() ||
-      parseIntegerList(parser, extents) || parser.parseGreater())
+  SmallVector<int64_t> extents;
+  bool next = false;
+  if (parser.parseLess())
     return {};
-  return parser.getChecked<LayoutAttr>(loc, parser.getContext(), ArrayRef<int64_t>(order), ArrayRef<int64_t>(extents));
+  FormatAttr format = parseFormat(parser, next);
+  if (!format)
+    return {};
+  if (!next) {
+    parser.emitError(parser.getCurrentLocation(), "expected ', ' and the extents of the buffer");
+    return {};
+  }
+  if (parseIntegerList(parser, extents) || parser.parseGreater())
+    return {};
+  return parser.getChecked<LayoutAttr>(loc, parser.getContext(), format, ArrayRef<int64_t>(extents));
 }
 
-LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order,
+LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, FormatAttr format,
                                  ArrayRef<int64_t> extents) {
-  if (failed(verifyOrder(emitError, order)))
-    return failure();
-  if (order.size() != extents.size())
-    return emitError() << "layout orders " << order.size() << " dimensions, but has " << extents.size() << " extents";
+  if (format.getRank() != extents.size())
+    return emitError() << "layout orders " << format.getRank() << " dimensions, but has " << extents.size()
+                       << " extents";
   for (int64_t extent : extents)
     if (extent < 0 && extent != dynamic)
       return emitError() << "layout has the extent " << extent;

@@ -176,5 +176,7 @@ LogicalResult InputOp::verify() {
   BufferOp buffer = plan::getBufferOp(getRef());
   if (buffer && buffer.getKind() == BufferKind::Constant)
     return emitOpError() << getNameAttr() << " would overwrite a constant";
+  if (buffer && buffer.getFormat().isBlocked())
+    return emitOpError() << getNameAttr() << " is in blocks; what the user gives has none";
   return success();
 }

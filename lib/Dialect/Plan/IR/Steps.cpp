@@ -110,7 +110,7 @@ static LogicalResult verifyOperand(LaunchOp launch, const Twine &what, Value ref
   if (buffer.getFormat().isBlocked())
     return launch.emitOpError() << what << " has the blocked format " << buffer.getFormat()
                                 << ", which kernels cannot address";
-  if (buffer.getFormat().getOrder() != layout.getOrder())
+  if (buffer.getFormat() != layout.getFormat())
     return launch.emitOpError() << what << " has format " << buffer.getFormat() << ", but the kernel expects "
                                 << layout;
   LayoutAttr actual = LayoutAttr::getFor(buffer.getFormat(), buffer.getTensorType());
@@ -276,7 +276,20 @@ template <typename OpT> static LogicalResult verifyCopy(OpT op) {
   return verifyWrites(op);
 }
 
-LogicalResult ReorderOp::verify() { return verifyCopy(*this); }
+/// Whether both buffers, if they are known, have the same blocks.
+template <typename OpT> static bool haveSameBlocks(OpT op) {
+  BufferOp source = getBufferOp(op.getSource()), target = getBufferOp(op.getTarget());
+  return !source || !target || source.getFormat().hasBlocksOf(target.getFormat());
+}
+
+LogicalResult ReorderOp::verify() {
+  // Devices copy, and do not write the zeros after the last element.
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  if (program && program.getTarget() != "cpu" && !haveSameBlocks(*this) &&
+      getBufferOp(getTarget()).getFormat().isBlocked())
+    return emitOpError("copies into blocks, which devices do by kernels");
+  return verifyCopy(*this);
+}
 
 void ExchangeOp::build(OpBuilder &builder, OperationState &state, Value source, Value target, StringAttr stepName) {
   build(builder, state, source, target, ExchangeKind::Messages, DenseI64ArrayAttr(), stepName);
@@ -300,5 +313,9 @@ LogicalResult ExchangeOp::verify() {
     if (!llvm::equal(sorted, llvm::seq<int64_t>(tensorOf(getSource()).getRank())))
       return emitOpError("has messages in an order that is not a permutation of its dimensions");
   }
+  if (!haveSameBlocks(*this))
+    return emitOpError("is between buffers of formats ")
+           << getBufferOp(getSource()).getFormat() << " and " << getBufferOp(getTarget()).getFormat()
+           << "; an exchange keeps blocks, a reorder makes them";
   return verifyCopy(*this);
 }

@@ -15,6 +15,7 @@
 #define DOVETAIL_LAYOUT_EXCHANGEKIND_H
 
 #include "dovetail/Layout/Exchange.h"
+#include "dovetail/Layout/MemoryFormat.h"
 
 namespace dovetail::layout {
 
@@ -40,10 +41,7 @@ const char *stringifyExchangeKind(ExchangeKind kind);
 /// The memory in which a tensor lies: the box that each rank has, without gaps.
 struct TensorMemory {
   const Sharding &held;
-  /// Of dimensions, outermost first.
-  std::span<const int> order;
-  /// Whether a dimension is cut into blocks, which `order` says nothing of.
-  bool isBlocked = false;
+  const MemoryFormat &format;
 };
 
 /// All that decides how ranks can carry out an exchange. `verifyExchange` must accept the shardings, and what a rank
@@ -54,11 +52,11 @@ struct ExchangePlace {
   const Sharding &from, &to;
   TensorMemory source, target;
 
-  /// The order of dimensions in messages, outermost first: that of the source, so that what lies there in one piece is
-  /// sent as it is.
-  std::vector<int> messageOrder() const;
+  /// How elements lie in messages: as in the source, so that what is in one piece there is sent as it is.
+  const MemoryFormat &messageFormat() const { return source.format; }
   /// The collective that does the exchange on all ranks: in each group parts of equal size, in the memories without
-  /// gaps and in the order of ranks; or nothing at all, where a group needs nothing. `Messages` where there is none.
+  /// gaps and in the order of ranks, and of whole blocks; or nothing at all, where a group needs nothing. `Messages`
+  /// where there is none.
   /// Costs O(ranks).
   ExchangeKind findKind() const;
   /// Whether `kind` does the exchange. If not, and `why` is given, it says what is at fault.

@@ -41,18 +41,6 @@ inline std::optional<StridedDim> mergeDims(std::span<const int64_t> extents, std
   return merged;
 }
 
-/// The strides, in elements, of a box of these extents that lies in memory without gaps. `order`: the dimensions,
-/// outermost first.
-template <typename Order> std::vector<int64_t> packedStrides(const Order &order, std::span<const int64_t> extents) {
-  std::vector<int64_t> strides(extents.size());
-  int64_t stride = 1;
-  for (size_t i = order.size(); i-- > 0;) {
-    strides[order[i]] = stride;
-    stride *= extents[order[i]];
-  }
-  return strides;
-}
-
 } // namespace dovetail::layout
 
 #endif // DOVETAIL_LAYOUT_STRIDES_H

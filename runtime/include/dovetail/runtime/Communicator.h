@@ -48,8 +48,8 @@ struct ChannelDescription {
   /// Not `None`: received and own boxes that are equal are contributions to be combined, in ascending order of their
   /// source.
   layout::ReductionKind reduction = layout::ReductionKind::None;
-  /// Of dimensions in messages, outermost first.
-  std::vector<int> order;
+  /// How elements lie in messages.
+  MemoryFormat format;
   /// A collective that may take the place of messages, and this rank's group in it.
   layout::ExchangeKind kind = layout::ExchangeKind::Messages;
   layout::CollectiveGroup group;

@@ -29,17 +29,7 @@
 
 namespace dovetail::runtime {
 
-/// Physical order of the logical dimensions, outermost first. With `blockDim` >= 0 that dimension is also cut into
-/// innermost blocks of `block` elements.
-struct MemoryFormat {
-  std::vector<int> order;
-  int blockDim = -1;
-  int64_t block = 1;
-
-  bool isRowMajor() const;
-  /// `row-major`, or the order such as `0,2,3,1`, as in reports.
-  std::string str() const;
-};
+using layout::MemoryFormat;
 
 /// Where the memory of a buffer comes from: the arena, memory that keeps the prologue's results, or the weights
 /// section.
@@ -156,7 +146,7 @@ struct ExchangeCall {
   uint32_t source, target;
   /// A collective fits the boxes and memories of all ranks.
   layout::ExchangeKind kind = layout::ExchangeKind::Messages;
-  std::vector<int> order; ///< Of dimensions in messages, outermost first.
+  std::vector<int> order; ///< Of dimensions in messages, outermost first. Blocks are those of both buffers.
 };
 
 /// What a library call takes at most besides its operands and copies of them, in bytes.
@@ -239,6 +229,8 @@ struct Plan {
   layout::Interval loopRange(const LoopInfo &loop, int rank) const;
   /// Refers to the plan.
   layout::ExchangePlace placeOf(const ExchangeCall &call) const;
+  /// How elements lie in the messages of an exchange.
+  MemoryFormat messageFormat(const ExchangeCall &call) const;
 };
 
 /// Checks and decodes the plan section of an artifact whose weights section has `weightsSize` bytes. Errors: DATA_LOSS,

@@ -120,7 +120,7 @@ MemoryView dovetail::runtime::packedLike(const MemoryView &memory, const layout:
             [&](int a, int b) { return std::pair(-memory.strides[a], a) < std::pair(-memory.strides[b], b); });
   format.blockDim = memory.blockDim;
   format.block = memory.block;
-  return MemoryView::packed(memory.type, box, format);
+  return MemoryView::packed(memory.type, box, format, memory.blockedExtent);
 }
 
 absl::StatusOr<std::unique_ptr<PortTransfer>>

@@ -43,8 +43,8 @@ absl::Status MessageChannel::prepareMessages(int ranks, Transport &transport) {
   // First the size of the staging memory, then addresses in it.
   int64_t bytes = 0;
   auto place = [&](const MemoryView &memory, const Box &box, bool mayStay) {
-    Staged staged{messageView(memory.type, box, description.order), -1};
-    if (mayStay && isMessage(memory, box, description.order)) {
+    Staged staged{messageView(memory, box, description.format), -1};
+    if (mayStay && isMessage(memory, box, description.format)) {
       staged.view.data = memory.address(box);
     } else {
       staged.offset = bytes;

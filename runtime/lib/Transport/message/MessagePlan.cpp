@@ -14,20 +14,12 @@ using namespace dovetail;
 using namespace dovetail::runtime;
 using layout::Box;
 
-MemoryView dovetail::runtime::messageView(ElementType type, const Box &box, const std::vector<int> &order) {
-  MemoryFormat format;
-  format.order = order;
-  return MemoryView::packed(type, box, format);
+MemoryView dovetail::runtime::messageView(const MemoryView &memory, const Box &box, const MemoryFormat &format) {
+  return MemoryView::packed(memory.type, box, format, memory.blockedExtent);
 }
 
-bool dovetail::runtime::isMessage(const MemoryView &memory, const Box &box, const std::vector<int> &order) {
-  if (memory.blockDim >= 0)
-    return false;
-  MemoryView message = messageView(memory.type, box, order);
-  for (int dim = 0; dim < box.rank(); ++dim)
-    if (box[dim].size() > 1 && message.strides[dim] != memory.strides[dim])
-      return false;
-  return true;
+bool dovetail::runtime::isMessage(const MemoryView &memory, const Box &box, const MemoryFormat &format) {
+  return memory.isLike(messageView(memory, box, format), box);
 }
 
 Collective dovetail::runtime::describeCollective(const ChannelDescription &channel, int rank) {
@@ -38,7 +30,7 @@ Collective dovetail::runtime::describeCollective(const ChannelDescription &chann
   return {channel.kind,
           channel.reduction,
           channel.source.type,
-          group.parts[own].volume(),
+          channel.format.volume(group.parts[own]),
           channel.source.address(group.parts[gathers ? own : 0]),
           channel.target.address(group.parts[gathers ? 0 : own])};
 }

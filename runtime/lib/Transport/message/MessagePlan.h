@@ -18,11 +18,11 @@
 
 namespace dovetail::runtime {
 
-/// A message with `box` in an order; without data.
-MemoryView messageView(ElementType type, const layout::Box &box, const std::vector<int> &order);
+/// A message with `box` of what is in `memory`, in a format of the same blocks; without data.
+MemoryView messageView(const MemoryView &memory, const layout::Box &box, const MemoryFormat &format);
 
 /// Whether `box` lies in `memory` as in a message.
-bool isMessage(const MemoryView &memory, const layout::Box &box, const std::vector<int> &order);
+bool isMessage(const MemoryView &memory, const layout::Box &box, const MemoryFormat &format);
 
 /// The collective of a channel's kind on this rank, whose group has something to do.
 Collective describeCollective(const ChannelDescription &channel, int rank);

@@ -34,6 +34,7 @@ runtime::ChannelDescription channelOf(const runtime::Plan &plan, const runtime::
   runtime::ExchangeScheduler scheduler(plan, call);
   channel.reduction = scheduler.transfers(rank).reduction;
   channel.kind = call.kind;
+  channel.format = plan.messageFormat(call);
   channel.group = scheduler.group(rank);
   return channel;
 }
@@ -99,13 +100,21 @@ TEST(MessagePlan, PartsInPlaceAreWhereTheyBelong) {
 
 TEST(MessagePlan, WhatIsContiguousIsAMessage) {
   MemoryView memory = MemoryView::packed(runtime::ElementType::F32, Box{{0, 4}, {0, 6}}, {{1, 0}});
-  EXPECT_TRUE(runtime::isMessage(memory, Box{{0, 4}, {2, 3}}, {1, 0}));
-  EXPECT_TRUE(runtime::isMessage(memory, Box{{0, 4}, {2, 3}}, {0, 1}));
-  EXPECT_TRUE(runtime::isMessage(memory, Box{{0, 4}, {2, 5}}, {1, 0}));
-  EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 4}, {2, 5}}, {0, 1}));
-  EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 3}, {2, 5}}, {1, 0}));
-  memory = MemoryView::packed(runtime::ElementType::F32, Box{{0, 4}, {0, 6}}, {{0, 1}, 1, 8});
-  EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 4}, {0, 6}}, {0, 1}));
+  EXPECT_TRUE(runtime::isMessage(memory, Box{{0, 4}, {2, 3}}, {{1, 0}}));
+  EXPECT_TRUE(runtime::isMessage(memory, Box{{0, 4}, {2, 3}}, {{0, 1}}));
+  EXPECT_TRUE(runtime::isMessage(memory, Box{{0, 4}, {2, 5}}, {{1, 0}}));
+  EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 4}, {2, 5}}, {{0, 1}}));
+  EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 3}, {2, 5}}, {{1, 0}}));
+  // In blocks of four, of which the last one is cut by the end of the tensor.
+  runtime::MemoryFormat blocks{{1, 0}, 1, 4};
+  memory = MemoryView::packed(runtime::ElementType::F32, Box{{0, 4}, {0, 10}}, blocks, 10);
+  EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 4}, {0, 10}}, {{1, 0}}));
+  EXPECT_TRUE(runtime::isMessage(memory, Box{{0, 4}, {0, 10}}, blocks));
+  EXPECT_TRUE(runtime::isMessage(memory, Box{{0, 4}, {4, 10}}, blocks));
+  EXPECT_TRUE(runtime::isMessage(memory, Box{{1, 3}, {4, 8}}, blocks));
+  EXPECT_FALSE(runtime::isMessage(memory, Box{{1, 3}, {4, 10}}, blocks));
+  EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 4}, {0, 6}}, blocks));
+  EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 4}, {2, 8}}, blocks));
 }
 
 } // namespace

@@ -14,6 +14,7 @@
 #define DOVETAIL_DIALECT_PLAN_IR_PLAN_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Layout/MemoryFormat.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/IR/OpImplementation.h"

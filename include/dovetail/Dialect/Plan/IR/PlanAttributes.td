@@ -28,8 +28,14 @@ def Plan_MathModeAttr : Plan_EnumAttr<Plan_MathMode, "math_mode">;
 def Plan_FormatAttr : Plan_Attr<"Format", "format"> {
   let summary = "How a tensor lies in memory";
   let description = [{
-    The physical order of the logical dimensions, outermost first. A blocked dimension is cut into innermost blocks of
-    some elements; the position of that dimension in `order` is then that of its blocks.
+    The order of the dimensions in memory, outermost first. One of them may be cut into blocks of some elements: its
+    place in the order is then that of the blocks, and the elements of a block are innermost of all. Blocks are counted
+    from the tensor's beginning, memory consists of whole ones, and what follows the tensor's last coordinate in its
+    block is zero: whoever writes that coordinate writes the zeros, too. `layout::MemoryFormat`, its twin, has the
+    strides that follow from it.
+
+    Strides are not padded: no library that is called asks for it, and generated code reads vectors where extents are
+    multiples of them.
 
     ```mlir
     #plan.format<[0, 2, 3, 1]>
@@ -50,29 +56,38 @@ def Plan_FormatAttr : Plan_Attr<"Format", "format"> {
     static FormatAttr getRowMajor(::mlir::MLIRContext *context, unsigned rank);
     /// [N, C, spatial...] with the channels innermost.
     static FormatAttr getChannelsLast(::mlir::MLIRContext *context, unsigned rank);
+    /// [N, C, spatial...] with the channels in blocks of `block`.
+    static FormatAttr getChannelBlocks(::mlir::MLIRContext *context, unsigned rank, int64_t block);
+    ::dovetail::layout::MemoryFormat toLayout() const;
+    bool hasBlocksOf(FormatAttr other) const {
+      return getBlockDim() == other.getBlockDim() && getBlock() == other.getBlock();
+    }
   }];
 }
 
 def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
   let summary = "What a kernel knows of the memory of a tensor";
   let description = [{
-    The physical order of the logical dimensions, outermost first, and for each logical dimension the extent of the
-    *buffer* that holds the tensor: -1, printed as `?`, where it differs between ranks. The stride of a dimension is the
-    product of the extents of those inside of it: a constant when they are all known, and a run-time number otherwise.
+    The format, and for each dimension the extent of the *buffer* that holds the tensor: -1, printed as `?`, where it
+    differs between ranks. Strides follow: constants where the extents inside are known, and run-time numbers otherwise.
 
     ```mlir
     #plan.layout<[0, 2, 3, 1], [1, 8, ?, 64]>
+    #plan.layout<[0, 1, 2, 3], block 1 by 16, [1, 40, ?, 64]>
     ```
   }];
-  let parameters = (ins ArrayRefParameter<"int64_t">:$order, ArrayRefParameter<"int64_t">:$extents);
+  let parameters = (ins "FormatAttr":$format, ArrayRefParameter<"int64_t">:$extents);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     static constexpr int64_t dynamic = -1;
-    unsigned getRank() const { return getOrder().size(); }
-    /// The stride in elements of a logical dimension, or `dynamic`.
+    unsigned getRank() const { return getFormat().getRank(); }
+    ::llvm::ArrayRef<int64_t> getOrder() const { return getFormat().getOrder(); }
+    /// The elements from one coordinate of a dimension to the next, or from block to block; or `dynamic`.
     int64_t getStride(unsigned dim) const;
-    /// The layout of tensors in a buffer of `format` (not blocked) and of the box in `buffer`, the buffer's type.
+    /// The dimension in which elements of `type`, whose memory this is, are neighbours; negative if they are in none.
+    int getInnermost(::mlir::Type type) const;
+    /// The layout of tensors in a buffer of `format` and of the box in `buffer`, the buffer's type.
     static LayoutAttr getFor(FormatAttr format, ::mlir::RankedTensorType buffer);
   }];
 }

@@ -327,7 +327,7 @@ def Plan_PoolOp : Plan_CallOp<"pool"> {
 }
 
 def Plan_ReorderOp : Plan_CallOp<"reorder"> {
-  let summary = "Copies a value to another buffer, maybe of another memory format";
+  let summary = "Copies a value to another buffer, maybe of another memory format (on devices: not into blocks)";
   let arguments = (ins Plan_RefType:$source, Plan_RefType:$target, OptionalAttr<StrAttr>:$step_name);
   let assemblyFormat = "$source `->` $target attr-dict `:` type($source) `->` type($target)";
 }
@@ -340,7 +340,7 @@ def Plan_ExchangeOp : Plan_CallOp<"exchange"> {
 
     `kind` says how ranks carry it out: by messages between any two of them, or by one collective of each group of ranks.
     `order` is that of dimensions in messages, outermost first; without it, they are in order. Both are chosen by
-    `plan-choose-exchanges`.
+    `plan-choose-exchanges`. Messages have the blocks of the two buffers, which are the same.
 
     ```mlir
     plan.exchange %own -> %all by all_gather in [0, 2, 3, 1] {step_name = "join"} : !own -> !all
