@@ -145,7 +145,13 @@ unsigned KernelAnalysis::countInner(function_ref<bool(unsigned)> isLine) const {
 }
 
 void KernelAnalysis::chooseLoopOrder() {
-  order = llvm::to_vector_of<unsigned>(kernel.getResultLayout(0).getOrder());
+  plan::FormatAttr format = kernel.getResultLayout(0).getFormat();
+  order = llvm::to_vector_of<unsigned>(format.getOrder());
+  // Where blocks follow each other does not matter as much as that their elements do.
+  if (format.isBlocked()) {
+    unsigned *blocked = llvm::find(order, static_cast<unsigned>(format.getBlockDim()));
+    std::rotate(blocked, blocked + 1, order.end());
+  }
   auto root = kernel.getYield().getValues().front().getDefiningOp<DefinitionOpInterface>();
   if (Definition definition = root ? root.getDefinition() : Definition(); !definition.lines.empty()) {
     lineOp = root;
@@ -205,15 +211,18 @@ int64_t KernelAnalysis::getStride(BlockArgument argument, ArrayRef<Coordinate> i
   plan::LayoutAttr layout = kernel.getLayout(argument.getArgNumber());
   auto shape = cast<RankedTensorType>(argument.getType()).getShape();
   // Dynamic extents count as those of the whole tensor.
-  int64_t stride = 1, found = 0;
+  plan::FormatAttr format = layout.getFormat();
+  int64_t stride = format.getBlock(), found = 0;
   for (int64_t dim : llvm::reverse(layout.getOrder())) {
+    bool isBlocked = dim == format.getBlockDim();
     if (index[dim].loops >> loop & 1) {
       if (found != 0)
         return unknown;
       // Another loop in the same coordinate does not matter; a factor does.
-      found = index[dim].unit == static_cast<int>(loop) ? stride : unknown;
+      found = index[dim].unit != static_cast<int>(loop) ? unknown : isBlocked ? 1 : stride;
     }
-    stride *= layout.getExtents()[dim] < 0 ? shape[dim] : layout.getExtents()[dim];
+    int64_t extent = layout.getExtents()[dim] < 0 ? shape[dim] : layout.getExtents()[dim];
+    stride *= isBlocked ? llvm::divideCeil(extent, format.getBlock()) : extent;
   }
   return found;
 }

@@ -11,17 +11,6 @@
 using namespace dovetail;
 using namespace dovetail::runtime;
 
-/// The strides as the kernel wants them: logical dimensions, or physical ones of a blocked format.
-static void appendStrides(const MemoryView &view, const MemoryFormat &format, std::vector<int64_t> &numbers) {
-  if (view.blockDim < 0) {
-    numbers.insert(numbers.end(), view.strides.begin(), view.strides.end());
-    return;
-  }
-  for (int dim : format.order)
-    numbers.push_back(view.strides[dim]);
-  numbers.push_back(1);
-}
-
 std::vector<layout::Interval> dovetail::runtime::kernelRanges(const RankMemory &memory, const KernelCall &call) {
   std::vector<layout::Interval> ranges;
   for (const LoopInfo &loop : call.loops)
@@ -48,7 +37,7 @@ KernelArguments dovetail::runtime::kernelArguments(const RankMemory &memory, con
     for (uint32_t tensor : *list) {
       const MemoryView &view = memory.memory(tensor);
       result.pointers.push_back(view.origin());
-      appendStrides(view, memory.plan.bufferOf(tensor).format, result.numbers);
+      result.numbers.insert(result.numbers.end(), view.strides.begin(), view.strides.end());
     }
   if (!call.checks.empty())
     result.pointers.push_back(memory.records + call.firstCheck);

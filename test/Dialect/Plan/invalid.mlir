@@ -482,6 +482,25 @@ plan.kernel @k(%x: tensor<4x4xf32>) layouts [<[0, 1], block 1 by 2>] -> [<[0, 1]
 
 // -----
 
+// A kernel reads blocks of the size that it is generated for.
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<4x40xf32>>
+plan.kernel @k(%x: tensor<4x40xf32>) layouts [<[0, 1], block 1 by 16, [4, 40]>] -> [<[0, 1], [4, 40]>] {
+  %0 = dovetail.relu %x : (tensor<4x40xf32>) -> tensor<4x40xf32>
+  plan.yield %0 : tensor<4x40xf32>
+}
+plan.program @main mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<4x40xf32> <[0, 1], block 1 by 8>
+  %1 = plan.buffer arena tensor<4x40xf32> <[0, 1]>
+  %x = plan.view %0 : !x
+  %y = plan.view %1 : !x
+  // expected-error@+1 {{read 0 has format #plan.format<[0, 1], block 1 by 8>, but the kernel expects #plan.layout<[0, 1], block 1 by 16, [4, 40]>}}
+  plan.launch @k(%x) -> (%y) loops [4, 40] : (!x) -> (!x)
+}
+
+// -----
+
 dovetail.mesh @mesh = ["y" = 2]
 !x = !plan.ref<tensor<4x40xf32>>
 plan.program @main mesh @mesh target "cpu" {

@@ -39,13 +39,6 @@ int64_t dovetail::multiplyExtents(ArrayRef<unsigned> loops, ArrayRef<int64_t> ex
   return product;
 }
 
-std::optional<unsigned> dovetail::getInnermost(plan::LayoutAttr layout, Type type) {
-  for (int64_t dim : llvm::reverse(layout.getOrder()))
-    if (cast<RankedTensorType>(type).getDimSize(dim) != 1)
-      return dim;
-  return std::nullopt;
-}
-
 bool dovetail::isCheap(plan::KernelOp kernel, Operation *other) {
   return llvm::all_of(kernel.getBlock()->without_terminator(), [&](Operation &op) {
     auto element = dyn_cast<DefinitionOpInterface>(op);
@@ -163,7 +156,8 @@ SmallVector<BlockMapping::Store> BlockMapping::emitResults() {
   SmallVector<Store> stores;
   for (auto [number, value] : llvm::enumerate(kernel.getYield().getValues())) {
     Value element = emitValue(value, index);
-    stores.push_back({element, results[number].base, emitOffset(results[number], index), IntegerAttr()});
+    stores.push_back(
+        {static_cast<unsigned>(number), index, element, emitOffset(results[number], index), IntegerAttr()});
   }
   return stores;
 }
@@ -180,7 +174,10 @@ void BlockMapping::emitStores(ArrayRef<Store> stores, Value condition) {
     builder.setInsertionPoint(branch.thenYield());
   }
   for (const Store &store : stores)
-    plan::StoreOp::create(builder, kernel.getLoc(), store.value, store.base, store.offset, store.alignment);
+    plan::StoreOp::create(builder, kernel.getLoc(), store.value, results[store.result].base, store.offset,
+                          store.alignment);
+  for (const Store &store : stores)
+    emitTail(results[store.result], store.value.getType(), store.index);
 }
 
 //===----------------------------------------------------------------------===//

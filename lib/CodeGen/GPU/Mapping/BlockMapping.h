@@ -56,7 +56,9 @@ public:
 protected:
   /// What a thread is to write: a value for each result, at an address that the type or `alignment` aligns.
   struct Store {
-    mlir::Value value, base, offset;
+    unsigned result;
+    llvm::SmallVector<mlir::Value> index;
+    mlir::Value value, offset;
     mlir::IntegerAttr alignment;
   };
 
@@ -108,8 +110,6 @@ private:
 
 /// The product of the extents of `loops`, those without iterations aside; no more than the largest number.
 int64_t multiplyExtents(llvm::ArrayRef<unsigned> loops, llvm::ArrayRef<int64_t> extents);
-/// The dimension of a tensor of which neighbours are neighbours in memory; none in tensors of one element.
-std::optional<unsigned> getInnermost(plan::LayoutAttr layout, mlir::Type type);
 /// Whether all operations of a kernel, but for `other`, are cheap to compute again.
 bool isCheap(plan::KernelOp kernel, mlir::Operation *other = nullptr);
 /// What computes the only result of a kernel all other operations of which are cheap; null if nothing does.

@@ -54,18 +54,20 @@ bool ElementMapping::mayHaveWidth(unsigned loop, int64_t width) {
   return llvm::all_of(llvm::enumerate(kernel.getYield().getValues()), [&](auto each) {
     plan::LayoutAttr layout = kernel.getResultLayout(each.index());
     auto type = cast<RankedTensorType>(each.value().getType());
-    return isAligned(layout, type, width) && getInnermost(layout, type) == loop &&
+    return isAligned(layout, type, width) && layout.getInnermost(type) == static_cast<int>(loop) &&
            getByteWidth(ElementBuilder::scalarType(type.getElementType())) * width <= device.accessBytes;
   });
 }
 
 bool ElementMapping::isAligned(plan::LayoutAttr layout, Type type, int64_t width) const {
-  // If the innermost dimension is whole and consists of vectors, the strides of all others are multiples of a vector.
-  std::optional<unsigned> inner = getInnermost(layout, type);
-  if (!inner)
+  // If the innermost dimension is whole and consists of vectors, and blocks of it do, the strides of all others are
+  // multiples of a vector.
+  int inner = layout.getInnermost(type);
+  if (inner < 0)
     return false;
-  int64_t extent = cast<RankedTensorType>(type).getDimSize(*inner);
-  return layout.getExtents()[*inner] == extent && extent % width == 0;
+  int64_t extent = cast<RankedTensorType>(type).getDimSize(inner);
+  return layout.getExtents()[inner] == extent && extent % width == 0 &&
+         (!layout.getFormat().isBlocked() || layout.getFormat().getBlock() % width == 0);
 }
 
 void ElementMapping::emitTile(Value tile) {
@@ -96,7 +98,7 @@ Value ElementMapping::emitLoad(const Memory &memory, Type elementType, ArrayRef<
   // Where the elements that are computed together begin, those that they need often begin, too.
   plan::LayoutAttr layout = kernel.getLayout(argument.getArgNumber());
   int64_t bytes = width * getByteWidth(load.getType());
-  if (isAligned(layout, argument.getType(), width) && index[*getInnermost(layout, argument.getType())] == first)
+  if (isAligned(layout, argument.getType(), width) && index[layout.getInnermost(argument.getType())] == first)
     load.setAlignment(std::min(bytes, device.accessBytes));
   return value;
 }

@@ -74,8 +74,8 @@ int64_t ProductMapping::divideLoops() {
     tiles *= extents[loop] / block;
   }
   // Neighbouring threads have neighbouring elements of the second side.
-  std::optional<unsigned> inner = getInnermost(kernel.getResultLayout(0), product->getResult(0).getType());
-  if (llvm::any_of(sides[0].loops, [&](const auto &each) { return each.loop == inner; }))
+  int inner = kernel.getResultLayout(0).getInnermost(product->getResult(0).getType());
+  if (llvm::any_of(sides[0].loops, [&](const auto &each) { return static_cast<int>(each.loop) == inner; }))
     std::swap(sides[0], sides[1]);
   return tiles;
 }

@@ -91,7 +91,7 @@ bool TransposeMapping::take() {
     return false;
   writes = tileLoops.back();
   for (auto [number, value] : llvm::enumerate(kernel.getYield().getValues()))
-    if (getInnermost(kernel.getResultLayout(number), value.getType()) != writes)
+    if (kernel.getResultLayout(number).getInnermost(value.getType()) != static_cast<int>(writes))
       return false;
   std::optional<unsigned> loop = findReadLoop();
   if (!loop)

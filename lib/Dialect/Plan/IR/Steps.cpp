@@ -107,9 +107,6 @@ static LogicalResult verifyOperand(LaunchOp launch, const Twine &what, Value ref
   BufferOp buffer = getBufferOp(ref);
   if (!buffer)
     return success();
-  if (buffer.getFormat().isBlocked())
-    return launch.emitOpError() << what << " has the blocked format " << buffer.getFormat()
-                                << ", which kernels cannot address";
   if (buffer.getFormat() != layout.getFormat())
     return launch.emitOpError() << what << " has format " << buffer.getFormat() << ", but the kernel expects "
                                 << layout;

@@ -27,8 +27,9 @@ extern "C" {
 /// the nearest one that is in range.
 ///
 /// `numbers` holds, for each loop of the step, `lo` and `hi` (a half-open range of global coordinates), and then,
-/// for each tensor, one stride for each logical dimension, in elements. (For a blocked format, kernels are generated
-/// for the physical shape instead: the strides are those of the physical dimensions.)
+/// for each tensor, one stride for each logical dimension, in elements. That of a dimension in blocks goes from block
+/// to block; the elements of a block follow each other. A kernel that writes the last coordinate of such a dimension
+/// also writes zeros to the rest of its block.
 ///
 /// Thread-safe: calls with disjoint ranges of the step's parallel loop may run at the same time.
 typedef void (*DovetailKernel)(void *const *pointers, const int64_t *numbers);
