@@ -23,33 +23,51 @@ ConvolutionPart::ConvolutionPart(const RankMemory &context, const ConvolutionCal
     : context(context), call(call), channels(channels), packOnce(packOnce),
       spatial(static_cast<int>(call.strides.size())) {}
 
+bool ConvolutionPart::takesBlocks(const MemoryFormat &format) const {
+  const Box &weights = geometry.weightsBox;
+  bool isDepthwise = weights[0].size() == channels.groups && weights[1].size() == 1;
+  return hasChannelBlocks(format) && !call.transposed && !geometry.nothingToSum &&
+         (channels.groups == 1 || isDepthwise) &&
+         format.hasWholeBlocks(geometry.outBox, context.plan.bufferOf(call.output).shape) &&
+         format.hasWholeBlocks(geometry.inBox, context.plan.bufferOf(call.input).shape);
+}
+
 void ConvolutionPart::chooseLayout() {
-  // The library is fast when channels are innermost. The order of the others is free, as long as all operands agree:
-  // take the one that costs fewer copies.
+  // The library is fast when channels are innermost, all of them or blocks. The order of the others is free, as long as
+  // all operands agree: take the one that costs fewer copies.
   int64_t best = -1;
-  for (uint32_t tensor : {call.output, call.input}) {
-    MemoryFormat candidate;
-    candidate.order.push_back(0);
-    for (int dim : context.plan.bufferOf(tensor).format.order)
-      if (dim >= 2)
-        candidate.order.push_back(dim);
-    candidate.order.push_back(1);
-    int64_t cost =
-        isDense(context.memory(call.output), geometry.outBox, candidate.order) ? 0 : geometry.outBox.volume();
+  auto consider = [&](const MemoryFormat &candidate) {
+    int64_t cost = isDense(context.memory(call.output), geometry.outBox, candidate) ? 0 : geometry.outBox.volume();
     if (!geometry.nothingToSum)
-      cost += isDense(context.memory(call.input), geometry.inBox, candidate.order) ? 0 : geometry.inBox.volume();
+      cost += isDense(context.memory(call.input), geometry.inBox, candidate) ? 0 : geometry.inBox.volume();
     if (best < 0 || cost < best) {
       best = cost;
       format = candidate;
     }
+  };
+  for (uint32_t tensor : {call.output, call.input}) {
+    const MemoryFormat &own = context.plan.bufferOf(tensor).format;
+    MemoryFormat candidate;
+    candidate.order.push_back(0);
+    for (int dim : own.order)
+      if (dim >= 2)
+        candidate.order.push_back(dim);
+    candidate.order.push_back(1);
+    consider(candidate);
+    if (takesBlocks(own))
+      consider(own);
   }
+  bool isBlocked = format.isBlocked();
   dims = {0, 1};
   order = {0};
+  if (isBlocked)
+    order.push_back(1);
   for (int i = 0; i < spatial; ++i) {
-    dims.push_back(format.order[1 + i]);
+    dims.push_back(format.order[(isBlocked ? 2 : 1) + i]);
     order.push_back(2 + i);
   }
-  order.push_back(1);
+  if (!isBlocked)
+    order.push_back(1);
 }
 
 memory::desc ConvolutionPart::weightsDesc() const {
@@ -142,8 +160,8 @@ absl::Status ConvolutionPart::planCall() {
     for (int i = 0; i < spatial; ++i)
       wanted[2 + i] = {geometry.inBox[2 + i].lo - geometry.padLo[i], geometry.inBox[2 + i].hi + geometry.padHi[i]};
   const MemoryView &input = context.memory(call.input);
-  stagedIn = geometry.readsPaddingOnly || !isDense(input, geometry.inBox, format.order);
-  inView = MemoryView::packed(input.type, wanted, format);
+  stagedIn = geometry.readsPaddingOnly || !isDense(input, geometry.inBox, format);
+  inView = MemoryView::packed(input.type, wanted, format, blockedExtent(call.input));
   if (stagedIn) {
     inOffset = scratchPlan.add(inView.bytes());
     copyIn = Copier(inView, input, geometry.inBox);
@@ -217,9 +235,9 @@ absl::Status ConvolutionPart::prepare() {
     return absl::UnimplementedError("weights in a blocked format");
   chooseLayout();
   const MemoryView &output = context.memory(call.output);
-  stagedOut = geometry.nothingToSum || geometry.fullResult || !isDense(output, geometry.outBox, format.order) ||
+  stagedOut = geometry.nothingToSum || geometry.fullResult || !isDense(output, geometry.outBox, format) ||
               PostOps::needsStaging(context, call.postOps, call.output);
-  outView = MemoryView::packed(output.type, geometry.outBox, format);
+  outView = MemoryView::packed(output.type, geometry.outBox, format, blockedExtent(call.output));
   if (stagedOut) {
     outOffset = scratchPlan.add(outView.bytes());
     copyOut = Copier(output, outView, geometry.outBox);

@@ -82,13 +82,6 @@ private:
   LibraryCall packCall, mainCall;
 };
 
-MemoryFormat rowMajorFormat(int rank) {
-  MemoryFormat format;
-  format.order.resize(rank);
-  std::iota(format.order.begin(), format.order.end(), 0);
-  return format;
-}
-
 } // namespace
 
 absl::Status MatMulStep::planFactor(Factor &factor, Interval rows, Interval columns) {
@@ -129,7 +122,7 @@ void MatMulStep::stage(Factor &factor, bool stageAll) {
   factor.staged = stageAll || memory.blockDim >= 0;
   factor.view = memory.part(factor.box);
   if (factor.staged) {
-    factor.view = MemoryView::packed(memory.type, factor.box, rowMajorFormat(factor.box.rank()));
+    factor.view = MemoryView::packed(memory.type, factor.box, MemoryFormat::rowMajor(factor.box.rank()));
     factor.offset = scratchPlan.add(factor.view.bytes());
     factor.copy = Copier(factor.view, memory, factor.box);
   }
@@ -146,7 +139,7 @@ absl::Status MatMulStep::planCall(bool stageAll) {
   stagedOut = stageAll || nothingToSum || memory.blockDim >= 0 || PostOps::needsStaging(context, call.postOps, output);
   outView = memory.part(outBox);
   if (stagedOut) {
-    outView = MemoryView::packed(memory.type, outBox, rowMajorFormat(outBox.rank()));
+    outView = MemoryView::packed(memory.type, outBox, MemoryFormat::rowMajor(outBox.rank()));
     outOffset = scratchPlan.add(outView.bytes());
     copyOut = Copier(memory, outView, outBox);
   }
@@ -191,7 +184,7 @@ absl::Status MatMulStep::plan() {
   type = *found;
   outBox = context.resultBox(call.loops, output);
   int rank = outBox.rank();
-  order = rowMajorFormat(rank).order;
+  order = MemoryFormat::rowMajor(rank).order;
   a = Factor{call.a, call.transposeA, {}, {}, false, {}, 0, {}, {}};
   b = Factor{call.b, call.transposeB, {}, {}, false, {}, 0, {}, {}};
   Interval sum = context.range(call.loops.back());

@@ -66,39 +66,46 @@ dnnl::algorithm algorithmOf(PoolKind kind) {
 } // namespace
 
 void PoolStep::chooseLayout() {
-  // Channels innermost, or the spatial dimensions: the library is fast with both. Take what needs fewer copies.
+  // Channels innermost, or blocks of them, or the spatial dimensions: the library is fast with all of them. Take what
+  // needs fewer copies.
   int64_t best = -1;
-  for (uint32_t tensor : {call.output, call.input})
+  auto consider = [&](const MemoryFormat &candidate) {
+    int64_t cost = 0;
+    if (!isDense(context.memory(call.output), outBox, candidate))
+      cost += outBox.volume();
+    if (!isDense(context.memory(call.input), inBox, candidate))
+      cost += inBox.volume();
+    if (best < 0 || cost < best) {
+      best = cost;
+      format = candidate;
+    }
+  };
+  for (uint32_t tensor : {call.output, call.input}) {
+    const MemoryFormat &own = context.plan.bufferOf(tensor).format;
     for (bool channelsLast : {true, false}) {
       MemoryFormat candidate;
       candidate.order.push_back(0);
       if (!channelsLast)
         candidate.order.push_back(1);
-      for (int dim : context.plan.bufferOf(tensor).format.order)
+      for (int dim : own.order)
         if (dim >= 2)
           candidate.order.push_back(dim);
       if (channelsLast)
         candidate.order.push_back(1);
-      int64_t cost = 0;
-      if (!isDense(context.memory(call.output), outBox, candidate.order))
-        cost += outBox.volume();
-      if (!isDense(context.memory(call.input), inBox, candidate.order))
-        cost += inBox.volume();
-      if (best >= 0 && cost >= best)
-        continue;
-      best = cost;
-      format = candidate;
-      dims = {0, 1};
-      order = channelsLast ? std::vector<int>{0} : std::vector<int>{0, 1};
-      int index = 2;
-      for (int dim : candidate.order)
-        if (dim >= 2) {
-          dims.push_back(dim);
-          order.push_back(index++);
-        }
-      if (channelsLast)
-        order.push_back(1);
+      consider(candidate);
     }
+    // Both operands have the same channels.
+    if (hasChannelBlocks(own) && own.hasWholeBlocks(outBox, context.plan.bufferOf(call.output).shape))
+      consider(own);
+  }
+  // The library's dimensions are [N, C, spatial...], these in the order of memory.
+  dims = {0, 1};
+  order.clear();
+  for (int dim : format.order) {
+    order.push_back(dim < 2 ? dim : static_cast<int>(dims.size()));
+    if (dim >= 2)
+      dims.push_back(dim);
+  }
 }
 
 absl::Status PoolStep::plan() {
@@ -121,10 +128,11 @@ absl::Status PoolStep::plan() {
                                             ", but this rank holds ", context.box(call.input).str()));
   chooseLayout();
   const MemoryView &source = context.memory(call.input), &target = context.memory(call.output);
-  inView = MemoryView::packed(source.type, inBox, format);
-  outView = MemoryView::packed(target.type, outBox, format);
-  stagedIn = !isDense(source, inBox, format.order);
-  stagedOut = !isDense(target, outBox, format.order);
+  int64_t blockedExtent = format.isBlocked() ? input[format.blockDim] : 0;
+  inView = MemoryView::packed(source.type, inBox, format, blockedExtent);
+  outView = MemoryView::packed(target.type, outBox, format, blockedExtent);
+  stagedIn = !isDense(source, inBox, format);
+  stagedOut = !isDense(target, outBox, format);
   if (stagedIn) {
     inOffset = scratchPlan.add(inView.bytes());
     copyIn = Copier(inView, source, inBox);

@@ -67,7 +67,11 @@ PostOps::PostOps(const RankMemory &context, const std::vector<PostOpInfo> &ops, 
                  int channel, memory::data_type type)
     : context(context), ops(ops), output(output), direct(direct), box(box), dims(std::move(dims)),
       order(std::move(order)), channel(channel), type(type),
-      resultDesc(describe(view, box, this->dims, this->order, type)), operands(ops.size()), view(view) {}
+      resultDesc(describe(view, box, this->dims, this->order, type)), operands(ops.size()), view(view),
+      format{{}, view.blockDim, view.block} {
+  for (int index : this->order)
+    format.order.push_back(this->dims[index]);
+}
 
 bool PostOps::needsStaging(const RankMemory &context, const std::vector<PostOpInfo> &ops, uint32_t output) {
   int sums = 0, others = 0;
@@ -97,11 +101,8 @@ absl::Status PostOps::prepareOperand(size_t index, ScratchPlan &scratch) {
   bool vector = true;
   for (int dim = 0; dim < box.rank(); ++dim)
     vector &= dim == channel || operand.box[dim].size() == 1;
-  std::vector<int> physical;
-  for (int index : order)
-    physical.push_back(dims[index]);
   bool usable = operand.inPlace || (vector && operand.view.blockDim < 0) ||
-                (operand.full && isDense(operand.view, operand.box, physical));
+                (operand.full && isDense(operand.view, operand.box, format));
   if (!usable)
     stage(operand, scratch);
   operand.desc = describe(operand.view, operand.box, dims, order, type);
@@ -110,10 +111,7 @@ absl::Status PostOps::prepareOperand(size_t index, ScratchPlan &scratch) {
 }
 
 void PostOps::stage(Operand &operand, ScratchPlan &scratch) const {
-  MemoryFormat format;
-  for (int index : order)
-    format.order.push_back(dims[index]);
-  operand.view = MemoryView::packed(operand.view.type, box, format);
+  operand.view = MemoryView::packed(operand.view.type, box, format, view.blockedExtent);
   operand.box = box;
   operand.stagedOffset = scratch.add(operand.view.bytes());
   operand.staging.emplace(operand.view, operand.source, box);

@@ -26,8 +26,8 @@ namespace dovetail::runtime {
 /// a "sum" with what it finds in the result's memory. It offers more, but some of its kernels then give wrong results
 /// for small extents.
 ///
-/// Use: construct; `stageOperands`; `prepare` with a function that tries to create the call's primitive; `bind`; then after
-/// each run of the call `runRest`.
+/// Use: construct; `stageOperands`; `prepare` with a function that tries to create the call's primitive; `bind`; then
+/// after each run of the call `runRest`.
 class PostOps {
 public:
   /// What is fused into the call.
@@ -112,6 +112,7 @@ private:
   dnnl::memory::desc resultDesc;
   std::vector<std::optional<Operand>> operands; ///< For each op.
   MemoryView view;
+  MemoryFormat format; ///< That of `view`.
   size_t fusedCount = 0;
   std::optional<size_t> sum;     ///< The fused op that adds what is in the result's memory,
   std::optional<Copier> preload; ///< and how it gets there, if it is not there anyway.
