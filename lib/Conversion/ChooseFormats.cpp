@@ -55,6 +55,8 @@ private:
   /// The format that `op` or the library that does it prefers for a tensor of `rank`; null for none.
   FormatAttr getPreferred(DefinitionOpInterface op, int64_t rank) {
     const Library *library = libraries.findCall(op);
+    if (int64_t block = library ? library->getChannelBlock(op) : 0; block > 0 && rank >= 3)
+      return FormatAttr::getChannelBlocks(context, rank, block);
     FormatPreference preference = library ? library->getFormatPreference(op) : op.getFormatPreference();
     if (preference == FormatPreference::ChannelsLast && rank >= 3)
       return FormatAttr::getChannelsLast(context, rank);
@@ -171,7 +173,8 @@ void FormatChooser::run() {
   for (Operation &op : llvm::reverse(block))
     collectWishes(op);
   for (BlockArgument argument : function.getArguments()) {
-    formats[argument] = getWish(argument);
+    // What the user gives has no blocks.
+    formats[argument] = getWish(argument).isBlocked() ? getRowMajor(argument) : getWish(argument);
     function.setArgAttr(argument.getArgNumber(), plan::kFormatAttrName, formats[argument]);
   }
   for (Operation &op : block.without_terminator()) {

@@ -44,6 +44,9 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
       ->type_name("MODE");
   command.add_flag("--no-libraries", arguments.noLibraries,
                    "Generate code for every operation instead of library calls");
+  command.add_flag(
+      "--channel-blocks", arguments.channelBlocks,
+      "Keep values around convolutions and pools in blocks of channels, 16 on CPUs with AVX-512 and else 8");
   command.add_flag("--no-index-checks", arguments.noIndexChecks,
                    "Clamp indices that are out of range (Gather, GatherElements) instead of ending with an error");
 }

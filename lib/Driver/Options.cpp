@@ -245,6 +245,11 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
                  "'x86-64-v4' or one of those that `llc -mcpu=help` lists");
   options.codeGen.cpu = arguments.cpu.value_or("native");
   options.libraries = !arguments.noLibraries;
+  options.channelBlocks = arguments.channelBlocks;
+  if (options.channelBlocks && options.target->getBlockedLibraries().empty())
+    return usage("'--channel-blocks': no library of target '" + arguments.target + "' takes blocks of channels");
+  if (options.channelBlocks && !options.libraries)
+    return usage("'--channel-blocks' with '--no-libraries': it is for library calls, and there will be none");
   options.indexChecks = !arguments.noIndexChecks;
   if (arguments.math && failed(parseMath(*arguments.math)))
     return llvm::failure();

@@ -78,7 +78,8 @@ ExitCode dovetail::getPhaseExitCode(Phase phase) {
 void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManager &passes) {
   SmallVector<std::string> libraries, features;
   if (options.libraries) {
-    llvm::append_range(libraries, options.target->getLibraries());
+    llvm::append_range(libraries,
+                       options.channelBlocks ? options.target->getBlockedLibraries() : options.target->getLibraries());
     llvm::append_range(features, options.target->getFeatures(options.codeGen));
   }
   switch (phase) {

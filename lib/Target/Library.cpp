@@ -54,7 +54,10 @@ struct Entry {
 };
 } // namespace
 
-static constexpr Entry kLibraries[] = {{"onednn", createOneDnn}, {"cudnn", createCudnn}, {"cublaslt", createCublasLt}};
+static constexpr Entry kLibraries[] = {{"onednn", createOneDnn},
+                                       {"onednn-blocks", createOneDnnBlocks},
+                                       {"cudnn", createCudnn},
+                                       {"cublaslt", createCublasLt}};
 
 FailureOr<Libraries> Libraries::create(Location location, ArrayRef<std::string> names, ArrayRef<std::string> features) {
   Libraries result;

@@ -20,13 +20,16 @@ using namespace dovetail;
 namespace {
 class OneDnn : public Library {
 public:
-  OneDnn(bool hasBF16, bool hasAvx512) : hasBF16(hasBF16), hasAvx512(hasAvx512) {}
+  OneDnn(ArrayRef<std::string> features, bool wantsBlocks)
+      : hasBF16(llvm::is_contained(features, "avx512bf16")), hasAvx512(llvm::is_contained(features, "avx512f")),
+        wantsBlocks(wantsBlocks) {}
 
-  StringRef getName() const override { return "onednn"; }
+  StringRef getName() const override { return wantsBlocks ? "onednn-blocks" : "onednn"; }
   bool hasEpilogue(Operation *op, const PostOp &) const override { return !isa<PoolOp>(op); }
   FormatPreference getFormatPreference(Operation *op) const override {
     return isa<MatMulOp>(op) ? FormatPreference::RowMajor : FormatPreference::ChannelsLast;
   }
+  int64_t getChannelBlock(Operation *op) const override;
   std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override {
     return getOneDnnMemory(call, loops, packsOnce, hasAvx512);
   }
@@ -36,7 +39,9 @@ protected:
   FloatType getComputeType(Operation *op, FloatType type) const override;
 
 private:
+  // Without instructions for bf16, which all processors with AMX have, too, the library's bf16 is slower than its f32.
   bool hasBF16, hasAvx512;
+  bool wantsBlocks;
 };
 } // namespace
 
@@ -51,6 +56,13 @@ bool OneDnn::hasOperation(Operation *op) const {
   return !pool.getCeil() && pool.getKind() != PoolKind::Lp && isModestPool(pool);
 }
 
+int64_t OneDnn::getChannelBlock(Operation *op) const {
+  // Transposed convolutions have no fast implementation for blocks, and products no channels.
+  if (!wantsBlocks || !isa<ConvOp, PoolOp>(op))
+    return 0;
+  return hasAvx512 ? 16 : 8;
+}
+
 FloatType OneDnn::getComputeType(Operation *op, FloatType type) const {
   if (type.isF32() || (type.isBF16() && hasBF16))
     return type;
@@ -58,7 +70,9 @@ FloatType OneDnn::getComputeType(Operation *op, FloatType type) const {
 }
 
 std::unique_ptr<Library> dovetail::createOneDnn(ArrayRef<std::string> features) {
-  // Without these instructions, which all processors with AMX have, too, the library's bf16 is slower than its f32.
-  bool hasAvx512 = llvm::is_contained(features, "avx512f");
-  return std::make_unique<OneDnn>(llvm::is_contained(features, "avx512bf16"), hasAvx512);
+  return std::make_unique<OneDnn>(features, /*wantsBlocks=*/false);
+}
+
+std::unique_ptr<Library> dovetail::createOneDnnBlocks(ArrayRef<std::string> features) {
+  return std::make_unique<OneDnn>(features, /*wantsBlocks=*/true);
 }

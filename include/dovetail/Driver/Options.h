@@ -51,6 +51,8 @@ struct CompileOptions {
   CodeGenOptions codeGen;
   /// Whether library calls are used.
   bool libraries = true;
+  /// Whether these have values around convolutions in blocks of channels, which the target's have a variant for.
+  bool channelBlocks = false;
   /// Whether it is an error of a run that an index is out of range; else it is clamped. Constants are always checked.
   bool indexChecks = true;
   /// What these may do with the factors of products; one of the target's.
@@ -63,7 +65,7 @@ struct CompileArguments {
   std::vector<std::string> shards, sizes, dims, shapes;
   std::string target = "cpu";
   std::optional<std::string> cpu, arch, math;
-  bool noLibraries = false, noIndexChecks = false;
+  bool noLibraries = false, channelBlocks = false, noIndexChecks = false;
 };
 
 /// Reads the texts. What can only be checked against the model is left to `attachRequests`. Errors are usage errors, or

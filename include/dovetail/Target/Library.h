@@ -50,6 +50,9 @@ public:
   /// True if a call for `op`, which the library does, reads operand `number` in the format of its result; otherwise it
   /// reads it row-major.
   virtual bool readsInFormatOfResult(mlir::Operation *op, unsigned number) const;
+  /// Elements of the blocks of channels, after the batch and before all else, that the library wants its operands of
+  /// `op` to lie in, whatever format it prefers; 0 if it wants none.
+  virtual int64_t getChannelBlock(mlir::Operation *op) const { return 0; }
   /// What `call`, one of the plan that this library does, takes at most on a rank that computes `loops`, none of which
   /// is empty but for what is summed over. With `packsOnce` its weights never change, so that what is packed is kept.
   /// Nothing if that is not known, or if another library does `call`.

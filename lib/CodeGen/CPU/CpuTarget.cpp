@@ -27,6 +27,10 @@ public:
     static const std::string libraries[] = {"onednn"};
     return libraries;
   }
+  ArrayRef<std::string> getBlockedLibraries() const override {
+    static const std::string libraries[] = {"onednn-blocks"};
+    return libraries;
+  }
   std::vector<std::string> getFeatures(const CodeGenOptions &options) const override {
     return getCpuFeatures(options.cpu);
   }
