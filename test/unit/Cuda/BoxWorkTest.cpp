@@ -177,20 +177,20 @@ TEST_F(BoxWork, CombinationsAreTheHosts) {
 }
 
 TEST_F(BoxWork, LargeAndDeepBoxesAreTakenApart) {
-  // Only the table is looked at: 2^33 items, and 10 loops.
+  // Only the table is looked at: 2^33 chunks, and 10 loops.
   StridedBox large{nullptr, nullptr, 1, {{int64_t(1) << 20, 1 << 14, 1 << 14}, {1 << 13, 2, 2}}};
   BoxJobs jobs = BoxJobs::copies({large});
-  EXPECT_EQ(jobs.items, int64_t(1) << 33);
+  EXPECT_EQ(jobs.chunks, int64_t(1) << 33);
   int64_t first = 0;
   for (const BoxJob &job : jobs.jobs) {
     EXPECT_EQ(job.first, first);
-    int64_t items = 1;
+    int64_t chunks = 1;
     for (int loop = 0; loop < job.loops; ++loop)
-      items *= job.counts[loop];
-    EXPECT_LE(items, int64_t(1) << 31);
-    first += items;
+      chunks *= job.counts[loop];
+    EXPECT_LE(chunks, int64_t(1) << 31);
+    first += chunks;
   }
-  EXPECT_EQ(first, jobs.items);
+  EXPECT_EQ(first, jobs.chunks);
   EXPECT_EQ(jobs.jobs.size(), 4u);
 
   std::vector<std::byte> memory(1 << 10), copy(1 << 10);
@@ -209,7 +209,7 @@ TEST_F(BoxWork, LargeAndDeepBoxesAreTakenApart) {
   }
 }
 
-TEST_F(BoxWork, ItemsAreAsWideAsPossible) {
+TEST_F(BoxWork, ChunksAreAsWideAsPossible) {
   alignas(16) std::byte memory[256];
   auto granule = [&](int64_t offset, int64_t bytes) {
     StridedBox box{memory + offset, memory + 128, 4, {{2, 64, 64}, {bytes / 4, 4, 4}}};

@@ -28,16 +28,16 @@ std::vector<LoopPart> checkedParts(const std::vector<int64_t> &counts, size_t mo
   std::vector<LoopPart> parts = splitLoops(counts, mostLoops);
   int64_t done = 0, all = 1;
   for (const LoopPart &part : parts) {
-    int64_t items = 1, loops = 0;
+    int64_t rounds = 1, loops = 0;
     for (size_t i = 0; i < counts.size(); ++i) {
       EXPECT_LE(part.first[i] + part.count[i], counts[i]);
-      items *= part.count[i];
+      rounds *= part.count[i];
       loops += part.count[i] > 1;
     }
-    EXPECT_EQ(items, part.items());
-    EXPECT_LE(items, most);
+    EXPECT_EQ(rounds, part.rounds());
+    EXPECT_LE(rounds, most);
     EXPECT_LE(loops, static_cast<int64_t>(mostLoops));
-    done += items;
+    done += rounds;
   }
   for (int64_t count : counts)
     all *= count;

@@ -37,7 +37,7 @@ public:
       BoxJob job = {};
       job.target = reinterpret_cast<uintptr_t>(box.target);
       job.source = reinterpret_cast<uintptr_t>(box.source);
-      job.first = result.items;
+      job.first = result.chunks;
       job.granule = static_cast<int32_t>(granule);
       for (size_t i = 0; i < box.loops.size(); ++i) {
         const BoxLoop &loop = box.loops[i];
@@ -51,7 +51,7 @@ public:
         ++job.loops;
       }
       result.jobs.push_back(job);
-      result.items += part.items();
+      result.chunks += part.rounds();
     }
   }
 
@@ -77,7 +77,7 @@ bool simplify(StridedBox &box) {
   return true;
 }
 
-/// Makes items of as many bytes as the hardware moves at once, and returns how many.
+/// Makes chunks of as many bytes as the hardware moves at once, and returns how many.
 int64_t widen(StridedBox &box) {
   if (box.loops.empty())
     return box.elementBytes;

@@ -23,9 +23,9 @@ namespace dovetail::runtime::cuda {
 
 struct BoxJobs {
   std::vector<BoxJob> jobs;
-  int64_t items = 0;
+  int64_t chunks = 0;
 
-  /// Items are as wide as alignment allows. Empty boxes make no jobs.
+  /// Chunks are as wide as alignment allows. Empty boxes make no jobs.
   static BoxJobs copies(const std::vector<StridedBox> &boxes);
   static BoxJobs combinations(const CombinationDescription &description);
 };

@@ -18,12 +18,12 @@
 
 namespace dovetail::runtime::cuda {
 
-/// Elements of two memories, given by loops. An *item* is `granule` bytes that are contiguous in both; a combination
-/// has an item for each element.
+/// Elements of two memories, given by loops. A *chunk* is `granule` bytes that are contiguous in both; a combination
+/// has a chunk for each element.
 struct BoxJob {
   static constexpr int maxLoops = 8;
   uint64_t target, source; ///< Addresses.
-  int64_t first;           ///< Items of the jobs before.
+  int64_t first;           ///< Chunks of the jobs before.
   int32_t loops;           ///< At most `maxLoops`, outermost first.
   int32_t granule;         ///< 1, 2, 4, 8 or 16.
   uint32_t counts[maxLoops];
@@ -35,17 +35,17 @@ struct BoxJob {
 enum class JobReduction : int32_t { None, Sum, Prod, Max, Min };
 enum class JobType : int32_t { F32, F64, F16, BF16, I8, I16, I32, I64, U8, U16, U32, U64, Bool };
 
-struct JobItem {
+struct JobChunk {
   char *target;
   const char *source;
 };
 
-/// The job that `item` belongs to: the last that begins at or before it.
-inline const BoxJob &findJob(const BoxJob *jobs, int64_t jobCount, int64_t item) {
+/// The job that `chunk` belongs to: the last that begins at or before it.
+inline const BoxJob &findJob(const BoxJob *jobs, int64_t jobCount, int64_t chunk) {
   int64_t low = 0, high = jobCount;
   while (high - low > 1) {
     int64_t middle = low + (high - low) / 2;
-    if (jobs[middle].first <= item)
+    if (jobs[middle].first <= chunk)
       low = middle;
     else
       high = middle;
@@ -53,9 +53,9 @@ inline const BoxJob &findJob(const BoxJob *jobs, int64_t jobCount, int64_t item)
   return jobs[low];
 }
 
-/// Where the elements of `item` are.
-inline JobItem locate(const BoxJob &job, int64_t item) {
-  uint32_t rest = static_cast<uint32_t>(item - job.first);
+/// Where the elements of `chunk` are.
+inline JobChunk locate(const BoxJob &job, int64_t chunk) {
+  uint32_t rest = static_cast<uint32_t>(chunk - job.first);
   uint64_t target = job.target, source = job.source;
   for (int loop = job.loops - 1; loop >= 0; --loop) {
     uint32_t next = rest / job.counts[loop], index = rest - next * job.counts[loop];
@@ -70,39 +70,39 @@ struct alignas(16) Bytes16 {
   uint64_t low, high;
 };
 
-template <typename T> void moveItem(JobItem item) {
-  *reinterpret_cast<T *>(item.target) = *reinterpret_cast<const T *>(item.source);
+template <typename T> void moveChunk(JobChunk chunk) {
+  *reinterpret_cast<T *>(chunk.target) = *reinterpret_cast<const T *>(chunk.source);
 }
 
 /// What thread `index` of `threads` copies.
-inline void copyBoxes(const BoxJob *jobs, int64_t jobCount, int64_t items, int64_t index, int64_t threads) {
-  for (int64_t item = index; item < items; item += threads) {
-    const BoxJob &job = findJob(jobs, jobCount, item);
-    JobItem where = locate(job, item);
+inline void copyBoxes(const BoxJob *jobs, int64_t jobCount, int64_t chunks, int64_t index, int64_t threads) {
+  for (int64_t chunk = index; chunk < chunks; chunk += threads) {
+    const BoxJob &job = findJob(jobs, jobCount, chunk);
+    JobChunk where = locate(job, chunk);
     switch (job.granule) {
     case 16:
-      moveItem<Bytes16>(where);
+      moveChunk<Bytes16>(where);
       break;
     case 8:
-      moveItem<uint64_t>(where);
+      moveChunk<uint64_t>(where);
       break;
     case 4:
-      moveItem<uint32_t>(where);
+      moveChunk<uint32_t>(where);
       break;
     case 2:
-      moveItem<uint16_t>(where);
+      moveChunk<uint16_t>(where);
       break;
     default:
-      moveItem<uint8_t>(where);
+      moveChunk<uint8_t>(where);
     }
   }
 }
 
-template <typename Access> void combineItem(JobItem item, JobReduction kind) {
+template <typename Access> void combineChunk(JobChunk chunk, JobReduction kind) {
   using Stored = typename Access::Stored;
   using Value = typename Access::Value;
-  Stored *target = reinterpret_cast<Stored *>(item.target);
-  Value a = Access::load(*target), b = Access::load(*reinterpret_cast<const Stored *>(item.source)), result = a;
+  Stored *target = reinterpret_cast<Stored *>(chunk.target);
+  Value a = Access::load(*target), b = Access::load(*reinterpret_cast<const Stored *>(chunk.source)), result = a;
   switch (kind) {
   case JobReduction::Sum:
     result = combineSum(a, b);
@@ -123,51 +123,51 @@ template <typename Access> void combineItem(JobItem item, JobReduction kind) {
 }
 
 /// What thread `index` of `threads` combines: target = target (kind) source.
-inline void combineBoxes(const BoxJob *jobs, int64_t jobCount, int64_t items, JobType type, JobReduction kind,
+inline void combineBoxes(const BoxJob *jobs, int64_t jobCount, int64_t chunks, JobType type, JobReduction kind,
                          int64_t index, int64_t threads) {
-  for (int64_t item = index; item < items; item += threads) {
-    const BoxJob &job = findJob(jobs, jobCount, item);
-    JobItem where = locate(job, item);
+  for (int64_t chunk = index; chunk < chunks; chunk += threads) {
+    const BoxJob &job = findJob(jobs, jobCount, chunk);
+    JobChunk where = locate(job, chunk);
     switch (type) {
     case JobType::F32:
-      combineItem<PlainAccess<float>>(where, kind);
+      combineChunk<PlainAccess<float>>(where, kind);
       break;
     case JobType::F64:
-      combineItem<PlainAccess<double>>(where, kind);
+      combineChunk<PlainAccess<double>>(where, kind);
       break;
     case JobType::F16:
-      combineItem<HalfAccess>(where, kind);
+      combineChunk<HalfAccess>(where, kind);
       break;
     case JobType::BF16:
-      combineItem<BrainFloatAccess>(where, kind);
+      combineChunk<BrainFloatAccess>(where, kind);
       break;
     case JobType::I8:
-      combineItem<PlainAccess<int8_t>>(where, kind);
+      combineChunk<PlainAccess<int8_t>>(where, kind);
       break;
     case JobType::I16:
-      combineItem<PlainAccess<int16_t>>(where, kind);
+      combineChunk<PlainAccess<int16_t>>(where, kind);
       break;
     case JobType::I32:
-      combineItem<PlainAccess<int32_t>>(where, kind);
+      combineChunk<PlainAccess<int32_t>>(where, kind);
       break;
     case JobType::I64:
-      combineItem<PlainAccess<int64_t>>(where, kind);
+      combineChunk<PlainAccess<int64_t>>(where, kind);
       break;
     case JobType::U8:
-      combineItem<PlainAccess<uint8_t>>(where, kind);
+      combineChunk<PlainAccess<uint8_t>>(where, kind);
       break;
     case JobType::U16:
-      combineItem<PlainAccess<uint16_t>>(where, kind);
+      combineChunk<PlainAccess<uint16_t>>(where, kind);
       break;
     case JobType::U32:
-      combineItem<PlainAccess<uint32_t>>(where, kind);
+      combineChunk<PlainAccess<uint32_t>>(where, kind);
       break;
     case JobType::U64:
-      combineItem<PlainAccess<uint64_t>>(where, kind);
+      combineChunk<PlainAccess<uint64_t>>(where, kind);
       break;
     case JobType::Bool:
       // Booleans are 0 or 1: their sum is "or".
-      combineItem<PlainAccess<uint8_t>>(where, kind == JobReduction::Sum ? JobReduction::Max : kind);
+      combineChunk<PlainAccess<uint8_t>>(where, kind == JobReduction::Sum ? JobReduction::Max : kind);
       break;
     }
   }

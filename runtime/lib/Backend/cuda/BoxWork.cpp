@@ -33,12 +33,12 @@ public:
     if (absl::Status status = context->upload(table.get(), jobs.jobs.data(), bytes); !status.ok())
       return status;
     numbers.insert(numbers.begin(), {static_cast<int64_t>(reinterpret_cast<uintptr_t>(table.get())),
-                                     static_cast<int64_t>(jobs.jobs.size()), jobs.items});
+                                     static_cast<int64_t>(jobs.jobs.size()), jobs.chunks});
     for (int64_t &number : numbers)
       parameters.push_back(&number);
-    // Enough to fill the device; the kernels' threads go on to further items.
+    // Enough to fill the device; the kernels' threads go on to further chunks.
     blocks = static_cast<unsigned>(
-        std::clamp<int64_t>((jobs.items + boxThreads - 1) / boxThreads, 1, context->multiprocessors * int64_t(8)));
+        std::clamp<int64_t>((jobs.chunks + boxThreads - 1) / boxThreads, 1, context->multiprocessors * int64_t(8)));
     return absl::OkStatus();
   }
 

@@ -25,17 +25,17 @@ static int64_t threadCount() {
 
 extern "C" {
 
-__attribute__((device_kernel)) void dovetail_copy_boxes(const BoxJob *jobs, int64_t jobCount, int64_t items) {
-  copyBoxes(jobs, jobCount, items, threadIndex(), threadCount());
+__attribute__((device_kernel)) void dovetail_copy_boxes(const BoxJob *jobs, int64_t jobCount, int64_t chunks) {
+  copyBoxes(jobs, jobCount, chunks, threadIndex(), threadCount());
 }
 
-__attribute__((device_kernel)) void dovetail_combine_boxes(const BoxJob *jobs, int64_t jobCount, int64_t items,
+__attribute__((device_kernel)) void dovetail_combine_boxes(const BoxJob *jobs, int64_t jobCount, int64_t chunks,
                                                            int64_t type, int64_t kind) {
-  combineBoxes(jobs, jobCount, items, static_cast<JobType>(type), static_cast<JobReduction>(kind), threadIndex(),
+  combineBoxes(jobs, jobCount, chunks, static_cast<JobType>(type), static_cast<JobReduction>(kind), threadIndex(),
                threadCount());
 }
 
-__attribute__((device_kernel)) void dovetail_post_ops(const PostOpJob *job, int64_t items) {
-  applyPostOps(*job, items, threadIndex(), threadCount());
+__attribute__((device_kernel)) void dovetail_post_ops(const PostOpJob *job, int64_t elements) {
+  applyPostOps(*job, elements, threadIndex(), threadCount());
 }
 }

@@ -12,23 +12,23 @@
 
 using namespace dovetail::runtime::cuda;
 
-/// Kernels count the items of a job in 32 bits.
-static constexpr int64_t maxItems = int64_t(1) << 31;
+/// Kernels count the rounds of a job in 32 bits.
+static constexpr int64_t maxRounds = int64_t(1) << 31;
 
-/// The product of the counts from `begin` on, or more than `maxItems`.
-static int64_t countItems(const std::vector<int64_t> &counts, size_t begin) {
+/// The product of the counts from `begin` on, or more than `maxRounds`.
+static int64_t countRounds(const std::vector<int64_t> &counts, size_t begin) {
   if (std::count(counts.begin() + begin, counts.end(), 0) > 0)
     return 0;
-  int64_t items = 1;
+  int64_t rounds = 1;
   for (size_t i = begin; i < counts.size(); ++i)
-    items = items > maxItems || counts[i] > maxItems ? maxItems + 1 : items * counts[i];
-  return items;
+    rounds = rounds > maxRounds || counts[i] > maxRounds ? maxRounds + 1 : rounds * counts[i];
+  return rounds;
 }
 
-int64_t LoopPart::items() const { return countItems(count, 0); }
+int64_t LoopPart::rounds() const { return countRounds(count, 0); }
 
 static void split(LoopPart part, size_t mostLoops, std::vector<LoopPart> &parts) {
-  // With too many loops, the shortest one makes the fewest parts; with too many items, the outermost one the largest.
+  // With too many loops, the shortest one makes the fewest parts; with too many rounds, the outermost one the largest.
   size_t loops = 0, outermost = part.count.size(), shortest = outermost;
   for (size_t i = part.count.size(); i-- > 0;) {
     if (part.count[i] <= 1)
@@ -39,12 +39,12 @@ static void split(LoopPart part, size_t mostLoops, std::vector<LoopPart> &parts)
       shortest = i;
   }
   bool isDeep = loops > mostLoops;
-  if (!isDeep && part.items() <= maxItems) {
+  if (!isDeep && part.rounds() <= maxRounds) {
     parts.push_back(std::move(part));
     return;
   }
   size_t loop = isDeep ? shortest : outermost;
-  int64_t rounds = isDeep ? 1 : std::max<int64_t>(1, maxItems / countItems(part.count, loop + 1));
+  int64_t rounds = isDeep ? 1 : std::max<int64_t>(1, maxRounds / countRounds(part.count, loop + 1));
   for (int64_t begin = part.first[loop], end = begin + part.count[loop]; begin < end; begin += rounds) {
     part.first[loop] = begin;
     part.count[loop] = std::min(rounds, end - begin);

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines how nested loops are taken apart for kernels whose jobs have few loops and count their items in 32 bits.
+// Defines how nested loops are taken apart for kernels whose jobs have few loops and count their rounds in 32 bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +23,10 @@ namespace dovetail::runtime::cuda {
 struct LoopPart {
   std::vector<int64_t> first, count;
 
-  int64_t items() const;
+  int64_t rounds() const;
 };
 
-/// Takes loops of `counts` rounds, outermost first, apart into parts that have at most 2^31 items, and
+/// Takes loops of `counts` rounds, outermost first, apart into parts that have at most 2^31 rounds, and
 /// at most `mostLoops` loops of more than one round. Parts are few.
 std::vector<LoopPart> splitLoops(const std::vector<int64_t> &counts, size_t mostLoops);
 

@@ -145,7 +145,7 @@ template <typename T> T applyPostOp(const PostOpJob::Op &op, T x, T operand) {
   return x;
 }
 
-template <typename Access> void postOpItem(const PostOpJob &job, uint32_t item) {
+template <typename Access> void postOpElement(const PostOpJob &job, uint32_t element) {
   using Stored = typename Access::Stored;
   using Value = typename Access::Value;
   uint64_t result = job.result, source = job.source;
@@ -156,11 +156,11 @@ template <typename Access> void postOpItem(const PostOpJob &job, uint32_t item) 
     index[loop] = 0;
     if (job.counts[loop] == 1)
       continue;
-    uint32_t next = item / job.counts[loop];
-    index[loop] = item - next * job.counts[loop];
+    uint32_t next = element / job.counts[loop];
+    index[loop] = element - next * job.counts[loop];
     result += static_cast<uint64_t>(index[loop] * job.strides[loop]);
     source += static_cast<uint64_t>(index[loop] * job.sourceStrides[loop]);
-    item = next;
+    element = next;
   }
   Value value = job.source ? Access::load(*reinterpret_cast<const Stored *>(source)) : static_cast<Value>(0);
   for (int op = 0; op < job.ops; ++op) {
@@ -177,20 +177,20 @@ template <typename Access> void postOpItem(const PostOpJob &job, uint32_t item) 
 }
 
 /// What thread `index` of `threads` applies.
-inline void applyPostOps(const PostOpJob &job, int64_t items, int64_t index, int64_t threads) {
-  for (int64_t item = index; item < items; item += threads) {
+inline void applyPostOps(const PostOpJob &job, int64_t elements, int64_t index, int64_t threads) {
+  for (int64_t element = index; element < elements; element += threads) {
     switch (job.type) {
     case JobType::F16:
-      postOpItem<HalfAccess>(job, static_cast<uint32_t>(item));
+      postOpElement<HalfAccess>(job, static_cast<uint32_t>(element));
       break;
     case JobType::BF16:
-      postOpItem<BrainFloatAccess>(job, static_cast<uint32_t>(item));
+      postOpElement<BrainFloatAccess>(job, static_cast<uint32_t>(element));
       break;
     case JobType::F64:
-      postOpItem<PlainAccess<double>>(job, static_cast<uint32_t>(item));
+      postOpElement<PlainAccess<double>>(job, static_cast<uint32_t>(element));
       break;
     default:
-      postOpItem<PlainAccess<float>>(job, static_cast<uint32_t>(item));
+      postOpElement<PlainAccess<float>>(job, static_cast<uint32_t>(element));
     }
   }
 }

@@ -98,7 +98,7 @@ void PostOpWork::addJobs(const std::vector<Loop> &loops, const PostOpJob &whole)
         job.op[op].strides[next] = loop.operandStrides[op];
     }
     jobs.push_back(job);
-    items.push_back(part.items());
+    elements.push_back(part.rounds());
   }
 }
 
@@ -106,7 +106,7 @@ absl::Status PostOpWork::bind(const MemoryView &target, const MemoryView &source
   int64_t size = elementSize(target.type);
   size_t begin = first;
   jobs.clear();
-  items.clear();
+  elements.clear();
   // A chain that is longer than a job goes on in place. A copy is a chain of no operations.
   do {
     size_t count = std::min<size_t>(ops.size() - begin, PostOpJob::maxOps);
@@ -171,9 +171,9 @@ absl::Status PostOpWork::issue(DeviceStream &stream) {
   DeviceScope scope(*context);
   for (size_t i = 0; i < jobs.size(); ++i) {
     std::byte *job = table.get() + i * sizeof(PostOpJob);
-    void *parameters[] = {&job, &items[i]};
-    int64_t blocks =
-        std::clamp<int64_t>((items[i] + postOpThreads - 1) / postOpThreads, 1, context->multiprocessors * int64_t(8));
+    void *parameters[] = {&job, &elements[i]};
+    int64_t blocks = std::clamp<int64_t>((elements[i] + postOpThreads - 1) / postOpThreads, 1,
+                                         context->multiprocessors * int64_t(8));
     if (absl::Status status =
             context->check(context->api.cuLaunchKernel(context->postOps, static_cast<unsigned>(blocks), 1, 1,
                                                        postOpThreads, 1, 1, 0, handleOf(stream), parameters, nullptr),

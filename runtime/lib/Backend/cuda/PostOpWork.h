@@ -59,7 +59,7 @@ private:
   layout::Box box;
 
   std::vector<PostOpJob> jobs;
-  std::vector<int64_t> items; ///< Of each job.
+  std::vector<int64_t> elements; ///< Of each job.
   std::shared_ptr<std::byte> table;
 };
 
