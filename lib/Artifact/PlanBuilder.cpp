@@ -226,12 +226,12 @@ artifact::KernelStepT PlanBuilder::makeKernel(plan::LaunchOp op, plan::KernelOp 
   if (std::optional<plan::BlocksAttr> blocks = kernel.getBlocks()) {
     step.blocks = std::make_unique<artifact::BlocksT>();
     step.blocks->threads = blocks->getThreads();
-    step.blocks->items_per_block = blocks->getItems();
+    step.blocks->tiles_per_block = blocks->getTiles();
     step.blocks->shared_bytes = blocks->getShared();
     for (auto [loop, size] : llvm::zip_equal(blocks->getLoops(), blocks->getSteps())) {
-      auto &item = step.blocks->items.emplace_back(std::make_unique<artifact::ItemLoopT>());
-      item->loop = loop;
-      item->step = size;
+      auto &tile = step.blocks->tiles.emplace_back(std::make_unique<artifact::TileLoopT>());
+      tile->loop = loop;
+      tile->step = size;
     }
   }
   // Without an element of the result there is nothing to write; an empty reduction still writes where it starts from.

@@ -58,12 +58,9 @@ def GenerateBlockKernels : Pass<"plan-generate-block-kernels", "::mlir::ModuleOp
   let summary = "Generate a function of the gpu dialect for every kernel, for devices that run blocks of threads";
   let description = [{
     For each `plan.kernel @k`, a `gpu.func @k` in the nested module `@block_kernels`. Its parameters are the tensors' pointers and then all of the
-    numbers of the runtime's calling convention. The iterations of the outer result loops are items, which a loop divides among teams of threads: one
-    thread, a warp, or a block. A team computes what its item's elements share (the maximum of a row) together, by shuffles and shared memory. Where
-    neighbours in memory belong to neighbouring items instead of one item, teams are the columns of a block. Where a kernel reads along another
-    loop than it writes, an item is a tile of both, through shared memory; so it is in products of two operands, of which a thread computes several
-    elements. Where the innermost dimension allows it, a thread computes as many neighbouring
-    elements as fit into 16 bytes. Sets the kernel's `blocks`.
+    numbers of the runtime's calling convention. The iterations of result loops are divided into tiles, which groups of threads (a thread, a warp, a
+    block, or a column of a block) go through. `lib/CodeGen/GPU/Mapping/Mappings.h` says in which ways, and `ChooseMapping.cpp` which is preferred.
+    Sets the kernel's `blocks`. The options describe the device.
   }];
   let options = deviceOptions;
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",

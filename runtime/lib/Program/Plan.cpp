@@ -86,15 +86,15 @@ std::string IndexCheck::describe(int64_t index) const {
 }
 
 int64_t BlockShape::blockCount(absl::Span<const layout::Interval> ranges, int64_t most) const {
-  // No more items than this make a difference, and products of larger numbers overflow.
-  int64_t count = 1, enough = most > (int64_t(1) << 62) / itemsPerBlock ? int64_t(1) << 62 : most * itemsPerBlock;
-  for (const Item &item : items) {
-    int64_t steps = (std::max<int64_t>(0, ranges[item.loop].size()) + item.step - 1) / item.step;
+  // No more tiles than this make a difference, and products of larger numbers overflow.
+  int64_t count = 1, enough = most > (int64_t(1) << 62) / tilesPerBlock ? int64_t(1) << 62 : most * tilesPerBlock;
+  for (const TileLoop &tile : tiles) {
+    int64_t steps = (std::max<int64_t>(0, ranges[tile.loop].size()) + tile.step - 1) / tile.step;
     if (steps == 0)
       return 1;
     count = count > enough / steps ? enough : count * steps;
   }
-  return std::clamp<int64_t>((count + itemsPerBlock - 1) / itemsPerBlock, 1, most);
+  return std::clamp<int64_t>((count + tilesPerBlock - 1) / tilesPerBlock, 1, most);
 }
 
 layout::Box Plan::bufferBox(uint32_t buffer, int rank) const {

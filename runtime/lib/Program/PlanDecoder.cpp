@@ -307,23 +307,23 @@ absl::Status Decoder::decodeBlocks(const std::string &where, const artifact::Blo
   BlockShape shape;
   if (blocks.threads() < 1 || blocks.threads() > maxBlockThreads)
     return damaged(where, " has blocks of ", blocks.threads(), " threads");
-  if (blocks.items_per_block() < 1 || blocks.items_per_block() > maxExtent)
-    return damaged(where, " has blocks of ", blocks.items_per_block(), " items");
+  if (blocks.tiles_per_block() < 1 || blocks.tiles_per_block() > maxExtent)
+    return damaged(where, " has blocks of ", blocks.tiles_per_block(), " tiles");
   if (blocks.shared_bytes() < 0 || blocks.shared_bytes() > maxSharedBytes)
     return damaged(where, " has blocks with ", blocks.shared_bytes(), " bytes of shared memory");
   shape.threads = blocks.threads();
-  shape.itemsPerBlock = blocks.items_per_block();
+  shape.tilesPerBlock = blocks.tiles_per_block();
   shape.sharedBytes = blocks.shared_bytes();
   std::vector<bool> seen(call.loops.size());
-  if (blocks.items())
-    for (const artifact::ItemLoop *item : *blocks.items()) {
-      if (item->loop() >= call.loops.size() || seen[item->loop()])
-        return damaged(where, " counts items over loop ", item->loop(), " of ", call.loops.size(),
-                       item->loop() < call.loops.size() ? " twice" : "");
-      if (item->step() < 1 || item->step() > maxExtent)
-        return damaged(where, " counts items in steps of ", item->step());
-      seen[item->loop()] = true;
-      shape.items.push_back({item->loop(), item->step()});
+  if (blocks.tiles())
+    for (const artifact::TileLoop *tile : *blocks.tiles()) {
+      if (tile->loop() >= call.loops.size() || seen[tile->loop()])
+        return damaged(where, " counts tiles over loop ", tile->loop(), " of ", call.loops.size(),
+                       tile->loop() < call.loops.size() ? " twice" : "");
+      if (tile->step() < 1 || tile->step() > maxExtent)
+        return damaged(where, " counts tiles in steps of ", tile->step());
+      seen[tile->loop()] = true;
+      shape.tiles.push_back({tile->loop(), tile->step()});
     }
   call.blocks = std::move(shape);
   return absl::OkStatus();

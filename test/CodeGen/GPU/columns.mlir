@@ -4,7 +4,7 @@
 // are neighbours. A block has 32 channels and 8 threads for each of them.
 
 // CHECK-LABEL: plan.kernel @pool
-// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [0, 2, 3, 1], steps = [1, 1, 1, 1], items = 32, shared = 1024>
+// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [0, 2, 3, 1], steps = [1, 1, 1, 1], tiles = 32, shared = 1024>
 plan.kernel @pool(%x: tensor<2x64x30x40xf32>) layouts [<[0, 2, 3, 1], [2, 64, ?, 40]>] -> [<[0, 2, 3, 1], [2, 64, 1, 1]>]
     attributes {static_loops = array<i64: 0, 1, 5>} {
   %0 = dovetail.reduce %x {axes = array<i64: 2, 3>, kind = #dovetail.reduce_kind<sum>} : (tensor<2x64x30x40xf32>) -> tensor<2x64x1x1xf32>
@@ -14,7 +14,7 @@ plan.kernel @pool(%x: tensor<2x64x30x40xf32>) layouts [<[0, 2, 3, 1], [2, 64, ?,
 // The same in row-major order: terms are neighbours, and a block shares one row.
 
 // CHECK-LABEL: plan.kernel @rows
-// CHECK-SAME: loops = [0, 1, 2, 3], steps = [1, 1, 1, 1], items = 1, shared = 32
+// CHECK-SAME: loops = [0, 1, 2, 3], steps = [1, 1, 1, 1], tiles = 1, shared = 32
 plan.kernel @rows(%x: tensor<2x64x30x40xf32>) layouts [<[0, 1, 2, 3], [2, 64, ?, 40]>] -> [<[0, 1, 2, 3], [2, 64, 1, 1]>]
     attributes {static_loops = array<i64: 0, 1, 5>} {
   %0 = dovetail.reduce %x {axes = array<i64: 2, 3>, kind = #dovetail.reduce_kind<sum>} : (tensor<2x64x30x40xf32>) -> tensor<2x64x1x1xf32>
@@ -24,7 +24,7 @@ plan.kernel @rows(%x: tensor<2x64x30x40xf32>) layouts [<[0, 1, 2, 3], [2, 64, ?,
 // Three channels are no run worth a warp's while.
 
 // CHECK-LABEL: plan.kernel @narrow
-// CHECK-SAME: items = 1, shared = 32
+// CHECK-SAME: tiles = 1, shared = 32
 plan.kernel @narrow(%x: tensor<2x3x30x40xf32>) layouts [<[0, 2, 3, 1], [2, 3, 30, 40]>] -> [<[0, 2, 3, 1], [2, 3, 1, 1]>]
     attributes {static_loops = array<i64: 0, 1, 4, 5>} {
   %0 = dovetail.reduce %x {axes = array<i64: 2, 3>, kind = #dovetail.reduce_kind<sum>} : (tensor<2x3x30x40xf32>) -> tensor<2x3x1x1xf32>
@@ -34,7 +34,7 @@ plan.kernel @narrow(%x: tensor<2x3x30x40xf32>) layouts [<[0, 2, 3, 1], [2, 3, 30
 // Few columns leave more threads for each.
 
 // CHECK-LABEL: plan.kernel @few
-// CHECK-SAME: loops = [0, 1], steps = [1, 1], items = 8, shared = 2048
+// CHECK-SAME: loops = [0, 1], steps = [1, 1], tiles = 8, shared = 2048
 plan.kernel @few(%x: tensor<5000x10xf64>) layouts [<[0, 1], [?, 10]>] -> [<[0, 1], [1, 10]>] attributes {static_loops = array<i64: 1>} {
   %0 = dovetail.reduce %x {axes = array<i64: 0>, kind = #dovetail.reduce_kind<max>} : (tensor<5000x10xf64>) -> tensor<1x10xf64>
   plan.yield %0 : tensor<1x10xf64>
@@ -43,7 +43,7 @@ plan.kernel @few(%x: tensor<5000x10xf64>) layouts [<[0, 1], [?, 10]>] -> [<[0, 1
 // Softmax over channels: the threads of a column also divide its elements.
 
 // CHECK-LABEL: plan.kernel @softmax
-// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [1], steps = [1], items = 32, shared = 1024>
+// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [1], steps = [1], tiles = 32, shared = 1024>
 plan.kernel @softmax(%x: tensor<50x600xf32>) layouts [<[0, 1], [50, ?]>] -> [<[0, 1], [50, ?]>]
     attributes {static_loops = array<i64: 0, 2, 3>} {
   %0 = dovetail.reduce %x {axes = array<i64: 0>, kind = #dovetail.reduce_kind<max>} : (tensor<50x600xf32>) -> tensor<1x600xf32>
@@ -66,10 +66,10 @@ plan.kernel @softmax(%x: tensor<50x600xf32>) layouts [<[0, 1], [50, ?]>] -> [<[0
 // CHECK: %[[PART0:.*]] = llvm.getelementptr %{{.*}}[%[[COLUMN64]]] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, f32
 // CHECK: arith.addi %[[COLUMN]], %c32
 // CHECK: scf.for %[[FIRST:.*]] = %{{.*}} to %{{.*}} step %{{.*}} : i32 {
-// CHECK: %[[ITEM:.*]] = arith.addi %[[FIRST]], %{{.*}} : i32
-// CHECK: %[[IS_ITEM:.*]] = arith.cmpi sle, %[[ITEM]], %[[LAST:.*]] : i32
-// CHECK: %[[MINE:.*]] = arith.minsi %[[ITEM]], %[[LAST]] : i32
-// The channel is the fastest coordinate of an item.
+// CHECK: %[[TILE:.*]] = arith.addi %[[FIRST]], %{{.*}} : i32
+// CHECK: %[[IS_TILE:.*]] = arith.cmpi sle, %[[TILE]], %[[LAST:.*]] : i32
+// CHECK: %[[MINE:.*]] = arith.minsi %[[TILE]], %[[LAST]] : i32
+// The channel is the fastest coordinate of a tile.
 // CHECK: %[[CHANNEL:.*]] = arith.remui %[[MINE]], %c64_i32
 // CHECK: %[[PART:.*]] = scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c8_i32 iter_args
 // CHECK: plan.load %[[X]]
@@ -79,7 +79,7 @@ plan.kernel @softmax(%x: tensor<50x600xf32>) layouts [<[0, 1], [50, ?]>] -> [<[0
 // CHECK-NEXT: llvm.load %[[PART0]]
 // CHECK-COUNT-7: llvm.load %{{.*}} : !llvm.ptr<3> -> f32
 // CHECK: gpu.barrier
-// CHECK: %[[STORES:.*]] = arith.andi %{{.*}}, %[[IS_ITEM]]
+// CHECK: %[[STORES:.*]] = arith.andi %{{.*}}, %[[IS_TILE]]
 // CHECK: scf.if %[[STORES]] {
 // CHECK-NEXT: plan.store
 

@@ -4,7 +4,7 @@
 // The range of rows (loop 2) comes at run time.
 
 // CHECK-LABEL: plan.kernel @elementwise
-// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [0, 2, 3, 1], steps = [1, 1, 1, 4], items = 256, shared = 0>
+// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [0, 2, 3, 1], steps = [1, 1, 1, 4], tiles = 256, shared = 0>
 plan.kernel @elementwise(%x: tensor<1x8x20x10xf32>, %s: tensor<8x1x1xf32>)
     layouts [<[0, 2, 3, 1], [1, 8, ?, 10]>, <[0, 1, 2], [8, 1, 1]>] -> [<[0, 2, 3, 1], [1, 8, ?, 10]>]
     attributes {static_loops = array<i64: 0, 1, 3>} {
@@ -31,7 +31,7 @@ plan.kernel @odd(%x: tensor<6x5xf32>) layouts [<[0, 1], [6, 5]>] -> [<[0, 1], [6
 // A warp computes what a row shares, then divides the row.
 
 // CHECK-LABEL: plan.kernel @softmax
-// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [0], steps = [1], items = 8, shared = 0>
+// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [0], steps = [1], tiles = 8, shared = 0>
 plan.kernel @softmax(%x: tensor<6x50xf32>) layouts [<[0, 1], [?, 50]>] -> [<[0, 1], [?, 50]>]
     attributes {static_loops = array<i64: 1, 2, 3>} {
   %0 = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<max>} : (tensor<6x50xf32>) -> tensor<6x1xf32>
@@ -45,17 +45,17 @@ plan.kernel @softmax(%x: tensor<6x50xf32>) layouts [<[0, 1], [?, 50]>] -> [<[0, 
 // A block adds up a long row; its warps meet in shared memory.
 
 // CHECK-LABEL: plan.kernel @long_sum
-// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [0, 1], steps = [1, 1], items = 1, shared = 64>
+// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [0, 1], steps = [1, 1], tiles = 1, shared = 64>
 plan.kernel @long_sum(%x: tensor<20x5000xf64>) layouts [<[0, 1], [?, 5000]>] -> [<[0, 1], [?, 1]>]
     attributes {static_loops = array<i64: 2>} {
   %0 = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>} : (tensor<20x5000xf64>) -> tensor<20x1xf64>
   plan.yield %0 : tensor<20x1xf64>
 }
 
-// The three moments of an element are computed together, and stored by one thread of the team.
+// The three moments of an element are computed together, and stored by one thread of the group.
 
 // CHECK-LABEL: plan.kernel @moments
-// CHECK-SAME: loops = [0, 1], steps = [1, 1], items = 8
+// CHECK-SAME: loops = [0, 1], steps = [1, 1], tiles = 8
 plan.kernel @moments(%x: tensor<4x100xf32>) layouts [<[0, 1], [4, 100]>] -> [<[0, 1], [4, 1]>, <[0, 1], [4, 1]>, <[0, 1], [4, 1]>]
     attributes {static_loops = array<i64: 0, 1, 2>} {
   %0:3 = dovetail.moments %x {axes = array<i64: 1>} : (tensor<4x100xf32>) -> (tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>)

@@ -3,18 +3,18 @@
 // A block computes 64 by 64 elements, and a thread 4 by 4 of them. 16 terms of both operands lie in shared memory at a time.
 
 // CHECK-LABEL: plan.kernel @product
-// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [0, 1], steps = [64, 64], items = 1, shared = 8704>
+// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [0, 1], steps = [64, 64], tiles = 1, shared = 8704>
 plan.kernel @product(%a: tensor<600x100xf32>, %b: tensor<100x450xf32>) layouts [<[0, 1], [?, 100]>, <[0, 1], [100, 450]>] -> [<[0, 1], [?, 450]>]
     attributes {static_loops = array<i64: 1, 2>} {
   %0 = dovetail.matmul %a, %b : (tensor<600x100xf32>, tensor<100x450xf32>) -> tensor<600x450xf32>
   plan.yield %0 : tensor<600x450xf32>
 }
 
-// Where there would be few blocks, they compute 32 by 32 elements. Batches that both operands have are items; those of
-// the first operand alone are rows like others.
+// Where there would be few blocks, they compute 32 by 32 elements. Each of the batches that both operands have is
+// divided on its own; those of the first operand alone are rows like others.
 
 // CHECK-LABEL: plan.kernel @batches
-// CHECK-SAME: loops = [1, 0, 2, 3], steps = [1, 1, 32, 32], items = 1, shared = 2560
+// CHECK-SAME: loops = [1, 0, 2, 3], steps = [1, 1, 32, 32], tiles = 1, shared = 2560
 plan.kernel @batches(%a: tensor<3x2x80x40xf16>, %b: tensor<2x40x64xf16>) layouts [<[0, 1, 2, 3], [3, 2, 80, 40]>, <[0, 1, 2], [2, 40, 64]>]
     -> [<[0, 1, 2, 3], [3, 2, 80, 64]>] attributes {static_loops = array<i64: 0, 1, 2, 3, 4>} {
   %0 = dovetail.matmul %a, %b : (tensor<3x2x80x40xf16>, tensor<2x40x64xf16>) -> tensor<3x2x80x64xf16>
@@ -25,7 +25,7 @@ plan.kernel @batches(%a: tensor<3x2x80x40xf16>, %b: tensor<2x40x64xf16>) layouts
 // the tiles: 2 rows of 14 are 28 of 32.
 
 // CHECK-LABEL: plan.kernel @taps
-// CHECK-SAME: loops = [0, 2, 3, 1], steps = [1, 2, 14, 32], items = 1, shared = 4608
+// CHECK-SAME: loops = [0, 2, 3, 1], steps = [1, 2, 14, 32], tiles = 1, shared = 4608
 plan.kernel @taps(%x: tensor<5x64x14x14xf32>, %w: tensor<64x64x1x1xf32>)
     layouts [<[0, 2, 3, 1], [?, 64, 14, 14]>, <[0, 1, 2, 3], [64, 64, 1, 1]>] -> [<[0, 2, 3, 1], [?, 64, 14, 14]>]
     attributes {static_loops = array<i64: 1, 2, 3, 4>} {
@@ -37,7 +37,7 @@ plan.kernel @taps(%x: tensor<5x64x14x14xf32>, %w: tensor<64x64x1x1xf32>)
 // With padding, a byte for each factor of the image says whether it is there, and one whether there is an infinite weight.
 
 // CHECK-LABEL: plan.kernel @convolution
-// CHECK-SAME: loops = [0, 2, 3, 1], steps = [1, 1, 32, 32], items = 1, shared = 5377
+// CHECK-SAME: loops = [0, 2, 3, 1], steps = [1, 1, 32, 32], tiles = 1, shared = 5377
 plan.kernel @convolution(%x: tensor<1x48x40x40xf32>, %w: tensor<64x48x3x3xf32>)
     layouts [<[0, 2, 3, 1], [1, 48, ?, 40]>, <[0, 1, 2, 3], [64, 48, 3, 3]>] -> [<[0, 2, 3, 1], [1, 64, ?, 40]>]
     attributes {static_loops = array<i64: 0, 1, 3, 4>} {
@@ -61,7 +61,7 @@ plan.kernel @integers(%x: tensor<1x16x40x40xi32>, %w: tensor<32x16x3x3xi32>)
 // The channels of a group share factors: tiles lie inside of a group.
 
 // CHECK-LABEL: plan.kernel @groups
-// CHECK-SAME: loops = [0, 2, 3, 1], steps = [1, 1, 32, 20], items = 1, shared = 4608
+// CHECK-SAME: loops = [0, 2, 3, 1], steps = [1, 1, 32, 20], tiles = 1, shared = 4608
 plan.kernel @groups(%x: tensor<1x64x44x44xf32>, %w: tensor<40x32x3x3xf32>)
     layouts [<[0, 2, 3, 1], [1, 64, 44, 44]>, <[0, 1, 2, 3], [40, 32, 3, 3]>] -> [<[0, 2, 3, 1], [1, 40, 40, 42]>]
     attributes {static_loops = array<i64: 0, 1, 2, 3, 4>} {
@@ -85,7 +85,7 @@ plan.kernel @depthwise(%x: tensor<1x64x40x40xf32>, %w: tensor<64x1x5x5xf32>)
 // A vector times a matrix fills no tile: 32 columns for a block instead.
 
 // CHECK-LABEL: plan.kernel @vector
-// CHECK-SAME: items = 32
+// CHECK-SAME: tiles = 32
 plan.kernel @vector(%a: tensor<1x900xf32>, %b: tensor<900x130xf32>) layouts [<[0, 1], [1, 900]>, <[0, 1], [900, 130]>] -> [<[0, 1], [1, 130]>]
     attributes {static_loops = array<i64: 0, 1, 2>} {
   %0 = dovetail.matmul %a, %b : (tensor<1x900xf32>, tensor<900x130xf32>) -> tensor<1x130xf32>

@@ -3,7 +3,7 @@
 // A block reads 32 neighbours of each of 32 rows, and writes 32 neighbours of each of 32 columns.
 
 // CHECK-LABEL: plan.kernel @transpose
-// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [0, 1, 2], steps = [1, 32, 32], items = 1, shared = 4224>
+// CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [0, 1, 2], steps = [1, 32, 32], tiles = 1, shared = 4224>
 plan.kernel @transpose(%x: tensor<3x70x96xf32>) layouts [<[0, 1, 2], [3, ?, 96]>] -> [<[0, 1, 2], [3, 96, ?]>] attributes {static_loops = array<i64: 0, 1>} {
   %0 = dovetail.transpose %x {permutation = array<i64: 0, 2, 1>} : (tensor<3x70x96xf32>) -> tensor<3x96x70xf32>
   plan.yield %0 : tensor<3x96x70xf32>
@@ -12,7 +12,7 @@ plan.kernel @transpose(%x: tensor<3x70x96xf32>) layouts [<[0, 1, 2], [3, ?, 96]>
 // From channels last to rows, with elements of two bytes: %x and %y are added before they pass through the tile.
 
 // CHECK-LABEL: plan.kernel @format
-// CHECK-SAME: loops = [0, 2, 1, 3], steps = [1, 1, 32, 32], items = 1, shared = 2112>
+// CHECK-SAME: loops = [0, 2, 1, 3], steps = [1, 1, 32, 32], tiles = 1, shared = 2112>
 plan.kernel @format(%x: tensor<1x64x50x40xf16>, %y: tensor<1x64x50x40xf16>)
     layouts [<[0, 2, 3, 1], [1, 64, 50, 40]>, <[0, 2, 3, 1], [1, 64, 50, 40]>] -> [<[0, 1, 2, 3], [1, 64, 50, 40]>]
     attributes {static_loops = array<i64: 0, 1, 2, 3>} {
@@ -23,7 +23,7 @@ plan.kernel @format(%x: tensor<1x64x50x40xf16>, %y: tensor<1x64x50x40xf16>)
 // %y is written as it is read: only %x passes through the tile.
 
 // CHECK-LABEL: plan.kernel @mixed
-// CHECK-SAME: steps = [32, 32], items = 1, shared = 8448>
+// CHECK-SAME: steps = [32, 32], tiles = 1, shared = 8448>
 plan.kernel @mixed(%x: tensor<64x96xf64>, %y: tensor<96x64xf64>) layouts [<[0, 1], [64, 96]>, <[0, 1], [96, 64]>] -> [<[0, 1], [96, 64]>]
     attributes {static_loops = array<i64: 0, 1>} {
   %0 = dovetail.transpose %x {permutation = array<i64: 1, 0>} : (tensor<64x96xf64>) -> tensor<96x64xf64>
@@ -34,7 +34,7 @@ plan.kernel @mixed(%x: tensor<64x96xf64>, %y: tensor<96x64xf64>) layouts [<[0, 1
 // The innermost dimension stays innermost.
 
 // CHECK-LABEL: plan.kernel @outer
-// CHECK-SAME: steps = [1, 1, 4], items = 256, shared = 0>
+// CHECK-SAME: steps = [1, 1, 4], tiles = 256, shared = 0>
 plan.kernel @outer(%x: tensor<32x70x96xf32>) layouts [<[0, 1, 2], [32, 70, 96]>] -> [<[0, 1, 2], [70, 32, 96]>] attributes {static_loops = array<i64: 0, 1, 2>} {
   %0 = dovetail.transpose %x {permutation = array<i64: 1, 0, 2>} : (tensor<32x70x96xf32>) -> tensor<70x32x96xf32>
   plan.yield %0 : tensor<70x32x96xf32>
@@ -43,7 +43,7 @@ plan.kernel @outer(%x: tensor<32x70x96xf32>) layouts [<[0, 1, 2], [32, 70, 96]>]
 // Three columns would leave a tile empty.
 
 // CHECK-LABEL: plan.kernel @narrow
-// CHECK-SAME: items = 256, shared = 0>
+// CHECK-SAME: tiles = 256, shared = 0>
 plan.kernel @narrow(%x: tensor<3x9600xf32>) layouts [<[0, 1], [3, 9600]>] -> [<[0, 1], [9600, 3]>] attributes {static_loops = array<i64: 0, 1>} {
   %0 = dovetail.transpose %x {permutation = array<i64: 1, 0>} : (tensor<3x9600xf32>) -> tensor<9600x3xf32>
   plan.yield %0 : tensor<9600x3xf32>
@@ -52,7 +52,7 @@ plan.kernel @narrow(%x: tensor<3x9600xf32>) layouts [<[0, 1], [3, 9600]>] -> [<[
 // A small tensor that is read across stays in caches.
 
 // CHECK-LABEL: plan.kernel @small
-// CHECK-SAME: items = 256, shared = 0>
+// CHECK-SAME: tiles = 256, shared = 0>
 plan.kernel @small(%x: tensor<20x64x32xf32>, %s: tensor<32x64xf32>) layouts [<[0, 1, 2], [20, 64, 32]>, <[0, 1], [32, 64]>] -> [<[0, 1, 2], [20, 64, 32]>]
     attributes {static_loops = array<i64: 0, 1, 2>} {
   %0 = dovetail.transpose %s {permutation = array<i64: 1, 0>} : (tensor<32x64xf32>) -> tensor<64x32xf32>

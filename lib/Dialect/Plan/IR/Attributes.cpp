@@ -129,35 +129,35 @@ void BlocksAttr::print(AsmPrinter &printer) const {
   printIntegerList(printer, getLoops());
   printer << ", steps = ";
   printIntegerList(printer, getSteps());
-  printer << ", items = " << getItems() << ", shared = " << getShared() << ">";
+  printer << ", tiles = " << getTiles() << ", shared = " << getShared() << ">";
 }
 
 Attribute BlocksAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
-  int64_t threads = 0, items = 0, shared = 0;
+  int64_t threads = 0, tiles = 0, shared = 0;
   SmallVector<int64_t> loops, steps;
   auto parseName = [&](StringRef name) -> ParseResult {
     return failure(parser.parseKeyword(name) || parser.parseEqual());
   };
   if (parser.parseLess() || parseName("threads") || parser.parseInteger(threads) || parser.parseComma() ||
       parseName("loops") || parseIntegerList(parser, loops) || parser.parseComma() || parseName("steps") ||
-      parseIntegerList(parser, steps) || parser.parseComma() || parseName("items") || parser.parseInteger(items) ||
+      parseIntegerList(parser, steps) || parser.parseComma() || parseName("tiles") || parser.parseInteger(tiles) ||
       parser.parseComma() || parseName("shared") || parser.parseInteger(shared) || parser.parseGreater())
     return {};
   return parser.getChecked<BlocksAttr>(loc, parser.getContext(), threads, ArrayRef<int64_t>(loops),
-                                       ArrayRef<int64_t>(steps), items, shared);
+                                       ArrayRef<int64_t>(steps), tiles, shared);
 }
 
 LogicalResult BlocksAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t threads, ArrayRef<int64_t> loops,
-                                 ArrayRef<int64_t> steps, int64_t items, int64_t shared) {
+                                 ArrayRef<int64_t> steps, int64_t tiles, int64_t shared) {
   if (threads < 1 || threads > 1024)
     return emitError() << "blocks of " << threads << " threads; devices have 1 to 1024";
   if (loops.size() != steps.size())
     return emitError() << loops.size() << " loops with " << steps.size() << " steps";
   if (llvm::any_of(steps, [](int64_t step) { return step < 1; }))
     return emitError() << "steps [" << steps << "] must be positive";
-  if (items < 1 || shared < 0)
-    return emitError() << items << " items and " << shared << " bytes of shared memory make no sense";
+  if (tiles < 1 || shared < 0)
+    return emitError() << tiles << " tiles and " << shared << " bytes of shared memory make no sense";
   return success();
 }
 

@@ -255,6 +255,6 @@ LogicalResult KernelOp::verifyRegions() {
     for (int64_t loop : blocks->getLoops())
       if (loop < 0 || loop >= static_cast<int64_t>(getShape().size()))
         return emitOpError("has results of ")
-               << getShape().size() << " dimensions, so loop " << loop << " has no items of blocks";
+               << getShape().size() << " dimensions, so loop " << loop << " has no tiles of blocks";
   return success();
 }

@@ -70,15 +70,15 @@ struct IndexCheck {
   std::string describe(int64_t index) const;
 };
 
-/// How a device launches a kernel: `items` are counted over some loops and divided among blocks of threads.
+/// How a device launches a kernel: ranges of loops are divided into tiles, and these among blocks of threads.
 struct BlockShape {
-  struct Item {
+  struct TileLoop {
     uint32_t loop;
-    int64_t step; ///< Iterations of the loop for one item.
+    int64_t step; ///< Iterations of the loop in a tile.
   };
   int threads = 1; ///< Of a block.
-  std::vector<Item> items;
-  int64_t itemsPerBlock = 1;
+  std::vector<TileLoop> tiles;
+  int64_t tilesPerBlock = 1;
   int64_t sharedBytes = 0; ///< Memory that the threads of a block share.
 
   /// Blocks for a rank that has these ranges of all loops of the kernel: at least 1 and at most `most`.

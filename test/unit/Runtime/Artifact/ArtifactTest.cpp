@@ -156,15 +156,15 @@ TEST(Artifact, CodeForSeveralArchitectures) {
 
 TEST(Artifact, BlocksOfALaunch) {
   runtime::BlockShape shape;
-  shape.items = {{0, 1}, {2, 4}};
-  shape.itemsPerBlock = 3;
-  // 5 times ceil(9 / 4) items.
+  shape.tiles = {{0, 1}, {2, 4}};
+  shape.tilesPerBlock = 3;
+  // 5 times ceil(9 / 4) tiles.
   EXPECT_EQ(shape.blockCount({{2, 7}, {0, 100}, {1, 10}}, 1000), 5);
   EXPECT_EQ(shape.blockCount({{2, 7}, {0, 100}, {1, 10}}, 4), 4);
   EXPECT_EQ(shape.blockCount({{2, 2}, {0, 100}, {1, 10}}, 4), 1);
   int64_t large = int64_t(1) << 40;
   EXPECT_EQ(shape.blockCount({{0, large}, {}, {0, large}}, 1 << 20), 1 << 20);
-  shape.itemsPerBlock = large;
+  shape.tilesPerBlock = large;
   EXPECT_EQ(shape.blockCount({{0, large}, {}, {0, 8}}, 1 << 30), 2);
 }
 
@@ -264,7 +264,7 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
     auto &blocks = b.plan.steps[3]->action.AsKernelStep()->blocks;
     blocks = std::make_unique<artifact::BlocksT>();
     blocks->threads = 32;
-    blocks->items.push_back(std::make_unique<artifact::ItemLoopT>());
+    blocks->tiles.push_back(std::make_unique<artifact::TileLoopT>());
     return *blocks;
   };
   PlanBuilder device = makeProgram();
@@ -280,12 +280,12 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   });
   expect("blocks of 0 threads", [&](PlanBuilder &b) { blocksOf(b).threads = 0; });
   expect("blocks of 1025 threads", [&](PlanBuilder &b) { blocksOf(b).threads = 1025; });
-  expect("blocks of 0 items", [&](PlanBuilder &b) { blocksOf(b).items_per_block = 0; });
+  expect("blocks of 0 tiles", [&](PlanBuilder &b) { blocksOf(b).tiles_per_block = 0; });
   expect("-8 bytes of shared memory", [&](PlanBuilder &b) { blocksOf(b).shared_bytes = -8; });
-  expect("items over loop 2 of 2", [&](PlanBuilder &b) { blocksOf(b).items[0]->loop = 2; });
-  expect("items over loop 0 of 2 twice",
-         [&](PlanBuilder &b) { blocksOf(b).items.push_back(std::make_unique<artifact::ItemLoopT>()); });
-  expect("in steps of 0", [&](PlanBuilder &b) { blocksOf(b).items[0]->step = 0; });
+  expect("tiles over loop 2 of 2", [&](PlanBuilder &b) { blocksOf(b).tiles[0]->loop = 2; });
+  expect("tiles over loop 0 of 2 twice",
+         [&](PlanBuilder &b) { blocksOf(b).tiles.push_back(std::make_unique<artifact::TileLoopT>()); });
+  expect("in steps of 0", [&](PlanBuilder &b) { blocksOf(b).tiles[0]->step = 0; });
   expect("nothing writes output", [](PlanBuilder &b) { b.plan.steps.clear(); });
 }
 

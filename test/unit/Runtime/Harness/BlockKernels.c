@@ -43,8 +43,8 @@ void stencilBlocks(void *const *pointers, const int64_t *numbers, Thread *thread
   float *out = pointers[1];
   const int64_t *is = numbers + 4, *os = numbers + 6;
   int64_t columns = numbers[3] - numbers[2], count = (numbers[1] - numbers[0]) * columns;
-  for (int64_t item = globalIndex(thread); item < count; item += globalSize(thread)) {
-    int64_t i = numbers[0] + item / columns, j = numbers[2] + item % columns;
+  for (int64_t linear = globalIndex(thread); linear < count; linear += globalSize(thread)) {
+    int64_t i = numbers[0] + linear / columns, j = numbers[2] + linear % columns;
     float above = i > 0 ? load(thread, in + (i - 1) * is[0] + j * is[1]) : 0;
     float below = i < 39 ? load(thread, in + (i + 1) * is[0] + j * is[1]) : 0;
     store(thread, out + i * os[0] + j * os[1], above + 2 * load(thread, in + i * is[0] + j * is[1]) + 3 * below);
@@ -100,8 +100,8 @@ static void transpose(void *const *pointers, const int64_t *numbers, Thread *thr
   float *tile = thread->shared;
   int64_t rows = (numbers[1] - numbers[0] + 15) / 16, columns = (numbers[3] - numbers[2] + 15) / 16;
   int64_t x = thread->threadIndex % 16, y = thread->threadIndex / 16;
-  for (int64_t item = thread->blockIndex; item < rows * columns; item += thread->gridSize) {
-    int64_t i = numbers[0] + item / columns * 16, j = numbers[2] + item % columns * 16;
+  for (int64_t linear = thread->blockIndex; linear < rows * columns; linear += thread->gridSize) {
+    int64_t i = numbers[0] + linear / columns * 16, j = numbers[2] + linear % columns * 16;
     if (i + y < numbers[1] && j + x < numbers[3])
       tile[y * 17 + x] = load(thread, (const float *)pointers[0] + (i + y) * is[0] + (j + x) * is[1]);
     if (barriers)

@@ -38,15 +38,15 @@ inline PlanBuilder hostBuilder(std::vector<int64_t> mesh) {
 }
 
 /// How the kernel that was added last is launched.
-inline void setBlocks(PlanBuilder &builder, int threads, std::vector<uint32_t> loops, int64_t itemsPerBlock,
+inline void setBlocks(PlanBuilder &builder, int threads, std::vector<uint32_t> loops, int64_t tilesPerBlock,
                       int sharedBytes = 0, bool inPrologue = false) {
   auto blocks = std::make_unique<artifact::BlocksT>();
   blocks->threads = threads;
   for (uint32_t loop : loops) {
-    blocks->items.push_back(std::make_unique<artifact::ItemLoopT>());
-    blocks->items.back()->loop = loop;
+    blocks->tiles.push_back(std::make_unique<artifact::TileLoopT>());
+    blocks->tiles.back()->loop = loop;
   }
-  blocks->items_per_block = itemsPerBlock;
+  blocks->tiles_per_block = tilesPerBlock;
   blocks->shared_bytes = sharedBytes;
   auto &list = inPrologue ? builder.plan.prologue : builder.plan.steps;
   list.back()->action.AsKernelStep()->blocks = std::move(blocks);

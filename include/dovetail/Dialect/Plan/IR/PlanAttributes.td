@@ -107,15 +107,15 @@ def Plan_LoopAttr : Plan_Attr<"Loop", "loop"> {
 def Plan_BlocksAttr : Plan_Attr<"Blocks", "blocks"> {
   let summary = "How a kernel runs on a device of thread blocks";
   let description = [{
-    The iterations of `loops`, each of them in steps of `steps`, are the kernel's items; a block of `threads` threads does `items` of them at a
+    The iterations of `loops` are divided into tiles of `steps` iterations each; a block of `threads` threads computes `tiles` of them at a
     time, and goes on with others until all are done, so that any number of blocks will do. A block has `shared` bytes of shared memory.
 
     ```mlir
-    #plan.blocks<threads = 256, loops = [0, 2, 1], steps = [1, 1, 4], items = 256, shared = 0>
+    #plan.blocks<threads = 256, loops = [0, 2, 1], steps = [1, 1, 4], tiles = 256, shared = 0>
     ```
   }];
   let parameters = (ins "int64_t":$threads, ArrayRefParameter<"int64_t">:$loops, ArrayRefParameter<"int64_t">:$steps,
-                        "int64_t":$items, "int64_t":$shared);
+                        "int64_t":$tiles, "int64_t":$shared);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
