@@ -58,6 +58,7 @@ private:
   absl::Status checkMatMul(const std::string &where, const MatMulCall &call);
   absl::Status checkPool(const std::string &where, const PoolCall &call);
   absl::Status checkExchange(const std::string &where, const ExchangeCall &call);
+  absl::Status checkParts(const std::string &where, const std::vector<const KernelCall *> &parts);
   absl::Status checkPostOps(const std::string &where, const std::vector<PostOpInfo> &ops, uint32_t output);
   const std::vector<int64_t> &shape(uint32_t tensor) const { return plan.bufferOf(tensor).shape; }
   bool sameType(uint32_t a, uint32_t b) const { return plan.bufferOf(a).type == plan.bufferOf(b).type; }
@@ -219,6 +220,36 @@ absl::Status Validator::checkExchange(const std::string &where, const ExchangeCa
   return absl::OkStatus();
 }
 
+/// Kernel calls that write the same tensors one after the other are parts of one: on each rank they go through each
+/// element of what it holds of these tensors once.
+absl::Status Validator::checkParts(const std::string &where, const std::vector<const KernelCall *> &parts) {
+  if (parts.size() < 2 || parts.front()->writes.empty())
+    return absl::OkStatus();
+  uint32_t output = parts.front()->writes.front();
+  size_t rank = shape(output).size();
+  for (int number = 0, ranks = plan.mesh.numRanks(); number < ranks; ++number) {
+    layout::Box held = plan.tensorBox(output, number);
+    std::vector<layout::Box> boxes;
+    for (const KernelCall *part : parts) {
+      if (part->loops.size() < rank)
+        return damaged(where, " has fewer loops than dimensions");
+      layout::Sharding loops;
+      std::vector<int64_t> extents;
+      for (size_t dim = 0; dim < rank; ++dim) {
+        loops.dims.push_back(part->loops[dim].dim);
+        extents.push_back(part->loops[dim].extent);
+      }
+      layout::Box box = loops.boxOf(plan.mesh, extents, number);
+      for (size_t dim = 0; dim < rank; ++dim)
+        box[static_cast<int>(dim)] = box[static_cast<int>(dim)].shifted(-held[static_cast<int>(dim)].lo);
+      boxes.push_back(std::move(box));
+    }
+    if (std::string why; !layout::coversExactlyOnce(boxes, held.shape(), &why))
+      return damaged(where, " and those before it do not compute each element once on rank ", number, ": ", why);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Validator::checkStep(const std::string &where, const StepInfo &step, bool inPrologue) {
   for (uint32_t tensor : step.reads())
     if (!written[plan.tensors[tensor].buffer])
@@ -288,10 +319,21 @@ absl::Status Validator::validate() {
       return damaged("input '", input.name, "' lies in blocks");
     written[plan.tensors[input.tensor].buffer] = true;
   }
+  std::vector<const KernelCall *> parts;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     std::string where = absl::StrCat("step ", i, " '", plan.steps[i].name, "'");
     if (absl::Status status = checkStep(where, plan.steps[i], /*inPrologue=*/false); !status.ok())
       return status;
+    const auto *call = std::get_if<KernelCall>(&plan.steps[i].action);
+    const auto *next = i + 1 < plan.steps.size() ? std::get_if<KernelCall>(&plan.steps[i + 1].action) : nullptr;
+    if (!call)
+      continue;
+    parts.push_back(call);
+    if (next && next->symbol == call->symbol && next->writes == call->writes)
+      continue;
+    if (absl::Status status = checkParts(where, parts); !status.ok())
+      return status;
+    parts.clear();
   }
   for (const PortInfo &output : plan.outputs) {
     const layout::Sharding &sharding = plan.tensors[output.tensor].sharding;

@@ -536,3 +536,23 @@ plan.program @main mesh @mesh target "cuda" {
   // expected-error@+1 {{copies into blocks, which devices do by kernels}}
   plan.reorder %y -> %x : !x -> !x
 }
+
+// -----
+
+// Launches of one kernel that write one value are its parts: rank 1 computes row 6 twice.
+
+dovetail.mesh @mesh = ["y" = 2]
+!y = !plan.ref<tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}]>>>
+plan.kernel @k(%x: tensor<8xf32>) layouts [<[0], [8]>] -> [<[0], [?]>] {
+  %0 = dovetail.neg %x : (tensor<8xf32>) -> tensor<8xf32>
+  plan.yield %0 : tensor<8xf32>
+}
+plan.program @parts mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8xf32> <[0]>
+  %1 = plan.buffer arena tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}]>> <[0]>
+  %x = plan.view %0 : !plan.ref<tensor<8xf32>>
+  %y = plan.view %1 : !y
+  // expected-error@+1 {{and those after it do not compute each element once on rank 1}}
+  plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (0, 3), (4, 7)}>] : (!plan.ref<tensor<8xf32>>) -> (!y)
+  plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (3, 4), (6, 8)}>] : (!plan.ref<tensor<8xf32>>) -> (!y)
+}

@@ -12,6 +12,7 @@
 
 #include "Containment.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/Layout/Box.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -43,10 +44,72 @@ LogicalResult ProgramOp::verifyRegions() {
   return success();
 }
 
-LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (!symbols.lookupNearestSymbolFrom<MeshOp>(*this, getMeshAttr()))
-    return emitOpError("is over ") << getMeshAttr() << ", which is not a dovetail.mesh";
+/// The piece of a dimension of `extent` that the rank with these coordinates has.
+static layout::Interval getPiece(const layout::Mesh &mesh, DimShardingAttr dim, int64_t extent,
+                                 ArrayRef<int> coordinates) {
+  if (!dim.isSplit())
+    return {0, extent};
+  int64_t linear = 0;
+  for (StringAttr axis : dim.getAxes()) {
+    int number = *mesh.axisIndex(axis.getValue());
+    linear = linear * mesh.axisSize(number) + coordinates[number];
+  }
+  return dim.getPiece(linear);
+}
+
+/// Checks that launches of one kernel that write the same values one after the other are parts of one launch: on each
+/// rank they go through each element of what it holds of these values once.
+static LogicalResult verifyParts(ArrayRef<LaunchOp> parts, const layout::Mesh &mesh) {
+  LaunchOp first = parts.front();
+  if (parts.size() < 2 || first.getWrites().empty())
+    return success();
+  RankedTensorType type = cast<RefType>(first.getWrites().front().getType()).getTensor();
+  ShardingAttr sharding = getSharding(type);
+  for (int rank = 0; rank < mesh.numRanks(); ++rank) {
+    auto coordinates = mesh.coordsOf(rank);
+    // Boxes relative to what the rank holds.
+    SmallVector<layout::Box> boxes;
+    SmallVector<int64_t> shape;
+    for (LaunchOp part : parts) {
+      std::vector<layout::Interval> intervals;
+      shape.clear();
+      for (auto [dim, loop] : llvm::enumerate(part.getLoops().getAsRange<LoopAttr>())) {
+        if (static_cast<int64_t>(dim) == type.getRank())
+          break;
+        layout::Interval held{0, loop.getExtent()};
+        if (sharding)
+          held = getPiece(mesh, sharding.getDims()[dim], loop.getExtent(), coordinates);
+        layout::Interval piece = getPiece(mesh, loop.getDim(), loop.getExtent(), coordinates);
+        shape.push_back(held.size());
+        intervals.push_back(piece.shifted(-held.lo));
+      }
+      boxes.emplace_back(std::move(intervals));
+    }
+    if (std::string why; !layout::coversExactlyOnce(boxes, shape, &why))
+      return first.emitOpError("and those after it do not compute each element once on rank ") << rank << ": " << why;
+  }
   return success();
+}
+
+LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto meshOp = symbols.lookupNearestSymbolFrom<MeshOp>(*this, getMeshAttr());
+  if (!meshOp)
+    return emitOpError("is over ") << getMeshAttr() << ", which is not a dovetail.mesh";
+  layout::Mesh mesh = meshOp.getMesh();
+  SmallVector<LaunchOp> parts;
+  for (Operation &op : *getBlock()) {
+    auto launch = dyn_cast<LaunchOp>(op);
+    bool isPart = launch && !parts.empty() && launch.getKernelAttr() == parts.back().getKernelAttr() &&
+                  launch.getWrites() == parts.back().getWrites();
+    if (!isPart) {
+      if (failed(verifyParts(parts, mesh)))
+        return failure();
+      parts.clear();
+    }
+    if (launch)
+      parts.push_back(launch);
+  }
+  return verifyParts(parts, mesh);
 }
 
 LogicalResult PrologueOp::verifyRegions() {
@@ -85,14 +148,6 @@ LogicalResult plan::verifyContained(Operation *op, const layout::Mesh &mesh, Ran
   ShardingAttr whole = getSharding(buffer), part = getSharding(value);
   if (!whole)
     return success();
-  auto pieceAt = [&](DimShardingAttr dim, ArrayRef<int> coordinates) {
-    int64_t linear = 0;
-    for (StringAttr axis : dim.getAxes()) {
-      int number = *mesh.axisIndex(axis.getValue());
-      linear = linear * mesh.axisSize(number) + coordinates[number];
-    }
-    return dim.getPiece(linear);
-  };
   ArrayRef<int64_t> shape = value.getShape();
   for (auto [number, wholeDim] : llvm::enumerate(whole.getDims())) {
     if (!wholeDim.isSplit())
@@ -114,7 +169,8 @@ LogicalResult plan::verifyContained(Operation *op, const layout::Mesh &mesh, Ran
     }
     for (int rank = 0; rank < mesh.numRanks(); ++rank) {
       auto coordinates = mesh.coordsOf(rank);
-      if (failed(check(rank, pieceAt(wholeDim, coordinates), pieceAt(partDim, coordinates))))
+      if (failed(check(rank, getPiece(mesh, wholeDim, shape[number], coordinates),
+                       getPiece(mesh, partDim, shape[number], coordinates))))
         return failure();
     }
   }

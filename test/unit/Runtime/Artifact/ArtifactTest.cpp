@@ -396,6 +396,25 @@ artifact::ExchangeStepT &exchangeOf(PlanBuilder &builder, int step) {
 
 } // namespace
 
+TEST(Artifact, PartsOfLaunchesThatDoNotFitAreRefused) {
+  auto load = [](const layout::DimSharding &first, const layout::DimSharding &second) {
+    PlanBuilder builder = hostBuilder({2});
+    uint32_t value = builder.value({8, 6}, sharding(2, {{0, split(0, {0, 4, 8})}}));
+    for (const layout::DimSharding &dim : {first, second})
+      builder.kernel("increment", {}, {value}, {{8, dim}, {6, {}}});
+    builder.output("value", value);
+    return Program::load(builder.artifact()).status();
+  };
+  // The interior, then a boundary; rank 1 has none in the second case.
+  EXPECT_TRUE(load(windows(0, {{0, 3}, {5, 8}}), windows(0, {{3, 4}, {4, 5}})).ok());
+  EXPECT_TRUE(load(windows(0, {{0, 3}, {4, 8}}), windows(0, {{3, 4}, {8, 8}})).ok());
+  for (auto second : {windows(0, {{3, 4}, {4, 6}}), windows(0, {{3, 4}, {0, 0}}), windows(0, {{3, 4}, {3, 5}})}) {
+    absl::Status status = load(windows(0, {{0, 3}, {5, 8}}), second);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("do not compute each element once on rank 1"));
+  }
+}
+
 TEST(Artifact, ExchangesThatDoNotFitAreRefused) {
   using artifact::ExchangeKind;
   auto good = exchanger().program();
