@@ -29,6 +29,8 @@ bool overlap(const std::vector<Range> &some, const std::vector<Range> &others) {
 struct Open {
   ExchangeExecutor *exchange;
   std::vector<Range> reads, writes;
+  /// The exchange, if it leaves what the rank has of the source as it is, and there is someone to read it.
+  const ExchangeCall *call = nullptr;
 };
 
 /// Takes the exchanges for which `waits` holds out of `open` and puts them into `result`.
@@ -44,7 +46,7 @@ void take(std::vector<Open> &open, std::vector<ExchangeExecutor *> &result, Pred
 
 } // namespace
 
-OpenExchanges dovetail::runtime::planFences(const Plan &plan, const std::vector<ArenaItem> &items,
+OpenExchanges dovetail::runtime::planFences(const Plan &plan, int rank, const std::vector<ArenaItem> &items,
                                             std::vector<PreparedStep> &steps) {
   // Nobody writes to buffers outside of the arena but the prologue; their items are empty.
   auto rangeOf = [&](size_t item) { return Range{items[item].offset, items[item].offset + items[item].bytes}; };
@@ -54,17 +56,30 @@ OpenExchanges dovetail::runtime::planFences(const Plan &plan, const std::vector<
       ranges.push_back(rangeOf(plan.tensors[tensor].buffer));
     return ranges;
   };
+  auto readsOwn = [&](const ExchangeCall &call, uint32_t tensor) {
+    return plan.tensors[tensor].buffer == plan.tensors[call.source].buffer &&
+           plan.tensorBox(call.source, rank).contains(plan.tensorBox(tensor, rank));
+  };
+  auto findsWrites = [&](const std::vector<uint32_t> &reads, const Open &entry) {
+    return std::any_of(reads.begin(), reads.end(), [&](uint32_t tensor) {
+      return overlap({rangeOf(plan.tensors[tensor].buffer)}, entry.writes) &&
+             !(entry.call && readsOwn(*entry.call, tensor));
+    });
+  };
   std::vector<Open> unjoined, unfenced;
   for (PreparedStep &step : steps) {
     std::vector<Range> reads = rangesOf(step.info->reads()), writes = rangesOf(step.info->writes());
     writes.push_back(rangeOf(step.scratchItem));
     take(unjoined, step.joins, [&](const Open &entry) {
-      return overlap(writes, entry.writes) || overlap(writes, entry.reads) || overlap(reads, entry.writes);
+      return overlap(writes, entry.writes) || overlap(writes, entry.reads) || findsWrites(step.info->reads(), entry);
     });
     take(unfenced, step.fences, [&](const Open &entry) { return overlap(writes, entry.reads); });
     if (!step.exchange)
       continue;
-    unjoined.push_back({step.exchange, reads, writes});
+    const auto &call = std::get<ExchangeCall>(step.info->action);
+    bool keepsSource = call.kind == layout::ExchangeKind::Messages &&
+                       plan.tensors[call.source].buffer == plan.tensors[call.target].buffer;
+    unjoined.push_back({step.exchange, reads, writes, keepsSource ? &call : nullptr});
     Open entry{step.exchange, {}, {}};
     for (uint32_t buffer : step.exchange->readByOthers())
       entry.reads.push_back(rangeOf(buffer));

@@ -36,9 +36,11 @@ struct OpenExchanges {
   std::vector<ExchangeExecutor *> joins, fences;
 };
 
-/// Sets what each step waits for. `items` has one entry for each buffer, with its place in the arena, then those of
+/// Sets what each step of `rank` waits for. An exchange of messages within one buffer writes nothing that the rank has
+/// of its source: whoever reads that alone does not wait for it. `items` has one entry for each buffer, with its place in the arena, then those of
 /// scratch memory.
-OpenExchanges planFences(const Plan &plan, const std::vector<ArenaItem> &items, std::vector<PreparedStep> &steps);
+OpenExchanges planFences(const Plan &plan, int rank, const std::vector<ArenaItem> &items,
+                         std::vector<PreparedStep> &steps);
 
 } // namespace dovetail::runtime
 

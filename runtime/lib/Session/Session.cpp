@@ -274,7 +274,7 @@ absl::Status ProgramSession::prepare() {
     return status;
   if (absl::Status status = bind(); !status.ok())
     return status;
-  openExchanges = planFences(plan, items, steps);
+  openExchanges = planFences(plan, memory.rank, items, steps);
   stepTimes.resize(options.trace ? steps.size() : 0);
   communicator.enterStep("start-up");
   if (absl::Status status = communicator.connect(); !status.ok())
