@@ -251,6 +251,7 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   if (options.channelBlocks && !options.libraries)
     return usage("'--channel-blocks' with '--no-libraries': it is for library calls, and there will be none");
   options.indexChecks = !arguments.noIndexChecks;
+  options.splitLaunches = arguments.splitLaunches;
   if (arguments.math && failed(parseMath(*arguments.math)))
     return llvm::failure();
   return arguments.arch ? parseArchs(*arguments.arch) : llvm::success();

@@ -109,6 +109,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addPass(createMergeRows());
     passes.addPass(createBoundCalls({libraries, features}));
     passes.addPass(createChooseExchanges());
+    if (options.splitLaunches)
+      passes.addPass(createSplitLaunches());
     break;
   case Phase::CodeGen:
     passes.addPass(createShareKernels());

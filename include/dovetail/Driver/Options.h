@@ -55,6 +55,8 @@ struct CompileOptions {
   bool channelBlocks = false;
   /// Whether it is an error of a run that an index is out of range; else it is clamped. Constants are always checked.
   bool indexChecks = true;
+  /// Whether kernels that read halos are launched for the interior first, while ranks exchange.
+  bool splitLaunches = false;
   /// What these may do with the factors of products; one of the target's.
   plan::MathMode math = plan::MathMode::F32;
 };
@@ -65,7 +67,7 @@ struct CompileArguments {
   std::vector<std::string> shards, sizes, dims, shapes;
   std::string target = "cpu";
   std::optional<std::string> cpu, arch, math;
-  bool noLibraries = false, channelBlocks = false, noIndexChecks = false;
+  bool noLibraries = false, channelBlocks = false, noIndexChecks = false, splitLaunches = false;
 };
 
 /// Reads the texts. What can only be checked against the model is left to `attachRequests`. Errors are usage errors, or

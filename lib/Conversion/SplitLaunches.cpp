@@ -1,0 +1,229 @@
+//===- SplitLaunches.cpp - Compute while ranks exchange -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Splits launches that read a halo: what needs the rank's own part alone need not wait for the exchange.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Conversion/Passes.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_SPLITLAUNCHES
+#include "dovetail/Conversion/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+
+/// The windows of a dimension: of each piece, where the interior is. Before it and behind it are the boundaries.
+struct SplitDim {
+  unsigned dim;
+  SmallVector<layout::Interval> low, interior, high;
+};
+
+/// A launch that reads halos: for each read, what ranks own of it where an exchange brings the rest, else null.
+class LaunchSplitter {
+public:
+  LaunchSplitter(plan::LaunchOp launch, plan::KernelOp kernel, const layout::Mesh &mesh, FlatSymbolRefAttr meshName,
+                 SmallVector<Value> own);
+
+  /// Replaces the launch by several, if there is something to compute without the exchange.
+  void run();
+
+private:
+  /// True if iterations of the results' dimensions `dims` read nothing but what ranks own.
+  bool readsOwn(ArrayRef<DimShardingAttr> dims);
+  /// The interior of dimension `dim`, where no other dimension reads anything.
+  SplitDim findInterior(unsigned dim);
+  void emit(StringRef what, ArrayRef<DimShardingAttr> dims, ValueRange reads);
+
+  plan::LaunchOp launch;
+  plan::KernelOp kernel;
+  const layout::Mesh &mesh;
+  FlatSymbolRefAttr meshName;
+  SmallVector<Value> own;
+  /// How the results' dimensions are split.
+  SmallVector<DimShardingAttr> dims;
+};
+
+struct SplitLaunches : dovetail::impl::SplitLaunchesBase<SplitLaunches> {
+  using SplitLaunchesBase::SplitLaunchesBase;
+
+  void runOnOperation() override;
+};
+
+} // namespace
+
+LaunchSplitter::LaunchSplitter(plan::LaunchOp launch, plan::KernelOp kernel, const layout::Mesh &mesh,
+                               FlatSymbolRefAttr meshName, SmallVector<Value> own)
+    : launch(launch), kernel(kernel), mesh(mesh), meshName(meshName), own(std::move(own)) {
+  auto loops = launch.getLoops().getAsRange<plan::LoopAttr>();
+  for (plan::LoopAttr loop : llvm::make_range(loops.begin(), std::next(loops.begin(), kernel.getShape().size())))
+    dims.push_back(loop.getDim());
+}
+
+static bool isEmpty(DimShardingAttr dim) {
+  return llvm::all_of(llvm::seq(dim.getNumPieces()), [&](unsigned i) { return dim.getPiece(i).empty(); });
+}
+
+bool LaunchSplitter::readsOwn(ArrayRef<DimShardingAttr> dims) {
+  MLIRContext *context = launch.getContext();
+  // What is needed of each value of the kernel, from its results backward: at least that.
+  DenseMap<Value, ShardingAttr> needs;
+  auto need = [&](Value value, ShardingAttr sharding) {
+    ShardingAttr &known = needs[value];
+    known = known ? getHull(known, sharding) : sharding;
+    if (!known)
+      known = ShardingAttr::getReplicated(meshName, cast<RankedTensorType>(value.getType()).getRank());
+  };
+  for (Value result : kernel.getYield().getValues())
+    need(result, ShardingAttr::get(context, meshName, dims, {}, ReduceKind::Sum));
+  for (Operation &op : llvm::reverse(kernel.getBlock()->without_terminator())) {
+    auto definition = dyn_cast<DefinitionOpInterface>(op);
+    if (!definition)
+      continue;
+    ShardingAttr needed;
+    for (Value result : op.getResults())
+      if (ShardingAttr ofResult = needs.lookup(result))
+        needed = needed ? getHull(needed, ofResult) : ofResult;
+    if (!needed)
+      continue;
+    OpRelation relation = definition.getRelation();
+    // Reductions go over all of their terms.
+    SmallVector<DimShardingAttr> loops(needed.getDims());
+    loops.resize(relation.loops.size(), DimShardingAttr::getUnsplit(context));
+    for (auto [number, operand] : llvm::enumerate(op.getOperands()))
+      need(operand, getNeededSharding(relation, number, cast<RankedTensorType>(operand.getType()), loops, meshName));
+  }
+  for (auto [argument, source] : llvm::zip_equal(kernel.getArguments(), own)) {
+    ShardingAttr needed = needs.lookup(argument);
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (source && needed && !covers(getSharding(cast<plan::RefType>(source.getType()).getTensor()), needed, type, mesh))
+      return false;
+  }
+  return true;
+}
+
+SplitDim LaunchSplitter::findInterior(unsigned dim) {
+  DimShardingAttr split = dims[dim];
+  SmallVector<layout::Interval> nothing(split.getNumPieces());
+  // Without iterations the other dimensions need nothing.
+  SmallVector<DimShardingAttr> windows;
+  for (DimShardingAttr other : dims) {
+    SmallVector<layout::Interval> empty(other.getNumPieces());
+    windows.push_back(other.isSplit() ? DimShardingAttr::getWindows(other.getAxes(), empty) : other);
+  }
+  auto isInterior = [&](unsigned piece, layout::Interval interval) {
+    SmallVector<layout::Interval> pieces(nothing);
+    pieces[piece] = interval;
+    windows[dim] = DimShardingAttr::getWindows(split.getAxes(), pieces);
+    return readsOwn(windows);
+  };
+  SplitDim result{dim, {}, {}, {}};
+  for (unsigned piece = 0; piece < split.getNumPieces(); ++piece) {
+    layout::Interval all = split.getPiece(piece), interior = all;
+    while (!interior.empty() && !isInterior(piece, {interior.lo, interior.lo + 1}))
+      ++interior.lo;
+    while (!interior.empty() && !isInterior(piece, {interior.hi - 1, interior.hi}))
+      --interior.hi;
+    if (interior.empty() || !isInterior(piece, interior))
+      interior = {all.lo, all.lo};
+    result.low.push_back({all.lo, interior.lo});
+    result.interior.push_back(interior);
+    result.high.push_back({interior.hi, all.hi});
+  }
+  return result;
+}
+
+void LaunchSplitter::emit(StringRef what, ArrayRef<DimShardingAttr> dims, ValueRange reads) {
+  if (llvm::any_of(dims, [](DimShardingAttr dim) { return dim.isSplit() && isEmpty(dim); }))
+    return;
+  OpBuilder builder(launch);
+  SmallVector<Attribute> loops(launch.getLoops().getValue());
+  for (auto [loop, dim] : llvm::zip(loops, dims))
+    loop = plan::LoopAttr::get(builder.getContext(), cast<plan::LoopAttr>(loop).getExtent(), dim);
+  std::optional<StringRef> name = launch.getStepName();
+  plan::LaunchOp::create(builder, launch.getLoc(), launch.getKernelAttr(), reads, launch.getWrites(),
+                         builder.getArrayAttr(loops),
+                         name ? builder.getStringAttr(*name + " (" + what + ")") : StringAttr(), ArrayAttr());
+}
+
+void LaunchSplitter::run() {
+  SmallVector<SplitDim> splits;
+  SmallVector<DimShardingAttr> interior(dims);
+  for (auto [dim, split] : llvm::enumerate(dims)) {
+    if (!split.isSplit())
+      continue;
+    SplitDim found = findInterior(dim);
+    interior[dim] = DimShardingAttr::getWindows(split.getAxes(), found.interior);
+    if (isEmpty(interior[dim]))
+      return;
+    if (llvm::any_of(found.low, [](layout::Interval i) { return !i.empty(); }) ||
+        llvm::any_of(found.high, [](layout::Interval i) { return !i.empty(); }))
+      splits.push_back(std::move(found));
+    else
+      interior[dim] = split;
+  }
+  if (splits.empty() || !readsOwn(interior))
+    return;
+
+  SmallVector<Value> reads(launch.getReads());
+  for (auto [read, source] : llvm::zip_equal(reads, own))
+    if (source)
+      read = source;
+  emit("interior", interior, reads);
+  // The boundaries of a dimension, within the interior of those before it.
+  SmallVector<DimShardingAttr> windows(dims);
+  for (const SplitDim &split : splits) {
+    for (ArrayRef<layout::Interval> side : {ArrayRef(split.low), ArrayRef(split.high)}) {
+      windows[split.dim] = DimShardingAttr::getWindows(dims[split.dim].getAxes(), side);
+      emit("boundary", windows, launch.getReads());
+    }
+    windows[split.dim] = interior[split.dim];
+  }
+  launch.erase();
+}
+
+void SplitLaunches::runOnOperation() {
+  SymbolTableCollection symbols;
+  for (auto program : getOperation().getOps<plan::ProgramOp>()) {
+    layout::Mesh mesh = symbols.lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr()).getMesh();
+    // Exchanges that bring what ranks lack of a value that lies where its own part does, and that nobody has written
+    // to since.
+    llvm::MapVector<Value, plan::ExchangeOp> halos;
+    for (Operation &op : llvm::make_early_inc_range(*program.getBlock())) {
+      auto step = dyn_cast<plan::StepOpInterface>(op);
+      if (!step)
+        continue;
+      for (Value written : step.getStepWrites())
+        halos.remove_if(
+            [&](const auto &entry) { return plan::getBufferOp(entry.first) == plan::getBufferOp(written); });
+      if (auto exchange = dyn_cast<plan::ExchangeOp>(op)) {
+        ShardingAttr source = getSharding(exchange.getSource().getType().getTensor());
+        if (exchange.getKind() == plan::ExchangeKind::Messages && source && !source.isPartial() &&
+            plan::getBufferOp(exchange.getSource()) == plan::getBufferOp(exchange.getTarget()))
+          halos[exchange.getTarget()] = exchange;
+        continue;
+      }
+      auto launch = dyn_cast<plan::LaunchOp>(op);
+      if (!launch || launch.getChecks())
+        continue;
+      auto kernel = symbols.lookupNearestSymbolFrom<plan::KernelOp>(program, launch.getKernelAttr());
+      SmallVector<Value> own = llvm::map_to_vector(launch.getReads(), [&](Value read) -> Value {
+        plan::ExchangeOp exchange = halos.lookup(read);
+        return exchange ? exchange.getSource() : Value();
+      });
+      if (!kernel.getInPlace() && llvm::any_of(own, [](Value source) { return source != nullptr; }))
+        LaunchSplitter(launch, kernel, mesh, program.getMeshAttr(), std::move(own)).run();
+    }
+  }
+}

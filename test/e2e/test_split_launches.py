@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launches that are split, so that ranks compute while they exchange, give the bits that whole ones give."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from harness.backend import call, tool
+from harness.compare import differences
+from harness.oracle import expected_outputs
+from harness.partition import Partition
+from ops import Draft
+
+IMAGE = (1, 4, 23, 18)
+
+
+def _model():
+    """Two convolutions, the second with a stride, and what is between them."""
+    rng = np.random.default_rng(7)
+    draft = Draft(rng)
+    image = draft.input(rng.standard_normal(IMAGE).astype(np.float32), "image")
+    first = draft.constant(rng.standard_normal((6, 4, 5, 3)).astype(np.float32))
+    second = draft.constant(rng.standard_normal((3, 6, 3, 3)).astype(np.float32))
+    value = draft.node("Conv", image, first, pads=[2, 1, 2, 1], final=False)
+    value = draft.node("Relu", value, final=False)
+    draft.node("Conv", value, second, pads=[1, 1, 1, 1], strides=[2, 1])
+    return draft
+
+
+def _partitions():
+    for sizes in [(12, 11), (3, 1, 19), (9, 0, 8, 6), (2, 2, 19)]:
+        yield Partition({"y": len(sizes)}).split("image", 4, 2, "y", sizes)
+    yield Partition({"y": 2, "x": 2}).split("image", 4, 2, "y", (14, 9)).split("image", 4, 3, "x", (5, 13))
+    yield Partition({"y": 2, "x": 3}).split("image", 4, 2, "y", (22, 1)).split("image", 4, 3, "x", (10, 0, 8))
+
+
+def _steps(model, partition, folder, options):
+    """The names of the kernels that are launched."""
+    onnx.save(model, folder / "model.onnx")
+    command = [tool("dovetail"), "compile", folder / "model.onnx", "-o", folder / "model.dvt", "--no-libraries"]
+    code, _, messages = call([*command, *partition.flags(), *options])
+    assert code == 0, messages
+    code, text, messages = call([tool("dovetail"), "inspect", "--json", folder / "model.dvt"])
+    assert code == 0, messages
+    return [step["name"] for step in json.loads(text)["steps"] if step["kind"] == "kernel"]
+
+
+@pytest.mark.parametrize("target", ["cpu", "emulated"])
+@pytest.mark.parametrize("partition", list(_partitions()), ids=str)
+def test_split_launches(backend, tmp_path, partition, target):
+    """`--split-launches` changes the order of work and nothing else."""
+    draft = _model()
+    model, inputs = draft.model(), draft.inputs
+    options = ["--target", target]
+    whole = _steps(model, partition, tmp_path, options)
+    split = _steps(model, partition, tmp_path, [*options, "--split-launches"])
+    assert not any("(interior)" in name for name in whole)
+    assert any("(interior)" in name for name in split) and any("(boundary)" in name for name in split)
+
+    expected = expected_outputs(model, inputs)
+    once = backend.compile_and_run(model, partition, inputs, list(expected), False, options)
+    again = backend.compile_and_run(model, partition, inputs, list(expected), False, [*options, "--split-launches"])
+    assert not differences(again, expected)
+    for name, value in once.items():
+        assert again[name].tobytes() == value.tobytes(), name
