@@ -40,10 +40,12 @@ plan.program @main mesh @mesh target "cpu" {
   %b = plan.buffer arena tensor<4xf32> <[0]>
   %x = plan.view %a : !ref
   %y = plan.view %b : !ref
+  %c = plan.buffer arena tensor<4xf32> <[0]>
+  %z = plan.view %c : !ref
   // CHECK: plan.launch @first
   plan.launch @first(%x, %x) -> (%y) loops [4] : (!ref, !ref) -> (!ref)
   // CHECK-NEXT: plan.launch @first
-  plan.launch @same(%x, %x) -> (%y) loops [4] : (!ref, !ref) -> (!ref)
+  plan.launch @same(%x, %x) -> (%z) loops [4] : (!ref, !ref) -> (!ref)
   // CHECK-NEXT: plan.launch @swapped
   plan.launch @swapped(%x, %x) -> (%y) loops [4] : (!ref, !ref) -> (!ref)
 }

@@ -37,8 +37,8 @@ struct OpenExchanges {
 };
 
 /// Sets what each step of `rank` waits for. An exchange of messages within one buffer writes nothing that the rank has
-/// of its source: whoever reads that alone does not wait for it. `items` has one entry for each buffer, with its place in the arena, then those of
-/// scratch memory.
+/// of its source: whoever reads that alone does not wait for it. `items` has one entry for each buffer, with its place
+/// in the arena, then those of scratch memory.
 OpenExchanges planFences(const Plan &plan, int rank, const std::vector<ArenaItem> &items,
                          std::vector<PreparedStep> &steps);
 
