@@ -13,6 +13,7 @@ from harness.oracle import expected_outputs
 from harness.partition import Partition, sizes_with_empty_shard
 from ops import Draft
 from subjects import SMALL_SUBJECTS
+from test_processes import run_ranks
 
 BLOCKS = ["--channel-blocks"]
 IMAGE = (2, 20, 23, 11)
@@ -87,6 +88,22 @@ def test_two_axes(backend):
     partition = Partition({"y": 2, "x": 2}).split("image", 4, 2, "y", (9, 14)).split("image", 4, 1, "x", (3, 17))
     expected = expected_outputs(model, inputs)
     assert not differences(backend.compile_and_run(model, partition, inputs, list(expected), extra=BLOCKS), expected)
+
+
+@pytest.mark.parametrize("dim, sizes", [(2, (5, 0, 18)), (1, (9, 0, 11))], ids=str)
+def test_processes(backend, tmp_path, dim, sizes):
+    """Ranks that do not see each other's memory send each other blocks."""
+    draft = _model()
+    model, inputs = draft.model(), draft.inputs
+    partition = Partition({"y": len(sizes)}).split("image", 4, dim, "y", sizes)
+    onnx.save(model, tmp_path / "model.onnx")
+    backend.compile(tmp_path / "model.onnx", tmp_path / "model.dvt", partition, extra=BLOCKS)
+    np.save(tmp_path / "image.npy", inputs["image"])
+    flags = ["--input", f"image=@{tmp_path}/image.npy", "--output", tmp_path / "outputs.npz"]
+    for code, _, messages in run_ranks(["run", tmp_path / "model.dvt", *flags], len(sizes)):
+        assert code == 0, messages
+    with np.load(tmp_path / "outputs.npz") as outputs:
+        assert not differences(dict(outputs), expected_outputs(model, inputs))
 
 
 @pytest.mark.parametrize("cpu", runnable_cpus())
