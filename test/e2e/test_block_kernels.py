@@ -144,6 +144,35 @@ def test_many_arguments(backend, tmp_path):
     assert np.array_equal(actual[result], np.concatenate(list(values.values()), 2))
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("reduction", ["none", "add", "max"])
+@pytest.mark.parametrize("shape", [(70_001,), (257, 300), (5, 3, 41, 97)], ids=str)
+def test_scatter_by_many_threads(backend, tmp_path, shape, reduction, ranks):
+    """Threads own parts of what is scattered to. Updates of a place come in their order, so that no bit varies."""
+    rng = np.random.default_rng(len(shape))
+    data = rng.standard_normal(shape).astype(np.float32)
+    # Few places in some of the dimensions: many updates meet.
+    indices = np.stack([rng.integers(-extent, extent, 200) // 7 * 7 % extent for extent in shape], -1)
+    updates = rng.standard_normal(200).astype(np.float32)
+    draft = Draft(rng)
+    values = {"data": data, "indices": indices, "updates": updates}
+    inputs = [draft.input(value, name) for name, value in values.items()]
+    result = draft.node("ScatterND", *inputs, reduction=reduction)
+    onnx.save(draft.model(), tmp_path / "scatter.onnx")
+    expected = data.copy()
+    for place, update in zip(map(tuple, indices), updates):
+        expected[place] = {
+            "none": update, "add": expected[place] + update, "max": max(expected[place], update)
+        }[reduction]
+    partition = Partition({"y": ranks})
+    if ranks > 1:
+        longest = int(np.argmax(shape))
+        partition.split("data", len(shape), longest, "y", [1, 0, shape[longest] - 1])
+    flags = ["--target", "emulated"]
+    actual = backend.compile_and_run(tmp_path / "scatter.onnx", partition, values, [result], False, flags)
+    assert np.array_equal(actual[result], expected)
+
+
 @pytest.mark.parametrize("name", [*fixed_cases(), *range(FIRST_SEED, FIRST_SEED + COUNT)])
 def test_assembled(assembler, tmp_path, name):
     assert assembler((name, str(tmp_path))) == ""
