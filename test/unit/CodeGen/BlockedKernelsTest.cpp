@@ -53,9 +53,12 @@ const Kernel kernels[] = {
     {"row_maximum", {{4, 21, 40}}, {4, 21, 1}, 1, {0, 1}, {40}, R"mlir(
       %0 = dovetail.reduce %a0 {axes = array<i64: 2>, kind = #dovetail.reduce_kind<max>} : (tensor<4x21x40xf32>) -> tensor<4x21x1xf32>
       plan.yield %0 : tensor<4x21x1xf32>)mlir"},
-    {"softmax", {{3, 18, 11}}, {3, 18, 11}, 1, {0, 2}, {}, R"mlir(
-      %0 = dovetail.softmax %a0 {axis = 1 : i64} : (tensor<3x18x11xf32>) -> tensor<3x18x11xf32>
-      plan.yield %0 : tensor<3x18x11xf32>)mlir"},
+    {"softmax", {{3, 18, 11}}, {3, 18, 11}, 1, {0, 2}, {18}, R"mlir(
+      %max, %sum = dovetail.sum_exp %a0 {axes = array<i64: 1>} : (tensor<3x18x11xf32>) -> (tensor<3x1x11xf32>, tensor<3x1x11xf32>)
+      %0 = dovetail.sub %a0, %max : (tensor<3x18x11xf32>, tensor<3x1x11xf32>) -> tensor<3x18x11xf32>
+      %1 = dovetail.exp %0 : (tensor<3x18x11xf32>) -> tensor<3x18x11xf32>
+      %2 = dovetail.div %1, %sum : (tensor<3x18x11xf32>, tensor<3x1x11xf32>) -> tensor<3x18x11xf32>
+      plan.yield %2 : tensor<3x18x11xf32>)mlir"},
     {"normalized_rows", {{3, 18, 11}}, {3, 18, 11}, 1, {0, 1, 2}, {11}, R"mlir(
       %0 = dovetail.reduce %a0 {axes = array<i64: 2>, kind = #dovetail.reduce_kind<sum>} : (tensor<3x18x11xf32>) -> tensor<3x18x1xf32>
       %1 = dovetail.sub %a0, %0 : (tensor<3x18x11xf32>, tensor<3x18x1xf32>) -> tensor<3x18x11xf32>

@@ -81,7 +81,7 @@ int stateLoops(func::FuncOp main, const layout::Mesh &mesh, Random &random) {
     for (const layout::MeshAxis &axis : mesh.getAxes()) {
       int loop = random.below(static_cast<int>(loops.size()));
       if (shardings[loop].isSplit() || random.chance(20) ||
-          (loops[loop].kind != LoopKind::Parallel && loops[loop].kind != LoopKind::Reduction))
+          (loops[loop].kind != LoopKind::Parallel && loops[loop].kind != LoopKind::Reduction) || !loops[loop].reduction)
         continue;
       shardings[loop] = split(random, loops[loop], StringAttr::get(context, axis.name), axis.size);
       numWindows += !shardings[loop].coversOnce(loops[loop].extent);
