@@ -160,8 +160,10 @@ void LaunchSplitter::emit(StringRef what, ArrayRef<DimShardingAttr> dims, ValueR
 void LaunchSplitter::run() {
   SmallVector<SplitDim> splits;
   SmallVector<DimShardingAttr> interior(dims);
+  auto root = kernel.getYield().getValues().front().getDefiningOp<DefinitionOpInterface>();
   for (auto [dim, split] : llvm::enumerate(dims)) {
-    if (!split.isSplit())
+    // What accumulates along a loop begins anew where ranks do, and nowhere else.
+    if (!split.isSplit() || (root && root.getDefinition().loops[dim].kind == LoopKind::Scan))
       continue;
     SplitDim found = findInterior(dim);
     interior[dim] = DimShardingAttr::getWindows(split.getAxes(), found.interior);

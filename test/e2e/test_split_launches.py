@@ -64,3 +64,20 @@ def test_split_launches(backend, tmp_path, partition, target):
     assert not differences(again, expected)
     for name, value in once.items():
         assert again[name].tobytes() == value.tobytes(), name
+
+
+def test_scans_stay_in_one_piece(backend, tmp_path):
+    """A scan that reads a row of its neighbour begins where its rank does, and nowhere else."""
+    rng = np.random.default_rng(3)
+    draft = Draft(rng)
+    x = draft.input(rng.standard_normal((1, 1, 64, 8)).astype(np.float32), "x")
+    pool = draft.node("MaxPool", x, kernel_shape=[3, 1], pads=[1, 0, 1, 0])
+    scan = draft.node("CumSum", x, draft.ints(2))
+    partition = Partition({"y": 4}).split("x", 4, 2, "y", (16, 16, 16, 16))
+    partition.split(pool, 4, 2, "y", (16, 16, 16, 16)).split(scan, 4, 2, "y", (17, 16, 16, 15))
+    model, inputs = draft.model(), draft.inputs
+    options = ["--no-libraries", "--split-launches"]
+    expected = expected_outputs(model, inputs)
+    assert any("(interior)" in name for name in _steps(model, partition, tmp_path, options[1:]))
+    actual = backend.compile_and_run(model, partition, inputs, list(expected), False, options)
+    assert not differences(actual, expected)

@@ -539,6 +539,25 @@ plan.program @main mesh @mesh target "cuda" {
 
 // -----
 
+// What accumulates begins anew where the kernel says, and nowhere else.
+
+dovetail.mesh @mesh = ["y" = 2]
+!y = !plan.ref<tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}]>>>
+plan.kernel @k(%x: tensor<8xf32>) layouts [<[0], [8]>] -> [<[0], [?]>] {
+  %0 = dovetail.scan %x {axis = 0 : i64, kind = #dovetail.reduce_kind<sum>, restarts = array<i64: 3>} : (tensor<8xf32>) -> tensor<8xf32>
+  plan.yield %0 : tensor<8xf32>
+}
+plan.program @scan mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8xf32> <[0]>
+  %1 = plan.buffer arena tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}]>> <[0]>
+  %x = plan.view %0 : !plan.ref<tensor<8xf32>>
+  %y = plan.view %1 : !y
+  // expected-error@+1 {{runs piece [0, 4) of loop 0, but what accumulates along it does not begin anew there}}
+  plan.launch @k(%x) -> (%y) loops [8 by <{"y" : 0, 4, 8}>] : (!plan.ref<tensor<8xf32>>) -> (!y)
+}
+
+// -----
+
 // Launches of one kernel that write one value are its parts: rank 1 computes row 6 twice.
 
 dovetail.mesh @mesh = ["y" = 2]

@@ -144,6 +144,15 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (int64_t loop : kernel.getStaticLoops())
     if (loops[loop].isSplit())
       return emitOpError("splits loop ") << loop << ", which " << getKernelAttr() << " declares static";
+  // What accumulates along a loop begins anew at restarts only.
+  if (auto root = yielded.front().getDefiningOp<DefinitionOpInterface>())
+    if (std::optional<Scan> scan = root.getDefinition().scan)
+      for (DimShardingAttr dim = loops[scan->loop].getDim(); unsigned i : llvm::seq(dim.getNumPieces()))
+        if (layout::Interval piece = dim.getPiece(i);
+            dim.isSplit() && !piece.empty() && !isBetweenRestarts(*scan, piece))
+          return emitOpError("runs piece ")
+                 << piece.str() << " of loop " << scan->loop << ", but what accumulates along "
+                 << "it does not begin anew there";
   size_t checks = kernel.getIndexChecks().size(), named = getChecks() ? getChecks()->size() : 0;
   if (checks != named)
     return emitOpError("names the nodes of ")
