@@ -128,14 +128,19 @@ SplitDim LaunchSplitter::findInterior(unsigned dim) {
     windows[dim] = DimShardingAttr::getWindows(split.getAxes(), pieces);
     return readsOwn(windows);
   };
+  // Halos are narrow: what is not found near an end of a piece is not worth a launch.
+  constexpr int64_t mostHalo = 256;
   SplitDim result{dim, {}, {}, {}};
   for (unsigned piece = 0; piece < split.getNumPieces(); ++piece) {
     layout::Interval all = split.getPiece(piece), interior = all;
-    while (!interior.empty() && !isInterior(piece, {interior.lo, interior.lo + 1}))
-      ++interior.lo;
-    while (!interior.empty() && !isInterior(piece, {interior.hi - 1, interior.hi}))
-      --interior.hi;
-    if (interior.empty() || !isInterior(piece, interior))
+    auto isFar = [&] { return interior.lo - all.lo > mostHalo || all.hi - interior.hi > mostHalo; };
+    if (!isInterior(piece, all)) {
+      while (!interior.empty() && !isFar() && !isInterior(piece, {interior.lo, interior.lo + 1}))
+        ++interior.lo;
+      while (!interior.empty() && !isFar() && !isInterior(piece, {interior.hi - 1, interior.hi}))
+        --interior.hi;
+    }
+    if (interior.empty() || isFar() || !isInterior(piece, interior))
       interior = {all.lo, all.lo};
     result.low.push_back({all.lo, interior.lo});
     result.interior.push_back(interior);
