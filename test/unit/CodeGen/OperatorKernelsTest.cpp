@@ -180,6 +180,28 @@ TEST_P(OperatorKernelsTest, MomentsOfAPart) {
       EXPECT_EQ(((*each)[{n, 0, 0}]), 0);
 }
 
+TEST_P(OperatorKernelsTest, MomentsOfLargeNumbers) {
+  // More terms than one block has; the square of a number is beyond f32.
+  LoadedKernels kernels(R"mlir(
+    plan.kernel @k(%x: tensor<1x200x300xf32>) layouts [<[0, 1, 2], [1, 200, 300]>]
+        -> [<[0, 1, 2], [1, 1, 1]>, <[0, 1, 2], [1, 1, 1]>, <[0, 1, 2], [1, 1, 1]>] {
+      %0:3 = dovetail.moments %x {axes = array<i64: 1, 2>}
+          : (tensor<1x200x300xf32>) -> (tensor<1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1x1xf32>)
+      plan.yield %0#0, %0#1, %0#2 : tensor<1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1x1xf32>
+    })mlir",
+                        GetParam());
+  Piece<float> x({1, 200, 300}), counts({1, 1, 1}), means = counts, squares = counts;
+  x.fill([](const Index &i) { return 1e20f + 1e16f * noise(i); });
+  Call({0, 1, 0, 1, 0, 1, 0, 200, 0, 300}).with(x).with(counts).with(means).with(squares).run(kernels.get("k"));
+  double sum = 0, deviations = 0, count = 60000;
+  Piece<float>::forEachIn({0, 0, 0}, {1, 200, 300}, [&](const Index &i) { sum += x[i]; });
+  Piece<float>::forEachIn({0, 0, 0}, {1, 200, 300},
+                          [&](const Index &i) { deviations += (x[i] - sum / count) * (x[i] - sum / count); });
+  EXPECT_EQ((counts[{0, 0, 0}]), count);
+  EXPECT_NEAR((means[{0, 0, 0}]), sum / count, 1e-5 * sum / count);
+  EXPECT_NEAR((squares[{0, 0, 0}]), deviations, 2e-2 * deviations);
+}
+
 TEST_P(OperatorKernelsTest, MomentsWithWhatTheyNormalise) {
   LoadedKernels kernels(R"mlir(
     plan.kernel @k(%x: tensor<2x6x5x7xf32>, %b: tensor<7xf32>)

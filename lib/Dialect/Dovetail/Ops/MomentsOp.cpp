@@ -48,7 +48,8 @@ SmallVector<Value> MomentsOp::emitCombine(ElementBuilder &builder, ValueRange ac
   // Without elements all is zero.
   Value weight = builder.div(term[0], builder.max(count, builder.constant(count.getType(), 1)));
   Value delta = builder.sub(term[1], accumulators[1]);
-  Value between = builder.mul(builder.mul(delta, delta), builder.mul(accumulators[0], weight));
+  // In this order, so that a side without elements adds zero however large the other side's mean is.
+  Value between = builder.mul(delta, builder.mul(delta, builder.mul(accumulators[0], weight)));
   return {count, builder.add(accumulators[1], builder.mul(delta, weight)),
           builder.add(builder.add(accumulators[2], term[2]), between)};
 }
