@@ -315,14 +315,20 @@ TEST(ArgReduceTest, PartsCombineToTheWhole) {
   forRandomCases(120, [&](Random &random) {
     Shape shape = randomShape(random, static_cast<int>(random.between(1, 3)), 1, 7);
     int64_t axis = random.below(static_cast<int>(shape.size()));
-    bool isMax = random.chance(50), last = random.chance(50), isFloat = random.chance(60);
+    bool isMax = random.chance(50), last = random.chance(50);
+    const std::string types[] = {"f32", "f32", "f16", "i32", "i1", "ui8"};
+    std::string type = types[random.below(6)];
+    bool isFloat = type[0] == 'f', isUnsigned = type == "i1" || type == "ui8";
     // Few different numbers, so that there are equals.
     TestTensor operand(shape);
     for (double &value : operand.values)
-      value = isFloat && random.chance(8) ? std::nan("") : static_cast<double>(random.between(-2, 2));
+      value = isFloat && random.chance(8) ? std::nan("")
+              : type == "i1"              ? static_cast<double>(random.between(0, 1))
+              : isUnsigned                ? 127 + static_cast<double>(random.between(-1, 2))
+                                          : static_cast<double>(random.between(-2, 2));
     std::string text = std::string("dovetail.arg_reduce <{kind = #dovetail.reduce_kind<") + (isMax ? "max" : "min") +
                        ">" + (last ? ", last" : "");
-    std::vector<TestTensor> results = computeInParts(tester, random, text, operand, axis, isFloat ? "f32" : "i32");
+    std::vector<TestTensor> results = computeInParts(tester, random, text, operand, axis, type);
     forEachIndex(results[0].shape, [&](ArrayRef<int64_t> index) {
       double best = 0;
       int64_t position = -1;

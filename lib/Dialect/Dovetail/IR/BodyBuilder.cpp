@@ -278,7 +278,7 @@ Value dovetail::emitPassInit(ElementBuilder &builder, const FoldPass &pass) {
 }
 
 Value dovetail::emitPassCombine(ElementBuilder &builder, const FoldPass &pass, Value a, Value b) {
-  return emitReductionCombine(builder, pass.kind, pass.elementType.isUnsignedInteger(), a, b);
+  return emitReductionCombine(builder, pass.kind, isUnsignedElement(pass.elementType), a, b);
 }
 
 namespace {
