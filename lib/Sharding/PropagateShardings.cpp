@@ -175,6 +175,10 @@ LogicalResult Propagator::readRequests() {
     if (failed(stated))
       return failure();
     ArrayAttr attribute = *stated;
+    // Results are split alike.
+    for (Value other : llvm::drop_begin(op.getResults()))
+      if (getSharding(other) != getSharding(op.getResult(0)))
+        return op.emitError() << name << " has a sharding in its type, and another result has another: state one";
     if (LoopShardingsAttr loops = partitionable.getLoopShardings()) {
       if (op.hasAttr(kShardAttrName))
         return op.emitError() << name << " has loop shardings, and a sharding is requested: state one of them";
@@ -200,9 +204,9 @@ LogicalResult Propagator::readRequests() {
     if (failed(dims))
       return failure();
     outputRequests.push_back({&operand, *dims});
-    // The operation that computes it takes care of that, unless it must do otherwise.
-    if (operand.get().getDefiningOp<DefinitionOpInterface>() && !statedLoops.contains(operand.get().getDefiningOp()))
-      resultRequests.try_emplace(operand.get(), *dims);
+    // The operation that computes it takes care of that, unless it must do otherwise. Results are split alike.
+    if (auto op = operand.get().getDefiningOp<DefinitionOpInterface>(); op && !statedLoops.contains(op))
+      resultRequests.try_emplace(op->getResult(0), *dims);
   }
   return success();
 }
@@ -364,9 +368,17 @@ int64_t Propagator::getOperandBytes(DefinitionOpInterface op, const OpRelation &
   return bytes;
 }
 
+/// Of all results.
+static int64_t getResultBytes(Operation *op) {
+  int64_t bytes = 0;
+  for (Type type : op->getResultTypes())
+    bytes += getByteSize(cast<RankedTensorType>(type));
+  return bytes;
+}
+
 bool Propagator::canScatter(DefinitionOpInterface op, unsigned dim, int64_t parts) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  return getByteSize(type) >= layout::minScatterBytes && type.getDimSize(dim) >= parts &&
+  return getResultBytes(op) >= layout::minScatterBytes && type.getDimSize(dim) >= parts &&
          llvm::any_of(op->getUsers(), llvm::IsaPred<DefinitionOpInterface>);
 }
 
@@ -385,7 +397,7 @@ int64_t Propagator::getCost(DefinitionOpInterface op, const OpRelation &relation
     if (llvm::none_of(loops, [&](DimShardingAttr loop) { return llvm::is_contained(loop.getAxes(), axis); }))
       unused *= getNumParts(axis);
   // What is not split is computed, and held, by every rank.
-  cost += (unused - 1) * getByteSize(result);
+  cost += (unused - 1) * getResultBytes(op);
   for (auto [loop, sharding] : llvm::zip_equal(relation.loops, loops)) {
     if (!sharding.isSplit())
       continue;
@@ -395,11 +407,11 @@ int64_t Propagator::getCost(DefinitionOpInterface op, const OpRelation &relation
       bool isScattered = llvm::any_of(llvm::seq<unsigned>(0, result.getRank()), [&](unsigned dim) {
         return !loops[dim].isSplit() && canScatter(op, dim, parts);
       });
-      cost += (isScattered ? 1 : 2) * (parts - 1) * getByteSize(result);
+      cost += (isScattered ? 1 : 2) * (parts - 1) * getResultBytes(op);
     } else if (loop.kind == LoopKind::Reduction)
-      cost += 2 * (parts - 1) * getByteSize(result);
+      cost += 2 * (parts - 1) * getResultBytes(op);
     else if (loop.kind == LoopKind::Scan)
-      cost += 2 * (parts - 1) * getByteSize(result) / std::max<int64_t>(loop.extent, 1);
+      cost += 2 * (parts - 1) * getResultBytes(op) / std::max<int64_t>(loop.extent, 1);
   }
   return cost;
 }
