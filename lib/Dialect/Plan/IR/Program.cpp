@@ -60,8 +60,10 @@ static layout::Interval getPiece(const layout::Mesh &mesh, DimShardingAttr dim, 
 /// Checks that launches of one kernel that write the same values one after the other are parts of one launch: on each
 /// rank they go through each element of what it holds of these values once.
 static LogicalResult verifyParts(ArrayRef<LaunchOp> parts, const layout::Mesh &mesh) {
+  if (parts.size() < 2)
+    return success();
   LaunchOp first = parts.front();
-  if (parts.size() < 2 || first.getWrites().empty())
+  if (first.getWrites().empty())
     return success();
   RankedTensorType type = cast<RefType>(first.getWrites().front().getType()).getTensor();
   ShardingAttr sharding = getSharding(type);
