@@ -94,6 +94,9 @@ dovetail::decomposeTuple(OpBuilder &builder, ValueRange inputs, ArrayRef<int64_t
     if (!starts->empty())
       divided.push_back(axis);
   }
+  // Where one rank has all terms, there is nothing to combine.
+  if (divided.empty())
+    return failure();
   SmallVector<Value> parts = create(inputs, axes, builder.getArrayAttr(positions));
-  return divided.empty() ? parts : SmallVector<Value>(create(parts, divided, ArrayAttr()));
+  return SmallVector<Value>(create(parts, divided, ArrayAttr()));
 }
