@@ -59,7 +59,7 @@ def RecognizeNorms : Pass<"dovetail-recognize-norms"> {
 def ExpandNorms : Pass<"dovetail-expand-norms"> {
   let summary = "Replace normalisations by statistics and elementwise operations";
   let description = [{
-    `softmax`, `layer_norm` and `group_norm` become reductions (`reduce`, `moments`), which may be split, and
+    `softmax`, `layer_norm` and `group_norm` become statistics (`sum_exp`, `moments`), which may be split, and
     elementwise operations with what these come to. What comes after knows no norms.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];

@@ -18,8 +18,7 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// Result loops of at most so many iterations are unrolled: the three of `dovetail.moments` share their passes over
-/// memory.
+/// Loops of at most so many iterations are unrolled, so that these share what they read.
 static constexpr int64_t unrolledExtent = 4;
 /// Unrolled loops in each other multiply the code: tensors of many small dimensions would have far too much of it.
 static constexpr int64_t maxCopies = 16;
