@@ -330,13 +330,9 @@ LogicalResult PlanEmitter::run() {
 
 void DovetailToPlan::runOnOperation() {
   ModuleOp module = getOperation();
-  FailureOr<MeshOp> mesh = getModuleMesh(module);
+  FailureOr<MeshOp> mesh = requireModuleMesh(module);
   if (failed(mesh))
     return signalPassFailure();
-  if (!*mesh) {
-    module.emitError("has no mesh: a program needs one, if only of one rank");
-    return signalPassFailure();
-  }
   auto functions = llvm::to_vector(getDefinitions(module));
   for (func::FuncOp function : functions) {
     OpBuilder builder(function);

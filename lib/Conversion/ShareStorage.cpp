@@ -164,13 +164,9 @@ LogicalResult StorageSharer::run() {
 
 void ShareStorage::runOnOperation() {
   ModuleOp module = getOperation();
-  FailureOr<MeshOp> mesh = getModuleMesh(module);
+  FailureOr<MeshOp> mesh = requireModuleMesh(module);
   if (failed(mesh))
     return signalPassFailure();
-  if (!*mesh) {
-    module.emitError("has no mesh: a program needs one, if only of one rank");
-    return signalPassFailure();
-  }
   layout::Mesh ranks = mesh->getMesh();
   for (func::FuncOp function : getDefinitions(module))
     if (failed(StorageSharer(function, ranks).run()))

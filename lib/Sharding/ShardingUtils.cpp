@@ -29,6 +29,13 @@ FailureOr<MeshOp> dovetail::getModuleMesh(ModuleOp module) {
   return mesh;
 }
 
+FailureOr<MeshOp> dovetail::requireModuleMesh(ModuleOp module) {
+  FailureOr<MeshOp> mesh = getModuleMesh(module);
+  if (succeeded(mesh) && !*mesh)
+    return module.emitError("has no mesh: a program needs one, if only of one rank");
+  return mesh;
+}
+
 layout::ReductionKind dovetail::toLayout(ReduceKind kind) {
   switch (kind) {
   case ReduceKind::Sum:

@@ -29,6 +29,8 @@ using LoopShardings = llvm::SmallVector<DimShardingAttr>;
 
 /// The one mesh of a module; null if it has none, with an error if it has several.
 mlir::FailureOr<MeshOp> getModuleMesh(mlir::ModuleOp module);
+/// The same where there must be one: an error if there is none.
+mlir::FailureOr<MeshOp> requireModuleMesh(mlir::ModuleOp module);
 
 /// The functions of a module that have a body.
 inline auto getDefinitions(mlir::ModuleOp module) {
