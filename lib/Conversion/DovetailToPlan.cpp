@@ -232,10 +232,8 @@ LogicalResult PlanEmitter::emitCall(plan::GroupOp group) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult PlanEmitter::checkView(ReshardOp op) {
-  ShardingAttr from = getSharding(op.getOperand()), to = getSharding(op.getResult());
-  bool reduces = from && from.isPartial() && from.getPartialAxes().size() != (to ? to.getPartialAxes().size() : 0);
-  auto box = [](ShardingAttr sharding) { return sharding ? sharding.withoutPartial() : sharding; };
-  if (reduces || !covers(box(from), box(to), cast<RankedTensorType>(op.getOperand().getType()), mesh))
+  ShardingAttr from = getBoxSharding(op.getOperand()), to = getBoxSharding(op.getResult());
+  if (op.isReduction() || !covers(from, to, cast<RankedTensorType>(op.getOperand().getType()), mesh))
     return op.emitOpError("is a view, but ranks lack what it gives");
   return success();
 }

@@ -30,11 +30,6 @@ struct FormCalls : dovetail::impl::FormCallsBase<FormCalls> {
 };
 } // namespace
 
-static bool isPartial(Value value) {
-  ShardingAttr sharding = getSharding(value);
-  return sharding && sharding.isPartial();
-}
-
 /// True if a call can read `tensor` while it writes `result`: same type and format, or a vector that broadcasts.
 static bool isPostTensor(Value tensor, Value result) {
   auto type = cast<RankedTensorType>(tensor.getType());

@@ -120,7 +120,7 @@ static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *
     // Rows: reduce, then go over the row again, with the result in a register.
     if (isReduction(root) || !pointwiseUsers || !isRow)
       return false;
-    if (ShardingAttr sharding = getSharding(op->getResult(0)); sharding && sharding.isPartial())
+    if (isPartial(op->getResult(0)))
       return false;
     auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
     return operand.getShape() == rootType.getShape() &&

@@ -72,8 +72,7 @@ ShardingAttr StorageSharer::getHeld(Value value) {
   auto entry = held.find(getLeader(value));
   if (entry != held.end())
     return entry->second;
-  ShardingAttr own = getSharding(value);
-  return own ? own.withoutPartial() : own;
+  return getBoxSharding(value);
 }
 
 void StorageSharer::join(Value a, Value b) {
@@ -105,15 +104,12 @@ void StorageSharer::shareInPlace(plan::GroupOp group) {
 
 void StorageSharer::shareReshard(ReshardOp op) {
   Value source = op.getOperand(), target = op.getResult();
-  auto type = cast<RankedTensorType>(source.getType());
-  ShardingAttr from = getSharding(source), to = getSharding(target);
-  bool reduces = from && from.isPartial() && from.getPartialAxes().size() != (to ? to.getPartialAxes().size() : 0);
-  if (reduces)
+  if (op.isReduction())
     return;
-  ShardingAttr fromBox = from ? from.withoutPartial() : from;
-  ShardingAttr toBox = to ? to.withoutPartial() : to;
-  if (!covers(fromBox, toBox, type, mesh)) {
-    if (covers(toBox, fromBox, type, mesh))
+  auto type = cast<RankedTensorType>(source.getType());
+  ShardingAttr from = getBoxSharding(source), to = getBoxSharding(target);
+  if (!covers(from, to, type, mesh)) {
+    if (covers(to, from, type, mesh))
       join(source, target);
     return;
   }
@@ -125,7 +121,7 @@ void StorageSharer::shareReshard(ReshardOp op) {
   Value leader = getLeader(source);
   parents[target] = leader;
   auto entry = held.find(leader);
-  held[leader] = entry == held.end() ? toBox : getHull(entry->second, toBox);
+  held[leader] = entry == held.end() ? to : getHull(entry->second, to);
 }
 
 LogicalResult StorageSharer::emit() {

@@ -74,11 +74,6 @@ static RankedTensorType withElementType(Type type, FloatType elementType) {
   return RankedTensorType::get(tensor.getShape(), elementType, tensor.getEncoding());
 }
 
-static bool isPartial(Value value) {
-  ShardingAttr sharding = getSharding(value);
-  return sharding && sharding.isPartial();
-}
-
 /// Whether the pieces of `value` leave none of its elements out.
 static bool coversAll(Value value) {
   ShardingAttr sharding = getSharding(value);

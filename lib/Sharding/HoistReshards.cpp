@@ -54,8 +54,7 @@ static Value getSource(Value operand) {
   auto reshard = operand.getDefiningOp<ReshardOp>();
   if (!reshard)
     return operand;
-  ShardingAttr held = getSharding(reshard.getOperand());
-  return held && held.isPartial() ? operand : reshard.getOperand();
+  return isPartial(reshard.getOperand()) ? operand : reshard.getOperand();
 }
 
 void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklist) {
@@ -85,12 +84,11 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     Value source = getSource(operand);
     auto operandType = cast<RankedTensorType>(source.getType());
-    ShardingAttr sourceHeld = getSharding(source);
-    if (sourceHeld && sourceHeld.isPartial())
+    if (isPartial(source))
       return;
     ShardingAttr needed = getNeededSharding(relation, number, operandType, loops, meshName);
     operands.push_back({source, needed});
-    bytes += getExchangeBytes(operandType, sourceHeld, needed, mesh);
+    bytes += getExchangeBytes(operandType, getSharding(source), needed, mesh);
   }
   if (bytes >= getExchangeBytes(type, held, wanted, mesh))
     return;

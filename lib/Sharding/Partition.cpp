@@ -121,9 +121,8 @@ LogicalResult Partition::meetNeeds(DefinitionOpInterface op) {
 
 void Partition::reduceResults(func::FuncOp function, Operation &terminator) {
   for (OpOperand &operand : terminator.getOpOperands()) {
-    ShardingAttr held = getSharding(operand.get());
-    if (held && held.isPartial())
-      reshard(operand, held.withoutPartial());
+    if (isPartial(operand.get()))
+      reshard(operand, getSharding(operand.get()).withoutPartial());
   }
   function.setType(
       FunctionType::get(&getContext(), function.getBody().front().getArgumentTypes(), terminator.getOperandTypes()));

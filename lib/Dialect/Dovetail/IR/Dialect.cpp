@@ -65,6 +65,18 @@ ShardingAttr dovetail::getSharding(Type type) {
 
 ShardingAttr dovetail::getSharding(Value value) { return getSharding(value.getType()); }
 
+bool dovetail::isPartial(Type type) {
+  ShardingAttr sharding = getSharding(type);
+  return sharding && sharding.isPartial();
+}
+
+bool dovetail::isPartial(Value value) { return isPartial(value.getType()); }
+
+ShardingAttr dovetail::getBoxSharding(Value value) {
+  ShardingAttr sharding = getSharding(value);
+  return sharding ? sharding.withoutPartial() : sharding;
+}
+
 RankedTensorType dovetail::withSharding(RankedTensorType type, ShardingAttr sharding) {
   return RankedTensorType::get(type.getShape(), type.getElementType(), sharding);
 }

@@ -94,6 +94,12 @@ LogicalResult ReshardOp::verify() {
   return success();
 }
 
+bool ReshardOp::isReduction() {
+  // The result is partial over no other axes.
+  ShardingAttr from = getSharding(getOperand()), to = getSharding(getResult());
+  return from && from.getPartialAxes().size() != (to ? to.getPartialAxes().size() : 0);
+}
+
 OpFoldResult ReshardOp::fold(FoldAdaptor) {
   if (getOperand().getType() == getResult().getType())
     return getOperand();

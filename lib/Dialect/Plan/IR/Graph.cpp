@@ -138,7 +138,7 @@ LogicalResult StorageOp::verify() {
   RankedTensorType type = getTensorType();
   if (!type.hasStaticShape() || getFormat().getRank() != type.getRank())
     return emitOpError("cannot hold ") << type << " in a format of " << getFormat().getRank() << " dimensions";
-  if (ShardingAttr sharding = getSharding(type); sharding && sharding.isPartial())
+  if (isPartial(type))
     return emitOpError("is partial; that is a property of the values in a buffer");
   if (getValues().empty())
     return emitOpError("holds no value");

@@ -136,7 +136,7 @@ LogicalResult BufferOp::verify() {
     return emitOpError("has type ") << type << ", whose shape is not static";
   if (getFormat().getRank() != type.getRank())
     return emitOpError("has type ") << type << ", but a format of " << getFormat().getRank() << " dimensions";
-  if (ShardingAttr sharding = getSharding(type); sharding && sharding.isPartial())
+  if (isPartial(type))
     return emitOpError("is partial; that is a property of the values in a buffer");
   if ((getKind() == BufferKind::Constant) != getValue().has_value())
     return emitOpError() << (getValue() ? "has a value, but is not constant" : "is constant, but has no value");

@@ -63,6 +63,12 @@ bool equalUpToSharding(mlir::TypeRange a, mlir::TypeRange b);
 /// The sharding of a value or tensor type; null if it has none.
 ShardingAttr getSharding(mlir::Type type);
 ShardingAttr getSharding(mlir::Value value);
+/// True if the ranks hold contributions to a value or tensor, which are still to be combined.
+bool isPartial(mlir::Type type);
+bool isPartial(mlir::Value value);
+/// The elements of a value that each rank has, whole or as a contribution: its sharding, not partial; null if it has
+/// none.
+ShardingAttr getBoxSharding(mlir::Value value);
 /// The same tensor type with another sharding (null for none).
 mlir::RankedTensorType withSharding(mlir::RankedTensorType type, ShardingAttr sharding);
 

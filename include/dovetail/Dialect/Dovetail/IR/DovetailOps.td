@@ -50,6 +50,10 @@ def Dovetail_ReshardOp : Op<Dovetail_Dialect, "reshard", [Pure]> {
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
+  let extraClassDeclaration = [{
+    /// Whether it combines what ranks contribute.
+    bool isReduction();
+  }];
 }
 
 #endif // DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILOPS_TD
