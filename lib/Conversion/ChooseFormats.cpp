@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LibraryPass.h"
 #include "dovetail/Conversion/Passes.h"
-#include "dovetail/Target/Library.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_CHOOSEFORMATS
@@ -80,21 +80,15 @@ private:
   DenseMap<Value, FormatAttr> formats;
 };
 
-struct ChooseFormats : dovetail::impl::ChooseFormatsBase<ChooseFormats> {
-  using ChooseFormatsBase::ChooseFormatsBase;
+struct ChooseFormats : LibraryPass<dovetail::impl::ChooseFormatsBase<ChooseFormats>> {
+  using LibraryPass::LibraryPass;
 
-  void runOnOperation() override {
-    if (getOperation().isDeclaration())
-      return;
-    FailureOr<Libraries> callable = Libraries::create(getOperation().getLoc(), libraries, features);
-    if (failed(callable))
-      return signalPassFailure();
-    for (Operation &op : getOperation().getBody().front().without_terminator())
-      if (!isa<ConstantOp, ReshardOp, DefinitionOpInterface>(op)) {
-        op.emitOpError("is none of those that have memory formats");
-        return signalPassFailure();
-      }
-    FormatChooser(getOperation(), *callable).run();
+  LogicalResult run(func::FuncOp function, const Libraries &callable) override {
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (!isa<ConstantOp, ReshardOp, DefinitionOpInterface>(op))
+        return op.emitOpError("is none of those that have memory formats");
+    FormatChooser(function, callable).run();
+    return success();
   }
 };
 

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LibraryPass.h"
 #include "dovetail/Conversion/Passes.h"
-#include "dovetail/Target/Library.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_CONVERTFORMATS
@@ -37,19 +37,15 @@ private:
   DenseMap<std::pair<Value, Attribute>, Value> copies;
 };
 
-struct ConvertFormats : dovetail::impl::ConvertFormatsBase<ConvertFormats> {
-  using ConvertFormatsBase::ConvertFormatsBase;
+struct ConvertFormats : LibraryPass<dovetail::impl::ConvertFormatsBase<ConvertFormats>> {
+  using LibraryPass::LibraryPass;
 
-  void runOnOperation() override {
-    if (getOperation().isDeclaration())
-      return;
-    FailureOr<Libraries> callable = Libraries::create(getOperation().getLoc(), libraries, features);
-    if (failed(callable))
-      return signalPassFailure();
-    FormatConverter converter(*callable);
-    for (auto group : getOperation().getBody().front().getOps<plan::GroupOp>())
+  LogicalResult run(func::FuncOp function, const Libraries &callable) override {
+    FormatConverter converter(callable);
+    for (auto group : function.getBody().front().getOps<plan::GroupOp>())
       if (group.getLibrary() && failed(converter.convert(group)))
-        return signalPassFailure();
+        return failure();
+    return success();
   }
 };
 

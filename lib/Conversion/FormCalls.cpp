@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Groups.h"
+#include "LibraryPass.h"
 #include "dovetail/Conversion/Passes.h"
-#include "dovetail/Target/Library.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_FORMCALLS
@@ -23,10 +23,10 @@ using namespace mlir;
 using namespace dovetail;
 
 namespace {
-struct FormCalls : dovetail::impl::FormCallsBase<FormCalls> {
-  using FormCallsBase::FormCallsBase;
+struct FormCalls : LibraryPass<dovetail::impl::FormCallsBase<FormCalls>> {
+  using LibraryPass::LibraryPass;
 
-  void runOnOperation() override;
+  LogicalResult run(func::FuncOp function, const Libraries &callable) override;
 };
 } // namespace
 
@@ -70,23 +70,17 @@ static void formCall(Operation *call, const Library &library) {
   formGroup(ops, inputs, StringAttr::get(call->getContext(), library.getName()));
 }
 
-void FormCalls::runOnOperation() {
-  if (getOperation().isDeclaration())
-    return;
-  FailureOr<Libraries> callable = Libraries::create(getOperation().getLoc(), libraries, features);
-  if (failed(callable))
-    return signalPassFailure();
-  Block &block = getOperation().getBody().front();
+LogicalResult FormCalls::run(func::FuncOp function, const Libraries &callable) {
+  Block &block = function.getBody().front();
   SmallVector<Operation *> ops;
   for (Operation &op : block.without_terminator()) {
-    if (!op.hasAttr(plan::kFormatsAttrName)) {
-      op.emitOpError("has no memory formats; dovetail-choose-formats chooses them");
-      return signalPassFailure();
-    }
+    if (!op.hasAttr(plan::kFormatsAttrName))
+      return op.emitOpError("has no memory formats; dovetail-choose-formats chooses them");
     ops.push_back(&op);
   }
   for (Operation *op : ops)
     // Those of epilogues are in groups by now.
-    if (const Library *library = op->getBlock() == &block ? callable->findCall(op) : nullptr)
+    if (const Library *library = op->getBlock() == &block ? callable.findCall(op) : nullptr)
       formCall(op, *library);
+  return success();
 }

@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LibraryPass.h"
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
-#include "dovetail/Target/Library.h"
 #include "mlir/IR/TypeUtilities.h"
 
 namespace dovetail {
@@ -54,16 +54,12 @@ private:
   DenseSet<Operation *> replaced;
 };
 
-struct WidenCalls : dovetail::impl::WidenCallsBase<WidenCalls> {
-  using WidenCallsBase::WidenCallsBase;
+struct WidenCalls : LibraryPass<dovetail::impl::WidenCallsBase<WidenCalls>> {
+  using LibraryPass::LibraryPass;
 
-  void runOnOperation() override {
-    if (getOperation().isDeclaration())
-      return;
-    FailureOr<Libraries> callable = Libraries::create(getOperation().getLoc(), libraries, features);
-    if (failed(callable))
-      return signalPassFailure();
-    CallWidener(getOperation().getBody().front(), *callable).run();
+  LogicalResult run(func::FuncOp function, const Libraries &callable) override {
+    CallWidener(function.getBody().front(), callable).run();
+    return success();
   }
 };
 
