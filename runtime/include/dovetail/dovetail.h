@@ -8,8 +8,8 @@
 //
 // Defines how programs in any language load a compiled program and run it on all of its ranks in one process.
 //
-// Functions return a status; `dovetail_last_error` gives the message. Tensors are DLPack's. Any threads may use a handle
-// at once, until one frees it: runs of one runner happen one after another.
+// Functions return a status; `dovetail_last_error` gives the message. Tensors are DLPack's. Any threads may use a
+// handle at once, until one frees it: runs of one runner happen one after another.
 //
 //===----------------------------------------------------------------------===//
 

@@ -18,8 +18,9 @@ std::unique_ptr<BlockMapping> dovetail::chooseMapping(const BlockKernel &kernel)
   // The first that takes the kernel: what is particular comes before what is general, and columns before groups, whose
   // kernels they take where it is better.
   using Create = std::unique_ptr<BlockMapping> (*)(const BlockKernel &);
-  static constexpr Create preference[] = {createScatterMapping, createLineMapping,  createProductMapping,   createColumnMapping,
-                                          createGroupMapping, createTransposeMapping, createElementMapping};
+  static constexpr Create preference[] = {createScatterMapping, createLineMapping,  createProductMapping,
+                                          createColumnMapping,  createGroupMapping, createTransposeMapping,
+                                          createElementMapping};
   for (Create create : preference)
     if (std::unique_ptr<BlockMapping> mapping = create(kernel); mapping->take())
       return mapping;

@@ -17,8 +17,8 @@
 
 namespace dovetail {
 
-/// An operation that writes where data say, into few lines: a tile is a part of the result, and a thread goes through all
-/// updates of the lines that the part belongs to, in their order, and writes what lies in it.
+/// An operation that writes where data say, into few lines: a tile is a part of the result, and a thread goes through
+/// all updates of the lines that the part belongs to, in their order, and writes what lies in it.
 std::unique_ptr<BlockMapping> createScatterMapping(const BlockKernel &kernel);
 
 /// An operation that goes through lines of the result itself: a tile is a line, and a thread writes all of it.
