@@ -49,7 +49,6 @@ private:
   bool isStatic(unsigned loop) override;
   mlir::func::FuncOp emitBodyFunction();
   void emitEntryFunction(mlir::func::FuncOp body);
-  unsigned countNumbers();
 
   // Loops.
   void emitLoops(unsigned depth);

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines accumulator types, reads along axes, and sums over them.
+// Defines what reductions share: accumulators, reads along axes, and parts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -74,7 +74,7 @@ Value dovetail::countToFloat(ElementBuilder &builder, Value count, Type type) {
 }
 
 void dovetail::addReducedRead(Definition &definition, RankedTensorType operand, ArrayRef<int64_t> axes,
-                              std::optional<ReduceKind> kind) {
+                              ReduceKind kind) {
   SmallVector<layout::AccessDim> dims;
   for (int64_t dim = 0; dim < operand.getRank(); ++dim)
     dims.push_back(Definition::at(dim));
@@ -114,22 +114,6 @@ std::optional<SmallVector<int64_t>> dovetail::getRestarts(DimShardingAttr loop, 
   llvm::sort(restarts);
   restarts.erase(llvm::unique(restarts), restarts.end());
   return restarts;
-}
-
-Value dovetail::sumElements(BodyBuilder &body, unsigned read, ArrayRef<LoopRange> ranges, Type type,
-                            function_ref<Value(Value)> term) {
-  ElementBuilder &elements = body.elements;
-  if (ranges.empty())
-    return term(widen(elements, body.read(read), type));
-  const LoopRange &range = ranges.front();
-  return elements
-      .forLoop(range.lo, range.hi, elements.zero(type),
-               [&](Value iv, ValueRange carried) -> SmallVector<Value> {
-                 body.setLoop(range.loop, iv);
-                 Value sum = sumElements(body, read, ranges.drop_front(), type, term);
-                 return {elements.add(carried.front(), sum)};
-               })
-      .front();
 }
 
 LogicalResult dovetail::verifyAxes(std::optional<Location> location, StringRef opName, ArrayRef<int64_t> axes,

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares accumulator types, reads along axes, and sums over them.
+// Declares what reductions share: accumulators, reads along axes, and parts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,9 +39,9 @@ mlir::Value emitReductionCombine(ElementBuilder &builder, ReduceKind kind, bool 
                                  mlir::Value b);
 
 /// Lets `definition` read operand 0, of type `operand`, at the result's dimensions or, at `axes`, which the result
-/// keeps with extent 1, at reductions of `kind`, if exchanges can combine results of ranks.
+/// keeps with extent 1, at reductions of `kind`.
 void addReducedRead(Definition &definition, mlir::RankedTensorType operand, llvm::ArrayRef<int64_t> axes,
-                    std::optional<ReduceKind> kind);
+                    ReduceKind kind);
 
 /// Where parts of [0, extent) begin, and the end of the last one. `restarts`: where a part ends and the next begins.
 llvm::SmallVector<int64_t> getPartEnds(llvm::ArrayRef<int64_t> restarts, int64_t extent);
@@ -51,17 +51,6 @@ llvm::LogicalResult verifyRestarts(std::optional<mlir::Location> location, llvm:
 /// Where ranks that split a loop of `extent` as `loop` says begin, but for its ends; none if they do not cover it
 /// exactly once.
 std::optional<llvm::SmallVector<int64_t>> getRestarts(DimShardingAttr loop, int64_t extent);
-
-/// A range of a loop.
-struct LoopRange {
-  unsigned loop;
-  mlir::Value lo, hi;
-};
-
-/// Sum of `term` over read number `read`, for all iterations in `ranges`. Elements are widened to `type`. Each range
-/// has its own accumulator, as loops of folds have.
-mlir::Value sumElements(BodyBuilder &body, unsigned read, llvm::ArrayRef<LoopRange> ranges, mlir::Type type,
-                        llvm::function_ref<mlir::Value(mlir::Value element)> term);
 
 /// Checks that `axes` are dimensions of a tensor of `rank`, in ascending order.
 llvm::LogicalResult verifyAxes(std::optional<mlir::Location> location, llvm::StringRef opName,
