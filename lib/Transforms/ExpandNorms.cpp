@@ -22,11 +22,6 @@ namespace dovetail {
 using namespace mlir;
 using namespace dovetail;
 
-/// What sums of elements of this type are taken in.
-static Type getWideType(Type elementType) {
-  return elementType.getIntOrFloatBitWidth() < 32 ? Float32Type::get(elementType.getContext()) : elementType;
-}
-
 namespace {
 /// Builds operations whose types are inferred.
 struct Graph {
@@ -113,7 +108,7 @@ static Value invertDeviation(Graph &graph, Value deviations, double count, doubl
 
 static Value expand(SoftmaxOp op, Graph &graph) {
   Type elementType = op.getType().getElementType();
-  Value x = graph.cast(op.getOperand(), getWideType(elementType));
+  Value x = graph.cast(op.getOperand(), getAccumulatorType(elementType));
   auto statistics = SumExpOp::create(graph.builder, graph.loc, x, op.getAxis(), /*restarts=*/ArrayAttr());
   Value shifted = graph.sub(x, statistics.getMaxima());
   if (op.getLog())
@@ -123,7 +118,7 @@ static Value expand(SoftmaxOp op, Graph &graph) {
 }
 
 static Value expand(LayerNormOp op, Graph &graph) {
-  Type elementType = op.getType().getElementType(), type = getWideType(elementType);
+  Type elementType = op.getType().getElementType(), type = getAccumulatorType(elementType);
   SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(op.getAxis(), op.getType().getRank()));
   Value x = graph.cast(op.getOperand(), type);
   Statistics statistics = takeStatistics(graph, x, axes);
@@ -139,7 +134,7 @@ static Value expand(LayerNormOp op, Graph &graph) {
 
 static Value expand(GroupNormOp op, Graph &graph) {
   RankedTensorType operand = op.getType();
-  Type elementType = operand.getElementType(), type = getWideType(elementType);
+  Type elementType = operand.getElementType(), type = getAccumulatorType(elementType);
   int64_t groups = op.getGroups();
   Value x = graph.cast(op.getOperand(), type);
   Statistics statistics = takeGroupStatistics(graph, x, groups);

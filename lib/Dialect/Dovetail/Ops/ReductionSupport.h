@@ -17,10 +17,6 @@
 
 namespace dovetail {
 
-/// The scalar type in which elements of `elementType` accumulate: f32 for narrower floats, so that long sums keep their
-/// digits; otherwise the signless element type.
-mlir::Type getAccumulatorType(mlir::Type elementType);
-
 /// Extends a float scalar to `type`, if it is narrower.
 mlir::Value widen(ElementBuilder &builder, mlir::Value scalar, mlir::Type type);
 

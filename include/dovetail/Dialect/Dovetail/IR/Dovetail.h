@@ -88,6 +88,10 @@ Definition getElementwiseDefinition(mlir::Operation *op);
 /// The elements at all reads, in their order.
 llvm::SmallVector<mlir::Value> readAll(BodyBuilder &body);
 
+/// The scalar type in which elements of `elementType` accumulate: f32 for narrower floats, so that long sums keep their
+/// digits; otherwise the signless element type.
+mlir::Type getAccumulatorType(mlir::Type elementType);
+
 /// True if the elements of `type` are unsigned integers (i1 counts as unsigned).
 bool isUnsignedElement(mlir::Type type);
 
