@@ -91,9 +91,7 @@ KernelEmitter::Rows KernelEmitter::emitRows(DefinitionOpInterface op, Tile tile)
   Fold fold = getFold(op, foldIndex);
   if (getDefinition(op).passes.empty())
     return emitRows(op, fold, loops, tile, foldIndex);
-  unsigned outer = 0;
-  while (!isBlock(ArrayRef(loops).drop_front(outer), tileSize))
-    ++outer;
+  unsigned outer = countOuter(loops, tileSize);
   auto emitInner = [&] { return emitBlock(op, ArrayRef(loops).drop_front(outer), tile, foldIndex); };
   return outer == 0 ? emitInner() : emitRows(op, fold, ArrayRef(loops).take_front(outer), tile, foldIndex, emitInner);
 }

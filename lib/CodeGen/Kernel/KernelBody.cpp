@@ -263,12 +263,18 @@ SmallVector<unsigned> KernelBody::dropSingles(Operation *op, ArrayRef<unsigned> 
   return left;
 }
 
-bool KernelBody::isBlock(ArrayRef<unsigned> loops, int64_t rows) {
+unsigned KernelBody::countOuter(ArrayRef<unsigned> loops, int64_t rows) {
   constexpr int64_t most = 1 << 14;
-  int64_t terms = rows;
-  for (unsigned loop : loops)
-    terms = llvm::SaturatingMultiply<uint64_t>(terms, extents[loop]);
-  return loops.size() <= 1 || terms <= most;
+  auto isBlock = [&](ArrayRef<unsigned> inner) {
+    int64_t terms = rows;
+    for (unsigned loop : inner)
+      terms = llvm::SaturatingMultiply<uint64_t>(terms, extents[loop]);
+    return inner.size() <= 1 || terms <= most;
+  };
+  unsigned outer = 0;
+  while (!isBlock(loops.drop_front(outer)))
+    ++outer;
+  return outer;
 }
 
 Value KernelBody::emitCount(ArrayRef<unsigned> loops) {
@@ -285,19 +291,12 @@ KernelBody::Values KernelBody::emitReduction(DefinitionOpInterface op, ArrayRef<
   Fold fold = getFold(op, foldIndex);
   if (definition.passes.empty())
     return emitFold(op, fold, left, foldIndex);
-  unsigned outer = 0;
-  while (!isBlock(ArrayRef(left).drop_front(outer)))
-    ++outer;
-  SmallVector<unsigned> inner(ArrayRef(left).drop_front(outer));
+  unsigned outer = countOuter(left);
+  ArrayRef<unsigned> inner = ArrayRef(left).drop_front(outer);
   fold.emitTerm = [&] {
-    Value count = emitCount(inner);
-    Values found;
-    for (unsigned pass = 0; pass < definition.passes.size(); ++pass) {
-      Fold terms = getPass(op, pass, foldIndex, [&] { return found; });
-      Value folded = emitFold(op, terms, inner, foldIndex).front();
-      found.push_back(op.emitFound(elements, pass, folded, count));
-    }
-    return op.emitBlock(elements, found, count);
+    return emitPasses(op, definition, elements, emitCount(inner), [&](unsigned pass, ValueRange found) {
+      return emitFold(op, getPass(op, pass, foldIndex, [&] { return Values(found); }), inner, foldIndex).front();
+    });
   };
   return emitFold(op, fold, ArrayRef(left).take_front(outer), foldIndex);
 }

@@ -78,9 +78,9 @@ protected:
   /// Sets the coordinates of loops of one iteration, and returns the other ones.
   llvm::SmallVector<unsigned> dropSingles(mlir::Operation *op, llvm::ArrayRef<unsigned> loops,
                                           llvm::MutableArrayRef<mlir::Value> foldIndex);
-  /// Whether a block of terms may consist of all iterations of `loops`, so that passes after the first find it in a
-  /// cache; `rows`: of so many elements together.
-  bool isBlock(llvm::ArrayRef<unsigned> loops, int64_t rows = 1);
+  /// How many of `loops` go through blocks of terms: all iterations of the others make up a block, which passes after
+  /// the first find in a cache. `rows`: of so many elements together.
+  unsigned countOuter(llvm::ArrayRef<unsigned> loops, int64_t rows = 1);
   /// How many iterations there are of `loops`, of type `index`.
   mlir::Value emitCount(llvm::ArrayRef<unsigned> loops);
   /// Where `op` has its read number `read` at the coordinates `loops` of all of its loops, and whether (i1) it is

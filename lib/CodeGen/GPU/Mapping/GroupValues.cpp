@@ -131,12 +131,9 @@ KernelBody::Values GroupMapping::emitGroupReduction(DefinitionOpInterface op, Sm
     return emitGroupFold(op, getFold(op, foldIndex), foldIndex);
   Range terms = getTerms(dropSingles(op, loops, foldIndex));
   Value count = elements.subI(terms.hi, terms.lo);
-  Values found;
-  for (unsigned pass = 0; pass < definition.passes.size(); ++pass) {
-    Fold fold = getPass(op, pass, foldIndex, [&] { return found; });
-    found.push_back(op.emitFound(elements, pass, emitGroupFold(op, fold, foldIndex).front(), count));
-  }
-  return op.emitBlock(elements, found, count);
+  return emitPasses(op, definition, elements, count, [&](unsigned pass, ValueRange found) {
+    return emitGroupFold(op, getPass(op, pass, foldIndex, [&] { return Values(found); }), foldIndex).front();
+  });
 }
 
 KernelBody::Values GroupMapping::emitGroupFold(Operation *op, const Fold &fold, SmallVector<Value> &foldIndex) {

@@ -318,19 +318,17 @@ struct Fold {
       auto [lo, hi] = getRange(loop);
       count = builder.create<arith::MulIOp>(count, builder.subI(hi, lo));
     }
-    SmallVector<Value> found;
-    for (auto [number, pass] : llvm::enumerate(definition.passes)) {
-      auto term = [&, number = number]() -> SmallVector<Value> {
+    return dovetail::emitPasses(op, definition, builder, count, [&](unsigned number, ValueRange found) {
+      const FoldPass &pass = definition.passes[number];
+      auto term = [&]() -> SmallVector<Value> {
         BodyBuilder body(builder, op, definition, loops, source);
         return {op.emitPass(body, number, found)};
       };
-      auto combine = [&, pass = pass](ValueRange a, ValueRange b) -> SmallVector<Value> {
+      auto combine = [&](ValueRange a, ValueRange b) -> SmallVector<Value> {
         return {emitPassCombine(builder, pass, a.front(), b.front())};
       };
-      Value folded = emit(emitPassInit(builder, pass), term, combine).front();
-      found.push_back(op.emitFound(builder, number, folded, count));
-    }
-    return op.emitBlock(builder, found, count);
+      return emit(emitPassInit(builder, pass), term, combine).front();
+    });
   }
 
   SmallVector<Value> emit() {
@@ -342,6 +340,17 @@ struct Fold {
   }
 };
 } // namespace
+
+SmallVector<Value> dovetail::emitPasses(Operation *operation, const Definition &definition, ElementBuilder &builder,
+                                        Value count, function_ref<Value(unsigned, ValueRange)> emitFold) {
+  auto op = cast<DefinitionOpInterface>(operation);
+  SmallVector<Value> found;
+  for (unsigned pass = 0; pass < definition.passes.size(); ++pass) {
+    Value folded = emitFold(pass, found);
+    found.push_back(op.emitFound(builder, pass, folded, count));
+  }
+  return op.emitBlock(builder, found, count);
+}
 
 SmallVector<Value> dovetail::emitElement(Operation *operation, const Definition &definition, ElementBuilder &builder,
                                          ArrayRef<Value> index, ElementSource &source) {

@@ -237,6 +237,11 @@ std::pair<mlir::Value, mlir::Value> emitPartRange(ElementBuilder &builder, const
 /// What pass number `pass` starts from, and what it makes of two values.
 mlir::Value emitPassInit(ElementBuilder &builder, const FoldPass &pass);
 mlir::Value emitPassCombine(ElementBuilder &builder, const FoldPass &pass, mlir::Value a, mlir::Value b);
+/// The accumulators of a block of `count` (of type index) terms, which a fold goes through in passes. `emitFold` gives
+/// what pass number `pass` makes of all terms of the block, which know what those before it have `found`.
+llvm::SmallVector<mlir::Value>
+emitPasses(mlir::Operation *op, const Definition &definition, ElementBuilder &builder, mlir::Value count,
+           llvm::function_ref<mlir::Value(unsigned pass, mlir::ValueRange found)> emitFold);
 /// The term of a fold at the coordinates of all loops but taps, over which it is folded here.
 llvm::SmallVector<mlir::Value> emitTerm(mlir::Operation *op, const Definition &definition, ElementBuilder &builder,
                                         llvm::ArrayRef<mlir::Value> loops, ElementSource &source);
