@@ -17,17 +17,8 @@ using namespace dovetail;
 
 LogicalResult MomentsOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, Adaptor adaptor,
                                           SmallVectorImpl<Type> &types) {
-  Type element = getElementTypeOrSelf(adaptor.getInputs().front().getType());
-  if (llvm::any_of(adaptor.getInputs(), [](Value input) { return !isa<FloatType>(getElementTypeOrSelf(input)); }))
-    return emitOptionalError(location, "'", getOperationName(), "' op needs floats, but has elements of ", element);
-  FailureOr<SmallVector<int64_t>> shape =
-      inferTupleShape(location, getOperationName(), adaptor.getInputs(), 3, "counts, means and squared deviations",
-                      adaptor.getAxes(), adaptor.getRestartsAttr());
-  if (failed(shape))
-    return failure();
-  // Counts and squares need more range than 16-bit floats have.
-  types.assign(3, RankedTensorType::get(*shape, getAccumulatorType(element)));
-  return success();
+  return inferFloatTuple(location, getOperationName(), adaptor.getInputs(), 3, "counts, means and squared deviations",
+                         adaptor.getAxes(), adaptor.getRestartsAttr(), types);
 }
 
 Definition MomentsOp::getDefinition() {

@@ -46,6 +46,20 @@ FailureOr<SmallVector<int64_t>> dovetail::inferTupleShape(std::optional<Location
   return shape;
 }
 
+LogicalResult dovetail::inferFloatTuple(std::optional<Location> location, StringRef name, ValueRange inputs,
+                                        unsigned numResults, StringRef results, ArrayRef<int64_t> axes,
+                                        ArrayAttr restarts, SmallVectorImpl<Type> &types) {
+  for (Value input : inputs)
+    if (Type element = getElementTypeOrSelf(input); !isa<FloatType>(element))
+      return emitOptionalError(location, "'", name, "' op needs floats, but has elements of ", element);
+  FailureOr<SmallVector<int64_t>> shape = inferTupleShape(location, name, inputs, numResults, results, axes, restarts);
+  if (failed(shape))
+    return failure();
+  // Counts and squares need more range than 16-bit floats have.
+  types.assign(numResults, RankedTensorType::get(*shape, getAccumulatorType(getElementTypeOrSelf(inputs.front()))));
+  return success();
+}
+
 Definition dovetail::getTupleDefinition(ValueRange inputs, RankedTensorType result, ArrayRef<int64_t> axes,
                                         ArrayAttr restarts, ArrayRef<FoldPass> passes) {
   auto input = cast<RankedTensorType>(inputs.front().getType());

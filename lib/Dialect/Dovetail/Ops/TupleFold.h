@@ -26,6 +26,13 @@ mlir::FailureOr<llvm::SmallVector<int64_t>> inferTupleShape(std::optional<mlir::
                                                             unsigned numResults, llvm::StringRef results,
                                                             llvm::ArrayRef<int64_t> axes, mlir::ArrayAttr restarts);
 
+/// The types of the results of a fold of floats: `inferTupleShape`, and elements as floats of `inputs` accumulate.
+/// Fails, after an error, for other elements, too.
+llvm::LogicalResult inferFloatTuple(std::optional<mlir::Location> location, llvm::StringRef name,
+                                    mlir::ValueRange inputs, unsigned numResults, llvm::StringRef results,
+                                    llvm::ArrayRef<int64_t> axes, mlir::ArrayAttr restarts,
+                                    llvm::SmallVectorImpl<mlir::Type> &types);
+
 /// The definition of such a fold, whose elements are gone through in `passes` and whose parts are terms.
 Definition getTupleDefinition(mlir::ValueRange inputs, mlir::RankedTensorType result, llvm::ArrayRef<int64_t> axes,
                               mlir::ArrayAttr restarts, llvm::ArrayRef<FoldPass> passes);
