@@ -61,12 +61,12 @@ struct VerifyPartition : dovetail::impl::VerifyPartitionBase<VerifyPartition> {
 
 LogicalResult VerifyPartition::verifyArguments(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (failed(verifySharding(function, type)))
+      return failure();
     ShardingAttr sharding = getSharding(type);
     if (!sharding)
       continue;
-    if (failed(verifySharding(function, type)))
-      return failure();
     for (auto [index, dim] : llvm::enumerate(sharding.getDims()))
       if (!dim.covers(type.getDimSize(index)))
         return function.emitError("argument ")

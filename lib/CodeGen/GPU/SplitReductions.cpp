@@ -127,14 +127,14 @@ static plan::KernelOp splitKernel(plan::KernelOp kernel, Split &split, ArrayAttr
 /// `type`, of parts of a result that `launch` writes, as the ranks hold it: those of the elements that they compute.
 static RankedTensorType getBufferType(plan::LaunchOp launch, RankedTensorType type) {
   auto result = cast<plan::RefType>(launch.getWrites().front().getType()).getTensor();
-  auto sharding = dyn_cast_if_present<ShardingAttr>(result.getEncoding());
+  ShardingAttr sharding = getSharding(result);
   if (!sharding)
     return type;
   SmallVector<DimShardingAttr> dims;
   for (auto loop : launch.getLoops().getAsRange<plan::LoopAttr>())
     if (static_cast<int64_t>(dims.size()) < type.getRank())
       dims.push_back(loop.getDim());
-  return RankedTensorType::get(type.getShape(), type.getElementType(), sharding.withDims(dims).withoutPartial());
+  return withSharding(type, sharding.withDims(dims).withoutPartial());
 }
 
 /// Launches the kernel of parts, and then `launch`, which combines them.

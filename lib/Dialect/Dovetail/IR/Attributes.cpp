@@ -269,6 +269,58 @@ LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
 }
 
 //===----------------------------------------------------------------------===//
+// BoundedAttr
+//===----------------------------------------------------------------------===//
+
+void BoundedAttr::print(AsmPrinter &printer) const {
+  printer << "<[";
+  llvm::interleaveComma(getCounts(), printer.getStream(), [&](StringAttr count) {
+    if (count.empty())
+      printer << "_";
+    else
+      printer << count;
+  });
+  printer << "]";
+  if (getSharding())
+    printer << ", " << getSharding();
+  printer << ">";
+}
+
+Attribute BoundedAttr::parse(AsmParser &parser, Type) {
+  SmallVector<StringAttr> counts;
+  auto parseCount = [&]() -> ParseResult {
+    std::string count;
+    if (failed(parser.parseOptionalKeyword("_")) && parser.parseString(&count))
+      return failure();
+    counts.push_back(StringAttr::get(parser.getContext(), count));
+    return success();
+  };
+  ShardingAttr sharding;
+  if (parser.parseLess() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseCount) ||
+      (succeeded(parser.parseOptionalComma()) && parser.parseAttribute(sharding)) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), counts, sharding);
+}
+
+LogicalResult BoundedAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element,
+                                          function_ref<InFlightDiagnostic()> emitError) const {
+  if (getCounts().size() != shape.size())
+    return emitError() << "bounds are of " << getCounts().size() << " dimensions, but the tensor has " << shape.size();
+  llvm::SmallDenseMap<StringAttr, int64_t> bounds;
+  for (auto [count, extent] : llvm::zip_equal(getCounts(), shape)) {
+    if (count.empty())
+      continue;
+    if (ShapedType::isDynamic(extent))
+      return emitError() << "count " << count << " has no bound: the shape must have it";
+    if (int64_t bound = bounds.try_emplace(count, extent).first->second; bound != extent)
+      return emitError() << "count " << count << " has two bounds, " << bound << " and " << extent;
+  }
+  if (bounds.empty())
+    return emitError() << "no dimension is bounded";
+  return getSharding() ? getSharding().verifyEncoding(shape, element, emitError) : success();
+}
+
+//===----------------------------------------------------------------------===//
 // LoopShardingsAttr
 //===----------------------------------------------------------------------===//
 

@@ -58,6 +58,8 @@ bool dovetail::equalUpToSharding(TypeRange a, TypeRange b) {
 }
 
 ShardingAttr dovetail::getSharding(Type type) {
+  if (BoundedAttr bounds = getBounds(type))
+    return bounds.getSharding();
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     return dyn_cast_if_present<ShardingAttr>(tensor.getEncoding());
   return {};
@@ -78,7 +80,16 @@ ShardingAttr dovetail::getBoxSharding(Value value) {
 }
 
 RankedTensorType dovetail::withSharding(RankedTensorType type, ShardingAttr sharding) {
-  return RankedTensorType::get(type.getShape(), type.getElementType(), sharding);
+  Attribute encoding = sharding;
+  if (BoundedAttr bounds = getBounds(type))
+    encoding = BoundedAttr::get(type.getContext(), bounds.getCounts(), sharding);
+  return RankedTensorType::get(type.getShape(), type.getElementType(), encoding);
+}
+
+BoundedAttr dovetail::getBounds(Type type) {
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    return dyn_cast_if_present<BoundedAttr>(tensor.getEncoding());
+  return {};
 }
 
 bool dovetail::isUnsignedElement(Type type) {

@@ -48,7 +48,19 @@ static LogicalResult verifyPieces(Operation *op, StringRef what, StringRef dimen
   return success();
 }
 
-LogicalResult dovetail::verifySharding(Operation *op, Type type) {
+LogicalResult dovetail::verifyExtents(Operation *op, const Twine &what, Type type) {
+  BoundedAttr bounds = getBounds(type);
+  if (!bounds)
+    return success();
+  size_t dim =
+      llvm::find_if(bounds.getCounts(), [](StringAttr count) { return !count.empty(); }) - bounds.getCounts().begin();
+  return op->emitOpError("has ") << what << " of " << type << ", dimension " << dim << " of which is bounded by count "
+                                 << bounds.getCounts()[dim]
+                                 << ": extents that are known only when a program runs are not supported yet";
+}
+
+/// Checks one type of `op`, apart from its extents.
+static LogicalResult verifyCuts(Operation *op, Type type) {
   ShardingAttr sharding = getSharding(type);
   if (!sharding)
     return success();
@@ -144,11 +156,19 @@ static LogicalResult verifyLoopShardings(Operation *op) {
   return verifyResult(partitionable, loops, shardings);
 }
 
+LogicalResult dovetail::verifySharding(Operation *op, Type type) {
+  return failure(failed(verifyExtents(op, "a value", type)) || failed(verifyCuts(op, type)));
+}
+
 LogicalResult dovetail::verifyShardings(Operation *op) {
-  for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
-    for (Type type : types)
-      if (failed(verifySharding(op, type)))
+  auto verify = [&](StringRef what, TypeRange types) {
+    for (auto [number, type] : llvm::enumerate(types))
+      if (failed(verifyExtents(op, what + " " + Twine(number), type)) || failed(verifyCuts(op, type)))
         return failure();
+    return success();
+  };
+  if (failed(verify("operand", op->getOperandTypes())) || failed(verify("result", op->getResultTypes())))
+    return failure();
   return verifyLoopShardings(op);
 }
 

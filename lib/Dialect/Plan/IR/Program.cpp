@@ -132,6 +132,8 @@ void BufferOp::build(OpBuilder &builder, OperationState &state, BufferKind kind,
 
 LogicalResult BufferOp::verify() {
   RankedTensorType type = getTensorType();
+  if (failed(verifyExtents(*this, "memory", type)))
+    return failure();
   if (!type.hasStaticShape())
     return emitOpError("has type ") << type << ", whose shape is not static";
   if (getFormat().getRank() != type.getRank())
@@ -183,6 +185,8 @@ LogicalResult ViewOp::verify() {
   BufferOp buffer = getBufferOp();
   if (!buffer)
     return emitOpError("is not of a plan.buffer");
+  if (failed(verifyExtents(*this, "a value", getTensorType())))
+    return failure();
   if (!equalUpToSharding(buffer.getTensorType(), getTensorType()))
     return emitOpError("has type ") << getTensorType() << ", but its buffer has type " << buffer.getTensorType();
   return success();

@@ -41,9 +41,13 @@ inline constexpr llvm::StringLiteral kLoopsAttrName = "dovetail.loops";
 /// The attribute of an operation that reports indices of its lookups that are out of range when it runs.
 inline constexpr llvm::StringLiteral kCheckIndicesAttrName = "dovetail.check_indices";
 
-/// Checks that the mesh that a sharding of an operand or result names is there, has the axes, and has as many
-/// coordinates as there are pieces, and that loop shardings, if there are any, fit the loops and the result's type;
-/// otherwise an error at `op`.
+/// Checks that extents of `type`, that of `what`, which `op` uses, are all known: otherwise an error at `op`. Bounded
+/// dimensions are refused here, and nowhere else: by all operations with definitions, and wherever values get memory.
+llvm::LogicalResult verifyExtents(mlir::Operation *op, const llvm::Twine &what, mlir::Type type);
+
+/// Checks `verifyExtents`, that the mesh that a sharding of an operand or result names is there, has the axes, and has
+/// as many coordinates as there are pieces, and that loop shardings, if there are any, fit the loops and the result's
+/// type; otherwise an error at `op`.
 llvm::LogicalResult verifyShardings(mlir::Operation *op);
 } // namespace dovetail
 
@@ -57,10 +61,10 @@ template <typename ConcreteType> class OnnxNamed : public mlir::OpTrait::TraitBa
 /// Marks operations on elements at the same coordinates of operands that broadcast.
 template <typename ConcreteType> class Elementwise : public mlir::OpTrait::TraitBase<ConcreteType, Elementwise> {};
 
-/// True if the types are tensors that agree in shape and element type.
+/// True if the types are tensors that agree in shape and element type, whatever their encodings.
 bool equalUpToSharding(mlir::TypeRange a, mlir::TypeRange b);
 
-/// The sharding of a value or tensor type; null if it has none.
+/// The sharding of a value or tensor type, whether dimensions are bounded or not; null if it has none.
 ShardingAttr getSharding(mlir::Type type);
 ShardingAttr getSharding(mlir::Value value);
 /// True if the ranks hold contributions to a value or tensor, which are still to be combined.
@@ -69,10 +73,13 @@ bool isPartial(mlir::Value value);
 /// The elements of a value that each rank has, whole or as a contribution: its sharding, not partial; null if it has
 /// none.
 ShardingAttr getBoxSharding(mlir::Value value);
-/// The same tensor type with another sharding (null for none).
+/// The same tensor type with another sharding (null for none). Bounds of dimensions stay.
 mlir::RankedTensorType withSharding(mlir::RankedTensorType type, ShardingAttr sharding);
 
-/// As `verifyShardings`, for the sharding of one `type`, which `op` uses.
+/// The bounded dimensions of a tensor type; null if there are none.
+BoundedAttr getBounds(mlir::Type type);
+
+/// As `verifyShardings`, for one `type`, which `op` uses.
 llvm::LogicalResult verifySharding(mlir::Operation *op, mlir::Type type);
 
 // Shared by elementwise operations.

@@ -156,6 +156,29 @@ def Dovetail_ShardingAttr : Dovetail_Attr<"Sharding", "sharding",
   }];
 }
 
+def Dovetail_BoundedAttr : Dovetail_Attr<"Bounded", "bounded",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "Which dimensions of a tensor have an extent that is known only when a program runs";
+  let description = [{
+    The encoding of a ranked tensor type some of whose dimensions are bounded: the shape has a constant bound, and the
+    *count* of that name says, when the program runs, how many of the coordinates [0, bound) there are. Dimensions of
+    one count have one bound. What lies beyond the count is never read. Cuts are of the bound.
+
+    `counts` has a name for each dimension, `_` or an empty one for those that are not bounded; at least one is. The
+    sharding, if the tensor has one, comes after it: see `getSharding` and `withSharding`, which keep the bounds.
+
+    The place is reserved: no operation takes such tensors yet (`verifyExtents`).
+
+    ```mlir
+    tensor<100x4xf32, #dovetail.bounded<["boxes", _]>>
+    tensor<100x4xf32, #dovetail.bounded<["boxes", _], #dovetail.sharding<@mesh, [{"y" : 0, 50, 100}, {} ]>>>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$counts,
+                        OptionalParameter<"::dovetail::ShardingAttr">:$sharding);
+  let hasCustomAssemblyFormat = 1;
+}
+
 def Dovetail_LoopShardingsAttr : Dovetail_Attr<"LoopShardings", "loop_shardings"> {
   let summary = "How the loops of an operation are split over a mesh";
   let description = [{
