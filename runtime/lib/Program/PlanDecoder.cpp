@@ -54,6 +54,7 @@ public:
 
 private:
   absl::Status decodeMesh();
+  absl::Status decodeCounts();
   absl::Status decodeBuffer(size_t index, const artifact::Buffer &buffer);
   absl::Status decodeTensor(size_t index, const artifact::Tensor &tensor);
   absl::Status decodeSteps(const char *list, const flatbuffers::Vector<flatbuffers::Offset<artifact::Step>> &steps,
@@ -133,6 +134,17 @@ absl::Status Decoder::decodeMesh() {
   plan.mesh = layout::Mesh(std::move(axes));
   if (std::string why; !plan.mesh.verify(&why))
     return damaged(why);
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decodeCounts() {
+  if (!source.counts())
+    return absl::OkStatus();
+  for (const artifact::Count *count : *source.counts()) {
+    if (count->bound() < 0 || count->bound() > maxExtent)
+      return damaged("count '", str(count->name()), "' has an impossible bound ", count->bound());
+    plan.counts.push_back({str(count->name()), count->bound()});
+  }
   return absl::OkStatus();
 }
 
@@ -223,6 +235,8 @@ absl::Status Decoder::decodeTensor(size_t index, const artifact::Tensor &tensor)
     return damaged(where, " lies in buffer ", info.buffer, " of ", plan.buffers.size());
   RETURN_IF_ERROR(decodeSharding(where, *tensor.dims(), tensor.partial_axes(), tensor.partial_kind(),
                                  plan.buffers[info.buffer].shape, info.sharding));
+  if (tensor.counts())
+    info.counts.assign(tensor.counts()->begin(), tensor.counts()->end());
   plan.tensors.push_back(std::move(info));
   return absl::OkStatus();
 }
@@ -249,7 +263,7 @@ absl::Status Decoder::decodeLoops(const std::string &where,
                                   const flatbuffers::Vector<flatbuffers::Offset<artifact::Loop>> &loops,
                                   std::vector<LoopInfo> &result) {
   for (const artifact::Loop *loop : loops) {
-    LoopInfo info{loop->extent(), {}, loop->lookup()};
+    LoopInfo info{loop->extent(), {}, loop->lookup(), loop->count()};
     RETURN_IF_ERROR(decodeDim(where, *loop->dim(), info.dim));
     if (info.extent < 0 || info.extent > maxExtent)
       return damaged(where, " has a loop of extent ", info.extent);
@@ -490,6 +504,7 @@ absl::Status Decoder::decode() {
       plan.kernelUses.push_back({str(use->symbol()), use->arch(), use->registers(), use->shared_bytes(),
                                  use->spill_stores(), use->spill_loads()});
   RETURN_IF_ERROR(decodeMesh());
+  RETURN_IF_ERROR(decodeCounts());
   for (const artifact::Buffer *buffer : *source.buffers())
     RETURN_IF_ERROR(decodeBuffer(plan.buffers.size(), *buffer));
   for (const artifact::Tensor *tensor : *source.tensors())

@@ -51,6 +51,8 @@ public:
 
 private:
   absl::Status checkTensor(size_t index);
+  absl::Status checkBounded(const std::string &where, int32_t count, int64_t extent);
+  absl::Status checkBoundedLoops(const std::string &where, const std::vector<LoopInfo> &loops);
   absl::Status checkStep(const std::string &where, const StepInfo &step, bool inPrologue);
   absl::Status checkLoops(const std::string &where, const std::vector<LoopInfo> &loops, uint32_t output,
                           std::vector<int64_t> reductions);
@@ -69,16 +71,44 @@ private:
 
 } // namespace
 
+/// What has this `extent` may be bounded by that count.
+absl::Status Validator::checkBounded(const std::string &where, int32_t count, int64_t extent) {
+  if (count == -1)
+    return absl::OkStatus();
+  if (count < -1 || count >= static_cast<int64_t>(plan.counts.size()))
+    return damaged(where, " is bounded by count ", count, " of ", plan.counts.size());
+  if (plan.counts[count].bound != extent)
+    return damaged(where, " of extent ", extent, " is bounded by count '", plan.counts[count].name, "' of bound ",
+                   plan.counts[count].bound);
+  return absl::OkStatus();
+}
+
+absl::Status Validator::checkBoundedLoops(const std::string &where, const std::vector<LoopInfo> &loops) {
+  for (size_t loop = 0; loop < loops.size(); ++loop)
+    if (absl::Status status = checkBounded(absl::StrCat(where, ", loop ", loop), loops[loop].count, loops[loop].extent);
+        !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
 absl::Status Validator::checkTensor(size_t index) {
   const TensorInfo &tensor = plan.tensors[index];
   const BufferInfo &buffer = plan.buffers[tensor.buffer];
+  std::string where = absl::StrCat("tensor ", index, " '", tensor.name, "'");
+  if (!tensor.counts.empty() && tensor.counts.size() != buffer.shape.size())
+    return damaged(where, " has counts for ", tensor.counts.size(), " of ", buffer.shape.size(), " dimensions");
+  for (size_t dim = 0; dim < tensor.counts.size(); ++dim)
+    if (absl::Status status =
+            checkBounded(absl::StrCat(where, ", dimension ", dim), tensor.counts[dim], buffer.shape[dim]);
+        !status.ok())
+      return status;
   // When a rank's part is empty in one dimension, the others do not matter; only the exact check below can tell.
   bool inside = true;
   for (size_t dim = 0; dim < buffer.shape.size() && inside; ++dim)
     inside = dimContains(plan.mesh, buffer.sharding.dims[dim], tensor.sharding.dims[dim], buffer.shape[dim]);
   for (int rank = 0, ranks = plan.mesh.numRanks(); rank < ranks && !inside; ++rank)
     if (!plan.bufferBox(tensor.buffer, rank).contains(plan.tensorBox(index, rank)))
-      return damaged("tensor ", index, " '", tensor.name, "' has elements outside of its buffer on rank ", rank);
+      return damaged(where, " has elements outside of its buffer on rank ", rank);
   return absl::OkStatus();
 }
 
@@ -261,6 +291,16 @@ absl::Status Validator::checkStep(const std::string &where, const StepInfo &step
       return damaged(where, " writes tensor ", tensor, " '", plan.tensors[tensor].name, "', which is constant");
     written[plan.tensors[tensor].buffer] = true;
   }
+  const std::vector<LoopInfo> *loops = std::visit(
+      [](const auto &action) -> const std::vector<LoopInfo> * {
+        if constexpr (requires { action.loops; })
+          return &action.loops;
+        return nullptr;
+      },
+      step.action);
+  if (loops)
+    if (absl::Status status = checkBoundedLoops(where, *loops); !status.ok())
+      return status;
   auto overlaps = [&](uint32_t a, uint32_t b) { return plan.tensors[a].buffer == plan.tensors[b].buffer; };
   auto inPlace = [&] { return damaged(where, " writes over its own operand"); };
   if (const auto *call = std::get_if<ConvolutionCall>(&step.action))

@@ -73,6 +73,19 @@ absl::Status checkHost(const Plan &plan) {
   return absl::OkStatus();
 }
 
+/// Sessions know the extents of all dimensions.
+absl::Status checkExtents(const Plan &plan) {
+  std::vector<std::string> names;
+  for (const CountInfo &count : plan.counts)
+    names.push_back(absl::StrCat("'", count.name, "' (at most ", count.bound, ")"));
+  if (!names.empty())
+    return absl::FailedPreconditionError(
+        absl::StrCat("has dimensions whose extents are known only when it runs, which this runtime does not have: ",
+                     absl::StrJoin(names, ", "), "; the artifact was made by a newer compiler ('", plan.producer,
+                     "'): use its runtime"));
+  return absl::OkStatus();
+}
+
 /// Devices are opened by sessions; here is only looked at whether there could be one.
 absl::Status checkTarget(const Plan &plan) {
   bool isName = !plan.target.empty() && std::all_of(plan.target.begin(), plan.target.end(),
@@ -157,6 +170,8 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::create(std::unique_ptr<S
   absl::StatusOr<Plan> plan = decodePlan(sections->plan, sections->weights.size());
   if (!plan.ok())
     return plan.status();
+  if (absl::Status status = checkExtents(*plan); !status.ok())
+    return status;
 
   std::shared_ptr<Program> program(new Program());
   program->plan = *std::move(plan);

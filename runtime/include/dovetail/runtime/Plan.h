@@ -46,11 +46,19 @@ struct BufferInfo {
   uint64_t dataSize = 0;
 };
 
+/// How many coordinates of bounded dimensions there are, known when the program runs.
+struct CountInfo {
+  std::string name;
+  int64_t bound; ///< It is from 0 to this.
+};
+
 /// A value, or what ranks hold of it at one time: a part of a buffer.
 struct TensorInfo {
   std::string name;
   uint32_t buffer;
   layout::Sharding sharding; ///< Boxes inside of the buffer's.
+  /// For each dimension the count of the plan that bounds it, or -1; empty if none is bounded.
+  std::vector<int32_t> counts = {};
 };
 
 /// A loop of a kernel or library call in global coordinates, and how ranks divide it.
@@ -58,6 +66,7 @@ struct LoopInfo {
   int64_t extent;
   layout::DimSharding dim;
   bool isLookup = false; ///< Nothing goes through it: its range says which indices are the rank's own.
+  int32_t count = -1;    ///< The count of the plan that bounds it, or -1.
 };
 
 /// An index that a kernel reads from data, and reports where it is out of range.
@@ -218,6 +227,8 @@ struct Plan {
   std::vector<StepInfo> prologue, steps;
   std::vector<PortInfo> inputs, outputs;
   size_t numChecks = 0; ///< Of indices, in all kernels.
+  /// Of bounded dimensions. Sessions do not know them: `Program::load` refuses a plan that has any.
+  std::vector<CountInfo> counts;
 
   /// Whether a device plug-in runs the program.
   bool isForDevice() const { return target != hostTarget; }

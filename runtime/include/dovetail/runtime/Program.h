@@ -38,8 +38,8 @@ struct ProgramOptions {
 class Program {
 public:
   /// Maps the artifact at `path` and verifies all of it. Errors: NOT_FOUND, PERMISSION_DENIED and other codes of the
-  /// file system; FAILED_PRECONDITION for files that are no artifacts, have another format version or need another CPU;
-  /// DATA_LOSS for damaged ones.
+  /// file system; FAILED_PRECONDITION for files that are no artifacts, have another format version or need what this
+  /// runtime or CPU lacks; DATA_LOSS for damaged ones.
   static absl::StatusOr<std::shared_ptr<const Program>> load(const std::string &path, ProgramOptions options = {});
   /// The same for an artifact in memory, which is copied.
   static absl::StatusOr<std::shared_ptr<const Program>> load(absl::Span<const std::byte> bytes,

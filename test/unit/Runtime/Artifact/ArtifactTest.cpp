@@ -9,6 +9,7 @@
 #include "../Harness/DevicePlan.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/runtime/ExitCode.h"
 #include "dovetail/runtime/Schedule.h"
 
 #include <cstdlib>
@@ -209,6 +210,49 @@ TEST(Artifact, ErrorsNameTheFileAndTheReason) {
   EXPECT_TRUE(Program::load(foreign.artifact(), {/*executable=*/false}).ok());
 }
 
+namespace {
+
+/// The program with two rows that are bounded: those of the image, and those of the loop that reads the matrix.
+PlanBuilder boundedProgram() {
+  PlanBuilder builder = makeProgram();
+  for (auto [name, bound] : {std::pair<const char *, int64_t>{"boxes", 8}, {"lines", 8}}) {
+    auto &count = builder.plan.counts.emplace_back(std::make_unique<artifact::CountT>());
+    count->name = name;
+    count->bound = bound;
+  }
+  builder.plan.tensors[0]->counts = {-1, -1, 0, -1};
+  builder.plan.steps[3]->action.AsKernelStep()->loops[0]->count = 1;
+  return builder;
+}
+
+} // namespace
+
+TEST(Artifact, BoundedDimensionsAreDecoded) {
+  Bytes bytes = boundedProgram().artifact();
+  auto sections = runtime::parseArtifact(bytes);
+  ASSERT_TRUE(sections.ok()) << sections.status();
+  auto plan = runtime::decodePlan(sections->plan, sections->weights.size());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->counts.size(), 2u);
+  EXPECT_EQ(plan->counts[0].name, "boxes");
+  EXPECT_EQ(plan->counts[1].bound, 8);
+  EXPECT_EQ(plan->tensors[0].counts, (std::vector<int32_t>{-1, -1, 0, -1}));
+  EXPECT_TRUE(plan->tensors[1].counts.empty());
+  const auto &kernel = std::get<runtime::KernelCall>(plan->steps[3].action);
+  EXPECT_EQ(kernel.loops[0].count, 1);
+  EXPECT_EQ(kernel.loops[1].count, -1);
+}
+
+TEST(Artifact, ProgramsWithBoundedDimensionsAreRefused) {
+  for (bool executable : {true, false}) {
+    absl::Status status = Program::load(boundedProgram().artifact(), {executable}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(runtime::exitCodeOf(status), 7);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("'boxes' (at most 8), 'lines' (at most 8)"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("newer compiler"));
+  }
+}
+
 TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   auto expect = [](const char *words, auto change) {
     PlanBuilder builder = makeProgram();
@@ -217,6 +261,23 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(words));
   };
+  auto expectBounded = [&](const char *words, auto change) {
+    expect(words, [&](PlanBuilder &b) {
+      b = boundedProgram();
+      change(b);
+    });
+  };
+  auto loop = [](PlanBuilder &b) -> artifact::LoopT & { return *b.plan.steps[3]->action.AsKernelStep()->loops[0]; };
+  expectBounded("count 'boxes' has an impossible bound -1", [](PlanBuilder &b) { b.plan.counts[0]->bound = -1; });
+  expectBounded("has counts for 1 of 4 dimensions", [](PlanBuilder &b) { b.plan.tensors[0]->counts = {0}; });
+  expectBounded("dimension 2 is bounded by count 2 of 2", [](PlanBuilder &b) { b.plan.tensors[0]->counts[2] = 2; });
+  expectBounded("dimension 2 is bounded by count -2 of 2", [](PlanBuilder &b) { b.plan.tensors[0]->counts[2] = -2; });
+  expectBounded("dimension 1 of extent 4 is bounded by count 'lines' of bound 8",
+                [](PlanBuilder &b) { b.plan.tensors[0]->counts[1] = 1; });
+  expectBounded("loop 0 is bounded by count 7 of 2", [&](PlanBuilder &b) { loop(b).count = 7; });
+  expectBounded("loop 0 of extent 8 is bounded by count 'lines' of bound 9",
+                [&](PlanBuilder &b) { b.plan.counts[1]->bound = 9; });
+  expect("dimension 2 is bounded by count 0 of 0", [](PlanBuilder &b) { b.plan.tensors[0]->counts = {-1, -1, 0, -1}; });
   expect("tensor 0", [](PlanBuilder &b) { b.plan.tensors[0]->buffer = 77; });
   expect("uses tensor 99", [](PlanBuilder &b) { b.plan.inputs[0]->tensor = 99; });
   expect("no kernel 'absent'", [](PlanBuilder &b) { b.kernel("absent", {}, {}, {}); });
