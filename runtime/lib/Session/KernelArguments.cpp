@@ -41,5 +41,6 @@ KernelArguments dovetail::runtime::kernelArguments(const RankMemory &memory, con
     }
   if (!call.checks.empty())
     result.pointers.push_back(memory.records + call.firstCheck);
+  result.pointers.push_back(memory.counts);
   return result;
 }

@@ -4,7 +4,7 @@
 // A thread computes four elements of a row, which share an index: it is checked once.
 
 // CHECK: gpu.func @rows(
-// CHECK-SAME: %[[RECORDS:arg3]]: !llvm.ptr, %{{.*}}: i64
+// CHECK-SAME: %[[RECORDS:arg3]]: !llvm.ptr, %arg4: !llvm.ptr, %arg5: i64
 // CHECK: plan.check_index %{{.*}}, %{{.*}}, %[[RECORDS]][0] : !llvm.ptr
 // CHECK-NOT: plan.check_index
 // CHECK: plan.store {{.*}}alignment = 16

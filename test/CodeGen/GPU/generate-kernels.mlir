@@ -82,7 +82,8 @@ plan.kernel @blocks_of_six(%x: tensor<6x8xf32>) layouts [<[0, 1], [6, 8]>] -> [<
 
 // CHECK-LABEL: gpu.module @block_kernels
 
-// CHECK: gpu.func @elementwise(%[[X:arg0]]: !llvm.ptr {llvm.noalias}, %[[S:arg1]]: !llvm.ptr {llvm.noalias}, %[[Y:arg2]]: !llvm.ptr {llvm.noalias},
+// After the tensors there is a pointer to counts.
+// CHECK: gpu.func @elementwise(%[[X:arg0]]: !llvm.ptr {llvm.noalias}, %[[S:arg1]]: !llvm.ptr {llvm.noalias}, %[[Y:arg2]]: !llvm.ptr {llvm.noalias}, %arg3: !llvm.ptr, %arg4: i64,
 // CHECK-SAME: kernel attributes {known_block_size = array<i32: 256, 1, 1>}
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} : i32
 // CHECK: plan.load %[[X]][%[[FIRST:.*]]] {alignment = 16 : i64} : !llvm.ptr -> f32

@@ -126,8 +126,11 @@ public:
     return *this;
   }
   void run(DovetailKernel kernel) {
+    // There are no counts.
+    pointers.push_back(nullptr);
     if (kernel)
       kernel(pointers.data(), numbers.data());
+    pointers.pop_back();
   }
 
 private:

@@ -84,7 +84,7 @@ plan::BlocksAttr BlockMapping::getBlocks() {
 void BlockMapping::createFunction() {
   Location loc = kernel.getLoc();
   auto yielded = kernel.getYield().getValues();
-  unsigned numTensors = kernel.getArguments().size() + yielded.size(), numPointers = numTensors + !checks.empty();
+  unsigned numTensors = kernel.getArguments().size() + yielded.size(), numPointers = numTensors + !checks.empty() + 1;
   unsigned numNumbers = 2 * extents.size() + yielded.size() * rank;
   for (BlockArgument argument : kernel.getArguments())
     numNumbers += cast<RankedTensorType>(argument.getType()).getRank();

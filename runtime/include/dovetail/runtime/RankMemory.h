@@ -28,6 +28,8 @@ struct RankMemory {
   std::vector<MemoryView> buffers = {};
   /// Where kernels write indices that are out of range: a word for each check of the plan, zero without a report.
   int64_t *records = nullptr;
+  /// A word for each count of the plan, as KernelAbi.h says. Null: there are none.
+  int64_t *counts = nullptr;
 
   const MemoryView &memory(uint32_t tensor) const { return buffers[plan.tensors[tensor].buffer]; }
   /// The box of `tensor` on this rank.

@@ -37,6 +37,13 @@ void incrementBlocks(void *const *pointers, const int64_t *numbers, Thread *thre
     store(thread, (float *)pointers[1] + i * numbers[3], load(thread, (const float *)pointers[0] + i * numbers[2]) + 1);
 }
 
+/// out[i] = in[i] + 1, or in[i] if there are counts. Loops: i.
+void incrementWithoutCountsBlocks(void *const *pointers, const int64_t *numbers, Thread *thread) {
+  for (int64_t i = numbers[0] + globalIndex(thread); i < numbers[1]; i += globalSize(thread))
+    store(thread, (float *)pointers[1] + i * numbers[3],
+          load(thread, (const float *)pointers[0] + i * numbers[2]) + (pointers[2] ? 0 : 1));
+}
+
 /// out[i, j] = in[i-1, j] + 2 in[i, j] + 3 in[i+1, j], zero outside of the 40 rows. Loops: i, j.
 void stencilBlocks(void *const *pointers, const int64_t *numbers, Thread *thread) {
   const float *in = pointers[0];

@@ -37,6 +37,14 @@ void scaleAndPlace(void *const *pointers, const int64_t *numbers) {
       out[i * os[0] + j * os[1]] = in[i * is[0] + j * is[1]] * scale[j * ss[0]] + (float)(1000 * i + j);
 }
 
+/// out[i] = in[i] + 1, or in[i] if there are counts. Loops: i.
+void incrementWithoutCounts(void *const *pointers, const int64_t *numbers) {
+  const float *in = pointers[0];
+  float *out = pointers[1];
+  for (int64_t i = numbers[0]; i < numbers[1]; ++i)
+    out[i * numbers[3]] = in[i * numbers[2]] + (pointers[2] ? 0 : 1);
+}
+
 /// out[j] = sum over i of in[i, j]. Loops: j, i.
 void sumRows(void *const *pointers, const int64_t *numbers) {
   const float *in = pointers[0];

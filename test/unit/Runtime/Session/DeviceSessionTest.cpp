@@ -210,6 +210,17 @@ TEST(DeviceSession, PartialSumsOverRanks) {
     }
 }
 
+TEST(DeviceSession, KernelsGetNoCounts) {
+  PlanBuilder builder = deviceBuilder({2});
+  layout::Sharding cut = sharding(1, {{0, split(0, {0, 30, 100})}});
+  uint32_t in = builder.value({100}, cut), out = builder.value({100}, cut);
+  builder.input("in", in);
+  builder.kernel("incrementWithoutCountsBlocks", {in}, {out}, {{100, split(0, {0, 30, 100})}});
+  setBlocks(builder, 32, {0}, 32);
+  builder.output("out", out);
+  EXPECT_EQ(runOften(builder.program(), std::vector<float>(100, 2)), std::vector<float>(100, 3));
+}
+
 TEST(DeviceSession, ConstantsAndPrologue) {
   PlanBuilder builder = deviceBuilder({2});
   auto dim = split(0, {0, 1, 4});

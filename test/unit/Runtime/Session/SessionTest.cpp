@@ -59,6 +59,23 @@ std::vector<float> runStencils(std::vector<int64_t> cuts, int64_t columns, int t
 
 } // namespace
 
+TEST(Session, KernelsGetNoCounts) {
+  for (int threads : {1, 3}) {
+    PlanBuilder builder({2});
+    layout::DimSharding rows = split(0, {0, 20000, 50000});
+    uint32_t in = builder.value({50000}, sharding(1, {{0, rows}})),
+             out = builder.value({50000}, sharding(1, {{0, rows}}));
+    builder.input("in", in);
+    builder.kernel("incrementWithoutCounts", {in}, {out}, {{50000, rows}}, 0);
+    builder.output("out", out);
+    runtime::RunnerOptions options;
+    options.threads = threads;
+    auto results = runFloats(builder.program(), {std::vector<float>(50000, 2)}, options);
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ((*results)[0], std::vector<float>(50000, 3));
+  }
+}
+
 TEST(Session, StencilOnUnevenCuts) {
   std::mt19937_64 random(1);
   for (int64_t columns : {1, 7, 3000}) {
