@@ -32,6 +32,12 @@ plan.kernel @parts(%x: tensor<4x9000xf16>) layouts [<[0, 1], [4, 9000]>] -> [<[1
   plan.yield %1 : tensor<4x16xf32>
 }
 
+// CHECK-LABEL: plan.kernel @numbers() layouts [] -> [<[0], [8]>]
+plan.kernel @numbers() layouts [] -> [<[0], [8]>] {
+  %0 = dovetail.range 0.0 : f32 step 1.0 : f32 : tensor<8xf32>
+  plan.yield %0 : tensor<8xf32>
+}
+
 !held = !plan.ref<tensor<1x8x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 4, 10}, {}]>>>
 !extended = !plan.ref<tensor<1x8x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 5), (3, 10)}, {}]>>>
 !partial = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["y"]>>>
@@ -47,6 +53,7 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   // CHECK: plan.buffer persistent tensor<8x8x3x3xf32> <[0, 1, 2, 3], block 1 by 16>
   %e = plan.buffer persistent tensor<8x8x3x3xf32> <[0, 1, 2, 3], block 1 by 16>
   %f = plan.buffer arena tensor<8x8xf32> <[0, 1]>
+  %g = plan.buffer arena tensor<8xf32> <[0]>
 
   // CHECK: plan.view %{{.*}} "x" : ![[HELD:.*]]
   %x = plan.view %a "x" : !held
@@ -57,6 +64,7 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   %packed = plan.view %e : !plan.ref<tensor<8x8x3x3xf32>>
   %parts = plan.view %f : !partial
   %sum = plan.view %f : !plan.ref<tensor<8x8xf32>>
+  %line = plan.view %g : !plan.ref<tensor<8xf32>>
   // CHECK: plan.input "image" %{{.*}} : ![[HELD]]
   plan.input "image" %x : !held
   // CHECK: plan.output "mask" %{{.*}} : ![[HELD]]
@@ -78,6 +86,9 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   // CHECK: plan.launch @scale(%{{.*}}, %{{.*}}) -> (%{{.*}}) loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10]
   plan.launch @scale(%y, %scale) -> (%x) loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10]
     : (!held, !plan.ref<tensor<8x1x1xf32>>) -> (!held)
+  // A kernel may read nothing.
+  // CHECK: plan.launch @numbers() -> (%{{.*}}) loops [8] : () -> (!{{.*}})
+  plan.launch @numbers() -> (%line) loops [8] : () -> (!plan.ref<tensor<8xf32>>)
   // CHECK: plan.matmul %{{.*}}, %{{.*}} -> %{{.*}} loops [8, 8, 8 by <{"y" : 0, 3, 8}>] {transpose_b}
   plan.matmul %sum, %sum -> %parts loops [8, 8, 8 by <{"y" : 0, 3, 8}>] {transpose_b} : !plan.ref<tensor<8x8xf32>>, !plan.ref<tensor<8x8xf32>> -> !partial
   // CHECK: plan.pool <max> %{{.*}} -> %{{.*}} loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10]

@@ -52,6 +52,18 @@ static void printLoops(OpAsmPrinter &printer, Operation *, ArrayAttr loops) {
   printer << "]";
 }
 
+/// Parses types as `(!a, !b)` or `()`.
+static ParseResult parseTypes(OpAsmParser &parser, SmallVectorImpl<Type> &types) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren,
+                                        [&] { return parser.parseType(types.emplace_back()); });
+}
+
+static void printTypes(OpAsmPrinter &printer, Operation *, TypeRange types) {
+  printer << "(";
+  llvm::interleaveComma(types, printer);
+  printer << ")";
+}
+
 #define GET_OP_CLASSES
 #include "dovetail/Dialect/Plan/IR/PlanOps.cpp.inc"
 

@@ -253,7 +253,7 @@ def Plan_LaunchOp : Plan_StepOp<"launch",
                        OptionalAttr<StrArrayAttr>:$checks);
   let assemblyFormat = [{
     $kernel `(` $reads `)` `->` `(` $writes `)` `loops` custom<Loops>($loops) attr-dict
-    `:` `(` type($reads) `)` `->` `(` type($writes) `)`
+    `:` custom<Types>(type($reads)) `->` custom<Types>(type($writes))
   }];
   let hasVerifier = 1;
 }
