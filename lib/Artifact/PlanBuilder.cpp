@@ -221,6 +221,8 @@ artifact::KernelStepT PlanBuilder::makeKernel(plan::LaunchOp op, plan::KernelOp 
     entry->extent = check.extent;
     entry->dim = check.dim;
     entry->is_unsigned = check.isUnsigned;
+    if (check.argument)
+      entry->tensor = tensorOf(op.getReads()[*check.argument]);
   }
   step.parallel_loop = kernel.getParallelLoop().value_or(-1);
   if (std::optional<plan::BlocksAttr> blocks = kernel.getBlocks()) {

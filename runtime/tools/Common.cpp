@@ -170,6 +170,28 @@ std::string listPorts(const std::vector<runtime::PortInfo> &ports) {
   });
 }
 
+/// What random integers of the input in tensor `input` stay below, so that those that kernels look up as they are find
+/// something everywhere; 10 if nothing looks them up.
+int64_t getLimit(const runtime::Plan &plan, uint32_t input) {
+  // Buffers in which the input lies now, at least on some ranks.
+  std::vector<bool> holds(plan.buffers.size());
+  auto bufferOf = [&](uint32_t tensor) { return plan.tensors[tensor].buffer; };
+  holds[bufferOf(input)] = true;
+  int64_t limit = 10;
+  for (const runtime::StepInfo &step : plan.steps) {
+    if (const auto *kernel = std::get_if<runtime::KernelCall>(&step.action))
+      for (const runtime::IndexCheck &check : kernel->checks)
+        if (check.tensor >= 0 && holds[bufferOf(static_cast<uint32_t>(check.tensor))])
+          limit = std::min(limit, check.extent);
+    bool isCopy = std::holds_alternative<runtime::ExchangeCall>(step.action) ||
+                  std::holds_alternative<runtime::ReorderCall>(step.action);
+    bool copies = isCopy && holds[bufferOf(step.reads().front())];
+    for (uint32_t tensor : step.writes())
+      holds[bufferOf(tensor)] = copies;
+  }
+  return limit;
+}
+
 /// Reads one specification; an archive without a name gives several tensors.
 absl::StatusOr<std::vector<NamedTensor>> readSpec(const runtime::Plan &plan, const std::string &spec) {
   if (!spec.empty() && spec[0] == '@')
@@ -211,7 +233,7 @@ absl::StatusOr<std::vector<NamedTensor>> readSpec(const runtime::Plan &plan, con
     if (port.name == name) {
       tensor.type = port.type;
       tensor.shape = port.shape;
-      fillRandom(tensor, seed);
+      fillRandom(tensor, seed, getLimit(plan, port.tensor));
     }
   return std::vector<NamedTensor>{std::move(tensor)};
 }
@@ -248,7 +270,7 @@ tools::readInputs(const runtime::Plan &plan, const std::vector<std::string> &spe
       tensor.name = port.name;
       tensor.type = port.type;
       tensor.shape = port.shape;
-      fillRandom(tensor, seed + inputs.size());
+      fillRandom(tensor, seed + inputs.size(), getLimit(plan, port.tensor));
       inputs.push_back(std::move(tensor));
     } else {
       inputs.push_back(std::move(it->second));

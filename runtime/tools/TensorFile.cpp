@@ -243,12 +243,12 @@ uint16_t truncateToBrainFloat(float value) {
 
 } // namespace
 
-void tools::fillRandom(NamedTensor &tensor, uint64_t seed) {
+void tools::fillRandom(NamedTensor &tensor, uint64_t seed, int64_t limit) {
   tensor.allocate();
   std::mt19937_64 generator(seed);
   // The distributions of the standard library differ between implementations.
   auto real = [&] { return static_cast<double>(generator() >> 11) * 0x1p-52 - 1; };
-  auto integer = [&] { return static_cast<int>(generator() % 10); };
+  auto integer = [&] { return static_cast<int>(generator() % static_cast<uint64_t>(std::min<int64_t>(limit, 10))); };
   auto fill = [&](auto type, auto next) {
     auto *data = reinterpret_cast<decltype(type) *>(tensor.bytes.data());
     for (int64_t i = 0, n = tensor.numElements(); i < n; ++i)

@@ -5,6 +5,7 @@ import json
 import re
 
 import numpy as np
+import onnx
 import pytest
 from harness.backend import InProcessBackend, call, fastest_backend, replaying_backend, tool
 from harness.partition import Partition, uneven_sizes
@@ -288,3 +289,43 @@ def test_least_is_moved(backend, tmp_path, choice, ranks):
     inputs = {"table": table, "indices": indices}
     actual = fastest_backend().compile_and_run(model, partition, inputs, [output])[output]
     _assert_same_bits(actual, np.abs(expected) if users else expected)
+
+
+@pytest.mark.parametrize("split", ["table", "indices", "nothing"])
+@pytest.mark.parametrize("op", ["Gather", "GatherElements", "ScatterElements"])
+def test_random_inputs_are_in_range(backend, op, split, tmp_path):
+    """Random indices find something in a table of 3 rows, and others are as they always were."""
+    updates = [helper.make_tensor_value_info("updates", TensorProto.FLOAT, [3, 40])] if op == "ScatterElements" else []
+    shape = [40] if op == "Gather" else [3, 40]
+    inputs = [
+        helper.make_tensor_value_info("table", TensorProto.FLOAT, [5, 3] if op == "ScatterElements" else [3, 3]),
+        helper.make_tensor_value_info("indices", TensorProto.INT64, shape),
+        helper.make_tensor_value_info("numbers", TensorProto.INT64, [40]),
+        *updates,
+    ]
+    names = ["table", "indices", *(value.name for value in updates)]
+    nodes = [
+        helper.make_node(op, names, ["result"], axis=1),
+        helper.make_node("Identity", ["numbers"], ["same"]),
+    ]
+    outputs = [onnx.ValueInfoProto(name="result"), helper.make_tensor_value_info("same", TensorProto.INT64, [40])]
+    model = helper.make_model(
+        helper.make_graph(nodes, "random", inputs, outputs), opset_imports=[helper.make_opsetid("", 18)], ir_version=8
+    )
+    path, artifact, results = tmp_path / "model.onnx", tmp_path / "model.dvt", tmp_path / "same.npy"
+    path.write_bytes(model.SerializeToString())
+    partition = Partition({"y": 3})
+    if split == "table":
+        partition.split("table", 2, 1, "y")
+    elif split == "indices":
+        partition.split("indices", len(shape), 0, "y")
+    code, _, messages = call([tool("dovetail"), "verify", path, *partition.flags()])
+    assert code == 0, messages
+    code, _, messages = call([tool("dovetail"), "compile", path, "-o", artifact, *partition.flags()])
+    assert code == 0, messages
+    code, _, messages = call([tool("dovetail-run"), "bench", artifact, "--iterations", "1"])
+    assert code == 0, messages
+    command = [tool("dovetail-run"), "run", artifact, *(f"--input={name}=random:1" for name in [*names, "numbers"])]
+    code, _, messages = call([*command, "--output", f"same={results}"])
+    assert code == 0, messages
+    assert np.load(results).max() == 9

@@ -305,7 +305,9 @@ absl::Status Decoder::decodeKernel(const std::string &where, const artifact::Ker
     for (const artifact::IndexCheck *check : *step.checks()) {
       if (check->extent() < 1 || check->extent() > maxExtent)
         return damaged(where, " checks indices of a dimension of extent ", check->extent());
-      call.checks.push_back({str(check->node()), check->extent(), check->dim(), check->is_unsigned()});
+      if (check->tensor() >= 0)
+        RETURN_IF_ERROR(tensorIndex(where, static_cast<uint32_t>(check->tensor())));
+      call.checks.push_back({str(check->node()), check->extent(), check->dim(), check->is_unsigned(), check->tensor()});
     }
   plan.numChecks += call.checks.size();
   if (const artifact::Blocks *blocks = step.blocks())

@@ -128,8 +128,11 @@ SmallVector<IndexCheck> KernelOp::getIndexChecks() {
         for (auto [dim, accessed] : llvm::enumerate(access.dims))
           if (definition.loops[index.loop].isLookup() && accessed.index.asLoop() == static_cast<int>(index.loop))
             indexed = dim;
-      Type indices = op.getOperand(definition.reads[index.read].operand).getType();
-      checks.push_back({&op, index.loop, definition.loops[index.loop].extent, indexed, isUnsignedElement(indices)});
+      Value indices = op.getOperand(definition.reads[index.read].operand);
+      checks.push_back({&op, index.loop, definition.loops[index.loop].extent, indexed,
+                        isUnsignedElement(indices.getType()), std::nullopt});
+      if (auto argument = dyn_cast<BlockArgument>(indices))
+        checks.back().argument = argument.getArgNumber();
     }
   }
   return checks;

@@ -75,6 +75,7 @@ struct IndexCheck {
   int64_t extent;   ///< Of what is indexed; at least 1.
   uint32_t dim;     ///< Which of its dimensions that is.
   bool isUnsigned;  ///< Whether the index is; else negative ones count from the end.
+  int64_t tensor;   ///< That has the indices; -1 if the kernel computes them.
   /// What is wrong with `index`, as its bits are: `node 'x': index 12 is ...`.
   std::string describe(int64_t index) const;
 };

@@ -56,8 +56,9 @@ absl::Status checkWritable(const std::string &path);
 /// Writes text to a temporary file that is then renamed.
 absl::Status writeText(const std::string &path, const std::string &text);
 
-/// Fills a tensor with numbers that depend on the seed alone: floating-point numbers in [-1, 1), integers from 0 to 9.
-void fillRandom(NamedTensor &tensor, uint64_t seed);
+/// Fills a tensor with numbers that depend on the arguments alone: floating-point numbers in [-1, 1), integers from 0
+/// to 9 that are less than `limit`, which is at least 1.
+void fillRandom(NamedTensor &tensor, uint64_t seed, int64_t limit);
 /// `tensor` with other elements: floating-point numbers that are not numbers, or the same integers the other way round,
 /// since others may be out of a range.
 NamedTensor makeWrong(const NamedTensor &tensor);

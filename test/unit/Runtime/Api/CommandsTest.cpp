@@ -51,7 +51,7 @@ protected:
     write("stencil.dvt", std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
     x.name = "x";
     x.shape = {40, 2};
-    tools::fillRandom(x, 5);
+    tools::fillRandom(x, 5, 10);
     ASSERT_TRUE(tools::writeNpy(path("x.npy"), x).ok());
   }
   void TearDown() override { std::filesystem::remove_all(folder); }

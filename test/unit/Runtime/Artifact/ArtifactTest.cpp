@@ -278,6 +278,13 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   expectBounded("loop 0 of extent 8 is bounded by count 'lines' of bound 9",
                 [&](PlanBuilder &b) { b.plan.counts[1]->bound = 9; });
   expect("dimension 2 is bounded by count 0 of 0", [](PlanBuilder &b) { b.plan.tensors[0]->counts = {-1, -1, 0, -1}; });
+  expect("uses tensor 99", [](PlanBuilder &b) {
+    auto &check =
+        b.plan.steps[3]->action.AsKernelStep()->checks.emplace_back(std::make_unique<artifact::IndexCheckT>());
+    check->node = "gather";
+    check->extent = 1;
+    check->tensor = 99;
+  });
   expect("tensor 0", [](PlanBuilder &b) { b.plan.tensors[0]->buffer = 77; });
   expect("uses tensor 99", [](PlanBuilder &b) { b.plan.inputs[0]->tensor = 99; });
   expect("no kernel 'absent'", [](PlanBuilder &b) { b.kernel("absent", {}, {}, {}); });

@@ -61,6 +61,8 @@ struct IndexCheck {
   int64_t extent;      ///< Of what is indexed, and which of its dimensions that is.
   unsigned dim;
   bool isUnsigned; ///< Whether the index is.
+  /// The kernel's argument that has the indices; none if the kernel computes them.
+  std::optional<unsigned> argument;
 };
 
 } // namespace dovetail::plan
