@@ -228,6 +228,10 @@ std::optional<LoopShardings> Propagator::lookUpAtOwners(DefinitionOpInterface op
   }
   if (axes.empty())
     return std::nullopt;
+  // Partial values combine in one way only.
+  for (auto [loop, sharding] : llvm::zip_equal(relation.loops, loops))
+    if (loop.kind == LoopKind::Reduction && !loop.isLookup())
+      sharding = unsplit;
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   for (DimShardingAttr &dim : MutableArrayRef(loops).take_front(type.getRank()))
     if (llvm::any_of(dim.getAxes(), [&](StringAttr axis) { return axes.contains(axis); }))
