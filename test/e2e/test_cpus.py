@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels of every operator link for CPUs that are not at hand: the compiler refuses what they could not call there."""
 
-import itertools
 import pathlib
 import tempfile
 
@@ -34,10 +33,11 @@ def _casts():
 
 
 def link(name):
-    """Compiles two cases of the operator for each CPU; returns what went wrong. Runs in a worker."""
+    """Compiles two cases of the operator for each CPU, others for each; returns what went wrong. Runs in a worker."""
     failures = []
+    count = 1 if name == "casts" else 2
     with tempfile.TemporaryDirectory(prefix="dovetail-") as folder:
-        for seed, cpu in itertools.product((0,) if name == "casts" else (0, 1), LINKED_CPUS):
+        for seed, cpu in enumerate(cpu for cpu in LINKED_CPUS for _ in range(count)):
             case = None if name == "casts" else random_case(seed, name)
             model, partition = (case.model, case.partition) if case else (_casts(), Partition({"y": 1}))
             path, artifact = pathlib.Path(folder) / "model.onnx", pathlib.Path(folder) / "model.dvt"
