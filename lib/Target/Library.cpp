@@ -30,7 +30,11 @@ FloatType Library::getComputeType(Operation *op) const {
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   auto type = dyn_cast<FloatType>(result.getElementType());
   auto isAlike = [&](Type operand) { return getElementTypeOrSelf(operand) == type; };
-  if (!type || result.getNumElements() == 0 || !llvm::all_of(op->getOperandTypes(), isAlike))
+  if (!type || !llvm::all_of(op->getOperandTypes(), isAlike))
+    return {};
+  // Where there is nothing to read, the result is where sums start from, and libraries go by other rules.
+  auto isEmpty = [](Type tensor) { return cast<RankedTensorType>(tensor).getNumElements() == 0; };
+  if (isEmpty(result) || llvm::any_of(op->getOperandTypes(), isEmpty))
     return {};
   return getComputeType(op, type);
 }

@@ -72,3 +72,16 @@ func.func @without(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, !p
   %3 = dovetail.mul %2, %x {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}]>} : (!part, tensor<4x4xf32>) -> !part
   return %0, %1, %3 : tensor<4x4xf32>, tensor<4x4xf32>, !part
 }
+
+// -----
+
+// Sums of nothing, over empty rows or padding alone, are no calls.
+
+// CHECK-LABEL: func.func @nothing_to_read
+// CHECK-NOT: plan.group
+// CHECK: return
+func.func @nothing_to_read(%a: tensor<4x0xf32>, %b: tensor<0x4xf32>, %x: tensor<1x2x0x4xf32>) -> (tensor<4x4xf32>, tensor<1x2x2x4xf32>) {
+  %0 = dovetail.matmul %a, %b : (tensor<4x0xf32>, tensor<0x4xf32>) -> tensor<4x4xf32>
+  %1 = dovetail.pool %x {kind = #dovetail.pool_kind<average_include_pad>, kernel = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 2, 1>, pads_high = array<i64: 2, 1>} : (tensor<1x2x0x4xf32>) -> tensor<1x2x2x4xf32>
+  return %0, %1 : tensor<4x4xf32>, tensor<1x2x2x4xf32>
+}

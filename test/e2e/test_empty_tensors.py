@@ -96,6 +96,39 @@ def test_operator(backend, shape, op, operands, attributes):
             assert not found, f"{partition}, libraries {libraries}: {found}"
 
 
+def _windows(op, operands, attributes, expected):
+    return pytest.param(op, operands, attributes, expected, id=op)
+
+
+@pytest.mark.parametrize(
+    "op, operands, attributes, expected",
+    [
+        _windows("Conv", (_weights(6, 4, 3, 3), _weights(6)), {"pads": [3, 1, 2, 1]}, _weights(6).reshape(1, 6, 1, 1)),
+        _windows("Conv", (_weights(4, 1, 2, 3),), {"pads": [2, 1, 2, 1], "group": 4}, np.float32(0)),
+        _windows(
+            "AveragePool", (), {"kernel_shape": [3, 3], "pads": [2, 1, 2, 1], "count_include_pad": 1}, np.float32(0)
+        ),
+    ],
+)
+def test_pads_alone(backend, op, operands, attributes, expected):
+    """Windows over nothing but padding: the result is not empty, and what sums of zeros are. ONNX Runtime refuses some."""
+    model = _model([1, 4, 0, 7], op, operands, attributes)
+    rows = attributes["pads"][0] + attributes["pads"][2] - (operands[0].shape[2] if operands else 3) + 1
+    assert rows > 0
+    channels = operands[0].shape[0] if operands else 4
+    expected = {"y": np.broadcast_to(expected, (1, channels, rows, 7))}
+    for dim in [None, 0, 1, 2, 3]:
+        partition = Partition({"y": 3})
+        if dim is not None:
+            partition.split("x", 4, dim, "y")
+        for libraries in (True, False):
+            actual = fastest_backend().compile_and_run(
+                model, partition, {"x": np.zeros((1, 4, 0, 7), np.float32)}, ["y"], libraries, ["--shape", "x=1,4,0,7"]
+            )
+            found = differences(actual, expected)
+            assert not found, f"{partition}, libraries {libraries}: {found}"
+
+
 @pytest.fixture(scope="module")
 def joined():
     """An image, scaled, beside further channels of which there may be none, and a convolution of both."""
