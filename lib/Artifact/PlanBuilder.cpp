@@ -344,11 +344,14 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
       })
       .Case([&](plan::ExchangeOp call) {
         artifact::ExchangeStepT exchange;
-        exchange.source = tensorOf(call.getSource());
-        exchange.target = tensorOf(call.getTarget());
         exchange.kind = toSchema(call.getKind());
-        for (int64_t dim = 0, rank = call.getSource().getType().getTensor().getRank(); dim < rank; ++dim)
-          exchange.order.push_back(call.getOrder() ? (*call.getOrder())[dim] : dim);
+        for (auto [number, source, target] : llvm::enumerate(call.getSources(), call.getTargets())) {
+          auto &move = exchange.moves.emplace_back(std::make_unique<artifact::MoveT>());
+          move->source = tensorOf(source);
+          move->target = tensorOf(target);
+          std::vector<int64_t> order = toVector(call.getOrder(number));
+          move->order.assign(order.begin(), order.end());
+        }
         step.action.Set(std::move(exchange));
         return success();
       })

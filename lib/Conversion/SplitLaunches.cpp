@@ -204,9 +204,9 @@ void SplitLaunches::runOnOperation() {
   SymbolTableCollection symbols;
   for (auto program : getOperation().getOps<plan::ProgramOp>()) {
     layout::Mesh mesh = symbols.lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr()).getMesh();
-    // Exchanges that bring what ranks lack of a value that lies where its own part does, and that nobody has written
-    // to since.
-    llvm::MapVector<Value, plan::ExchangeOp> halos;
+    // Values of which an exchange brought what ranks lack to where their own parts lie, and these. Nobody has written
+    // to them since.
+    llvm::MapVector<Value, Value> halos;
     for (Operation &op : llvm::make_early_inc_range(*program.getBlock())) {
       auto step = dyn_cast<plan::StepOpInterface>(op);
       if (!step)
@@ -215,20 +215,19 @@ void SplitLaunches::runOnOperation() {
         halos.remove_if(
             [&](const auto &entry) { return plan::getBufferOp(entry.first) == plan::getBufferOp(written); });
       if (auto exchange = dyn_cast<plan::ExchangeOp>(op)) {
-        ShardingAttr source = getSharding(exchange.getSource().getType().getTensor());
-        if (exchange.getKind() == plan::ExchangeKind::Messages && source && !source.isPartial() &&
-            plan::getBufferOp(exchange.getSource()) == plan::getBufferOp(exchange.getTarget()))
-          halos[exchange.getTarget()] = exchange;
+        for (auto [source, target] : llvm::zip_equal(exchange.getSources(), exchange.getTargets())) {
+          ShardingAttr sharding = getSharding(cast<plan::RefType>(source.getType()).getTensor());
+          if (exchange.getKind() == plan::ExchangeKind::Messages && sharding && !sharding.isPartial() &&
+              plan::getBufferOp(source) == plan::getBufferOp(target))
+            halos[target] = source;
+        }
         continue;
       }
       auto launch = dyn_cast<plan::LaunchOp>(op);
       if (!launch || launch.getChecks())
         continue;
       auto kernel = symbols.lookupNearestSymbolFrom<plan::KernelOp>(program, launch.getKernelAttr());
-      SmallVector<Value> own = llvm::map_to_vector(launch.getReads(), [&](Value read) -> Value {
-        plan::ExchangeOp exchange = halos.lookup(read);
-        return exchange ? exchange.getSource() : Value();
-      });
+      SmallVector<Value> own = llvm::map_to_vector(launch.getReads(), [&](Value read) { return halos.lookup(read); });
       if (!kernel.getInPlace() && llvm::any_of(own, [](Value source) { return source != nullptr; }))
         LaunchSplitter(launch, kernel, mesh, program.getMeshAttr(), std::move(own)).run();
     }

@@ -101,14 +101,15 @@ void HtmlReport::writePorts(StringRef title, const char *key) {
 
 void HtmlReport::writeExchanges() {
   std::vector<Row> rows;
-  for (const json &exchange : report["exchanges"]) {
-    std::string received;
-    for (const json &bytes : exchange["received_bytes"])
-      received += (received.empty() ? "" : ", ") + getBytes(bytes);
-    rows.push_back({std::to_string(exchange["step"].get<int64_t>()), exchange["class"], exchange["kind"],
-                    exchange["name"], exchange["tensor"], exchange["from"], exchange["to"], getBytes(exchange["bytes"]),
-                    getBytes(exchange["lower_bound_bytes"]), received});
-  }
+  for (const json &exchange : report["exchanges"])
+    for (const json &move : exchange["moves"]) {
+      std::string received;
+      for (const json &bytes : move["received_bytes"])
+        received += (received.empty() ? "" : ", ") + getBytes(bytes);
+      rows.push_back({std::to_string(exchange["step"].get<int64_t>()), move["class"], exchange["kind"],
+                      exchange["name"], move["tensor"], move["from"], move["to"], getBytes(move["bytes"]),
+                      getBytes(move["lower_bound_bytes"]), received});
+    }
   writeTable(
       "Exchanges",
       {"step", "class", "kind", "name", "tensor", "from", "to", "bytes", "least possible", "received by each rank"},

@@ -100,34 +100,45 @@ json describeKernels(const Plan &plan) {
   return result;
 }
 
+/// One move of an exchange; `received` has for each rank what it receives.
+json describeMove(const Plan &plan, const runtime::MoveInfo &move, std::vector<int64_t> &received) {
+  runtime::MoveScheduler scheduler(plan, move);
+  std::vector<int64_t> bytes;
+  int64_t total = 0, bound = 0;
+  for (int rank = 0, ranks = plan.mesh.numRanks(); rank < ranks; ++rank) {
+    bytes.push_back(scheduler.receivedBytes(rank));
+    received[rank] += bytes.back();
+    total += bytes.back();
+    bound += scheduler.lowerBoundBytes(rank);
+  }
+  const runtime::BufferInfo &buffer = plan.bufferOf(move.source);
+  return {{"class", layout::stringifyExchangeClass(scheduler.getClass())},
+          {"tensor", formatType(buffer.type, buffer.shape)},
+          {"from", formatSharding(plan, move.source)},
+          {"to", formatSharding(plan, move.target)},
+          {"bytes", total},
+          {"lower_bound_bytes", bound},
+          {"received_bytes", bytes}};
+}
+
 json describeExchanges(const Plan &plan, std::vector<int64_t> &received) {
   json result = json::array();
-  int ranks = plan.mesh.numRanks();
-  received.assign(ranks, 0);
+  received.assign(plan.mesh.numRanks(), 0);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const auto *call = std::get_if<runtime::ExchangeCall>(&plan.steps[i].action);
     if (!call)
       continue;
-    runtime::ExchangeScheduler scheduler(plan, *call);
-    std::vector<int64_t> bytes;
-    int64_t total = 0, bound = 0;
-    for (int rank = 0; rank < ranks; ++rank) {
-      bytes.push_back(scheduler.receivedBytes(rank));
-      received[rank] += bytes.back();
-      total += bytes.back();
-      bound += scheduler.lowerBoundBytes(rank);
+    json moves = json::array();
+    int64_t bytes = 0;
+    for (const runtime::MoveInfo &move : call->moves) {
+      moves.push_back(describeMove(plan, move, received));
+      bytes += moves.back()["bytes"].get<int64_t>();
     }
-    const runtime::BufferInfo &buffer = plan.bufferOf(call->source);
     result.push_back({{"step", i},
                       {"name", plan.steps[i].name},
-                      {"class", layout::stringifyExchangeClass(scheduler.getClass())},
                       {"kind", layout::stringifyExchangeKind(call->kind)},
-                      {"tensor", formatType(buffer.type, buffer.shape)},
-                      {"from", formatSharding(plan, call->source)},
-                      {"to", formatSharding(plan, call->target)},
-                      {"bytes", total},
-                      {"lower_bound_bytes", bound},
-                      {"received_bytes", bytes}});
+                      {"bytes", bytes},
+                      {"moves", moves}});
   }
   return result;
 }
@@ -212,11 +223,12 @@ std::string formatExchanges(const json &exchanges) {
   std::vector<std::vector<std::string>> rows = {
       {"step", "class", "kind", "name", "tensor", "from", "to", "bytes", "received by each rank"}};
   for (const json &exchange : exchanges)
-    rows.push_back({std::to_string(exchange["step"].get<int64_t>()), text(exchange["class"]), text(exchange["kind"]),
-                    text(exchange["name"]), text(exchange["tensor"]), text(exchange["from"]), text(exchange["to"]),
-                    formatBytes(exchange["bytes"].get<int64_t>()),
-                    absl::StrJoin(exchange["received_bytes"].get<std::vector<int64_t>>(), " ",
-                                  [](std::string *out, int64_t bytes) { absl::StrAppend(out, bytes); })});
+    for (const json &move : exchange["moves"])
+      rows.push_back({std::to_string(exchange["step"].get<int64_t>()), text(move["class"]), text(exchange["kind"]),
+                      text(exchange["name"]), text(move["tensor"]), text(move["from"]), text(move["to"]),
+                      formatBytes(move["bytes"].get<int64_t>()),
+                      absl::StrJoin(move["received_bytes"].get<std::vector<int64_t>>(), " ",
+                                    [](std::string *out, int64_t bytes) { absl::StrAppend(out, bytes); })});
   return formatTable(rows);
 }
 

@@ -37,10 +37,16 @@ absl::Status tools::writeTrace(const std::string &path, const runtime::ProgramRu
       const runtime::StepTime &time = runner.times(rank)[i];
       json arguments = {{"step", i}, {"kind", step.kind()}};
       if (const auto *call = std::get_if<runtime::ExchangeCall>(&step.action)) {
-        runtime::ExchangeScheduler scheduler(plan, *call);
-        arguments["class"] = layout::stringifyExchangeClass(scheduler.getClass());
+        json classes = json::array();
+        int64_t received = 0;
+        for (const runtime::MoveInfo &move : call->moves) {
+          runtime::MoveScheduler scheduler(plan, move);
+          classes.push_back(layout::stringifyExchangeClass(scheduler.getClass()));
+          received += scheduler.receivedBytes(rank);
+        }
+        arguments["classes"] = classes;
         arguments["exchange"] = layout::stringifyExchangeKind(call->kind);
-        arguments["received bytes"] = scheduler.receivedBytes(rank);
+        arguments["received bytes"] = received;
       }
       events.push_back({{"name", step.name.empty() ? step.kind() : step.name},
                         {"cat", step.kind()},

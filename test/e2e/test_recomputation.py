@@ -43,4 +43,4 @@ def test_columns_are_sent(backend, tmp_path, sizes, libraries):
     code, _, messages = call([*command, "--report", tmp_path / "report.json", *partition.flags()])
     assert code == 0, messages
     exchanges = json.loads((tmp_path / "report.json").read_text())["exchanges"]
-    assert [exchange["tensor"] for exchange in exchanges] == ["float32[1, 4, 23, 1]"]
+    assert [move["tensor"] for exchange in exchanges for move in exchange["moves"]] == ["float32[1, 4, 23, 1]"]

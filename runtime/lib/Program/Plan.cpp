@@ -43,7 +43,10 @@ std::vector<uint32_t> StepInfo::reads() const {
                         },
                         [&](const PoolCall &call) { result = {call.input}; },
                         [&](const ReorderCall &call) { result = {call.source}; },
-                        [&](const ExchangeCall &call) { result = {call.source}; }},
+                        [&](const ExchangeCall &call) {
+                          for (const MoveInfo &move : call.moves)
+                            result.push_back(move.source);
+                        }},
              action);
   return result;
 }
@@ -54,7 +57,12 @@ std::vector<uint32_t> StepInfo::writes() const {
                                [](const MatMulCall &call) { return std::vector<uint32_t>{call.output}; },
                                [](const PoolCall &call) { return std::vector<uint32_t>{call.output}; },
                                [](const ReorderCall &call) { return std::vector<uint32_t>{call.target}; },
-                               [](const ExchangeCall &call) { return std::vector<uint32_t>{call.target}; }},
+                               [](const ExchangeCall &call) {
+                                 std::vector<uint32_t> targets;
+                                 for (const MoveInfo &move : call.moves)
+                                   targets.push_back(move.target);
+                                 return targets;
+                               }},
                     action);
 }
 
@@ -105,22 +113,22 @@ layout::Box Plan::tensorBox(uint32_t tensor, int rank) const {
   return tensors[tensor].sharding.boxOf(mesh, bufferOf(tensor).shape, rank);
 }
 
-layout::ExchangePlace Plan::placeOf(const ExchangeCall &call) const {
+layout::ExchangePlace Plan::placeOf(const MoveInfo &move) const {
   auto memoryOf = [&](uint32_t tensor) {
     const BufferInfo &buffer = bufferOf(tensor);
     return layout::TensorMemory{buffer.sharding, buffer.format};
   };
   return {mesh,
-          bufferOf(call.source).shape,
-          tensors[call.source].sharding,
-          tensors[call.target].sharding,
-          memoryOf(call.source),
-          memoryOf(call.target)};
+          bufferOf(move.source).shape,
+          tensors[move.source].sharding,
+          tensors[move.target].sharding,
+          memoryOf(move.source),
+          memoryOf(move.target)};
 }
 
-MemoryFormat Plan::messageFormat(const ExchangeCall &call) const {
-  MemoryFormat format = bufferOf(call.source).format;
-  format.order = call.order;
+MemoryFormat Plan::messageFormat(const MoveInfo &move) const {
+  MemoryFormat format = bufferOf(move.source).format;
+  format.order = move.order;
   return format;
 }
 

@@ -417,11 +417,17 @@ absl::Status Decoder::decodeExchange(const std::string &where, const artifact::E
   std::optional<layout::ExchangeKind> kind = fromSchema(step.kind());
   if (!kind)
     return damaged(where, " is an exchange of an unknown kind ", static_cast<int>(step.kind()));
-  ExchangeCall call{step.source(), step.target(), *kind, {}};
-  RETURN_IF_ERROR(tensorIndex(where, call.source));
-  RETURN_IF_ERROR(tensorIndex(where, call.target));
-  RETURN_IF_ERROR(decodeOrder(absl::StrCat(where, " has messages in an order"), *step.order(),
-                              plan.bufferOf(call.source).shape.size(), call.order));
+  ExchangeCall call{{}, *kind};
+  for (const artifact::Move *source : *step.moves()) {
+    MoveInfo move{source->source(), source->target(), {}};
+    RETURN_IF_ERROR(tensorIndex(where, move.source));
+    RETURN_IF_ERROR(tensorIndex(where, move.target));
+    RETURN_IF_ERROR(decodeOrder(absl::StrCat(where, " has messages in an order"), *source->order(),
+                                plan.bufferOf(move.source).shape.size(), move.order));
+    call.moves.push_back(std::move(move));
+  }
+  if (call.moves.empty())
+    return damaged(where, " is an exchange that moves nothing");
   action = std::move(call);
   return absl::OkStatus();
 }

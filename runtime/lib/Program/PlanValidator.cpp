@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 
 #include <algorithm>
+#include <map>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -59,6 +60,7 @@ private:
   absl::Status checkConvolution(const std::string &where, const ConvolutionCall &call);
   absl::Status checkMatMul(const std::string &where, const MatMulCall &call);
   absl::Status checkPool(const std::string &where, const PoolCall &call);
+  absl::Status checkMove(const std::string &where, const MoveInfo &move);
   absl::Status checkExchange(const std::string &where, const ExchangeCall &call);
   absl::Status checkParts(const std::string &where, const std::vector<const KernelCall *> &parts);
   absl::Status checkPostOps(const std::string &where, const std::vector<PostOpInfo> &ops, uint32_t output);
@@ -234,19 +236,39 @@ absl::Status Validator::checkPool(const std::string &where, const PoolCall &call
   return checkLoops(where, call.loops, call.output, {});
 }
 
-absl::Status Validator::checkExchange(const std::string &where, const ExchangeCall &call) {
-  if (shape(call.source) != shape(call.target) || !sameType(call.source, call.target))
+absl::Status Validator::checkMove(const std::string &where, const MoveInfo &move) {
+  if (shape(move.source) != shape(move.target) || !sameType(move.source, move.target))
     return damaged(where, " has a target of another shape or type than its source");
-  const layout::Sharding &from = plan.tensors[call.source].sharding, &to = plan.tensors[call.target].sharding;
-  if (std::string why; !layout::verifyExchange(plan.mesh, shape(call.source), from, to, &why))
+  const layout::Sharding &from = plan.tensors[move.source].sharding, &to = plan.tensors[move.target].sharding;
+  if (std::string why; !layout::verifyExchange(plan.mesh, shape(move.source), from, to, &why))
     return damaged(where, ": ", why);
-  if (from.partialAxes != to.partialAxes && plan.tensors[call.source].buffer == plan.tensors[call.target].buffer)
+  if (from.partialAxes != to.partialAxes && plan.tensors[move.source].buffer == plan.tensors[move.target].buffer)
     return damaged(where, " reduces a buffer into itself");
-  if (!plan.bufferOf(call.source).format.hasBlocksOf(plan.bufferOf(call.target).format))
+  if (!plan.bufferOf(move.source).format.hasBlocksOf(plan.bufferOf(move.target).format))
     return damaged(where, " is between memories of different blocks");
-  // Ranks follow what the plan says, and do not ask whether others find the same.
-  if (std::string why; !plan.placeOf(call).fits(call.kind, &why))
-    return damaged(where, ": ", why);
+  return absl::OkStatus();
+}
+
+absl::Status Validator::checkExchange(const std::string &where, const ExchangeCall &call) {
+  for (const MoveInfo &move : call.moves)
+    if (absl::Status status = checkMove(where, move); !status.ok())
+      return status;
+  if (call.moves.size() == 1) {
+    // Ranks follow what the plan says, and do not ask whether others find the same.
+    std::string why;
+    return plan.placeOf(call.moves[0]).fits(call.kind, &why) ? absl::OkStatus() : damaged(where, ": ", why);
+  }
+  if (call.kind != layout::ExchangeKind::Messages)
+    return damaged(where, " is one ", layout::stringifyExchangeKind(call.kind), " of ", call.moves.size(), " tensors");
+  // Their elements go in any order.
+  std::map<uint32_t, const MoveInfo *> targets;
+  for (const MoveInfo &move : call.moves)
+    if (!targets.try_emplace(plan.tensors[move.target].buffer, &move).second)
+      return damaged(where, " moves two tensors into buffer ", plan.tensors[move.target].buffer);
+  for (const MoveInfo &move : call.moves)
+    if (auto target = targets.find(plan.tensors[move.source].buffer);
+        target != targets.end() && target->second != &move)
+      return damaged(where, " writes over what it moves from buffer ", target->first);
   return absl::OkStatus();
 }
 

@@ -18,69 +18,77 @@ using namespace dovetail::runtime;
 using layout::Box;
 using layout::Transfer;
 
-ExchangeScheduler::ExchangeScheduler(const Plan &plan, const ExchangeCall &call)
-    : plan(plan), call(call), planner(plan.mesh, plan.bufferOf(call.source).shape, plan.tensors[call.source].sharding,
-                                      plan.tensors[call.target].sharding),
-      exchangeClass(layout::classify(plan.mesh, plan.bufferOf(call.source).shape, plan.tensors[call.source].sharding,
-                                     plan.tensors[call.target].sharding)) {}
+MoveScheduler::MoveScheduler(const Plan &plan, const MoveInfo &move)
+    : plan(plan), move(move), planner(plan.mesh, plan.bufferOf(move.source).shape, plan.tensors[move.source].sharding,
+                                      plan.tensors[move.target].sharding),
+      exchangeClass(layout::classify(plan.mesh, plan.bufferOf(move.source).shape, plan.tensors[move.source].sharding,
+                                     plan.tensors[move.target].sharding)) {}
 
-ExchangeTransfers ExchangeScheduler::transfers(int rank) const {
-  ExchangeTransfers result;
+MoveTransfers MoveScheduler::transfers(int rank) const {
+  MoveTransfers result;
   result.receives = planner.receives(rank);
   result.sends = planner.sends(rank);
   result.local = planner.local(rank);
   if (!planner.getReducedAxes().empty())
-    result.reduction = plan.tensors[call.source].sharding.partialKind;
+    result.reduction = plan.tensors[move.source].sharding.partialKind;
   return result;
 }
 
-layout::CollectiveGroup ExchangeScheduler::group(int rank) const {
-  return layout::collectiveGroup(plan.mesh, plan.bufferOf(call.source).shape, plan.tensors[call.source].sharding,
-                                 plan.tensors[call.target].sharding, call.kind, rank);
+layout::CollectiveGroup MoveScheduler::group(layout::ExchangeKind kind, int rank) const {
+  return layout::collectiveGroup(plan.mesh, plan.bufferOf(move.source).shape, plan.tensors[move.source].sharding,
+                                 plan.tensors[move.target].sharding, kind, rank);
 }
 
-int64_t ExchangeScheduler::receivedBytes(int rank) const {
+int64_t MoveScheduler::receivedBytes(int rank) const {
   int64_t elements = 0;
   for (const Transfer &transfer : planner.receives(rank))
     elements += transfer.box.volume();
-  return elements * elementSize(plan.bufferOf(call.target).type);
+  return elements * elementSize(plan.bufferOf(move.target).type);
 }
 
-int64_t ExchangeScheduler::lowerBoundBytes(int rank) const {
-  return layout::lowerBound(plan.mesh, plan.bufferOf(call.source).shape, plan.tensors[call.source].sharding,
-                            plan.tensors[call.target].sharding, rank) *
-         elementSize(plan.bufferOf(call.target).type);
+int64_t MoveScheduler::lowerBoundBytes(int rank) const {
+  return layout::lowerBound(plan.mesh, plan.bufferOf(move.source).shape, plan.tensors[move.source].sharding,
+                            plan.tensors[move.target].sharding, rank) *
+         elementSize(plan.bufferOf(move.target).type);
+}
+
+/// Checks that all ranks agree on the boxes of a move.
+static absl::Status checkMove(const Plan &plan, const std::string &where, const MoveInfo &move) {
+  MoveScheduler scheduler(plan, move);
+  std::map<std::pair<int, int>, std::vector<Box>> sent, received;
+  for (int rank = 0, ranks = plan.mesh.numRanks(); rank < ranks; ++rank) {
+    MoveTransfers transfers = scheduler.transfers(rank);
+    for (const Transfer &transfer : transfers.sends)
+      sent[{transfer.source, transfer.dest}].push_back(transfer.box);
+    for (const Transfer &transfer : transfers.receives)
+      received[{transfer.source, transfer.dest}].push_back(transfer.box);
+  }
+  for (const auto *side : {&sent, &received}) {
+    const auto &other = side == &sent ? received : sent;
+    for (const auto &[key, boxes] : *side) {
+      auto it = other.find(key);
+      if (it == other.end() || it->second != boxes)
+        return absl::DataLossError(absl::StrCat(where, ": ranks ", key.first, " and ", key.second,
+                                                " disagree on what the first sends to the second"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status dovetail::runtime::checkSchedule(const Plan &plan) {
   // A rank leaves an exchange when its peers have reached it, and exchanges have one order on all ranks; so nobody
   // waits for a rank that is further behind than the one that is last, and that one waits for nobody. What is left to
-  // check is that all agree on the boxes.
-  int ranks = plan.mesh.numRanks();
+  // check is that all agree on the boxes: then they do on messages, too, which have the boxes of one move after
+  // another.
   for (const std::vector<StepInfo> *list : {&plan.prologue, &plan.steps})
     for (size_t index = 0; index < list->size(); ++index) {
       const auto *call = std::get_if<ExchangeCall>(&(*list)[index].action);
       if (!call)
         continue;
       std::string where = absl::StrCat("exchange '", (*list)[index].name, "' in step ", index);
-      ExchangeScheduler scheduler(plan, *call);
-      std::map<std::pair<int, int>, std::vector<Box>> sent, received;
-      for (int rank = 0; rank < ranks; ++rank) {
-        ExchangeTransfers transfers = scheduler.transfers(rank);
-        for (const Transfer &transfer : transfers.sends)
-          sent[{transfer.source, transfer.dest}].push_back(transfer.box);
-        for (const Transfer &transfer : transfers.receives)
-          received[{transfer.source, transfer.dest}].push_back(transfer.box);
-      }
-      for (const auto *side : {&sent, &received}) {
-        const auto &other = side == &sent ? received : sent;
-        for (const auto &[key, boxes] : *side) {
-          auto it = other.find(key);
-          if (it == other.end() || it->second != boxes)
-            return absl::DataLossError(absl::StrCat(where, ": ranks ", key.first, " and ", key.second,
-                                                    " disagree on what the first sends to the second"));
-        }
-      }
+      for (const MoveInfo &move : call->moves)
+        if (absl::Status status = checkMove(plan, where, move); !status.ok())
+          return status;
     }
   return absl::OkStatus();
 }

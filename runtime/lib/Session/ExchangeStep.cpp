@@ -19,26 +19,18 @@ class ExchangeStep : public ExchangeExecutor {
 public:
   ExchangeStep(const RankMemory &memory, const StepInfo &step, Communicator &communicator, Mover &mover)
       : memory(memory), communicator(communicator), mover(mover), name(step.name),
-        call(std::get<ExchangeCall>(step.action)), scheduler(memory.plan, call),
-        transfers(scheduler.transfers(memory.rank)) {}
+        call(std::get<ExchangeCall>(step.action)) {
+    for (const MoveInfo &move : call.moves)
+      transfers.push_back(MoveScheduler(memory.plan, move).transfers(memory.rank));
+  }
 
   absl::Status bind(std::byte *) override {
     ChannelDescription description;
     description.name = name;
-    description.source = memory.memory(call.source);
-    description.target = memory.memory(call.target);
-    description.receives = transfers.receives;
-    description.sends = transfers.sends;
-    description.local = transfers.local;
-    description.reduction = transfers.reduction;
-    if (transfers.reduction == layout::ReductionKind::Owner) {
-      // Next to zeros the bits of the owner's contribution are the largest number, whatever they mean.
-      description.reduction = layout::ReductionKind::Max;
-      description.source.type = description.target.type = unsignedTypeOf(description.target.type);
-    }
-    description.format = memory.plan.messageFormat(call);
+    for (size_t i = 0; i < call.moves.size(); ++i)
+      description.moves.push_back(describe(call.moves[i], transfers[i]));
     description.kind = call.kind;
-    description.group = scheduler.group(memory.rank);
+    description.group = MoveScheduler(memory.plan, call.moves[0]).group(call.kind, memory.rank);
     description.mover = &mover;
     absl::StatusOr<std::unique_ptr<Channel>> opened = communicator.open(std::move(description));
     if (!opened.ok())
@@ -56,19 +48,37 @@ public:
   absl::Status fence() override { return channel->fence(); }
 
   std::vector<uint32_t> readByOthers() const override {
-    if (transfers.sends.empty())
-      return {};
-    return {memory.plan.tensors[call.source].buffer};
+    std::vector<uint32_t> buffers;
+    for (size_t i = 0; i < call.moves.size(); ++i)
+      if (!transfers[i].sends.empty())
+        buffers.push_back(memory.plan.tensors[call.moves[i].source].buffer);
+    return buffers;
   }
 
 private:
+  ChannelMove describe(const MoveInfo &move, const MoveTransfers &transfers) const {
+    ChannelMove result;
+    result.source = memory.memory(move.source);
+    result.target = memory.memory(move.target);
+    result.receives = transfers.receives;
+    result.sends = transfers.sends;
+    result.local = transfers.local;
+    result.reduction = transfers.reduction;
+    if (transfers.reduction == layout::ReductionKind::Owner) {
+      // Next to zeros the bits of the owner's contribution are the largest number, whatever they mean.
+      result.reduction = layout::ReductionKind::Max;
+      result.source.type = result.target.type = unsignedTypeOf(result.target.type);
+    }
+    result.format = memory.plan.messageFormat(move);
+    return result;
+  }
+
   const RankMemory &memory;
   Communicator &communicator;
   Mover &mover;
   std::string name;
   ExchangeCall call;
-  ExchangeScheduler scheduler;
-  ExchangeTransfers transfers;
+  std::vector<MoveTransfers> transfers; ///< Of each move.
   std::unique_ptr<Channel> channel;
 };
 

@@ -29,7 +29,7 @@ bool overlap(const std::vector<Range> &some, const std::vector<Range> &others) {
 struct Open {
   ExchangeExecutor *exchange;
   std::vector<Range> reads, writes;
-  /// The exchange, if it leaves what the rank has of the source as it is, and there is someone to read it.
+  /// The exchange, if it leaves what the rank has of the sources as it is.
   const ExchangeCall *call = nullptr;
 };
 
@@ -57,8 +57,11 @@ OpenExchanges dovetail::runtime::planFences(const Plan &plan, int rank, const st
     return ranges;
   };
   auto readsOwn = [&](const ExchangeCall &call, uint32_t tensor) {
-    return plan.tensors[tensor].buffer == plan.tensors[call.source].buffer &&
-           plan.tensorBox(call.source, rank).contains(plan.tensorBox(tensor, rank));
+    return std::any_of(call.moves.begin(), call.moves.end(), [&](const MoveInfo &move) {
+      uint32_t buffer = plan.tensors[tensor].buffer;
+      return buffer == plan.tensors[move.source].buffer && buffer == plan.tensors[move.target].buffer &&
+             plan.tensorBox(move.source, rank).contains(plan.tensorBox(tensor, rank));
+    });
   };
   auto findsWrites = [&](const std::vector<uint32_t> &reads, const Open &entry) {
     return std::any_of(reads.begin(), reads.end(), [&](uint32_t tensor) {
@@ -77,9 +80,8 @@ OpenExchanges dovetail::runtime::planFences(const Plan &plan, int rank, const st
     if (!step.exchange)
       continue;
     const auto &call = std::get<ExchangeCall>(step.info->action);
-    bool keepsSource = call.kind == layout::ExchangeKind::Messages &&
-                       plan.tensors[call.source].buffer == plan.tensors[call.target].buffer;
-    unjoined.push_back({step.exchange, reads, writes, keepsSource ? &call : nullptr});
+    bool keepsSources = call.kind == layout::ExchangeKind::Messages;
+    unjoined.push_back({step.exchange, reads, writes, keepsSources ? &call : nullptr});
     Open entry{step.exchange, {}, {}};
     for (uint32_t buffer : step.exchange->readByOthers())
       entry.reads.push_back(rangeOf(buffer));

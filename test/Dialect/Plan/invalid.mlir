@@ -575,3 +575,84 @@ plan.program @parts mesh @mesh target "cpu" {
   plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (0, 3), (4, 7)}>] : (!plan.ref<tensor<8xf32>>) -> (!y)
   plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (3, 4), (6, 8)}>] : (!plan.ref<tensor<8xf32>>) -> (!y)
 }
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<4xf32>>
+plan.program @main mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<4xf32> <[0]>
+  %1 = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %0 : !x
+  %y = plan.view %1 : !x
+  // expected-error@+1 {{has 2 sources and 1 targets}}
+  plan.exchange %x, %x -> %y : !x, !x -> !x
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<4xf32>>
+plan.program @main mesh @mesh target "cpu" {
+  // expected-error@+1 {{has 0 sources and 0 targets}}
+  "plan.exchange"() {operandSegmentSizes = array<i32: 0, 0>} : () -> ()
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<4xf32>>
+plan.program @main mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<4xf32> <[0]>
+  %1 = plan.buffer arena tensor<4xf32> <[0]>
+  %2 = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %0 : !x
+  %y = plan.view %1 : !x
+  %z = plan.view %2 : !x
+  // expected-error@+1 {{has 1 orders of dimensions for 2 moves}}
+  plan.exchange %x, %x -> %y, %z in [0] : !x, !x -> !x, !x
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<4xf32>>
+plan.program @main mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<4xf32> <[0]>
+  %1 = plan.buffer arena tensor<4xf32> <[0]>
+  %2 = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %0 : !x
+  %y = plan.view %1 : !x
+  %z = plan.view %2 : !x
+  // expected-error@+1 {{is by all_gather, but moves 2 tensors}}
+  plan.exchange %x, %x -> %y, %z by all_gather : !x, !x -> !x, !x
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<4xf32>>
+plan.program @main mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<4xf32> <[0]>
+  %1 = plan.buffer arena tensor<4xf32> <[0]>
+  %2 = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %0 : !x
+  %y = plan.view %1 : !x
+  %z = plan.view %2 : !x
+  // expected-error@+1 {{has moves 0 and 1 of which the first writes into a buffer of the other}}
+  plan.exchange %x, %y -> %y, %z : !x, !x -> !x, !x
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<4xf32>>
+plan.program @main mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<4xf32> <[0]>
+  %1 = plan.buffer arena tensor<4xf32> <[0]>
+  %x = plan.view %0 : !x
+  %y = plan.view %1 : !x
+  %z = plan.view %1 : !x
+  // expected-error@+1 {{has moves 0 and 1 of which the first writes into a buffer of the other}}
+  plan.exchange %x, %x -> %y, %z : !x, !x -> !x, !x
+}

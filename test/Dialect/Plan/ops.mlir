@@ -100,6 +100,9 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   // Messages are the default.
   // CHECK: plan.exchange %{{.*}} -> %{{.*}} : !{{.*}} -> !{{.*}}
   plan.exchange %parts -> %sum by messages : !partial -> !plan.ref<tensor<8x8xf32>>
+  // Several moves at once.
+  // CHECK: plan.exchange %{{.*}}, %{{.*}} -> %{{.*}}, %{{.*}} in [1, 0], [0, 1, 2, 3] : !{{.*}}, !{{.*}} -> !{{.*}}, !{{.*}}
+  plan.exchange %parts, %x -> %sum, %wide in [1, 0], [0, 1, 2, 3] : !partial, !held -> !plan.ref<tensor<8x8xf32>>, !extended
 }
 
 // The default is not printed.

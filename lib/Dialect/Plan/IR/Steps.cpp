@@ -64,6 +64,25 @@ static void printTypes(OpAsmPrinter &printer, Operation *, TypeRange types) {
   printer << ")";
 }
 
+/// Parses orders of dimensions as `[0, 2, 1], [1, 0]`.
+static ParseResult parseOrders(OpAsmParser &parser, ArrayAttr &orders) {
+  SmallVector<Attribute> parsed;
+  auto parseOrder = [&]() -> ParseResult {
+    Attribute order = DenseI64ArrayAttr::parse(parser, Type());
+    parsed.push_back(order);
+    return success(order != nullptr);
+  };
+  if (parser.parseCommaSeparatedList(parseOrder))
+    return failure();
+  orders = parser.getBuilder().getArrayAttr(parsed);
+  return success();
+}
+
+static void printOrders(OpAsmPrinter &printer, Operation *, ArrayAttr orders) {
+  llvm::interleaveComma(orders.getAsRange<DenseI64ArrayAttr>(), printer.getStream(),
+                        [&](DenseI64ArrayAttr order) { order.print(printer); });
+}
+
 #define GET_OP_CLASSES
 #include "dovetail/Dialect/Plan/IR/PlanOps.cpp.inc"
 
@@ -284,56 +303,93 @@ LogicalResult plan::PoolOp::verify() {
 
 SmallVector<Value> ReorderOp::getStepReads() { return {getSource()}; }
 SmallVector<Value> ReorderOp::getStepWrites() { return {getTarget()}; }
-SmallVector<Value> ExchangeOp::getStepReads() { return {getSource()}; }
-SmallVector<Value> ExchangeOp::getStepWrites() { return {getTarget()}; }
+SmallVector<Value> ExchangeOp::getStepReads() { return SmallVector<Value>(getSources()); }
+SmallVector<Value> ExchangeOp::getStepWrites() { return SmallVector<Value>(getTargets()); }
 
-template <typename OpT> static LogicalResult verifyCopy(OpT op) {
-  if (!equalUpToSharding(tensorOf(op.getSource()), tensorOf(op.getTarget())))
-    return op.emitOpError("changes shape or element type from ")
-           << tensorOf(op.getSource()) << " to " << tensorOf(op.getTarget());
-  return verifyWrites(op);
+static LogicalResult verifyCopy(Operation *op, Value source, Value target) {
+  if (!equalUpToSharding(tensorOf(source), tensorOf(target)))
+    return op->emitOpError("changes shape or element type from ") << tensorOf(source) << " to " << tensorOf(target);
+  return success();
 }
 
 /// Whether both buffers, if they are known, have the same blocks.
-template <typename OpT> static bool haveSameBlocks(OpT op) {
-  BufferOp source = getBufferOp(op.getSource()), target = getBufferOp(op.getTarget());
+static bool haveSameBlocks(Value from, Value to) {
+  BufferOp source = getBufferOp(from), target = getBufferOp(to);
   return !source || !target || source.getFormat().hasBlocksOf(target.getFormat());
 }
 
 LogicalResult ReorderOp::verify() {
   // Devices copy, and do not write the zeros after the last element.
   auto program = (*this)->getParentOfType<ProgramOp>();
-  if (program && program.getTarget() != "cpu" && !haveSameBlocks(*this) &&
+  if (program && program.getTarget() != "cpu" && !haveSameBlocks(getSource(), getTarget()) &&
       getBufferOp(getTarget()).getFormat().isBlocked())
     return emitOpError("copies into blocks, which devices do by kernels");
-  return verifyCopy(*this);
+  if (failed(verifyCopy(*this, getSource(), getTarget())))
+    return failure();
+  return verifyWrites(*this);
 }
 
 void ExchangeOp::build(OpBuilder &builder, OperationState &state, Value source, Value target, StringAttr stepName) {
-  build(builder, state, source, target, ExchangeKind::Messages, DenseI64ArrayAttr(), stepName);
+  build(builder, state, ValueRange(source), ValueRange(target), ExchangeKind::Messages, ArrayAttr(), stepName);
 }
 
-LogicalResult ExchangeOp::verify() {
+SmallVector<int64_t> ExchangeOp::getOrder(size_t move) {
+  if (std::optional<ArrayAttr> orders = getOrders())
+    return SmallVector<int64_t>(cast<DenseI64ArrayAttr>((*orders)[move]).asArrayRef());
+  return llvm::to_vector(llvm::seq<int64_t>(tensorOf(getSources()[move]).getRank()));
+}
+
+void ExchangeOp::setOrders(ArrayRef<SmallVector<int64_t>> orders) {
+  if (llvm::all_of(orders, [](ArrayRef<int64_t> order) { return llvm::is_sorted(order); })) {
+    removeOrdersAttr();
+    return;
+  }
+  Builder builder(getContext());
+  setOrdersAttr(builder.getArrayAttr(llvm::map_to_vector(
+      orders, [&](ArrayRef<int64_t> order) -> Attribute { return builder.getDenseI64ArrayAttr(order); })));
+}
+
+/// Checks one move of an exchange; `order` is that of dimensions in its messages.
+static LogicalResult verifyMove(ExchangeOp op, Value source, Value target, ArrayRef<int64_t> order) {
   auto getPartialAxes = [](Value ref) {
     ShardingAttr sharding = getSharding(tensorOf(ref));
     return sharding ? sharding.getPartialAxes() : ArrayRef<StringAttr>();
   };
-  ArrayRef<StringAttr> before = getPartialAxes(getSource()), after = getPartialAxes(getTarget());
+  ArrayRef<StringAttr> before = getPartialAxes(source), after = getPartialAxes(target);
   for (StringAttr axis : after)
     if (!llvm::is_contained(before, axis))
-      return emitOpError("makes the value partial over mesh axis ") << axis;
-  bool combines = getKind() == ExchangeKind::AllReduce || getKind() == ExchangeKind::ReduceScatter;
+      return op.emitOpError("makes the value partial over mesh axis ") << axis;
+  bool combines = op.getKind() == ExchangeKind::AllReduce || op.getKind() == ExchangeKind::ReduceScatter;
   if (combines && before.size() == after.size())
-    return emitOpError("is by ") << stringifyExchangeKind(getKind()) << ", but combines nothing";
-  if (std::optional<ArrayRef<int64_t>> order = getOrder()) {
-    SmallVector<int64_t> sorted(*order);
-    llvm::sort(sorted);
-    if (!llvm::equal(sorted, llvm::seq<int64_t>(tensorOf(getSource()).getRank())))
-      return emitOpError("has messages in an order that is not a permutation of its dimensions");
-  }
-  if (!haveSameBlocks(*this))
-    return emitOpError("is between buffers of formats ")
-           << getBufferOp(getSource()).getFormat() << " and " << getBufferOp(getTarget()).getFormat()
+    return op.emitOpError("is by ") << stringifyExchangeKind(op.getKind()) << ", but combines nothing";
+  SmallVector<int64_t> sorted(order);
+  llvm::sort(sorted);
+  if (!llvm::equal(sorted, llvm::seq<int64_t>(tensorOf(source).getRank())))
+    return op.emitOpError("has messages in an order that is not a permutation of its dimensions");
+  if (!haveSameBlocks(source, target))
+    return op.emitOpError("is between buffers of formats ")
+           << getBufferOp(source).getFormat() << " and " << getBufferOp(target).getFormat()
            << "; an exchange keeps blocks, a reorder makes them";
-  return verifyCopy(*this);
+  return verifyCopy(op, source, target);
+}
+
+LogicalResult ExchangeOp::verify() {
+  size_t count = getNumMoves();
+  if (count == 0 || getTargets().size() != count)
+    return emitOpError("has ") << count << " sources and " << getTargets().size() << " targets";
+  if (getOrders() && getOrders()->size() != count)
+    return emitOpError("has ") << getOrders()->size() << " orders of dimensions for " << count << " moves";
+  if (count > 1 && getKind() != ExchangeKind::Messages)
+    return emitOpError("is by ") << stringifyExchangeKind(getKind()) << ", but moves " << count << " tensors";
+  for (auto [number, source, target] : llvm::enumerate(getSources(), getTargets()))
+    if (failed(verifyMove(*this, source, target, getOrder(number))))
+      return failure();
+  // Their elements go in any order.
+  auto areShared = [](Value a, Value b) { return a == b || (getBufferOp(a) && getBufferOp(a) == getBufferOp(b)); };
+  for (size_t i = 0; i < count; ++i)
+    for (size_t k = 0; k < count; ++k)
+      if (i != k && (areShared(getTargets()[i], getTargets()[k]) || areShared(getTargets()[i], getSources()[k])))
+        return emitOpError("has moves ") << i << " and " << k
+                                         << " of which the first writes into a buffer of the other";
+  return verifyWrites(*this);
 }

@@ -37,9 +37,8 @@ inline absl::Status ofRank(int rank, const absl::Status &error) {
   return absl::Status(error.code(), absl::StrCat("rank ", rank, ": ", error.message()));
 }
 
-/// One exchange as one rank sees it. The memories stay where they are as long as the channel lives.
-struct ChannelDescription {
-  std::string name; ///< As in messages.
+/// What one rank has to do with a move of an exchange. The memories stay where they are as long as the channel lives.
+struct ChannelMove {
   MemoryView source, target;
   /// What this rank sends and receives. For each pair of ranks both list the same boxes in the same order.
   std::vector<layout::Transfer> receives, sends;
@@ -50,7 +49,16 @@ struct ChannelDescription {
   layout::ReductionKind reduction = layout::ReductionKind::None;
   /// How elements lie in messages.
   MemoryFormat format;
-  /// A collective that may take the place of messages, and this rank's group in it.
+
+  bool inPlace() const { return source.data == target.data; }
+};
+
+/// One exchange as one rank sees it.
+struct ChannelDescription {
+  std::string name; ///< As in messages.
+  /// The same on all ranks. None writes what another reads or writes.
+  std::vector<ChannelMove> moves;
+  /// A collective of the one move that may take the place of messages, and this rank's group in it.
   layout::ExchangeKind kind = layout::ExchangeKind::Messages;
   layout::CollectiveGroup group;
   /// Moves the elements that this rank gets. Outlives the channel.

@@ -151,12 +151,17 @@ struct ReorderCall {
   uint32_t source, target;
 };
 
-/// The transfers that turn one sharding of a value into another, and how ranks carry them out.
-struct ExchangeCall {
+/// The transfers that turn one sharding of a value into another.
+struct MoveInfo {
   uint32_t source, target;
-  /// A collective fits the boxes and memories of all ranks.
-  layout::ExchangeKind kind = layout::ExchangeKind::Messages;
   std::vector<int> order; ///< Of dimensions in messages, outermost first. Blocks are those of both buffers.
+};
+
+/// Moves that ranks carry out together, and how.
+struct ExchangeCall {
+  std::vector<MoveInfo> moves; ///< At least one. No target lies in a buffer of another move.
+  /// A collective is of one move, and fits the boxes and memories of all ranks.
+  layout::ExchangeKind kind = layout::ExchangeKind::Messages;
 };
 
 /// What a library call takes at most besides its operands and copies of them, in bytes.
@@ -240,9 +245,9 @@ struct Plan {
   /// What `rank` has of a loop.
   layout::Interval loopRange(const LoopInfo &loop, int rank) const;
   /// Refers to the plan.
-  layout::ExchangePlace placeOf(const ExchangeCall &call) const;
-  /// How elements lie in the messages of an exchange.
-  MemoryFormat messageFormat(const ExchangeCall &call) const;
+  layout::ExchangePlace placeOf(const MoveInfo &move) const;
+  /// How the elements of a move lie in messages.
+  MemoryFormat messageFormat(const MoveInfo &move) const;
 };
 
 /// Checks and decodes the plan section of an artifact whose weights section has `weightsSize` bytes. Errors: DATA_LOSS,

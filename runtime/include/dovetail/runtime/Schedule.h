@@ -22,30 +22,30 @@
 
 namespace dovetail::runtime {
 
-/// What a rank does in an exchange. For each pair of ranks both list the same boxes in the same order.
-struct ExchangeTransfers {
+/// What a rank does in one move of an exchange. For each pair of ranks both list the same boxes in the same order.
+struct MoveTransfers {
   layout::ReductionKind reduction = layout::ReductionKind::None;
   std::vector<layout::Transfer> receives, sends;
   std::vector<layout::Box> local; ///< What the rank takes from its own source.
 };
 
-/// Plans an exchange for any rank.
-class ExchangeScheduler {
+/// Plans a move of an exchange for any rank.
+class MoveScheduler {
 public:
-  ExchangeScheduler(const Plan &plan, const ExchangeCall &call);
+  MoveScheduler(const Plan &plan, const MoveInfo &move);
 
   layout::ExchangeClass getClass() const { return exchangeClass; }
-  ExchangeTransfers transfers(int rank) const;
-  /// With whom `rank` has a collective, where the plan says that the exchange is one.
-  layout::CollectiveGroup group(int rank) const;
-  /// Bytes that `rank` receives, and the least that it must receive however the exchange is done: the elements it
+  MoveTransfers transfers(int rank) const;
+  /// With whom `rank` has a collective of `kind`, where the plan says that the exchange is one.
+  layout::CollectiveGroup group(layout::ExchangeKind kind, int rank) const;
+  /// Bytes that `rank` receives, and the least that it must receive however it is done: the elements it
   /// needs, less those it holds.
   int64_t receivedBytes(int rank) const;
   int64_t lowerBoundBytes(int rank) const;
 
 private:
   const Plan &plan;
-  ExchangeCall call;
+  MoveInfo move;
   layout::ExchangePlanner planner;
   layout::ExchangeClass exchangeClass;
 };

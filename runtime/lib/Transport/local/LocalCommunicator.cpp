@@ -46,12 +46,11 @@ private:
 
   DeviceStream &steps() const { return description.mover->getStream(StreamKind::Steps); }
   SharedChannel &sharedOf(int rank) const { return *group->ranks[rank]->channels[index]; }
-  const MemoryView &sourceOf(int rank) const { return sharedOf(rank).source; }
-  bool inPlace() const { return description.source.data == description.target.data; }
   /// The entry of `pulls` for `source`, which may be new.
   Pull &pullFrom(int source);
-  absl::Status resolveReduction();
-  absl::Status resolveCopies();
+  absl::Status resolveReduction(size_t move);
+  void resolveCopies(size_t move);
+  void sortPulls();
 
   std::shared_ptr<LocalGroup::State> group;
   int rank, index;
@@ -71,9 +70,11 @@ public:
   absl::StatusOr<std::unique_ptr<Channel>> open(ChannelDescription description) override {
     RankState &self = *group->ranks[ownRank];
     auto shared = std::make_unique<SharedChannel>();
-    shared->source = description.source;
-    for (const layout::Transfer &transfer : description.sends)
-      shared->readers.push_back(transfer.dest);
+    for (const ChannelMove &move : description.moves) {
+      shared->sources.push_back(move.source);
+      for (const layout::Transfer &transfer : move.sends)
+        shared->readers.push_back(transfer.dest);
+    }
     std::sort(shared->readers.begin(), shared->readers.end());
     shared->readers.erase(std::unique(shared->readers.begin(), shared->readers.end()), shared->readers.end());
     shared->finished = std::make_unique<std::atomic<uint64_t>[]>(shared->readers.size());
@@ -150,16 +151,22 @@ LocalChannel::Pull &LocalChannel::pullFrom(int source) {
 }
 
 absl::Status LocalChannel::resolve() {
-  for (const layout::Transfer &transfer : description.receives) {
-    const RankState &peer = *group->ranks[transfer.source];
-    if (peer.channels.size() <= static_cast<size_t>(index) ||
-        !std::binary_search(peer.channels[index]->readers.begin(), peer.channels[index]->readers.end(), rank))
-      return absl::InternalError(absl::StrCat("rank ", transfer.source, " does not know that rank ", rank,
-                                              " receives from it in exchange '", description.name, "'"));
+  for (const ChannelMove &move : description.moves)
+    for (const layout::Transfer &transfer : move.receives) {
+      const RankState &peer = *group->ranks[transfer.source];
+      if (peer.channels.size() <= static_cast<size_t>(index) ||
+          peer.channels[index]->sources.size() != description.moves.size() ||
+          !std::binary_search(peer.channels[index]->readers.begin(), peer.channels[index]->readers.end(), rank))
+        return absl::InternalError(absl::StrCat("rank ", transfer.source, " does not know that rank ", rank,
+                                                " receives from it in exchange '", description.name, "'"));
+    }
+  for (size_t move = 0; move < description.moves.size(); ++move) {
+    if (description.moves[move].reduction == layout::ReductionKind::None)
+      resolveCopies(move);
+    else if (absl::Status status = resolveReduction(move); !status.ok())
+      return status;
   }
-  if (absl::Status status = description.reduction != layout::ReductionKind::None ? resolveReduction() : resolveCopies();
-      !status.ok())
-    return status;
+  sortPulls();
   Mover &mover = *description.mover;
   for (Pull &pull : pulls) {
     SharedChannel &shared = sharedOf(pull.source);
@@ -183,37 +190,43 @@ absl::Status LocalChannel::resolve() {
   return absl::OkStatus();
 }
 
-absl::Status LocalChannel::resolveCopies() {
-  if (!inPlace())
-    for (const layout::Box &box : description.local)
-      appendCopies(description.target, description.source, box, pullFrom(rank).copies);
-  for (const layout::Transfer &transfer : description.receives)
-    appendCopies(description.target, sourceOf(transfer.source), transfer.box, pullFrom(transfer.source).copies);
-  // Each rank begins with the next one, so that not all of them read from the first at once.
-  int size = group->ranks.size();
+void LocalChannel::sortPulls() {
+  // Contributions are combined in the order of ranks. Else each rank begins with the next one, so that not all of them
+  // read from the first at once.
+  bool reduces = std::any_of(description.moves.begin(), description.moves.end(),
+                             [](const ChannelMove &move) { return move.reduction != layout::ReductionKind::None; });
+  int size = group->ranks.size(), first = reduces ? 0 : rank;
   std::sort(pulls.begin(), pulls.end(), [&](const Pull &a, const Pull &b) {
-    return (a.source - rank + size) % size < (b.source - rank + size) % size;
+    return (a.source - first + size) % size < (b.source - first + size) % size;
   });
-  return absl::OkStatus();
 }
 
-absl::Status LocalChannel::resolveReduction() {
+void LocalChannel::resolveCopies(size_t move) {
+  const ChannelMove &own = description.moves[move];
+  if (!own.inPlace())
+    for (const layout::Box &box : own.local)
+      appendCopies(own.target, own.source, box, pullFrom(rank).copies);
+  for (const layout::Transfer &transfer : own.receives)
+    appendCopies(own.target, sharedOf(transfer.source).sources[move], transfer.box, pullFrom(transfer.source).copies);
+}
+
+absl::Status LocalChannel::resolveReduction(size_t move) {
+  const ChannelMove &own = description.moves[move];
   std::vector<layout::Transfer> contributions;
   for (int source = 0, size = group->ranks.size(); source < size; ++source) {
     if (source == rank)
-      for (const layout::Box &box : description.local)
+      for (const layout::Box &box : own.local)
         contributions.push_back({rank, rank, box});
-    for (const layout::Transfer &transfer : description.receives)
+    for (const layout::Transfer &transfer : own.receives)
       if (transfer.source == source)
         contributions.push_back(transfer);
   }
   std::vector<layout::Box> begun;
   for (const layout::Transfer &transfer : contributions) {
     const layout::Box &box = transfer.box;
-    const MemoryView &source = sourceOf(transfer.source);
+    const MemoryView &source = sharedOf(transfer.source).sources[move];
     if (std::find(begun.begin(), begun.end(), box) != begun.end()) {
-      pullFrom(transfer.source)
-          .combinations.push_back(describeCombination(description.reduction, description.target, source, box));
+      pullFrom(transfer.source).combinations.push_back(describeCombination(own.reduction, own.target, source, box));
       continue;
     }
     for (const layout::Box &other : begun)
@@ -221,7 +234,7 @@ absl::Status LocalChannel::resolveReduction() {
         return absl::InternalError(absl::StrCat("contributions ", other.str(), " and ", box.str(), " to exchange '",
                                                 description.name, "' overlap in part"));
     begun.push_back(box);
-    appendCopies(description.target, source, box, pullFrom(transfer.source).copies);
+    appendCopies(own.target, source, box, pullFrom(transfer.source).copies);
   }
   return absl::OkStatus();
 }

@@ -26,7 +26,7 @@ namespace dovetail::runtime {
 
 /// What the other ranks see of a channel of one rank.
 struct SharedChannel {
-  MemoryView source;
+  std::vector<MemoryView> sources;                   ///< Of each move.
   std::vector<int> readers;                          ///< Ascending.
   std::atomic<uint64_t> started{0};                  ///< How often the source was complete.
   std::unique_ptr<std::atomic<uint64_t>[]> finished; ///< How often each reader was done with it.

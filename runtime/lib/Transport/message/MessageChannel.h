@@ -20,8 +20,9 @@
 
 namespace dovetail::runtime {
 
-/// What is contiguous is sent from where it is and received where it belongs; all else of all peers goes through memory
-/// of the channel, packed by one launch and unpacked by another.
+/// What a peer gets in several moves is one message; each box of a single move is one of its own. Boxes that are
+/// messages and contiguous are sent from where they are and received where they belong; all else of all peers goes
+/// through memory of the channel, packed by one launch and unpacked by another.
 class MessageChannel : public Channel {
 public:
   MessageChannel(Rendezvous &rendezvous, int rank, ChannelDescription description)
@@ -40,14 +41,26 @@ public:
   absl::Status fence() override { return join(); }
 
 private:
-  /// A message, and where it is in the channel's memory; negative: it is where it belongs.
-  struct Staged {
-    MemoryView view;
+  /// A box in a message, and where it is in the channel's memory; negative: it is where it belongs.
+  struct Part {
+    const ChannelMove *move;
+    int peer;
+    layout::Box box;
+    MemoryView view = {};
     int64_t offset = -1;
   };
-  /// Sets what becomes of received boxes.
-  absl::Status addCopies(const std::vector<Staged> &received);
-  absl::Status addCombinations(const std::vector<Staged> &received, int ranks);
+  /// What is sent or received, by peer. For each pair of ranks both list the same boxes in the same order.
+  std::vector<Part> listParts(bool areSent) const;
+  /// Behind the last of the parts that are one message with part `first`.
+  size_t endOfMessage(const std::vector<Part> &parts, size_t first) const;
+  /// Gives parts their places. `bytes` of the channel's memory are taken.
+  void place(std::vector<Part> &parts, bool areSent, int64_t &bytes) const;
+  /// Messages of parts whose addresses are known.
+  std::vector<Message> listMessages(const std::vector<Part> &parts) const;
+  /// Add what becomes of the boxes that a move has received, and of this rank's own.
+  static void addCopies(const ChannelMove &move, const std::vector<Part> &received, std::vector<StridedBox> &copies);
+  void addCombinations(const ChannelMove &move, const std::vector<Part> &received, int ranks,
+                       std::vector<StridedBox> &copies, std::vector<CombinationDescription> &combinations) const;
   absl::Status add(absl::StatusOr<std::unique_ptr<Move>> move) {
     if (move.ok())
       moves.push_back(*std::move(move));

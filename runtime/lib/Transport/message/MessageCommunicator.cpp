@@ -215,7 +215,7 @@ absl::StatusOr<std::unique_ptr<Move>> MessageCommunicator::record(Mover &mover,
 }
 
 absl::StatusOr<Transport *> MessageCommunicator::groupTransport(const ChannelDescription &channel) {
-  if (!world->hasCollective(channel.kind, channel.reduction, channel.source.type))
+  if (!world->hasCollective(channel.kind, channel.moves[0].reduction, channel.moves[0].source.type))
     return nullptr;
   const std::vector<int> &members = channel.group.members;
   if (static_cast<int>(members.size()) == size())

@@ -24,13 +24,14 @@ bool dovetail::runtime::isMessage(const MemoryView &memory, const Box &box, cons
 
 Collective dovetail::runtime::describeCollective(const ChannelDescription &channel, int rank) {
   const layout::CollectiveGroup &group = channel.group;
+  const ChannelMove &move = channel.moves[0];
   size_t own = std::find(group.members.begin(), group.members.end(), rank) - group.members.begin();
   // The memory that has the parts of all begins with the first one's.
   bool gathers = channel.kind == layout::ExchangeKind::AllGather;
   return {channel.kind,
-          channel.reduction,
-          channel.source.type,
-          channel.format.volume(group.parts[own]),
-          channel.source.address(group.parts[gathers ? own : 0]),
-          channel.target.address(group.parts[gathers ? 0 : own])};
+          move.reduction,
+          move.source.type,
+          move.format.volume(group.parts[own]),
+          move.source.address(group.parts[gathers ? own : 0]),
+          move.target.address(group.parts[gathers ? 0 : own])};
 }

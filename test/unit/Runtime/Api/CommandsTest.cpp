@@ -240,9 +240,9 @@ TEST_F(Commands, InspectShowsCutsAndBytes) {
   result = run({"inspect", "%stencil.dvt", "--json"});
   nlohmann::json report = nlohmann::json::parse(result.output);
   // Rank 0 needs one row of 8 bytes, rank 1 one from each side, rank 2 one.
-  EXPECT_EQ(report["exchanges"][0]["received_bytes"], (std::vector<int64_t>{8, 16, 8}));
-  EXPECT_EQ(report["exchanges"][0]["lower_bound_bytes"], 32);
-  EXPECT_EQ(report["exchanges"][0]["class"], "halo");
+  EXPECT_EQ(report["exchanges"][0]["moves"][0]["received_bytes"], (std::vector<int64_t>{8, 16, 8}));
+  EXPECT_EQ(report["exchanges"][0]["moves"][0]["lower_bound_bytes"], 32);
+  EXPECT_EQ(report["exchanges"][0]["moves"][0]["class"], "halo");
   EXPECT_EQ(report["exchanges"][0]["kind"], "messages");
   // Rank 2 holds 35 rows of its input and 34 of its result.
   EXPECT_EQ(report["ranks"][2]["values_bytes"], 320 + 320);

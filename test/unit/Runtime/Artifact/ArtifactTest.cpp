@@ -511,22 +511,51 @@ TEST(Artifact, ExchangesThatDoNotFitAreRefused) {
   become("no reduce-scatter: parts do not follow each other in memory", 3, ExchangeKind::ReduceScatter);
   become("no all-gather: no pieces are collected", 5, ExchangeKind::AllGather);
   expect("no all-gather: parts differ in size", [](PlanBuilder &b) {
-    uint32_t part = exchangeOf(b, 2).source;
+    uint32_t part = exchangeOf(b, 2).moves[0]->source;
     b.plan.tensors[part]->dims[0]->pieces = {{0, 3}, {3, 8}};
     exchangeOf(b, 1).kind = ExchangeKind::Messages;
   });
-  expect("an order that is not a permutation", [](PlanBuilder &b) { exchangeOf(b, 1).order = {0, 0}; });
-  expect("an order that is not a permutation", [](PlanBuilder &b) { exchangeOf(b, 1).order = {0}; });
-  expect("an order that is not a permutation", [](PlanBuilder &b) { exchangeOf(b, 1).order = {0, 1, 2}; });
+  expect("an order that is not a permutation", [](PlanBuilder &b) { exchangeOf(b, 1).moves[0]->order = {0, 0}; });
+  expect("an order that is not a permutation", [](PlanBuilder &b) { exchangeOf(b, 1).moves[0]->order = {0}; });
+  expect("an order that is not a permutation", [](PlanBuilder &b) { exchangeOf(b, 1).moves[0]->order = {0, 1, 2}; });
   expect("is between memories of different blocks", [](PlanBuilder &b) {
-    b.setBlocks(exchangeOf(b, 4).target, 1, 4);
+    b.setBlocks(exchangeOf(b, 4).moves[0]->target, 1, 4);
     exchangeOf(b, 4).kind = ExchangeKind::Messages;
   });
+  expect("moves nothing", [](PlanBuilder &b) { exchangeOf(b, 1).moves.clear(); });
+  // Another reduction, with the last one's.
+  auto add = [](PlanBuilder &b, int step, int other) {
+    auto &move = exchangeOf(b, step).moves.emplace_back(std::make_unique<artifact::MoveT>());
+    *move = *exchangeOf(b, other).moves[0];
+    exchangeOf(b, step).kind = ExchangeKind::Messages;
+  };
+  expect("step 1 'exchange1' is one reduce-scatter of 2 tensors", [&](PlanBuilder &b) {
+    add(b, 1, 3);
+    exchangeOf(b, 1).kind = ExchangeKind::ReduceScatter;
+  });
+  expect("step 1 'exchange1' moves two tensors into buffer 1", [&](PlanBuilder &b) { add(b, 1, 1); });
+  expect("step 4 'exchange4' writes over what it moves from buffer 2", [&](PlanBuilder &b) { add(b, 4, 3); });
+  expect("step 4 'exchange4' has messages in an order that is not a permutation", [&](PlanBuilder &b) {
+    add(b, 4, 1);
+    exchangeOf(b, 4).moves[1]->order = {1, 1};
+  });
+  expect("step 4 'exchange4' uses tensor 99", [&](PlanBuilder &b) {
+    add(b, 4, 1);
+    exchangeOf(b, 4).moves[1]->target = 99;
+  });
+  expect("step 4 'exchange4' has a target of another shape or type", [&](PlanBuilder &b) {
+    add(b, 4, 1);
+    exchangeOf(b, 4).moves[1]->target = b.value({3, 3}, sharding(2));
+  });
+  PlanBuilder several = exchanger();
+  add(several, 1, 3);
+  add(several, 4, 1);
+  EXPECT_TRUE(several.program());
   // Messages do for everything, in any order.
   PlanBuilder messages = exchanger();
   for (int step = 1; step <= 5; ++step) {
     exchangeOf(messages, step).kind = ExchangeKind::Messages;
-    exchangeOf(messages, step).order = {1, 0};
+    exchangeOf(messages, step).moves[0]->order = {1, 0};
   }
   EXPECT_TRUE(messages.program());
 }
@@ -555,22 +584,24 @@ TEST(ArtifactFuzz, DamagedExchangesStayInMemory) {
       if (!call || call->kind == layout::ExchangeKind::Messages || decoded->mesh.numRanks() > 64)
         continue;
       ++collectives;
-      runtime::ExchangeScheduler scheduler(*decoded, *call);
+      runtime::MoveScheduler scheduler(*decoded, call->moves[0]);
       for (int rank = 0; rank < decoded->mesh.numRanks(); ++rank) {
         // All of a group agree on it, and nobody is left waiting.
-        layout::CollectiveGroup group = scheduler.group(rank);
+        layout::CollectiveGroup group = scheduler.group(call->kind, rank);
         EXPECT_NE(std::find(group.members.begin(), group.members.end(), rank), group.members.end());
         ASSERT_EQ(group.parts.size(), group.members.size());
         int64_t all = 0;
         for (size_t i = 0; i < group.parts.size(); ++i) {
-          EXPECT_EQ(scheduler.group(group.members[i]).members, group.members);
+          EXPECT_EQ(scheduler.group(call->kind, group.members[i]).members, group.members);
           EXPECT_EQ(group.parts[i].volume(), group.parts[0].volume());
           all += group.parts[i].volume();
         }
         bool gathers = call->kind == layout::ExchangeKind::AllGather;
         if (call->kind != layout::ExchangeKind::AllReduce)
-          EXPECT_LE(all,
-                    decoded->bufferBox(decoded->tensors[gathers ? call->target : call->source].buffer, rank).volume());
+          EXPECT_LE(
+              all,
+              decoded->bufferBox(decoded->tensors[gathers ? call->moves[0].target : call->moves[0].source].buffer, rank)
+                  .volume());
       }
     }
   }

@@ -270,11 +270,12 @@ std::unique_ptr<artifact::CallMemoryT> PlanBuilder::memoryOf(int64_t bytes) {
 
 void PlanBuilder::exchange(uint32_t source, uint32_t target, bool inPrologue) {
   artifact::ExchangeStepT action;
-  action.source = source;
-  action.target = target;
+  auto &move = action.moves.emplace_back(std::make_unique<artifact::MoveT>());
+  move->source = source;
+  move->target = target;
   const artifact::BufferT &in = *plan.buffers[plan.tensors[source]->buffer];
   const artifact::BufferT &out = *plan.buffers[plan.tensors[target]->buffer];
-  action.order = in.format->order;
+  move->order = in.format->order;
   layout::Sharding from = shardingOf(source), to = shardingOf(target), inHeld = shardingOf(in.dims),
                    outHeld = shardingOf(out.dims);
   // Plans that are meant to be refused may say anything.
@@ -290,6 +291,15 @@ void PlanBuilder::exchange(uint32_t source, uint32_t target, bool inPrologue) {
   step->name = "exchange" + std::to_string(plan.steps.size());
   step->action.Set(std::move(action));
   (inPrologue ? plan.prologue : plan.steps).push_back(std::move(step));
+}
+
+void PlanBuilder::addMove(uint32_t source, uint32_t target) {
+  artifact::ExchangeStepT &exchange = *plan.steps.back()->action.AsExchangeStep();
+  exchange.kind = artifact::ExchangeKind::Messages;
+  auto &move = exchange.moves.emplace_back(std::make_unique<artifact::MoveT>());
+  move->source = source;
+  move->target = target;
+  move->order = plan.buffers[plan.tensors[source]->buffer]->format->order;
 }
 
 std::vector<std::byte> test::readBytes(const std::string &path) {

@@ -64,6 +64,8 @@ public:
               std::vector<std::pair<int64_t, layout::DimSharding>> loops, int parallel = -1, bool inPrologue = false);
   /// By the collective that does for all of it, if there is one, and else by messages.
   void exchange(uint32_t source, uint32_t target, bool inPrologue = false);
+  /// Makes a move part of the exchange that was added last, which then is by messages.
+  void addMove(uint32_t source, uint32_t target);
   /// A reduction in two phases, which must be possible.
   void exchangeInTwo(uint32_t source, uint32_t target);
   /// Loops that are not given are split as the output is, and what is summed over as `sum`. May take `callBytes`.

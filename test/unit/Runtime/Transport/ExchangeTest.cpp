@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 using namespace dovetail;
 using namespace dovetail::test;
@@ -116,8 +117,8 @@ TEST(Exchange, WideHalosInPlaceOverSeveralNeighbours) {
   builder.exchange(full, again);
   builder.output("out", again);
   auto program = builder.program();
-  runtime::ExchangeScheduler scheduler(program->getPlan(),
-                                       std::get<runtime::ExchangeCall>(program->getPlan().steps[0].action));
+  runtime::MoveScheduler scheduler(program->getPlan(),
+                                   std::get<runtime::ExchangeCall>(program->getPlan().steps[0].action).moves[0]);
   for (int rank = 0; rank < 5; ++rank) {
     int64_t needed = extended[rank].size(), own = cuts[rank + 1] - cuts[rank];
     EXPECT_EQ(scheduler.receivedBytes(rank), (needed - own) * 3 * 4);
@@ -137,25 +138,55 @@ float contribution(ReductionKind kind, int rank, int64_t element) {
   return kind != ReductionKind::Owner || isOwner ? contribution(rank, element) : 0;
 }
 
-/// Combines one vector of `count` elements from each of 3 ranks, in one phase or two, and gives each rank the box of
-/// `to`.
-void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &to, bool inTwo, bool onDevice) {
-  int ranks = 3;
-  std::vector<float> in;
+/// What `ranks` ranks contribute to each of `count` elements, a row for each rank.
+std::vector<float> contributionsOf(ReductionKind kind, int ranks, int64_t count) {
+  std::vector<float> rows;
   for (int rank = 0; rank < ranks; ++rank)
     for (int64_t i = 0; i < count; ++i)
-      in.push_back(contribution(kind, rank, i));
+      rows.push_back(contribution(kind, rank, i));
+  return rows;
+}
 
-  PlanBuilder builder = onDevice ? deviceBuilder({ranks}) : hostBuilder({ranks});
-  auto rows = split(0, {0, 1, 2, 3});
+/// The rows combined, in their order.
+std::vector<float> combined(ReductionKind kind, int ranks, const std::vector<float> &rows) {
+  int64_t count = static_cast<int64_t>(rows.size()) / ranks;
+  std::vector<float> result(rows.begin(), rows.begin() + count);
+  for (int rank = 1; rank < ranks; ++rank)
+    for (int64_t i = 0; i < count; ++i) {
+      float &all = result[i], value = rows[rank * count + i];
+      all = kind == ReductionKind::Owner  ? value != 0 ? value : all
+            : kind == ReductionKind::Sum  ? all + value
+            : kind == ReductionKind::Prod ? all * value
+            : kind == ReductionKind::Max  ? std::max(all, value)
+                                          : std::min(all, value);
+    }
+  return result;
+}
+
+/// Gives each rank of the mesh's axis 0 a row of `source`, as what it contributes to a vector. Returns the vector.
+uint32_t addPartial(PlanBuilder &builder, ReductionKind kind, int ranks, int64_t count, bool onDevice,
+                    std::string input) {
+  std::vector<int64_t> cuts(ranks + 1);
+  std::iota(cuts.begin(), cuts.end(), 0);
+  auto rows = split(0, cuts);
   uint32_t source = builder.value({ranks, count}, sharding(2, {{0, rows}}));
   uint32_t partial = builder.value({count}, sharding(1, {}, {0}, kind));
-  uint32_t total = builder.value({count}, to);
-  builder.input("in", source);
+  builder.input(std::move(input), source);
   // "Adds up" the one row that the rank has.
   builder.kernel(onDevice ? "sumRowsBlocks" : "sumRows", {source}, {partial}, {{count, {}}, {ranks, rows}});
   if (onDevice)
     setBlocks(builder, 64, {0}, 64);
+  return partial;
+}
+
+/// Combines one vector of `count` elements from each of 3 ranks, in one phase or two, and gives each rank the box of
+/// `to`.
+void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &to, bool inTwo, bool onDevice) {
+  int ranks = 3;
+  std::vector<float> in = contributionsOf(kind, ranks, count);
+  PlanBuilder builder = onDevice ? deviceBuilder({ranks}) : hostBuilder({ranks});
+  uint32_t partial = addPartial(builder, kind, ranks, count, onDevice, "in");
+  uint32_t total = builder.value({count}, to);
   if (inTwo)
     builder.exchangeInTwo(partial, total);
   else
@@ -166,18 +197,7 @@ void checkReduction(ReductionKind kind, int64_t count, const layout::Sharding &t
   ASSERT_TRUE(runtime::checkSchedule(program->getPlan()).ok());
   auto results = runFloats(program, {in});
   ASSERT_TRUE(results.ok()) << results.status();
-  for (int64_t i = 0; i < count; ++i) {
-    float expected = contribution(kind, 0, i);
-    for (int rank = 1; rank < ranks; ++rank) {
-      float value = contribution(kind, rank, i);
-      expected = kind == ReductionKind::Owner  ? value != 0 ? value : expected
-                 : kind == ReductionKind::Sum  ? expected + value
-                 : kind == ReductionKind::Prod ? expected * value
-                 : kind == ReductionKind::Max  ? std::max(expected, value)
-                                               : std::min(expected, value);
-    }
-    ASSERT_EQ((*results)[0][i], expected) << "element " << i;
-  }
+  EXPECT_EQ((*results)[0], combined(kind, ranks, in));
 }
 
 } // namespace
@@ -195,6 +215,94 @@ TEST(Exchange, ReducesEveryKind) {
       }
 }
 
+TEST(Exchange, SeveralMovesAtOnce) {
+  const ReductionKind kinds[] = {ReductionKind::Sum, ReductionKind::Prod, ReductionKind::Max, ReductionKind::Min,
+                                 ReductionKind::Owner};
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    for (bool onDevice : {false, true}) {
+      std::mt19937_64 random(seed);
+      int64_t ranks = draw(random, 1, 5);
+      PlanBuilder builder = onDevice ? deviceBuilder({ranks}) : hostBuilder({ranks});
+      std::vector<std::vector<float>> inputs, expected;
+      std::vector<std::pair<uint32_t, uint32_t>> moves;
+      for (int64_t i = draw(random, 2, 4); i > 0; --i) {
+        std::string name = std::to_string(i);
+        bool reduces = draw(random, 0, 1);
+        if (reduces && (!onDevice || hasKernels())) {
+          // Sums of fractions, of which the order shows.
+          ReductionKind kind = kinds[draw(random, 0, 4)];
+          int64_t count = draw(random, 1, 300);
+          std::vector<float> rows =
+              kind == ReductionKind::Owner ? contributionsOf(kind, ranks, count) : randomFloats(random, ranks * count);
+          uint32_t source = addPartial(builder, kind, ranks, count, onDevice, "in" + name);
+          moves.emplace_back(source, builder.value({count}, randomSharding(random, {count}, {ranks})));
+          expected.push_back(combined(kind, ranks, rows));
+          inputs.push_back(std::move(rows));
+        } else {
+          Shape shape;
+          for (int64_t dims = draw(random, 1, 3); dims > 0; --dims)
+            shape.push_back(draw(random, 1, 11));
+          uint32_t source =
+              builder.value(shape, randomSharding(random, shape, {ranks}), randomOrder(random, shape.size()));
+          builder.input("in" + name, source);
+          moves.emplace_back(
+              source, builder.value(shape, randomSharding(random, shape, {ranks}), randomOrder(random, shape.size())));
+          inputs.push_back(randomFloats(random, volume(shape)));
+          expected.push_back(inputs.back());
+        }
+      }
+      builder.exchange(moves[0].first, moves[0].second);
+      for (size_t i = 1; i < moves.size(); ++i)
+        builder.addMove(moves[i].first, moves[i].second);
+      for (size_t i = 0; i < moves.size(); ++i)
+        builder.output("out" + std::to_string(i), moves[i].second);
+      auto program = builder.program();
+      ASSERT_TRUE(program);
+      EXPECT_TRUE(runtime::checkSchedule(program->getPlan()).ok());
+      auto results = runFloats(program, inputs);
+      ASSERT_TRUE(results.ok()) << results.status();
+      EXPECT_EQ(*results, expected);
+    }
+  }
+}
+
+TEST(Exchange, SeveralHalosInPlace) {
+  // The strips of two values, and what ranks have of a third, which all collect.
+  for (std::string target : {"cpu", deviceTarget()}) {
+    PlanBuilder builder({3});
+    builder.plan.target = target;
+    layout::Sharding own = sharding(2, {{0, split(0, {0, 4, 5, 12})}}),
+                     wide = sharding(2, {{0, windows(0, {{0, 6}, {2, 7}, {3, 12}})}});
+    std::mt19937_64 random(7);
+    std::vector<std::vector<float>> inputs;
+    std::vector<std::pair<uint32_t, uint32_t>> moves;
+    for (int i = 0; i < 3; ++i) {
+      Shape shape = {12, i + 2};
+      uint32_t buffer = builder.buffer(shape, i == 2 ? own : wide);
+      moves.emplace_back(builder.tensor(buffer, own),
+                         i == 2 ? builder.value(shape, sharding(2)) : builder.tensor(buffer, wide));
+      builder.input("in" + std::to_string(i), moves.back().first);
+      inputs.push_back(randomFloats(random, volume(shape)));
+    }
+    builder.exchange(moves[0].first, moves[0].second);
+    builder.addMove(moves[1].first, moves[1].second);
+    builder.addMove(moves[2].first, moves[2].second);
+    for (int i = 0; i < 3; ++i) {
+      Shape shape = {12, i + 2};
+      // Rank 0 gets all of what ranks 0 and 2 have, with their strips.
+      uint32_t all = builder.value(shape, sharding(2, {{0, windows(0, {{0, 12}, {0, 0}, {0, 0}})}}));
+      builder.exchange(moves[i].second, all);
+      builder.output("out" + std::to_string(i), all);
+    }
+    auto program = builder.program();
+    ASSERT_TRUE(program);
+    auto results = runFloats(program, inputs);
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ(*results, inputs);
+  }
+}
+
 TEST(Exchange, LargeAllReduceMovesEachPartOnce) {
   PlanBuilder builder = hostBuilder({4});
   Shape shape = {1000, 100};
@@ -210,7 +318,7 @@ TEST(Exchange, LargeAllReduceMovesEachPartOnce) {
   for (auto [step, exchangeClass, kind] : {std::tuple(1, ExchangeClass::ReduceScatter, ExchangeKind::ReduceScatter),
                                            std::tuple(2, ExchangeClass::AllGather, ExchangeKind::AllGather)}) {
     const auto &call = std::get<runtime::ExchangeCall>(program->getPlan().steps[step].action);
-    runtime::ExchangeScheduler scheduler(program->getPlan(), call);
+    runtime::MoveScheduler scheduler(program->getPlan(), call.moves[0]);
     EXPECT_EQ(call.kind, kind);
     EXPECT_EQ(scheduler.getClass(), exchangeClass);
     // A quarter from each of three ranks, then the three quarters of the others.

@@ -28,14 +28,16 @@ runtime::ChannelDescription channelOf(const runtime::Plan &plan, const runtime::
     view.data = reinterpret_cast<std::byte *>(address);
     return view;
   };
+  const runtime::MoveInfo &move = call.moves[0];
+  runtime::MoveScheduler scheduler(plan, move);
   runtime::ChannelDescription channel;
-  channel.source = view(call.source, 0x10000);
-  channel.target = view(call.target, 0x20000);
-  runtime::ExchangeScheduler scheduler(plan, call);
-  channel.reduction = scheduler.transfers(rank).reduction;
+  channel.moves.resize(1);
+  channel.moves[0].source = view(move.source, 0x10000);
+  channel.moves[0].target = view(move.target, 0x20000);
+  channel.moves[0].reduction = scheduler.transfers(rank).reduction;
+  channel.moves[0].format = plan.messageFormat(move);
   channel.kind = call.kind;
-  channel.format = plan.messageFormat(call);
-  channel.group = scheduler.group(rank);
+  channel.group = scheduler.group(call.kind, rank);
   return channel;
 }
 
@@ -91,7 +93,7 @@ TEST(MessagePlan, PartsInPlaceAreWhereTheyBelong) {
   EXPECT_EQ(call.kind, ExchangeKind::AllGather);
   for (int rank = 0; rank < 3; ++rank) {
     runtime::ChannelDescription channel = channelOf(program->getPlan(), call, rank);
-    channel.source = channel.target;
+    channel.moves[0].source = channel.moves[0].target;
     Collective collective = runtime::describeCollective(channel, rank);
     EXPECT_EQ(addressOf(collective.source), 0x20000u + rank * 10 * sizeof(float));
     EXPECT_EQ(addressOf(collective.target), 0x20000u);

@@ -235,6 +235,39 @@ TEST(ProcessRuns, ExchangesAreRecordedWithTheirRun) {
   }
 }
 
+/// Several moves are one group of messages: NCCL is asked once, and not for each.
+TEST(ProcessRuns, SeveralMovesAreOneGroup) {
+  PlanBuilder builder = deviceBuilder({3});
+  layout::Sharding cut = sharding(1, {{0, split(0, {0, 3, 6, 9})}});
+  uint32_t in = builder.value({9}, cut), all = builder.value({9}, sharding(1));
+  uint32_t windowed = builder.value({9}, sharding(1, {{0, windows(0, {{0, 5}, {2, 7}, {5, 9}})}}));
+  builder.input("in", in);
+  builder.exchange(in, all);
+  builder.addMove(in, windowed);
+  builder.output("out", all);
+  builder.output("windows", windowed);
+  auto program = builder.program();
+  for (const Outcome &outcome : inProcesses(3, [&](const runtime::LaunchEnvironment &environment) {
+         auto runner = runtime::ProgramRunner::create(program, optionsOf(environment, 20));
+         EXPECT_TRUE(runner.ok()) << runner.status();
+         for (int run = 0; run < 5 && runner.ok(); ++run) {
+           std::vector<float> in{1, 2, 3, 4, 5, 6, 7, 8, static_cast<float>(run)}, out(9), again(9);
+           absl::Status status = (*runner)->run(
+               {{in.data(), runtime::ElementType::F32, {9}}},
+               {{out.data(), runtime::ElementType::F32, {9}}, {again.data(), runtime::ElementType::F32, {9}}});
+           EXPECT_TRUE(status.ok()) << status;
+           if (environment.rank == 0) {
+             EXPECT_EQ(out, in);
+             EXPECT_EQ(again, in);
+           }
+         }
+         return ncclCalls();
+       })) {
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.text, hasKernels() ? "" : "0/2/0");
+  }
+}
+
 /// Exchanges within groups of ranks along an axis, and among all.
 PlanBuilder groupGatherer() {
   PlanBuilder builder = deviceBuilder({2, 3});

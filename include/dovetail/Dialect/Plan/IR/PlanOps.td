@@ -23,6 +23,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Plan_LayoutArrayAttr : TypedArrayAttrBase<Plan_LayoutAttr, "layouts">;
 def Plan_LoopArrayAttr : TypedArrayAttrBase<Plan_LoopAttr, "loops">;
+def Plan_OrderArrayAttr : TypedArrayAttrBase<DenseI64ArrayAttr, "orders of dimensions">;
 def Plan_PostOpArrayAttr : TypedArrayAttrBase<Plan_PostOpAttr, "post-operations">;
 
 //===----------------------------------------------------------------------===//
@@ -332,27 +333,39 @@ def Plan_ReorderOp : Plan_CallOp<"reorder"> {
   let assemblyFormat = "$source `->` $target attr-dict `:` type($source) `->` type($target)";
 }
 
-def Plan_ExchangeOp : Plan_CallOp<"exchange"> {
-  let summary = "Gives every rank its box of `target` from what the ranks hold of `source`";
+def Plan_ExchangeOp : Plan_StepOp<"exchange", [AttrSizedOperandSegments]> {
+  let summary = "Gives every rank its boxes of `targets` from what the ranks hold of `sources`";
   let description = [{
-    Where `source` is partial over axes that `target` is not, contributions are combined. The two may share a buffer:
-    elements already in place are not touched.
+    Each source with its target is a move, and all moves are carried out together. Where a source is partial over axes
+    that its target is not, contributions are combined. The two may share a buffer: elements already in place are not
+    touched. Otherwise no target lies in a buffer of another tensor of the exchange.
 
-    `kind` says how ranks carry it out: by messages between any two of them, or by one collective of each group of ranks.
-    `order` is that of dimensions in messages, outermost first; without it, they are in order. Both are chosen by
+    `kind` says how ranks carry it out: by messages between any two of them, each with what one rank has for the other in
+    all moves, or, of a single move, by one collective of each group of ranks. `orders` are those of dimensions in
+    messages, outermost first, one for each move; without them, all are in order. Both are chosen by
     `plan-choose-exchanges`. Messages have the blocks of the two buffers, which are the same.
 
     ```mlir
     plan.exchange %own -> %all by all_gather in [0, 2, 3, 1] {step_name = "join"} : !own -> !all
+    plan.exchange %value, %index -> %values, %indices in [0, 1], [1, 0] : !value, !index -> !values, !indices
     ```
   }];
-  let arguments = (ins Plan_RefType:$source, Plan_RefType:$target,
+  let arguments = (ins Variadic<Plan_RefType>:$sources, Variadic<Plan_RefType>:$targets,
                        DefaultValuedAttr<Plan_ExchangeKindAttr, "ExchangeKind::Messages">:$kind,
-                       OptionalAttr<DenseI64ArrayAttr>:$order, OptionalAttr<StrAttr>:$step_name);
+                       OptionalAttr<Plan_OrderArrayAttr>:$orders, OptionalAttr<StrAttr>:$step_name);
   let assemblyFormat = [{
-    $source `->` $target (`by` $kind^)? (`in` $order^)? attr-dict `:` type($source) `->` type($target)
+    $sources `->` $targets (`by` $kind^)? (`in` custom<Orders>($orders)^)? attr-dict
+    `:` type($sources) `->` type($targets)
   }];
+  let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::mlir::Value":$source, "::mlir::Value":$target, "::mlir::StringAttr":$step_name)>];
+  let extraClassDeclaration = [{
+    size_t getNumMoves() { return getSources().size(); }
+    /// The order of dimensions in messages of a move.
+    ::llvm::SmallVector<int64_t> getOrder(size_t move);
+    /// Sets it for all moves.
+    void setOrders(::llvm::ArrayRef<::llvm::SmallVector<int64_t>> orders);
+  }];
 }
 
 #endif // DOVETAIL_DIALECT_PLAN_IR_PLANOPS_TD
