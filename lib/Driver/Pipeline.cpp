@@ -109,6 +109,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addPass(createMergeRows());
     passes.addPass(createBoundCalls({libraries, features}));
     passes.addPass(createChooseExchanges());
+    passes.addPass(createMergeExchanges());
     if (options.splitLaunches)
       passes.addPass(createSplitLaunches());
     break;

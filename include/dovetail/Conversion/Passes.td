@@ -201,6 +201,29 @@ def ChooseExchanges : Pass<"plan-choose-exchanges", "::mlir::ModuleOp"> {
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 
+def MergeExchanges : Pass<"plan-merge-exchanges", "::mlir::ModuleOp"> {
+  let summary = "Make small exchanges that can begin at the same time one";
+  let description = [{
+    An exchange joins an earlier one where no step between the two has to do with what it moves, and there is no step
+    but other exchanges between them, or the same step wrote what both move. So nothing begins later than it would, and
+    what ranks need of each other goes in one message. That holds for collectives, too, which then are messages. Together
+    they bring no rank as much as the bytes from which reductions have two phases: what is larger is worth waiting for
+    alone.
+
+    ```mlir
+    plan.exchange %value -> %values by all_gather : !part -> !all
+    plan.exchange %index -> %indices by all_gather : !part -> !all
+    ```
+
+    becomes
+
+    ```mlir
+    plan.exchange %value, %index -> %values, %indices : !part, !part -> !all, !all
+    ```
+  }];
+  let dependentDialects = ["::dovetail::plan::PlanDialect"];
+}
+
 def MergeRows : Pass<"dovetail-merge-rows", "::mlir::ModuleOp"> {
   let summary = "Make batch dimensions of matrix products rows, where the weights do not depend on them";
   let description = [{

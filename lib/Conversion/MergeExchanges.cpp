@@ -1,0 +1,164 @@
+//===- MergeExchanges.cpp - Several moves in one exchange -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Makes small exchanges that can begin at the same time one.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Conversion/Passes.h"
+#include "dovetail/Layout/ExchangeKind.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_MERGEEXCHANGES
+#include "dovetail/Conversion/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+
+using Buffers = llvm::SmallDenseSet<Operation *, 4>;
+
+/// A step of a block, with the buffers that it touches.
+struct Step {
+  plan::StepOpInterface op;
+  plan::ExchangeOp exchange; ///< The same, if it is one.
+  Buffers reads, writes;
+  /// Of an exchange: the steps that last wrote what it reads, null for what no step of the block has written; and the
+  /// most bytes that a rank receives.
+  llvm::SmallDenseSet<Operation *, 4> sources;
+  int64_t bytes = 0;
+};
+
+struct MergeExchanges : dovetail::impl::MergeExchangesBase<MergeExchanges> {
+  void runOnOperation() override;
+};
+
+} // namespace
+
+static bool intersect(const Buffers &some, const Buffers &others) {
+  return llvm::any_of(some, [&](Operation *buffer) { return others.contains(buffer); });
+}
+
+/// The most bytes that a rank receives in an exchange, which must be possible.
+static FailureOr<int64_t> getReceivedBytes(plan::ExchangeOp op, const layout::Mesh &mesh) {
+  SmallVector<int64_t> received(mesh.numRanks());
+  for (auto [source, target] : llvm::zip_equal(op.getSources(), op.getTargets())) {
+    RankedTensorType fromType = cast<plan::RefType>(source.getType()).getTensor(),
+                     toType = cast<plan::RefType>(target.getType()).getTensor();
+    std::span<const int64_t> shape(toType.getShape().data(), toType.getRank());
+    layout::Sharding from = toLayout(getSharding(fromType), mesh, fromType.getRank()),
+                     to = toLayout(getSharding(toType), mesh, toType.getRank());
+    if (std::string why; !layout::verifyExchange(mesh, shape, from, to, &why))
+      return op.emitOpError() << "is impossible: " << why;
+    layout::ExchangePlanner planner(mesh, shape, from, to);
+    for (int rank = 0; rank < mesh.numRanks(); ++rank)
+      for (const layout::Transfer &transfer : planner.receives(rank))
+        received[rank] += transfer.box.volume() * getElementByteSize(toType.getElementType());
+  }
+  return *llvm::max_element(received);
+}
+
+/// Moves the definition of a view before `op`, if it is not.
+static void hoistView(Value ref, Operation *op) {
+  plan::BufferOp buffer = plan::getBufferOp(ref);
+  for (Operation *definition : {buffer.getOperation(), ref.getDefiningOp()})
+    if (definition->getBlock() == op->getBlock() && op->isBeforeInBlock(definition))
+      definition->moveBefore(op);
+}
+
+/// Makes `later` a part of `earlier`, which stays where it is.
+static void merge(plan::ExchangeOp earlier, plan::ExchangeOp later) {
+  SmallVector<SmallVector<int64_t>> orders;
+  SmallVector<StringRef> names;
+  for (plan::ExchangeOp op : {earlier, later}) {
+    for (size_t move : llvm::seq(op.getNumMoves()))
+      orders.push_back(op.getOrder(move));
+    if (std::optional<StringRef> name = op.getStepName(); name && !llvm::is_contained(names, *name))
+      names.push_back(*name);
+  }
+  for (Value ref : llvm::concat<Value>(SmallVector<Value>(later.getSources()), SmallVector<Value>(later.getTargets())))
+    hoistView(ref, earlier);
+  earlier.getSourcesMutable().append(later.getSources());
+  earlier.getTargetsMutable().append(later.getTargets());
+  earlier.setKind(plan::ExchangeKind::Messages);
+  earlier.setOrders(orders);
+  if (!names.empty())
+    earlier.setStepName(llvm::join(names, ", "));
+  earlier->setLoc(FusedLoc::get(earlier.getContext(), {earlier.getLoc(), later.getLoc()}));
+  later.erase();
+}
+
+/// The earlier step with which an exchange becomes one; null if there is none.
+static Step *findPartner(MutableArrayRef<Step> before, const Step &step) {
+  bool areAdjacent = true;
+  for (Step &other : llvm::reverse(before)) {
+    if (intersect(other.writes, step.reads) || intersect(other.writes, step.writes) ||
+        intersect(other.reads, step.writes))
+      return nullptr;
+    areAdjacent &= bool(other.exchange);
+    if (!other.exchange || other.bytes + step.bytes >= layout::minScatterBytes)
+      continue;
+    if (areAdjacent || llvm::any_of(step.sources, [&](Operation *op) { return other.sources.contains(op); }))
+      return &other;
+  }
+  return nullptr;
+}
+
+/// Merges the exchanges of a block.
+static LogicalResult mergeIn(Block &block, const layout::Mesh &mesh) {
+  SmallVector<Step> steps;
+  DenseMap<Operation *, Operation *> writers;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    auto stepOp = dyn_cast<plan::StepOpInterface>(op);
+    if (!stepOp)
+      continue;
+    Step step{stepOp, dyn_cast<plan::ExchangeOp>(op), {}, {}, {}, 0};
+    for (auto [values, buffers] :
+         {std::pair(stepOp.getStepReads(), &step.reads), std::pair(stepOp.getStepWrites(), &step.writes)})
+      for (Value value : values)
+        buffers->insert(plan::getBufferOp(value));
+    for (Operation *buffer : step.reads)
+      step.sources.insert(writers.lookup(buffer));
+    if (step.exchange) {
+      FailureOr<int64_t> bytes = getReceivedBytes(step.exchange, mesh);
+      if (failed(bytes))
+        return failure();
+      step.bytes = *bytes;
+      if (Step *partner = findPartner(steps, step)) {
+        merge(partner->exchange, step.exchange);
+        partner->reads.insert_range(step.reads);
+        partner->writes.insert_range(step.writes);
+        partner->sources.insert_range(step.sources);
+        partner->bytes += step.bytes;
+        for (Operation *buffer : step.writes)
+          writers[buffer] = partner->op;
+        continue;
+      }
+    }
+    for (Operation *buffer : step.writes)
+      writers[buffer] = stepOp;
+    steps.push_back(std::move(step));
+  }
+  return success();
+}
+
+void MergeExchanges::runOnOperation() {
+  SymbolTableCollection symbols;
+  for (auto program : getOperation().getOps<plan::ProgramOp>()) {
+    // The program's verifier has found it.
+    layout::Mesh mesh = symbols.lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr()).getMesh();
+    for (auto prologue : program.getBlock()->getOps<plan::PrologueOp>())
+      if (failed(mergeIn(*prologue.getBlock(), mesh)))
+        return signalPassFailure();
+    if (failed(mergeIn(*program.getBlock(), mesh)))
+      return signalPassFailure();
+  }
+}
