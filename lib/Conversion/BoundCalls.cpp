@@ -86,12 +86,19 @@ void BoundCalls::runOnOperation() {
   auto bound = [&](auto call, Value weights) {
     int64_t rank = cast<plan::RefType>(call.getOutput().getType()).getTensor().getRank();
     bool once = weights && packsOnce(call, weights);
-    call.setMemoryAttr(getMemory(call, call.getLoops(), rank, once, *callable, ranks));
+    plan::CallMemoryAttr memory = getMemory(call, call.getLoops(), rank, once, *callable, ranks);
+    if (!memory)
+      return WalkResult(call.emitOpError("is a call of which no library of the target says how much memory it takes"));
+    call.setMemoryAttr(memory);
+    return WalkResult::advance();
   };
-  getOperation().walk([&](Operation *op) {
-    TypeSwitch<Operation *>(op)
-        .Case([&](plan::ConvolutionOp call) { bound(call, call.getWeights()); })
-        .Case([&](plan::MatMulOp call) { bound(call, call.getB()); })
-        .Case([&](plan::PoolOp call) { bound(call, Value()); });
+  WalkResult result = getOperation().walk([&](Operation *op) {
+    return TypeSwitch<Operation *, WalkResult>(op)
+        .Case([&](plan::ConvolutionOp call) { return bound(call, call.getWeights()); })
+        .Case([&](plan::MatMulOp call) { return bound(call, call.getB()); })
+        .Case([&](plan::PoolOp call) { return bound(call, Value()); })
+        .Default(WalkResult::advance());
   });
+  if (result.wasInterrupted())
+    signalPassFailure();
 }

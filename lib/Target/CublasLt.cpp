@@ -13,14 +13,23 @@
 #include "Factories.h"
 #include "NvidiaLibrary.h"
 
+#include "dovetail/Dialect/Plan/IR/Plan.h"
+
 using namespace mlir;
 using namespace dovetail;
+
+/// The workspace that the library's manual recommends for Hopper. All its algorithms but those that divide sums among
+/// blocks of threads do without.
+static constexpr int64_t kWorkspace = int64_t(32) << 20;
 
 namespace {
 class CublasLt : public NvidiaLibrary {
 public:
   StringRef getName() const override { return "cublaslt"; }
   FormatPreference getFormatPreference(Operation *) const override { return FormatPreference::RowMajor; }
+  std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &, bool) const override {
+    return isa<plan::MatMulOp>(call) ? std::optional(CallBytes{0, kWorkspace, 0}) : std::nullopt;
+  }
 
 protected:
   bool hasOperation(Operation *op) const override { return isa<MatMulOp>(op); }

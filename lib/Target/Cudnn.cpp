@@ -14,18 +14,50 @@
 #include "NvidiaLibrary.h"
 #include "Windows.h"
 
+#include "dovetail/Dialect/Plan/IR/Plan.h"
+
 using namespace mlir;
 using namespace dovetail;
+
+/// What engines take for tables, and for sums that they divide among blocks of threads.
+static constexpr int64_t kSmallWorkspace = int64_t(32) << 20;
+/// Engines that copy larger operands into formats of their own, or into tiles of transformed ones, are not worth while.
+static constexpr int64_t kMostForOperands = int64_t(256) << 20;
 
 namespace {
 class Cudnn : public NvidiaLibrary {
 public:
   StringRef getName() const override { return "cudnn"; }
   FormatPreference getFormatPreference(Operation *) const override { return FormatPreference::ChannelsLast; }
+  std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override;
 
 protected:
   bool hasOperation(Operation *op) const override { return isModestConvolution(op); }
 };
 } // namespace
+
+/// The library says only on the device what its engines need: one that needs more than this is not used.
+std::optional<CallBytes> Cudnn::getMemoryBound(Operation *call, const layout::Box &loops, bool) const {
+  auto conv = dyn_cast<plan::ConvolutionOp>(call);
+  if (!conv)
+    return std::nullopt;
+  auto tensorOf = [](Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); };
+  ArrayRef<int64_t> input = tensorOf(conv.getInput()).getShape(), weights = tensorOf(conv.getWeights()).getShape();
+  RankedTensorType output = tensorOf(conv.getOutput());
+  int64_t rank = output.getRank(), elementBytes = output.getElementTypeBitWidth() / 8;
+  int64_t perGroup = output.getDimSize(1) / static_cast<int64_t>(conv.getGroups());
+  int64_t groups = llvm::divideCeil(loops[1].hi, perGroup) - loops[1].lo / perGroup;
+  int64_t inputs = loops[rank].size();
+  int64_t read = loops[0].size() * groups * inputs, written = loops[0].size() * loops[1].size();
+  for (int64_t dim = 2; dim < rank; ++dim) {
+    int64_t stride = conv.getStrides()[dim - 2], reach = (weights[dim] - 1) * conv.getDilations()[dim - 2] + 1;
+    int64_t reads =
+        conv.getTransposed() ? (loops[dim].size() + reach - 2) / stride + 1 : (loops[dim].size() - 1) * stride + reach;
+    read *= std::min(reads, input[dim]);
+    written *= loops[dim].size();
+  }
+  int64_t kept = loops[1].size() * inputs * ShapedType::getNumElements(weights.drop_front(2)) * elementBytes;
+  return CallBytes{0, kSmallWorkspace + kept + std::min((read + written) * elementBytes, kMostForOperands), 0};
+}
 
 std::unique_ptr<Library> dovetail::createCudnn(ArrayRef<std::string>) { return std::make_unique<Cudnn>(); }

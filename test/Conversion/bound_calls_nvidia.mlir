@@ -1,0 +1,36 @@
+// RUN: dovetail-opt %s --pass-pipeline='builtin.module(dovetail-bound-calls{libraries=cudnn,cublaslt})' | FileCheck %s
+
+// Convolutions may take 32 MiB, as much as their weights, and as much as what they read and write, up to 256 MiB. Ranks
+// without rows take nothing.
+
+dovetail.mesh @mesh = ["y" = 3]
+!x = !plan.ref<tensor<1x32x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 5), (4, 4), (3, 12)}, {}]>>>
+!y = !plan.ref<tensor<1x64x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 4, 4, 12}, {}]>>>
+
+// CHECK-LABEL: plan.program @calls
+plan.program @calls mesh @mesh target "cuda" {
+  %0 = plan.buffer arena tensor<1x32x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 5), (4, 4), (3, 12)}, {}]>> <[0, 2, 3, 1]>
+  %1 = plan.buffer constant tensor<64x32x3x3xf32> <[0, 1, 2, 3]> = dense<2.0> : tensor<64x32x3x3xf32>
+  %2 = plan.buffer arena tensor<1x64x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 4, 4, 12}, {}]>> <[0, 2, 3, 1]>
+  %3 = plan.buffer arena tensor<1x32x4096x4096xf16> <[0, 2, 3, 1]>
+  %4 = plan.buffer constant tensor<32x1x2x2xf16> <[0, 1, 2, 3]> = dense<2.0> : tensor<32x1x2x2xf16>
+  %5 = plan.buffer arena tensor<1x32x8192x8192xf16> <[0, 2, 3, 1]>
+  %x = plan.view %0 : !x
+  %w = plan.view %1 : !plan.ref<tensor<64x32x3x3xf32>>
+  %y = plan.view %2 : !y
+  %g = plan.view %3 : !plan.ref<tensor<1x32x4096x4096xf16>>
+  %v = plan.view %4 : !plan.ref<tensor<32x1x2x2xf16>>
+  %z = plan.view %5 : !plan.ref<tensor<1x32x8192x8192xf16>>
+  // Weights 64 * 32 * 9; 6 of 12 rows for 4, 10 for 8, and 20 of 22 columns that windows reach.
+  // CHECK: plan.convolution {{.*}}memory = #plan.call_memory<packed = [0], scratch = [33664000, 0, 33694720], thread_scratch = [0]>
+  plan.convolution %x, %w -> %y loops [1, 64, 12 by <{"y" : 0, 4, 4, 12}>, 20, 32] {
+    strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1>
+  } : !x, !plan.ref<tensor<64x32x3x3xf32>> -> !y
+  // Weights of 32 groups: 32 * 4 * 2 bytes.
+  // CHECK: plan.convolution {{.*}}packed = [0], scratch = [301990144], thread_scratch = [0]
+  plan.convolution %g, %v -> %z loops [1, 32, 8192, 8192, 1] {
+    strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0>, groups = 32, transposed
+  } : !plan.ref<tensor<1x32x4096x4096xf16>>, !plan.ref<tensor<32x1x2x2xf16>> -> !plan.ref<tensor<1x32x8192x8192xf16>>
+  // CHECK: plan.matmul {{.*}}packed = [0], scratch = [33554432], thread_scratch = [0]
+  plan.matmul %g, %g -> %g loops [1, 32, 4096, 4096, 4096] : !plan.ref<tensor<1x32x4096x4096xf16>>, !plan.ref<tensor<1x32x4096x4096xf16>> -> !plan.ref<tensor<1x32x4096x4096xf16>>
+}
