@@ -279,9 +279,8 @@ std::string formatReport(const json &report) {
       row.push_back(formatBytes(rank[key].get<int64_t>()));
   }
   bool isForHost = text(report["target"]) == runtime::hostTarget;
-  std::string note = isForHost ? absl::StrCat("threads of each: ", report["threads"].get<int64_t>())
-                               : "without what the device's libraries take";
-  absl::StrAppend(&result, "\nMemory of ranks (", note, ")\n", formatTable(rows));
+  std::string note = isForHost ? absl::StrCat(" (threads of each: ", report["threads"].get<int64_t>(), ")") : "";
+  absl::StrAppend(&result, "\nMemory of ranks", note, "\n", formatTable(rows));
   return result;
 }
 

@@ -458,7 +458,7 @@ absl::Status Decoder::decodeSteps(const char *list,
       RETURN_IF_ERROR(decodeLibrary(where, *library, info.action));
       if (library->memory())
         RETURN_IF_ERROR(decodeMemory(where, *library->memory(), info.memory.emplace()));
-      if (!info.memory && !plan.isForDevice() && !std::holds_alternative<ReorderCall>(info.action))
+      if (!info.memory && !std::holds_alternative<ReorderCall>(info.action))
         return damaged(where, " does not bound its memory");
     } else if (const artifact::ExchangeStep *exchange = step->action_as_ExchangeStep()) {
       RETURN_IF_ERROR(decodeExchange(where, *exchange, info.action));

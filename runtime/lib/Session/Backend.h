@@ -64,9 +64,11 @@ public:
   virtual absl::Status finish() = 0;
 };
 
-/// Scratch memory of a step on the CPU, with so many threads, as its executor will have. `memory` needs no addresses.
-/// Errors: DATA_LOSS, UNIMPLEMENTED.
-absl::StatusOr<int64_t> hostScratchBytes(const RankMemory &memory, const StepInfo &step, bool inPrologue, int threads);
+/// Memory of a step besides its operands on the CPU, with so many threads, as its executor will have. `memory` needs no
+/// addresses. Errors: DATA_LOSS, UNIMPLEMENTED.
+absl::StatusOr<CallBytes> hostCallBytes(const RankMemory &memory, const StepInfo &step, bool inPrologue, int threads);
+/// The same on devices. Errors: DATA_LOSS.
+absl::StatusOr<CallBytes> deviceCallBytes(const RankMemory &memory, const StepInfo &step, bool inPrologue);
 
 /// The CPU.
 absl::StatusOr<std::unique_ptr<Backend>> createHostBackend(const Program &program, int rank, SessionOptions options);

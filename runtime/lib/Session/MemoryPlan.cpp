@@ -80,13 +80,13 @@ absl::StatusOr<SessionStatistics> dovetail::runtime::estimateStatistics(const Pl
   std::vector<ArenaItem> items = bufferLives(plan, rank);
   auto addSteps = [&](const std::vector<StepInfo> &steps, int64_t position, bool inPrologue) -> absl::Status {
     for (const StepInfo &step : steps) {
-      absl::StatusOr<int64_t> scratch = hostScratchBytes(memory, step, inPrologue, threads);
-      if (!scratch.ok())
-        return scratch.status();
-      addScratch(items, position++, *scratch);
-      result.scratchBytes = std::max(result.scratchBytes, *scratch);
-      if (step.memory && !inPrologue)
-        result.packedBytes += alignedSize(step.memory->packedBytes(rank));
+      absl::StatusOr<CallBytes> bytes = plan.isForDevice() ? deviceCallBytes(memory, step, inPrologue)
+                                                           : hostCallBytes(memory, step, inPrologue, threads);
+      if (!bytes.ok())
+        return bytes.status();
+      addScratch(items, position++, bytes->scratch);
+      result.scratchBytes = std::max(result.scratchBytes, bytes->scratch);
+      result.packedBytes += bytes->packed;
     }
     return absl::OkStatus();
   };

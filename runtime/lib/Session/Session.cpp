@@ -303,7 +303,6 @@ absl::Status ProgramSession::runPrologue() {
       continue;
     if (absl::Status status = step.executor->pack(); !status.ok())
       return annotate(*step.info, status);
-    stats.packedBytes += step.executor->ownBytes();
   }
   absl::Status status = backend->finish();
   return status.ok() ? takeReport() : status;

@@ -37,8 +37,6 @@ public:
   virtual absl::Status bind(std::byte *scratch) = 0;
   /// Called once after the prologue: everything that depends on constants alone.
   virtual absl::Status pack() { return absl::OkStatus(); }
-  /// Bytes that the step has allocated by itself, after `pack`.
-  virtual int64_t ownBytes() const { return 0; }
   virtual absl::Status run() = 0;
 };
 

@@ -160,10 +160,13 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (of(d)->batch > 1 && refuses("batches"))
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  for (int i = 0; i < requested && i < algorithmCount; ++i) {
-    results[i].algo.data[0] = i;
-    results[i].state = CUBLAS_STATUS_SUCCESS;
-    results[i].workspaceSize = 1000 + i;
+  for (int i = 0; *found < requested && i < algorithmCount; ++i) {
+    size_t workspace = theLog.workspaces.empty() ? 1000 + i : theLog.workspaces[i];
+    if (workspace > theLog.mostWorkspace)
+      continue;
+    results[*found].algo.data[0] = i;
+    results[*found].state = CUBLAS_STATUS_SUCCESS;
+    results[*found].workspaceSize = workspace;
     ++*found;
   }
   return CUBLAS_STATUS_SUCCESS;

@@ -21,6 +21,7 @@
 /// Plan 0 uses tensor cores, plans 1 and 2 do not, plan 3 is like them but needs a workspace of 4 GiB.
 struct FakeCudnnLog {
   bool tensorCores = false;         ///< Whether plan 0 gives right results for f32.
+  std::vector<int64_t> workspaces;  ///< What the plans need, if not what is said above.
   std::vector<int> executions;      ///< The plans that were executed.
   std::function<bool(int)> execute; ///< If not null, called with the plan; false: it fails.
 };
@@ -28,7 +29,8 @@ struct FakeCudnnLog {
 /// Algorithms are numbered from 0; there are 3.
 struct FakeCublasLtLog {
   cublasComputeType_t compute = CUBLAS_COMPUTE_32F; ///< Of the last product that was asked about.
-  uint64_t mostWorkspace = 0;                       ///< What it may use.
+  uint64_t mostWorkspace = 0;                       ///< What the last question allows it to use.
+  std::vector<uint64_t> workspaces;                 ///< What the algorithms need, if not about 1000 bytes.
   std::vector<int> executions;                      ///< The algorithms that were executed.
   std::function<bool(int)> execute;                 ///< If not null, called with the algorithm; false: it fails.
 };

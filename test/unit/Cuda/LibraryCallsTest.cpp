@@ -9,6 +9,7 @@
 #include "Fake.h"
 #include "FakeLibraries.h"
 
+#include "Backend/common/DeviceStaging.h"
 #include "Backend/cuda/LibraryCalls.h"
 
 using namespace dovetail;
@@ -43,13 +44,13 @@ protected:
     convolution.output = addTensor({1, 8, 8, 8}, {0, 2, 3, 1}, BufferKind::Arena);
     convolution.strides = convolution.dilations = convolution.pads = {1, 1};
     convolution.loops = {{1, {}}, {8, {}}, {8, {}}, {8, {}}, {4, {}}};
-    plan.steps.push_back({"conv", convolution});
+    plan.steps.push_back({"conv", convolution, CallMemory{{0}, {1024}, {0}}});
     MatMulCall product;
     product.a = addTensor({6, 5}, {0, 1}, BufferKind::Arena);
     product.b = addTensor({5, 7}, {0, 1}, BufferKind::Constant);
     product.output = addTensor({6, 7}, {0, 1}, BufferKind::Arena);
     product.loops = {{6, {}}, {7, {}}, {5, {}}};
-    plan.steps.push_back({"product", product});
+    plan.steps.push_back({"product", product, CallMemory{{0}, {1024}, {0}}});
     allocate(ElementType::F32);
   }
 
@@ -84,10 +85,14 @@ protected:
     LibraryCallOr call = createLibraryCall(handles, memory, plan.steps[step], options);
     if (!call.ok())
       return call.status();
-    scratchBytes = (*call)->scratchBytes();
+    absl::StatusOr<CallBytes> needed = stagedCallBytes(memory, plan.steps[step], options.inPrologue);
+    if (!needed.ok())
+      return needed.status();
+    bytes = *needed;
     // The arena's offsets are multiples of 64.
-    std::shared_ptr<std::byte> scratch = *context->allocate(scratchBytes + 64);
-    absl::Status status = (*call)->bind(scratch.get() + 64);
+    std::shared_ptr<std::byte> scratch = *context->allocate(bytes.scratch + 64),
+                               packed = *context->allocate(bytes.packed);
+    absl::Status status = (*call)->bind(scratch.get() + 64, packed.get());
     if (status.ok())
       status = (*call)->pack(*stream);
     cudnnLog->executions.clear();
@@ -102,7 +107,7 @@ protected:
   Plan plan;
   RankMemory memory{plan, 0};
   std::vector<std::shared_ptr<std::byte>> owned;
-  int64_t scratchBytes = 0;
+  CallBytes bytes;
 };
 
 TEST_F(LibraryCalls, PlansOfTensorCoresNeedTheirMode) {
@@ -196,15 +201,58 @@ TEST_F(LibraryCalls, WhatFailsIsSkippedWhenMeasuring) {
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("rank 0, step 'conv': cuDNN 9.13.1"));
 }
 
-/// The workspace is a part of the step's scratch memory: that of the largest plan that may be used.
-TEST_F(LibraryCalls, WorkspaceIsBounded) {
+/// The workspace is a part of the step's scratch memory: what the plan allows, whatever the library needs.
+TEST_F(LibraryCalls, WorkspaceIsThatOfThePlan) {
+  for (int64_t allowed : {1024, 5000})
+    for (size_t step : {convolution, product}) {
+      plan.steps[step].memory = CallMemory{{0}, {allowed}, {0}};
+      ASSERT_TRUE(run(step, {.autotune = true}).ok());
+      // Rounded up, and what it may take to begin at a multiple of 256.
+      EXPECT_EQ(bytes.scratch, (allowed + 255) / 256 * 256 + 192);
+      EXPECT_EQ(bytes.packed, 0);
+    }
+  EXPECT_EQ(blasLog->mostWorkspace, 5000u);
+}
+
+TEST_F(LibraryCalls, WhatNeedsMoreWorkspaceIsNotChosen) {
+  cudnnLog->workspaces = {0, 1025, 1024, 0};
+  blasLog->workspaces = {1025, 5000, 1024};
+  for (size_t step : {convolution, product})
+    for (bool autotune : {false, true}) {
+      absl::Status status = run(step, {.autotune = autotune});
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ((step == convolution ? cudnnLog->executions : blasLog->executions).size(), 1u);
+      EXPECT_EQ((step == convolution ? cudnnLog->executions : blasLog->executions)[0], 2);
+    }
+}
+
+TEST_F(LibraryCalls, WithoutOneThatNeedsLessTheCallDoesNotFit) {
+  cudnnLog->workspaces = {0, 3000, 2000, 4000}; // The first uses tensor cores.
+  blasLog->workspaces = {3000, 2000, 4000};
+  for (size_t step : {convolution, product}) {
+    absl::Status status = run(step);
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(status.message()),
+                testing::AllOf(testing::HasSubstr(step == convolution ? "cuDNN 9.13.1 on " : "cuBLASLt 13.0.2 on "),
+                               testing::HasSubstr(step == convolution ? " needs 2000 bytes" : " needs 3000 bytes"),
+                               testing::HasSubstr("but the plan allows 1024; compile the model with --no-libraries")));
+  }
+}
+
+/// Weights in another order than the library's are kept in that order, and there is memory for the padded copy of an
+/// input that the library may not take as it is.
+TEST_F(LibraryCalls, CopiesFollowFromBoxes) {
+  auto &call = std::get<ConvolutionCall>(plan.steps[convolution].action);
+  plan.buffers[plan.tensors[call.weights].buffer].format.order = {0, 1, 2, 3};
+  call.pads = {2, 1}; // Rows: two before the first, none after the last.
+  allocate(ElementType::F32);
   ASSERT_TRUE(run(convolution).ok());
-  EXPECT_EQ(scratchBytes, 768 + 192); // 513 bytes rounded up, and what it may take to begin at a multiple of 256.
-  ASSERT_TRUE(run(convolution, {.autotune = true}).ok());
-  EXPECT_EQ(scratchBytes, 768 + 192);
-  ASSERT_TRUE(run(product, {.autotune = true}).ok());
-  EXPECT_EQ(scratchBytes, 1024 + 192);
-  EXPECT_EQ(blasLog->mostWorkspace, uint64_t(32) << 20);
+  EXPECT_EQ(bytes.packed, 8 * 4 * 3 * 3 * 4);
+  EXPECT_EQ(bytes.scratch, 1 * 4 * 10 * 10 * 4 + 192 + 1024 + 192);
+  // What runs once is not packed.
+  ASSERT_TRUE(run(convolution, {.inPrologue = true}).ok());
+  EXPECT_EQ(bytes.packed, 0);
+  EXPECT_EQ(bytes.scratch, 1 * 4 * 10 * 10 * 4 + 192 + 1280 + 1024 + 192);
 }
 
 } // namespace

@@ -95,18 +95,16 @@ public:
                                                                     LaunchDescription description) = 0;
 };
 
-/// A library's convolution, matrix product, pooling or reorder on one rank, with its epilogue.
+/// A library's convolution, matrix product, pooling or reorder on one rank, with its epilogue. It has as much memory as
+/// the plan and the boxes say, and takes no implementation that needs more.
 class DeviceLibraryCall {
 public:
   virtual ~DeviceLibraryCall() = default;
-  /// Bytes of device memory that it needs while it runs.
-  virtual int64_t scratchBytes() const { return 0; }
-  /// Called once, when the buffers of the rank have their addresses.
-  virtual absl::Status bind(std::byte *scratch) = 0;
+  /// Called once, when the buffers of the rank have their addresses: the call's own memory while it runs, and for what
+  /// `pack` makes.
+  virtual absl::Status bind(std::byte *scratch, std::byte *packed) = 0;
   /// Called once after the prologue: what depends on constants alone.
   virtual absl::Status pack(DeviceStream &) { return absl::OkStatus(); }
-  /// Bytes kept by `pack`.
-  virtual int64_t packedBytes() const { return 0; }
   virtual absl::Status issue(DeviceStream &stream) = 0;
 };
 
@@ -143,7 +141,8 @@ public:
   virtual absl::StatusOr<std::unique_ptr<DeviceWork>> prepareCombination(CombinationDescription description) = 0;
 
   /// A library call of a plan. `memory` outlives it and has all addresses when `bind` is called. Null when the rank has
-  /// nothing to do. Errors: UNIMPLEMENTED for what the library does not have.
+  /// nothing to do. Errors: UNIMPLEMENTED for what the library does not have; RESOURCE_EXHAUSTED for what it has with
+  /// more memory than the plan allows only.
   virtual absl::StatusOr<std::unique_ptr<DeviceLibraryCall>>
   prepareLibraryCall(const RankMemory &memory, const StepInfo &step, LibraryCallOptions options) = 0;
 

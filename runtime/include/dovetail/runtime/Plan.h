@@ -177,6 +177,13 @@ private:
   static int64_t of(const std::vector<int64_t> &bytes, int rank) { return bytes.size() == 1 ? bytes[0] : bytes[rank]; }
 };
 
+/// Memory of a library call on a rank besides its operands, in bytes: what the plan allows the library, and copies of
+/// operands that do not lie as the library wants them.
+struct CallBytes {
+  int64_t scratch = 0; ///< While it runs.
+  int64_t packed = 0;  ///< Of weights, which are kept.
+};
+
 /// What a step does.
 using StepAction = std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCall, ReorderCall, ExchangeCall>;
 
@@ -184,7 +191,7 @@ using StepAction = std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCal
 struct StepInfo {
   std::string name;
   StepAction action;
-  std::optional<CallMemory> memory = {}; ///< Of library calls on CPUs but reorders.
+  std::optional<CallMemory> memory = {}; ///< Of library calls but reorders.
 
   /// Tensors that the step reads and writes.
   std::vector<uint32_t> reads() const;

@@ -50,9 +50,8 @@ struct SessionStatistics {
   friend bool operator==(const SessionStatistics &, const SessionStatistics &) = default;
 };
 
-/// What a session on `rank` with so many threads uses, as the plan says: of devices, without the scratch memory and
-/// packed weights of library calls, which depend on the machine. Errors: DATA_LOSS, and UNIMPLEMENTED for calls that no
-/// machine has.
+/// What a session on `rank` with so many threads uses, as the plan says. Errors: DATA_LOSS, and UNIMPLEMENTED for calls
+/// that no machine has.
 absl::StatusOr<SessionStatistics> estimateStatistics(const Plan &plan, int rank, int threads);
 
 /// When a step of the last run began and ended.

@@ -56,12 +56,6 @@ public:
       bytes = std::max(bytes, part->scratchBytes());
     return bytes;
   }
-  int64_t packedBytes() const {
-    int64_t bytes = 0;
-    for (const auto &part : parts)
-      bytes += part->packedBytes();
-    return bytes;
-  }
   template <typename Body> absl::Status forEach(Body body) {
     for (const auto &part : parts)
       if (absl::Status status = body(*part); !status.ok())

@@ -42,14 +42,15 @@ StepExecutorOr dovetail::runtime::createLibraryStep(const RankMemory &context, c
   return executor;
 }
 
-absl::StatusOr<int64_t> dovetail::runtime::hostScratchBytes(const RankMemory &context, const StepInfo &step,
-                                                            bool inPrologue, int threads) {
+absl::StatusOr<CallBytes> dovetail::runtime::hostCallBytes(const RankMemory &context, const StepInfo &step,
+                                                           bool inPrologue, int threads) {
   if (!step.memory)
-    return 0;
+    return CallBytes();
   std::unique_ptr<LibraryStep> executor = makeStep(context, step, inPrologue);
   if (!executor)
-    return 0;
+    return CallBytes();
   if (absl::Status status = executor->plan(); !status.ok())
     return status;
-  return executor->stagingBytes() + alignedSize(step.memory->scratchBytes(context.rank, threads));
+  return CallBytes{executor->stagingBytes() + alignedSize(step.memory->scratchBytes(context.rank, threads)),
+                   inPrologue ? 0 : alignedSize(step.memory->packedBytes(context.rank))};
 }

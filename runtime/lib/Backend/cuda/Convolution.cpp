@@ -19,16 +19,14 @@ public:
   ConvolutionStep(std::shared_ptr<LibraryHandles> handles, const ConvolutionCall &call)
       : handles(std::move(handles)), call(call) {}
 
-  absl::Status prepare(const RankMemory &memory, LibraryCallOptions options) {
+  absl::Status prepare(const RankMemory &memory, LibraryCallOptions options, int64_t workspace) {
     return parts.prepare(memory, call, [&](const ConvolutionChannels &channels) {
-      return std::make_unique<ConvolutionPart>(*handles, memory, call, channels, options);
+      return std::make_unique<ConvolutionPart>(*handles, memory, call, channels, options, workspace);
     });
   }
 
-  int64_t scratchBytes() const override { return parts.scratchBytes(); }
-  int64_t packedBytes() const override { return parts.packedBytes(); }
-  absl::Status bind(std::byte *scratch) override {
-    return parts.forEach([&](ConvolutionPart &part) { return part.bind(scratch); });
+  absl::Status bind(std::byte *scratch, std::byte *packed) override {
+    return parts.forEach([&](ConvolutionPart &part) { return part.bind(scratch, packed); });
   }
   absl::Status pack(DeviceStream &stream) override {
     return parts.forEach([&](ConvolutionPart &part) { return part.pack(stream); });
@@ -47,11 +45,11 @@ private:
 
 LibraryCallOr dovetail::runtime::cuda::createConvolution(std::shared_ptr<LibraryHandles> handles,
                                                          const RankMemory &memory, const ConvolutionCall &call,
-                                                         LibraryCallOptions options) {
+                                                         LibraryCallOptions options, int64_t workspace) {
   if (memory.resultBox(call.loops, call.output).empty())
     return nullptr;
   auto step = std::make_unique<ConvolutionStep>(std::move(handles), call);
-  if (absl::Status status = step->prepare(memory, options); !status.ok())
+  if (absl::Status status = step->prepare(memory, options, workspace); !status.ok())
     return status;
   return step;
 }

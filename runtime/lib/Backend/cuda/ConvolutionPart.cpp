@@ -19,20 +19,7 @@ using namespace dovetail::runtime::cuda;
 using layout::Box;
 using layout::Interval;
 
-MemoryFormat ConvolutionPart::libraryFormat(int rank) const {
-  MemoryFormat format;
-  format.order.push_back(0);
-  if (!channelsLast)
-    format.order.push_back(1);
-  for (int dim = 2; dim < rank; ++dim)
-    format.order.push_back(dim);
-  if (channelsLast)
-    format.order.push_back(1);
-  return format;
-}
-
-/// `packed`: the memory is scratch, which is aligned.
-CudnnGraph::Tensor ConvolutionPart::describe(const MemoryView &view, const Box &box, bool packed) const {
+CudnnGraph::Tensor ConvolutionPart::describe(const MemoryView &view, const Box &box, int64_t alignment) const {
   CudnnGraph::Tensor tensor;
   for (int dim = 0; dim < box.rank(); ++dim) {
     // The library has 2 and 3 spatial dimensions; a single one becomes the second of two.
@@ -43,7 +30,7 @@ CudnnGraph::Tensor ConvolutionPart::describe(const MemoryView &view, const Box &
     tensor.dims.push_back(box[dim].size());
     tensor.strides.push_back(view.strides[dim]);
   }
-  tensor.alignment = packed ? 16 : std::min<int64_t>(16, alignmentOf(view, box));
+  tensor.alignment = alignment;
   return tensor;
 }
 
@@ -71,11 +58,9 @@ bool ConvolutionPart::addPostOp(CudnnGraph &graph, const PostOpInfo &op, int inp
     if (perChannel) {
       if (operand->strides[1] != 1 && geometry.outBox[1].size() > 1)
         return false;
-      shown = MemoryView::packed(view.type, operand->box, libraryFormat(geometry.outBox.rank()));
+      shown = MemoryView::packed(view.type, operand->box, staging->format(geometry.outBox.rank()));
     }
-    CudnnGraph::Tensor tensor = describe(shown, operand->box, /*packed=*/true);
-    tensor.alignment = std::min<int64_t>(16, operand->alignment);
-    operandTensor = graph.addTensor(tensor);
+    operandTensor = graph.addTensor(describe(shown, operand->box, std::min(vectorAlignment, operand->alignment)));
     ++tensorCount;
     break;
   }
@@ -122,16 +107,13 @@ bool ConvolutionPart::addPostOp(CudnnGraph &graph, const PostOpInfo &op, int inp
 }
 
 absl::StatusOr<bool> ConvolutionPart::planGraph(size_t fused) {
-  absl::StatusOr<cudnnDataType_t> type = cudnnTypeOf(outView.type);
+  absl::StatusOr<cudnnDataType_t> type = cudnnTypeOf(staging->output.view.type);
   if (!type.ok())
     return type.status();
   graph = std::make_unique<CudnnGraph>(handles, *type);
   operandTensors.clear();
-  const MemoryView &target = geometry.fullResult ? fullView : outView;
-  const Box &targetBox = geometry.fullResult ? fullView.box : geometry.outBox;
-  CudnnGraph::Tensor out = describe(target, targetBox, geometry.fullResult || stagedOut);
-  inTensor = graph->addTensor(describe(inView, inView.box, stagedIn));
-  weightsTensor = graph->addTensor(describe(weightsView, geometry.weightsBox, stagedWeights));
+  inTensor = graph->addTensor(describe(staging->input));
+  weightsTensor = graph->addTensor(describe(staging->weights));
   tensorCount = 2;
   CudnnGraph::Convolution convolution;
   convolution.transposed = call.transposed;
@@ -140,7 +122,7 @@ absl::StatusOr<bool> ConvolutionPart::planGraph(size_t fused) {
          {&convolution.pre, &convolution.post, &convolution.strides, &convolution.dilations})
       list->push_back(list == &convolution.pre || list == &convolution.post ? 0 : 1);
   for (int i = 0; i < spatial; ++i) {
-    bool padded = !geometry.fullResult && (call.transposed || !stagedIn);
+    bool padded = !staging->isCut && (call.transposed || !staging->input.isStaged);
     convolution.pre.push_back(padded ? geometry.padLo[i] : 0);
     // What a transposed convolution lacks at the end, less than a stride, needs no padding.
     convolution.post.push_back(padded ? std::max<int64_t>(geometry.padHi[i], 0) : 0);
@@ -148,7 +130,7 @@ absl::StatusOr<bool> ConvolutionPart::planGraph(size_t fused) {
     convolution.dilations.push_back(call.dilations[i]);
   }
   auto addOutput = [&](bool isLast) {
-    CudnnGraph::Tensor tensor = out;
+    CudnnGraph::Tensor tensor = describe(target());
     tensor.isVirtual = !isLast;
     ++tensorCount;
     return graph->addTensor(tensor);
@@ -161,63 +143,23 @@ absl::StatusOr<bool> ConvolutionPart::planGraph(size_t fused) {
     if (!addPostOp(*graph, call.postOps[i], input, outTensor))
       return false;
   }
-  return graph->choosePlans(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1);
+  absl::StatusOr<bool> found =
+      graph->choosePlans(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1, workspace);
+  if (std::optional<int64_t> refused = graph->refusedWorkspace())
+    refusedWorkspace = std::min(refusedWorkspace.value_or(*refused), *refused);
+  return found;
 }
 
-absl::StatusOr<bool> ConvolutionPart::plan(bool stageAll) {
-  scratch = Scratch();
-  const MemoryView &input = memory.memory(call.input), &weights = memory.memory(call.weights),
-                   &output = memory.memory(call.output);
-  int rank = geometry.outBox.rank();
-  auto isLast = [](const MemoryView &view) { return view.box[1].size() == 1 || view.strides[1] == 1; };
-  channelsLast = stageAll || (isLast(input) && input.blockDim < 0);
-  // Without padding there is none that the library cannot do.
-  geometry.fullResult |= stageAll && call.transposed;
-  MemoryFormat format = libraryFormat(rank);
-
-  stagedIn = stageAll || input.blockDim >= 0;
-  inView = input.part(geometry.inBox);
-  if (stagedIn) {
-    Box wanted = geometry.inBox;
-    // Padding is written out: so the library need not know how.
-    for (int i = 0; i < spatial && !call.transposed; ++i)
-      wanted[2 + i] = {geometry.inBox[2 + i].lo - geometry.padLo[i], geometry.inBox[2 + i].hi + geometry.padHi[i]};
-    inView = MemoryView::packed(input.type, wanted, format);
-    inOffset = scratch.add(inView.bytes());
-  }
-  MemoryView wantedWeights = MemoryView::packed(weights.type, geometry.weightsBox, format);
-  weightsView = weights.part(geometry.weightsBox);
-  stagedWeights = weights.blockDim >= 0 || weightsView.strides != wantedWeights.strides;
-  if (stagedWeights) {
-    weightsView = wantedWeights;
-    if (!packOnce)
-      weightsOffset = scratch.add(weightsView.bytes());
-  }
-  // The library writes all of its result before its last post-op is done.
-  stagedOut = stageAll || geometry.fullResult || output.blockDim >= 0 || isLast(output) != channelsLast ||
-              readsResult(memory, call.postOps, call.output);
-  outView = output.part(geometry.outBox);
-  if (stagedOut) {
-    outView = MemoryView::packed(output.type, geometry.outBox, format);
-    outOffset = scratch.add(outView.bytes());
-  }
-  if (geometry.fullResult) {
-    Box full = geometry.outBox;
-    for (int i = 0; i < spatial; ++i)
-      full[2 + i] = transposedReach(
-          {memory.plan.bufferOf(call.weights).shape[2 + i], call.strides[i], call.dilations[i], call.pads[i]},
-          geometry.inBox[2 + i]);
-    fullView = MemoryView::packed(output.type, full, format);
-    fullOffset = scratch.add(fullView.bytes());
-  }
+absl::StatusOr<bool> ConvolutionPart::plan(StagingMode mode) {
+  staging.emplace(memory, call, geometry, packOnce, mode);
   // What is cut out of a full result has its post-ops afterwards, as its surroundings need them, too.
-  for (size_t fused = geometry.fullResult ? 0 : call.postOps.size();; --fused) {
+  for (size_t fused = staging->isCut ? 0 : call.postOps.size();; --fused) {
     absl::StatusOr<bool> found = planGraph(fused);
     if (!found.ok())
       return found;
     if (*found) {
-      workspaceOffset = scratch.add(graph->workspaceBytes());
-      if (stagedOut || fused < call.postOps.size())
+      workspaceOffset = staging->scratch.add(workspace);
+      if (staging->output.isStaged || fused < call.postOps.size())
         finish = std::make_unique<PostOpWork>(handles.context, memory, call.postOps, fused, geometry.outBox);
       return true;
     }
@@ -235,8 +177,6 @@ absl::Status ConvolutionPart::prepare() {
   if (output.blockDim >= 0)
     return absl::UnimplementedError(absl::StrCat(memory.name(call.output), " has a blocked format"));
   if (geometry.nothingToSum) {
-    outView = output.part(geometry.outBox);
-    stagedOut = true;
     finish = std::make_unique<PostOpWork>(handles.context, memory, call.postOps, 0, geometry.outBox);
     return finish->prepare(output.type);
   }
@@ -246,21 +186,25 @@ absl::Status ConvolutionPart::prepare() {
                      " dimensions; compile the model with --no-libraries, which uses generated kernels instead"));
   if (absl::Status status = handles.cudnn().status(); !status.ok())
     return status;
-  for (bool stageAll : {false, true}) {
-    absl::StatusOr<bool> found = plan(stageAll);
+  packedBytes = ConvolutionStaging::bytesOf(memory, call, geometry, packOnce, workspace).packed;
+  for (StagingMode mode : {StagingMode::Direct, StagingMode::Packed}) {
+    absl::StatusOr<bool> found = plan(mode);
     if (!found.ok())
       return found.status();
     if (*found)
       return finish ? finish->prepare(output.type) : absl::OkStatus();
   }
+  if (refusedWorkspace)
+    return workspaceTooSmall(absl::StrCat("cuDNN ", handles.cudnnApi().version, " on ", handles.context->label()),
+                             *refusedWorkspace, workspace);
   return absl::UnimplementedError(absl::StrCat(
       "cuDNN ", handles.cudnnApi().version, " on ", handles.context->label(), " has no plan for it (input ",
       geometry.inBox.str(), ", weights ", geometry.weightsBox.str(), ", result ", geometry.outBox.str(),
       "); compile the model with --no-libraries, which uses generated kernels instead"));
 }
 
-absl::Status ConvolutionPart::bind(std::byte *scratchMemory) {
-  scratchMemory = Scratch::align(scratchMemory);
+absl::Status ConvolutionPart::bind(std::byte *scratchMemory, std::byte *&packed) {
+  scratchMemory = DeviceScratch::align(scratchMemory);
   const MemoryView &input = memory.memory(call.input), &weights = memory.memory(call.weights),
                    &output = memory.memory(call.output);
   if (geometry.nothingToSum)
@@ -271,40 +215,35 @@ absl::Status ConvolutionPart::bind(std::byte *scratchMemory) {
     return work.status();
   };
   const std::shared_ptr<Context> &context = handles.context;
-  inView.data = stagedIn ? scratchMemory + inOffset : input.address(geometry.inBox);
-  if (stagedIn)
-    if (absl::Status status = keep(copyBetween(context, inView, input, geometry.inBox), copyIn); !status.ok())
+  StagedOperand &in = staging->input, &kernel = staging->weights, &out = staging->output;
+  in.view.data = in.isStaged ? scratchMemory + in.offset : input.address(geometry.inBox);
+  if (in.isStaged)
+    if (absl::Status status = keep(copyBetween(context, in.view, input, geometry.inBox), copyIn); !status.ok())
       return status;
-  weightsView.data = scratchMemory + weightsOffset;
-  if (!stagedWeights)
-    weightsView.data = weights.address(geometry.weightsBox);
-  if (packedBytes() > 0) {
-    absl::StatusOr<std::shared_ptr<std::byte>> allocated = context->allocate(packedBytes());
-    if (!allocated.ok())
-      return allocated.status();
-    packed = *std::move(allocated);
-    weightsView.data = packed.get();
-  }
-  if (stagedWeights)
-    if (absl::Status status = keep(copyBetween(context, weightsView, weights, geometry.weightsBox), copyWeights);
+  kernel.view.data = !kernel.isStaged ? weights.address(geometry.weightsBox)
+                     : packOnce       ? packed
+                                      : scratchMemory + kernel.offset;
+  packed += packedBytes;
+  if (kernel.isStaged)
+    if (absl::Status status = keep(copyBetween(context, kernel.view, weights, geometry.weightsBox), copyWeights);
         !status.ok())
       return status;
-  outView.data = stagedOut ? scratchMemory + outOffset : output.address(geometry.outBox);
-  if (geometry.fullResult) {
-    fullView.data = scratchMemory + fullOffset;
-    if (absl::Status status =
-            keep(copyBetween(context, outView, fullView, fullView.box.intersect(geometry.outBox)), cut);
+  out.view.data = out.isStaged ? scratchMemory + out.offset : output.address(geometry.outBox);
+  if (staging->isCut) {
+    MemoryView &full = staging->full.view;
+    full.data = scratchMemory + staging->full.offset;
+    if (absl::Status status = keep(copyBetween(context, out.view, full, full.box.intersect(geometry.outBox)), cut);
         !status.ok())
       return status;
   }
   if (finish)
-    if (absl::Status status = finish->bind(output, outView); !status.ok())
+    if (absl::Status status = finish->bind(output, out.view); !status.ok())
       return status;
 
   std::vector<void *> addresses(tensorCount, nullptr);
-  addresses[inTensor] = inView.data;
-  addresses[weightsTensor] = weightsView.data;
-  addresses[outTensor] = geometry.fullResult ? fullView.data : outView.data;
+  addresses[inTensor] = in.view.data;
+  addresses[weightsTensor] = kernel.view.data;
+  addresses[outTensor] = target().view.data;
   for (size_t i = 0; i < operandTensors.size(); ++i)
     if (operandTensors[i] >= 0) {
       absl::StatusOr<PostOpOperand> operand = operandOf(memory, call.postOps[i], geometry.outBox);
@@ -328,15 +267,16 @@ absl::Status ConvolutionPart::issue(DeviceStream &stream) {
   if (!geometry.nothingToSum) {
     if (copyWeights && !packOnce)
       status = copyWeights->issue(stream);
-    if (status.ok() && stagedIn && !(inView.box == geometry.inBox))
-      status = issueZeros(context, inView.data, inView.bytes(), stream);
-    if (status.ok() && stagedIn)
+    const MemoryView &in = staging->input.view, &out = staging->output.view;
+    if (status.ok() && copyIn && !(in.box == geometry.inBox))
+      status = issueZeros(context, in.data, in.bytes(), stream);
+    if (status.ok() && copyIn)
       status = copyIn->issue(stream);
     if (status.ok())
       status = graph->issue(stream);
-    if (status.ok() && geometry.fullResult)
-      status = issueZeros(context, outView.data, outView.bytes(), stream);
-    if (status.ok() && geometry.fullResult)
+    if (status.ok() && cut)
+      status = issueZeros(context, out.data, out.bytes(), stream);
+    if (status.ok() && cut)
       status = cut->issue(stream);
   }
   return status.ok() && finish ? finish->issue(stream) : status;

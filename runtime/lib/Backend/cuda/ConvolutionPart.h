@@ -14,8 +14,6 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_CONVOLUTIONPART_H
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_CONVOLUTIONPART_H
 
-#include "../common/ConvolutionGeometry.h"
-#include "../common/WindowGeometry.h"
 #include "CudnnGraph.h"
 #include "PostOpWork.h"
 #include "Staging.h"
@@ -25,48 +23,47 @@ namespace dovetail::runtime::cuda {
 class ConvolutionPart {
 public:
   ConvolutionPart(LibraryHandles &handles, const RankMemory &memory, const ConvolutionCall &call,
-                  ConvolutionChannels channels, LibraryCallOptions options)
-      : handles(handles), memory(memory), call(call), channels(channels), options(options),
+                  ConvolutionChannels channels, LibraryCallOptions options, int64_t workspace)
+      : handles(handles), memory(memory), call(call), channels(channels), options(options), workspace(workspace),
         packOnce(!options.inPrologue && memory.isConstant(call.weights)),
         spatial(static_cast<int>(call.strides.size())) {}
 
   absl::Status prepare();
-  int64_t scratchBytes() const { return scratch.size(); }
-  int64_t packedBytes() const { return packOnce && stagedWeights ? weightsView.bytes() : 0; }
-  absl::Status bind(std::byte *scratchMemory);
+  /// Of `packed`, which is advanced.
+  absl::Status bind(std::byte *scratchMemory, std::byte *&packed);
   absl::Status pack(DeviceStream &stream);
   absl::Status issue(DeviceStream &stream);
 
 private:
-  /// With all operands copied to packed memory, or those only that must be.
-  absl::StatusOr<bool> plan(bool stageAll);
+  absl::StatusOr<bool> plan(StagingMode mode);
   /// A graph with the first `fused` post-ops.
   absl::StatusOr<bool> planGraph(size_t fused);
   bool addPostOp(CudnnGraph &graph, const PostOpInfo &op, int input, int output);
-  CudnnGraph::Tensor describe(const MemoryView &view, const layout::Box &box, bool packed) const;
-  MemoryFormat libraryFormat(int rank) const;
+  CudnnGraph::Tensor describe(const MemoryView &view, const layout::Box &box, int64_t alignment) const;
+  CudnnGraph::Tensor describe(const StagedOperand &operand) const {
+    return describe(operand.view, operand.view.box, operand.alignment);
+  }
+  const StagedOperand &target() const { return staging->isCut ? staging->full : staging->output; }
 
   LibraryHandles &handles;
   const RankMemory &memory;
   const ConvolutionCall &call;
   ConvolutionChannels channels;
   LibraryCallOptions options;
-  bool packOnce; ///< Weights never change: they are packed when the session starts.
+  int64_t workspace; ///< What the library may take, in bytes.
+  bool packOnce;     ///< Weights never change: they are packed when the session starts.
   int spatial;
 
   ConvolutionGeometry geometry;
-  bool channelsLast = true;
-
-  Scratch scratch;
-  MemoryView inView, weightsView, outView, fullView; ///< What the library sees.
-  bool stagedIn = false, stagedWeights = false, stagedOut = false;
-  int64_t inOffset = 0, weightsOffset = 0, outOffset = 0, fullOffset = 0, workspaceOffset = 0;
+  std::optional<ConvolutionStaging> staging; ///< Null if there is nothing to sum.
+  int64_t packedBytes = 0;                   ///< Of both ways to stage.
+  int64_t workspaceOffset = 0;
+  std::optional<int64_t> refusedWorkspace; ///< The least that is more than the library may take.
   std::unique_ptr<CudnnGraph> graph;
   std::vector<int> operandTensors; ///< The graph's number of each fused op's tensor, negative if there is none.
   int inTensor = 0, weightsTensor = 0, outTensor = 0, tensorCount = 0;
   std::unique_ptr<PostOpWork> finish; ///< What remains: post-ops, or a copy.
 
-  std::shared_ptr<std::byte> packed;
   std::unique_ptr<DeviceWork> copyIn, copyWeights, cut;
 };
 

@@ -17,9 +17,6 @@
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
 
-/// Plans that need more workspace are used only where there is no other.
-static constexpr int64_t mostWorkspace = int64_t(256) << 20;
-
 CudnnDescriptor::CudnnDescriptor(const CudnnApi &api, cudnnBackendDescriptorType_t type) : api(&api) {
   keep(api.cudnnBackendCreateDescriptor(type, &handle));
 }
@@ -175,7 +172,7 @@ bool CudnnGraph::isAllowed(const CudnnDescriptor &config, MathMode mode) const {
 }
 
 absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count,
-                                  std::optional<Plan> &large) {
+                                  int64_t mostWorkspace) {
   const CudnnApi &api = handles.cudnnApi();
   absl::StatusOr<cudnnHandle_t> handle = handles.cudnn();
   if (!handle.ok())
@@ -208,20 +205,20 @@ absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mo
     made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, offered[i]);
     if (made.plan.finalize() != CUDNN_STATUS_SUCCESS)
       continue;
-    int64_t found = 0;
+    int64_t found = 0, workspace = 0;
     if (api.cudnnBackendGetAttribute(made.plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
-                                     &found, &made.workspace) != CUDNN_STATUS_SUCCESS)
+                                     &found, &workspace) != CUDNN_STATUS_SUCCESS)
       continue;
     made.config = std::move(offered[i]);
-    if (made.workspace <= mostWorkspace)
+    if (workspace <= mostWorkspace)
       plans.push_back(std::move(made));
-    else if (!large || made.workspace < large->workspace)
-      large = std::move(made);
+    else
+      refused = std::min(refused.value_or(workspace), workspace);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count) {
+absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count, int64_t mostWorkspace) {
   absl::StatusOr<cudnnHandle_t> handle = handles.cudnn();
   if (!handle.ok())
     return handle.status();
@@ -238,21 +235,11 @@ absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count) {
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, *handle);
   if (graph.finalize() != CUDNN_STATUS_SUCCESS)
     return false;
-  std::optional<Plan> large;
   for (cudnnBackendHeurMode_t heuristics : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
     if (plans.empty())
-      if (absl::Status status = addPlans(heuristics, mode, count, large); !status.ok())
+      if (absl::Status status = addPlans(heuristics, mode, count, mostWorkspace); !status.ok())
         return status;
-  if (plans.empty() && large)
-    plans.push_back(*std::move(large));
   return !plans.empty();
-}
-
-int64_t CudnnGraph::workspaceBytes() const {
-  int64_t bytes = 0;
-  for (const Plan &plan : plans)
-    bytes = std::max(bytes, plan.workspace);
-  return bytes;
 }
 
 absl::Status CudnnGraph::bind(const std::vector<void *> &addresses, void *workspace) {

@@ -93,12 +93,12 @@ public:
   /// `operand` is negative when there is none.
   void addPointwise(const Pointwise &pointwise, int input, int operand, int output);
 
-  /// Asks for plans and takes the first `count` that respect the mode and need no more workspace than is worth while;
-  /// the best first. False if there is none.
-  absl::StatusOr<bool> choosePlans(MathMode mode, size_t count);
+  /// Asks for plans and takes the first `count` that respect the mode and need no more than `mostWorkspace` bytes of
+  /// workspace; the best first. False if there is none.
+  absl::StatusOr<bool> choosePlans(MathMode mode, size_t count, int64_t mostWorkspace);
   size_t planCount() const { return plans.size(); }
-  /// Of all plans.
-  int64_t workspaceBytes() const;
+  /// What the plan needs that needs least of those that were passed over because they need too much.
+  std::optional<int64_t> refusedWorkspace() const { return refused; }
   /// `addresses` of all tensors; those of virtual ones do not matter.
   absl::Status bind(const std::vector<void *> &addresses, void *workspace);
   absl::Status issue(DeviceStream &stream);
@@ -109,11 +109,10 @@ private:
   /// A plan, and what it keeps alive.
   struct Plan {
     CudnnDescriptor config, plan;
-    int64_t workspace = 0;
   };
 
-  /// Adds plans until there are `count`. Of those that need too much workspace, `large` is the one with least.
-  absl::Status addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count, std::optional<Plan> &large);
+  /// Adds plans until there are `count`.
+  absl::Status addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count, int64_t mostWorkspace);
   absl::Status issue(DeviceStream &stream, const Plan &plan);
   bool isAllowed(const CudnnDescriptor &config, MathMode mode) const;
 
@@ -123,6 +122,7 @@ private:
   std::vector<Plan> plans;
   std::vector<int64_t> uids; ///< Of tensors that are not virtual.
   CudnnDescriptor graph, pack;
+  std::optional<int64_t> refused;
   size_t best = 0;
 };
 

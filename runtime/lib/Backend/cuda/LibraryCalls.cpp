@@ -22,9 +22,9 @@ public:
   NamedCall(std::unique_ptr<DeviceLibraryCall> call, std::string name, bool synchronous)
       : call(std::move(call)), name(std::move(name)), synchronous(synchronous) {}
 
-  int64_t scratchBytes() const override { return call->scratchBytes(); }
-  int64_t packedBytes() const override { return call->packedBytes(); }
-  absl::Status bind(std::byte *scratch) override { return annotate(call->bind(scratch), name); }
+  absl::Status bind(std::byte *scratch, std::byte *packed) override {
+    return annotate(call->bind(scratch, packed), name);
+  }
   absl::Status pack(DeviceStream &stream) override { return annotate(call->pack(stream), name); }
   absl::Status issue(DeviceStream &stream) override {
     absl::Status status = call->issue(stream);
@@ -41,10 +41,11 @@ private:
 
 LibraryCallOr create(const std::shared_ptr<LibraryHandles> &handles, const RankMemory &memory, const StepInfo &step,
                      LibraryCallOptions options) {
+  int64_t workspace = step.memory ? step.memory->scratchBytes(memory.rank, /*threads=*/1) : 0;
   if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
-    return createConvolution(handles, memory, *call, options);
+    return createConvolution(handles, memory, *call, options, workspace);
   if (const auto *call = std::get_if<MatMulCall>(&step.action))
-    return createMatMul(handles, memory, *call, options);
+    return createMatMul(handles, memory, *call, options, workspace);
   return absl::UnimplementedError(absl::StrCat("target 'cuda' has no library for a step of kind ", step.kind(),
                                                "; compile the model with --no-libraries"));
 }

@@ -15,13 +15,14 @@ namespace dovetail::runtime::cuda {
 
 using LibraryCallOr = absl::StatusOr<std::unique_ptr<DeviceLibraryCall>>;
 
-/// The factories return null when the rank has nothing to do.
+/// The factories return null when the rank has nothing to do. Calls keep to `stagedCallBytes`; libraries may take
+/// `workspace` bytes of that.
 LibraryCallOr createLibraryCall(const std::shared_ptr<LibraryHandles> &handles, const RankMemory &memory,
                                 const StepInfo &step, LibraryCallOptions options);
 LibraryCallOr createConvolution(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory,
-                                const ConvolutionCall &call, LibraryCallOptions options);
+                                const ConvolutionCall &call, LibraryCallOptions options, int64_t workspace);
 LibraryCallOr createMatMul(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory, const MatMulCall &call,
-                           LibraryCallOptions options);
+                           LibraryCallOptions options, int64_t workspace);
 
 } // namespace dovetail::runtime::cuda
 

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../common/DeviceStaging.h"
+#include "../common/PostOpRead.h"
 #include "../common/ProductRows.h"
 #include "LibraryCalls.h"
 #include "MatrixCall.h"
@@ -16,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -28,37 +31,23 @@ namespace {
 class MatMulStep : public DeviceLibraryCall {
 public:
   MatMulStep(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory, const MatMulCall &call,
-             LibraryCallOptions options)
-      : handles(std::move(handles)), memory(memory), call(call), options(options) {}
+             LibraryCallOptions options, int64_t workspaceBytes)
+      : handles(std::move(handles)), memory(memory), call(call), options(options), workspaceBytes(workspaceBytes) {}
 
   absl::Status prepare();
-  int64_t scratchBytes() const override { return scratch.size(); }
-  absl::Status bind(std::byte *scratchMemory) override;
+  absl::Status bind(std::byte *scratchMemory, std::byte *packed) override;
   absl::Status pack(DeviceStream &stream) override;
   absl::Status issue(DeviceStream &stream) override;
 
 private:
-  /// One of the two factors: the part of it that this rank needs, and where the library finds it.
-  struct Factor {
-    uint32_t tensor;
-    bool transpose;
-    Box box;
-    bool staged = false;
-    MemoryView view;
-    int64_t offset = 0;
-    std::unique_ptr<DeviceWork> copy;
-  };
   /// A batch dimension, with elements between neighbours.
   struct Loop {
     int64_t count, a, b, c, d;
   };
 
-  absl::Status planFactor(Factor &factor, Interval rows, Interval columns);
-  void stage(Factor &factor, bool staged);
-  MatrixLayout layoutOf(const Factor &factor) const;
   /// Elements between neighbours of a dimension of the result.
-  int64_t batchStride(const Factor &factor, int dim) const;
-  absl::StatusOr<bool> plan(bool stageAll);
+  int64_t batchStride(const StagedOperand &factor, uint32_t tensor, int dim) const;
+  absl::StatusOr<bool> plan(StagingMode mode);
   absl::StatusOr<bool> planCall(size_t fused, MatrixProduct product);
   void planBatch(MatrixProduct &product, const PostOpOperand *added);
 
@@ -66,14 +55,12 @@ private:
   const RankMemory &memory;
   MatMulCall call;
   LibraryCallOptions options;
-  Box outBox;
-  Factor a, b;
-  bool nothingToSum = false;
-
-  Scratch scratch;
-  bool stagedOut = false;
-  MemoryView outView;
-  int64_t outOffset = 0, workspaceOffset = 0;
+  int64_t workspaceBytes; ///< What the library may take.
+  ProductGeometry geometry;
+  std::optional<ProductStaging> staging;   ///< Null if there is nothing to sum.
+  std::optional<int64_t> refusedWorkspace; ///< The least that is more than the library may take.
+  int64_t workspaceOffset = 0;
+  std::unique_ptr<DeviceWork> copyA, copyB;
   std::byte *workspace = nullptr;
   std::unique_ptr<MatrixCall> matrixCall;
   std::vector<Loop> calls; ///< Batch dimensions that the library does not know.
@@ -82,62 +69,23 @@ private:
   std::unique_ptr<PostOpWork> finish;
 };
 
-MemoryView packedRowMajor(ElementType type, const Box &box) { return MemoryView::rowMajor(type, box, nullptr); }
-
 } // namespace
 
-absl::Status MatMulStep::planFactor(Factor &factor, Interval rows, Interval columns) {
-  const std::vector<int64_t> &shape = memory.plan.bufferOf(factor.tensor).shape;
-  int missing = outBox.rank() - static_cast<int>(shape.size());
-  std::vector<Interval> intervals;
-  for (size_t dim = 0; dim + 2 < shape.size(); ++dim)
-    intervals.push_back(shape[dim] == 1 ? Interval{0, 1} : outBox[missing + static_cast<int>(dim)]);
-  intervals.push_back(factor.transpose ? columns : rows);
-  intervals.push_back(factor.transpose ? rows : columns);
-  factor.box = Box(intervals);
-  if (!nothingToSum && !memory.box(factor.tensor).contains(factor.box))
-    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", factor.box.str(), " of ",
-                                            memory.name(factor.tensor), ", but this rank holds ",
-                                            memory.box(factor.tensor).str()));
-  return absl::OkStatus();
-}
-
-void MatMulStep::stage(Factor &factor, bool staged) {
-  const MemoryView &view = memory.memory(factor.tensor);
-  factor.staged = staged || view.blockDim >= 0;
-  factor.view = view.part(factor.box);
-  if (factor.staged) {
-    factor.view = packedRowMajor(view.type, factor.box);
-    factor.offset = scratch.add(factor.view.bytes());
-  }
-}
-
-MatrixLayout MatMulStep::layoutOf(const Factor &factor) const {
-  int last = factor.box.rank() - 1;
-  int64_t rowStride =
-      &factor == &a ? mergeRows(factor.view, factor.box, call.rowDims)->stride : factor.view.strides[last - 1];
-  MatrixLayout layout{rowStride, factor.view.strides[last], 16};
-  if (factor.transpose)
-    std::swap(layout.rowStride, layout.columnStride);
-  if (!factor.staged)
-    layout.alignment = std::min<int64_t>(16, alignmentOf(memory.memory(factor.tensor), factor.box));
-  return layout;
-}
-
-int64_t MatMulStep::batchStride(const Factor &factor, int dim) const {
-  int own = dim - (outBox.rank() - factor.box.rank());
-  bool repeats = own < 0 || memory.plan.bufferOf(factor.tensor).shape[own] == 1;
-  return repeats ? 0 : factor.view.strides[own];
+int64_t MatMulStep::batchStride(const StagedOperand &factor, uint32_t tensor, int dim) const {
+  const std::vector<int64_t> &shape = memory.plan.bufferOf(tensor).shape;
+  int own = dim - (geometry.outBox.rank() - static_cast<int>(shape.size()));
+  return own < 0 || shape[own] == 1 ? 0 : factor.view.strides[own];
 }
 
 /// Makes the batch dimensions one batch of the library, and calls one after another for what is left.
 void MatMulStep::planBatch(MatrixProduct &product, const PostOpOperand *addedOperand) {
+  const MemoryView &out = staging->output.view;
   std::vector<Loop> loops;
-  for (int dim = 0; dim + 1 + call.rowDims < outBox.rank(); ++dim) {
-    if (outBox[dim].size() == 1)
+  for (int dim = 0; dim + 1 + call.rowDims < geometry.outBox.rank(); ++dim) {
+    if (geometry.outBox[dim].size() == 1)
       continue;
-    Loop loop{outBox[dim].size(), batchStride(a, dim), batchStride(b, dim),
-              addedOperand ? addedOperand->strides[dim] : outView.strides[dim], outView.strides[dim]};
+    Loop loop{geometry.outBox[dim].size(), batchStride(staging->a, call.a, dim), batchStride(staging->b, call.b, dim),
+              addedOperand ? addedOperand->strides[dim] : out.strides[dim], out.strides[dim]};
     auto follows = [&](int64_t outer, int64_t inner) { return outer == inner * loop.count; };
     if (!loops.empty() && follows(loops.back().a, loop.a) && follows(loops.back().b, loop.b) &&
         follows(loops.back().c, loop.c) && follows(loops.back().d, loop.d)) {
@@ -170,6 +118,7 @@ absl::StatusOr<bool> MatMulStep::planCall(size_t fused, MatrixProduct product) {
   bias.reset();
   added.reset();
   std::optional<PostOpOperand> operand;
+  const Box &outBox = geometry.outBox;
   int rank = outBox.rank();
   std::vector<int64_t> extents;
   for (int dim = 0; dim < rank; ++dim)
@@ -209,43 +158,35 @@ absl::StatusOr<bool> MatMulStep::planCall(size_t fused, MatrixProduct product) {
   }
   planBatch(product, operand ? &*operand : nullptr);
   matrixCall = std::make_unique<MatrixCall>(*handles, product);
-  return matrixCall->choose(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1);
+  absl::StatusOr<bool> found =
+      matrixCall->choose(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1, workspaceBytes);
+  if (std::optional<int64_t> refused = matrixCall->refusedWorkspace())
+    refusedWorkspace = std::min(refusedWorkspace.value_or(*refused), *refused);
+  return found;
 }
 
-absl::StatusOr<bool> MatMulStep::plan(bool stageAll) {
-  const MemoryView &output = memory.memory(call.output);
-  int rank = outBox.rank();
+absl::StatusOr<bool> MatMulStep::plan(StagingMode mode) {
+  const Box &outBox = geometry.outBox, &aBox = geometry.aBox;
   for (size_t fused = call.postOps.size();; --fused) {
-    scratch = Scratch();
-    stage(a, stageAll);
-    stage(b, stageAll);
+    staging.emplace(memory, call, geometry, mode);
     // The library may add what is in its result's memory; others come after it has written there.
     std::vector<PostOpInfo> rest(call.postOps.begin() + fused, call.postOps.end());
-    outView = output.part(outBox);
-    layout::StridedDim rows = *mergeRows(outView, outBox, call.rowDims);
-    MatrixLayout direct{rows.stride, outView.strides[rank - 1], 16};
-    stagedOut = stageAll || output.blockDim >= 0 || readsResult(memory, rest, call.output) ||
-                !MatrixCall::isResult(direct, rows.extent, outBox[rank - 1].size());
-    if (stagedOut) {
-      outView = packedRowMajor(output.type, outBox);
-      outOffset = scratch.add(outView.bytes());
-    }
+    if (readsResult(memory, rest, call.output))
+      staging->stageOutput(memory, call, geometry);
     MatrixProduct product;
-    product.type = output.type;
-    product.m = rows.extent;
-    product.n = outBox[rank - 1].size();
-    product.k = a.box[a.box.rank() - (a.transpose ? 2 : 1)].size();
-    product.a = layoutOf(a);
-    product.b = layoutOf(b);
-    product.d = {mergeRows(outView, outBox, call.rowDims)->stride, outView.strides[rank - 1],
-                 stagedOut ? 16 : std::min<int64_t>(16, alignmentOf(output, outBox))};
-    product.c = product.d;
+    product.type = staging->output.view.type;
+    product.m = mergeRows(staging->output.view, outBox, call.rowDims)->extent;
+    product.n = outBox[outBox.rank() - 1].size();
+    product.k = aBox[aBox.rank() - (call.transposeA ? 2 : 1)].size();
+    product.a = staging->layoutA;
+    product.b = staging->layoutB;
+    product.c = product.d = staging->layoutOut;
     absl::StatusOr<bool> found = planCall(fused, product);
     if (!found.ok())
       return found;
     if (*found) {
-      workspaceOffset = scratch.add(matrixCall->workspaceBytes());
-      if (stagedOut || fused < call.postOps.size())
+      workspaceOffset = staging->scratch.add(workspaceBytes);
+      if (staging->output.isStaged || fused < call.postOps.size())
         finish = std::make_unique<PostOpWork>(handles->context, memory, call.postOps, fused, outBox);
       return true;
     }
@@ -255,59 +196,58 @@ absl::StatusOr<bool> MatMulStep::plan(bool stageAll) {
 }
 
 absl::Status MatMulStep::prepare() {
-  outBox = memory.resultBox(call.loops, call.output);
-  int rank = outBox.rank();
   const MemoryView &output = memory.memory(call.output);
   if (output.blockDim >= 0)
     return absl::UnimplementedError(absl::StrCat(memory.name(call.output), " has a blocked format"));
-  a.tensor = call.a;
-  a.transpose = call.transposeA;
-  b.tensor = call.b;
-  b.transpose = call.transposeB;
-  Interval sum = memory.range(call.loops.back());
-  nothingToSum = sum.empty();
-  if (absl::Status status = planFactor(a, outBox[rank - 2], sum); !status.ok())
-    return status;
-  if (absl::Status status = planFactor(b, sum, outBox[rank - 1]); !status.ok())
-    return status;
-  if (absl::Status status = checkRows(memory, call.output, outBox, call.rowDims); !status.ok())
-    return status;
-  if (absl::Status status = nothingToSum ? absl::OkStatus() : checkRows(memory, call.a, a.box, call.rowDims);
-      !status.ok())
-    return status;
-  if (nothingToSum) {
+  absl::StatusOr<ProductGeometry> planned = ProductGeometry::plan(memory, call);
+  if (!planned.ok())
+    return planned.status();
+  geometry = *std::move(planned);
+  const Box &outBox = geometry.outBox;
+  if (geometry.nothingToSum) {
     finish = std::make_unique<PostOpWork>(handles->context, memory, call.postOps, 0, outBox);
     return finish->prepare(output.type);
   }
-  for (bool stageAll : {false, true}) {
-    absl::StatusOr<bool> found = plan(stageAll);
+  for (StagingMode mode : {StagingMode::Direct, StagingMode::Packed}) {
+    absl::StatusOr<bool> found = plan(mode);
     if (!found.ok())
       return found.status();
     if (*found)
       return finish ? finish->prepare(output.type) : absl::OkStatus();
   }
+  if (refusedWorkspace)
+    return workspaceTooSmall(
+        absl::StrCat("cuBLASLt ", handles->cublasLtApi().version, " on ", handles->context->label()), *refusedWorkspace,
+        workspaceBytes);
   return absl::UnimplementedError(
       absl::StrCat("cuBLASLt ", handles->cublasLtApi().version, " on ", handles->context->label(),
                    " has no algorithm for ", elementTypeName(output.type), " matrices of ", outBox.str(),
                    "; compile the model with --no-libraries, which uses generated kernels instead"));
 }
 
-absl::Status MatMulStep::bind(std::byte *scratchMemory) {
-  scratchMemory = Scratch::align(scratchMemory);
+absl::Status MatMulStep::bind(std::byte *scratchMemory, std::byte *) {
+  scratchMemory = DeviceScratch::align(scratchMemory);
   const MemoryView &output = memory.memory(call.output);
-  if (nothingToSum)
+  const Box &outBox = geometry.outBox;
+  if (geometry.nothingToSum)
     return finish->bind(output, MemoryView{});
-  for (Factor *factor : {&a, &b}) {
-    const MemoryView &view = memory.memory(factor->tensor);
-    factor->view.data = factor->staged ? scratchMemory + factor->offset : view.address(factor->box);
-    if (!factor->staged)
-      continue;
-    absl::StatusOr<std::unique_ptr<DeviceWork>> copy = copyBetween(handles->context, factor->view, view, factor->box);
-    if (!copy.ok())
-      return copy.status();
-    factor->copy = *std::move(copy);
-  }
-  outView.data = stagedOut ? scratchMemory + outOffset : output.address(outBox);
+  auto bindFactor = [&](StagedOperand &factor, uint32_t tensor, const Box &box,
+                        std::unique_ptr<DeviceWork> &copy) -> absl::Status {
+    const MemoryView &view = memory.memory(tensor);
+    factor.view.data = factor.isStaged ? scratchMemory + factor.offset : view.address(box);
+    if (!factor.isStaged)
+      return absl::OkStatus();
+    absl::StatusOr<std::unique_ptr<DeviceWork>> made = copyBetween(handles->context, factor.view, view, box);
+    if (made.ok())
+      copy = *std::move(made);
+    return made.status();
+  };
+  if (absl::Status status = bindFactor(staging->a, call.a, geometry.aBox, copyA); !status.ok())
+    return status;
+  if (absl::Status status = bindFactor(staging->b, call.b, geometry.bBox, copyB); !status.ok())
+    return status;
+  StagedOperand &out = staging->output;
+  out.view.data = out.isStaged ? scratchMemory + out.offset : output.address(outBox);
   workspace = scratchMemory + workspaceOffset;
   if (added) {
     absl::StatusOr<PostOpOperand> operand = operandOf(memory, call.postOps[*added], outBox);
@@ -322,23 +262,25 @@ absl::Status MatMulStep::bind(std::byte *scratchMemory) {
     if (absl::Status status = matrixCall->setBias(operand->address); !status.ok())
       return status;
   }
-  return finish ? finish->bind(output, outView) : absl::OkStatus();
+  return finish ? finish->bind(output, out.view) : absl::OkStatus();
 }
 
 absl::Status MatMulStep::pack(DeviceStream &stream) {
-  if (nothingToSum || matrixCall->algorithmCount() == 1)
+  if (geometry.nothingToSum || matrixCall->algorithmCount() == 1)
     return absl::OkStatus();
-  return matrixCall->tune(stream, a.view.data, b.view.data, addedData, outView.data, workspace);
+  return matrixCall->tune(stream, staging->a.view.data, staging->b.view.data, addedData, staging->output.view.data,
+                          workspace);
 }
 
 absl::Status MatMulStep::issue(DeviceStream &stream) {
-  if (nothingToSum)
+  if (geometry.nothingToSum)
     return finish->issue(stream);
-  for (Factor *factor : {&a, &b})
-    if (factor->copy)
-      if (absl::Status status = factor->copy->issue(stream); !status.ok())
+  for (const std::unique_ptr<DeviceWork> *copy : {&copyA, &copyB})
+    if (*copy)
+      if (absl::Status status = (*copy)->issue(stream); !status.ok())
         return status;
-  int64_t count = 1, size = elementSize(outView.type);
+  const MemoryView &a = staging->a.view, &b = staging->b.view, &out = staging->output.view;
+  int64_t count = 1, size = elementSize(out.type);
   for (const Loop &loop : calls)
     count *= loop.count;
   for (int64_t index = 0; index < count; ++index) {
@@ -353,8 +295,8 @@ absl::Status MatMulStep::issue(DeviceStream &stream) {
       at.d += position * loop->d;
     }
     if (absl::Status status =
-            matrixCall->issue(stream, a.view.data + at.a * size, b.view.data + at.b * size,
-                              addedData ? addedData + at.c * size : nullptr, outView.data + at.d * size, workspace);
+            matrixCall->issue(stream, a.data + at.a * size, b.data + at.b * size,
+                              addedData ? addedData + at.c * size : nullptr, out.data + at.d * size, workspace);
         !status.ok())
       return status;
   }
@@ -362,10 +304,11 @@ absl::Status MatMulStep::issue(DeviceStream &stream) {
 }
 
 LibraryCallOr dovetail::runtime::cuda::createMatMul(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory,
-                                                    const MatMulCall &call, LibraryCallOptions options) {
+                                                    const MatMulCall &call, LibraryCallOptions options,
+                                                    int64_t workspace) {
   if (memory.resultBox(call.loops, call.output).empty())
     return nullptr;
-  auto step = std::make_unique<MatMulStep>(std::move(handles), memory, call, options);
+  auto step = std::make_unique<MatMulStep>(std::move(handles), memory, call, options, workspace);
   if (absl::Status status = step->prepare(); !status.ok())
     return status;
   return step;

@@ -19,9 +19,6 @@ using namespace dovetail::runtime::cuda;
 
 namespace {
 
-/// More workspace than this makes no call faster.
-constexpr size_t mostWorkspace = size_t(32) << 20;
-
 /// A matrix as the library sees it: column-major, so with its dimensions swapped.
 struct Orientation {
   bool transpose;  ///< Columns are contiguous, not rows.
@@ -29,9 +26,9 @@ struct Orientation {
 };
 
 std::optional<Orientation> orient(const MatrixLayout &layout, int64_t rows, int64_t columns) {
-  if ((layout.columnStride == 1 || columns == 1) && (rows == 1 || layout.rowStride >= columns))
+  if (layout.hasContiguousRows(rows, columns))
     return Orientation{false, rows == 1 ? columns : layout.rowStride};
-  if ((layout.rowStride == 1 || rows == 1) && (columns == 1 || layout.columnStride >= rows))
+  if (layout.isTransposed(rows, columns))
     return Orientation{true, columns == 1 ? rows : layout.columnStride};
   return std::nullopt;
 }
@@ -60,15 +57,6 @@ std::optional<Types> typesOf(ElementType type, MathMode mode) {
 }
 
 } // namespace
-
-bool MatrixCall::isFactor(const MatrixLayout &layout, int64_t rows, int64_t columns) {
-  return orient(layout, rows, columns).has_value();
-}
-
-bool MatrixCall::isResult(const MatrixLayout &layout, int64_t rows, int64_t columns) {
-  std::optional<Orientation> orientation = orient(layout, rows, columns);
-  return orientation && !orientation->transpose;
-}
 
 MatrixCall::~MatrixCall() {
   if (!operation)
@@ -137,17 +125,10 @@ absl::Status MatrixCall::describe(MathMode mode) {
   return status;
 }
 
-absl::StatusOr<bool> MatrixCall::choose(MathMode mode, size_t count) {
+absl::StatusOr<std::vector<MatrixCall::Algorithm>> MatrixCall::ask(size_t count, size_t mostWorkspace) const {
   absl::StatusOr<cublasLtHandle_t> handle = handles.cublasLt();
   if (!handle.ok())
     return handle.status();
-  if (!typesOf(product.type, mode) || !isFactor(product.a, product.m, product.k) ||
-      !isFactor(product.b, product.k, product.n) || !isResult(product.d, product.m, product.n) ||
-      (product.hasC && !isResult(product.c, product.m, product.n)))
-    return false;
-  DeviceScope scope(*handles.context);
-  if (absl::Status status = describe(mode); !status.ok())
-    return status;
   const CublasLtApi &api = handles.cublasLtApi();
   cublasLtMatmulPreference_t preference = nullptr;
   absl::Status status = api.check(api.cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
@@ -175,17 +156,37 @@ absl::StatusOr<bool> MatrixCall::choose(MathMode mode, size_t count) {
     api.cublasLtMatmulPreferenceDestroy(preference);
   if (!status.ok())
     return status;
+  std::vector<Algorithm> algorithms;
   for (int i = 0; i < found; ++i)
     if (results[i].state == CUBLAS_STATUS_SUCCESS)
       algorithms.push_back({results[i].algo, results[i].workspaceSize});
-  return !algorithms.empty();
+  return algorithms;
 }
 
-int64_t MatrixCall::workspaceBytes() const {
-  size_t bytes = 0;
-  for (const Algorithm &algorithm : algorithms)
-    bytes = std::max(bytes, algorithm.workspace);
-  return static_cast<int64_t>(bytes);
+absl::StatusOr<bool> MatrixCall::choose(MathMode mode, size_t count, int64_t mostWorkspace) {
+  if (absl::Status status = handles.cublasLt().status(); !status.ok())
+    return status;
+  if (!typesOf(product.type, mode) || !product.a.isFactor(product.m, product.k) ||
+      !product.b.isFactor(product.k, product.n) || !product.d.isResult(product.m, product.n) ||
+      (product.hasC && !product.c.isResult(product.m, product.n)))
+    return false;
+  DeviceScope scope(*handles.context);
+  if (absl::Status status = describe(mode); !status.ok())
+    return status;
+  auto most = static_cast<size_t>(mostWorkspace);
+  absl::StatusOr<std::vector<Algorithm>> found = ask(count, most);
+  if (!found.ok())
+    return found.status();
+  algorithms = *std::move(found);
+  std::erase_if(algorithms, [&](const Algorithm &algorithm) { return algorithm.workspace > most; });
+  if (!algorithms.empty())
+    return true;
+  absl::StatusOr<std::vector<Algorithm>> larger = ask(1, std::numeric_limits<size_t>::max());
+  if (!larger.ok())
+    return larger.status();
+  if (!larger->empty())
+    refused = static_cast<int64_t>(larger->front().workspace);
+  return false;
 }
 
 absl::Status MatrixCall::setBias(const void *bias) {

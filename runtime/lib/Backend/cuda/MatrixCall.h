@@ -13,19 +13,15 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_MATRIXCALL_H
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_MATRIXCALL_H
 
+#include "../common/DeviceStaging.h"
 #include "Libraries.h"
 
 #include "dovetail/runtime/Plan.h"
 
+#include <optional>
 #include <vector>
 
 namespace dovetail::runtime::cuda {
-
-/// A matrix in memory; strides are in elements.
-struct MatrixLayout {
-  int64_t rowStride = 0, columnStride = 0;
-  int64_t alignment = 16; ///< Of the addresses of all matrices of a batch, in bytes.
-};
 
 /// d[m, n] = activation(sum over k of a[m, k] * b[k, n], + c[m, n], + bias[n]), for each of a batch.
 struct MatrixProduct {
@@ -46,15 +42,12 @@ public:
   MatrixCall(const MatrixCall &) = delete;
   MatrixCall &operator=(const MatrixCall &) = delete;
 
-  /// Whether the library takes matrices that lie so.
-  static bool isFactor(const MatrixLayout &layout, int64_t rows, int64_t columns);
-  static bool isResult(const MatrixLayout &layout, int64_t rows, int64_t columns);
-
-  /// Asks for at most `count` algorithms, the best first. False if there is none.
-  absl::StatusOr<bool> choose(MathMode mode, size_t count);
+  /// Asks for at most `count` algorithms that need no more than `mostWorkspace` bytes of workspace, the best first.
+  /// False if there is none.
+  absl::StatusOr<bool> choose(MathMode mode, size_t count, int64_t mostWorkspace);
   size_t algorithmCount() const { return algorithms.size(); }
-  /// Of all algorithms.
-  int64_t workspaceBytes() const;
+  /// What the best algorithm needs if there are only some that need too much.
+  std::optional<int64_t> refusedWorkspace() const { return refused; }
   absl::Status setBias(const void *bias);
   absl::Status issue(DeviceStream &stream, const void *a, const void *b, const void *c, void *d,
                      void *workspaceMemory) const {
@@ -74,12 +67,15 @@ private:
   absl::Status createLayout(cublasLtMatrixLayout_t &layout, int64_t rows, int64_t columns, int64_t leading,
                             int64_t batchStride) const;
   absl::Status describe(MathMode mode);
+  /// The algorithms that the library recommends, at most `count`; none if it has none.
+  absl::StatusOr<std::vector<Algorithm>> ask(size_t count, size_t mostWorkspace) const;
 
   LibraryHandles &handles;
   MatrixProduct product;
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t layoutA = nullptr, layoutB = nullptr, layoutC = nullptr, layoutD = nullptr;
   std::vector<Algorithm> algorithms;
+  std::optional<int64_t> refused;
   size_t best = 0;
 };
 

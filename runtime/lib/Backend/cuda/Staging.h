@@ -13,22 +13,18 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_STAGING_H
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_STAGING_H
 
-#include "../common/ScratchPlan.h"
+#include "../common/DeviceStaging.h"
 #include "Context.h"
 
-#include <numeric>
+#include "absl/strings/str_cat.h"
 
 namespace dovetail::runtime::cuda {
 
-/// Scratch memory in parts that are aligned as CUDA's libraries want workspaces to be.
-using Scratch = AlignedScratch<256>;
-
-/// What the address of `part` of a buffer is a multiple of, wherever the buffer lies.
-inline int64_t alignmentOf(const MemoryView &view, const layout::Box &part) {
-  int64_t elements = 0;
-  for (int dim = 0; dim < part.rank(); ++dim)
-    elements += view.offset(dim, part[dim].lo);
-  return std::gcd(bufferAlignment, elements * elementSize(view.type));
+/// The error of a call whose library needs at least `needed` bytes of workspace.
+inline absl::Status workspaceTooSmall(const std::string &library, int64_t needed, int64_t allowed) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(library, " needs ", needed, " bytes of workspace, but the plan allows ", allowed,
+                   "; compile the model with --no-libraries, which uses generated kernels instead"));
 }
 
 /// Copies `box` between two memories, both of which hold it.

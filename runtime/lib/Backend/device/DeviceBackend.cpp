@@ -8,6 +8,7 @@
 
 #include "../../Session/Backend.h"
 #include "../../Session/KernelArguments.h"
+#include "../common/DeviceStaging.h"
 #include "DeviceMover.h"
 #include "DeviceTransfer.h"
 
@@ -89,17 +90,20 @@ private:
 
 class DeviceLibraryStep : public StepExecutor {
 public:
-  DeviceLibraryStep(std::unique_ptr<DeviceLibraryCall> call, DeviceStream &stream)
-      : call(std::move(call)), stream(stream) {}
+  DeviceLibraryStep(std::unique_ptr<DeviceLibraryCall> call, CallBytes bytes, DeviceStream &stream)
+      : call(std::move(call)), bytes(bytes), stream(stream) {}
 
-  int64_t scratchBytes() const override { return call->scratchBytes(); }
-  absl::Status bind(std::byte *scratch) override { return call->bind(scratch); }
+  int64_t scratchBytes() const override { return bytes.scratch; }
+  int64_t packedBytes() const override { return bytes.packed; }
+  void setPackedMemory(std::byte *memory) override { packed = memory; }
+  absl::Status bind(std::byte *scratch) override { return call->bind(scratch, packed); }
   absl::Status pack() override { return call->pack(stream); }
-  int64_t ownBytes() const override { return call->packedBytes(); }
   absl::Status run() override { return call->issue(stream); }
 
 private:
   std::unique_ptr<DeviceLibraryCall> call;
+  CallBytes bytes;
+  std::byte *packed = nullptr;
   DeviceStream &stream;
 };
 
@@ -187,19 +191,27 @@ StepExecutorOr DeviceBackend::createStep(const RankMemory &memory, const StepInf
                                               ", but this rank holds ", memory.box(call->source).str()));
     return std::make_unique<DeviceReorderStep>(memory, *call, *device, *steps);
   }
+  absl::StatusOr<CallBytes> bytes = stagedCallBytes(memory, step, inPrologue);
+  if (!bytes.ok())
+    return bytes.status();
   absl::StatusOr<std::unique_ptr<DeviceLibraryCall>> call =
       device->prepareLibraryCall(memory, step, {inPrologue, autotune});
   if (!call.ok())
     return call.status();
   if (!*call)
     return nullptr;
-  return std::make_unique<DeviceLibraryStep>(*std::move(call), *steps);
+  return std::make_unique<DeviceLibraryStep>(*std::move(call), *bytes, *steps);
 }
 
 absl::Status DeviceBackend::finish() {
   // Both, even after an error: callers take back what the work uses.
   absl::Status ofSteps = steps->synchronize(), ofMoves = moves->synchronize();
   return ofSteps.ok() ? ofMoves : ofSteps;
+}
+
+absl::StatusOr<CallBytes> dovetail::runtime::deviceCallBytes(const RankMemory &memory, const StepInfo &step,
+                                                             bool inPrologue) {
+  return stagedCallBytes(memory, step, inPrologue);
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> dovetail::runtime::createDeviceBackend(const Program &program, int rank,

@@ -350,6 +350,12 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   expect("blocks of 1025 threads", [&](PlanBuilder &b) { blocksOf(b).threads = 1025; });
   expect("blocks of 0 tiles", [&](PlanBuilder &b) { blocksOf(b).tiles_per_block = 0; });
   expect("-8 bytes of shared memory", [&](PlanBuilder &b) { blocksOf(b).shared_bytes = -8; });
+  auto unbounded = [](PlanBuilder &b) { b.plan.steps[1]->action.AsLibraryStep()->memory.reset(); };
+  expect("does not bound its memory", unbounded);
+  expect("does not bound its memory", [&](PlanBuilder &b) {
+    blocksOf(b);
+    unbounded(b);
+  });
   expect("tiles over loop 2 of 2", [&](PlanBuilder &b) { blocksOf(b).tiles[0]->loop = 2; });
   expect("tiles over loop 0 of 2 twice",
          [&](PlanBuilder &b) { blocksOf(b).tiles.push_back(std::make_unique<artifact::TileLoopT>()); });

@@ -343,6 +343,12 @@ absl::StatusOr<Floats> runHere(std::shared_ptr<const runtime::Program> program, 
   if (!runner.ok())
     return runner.status();
   const runtime::Plan &plan = program->getPlan();
+  for (int rank = 0; rank < program->numRanks(); ++rank)
+    if (!options.process || options.process->rank == rank) {
+      auto planned = runtime::estimateStatistics(plan, rank, (*runner)->threadsOf(rank));
+      EXPECT_TRUE(planned.ok()) << planned.status();
+      EXPECT_TRUE(!planned.ok() || *planned == (*runner)->statistics(rank)) << "memory of rank " << rank;
+    }
   auto typeOf = [](const runtime::PortInfo &port) { return static_cast<artifact::ElementType>(port.type); };
   std::vector<std::vector<std::byte>> given, zeros, results, first;
   for (size_t i = 0; i < inputs.size(); ++i) {

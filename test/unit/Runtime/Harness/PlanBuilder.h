@@ -83,7 +83,7 @@ public:
     (inPrologue ? plan.prologue : plan.steps).push_back(std::move(step));
   }
 
-  /// Bounds of packed weights, and of scratch memory in all and for each thread, of calls on CPUs.
+  /// Bounds of packed weights, and of scratch memory in all and for each thread, of calls.
   static std::unique_ptr<artifact::CallMemoryT> memoryOf(int64_t bytes);
 
   /// The bytes of the artifact.

@@ -1,0 +1,268 @@
+//===- DeviceStaging.cpp - Copies around library calls -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceStaging.h"
+
+#include "PostOpRead.h"
+#include "ProductRows.h"
+#include "WindowGeometry.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+using layout::Box;
+using layout::Interval;
+
+int64_t dovetail::runtime::alignmentOf(const MemoryView &view, const Box &part) {
+  int64_t elements = 0;
+  for (int dim = 0; dim < part.rank(); ++dim)
+    elements += view.offset(dim, part[dim].lo);
+  return std::gcd(bufferAlignment, elements * elementSize(view.type));
+}
+
+/// Whether `box` lies in `view` as a copy in `wanted` would.
+static bool isPacked(const MemoryView &view, const MemoryView &wanted, const Box &box) {
+  return view.blockDim < 0 && view.isLike(wanted, box) && alignmentOf(view, box) >= vectorAlignment;
+}
+
+/// `box` of `view` as it is.
+static StagedOperand inPlace(const MemoryView &view, const Box &box) {
+  return {view.part(box), std::min(vectorAlignment, alignmentOf(view, box))};
+}
+
+static StagedOperand copied(MemoryView copy, DeviceScratch &scratch) {
+  int64_t offset = scratch.add(copy.bytes());
+  return {std::move(copy), vectorAlignment, true, offset};
+}
+
+static int64_t aligned(int64_t bytes) {
+  ScratchPlan memory;
+  memory.add(bytes);
+  return memory.size();
+}
+
+/// Makes `most` that of both.
+static void include(CallBytes &most, const CallBytes &other) {
+  most.scratch = std::max(most.scratch, other.scratch);
+  most.packed = std::max(most.packed, other.packed);
+}
+
+static int64_t withWorkspace(DeviceScratch scratch, int64_t workspace) {
+  scratch.add(workspace);
+  return scratch.size();
+}
+
+MemoryFormat ConvolutionStaging::format(int rank) const {
+  MemoryFormat format;
+  format.order.push_back(0);
+  if (!channelsLast)
+    format.order.push_back(1);
+  for (int dim = 2; dim < rank; ++dim)
+    format.order.push_back(dim);
+  if (channelsLast)
+    format.order.push_back(1);
+  return format;
+}
+
+ConvolutionStaging::ConvolutionStaging(const RankMemory &memory, const ConvolutionCall &call,
+                                       const ConvolutionGeometry &geometry, bool keepsWeights, StagingMode mode) {
+  const MemoryView &inView = memory.memory(call.input), &weightsView = memory.memory(call.weights),
+                   &outView = memory.memory(call.output);
+  bool packs = mode == StagingMode::Packed;
+  int rank = geometry.outBox.rank(), spatial = rank - 2;
+  auto isLast = [](const MemoryView &view) { return view.box[1].size() == 1 || view.strides[1] == 1; };
+  channelsLast = packs || (isLast(inView) && inView.blockDim < 0);
+  MemoryFormat wanted = format(rank);
+  // Libraries are at their best with as much padding at the end as at the beginning, or none.
+  bool isSymmetric = true;
+  for (int i = 0; i < spatial; ++i)
+    isSymmetric &= geometry.padLo[i] == std::max<int64_t>(geometry.padHi[i], 0);
+  isCut = geometry.fullResult || (packs && call.transposed && !isSymmetric);
+
+  input = inPlace(inView, geometry.inBox);
+  MemoryView packedIn = MemoryView::packed(inView.type, geometry.inBox, wanted);
+  if (inView.blockDim >= 0 ||
+      (packs && !(isPacked(inView, packedIn, geometry.inBox) && (call.transposed || isSymmetric)))) {
+    Box padded = geometry.inBox;
+    for (int i = 0; i < spatial && !call.transposed; ++i)
+      padded[2 + i] = {geometry.inBox[2 + i].lo - geometry.padLo[i], geometry.inBox[2 + i].hi + geometry.padHi[i]};
+    input = copied(MemoryView::packed(inView.type, padded, wanted), scratch);
+  } else if (packs) {
+    input.view.strides = packedIn.strides;
+  }
+
+  weights = inPlace(weightsView, geometry.weightsBox);
+  MemoryView packedWeights = MemoryView::packed(weightsView.type, geometry.weightsBox, wanted);
+  if (weightsView.blockDim < 0 && weightsView.isLike(packedWeights, geometry.weightsBox) &&
+      (!packs || weights.alignment == vectorAlignment)) {
+    weights.view.strides = packedWeights.strides;
+  } else if (keepsWeights) {
+    packedBytes = aligned(packedWeights.bytes());
+    weights = {std::move(packedWeights), vectorAlignment, /*isStaged=*/true};
+  } else {
+    weights = copied(std::move(packedWeights), scratch);
+  }
+
+  // The library writes all of its result before its last post-op is done.
+  MemoryView packedOut = MemoryView::packed(outView.type, geometry.outBox, wanted);
+  output = inPlace(outView, geometry.outBox);
+  if (isCut || outView.blockDim >= 0 || isLast(outView) != channelsLast ||
+      readsResult(memory, call.postOps, call.output) || (packs && !isPacked(outView, packedOut, geometry.outBox)))
+    output = copied(std::move(packedOut), scratch);
+  else if (packs)
+    output.view.strides = packedOut.strides;
+  if (!isCut)
+    return;
+  Box whole = geometry.outBox;
+  for (int i = 0; i < spatial; ++i)
+    whole[2 + i] = transposedReach(
+        {memory.plan.bufferOf(call.weights).shape[2 + i], call.strides[i], call.dilations[i], call.pads[i]},
+        geometry.inBox[2 + i]);
+  full = copied(MemoryView::packed(outView.type, whole, wanted), scratch);
+}
+
+CallBytes ConvolutionStaging::bytesOf(const RankMemory &memory, const ConvolutionCall &call,
+                                      const ConvolutionGeometry &geometry, bool keepsWeights, int64_t workspace) {
+  CallBytes most;
+  if (geometry.nothingToSum)
+    return most;
+  for (StagingMode mode : {StagingMode::Direct, StagingMode::Packed}) {
+    ConvolutionStaging staging(memory, call, geometry, keepsWeights, mode);
+    include(most, {withWorkspace(staging.scratch, workspace), staging.packedBytes});
+  }
+  return most;
+}
+
+absl::StatusOr<ProductGeometry> ProductGeometry::plan(const RankMemory &memory, const MatMulCall &call) {
+  ProductGeometry result;
+  result.outBox = memory.resultBox(call.loops, call.output);
+  int rank = result.outBox.rank();
+  Interval sum = memory.range(call.loops.back());
+  result.nothingToSum = sum.empty();
+  auto planFactor = [&](uint32_t tensor, bool transpose, Interval rows, Interval columns, Box &box) -> absl::Status {
+    const std::vector<int64_t> &shape = memory.plan.bufferOf(tensor).shape;
+    int missing = rank - static_cast<int>(shape.size());
+    std::vector<Interval> intervals;
+    for (size_t dim = 0; dim + 2 < shape.size(); ++dim)
+      intervals.push_back(shape[dim] == 1 ? Interval{0, 1} : result.outBox[missing + static_cast<int>(dim)]);
+    intervals.push_back(transpose ? columns : rows);
+    intervals.push_back(transpose ? rows : columns);
+    box = Box(intervals);
+    if (!result.nothingToSum && !memory.box(tensor).contains(box))
+      return absl::DataLossError(absl::StrCat("damaged plan: it needs ", box.str(), " of ", memory.name(tensor),
+                                              ", but this rank holds ", memory.box(tensor).str()));
+    return absl::OkStatus();
+  };
+  if (absl::Status status = planFactor(call.a, call.transposeA, result.outBox[rank - 2], sum, result.aBox);
+      !status.ok())
+    return status;
+  if (absl::Status status = planFactor(call.b, call.transposeB, sum, result.outBox[rank - 1], result.bBox);
+      !status.ok())
+    return status;
+  if (absl::Status status = checkRows(memory, call.output, result.outBox, call.rowDims); !status.ok())
+    return status;
+  if (!result.nothingToSum)
+    if (absl::Status status = checkRows(memory, call.a, result.aBox, call.rowDims); !status.ok())
+      return status;
+  return result;
+}
+
+ProductStaging::ProductStaging(const RankMemory &memory, const MatMulCall &call, const ProductGeometry &geometry,
+                               StagingMode mode) {
+  auto isCopied = [&](const MemoryView &view, const Box &box) {
+    return view.blockDim >= 0 ||
+           (mode == StagingMode::Packed && !isPacked(view, MemoryView::rowMajor(view.type, box, nullptr), box));
+  };
+  // `rowDims` dimensions before the last are rows.
+  auto layoutOf = [&](const StagedOperand &operand, const Box &box, int rowDims) {
+    return MatrixLayout{mergeRows(operand.view, box, rowDims)->stride, operand.view.strides.back(), operand.alignment};
+  };
+  auto placeFactor = [&](uint32_t tensor, const Box &box, int rowDims, bool transpose, MatrixLayout &layout) {
+    const MemoryView &view = memory.memory(tensor);
+    StagedOperand operand = inPlace(view, box);
+    bool copies = isCopied(view, box);
+    if (!copies) {
+      layout = layoutOf(operand, box, rowDims);
+      copies = !layout.isFactor(mergeRows(view, box, rowDims)->extent, box[box.rank() - 1].size());
+    }
+    if (copies) {
+      operand = copied(MemoryView::rowMajor(view.type, box, nullptr), scratch);
+      layout = layoutOf(operand, box, rowDims);
+    }
+    if (transpose)
+      std::swap(layout.rowStride, layout.columnStride);
+    return operand;
+  };
+  a = placeFactor(call.a, geometry.aBox, call.rowDims, call.transposeA, layoutA);
+  b = placeFactor(call.b, geometry.bBox, 1, call.transposeB, layoutB);
+
+  const MemoryView &outView = memory.memory(call.output);
+  const Box &outBox = geometry.outBox;
+  output = inPlace(outView, outBox);
+  MemoryView packedOut = MemoryView::rowMajor(outView.type, outBox, nullptr);
+  bool copies = isCopied(outView, outBox);
+  if (!copies) {
+    layoutOut = layoutOf(output, outBox, call.rowDims);
+    copies = !layoutOut.isResult(mergeRows(outView, outBox, call.rowDims)->extent, outBox[outBox.rank() - 1].size());
+  }
+  if (copies || readsResult(memory, call.postOps, call.output))
+    roomForOutput = scratch.add(packedOut.bytes());
+  if (copies)
+    stageOutput(memory, call, geometry);
+}
+
+void ProductStaging::stageOutput(const RankMemory &memory, const MatMulCall &call, const ProductGeometry &geometry) {
+  output = {MemoryView::rowMajor(memory.memory(call.output).type, geometry.outBox, nullptr), vectorAlignment,
+            /*isStaged=*/true, roomForOutput};
+  layoutOut = {mergeRows(output.view, geometry.outBox, call.rowDims)->stride, output.view.strides.back()};
+}
+
+CallBytes ProductStaging::bytesOf(const RankMemory &memory, const MatMulCall &call, const ProductGeometry &geometry,
+                                  int64_t workspace) {
+  CallBytes most;
+  if (geometry.nothingToSum)
+    return most;
+  for (StagingMode mode : {StagingMode::Direct, StagingMode::Packed})
+    include(most, {withWorkspace(ProductStaging(memory, call, geometry, mode).scratch, workspace), 0});
+  return most;
+}
+
+absl::StatusOr<CallBytes> dovetail::runtime::stagedCallBytes(const RankMemory &memory, const StepInfo &step,
+                                                             bool inPrologue) {
+  CallBytes bytes;
+  if (!step.memory)
+    return bytes;
+  int64_t workspace = step.memory->scratchBytes(memory.rank, /*threads=*/1);
+  if (const auto *call = std::get_if<ConvolutionCall>(&step.action)) {
+    if (memory.resultBox(call->loops, call->output).empty())
+      return bytes;
+    bool keepsWeights = !inPrologue && memory.isConstant(call->weights);
+    for (const ConvolutionChannels &channels : planConvolutionChannels(memory, *call)) {
+      absl::StatusOr<ConvolutionGeometry> geometry = ConvolutionGeometry::plan(memory, *call, channels);
+      if (!geometry.ok())
+        return geometry.status();
+      CallBytes part = ConvolutionStaging::bytesOf(memory, *call, *geometry, keepsWeights, workspace);
+      bytes.scratch = std::max(bytes.scratch, part.scratch);
+      bytes.packed += part.packed;
+    }
+  } else if (const auto *call = std::get_if<MatMulCall>(&step.action)) {
+    if (memory.resultBox(call->loops, call->output).empty())
+      return bytes;
+    absl::StatusOr<ProductGeometry> geometry = ProductGeometry::plan(memory, *call);
+    if (!geometry.ok())
+      return geometry.status();
+    bytes = ProductStaging::bytesOf(memory, *call, *geometry, workspace);
+  }
+  if (!inPrologue)
+    bytes.packed += aligned(step.memory->packedBytes(memory.rank));
+  return bytes;
+}
