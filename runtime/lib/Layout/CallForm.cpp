@@ -1,0 +1,141 @@
+//===- CallForm.cpp - What libraries take of accesses -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how the forms of library calls are found in accesses.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Layout/CallForm.h"
+
+using namespace dovetail;
+using namespace dovetail::layout;
+
+static bool isLoop(const AccessDim &access, size_t loop) {
+  return access == AccessDim(IndexExpr::loop(static_cast<int>(loop)));
+}
+
+/// The windows of dimensions 2, 3, ... of `input`, whose taps are the last loops.
+static std::optional<std::vector<Window>> findWindows(std::span<const AccessDim> input,
+                                                      std::span<const int64_t> loops) {
+  std::vector<Window> windows;
+  size_t firstTap = loops.size() - (input.size() - 2);
+  for (size_t i = 0; i + 2 < input.size(); ++i) {
+    std::optional<Window> window =
+        Window::find(input[2 + i], static_cast<int>(2 + i), static_cast<int>(firstTap + i), loops[firstTap + i]);
+    if (!window || window->isTransposed != (i > 0 ? windows[0].isTransposed : window->isTransposed))
+      return std::nullopt;
+    windows.push_back(*window);
+  }
+  return windows;
+}
+
+IndexExpr dovetail::layout::channelOfGroup(int64_t groups, const IndexExpr &outer, int64_t outerPerGroup,
+                                           const IndexExpr &channel, int64_t perGroup) {
+  return groups == 1 ? channel : outer.floorDiv(outerPerGroup) * perGroup + channel;
+}
+
+IndexExpr dovetail::layout::channelInGroup(int64_t groups, const IndexExpr &outer, int64_t outerPerGroup) {
+  return groups == 1 ? outer : outer.mod(outerPerGroup);
+}
+
+std::optional<ConvolutionForm> ConvolutionForm::find(std::span<const AccessDim> input,
+                                                     std::span<const AccessDim> weights,
+                                                     std::span<const int64_t> loops) {
+  size_t rank = input.size();
+  if (rank < 3 || weights.size() != rank || loops.size() != rank + 1 + (rank - 2) || !isLoop(input[0], 0))
+    return std::nullopt;
+  for (size_t i = 2; i < rank; ++i)
+    if (!isLoop(weights[i], rank - 1 + i))
+      return std::nullopt;
+  std::optional<std::vector<Window>> windows = findWindows(input, loops);
+  if (!windows)
+    return std::nullopt;
+
+  ConvolutionForm form;
+  form.isTransposed = windows->front().isTransposed;
+  form.windows = *std::move(windows);
+  // As many groups as the channels of all of them have room for.
+  IndexExpr outer = IndexExpr::loop(1), channel = IndexExpr::loop(static_cast<int>(rank));
+  int64_t perGroup = loops[rank];
+  if (!(input[1] == AccessDim(channel))) {
+    std::vector<Interval> all;
+    for (int64_t extent : loops)
+      all.push_back({0, extent});
+    Interval channels = input[1].index.bounds(all);
+    if (perGroup < 1 || channels.empty() || channels.lo != 0 || channels.hi % perGroup != 0)
+      return std::nullopt;
+    form.groups = channels.hi / perGroup;
+    if (loops[1] % form.groups != 0)
+      return std::nullopt;
+  }
+  int64_t outerPerGroup = loops[1] / form.groups;
+  AccessDim read = channelOfGroup(form.groups, outer, outerPerGroup, channel, perGroup);
+  bool fits = input[1] == read;
+  if (form.isTransposed)
+    fits = fits && weights[0] == read && weights[1] == AccessDim(channelInGroup(form.groups, outer, outerPerGroup));
+  else
+    fits = fits && weights[0] == AccessDim(outer) && weights[1] == AccessDim(channel);
+  return fits ? std::optional(std::move(form)) : std::nullopt;
+}
+
+std::optional<PoolForm> PoolForm::find(std::span<const AccessDim> input, std::span<const int64_t> loops) {
+  size_t rank = input.size();
+  if (rank < 3 || loops.size() != rank + (rank - 2) || !isLoop(input[0], 0) || !isLoop(input[1], 1))
+    return std::nullopt;
+  std::optional<std::vector<Window>> windows = findWindows(input, loops);
+  if (!windows || windows->front().isTransposed)
+    return std::nullopt;
+  return PoolForm{*std::move(windows)};
+}
+
+/// Whether the last two of `dims` are these loops, or in the other order; nothing if neither.
+static std::optional<bool> areSwapped(std::span<const AccessDim> dims, size_t row, size_t column) {
+  const AccessDim &first = dims[dims.size() - 2], &last = dims.back();
+  if (isLoop(first, row) && isLoop(last, column))
+    return false;
+  if (isLoop(first, column) && isLoop(last, row))
+    return true;
+  return std::nullopt;
+}
+
+std::optional<ProductForm> ProductForm::find(std::span<const AccessDim> a, std::span<const AccessDim> b,
+                                             std::span<const int64_t> loops) {
+  if (loops.size() < 3 || a.size() < 2 || b.size() < 2 || std::max(a.size(), b.size()) != loops.size() - 1)
+    return std::nullopt;
+  size_t rank = loops.size() - 1;
+  // A loop of the batch is that of a dimension of one of them at least.
+  std::vector<bool> isFound(rank - 2);
+  for (std::span<const AccessDim> factor : {a, b})
+    for (size_t dim = 0; dim + 2 < factor.size(); ++dim) {
+      size_t loop = rank - factor.size() + dim;
+      if (isLoop(factor[dim], loop))
+        isFound[loop] = true;
+      else if (!(factor[dim] == AccessDim(0)))
+        return std::nullopt;
+    }
+  for (size_t loop = 0; loop + 2 < rank; ++loop)
+    if (!isFound[loop] && loops[loop] != 1)
+      return std::nullopt;
+  std::optional<bool> swapsA = areSwapped(a, rank - 2, rank), swapsB = areSwapped(b, rank, rank - 1);
+  if (!swapsA || !swapsB)
+    return std::nullopt;
+  return ProductForm{*swapsA, *swapsB};
+}
+
+bool dovetail::layout::fits(std::span<const AccessDim> access, std::span<const int64_t> shape,
+                            std::span<const int64_t> loops, size_t firstWindow) {
+  if (access.size() != shape.size())
+    return false;
+  std::vector<Interval> all;
+  for (int64_t extent : loops)
+    all.push_back({0, extent});
+  for (size_t dim = 0; dim < std::min(firstWindow, shape.size()); ++dim)
+    if (!(access[dim].need(all) == Interval{0, shape[dim]}))
+      return false;
+  return true;
+}
