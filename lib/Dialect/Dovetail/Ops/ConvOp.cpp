@@ -12,6 +12,8 @@
 
 #include "WindowSupport.h"
 
+#include "dovetail/Layout/CallForm.h"
+
 using namespace mlir;
 using namespace dovetail;
 using layout::AccessDim;
@@ -45,11 +47,11 @@ FailureOr<RankedTensorType> ConvOp::inferType(std::optional<Location> location, 
 
   SmallVector<int64_t> shape{input.getDimSize(0), weights.getDimSize(0)};
   for (auto [dim, window] : llvm::enumerate(*windows)) {
-    int64_t extent = input.getDimSize(dim + 2) + window.padLow + window.padHigh;
-    if (extent < window.span())
-      return emitOptionalError(location, "'", name, "' op has a window that spans ", window.span(),
+    int64_t extent = input.getDimSize(dim + 2) + window.pad + window.padHigh;
+    if (extent < window.reach())
+      return emitOptionalError(location, "'", name, "' op has a window that spans ", window.reach(),
                                " positions of spatial dimension ", dim, ", which has ", extent, " with its pads");
-    shape.push_back((extent - window.span()) / window.stride + 1);
+    shape.push_back((extent - window.reach()) / window.stride + 1);
   }
   return RankedTensorType::get(shape, input.getElementType());
 }
@@ -64,9 +66,10 @@ Definition ConvOp::getDefinition() {
   SmallVector<IndexExpr> taps = addTaps(definition, windows);
 
   SmallVector<AccessDim> &inputDims = definition.addRead(0);
-  inputDims = {Definition::at(0), getChannelOfGroup(result.getDimSize(1), channel, input.getDimSize(1), groups)};
+  inputDims = {Definition::at(0), layout::channelOfGroup(groups, Definition::at(1), result.getDimSize(1) / groups,
+                                                         channel, input.getDimSize(1) / groups)};
   for (auto [dim, window] : llvm::enumerate(windows))
-    inputDims.push_back(getPosition(window, Definition::at(dim + 2), taps[dim]));
+    inputDims.push_back(window.at(Definition::at(dim + 2), taps[dim]));
   SmallVector<AccessDim> &weightDims = definition.addRead(1);
   weightDims = {Definition::at(1), channel};
   weightDims.append(taps.begin(), taps.end());

@@ -12,6 +12,8 @@
 
 #include "WindowSupport.h"
 
+#include "dovetail/Layout/CallForm.h"
+
 using namespace mlir;
 using namespace dovetail;
 using layout::AccessDim;
@@ -19,8 +21,11 @@ using layout::IndexExpr;
 
 /// The windows of the convolution whose gradient this is.
 static Windows windowsOf(ConvTransposeOp op) {
-  return getWindows(op.getWeights().getType().getShape().drop_front(2), op.getStrides(), op.getDilations(),
-                    op.getPadsLow(), op.getPadsHigh());
+  Windows windows = getWindows(op.getWeights().getType().getShape().drop_front(2), op.getStrides(), op.getDilations(),
+                               op.getPadsLow(), op.getPadsHigh());
+  for (WindowDim &window : windows)
+    window.isTransposed = true;
+  return windows;
 }
 
 FailureOr<RankedTensorType> ConvTransposeOp::inferType(std::optional<Location> location, Adaptor adaptor) {
@@ -55,8 +60,8 @@ FailureOr<RankedTensorType> ConvTransposeOp::inferType(std::optional<Location> l
     if (input.getDimSize(dim + 2) > (int64_t(1) << 30))
       return emitOptionalError(location, "'", name, "' op has an input ", input, " whose spatial dimension ", dim,
                                " is longer than 2^30");
-    int64_t extent = window.stride * (input.getDimSize(dim + 2) - 1) + outputPadding[dim] + window.span() -
-                     window.padLow - window.padHigh;
+    int64_t extent = window.stride * (input.getDimSize(dim + 2) - 1) + outputPadding[dim] + window.reach() -
+                     window.pad - window.padHigh;
     if (extent < 0)
       return emitOptionalError(location, "'", name, "' op crops spatial dimension ", dim, " to a negative extent, ",
                                extent);
@@ -75,13 +80,15 @@ Definition ConvTransposeOp::getDefinition() {
       definition.addLoop(input.getDimSize(1) / groups, groups == 1 ? LoopKind::Reduction : LoopKind::Whole);
   SmallVector<IndexExpr> taps = addTaps(definition, windows);
 
-  IndexExpr inputChannel = getChannelOfGroup(result.getDimSize(1), channel, input.getDimSize(1), groups);
+  int64_t outerPerGroup = weights.getDimSize(1);
+  IndexExpr inputChannel =
+      layout::channelOfGroup(groups, Definition::at(1), outerPerGroup, channel, input.getDimSize(1) / groups);
   SmallVector<AccessDim> &inputDims = definition.addRead(0);
   inputDims = {Definition::at(0), inputChannel};
   for (auto [dim, window] : llvm::enumerate(windows))
-    inputDims.push_back(getTransposedPosition(window, Definition::at(dim + 2), taps[dim]));
+    inputDims.push_back(window.at(Definition::at(dim + 2), taps[dim]));
   SmallVector<AccessDim> &weightDims = definition.addRead(1);
-  weightDims = {inputChannel, groups == 1 ? Definition::at(1) : Definition::at(1).mod(weights.getDimSize(1))};
+  weightDims = {inputChannel, layout::channelInGroup(groups, Definition::at(1), outerPerGroup)};
   weightDims.append(taps.begin(), taps.end());
   return definition;
 }

@@ -36,13 +36,13 @@ static FailureOr<SmallVector<int64_t>> inferPooledShape(std::optional<Location> 
 
   SmallVector<int64_t> shape{input.getDimSize(0), input.getDimSize(1)};
   for (auto [dim, window] : llvm::enumerate(*windows)) {
-    if (window.padLow < 0 || window.padHigh < 0)
+    if (window.pad < 0 || window.padHigh < 0)
       return emitOptionalError(location, "'", name, "' op has negative pads in spatial dimension ", dim);
-    int64_t padded = input.getDimSize(dim + 2) + window.padLow;
-    int64_t room = padded + window.padHigh - window.span();
+    int64_t padded = input.getDimSize(dim + 2) + window.pad;
+    int64_t room = padded + window.padHigh - window.reach();
     if (room < 0 && !(adaptor.getCeil() && room > -window.stride))
-      return emitOptionalError(location, "'", name, "' op has a window that spans ", window.span(),
-                               " positions of spatial dimension ", dim, ", which has ", room + window.span(),
+      return emitOptionalError(location, "'", name, "' op has a window that spans ", window.reach(),
+                               " positions of spatial dimension ", dim, ", which has ", room + window.reach(),
                                " with its pads");
     int64_t extent = (adaptor.getCeil() ? llvm::divideCeilSigned(room, window.stride) : room / window.stride) + 1;
     // A window that would start in the trailing pad is dropped.
@@ -77,7 +77,7 @@ template <typename OpT> static Definition definePooled(OpT op) {
   SmallVector<layout::AccessDim> &dims = definition.addRead(0);
   dims = {Definition::at(0), Definition::at(1)};
   for (auto [dim, window] : llvm::enumerate(windows))
-    dims.push_back(getPosition(window, Definition::at(dim + 2), taps[dim]));
+    dims.push_back(window.at(Definition::at(dim + 2), taps[dim]));
   return definition;
 }
 
@@ -89,23 +89,30 @@ bool PoolOp::isCheapElement() { return false; }
 
 /// How many positions of the window at `index` an average divides by: those inside the operand or, with pads, those
 /// before the end of the trailing pad.
-static Value emitCount(PoolOp op, ElementBuilder &builder, ArrayRef<Value> index) {
+static Value emitCount(PoolOp op, BodyBuilder &body) {
+  ElementBuilder &builder = body.elements;
   bool withPads = op.getKind() == PoolKind::AverageIncludePad;
-  ArrayRef<int64_t> operandShape = op.getInput().getType().getShape().drop_front(2);
-  ArrayRef<int64_t> resultShape = op.getType().getShape().drop_front(2);
+  const Definition &definition = body.getDefinition();
+  ArrayRef<layout::AccessDim> dims = definition.reads[0].dims;
+  SmallVector<layout::Interval> ranges = definition.getRanges();
+  unsigned firstTap = definition.loops.size() - definition.getNumTaps();
+  for (unsigned tap = firstTap; tap < definition.loops.size(); ++tap)
+    body.setLoop(tap, builder.index(0));
+  SmallVector<Value> starts = body.getIndex(0);
   Value count = builder.index(1);
-  for (auto [dim, window] : llvm::enumerate(windowsOf(op))) {
-    int64_t begin = withPads ? -window.padLow : 0;
-    int64_t end = operandShape[dim] + (withPads ? window.padHigh : 0);
+  for (unsigned dim = 2; dim < dims.size(); ++dim) {
+    unsigned tap = firstTap + dim - 2;
+    int64_t extent = definition.loops[tap].extent, dilation = *dims[dim].index.getFactor(tap);
+    layout::Interval reached = dims[dim].need(ranges);
+    int64_t begin = withPads ? reached.lo : 0;
+    int64_t end = op.getInput().getType().getDimSize(dim) + (withPads ? op.getPadsHigh()[dim - 2] : 0);
     // Taps t with begin <= start + t*dilation < end; a bound that no window reaches is not computed.
-    Value start = builder.addI(builder.mulI(index[dim], window.stride), -window.padLow);
     auto firstTapFrom = [&](int64_t bound) {
-      Value distance = builder.subI(builder.index(bound + window.dilation - 1), start);
-      return builder.clampI(builder.floorDivI(distance, window.dilation), 0, window.extent);
+      Value distance = builder.subI(builder.index(bound + dilation - 1), starts[dim]);
+      return builder.clampI(builder.floorDivI(distance, dilation), 0, extent);
     };
-    int64_t mostStart = (resultShape[dim] - 1) * window.stride - window.padLow;
-    Value last = mostStart + window.span() <= end ? builder.index(window.extent) : firstTapFrom(end);
-    Value first = -window.padLow >= begin ? builder.index(0) : firstTapFrom(begin);
+    Value last = reached.hi <= end ? builder.index(extent) : firstTapFrom(end);
+    Value first = reached.lo >= begin ? builder.index(0) : firstTapFrom(begin);
     count = builder.create<arith::MulIOp>(count, builder.subI(last, first));
   }
   return count;
@@ -166,7 +173,7 @@ SmallVector<Value> PoolOp::emitFinish(BodyBuilder &body, ValueRange accumulators
     break;
   case PoolKind::AverageIncludePad:
   case PoolKind::AverageExcludePad: {
-    Value count = emitCount(*this, builder, body.getLoops().slice(2, getType().getRank() - 2));
+    Value count = emitCount(*this, body);
     folded = builder.div(folded, countToFloat(builder, count, folded.getType()));
     break;
   }

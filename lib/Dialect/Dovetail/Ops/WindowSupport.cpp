@@ -16,7 +16,6 @@
 
 using namespace mlir;
 using namespace dovetail;
-using layout::AccessDim;
 using layout::IndexExpr;
 
 //===----------------------------------------------------------------------===//
@@ -27,7 +26,7 @@ Windows dovetail::getWindows(ArrayRef<int64_t> extents, ArrayRef<int64_t> stride
                              ArrayRef<int64_t> padsLow, ArrayRef<int64_t> padsHigh) {
   Windows windows;
   for (auto [extent, stride, dilation, low, high] : llvm::zip_equal(extents, strides, dilations, padsLow, padsHigh))
-    windows.push_back({extent, stride, dilation, low, high});
+    windows.push_back({{extent, stride, dilation, low, /*isTransposed=*/false}, high});
   return windows;
 }
 
@@ -77,20 +76,5 @@ LogicalResult dovetail::verifyGroups(std::optional<Location> location, StringRef
 
 SmallVector<IndexExpr> dovetail::addTaps(Definition &definition, ArrayRef<WindowDim> windows) {
   return llvm::map_to_vector(windows,
-                             [&](const WindowDim &window) { return definition.addLoop(window.extent, LoopKind::Tap); });
-}
-
-AccessDim dovetail::getPosition(const WindowDim &window, const IndexExpr &index, const IndexExpr &tap) {
-  return index * window.stride + tap * window.dilation - window.padLow;
-}
-
-AccessDim dovetail::getTransposedPosition(const WindowDim &window, const IndexExpr &index, const IndexExpr &tap) {
-  return {index + window.padLow - tap * window.dilation, window.stride};
-}
-
-IndexExpr dovetail::getChannelOfGroup(int64_t resultChannels, const IndexExpr &channel, int64_t operandChannels,
-                                      int64_t groups) {
-  if (groups == 1)
-    return channel;
-  return Definition::at(1).floorDiv(resultChannels / groups) * (operandChannels / groups) + channel;
+                             [&](const WindowDim &window) { return definition.addLoop(window.kernel, LoopKind::Tap); });
 }

@@ -14,15 +14,13 @@
 #define DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_WINDOWSUPPORT_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Layout/Window.h"
 
 namespace dovetail {
 
-/// The window of one spatial dimension: result index o reads `o*stride - padLow + t*dilation` for each tap t < extent.
-struct WindowDim {
-  int64_t extent, stride, dilation, padLow, padHigh;
-
-  /// Extent of the operand that one window spans.
-  int64_t span() const { return (extent - 1) * dilation + 1; }
+/// The window of one spatial dimension; `padHigh` positions behind the operand count as part of it.
+struct WindowDim : layout::Window {
+  int64_t padHigh;
 };
 
 /// The windows of an operation over [N, C, spatial...].
@@ -49,18 +47,6 @@ llvm::LogicalResult verifyGroups(std::optional<mlir::Location> location, llvm::S
 
 /// Adds taps over the windows; returns their indices.
 llvm::SmallVector<layout::IndexExpr> addTaps(Definition &definition, llvm::ArrayRef<WindowDim> windows);
-
-/// Where a window at result index `index` has its tap `tap`.
-layout::AccessDim getPosition(const WindowDim &window, const layout::IndexExpr &index, const layout::IndexExpr &tap);
-
-/// From where tap `tap` of a window reaches `index`: that of the convolution whose gradient an operation is.
-layout::AccessDim getTransposedPosition(const WindowDim &window, const layout::IndexExpr &index,
-                                        const layout::IndexExpr &tap);
-
-/// The channel of an operand that is channel `channel` of the group of the result's channel (loop 1). Both are divided
-/// into `groups` groups.
-layout::IndexExpr getChannelOfGroup(int64_t resultChannels, const layout::IndexExpr &channel, int64_t operandChannels,
-                                    int64_t groups);
 
 } // namespace dovetail
 
