@@ -51,7 +51,7 @@ void convolutionSteps(benchmark::State &state) {
   uint32_t second = builder.value(shape, sharding(4), channelsLast, "b");
   builder.input("in", first);
   for (int64_t i = 0; i < kSteps; ++i) {
-    artifact::ConvolutionT call;
+    ConvolutionStep call;
     call.input = i % 2 ? second : first;
     call.output = i % 2 ? first : second;
     call.weights = kernel;

@@ -256,18 +256,51 @@ std::vector<std::unique_ptr<artifact::PostOpT>> PlanBuilder::makePostOps(ArrayAt
   return result;
 }
 
+static std::unique_ptr<artifact::IndexExprT> makeIndex(const layout::IndexExpr &index) {
+  auto result = std::make_unique<artifact::IndexExprT>();
+  result->constant = index.getConstant();
+  for (const layout::IndexExpr::Term &term : index.getTerms()) {
+    auto &entry = result->terms.emplace_back(std::make_unique<artifact::IndexTermT>());
+    entry->factor = term.factor;
+    switch (term.kind) {
+    case layout::IndexExpr::Kind::Loop:
+      entry->kind = artifact::IndexTermKind::Loop;
+      entry->loop = term.number;
+      break;
+    case layout::IndexExpr::Kind::Quotient:
+    case layout::IndexExpr::Kind::Remainder:
+      entry->kind = term.kind == layout::IndexExpr::Kind::Quotient ? artifact::IndexTermKind::Quotient
+                                                                   : artifact::IndexTermKind::Remainder;
+      entry->divisor = term.divisor;
+      entry->operand = makeIndex(term.getOperand());
+      break;
+    case layout::IndexExpr::Kind::Unknown:
+      llvm_unreachable("the verifier of accesses refuses unknown values");
+    }
+  }
+  return result;
+}
+
+/// Of a `plan::AccessAttr`.
+static std::unique_ptr<artifact::AccessT> makeAccess(Attribute access) {
+  auto result = std::make_unique<artifact::AccessT>();
+  for (const layout::AccessDim &dim : cast<plan::AccessAttr>(access).getDims().get()) {
+    auto &entry = result->dims.emplace_back(std::make_unique<artifact::AccessDimT>());
+    entry->index = makeIndex(dim.index);
+    entry->divisor = dim.divisor;
+  }
+  return result;
+}
+
 artifact::ConvolutionT PlanBuilder::makeConvolution(plan::ConvolutionOp op) {
   artifact::ConvolutionT call;
   call.input = tensorOf(op.getInput());
   call.weights = tensorOf(op.getWeights());
   call.output = tensorOf(op.getOutput());
-  call.strides = toVector(op.getStrides());
-  call.dilations = toVector(op.getDilations());
-  call.pads = toVector(op.getPads());
-  call.groups = op.getGroups();
-  call.transposed = op.getTransposed();
   call.post_ops = makePostOps(op.getPostOps(), op.getPostTensors());
   call.loops = makeLoops(op.getLoops());
+  call.input_access = makeAccess(op.getReads()[0]);
+  call.weights_access = makeAccess(op.getReads()[1]);
   return call;
 }
 
@@ -276,11 +309,11 @@ artifact::MatMulT PlanBuilder::makeMatMul(plan::MatMulOp op) {
   call.a = tensorOf(op.getA());
   call.b = tensorOf(op.getB());
   call.output = tensorOf(op.getOutput());
-  call.transpose_a = op.getTransposeA();
-  call.transpose_b = op.getTransposeB();
   call.row_dims = op.getRowDims();
   call.post_ops = makePostOps(op.getPostOps(), op.getPostTensors());
   call.loops = makeLoops(op.getLoops());
+  call.a_access = makeAccess(op.getReads()[0]);
+  call.b_access = makeAccess(op.getReads()[1]);
   return call;
 }
 
@@ -289,11 +322,8 @@ artifact::PoolT PlanBuilder::makePool(plan::PoolOp op, artifact::PoolKind kind) 
   call.kind = kind;
   call.input = tensorOf(op.getInput());
   call.output = tensorOf(op.getOutput());
-  call.kernel = toVector(op.getKernel());
-  call.strides = toVector(op.getStrides());
-  call.dilations = toVector(op.getDilations());
-  call.pads = toVector(op.getPads());
   call.loops = makeLoops(op.getLoops());
+  call.input_access = makeAccess(op.getReads()[0]);
   return call;
 }
 

@@ -12,7 +12,7 @@
 
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Sharding/ShardingUtils.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "dovetail/Target/Calls.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_DOVETAILTOPLAN
@@ -181,50 +181,40 @@ void PlanEmitter::emitKernel(plan::GroupOp group) {
 }
 
 LogicalResult PlanEmitter::emitCall(plan::GroupOp group) {
-  Operation *call = group.getCall();
+  auto call = cast<DefinitionOpInterface>(group.getCall());
   OpBuilder &builder = getSteps(group);
-  Location loc = call->getLoc();
-  StringAttr name = getStepName(call);
-  ArrayAttr loops = builder.getArrayAttr(getLoops(call));
   // The view of what an operation of the group reads from outside of it.
   auto getOperandView = [&](Value operand) {
     return getView(group.getInputs()[cast<BlockArgument>(operand).getArgNumber()]);
   };
-  SmallVector<Attribute> postOpAttrs;
-  SmallVector<Value> postTensors;
+  CallParts parts;
+  SmallVector<Attribute> postOps;
   for (OpOperand *use : group.getEpilogue()) {
     Value tensor;
-    postOpAttrs.push_back(*plan::getPostOp(*use, tensor));
+    postOps.push_back(*plan::getPostOp(*use, tensor));
     if (tensor)
-      postTensors.push_back(getOperandView(tensor));
+      parts.postTensors.push_back(getOperandView(tensor));
   }
-  ArrayAttr postOps = builder.getArrayAttr(postOpAttrs);
-  SmallVector<Value> operands = llvm::map_to_vector(call->getOperands(), getOperandView);
-  Value result = getView(group.getOutputs().front());
-  return TypeSwitch<Operation *, LogicalResult>(call)
-      .Case([&](ConvOp op) {
-        plan::ConvolutionOp::create(builder, loc, operands[0], operands[1], result, postTensors, loops,
-                                    op.getStridesAttr(), op.getDilationsAttr(), op.getPadsLowAttr(), op.getGroupsAttr(),
-                                    /*transposed=*/UnitAttr(), postOps, name, /*memory=*/{});
-        return success();
-      })
-      .Case([&](ConvTransposeOp op) {
-        plan::ConvolutionOp::create(builder, loc, operands[0], operands[1], result, postTensors, loops,
-                                    op.getStridesAttr(), op.getDilationsAttr(), op.getPadsLowAttr(), op.getGroupsAttr(),
-                                    builder.getUnitAttr(), postOps, name, /*memory=*/{});
-        return success();
-      })
-      .Case([&](MatMulOp op) {
-        plan::MatMulOp::create(builder, loc, operands[0], operands[1], result, postTensors, loops, UnitAttr(),
-                               UnitAttr(), /*row_dims=*/IntegerAttr(), postOps, name, /*memory=*/{});
-        return success();
-      })
-      .Case([&](PoolOp op) {
-        plan::PoolOp::create(builder, loc, operands[0], result, loops, op.getKindAttr(), op.getKernelAttr(),
-                             op.getStridesAttr(), op.getDilationsAttr(), op.getPadsLowAttr(), name, /*memory=*/{});
-        return success();
-      })
-      .Default([](Operation *op) { return op->emitOpError("has no library call"); });
+  parts.postOps = builder.getArrayAttr(postOps);
+  parts.operands = llvm::map_to_vector(call->getOperands(), getOperandView);
+  parts.result = getView(group.getOutputs().front());
+  parts.name = getStepName(call);
+  // Loops and accesses are the operation's own; taps are never split.
+  Definition definition = call.getDefinition();
+  SmallVector<Attribute> loops(getLoops(call));
+  for (const Loop &tap : llvm::drop_begin(definition.loops, loops.size()))
+    loops.push_back(plan::LoopAttr::get(context, tap.extent));
+  parts.loops = builder.getArrayAttr(loops);
+  SmallVector<Attribute> reads;
+  for (const Access &access : definition.reads) {
+    auto read = plan::AccessAttr::getChecked([&] { return call->emitOpError("has no library call: "); }, context,
+                                             plan::AccessDims(access.dims));
+    if (!read)
+      return failure();
+    reads.push_back(read);
+  }
+  parts.reads = builder.getArrayAttr(reads);
+  return createCall(builder, call, parts);
 }
 
 //===----------------------------------------------------------------------===//

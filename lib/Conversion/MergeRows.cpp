@@ -83,7 +83,7 @@ bool Matrix::hasRows(ArrayRef<int64_t> computed, int rank, int64_t rowDims) cons
 /// How many dimensions of the output can be rows.
 static int64_t countRowDims(plan::MatMulOp op, const layout::Mesh &mesh) {
   Matrix a(op.getA(), mesh), output(op.getOutput(), mesh);
-  if (op.getTransposeA() || !a.isInOneFormat() || !output.isInOneFormat())
+  if (op.getForm()->transposesA || !a.isInOneFormat() || !output.isInOneFormat())
     return 1;
   auto shapeOf = [](Value ref) { return cast<plan::RefType>(ref.getType()).getTensor().getShape(); };
   ArrayRef<int64_t> shape = shapeOf(op.getOutput()), b = shapeOf(op.getB());

@@ -45,14 +45,15 @@ std::optional<CallBytes> Cudnn::getMemoryBound(Operation *call, const layout::Bo
   ArrayRef<int64_t> input = tensorOf(conv.getInput()).getShape(), weights = tensorOf(conv.getWeights()).getShape();
   RankedTensorType output = tensorOf(conv.getOutput());
   int64_t rank = output.getRank(), elementBytes = output.getElementTypeBitWidth() / 8;
-  int64_t perGroup = output.getDimSize(1) / static_cast<int64_t>(conv.getGroups());
+  layout::ConvolutionForm form = *conv.getForm();
+  int64_t perGroup = output.getDimSize(1) / form.groups;
   int64_t groups = llvm::divideCeil(loops[1].hi, perGroup) - loops[1].lo / perGroup;
   int64_t inputs = loops[rank].size();
   int64_t read = loops[0].size() * groups * inputs, written = loops[0].size() * loops[1].size();
   for (int64_t dim = 2; dim < rank; ++dim) {
-    int64_t stride = conv.getStrides()[dim - 2], reach = (weights[dim] - 1) * conv.getDilations()[dim - 2] + 1;
-    int64_t reads =
-        conv.getTransposed() ? (loops[dim].size() + reach - 2) / stride + 1 : (loops[dim].size() - 1) * stride + reach;
+    const layout::Window &window = form.windows[dim - 2];
+    int64_t reads = form.isTransposed ? (loops[dim].size() + window.reach() - 2) / window.stride + 1
+                                      : (loops[dim].size() - 1) * window.stride + window.reach();
     read *= std::min(reads, input[dim]);
     written *= loops[dim].size();
   }

@@ -53,9 +53,10 @@ static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsO
   ArrayRef<int64_t> weights = tensorOf(op.getWeights()).getShape(), output = tensorOf(op.getOutput()).getShape();
   int64_t rank = output.size(), elementBytes = getElementBytes(op.getOutput());
   int64_t window = ShapedType::getNumElements(weights.drop_front(2));
-  auto isOne = [](int64_t value) { return value == 1; };
-  bool isDilated = !llvm::all_of(op.getDilations(), isOne), isStrided = !llvm::all_of(op.getStrides(), isOne);
-  int64_t outputs = output[1] / static_cast<int64_t>(op.getGroups());
+  layout::ConvolutionForm form = *op.getForm();
+  bool isDilated = llvm::any_of(form.windows, [](const layout::Window &window) { return window.dilation != 1; });
+  bool isStrided = llvm::any_of(form.windows, [](const layout::Window &window) { return window.stride != 1; });
+  int64_t outputs = output[1] / form.groups;
   int64_t groups = llvm::divideCeil(loops[1].hi, outputs) - loops[1].lo / outputs;
   outputs = std::min(outputs, loops[1].size());
   int64_t inputs = std::max<int64_t>(loops[rank].size(), 1);
@@ -70,19 +71,20 @@ static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsO
   int64_t volume = getSpatialVolume(loops, rank);
   // Channels that fill no vector are left to a product with what each window reads (im2col).
   bool fillsVectors = inputs % 8 == 0 && outputs % 8 == 0;
-  bool gathers = op.getGroups() > 1 ? !isDepthwise : !hasAvx512 && !fillsVectors;
-  if (op.getTransposed()) {
+  bool gathers = form.groups > 1 ? !isDepthwise : !hasAvx512 && !fillsVectors;
+  if (form.isTransposed) {
     // The result before the post-operations, in f32.
     bytes.scratch = (elementBytes == 4 ? 8 : 24) * loops[0].size() * groups * outputs * volume;
     bytes.threadScratch = 4 * kSmall + 256 * loops[rank - 1].size();
     if (gathers || (isStrided && isDilated))
       bytes.threadScratch += elementBytes * outputs * window * volume;
     // Where windows do not overlap, they are a product for each position in them.
-    if (op.getGroups() == 1 && llvm::equal(op.getStrides(), weights.drop_front(2))) {
-      for (int64_t width : op.getStrides()) {
-        int64_t row = getBlockedOutputs(width * outputs) * roundUp(inputs, 16) * elementBytes;
+    if (form.groups == 1 &&
+        llvm::all_of(form.windows, [](const layout::Window &dim) { return dim.stride == dim.kernel; })) {
+      for (const layout::Window &dim : form.windows) {
+        int64_t row = getBlockedOutputs(dim.kernel * outputs) * roundUp(inputs, 16) * elementBytes;
         int64_t plain = outputs * inputs * window * elementBytes;
-        packed = std::max(packed, row * (window / width) + roundUp(plain, 64));
+        packed = std::max(packed, row * (window / dim.kernel) + roundUp(plain, 64));
       }
     }
   } else {
@@ -118,8 +120,9 @@ static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce) 
 static CallBytes getMemory(plan::PoolOp op, const Box &loops) {
   // Of the channels of a vector, what a thread reads and writes, in f32.
   int64_t rank = tensorOf(op.getOutput()).getRank(), read = 1;
+  layout::PoolForm form = *op.getForm();
   for (int64_t dim = 2; dim < rank; ++dim)
-    read *= (loops[dim].size() - 1) * op.getStrides()[dim - 2] + op.getKernel()[dim - 2];
+    read *= (loops[dim].size() - 1) * form.windows[dim - 2].stride + form.windows[dim - 2].kernel;
   return {0, 0, kSmall + 16 * 4 * (read + getSpatialVolume(loops, rank))};
 }
 

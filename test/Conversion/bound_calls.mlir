@@ -16,9 +16,8 @@ plan.program @convolution mesh @mesh target "cpu" {
   %w = plan.view %1 : !plan.ref<tensor<64x32x3x3xf32>>
   %y = plan.view %2 : !y
   // CHECK: memory = #plan.call_memory<packed = [110592, 0, 110592], scratch = [0], thread_scratch = [70656, 0, 70656]>
-  plan.convolution %x, %w -> %y loops [1, 64, 12 by <{"y" : 0, 4, 4, 12}>, 20, 32] {
-    strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1>
-  } : !x, !plan.ref<tensor<64x32x3x3xf32>> -> !y
+  plan.convolution %x, %w -> %y loops [1, 64, 12 by <{"y" : 0, 4, 4, 12}>, 20, 32, 3, 3]
+    reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] : !x, !plan.ref<tensor<64x32x3x3xf32>> -> !y
 }
 
 // -----
@@ -42,18 +41,16 @@ plan.program @kinds mesh @mesh target "cpu" {
   %z = plan.view %4 : !plan.ref<tensor<1x20x12x70xf32>>
   %n = plan.view %5 : !plan.ref<tensor<20x70xf32>>
   // CHECK: plan.convolution {{.*}}packed = [0], scratch = [1152], thread_scratch = [70656]
-  plan.convolution %x, %w -> %y loops [1, 20, 12, 20, 1] {
-    strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1>, groups = 20
-  } : !plan.ref<tensor<1x20x12x20xf32>>, !plan.ref<tensor<20x1x3x3xf32>> -> !plan.ref<tensor<1x20x12x20xf32>>
+  plan.convolution %x, %w -> %y loops [1, 20, 12, 20, 1, 3, 3] reads [(d0, d1 + d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
+    : !plan.ref<tensor<1x20x12x20xf32>>, !plan.ref<tensor<20x1x3x3xf32>> -> !plan.ref<tensor<1x20x12x20xf32>>
   // 128 columns of 32 terms.
   // CHECK: plan.matmul {{.*}}packed = [16384], scratch = [0], thread_scratch = [57344]
-  plan.matmul %x, %m -> %z loops [1, 20, 12, 70, 20]
+  plan.matmul %x, %m -> %z loops [1, 20, 12, 70, 20] reads [(d0, d1, d2, d4), (d4, d3)]
     : !plan.ref<tensor<1x20x12x20xf32>>, !plan.ref<tensor<20x70xf32>> -> !plan.ref<tensor<1x20x12x70xf32>>
   // CHECK: plan.matmul {{.*}}packed = [0], scratch = [0], thread_scratch = [57344]
-  plan.matmul %x, %n -> %z loops [1, 20, 12, 70, 20]
+  plan.matmul %x, %n -> %z loops [1, 20, 12, 70, 20] reads [(d0, d1, d2, d4), (d4, d3)]
     : !plan.ref<tensor<1x20x12x20xf32>>, !plan.ref<tensor<20x70xf32>> -> !plan.ref<tensor<1x20x12x70xf32>>
   // CHECK: plan.pool {{.*}}packed = [0], scratch = [0], thread_scratch = [96256]
-  plan.pool <max> %x -> %y loops [1, 20, 12, 20] {
-    kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0>
-  } : !plan.ref<tensor<1x20x12x20xf32>> -> !plan.ref<tensor<1x20x12x20xf32>>
+  plan.pool <max> %x -> %y loops [1, 20, 12, 20, 1, 1] reads [(d0, d1, d2 + d4, d3 + d5)]
+    : !plan.ref<tensor<1x20x12x20xf32>> -> !plan.ref<tensor<1x20x12x20xf32>>
 }

@@ -25,7 +25,7 @@ plan.program @product mesh @mesh target "cuda" {
   %a = plan.view %0 : !plan.ref<tensor<4x4xf32>>
   %b = plan.view %1 : !plan.ref<tensor<4x4xf32>>
   // expected-error@+1 {{is a call of which no library of the target says how much memory it takes}}
-  plan.matmul %a, %a -> %b loops [4, 4, 4] : !plan.ref<tensor<4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
+  plan.matmul %a, %a -> %b loops [4, 4, 4] reads [(d0, d2), (d2, d1)] : !plan.ref<tensor<4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
 }
 
 // -----
@@ -38,7 +38,6 @@ plan.program @pool mesh @mesh target "cuda" {
   %x = plan.view %0 : !plan.ref<tensor<1x4x4x4xf32>>
   %y = plan.view %1 : !plan.ref<tensor<1x4x4x4xf32>>
   // expected-error@+1 {{is a call of which no library of the target says how much memory it takes}}
-  plan.pool <max> %x -> %y loops [1, 4, 4, 4] {
-    kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0>
-  } : !plan.ref<tensor<1x4x4x4xf32>> -> !plan.ref<tensor<1x4x4x4xf32>>
+  plan.pool <max> %x -> %y loops [1, 4, 4, 4, 1, 1] reads [(d0, d1, d2 + d4, d3 + d5)]
+    : !plan.ref<tensor<1x4x4x4xf32>> -> !plan.ref<tensor<1x4x4x4xf32>>
 }

@@ -23,14 +23,12 @@ plan.program @calls mesh @mesh target "cuda" {
   %z = plan.view %5 : !plan.ref<tensor<1x32x8192x8192xf16>>
   // Weights 64 * 32 * 9; 6 of 12 rows for 4, 10 for 8, and 20 of 22 columns that windows reach.
   // CHECK: plan.convolution {{.*}}memory = #plan.call_memory<packed = [0], scratch = [33664000, 0, 33694720], thread_scratch = [0]>
-  plan.convolution %x, %w -> %y loops [1, 64, 12 by <{"y" : 0, 4, 4, 12}>, 20, 32] {
-    strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1>
-  } : !x, !plan.ref<tensor<64x32x3x3xf32>> -> !y
+  plan.convolution %x, %w -> %y loops [1, 64, 12 by <{"y" : 0, 4, 4, 12}>, 20, 32, 3, 3]
+    reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] : !x, !plan.ref<tensor<64x32x3x3xf32>> -> !y
   // Weights of 32 groups: 32 * 4 * 2 bytes.
   // CHECK: plan.convolution {{.*}}packed = [0], scratch = [301990144], thread_scratch = [0]
-  plan.convolution %g, %v -> %z loops [1, 32, 8192, 8192, 1] {
-    strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0>, groups = 32, transposed
-  } : !plan.ref<tensor<1x32x4096x4096xf16>>, !plan.ref<tensor<32x1x2x2xf16>> -> !plan.ref<tensor<1x32x8192x8192xf16>>
+  plan.convolution %g, %v -> %z loops [1, 32, 8192, 8192, 1, 2, 2]
+    reads [(d0, d1 + d4, exact((d2 - d5) / 2), exact((d3 - d6) / 2)), (d1 + d4, 0, d5, d6)] : !plan.ref<tensor<1x32x4096x4096xf16>>, !plan.ref<tensor<32x1x2x2xf16>> -> !plan.ref<tensor<1x32x8192x8192xf16>>
   // CHECK: plan.matmul {{.*}}packed = [0], scratch = [33554432], thread_scratch = [0]
-  plan.matmul %g, %g -> %g loops [1, 32, 4096, 4096, 4096] : !plan.ref<tensor<1x32x4096x4096xf16>>, !plan.ref<tensor<1x32x4096x4096xf16>> -> !plan.ref<tensor<1x32x4096x4096xf16>>
+  plan.matmul %g, %g -> %g loops [1, 32, 4096, 4096, 4096] reads [(d0, d1, d2, d4), (d0, d1, d4, d3)] : !plan.ref<tensor<1x32x4096x4096xf16>>, !plan.ref<tensor<1x32x4096x4096xf16>> -> !plan.ref<tensor<1x32x4096x4096xf16>>
 }

@@ -22,7 +22,7 @@ dovetail.mesh @mesh = ["y" = 2]
 // CHECK: plan.output "output0" %[[Y:.*]] :
 // CHECK: plan.launch @kernel0(%{{.*}}) -> (%[[W:.*]]) loops [4, 4]
 // CHECK: plan.exchange %[[X]] -> %[[PART:.*]] :
-// CHECK: plan.matmul %[[PART]], %[[W]] -> %[[PRODUCT:.*]] loops [8 by <{"y" : 0, 4, 8}>, 4, 4] {post_ops = [#plan.post_op<relu>]}
+// CHECK: plan.matmul %[[PART]], %[[W]] -> %[[PRODUCT:.*]] loops [8 by <{"y" : 0, 4, 8}>, 4, 4] reads [(d0, d2), (d2, d1)] {post_ops = [#plan.post_op<relu>]}
 // CHECK: plan.launch @kernel1(%[[PRODUCT]]) -> (%[[Y]]) loops [8 by <{"y" : 0, 4, 8}>, 4]
 func.func @graph(%x: !own {dovetail.name = "x"}) -> !part {
   %w = dovetail.constant dense_resource<weights> : tensor<4x4xf32>

@@ -10,7 +10,7 @@ dovetail.mesh @mesh = ["y" = 2]
 // CHECK: %[[OWN:.*]] = plan.view %[[INPUT]]
 // CHECK: %[[HALO:.*]] = plan.view %[[INPUT]]
 // CHECK: plan.exchange %[[OWN]] -> %[[HALO]]
-// CHECK: plan.convolution %[[HALO]], %{{.*}} loops [1, 8, 32 by <{"y" : 0, 16, 32}>, 20, 4] post({{.*}}) {{.*}}post_ops = [#plan.post_op<add_tensor>, #plan.post_op<relu>]
+// CHECK: plan.convolution %[[HALO]], %{{.*}} loops [1, 8, 32 by <{"y" : 0, 16, 32}>, 20, 4, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] post({{.*}}) {{.*}}post_ops = [#plan.post_op<add_tensor>, #plan.post_op<relu>]
 // CHECK-NOT: plan.launch
 func.func @convolution(%x: tensor<1x4x32x20xf32> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{"y" : 0, 16, 32}>, #dovetail.dim_sharding<{}>]}) -> tensor<1x8x32x20xf32> {
   %w = dovetail.constant dense<2.0> : tensor<8x4x3x3xf32>

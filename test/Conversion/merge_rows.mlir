@@ -12,8 +12,8 @@ plan.program @whole mesh @mesh target "cpu" {
   %tokens = plan.view %0 : !plan.ref<tensor<197x1x6xf32>>
   %w = plan.view %1 : !plan.ref<tensor<6x3xf32>>
   %y = plan.view %2 : !plan.ref<tensor<197x1x3xf32>>
-  // CHECK: plan.matmul {{.*}} loops [197, 1, 3, 6] {row_dims = 2 : i64}
-  plan.matmul %tokens, %w -> %y loops [197, 1, 3, 6]
+  // CHECK: plan.matmul {{.*}} loops [197, 1, 3, 6] {{.*}} {row_dims = 2 : i64}
+  plan.matmul %tokens, %w -> %y loops [197, 1, 3, 6] reads [(d0, d1, d3), (d3, d2)]
     : !plan.ref<tensor<197x1x6xf32>>, !plan.ref<tensor<6x3xf32>> -> !plan.ref<tensor<197x1x3xf32>>
 
   %3 = plan.buffer arena tensor<1x4x5x6xf32> <[0, 1, 2, 3]>
@@ -22,8 +22,8 @@ plan.program @whole mesh @mesh target "cpu" {
   %a = plan.view %3 : !plan.ref<tensor<1x4x5x6xf32>>
   %v = plan.view %4 : !plan.ref<tensor<1x1x6x3xf32>>
   %z = plan.view %5 : !plan.ref<tensor<1x4x5x3xf32>>
-  // CHECK: plan.matmul {{.*}} loops [1, 4, 5, 3, 6] {row_dims = 2 : i64}
-  plan.matmul %a, %v -> %z loops [1, 4, 5, 3, 6]
+  // CHECK: plan.matmul {{.*}} loops [1, 4, 5, 3, 6] {{.*}} {row_dims = 2 : i64}
+  plan.matmul %a, %v -> %z loops [1, 4, 5, 3, 6] reads [(d0, d1, d2, d4), (d0, 0, d4, d3)]
     : !plan.ref<tensor<1x4x5x6xf32>>, !plan.ref<tensor<1x1x6x3xf32>> -> !plan.ref<tensor<1x4x5x3xf32>>
 }
 
@@ -44,10 +44,10 @@ plan.program @heads mesh @mesh target "cpu" {
   %y = plan.view %2 : !plan.ref<tensor<2x4x5x3xf32>>
   %c = plan.view %3 : !plan.ref<tensor<2x4x6x3xf32>>
   // CHECK: plan.matmul {{.*}} {row_dims = 2 : i64}
-  plan.matmul %a, %b -> %y loops [2, 4, 5, 3, 6]
+  plan.matmul %a, %b -> %y loops [2, 4, 5, 3, 6] reads [(d0, d1, d2, d4), (d0, 0, d4, d3)]
     : !plan.ref<tensor<2x4x5x6xf32>>, !plan.ref<tensor<2x1x6x3xf32>> -> !plan.ref<tensor<2x4x5x3xf32>>
   // CHECK-NOT: row_dims
-  plan.matmul %a, %c -> %y loops [2, 4, 5, 3, 6]
+  plan.matmul %a, %c -> %y loops [2, 4, 5, 3, 6] reads [(d0, d1, d2, d4), (d0, d1, d4, d3)]
     : !plan.ref<tensor<2x4x5x6xf32>>, !plan.ref<tensor<2x4x6x3xf32>> -> !plan.ref<tensor<2x4x5x3xf32>>
 }
 
@@ -68,7 +68,7 @@ plan.program @uneven mesh @mesh target "cpu" {
   %w = plan.view %1 : !plan.ref<tensor<6x3xf32>>
   %y = plan.view %2 : !y
   // CHECK: plan.matmul {{.*}} {row_dims = 2 : i64}
-  plan.matmul %a, %w -> %y loops [4, 7 by <{"y" : 0, 4, 4, 7}>, 3, 6] : !a, !plan.ref<tensor<6x3xf32>> -> !y
+  plan.matmul %a, %w -> %y loops [4, 7 by <{"y" : 0, 4, 4, 7}>, 3, 6] reads [(d0, d1, d3), (d3, d2)] : !a, !plan.ref<tensor<6x3xf32>> -> !y
 }
 
 // -----
@@ -96,10 +96,10 @@ plan.program @halos mesh @mesh target "cpu" {
   // CHECK: plan.matmul
   // CHECK-NOT: row_dims
   // CHECK-SAME: : !
-  plan.matmul %a, %w -> %y loops [2, 4, 7 by <{"y" : 0, 4, 7}>, 3, 6] : !rows, !plan.ref<tensor<6x3xf32>> -> !row_sums
+  plan.matmul %a, %w -> %y loops [2, 4, 7 by <{"y" : 0, 4, 7}>, 3, 6] reads [(d0, d1, d2, d4), (d4, d3)] : !rows, !plan.ref<tensor<6x3xf32>> -> !row_sums
   // The first rank has one of two batches that it holds, which lie far apart for the next dimension only.
   // CHECK: plan.matmul {{.*}} {row_dims = 2 : i64}
-  plan.matmul %b, %w -> %z loops [2, 4 by <{"y" : 0, 1, 4}>, 7, 3, 6] : !batch, !plan.ref<tensor<6x3xf32>> -> !batch_sums
+  plan.matmul %b, %w -> %z loops [2, 4 by <{"y" : 0, 1, 4}>, 7, 3, 6] reads [(d0, d1, d2, d4), (d4, d3)] : !batch, !plan.ref<tensor<6x3xf32>> -> !batch_sums
 }
 
 // -----
@@ -119,11 +119,11 @@ plan.program @single_rows mesh @mesh target "cpu" {
   %y = plan.view %1 : !y
   %w = plan.view %2 : !plan.ref<tensor<6x3xf32>>
   // CHECK: plan.matmul {{.*}} {row_dims = 2 : i64}
-  plan.matmul %a, %w -> %y loops [4, 3 by <{"y" : (0, 1), (2, 3)}>, 3, 6] : !plan.ref<tensor<4x3x6xf32>>, !plan.ref<tensor<6x3xf32>> -> !y
+  plan.matmul %a, %w -> %y loops [4, 3 by <{"y" : (0, 1), (2, 3)}>, 3, 6] reads [(d0, d1, d3), (d3, d2)] : !plan.ref<tensor<4x3x6xf32>>, !plan.ref<tensor<6x3xf32>> -> !y
   // CHECK: plan.matmul
   // CHECK-NOT: row_dims
   // CHECK-SAME: : !
-  plan.matmul %a, %w -> %y loops [4, 3 by <{"y" : 0, 1, 3}>, 3, 6] : !plan.ref<tensor<4x3x6xf32>>, !plan.ref<tensor<6x3xf32>> -> !y
+  plan.matmul %a, %w -> %y loops [4, 3 by <{"y" : 0, 1, 3}>, 3, 6] reads [(d0, d1, d3), (d3, d2)] : !plan.ref<tensor<4x3x6xf32>>, !plan.ref<tensor<6x3xf32>> -> !y
 }
 
 // -----
@@ -145,7 +145,7 @@ plan.program @constant mesh @mesh target "cpu" {
   // CHECK: plan.matmul
   // CHECK-NOT: row_dims
   // CHECK-SAME: : !
-  plan.matmul %a, %w -> %y loops [4, 3 by <{"y" : 0, 1, 3}>, 3, 6] : !a, !plan.ref<tensor<6x3xf32>> -> !y
+  plan.matmul %a, %w -> %y loops [4, 3 by <{"y" : 0, 1, 3}>, 3, 6] reads [(d0, d1, d3), (d3, d2)] : !a, !plan.ref<tensor<6x3xf32>> -> !y
 }
 
 // -----
@@ -169,7 +169,7 @@ plan.program @formats mesh @mesh target "cpu" {
   %columns = plan.view %4 : !plan.ref<tensor<4x6x5xf32>>
   %rows = plan.view %5 : !plan.ref<tensor<4x5x6xf32>>
   // CHECK-NOT: row_dims
-  plan.matmul %a, %w -> %y loops [4, 5, 16, 6] : !plan.ref<tensor<4x5x6xf32>>, !plan.ref<tensor<6x16xf32>> -> !plan.ref<tensor<4x5x16xf32>>
-  plan.matmul %rows, %w -> %blocked loops [4, 5, 16, 6] : !plan.ref<tensor<4x5x6xf32>>, !plan.ref<tensor<6x16xf32>> -> !plan.ref<tensor<4x5x16xf32>>
-  plan.matmul %columns, %w -> %y loops [4, 5, 16, 6] {transpose_a} : !plan.ref<tensor<4x6x5xf32>>, !plan.ref<tensor<6x16xf32>> -> !plan.ref<tensor<4x5x16xf32>>
+  plan.matmul %a, %w -> %y loops [4, 5, 16, 6] reads [(d0, d1, d3), (d3, d2)] : !plan.ref<tensor<4x5x6xf32>>, !plan.ref<tensor<6x16xf32>> -> !plan.ref<tensor<4x5x16xf32>>
+  plan.matmul %rows, %w -> %blocked loops [4, 5, 16, 6] reads [(d0, d1, d3), (d3, d2)] : !plan.ref<tensor<4x5x6xf32>>, !plan.ref<tensor<6x16xf32>> -> !plan.ref<tensor<4x5x16xf32>>
+  plan.matmul %columns, %w -> %y loops [4, 5, 16, 6] reads [(d0, d3, d1), (d3, d2)] : !plan.ref<tensor<4x6x5xf32>>, !plan.ref<tensor<6x16xf32>> -> !plan.ref<tensor<4x5x16xf32>>
 }

@@ -20,7 +20,7 @@ plan.program @depends mesh @mesh target "cpu" {
   %w = plan.view %1 : !plan.ref<tensor<4x6x3xf32>>
   %y = plan.view %2 : !plan.ref<tensor<4x5x3xf32>>
   // expected-error@+1 {{has rows of 2 dimensions, on which 'tensor<4x6x3xf32>' depends}}
-  plan.matmul %a, %w -> %y loops [4, 5, 3, 6] {row_dims = 2 : i64} : !plan.ref<tensor<4x5x6xf32>>, !plan.ref<tensor<4x6x3xf32>> -> !plan.ref<tensor<4x5x3xf32>>
+  plan.matmul %a, %w -> %y loops [4, 5, 3, 6] reads [(d0, d1, d3), (d0, d3, d2)] {row_dims = 2 : i64} : !plan.ref<tensor<4x5x6xf32>>, !plan.ref<tensor<4x6x3xf32>> -> !plan.ref<tensor<4x5x3xf32>>
 }
 
 // -----
@@ -35,7 +35,7 @@ plan.program @all mesh @mesh target "cpu" {
   %w = plan.view %1 : !plan.ref<tensor<6x3xf32>>
   %y = plan.view %2 : !plan.ref<tensor<5x3xf32>>
   // expected-error@+1 {{cannot have rows of 2 dimensions}}
-  plan.matmul %a, %w -> %y loops [5, 3, 6] {row_dims = 2 : i64} : !plan.ref<tensor<5x6xf32>>, !plan.ref<tensor<6x3xf32>> -> !plan.ref<tensor<5x3xf32>>
+  plan.matmul %a, %w -> %y loops [5, 3, 6] reads [(d0, d2), (d2, d1)] {row_dims = 2 : i64} : !plan.ref<tensor<5x6xf32>>, !plan.ref<tensor<6x3xf32>> -> !plan.ref<tensor<5x3xf32>>
 }
 
 // -----
@@ -50,5 +50,5 @@ plan.program @transposed mesh @mesh target "cpu" {
   %w = plan.view %1 : !plan.ref<tensor<6x3xf32>>
   %y = plan.view %2 : !plan.ref<tensor<4x5x3xf32>>
   // expected-error@+1 {{cannot have rows of 2 dimensions}}
-  plan.matmul %a, %w -> %y loops [4, 5, 3, 6] {transpose_a, row_dims = 2 : i64} : !plan.ref<tensor<4x6x5xf32>>, !plan.ref<tensor<6x3xf32>> -> !plan.ref<tensor<4x5x3xf32>>
+  plan.matmul %a, %w -> %y loops [4, 5, 3, 6] reads [(d0, d3, d1), (d3, d2)] {row_dims = 2 : i64} : !plan.ref<tensor<4x6x5xf32>>, !plan.ref<tensor<6x3xf32>> -> !plan.ref<tensor<4x5x3xf32>>
 }

@@ -24,3 +24,10 @@ layout::Box RankMemory::resultBox(const std::vector<LoopInfo> &loops, uint32_t o
     ranges.push_back(range(loops[dim]));
   return ranges;
 }
+
+layout::Box RankMemory::loopBox(const std::vector<LoopInfo> &loops) const {
+  std::vector<layout::Interval> ranges;
+  for (const LoopInfo &loop : loops)
+    ranges.push_back(range(loop));
+  return ranges;
+}

@@ -17,9 +17,7 @@ using namespace dovetail::runtime;
 
 namespace {
 
-template <typename... Fs> struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
+template <typename... Fs> struct Overloaded : Fs... { using Fs::operator()...; };
 template <typename... Fs> Overloaded(Fs...) -> Overloaded<Fs...>;
 
 void addPostOps(const std::vector<PostOpInfo> &ops, std::vector<uint32_t> &reads) {
@@ -69,7 +67,7 @@ std::vector<uint32_t> StepInfo::writes() const {
 const char *StepInfo::kind() const {
   return std::visit(
       Overloaded{[](const KernelCall &) { return "kernel"; },
-                 [](const ConvolutionCall &call) { return call.transposed ? "deconvolution" : "convolution"; },
+                 [](const ConvolutionCall &call) { return call.form.isTransposed ? "deconvolution" : "convolution"; },
                  [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
                  [](const ReorderCall &) { return "reorder"; }, [](const ExchangeCall &) { return "exchange"; }},
       action);

@@ -27,6 +27,8 @@ constexpr int64_t maxExtent = int64_t(1) << 40;
 constexpr int64_t maxBytes = int64_t(1) << 60;
 constexpr int64_t maxAttribute = int64_t(1) << 20;
 constexpr int64_t maxRanks = 1 << 16;
+/// Of all indices of an operand.
+constexpr int maxTerms = 1000;
 /// Of one library call, for one thread or all of them.
 constexpr int64_t maxCallBytes = int64_t(1) << 40;
 /// More than any device has, for a block of threads.
@@ -65,6 +67,10 @@ private:
   absl::Status decodeLoops(const std::string &where,
                            const flatbuffers::Vector<flatbuffers::Offset<artifact::Loop>> &loops,
                            std::vector<LoopInfo> &result);
+  absl::Status decodeIndex(const std::string &where, const artifact::IndexExpr &source, size_t loops, int &terms,
+                           layout::IndexExpr &result);
+  absl::Status decodeAccess(const std::string &where, const artifact::Access &source,
+                            const std::vector<LoopInfo> &loops, Access &result);
   absl::Status decodeBlocks(const std::string &where, const artifact::Blocks &blocks, KernelCall &call);
   absl::Status decodeLibrary(const std::string &where, const artifact::LibraryStep &step, StepAction &action);
   absl::Status decodeExchange(const std::string &where, const artifact::ExchangeStep &step, StepAction &action);
@@ -277,6 +283,67 @@ absl::Status Decoder::decodeLoops(const std::string &where,
   return absl::OkStatus();
 }
 
+absl::Status Decoder::decodeIndex(const std::string &where, const artifact::IndexExpr &source, size_t loops, int &terms,
+                                  layout::IndexExpr &result) {
+  auto isLarge = [](int64_t value) { return value < -maxExtent || value > maxExtent; };
+  if (isLarge(source.constant()))
+    return damaged(where, " reads at an impossible index ", source.constant());
+  result = source.constant();
+  if (!source.terms())
+    return absl::OkStatus();
+  for (const artifact::IndexTerm *term : *source.terms()) {
+    if (++terms > maxTerms)
+      return damaged(where, " reads at an index of more than ", maxTerms, " terms");
+    if (isLarge(term->factor()) || term->divisor() < 1 || term->divisor() > maxExtent)
+      return damaged(where, " reads at an index with an impossible factor ", term->factor(), " or divisor ",
+                     term->divisor());
+    layout::IndexExpr value;
+    if (term->kind() == artifact::IndexTermKind::Loop) {
+      if (term->loop() >= loops)
+        return damaged(where, " reads at an index of loop ", term->loop(), " of ", loops);
+      value = layout::IndexExpr::loop(static_cast<int>(term->loop()));
+    } else {
+      bool isQuotient = term->kind() == artifact::IndexTermKind::Quotient;
+      if ((!isQuotient && term->kind() != artifact::IndexTermKind::Remainder) || !term->operand())
+        return damaged(where, " reads at an index with an unknown term");
+      RETURN_IF_ERROR(decodeIndex(where, *term->operand(), loops, terms, value));
+      value = isQuotient ? value.floorDiv(term->divisor()) : value.mod(term->divisor());
+    }
+    result = result + value * term->factor();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Decoder::decodeAccess(const std::string &where, const artifact::Access &source,
+                                   const std::vector<LoopInfo> &loops, Access &result) {
+  int terms = 0;
+  for (const artifact::AccessDim *dim : *source.dims()) {
+    layout::AccessDim access;
+    access.divisor = dim->divisor();
+    if (access.divisor < 1 || access.divisor > maxExtent || result.size() == 64)
+      return damaged(where, " reads at an index with an impossible divisor ", access.divisor);
+    RETURN_IF_ERROR(decodeIndex(where, *dim->index(), loops.size(), terms, access.index));
+    result.push_back(std::move(access));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<int64_t> extentsOf(const std::vector<LoopInfo> &loops) {
+  std::vector<int64_t> extents;
+  for (const LoopInfo &loop : loops)
+    extents.push_back(loop.extent);
+  return extents;
+}
+
+absl::Status checkWindows(const std::string &where, const std::vector<layout::Window> &windows) {
+  for (const layout::Window &window : windows)
+    if (window.stride > maxAttribute || window.dilation > maxAttribute || window.pad < -maxAttribute ||
+        window.pad > maxAttribute)
+      return damaged(where, " has windows of an impossible stride ", window.stride, ", dilation ", window.dilation,
+                     " or padding ", window.pad);
+  return absl::OkStatus();
+}
+
 absl::Status Decoder::decodeKernel(const std::string &where, const artifact::KernelStep &step, KernelCall &call) {
   call.symbol = str(step.symbol());
   auto tensors = [&](const flatbuffers::Vector<uint32_t> *source, std::vector<uint32_t> &result) -> absl::Status {
@@ -371,37 +438,51 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
       RETURN_IF_ERROR(tensorIndex(where, tensor));
     return absl::OkStatus();
   };
+  auto access = [&](const artifact::Access *source, const std::vector<LoopInfo> &loops, Access &result) {
+    return decodeAccess(where, *source, loops, result);
+  };
+  auto isNone = [&](const char *what) { return damaged(where, " reads its operands as no ", what, " does"); };
   if (const artifact::Convolution *source = step.call_as_Convolution()) {
-    ConvolutionCall call{source->input(), source->weights(), source->output(), {}, {}, {}, 1, false, {}, {}};
+    ConvolutionCall call{source->input(), source->weights(), source->output(), {}, {}, {}, {}, {}};
     RETURN_IF_ERROR(check({call.input, call.weights, call.output}));
-    RETURN_IF_ERROR(attributes(where, *source->strides(), 1, maxAttribute, call.strides));
-    RETURN_IF_ERROR(attributes(where, *source->dilations(), 1, maxAttribute, call.dilations));
-    RETURN_IF_ERROR(attributes(where, *source->pads(), -maxAttribute, maxAttribute, call.pads));
-    call.groups = source->groups();
-    call.transposed = source->transposed();
     RETURN_IF_ERROR(decodePostOps(where, source->post_ops(), call.postOps));
     RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
+    RETURN_IF_ERROR(access(source->input_access(), call.loops, call.inputAccess));
+    RETURN_IF_ERROR(access(source->weights_access(), call.loops, call.weightsAccess));
+    auto form = layout::ConvolutionForm::find(call.inputAccess, call.weightsAccess, extentsOf(call.loops));
+    if (!form)
+      return isNone("convolution");
+    call.form = *std::move(form);
+    RETURN_IF_ERROR(checkWindows(where, call.form.windows));
     action = std::move(call);
   } else if (const artifact::MatMul *source = step.call_as_MatMul()) {
-    MatMulCall call{source->a(), source->b(), source->output(), source->transpose_a(), source->transpose_b(), {}, {}};
+    MatMulCall call{source->a(), source->b(), source->output(), {}, {}, {}, {}, {}};
     if (source->row_dims() < 1 || source->row_dims() > 64)
       return damaged(where, " has rows of ", source->row_dims(), " dimensions");
     call.rowDims = static_cast<int>(source->row_dims());
     RETURN_IF_ERROR(check({call.a, call.b, call.output}));
     RETURN_IF_ERROR(decodePostOps(where, source->post_ops(), call.postOps));
     RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
+    RETURN_IF_ERROR(access(source->a_access(), call.loops, call.aAccess));
+    RETURN_IF_ERROR(access(source->b_access(), call.loops, call.bAccess));
+    auto form = layout::ProductForm::find(call.aAccess, call.bAccess, extentsOf(call.loops));
+    if (!form)
+      return isNone("matrix product");
+    call.form = *form;
     action = std::move(call);
   } else if (const artifact::Pool *source = step.call_as_Pool()) {
     std::optional<PoolKind> kind = fromSchema(source->kind());
     if (!kind)
       return damaged(where, " has an unknown kind of pooling");
-    PoolCall call{*kind, source->input(), source->output(), {}, {}, {}, {}, {}};
+    PoolCall call{*kind, source->input(), source->output(), {}, {}, {}};
     RETURN_IF_ERROR(check({call.input, call.output}));
-    RETURN_IF_ERROR(attributes(where, *source->kernel(), 1, maxExtent, call.kernel));
-    RETURN_IF_ERROR(attributes(where, *source->strides(), 1, maxAttribute, call.strides));
-    RETURN_IF_ERROR(attributes(where, *source->dilations(), 1, maxAttribute, call.dilations));
-    RETURN_IF_ERROR(attributes(where, *source->pads(), -maxAttribute, maxAttribute, call.pads));
     RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
+    RETURN_IF_ERROR(access(source->input_access(), call.loops, call.inputAccess));
+    auto form = layout::PoolForm::find(call.inputAccess, extentsOf(call.loops));
+    if (!form)
+      return isNone("pool");
+    call.form = *std::move(form);
+    RETURN_IF_ERROR(checkWindows(where, call.form.windows));
     action = std::move(call);
   } else if (const artifact::Reorder *source = step.call_as_Reorder()) {
     ReorderCall call{source->source(), source->target()};

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 using namespace dovetail;
@@ -44,6 +45,9 @@ bool dimContains(const layout::Mesh &mesh, const layout::DimSharding &outer, con
   return true;
 }
 
+/// Behind all dimensions.
+constexpr size_t noWindow = std::numeric_limits<size_t>::max();
+
 class Validator {
 public:
   explicit Validator(const Plan &plan) : plan(plan) {}
@@ -55,8 +59,14 @@ private:
   absl::Status checkBounded(const std::string &where, int32_t count, int64_t extent);
   absl::Status checkBoundedLoops(const std::string &where, const std::vector<LoopInfo> &loops);
   absl::Status checkStep(const std::string &where, const StepInfo &step, bool inPrologue);
-  absl::Status checkLoops(const std::string &where, const std::vector<LoopInfo> &loops, uint32_t output,
-                          std::vector<int64_t> reductions);
+  /// An operand of a library call.
+  struct Read {
+    uint32_t tensor;
+    const Access &access;
+    size_t firstWindow; ///< Dimensions from here on may have elements that no iteration reads.
+  };
+  absl::Status checkLoops(const std::string &where, const std::vector<LoopInfo> &loops, uint32_t output, size_t sums,
+                          size_t taps, std::initializer_list<Read> reads);
   absl::Status checkConvolution(const std::string &where, const ConvolutionCall &call);
   absl::Status checkMatMul(const std::string &where, const MatMulCall &call);
   absl::Status checkPool(const std::string &where, const PoolCall &call);
@@ -132,20 +142,26 @@ absl::Status Validator::checkPostOps(const std::string &where, const std::vector
   return absl::OkStatus();
 }
 
-/// The loops of a library call: the dimensions of `output`, then sums over these extents.
+/// The loops of a library call: the dimensions of `output`, then `sums` sums, then `taps` taps. Its operands have the
+/// extents and types that it goes through.
 absl::Status Validator::checkLoops(const std::string &where, const std::vector<LoopInfo> &loops, uint32_t output,
-                                   std::vector<int64_t> reductions) {
-  std::vector<int64_t> extents = shape(output);
-  size_t rank = extents.size();
-  extents.insert(extents.end(), reductions.begin(), reductions.end());
-  std::vector<int64_t> found;
+                                   size_t sums, size_t taps, std::initializer_list<Read> reads) {
+  size_t rank = shape(output).size();
+  std::vector<int64_t> extents;
   layout::Sharding sharding;
   for (const LoopInfo &loop : loops) {
-    found.push_back(loop.extent);
+    extents.push_back(loop.extent);
     sharding.dims.push_back(loop.dim);
   }
-  if (found != extents)
-    return damaged(where, " has loops of ", shapeStr(found), " instead of ", shapeStr(extents));
+  if (loops.size() != rank + sums + taps || !std::equal(shape(output).begin(), shape(output).end(), extents.begin()))
+    return damaged(where, " has loops of ", shapeStr(extents), ", which do not go through its result, ",
+                   shapeStr(shape(output)));
+  for (const Read &read : reads) {
+    if (!sameType(read.tensor, output))
+      return damaged(where, " has operands of different types");
+    if (!layout::fits(read.access, shape(read.tensor), extents, read.firstWindow))
+      return damaged(where, " reads a tensor of ", shapeStr(shape(read.tensor)), " as one of other extents");
+  }
   if (std::string why; !sharding.verify(plan.mesh, extents, &why))
     return damaged(where, " has loops with a wrong sharding: ", why);
   const layout::Sharding &result = plan.tensors[output].sharding;
@@ -158,7 +174,10 @@ absl::Status Validator::checkLoops(const std::string &where, const std::vector<L
   for (int number = 0, ranks = plan.mesh.numRanks(); number < ranks && !inside; ++number)
     if (!plan.tensorBox(output, number).contains(parallel.boxOf(plan.mesh, shape(output), number)))
       return damaged(where, " computes elements that are outside of its result on rank ", number);
-  for (size_t dim = rank; dim < loops.size(); ++dim) {
+  for (size_t dim = rank + sums; dim < loops.size(); ++dim)
+    if (loops[dim].dim.isSplit())
+      return damaged(where, " splits loop ", dim, ", which is a tap");
+  for (size_t dim = rank; dim < rank + sums; ++dim) {
     if (!loops[dim].dim.isCuts(extents[dim]))
       return damaged(where, " does not count each term of its sum once");
     for (int axis : loops[dim].dim.axes)
@@ -170,70 +189,32 @@ absl::Status Validator::checkLoops(const std::string &where, const std::vector<L
 }
 
 absl::Status Validator::checkConvolution(const std::string &where, const ConvolutionCall &call) {
-  const std::vector<int64_t> &input = shape(call.input), &weights = shape(call.weights), &output = shape(call.output);
-  size_t rank = input.size();
-  if (rank < 3 || weights.size() != rank || output.size() != rank || call.strides.size() != rank - 2 ||
-      call.dilations.size() != rank - 2 || call.pads.size() != rank - 2)
-    return damaged(where, " has operands of different ranks");
-  if (!sameType(call.input, call.weights) || !sameType(call.input, call.output))
-    return damaged(where, " has operands of different types");
-  int64_t groups = call.groups;
-  bool fits = groups > 0 && input[0] == output[0] && input[1] % groups == 0 && output[1] % groups == 0;
-  if (call.transposed)
-    fits = fits && weights[0] == input[1] && weights[1] == output[1] / groups;
-  else
-    fits = fits && weights[0] == output[1] && weights[1] == input[1] / groups;
-  if (!fits)
-    return damaged(where, ": input ", shapeStr(input), ", weights ", shapeStr(weights), " and output ",
-                   shapeStr(output), " do not fit together in ", groups, " groups");
-  if (std::any_of(weights.begin() + 2, weights.end(), [](int64_t k) { return k < 1; }))
-    return damaged(where, " has an empty kernel");
-  if (absl::Status status = checkLoops(where, call.loops, call.output, {input[1] / groups}); !status.ok())
+  if (absl::Status status =
+          checkLoops(where, call.loops, call.output, /*sums=*/1, call.form.windows.size(),
+                     {{call.input, call.inputAccess, 2}, {call.weights, call.weightsAccess, noWindow}});
+      !status.ok())
     return status;
   return checkPostOps(where, call.postOps, call.output);
 }
 
 absl::Status Validator::checkMatMul(const std::string &where, const MatMulCall &call) {
-  const std::vector<int64_t> &a = shape(call.a), &b = shape(call.b), &output = shape(call.output);
-  size_t ra = a.size(), rb = b.size(), r = output.size();
-  bool fits = ra >= 2 && rb >= 2 && r == std::max(ra, rb);
-  if (fits) {
-    int64_t m = a[ra - 2], ka = a[ra - 1], kb = b[rb - 2], n = b[rb - 1];
-    if (call.transposeA)
-      std::swap(m, ka);
-    if (call.transposeB)
-      std::swap(kb, n);
-    fits = ka == kb && output[r - 2] == m && output[r - 1] == n;
-    for (size_t i = 3; fits && i <= r; ++i) {
-      int64_t da = i <= ra ? a[ra - i] : 1, db = i <= rb ? b[rb - i] : 1;
-      fits = (da == db || da == 1 || db == 1) && output[r - i] == (da == 1 ? db : da);
-    }
-  }
-  if (!fits)
-    return damaged(where, ": operands ", shapeStr(a), " and ", shapeStr(b), " do not give ", shapeStr(output));
-  if (!sameType(call.a, call.b) || !sameType(call.a, call.output))
-    return damaged(where, " has operands of different types");
-  size_t rows = call.rowDims;
-  fits = rows < r && (rows == 1 || !call.transposeA);
+  if (absl::Status status = checkLoops(where, call.loops, call.output, /*sums=*/1, /*taps=*/0,
+                                       {{call.a, call.aAccess, noWindow}, {call.b, call.bAccess, noWindow}});
+      !status.ok())
+    return status;
+  const std::vector<int64_t> &b = shape(call.b);
+  size_t rows = call.rowDims, rb = b.size();
+  bool fits = rows < shape(call.output).size() && (rows == 1 || !call.form.transposesA);
   for (size_t i = 3; fits && i < rows + 2 && i <= rb; ++i)
     fits = b[rb - i] == 1;
   if (!fits)
     return damaged(where, " has rows of ", rows, " dimensions, on which the second operand ", shapeStr(b), " depends");
-  int64_t sum = call.transposeA ? a[ra - 2] : a[ra - 1];
-  if (absl::Status status = checkLoops(where, call.loops, call.output, {sum}); !status.ok())
-    return status;
   return checkPostOps(where, call.postOps, call.output);
 }
 
 absl::Status Validator::checkPool(const std::string &where, const PoolCall &call) {
-  const std::vector<int64_t> &input = shape(call.input), &output = shape(call.output);
-  size_t rank = input.size();
-  if (rank < 3 || output.size() != rank || call.kernel.size() != rank - 2 || call.strides.size() != rank - 2 ||
-      call.dilations.size() != rank - 2 || call.pads.size() != rank - 2)
-    return damaged(where, " has operands of different ranks");
-  if (input[0] != output[0] || input[1] != output[1] || !sameType(call.input, call.output))
-    return damaged(where, ": input ", shapeStr(input), " and output ", shapeStr(output), " do not fit together");
-  return checkLoops(where, call.loops, call.output, {});
+  return checkLoops(where, call.loops, call.output, /*sums=*/0, call.form.windows.size(),
+                    {{call.input, call.inputAccess, 2}});
 }
 
 absl::Status Validator::checkMove(const std::string &where, const MoveInfo &move) {

@@ -160,8 +160,8 @@ dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cpu" {
   %a = plan.buffer arena tensor<4x4xf32> <[0, 1]>
   %x = plan.view %a : !plan.ref<tensor<4x4xf32>>
-  // expected-error@+1 {{lists loops that differ from its own, [4, 4, 4]}}
-  plan.matmul %x, %x -> %x loops [4, 4]
+  // expected-error@+1 {{reads its operands as no matrix product does}}
+  plan.matmul %x, %x -> %x loops [4, 4] reads [(d0, d2), (d2, d1)]
     : !plan.ref<tensor<4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
 }
 
@@ -172,7 +172,7 @@ plan.program @main mesh @mesh target "cpu" {
   %a = plan.buffer arena tensor<4x4xf32> <[0, 1]>
   %x = plan.view %a : !plan.ref<tensor<4x4xf32>>
   // expected-error@+1 {{runs piece [2, 5) of loop 2, whose extent is 4}}
-  plan.matmul %x, %x -> %x loops [4, 4, 4 by <{"y" : 0, 2, 5}>]
+  plan.matmul %x, %x -> %x loops [4, 4, 4 by <{"y" : 0, 2, 5}>] reads [(d0, d2), (d2, d1)]
     : !plan.ref<tensor<4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
 }
 
@@ -183,7 +183,7 @@ plan.program @main mesh @mesh target "cpu" {
   %a = plan.buffer arena tensor<4x4x4xf32> <[0, 1, 2]>
   %x = plan.view %a : !plan.ref<tensor<4x4x4xf32>>
   // expected-error@+1 {{has rows of 2 dimensions, on which 'tensor<4x4x4xf32>' depends}}
-  plan.matmul %x, %x -> %x loops [4, 4, 4, 4] {row_dims = 2}
+  plan.matmul %x, %x -> %x loops [4, 4, 4, 4] reads [(d0, d1, d3), (d0, d3, d2)] {row_dims = 2}
     : !plan.ref<tensor<4x4x4xf32>>, !plan.ref<tensor<4x4x4xf32>> -> !plan.ref<tensor<4x4x4xf32>>
 }
 
@@ -194,7 +194,7 @@ plan.program @main mesh @mesh target "cpu" {
   %a = plan.buffer arena tensor<4x4xf32> <[0, 1]>
   %x = plan.view %a : !plan.ref<tensor<4x4xf32>>
   // expected-error@+1 {{cannot have rows of 2 dimensions}}
-  plan.matmul %x, %x -> %x loops [4, 4, 4] {row_dims = 2}
+  plan.matmul %x, %x -> %x loops [4, 4, 4] reads [(d0, d2), (d2, d1)] {row_dims = 2}
     : !plan.ref<tensor<4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
 }
 
@@ -207,7 +207,7 @@ plan.program @main mesh @mesh target "cpu" {
   %x = plan.view %a : !plan.ref<tensor<2x4x4xf32>>
   %w = plan.view %b : !plan.ref<tensor<4x4xf32>>
   // expected-error@+1 {{cannot have rows of 2 dimensions}}
-  plan.matmul %x, %w -> %x loops [2, 4, 4, 4] {row_dims = 2, transpose_a}
+  plan.matmul %x, %w -> %x loops [2, 4, 4, 4] reads [(d0, d3, d1), (d3, d2)] {row_dims = 2}
     : !plan.ref<tensor<2x4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<2x4x4xf32>>
 }
 
@@ -328,8 +328,8 @@ plan.program @main mesh @mesh target "cpu" {
   %x = plan.view %a : !plan.ref<tensor<1x4x5x5xf32>>
   %w = plan.view %b : !plan.ref<tensor<8x4x3x3xf32>>
   %y = plan.view %c : !plan.ref<tensor<1x9x5x5xf32>>
-  // expected-error@+1 {{has 1 groups and shapes that do not fit}}
-  plan.convolution %x, %w -> %y loops [1, 9, 5, 5, 4] {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1>}
+  // expected-error@+1 {{reads operand 1 as a tensor of other extents than 'tensor<8x4x3x3xf32>'}}
+  plan.convolution %x, %w -> %y loops [1, 9, 5, 5, 4, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
     : !plan.ref<tensor<1x4x5x5xf32>>, !plan.ref<tensor<8x4x3x3xf32>> -> !plan.ref<tensor<1x9x5x5xf32>>
 }
 
@@ -339,8 +339,30 @@ dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cpu" {
   %a = plan.buffer arena tensor<1x4x5x5xf32> <[0, 1, 2, 3]>
   %x = plan.view %a : !plan.ref<tensor<1x4x5x5xf32>>
-  // expected-error@+1 {{has 1 strides, but 2 spatial dimensions}}
-  plan.pool <max> %x -> %x loops [1, 4, 5, 5] {kernel = array<i64: 1, 1>, strides = array<i64: 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0>}
+  // expected-error@+1 {{reads its operands as no pool does}}
+  plan.pool <max> %x -> %x loops [1, 4, 5, 5, 1, 1] reads [(d0, d1, d2 + d4)]
+    : !plan.ref<tensor<1x4x5x5xf32>> -> !plan.ref<tensor<1x4x5x5xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<1x4x5x5xf32> <[0, 1, 2, 3]>
+  %x = plan.view %a : !plan.ref<tensor<1x4x5x5xf32>>
+  // expected-error@+1 {{splits loop 5, which is a tap}}
+  plan.pool <max> %x -> %x loops [1, 4, 5, 5, 1, 3 by <{"y" : 0, 1, 3}>] reads [(d0, d1, d2 + d4, d3 + d5 - 1)]
+    : !plan.ref<tensor<1x4x5x5xf32>> -> !plan.ref<tensor<1x4x5x5xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<1x4x5x5xf32> <[0, 1, 2, 3]>
+  %x = plan.view %a : !plan.ref<tensor<1x4x5x5xf32>>
+  // expected-error@+1 {{has loops [1, 4, 5, 4, 1, 1] that do not go through 'tensor<1x4x5x5xf32>'}}
+  plan.pool <max> %x -> %x loops [1, 4, 5, 4, 1, 1] reads [(d0, d1, d2 + d4, d3 + d5)]
     : !plan.ref<tensor<1x4x5x5xf32>> -> !plan.ref<tensor<1x4x5x5xf32>>
 }
 
@@ -350,8 +372,63 @@ dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cpu" {
   %a = plan.buffer arena tensor<4x4xf32> <[0, 1]>
   %x = plan.view %a : !plan.ref<tensor<4x4xf32>>
+  // expected-error@+1 {{has 2 operands, but accesses of 1}}
+  plan.matmul %x, %x -> %x loops [4, 4, 4] reads [(d0, d2)]
+    : !plan.ref<tensor<4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<1x4x5xf32> <[0, 1, 2]>
+  %b = plan.buffer arena tensor<4x4x1xf32> <[0, 1, 2]>
+  %x = plan.view %a : !plan.ref<tensor<1x4x5xf32>>
+  %w = plan.view %b : !plan.ref<tensor<4x4x1xf32>>
+  // Two groups of four channels, of which there are four.
+  // expected-error@+1 {{reads operand 0 as a tensor of other extents than 'tensor<1x4x5xf32>'}}
+  plan.convolution %x, %w -> %x loops [1, 4, 5, 4, 1] reads [(d0, 4*floor((d1) / 2) + d3, d2 + d4), (d1, d3, d4)]
+    : !plan.ref<tensor<1x4x5xf32>>, !plan.ref<tensor<4x4x1xf32>> -> !plan.ref<tensor<1x4x5xf32>>
+}
+
+// -----
+
+// expected-error@+1 {{expected a loop, such as 'd0', or 'floor'}}
+func.func private @f() attributes {a = #plan.access<(x0)>}
+
+// -----
+
+// expected-error@+1 {{expected a loop, such as 'd0', or 'floor'}}
+func.func private @f() attributes {a = #plan.access<(d256)>}
+
+// -----
+
+// expected-error@+1 {{expected a number from 1 to 1099511627776}}
+func.func private @f() attributes {a = #plan.access<(floor((d0) / 0))>}
+
+// -----
+
+// expected-error@+1 {{expected a number from -1099511627776 to 1099511627776}}
+func.func private @f() attributes {a = #plan.access<(2000000000000*d0)>}
+
+// -----
+
+// expected-error@+1 {{expected '('}}
+func.func private @f() attributes {a = #plan.access<(d0 + )>}
+
+// -----
+
+// expected-error@+1 {{divides too many times}}
+func.func private @f() attributes {a = #plan.access<(((((((((((((((((((((((((((((((((((d0)>}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<4x4xf32> <[0, 1]>
+  %x = plan.view %a : !plan.ref<tensor<4x4xf32>>
   // expected-error@+1 {{has post-operations that read 1 tensors, but 0 are given}}
-  plan.matmul %x, %x -> %x loops [4, 4, 4] {post_ops = [#plan.post_op<add_tensor>]}
+  plan.matmul %x, %x -> %x loops [4, 4, 4] reads [(d0, d2), (d2, d1)] {post_ops = [#plan.post_op<add_tensor>]}
     : !plan.ref<tensor<4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
 }
 

@@ -77,10 +77,11 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   }
   // CHECK: plan.exchange %{{.*}} -> %{{.*}} {step_name = "halo"}
   plan.exchange %x -> %wide {step_name = "halo"} : !held -> !extended
-  // CHECK: plan.convolution %{{.*}}, %{{.*}} -> %{{.*}} loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10, 8] post(%{{.*}}) {
+  // CHECK: plan.convolution %{{.*}}, %{{.*}} -> %{{.*}} loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10, 8, 3, 3]
+  // CHECK-SAME: reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] post(%{{.*}}) {
   // CHECK-SAME: post_ops = [#plan.post_op<add_tensor>, #plan.post_op<clip, alpha = 0.000000e+00 : f32, beta = 6.000000e+00 : f32>]
-  plan.convolution %wide, %packed -> %y loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10, 8] post(%scale : !plan.ref<tensor<8x1x1xf32>>) {
-    strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1>,
+  plan.convolution %wide, %packed -> %y loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10, 8, 3, 3]
+    reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] post(%scale : !plan.ref<tensor<8x1x1xf32>>) {
     post_ops = [#plan.post_op<add_tensor>, #plan.post_op<clip, alpha = 0.0 : f32, beta = 6.0 : f32>]
   } : !extended, !plan.ref<tensor<8x8x3x3xf32>> -> !held
   // CHECK: plan.launch @scale(%{{.*}}, %{{.*}}) -> (%{{.*}}) loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10]
@@ -89,12 +90,11 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   // A kernel may read nothing.
   // CHECK: plan.launch @numbers() -> (%{{.*}}) loops [8] : () -> (!{{.*}})
   plan.launch @numbers() -> (%line) loops [8] : () -> (!plan.ref<tensor<8xf32>>)
-  // CHECK: plan.matmul %{{.*}}, %{{.*}} -> %{{.*}} loops [8, 8, 8 by <{"y" : 0, 3, 8}>] {transpose_b}
-  plan.matmul %sum, %sum -> %parts loops [8, 8, 8 by <{"y" : 0, 3, 8}>] {transpose_b} : !plan.ref<tensor<8x8xf32>>, !plan.ref<tensor<8x8xf32>> -> !partial
-  // CHECK: plan.pool <max> %{{.*}} -> %{{.*}} loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10]
-  plan.pool <max> %x -> %y loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10] {
-    kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0>
-  } : !held -> !held
+  // CHECK: plan.matmul %{{.*}}, %{{.*}} -> %{{.*}} loops [8, 8, 8 by <{"y" : 0, 3, 8}>] reads [(d0, d2), (d1, d2)] :
+  plan.matmul %sum, %sum -> %parts loops [8, 8, 8 by <{"y" : 0, 3, 8}>] reads [(d0, d2), (d1, d2)] : !plan.ref<tensor<8x8xf32>>, !plan.ref<tensor<8x8xf32>> -> !partial
+  // CHECK: plan.pool <max> %{{.*}} -> %{{.*}} loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10, 1, 3] reads [(d0, d1, d2 + d4, d3 + 2*d5 - 2)] :
+  plan.pool <max> %x -> %y loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10, 1, 3] reads [(d0, d1, d2 + d4, d3 + 2*d5 - 2)]
+    : !held -> !held
   // CHECK: plan.exchange %{{.*}} -> %{{.*}} by all_reduce in [1, 0] : !{{.*}} -> !{{.*}}
   plan.exchange %parts -> %sum by all_reduce in [1, 0] : !partial -> !plan.ref<tensor<8x8xf32>>
   // Messages are the default.
@@ -103,6 +103,19 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   // Several moves at once.
   // CHECK: plan.exchange %{{.*}}, %{{.*}} -> %{{.*}}, %{{.*}} in [1, 0], [0, 1, 2, 3] : !{{.*}}, !{{.*}} -> !{{.*}}, !{{.*}}
   plan.exchange %parts, %x -> %sum, %wide in [1, 0], [0, 1, 2, 3] : !partial, !held -> !plan.ref<tensor<8x8xf32>>, !extended
+}
+
+// Indices as calls have them, in their normal form.
+// CHECK-LABEL: func.func private @accesses
+func.func private @accesses() attributes {
+  // CHECK-SAME: a = #plan.access<(d0, 3*d0 + d4, exact((d2 - d5 + 1) / 2))>
+  a = #plan.access<(d0, d4 + 3 * d0, exact((d2 + 1 - d5) / 2))>,
+  // CHECK-SAME: b = #plan.access<(d3 + 4*floor((d1) / 2), ((d1) mod 2))>
+  b = #plan.access<(4*floor((d1) / 2) + d3, ((d1) mod 2))>,
+  // CHECK-SAME: c = #plan.access<()>
+  c = #plan.access<()>,
+  // CHECK-SAME: d = #plan.access<(0, -5, -2*d0 - 3*((d1 + 1) mod 4))>
+  d = #plan.access<(d0 - d0, -5, - 2*d0 + -3*((5 + d1) mod 4))>
 }
 
 // The default is not printed.

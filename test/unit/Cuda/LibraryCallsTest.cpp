@@ -42,14 +42,19 @@ protected:
     convolution.input = addTensor({1, 4, 8, 8}, {0, 2, 3, 1}, BufferKind::Arena);
     convolution.weights = addTensor({8, 4, 3, 3}, {0, 2, 3, 1}, BufferKind::Constant);
     convolution.output = addTensor({1, 8, 8, 8}, {0, 2, 3, 1}, BufferKind::Arena);
-    convolution.strides = convolution.dilations = convolution.pads = {1, 1};
-    convolution.loops = {{1, {}}, {8, {}}, {8, {}}, {8, {}}, {4, {}}};
+    auto loop = [](int number) { return layout::IndexExpr::loop(number); };
+    convolution.loops = {{1, {}}, {8, {}}, {8, {}}, {8, {}}, {4, {}}, {3, {}}, {3, {}}};
+    convolution.inputAccess = {loop(0), loop(4), loop(2) + loop(5) - 1, loop(3) + loop(6) - 1};
+    convolution.weightsAccess = {loop(1), loop(4), loop(5), loop(6)};
+    convolution.form.windows.assign(2, {/*kernel=*/3, /*stride=*/1, /*dilation=*/1, /*pad=*/1, false});
     plan.steps.push_back({"conv", convolution, CallMemory{{0}, {1024}, {0}}});
     MatMulCall product;
     product.a = addTensor({6, 5}, {0, 1}, BufferKind::Arena);
     product.b = addTensor({5, 7}, {0, 1}, BufferKind::Constant);
     product.output = addTensor({6, 7}, {0, 1}, BufferKind::Arena);
     product.loops = {{6, {}}, {7, {}}, {5, {}}};
+    product.aAccess = {loop(0), loop(2)};
+    product.bAccess = {loop(2), loop(1)};
     plan.steps.push_back({"product", product, CallMemory{{0}, {1024}, {0}}});
     allocate(ElementType::F32);
   }
@@ -244,7 +249,9 @@ TEST_F(LibraryCalls, WithoutOneThatNeedsLessTheCallDoesNotFit) {
 TEST_F(LibraryCalls, CopiesFollowFromBoxes) {
   auto &call = std::get<ConvolutionCall>(plan.steps[convolution].action);
   plan.buffers[plan.tensors[call.weights].buffer].format.order = {0, 1, 2, 3};
-  call.pads = {2, 1}; // Rows: two before the first, none after the last.
+  // Rows: two before the first, none after the last.
+  call.inputAccess[2] = layout::IndexExpr::loop(2) + layout::IndexExpr::loop(5) - 2;
+  call.form.windows[0].pad = 2;
   allocate(ElementType::F32);
   ASSERT_TRUE(run(convolution).ok());
   EXPECT_EQ(bytes.packed, 8 * 4 * 3 * 3 * 4);

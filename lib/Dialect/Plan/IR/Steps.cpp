@@ -83,6 +83,23 @@ static void printOrders(OpAsmPrinter &printer, Operation *, ArrayAttr orders) {
                         [&](DenseI64ArrayAttr order) { order.print(printer); });
 }
 
+/// Parses accesses as `[(d0, d2), (d2, d1)]`.
+static ParseResult parseAccesses(OpAsmParser &parser, ArrayAttr &accesses) {
+  SmallVector<Attribute> parsed;
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                     [&] { return success(parsed.emplace_back(parseAccess(parser)) != nullptr); }))
+    return failure();
+  accesses = parser.getBuilder().getArrayAttr(parsed);
+  return success();
+}
+
+static void printAccesses(OpAsmPrinter &printer, Operation *, ArrayAttr accesses) {
+  printer << "[";
+  llvm::interleaveComma(accesses.getAsRange<AccessAttr>(), printer.getStream(),
+                        [&](AccessAttr access) { printAccess(printer, access); });
+  printer << "]";
+}
+
 #define GET_OP_CLASSES
 #include "dovetail/Dialect/Plan/IR/PlanOps.cpp.inc"
 
@@ -106,16 +123,6 @@ template <typename OpT> static LogicalResult verifyLoops(OpT op) {
                << loop.getDim().getPiece(i).str() << " of loop " << number << ", whose extent is " << loop.getExtent();
   }
   return success();
-}
-
-/// The same for a library call, whose loops are the dimensions of its output and sums over these extents.
-template <typename OpT> static LogicalResult verifyCallLoops(OpT op, ArrayRef<int64_t> sums) {
-  SmallVector<int64_t> extents(tensorOf(op.getOutput()).getShape());
-  llvm::append_range(extents, sums);
-  auto loops = llvm::to_vector(op.getLoops().template getAsRange<LoopAttr>());
-  if (!llvm::equal(loops, extents, [](LoopAttr loop, int64_t extent) { return loop.getExtent() == extent; }))
-    return op.emitOpError("lists loops that differ from its own, [") << extents << "]";
-  return verifyLoops(op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -213,11 +220,48 @@ template <typename OpT> static LogicalResult verifyPostOps(OpT op) {
   return verifyWrites(op);
 }
 
-/// Checks the number of entries of an attribute that has one for each spatial dimension.
-static LogicalResult verifySpatial(Operation *op, StringRef name, ArrayRef<int64_t> values, int64_t rank) {
-  if (static_cast<int64_t>(values.size()) == rank - 2)
-    return success();
-  return op->emitOpError() << "has " << values.size() << " " << name << ", but " << rank - 2 << " spatial dimensions";
+static SmallVector<int64_t> getExtents(ArrayAttr loops) {
+  return llvm::map_to_vector(loops.getAsRange<LoopAttr>(), [](LoopAttr loop) { return loop.getExtent(); });
+}
+
+/// The dimensions of access `number`; none if there is no such access.
+static ArrayRef<layout::AccessDim> getAccess(ArrayAttr reads, unsigned number) {
+  if (number >= reads.size())
+    return {};
+  return cast<AccessAttr>(reads[number]).getDims().get();
+}
+
+/// Checks that the loops of a library call are the dimensions of its output, `numSums` sums and, with `hasWindows`, a
+/// tap for each spatial dimension, and that its operands have the extents that it goes through; in dimensions of
+/// windows, from number 2 of the first operand on, they may have others. `what`: what the accesses are to be, which
+/// `found` says they are.
+template <typename OpT>
+static LogicalResult verifyCall(OpT op, bool found, StringRef what, unsigned numSums, bool hasWindows,
+                                ArrayRef<Value> operands) {
+  ArrayRef<int64_t> shape = tensorOf(op.getOutput()).getShape();
+  SmallVector<int64_t> extents = getExtents(op.getLoops());
+  if (op.getReads().size() != operands.size())
+    return op.emitOpError("has ") << operands.size() << " operands, but accesses of " << op.getReads().size();
+  if (!found)
+    return op.emitOpError("reads its operands as no ") << what << " does";
+  unsigned numTaps = hasWindows && shape.size() > 2 ? shape.size() - 2 : 0;
+  if (extents.size() != shape.size() + numSums + numTaps ||
+      ArrayRef<int64_t>(extents).take_front(shape.size()) != shape)
+    return op.emitOpError("has loops [") << extents << "] that do not go through " << tensorOf(op.getOutput());
+  for (auto [number, loop] : llvm::enumerate(op.getLoops().template getAsRange<LoopAttr>()))
+    if (loop.isSplit() && number + numTaps >= extents.size())
+      return op.emitOpError("splits loop ") << number << ", which is a tap";
+  for (auto [number, operand] : llvm::enumerate(operands)) {
+    RankedTensorType type = tensorOf(operand);
+    size_t firstWindow = hasWindows && number == 0 ? 2 : type.getRank();
+    if (!layout::fits(getAccess(op.getReads(), number), type.getShape(), extents, firstWindow))
+      return op.emitOpError("reads operand ") << number << " as a tensor of other extents than " << type;
+  }
+  return verifyLoops(op);
+}
+
+std::optional<layout::ConvolutionForm> ConvolutionOp::getForm() {
+  return layout::ConvolutionForm::find(getAccess(getReads(), 0), getAccess(getReads(), 1), getExtents(getLoops()));
 }
 
 SmallVector<Value> ConvolutionOp::getStepReads() {
@@ -228,25 +272,14 @@ SmallVector<Value> ConvolutionOp::getStepReads() {
 SmallVector<Value> ConvolutionOp::getStepWrites() { return {getOutput()}; }
 
 LogicalResult ConvolutionOp::verify() {
-  RankedTensorType input = tensorOf(getInput()), weights = tensorOf(getWeights()), output = tensorOf(getOutput());
-  int64_t rank = input.getRank();
-  if (rank < 3 || weights.getRank() != rank || output.getRank() != rank)
-    return emitOpError("needs input, weights and output of one rank, at least 3; they are ")
-           << input << ", " << weights << " and " << output;
-  if (failed(verifySpatial(*this, "strides", getStrides(), rank)) ||
-      failed(verifySpatial(*this, "dilations", getDilations(), rank)) ||
-      failed(verifySpatial(*this, "pads", getPads(), rank)))
-    return failure();
-  int64_t groups = getGroups();
-  int64_t inputs = getTransposed() ? weights.getDimSize(0) : weights.getDimSize(1) * groups;
-  int64_t outputs = getTransposed() ? weights.getDimSize(1) * groups : weights.getDimSize(0);
-  if (groups < 1 || input.getDimSize(0) != output.getDimSize(0) || input.getDimSize(1) != inputs ||
-      output.getDimSize(1) != outputs || inputs % groups != 0 || outputs % groups != 0)
-    return emitOpError("has ") << groups << " groups and shapes that do not fit: " << input << ", " << weights
-                               << " and " << output;
-  if (failed(verifyCallLoops(*this, inputs / groups)))
+  if (failed(verifyCall(*this, getForm().has_value(), "convolution", /*numSums=*/1, /*hasWindows=*/true,
+                        {getInput(), getWeights()})))
     return failure();
   return verifyPostOps(*this);
+}
+
+std::optional<layout::ProductForm> plan::MatMulOp::getForm() {
+  return layout::ProductForm::find(getAccess(getReads(), 0), getAccess(getReads(), 1), getExtents(getLoops()));
 }
 
 SmallVector<Value> plan::MatMulOp::getStepReads() {
@@ -257,42 +290,31 @@ SmallVector<Value> plan::MatMulOp::getStepReads() {
 SmallVector<Value> plan::MatMulOp::getStepWrites() { return {getOutput()}; }
 
 LogicalResult plan::MatMulOp::verify() {
-  RankedTensorType a = tensorOf(getA()), b = tensorOf(getB()), output = tensorOf(getOutput());
-  if (a.getRank() < 2 || b.getRank() < 2 || output.getRank() < 2)
-    return emitOpError("needs operands of rank 2 or more; they are ") << a << ", " << b << " and " << output;
-  auto fromEnd = [](RankedTensorType type, int64_t dim) { return type.getDimSize(type.getRank() - dim); };
-  int64_t m = fromEnd(a, getTransposeA() ? 1 : 2), k = fromEnd(a, getTransposeA() ? 2 : 1);
-  int64_t n = fromEnd(b, getTransposeB() ? 2 : 1), otherK = fromEnd(b, getTransposeB() ? 1 : 2);
-  SmallVector<int64_t> batch;
-  if (k != otherK || m != fromEnd(output, 2) || n != fromEnd(output, 1) ||
-      !OpTrait::util::getBroadcastedShape(a.getShape().drop_back(2), b.getShape().drop_back(2), batch) ||
-      ArrayRef<int64_t>(batch) != output.getShape().drop_back(2))
-    return emitOpError("has shapes that do not fit: ") << a << ", " << b << " and " << output;
+  std::optional<layout::ProductForm> form = getForm();
+  if (failed(
+          verifyCall(*this, form.has_value(), "matrix product", /*numSums=*/1, /*hasWindows=*/false, {getA(), getB()})))
+    return failure();
+  RankedTensorType b = tensorOf(getB()), output = tensorOf(getOutput());
   int64_t rows = getRowDims();
-  if (rows < 1 || rows >= output.getRank() || (rows > 1 && getTransposeA()))
+  if (rows < 1 || rows >= output.getRank() || (rows > 1 && form->transposesA))
     return emitOpError("cannot have rows of ") << rows << " dimensions";
   for (int64_t dim = 3; dim < rows + 2 && dim <= b.getRank(); ++dim)
-    if (fromEnd(b, dim) != 1)
+    if (b.getDimSize(b.getRank() - dim) != 1)
       return emitOpError("has rows of ") << rows << " dimensions, on which " << b << " depends";
-  if (failed(verifyCallLoops(*this, k)))
-    return failure();
   return verifyPostOps(*this);
+}
+
+std::optional<layout::PoolForm> plan::PoolOp::getForm() {
+  return layout::PoolForm::find(getAccess(getReads(), 0), getExtents(getLoops()));
 }
 
 SmallVector<Value> plan::PoolOp::getStepReads() { return {getInput()}; }
 SmallVector<Value> plan::PoolOp::getStepWrites() { return {getOutput()}; }
 
 LogicalResult plan::PoolOp::verify() {
-  RankedTensorType input = tensorOf(getInput()), output = tensorOf(getOutput());
-  int64_t rank = input.getRank();
   if (getKind() == PoolKind::Lp)
     return emitOpError("cannot be of kind lp: libraries compute maximum and average only");
-  if (rank < 3 || output.getRank() != rank || input.getShape().take_front(2) != output.getShape().take_front(2))
-    return emitOpError("has shapes that do not fit: ") << input << " and " << output;
-  if (failed(verifySpatial(*this, "kernel extents", getKernel(), rank)) ||
-      failed(verifySpatial(*this, "strides", getStrides(), rank)) ||
-      failed(verifySpatial(*this, "dilations", getDilations(), rank)) ||
-      failed(verifySpatial(*this, "pads", getPads(), rank)) || failed(verifyCallLoops(*this, {})))
+  if (failed(verifyCall(*this, getForm().has_value(), "pool", /*numSums=*/0, /*hasWindows=*/true, {getInput()})))
     return failure();
   return verifyWrites(*this);
 }

@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_RUNTIME_PLAN_H
 #define DOVETAIL_RUNTIME_PLAN_H
 
+#include "dovetail/Layout/CallForm.h"
 #include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/Layout/Sharding.h"
 #include "dovetail/runtime/ElementType.h"
@@ -116,23 +117,28 @@ struct PostOpInfo {
   bool readsTensor() const { return kind == PostOpKind::AddTensor || kind == PostOpKind::MulTensor; }
 };
 
-/// A library call for a convolution, or with `transposed` for a transposed one.
+/// Where an operand of a library call is read, for each of its dimensions, in the call's loops.
+using Access = std::vector<layout::AccessDim>;
+
+/// A library call for a convolution, or for a transposed one.
 struct ConvolutionCall {
   uint32_t input, weights, output;
-  std::vector<int64_t> strides, dilations, pads;
-  int64_t groups = 1;
-  bool transposed = false;
   std::vector<PostOpInfo> postOps;
-  std::vector<LoopInfo> loops; ///< The dimensions of the output, then the input channels of a group.
+  std::vector<LoopInfo> loops; ///< The dimensions of the output, the input channels of a group, taps.
+  Access inputAccess, weightsAccess;
+  layout::ConvolutionForm form; ///< What these accesses are.
+
+  const LoopInfo &sumLoop() const { return loops[inputAccess.size()]; }
 };
 
 /// A library call for a matrix product; the dimensions before the last two are a batch.
 struct MatMulCall {
   uint32_t a, b, output;
-  bool transposeA = false, transposeB = false;
   std::vector<PostOpInfo> postOps;
   std::vector<LoopInfo> loops; ///< The dimensions of the output, then that which is summed over.
-  int rowDims = 1;             ///< Dimensions of the output, before the last, that are the rows of one product.
+  Access aAccess, bAccess;
+  layout::ProductForm form; ///< What these accesses are.
+  int rowDims = 1;          ///< Dimensions of the output, before the last, that are the rows of one product.
 };
 
 /// What a pooling window computes.
@@ -142,8 +148,9 @@ enum class PoolKind : uint8_t { Max, AverageIncludePad, AverageExcludePad };
 struct PoolCall {
   PoolKind kind;
   uint32_t input, output;
-  std::vector<int64_t> kernel, strides, dilations, pads;
-  std::vector<LoopInfo> loops; ///< The dimensions of the output.
+  std::vector<LoopInfo> loops; ///< The dimensions of the output, then taps.
+  Access inputAccess;
+  layout::PoolForm form; ///< What this access is.
 };
 
 /// A copy into another memory format.

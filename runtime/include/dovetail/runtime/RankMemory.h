@@ -38,6 +38,8 @@ struct RankMemory {
   /// part of it that the call computes here.
   layout::Interval range(const LoopInfo &loop) const { return plan.loopRange(loop, rank); }
   layout::Box resultBox(const std::vector<LoopInfo> &loops, uint32_t output) const;
+  /// The same of all of them.
+  layout::Box loopBox(const std::vector<LoopInfo> &loops) const;
   /// Whether the value never changes after the prologue.
   bool isConstant(uint32_t tensor) const { return plan.bufferOf(tensor).kind != BufferKind::Arena; }
   /// `tensor 'x'`, as in messages.

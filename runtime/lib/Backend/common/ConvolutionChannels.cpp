@@ -15,26 +15,16 @@ using layout::Interval;
 
 std::vector<ConvolutionChannels> dovetail::runtime::planConvolutionChannels(const RankMemory &memory,
                                                                             const ConvolutionCall &call) {
-  int64_t inGroup = memory.plan.bufferOf(call.input).shape[1] / call.groups;
-  int64_t outGroup = memory.plan.bufferOf(call.output).shape[1] / call.groups;
-  Interval out = memory.range(call.loops[1]), sum = memory.range(call.loops.back());
+  int64_t outGroup = call.loops[1].extent / call.form.groups;
+  Box loops = memory.loopBox(call.loops);
+  Interval out = loops[1], sum = memory.range(call.sumLoop());
   int64_t first = out.lo / outGroup, last = (out.hi - 1) / outGroup + 1;
-  if (out.lo % outGroup == 0 && out.hi % outGroup == 0 && sum == Interval{0, inGroup})
-    return {{out, {first * inGroup, last * inGroup}, last - first}};
+  if (out.lo % outGroup == 0 && out.hi % outGroup == 0 && sum == Interval{0, call.sumLoop().extent})
+    return {{std::move(loops), last - first}};
   std::vector<ConvolutionChannels> parts;
-  for (int64_t group = first; group < last; ++group)
-    parts.push_back({out.intersect({group * outGroup, (group + 1) * outGroup}), sum.shifted(group * inGroup), 1});
+  for (int64_t group = first; group < last; ++group) {
+    parts.push_back({loops, 1});
+    parts.back().loops[1] = out.intersect({group * outGroup, (group + 1) * outGroup});
+  }
   return parts;
-}
-
-Box dovetail::runtime::convolutionWeightsBox(const RankMemory &memory, const ConvolutionCall &call,
-                                             const ConvolutionChannels &channels) {
-  Box box = Box::ofShape(memory.plan.bufferOf(call.weights).shape);
-  Interval outer = call.transposed ? channels.in : channels.out, inner = call.transposed ? channels.out : channels.in;
-  box[0] = outer;
-  if (inner.empty())
-    box[1] = inner;
-  else if (channels.groups == 1)
-    box[1] = inner.shifted(-(inner.lo / box[1].size()) * box[1].size());
-  return box;
 }

@@ -19,19 +19,15 @@
 
 namespace dovetail::runtime {
 
-/// The channels of one part, in global coordinates. `in` may be empty: then nothing is summed up.
+/// The iterations of one part, with no reductions where nothing is summed up.
 struct ConvolutionChannels {
-  layout::Interval out, in;
-  int64_t groups = 1; ///< `out` and `in` are that many whole groups, or parts of a single one.
+  layout::Box loops;  ///< Of the call: of `out` in dimension 1 of the output.
+  int64_t groups = 1; ///< The channels are that many whole groups, or parts of a single one.
 };
 
 /// Cuts the channels that the loops give a rank, at least one of the output, into parts that are whole groups, or lie
 /// in one group each.
 std::vector<ConvolutionChannels> planConvolutionChannels(const RankMemory &memory, const ConvolutionCall &call);
-
-/// The part of the weights for these channels. They are [O, C/groups, ...], or [C, O/groups, ...] when transposed.
-layout::Box convolutionWeightsBox(const RankMemory &memory, const ConvolutionCall &call,
-                                  const ConvolutionChannels &channels);
 
 } // namespace dovetail::runtime
 

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConvolutionGeometry.h"
-#include "WindowGeometry.h"
 
 #include "dovetail/Layout/Arith.h"
 
@@ -26,38 +25,56 @@ static absl::Status checkHeld(const RankMemory &memory, uint32_t tensor, const B
                                           ", but this rank holds ", memory.box(tensor).str()));
 }
 
+/// Whether some iterations over dimension `dim` read nothing in `used`; with a dilated window perhaps on both sides of
+/// it.
+static bool someReadPaddingOnly(const layout::AccessDim &access, Box loops, int dim, Interval used) {
+  for (Interval all = loops[dim]; !all.empty(); ++all.lo) {
+    loops[dim] = {all.lo, all.lo + 1};
+    if (!used.contains(access.need(loops)) && layout::needInside(access, loops, used, {}).inside.empty())
+      return true;
+  }
+  return false;
+}
+
 absl::StatusOr<ConvolutionGeometry> ConvolutionGeometry::plan(const RankMemory &memory, const ConvolutionCall &call,
                                                               const ConvolutionChannels &channels) {
   const std::vector<int64_t> &input = memory.plan.bufferOf(call.input).shape;
-  const std::vector<int64_t> &weights = memory.plan.bufferOf(call.weights).shape;
+  const Box &loops = channels.loops;
+  int rank = static_cast<int>(input.size());
   ConvolutionGeometry result;
-  result.outBox = memory.resultBox(call.loops, call.output);
-  result.outBox[1] = channels.out;
-  result.inBox = result.outBox;
-  result.inBox[1] = channels.in;
-  result.weightsBox = convolutionWeightsBox(memory, call, channels);
-  result.nothingToSum = channels.in.empty();
-  for (size_t i = 0; i < call.strides.size(); ++i) {
-    int dim = 2 + static_cast<int>(i);
-    Window window{weights[dim], call.strides[i], call.dilations[i], call.pads[i]};
+  result.outBox = std::vector<Interval>(loops.begin(), loops.begin() + rank);
+  result.inBox = layout::needOf(call.inputAccess, loops);
+  result.weightsBox = layout::needOf(call.weightsAccess, loops);
+  result.fullBox = result.outBox;
+  result.nothingToSum = memory.range(call.sumLoop()).empty();
+  for (int dim = 2; dim < rank; ++dim) {
+    const layout::Window &window = call.form.windows[dim - 2];
+    const layout::AccessDim &access = call.inputAccess[dim];
     Interval out = result.outBox[dim], held = memory.box(call.input)[dim];
-    WindowNeed need =
-        call.transposed ? transposedNeedOf(window, out, input[dim], held) : needOf(window, out, input[dim], held);
-    if (need.used.empty()) {
+    layout::DimNeed need = layout::needInside(access, loops, {0, input[dim]}, held);
+    Interval used = need.inside;
+    result.padLo.push_back(need.before);
+    result.padHi.push_back(need.behind);
+    if (used.empty()) {
       result.nothingToSum = true;
-    } else if (call.transposed && need.padLo < 0) {
-      // The first results get nothing. One more input at the beginning makes room for them, if the rank holds it.
-      Interval more = {layout::floorDiv(out.lo + window.pad, window.stride), need.used.hi};
-      if (held.contains(more))
-        need = {more, out.lo - transposedReach(window, more).lo, need.padHi};
+    } else if (!window.isTransposed) {
+      result.readsPaddingOnly |= someReadPaddingOnly(access, loops, dim, used);
+    } else {
+      Interval full = window.resultOf(used);
+      if (out.lo < full.lo) {
+        // The first results get nothing. One more input at the beginning makes room for them, if the rank holds it.
+        Interval more = {layout::floorDiv(out.lo + window.pad, window.stride), used.hi};
+        if (held.contains(more)) {
+          used = more;
+          full = window.resultOf(used);
+        }
+      }
+      result.padLo.back() = out.lo - full.lo;
+      result.padHi.back() = full.hi - out.hi;
+      result.fullResult |= out.lo < full.lo || full.hi - out.hi <= -window.stride;
+      result.fullBox[dim] = full;
     }
-    if (call.transposed)
-      result.fullResult |= need.padLo < 0 || need.padHi <= -window.stride;
-    else
-      result.readsPaddingOnly |= someReadPaddingOnly(window, out, need.used);
-    result.inBox[dim] = need.used;
-    result.padLo.push_back(need.padLo);
-    result.padHi.push_back(need.padHi);
+    result.inBox[dim] = used;
   }
   if (result.nothingToSum) {
     result.fullResult = result.readsPaddingOnly = false;

@@ -26,10 +26,13 @@ namespace dovetail::runtime {
 /// What is computed for some channels on one rank, and of what.
 struct ConvolutionGeometry {
   layout::Box outBox, inBox, weightsBox; ///< Of the tensors.
-  std::vector<int64_t> padLo, padHi;     ///< For each spatial dimension.
-  bool nothingToSum = false;             ///< No channels, or padding alone: the result is zero before post-ops.
-  bool fullResult = false;               ///< A transposed convolution must be computed in full and then cut.
-  bool readsPaddingOnly = false;         ///< Some windows have nothing but padding.
+  layout::Box fullBox;                   ///< Of the result of a transposed convolution of `inBox`, without ends.
+  /// For each spatial dimension the padding around `inBox` or, of a transposed convolution, what is cut off from the
+  /// full result, which may be negative where `outBox` reaches further than that.
+  std::vector<int64_t> padLo, padHi;
+  bool nothingToSum = false;     ///< No channels, or padding alone: the result is zero before post-ops.
+  bool fullResult = false;       ///< A transposed convolution must be computed in full and then cut.
+  bool readsPaddingOnly = false; ///< Some windows have nothing but padding.
 
   /// Errors: DATA_LOSS when the rank does not hold what is needed.
   static absl::StatusOr<ConvolutionGeometry> plan(const RankMemory &memory, const ConvolutionCall &call,

@@ -10,7 +10,6 @@
 
 #include "PostOpRead.h"
 #include "ProductRows.h"
-#include "WindowGeometry.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -20,7 +19,6 @@
 using namespace dovetail;
 using namespace dovetail::runtime;
 using layout::Box;
-using layout::Interval;
 
 int64_t dovetail::runtime::alignmentOf(const MemoryView &view, const Box &part) {
   int64_t elements = 0;
@@ -86,14 +84,14 @@ ConvolutionStaging::ConvolutionStaging(const RankMemory &memory, const Convoluti
   bool isSymmetric = true;
   for (int i = 0; i < spatial; ++i)
     isSymmetric &= geometry.padLo[i] == std::max<int64_t>(geometry.padHi[i], 0);
-  isCut = geometry.fullResult || (packs && call.transposed && !isSymmetric);
+  isCut = geometry.fullResult || (packs && call.form.isTransposed && !isSymmetric);
 
   input = inPlace(inView, geometry.inBox);
   MemoryView packedIn = MemoryView::packed(inView.type, geometry.inBox, wanted);
   if (inView.blockDim >= 0 ||
-      (packs && !(isPacked(inView, packedIn, geometry.inBox) && (call.transposed || isSymmetric)))) {
+      (packs && !(isPacked(inView, packedIn, geometry.inBox) && (call.form.isTransposed || isSymmetric)))) {
     Box padded = geometry.inBox;
-    for (int i = 0; i < spatial && !call.transposed; ++i)
+    for (int i = 0; i < spatial && !call.form.isTransposed; ++i)
       padded[2 + i] = {geometry.inBox[2 + i].lo - geometry.padLo[i], geometry.inBox[2 + i].hi + geometry.padHi[i]};
     input = copied(MemoryView::packed(inView.type, padded, wanted), scratch);
   } else if (packs) {
@@ -122,12 +120,7 @@ ConvolutionStaging::ConvolutionStaging(const RankMemory &memory, const Convoluti
     output.view.strides = packedOut.strides;
   if (!isCut)
     return;
-  Box whole = geometry.outBox;
-  for (int i = 0; i < spatial; ++i)
-    whole[2 + i] = transposedReach(
-        {memory.plan.bufferOf(call.weights).shape[2 + i], call.strides[i], call.dilations[i], call.pads[i]},
-        geometry.inBox[2 + i]);
-  full = copied(MemoryView::packed(outView.type, whole, wanted), scratch);
+  full = copied(MemoryView::packed(outView.type, geometry.fullBox, wanted), scratch);
 }
 
 CallBytes ConvolutionStaging::bytesOf(const RankMemory &memory, const ConvolutionCall &call,
@@ -145,28 +138,17 @@ CallBytes ConvolutionStaging::bytesOf(const RankMemory &memory, const Convolutio
 absl::StatusOr<ProductGeometry> ProductGeometry::plan(const RankMemory &memory, const MatMulCall &call) {
   ProductGeometry result;
   result.outBox = memory.resultBox(call.loops, call.output);
-  int rank = result.outBox.rank();
-  Interval sum = memory.range(call.loops.back());
-  result.nothingToSum = sum.empty();
-  auto planFactor = [&](uint32_t tensor, bool transpose, Interval rows, Interval columns, Box &box) -> absl::Status {
-    const std::vector<int64_t> &shape = memory.plan.bufferOf(tensor).shape;
-    int missing = rank - static_cast<int>(shape.size());
-    std::vector<Interval> intervals;
-    for (size_t dim = 0; dim + 2 < shape.size(); ++dim)
-      intervals.push_back(shape[dim] == 1 ? Interval{0, 1} : result.outBox[missing + static_cast<int>(dim)]);
-    intervals.push_back(transpose ? columns : rows);
-    intervals.push_back(transpose ? rows : columns);
-    box = Box(intervals);
+  result.nothingToSum = memory.range(call.loops.back()).empty();
+  auto planFactor = [&](uint32_t tensor, const Access &access, Box &box) -> absl::Status {
+    box = layout::needOf(access, memory.loopBox(call.loops));
     if (!result.nothingToSum && !memory.box(tensor).contains(box))
       return absl::DataLossError(absl::StrCat("damaged plan: it needs ", box.str(), " of ", memory.name(tensor),
                                               ", but this rank holds ", memory.box(tensor).str()));
     return absl::OkStatus();
   };
-  if (absl::Status status = planFactor(call.a, call.transposeA, result.outBox[rank - 2], sum, result.aBox);
-      !status.ok())
+  if (absl::Status status = planFactor(call.a, call.aAccess, result.aBox); !status.ok())
     return status;
-  if (absl::Status status = planFactor(call.b, call.transposeB, sum, result.outBox[rank - 1], result.bBox);
-      !status.ok())
+  if (absl::Status status = planFactor(call.b, call.bAccess, result.bBox); !status.ok())
     return status;
   if (absl::Status status = checkRows(memory, call.output, result.outBox, call.rowDims); !status.ok())
     return status;
@@ -202,8 +184,8 @@ ProductStaging::ProductStaging(const RankMemory &memory, const MatMulCall &call,
       std::swap(layout.rowStride, layout.columnStride);
     return operand;
   };
-  a = placeFactor(call.a, geometry.aBox, call.rowDims, call.transposeA, layoutA);
-  b = placeFactor(call.b, geometry.bBox, 1, call.transposeB, layoutB);
+  a = placeFactor(call.a, geometry.aBox, call.rowDims, call.form.transposesA, layoutA);
+  b = placeFactor(call.b, geometry.bBox, 1, call.form.transposesB, layoutB);
 
   const MemoryView &outView = memory.memory(call.output);
   const Box &outBox = geometry.outBox;

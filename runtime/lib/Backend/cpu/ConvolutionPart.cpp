@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConvolutionPart.h"
-#include "../common/WindowGeometry.h"
 
 #include <algorithm>
 #include <cstring>
@@ -21,12 +20,12 @@ using layout::Interval;
 ConvolutionPart::ConvolutionPart(const RankMemory &context, const ConvolutionCall &call, ConvolutionChannels channels,
                                  bool packOnce)
     : context(context), call(call), channels(channels), packOnce(packOnce),
-      spatial(static_cast<int>(call.strides.size())) {}
+      spatial(static_cast<int>(call.form.windows.size())) {}
 
 bool ConvolutionPart::takesBlocks(const MemoryFormat &format) const {
   const Box &weights = geometry.weightsBox;
   bool isDepthwise = weights[0].size() == channels.groups && weights[1].size() == 1;
-  return hasChannelBlocks(format) && !call.transposed && !geometry.nothingToSum &&
+  return hasChannelBlocks(format) && !call.form.isTransposed && !geometry.nothingToSum &&
          (channels.groups == 1 || isDepthwise) &&
          format.hasWholeBlocks(geometry.outBox, context.plan.bufferOf(call.output).shape) &&
          format.hasWholeBlocks(geometry.inBox, context.plan.bufferOf(call.input).shape);
@@ -79,7 +78,7 @@ memory::desc ConvolutionPart::weightsDesc() const {
     extents.push_back(groups);
     strides.push_back(outer * view.strides[0]);
   }
-  if (call.transposed) {
+  if (call.form.isTransposed) {
     extents.insert(extents.end(), {inner, outer});
     strides.insert(strides.end(), {view.strides[1], view.strides[0]});
   } else {
@@ -97,8 +96,8 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
   memory::dims strides, dilations, lo, hi;
   for (int i = 0; i < spatial; ++i) {
     int dim = dims[2 + i] - 2;
-    strides.push_back(call.strides[dim]);
-    dilations.push_back(call.dilations[dim] - 1);
+    strides.push_back(call.form.windows[dim].stride);
+    dilations.push_back(call.form.windows[dim].dilation - 1);
     bool padded = !geometry.readsPaddingOnly && !geometry.fullResult;
     lo.push_back(padded ? geometry.padLo[dim] : 0);
     hi.push_back(padded ? geometry.padHi[dim] : 0);
@@ -114,7 +113,7 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
     primitive = makePrimitive(desc);
     return isReference(desc.impl_info_str()) ? PostOps::Outcome::Slow : PostOps::Outcome::Fast;
   };
-  if (call.transposed) {
+  if (call.form.isTransposed) {
     using Op = dnnl::deconvolution_forward;
     auto algorithm = dnnl::algorithm::deconvolution_direct;
     Op::desc desc = fused.hasBias ? Op::desc(kind, algorithm, inDesc, anyWeights, fused.biasDesc, outDesc, strides,
@@ -131,16 +130,15 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
 }
 
 bool ConvolutionPart::isTiled() const {
-  if (!call.transposed || channels.groups != 1 || geometry.nothingToSum || geometry.fullResult)
+  if (!call.form.isTransposed || channels.groups != 1 || geometry.nothingToSum || geometry.fullResult)
     return false;
   for (const PostOpInfo &op : call.postOps)
     if (op.readsTensor() && context.plan.tensors[op.tensor].buffer == context.plan.tensors[call.output].buffer)
       return false; // Only one call that writes directly can add what is in its result's memory.
-  const std::vector<int64_t> &weights = context.plan.bufferOf(call.weights).shape;
   for (int i = 0; i < spatial; ++i) {
-    Interval in = geometry.inBox[2 + i], out = geometry.outBox[2 + i];
-    if (weights[2 + i] != call.strides[i] || call.dilations[i] != 1 ||
-        out.lo + call.pads[i] != in.lo * call.strides[i] || out.hi + call.pads[i] != in.hi * call.strides[i])
+    const layout::Window &window = call.form.windows[i];
+    if (window.kernel != window.stride || window.dilation != 1 ||
+        geometry.outBox[2 + i] != window.resultOf(geometry.inBox[2 + i]))
       return false;
   }
   return true;
@@ -161,7 +159,8 @@ absl::Status ConvolutionPart::planCall() {
       wanted[2 + i] = {geometry.inBox[2 + i].lo - geometry.padLo[i], geometry.inBox[2 + i].hi + geometry.padHi[i]};
   const MemoryView &input = context.memory(call.input);
   stagedIn = geometry.readsPaddingOnly || !isDense(input, geometry.inBox, format);
-  inView = MemoryView::packed(input.type, wanted, format, blockedExtent(call.input));
+  inView =
+      MemoryView::packed(input.type, wanted, format, blockedExtent(call.input));
   if (stagedIn) {
     inOffset = scratchPlan.add(inView.bytes());
     copyIn = Copier(inView, input, geometry.inBox);
@@ -170,18 +169,17 @@ absl::Status ConvolutionPart::planCall() {
   if (isTiled())
     return guardLibrary([&]() -> absl::Status {
       MemoryView weights = context.memory(call.weights).part(geometry.weightsBox);
+      std::vector<int64_t> strides;
+      for (const layout::Window &window : call.form.windows)
+        strides.push_back(window.stride);
       tiles = std::make_unique<TileConvolution>(
-          TileConvolution::Operands{inView, outView, weights, dims, order, call.strides, inDesc, type, packOnce});
+          TileConvolution::Operands{inView, outView, weights, dims, order, strides, inDesc, type, packOnce});
       tiles->stage(scratchPlan);
       return absl::OkStatus();
     });
 
   if (geometry.fullResult) {
-    Box full = geometry.outBox;
-    for (int i = 0; i < spatial; ++i)
-      full[2 + i] = transposedReach(
-          {context.plan.bufferOf(call.weights).shape[2 + i], call.strides[i], call.dilations[i], call.pads[i]},
-          geometry.inBox[2 + i]);
+    const Box &full = geometry.fullBox;
     fullView = MemoryView::packed(outView.type, full, format);
     fullOffset = scratchPlan.add(fullView.bytes());
     outDesc = describe(fullView, full, dims, order, type);

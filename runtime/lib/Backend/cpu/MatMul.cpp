@@ -18,7 +18,6 @@ using namespace dovetail;
 using namespace dovetail::runtime;
 using dnnl::memory;
 using layout::Box;
-using layout::Interval;
 
 namespace {
 
@@ -39,6 +38,7 @@ private:
   /// One of the two factors: the part of it that this rank needs, and where the library finds it.
   struct Factor {
     uint32_t tensor;
+    const Access *access;
     bool transpose;
     Box box;
     std::vector<int> dims; ///< Logical dimension for each of the library's.
@@ -49,7 +49,7 @@ private:
     memory::desc desc;
   };
 
-  absl::Status planFactor(Factor &factor, Interval rows, Interval columns);
+  absl::Status planFactor(Factor &factor);
   /// What is described, with the dimensions of the rows as one.
   memory::desc mergeRowDims(const memory::desc &desc) const;
   /// Has the library work on operands where they are, or on all of them copied to packed memory.
@@ -84,15 +84,9 @@ private:
 
 } // namespace
 
-absl::Status MatMulStep::planFactor(Factor &factor, Interval rows, Interval columns) {
-  const std::vector<int64_t> &shape = context.plan.bufferOf(factor.tensor).shape;
-  int rank = outBox.rank(), missing = rank - static_cast<int>(shape.size());
-  std::vector<Interval> intervals;
-  for (size_t dim = 0; dim + 2 < shape.size(); ++dim)
-    intervals.push_back(shape[dim] == 1 ? Interval{0, 1} : outBox[missing + dim]);
-  intervals.push_back(factor.transpose ? columns : rows);
-  intervals.push_back(factor.transpose ? rows : columns);
-  factor.box = Box(intervals);
+absl::Status MatMulStep::planFactor(Factor &factor) {
+  int rank = outBox.rank(), missing = rank - static_cast<int>(factor.access->size());
+  factor.box = layout::needOf(*factor.access, context.loopBox(call.loops));
   for (int dim = 0; dim < rank; ++dim)
     factor.dims.push_back(dim < missing ? -1 : dim - missing);
   if (factor.transpose)
@@ -185,13 +179,12 @@ absl::Status MatMulStep::plan() {
   outBox = context.resultBox(call.loops, output);
   int rank = outBox.rank();
   order = MemoryFormat::rowMajor(rank).order;
-  a = Factor{call.a, call.transposeA, {}, {}, false, {}, 0, {}, {}};
-  b = Factor{call.b, call.transposeB, {}, {}, false, {}, 0, {}, {}};
-  Interval sum = context.range(call.loops.back());
-  nothingToSum = sum.empty();
-  if (absl::Status status = planFactor(a, outBox[rank - 2], sum); !status.ok())
+  a = Factor{call.a, &call.aAccess, call.form.transposesA, {}, {}, false, {}, 0, {}, {}};
+  b = Factor{call.b, &call.bAccess, call.form.transposesB, {}, {}, false, {}, 0, {}, {}};
+  nothingToSum = context.range(call.loops.back()).empty();
+  if (absl::Status status = planFactor(a); !status.ok())
     return status;
-  if (absl::Status status = planFactor(b, sum, outBox[rank - 1]); !status.ok())
+  if (absl::Status status = planFactor(b); !status.ok())
     return status;
   if (absl::Status status = checkRows(context, output, outBox, call.rowDims); !status.ok())
     return status;

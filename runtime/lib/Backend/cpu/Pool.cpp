@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../common/WindowGeometry.h"
 #include "LibrarySteps.h"
 #include "OneDnn.h"
 
@@ -35,10 +34,10 @@ private:
   const RankMemory &context;
   const PoolCall &call;
   Box outBox, inBox;
-  MemoryFormat format;           ///< Of both operands, as the library sees them.
-  std::vector<int> dims;         ///< Logical dimension for each of the library's.
-  std::vector<int> order;        ///< The library's dimensions, outermost first.
-  std::vector<WindowNeed> needs; ///< For each spatial dimension.
+  MemoryFormat format;                ///< Of both operands, as the library sees them.
+  std::vector<int> dims;              ///< Logical dimension for each of the library's.
+  std::vector<int> order;             ///< The library's dimensions, outermost first.
+  std::vector<layout::DimNeed> needs; ///< For each spatial dimension.
   dnnl::memory::data_type type{};
   ScratchPlan scratchPlan;
   int64_t staging = 0;
@@ -114,14 +113,18 @@ absl::Status PoolStep::plan() {
     return found.status();
   type = *found;
   const std::vector<int64_t> &input = context.plan.bufferOf(call.input).shape;
-  outBox = inBox = context.resultBox(call.loops, call.output);
-  for (size_t i = 0; i < call.kernel.size(); ++i) {
-    Window window{call.kernel[i], call.strides[i], call.dilations[i], call.pads[i]};
-    needs.push_back(needOf(window, outBox[2 + i], input[2 + i], context.box(call.input)[2 + i]));
-    if (needs[i].used.empty() || needs[i].padLo >= window.reach() || needs[i].padHi >= window.reach())
+  Box loops = context.loopBox(call.loops);
+  outBox = context.resultBox(call.loops, call.output);
+  inBox = layout::needOf(call.inputAccess, loops);
+  for (size_t i = 0; i < call.form.windows.size(); ++i) {
+    int64_t reach = call.form.windows[i].reach();
+    int dim = 2 + static_cast<int>(i);
+    const layout::DimNeed &need = needs.emplace_back(
+        layout::needInside(call.inputAccess[dim], loops, {0, input[dim]}, context.box(call.input)[dim]));
+    if (need.inside.empty() || need.before >= reach || need.behind >= reach)
       return absl::UnimplementedError("oneDNN cannot pool windows without elements; compile the model with "
                                       "--no-libraries, which uses generated kernels instead");
-    inBox[2 + i] = needs[i].used;
+    inBox[dim] = need.inside;
   }
   if (!context.box(call.input).contains(inBox))
     return absl::DataLossError(absl::StrCat("damaged plan: it needs ", inBox.str(), " of ", context.name(call.input),
@@ -151,12 +154,13 @@ absl::Status PoolStep::create(CallBudget &budget) {
   memory::dims strides, kernel, dilations, lo, hi;
   for (size_t i = 2; i < dims.size(); ++i) {
     int dim = dims[i] - 2;
-    strides.push_back(call.strides[dim]);
-    kernel.push_back(call.kernel[dim]);
+    const layout::Window &window = call.form.windows[dim];
+    strides.push_back(window.stride);
+    kernel.push_back(window.kernel);
     // The library checks what has no meaning here.
-    dilations.push_back(call.kernel[dim] == 1 ? 0 : call.dilations[dim] - 1);
-    lo.push_back(needs[dim].padLo);
-    hi.push_back(needs[dim].padHi);
+    dilations.push_back(window.kernel == 1 ? 0 : window.dilation - 1);
+    lo.push_back(needs[dim].before);
+    hi.push_back(needs[dim].behind);
   }
   return guardLibrary([&]() -> absl::Status {
     dnnl::primitive_attr attributes;

@@ -116,18 +116,18 @@ absl::StatusOr<bool> ConvolutionPart::planGraph(size_t fused) {
   weightsTensor = graph->addTensor(describe(staging->weights));
   tensorCount = 2;
   CudnnGraph::Convolution convolution;
-  convolution.transposed = call.transposed;
+  convolution.transposed = call.form.isTransposed;
   if (spatial == 1)
     for (std::vector<int64_t> *list :
          {&convolution.pre, &convolution.post, &convolution.strides, &convolution.dilations})
       list->push_back(list == &convolution.pre || list == &convolution.post ? 0 : 1);
   for (int i = 0; i < spatial; ++i) {
-    bool padded = !staging->isCut && (call.transposed || !staging->input.isStaged);
+    bool padded = !staging->isCut && (call.form.isTransposed || !staging->input.isStaged);
     convolution.pre.push_back(padded ? geometry.padLo[i] : 0);
     // What a transposed convolution lacks at the end, less than a stride, needs no padding.
     convolution.post.push_back(padded ? std::max<int64_t>(geometry.padHi[i], 0) : 0);
-    convolution.strides.push_back(call.strides[i]);
-    convolution.dilations.push_back(call.dilations[i]);
+    convolution.strides.push_back(call.form.windows[i].stride);
+    convolution.dilations.push_back(call.form.windows[i].dilation);
   }
   auto addOutput = [&](bool isLast) {
     CudnnGraph::Tensor tensor = describe(target());

@@ -26,7 +26,7 @@ public:
                   ConvolutionChannels channels, LibraryCallOptions options, int64_t workspace)
       : handles(handles), memory(memory), call(call), channels(channels), options(options), workspace(workspace),
         packOnce(!options.inPrologue && memory.isConstant(call.weights)),
-        spatial(static_cast<int>(call.strides.size())) {}
+        spatial(static_cast<int>(call.form.windows.size())) {}
 
   absl::Status prepare();
   /// Of `packed`, which is advanced.

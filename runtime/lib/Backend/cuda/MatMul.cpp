@@ -24,7 +24,6 @@ using namespace dovetail;
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
 using layout::Box;
-using layout::Interval;
 
 namespace {
 
@@ -177,7 +176,7 @@ absl::StatusOr<bool> MatMulStep::plan(StagingMode mode) {
     product.type = staging->output.view.type;
     product.m = mergeRows(staging->output.view, outBox, call.rowDims)->extent;
     product.n = outBox[outBox.rank() - 1].size();
-    product.k = aBox[aBox.rank() - (call.transposeA ? 2 : 1)].size();
+    product.k = aBox[aBox.rank() - (call.form.transposesA ? 2 : 1)].size();
     product.a = staging->layoutA;
     product.b = staging->layoutB;
     product.c = product.d = staging->layoutOut;

@@ -44,7 +44,7 @@ PlanBuilder makeProgram() {
   uint32_t pooled = builder.value(shape, cut, {0, 2, 3, 1}, "pooled");
   builder.input("image", in);
   builder.exchange(in, extended);
-  artifact::ConvolutionT convolution;
+  ConvolutionStep convolution;
   convolution.input = extended;
   convolution.weights = weights;
   convolution.output = convolved;
@@ -52,7 +52,7 @@ PlanBuilder makeProgram() {
   convolution.post_ops.push_back(std::make_unique<artifact::PostOpT>());
   convolution.post_ops[0]->tensor = bias;
   builder.library(std::move(convolution));
-  artifact::PoolT pool;
+  PoolStep pool;
   pool.input = convolved;
   pool.output = pooled;
   pool.kernel = pool.strides = pool.dilations = {1, 1};
@@ -318,9 +318,11 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   expect("misaligned", [](PlanBuilder &b) { b.plan.buffers[1]->data_offset += 1; });
   expect("before anything is written", [](PlanBuilder &b) { b.plan.steps.erase(b.plan.steps.begin() + 1); });
   expect("divides loop 5", [](PlanBuilder &b) { b.plan.steps[3]->action.AsKernelStep()->parallel_loop = 5; });
-  expect("groups", [](PlanBuilder &b) { b.plan.steps[1]->action.AsLibraryStep()->call.AsConvolution()->groups = 3; });
-  expect("impossible attribute",
-         [](PlanBuilder &b) { b.plan.steps[1]->action.AsLibraryStep()->call.AsConvolution()->strides[0] = 0; });
+  expect("reads a tensor of [1, 4, 8, 6] as one of other extents",
+         [](PlanBuilder &b) { b.plan.steps[1]->action.AsLibraryStep()->call.AsConvolution()->loops[4]->extent = 3; });
+  expect("impossible divisor", [](PlanBuilder &b) {
+    b.plan.steps[1]->action.AsLibraryStep()->call.AsConvolution()->input_access->dims[2]->divisor = 0;
+  });
   expect("without its tensor", [](PlanBuilder &b) {
     b.plan.steps[1]->action.AsLibraryStep()->call.AsConvolution()->post_ops[0]->tensor = -1;
   });

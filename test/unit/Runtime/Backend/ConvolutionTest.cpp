@@ -187,7 +187,7 @@ void check(const ConvolutionCase &test, int dim, const std::vector<int64_t> &cut
   if (hasBlocks && draw(random, 0, 2) == 0)
     builder.setBlocks(out, blockDim(), block());
 
-  artifact::ConvolutionT call;
+  ConvolutionStep call;
   call.input = in;
   call.weights = kernel;
   call.output = out;
@@ -362,7 +362,7 @@ TEST(Convolution, SplitChannelsOfTheSum) {
           builder.value(test.outputShape(), sharding(4, {}, {0}, layout::ReductionKind::Sum), {0, 2, 3, 1});
       uint32_t total = builder.value(test.outputShape(), sharding(4), {0, 2, 3, 1});
       builder.input("input", in);
-      artifact::ConvolutionT call;
+      ConvolutionStep call;
       call.input = in;
       call.weights = kernel;
       call.output = partial;
@@ -400,7 +400,7 @@ TEST(Convolution, ResidualInTheResultsMemory) {
       uint32_t before = builder.tensor(buffer, sharding(4)), after = builder.tensor(buffer, sharding(4));
       builder.input("input", in);
       builder.input("residual", before);
-      artifact::ConvolutionT call;
+      ConvolutionStep call;
       call.input = in;
       call.weights = kernel;
       call.output = after;

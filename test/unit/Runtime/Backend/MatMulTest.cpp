@@ -189,7 +189,7 @@ void check(uint64_t seed, artifact::ElementType type) {
   }
   Order orderOut = randomOrder(random, rank);
   uint32_t out = builder.value(shapeOut, cutOut, orderOut, "out");
-  artifact::MatMulT call;
+  MatMulStep call;
   call.a = left;
   call.b = right;
   call.output = out;

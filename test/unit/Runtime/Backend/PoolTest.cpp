@@ -84,7 +84,7 @@ bool checkPool(uint64_t seed) {
   if (draw(random, 0, 2) == 0)
     builder.setBlocks(out, blockDim(), block());
   builder.output("out", out);
-  artifact::PoolT call;
+  PoolStep call;
   call.kind = kind;
   call.input = in;
   call.output = out;

@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_TEST_RUNTIME_PLANBUILDER_H
 #define DOVETAIL_TEST_RUNTIME_PLANBUILDER_H
 
+#include "dovetail/Layout/IndexExpr.h"
 #include "dovetail/Layout/Sharding.h"
 #include "dovetail/runtime/ProgramRunner.h"
 #include "dovetail/runtime/plan_generated.h"
@@ -21,7 +22,6 @@
 #include <gtest/gtest.h>
 #include <optional>
 #include <random>
-#include <type_traits>
 
 namespace dovetail::test {
 
@@ -34,6 +34,30 @@ layout::DimSharding windows(int axis, std::vector<layout::Interval> pieces);
 /// Shards with these splits of some dimensions, the others whole.
 layout::Sharding sharding(int rank, std::vector<std::pair<int, layout::DimSharding>> splits = {},
                           std::vector<int> partialAxes = {}, layout::ReductionKind kind = layout::ReductionKind::None);
+
+/// Library calls as tests state them: PlanBuilder writes down the accesses that these numbers mean. Loops that are not
+/// given are split as the output is; taps are never given.
+struct ConvolutionStep {
+  uint32_t input = 0, weights = 0, output = 0;
+  Shape strides, dilations, pads;
+  int64_t groups = 1;
+  bool transposed = false;
+  std::vector<std::unique_ptr<artifact::PostOpT>> post_ops;
+  std::vector<std::unique_ptr<artifact::LoopT>> loops;
+};
+struct MatMulStep {
+  uint32_t a = 0, b = 0, output = 0;
+  bool transpose_a = false, transpose_b = false;
+  int64_t row_dims = 1;
+  std::vector<std::unique_ptr<artifact::PostOpT>> post_ops;
+  std::vector<std::unique_ptr<artifact::LoopT>> loops;
+};
+struct PoolStep {
+  artifact::PoolKind kind = artifact::PoolKind::Max;
+  uint32_t input = 0, output = 0;
+  Shape kernel, strides, dilations, pads;
+  std::vector<std::unique_ptr<artifact::LoopT>> loops;
+};
 
 class PlanBuilder {
 public:
@@ -69,19 +93,10 @@ public:
   /// A reduction in two phases, which must be possible.
   void exchangeInTwo(uint32_t source, uint32_t target);
   /// Loops that are not given are split as the output is, and what is summed over as `sum`. May take `callBytes`.
-  template <typename Call> void library(Call call, bool inPrologue = false, const layout::DimSharding &sum = {}) {
-    if constexpr (!std::is_same_v<Call, artifact::ReorderT>)
-      if (call.loops.empty())
-        call.loops = loopsOf(call.output, sumsOf(call), sum);
-    auto step = std::make_unique<artifact::StepT>();
-    artifact::LibraryStepT action;
-    action.call.Set(std::move(call));
-    if constexpr (!std::is_same_v<Call, artifact::ReorderT>)
-      action.memory = memoryOf(callBytes);
-    step->action.Set(std::move(action));
-    step->name = "library" + std::to_string(plan.steps.size());
-    (inPrologue ? plan.prologue : plan.steps).push_back(std::move(step));
-  }
+  void library(ConvolutionStep step, bool inPrologue = false, const layout::DimSharding &sum = {});
+  void library(MatMulStep step, bool inPrologue = false, const layout::DimSharding &sum = {});
+  void library(PoolStep step, bool inPrologue = false);
+  void library(artifact::ReorderT call, bool inPrologue = false);
 
   /// Bounds of packed weights, and of scratch memory in all and for each thread, of calls.
   static std::unique_ptr<artifact::CallMemoryT> memoryOf(int64_t bytes);
@@ -101,18 +116,15 @@ private:
   using Loops = std::vector<std::unique_ptr<artifact::LoopT>>;
   const Shape &shapeOf(uint32_t tensor) const { return plan.buffers[plan.tensors[tensor]->buffer]->shape; }
   Loops loopsOf(uint32_t output, const Shape &sums, const layout::DimSharding &sum) const;
-  /// Extents of the loops that a call sums over.
-  Shape sumsOf(const artifact::ConvolutionT &call) const { return {shapeOf(call.input)[1] / call.groups}; }
-  Shape sumsOf(const artifact::MatMulT &call) const {
-    const Shape &a = shapeOf(call.a);
-    return {a[a.size() - (call.transpose_a ? 2 : 1)]};
-  }
-  Shape sumsOf(const artifact::PoolT &) const { return {}; }
+  template <typename Call> void addLibrary(Call call, bool inPrologue, std::unique_ptr<artifact::CallMemoryT> memory);
   layout::Sharding shardingOf(const std::vector<std::unique_ptr<artifact::DimT>> &dims) const;
   layout::Sharding shardingOf(uint32_t tensor) const;
 
   std::vector<std::byte> weights;
 };
+
+/// An access as artifacts have it.
+std::unique_ptr<artifact::AccessT> toAccess(const std::vector<layout::AccessDim> &access);
 
 /// `values`, each rounded to the nearest number of `type`: F32, F16 or BF16.
 std::vector<float> rounded(std::vector<float> values, artifact::ElementType type);

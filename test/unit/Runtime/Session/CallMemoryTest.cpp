@@ -24,7 +24,7 @@ PlanBuilder convolution(bool transposed, int64_t callBytes) {
   Shape input = {1, 20, 8, 9}, output = {1, 40, transposed ? 16 : 6, transposed ? 18 : 7},
         weights = {transposed ? 20 : 40, transposed ? 40 : 20, window, window};
   Order channelsLast = {0, 2, 3, 1};
-  artifact::ConvolutionT call;
+  ConvolutionStep call;
   call.input = builder.value(input, sharding(4), channelsLast, "in");
   call.weights = builder.constantValue(weights, sharding(4), randomFloats(random, volume(weights)));
   call.output = builder.value(output, sharding(4), channelsLast, "out");
@@ -68,13 +68,13 @@ TEST(CallMemory, BlocksOfChannelsAreUsedInPlace) {
     uint32_t in = builder.value(image, sharding(4)), convolved = builder.value(result, sharding(4)),
              out = builder.value(pooled, sharding(4));
     builder.input("in", in);
-    artifact::ConvolutionT convolution;
+    ConvolutionStep convolution;
     convolution.input = inBlocks ? builder.reorderToBlocks(in, {}, 1, 16) : in;
     convolution.weights = builder.constantValue(weights, sharding(4), kernel);
     convolution.output = convolved;
     convolution.strides = convolution.dilations = {1, 1};
     convolution.pads = {0, 0};
-    artifact::PoolT pool;
+    PoolStep pool;
     pool.input = convolved;
     pool.output = out;
     pool.kernel = pool.strides = {2, 1};

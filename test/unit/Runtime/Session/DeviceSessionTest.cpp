@@ -263,7 +263,7 @@ TEST(DeviceSession, ErrorsNameRankAndKernel) {
 
 TEST(DeviceSession, LibrariesAreRefused) {
   PlanBuilder builder = deviceBuilder({1});
-  artifact::PoolT call;
+  PoolStep call;
   call.input = builder.value({1, 1, 4, 4}, sharding(4));
   call.output = builder.value({1, 1, 4, 4}, sharding(4));
   call.kernel = call.strides = call.dilations = {1, 1};

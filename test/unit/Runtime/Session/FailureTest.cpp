@@ -80,7 +80,7 @@ TEST(Failure, ARankThatCannotStartEndsTheOthers) {
   uint32_t out = builder.value({1, 1, 3, 4}, sharding(4, {{2, split(0, {0, 1, 2, 3})}}));
   uint32_t all = builder.value({1, 1, 3, 4}, sharding(4));
   builder.input("in", in);
-  artifact::PoolT call;
+  PoolStep call;
   call.input = in;
   call.output = out;
   call.kernel = {2, 1};
@@ -103,7 +103,7 @@ TEST(Failure, AStepThatNeedsMoreThanTheRankHolds) {
   uint32_t weights = builder.constantValue({1, 1, 3, 1}, sharding(4), {1, 2, 3});
   uint32_t out = builder.value(shape, sharding(4, {{2, cut}}));
   builder.input("in", in);
-  artifact::ConvolutionT call;
+  ConvolutionStep call;
   call.input = in;
   call.weights = weights;
   call.output = out;
@@ -120,7 +120,7 @@ TEST(Failure, LibraryCallsWithWrongLoops) {
   auto load = [](auto change) {
     PlanBuilder builder({2});
     auto cut = split(0, {0, 3, 8});
-    artifact::MatMulT call;
+    MatMulStep call;
     call.a = builder.value({4, 8}, sharding(2, {{1, cut}}));
     call.b = builder.value({8, 5}, sharding(2, {{0, cut}}));
     call.output = builder.value({4, 5}, sharding(2, {}, {0}, layout::ReductionKind::Sum));
@@ -140,10 +140,19 @@ TEST(Failure, LibraryCallsWithWrongLoops) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(message));
   };
   EXPECT_TRUE(load([](PlanBuilder &, Loops &) {}).ok());
-  expect([](PlanBuilder &, Loops &loops) { loops.pop_back(); }, "has loops of [4, 5] instead of [4, 5, 8]");
-  expect([](PlanBuilder &, Loops &loops) { loops[1]->extent = 6; }, "has loops of [4, 6, 8] instead of [4, 5, 8]");
-  expect([](PlanBuilder &, Loops &loops) { loops[2]->dim->pieces[1] = {2, 8}; },
-         "does not count each term of its sum once");
+  expect([](PlanBuilder &, Loops &loops) { loops.pop_back(); }, "reads at an index of loop 2 of 2");
+  expect([](PlanBuilder &, Loops &loops) { loops[1]->extent = 6; },
+         "has loops of [4, 6, 8], which do not go through its result, [4, 5]");
+  expect(
+      [](PlanBuilder &, Loops &loops) {
+        loops[2]->extent = 7, loops[2]->dim->pieces[1] = {3, 7};
+      },
+      "reads a tensor of [4, 8] as one of other extents");
+  expect(
+      [](PlanBuilder &, Loops &loops) {
+        loops[2]->dim->pieces[1] = {2, 8};
+      },
+      "does not count each term of its sum once");
   expect([](PlanBuilder &, Loops &loops) { loops[2]->dim->pieces[1] = {3, 9}; }, "reaches outside of");
   expect(
       [](PlanBuilder &, Loops &loops) {
@@ -166,6 +175,72 @@ TEST(Failure, LibraryCallsWithWrongLoops) {
         builder.plan.tensors[2]->partial_kind = artifact::Reduction::None;
       },
       "computes elements that are outside of its result on rank 1");
+}
+
+TEST(Failure, LibraryCallsWithWrongAccesses) {
+  auto load = [](auto change) {
+    PlanBuilder builder({2});
+    ConvolutionStep call;
+    call.input = builder.value({1, 4, 8, 6}, sharding(4));
+    call.weights = builder.constantValue({6, 2, 3, 1}, sharding(4), std::vector<float>(36));
+    call.output = builder.value({1, 6, 4, 6}, sharding(4));
+    call.strides = {2, 1};
+    call.dilations = {1, 1};
+    call.pads = {1, 0};
+    call.groups = 2;
+    builder.input("in", call.input);
+    builder.output("out", call.output);
+    builder.library(std::move(call));
+    change(*builder.plan.steps[0]->action.AsLibraryStep()->call.AsConvolution());
+    return runtime::Program::load(builder.artifact()).status();
+  };
+  using Call = artifact::ConvolutionT;
+  auto expect = [&](auto change, const char *message) {
+    absl::Status status = load(change);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("step 0 'library0'"), HasSubstr(message)));
+  };
+  auto rows = [](Call &call) -> artifact::IndexExprT & { return *call.input_access->dims[2]->index; };
+  EXPECT_TRUE(load([](Call &) {}).ok());
+  // Another window is right as well: nothing says what its input has to be, but for what ranks hold.
+  EXPECT_TRUE(load([&](Call &call) { rows(call).constant = -2; }).ok());
+  const char *none = "reads its operands as no convolution does";
+  expect([](Call &call) { call.input_access->dims.pop_back(); }, none);
+  expect([](Call &call) { std::swap(call.input_access, call.weights_access); }, none);
+  expect([](Call &call) { std::swap(call.weights_access->dims[0], call.weights_access->dims[1]); }, none);
+  expect([](Call &call) { call.input_access->dims[2]->divisor = 2; }, none);
+  expect([&](Call &call) { rows(call).terms[0]->loop = 3; }, none);
+  expect([&](Call &call) { rows(call).terms.pop_back(); }, none);
+  expect([&](Call &call) { rows(call).terms[0]->factor = -2; }, none);
+  expect([](Call &call) { call.loops.back()->extent = 0; }, none);
+  // Groups that are three channels apart, and three groups where the input has channels for two.
+  expect([](Call &call) { call.input_access->dims[1]->index->terms.back()->factor = 3; }, none);
+  expect([](Call &call) { call.input_access->dims[1]->index->terms.back()->divisor = 2; },
+         "reads a tensor of [1, 4, 8, 6] as one of other extents");
+  expect([](Call &call) { call.loops[4]->extent = 1; }, none);
+  expect([&](Call &call) { rows(call).terms[1]->loop = 7; }, "reads at an index of loop 7 of 7");
+  expect([&](Call &call) { rows(call).constant = std::numeric_limits<int64_t>::min(); }, "an impossible index");
+  expect([&](Call &call) { rows(call).terms[0]->factor = int64_t(1) << 41; }, "an impossible factor");
+  expect([&](Call &call) { rows(call).terms[0]->factor = (int64_t(1) << 20) + 1; }, "windows of an impossible stride");
+  expect([&](Call &call) { rows(call).constant = -((int64_t(1) << 20) + 1); }, "windows of an impossible stride");
+  expect([](Call &call) { call.input_access->dims[2]->divisor = 0; }, "an impossible divisor 0");
+  expect([](Call &call) { call.input_access->dims[1]->index->terms.back()->divisor = -3; }, "or divisor -3");
+  expect([&](Call &call) { rows(call).terms[0]->kind = static_cast<artifact::IndexTermKind>(7); }, "an unknown term");
+  expect([&](Call &call) { rows(call).terms[0]->kind = artifact::IndexTermKind::Remainder; }, "an unknown term");
+  expect(
+      [&](Call &call) {
+        for (int i = 0; i < 1001; ++i)
+          rows(call).terms.push_back(std::make_unique<artifact::IndexTermT>());
+      },
+      "more than 1000 terms");
+  expect([](Call &call) { call.loops[5]->extent = 2; }, "reads a tensor of [6, 2, 3, 1] as one of other extents");
+  expect([](Call &call) { call.loops.push_back(std::make_unique<artifact::LoopT>(*call.loops.back())); }, none);
+  expect(
+      [](Call &call) {
+        call.loops[5]->dim->axes = {0};
+        call.loops[5]->dim->pieces = {{0, 1}, {1, 3}};
+      },
+      "splits loop 5, which is a tap");
 }
 
 TEST(Failure, WrongTensorsAreNamed) {

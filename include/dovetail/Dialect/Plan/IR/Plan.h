@@ -14,6 +14,7 @@
 #define DOVETAIL_DIALECT_PLAN_IR_PLAN_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Layout/CallForm.h"
 #include "dovetail/Layout/MemoryFormat.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
@@ -23,6 +24,26 @@
 
 #include "dovetail/Dialect/Plan/IR/PlanDialect.h.inc"
 #include "dovetail/Dialect/Plan/IR/PlanEnums.h.inc"
+
+namespace dovetail::plan {
+
+/// Where an operand is read: an index for each of its dimensions.
+class AccessDims {
+public:
+  AccessDims() = default;
+  explicit AccessDims(llvm::ArrayRef<layout::AccessDim> dims) : dims(dims.begin(), dims.end()) {}
+
+  const std::vector<layout::AccessDim> &get() const { return dims; }
+  size_t size() const { return dims.size(); }
+
+  friend bool operator==(const AccessDims &a, const AccessDims &b) { return a.dims == b.dims; }
+  friend llvm::hash_code hash_value(const AccessDims &access);
+
+private:
+  std::vector<layout::AccessDim> dims;
+};
+
+} // namespace dovetail::plan
 
 #define GET_ATTRDEF_CLASSES
 #include "dovetail/Dialect/Plan/IR/PlanAttributes.h.inc"
@@ -38,6 +59,10 @@ class BufferOp;
 
 /// The buffer that a value of type `!plan.ref` lies in.
 BufferOp getBufferOp(mlir::Value ref);
+
+/// An access as in the text of calls, `(d0, d2 + d4 - 1)`; null after an error.
+AccessAttr parseAccess(mlir::AsmParser &parser);
+void printAccess(mlir::AsmPrinter &printer, AccessAttr access);
 
 /// What `lower` decides of a graph's operations and function arguments: see the dialect.
 inline constexpr llvm::StringLiteral kFormatsAttrName = "plan.formats";

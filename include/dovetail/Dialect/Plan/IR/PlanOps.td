@@ -24,6 +24,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Plan_LayoutArrayAttr : TypedArrayAttrBase<Plan_LayoutAttr, "layouts">;
 def Plan_LoopArrayAttr : TypedArrayAttrBase<Plan_LoopAttr, "loops">;
 def Plan_OrderArrayAttr : TypedArrayAttrBase<DenseI64ArrayAttr, "orders of dimensions">;
+def Plan_AccessArrayAttr : TypedArrayAttrBase<Plan_AccessAttr, "accesses">;
 def Plan_PostOpArrayAttr : TypedArrayAttrBase<Plan_PostOpAttr, "post-operations">;
 
 //===----------------------------------------------------------------------===//
@@ -259,9 +260,11 @@ def Plan_LaunchOp : Plan_StepOp<"launch",
   let hasVerifier = 1;
 }
 
-/// A library call. `loops` are the dimensions of the output, then those that are summed over, with how each is split: the
-/// library computes these ranges, whatever ranks hold. Post-operations that read a tensor take `post_tensors` in order.
-/// `memory` bounds what the library takes, if its description says that.
+/// A library call. `loops` are the dimensions of the output, then those that are summed over, then taps of windows, with
+/// how each is split: the library computes these ranges, whatever ranks hold. `reads` says where in these loops each
+/// operand is read, and is all that is said about windows and groups; the accesses are those of the operation that the
+/// call is for. Post-operations that read a tensor take `post_tensors` in order. `memory` bounds what the library takes,
+/// if its description says that.
 class Plan_CallOp<string mnemonic> : Plan_StepOp<mnemonic> {
   let hasVerifier = 1;
 }
@@ -270,60 +273,77 @@ def Plan_ConvolutionOp : Plan_CallOp<"convolution"> {
   let summary = "Convolution, or its gradient, by a library";
   let description = [{
     As `Convolution` in the schema: `input` [N, C, spatial...], `weights` [O, C/groups, window...] or, when transposed,
-    [C, O/groups, window...]. `pads` are those at the beginning of each spatial dimension of the global tensor. The last
-    loop goes over the input channels of a group.
+    [C, O/groups, window...]. Behind the output's dimensions come the loop over the input channels of a group, and a tap
+    for each spatial dimension.
 
     ```mlir
-    plan.convolution %x, %w -> %y loops [1, 8, 10 by <{"y" : 0, 5, 10} >, 10, 4] post(%bias : !plan.ref<tensor<8x1x1xf32>>)
-        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
-        pads = array<i64: 1, 1>, post_ops = [#plan.post_op<add_tensor>, #plan.post_op<relu>]} : !x, !w -> !y
+    plan.convolution %x, %w -> %y loops [1, 8, 10 by <{"y" : 0, 5, 10}>, 10, 4, 3, 3]
+        reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] post(%bias : !plan.ref<tensor<8x1x1xf32>>)
+        {post_ops = [#plan.post_op<add_tensor>, #plan.post_op<relu>]} : !x, !w -> !y
     ```
   }];
   let arguments = (ins Plan_RefType:$input, Plan_RefType:$weights, Plan_RefType:$output,
-                       Variadic<Plan_RefType>:$post_tensors, Plan_LoopArrayAttr:$loops,
-                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads,
-                       DefaultValuedAttr<I64Attr, "1">:$groups, UnitAttr:$transposed,
+                       Variadic<Plan_RefType>:$post_tensors, Plan_LoopArrayAttr:$loops, Plan_AccessArrayAttr:$reads,
                        DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name,
                        OptionalAttr<Plan_CallMemoryAttr>:$memory);
   let assemblyFormat = [{
-    $input `,` $weights `->` $output `loops` custom<Loops>($loops)
+    $input `,` $weights `->` $output `loops` custom<Loops>($loops) `reads` custom<Accesses>($reads)
     (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)? attr-dict
     `:` type($input) `,` type($weights) `->` type($output)
+  }];
+  let extraClassDeclaration = [{
+    /// What the accesses are; nothing if they are not those of a convolution.
+    std::optional<::dovetail::layout::ConvolutionForm> getForm();
   }];
 }
 
 def Plan_MatMulOp : Plan_CallOp<"matmul"> {
   let summary = "Matrix product of the last two dimensions by a library; the others are a batch and broadcast";
   let description = [{
-    As `MatMul` in the schema. The last `row_dims` dimensions of the output before the columns are the rows of one
-    product: `b` does not depend on those that belong to the batch, and on every rank the rows of `a` and of the output
-    follow each other in memory.
+    As `MatMul` in the schema. Behind the output's dimensions comes the loop that is summed over. The last `row_dims`
+    dimensions of the output before the columns are the rows of one product: `b` does not depend on those that belong to
+    the batch, and on every rank the rows of `a` and of the output follow each other in memory.
 
     ```mlir
-    plan.matmul %a, %b -> %c loops [197, 1, 384, 192] {row_dims = 2 : i64}
+    plan.matmul %a, %b -> %c loops [197, 1, 384, 192] reads [(d0, d1, d3), (d3, d2)] {row_dims = 2 : i64}
         : !plan.ref<tensor<197x1x192xf32>>, !plan.ref<tensor<192x384xf32>> -> !plan.ref<tensor<197x1x384xf32>>
     ```
   }];
   let arguments = (ins Plan_RefType:$a, Plan_RefType:$b, Plan_RefType:$output, Variadic<Plan_RefType>:$post_tensors,
-                       Plan_LoopArrayAttr:$loops, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                       Plan_LoopArrayAttr:$loops, Plan_AccessArrayAttr:$reads,
                        DefaultValuedAttr<I64Attr, "1">:$row_dims,
                        DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name,
                        OptionalAttr<Plan_CallMemoryAttr>:$memory);
   let assemblyFormat = [{
-    $a `,` $b `->` $output `loops` custom<Loops>($loops) (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)?
-    attr-dict
+    $a `,` $b `->` $output `loops` custom<Loops>($loops) `reads` custom<Accesses>($reads)
+    (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)? attr-dict
     `:` type($a) `,` type($b) `->` type($output)
+  }];
+  let extraClassDeclaration = [{
+    /// What the accesses are; nothing if they are not those of a product.
+    std::optional<::dovetail::layout::ProductForm> getForm();
   }];
 }
 
 def Plan_PoolOp : Plan_CallOp<"pool"> {
   let summary = "Maximum or average over windows by a library";
+  let description = [{
+    Behind the output's dimensions comes a tap for each spatial dimension.
+
+    ```mlir
+    plan.pool <max> %x -> %y loops [1, 8, 5, 5, 2, 2] reads [(d0, d1, 2*d2 + d4, 2*d3 + d5)] : !x -> !y
+    ```
+  }];
   let arguments = (ins Plan_RefType:$input, Plan_RefType:$output, Plan_LoopArrayAttr:$loops,
-                       Dovetail_PoolKindAttr:$kind, DenseI64ArrayAttr:$kernel,
-                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads,
-                       OptionalAttr<StrAttr>:$step_name, OptionalAttr<Plan_CallMemoryAttr>:$memory);
+                       Plan_AccessArrayAttr:$reads, Dovetail_PoolKindAttr:$kind, OptionalAttr<StrAttr>:$step_name,
+                       OptionalAttr<Plan_CallMemoryAttr>:$memory);
   let assemblyFormat = [{
-    $kind $input `->` $output `loops` custom<Loops>($loops) attr-dict `:` type($input) `->` type($output)
+    $kind $input `->` $output `loops` custom<Loops>($loops) `reads` custom<Accesses>($reads) attr-dict
+    `:` type($input) `->` type($output)
+  }];
+  let extraClassDeclaration = [{
+    /// What the access is; nothing if it is not that of windows.
+    std::optional<::dovetail::layout::PoolForm> getForm();
   }];
 }
 

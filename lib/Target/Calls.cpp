@@ -1,0 +1,40 @@
+//===- Calls.cpp - Library calls of the plan -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines which call of the plan an operation is. What it computes in detail is in its accesses.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Target/Calls.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+LogicalResult dovetail::createCall(OpBuilder &builder, Operation *op, const CallParts &parts) {
+  Location loc = op->getLoc();
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<ConvOp, ConvTransposeOp>([&](auto) {
+        plan::ConvolutionOp::create(builder, loc, parts.operands[0], parts.operands[1], parts.result, parts.postTensors,
+                                    parts.loops, parts.reads, parts.postOps, parts.name, /*memory=*/{});
+        return success();
+      })
+      .Case([&](MatMulOp) {
+        plan::MatMulOp::create(builder, loc, parts.operands[0], parts.operands[1], parts.result, parts.postTensors,
+                               parts.loops, parts.reads, /*row_dims=*/IntegerAttr(), parts.postOps, parts.name,
+                               /*memory=*/{});
+        return success();
+      })
+      .Case([&](PoolOp pool) {
+        plan::PoolOp::create(builder, loc, parts.operands[0], parts.result, parts.loops, parts.reads,
+                             pool.getKindAttr(), parts.name, /*memory=*/{});
+        return success();
+      })
+      .Default([](Operation *other) { return other->emitOpError("has no library call"); });
+}
