@@ -266,15 +266,9 @@ absl::Status Validator::checkParts(const std::string &where, const std::vector<c
     for (const KernelCall *part : parts) {
       if (part->loops.size() < rank)
         return damaged(where, " has fewer loops than dimensions");
-      layout::Sharding loops;
-      std::vector<int64_t> extents;
-      for (size_t dim = 0; dim < rank; ++dim) {
-        loops.dims.push_back(part->loops[dim].dim);
-        extents.push_back(part->loops[dim].extent);
-      }
-      layout::Box box = loops.boxOf(plan.mesh, extents, number);
+      std::vector<layout::Interval> box;
       for (size_t dim = 0; dim < rank; ++dim)
-        box[static_cast<int>(dim)] = box[static_cast<int>(dim)].shifted(-held[static_cast<int>(dim)].lo);
+        box.push_back(plan.loopRange(part->loops[dim], number).shifted(-held[static_cast<int>(dim)].lo));
       boxes.push_back(std::move(box));
     }
     if (std::string why; !layout::coversExactlyOnce(boxes, held.shape(), &why))
