@@ -107,8 +107,6 @@ public:
     }
   }
 
-  /// Whether it writes zeros, and does not look at the source.
-  bool writesZeros() const { return isZero; }
   /// Copies all elements; `target` and `source` are the views' `data`.
   void copy(std::byte *target, const std::byte *source) const;
   /// Bytes of the innermost run when it is contiguous in both memories, else those of one element.

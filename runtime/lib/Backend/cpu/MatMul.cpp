@@ -12,7 +12,6 @@
 #include "PostOps.h"
 
 #include <cstring>
-#include <numeric>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
