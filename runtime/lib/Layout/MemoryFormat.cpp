@@ -63,10 +63,7 @@ Interval MemoryFormat::roundToBlocks(int dim, Interval range) const {
 }
 
 bool MemoryFormat::hasWholeBlocks(const Box &box, std::span<const int64_t> shape) const {
-  if (!isBlocked() || box.empty())
-    return true;
-  Interval range = box[blockDim];
-  return range.lo % block == 0 && (range.hi % block == 0 || range.hi == shape[blockDim]);
+  return !isBlocked() || box.empty() || areWholeBlocks(box[blockDim], block, shape[blockDim]);
 }
 
 int64_t MemoryFormat::volume(const Box &box) const {

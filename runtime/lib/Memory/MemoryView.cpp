@@ -88,10 +88,7 @@ bool MemoryView::hasBlocksOf(const MemoryView &other) const {
 }
 
 bool MemoryView::hasWholeBlocks(const Box &box) const {
-  if (blockDim < 0 || box.empty())
-    return true;
-  Interval range = box[blockDim];
-  return range.lo % block == 0 && (range.hi % block == 0 || range.hi == blockedExtent);
+  return blockDim < 0 || box.empty() || layout::areWholeBlocks(box[blockDim], block, blockedExtent);
 }
 
 bool MemoryView::isLike(const MemoryView &packed, const Box &box) const {

@@ -65,6 +65,12 @@ struct MemoryFormat {
   std::vector<int64_t> strides(const Box &box) const;
 };
 
+/// Whether `range`, not empty, of a dimension of `extent` consists of whole blocks of `block` elements, the last of
+/// which may be cut by the end.
+inline bool areWholeBlocks(Interval range, int64_t block, int64_t extent) {
+  return range.lo % block == 0 && (range.hi % block == 0 || range.hi == extent);
+}
+
 } // namespace dovetail::layout
 
 #endif // DOVETAIL_LAYOUT_MEMORYFORMAT_H
