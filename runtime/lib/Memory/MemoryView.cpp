@@ -32,8 +32,7 @@ MemoryView MemoryView::packed(ElementType type, const Box &box, const MemoryForm
 
 MemoryView MemoryView::ofBuffer(const Plan &plan, uint32_t buffer, int rank) {
   const BufferInfo &info = plan.buffers[buffer];
-  return packed(info.type, plan.bufferBox(buffer, rank), info.format,
-                info.format.isBlocked() ? info.shape[info.format.blockDim] : 0);
+  return packed(info.type, plan.bufferBox(buffer, rank), info.format, info.format.blockedExtent(info.shape));
 }
 
 MemoryView MemoryView::rowMajor(ElementType type, const Box &box, void *data) {

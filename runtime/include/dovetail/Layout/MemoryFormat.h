@@ -54,6 +54,8 @@ struct MemoryFormat {
   /// Whether `box`, of a tensor of this shape, consists of whole blocks, the last of which may be cut by the tensor's
   /// end. Empty boxes do.
   bool hasWholeBlocks(const Box &box, std::span<const int64_t> shape) const;
+  /// Of a tensor of this shape, the extent of the dimension in blocks; 0 if there is none.
+  int64_t blockedExtent(std::span<const int64_t> shape) const { return isBlocked() ? shape[blockDim] : 0; }
   /// The elements in memory for `box`, of what its first and last block hold besides it, too.
   int64_t volume(const Box &box) const;
 

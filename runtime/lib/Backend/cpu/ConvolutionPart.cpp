@@ -160,7 +160,7 @@ absl::Status ConvolutionPart::planCall() {
   const MemoryView &input = context.memory(call.input);
   stagedIn = geometry.readsPaddingOnly || !isDense(input, geometry.inBox, format);
   inView =
-      MemoryView::packed(input.type, wanted, format, blockedExtent(call.input));
+      MemoryView::packed(input.type, wanted, format, format.blockedExtent(context.plan.bufferOf(call.input).shape));
   if (stagedIn) {
     inOffset = scratchPlan.add(inView.bytes());
     copyIn = Copier(inView, input, geometry.inBox);
@@ -235,7 +235,8 @@ absl::Status ConvolutionPart::prepare() {
   const MemoryView &output = context.memory(call.output);
   stagedOut = geometry.nothingToSum || geometry.fullResult || !isDense(output, geometry.outBox, format) ||
               PostOps::needsStaging(context, call.postOps, call.output);
-  outView = MemoryView::packed(output.type, geometry.outBox, format, blockedExtent(call.output));
+  outView = MemoryView::packed(output.type, geometry.outBox, format,
+                               format.blockedExtent(context.plan.bufferOf(call.output).shape));
   if (stagedOut) {
     outOffset = scratchPlan.add(outView.bytes());
     copyOut = Copier(output, outView, geometry.outBox);

@@ -44,10 +44,6 @@ private:
   /// Whether the library is fast with both operands in `format`, which has blocks of channels, and boxes are whole
   /// ones.
   bool takesBlocks(const MemoryFormat &format) const;
-  /// Of a tensor in `format`: its extent in the blocked dimension; 0 if there is none.
-  int64_t blockedExtent(uint32_t tensor) const {
-    return format.isBlocked() ? context.plan.bufferOf(tensor).shape[format.blockDim] : 0;
-  }
   /// Whether each input element that is read gives a tile of results of its own.
   bool isTiled() const;
   absl::Status planCall();

@@ -131,9 +131,8 @@ absl::Status PoolStep::plan() {
                                             ", but this rank holds ", context.box(call.input).str()));
   chooseLayout();
   const MemoryView &source = context.memory(call.input), &target = context.memory(call.output);
-  int64_t blockedExtent = format.isBlocked() ? input[format.blockDim] : 0;
-  inView = MemoryView::packed(source.type, inBox, format, blockedExtent);
-  outView = MemoryView::packed(target.type, outBox, format, blockedExtent);
+  inView = MemoryView::packed(source.type, inBox, format, format.blockedExtent(input));
+  outView = MemoryView::packed(target.type, outBox, format, format.blockedExtent(input));
   stagedIn = !isDense(source, inBox, format);
   stagedOut = !isDense(target, outBox, format);
   if (stagedIn) {

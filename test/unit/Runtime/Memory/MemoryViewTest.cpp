@@ -31,7 +31,7 @@ struct Memory {
   MemoryView view;
 
   Memory(const Box &box, const MemoryFormat &format, const std::vector<int64_t> &shape) : box(box), format(format) {
-    view = MemoryView::packed(ElementType::F32, box, format, format.isBlocked() ? shape[format.blockDim] : 0);
+    view = MemoryView::packed(ElementType::F32, box, format, format.blockedExtent(shape));
     int64_t volume = format.block;
     for (int dim = 0; dim < box.rank(); ++dim)
       volume *= count(dim);
