@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -56,17 +57,7 @@ void ConvolutionPart::chooseLayout() {
     if (takesBlocks(own))
       consider(own);
   }
-  bool isBlocked = format.isBlocked();
-  dims = {0, 1};
-  order = {0};
-  if (isBlocked)
-    order.push_back(1);
-  for (int i = 0; i < spatial; ++i) {
-    dims.push_back(format.order[(isBlocked ? 2 : 1) + i]);
-    order.push_back(2 + i);
-  }
-  if (!isBlocked)
-    order.push_back(1);
+  std::tie(dims, order) = libraryOrder(format);
 }
 
 memory::desc ConvolutionPart::weightsDesc() const {

@@ -101,6 +101,16 @@ memory::desc dovetail::runtime::describe(const MemoryView &view, const layout::B
   return memory::desc(desc);
 }
 
+std::pair<std::vector<int>, std::vector<int>> dovetail::runtime::libraryOrder(const MemoryFormat &format) {
+  std::vector<int> dims = {0, 1}, order;
+  for (int dim : format.order) {
+    order.push_back(dim < 2 ? dim : static_cast<int>(dims.size()));
+    if (dim >= 2)
+      dims.push_back(dim);
+  }
+  return {std::move(dims), std::move(order)};
+}
+
 bool dovetail::runtime::isDense(const MemoryView &view, const layout::Box &box, const MemoryFormat &format) {
   return view.isLike(MemoryView::packed(view.type, box, format, view.blockedExtent), box);
 }

@@ -47,6 +47,10 @@ absl::StatusOr<dnnl::memory::data_type> libraryType(ElementType type);
 dnnl::memory::desc describe(const MemoryView &view, const layout::Box &box, const std::vector<int> &dims,
                             const std::vector<int> &order, dnnl::memory::data_type type);
 
+/// For tensors of `format`, [N, C, spatial...]: the logical dimension for each of the library's, which are N, C and the
+/// spatial ones as they follow each other in memory, and the library's from the outermost to the innermost.
+std::pair<std::vector<int>, std::vector<int>> libraryOrder(const MemoryFormat &format);
+
 /// Whether `box` lies in the memory of `view` as if packed in `format`; dimensions of extent 1 do not matter.
 bool isDense(const MemoryView &view, const layout::Box &box, const MemoryFormat &format);
 

@@ -10,6 +10,7 @@
 #include "OneDnn.h"
 
 #include <algorithm>
+#include <tuple>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -97,14 +98,7 @@ void PoolStep::chooseLayout() {
     if (hasChannelBlocks(own) && own.hasWholeBlocks(outBox, context.plan.bufferOf(call.output).shape))
       consider(own);
   }
-  // The library's dimensions are [N, C, spatial...], these in the order of memory.
-  dims = {0, 1};
-  order.clear();
-  for (int dim : format.order) {
-    order.push_back(dim < 2 ? dim : static_cast<int>(dims.size()));
-    if (dim >= 2)
-      dims.push_back(dim);
-  }
+  std::tie(dims, order) = libraryOrder(format);
 }
 
 absl::Status PoolStep::plan() {
