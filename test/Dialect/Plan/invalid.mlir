@@ -419,7 +419,7 @@ func.func private @f() attributes {a = #plan.access<(d0 + )>}
 // -----
 
 // expected-error@+1 {{divides too many times}}
-func.func private @f() attributes {a = #plan.access<(((((((((((((((((((((((((((((((((((d0)>}
+func.func private @f() attributes {a = #plan.access<(((((((((((((((((((((((((((((((((((d0) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2))>}
 
 // -----
 
