@@ -341,6 +341,7 @@ nlohmann::json tools::describeMemory(int rank, const runtime::SessionStatistics 
           {"prologue_bytes", memory.persistentBytes},
           {"weights_bytes", memory.weightBytes + memory.copiedBytes},
           {"packed_bytes", memory.packedBytes},
+          {"message_bytes", memory.messageBytes},
           {"total_bytes", memory.totalBytes()}};
 }
 

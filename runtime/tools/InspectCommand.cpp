@@ -15,6 +15,7 @@
 
 #include <memory>
 #include <sys/stat.h>
+#include <utility>
 
 using namespace dovetail;
 using namespace dovetail::tools;
@@ -160,7 +161,10 @@ absl::Status describe(const runtime::Program &program, const std::string &path, 
     absl::StatusOr<runtime::SessionStatistics> memory = runtime::estimateStatistics(plan, rank, threads);
     if (!memory.ok())
       return memory.status();
+    // Only processes need memory for messages.
+    int64_t messages = std::exchange(memory->messageBytes, 0);
     json entry = describeMemory(rank, *memory);
+    entry["message_bytes"] = messages;
     entry["received_bytes"] = received[rank];
     ranks.push_back(std::move(entry));
   }
@@ -266,10 +270,14 @@ std::string formatReport(const json &report) {
     absl::StrAppend(&result, "\nKernels\n", formatKernels(report["kernels"]));
   if (!report["exchanges"].empty())
     absl::StrAppend(&result, "\nExchanges\n", formatExchanges(report["exchanges"]));
-  const std::pair<const char *, const char *> columns[] = {
-      {"values and scratch", "values_bytes"}, {"of it scratch", "scratch_bytes"}, {"prologue", "prologue_bytes"},
-      {"weights", "weights_bytes"},           {"packed weights", "packed_bytes"}, {"total", "total_bytes"},
-      {"received in a run", "received_bytes"}};
+  const std::pair<const char *, const char *> columns[] = {{"values and scratch", "values_bytes"},
+                                                           {"of it scratch", "scratch_bytes"},
+                                                           {"prologue", "prologue_bytes"},
+                                                           {"weights", "weights_bytes"},
+                                                           {"packed weights", "packed_bytes"},
+                                                           {"total", "total_bytes"},
+                                                           {"and for messages between processes", "message_bytes"},
+                                                           {"received in a run", "received_bytes"}};
   std::vector<std::vector<std::string>> rows = {{"rank"}};
   for (const auto &[title, key] : columns)
     rows[0].push_back(title);

@@ -80,6 +80,8 @@ absl::StatusOr<SessionStatistics> dovetail::runtime::estimateStatistics(const Pl
   std::vector<ArenaItem> items = bufferLives(plan, rank);
   auto addSteps = [&](const std::vector<StepInfo> &steps, int64_t position, bool inPrologue) -> absl::Status {
     for (const StepInfo &step : steps) {
+      if (const auto *call = std::get_if<ExchangeCall>(&step.action))
+        result.messageBytes += messageBytes(memory, *call);
       absl::StatusOr<CallBytes> bytes = plan.isForDevice() ? deviceCallBytes(memory, step, inPrologue)
                                                            : hostCallBytes(memory, step, inPrologue, threads);
       if (!bytes.ok())

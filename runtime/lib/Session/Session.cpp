@@ -279,6 +279,7 @@ absl::Status ProgramSession::prepare() {
   communicator.enterStep("start-up");
   if (absl::Status status = communicator.connect(); !status.ok())
     return status;
+  stats.messageBytes = communicator.messageBytes();
   return runPrologue();
 }
 

@@ -56,6 +56,10 @@ using StepExecutorOr = absl::StatusOr<std::unique_ptr<StepExecutor>>;
 std::unique_ptr<ExchangeExecutor> createExchangeStep(const RankMemory &memory, const StepInfo &step,
                                                      Communicator &communicator, Mover &mover);
 
+/// Bytes of memory into which the messages of an exchange are packed where ranks are processes. `memory` needs no
+/// addresses.
+int64_t messageBytes(const RankMemory &memory, const ExchangeCall &call);
+
 } // namespace dovetail::runtime
 
 #endif // DOVETAIL_RUNTIME_SESSION_STEPEXECUTOR_H

@@ -65,6 +65,10 @@ struct ChannelDescription {
   Mover *mover = nullptr;
 };
 
+/// Bytes of memory into which messages of `channel` are packed where ranks are processes. Those that transports with
+/// collectives that reduce do not need are counted. Needs no addresses.
+int64_t messageBytes(const ChannelDescription &channel);
+
 /// A prepared exchange. Calls must come in the order start, finish, join, fence for each run, on the rank's thread;
 /// they allocate nothing. They order work in the mover's streams; where that is done at once, what they say holds when
 /// they return. Errors: those that ended the run, here or on another rank.
@@ -94,6 +98,8 @@ public:
   virtual void keep(std::shared_ptr<void> memory) = 0;
   /// Called when this rank has opened its channels, which may be used from then on.
   virtual absl::Status connect() = 0;
+  /// Bytes of memory for messages that `connect` has allocated.
+  virtual int64_t messageBytes() const { return 0; }
   /// Records what `issue` issues to the streams of `mover`: the steps and exchanges of a run. All ranks call it for the
   /// same run, and all run the result, as it may be one for all of them. It is destroyed when none of its runs is under
   /// way any more. Null if the mover cannot record; then `issue` was not called.

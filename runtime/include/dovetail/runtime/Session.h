@@ -36,8 +36,7 @@ struct SessionOptions {
   bool autotune = false; ///< Whether to measure the algorithms of a device's libraries when the session starts.
 };
 
-/// What a session uses of the machine. Buffers of messages between processes, and those of a device's inputs and
-/// outputs in memory of the host, come on top.
+/// What a session uses of the machine. Buffers of a device's inputs and outputs in memory of the host come on top.
 struct SessionStatistics {
   int64_t arenaBytes = 0;      ///< Values and scratch memory, shared by liveness.
   int64_t scratchBytes = 0;    ///< Scratch memory of the step that needs most; a part of the arena.
@@ -45,12 +44,16 @@ struct SessionStatistics {
   int64_t weightBytes = 0;     ///< Constants read where the artifact is mapped.
   int64_t copiedBytes = 0;     ///< Constants copied into another memory format, or to a device.
   int64_t packedBytes = 0;     ///< Weights packed for library calls.
+  int64_t messageBytes = 0;    ///< Messages between processes that do not lie in memory as they are sent.
 
-  int64_t totalBytes() const { return arenaBytes + persistentBytes + weightBytes + copiedBytes + packedBytes; }
+  int64_t totalBytes() const {
+    return arenaBytes + persistentBytes + weightBytes + copiedBytes + packedBytes + messageBytes;
+  }
   friend bool operator==(const SessionStatistics &, const SessionStatistics &) = default;
 };
 
-/// What a session on `rank` with so many threads uses, as the plan says. Errors: DATA_LOSS, and UNIMPLEMENTED for calls
+/// What a session on `rank` with so many threads uses, as the plan says, as a process of its own. Of memory for
+/// messages it takes less where the transport has collectives that reduce, and none where ranks are threads. Errors: DATA_LOSS, and UNIMPLEMENTED for calls
 /// that no machine has.
 absl::StatusOr<SessionStatistics> estimateStatistics(const Plan &plan, int rank, int threads);
 

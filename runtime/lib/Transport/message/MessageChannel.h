@@ -34,6 +34,9 @@ public:
   /// Prepares the collective of the transport's group, which is the channel's.
   absl::Status prepareCollective(Transport &transport);
 
+  /// Of memory that `prepareMessages` has allocated.
+  int64_t getStagingBytes() const { return stagingBytes; }
+
   absl::Status start() override { return ready->record(description.mover->getStream(StreamKind::Steps)); }
   absl::Status finish() override;
   absl::Status join() override { return description.mover->getStream(StreamKind::Steps).wait(*complete); }
@@ -41,22 +44,7 @@ public:
   absl::Status fence() override { return join(); }
 
 private:
-  /// A box in a message, and where it is in the channel's memory; negative: it is where it belongs.
-  struct Part {
-    const ChannelMove *move;
-    int peer;
-    layout::Box box;
-    MemoryView view = {};
-    int64_t offset = -1;
-  };
-  /// What is sent or received, by peer. For each pair of ranks both list the same boxes in the same order.
-  std::vector<Part> listParts(bool areSent) const;
-  /// Behind the last of the parts that are one message with part `first`.
-  size_t endOfMessage(const std::vector<Part> &parts, size_t first) const;
-  /// Gives parts their places. `bytes` of the channel's memory are taken.
-  void place(std::vector<Part> &parts, bool areSent, int64_t &bytes) const;
-  /// Messages of parts whose addresses are known.
-  std::vector<Message> listMessages(const std::vector<Part> &parts) const;
+  using Part = StagedMessages::Part;
   /// Add what becomes of the boxes that a move has received, and of this rank's own.
   static void addCopies(const ChannelMove &move, const std::vector<Part> &received, std::vector<StridedBox> &copies);
   void addCombinations(const ChannelMove &move, const std::vector<Part> &received, int ranks,
@@ -74,6 +62,7 @@ private:
   int rank;
   ChannelDescription description;
   std::shared_ptr<std::byte> staging;
+  int64_t stagingBytes = 0;
   std::vector<std::unique_ptr<Move>> moves; ///< One after another.
   std::unique_ptr<DeviceEvent> ready, complete;
 };

@@ -83,6 +83,7 @@ public:
   }
   void keep(std::shared_ptr<void> kept) override { memory.push_back(std::move(kept)); }
   absl::Status connect() override;
+  int64_t messageBytes() const override { return stagingBytes; }
   absl::StatusOr<std::unique_ptr<Move>> record(Mover &mover, absl::FunctionRef<absl::Status()> issue) override;
   void setBusy(bool busy) override { rendezvous->setBusy(busy); }
   void enterStep(const char *name) override { rendezvous->enterStep(name); }
@@ -111,6 +112,7 @@ private:
   /// By this rank's group, which says what groups the others are divided into: those along the same axes of the mesh.
   std::map<std::vector<int>, Transport *> groups;
   std::vector<MessageChannel *> channels; ///< Until `connect`.
+  int64_t stagingBytes = 0;
   std::vector<std::shared_ptr<void>> memory;
   std::thread poller;
   std::mutex pollMutex;
@@ -195,6 +197,7 @@ absl::Status MessageCommunicator::connect() {
     absl::Status status = *group ? channel->prepareCollective(**group) : channel->prepareMessages(size(), *world);
     if (!status.ok())
       return status;
+    stagingBytes += channel->getStagingBytes();
   }
   channels.clear();
   return state();

@@ -22,6 +22,77 @@ bool dovetail::runtime::isMessage(const MemoryView &memory, const Box &box, cons
   return memory.isLike(messageView(memory, box, format), box);
 }
 
+/// What messages in memory for them are aligned to, and boxes in messages, which all ranks place alike.
+static constexpr int64_t messageAlignment = 256;
+static constexpr int64_t boxAlignment = 16;
+
+StagedMessages::StagedMessages(const ChannelDescription &channel)
+    : sends(list(channel.moves, /*areSent=*/true)), receives(list(channel.moves, /*areSent=*/false)),
+      joins(channel.moves.size() > 1) {
+  place(sends, /*areSent=*/true);
+  place(receives, /*areSent=*/false);
+}
+
+std::vector<StagedMessages::Part> StagedMessages::list(const std::vector<ChannelMove> &moves, bool areSent) const {
+  std::vector<Part> parts;
+  for (const ChannelMove &move : moves)
+    for (const layout::Transfer &transfer : areSent ? move.sends : move.receives)
+      parts.push_back({&move, areSent ? transfer.dest : transfer.source, transfer.box});
+  // One move is as it comes.
+  if (moves.size() > 1)
+    std::stable_sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) { return a.peer < b.peer; });
+  return parts;
+}
+
+size_t StagedMessages::endOfMessage(const std::vector<Part> &parts, size_t first) const {
+  size_t end = first + 1;
+  while (joins && end < parts.size() && parts[end].peer == parts[first].peer)
+    ++end;
+  return end;
+}
+
+void StagedMessages::place(std::vector<Part> &parts, bool areSent) {
+  auto alignTo = [&](int64_t alignment) { bytes = (bytes + alignment - 1) / alignment * alignment; };
+  for (size_t first = 0, end; first < parts.size(); first = end) {
+    end = endOfMessage(parts, first);
+    for (size_t i = first; i < end; ++i) {
+      Part &part = parts[i];
+      const MemoryView &memory = areSent ? part.move->source : part.move->target;
+      part.view = messageView(memory, part.box, part.move->format);
+      bool mayStay = end == first + 1 && (areSent || part.move->reduction == layout::ReductionKind::None);
+      if (mayStay && isMessage(memory, part.box, part.move->format))
+        continue;
+      alignTo(boxAlignment);
+      part.offset = bytes;
+      bytes += part.view.bytes();
+    }
+    alignTo(messageAlignment);
+  }
+}
+
+void StagedMessages::bind(std::byte *memory) {
+  for (std::vector<Part> *parts : {&sends, &receives})
+    for (Part &part : *parts) {
+      const MemoryView &own = parts == &sends ? part.move->source : part.move->target;
+      part.view.data = part.offset >= 0 ? memory + part.offset : own.address(part.box);
+    }
+}
+
+std::vector<Message> StagedMessages::listMessages(const std::vector<Part> &parts) const {
+  std::vector<Message> messages;
+  for (size_t first = 0, end; first < parts.size(); first = end) {
+    end = endOfMessage(parts, first);
+    const MemoryView &begin = parts[first].view, &last = parts[end - 1].view;
+    messages.push_back({parts[first].peer, begin.data, last.data + last.bytes() - begin.data});
+  }
+  return messages;
+}
+
+int64_t dovetail::runtime::messageBytes(const ChannelDescription &channel) {
+  // All transports gather.
+  return channel.kind == layout::ExchangeKind::AllGather ? 0 : StagedMessages(channel).bytes;
+}
+
 Collective dovetail::runtime::describeCollective(const ChannelDescription &channel, int rank) {
   const layout::CollectiveGroup &group = channel.group;
   const ChannelMove &move = channel.moves[0];

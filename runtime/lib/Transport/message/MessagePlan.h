@@ -24,6 +24,40 @@ MemoryView messageView(const MemoryView &memory, const layout::Box &box, const M
 /// Whether `box` lies in `memory` as in a message.
 bool isMessage(const MemoryView &memory, const layout::Box &box, const MemoryFormat &format);
 
+/// What a rank sends and receives in an exchange, and where that is: in its place, or in memory for messages. What goes
+/// between two ranks in several moves is one message; of a single move each box is.
+class StagedMessages {
+public:
+  /// A box in a message, and where it is in the memory for messages; negative: it is where it belongs.
+  struct Part {
+    const ChannelMove *move;
+    int peer;
+    layout::Box box;
+    MemoryView view = {}; ///< Without its address, until that is known.
+    int64_t offset = -1;
+  };
+
+  /// Needs no addresses. The channel's moves have to stay where they are.
+  explicit StagedMessages(const ChannelDescription &channel);
+
+  /// Gives parts their addresses, with memory for messages of `bytes` bytes.
+  void bind(std::byte *memory);
+  /// The messages that consist of `parts`, `sends` or `receives`, which have addresses.
+  std::vector<Message> listMessages(const std::vector<Part> &parts) const;
+
+  /// In the order of messages. For each pair of ranks both have the same boxes in the same order.
+  std::vector<Part> sends, receives;
+  int64_t bytes = 0; ///< Of the memory for messages.
+
+private:
+  std::vector<Part> list(const std::vector<ChannelMove> &moves, bool areSent) const;
+  void place(std::vector<Part> &parts, bool areSent);
+  /// Behind the last of the parts that are one message with part `first`.
+  size_t endOfMessage(const std::vector<Part> &parts, size_t first) const;
+
+  bool joins; ///< All that goes between two ranks is one message.
+};
+
 /// The collective of a channel's kind on this rank, whose group has something to do.
 Collective describeCollective(const ChannelDescription &channel, int rank);
 

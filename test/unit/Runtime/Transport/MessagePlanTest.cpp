@@ -10,6 +10,7 @@
 #include "../Harness/DevicePlan.h"
 
 #include "dovetail/runtime/Schedule.h"
+#include "dovetail/runtime/Session.h"
 
 using namespace dovetail;
 using namespace dovetail::test;
@@ -117,6 +118,34 @@ TEST(MessagePlan, WhatIsContiguousIsAMessage) {
   EXPECT_FALSE(runtime::isMessage(memory, Box{{1, 3}, {4, 10}}, blocks));
   EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 4}, {0, 6}}, blocks));
   EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 4}, {2, 8}}, blocks));
+}
+
+/// Memory for the messages of each rank, as the plan says.
+std::vector<int64_t> messageBytesOf(const layout::Sharding &from, const layout::Sharding &to) {
+  PlanBuilder builder = hostBuilder({2});
+  uint32_t in = builder.value({6, 50}, from), out = builder.value({6, 50}, to);
+  builder.kernel("increment", {}, {in}, {}); // It is not run.
+  builder.exchange(in, out);
+  builder.output("out", out);
+  auto program = builder.program();
+  std::vector<int64_t> result;
+  for (int rank = 0; rank < 2; ++rank) {
+    auto planned = runtime::estimateStatistics(program->getPlan(), rank, 1);
+    EXPECT_TRUE(planned.ok()) << planned.status();
+    result.push_back(planned.ok() ? planned->messageBytes : -1);
+  }
+  return result;
+}
+
+TEST(MessagePlan, MessagesThatDoNotLieInOnePieceTakeMemory) {
+  auto rows = sharding(2, {{0, split(0, {0, 2, 6})}}), columns = sharding(2, {{1, split(0, {0, 20, 50})}}),
+       all = sharding(2), sum = sharding(2, {}, {0}, layout::ReductionKind::Sum);
+  // Rows are sent and received in their places. Columns are all that a rank has, and sent as they lie, but go
+  // to 6 pieces each: 6 * 30 * 4 and 6 * 20 * 4 bytes, in steps of 256.
+  EXPECT_EQ(messageBytesOf(rows, all), (std::vector<int64_t>{0, 0}));
+  EXPECT_EQ(messageBytesOf(columns, all), (std::vector<int64_t>{768, 512}));
+  // What is added to other values is received elsewhere first.
+  EXPECT_EQ(messageBytesOf(sum, rows), (std::vector<int64_t>{2 * 50 * 4 + 112, 4 * 50 * 4 + 224}));
 }
 
 } // namespace
