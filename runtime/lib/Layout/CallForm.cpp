@@ -12,8 +12,25 @@
 
 #include "dovetail/Layout/CallForm.h"
 
+#include <algorithm>
+
 using namespace dovetail;
 using namespace dovetail::layout;
+
+/// Whether `index` names none but the first `count` loops.
+static bool hasLoops(const IndexExpr &index, size_t count) {
+  return std::all_of(index.getTerms().begin(), index.getTerms().end(), [&](const IndexExpr::Term &term) {
+    bool isKnown = term.kind != IndexExpr::Kind::Loop || static_cast<size_t>(term.number) < count;
+    return isKnown && (!term.hasOperand() || hasLoops(term.getOperand(), count));
+  });
+}
+
+/// Whether a call may have loops of these extents, and read an operand there.
+static bool isPossible(std::span<const AccessDim> access, std::span<const int64_t> loops) {
+  return std::all_of(loops.begin(), loops.end(), [](int64_t extent) { return extent >= 0; }) &&
+         std::all_of(access.begin(), access.end(),
+                     [&](const AccessDim &dim) { return hasLoops(dim.index, loops.size()); });
+}
 
 static bool isLoop(const AccessDim &access, size_t loop) {
   return access == AccessDim(IndexExpr::loop(static_cast<int>(loop)));
@@ -47,7 +64,8 @@ std::optional<ConvolutionForm> ConvolutionForm::find(std::span<const AccessDim> 
                                                      std::span<const AccessDim> weights,
                                                      std::span<const int64_t> loops) {
   size_t rank = input.size();
-  if (rank < 3 || weights.size() != rank || loops.size() != rank + 1 + (rank - 2) || !isLoop(input[0], 0))
+  if (rank < 3 || weights.size() != rank || loops.size() != rank + 1 + (rank - 2) || !isLoop(input[0], 0) ||
+      !isPossible(input, loops) || !isPossible(weights, loops))
     return std::nullopt;
   for (size_t i = 2; i < rank; ++i)
     if (!isLoop(weights[i], rank - 1 + i))
@@ -70,7 +88,7 @@ std::optional<ConvolutionForm> ConvolutionForm::find(std::span<const AccessDim> 
     if (perGroup < 1 || channels.empty() || channels.lo != 0 || channels.hi % perGroup != 0)
       return std::nullopt;
     form.groups = channels.hi / perGroup;
-    if (loops[1] % form.groups != 0)
+    if (loops[1] < form.groups || loops[1] % form.groups != 0)
       return std::nullopt;
   }
   int64_t outerPerGroup = loops[1] / form.groups;
@@ -85,7 +103,8 @@ std::optional<ConvolutionForm> ConvolutionForm::find(std::span<const AccessDim> 
 
 std::optional<PoolForm> PoolForm::find(std::span<const AccessDim> input, std::span<const int64_t> loops) {
   size_t rank = input.size();
-  if (rank < 3 || loops.size() != rank + (rank - 2) || !isLoop(input[0], 0) || !isLoop(input[1], 1))
+  if (rank < 3 || loops.size() != rank + (rank - 2) || !isLoop(input[0], 0) || !isLoop(input[1], 1) ||
+      !isPossible(input, loops))
     return std::nullopt;
   std::optional<std::vector<Window>> windows = findWindows(input, loops);
   if (!windows || windows->front().isTransposed)
@@ -105,7 +124,8 @@ static std::optional<bool> areSwapped(std::span<const AccessDim> dims, size_t ro
 
 std::optional<ProductForm> ProductForm::find(std::span<const AccessDim> a, std::span<const AccessDim> b,
                                              std::span<const int64_t> loops) {
-  if (loops.size() < 3 || a.size() < 2 || b.size() < 2 || std::max(a.size(), b.size()) != loops.size() - 1)
+  if (loops.size() < 3 || a.size() < 2 || b.size() < 2 || std::max(a.size(), b.size()) != loops.size() - 1 ||
+      !isPossible(a, loops) || !isPossible(b, loops))
     return std::nullopt;
   size_t rank = loops.size() - 1;
   // A loop of the batch is that of a dimension of one of them at least.

@@ -733,3 +733,39 @@ plan.program @main mesh @mesh target "cpu" {
   // expected-error@+1 {{has moves 0 and 1 of which the first writes into a buffer of the other}}
   plan.exchange %x, %x -> %y, %z : !x, !x -> !x, !x
 }
+
+// -----
+
+// Fewer channels than groups.
+
+dovetail.mesh @mesh = ["y" = 1]
+
+plan.program @groups mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<2x8x5xf32> <[0, 1, 2]>
+  %1 = plan.buffer arena tensor<0x4x1xf32> <[0, 1, 2]>
+  %2 = plan.buffer arena tensor<2x0x5xf32> <[0, 1, 2]>
+  %x = plan.view %0 : !plan.ref<tensor<2x8x5xf32>>
+  %w = plan.view %1 : !plan.ref<tensor<0x4x1xf32>>
+  %y = plan.view %2 : !plan.ref<tensor<2x0x5xf32>>
+  // expected-error@+1 {{reads its operands as no convolution does}}
+  plan.convolution %x, %w -> %y loops [2, 0, 5, 4, 1] reads [(d0, 4*d0 + d3, d2 + d4), (d1, d3, d4)]
+    : !plan.ref<tensor<2x8x5xf32>>, !plan.ref<tensor<0x4x1xf32>> -> !plan.ref<tensor<2x0x5xf32>>
+}
+
+// -----
+
+// Loops that there are not.
+
+dovetail.mesh @mesh = ["y" = 1]
+
+plan.program @loops mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<1x4x5xf32> <[0, 1, 2]>
+  %1 = plan.buffer arena tensor<4x4x1xf32> <[0, 1, 2]>
+  %2 = plan.buffer arena tensor<1x4x5xf32> <[0, 1, 2]>
+  %x = plan.view %0 : !plan.ref<tensor<1x4x5xf32>>
+  %w = plan.view %1 : !plan.ref<tensor<4x4x1xf32>>
+  %y = plan.view %2 : !plan.ref<tensor<1x4x5xf32>>
+  // expected-error@+1 {{reads its operands as no convolution does}}
+  plan.convolution %x, %w -> %y loops [1, 4, 5, 4, 1] reads [(d0, d255 + d3 + d100, d2 + d4), (d1, d3, d4)]
+    : !plan.ref<tensor<1x4x5xf32>>, !plan.ref<tensor<4x4x1xf32>> -> !plan.ref<tensor<1x4x5xf32>>
+}

@@ -118,6 +118,15 @@ TEST(CallForm, ChannelsWithoutGroupsAreNone) {
   EXPECT_FALSE(ConvolutionForm::find(input, weights, std::vector<int64_t>{1, 5, 5, 3, 1}));
   EXPECT_FALSE(ConvolutionForm::find(input, weights, std::vector<int64_t>{1, 6, 5, 0, 1}));
   EXPECT_FALSE(ConvolutionForm::find(input, weights, std::vector<int64_t>{1, 0, 5, 3, 1}));
+  // Fewer channels than groups, though what is read does not say how many there are.
+  input[1] = loop(0);
+  EXPECT_FALSE(ConvolutionForm::find(input, weights, std::vector<int64_t>{4, 0, 5, 2, 1}));
+  input[1] = IndexExpr::loop(0) * 4 + IndexExpr::loop(3);
+  EXPECT_FALSE(ConvolutionForm::find(input, weights, std::vector<int64_t>{2, 0, 5, 4, 1}));
+  EXPECT_FALSE(ConvolutionForm::find(input, weights, std::vector<int64_t>{2, -2, 5, 4, 1}));
+  // Loops that there are not.
+  input[1] = IndexExpr::loop(255) + IndexExpr::loop(3) + IndexExpr::loop(100).floorDiv(3);
+  EXPECT_FALSE(ConvolutionForm::find(input, weights, std::vector<int64_t>{1, 6, 5, 3, 1}));
   // Nothing to sum up is one group.
   input[1] = loop(3);
   EXPECT_TRUE(ConvolutionForm::find(input, weights, std::vector<int64_t>{1, 6, 5, 0, 1}));
