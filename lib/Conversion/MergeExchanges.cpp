@@ -31,8 +31,8 @@ struct Step {
   plan::StepOpInterface op;
   plan::ExchangeOp exchange; ///< The same, if it is one.
   Buffers reads, writes;
-  /// Of an exchange: the steps that last wrote what it reads, null for what no step of the block has written; and the
-  /// most bytes that a rank receives.
+  /// Of an exchange: the steps that last wrote what it reads, as far as steps of the block have; and the most bytes
+  /// that a rank receives.
   llvm::SmallDenseSet<Operation *, 4> sources;
   int64_t bytes = 0;
 };
@@ -126,7 +126,8 @@ static LogicalResult mergeIn(Block &block, const layout::Mesh &mesh) {
       for (Value value : values)
         buffers->insert(plan::getBufferOp(value));
     for (Operation *buffer : step.reads)
-      step.sources.insert(writers.lookup(buffer));
+      if (Operation *writer = writers.lookup(buffer))
+        step.sources.insert(writer);
     if (step.exchange) {
       FailureOr<int64_t> bytes = getReceivedBytes(step.exchange, mesh);
       if (failed(bytes))

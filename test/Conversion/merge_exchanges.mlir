@@ -87,6 +87,46 @@ plan.program @steps mesh @mesh target "cpu" {
 
 // -----
 
+// Together they bring no rank 64 KiB: two of 30 000 bytes do not, a third of them would. What no step has written has no
+// common origin.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+!all = !plan.ref<tensor<100x150xf32>>
+!part = !plan.ref<tensor<100x150xf32, #dovetail.sharding<@mesh, [{"y" : 0, 50, 100}, {}]>>>
+
+plan.kernel @neg(%x: tensor<100x150xf32>) layouts [<[0, 1], [?, 150]>] -> [<[0, 1], [?, 150]>] {
+  %0 = dovetail.neg %x : (tensor<100x150xf32>) -> tensor<100x150xf32>
+  plan.yield %0 : tensor<100x150xf32>
+}
+
+// CHECK-LABEL: plan.program @bytes
+plan.program @bytes mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<100x150xf32, #dovetail.sharding<@mesh, [{"y" : 0, 50, 100}, {}]>> <[0, 1]>
+  %1 = plan.buffer arena tensor<100x150xf32> <[0, 1]>
+  %2 = plan.buffer arena tensor<100x150xf32> <[0, 1]>
+  %3 = plan.buffer arena tensor<100x150xf32> <[0, 1]>
+  %4 = plan.buffer arena tensor<100x150xf32> <[0, 1]>
+  %5 = plan.buffer arena tensor<100x150xf32> <[0, 1]>
+  %x = plan.view %0 : !part
+  %a = plan.view %1 : !all
+  %b = plan.view %2 : !all
+  %c = plan.view %3 : !all
+  %n = plan.view %4 : !all
+  %d = plan.view %5 : !all
+  // CHECK: plan.exchange %{{[a-z0-9_]*}}, %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}}, %{{[a-z0-9_]*}} :
+  plan.exchange %x -> %a : !part -> !all
+  plan.exchange %x -> %b : !part -> !all
+  // CHECK-NEXT: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} :
+  plan.exchange %x -> %c : !part -> !all
+  // CHECK-NEXT: plan.launch @neg
+  plan.launch @neg(%c) -> (%n) loops [100, 150] : (!all) -> (!all)
+  // CHECK-NEXT: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} :
+  plan.exchange %x -> %d : !part -> !all
+}
+
+// -----
+
 // Nothing moves over a step that has to do with it, and one exchange never reads what it writes.
 
 dovetail.mesh @mesh = ["y" = 2]
