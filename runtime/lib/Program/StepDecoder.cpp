@@ -8,12 +8,15 @@
 
 #include "PlanDecoder.h"
 
+#include <algorithm>
 #include <array>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
 
 static constexpr int64_t maxAttribute = int64_t(1) << 20;
+/// Spatial dimensions, and all dimensions, that libraries have.
+static constexpr size_t maxWindows = 3, maxDims = 12;
 /// Of all indices of an operand.
 static constexpr int maxTerms = 1000;
 /// Of one library call, for one thread or all of them.
@@ -111,6 +114,8 @@ static std::vector<int64_t> extentsOf(const std::vector<LoopInfo> &loops) {
 }
 
 static absl::Status checkWindows(const std::string &where, const std::vector<layout::Window> &windows) {
+  if (windows.size() > maxWindows)
+    return damaged(where, " has windows in ", windows.size(), " dimensions, but libraries have at most ", maxWindows);
   for (const layout::Window &window : windows)
     if (window.stride > maxAttribute || window.dilation > maxAttribute || window.pad < -maxAttribute ||
         window.pad > maxAttribute)
@@ -243,6 +248,8 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     auto form = layout::ProductForm::find(call.aAccess, call.bAccess, extentsOf(call.loops));
     if (!form)
       return isNone("matrix product");
+    if (std::max(call.aAccess.size(), call.bAccess.size()) > maxDims)
+      return damaged(where, " is a product of more than ", maxDims, " dimensions, which libraries do not have");
     call.form = *form;
     action = std::move(call);
   } else if (const artifact::Pool *source = step.call_as_Pool()) {

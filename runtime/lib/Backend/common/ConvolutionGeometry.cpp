@@ -80,6 +80,15 @@ absl::StatusOr<ConvolutionGeometry> ConvolutionGeometry::plan(const RankMemory &
     result.fullResult = result.readsPaddingOnly = false;
     return result;
   }
+  // Libraries may be given the input with its padding written out, and the full result.
+  Box padded = result.inBox;
+  for (int dim = 2; dim < rank && !call.form.isTransposed; ++dim)
+    padded[dim] = {padded[dim].lo - result.padLo[dim - 2], padded[dim].hi + result.padHi[dim - 2]};
+  constexpr int64_t most = int64_t(1) << 50;
+  for (const Box &box : {padded, result.fullBox})
+    if (box.volume() > most)
+      return absl::DataLossError(absl::StrCat("damaged plan: a convolution of ", memory.name(call.input),
+                                              " takes a box of ", box.str(), " elements"));
   if (absl::Status status = checkHeld(memory, call.input, result.inBox); !status.ok())
     return status;
   if (absl::Status status = checkHeld(memory, call.weights, result.weightsBox); !status.ok())
