@@ -183,9 +183,13 @@ int64_t getLimit(const runtime::Plan &plan, uint32_t input) {
       for (const runtime::IndexCheck &check : kernel->checks)
         if (check.tensor >= 0 && holds[bufferOf(static_cast<uint32_t>(check.tensor))])
           limit = std::min(limit, check.extent);
-    bool isCopy = std::holds_alternative<runtime::ExchangeCall>(step.action) ||
-                  std::holds_alternative<runtime::ReorderCall>(step.action);
-    bool copies = isCopy && holds[bufferOf(step.reads().front())];
+    if (const auto *exchange = std::get_if<runtime::ExchangeCall>(&step.action)) {
+      // No move reads what another one writes.
+      for (const runtime::MoveInfo &move : exchange->moves)
+        holds[bufferOf(move.target)] = holds[bufferOf(move.source)];
+      continue;
+    }
+    bool copies = std::holds_alternative<runtime::ReorderCall>(step.action) && holds[bufferOf(step.reads().front())];
     for (uint32_t tensor : step.writes())
       holds[bufferOf(tensor)] = copies;
   }
