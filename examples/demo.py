@@ -56,8 +56,9 @@ def print_exchanges(exchanges):
     """One line for each kind of exchange; returns the bytes of all."""
     counts, sizes = collections.Counter(), collections.Counter()
     for exchange in exchanges:
-        counts[exchange["class"]] += 1
-        sizes[exchange["class"]] += exchange["bytes"]
+        for move in exchange["moves"]:
+            counts[move["class"]] += 1
+            sizes[move["class"]] += move["bytes"]
     print("\nExchanges of one run, all ranks together:")
     for kind, size in sizes.most_common():
         print(f"  {counts[kind]:4} x {kind:<16} {size / 1e6:10.3f} MB")
