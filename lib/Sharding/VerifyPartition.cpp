@@ -61,7 +61,9 @@ struct VerifyPartition : dovetail::impl::VerifyPartitionBase<VerifyPartition> {
 
 LogicalResult VerifyPartition::verifyArguments(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
-    auto type = cast<RankedTensorType>(argument.getType());
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type)
+      continue;
     if (failed(verifySharding(function, type)))
       return failure();
     ShardingAttr sharding = getSharding(type);

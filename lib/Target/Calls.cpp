@@ -31,7 +31,9 @@ LogicalResult dovetail::createCall(OpBuilder &builder, Operation *op, const Call
                                /*memory=*/{});
         return success();
       })
-      .Case([&](PoolOp pool) {
+      .Case([&](PoolOp pool) -> LogicalResult {
+        if (!parts.postOps.empty())
+          return pool.emitOpError("has an epilogue, which no call of a pool has");
         plan::PoolOp::create(builder, loc, parts.operands[0], parts.result, parts.loops, parts.reads,
                              pool.getKindAttr(), parts.name, /*memory=*/{});
         return success();

@@ -233,13 +233,13 @@ def MergeRows : Pass<"dovetail-merge-rows", "::mlir::ModuleOp"> {
     hold more than they compute, in a halo, fewer dimensions do.
 
     ```mlir
-    plan.matmul %a, %b -> %c loops [197, 1, 384, 192] : !a, !b -> !c
+    plan.matmul %a, %b -> %c loops [197, 1, 384, 192] reads [(d0, d1, d3), (d3, d2)] : !a, !b -> !c
     ```
 
     becomes
 
     ```mlir
-    plan.matmul %a, %b -> %c loops [197, 1, 384, 192] {row_dims = 2 : i64} : !a, !b -> !c
+    plan.matmul %a, %b -> %c loops [197, 1, 384, 192] reads [(d0, d1, d3), (d3, d2)] {row_dims = 2 : i64} : !a, !b -> !c
     ```
   }];
 }
@@ -248,7 +248,8 @@ def BoundCalls : Pass<"dovetail-bound-calls", "::mlir::ModuleOp"> {
   let summary = "Say how much memory library calls take at most";
   let description = [{
     Sets `memory` of each library call as the target's library description says: bounds of packed weights and scratch
-    memory on each rank. A session allocates as much, and takes no implementation that needs more.
+    memory on each rank. A session allocates as much, and takes no implementation that needs more. A call of which no
+    library says that is an error.
   }];
   let options = LibraryOptions<>.options;
 }

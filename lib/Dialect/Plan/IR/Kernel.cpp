@@ -199,6 +199,8 @@ static LogicalResult verifyLayout(KernelOp kernel, const Twine &what, LayoutAttr
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.hasStaticShape())
     return kernel.emitOpError() << what << " has type " << type << ", but kernels work on tensors of static shape";
+  if (failed(verifyExtents(kernel, what, tensor)))
+    return failure();
   if (tensor.getEncoding())
     return kernel.emitOpError() << what << " has a sharding; kernels are the same for all ranks";
   if (layout.getRank() != tensor.getRank())

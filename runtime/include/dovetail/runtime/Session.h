@@ -53,8 +53,8 @@ struct SessionStatistics {
 };
 
 /// What a session on `rank` with so many threads uses, as the plan says, as a process of its own. Of memory for
-/// messages it takes less where the transport has collectives that reduce, and none where ranks are threads. Errors: DATA_LOSS, and UNIMPLEMENTED for calls
-/// that no machine has.
+/// messages it takes less where the transport has collectives that reduce, and none where ranks are threads. Errors:
+/// DATA_LOSS, and UNIMPLEMENTED for calls that no machine has.
 absl::StatusOr<SessionStatistics> estimateStatistics(const Plan &plan, int rank, int threads);
 
 /// When a step of the last run began and ended.

@@ -27,8 +27,8 @@ static constexpr int64_t messageAlignment = 256;
 static constexpr int64_t boxAlignment = 16;
 
 StagedMessages::StagedMessages(const ChannelDescription &channel)
-    : sends(list(channel.moves, /*areSent=*/true)), receives(list(channel.moves, /*areSent=*/false)),
-      joins(channel.moves.size() > 1) {
+    : joins(channel.moves.size() > 1), sends(list(channel.moves, /*areSent=*/true)),
+      receives(list(channel.moves, /*areSent=*/false)) {
   place(sends, /*areSent=*/true);
   place(receives, /*areSent=*/false);
 }
@@ -39,7 +39,7 @@ std::vector<StagedMessages::Part> StagedMessages::list(const std::vector<Channel
     for (const layout::Transfer &transfer : areSent ? move.sends : move.receives)
       parts.push_back({&move, areSent ? transfer.dest : transfer.source, transfer.box});
   // One move is as it comes.
-  if (moves.size() > 1)
+  if (joins)
     std::stable_sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) { return a.peer < b.peer; });
   return parts;
 }

@@ -45,6 +45,10 @@ public:
   /// The messages that consist of `parts`, `sends` or `receives`, which have addresses.
   std::vector<Message> listMessages(const std::vector<Part> &parts) const;
 
+private:
+  bool joins; ///< All that goes between two ranks is one message.
+
+public:
   /// In the order of messages. For each pair of ranks both have the same boxes in the same order.
   std::vector<Part> sends, receives;
   int64_t bytes = 0; ///< Of the memory for messages.
@@ -54,8 +58,6 @@ private:
   void place(std::vector<Part> &parts, bool areSent);
   /// Behind the last of the parts that are one message with part `first`.
   size_t endOfMessage(const std::vector<Part> &parts, size_t first) const;
-
-  bool joins; ///< All that goes between two ranks is one message.
 };
 
 /// The collective of a channel's kind on this rank, whose group has something to do.
