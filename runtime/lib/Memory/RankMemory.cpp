@@ -19,15 +19,19 @@ std::string RankMemory::name(uint32_t tensor) const {
 }
 
 layout::Box RankMemory::resultBox(const std::vector<LoopInfo> &loops, uint32_t output) const {
-  std::vector<layout::Interval> ranges;
-  for (size_t dim = 0; dim < plan.bufferOf(output).shape.size(); ++dim)
-    ranges.push_back(range(loops[dim]));
-  return ranges;
+  return loopBox(std::span(loops).first(plan.bufferOf(output).shape.size()));
 }
 
-layout::Box RankMemory::loopBox(const std::vector<LoopInfo> &loops) const {
+layout::Box RankMemory::loopBox(std::span<const LoopInfo> loops) const {
   std::vector<layout::Interval> ranges;
   for (const LoopInfo &loop : loops)
     ranges.push_back(range(loop));
   return ranges;
+}
+
+absl::Status RankMemory::checkHeld(uint32_t tensor, const layout::Box &needed) const {
+  if (box(tensor).contains(needed))
+    return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("damaged plan: it needs ", needed.str(), " of ", name(tensor),
+                                          ", but this rank holds ", box(tensor).str()));
 }

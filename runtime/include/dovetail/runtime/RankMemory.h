@@ -15,6 +15,9 @@
 
 #include "dovetail/runtime/MemoryView.h"
 
+#include "absl/status/status.h"
+
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,9 +42,11 @@ struct RankMemory {
   layout::Interval range(const LoopInfo &loop) const { return plan.loopRange(loop, rank); }
   layout::Box resultBox(const std::vector<LoopInfo> &loops, uint32_t output) const;
   /// The same of all of them.
-  layout::Box loopBox(const std::vector<LoopInfo> &loops) const;
+  layout::Box loopBox(std::span<const LoopInfo> loops) const;
   /// Whether the value never changes after the prologue.
   bool isConstant(uint32_t tensor) const { return plan.bufferOf(tensor).kind != BufferKind::Arena; }
+  /// That this rank holds `box` of `tensor`, which a step reads. Errors: DATA_LOSS.
+  absl::Status checkHeld(uint32_t tensor, const layout::Box &box) const;
   /// `tensor 'x'`, as in messages.
   std::string name(uint32_t tensor) const;
 };

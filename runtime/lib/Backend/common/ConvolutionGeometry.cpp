@@ -17,14 +17,6 @@ using namespace dovetail::runtime;
 using layout::Box;
 using layout::Interval;
 
-/// Checks that the rank holds `box` of a tensor.
-static absl::Status checkHeld(const RankMemory &memory, uint32_t tensor, const Box &box) {
-  if (memory.box(tensor).contains(box))
-    return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("damaged plan: it needs ", box.str(), " of ", memory.name(tensor),
-                                          ", but this rank holds ", memory.box(tensor).str()));
-}
-
 /// Whether some iterations over dimension `dim` read nothing in `used`; with a dilated window perhaps on both sides of
 /// it.
 static bool someReadPaddingOnly(const layout::AccessDim &access, Box loops, int dim, Interval used) {
@@ -46,7 +38,7 @@ absl::StatusOr<ConvolutionGeometry> ConvolutionGeometry::plan(const RankMemory &
   result.inBox = layout::needOf(call.inputAccess, loops);
   result.weightsBox = layout::needOf(call.weightsAccess, loops);
   result.fullBox = result.outBox;
-  result.nothingToSum = memory.range(call.sumLoop()).empty();
+  result.nothingToSum = loops[rank].empty();
   for (int dim = 2; dim < rank; ++dim) {
     const layout::Window &window = call.form.windows[dim - 2];
     const layout::AccessDim &access = call.inputAccess[dim];
@@ -81,17 +73,18 @@ absl::StatusOr<ConvolutionGeometry> ConvolutionGeometry::plan(const RankMemory &
     return result;
   }
   // Libraries may be given the input with its padding written out, and the full result.
-  Box padded = result.inBox;
+  result.paddedBox = result.inBox;
   for (int dim = 2; dim < rank && !call.form.isTransposed; ++dim)
-    padded[dim] = {padded[dim].lo - result.padLo[dim - 2], padded[dim].hi + result.padHi[dim - 2]};
+    result.paddedBox[dim] = {result.inBox[dim].lo - result.padLo[dim - 2],
+                             result.inBox[dim].hi + result.padHi[dim - 2]};
   constexpr int64_t most = int64_t(1) << 50;
-  for (const Box &box : {padded, result.fullBox})
+  for (const Box &box : {result.paddedBox, result.fullBox})
     if (box.volume() > most)
       return absl::DataLossError(absl::StrCat("damaged plan: a convolution of ", memory.name(call.input),
                                               " takes a box of ", box.str(), " elements"));
-  if (absl::Status status = checkHeld(memory, call.input, result.inBox); !status.ok())
+  if (absl::Status status = memory.checkHeld(call.input, result.inBox); !status.ok())
     return status;
-  if (absl::Status status = checkHeld(memory, call.weights, result.weightsBox); !status.ok())
+  if (absl::Status status = memory.checkHeld(call.weights, result.weightsBox); !status.ok())
     return status;
   return result;
 }

@@ -26,6 +26,7 @@ namespace dovetail::runtime {
 /// What is computed for some channels on one rank, and of what.
 struct ConvolutionGeometry {
   layout::Box outBox, inBox, weightsBox; ///< Of the tensors.
+  layout::Box paddedBox;                 ///< `inBox` with the padding around it; not of transposed ones.
   layout::Box fullBox;                   ///< Of the result of a transposed convolution of `inBox`, without ends.
   /// For each spatial dimension the padding around `inBox` or, of a transposed convolution, what is cut off from the
   /// full result, which may be negative where `outBox` reaches further than that.

@@ -9,9 +9,6 @@
 #include "DeviceStaging.h"
 
 #include "PostOpRead.h"
-#include "ProductRows.h"
-
-#include "absl/strings/str_cat.h"
 
 #include <algorithm>
 #include <numeric>
@@ -90,10 +87,7 @@ ConvolutionStaging::ConvolutionStaging(const RankMemory &memory, const Convoluti
   MemoryView packedIn = MemoryView::packed(inView.type, geometry.inBox, wanted);
   if (inView.blockDim >= 0 ||
       (packs && !(isPacked(inView, packedIn, geometry.inBox) && (call.form.isTransposed || isSymmetric)))) {
-    Box padded = geometry.inBox;
-    for (int i = 0; i < spatial && !call.form.isTransposed; ++i)
-      padded[2 + i] = {geometry.inBox[2 + i].lo - geometry.padLo[i], geometry.inBox[2 + i].hi + geometry.padHi[i]};
-    input = copied(MemoryView::packed(inView.type, padded, wanted), scratch);
+    input = copied(MemoryView::packed(inView.type, geometry.paddedBox, wanted), scratch);
   } else if (packs) {
     input.view.strides = packedIn.strides;
   }
@@ -133,29 +127,6 @@ CallBytes ConvolutionStaging::bytesOf(const RankMemory &memory, const Convolutio
     include(most, {withWorkspace(staging.scratch, workspace), staging.packedBytes});
   }
   return most;
-}
-
-absl::StatusOr<ProductGeometry> ProductGeometry::plan(const RankMemory &memory, const MatMulCall &call) {
-  ProductGeometry result;
-  result.outBox = memory.resultBox(call.loops, call.output);
-  result.nothingToSum = memory.range(call.loops.back()).empty();
-  auto planFactor = [&](uint32_t tensor, const Access &access, Box &box) -> absl::Status {
-    box = layout::needOf(access, memory.loopBox(call.loops));
-    if (!result.nothingToSum && !memory.box(tensor).contains(box))
-      return absl::DataLossError(absl::StrCat("damaged plan: it needs ", box.str(), " of ", memory.name(tensor),
-                                              ", but this rank holds ", memory.box(tensor).str()));
-    return absl::OkStatus();
-  };
-  if (absl::Status status = planFactor(call.a, call.aAccess, result.aBox); !status.ok())
-    return status;
-  if (absl::Status status = planFactor(call.b, call.bAccess, result.bBox); !status.ok())
-    return status;
-  if (absl::Status status = checkRows(memory, call.output, result.outBox, call.rowDims); !status.ok())
-    return status;
-  if (!result.nothingToSum)
-    if (absl::Status status = checkRows(memory, call.a, result.aBox, call.rowDims); !status.ok())
-      return status;
-  return result;
 }
 
 ProductStaging::ProductStaging(const RankMemory &memory, const MatMulCall &call, const ProductGeometry &geometry,

@@ -16,6 +16,7 @@
 #define DOVETAIL_RUNTIME_BACKEND_COMMON_DEVICESTAGING_H
 
 #include "ConvolutionGeometry.h"
+#include "ProductGeometry.h"
 #include "ScratchPlan.h"
 
 #include "dovetail/runtime/RankMemory.h"
@@ -62,15 +63,6 @@ struct ConvolutionStaging {
   StagedOperand weights, output, full;
   DeviceScratch scratch; ///< For copies; of weights only if they are not kept.
   int64_t packedBytes = 0;
-};
-
-/// What a product reads and writes on a rank.
-struct ProductGeometry {
-  layout::Box outBox, aBox, bBox;
-  bool nothingToSum = false; ///< The result is zero before post-ops.
-
-  /// Errors: DATA_LOSS when the rank does not hold what is needed, or rows do not follow each other.
-  static absl::StatusOr<ProductGeometry> plan(const RankMemory &memory, const MatMulCall &call);
 };
 
 /// A matrix in memory; strides are in elements.

@@ -144,10 +144,7 @@ absl::Status ConvolutionPart::createTiles(CallBudget &budget) {
 }
 
 absl::Status ConvolutionPart::planCall() {
-  Box wanted = geometry.inBox;
-  if (geometry.readsPaddingOnly)
-    for (int i = 0; i < spatial; ++i)
-      wanted[2 + i] = {geometry.inBox[2 + i].lo - geometry.padLo[i], geometry.inBox[2 + i].hi + geometry.padHi[i]};
+  const Box &wanted = geometry.readsPaddingOnly ? geometry.paddedBox : geometry.inBox;
   const MemoryView &input = context.memory(call.input);
   stagedIn = geometry.readsPaddingOnly || !isDense(input, geometry.inBox, format);
   inView =

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../../Session/Arena.h"
-#include "../common/ProductRows.h"
+#include "../common/ProductGeometry.h"
 #include "LibrarySteps.h"
 #include "PostOps.h"
 
@@ -37,9 +37,8 @@ private:
   /// One of the two factors: the part of it that this rank needs, and where the library finds it.
   struct Factor {
     uint32_t tensor;
-    const Access *access;
-    bool transpose;
     Box box;
+    bool transpose;
     std::vector<int> dims; ///< Logical dimension for each of the library's.
     bool staged = false;
     MemoryView view;
@@ -48,7 +47,7 @@ private:
     memory::desc desc;
   };
 
-  absl::Status planFactor(Factor &factor);
+  void orderDims(Factor &factor) const;
   /// What is described, with the dimensions of the rows as one.
   memory::desc mergeRowDims(const memory::desc &desc) const;
   /// Has the library work on operands where they are, or on all of them copied to packed memory.
@@ -61,10 +60,9 @@ private:
   bool packOnce;
   uint32_t output;
   memory::data_type type{};
-  Box outBox;
+  ProductGeometry geometry;
   std::vector<int> order; ///< 0, 1, ...: of the result.
   Factor a, b;
-  bool nothingToSum = false;
 
   ScratchPlan scratchPlan;
   int64_t staging = 0;
@@ -83,18 +81,12 @@ private:
 
 } // namespace
 
-absl::Status MatMulStep::planFactor(Factor &factor) {
-  int rank = outBox.rank(), missing = rank - static_cast<int>(factor.access->size());
-  factor.box = layout::needOf(*factor.access, context.loopBox(call.loops));
+void MatMulStep::orderDims(Factor &factor) const {
+  int rank = geometry.outBox.rank(), missing = rank - factor.box.rank();
   for (int dim = 0; dim < rank; ++dim)
     factor.dims.push_back(dim < missing ? -1 : dim - missing);
   if (factor.transpose)
     std::swap(factor.dims[rank - 2], factor.dims[rank - 1]);
-  if (!nothingToSum && !context.box(factor.tensor).contains(factor.box))
-    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", factor.box.str(), " of ",
-                                            context.name(factor.tensor), ", but this rank holds ",
-                                            context.box(factor.tensor).str()));
-  return absl::OkStatus();
 }
 
 memory::desc MatMulStep::mergeRowDims(const memory::desc &desc) const {
@@ -129,17 +121,18 @@ void MatMulStep::stage(Factor &factor, bool stageAll) {
 absl::Status MatMulStep::planCall(bool stageAll) {
   scratchPlan = ScratchPlan();
   const MemoryView &memory = context.memory(output);
-  stagedOut = stageAll || nothingToSum || memory.blockDim >= 0 || PostOps::needsStaging(context, call.postOps, output);
-  outView = memory.part(outBox);
+  stagedOut =
+      stageAll || geometry.nothingToSum || memory.blockDim >= 0 || PostOps::needsStaging(context, call.postOps, output);
+  outView = memory.part(geometry.outBox);
   if (stagedOut) {
-    outView = MemoryView::packed(memory.type, outBox, MemoryFormat::rowMajor(outBox.rank()));
+    outView = MemoryView::packed(memory.type, geometry.outBox, MemoryFormat::rowMajor(geometry.outBox.rank()));
     outOffset = scratchPlan.add(outView.bytes());
-    copyOut = Copier(memory, outView, outBox);
+    copyOut = Copier(memory, outView, geometry.outBox);
   }
-  outDesc = mergeRowDims(describe(outView, outBox, order, order, type));
-  postOps = std::make_unique<PostOps>(context, call.postOps, output, /*direct=*/!stagedOut, outBox, outView, order,
-                                      order, /*channel=*/outBox.rank() - 1, type);
-  if (absl::Status status = postOps->stageOperands(scratchPlan); !status.ok() || nothingToSum)
+  outDesc = mergeRowDims(describe(outView, geometry.outBox, order, order, type));
+  postOps = std::make_unique<PostOps>(context, call.postOps, output, /*direct=*/!stagedOut, geometry.outBox, outView,
+                                      order, order, /*channel=*/geometry.outBox.rank() - 1, type);
+  if (absl::Status status = postOps->stageOperands(scratchPlan); !status.ok() || geometry.nothingToSum)
     return status;
   stage(a, stageAll);
   stage(b, stageAll && !packOnce);
@@ -147,7 +140,7 @@ absl::Status MatMulStep::planCall(bool stageAll) {
 }
 
 absl::Status MatMulStep::createCall(CallBudget &budget) {
-  if (nothingToSum)
+  if (geometry.nothingToSum)
     return postOps->prepareSeparate(scratchPlan);
   auto create = [&](const PostOps::Fused &fused) {
     memory::desc weights = packOnce ? memory::desc(b.desc.dims(), type, memory::format_tag::any) : b.desc;
@@ -175,22 +168,15 @@ absl::Status MatMulStep::plan() {
   if (!found.ok())
     return found.status();
   type = *found;
-  outBox = context.resultBox(call.loops, output);
-  int rank = outBox.rank();
-  order = MemoryFormat::rowMajor(rank).order;
-  a = Factor{call.a, &call.aAccess, call.form.transposesA, {}, {}, false, {}, 0, {}, {}};
-  b = Factor{call.b, &call.bAccess, call.form.transposesB, {}, {}, false, {}, 0, {}, {}};
-  nothingToSum = context.range(call.loops.back()).empty();
-  if (absl::Status status = planFactor(a); !status.ok())
-    return status;
-  if (absl::Status status = planFactor(b); !status.ok())
-    return status;
-  if (absl::Status status = checkRows(context, output, outBox, call.rowDims); !status.ok())
-    return status;
-  if (absl::Status status = nothingToSum ? absl::OkStatus() : checkRows(context, call.a, a.box, call.rowDims);
-      !status.ok())
-    return status;
-
+  absl::StatusOr<ProductGeometry> planned = ProductGeometry::plan(context, call);
+  if (!planned.ok())
+    return planned.status();
+  geometry = *std::move(planned);
+  order = MemoryFormat::rowMajor(geometry.outBox.rank()).order;
+  a = Factor{call.a, geometry.aBox, call.form.transposesA, {}, false, {}, 0, {}, {}};
+  b = Factor{call.b, geometry.bBox, call.form.transposesB, {}, false, {}, 0, {}, {}};
+  orderDims(a);
+  orderDims(b);
   absl::Status status = planCall(/*stageAll=*/false);
   staging = scratchPlan.size();
   return status;
@@ -200,7 +186,7 @@ absl::Status MatMulStep::create(CallBudget &budget) {
   const absl::Status tooLittle = absl::ResourceExhaustedError("too little scratch memory");
   absl::Status status = createCall(budget);
   auto extra = [&] { return scratchPlan.size() - staging; };
-  if (!nothingToSum && (!status.ok() || postOps->isSlow())) {
+  if (!geometry.nothingToSum && (!status.ok() || postOps->isSlow())) {
     absl::Status direct = status;
     status = planCall(/*stageAll=*/true);
     // Copies of all operands may be more than the plan allows.
@@ -219,12 +205,12 @@ absl::Status MatMulStep::create(CallBudget &budget) {
 
 absl::Status MatMulStep::bind(std::byte *scratch) {
   const MemoryView &memory = context.memory(output);
-  outView.data = stagedOut ? scratch + outOffset : memory.address(outBox);
+  outView.data = stagedOut ? scratch + outOffset : memory.address(geometry.outBox);
   if (stagedOut)
     copyOut.bind(memory.data, outView.data);
   if (absl::Status status = postOps->bind(outView.data, scratch); !status.ok())
     return status;
-  if (nothingToSum)
+  if (geometry.nothingToSum)
     return absl::OkStatus();
   for (Factor *factor : {&a, &b}) {
     const MemoryView &source = context.memory(factor->tensor);
@@ -254,7 +240,7 @@ absl::Status MatMulStep::bind(std::byte *scratch) {
 absl::Status MatMulStep::run() {
   if (absl::Status status = postOps->runBefore(); !status.ok())
     return status;
-  if (nothingToSum) {
+  if (geometry.nothingToSum) {
     std::memset(outView.data, 0, outView.bytes());
   } else {
     for (const Factor *factor : {&a, &b})

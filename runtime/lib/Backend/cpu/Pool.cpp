@@ -120,9 +120,8 @@ absl::Status PoolStep::plan() {
                                       "--no-libraries, which uses generated kernels instead");
     inBox[dim] = need.inside;
   }
-  if (!context.box(call.input).contains(inBox))
-    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", inBox.str(), " of ", context.name(call.input),
-                                            ", but this rank holds ", context.box(call.input).str()));
+  if (absl::Status status = context.checkHeld(call.input, inBox); !status.ok())
+    return status;
   chooseLayout();
   const MemoryView &source = context.memory(call.input), &target = context.memory(call.output);
   inView = MemoryView::packed(source.type, inBox, format, format.blockedExtent(input));

@@ -37,8 +37,7 @@ StepExecutorOr dovetail::runtime::createReorder(const RankMemory &context, const
   layout::Box box = context.box(call.target);
   if (box.empty())
     return nullptr;
-  if (!context.box(call.source).contains(box))
-    return absl::DataLossError(absl::StrCat("damaged plan: it needs ", box.str(), " of ", context.name(call.source),
-                                            ", but this rank holds ", context.box(call.source).str()));
+  if (absl::Status status = context.checkHeld(call.source, box); !status.ok())
+    return status;
   return std::make_unique<ReorderStep>(context, call, box);
 }

@@ -8,7 +8,7 @@
 
 #include "../common/DeviceStaging.h"
 #include "../common/PostOpRead.h"
-#include "../common/ProductRows.h"
+#include "../common/ProductGeometry.h"
 #include "LibraryCalls.h"
 #include "MatrixCall.h"
 #include "PostOpWork.h"

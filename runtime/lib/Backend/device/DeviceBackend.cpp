@@ -186,9 +186,8 @@ StepExecutorOr DeviceBackend::createStep(const RankMemory &memory, const StepInf
     layout::Box box = memory.box(call->target);
     if (box.empty())
       return nullptr;
-    if (!memory.box(call->source).contains(box))
-      return absl::DataLossError(absl::StrCat("damaged plan: it needs ", box.str(), " of ", memory.name(call->source),
-                                              ", but this rank holds ", memory.box(call->source).str()));
+    if (absl::Status status = memory.checkHeld(call->source, box); !status.ok())
+      return status;
     return std::make_unique<DeviceReorderStep>(memory, *call, *device, *steps);
   }
   absl::StatusOr<CallBytes> bytes = stagedCallBytes(memory, step, inPrologue);

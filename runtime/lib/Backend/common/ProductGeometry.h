@@ -1,4 +1,4 @@
-//===- ProductRows.h - Rows of matrix products -*- C++ -*-===//
+//===- ProductGeometry.h - What a matrix product reads -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,12 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the rows of a matrix product as the plan has them: several dimensions that are one in memory.
+// Defines the boxes of a matrix product, and its rows as the plan has them: several dimensions that are one in memory.
+// Backends of all targets use them.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_BACKEND_COMMON_PRODUCTROWS_H
-#define DOVETAIL_RUNTIME_BACKEND_COMMON_PRODUCTROWS_H
+#ifndef DOVETAIL_RUNTIME_BACKEND_COMMON_PRODUCTGEOMETRY_H
+#define DOVETAIL_RUNTIME_BACKEND_COMMON_PRODUCTGEOMETRY_H
 
 #include "dovetail/Layout/Strides.h"
 #include "dovetail/runtime/RankMemory.h"
@@ -27,10 +28,16 @@ std::optional<layout::StridedDim> mergeRows(const std::vector<int64_t> &extents,
 /// The same for `box`, which is not empty, of `view`.
 std::optional<layout::StridedDim> mergeRows(const MemoryView &view, const layout::Box &box, int rowDims);
 
-/// Checks that the rows of `box`, which is not empty, lie in the memory of `tensor` as a product with `rowDims` wants.
-/// Errors: DATA_LOSS.
-absl::Status checkRows(const RankMemory &memory, uint32_t tensor, const layout::Box &box, int rowDims);
+/// What a product reads and writes on a rank.
+struct ProductGeometry {
+  layout::Box outBox, aBox, bBox;
+  bool nothingToSum = false; ///< The result is zero before post-ops.
+
+  /// Of a rank that has a part of the result. Errors: DATA_LOSS when the rank does not hold what is needed, or rows do
+  /// not follow each other in memory.
+  static absl::StatusOr<ProductGeometry> plan(const RankMemory &memory, const MatMulCall &call);
+};
 
 } // namespace dovetail::runtime
 
-#endif // DOVETAIL_RUNTIME_BACKEND_COMMON_PRODUCTROWS_H
+#endif // DOVETAIL_RUNTIME_BACKEND_COMMON_PRODUCTGEOMETRY_H

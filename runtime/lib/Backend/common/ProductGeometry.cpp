@@ -1,4 +1,4 @@
-//===- ProductRows.cpp - Rows of matrix products -*- C++ -*-===//
+//===- ProductGeometry.cpp - What a matrix product reads -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProductRows.h"
+#include "ProductGeometry.h"
 
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -30,11 +31,30 @@ std::optional<layout::StridedDim> dovetail::runtime::mergeRows(const MemoryView 
   return mergeRows(extents, view.strides, rowDims);
 }
 
-absl::Status dovetail::runtime::checkRows(const RankMemory &memory, uint32_t tensor, const layout::Box &box,
-                                          int rowDims) {
+/// Checks that the rows of `box`, which is not empty, lie in the memory of `tensor` as a product with `rowDims` wants.
+static absl::Status checkRows(const RankMemory &memory, uint32_t tensor, const layout::Box &box, int rowDims) {
   const MemoryView &view = memory.memory(tensor);
   if (rowDims == 1 || (view.blockDim < 0 && mergeRows(view, box, rowDims)))
     return absl::OkStatus();
   return absl::DataLossError(
       absl::StrCat("damaged plan: the rows of ", memory.name(tensor), " do not follow each other in memory"));
+}
+
+absl::StatusOr<ProductGeometry> ProductGeometry::plan(const RankMemory &memory, const MatMulCall &call) {
+  layout::Box loops = memory.loopBox(call.loops);
+  ProductGeometry result;
+  result.outBox = memory.resultBox(call.loops, call.output);
+  result.aBox = layout::needOf(call.aAccess, loops);
+  result.bBox = layout::needOf(call.bAccess, loops);
+  result.nothingToSum = loops[loops.rank() - 1].empty();
+  if (!result.nothingToSum)
+    for (auto [tensor, box] : {std::pair(call.a, &result.aBox), std::pair(call.b, &result.bBox)})
+      if (absl::Status status = memory.checkHeld(tensor, *box); !status.ok())
+        return status;
+  if (absl::Status status = checkRows(memory, call.output, result.outBox, call.rowDims); !status.ok())
+    return status;
+  if (!result.nothingToSum)
+    if (absl::Status status = checkRows(memory, call.a, result.aBox, call.rowDims); !status.ok())
+      return status;
+  return result;
 }
