@@ -8,10 +8,12 @@
 
 #include "DeviceStaging.h"
 
+#include "../../Session/Arena.h"
 #include "PostOpRead.h"
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -37,23 +39,6 @@ static StagedOperand inPlace(const MemoryView &view, const Box &box) {
 static StagedOperand copied(MemoryView copy, DeviceScratch &scratch) {
   int64_t offset = scratch.add(copy.bytes());
   return {std::move(copy), vectorAlignment, true, offset};
-}
-
-static int64_t aligned(int64_t bytes) {
-  ScratchPlan memory;
-  memory.add(bytes);
-  return memory.size();
-}
-
-/// Makes `most` that of both.
-static void include(CallBytes &most, const CallBytes &other) {
-  most.scratch = std::max(most.scratch, other.scratch);
-  most.packed = std::max(most.packed, other.packed);
-}
-
-static int64_t withWorkspace(DeviceScratch scratch, int64_t workspace) {
-  scratch.add(workspace);
-  return scratch.size();
 }
 
 MemoryFormat ConvolutionStaging::format(int rank) const {
@@ -98,7 +83,7 @@ ConvolutionStaging::ConvolutionStaging(const RankMemory &memory, const Convoluti
       (!packs || weights.alignment == vectorAlignment)) {
     weights.view.strides = packedWeights.strides;
   } else if (keepsWeights) {
-    packedBytes = aligned(packedWeights.bytes());
+    packedBytes = alignedSize(packedWeights.bytes());
     weights = {std::move(packedWeights), vectorAlignment, /*isStaged=*/true};
   } else {
     weights = copied(std::move(packedWeights), scratch);
@@ -117,76 +102,37 @@ ConvolutionStaging::ConvolutionStaging(const RankMemory &memory, const Convoluti
   full = copied(MemoryView::packed(outView.type, geometry.fullBox, wanted), scratch);
 }
 
-CallBytes ConvolutionStaging::bytesOf(const RankMemory &memory, const ConvolutionCall &call,
-                                      const ConvolutionGeometry &geometry, bool keepsWeights, int64_t workspace) {
-  CallBytes most;
-  if (geometry.nothingToSum)
-    return most;
-  for (StagingMode mode : {StagingMode::Direct, StagingMode::Packed}) {
-    ConvolutionStaging staging(memory, call, geometry, keepsWeights, mode);
-    include(most, {withWorkspace(staging.scratch, workspace), staging.packedBytes});
-  }
-  return most;
-}
-
 ProductStaging::ProductStaging(const RankMemory &memory, const MatMulCall &call, const ProductGeometry &geometry,
-                               StagingMode mode) {
-  auto isCopied = [&](const MemoryView &view, const Box &box) {
-    return view.blockDim >= 0 ||
-           (mode == StagingMode::Packed && !isPacked(view, MemoryView::rowMajor(view.type, box, nullptr), box));
-  };
+                               StagingMode mode, size_t fused) {
   // `rowDims` dimensions before the last are rows.
-  auto layoutOf = [&](const StagedOperand &operand, const Box &box, int rowDims) {
-    return MatrixLayout{mergeRows(operand.view, box, rowDims)->stride, operand.view.strides.back(), operand.alignment};
-  };
-  auto placeFactor = [&](uint32_t tensor, const Box &box, int rowDims, bool transpose, MatrixLayout &layout) {
+  auto place = [&](uint32_t tensor, const Box &box, int rowDims, bool copies, auto isTaken, MatrixLayout &layout) {
     const MemoryView &view = memory.memory(tensor);
+    MemoryView packed = MemoryView::rowMajor(view.type, box, nullptr);
+    auto layoutOf = [&](const StagedOperand &operand) {
+      return MatrixLayout{mergeRows(operand.view, box, rowDims)->stride, operand.view.strides.back(),
+                          operand.alignment};
+    };
     StagedOperand operand = inPlace(view, box);
-    bool copies = isCopied(view, box);
+    copies = copies || view.blockDim >= 0 || (mode == StagingMode::Packed && !isPacked(view, packed, box));
     if (!copies) {
-      layout = layoutOf(operand, box, rowDims);
-      copies = !layout.isFactor(mergeRows(view, box, rowDims)->extent, box[box.rank() - 1].size());
+      layout = layoutOf(operand);
+      copies = !(layout.*isTaken)(mergeRows(view, box, rowDims)->extent, box[box.rank() - 1].size());
     }
     if (copies) {
-      operand = copied(MemoryView::rowMajor(view.type, box, nullptr), scratch);
-      layout = layoutOf(operand, box, rowDims);
+      operand = copied(std::move(packed), scratch);
+      layout = layoutOf(operand);
     }
-    if (transpose)
-      std::swap(layout.rowStride, layout.columnStride);
     return operand;
   };
-  a = placeFactor(call.a, geometry.aBox, call.rowDims, call.form.transposesA, layoutA);
-  b = placeFactor(call.b, geometry.bBox, 1, call.form.transposesB, layoutB);
-
-  const MemoryView &outView = memory.memory(call.output);
-  const Box &outBox = geometry.outBox;
-  output = inPlace(outView, outBox);
-  MemoryView packedOut = MemoryView::rowMajor(outView.type, outBox, nullptr);
-  bool copies = isCopied(outView, outBox);
-  if (!copies) {
-    layoutOut = layoutOf(output, outBox, call.rowDims);
-    copies = !layoutOut.isResult(mergeRows(outView, outBox, call.rowDims)->extent, outBox[outBox.rank() - 1].size());
-  }
-  if (copies || readsResult(memory, call.postOps, call.output))
-    roomForOutput = scratch.add(packedOut.bytes());
-  if (copies)
-    stageOutput(memory, call, geometry);
-}
-
-void ProductStaging::stageOutput(const RankMemory &memory, const MatMulCall &call, const ProductGeometry &geometry) {
-  output = {MemoryView::rowMajor(memory.memory(call.output).type, geometry.outBox, nullptr), vectorAlignment,
-            /*isStaged=*/true, roomForOutput};
-  layoutOut = {mergeRows(output.view, geometry.outBox, call.rowDims)->stride, output.view.strides.back()};
-}
-
-CallBytes ProductStaging::bytesOf(const RankMemory &memory, const MatMulCall &call, const ProductGeometry &geometry,
-                                  int64_t workspace) {
-  CallBytes most;
-  if (geometry.nothingToSum)
-    return most;
-  for (StagingMode mode : {StagingMode::Direct, StagingMode::Packed})
-    include(most, {withWorkspace(ProductStaging(memory, call, geometry, mode).scratch, workspace), 0});
-  return most;
+  // What comes after the library reads what was in its result's memory.
+  bool isRead = readsResult(memory, std::span(call.postOps).subspan(fused), call.output);
+  a = place(call.a, geometry.aBox, call.rowDims, false, &MatrixLayout::isFactor, layoutA);
+  b = place(call.b, geometry.bBox, 1, false, &MatrixLayout::isFactor, layoutB);
+  output = place(call.output, geometry.outBox, call.rowDims, isRead, &MatrixLayout::isResult, layoutOut);
+  if (call.form.transposesA)
+    std::swap(layoutA.rowStride, layoutA.columnStride);
+  if (call.form.transposesB)
+    std::swap(layoutB.rowStride, layoutB.columnStride);
 }
 
 absl::StatusOr<CallBytes> dovetail::runtime::stagedCallBytes(const RankMemory &memory, const StepInfo &step,
@@ -194,7 +140,11 @@ absl::StatusOr<CallBytes> dovetail::runtime::stagedCallBytes(const RankMemory &m
   CallBytes bytes;
   if (!step.memory)
     return bytes;
-  int64_t workspace = step.memory->scratchBytes(memory.rank, /*threads=*/1);
+  auto addScratch = [&](DeviceScratch scratch) {
+    scratch.add(step.memory->scratchBytes(memory.rank, /*threads=*/1));
+    bytes.scratch = std::max(bytes.scratch, scratch.size());
+  };
+  constexpr StagingMode modes[] = {StagingMode::Direct, StagingMode::Packed};
   if (const auto *call = std::get_if<ConvolutionCall>(&step.action)) {
     if (memory.resultBox(call->loops, call->output).empty())
       return bytes;
@@ -203,9 +153,15 @@ absl::StatusOr<CallBytes> dovetail::runtime::stagedCallBytes(const RankMemory &m
       absl::StatusOr<ConvolutionGeometry> geometry = ConvolutionGeometry::plan(memory, *call, channels);
       if (!geometry.ok())
         return geometry.status();
-      CallBytes part = ConvolutionStaging::bytesOf(memory, *call, *geometry, keepsWeights, workspace);
-      bytes.scratch = std::max(bytes.scratch, part.scratch);
-      bytes.packed += part.packed;
+      if (geometry->nothingToSum)
+        continue;
+      int64_t packed = 0;
+      for (StagingMode mode : modes) {
+        ConvolutionStaging staging(memory, *call, *geometry, keepsWeights, mode);
+        addScratch(staging.scratch);
+        packed = std::max(packed, staging.packedBytes);
+      }
+      bytes.packed += packed;
     }
   } else if (const auto *call = std::get_if<MatMulCall>(&step.action)) {
     if (memory.resultBox(call->loops, call->output).empty())
@@ -213,9 +169,11 @@ absl::StatusOr<CallBytes> dovetail::runtime::stagedCallBytes(const RankMemory &m
     absl::StatusOr<ProductGeometry> geometry = ProductGeometry::plan(memory, *call);
     if (!geometry.ok())
       return geometry.status();
-    bytes = ProductStaging::bytesOf(memory, *call, *geometry, workspace);
+    if (!geometry->nothingToSum)
+      for (StagingMode mode : modes)
+        addScratch(ProductStaging(memory, *call, *geometry, mode, /*fused=*/0).scratch);
   }
   if (!inPrologue)
-    bytes.packed += aligned(step.memory->packedBytes(memory.rank));
+    bytes.packed += alignedSize(step.memory->packedBytes(memory.rank));
   return bytes;
 }

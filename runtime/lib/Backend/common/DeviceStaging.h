@@ -49,9 +49,6 @@ enum class StagingMode { Direct, Packed };
 struct ConvolutionStaging {
   ConvolutionStaging(const RankMemory &memory, const ConvolutionCall &call, const ConvolutionGeometry &geometry,
                      bool keepsWeights, StagingMode mode);
-  /// Of both modes, with a workspace of `workspace` bytes.
-  static CallBytes bytesOf(const RankMemory &memory, const ConvolutionCall &call, const ConvolutionGeometry &geometry,
-                           bool keepsWeights, int64_t workspace);
 
   /// The order of dimensions that the library is given.
   MemoryFormat format(int rank) const;
@@ -84,23 +81,15 @@ struct MatrixLayout {
   }
 };
 
-/// The operands of a product with something to sum.
+/// The operands of a product with something to sum, of which the library does the first `fused` post-ops. The fewer
+/// these are, the more is staged.
 struct ProductStaging {
-  ProductStaging(const RankMemory &memory, const MatMulCall &call, const ProductGeometry &geometry, StagingMode mode);
-  /// Of both modes, with a workspace of `workspace` bytes.
-  static CallBytes bytesOf(const RankMemory &memory, const MatMulCall &call, const ProductGeometry &geometry,
-                           int64_t workspace);
-
-  /// Has the result staged, too: post-ops that come after the library read what is in its memory. There is room for
-  /// that if any post-op does.
-  void stageOutput(const RankMemory &memory, const MatMulCall &call, const ProductGeometry &geometry);
+  ProductStaging(const RankMemory &memory, const MatMulCall &call, const ProductGeometry &geometry, StagingMode mode,
+                 size_t fused);
 
   StagedOperand a, b, output;
   MatrixLayout layoutA, layoutB, layoutOut;
   DeviceScratch scratch;
-
-private:
-  int64_t roomForOutput = 0;
 };
 
 /// Memory of a library call of a plan for a device; none for other steps. `memory` needs no addresses. Errors:

@@ -62,6 +62,6 @@ bool dovetail::runtime::readsResult(const RankMemory &memory, const PostOpInfo &
   return op.readsTensor() && memory.plan.tensors[op.tensor].buffer == memory.plan.tensors[output].buffer;
 }
 
-bool dovetail::runtime::readsResult(const RankMemory &memory, const std::vector<PostOpInfo> &ops, uint32_t output) {
+bool dovetail::runtime::readsResult(const RankMemory &memory, std::span<const PostOpInfo> ops, uint32_t output) {
   return std::any_of(ops.begin(), ops.end(), [&](const PostOpInfo &op) { return readsResult(memory, op, output); });
 }

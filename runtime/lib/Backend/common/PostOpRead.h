@@ -19,6 +19,8 @@
 
 #include <vector>
 
+#include <span>
+
 namespace dovetail::runtime {
 
 /// The operand of a post-op, with the dimensions of the result that it is applied to: dimensions that the tensor lacks
@@ -39,7 +41,7 @@ absl::StatusOr<PostOpRead> postOpRead(const RankMemory &memory, const PostOpInfo
 /// Whether the operand lies in the memory of `output`: what overwrites that too early, spoils it.
 bool readsResult(const RankMemory &memory, const PostOpInfo &op, uint32_t output);
 /// The same of any of them.
-bool readsResult(const RankMemory &memory, const std::vector<PostOpInfo> &ops, uint32_t output);
+bool readsResult(const RankMemory &memory, std::span<const PostOpInfo> ops, uint32_t output);
 
 } // namespace dovetail::runtime
 

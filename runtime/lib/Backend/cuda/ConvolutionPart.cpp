@@ -17,7 +17,6 @@ using namespace dovetail;
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
 using layout::Box;
-using layout::Interval;
 
 CudnnGraph::Tensor ConvolutionPart::describe(const MemoryView &view, const Box &box, int64_t alignment) const {
   CudnnGraph::Tensor tensor;
@@ -143,11 +142,7 @@ absl::StatusOr<bool> ConvolutionPart::planGraph(size_t fused) {
     if (!addPostOp(*graph, call.postOps[i], input, outTensor))
       return false;
   }
-  absl::StatusOr<bool> found =
-      graph->choosePlans(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1, workspace);
-  if (std::optional<int64_t> refused = graph->refusedWorkspace())
-    refusedWorkspace = std::min(refusedWorkspace.value_or(*refused), *refused);
-  return found;
+  return graph->choosePlans(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1, workspace);
 }
 
 absl::StatusOr<bool> ConvolutionPart::plan(StagingMode mode) {
@@ -158,7 +153,7 @@ absl::StatusOr<bool> ConvolutionPart::plan(StagingMode mode) {
     if (!found.ok())
       return found;
     if (*found) {
-      workspaceOffset = staging->scratch.add(workspace);
+      workspaceOffset = staging->scratch.add(workspace.most);
       if (staging->output.isStaged || fused < call.postOps.size())
         finish = std::make_unique<PostOpWork>(handles.context, memory, call.postOps, fused, geometry.outBox);
       return true;
@@ -180,13 +175,8 @@ absl::Status ConvolutionPart::prepare() {
     finish = std::make_unique<PostOpWork>(handles.context, memory, call.postOps, 0, geometry.outBox);
     return finish->prepare(output.type);
   }
-  if (spatial < 1 || spatial > 3)
-    return absl::UnimplementedError(
-        absl::StrCat("cuDNN has no convolutions of ", spatial,
-                     " dimensions; compile the model with --no-libraries, which uses generated kernels instead"));
   if (absl::Status status = handles.cudnn().status(); !status.ok())
     return status;
-  packedBytes = ConvolutionStaging::bytesOf(memory, call, geometry, packOnce, workspace).packed;
   for (StagingMode mode : {StagingMode::Direct, StagingMode::Packed}) {
     absl::StatusOr<bool> found = plan(mode);
     if (!found.ok())
@@ -194,9 +184,8 @@ absl::Status ConvolutionPart::prepare() {
     if (*found)
       return finish ? finish->prepare(output.type) : absl::OkStatus();
   }
-  if (refusedWorkspace)
-    return workspaceTooSmall(absl::StrCat("cuDNN ", handles.cudnnApi().version, " on ", handles.context->label()),
-                             *refusedWorkspace, workspace);
+  if (workspace.refused)
+    return workspace.tooSmall(absl::StrCat("cuDNN ", handles.cudnnApi().version, " on ", handles.context->label()));
   return absl::UnimplementedError(absl::StrCat(
       "cuDNN ", handles.cudnnApi().version, " on ", handles.context->label(), " has no plan for it (input ",
       geometry.inBox.str(), ", weights ", geometry.weightsBox.str(), ", result ", geometry.outBox.str(),
@@ -223,7 +212,7 @@ absl::Status ConvolutionPart::bind(std::byte *scratchMemory, std::byte *&packed)
   kernel.view.data = !kernel.isStaged ? weights.address(geometry.weightsBox)
                      : packOnce       ? packed
                                       : scratchMemory + kernel.offset;
-  packed += packedBytes;
+  packed += staging->packedBytes;
   if (kernel.isStaged)
     if (absl::Status status = keep(copyBetween(context, kernel.view, weights, geometry.weightsBox), copyWeights);
         !status.ok())

@@ -24,7 +24,7 @@ class ConvolutionPart {
 public:
   ConvolutionPart(LibraryHandles &handles, const RankMemory &memory, const ConvolutionCall &call,
                   ConvolutionChannels channels, LibraryCallOptions options, int64_t workspace)
-      : handles(handles), memory(memory), call(call), channels(channels), options(options), workspace(workspace),
+      : handles(handles), memory(memory), call(call), channels(channels), options(options), workspace{workspace},
         packOnce(!options.inPrologue && memory.isConstant(call.weights)),
         spatial(static_cast<int>(call.form.windows.size())) {}
 
@@ -50,15 +50,13 @@ private:
   const ConvolutionCall &call;
   ConvolutionChannels channels;
   LibraryCallOptions options;
-  int64_t workspace; ///< What the library may take, in bytes.
-  bool packOnce;     ///< Weights never change: they are packed when the session starts.
+  Workspace workspace;
+  bool packOnce; ///< Weights never change: they are packed when the session starts.
   int spatial;
 
   ConvolutionGeometry geometry;
   std::optional<ConvolutionStaging> staging; ///< Null if there is nothing to sum.
-  int64_t packedBytes = 0;                   ///< Of both ways to stage.
   int64_t workspaceOffset = 0;
-  std::optional<int64_t> refusedWorkspace; ///< The least that is more than the library may take.
   std::unique_ptr<CudnnGraph> graph;
   std::vector<int> operandTensors; ///< The graph's number of each fused op's tensor, negative if there is none.
   int inTensor = 0, weightsTensor = 0, outTensor = 0, tensorCount = 0;

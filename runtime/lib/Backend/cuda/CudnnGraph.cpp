@@ -172,7 +172,7 @@ bool CudnnGraph::isAllowed(const CudnnDescriptor &config, MathMode mode) const {
 }
 
 absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count,
-                                  int64_t mostWorkspace) {
+                                  Workspace &workspace) {
   const CudnnApi &api = handles.cudnnApi();
   absl::StatusOr<cudnnHandle_t> handle = handles.cudnn();
   if (!handle.ok())
@@ -205,20 +205,20 @@ absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mo
     made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, offered[i]);
     if (made.plan.finalize() != CUDNN_STATUS_SUCCESS)
       continue;
-    int64_t found = 0, workspace = 0;
+    int64_t found = 0, needed = 0;
     if (api.cudnnBackendGetAttribute(made.plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
-                                     &found, &workspace) != CUDNN_STATUS_SUCCESS)
+                                     &found, &needed) != CUDNN_STATUS_SUCCESS)
       continue;
     made.config = std::move(offered[i]);
-    if (workspace <= mostWorkspace)
+    if (needed <= workspace.most)
       plans.push_back(std::move(made));
     else
-      refused = std::min(refused.value_or(workspace), workspace);
+      workspace.refuse(needed);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count, int64_t mostWorkspace) {
+absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count, Workspace &workspace) {
   absl::StatusOr<cudnnHandle_t> handle = handles.cudnn();
   if (!handle.ok())
     return handle.status();
@@ -237,7 +237,7 @@ absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count, int64_
     return false;
   for (cudnnBackendHeurMode_t heuristics : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
     if (plans.empty())
-      if (absl::Status status = addPlans(heuristics, mode, count, mostWorkspace); !status.ok())
+      if (absl::Status status = addPlans(heuristics, mode, count, workspace); !status.ok())
         return status;
   return !plans.empty();
 }

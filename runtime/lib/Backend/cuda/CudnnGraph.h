@@ -15,11 +15,11 @@
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_CUDNNGRAPH_H
 
 #include "Libraries.h"
+#include "Staging.h"
 
 #include "dovetail/runtime/Plan.h"
 
 #include <limits>
-#include <optional>
 #include <vector>
 
 namespace dovetail::runtime::cuda {
@@ -93,12 +93,10 @@ public:
   /// `operand` is negative when there is none.
   void addPointwise(const Pointwise &pointwise, int input, int operand, int output);
 
-  /// Asks for plans and takes the first `count` that respect the mode and need no more than `mostWorkspace` bytes of
-  /// workspace; the best first. False if there is none.
-  absl::StatusOr<bool> choosePlans(MathMode mode, size_t count, int64_t mostWorkspace);
+  /// Asks for plans and takes the first `count` that respect the mode and need no more than `workspace` allows, which
+  /// is told of those passed over; the best first. False if there is none.
+  absl::StatusOr<bool> choosePlans(MathMode mode, size_t count, Workspace &workspace);
   size_t planCount() const { return plans.size(); }
-  /// What the plan needs that needs least of those that were passed over because they need too much.
-  std::optional<int64_t> refusedWorkspace() const { return refused; }
   /// `addresses` of all tensors; those of virtual ones do not matter.
   absl::Status bind(const std::vector<void *> &addresses, void *workspace);
   absl::Status issue(DeviceStream &stream);
@@ -112,7 +110,7 @@ private:
   };
 
   /// Adds plans until there are `count`.
-  absl::Status addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count, int64_t mostWorkspace);
+  absl::Status addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count, Workspace &workspace);
   absl::Status issue(DeviceStream &stream, const Plan &plan);
   bool isAllowed(const CudnnDescriptor &config, MathMode mode) const;
 
@@ -122,7 +120,6 @@ private:
   std::vector<Plan> plans;
   std::vector<int64_t> uids; ///< Of tensors that are not virtual.
   CudnnDescriptor graph, pack;
-  std::optional<int64_t> refused;
   size_t best = 0;
 };
 

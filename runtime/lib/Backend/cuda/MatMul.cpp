@@ -30,8 +30,8 @@ namespace {
 class MatMulStep : public DeviceLibraryCall {
 public:
   MatMulStep(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory, const MatMulCall &call,
-             LibraryCallOptions options, int64_t workspaceBytes)
-      : handles(std::move(handles)), memory(memory), call(call), options(options), workspaceBytes(workspaceBytes) {}
+             LibraryCallOptions options, int64_t workspace)
+      : handles(std::move(handles)), memory(memory), call(call), options(options), allowed{workspace} {}
 
   absl::Status prepare();
   absl::Status bind(std::byte *scratchMemory, std::byte *packed) override;
@@ -54,10 +54,9 @@ private:
   const RankMemory &memory;
   MatMulCall call;
   LibraryCallOptions options;
-  int64_t workspaceBytes; ///< What the library may take.
+  Workspace allowed;
   ProductGeometry geometry;
-  std::optional<ProductStaging> staging;   ///< Null if there is nothing to sum.
-  std::optional<int64_t> refusedWorkspace; ///< The least that is more than the library may take.
+  std::optional<ProductStaging> staging; ///< Null if there is nothing to sum.
   int64_t workspaceOffset = 0;
   std::unique_ptr<DeviceWork> copyA, copyB;
   std::byte *workspace = nullptr;
@@ -141,12 +140,12 @@ absl::StatusOr<bool> MatMulStep::planCall(size_t fused, MatrixProduct product) {
       if (isVector && !bias) {
         bias = i;
         product.hasBias = true;
-        product.biasAlignment = std::min<int64_t>(16, read->alignment);
+        product.biasAlignment = std::min(vectorAlignment, read->alignment);
       } else if (auto rows = read->isFull ? mergeRows(extents, read->strides, call.rowDims) : std::nullopt;
                  rows && !added) {
         added = i;
         product.hasC = true;
-        product.c = {rows->stride, read->strides[rank - 1], std::min<int64_t>(16, read->alignment)};
+        product.c = {rows->stride, read->strides[rank - 1], std::min(vectorAlignment, read->alignment)};
         operand = *std::move(read);
       } else {
         return false;
@@ -157,21 +156,13 @@ absl::StatusOr<bool> MatMulStep::planCall(size_t fused, MatrixProduct product) {
   }
   planBatch(product, operand ? &*operand : nullptr);
   matrixCall = std::make_unique<MatrixCall>(*handles, product);
-  absl::StatusOr<bool> found =
-      matrixCall->choose(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1, workspaceBytes);
-  if (std::optional<int64_t> refused = matrixCall->refusedWorkspace())
-    refusedWorkspace = std::min(refusedWorkspace.value_or(*refused), *refused);
-  return found;
+  return matrixCall->choose(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1, allowed);
 }
 
 absl::StatusOr<bool> MatMulStep::plan(StagingMode mode) {
   const Box &outBox = geometry.outBox, &aBox = geometry.aBox;
   for (size_t fused = call.postOps.size();; --fused) {
-    staging.emplace(memory, call, geometry, mode);
-    // The library may add what is in its result's memory; others come after it has written there.
-    std::vector<PostOpInfo> rest(call.postOps.begin() + fused, call.postOps.end());
-    if (readsResult(memory, rest, call.output))
-      staging->stageOutput(memory, call, geometry);
+    staging.emplace(memory, call, geometry, mode, fused);
     MatrixProduct product;
     product.type = staging->output.view.type;
     product.m = mergeRows(staging->output.view, outBox, call.rowDims)->extent;
@@ -184,7 +175,7 @@ absl::StatusOr<bool> MatMulStep::plan(StagingMode mode) {
     if (!found.ok())
       return found;
     if (*found) {
-      workspaceOffset = staging->scratch.add(workspaceBytes);
+      workspaceOffset = staging->scratch.add(allowed.most);
       if (staging->output.isStaged || fused < call.postOps.size())
         finish = std::make_unique<PostOpWork>(handles->context, memory, call.postOps, fused, outBox);
       return true;
@@ -214,10 +205,9 @@ absl::Status MatMulStep::prepare() {
     if (*found)
       return finish ? finish->prepare(output.type) : absl::OkStatus();
   }
-  if (refusedWorkspace)
-    return workspaceTooSmall(
-        absl::StrCat("cuBLASLt ", handles->cublasLtApi().version, " on ", handles->context->label()), *refusedWorkspace,
-        workspaceBytes);
+  if (allowed.refused)
+    return allowed.tooSmall(
+        absl::StrCat("cuBLASLt ", handles->cublasLtApi().version, " on ", handles->context->label()));
   return absl::UnimplementedError(
       absl::StrCat("cuBLASLt ", handles->cublasLtApi().version, " on ", handles->context->label(),
                    " has no algorithm for ", elementTypeName(output.type), " matrices of ", outBox.str(),

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include <algorithm>
+#include <limits>
 #include <optional>
 
 using namespace dovetail::runtime;
@@ -163,7 +163,7 @@ absl::StatusOr<std::vector<MatrixCall::Algorithm>> MatrixCall::ask(size_t count,
   return algorithms;
 }
 
-absl::StatusOr<bool> MatrixCall::choose(MathMode mode, size_t count, int64_t mostWorkspace) {
+absl::StatusOr<bool> MatrixCall::choose(MathMode mode, size_t count, Workspace &workspace) {
   if (absl::Status status = handles.cublasLt().status(); !status.ok())
     return status;
   if (!typesOf(product.type, mode) || !product.a.isFactor(product.m, product.k) ||
@@ -173,7 +173,7 @@ absl::StatusOr<bool> MatrixCall::choose(MathMode mode, size_t count, int64_t mos
   DeviceScope scope(*handles.context);
   if (absl::Status status = describe(mode); !status.ok())
     return status;
-  auto most = static_cast<size_t>(mostWorkspace);
+  auto most = static_cast<size_t>(workspace.most);
   absl::StatusOr<std::vector<Algorithm>> found = ask(count, most);
   if (!found.ok())
     return found.status();
@@ -185,7 +185,7 @@ absl::StatusOr<bool> MatrixCall::choose(MathMode mode, size_t count, int64_t mos
   if (!larger.ok())
     return larger.status();
   if (!larger->empty())
-    refused = static_cast<int64_t>(larger->front().workspace);
+    workspace.refuse(static_cast<int64_t>(larger->front().workspace));
   return false;
 }
 

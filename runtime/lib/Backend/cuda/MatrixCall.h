@@ -13,12 +13,11 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_MATRIXCALL_H
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_MATRIXCALL_H
 
-#include "../common/DeviceStaging.h"
 #include "Libraries.h"
+#include "Staging.h"
 
 #include "dovetail/runtime/Plan.h"
 
-#include <optional>
 #include <vector>
 
 namespace dovetail::runtime::cuda {
@@ -42,12 +41,10 @@ public:
   MatrixCall(const MatrixCall &) = delete;
   MatrixCall &operator=(const MatrixCall &) = delete;
 
-  /// Asks for at most `count` algorithms that need no more than `mostWorkspace` bytes of workspace, the best first.
-  /// False if there is none.
-  absl::StatusOr<bool> choose(MathMode mode, size_t count, int64_t mostWorkspace);
+  /// Asks for at most `count` algorithms that need no more than `workspace` allows, the best first. False if there is
+  /// none; then `workspace` is told what the best one needs.
+  absl::StatusOr<bool> choose(MathMode mode, size_t count, Workspace &workspace);
   size_t algorithmCount() const { return algorithms.size(); }
-  /// What the best algorithm needs if there are only some that need too much.
-  std::optional<int64_t> refusedWorkspace() const { return refused; }
   absl::Status setBias(const void *bias);
   absl::Status issue(DeviceStream &stream, const void *a, const void *b, const void *c, void *d,
                      void *workspaceMemory) const {
@@ -75,7 +72,6 @@ private:
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t layoutA = nullptr, layoutB = nullptr, layoutC = nullptr, layoutD = nullptr;
   std::vector<Algorithm> algorithms;
-  std::optional<int64_t> refused;
   size_t best = 0;
 };
 

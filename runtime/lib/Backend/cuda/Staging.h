@@ -18,14 +18,24 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
+#include <optional>
+
 namespace dovetail::runtime::cuda {
 
-/// The error of a call whose library needs at least `needed` bytes of workspace.
-inline absl::Status workspaceTooSmall(const std::string &library, int64_t needed, int64_t allowed) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat(library, " needs ", needed, " bytes of workspace, but the plan allows ", allowed,
-                   "; compile the model with --no-libraries, which uses generated kernels instead"));
-}
+/// Workspace of a call, in bytes: what the plan allows its library, and the least found that is more.
+struct Workspace {
+  int64_t most;
+  std::optional<int64_t> refused = {};
+
+  void refuse(int64_t bytes) { refused = std::min(refused.value_or(bytes), bytes); }
+  /// The error where `library` has nothing but what was refused.
+  absl::Status tooSmall(const std::string &library) const {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(library, " needs ", *refused, " bytes of workspace, but the plan allows ", most,
+                     "; compile the model with --no-libraries, which uses generated kernels instead"));
+  }
+};
 
 /// Copies `box` between two memories, both of which hold it.
 inline absl::StatusOr<std::unique_ptr<DeviceWork>> copyBetween(const std::shared_ptr<Context> &context,
