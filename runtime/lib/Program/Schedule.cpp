@@ -20,9 +20,12 @@ using layout::Transfer;
 
 MoveScheduler::MoveScheduler(const Plan &plan, const MoveInfo &move)
     : plan(plan), move(move), planner(plan.mesh, plan.bufferOf(move.source).shape, plan.tensors[move.source].sharding,
-                                      plan.tensors[move.target].sharding),
-      exchangeClass(layout::classify(plan.mesh, plan.bufferOf(move.source).shape, plan.tensors[move.source].sharding,
-                                     plan.tensors[move.target].sharding)) {}
+                                      plan.tensors[move.target].sharding) {}
+
+layout::ExchangeClass MoveScheduler::getClass() const {
+  return layout::classify(plan.mesh, plan.bufferOf(move.source).shape, plan.tensors[move.source].sharding,
+                          plan.tensors[move.target].sharding);
+}
 
 MoveTransfers MoveScheduler::transfers(int rank) const {
   MoveTransfers result;

@@ -15,13 +15,13 @@ using namespace dovetail::runtime;
 
 namespace {
 
-ChannelMove describeMove(const RankMemory &memory, const MoveInfo &move, const MoveTransfers &transfers) {
+ChannelMove describeMove(const RankMemory &memory, const MoveInfo &move, MoveTransfers transfers) {
   ChannelMove result;
   result.source = memory.memory(move.source);
   result.target = memory.memory(move.target);
-  result.receives = transfers.receives;
-  result.sends = transfers.sends;
-  result.local = transfers.local;
+  result.receives = std::move(transfers.receives);
+  result.sends = std::move(transfers.sends);
+  result.local = std::move(transfers.local);
   result.reduction = transfers.reduction;
   if (transfers.reduction == layout::ReductionKind::Owner) {
     // Next to zeros the bits of the owner's contribution are the largest number, whatever they mean.
@@ -32,34 +32,33 @@ ChannelMove describeMove(const RankMemory &memory, const MoveInfo &move, const M
   return result;
 }
 
-std::vector<MoveTransfers> listTransfers(const RankMemory &memory, const ExchangeCall &call) {
-  std::vector<MoveTransfers> transfers;
-  for (const MoveInfo &move : call.moves)
-    transfers.push_back(MoveScheduler(memory.plan, move).transfers(memory.rank));
-  return transfers;
-}
-
-/// All but the name and the mover. `transfers` are those of each move.
-ChannelDescription describeChannel(const RankMemory &memory, const ExchangeCall &call,
-                                   const std::vector<MoveTransfers> &transfers) {
+/// All but the name and the mover.
+ChannelDescription describeChannel(const RankMemory &memory, const ExchangeCall &call) {
   ChannelDescription description;
-  for (size_t i = 0; i < call.moves.size(); ++i)
-    description.moves.push_back(describeMove(memory, call.moves[i], transfers[i]));
   description.kind = call.kind;
-  description.group = MoveScheduler(memory.plan, call.moves[0]).group(call.kind, memory.rank);
+  for (const MoveInfo &move : call.moves) {
+    MoveScheduler scheduler(memory.plan, move);
+    description.moves.push_back(describeMove(memory, move, scheduler.transfers(memory.rank)));
+    // A collective is of one move.
+    if (call.kind != layout::ExchangeKind::Messages)
+      description.group = scheduler.group(call.kind, memory.rank);
+  }
   return description;
 }
 
 class ExchangeStep : public ExchangeExecutor {
 public:
   ExchangeStep(const RankMemory &memory, const StepInfo &step, Communicator &communicator, Mover &mover)
-      : memory(memory), communicator(communicator), mover(mover), name(step.name),
-        call(std::get<ExchangeCall>(step.action)), transfers(listTransfers(memory, call)) {}
+      : memory(memory), step(step), communicator(communicator), mover(mover) {}
 
   absl::Status bind(std::byte *) override {
-    ChannelDescription description = describeChannel(memory, call, transfers);
-    description.name = name;
+    const auto &call = std::get<ExchangeCall>(step.action);
+    ChannelDescription description = describeChannel(memory, call);
+    description.name = step.name;
     description.mover = &mover;
+    for (size_t i = 0; i < call.moves.size(); ++i)
+      if (!description.moves[i].sends.empty())
+        sources.push_back(memory.plan.tensors[call.moves[i].source].buffer);
     absl::StatusOr<std::unique_ptr<Channel>> opened = communicator.open(std::move(description));
     if (!opened.ok())
       return opened.status();
@@ -75,21 +74,14 @@ public:
   absl::Status join() override { return channel->join(); }
   absl::Status fence() override { return channel->fence(); }
 
-  std::vector<uint32_t> readByOthers() const override {
-    std::vector<uint32_t> buffers;
-    for (size_t i = 0; i < call.moves.size(); ++i)
-      if (!transfers[i].sends.empty())
-        buffers.push_back(memory.plan.tensors[call.moves[i].source].buffer);
-    return buffers;
-  }
+  std::vector<uint32_t> readByOthers() const override { return sources; }
 
 private:
   const RankMemory &memory;
+  const StepInfo &step;
   Communicator &communicator;
   Mover &mover;
-  std::string name;
-  ExchangeCall call;
-  std::vector<MoveTransfers> transfers; ///< Of each move.
+  std::vector<uint32_t> sources; ///< Buffers that others read.
   std::unique_ptr<Channel> channel;
 };
 
@@ -102,5 +94,5 @@ std::unique_ptr<ExchangeExecutor> dovetail::runtime::createExchangeStep(const Ra
 }
 
 int64_t dovetail::runtime::messageBytes(const RankMemory &memory, const ExchangeCall &call) {
-  return messageBytes(describeChannel(memory, call, listTransfers(memory, call)));
+  return messageBytes(describeChannel(memory, call));
 }

@@ -45,7 +45,7 @@ class ExchangeExecutor : public StepExecutor {
 public:
   /// Lets steps that come from now on find the target complete, and the source not needed by this rank any more.
   virtual absl::Status join() = 0;
-  /// The buffers that other ranks read; none if they read nothing of this rank.
+  /// The buffers that other ranks read; none if they read nothing of this rank. Known when it is bound.
   virtual std::vector<uint32_t> readByOthers() const = 0;
   /// The same for what other ranks do with this rank's memory: steps that come from now on may write to it.
   virtual absl::Status fence() = 0;

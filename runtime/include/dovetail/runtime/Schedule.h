@@ -34,7 +34,7 @@ class MoveScheduler {
 public:
   MoveScheduler(const Plan &plan, const MoveInfo &move);
 
-  layout::ExchangeClass getClass() const { return exchangeClass; }
+  layout::ExchangeClass getClass() const;
   MoveTransfers transfers(int rank) const;
   /// With whom `rank` has a collective of `kind`, where the plan says that the exchange is one.
   layout::CollectiveGroup group(layout::ExchangeKind kind, int rank) const;
@@ -47,7 +47,6 @@ private:
   const Plan &plan;
   MoveInfo move;
   layout::ExchangePlanner planner;
-  layout::ExchangeClass exchangeClass;
 };
 
 /// The schedule check: simulates the step lists of all ranks and makes sure that every box sent is received, so that

@@ -14,7 +14,8 @@ using namespace dovetail;
 using namespace dovetail::runtime;
 using layout::Box;
 
-MemoryView dovetail::runtime::messageView(const MemoryView &memory, const Box &box, const MemoryFormat &format) {
+/// A message with `box` of what is in `memory`, in a format of the same blocks; without data.
+static MemoryView messageView(const MemoryView &memory, const Box &box, const MemoryFormat &format) {
   return MemoryView::packed(memory.type, box, format, memory.blockedExtent);
 }
 

@@ -18,9 +18,6 @@
 
 namespace dovetail::runtime {
 
-/// A message with `box` of what is in `memory`, in a format of the same blocks; without data.
-MemoryView messageView(const MemoryView &memory, const layout::Box &box, const MemoryFormat &format);
-
 /// Whether `box` lies in `memory` as in a message.
 bool isMessage(const MemoryView &memory, const layout::Box &box, const MemoryFormat &format);
 
