@@ -44,7 +44,7 @@ static std::optional<std::vector<Window>> findWindows(std::span<const AccessDim>
   for (size_t i = 0; i + 2 < input.size(); ++i) {
     std::optional<Window> window =
         Window::find(input[2 + i], static_cast<int>(2 + i), static_cast<int>(firstTap + i), loops[firstTap + i]);
-    if (!window || window->isTransposed != (i > 0 ? windows[0].isTransposed : window->isTransposed))
+    if (!window || (i > 0 && window->isTransposed != windows[0].isTransposed))
       return std::nullopt;
     windows.push_back(*window);
   }
@@ -81,10 +81,7 @@ std::optional<ConvolutionForm> ConvolutionForm::find(std::span<const AccessDim> 
   IndexExpr outer = IndexExpr::loop(1), channel = IndexExpr::loop(static_cast<int>(rank));
   int64_t perGroup = loops[rank];
   if (!(input[1] == AccessDim(channel))) {
-    std::vector<Interval> all;
-    for (int64_t extent : loops)
-      all.push_back({0, extent});
-    Interval channels = input[1].index.bounds(all);
+    Interval channels = input[1].index.bounds(Box::ofShape(loops));
     if (perGroup < 1 || channels.empty() || channels.lo != 0 || channels.hi % perGroup != 0)
       return std::nullopt;
     form.groups = channels.hi / perGroup;
@@ -151,9 +148,7 @@ bool dovetail::layout::fits(std::span<const AccessDim> access, std::span<const i
                             std::span<const int64_t> loops, size_t firstWindow) {
   if (access.size() != shape.size())
     return false;
-  std::vector<Interval> all;
-  for (int64_t extent : loops)
-    all.push_back({0, extent});
+  Box all = Box::ofShape(loops);
   for (size_t dim = 0; dim < std::min(firstWindow, shape.size()); ++dim)
     if (!(access[dim].need(all) == Interval{0, shape[dim]}))
       return false;

@@ -22,16 +22,9 @@ using namespace dovetail::layout;
 // Arithmetic that does not overflow
 //===----------------------------------------------------------------------===//
 
-static Wide wideFloorDiv(Wide a, Wide b) {
-  Wide quotient = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
-}
-
-static Wide wideCeilDiv(Wide a, Wide b) { return -wideFloorDiv(-a, b); }
-
 /// `floor((num*i + offset) / den)`.
 static int64_t evaluate(int64_t num, int64_t den, int64_t i, int64_t offset) {
-  return saturate(wideFloorDiv(Wide(num) * i + offset, den));
+  return saturate(floorDivWide(Wide(num) * i + offset, den));
 }
 
 //===----------------------------------------------------------------------===//
@@ -195,8 +188,8 @@ int64_t DimMap::followCut(int64_t cut, int64_t operandExtent, int64_t loopExtent
     return loopExtent;
   if (kind == Kind::Table)
     return std::min(cutTable(entries->lo, entries->last, entries->monotone, cut), loopExtent);
-  Wide middle = wideFloorDiv(Wide(offLo) + offHi, 2);
-  int64_t index = saturate(wideCeilDiv(Wide(cut) * den - middle, num));
+  Wide middle = floorDivWide(Wide(offLo) + offHi, 2);
+  int64_t index = saturate(ceilDivWide(Wide(cut) * den - middle, num));
   return std::clamp<int64_t>(index, 0, loopExtent);
 }
 
@@ -219,9 +212,9 @@ int64_t DimMap::followCutBack(int64_t loopCut, int64_t operandExtent, int64_t lo
   }
   // The operand cuts that are followed to `loopCut`: none or `first ...
   // centre`.
-  Wide middle = wideFloorDiv(Wide(offLo) + offHi, 2);
-  int64_t centre = saturate(wideFloorDiv(Wide(num) * loopCut + middle, den));
-  int64_t first = saturate(wideFloorDiv(Wide(num) * (Wide(loopCut) - 1) + middle, den) + 1);
+  Wide middle = floorDivWide(Wide(offLo) + offHi, 2);
+  int64_t centre = saturate(floorDivWide(Wide(num) * loopCut + middle, den));
+  int64_t first = saturate(floorDivWide(Wide(num) * (Wide(loopCut) - 1) + middle, den) + 1);
   int64_t stride = num / std::gcd(num, den);
   int64_t aligned = floorDiv(centre, stride) * stride;
   int64_t chosen = aligned >= first ? aligned : centre;

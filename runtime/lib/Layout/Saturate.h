@@ -27,6 +27,13 @@ inline int64_t saturate(Wide value) {
   return static_cast<int64_t>(std::clamp<Wide>(value, -Wide(unbounded), Wide(unbounded)));
 }
 
+/// As `floorDiv` and `ceilDiv` in Arith.h.
+inline Wide floorDivWide(Wide a, Wide b) {
+  Wide quotient = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
+}
+inline Wide ceilDivWide(Wide a, Wide b) { return -floorDivWide(-a, b); }
+
 } // namespace dovetail::layout
 
 #endif // DOVETAIL_RUNTIME_LAYOUT_SATURATE_H

@@ -52,9 +52,6 @@ std::optional<Window> Window::find(const AccessDim &access, int loop, int tap, i
 // Needs
 //===----------------------------------------------------------------------===//
 
-static Wide ceilDivWide(Wide a, Wide b) { return a / b + (a % b > 0 ? 1 : 0); }
-static Wide floorDivWide(Wide a, Wide b) { return a / b - (a % b < 0 ? 1 : 0); }
-
 /// Whether `a * x + b * y == sum` for some x and y in these intervals, which are not empty; a and b are not 0.
 static bool hasSolution(Wide a, Interval x, Wide b, Interval y, Wide sum) {
   // Coefficients of the greatest common divisor: a * s = g modulo b.
@@ -105,16 +102,11 @@ bool dovetail::layout::isRead(const AccessDim &access, int64_t element, std::spa
     else
       multiples.push_back({term.factor, range});
   }
-  switch (multiples.size()) {
-  case 0:
-    return rest == 0;
-  case 1:
-    return hasSolution(multiples[0].factor, multiples[0].range, 1, {0, 1}, rest);
-  case 2:
-    return hasSolution(multiples[0].factor, multiples[0].range, multiples[1].factor, multiples[1].range, rest);
-  default:
+  if (multiples.size() > 2)
     return true;
-  }
+  // Those that are missing are of 0 alone.
+  multiples.resize(2, {1, {0, 1}});
+  return hasSolution(multiples[0].factor, multiples[0].range, multiples[1].factor, multiples[1].range, rest);
 }
 
 DimNeed dovetail::layout::needInside(const AccessDim &access, std::span<const Interval> loops, Interval tensor,
