@@ -17,17 +17,11 @@
 #include "PlanEnums.h"
 #include "PlanValidator.h"
 
-#include "absl/strings/str_cat.h"
-
 namespace dovetail::runtime {
 
 /// Bounds that keep all products of coordinates, strides and element sizes inside of 64 bits.
 inline constexpr int64_t maxExtent = int64_t(1) << 40;
 inline constexpr int64_t maxBytes = int64_t(1) << 60;
-
-template <typename... Args> absl::Status damaged(const Args &...args) {
-  return absl::DataLossError(absl::StrCat("damaged plan: ", args...));
-}
 
 inline std::string str(const flatbuffers::String *string) { return string ? string->str() : std::string(); }
 
@@ -88,8 +82,6 @@ private:
                               const std::vector<int64_t> &shape, layout::Sharding &result);
   absl::Status decodeFormat(const std::string &where, const artifact::Format &format, size_t rank,
                             MemoryFormat &result);
-  absl::Status attributes(const std::string &where, const flatbuffers::Vector<int64_t> &values, int64_t least,
-                          int64_t most, std::vector<int64_t> &result);
   absl::Status tensorIndex(const std::string &where, uint32_t index);
 
   const artifact::Plan &source;

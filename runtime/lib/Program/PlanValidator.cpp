@@ -22,10 +22,6 @@ using namespace dovetail::runtime;
 
 namespace {
 
-template <typename... Args> absl::Status damaged(const Args &...args) {
-  return absl::DataLossError(absl::StrCat("damaged plan: ", args...));
-}
-
 std::string shapeStr(const std::vector<int64_t> &shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
 
 /// Whether, on every rank, `inner` lies inside of `outer` in one dimension of `extent`. Empty pieces always do.

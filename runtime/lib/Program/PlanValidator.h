@@ -12,8 +12,13 @@
 #include "dovetail/runtime/Plan.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace dovetail::runtime {
+
+template <typename... Args> absl::Status damaged(const Args &...args) {
+  return absl::DataLossError(absl::StrCat("damaged plan: ", args...));
+}
 
 /// Checks a plan whose indices, shapes and shardings are valid by themselves: tensors lie inside of their buffers,
 /// exchanges can be planned, library calls have operands that fit, nothing is read before it is written. Errors:

@@ -14,9 +14,8 @@
 using namespace dovetail;
 using namespace dovetail::runtime;
 
-static constexpr int64_t maxAttribute = int64_t(1) << 20;
-/// Spatial dimensions, and all dimensions, that libraries have.
-static constexpr size_t maxWindows = 3, maxDims = 12;
+/// Dimensions that libraries have.
+static constexpr size_t maxDims = 12;
 /// Of all indices of an operand.
 static constexpr int maxTerms = 1000;
 /// Of one library call, for one thread or all of them.
@@ -28,18 +27,6 @@ static constexpr int64_t maxSharedBytes = 1 << 20;
 absl::Status Decoder::tensorIndex(const std::string &where, uint32_t index) {
   if (index >= plan.tensors.size())
     return damaged(where, " uses tensor ", index, " of ", plan.tensors.size());
-  return absl::OkStatus();
-}
-
-absl::Status Decoder::attributes(const std::string &where, const flatbuffers::Vector<int64_t> &values, int64_t least,
-                                 int64_t most, std::vector<int64_t> &result) {
-  if (!isAligned(&values))
-    return damaged(where, " has misaligned attributes");
-  for (int64_t value : values) {
-    if (value < least || value > most)
-      return damaged(where, " has an impossible attribute ", value);
-    result.push_back(value);
-  }
   return absl::OkStatus();
 }
 
@@ -114,11 +101,12 @@ static std::vector<int64_t> extentsOf(const std::vector<LoopInfo> &loops) {
 }
 
 static absl::Status checkWindows(const std::string &where, const std::vector<layout::Window> &windows) {
-  if (windows.size() > maxWindows)
-    return damaged(where, " has windows in ", windows.size(), " dimensions, but libraries have at most ", maxWindows);
+  if (windows.size() > layout::maxWindows)
+    return damaged(where, " has windows in ", windows.size(), " dimensions, but libraries have at most ",
+                   layout::maxWindows);
   for (const layout::Window &window : windows)
-    if (window.stride > maxAttribute || window.dilation > maxAttribute || window.pad < -maxAttribute ||
-        window.pad > maxAttribute)
+    if (window.stride > layout::maxWindowStep || window.dilation > layout::maxWindowStep ||
+        window.pad < -layout::maxWindowStep || window.pad > layout::maxWindowStep)
       return damaged(where, " has windows of an impossible stride ", window.stride, ", dilation ", window.dilation,
                      " or padding ", window.pad);
   return absl::OkStatus();
@@ -218,17 +206,14 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
       RETURN_IF_ERROR(tensorIndex(where, tensor));
     return absl::OkStatus();
   };
-  auto access = [&](const artifact::Access *source, const std::vector<LoopInfo> &loops, Access &result) {
-    return decodeAccess(where, *source, loops, result);
-  };
   auto isNone = [&](const char *what) { return damaged(where, " reads its operands as no ", what, " does"); };
   if (const artifact::Convolution *source = step.call_as_Convolution()) {
     ConvolutionCall call{source->input(), source->weights(), source->output(), {}, {}, {}, {}, {}};
     RETURN_IF_ERROR(check({call.input, call.weights, call.output}));
     RETURN_IF_ERROR(decodePostOps(where, source->post_ops(), call.postOps));
     RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
-    RETURN_IF_ERROR(access(source->input_access(), call.loops, call.inputAccess));
-    RETURN_IF_ERROR(access(source->weights_access(), call.loops, call.weightsAccess));
+    RETURN_IF_ERROR(decodeAccess(where, *source->input_access(), call.loops, call.inputAccess));
+    RETURN_IF_ERROR(decodeAccess(where, *source->weights_access(), call.loops, call.weightsAccess));
     auto form = layout::ConvolutionForm::find(call.inputAccess, call.weightsAccess, extentsOf(call.loops));
     if (!form)
       return isNone("convolution");
@@ -243,8 +228,8 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     RETURN_IF_ERROR(check({call.a, call.b, call.output}));
     RETURN_IF_ERROR(decodePostOps(where, source->post_ops(), call.postOps));
     RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
-    RETURN_IF_ERROR(access(source->a_access(), call.loops, call.aAccess));
-    RETURN_IF_ERROR(access(source->b_access(), call.loops, call.bAccess));
+    RETURN_IF_ERROR(decodeAccess(where, *source->a_access(), call.loops, call.aAccess));
+    RETURN_IF_ERROR(decodeAccess(where, *source->b_access(), call.loops, call.bAccess));
     auto form = layout::ProductForm::find(call.aAccess, call.bAccess, extentsOf(call.loops));
     if (!form)
       return isNone("matrix product");
@@ -259,7 +244,7 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     PoolCall call{*kind, source->input(), source->output(), {}, {}, {}};
     RETURN_IF_ERROR(check({call.input, call.output}));
     RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
-    RETURN_IF_ERROR(access(source->input_access(), call.loops, call.inputAccess));
+    RETURN_IF_ERROR(decodeAccess(where, *source->input_access(), call.loops, call.inputAccess));
     auto form = layout::PoolForm::find(call.inputAccess, extentsOf(call.loops));
     if (!form)
       return isNone("pool");
@@ -299,7 +284,14 @@ absl::Status Decoder::decodeMemory(const std::string &where, const artifact::Cal
   auto decode = [&](const flatbuffers::Vector<int64_t> &source, std::vector<int64_t> &bytes) -> absl::Status {
     if (source.size() != 1 && static_cast<int64_t>(source.size()) != plan.mesh.numRanks())
       return damaged(where, " has bounds of its memory for ", source.size(), " ranks");
-    return attributes(where, source, 0, maxCallBytes, bytes);
+    if (!isAligned(&source))
+      return damaged(where, " has misaligned attributes");
+    for (int64_t value : source) {
+      if (value < 0 || value > maxCallBytes)
+        return damaged(where, " has an impossible attribute ", value);
+      bytes.push_back(value);
+    }
+    return absl::OkStatus();
   };
   RETURN_IF_ERROR(decode(*memory.packed(), result.packed));
   RETURN_IF_ERROR(decode(*memory.scratch(), result.scratch));

@@ -19,6 +19,10 @@
 
 namespace dovetail::layout {
 
+/// What library calls of plans have at most: spatial dimensions, and strides, dilations and pads.
+inline constexpr size_t maxWindows = 3;
+inline constexpr int64_t maxWindowStep = int64_t(1) << 20;
+
 /// A sliding window: index o of the result accesses `o * stride - pad + t * dilation` for each tap t < kernel. One that
 /// is transposed accesses the other way round, each i with `o = i * stride - pad + t * dilation` for a tap.
 struct Window {
