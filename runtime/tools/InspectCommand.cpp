@@ -161,10 +161,9 @@ absl::Status describe(const runtime::Program &program, const std::string &path, 
     absl::StatusOr<runtime::SessionStatistics> memory = runtime::estimateStatistics(plan, rank, threads);
     if (!memory.ok())
       return memory.status();
-    // Only processes need memory for messages.
-    int64_t messages = std::exchange(memory->messageBytes, 0);
     json entry = describeMemory(rank, *memory);
-    entry["message_bytes"] = messages;
+    // Only processes need memory for messages.
+    entry["total_bytes"] = memory->totalBytes() - memory->messageBytes;
     entry["received_bytes"] = received[rank];
     ranks.push_back(std::move(entry));
   }

@@ -17,7 +17,7 @@ std::vector<ConvolutionChannels> dovetail::runtime::planConvolutionChannels(cons
                                                                             const ConvolutionCall &call) {
   int64_t outGroup = call.loops[1].extent / call.form.groups;
   Box loops = memory.loopBox(call.loops);
-  Interval out = loops[1], sum = memory.range(call.sumLoop());
+  Interval out = loops[1], sum = loops[static_cast<int>(call.inputAccess.size())];
   int64_t first = out.lo / outGroup, last = (out.hi - 1) / outGroup + 1;
   if (out.lo % outGroup == 0 && out.hi % outGroup == 0 && sum == Interval{0, call.sumLoop().extent})
     return {{std::move(loops), last - first}};

@@ -16,7 +16,6 @@ using namespace dovetail;
 using namespace dovetail::runtime;
 using dnnl::memory;
 using layout::Box;
-using layout::Interval;
 
 ConvolutionPart::ConvolutionPart(const RankMemory &context, const ConvolutionCall &call, ConvolutionChannels channels,
                                  bool packOnce)
