@@ -13,6 +13,7 @@
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/Sharding/ShardingUtils.h"
+#include "llvm/ADT/SetOperations.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_MERGEEXCHANGES
@@ -43,8 +44,11 @@ struct MergeExchanges : dovetail::impl::MergeExchangesBase<MergeExchanges> {
 
 } // namespace
 
-static bool intersect(const Buffers &some, const Buffers &others) {
-  return llvm::any_of(some, [&](Operation *buffer) { return others.contains(buffer); });
+static Buffers getBuffers(ValueRange refs) {
+  Buffers buffers;
+  for (Value ref : refs)
+    buffers.insert(plan::getBufferOp(ref));
+  return buffers;
 }
 
 /// The most bytes that a rank receives in an exchange, which must be possible.
@@ -53,15 +57,13 @@ static FailureOr<int64_t> getReceivedBytes(plan::ExchangeOp op, const layout::Me
   for (auto [source, target] : llvm::zip_equal(op.getSources(), op.getTargets())) {
     RankedTensorType fromType = cast<plan::RefType>(source.getType()).getTensor(),
                      toType = cast<plan::RefType>(target.getType()).getTensor();
-    std::span<const int64_t> shape(toType.getShape().data(), toType.getRank());
     layout::Sharding from = toLayout(getSharding(fromType), mesh, fromType.getRank()),
                      to = toLayout(getSharding(toType), mesh, toType.getRank());
-    if (std::string why; !layout::verifyExchange(mesh, shape, from, to, &why))
+    if (std::string why; !layout::verifyExchange(mesh, toType.getShape(), from, to, &why))
       return op.emitOpError() << "is impossible: " << why;
-    layout::ExchangePlanner planner(mesh, shape, from, to);
     for (int rank = 0; rank < mesh.numRanks(); ++rank)
-      for (const layout::Transfer &transfer : planner.receives(rank))
-        received[rank] += transfer.box.volume() * getElementByteSize(toType.getElementType());
+      received[rank] +=
+          layout::lowerBound(mesh, toType.getShape(), from, to, rank) * getElementByteSize(toType.getElementType());
   }
   return *llvm::max_element(received);
 }
@@ -84,7 +86,7 @@ static void merge(plan::ExchangeOp earlier, plan::ExchangeOp later) {
     if (std::optional<StringRef> name = op.getStepName(); name && !llvm::is_contained(names, *name))
       names.push_back(*name);
   }
-  for (Value ref : llvm::concat<Value>(SmallVector<Value>(later.getSources()), SmallVector<Value>(later.getTargets())))
+  for (Value ref : later->getOperands())
     hoistView(ref, earlier);
   earlier.getSourcesMutable().append(later.getSources());
   earlier.getTargetsMutable().append(later.getTargets());
@@ -100,13 +102,13 @@ static void merge(plan::ExchangeOp earlier, plan::ExchangeOp later) {
 static Step *findPartner(MutableArrayRef<Step> before, const Step &step) {
   bool areAdjacent = true;
   for (Step &other : llvm::reverse(before)) {
-    if (intersect(other.writes, step.reads) || intersect(other.writes, step.writes) ||
-        intersect(other.reads, step.writes))
+    if (llvm::set_intersects(other.writes, step.reads) || llvm::set_intersects(other.writes, step.writes) ||
+        llvm::set_intersects(other.reads, step.writes))
       return nullptr;
     areAdjacent &= bool(other.exchange);
     if (!other.exchange || other.bytes + step.bytes >= layout::minScatterBytes)
       continue;
-    if (areAdjacent || llvm::any_of(step.sources, [&](Operation *op) { return other.sources.contains(op); }))
+    if (areAdjacent || llvm::set_intersects(step.sources, other.sources))
       return &other;
   }
   return nullptr;
@@ -120,15 +122,16 @@ static LogicalResult mergeIn(Block &block, const layout::Mesh &mesh) {
     auto stepOp = dyn_cast<plan::StepOpInterface>(op);
     if (!stepOp)
       continue;
-    Step step{stepOp, dyn_cast<plan::ExchangeOp>(op), {}, {}, {}, 0};
-    for (auto [values, buffers] :
-         {std::pair(stepOp.getStepReads(), &step.reads), std::pair(stepOp.getStepWrites(), &step.writes)})
-      for (Value value : values)
-        buffers->insert(plan::getBufferOp(value));
-    for (Operation *buffer : step.reads)
-      if (Operation *writer = writers.lookup(buffer))
-        step.sources.insert(writer);
+    Step step{stepOp,
+              dyn_cast<plan::ExchangeOp>(op),
+              getBuffers(stepOp.getStepReads()),
+              getBuffers(stepOp.getStepWrites()),
+              {},
+              0};
     if (step.exchange) {
+      for (Operation *buffer : step.reads)
+        if (Operation *writer = writers.lookup(buffer))
+          step.sources.insert(writer);
       FailureOr<int64_t> bytes = getReceivedBytes(step.exchange, mesh);
       if (failed(bytes))
         return failure();
