@@ -95,49 +95,42 @@ static RankedTensorType getScatteredType(const Side &source, const Side &target,
   return withSharding(target.type, sharding.withDims(dims));
 }
 
-/// Gives an exchange its kind and the order of elements, from both sides of each move.
-static void choose(plan::ExchangeOp op, ArrayRef<std::pair<Side, Side>> moves, const layout::Mesh &mesh) {
-  SmallVector<SmallVector<int64_t>> orders;
-  for (const auto &[source, target] : moves) {
-    layout::ExchangePlace place{
-        mesh, getShape(source.type), source.sharding, target.sharding, source.getMemory(), target.getMemory()};
-    op.setKind(moves.size() == 1 ? fromLayout(place.findKind()) : plan::ExchangeKind::Messages);
-    const std::vector<int> &order = place.messageFormat().order;
-    orders.emplace_back(order.begin(), order.end());
-  }
-  op.setOrders(orders);
+/// Gives an exchange of one move its kind and the order of elements.
+static void choose(plan::ExchangeOp op, const Side &source, const Side &target, const layout::Mesh &mesh) {
+  layout::ExchangePlace place{
+      mesh, getShape(source.type), source.sharding, target.sharding, source.getMemory(), target.getMemory()};
+  op.setKind(fromLayout(place.findKind()));
+  const std::vector<int> &order = place.messageFormat().order;
+  op.setOrders({SmallVector<int64_t>(order.begin(), order.end())});
 }
 
 void ChooseExchanges::runOnOperation() {
   SymbolTableCollection symbols;
   WalkResult result = getOperation().walk([&](plan::ExchangeOp op) {
+    // Several moves are one exchange of messages already.
+    if (op.getNumMoves() != 1)
+      return WalkResult::advance();
     auto program = op->getParentOfType<plan::ProgramOp>();
     // The program's verifier has found it.
     auto mesh = symbols.lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr());
     layout::Mesh ranks = mesh.getMesh();
-    std::vector<std::pair<Side, Side>> moves;
-    for (auto [from, to] : llvm::zip_equal(op.getSources(), op.getTargets())) {
-      auto sourceView = from.getDefiningOp<plan::ViewOp>(), targetView = to.getDefiningOp<plan::ViewOp>();
-      if (!sourceView || !targetView) {
-        op.emitOpError("is not between views");
-        return WalkResult::interrupt();
-      }
-      moves.emplace_back(Side(sourceView, ranks), Side(targetView, ranks));
-      const auto &[source, target] = moves.back();
-      if (std::string why;
-          !layout::verifyExchange(ranks, getShape(source.type), source.sharding, target.sharding, &why)) {
-        op.emitOpError() << "is impossible: " << why;
-        return WalkResult::interrupt();
-      }
+    auto sourceView = op.getSources()[0].getDefiningOp<plan::ViewOp>();
+    auto targetView = op.getTargets()[0].getDefiningOp<plan::ViewOp>();
+    if (!sourceView || !targetView) {
+      op.emitOpError("is not between views");
+      return WalkResult::interrupt();
     }
-    // Several moves stay one exchange.
-    RankedTensorType type =
-        moves.size() == 1 ? getScatteredType(moves[0].first, moves[0].second, mesh) : RankedTensorType();
+    Side source(sourceView, ranks), target(targetView, ranks);
+    if (std::string why;
+        !layout::verifyExchange(ranks, getShape(source.type), source.sharding, target.sharding, &why)) {
+      op.emitOpError() << "is impossible: " << why;
+      return WalkResult::interrupt();
+    }
+    RankedTensorType type = getScatteredType(source, target, mesh);
     if (!type) {
-      choose(op, moves, ranks);
+      choose(op, source, target, ranks);
       return WalkResult::advance();
     }
-    auto targetView = op.getTargets()[0].getDefiningOp<plan::ViewOp>();
     OpBuilder builder(&getContext());
     builder.setInsertionPointAfter(targetView);
     auto partView =
@@ -145,9 +138,9 @@ void ChooseExchanges::runOnOperation() {
     Side part(partView, ranks);
     builder.setInsertionPoint(op);
     auto first = plan::ExchangeOp::create(builder, op.getLoc(), op.getSources()[0], partView, op.getStepNameAttr());
-    choose(first, {std::pair(moves[0].first, part)}, ranks);
+    choose(first, source, part, ranks);
     op.getSourcesMutable()[0].set(partView);
-    choose(op, {std::pair(part, moves[0].second)}, ranks);
+    choose(op, part, target, ranks);
     return WalkResult::advance();
   });
   if (result.wasInterrupted())
