@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;

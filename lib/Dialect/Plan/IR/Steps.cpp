@@ -18,26 +18,30 @@ using namespace mlir;
 using namespace dovetail;
 using namespace dovetail::plan;
 
+static ParseResult parseArray(OpAsmParser &parser, AsmParser::Delimiter delimiter, ArrayAttr &array,
+                              function_ref<Attribute()> parseElement) {
+  SmallVector<Attribute> parsed;
+  if (parser.parseCommaSeparatedList(delimiter,
+                                     [&] { return success(parsed.emplace_back(parseElement()) != nullptr); }))
+    return failure();
+  array = parser.getBuilder().getArrayAttr(parsed);
+  return success();
+}
+
 /// Parses loops as `[1, 8, 10 by <{"y" : 0, 5, 10}>]`.
 static ParseResult parseLoops(OpAsmParser &parser, ArrayAttr &loops) {
-  SmallVector<Attribute> parsed;
-  auto parseLoop = [&]() -> ParseResult {
+  return parseArray(parser, AsmParser::Delimiter::Square, loops, [&]() -> Attribute {
     int64_t extent;
     if (parser.parseInteger(extent))
-      return failure();
+      return {};
     MLIRContext *context = parser.getContext();
     Attribute dim = DimShardingAttr::getUnsplit(context);
     // `DimShardingAttr::parse` wants the bracket that only a split loop has.
     if (succeeded(parser.parseOptionalKeyword("by")))
       if (!(dim = DimShardingAttr::parse(parser, {})))
-        return failure();
-    parsed.push_back(LoopAttr::get(context, extent, cast<DimShardingAttr>(dim)));
-    return success();
-  };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseLoop))
-    return failure();
-  loops = parser.getBuilder().getArrayAttr(parsed);
-  return success();
+        return {};
+    return LoopAttr::get(context, extent, cast<DimShardingAttr>(dim));
+  });
 }
 
 static void printLoops(OpAsmPrinter &printer, Operation *, ArrayAttr loops) {
@@ -58,24 +62,12 @@ static ParseResult parseTypes(OpAsmParser &parser, SmallVectorImpl<Type> &types)
                                         [&] { return parser.parseType(types.emplace_back()); });
 }
 
-static void printTypes(OpAsmPrinter &printer, Operation *, TypeRange types) {
-  printer << "(";
-  llvm::interleaveComma(types, printer);
-  printer << ")";
-}
+static void printTypes(OpAsmPrinter &printer, Operation *, TypeRange types) { printer << "(" << types << ")"; }
 
 /// Parses orders of dimensions as `[0, 2, 1], [1, 0]`.
 static ParseResult parseOrders(OpAsmParser &parser, ArrayAttr &orders) {
-  SmallVector<Attribute> parsed;
-  auto parseOrder = [&]() -> ParseResult {
-    Attribute order = DenseI64ArrayAttr::parse(parser, Type());
-    parsed.push_back(order);
-    return success(order != nullptr);
-  };
-  if (parser.parseCommaSeparatedList(parseOrder))
-    return failure();
-  orders = parser.getBuilder().getArrayAttr(parsed);
-  return success();
+  return parseArray(parser, AsmParser::Delimiter::None, orders,
+                    [&]() -> Attribute { return DenseI64ArrayAttr::parse(parser, Type()); });
 }
 
 static void printOrders(OpAsmPrinter &printer, Operation *, ArrayAttr orders) {
@@ -85,12 +77,7 @@ static void printOrders(OpAsmPrinter &printer, Operation *, ArrayAttr orders) {
 
 /// Parses accesses as `[(d0, d2), (d2, d1)]`.
 static ParseResult parseAccesses(OpAsmParser &parser, ArrayAttr &accesses) {
-  SmallVector<Attribute> parsed;
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                     [&] { return success(parsed.emplace_back(parseAccess(parser)) != nullptr); }))
-    return failure();
-  accesses = parser.getBuilder().getArrayAttr(parsed);
-  return success();
+  return parseArray(parser, AsmParser::Delimiter::Square, accesses, [&] { return parseAccess(parser); });
 }
 
 static void printAccesses(OpAsmPrinter &printer, Operation *, ArrayAttr accesses) {
@@ -231,33 +218,36 @@ static ArrayRef<layout::AccessDim> getAccess(ArrayAttr reads, unsigned number) {
   return cast<AccessAttr>(reads[number]).getDims().get();
 }
 
-/// Checks that the loops of a library call are the dimensions of its output, `numSums` sums and, with `hasWindows`, a
-/// tap for each spatial dimension, and that its operands have the extents that it goes through; in dimensions of
-/// windows, from number 2 of the first operand on, they may have others. `what`: what the accesses are to be, which
-/// `found` says they are.
+/// Checks that the loops of a library call are the dimensions of its output, `numSums` sums and `numTaps` taps, and
+/// that its operands have the extents that it goes through; where there are taps, dimensions of windows, from number 2
+/// of the first operand on, may have others. `numTaps`: nothing if the accesses are not what they are to be, `what`.
 template <typename OpT>
-static LogicalResult verifyCall(OpT op, bool found, StringRef what, unsigned numSums, bool hasWindows,
+static LogicalResult verifyCall(OpT op, StringRef what, unsigned numSums, std::optional<size_t> numTaps,
                                 ArrayRef<Value> operands) {
   ArrayRef<int64_t> shape = tensorOf(op.getOutput()).getShape();
   SmallVector<int64_t> extents = getExtents(op.getLoops());
   if (op.getReads().size() != operands.size())
     return op.emitOpError("has ") << operands.size() << " operands, but accesses of " << op.getReads().size();
-  if (!found)
+  if (!numTaps)
     return op.emitOpError("reads its operands as no ") << what << " does";
-  unsigned numTaps = hasWindows && shape.size() > 2 ? shape.size() - 2 : 0;
-  if (extents.size() != shape.size() + numSums + numTaps ||
+  if (extents.size() != shape.size() + numSums + *numTaps ||
       ArrayRef<int64_t>(extents).take_front(shape.size()) != shape)
     return op.emitOpError("has loops [") << extents << "] that do not go through " << tensorOf(op.getOutput());
   for (auto [number, loop] : llvm::enumerate(op.getLoops().template getAsRange<LoopAttr>()))
-    if (loop.isSplit() && number + numTaps >= extents.size())
+    if (loop.isSplit() && number + *numTaps >= extents.size())
       return op.emitOpError("splits loop ") << number << ", which is a tap";
   for (auto [number, operand] : llvm::enumerate(operands)) {
     RankedTensorType type = tensorOf(operand);
-    size_t firstWindow = hasWindows && number == 0 ? 2 : type.getRank();
+    size_t firstWindow = *numTaps > 0 && number == 0 ? 2 : type.getRank();
     if (!layout::fits(getAccess(op.getReads(), number), type.getShape(), extents, firstWindow))
       return op.emitOpError("reads operand ") << number << " as a tensor of other extents than " << type;
   }
   return verifyLoops(op);
+}
+
+/// The taps of a form, if it is one.
+template <typename FormT> static std::optional<size_t> countTaps(const std::optional<FormT> &form) {
+  return form ? std::optional(form->windows.size()) : std::nullopt;
 }
 
 std::optional<layout::ConvolutionForm> ConvolutionOp::getForm() {
@@ -272,8 +262,7 @@ SmallVector<Value> ConvolutionOp::getStepReads() {
 SmallVector<Value> ConvolutionOp::getStepWrites() { return {getOutput()}; }
 
 LogicalResult ConvolutionOp::verify() {
-  if (failed(verifyCall(*this, getForm().has_value(), "convolution", /*numSums=*/1, /*hasWindows=*/true,
-                        {getInput(), getWeights()})))
+  if (failed(verifyCall(*this, "convolution", /*numSums=*/1, countTaps(getForm()), {getInput(), getWeights()})))
     return failure();
   return verifyPostOps(*this);
 }
@@ -291,8 +280,8 @@ SmallVector<Value> plan::MatMulOp::getStepWrites() { return {getOutput()}; }
 
 LogicalResult plan::MatMulOp::verify() {
   std::optional<layout::ProductForm> form = getForm();
-  if (failed(
-          verifyCall(*this, form.has_value(), "matrix product", /*numSums=*/1, /*hasWindows=*/false, {getA(), getB()})))
+  std::optional<size_t> numTaps = form ? std::optional<size_t>(0) : std::nullopt;
+  if (failed(verifyCall(*this, "matrix product", /*numSums=*/1, numTaps, {getA(), getB()})))
     return failure();
   RankedTensorType b = tensorOf(getB()), output = tensorOf(getOutput());
   int64_t rows = getRowDims();
@@ -314,7 +303,7 @@ SmallVector<Value> plan::PoolOp::getStepWrites() { return {getOutput()}; }
 LogicalResult plan::PoolOp::verify() {
   if (getKind() == PoolKind::Lp)
     return emitOpError("cannot be of kind lp: libraries compute maximum and average only");
-  if (failed(verifyCall(*this, getForm().has_value(), "pool", /*numSums=*/0, /*hasWindows=*/true, {getInput()})))
+  if (failed(verifyCall(*this, "pool", /*numSums=*/0, countTaps(getForm()), {getInput()})))
     return failure();
   return verifyWrites(*this);
 }
