@@ -379,7 +379,7 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
           auto &move = exchange.moves.emplace_back(std::make_unique<artifact::MoveT>());
           move->source = tensorOf(source);
           move->target = tensorOf(target);
-          std::vector<int64_t> order = toVector(call.getOrder(number));
+          SmallVector<int64_t> order = call.getOrder(number);
           move->order.assign(order.begin(), order.end());
         }
         step.action.Set(std::move(exchange));

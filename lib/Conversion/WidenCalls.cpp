@@ -189,8 +189,7 @@ void CallWidener::widenSum(Operation *op, Operation *wide, FloatType type) {
       Value contributions = wide->getResult(0);
       Value sum = ReshardOp::create(
           builder, reshard.getLoc(),
-          withSharding(cast<RankedTensorType>(contributions.getType()), getSharding(contributions).withoutPartial()),
-          contributions);
+          withSharding(cast<RankedTensorType>(contributions.getType()), getBoxSharding(contributions)), contributions);
       auto narrowType = cast<FloatType>(getElementTypeOrSelf(reshard.getType()));
       reshard.getOperandMutable().assign(convert(builder, sum, narrowType));
       continue;

@@ -120,10 +120,9 @@ LogicalResult Partition::meetNeeds(DefinitionOpInterface op) {
 }
 
 void Partition::reduceResults(func::FuncOp function, Operation &terminator) {
-  for (OpOperand &operand : terminator.getOpOperands()) {
+  for (OpOperand &operand : terminator.getOpOperands())
     if (isPartial(operand.get()))
-      reshard(operand, getSharding(operand.get()).withoutPartial());
-  }
+      reshard(operand, getBoxSharding(operand.get()));
   function.setType(
       FunctionType::get(&getContext(), function.getBody().front().getArgumentTypes(), terminator.getOperandTypes()));
 }

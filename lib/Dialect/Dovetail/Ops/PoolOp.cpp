@@ -100,12 +100,12 @@ static Value emitCount(PoolOp op, BodyBuilder &body) {
     body.setLoop(tap, builder.index(0));
   SmallVector<Value> starts = body.getIndex(0);
   Value count = builder.index(1);
-  for (unsigned dim = 2; dim < dims.size(); ++dim) {
-    unsigned tap = firstTap + dim - 2;
-    int64_t extent = definition.loops[tap].extent, dilation = *dims[dim].index.getFactor(tap);
+  for (auto [number, window] : llvm::enumerate(windowsOf(op))) {
+    unsigned dim = number + 2;
+    int64_t extent = window.kernel, dilation = window.dilation;
     layout::Interval reached = dims[dim].need(ranges);
-    int64_t begin = withPads ? reached.lo : 0;
-    int64_t end = op.getInput().getType().getDimSize(dim) + (withPads ? op.getPadsHigh()[dim - 2] : 0);
+    int64_t begin = withPads ? -window.pad : 0;
+    int64_t end = op.getInput().getType().getDimSize(dim) + (withPads ? window.padHigh : 0);
     // Taps t with begin <= start + t*dilation < end; a bound that no window reaches is not computed.
     auto firstTapFrom = [&](int64_t bound) {
       Value distance = builder.subI(builder.index(bound + dilation - 1), starts[dim]);
