@@ -12,6 +12,7 @@
 
 #include "Factories.h"
 #include "NvidiaLibrary.h"
+#include "Windows.h"
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 
@@ -32,7 +33,7 @@ public:
   }
 
 protected:
-  bool hasOperation(Operation *op) const override { return isa<MatMulOp>(op); }
+  bool hasOperation(Operation *op) const override { return isModestProduct(op); }
 };
 } // namespace
 

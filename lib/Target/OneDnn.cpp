@@ -48,7 +48,7 @@ private:
 bool OneDnn::hasOperation(Operation *op) const {
   auto pool = dyn_cast<PoolOp>(op);
   if (!pool)
-    return isa<MatMulOp>(op) || isModestConvolution(op);
+    return isModestProduct(op) || isModestConvolution(op);
   // Dilated pooling is the library's slow reference, and not right where a window hits padding alone.
   for (auto [kernel, dilation] : llvm::zip_equal(pool.getKernel(), pool.getDilations()))
     if (kernel > 1 && dilation > 1)

@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines what libraries have in common about operations with windows.
+// Defines which sizes of operations libraries have in common.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Windows.h"
 
 #include "dovetail/Layout/Window.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -29,11 +30,26 @@ template <typename OpT> static bool hasModestWindows(OpT op) {
          isModest(op.getDilations()) && isModest(op.getPadsLow()) && isModest(op.getPadsHigh());
 }
 
+/// True if `type`, with these pads around its spatial dimensions, has a sensible number of elements.
+static bool isModest(RankedTensorType type, ArrayRef<int64_t> padsLow, ArrayRef<int64_t> padsHigh) {
+  uint64_t volume = 1;
+  for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
+    int64_t pads = dim < 2 ? 0 : padsLow[dim - 2] + padsHigh[dim - 2];
+    volume = llvm::SaturatingMultiply<uint64_t>(volume, std::max<int64_t>(extent + pads, 0));
+  }
+  return volume <= static_cast<uint64_t>(layout::maxPaddedVolume);
+}
+
 bool dovetail::isModestConvolution(Operation *op) {
   if (auto conv = dyn_cast<ConvOp>(op))
-    return hasModestWindows(conv);
+    return hasModestWindows(conv) && isModest(conv.getInput().getType(), conv.getPadsLow(), conv.getPadsHigh());
   auto conv = dyn_cast<ConvTransposeOp>(op);
-  return conv && hasModestWindows(conv);
+  return conv && hasModestWindows(conv) && isModest(conv.getType(), conv.getPadsLow(), conv.getPadsHigh());
 }
 
 bool dovetail::isModestPool(PoolOp op) { return hasModestWindows(op); }
+
+bool dovetail::isModestProduct(Operation *op) {
+  auto product = dyn_cast<MatMulOp>(op);
+  return product && product.getType().getRank() <= static_cast<int64_t>(layout::maxProductDims);
+}

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares what libraries have in common about operations with windows.
+// Declares which sizes of operations libraries have in common.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +22,8 @@ namespace dovetail {
 bool isModestConvolution(mlir::Operation *op);
 /// The same of a pooling.
 bool isModestPool(PoolOp op);
+/// True if `op` is a matrix product of as many dimensions as libraries have.
+bool isModestProduct(mlir::Operation *op);
 
 } // namespace dovetail
 

@@ -85,3 +85,20 @@ func.func @nothing_to_read(%a: tensor<4x0xf32>, %b: tensor<0x4xf32>, %x: tensor<
   %1 = dovetail.pool %x {kind = #dovetail.pool_kind<average_include_pad>, kernel = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 2, 1>, pads_high = array<i64: 2, 1>} : (tensor<1x2x0x4xf32>) -> tensor<1x2x2x4xf32>
   return %0, %1 : tensor<4x4xf32>, tensor<1x2x2x4xf32>
 }
+
+// -----
+
+// Products of more dimensions than libraries have, and convolutions whose padding would be enormous, are left to kernels.
+
+// CHECK-LABEL: func.func @large
+// CHECK: plan.group{{.*}} by "onednn"
+// CHECK-NEXT: dovetail.matmul
+// CHECK-NOT: plan.group
+func.func @large(%a: tensor<2x1x1x1x1x1x1x1x1x1x3x4xf32>, %b: tensor<2x1x1x1x1x1x1x1x1x1x1x3x4xf32>, %w: tensor<4x5xf32>,
+                 %x: tensor<1x1x3x3x3xf32>, %v: tensor<1x1x2x2x2xf32>)
+    -> (tensor<2x1x1x1x1x1x1x1x1x1x3x5xf32>, tensor<2x1x1x1x1x1x1x1x1x1x1x3x5xf32>, tensor<1x1x2x2x2xf32>) {
+  %0 = dovetail.matmul %a, %w : (tensor<2x1x1x1x1x1x1x1x1x1x3x4xf32>, tensor<4x5xf32>) -> tensor<2x1x1x1x1x1x1x1x1x1x3x5xf32>
+  %1 = dovetail.matmul %b, %w : (tensor<2x1x1x1x1x1x1x1x1x1x1x3x4xf32>, tensor<4x5xf32>) -> tensor<2x1x1x1x1x1x1x1x1x1x1x3x5xf32>
+  %2 = dovetail.conv %x, %v {strides = array<i64: 200000, 200000, 200000>, dilations = array<i64: 200000, 200000, 200000>, pads_low = array<i64: 200000, 200000, 200000>, pads_high = array<i64: 200000, 200000, 200000>} : (tensor<1x1x3x3x3xf32>, tensor<1x1x2x2x2xf32>) -> tensor<1x1x2x2x2xf32>
+  return %0, %1, %2 : tensor<2x1x1x1x1x1x1x1x1x1x3x5xf32>, tensor<2x1x1x1x1x1x1x1x1x1x1x3x5xf32>, tensor<1x1x2x2x2xf32>
+}

@@ -14,8 +14,6 @@
 using namespace dovetail;
 using namespace dovetail::runtime;
 
-/// Dimensions that libraries have.
-static constexpr size_t maxDims = 12;
 /// Of all indices of an operand.
 static constexpr int maxTerms = 1000;
 /// Of one library call, for one thread or all of them.
@@ -233,8 +231,9 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     auto form = layout::ProductForm::find(call.aAccess, call.bAccess, extentsOf(call.loops));
     if (!form)
       return isNone("matrix product");
-    if (std::max(call.aAccess.size(), call.bAccess.size()) > maxDims)
-      return damaged(where, " is a product of more than ", maxDims, " dimensions, which libraries do not have");
+    if (std::max(call.aAccess.size(), call.bAccess.size()) > layout::maxProductDims)
+      return damaged(where, " is a product of more than ", layout::maxProductDims,
+                     " dimensions, which libraries do not have");
     call.form = *form;
     action = std::move(call);
   } else if (const artifact::Pool *source = step.call_as_Pool()) {

@@ -19,9 +19,13 @@
 
 namespace dovetail::layout {
 
-/// What library calls of plans have at most: spatial dimensions, and strides, dilations and pads.
+/// What library calls of plans have at most: spatial dimensions; strides, dilations and pads; elements of a
+/// convolution's input with its padding, or of a transposed one's result before that is cut off; and dimensions of a
+/// product.
 inline constexpr size_t maxWindows = 3;
 inline constexpr int64_t maxWindowStep = int64_t(1) << 20;
+inline constexpr int64_t maxPaddedVolume = int64_t(1) << 50;
+inline constexpr size_t maxProductDims = 12;
 
 /// A sliding window: index o of the result accesses `o * stride - pad + t * dilation` for each tap t < kernel. One that
 /// is transposed accesses the other way round, each i with `o = i * stride - pad + t * dilation` for a tap.

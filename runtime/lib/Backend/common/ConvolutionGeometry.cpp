@@ -77,9 +77,8 @@ absl::StatusOr<ConvolutionGeometry> ConvolutionGeometry::plan(const RankMemory &
   for (int dim = 2; dim < rank && !call.form.isTransposed; ++dim)
     result.paddedBox[dim] = {result.inBox[dim].lo - result.padLo[dim - 2],
                              result.inBox[dim].hi + result.padHi[dim - 2]};
-  constexpr int64_t most = int64_t(1) << 50;
   for (const Box &box : {result.paddedBox, result.fullBox})
-    if (box.volume() > most)
+    if (box.volume() > layout::maxPaddedVolume)
       return absl::DataLossError(absl::StrCat("damaged plan: a convolution of ", memory.name(call.input),
                                               " takes a box of ", box.str(), " elements"));
   if (absl::Status status = memory.checkHeld(call.input, result.inBox); !status.ok())

@@ -116,6 +116,52 @@ TEST(Failure, AStepThatNeedsMoreThanTheRankHolds) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("narrow"));
 }
 
+TEST(Failure, LibraryCallsThatNoLibraryHas) {
+  auto expect = [](PlanBuilder &builder, uint32_t in, uint32_t out, const char *message) {
+    builder.input("in", in);
+    builder.output("out", out);
+    absl::StatusOr<std::shared_ptr<const runtime::Program>> program = runtime::Program::load(builder.artifact());
+    absl::Status status = program.ok() ? runtime::ProgramRunner::create(*program).status() : program.status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  };
+  {
+    PlanBuilder builder({1});
+    PoolStep call;
+    call.input = builder.value({1, 1, 2, 2, 2, 2}, sharding(6));
+    call.output = builder.value({1, 1, 2, 2, 2, 2}, sharding(6));
+    call.kernel = call.strides = call.dilations = {1, 1, 1, 1};
+    call.pads = {0, 0, 0, 0};
+    uint32_t in = call.input, out = call.output;
+    builder.library(std::move(call));
+    expect(builder, in, out, "windows in 4 dimensions");
+  }
+  {
+    PlanBuilder builder({1});
+    MatMulStep call;
+    call.a = builder.value({2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 4}, sharding(13));
+    call.b = builder.constantValue({4, 2}, sharding(2), {1, 2, 3, 4, 5, 6, 7, 8});
+    call.output = builder.value({2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 2}, sharding(13));
+    uint32_t in = call.a, out = call.output;
+    builder.library(std::move(call));
+    expect(builder, in, out, "a product of more than 12 dimensions");
+  }
+  {
+    // Of each window one corner is in the input, and 2^21 positions are in each dimension of what it spans.
+    PlanBuilder builder({1});
+    ConvolutionStep call;
+    call.input = builder.value({1, 1, 1, 1, 1}, sharding(5));
+    call.weights = builder.constantValue({1, 1, 2, 2, 2}, sharding(5), {1, 2, 3, 4, 5, 6, 7, 8});
+    call.output = builder.value({1, 1, 2, 2, 2}, sharding(5));
+    call.strides = Shape(3, int64_t(1) << 20);
+    call.dilations = Shape(3, (int64_t(1) << 20) - 1);
+    call.pads = {0, 0, 0};
+    uint32_t in = call.input, out = call.output;
+    builder.library(std::move(call));
+    expect(builder, in, out, "takes a box of");
+  }
+}
+
 TEST(Failure, LibraryCallsWithWrongLoops) {
   auto load = [](auto change) {
     PlanBuilder builder({2});
@@ -143,16 +189,10 @@ TEST(Failure, LibraryCallsWithWrongLoops) {
   expect([](PlanBuilder &, Loops &loops) { loops.pop_back(); }, "reads at an index of loop 2 of 2");
   expect([](PlanBuilder &, Loops &loops) { loops[1]->extent = 6; },
          "has loops of [4, 6, 8], which do not go through its result, [4, 5]");
-  expect(
-      [](PlanBuilder &, Loops &loops) {
-        loops[2]->extent = 7, loops[2]->dim->pieces[1] = {3, 7};
-      },
-      "reads a tensor of [4, 8] as one of other extents");
-  expect(
-      [](PlanBuilder &, Loops &loops) {
-        loops[2]->dim->pieces[1] = {2, 8};
-      },
-      "does not count each term of its sum once");
+  expect([](PlanBuilder &, Loops &loops) { loops[2]->extent = 7, loops[2]->dim->pieces[1] = {3, 7}; },
+         "reads a tensor of [4, 8] as one of other extents");
+  expect([](PlanBuilder &, Loops &loops) { loops[2]->dim->pieces[1] = {2, 8}; },
+         "does not count each term of its sum once");
   expect([](PlanBuilder &, Loops &loops) { loops[2]->dim->pieces[1] = {3, 9}; }, "reaches outside of");
   expect(
       [](PlanBuilder &, Loops &loops) {
@@ -212,6 +252,7 @@ TEST(Failure, LibraryCallsWithWrongAccesses) {
   expect([&](Call &call) { rows(call).terms[0]->loop = 3; }, none);
   expect([&](Call &call) { rows(call).terms.pop_back(); }, none);
   expect([&](Call &call) { rows(call).terms[0]->factor = -2; }, none);
+  expect([&](Call &call) { rows(call).terms[0]->factor = 0; }, none);
   expect([](Call &call) { call.loops.back()->extent = 0; }, none);
   // Groups that are three channels apart, and three groups where the input has channels for two.
   expect([](Call &call) { call.input_access->dims[1]->index->terms.back()->factor = 3; }, none);
