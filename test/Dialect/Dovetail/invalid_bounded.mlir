@@ -101,3 +101,27 @@ func.func @storage(%x: tensor<8xf32, #dovetail.bounded<["n"]>>) {
   plan.storage arena tensor<8xf32, #dovetail.bounded<["n"]>> <[0]> of %x : tensor<8xf32, #dovetail.bounded<["n"]>>
   return
 }
+
+// -----
+
+plan.kernel @kernel(%x: tensor<8xf32>) layouts [<[0], [8]>] -> [<[0], [8]>] attributes {static_loops = array<i64: 0>} {
+  %0 = dovetail.relu %x : (tensor<8xf32>) -> tensor<8xf32>
+  plan.yield %0 : tensor<8xf32>
+}
+
+// expected-error@+1 {{'plan.kernel' op has argument 0 of 'tensor<8xf32, #dovetail.bounded<["n"]>>', dimension 0 of which is bounded by count "n"}}
+plan.kernel @bounded(%x: tensor<8xf32, #dovetail.bounded<["n"]>>, %y: tensor<8xf32>) layouts [<[0], [8]>, <[0], [8]>] -> [<[0], [8]>] attributes {static_loops = array<i64: 0>} {
+  %0 = dovetail.relu %y : (tensor<8xf32>) -> tensor<8xf32>
+  plan.yield %0 : tensor<8xf32>
+}
+
+// -----
+
+// Arguments that are no tensors have no extents.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// expected-error@+1 {{'func.func' op has a value of 'tensor<8xf32, #dovetail.bounded<["n"]>>', dimension 0 of which is bounded by count "n"}}
+func.func @behind(%i: index, %x: tensor<8xf32, #dovetail.bounded<["n"]>>) -> tensor<8xf32, #dovetail.bounded<["n"]>> {
+  return %x : tensor<8xf32, #dovetail.bounded<["n"]>>
+}

@@ -10,8 +10,10 @@
 
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/tools/RunCommands.h"
+#include "dovetail/tools/Support.h"
 #include "dovetail/tools/TensorFile.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -156,6 +158,36 @@ TEST_F(Commands, RunSummarizesAndTakesRandomInputs) {
   EXPECT_THAT(a.output, HasSubstr("float32[40, 2]"));
   EXPECT_EQ(a.output, b.output);
   EXPECT_NE(a.output, run({"run", "%stencil.dvt", "--input", "x=random:6"}).output);
+}
+
+TEST(RandomInputs, StayInRangeBehindEachMove) {
+  PlanBuilder builder({2});
+  layout::Sharding all = sharding(1), cut = sharding(1, {{0, split(0, {0, 3, 40})}});
+  auto integers = [&](const layout::Sharding &held) {
+    return builder.value({40}, held, {}, "", artifact::ElementType::I64);
+  };
+  uint32_t numbers = integers(cut), indices = integers(cut), allNumbers = integers(all), allIndices = integers(all);
+  uint32_t out = builder.value({40}, all);
+  builder.input("numbers", numbers);
+  builder.input("indices", indices);
+  builder.exchange(numbers, allNumbers);
+  builder.addMove(indices, allIndices);
+  builder.kernel("increment", {allNumbers, allIndices}, {out}, {{40, {}}}); // It is not run.
+  auto &check =
+      builder.plan.steps.back()->action.AsKernelStep()->checks.emplace_back(std::make_unique<artifact::IndexCheckT>());
+  check->node = "gather";
+  check->extent = 3;
+  check->tensor = allIndices;
+  builder.output("out", out);
+  auto program = builder.program();
+  auto inputs = tools::readInputs(program->getPlan(), {}, /*randomDefault=*/true);
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  auto largest = [](const tools::NamedTensor &tensor) {
+    const auto *values = reinterpret_cast<const int64_t *>(tensor.bytes.data());
+    return *std::max_element(values, values + 40);
+  };
+  EXPECT_EQ(largest((*inputs)[0]), 9);
+  EXPECT_EQ(largest((*inputs)[1]), 2);
 }
 
 TEST_F(Commands, ArchivesNameTheirInputs) {
