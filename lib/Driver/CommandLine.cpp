@@ -47,8 +47,9 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
   command.add_flag(
       "--channel-blocks", arguments.channelBlocks,
       "Keep values around convolutions and pools in blocks of channels, 16 on CPUs with AVX-512 and else 8");
-  command.add_flag("--no-index-checks", arguments.noIndexChecks,
-                   "Clamp indices that are out of range (Gather, GatherElements) instead of ending with an error");
+  command.add_flag(
+      "--no-index-checks", arguments.noIndexChecks,
+      "Clamp indices that are out of range (of scatters: leave out what they name) instead of ending with an error");
   command.add_flag("--split-launches", arguments.splitLaunches,
                    "Launch kernels that read halos for what needs none first, while ranks exchange");
 }

@@ -1,7 +1,7 @@
 // RUN: dovetail-opt %s --pass-pipeline='builtin.module(dovetail-bound-calls{libraries=cudnn,cublaslt})' | FileCheck %s
 
-// Convolutions may take 32 MiB, as much as their weights, and as much as what they read and write, up to 256 MiB. Ranks
-// without rows take nothing.
+// Convolutions may take 32 MiB, as much as their weights, and as much as what they read and write (at most 256 MiB of
+// that). Ranks without rows take nothing.
 
 dovetail.mesh @mesh = ["y" = 3]
 !x = !plan.ref<tensor<1x32x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 5), (4, 4), (3, 12)}, {}]>>>
