@@ -769,3 +769,15 @@ plan.program @loops mesh @mesh target "cpu" {
   plan.convolution %x, %w -> %y loops [1, 4, 5, 4, 1] reads [(d0, d255 + d3 + d100, d2 + d4), (d1, d3, d4)]
     : !plan.ref<tensor<1x4x5xf32>>, !plan.ref<tensor<4x4x1xf32>> -> !plan.ref<tensor<1x4x5xf32>>
 }
+
+// -----
+
+// What is written is small enough, but what it comes to is not.
+
+// expected-error@+1 {{an access by a library call has a number beyond 1099511627776, 2199023255552*d0}}
+func.func private @sum() attributes {a = #plan.access<(1099511627776*d0 + 1099511627776*d0)>}
+
+// -----
+
+// expected-error@+1 {{an access by a library call has a number beyond 1099511627776}}
+func.func private @divisor() attributes {a = #plan.access<(floor((floor((d0) / 1099511627776)) / 1099511627776))>}

@@ -174,12 +174,22 @@ Attribute AccessAttr::parse(AsmParser &parser, Type) {
 // Verification
 //===----------------------------------------------------------------------===//
 
+/// Whether the numbers of an expression are those that may be written.
+static bool isLimited(const IndexExpr &index) {
+  auto isSmall = [](int64_t number) { return -kLimit <= number && number <= kLimit; };
+  return isSmall(index.getConstant()) && llvm::all_of(index.getTerms(), [&](const IndexExpr::Term &term) {
+           return isSmall(term.factor) && isSmall(term.divisor) && (!term.hasOperand() || isLimited(term.getOperand()));
+         });
+}
+
 LogicalResult AccessAttr::verify(function_ref<InFlightDiagnostic()> emitError, AccessDims dims) {
   for (const AccessDim &dim : dims.get()) {
     if (dim.border != layout::Border::None)
       return emitError() << "an access by a library call has a border, " << layout::str(dim);
     if (dim.index.hasUnknown())
       return emitError() << "an access by a library call depends on data, " << layout::str(dim);
+    if (!isLimited(dim.index) || dim.divisor > kLimit)
+      return emitError() << "an access by a library call has a number beyond " << kLimit << ", " << layout::str(dim);
   }
   return success();
 }
