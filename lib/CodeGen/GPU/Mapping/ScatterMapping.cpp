@@ -38,7 +38,7 @@ bool ScatterMapping::take() {
     return false;
   // Neighbouring threads have neighbours in memory.
   int64_t parts = enoughThreads / lines;
-  for (unsigned loop : llvm::reverse(llvm::to_vector_of<unsigned>(kernel.getResultLayout(0).getOrder()))) {
+  for (int64_t loop : llvm::reverse(kernel.getResultLayout(0).getOrder())) {
     int64_t step = 1;
     if (getDefinition(op).isLine(loop)) {
       int64_t extent = std::max<int64_t>(extents[loop], 1);
