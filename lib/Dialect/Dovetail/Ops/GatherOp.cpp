@@ -59,14 +59,14 @@ Definition GatherOp::getDefinition() {
   unsigned axis = getAxis(), indexRank = tensorType(getIndices()).getRank();
   int64_t extent = type.getDimSize(axis);
   Definition definition = Definition::over(getType());
-  SmallVector<layout::AccessDim> &dims = definition.addRead(0);
-  for (unsigned dim = 0; dim < type.getRank(); ++dim)
-    dims.push_back(Definition::at(dim < axis ? dim : dim + indexRank - 1));
-  dims[axis] = definition.addLookup(extent, /*index=*/1);
+  layout::AccessDim position = definition.addLookup(extent, /*index=*/1);
   // Tables go by one loop: indices of rank 2 or more have several.
   if (indexRank == 1 && extent > 0)
     if (auto positions = getPositions(getIndices(), extent); positions && !positions->empty())
-      dims[axis] = IndexExpr::unknown(0, Definition::at(axis), *positions, *positions);
+      position = IndexExpr::unknown(0, Definition::at(axis), *positions, *positions);
+  SmallVector<layout::AccessDim> &dims = definition.addRead(0);
+  for (unsigned dim = 0; dim < type.getRank(); ++dim)
+    dims.push_back(dim == axis ? position : Definition::at(dim < axis ? dim : dim + indexRank - 1));
   SmallVector<layout::AccessDim> &indexDims = definition.addRead(1);
   for (unsigned dim = 0; dim < indexRank; ++dim)
     indexDims.push_back(Definition::at(axis + dim));
