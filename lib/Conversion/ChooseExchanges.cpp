@@ -126,7 +126,8 @@ void ChooseExchanges::runOnOperation() {
       op.emitOpError() << "is impossible: " << why;
       return WalkResult::interrupt();
     }
-    RankedTensorType type = getScatteredType(source, target, mesh);
+    // Where waits have been placed, there are none for what another exchange would need.
+    RankedTensorType type = op.getEvent().use_empty() ? getScatteredType(source, target, mesh) : RankedTensorType();
     if (!type) {
       choose(op, source, target, ranks);
       return WalkResult::advance();

@@ -122,8 +122,10 @@ static LogicalResult mergeIn(Block &block, const layout::Mesh &mesh) {
     auto stepOp = dyn_cast<plan::StepOpInterface>(op);
     if (!stepOp)
       continue;
+    // What is waited for already stays as it is.
+    auto exchange = dyn_cast<plan::ExchangeOp>(op);
     Step step{stepOp,
-              dyn_cast<plan::ExchangeOp>(op),
+              exchange && exchange.getEvent().use_empty() ? exchange : plan::ExchangeOp(),
               getBuffers(stepOp.getStepReads()),
               getBuffers(stepOp.getStepWrites()),
               {},

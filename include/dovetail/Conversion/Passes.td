@@ -224,6 +224,35 @@ def MergeExchanges : Pass<"plan-merge-exchanges", "::mlir::ModuleOp"> {
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 
+def PlaceWaits : Pass<"plan-place-waits", "::mlir::ModuleOp"> {
+  let summary = "Let steps wait for the exchanges that they must come after";
+  let description = [{
+    An exchange may still be under way when later steps run. Before the first step that needs what ranks receive, or writes
+    to what takes part in it, a `plan.wait` lets it be complete; and where the step writes to its sources, other ranks must
+    have read them. Memory of the arena passes from one buffer to another: before the first step that may be given memory
+    of the exchange's buffers, after the last that touches them, the same is waited for. Whoever reads no more than
+    the rank's own part of a source, which an exchange of messages in one buffer leaves as it is, does not wait. At the end
+    nothing is under way. Waits that are there are placed anew.
+
+    ```mlir
+    %0 = plan.exchange %own -> %halo : !own -> !halo
+    plan.launch @blur(%own) -> (%y) ...
+    plan.launch @blur(%halo) -> (%y) ...
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = plan.exchange %own -> %halo : !own -> !halo
+    plan.launch @blur(%own) -> (%y) ...
+    plan.wait complete(%0)
+    plan.launch @blur(%halo) -> (%y) ...
+    plan.wait read(%0)
+    ```
+  }];
+  let dependentDialects = ["::dovetail::plan::PlanDialect"];
+}
+
 def MergeRows : Pass<"dovetail-merge-rows", "::mlir::ModuleOp"> {
   let summary = "Make batch dimensions of matrix products rows, where the weights do not depend on them";
   let description = [{

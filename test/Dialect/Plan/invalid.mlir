@@ -672,7 +672,7 @@ dovetail.mesh @mesh = ["y" = 2]
 !x = !plan.ref<tensor<4xf32>>
 plan.program @main mesh @mesh target "cpu" {
   // expected-error@+1 {{has 0 sources and 0 targets}}
-  "plan.exchange"() {operandSegmentSizes = array<i32: 0, 0>} : () -> ()
+  "plan.exchange"() {operandSegmentSizes = array<i32: 0, 0>} : () -> !plan.event
 }
 
 // -----
@@ -781,3 +781,28 @@ func.func private @sum() attributes {a = #plan.access<(1099511627776*d0 + 109951
 
 // expected-error@+1 {{an access by a library call has a number beyond 1099511627776}}
 func.func private @divisor() attributes {a = #plan.access<(floor((floor((d0) / 1099511627776)) / 1099511627776))>}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+
+plan.program @idle mesh @mesh target "cpu" {
+  // expected-error@+1 {{waits for nothing}}
+  plan.wait
+}
+
+// -----
+
+// What the prologue begins is over when the first step runs.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+plan.program @lists mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8x8xf32> <[0, 1]>
+  %x = plan.view %0 : !plan.ref<tensor<8x8xf32>>
+  %later = plan.exchange %x -> %x : !plan.ref<tensor<8x8xf32>> -> !plan.ref<tensor<8x8xf32>>
+  plan.prologue {
+    // expected-error@+1 {{waits for a step of another list}}
+    plan.wait complete(%later)
+  }
+}

@@ -101,8 +101,14 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   // CHECK: plan.exchange %{{.*}} -> %{{.*}} : !{{.*}} -> !{{.*}}
   plan.exchange %parts -> %sum by messages : !partial -> !plan.ref<tensor<8x8xf32>>
   // Several moves at once.
-  // CHECK: plan.exchange %{{.*}}, %{{.*}} -> %{{.*}}, %{{.*}} in [1, 0], [0, 1, 2, 3] : !{{.*}}, !{{.*}} -> !{{.*}}, !{{.*}}
-  plan.exchange %parts, %x -> %sum, %wide in [1, 0], [0, 1, 2, 3] : !partial, !held -> !plan.ref<tensor<8x8xf32>>, !extended
+  // CHECK: %[[EVENT:.*]] = plan.exchange %{{.*}}, %{{.*}} -> %{{.*}}, %{{.*}} in [1, 0], [0, 1, 2, 3] : !{{.*}}, !{{.*}} -> !{{.*}}, !{{.*}}
+  %event = plan.exchange %parts, %x -> %sum, %wide in [1, 0], [0, 1, 2, 3] : !partial, !held -> !plan.ref<tensor<8x8xf32>>, !extended
+  // CHECK: plan.wait complete(%[[EVENT]])
+  plan.wait complete(%event)
+  // CHECK: plan.wait complete(%[[EVENT]], %[[EVENT]]) read(%[[EVENT]]) {step_name = "all"}
+  plan.wait complete(%event, %event) read(%event) {step_name = "all"}
+  // CHECK: plan.wait read(%[[EVENT]])
+  plan.wait read(%event)
 }
 
 // Indices as calls have them, in their normal form.

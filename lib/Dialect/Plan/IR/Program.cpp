@@ -100,6 +100,9 @@ LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &symbols) {
   layout::Mesh mesh = meshOp.getMesh();
   SmallVector<LaunchOp> parts;
   for (Operation &op : *getBlock()) {
+    // The boundary waits for what the interior does not need.
+    if (isa<WaitOp>(op))
+      continue;
     auto launch = dyn_cast<LaunchOp>(op);
     bool isPart = launch && !parts.empty() && launch.getKernelAttr() == parts.back().getKernelAttr() &&
                   launch.getWrites() == parts.back().getWrites();

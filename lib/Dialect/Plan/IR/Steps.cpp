@@ -260,6 +260,7 @@ SmallVector<Value> ConvolutionOp::getStepReads() {
   return reads;
 }
 SmallVector<Value> ConvolutionOp::getStepWrites() { return {getOutput()}; }
+bool ConvolutionOp::takesScratch() { return true; }
 
 LogicalResult ConvolutionOp::verify() {
   if (failed(verifyCall(*this, "convolution", /*numSums=*/1, countTaps(getForm()), {getInput(), getWeights()})))
@@ -277,6 +278,7 @@ SmallVector<Value> plan::MatMulOp::getStepReads() {
   return reads;
 }
 SmallVector<Value> plan::MatMulOp::getStepWrites() { return {getOutput()}; }
+bool plan::MatMulOp::takesScratch() { return true; }
 
 LogicalResult plan::MatMulOp::verify() {
   std::optional<layout::ProductForm> form = getForm();
@@ -299,6 +301,7 @@ std::optional<layout::PoolForm> plan::PoolOp::getForm() {
 
 SmallVector<Value> plan::PoolOp::getStepReads() { return {getInput()}; }
 SmallVector<Value> plan::PoolOp::getStepWrites() { return {getOutput()}; }
+bool plan::PoolOp::takesScratch() { return true; }
 
 LogicalResult plan::PoolOp::verify() {
   if (getKind() == PoolKind::Lp)
@@ -314,6 +317,7 @@ LogicalResult plan::PoolOp::verify() {
 
 SmallVector<Value> ReorderOp::getStepReads() { return {getSource()}; }
 SmallVector<Value> ReorderOp::getStepWrites() { return {getTarget()}; }
+bool ReorderOp::takesScratch() { return false; }
 SmallVector<Value> ExchangeOp::getStepReads() { return SmallVector<Value>(getSources()); }
 SmallVector<Value> ExchangeOp::getStepWrites() { return SmallVector<Value>(getTargets()); }
 
@@ -341,7 +345,8 @@ LogicalResult ReorderOp::verify() {
 }
 
 void ExchangeOp::build(OpBuilder &builder, OperationState &state, Value source, Value target, StringAttr stepName) {
-  build(builder, state, ValueRange(source), ValueRange(target), ExchangeKind::Messages, ArrayAttr(), stepName);
+  build(builder, state, EventType::get(builder.getContext()), ValueRange(source), ValueRange(target),
+        ExchangeKind::Messages, ArrayAttr(), stepName);
 }
 
 SmallVector<int64_t> ExchangeOp::getOrder(size_t move) {
@@ -403,4 +408,16 @@ LogicalResult ExchangeOp::verify() {
         return emitOpError("has moves ") << i << " and " << k
                                          << " of which the first writes into a buffer of the other";
   return verifyWrites(*this);
+}
+
+SmallVector<Value> WaitOp::getStepReads() { return {}; }
+SmallVector<Value> WaitOp::getStepWrites() { return {}; }
+
+LogicalResult WaitOp::verify() {
+  if (getComplete().empty() && getRead().empty())
+    return emitOpError("waits for nothing");
+  for (Value event : getOperands())
+    if (event.getParentBlock() != (*this)->getBlock())
+      return emitOpError("waits for a step of another list");
+  return success();
 }

@@ -21,7 +21,9 @@ def StepOpInterface : OpInterface<"StepOpInterface"> {
     InterfaceMethod<"The values read, in the order of the operands.", "::llvm::SmallVector<::mlir::Value>",
       "getStepReads">,
     InterfaceMethod<"The values written, in the order of the operands.", "::llvm::SmallVector<::mlir::Value>",
-                    "getStepWrites">
+                    "getStepWrites">,
+    InterfaceMethod<"Whether the step may need memory of its own while it runs.", "bool", "takesScratch", (ins),
+                    /*methodBody=*/"", /*defaultImplementation=*/"return false;">
   ];
 }
 

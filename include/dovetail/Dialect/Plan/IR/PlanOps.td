@@ -235,8 +235,8 @@ def Plan_PrologueOp : Plan_Op<"prologue", [HasParent<"ProgramOp">, SingleBlock, 
 //===----------------------------------------------------------------------===//
 
 /// `step_name`, if present, is what traces and messages call the step.
-class Plan_StepOp<string mnemonic, list<Trait> traits = []> : Plan_Op<mnemonic, [
-    ParentOneOf<["ProgramOp", "PrologueOp"]>, DeclareOpInterfaceMethods<StepOpInterface>] # traits>;
+class Plan_StepOp<string mnemonic, list<Trait> traits = [], list<string> overridden = []> : Plan_Op<mnemonic, [
+    ParentOneOf<["ProgramOp", "PrologueOp"]>, DeclareOpInterfaceMethods<StepOpInterface, overridden>] # traits>;
 
 def Plan_LaunchOp : Plan_StepOp<"launch",
     [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -265,7 +265,7 @@ def Plan_LaunchOp : Plan_StepOp<"launch",
 /// operand is read, and is all that is said about windows and groups; the accesses are those of the operation that the
 /// call is for. Post-operations that read a tensor take `post_tensors` in order. `memory` bounds what the library takes,
 /// if its description says that.
-class Plan_CallOp<string mnemonic> : Plan_StepOp<mnemonic> {
+class Plan_CallOp<string mnemonic> : Plan_StepOp<mnemonic, [], ["takesScratch"]> {
   let hasVerifier = 1;
 }
 
@@ -365,14 +365,17 @@ def Plan_ExchangeOp : Plan_StepOp<"exchange", [AttrSizedOperandSegments]> {
     messages, outermost first, one for each move; without them, all are in order. Both are chosen by
     `plan-choose-exchanges`. Messages have the blocks of the two buffers, which are the same.
 
+    It may still be under way when later steps run: `plan.wait` waits for `event`.
+
     ```mlir
-    plan.exchange %own -> %all by all_gather in [0, 2, 3, 1] {step_name = "join"} : !own -> !all
-    plan.exchange %value, %index -> %values, %indices in [0, 1], [1, 0] : !value, !index -> !values, !indices
+    %0 = plan.exchange %own -> %all by all_gather in [0, 2, 3, 1] {step_name = "join"} : !own -> !all
+    %1 = plan.exchange %value, %index -> %values, %indices in [0, 1], [1, 0] : !value, !index -> !values, !indices
     ```
   }];
   let arguments = (ins Variadic<Plan_RefType>:$sources, Variadic<Plan_RefType>:$targets,
                        DefaultValuedAttr<Plan_ExchangeKindAttr, "ExchangeKind::Messages">:$kind,
                        OptionalAttr<Plan_OrderArrayAttr>:$orders, OptionalAttr<StrAttr>:$step_name);
+  let results = (outs Plan_EventType:$event);
   let assemblyFormat = [{
     $sources `->` $targets (`by` $kind^)? (`in` custom<Orders>($orders)^)? attr-dict
     `:` type($sources) `->` type($targets)
@@ -386,6 +389,23 @@ def Plan_ExchangeOp : Plan_StepOp<"exchange", [AttrSizedOperandSegments]> {
     /// Sets it for all moves.
     void setOrders(::llvm::ArrayRef<::llvm::SmallVector<int64_t>> orders);
   }];
+}
+
+def Plan_WaitOp : Plan_StepOp<"wait", [AttrSizedOperandSegments]> {
+  let summary = "Lets later steps come after exchanges";
+  let description = [{
+    Steps after it find the exchanges of `complete` done on their rank: targets hold what the rank receives, and it reads
+    the sources no more. Of those of `read` other ranks have read what they need, too: sources may be written over. What
+    is waited for to be read is complete before, or at the same time. Placed by `plan-place-waits`.
+
+    ```mlir
+    plan.wait complete(%0, %1) read(%0)
+    ```
+  }];
+  let arguments = (ins Variadic<Plan_EventType>:$complete, Variadic<Plan_EventType>:$read,
+                       OptionalAttr<StrAttr>:$step_name);
+  let assemblyFormat = "(`complete` `(` $complete^ `)`)? (`read` `(` $read^ `)`)? attr-dict";
+  let hasVerifier = 1;
 }
 
 #endif // DOVETAIL_DIALECT_PLAN_IR_PLANOPS_TD

@@ -21,6 +21,11 @@ def Plan_BufferType : Plan_Type<"Buffer", "buffer"> {
   let summary = "Memory of each rank";
 }
 
+def Plan_EventType : Plan_Type<"Event", "event"> {
+  let summary = "What a step begins, and others may wait for";
+  let builderCall = "$_builder.getType<EventType>()";
+}
+
 def Plan_RefType : Plan_Type<"Ref", "ref", [OpAsmTypeInterface]> {
   let summary = "A logical value that lies in a buffer";
   let description = [{

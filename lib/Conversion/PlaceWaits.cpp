@@ -1,0 +1,173 @@
+//===- PlaceWaits.cpp - Which steps come after exchanges -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Lets steps wait for the exchanges that they must come after, as late as possible.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Conversion/Passes.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_PLACEWAITS
+#include "dovetail/Conversion/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+
+/// Places the waits of one list of steps.
+class WaitPlacer {
+public:
+  WaitPlacer(Block &block, const layout::Mesh &mesh);
+
+  void run();
+
+private:
+  /// Whether a buffer's memory may have been given to another one by the time that `position` is reached.
+  bool isGone(plan::BufferOp buffer, unsigned position) const;
+  /// Whether the step at `position` may get memory that was another buffer's.
+  bool takesMemory(plan::StepOpInterface step, unsigned position) const;
+  /// Whether all that ranks read of `ref` is their own part of a source of `exchange`, which leaves it as it is.
+  bool readsOwn(Value ref, plan::ExchangeOp exchange) const;
+  bool needsTargets(plan::StepOpInterface step, plan::ExchangeOp exchange) const;
+  bool writesSources(plan::StepOpInterface step, plan::ExchangeOp exchange) const;
+
+  Block &block;
+  const layout::Mesh &mesh;
+  SmallVector<plan::StepOpInterface> steps;
+  /// The positions of the first and last step that touch a buffer of the arena.
+  DenseMap<Operation *, std::pair<unsigned, unsigned>> lives;
+};
+
+struct PlaceWaits : dovetail::impl::PlaceWaitsBase<PlaceWaits> {
+  void runOnOperation() override;
+};
+
+} // namespace
+
+WaitPlacer::WaitPlacer(Block &block, const layout::Mesh &mesh) : block(block), mesh(mesh) {
+  for (auto wait : llvm::make_early_inc_range(block.getOps<plan::WaitOp>()))
+    wait.erase();
+  llvm::append_range(steps, block.getOps<plan::StepOpInterface>());
+  auto touch = [&](Value ref, unsigned position) {
+    plan::BufferOp buffer = plan::getBufferOp(ref);
+    if (!buffer || buffer.getKind() != plan::BufferKind::Arena)
+      return;
+    auto [life, isNew] = lives.try_emplace(buffer, position, position);
+    life->second.second = position;
+  };
+  for (auto input : block.getOps<plan::InputOp>())
+    touch(input.getRef(), 0);
+  for (auto [position, step] : llvm::enumerate(steps))
+    for (const SmallVector<Value> &refs : {step.getStepReads(), step.getStepWrites()})
+      for (Value ref : refs)
+        touch(ref, position + 1);
+  for (auto output : block.getOps<plan::OutputOp>())
+    touch(output.getRef(), steps.size() + 1);
+}
+
+bool WaitPlacer::isGone(plan::BufferOp buffer, unsigned position) const {
+  auto life = lives.find(buffer);
+  return life != lives.end() && life->second.second < position;
+}
+
+bool WaitPlacer::takesMemory(plan::StepOpInterface step, unsigned position) const {
+  return step.takesScratch() || llvm::any_of(step.getStepWrites(), [&](Value ref) {
+           auto life = lives.find(plan::getBufferOp(ref));
+           return life != lives.end() && life->second.first == position;
+         });
+}
+
+bool WaitPlacer::readsOwn(Value ref, plan::ExchangeOp exchange) const {
+  if (exchange.getKind() != plan::ExchangeKind::Messages)
+    return false;
+  RankedTensorType type = cast<plan::RefType>(ref.getType()).getTensor();
+  for (auto [source, target] : llvm::zip_equal(exchange.getSources(), exchange.getTargets())) {
+    RankedTensorType own = cast<plan::RefType>(source.getType()).getTensor();
+    if (plan::getBufferOp(source) == plan::getBufferOp(ref) && plan::getBufferOp(target) == plan::getBufferOp(ref) &&
+        (own == type || covers(getSharding(own), getSharding(type), type, mesh)))
+      return true;
+  }
+  return false;
+}
+
+/// Whether two lists of values have a buffer in common.
+static bool share(ValueRange some, ValueRange others) {
+  return llvm::any_of(some, [&](Value a) {
+    return llvm::any_of(others, [&](Value b) { return plan::getBufferOp(a) == plan::getBufferOp(b); });
+  });
+}
+
+bool WaitPlacer::needsTargets(plan::StepOpInterface step, plan::ExchangeOp exchange) const {
+  return share(step.getStepWrites(), exchange.getTargets()) || llvm::any_of(step.getStepReads(), [&](Value ref) {
+           return share(ref, exchange.getTargets()) && !readsOwn(ref, exchange);
+         });
+}
+
+bool WaitPlacer::writesSources(plan::StepOpInterface step, plan::ExchangeOp exchange) const {
+  return share(step.getStepWrites(), exchange.getSources());
+}
+
+void WaitPlacer::run() {
+  OpBuilder builder(block.getParentOp()->getContext());
+  // Exchanges that some step may still have to wait for: until they are complete, and until other ranks have read.
+  SmallVector<plan::ExchangeOp> running, held;
+  auto take = [](SmallVector<plan::ExchangeOp> &open, auto &&waits) {
+    SmallVector<plan::ExchangeOp> taken;
+    llvm::erase_if(open, [&](plan::ExchangeOp exchange) {
+      if (!waits(exchange))
+        return false;
+      taken.push_back(exchange);
+      return true;
+    });
+    return taken;
+  };
+  auto wait = [&](ArrayRef<plan::ExchangeOp> complete, ArrayRef<plan::ExchangeOp> read) {
+    if (complete.empty() && read.empty())
+      return;
+    auto events = [](ArrayRef<plan::ExchangeOp> exchanges) {
+      return llvm::map_to_vector(exchanges, [](plan::ExchangeOp exchange) -> Value { return exchange.getEvent(); });
+    };
+    plan::ExchangeOp first = complete.empty() ? read.front() : complete.front();
+    plan::WaitOp::create(builder, first.getLoc(), events(complete), events(read), first.getStepNameAttr());
+  };
+  for (auto [number, step] : llvm::enumerate(steps)) {
+    unsigned position = number + 1;
+    bool takes = takesMemory(step, position);
+    auto isGone = [&](Value ref) { return takes && this->isGone(plan::getBufferOp(ref), position); };
+    auto mayOverwrite = [&](plan::ExchangeOp exchange) {
+      return writesSources(step, exchange) || llvm::any_of(exchange.getSources(), isGone);
+    };
+    builder.setInsertionPoint(step);
+    SmallVector<plan::ExchangeOp> complete = take(running, [&](plan::ExchangeOp exchange) {
+      return needsTargets(step, exchange) || mayOverwrite(exchange) || llvm::any_of(exchange.getTargets(), isGone);
+    });
+    wait(complete, take(held, mayOverwrite));
+    if (auto exchange = dyn_cast<plan::ExchangeOp>(*step)) {
+      running.push_back(exchange);
+      held.push_back(exchange);
+    }
+  }
+  // Whoever runs the program may read its outputs and write its inputs afterwards.
+  builder.setInsertionPointToEnd(&block);
+  wait(running, held);
+}
+
+void PlaceWaits::runOnOperation() {
+  SymbolTableCollection symbols;
+  for (auto program : getOperation().getOps<plan::ProgramOp>()) {
+    // The program's verifier has found it.
+    layout::Mesh mesh = symbols.lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr()).getMesh();
+    for (auto prologue : program.getBlock()->getOps<plan::PrologueOp>())
+      WaitPlacer(*prologue.getBlock(), mesh).run();
+    WaitPlacer(*program.getBlock(), mesh).run();
+  }
+}
