@@ -53,6 +53,8 @@ private:
   WeightsBuilder &weights;
   llvm::StringMap<uint8_t> axisNumbers;
   DenseMap<Value, uint32_t> buffers, tensors;
+  /// For each event, the position of its step in its list.
+  DenseMap<Value, uint32_t> events;
   /// For each constant buffer of the plan, the piece of the weights that it is.
   std::vector<std::pair<uint32_t, unsigned>> constants;
 };
@@ -385,14 +387,25 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
         step.action.Set(std::move(exchange));
         return success();
       })
+      .Case([&](plan::WaitOp wait) {
+        artifact::WaitStepT call;
+        for (Value event : wait.getComplete())
+          call.complete.push_back(events.lookup(event));
+        for (Value event : wait.getRead())
+          call.read.push_back(events.lookup(event));
+        step.action.Set(std::move(call));
+        return success();
+      })
       .Default([](Operation *other) { return other->emitOpError("is a step that artifacts do not have"); });
 }
 
 LogicalResult PlanBuilder::addSteps(std::vector<std::unique_ptr<artifact::StepT>> &steps, Block &block) {
-  for (Operation &op : block)
-    if (isa<plan::StepOpInterface>(op) &&
-        failed(addStep(*steps.emplace_back(std::make_unique<artifact::StepT>()), &op)))
+  for (auto op : block.getOps<plan::StepOpInterface>()) {
+    for (Value event : op->getResults())
+      events[event] = steps.size();
+    if (failed(addStep(*steps.emplace_back(std::make_unique<artifact::StepT>()), op)))
       return failure();
+  }
   return success();
 }
 

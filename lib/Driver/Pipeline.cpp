@@ -112,6 +112,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addPass(createMergeExchanges());
     if (options.splitLaunches)
       passes.addPass(createSplitLaunches());
+    passes.addPass(createPlaceWaits());
     break;
   case Phase::CodeGen:
     passes.addPass(createShareKernels());

@@ -82,6 +82,10 @@ json describeSteps(const Plan &plan, const std::vector<runtime::StepInfo> &steps
       entry["symbol"] = call->symbol;
     if (const auto *call = std::get_if<runtime::MatMulCall>(&step.action); call && call->rowDims > 1)
       entry["row_dims"] = call->rowDims;
+    if (const auto *call = std::get_if<runtime::WaitCall>(&step.action)) {
+      entry["complete"] = call->complete;
+      entry["read"] = call->read;
+    }
     for (uint32_t tensor : step.writes())
       entry["writes"].push_back(describeTensor(plan, tensor));
     result.push_back(std::move(entry));
@@ -215,6 +219,16 @@ std::string formatSteps(const json &steps, bool withSymbols) {
       row.insert(row.end(), {text(tensor["type"]), text(tensor["sharding"]), text(tensor["format"])});
       rows.push_back(row);
       row.assign(described, "");
+    }
+    if (steps[i]["kind"] == "wait") {
+      // The steps that are waited for, in place of a result.
+      auto listed = [&](const char *what) {
+        const auto positions = steps[i][what].get<std::vector<uint32_t>>();
+        return positions.empty() ? std::string() : absl::StrCat(what, " ", absl::StrJoin(positions, ", "));
+      };
+      std::vector<std::string> parts = {listed("complete"), listed("read")};
+      std::erase(parts, "");
+      row.push_back(absl::StrJoin(parts, "; "));
     }
     if (steps[i]["writes"].empty())
       rows.push_back(row);

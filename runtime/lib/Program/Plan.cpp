@@ -17,7 +17,9 @@ using namespace dovetail::runtime;
 
 namespace {
 
-template <typename... Fs> struct Overloaded : Fs... { using Fs::operator()...; };
+template <typename... Fs> struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
 template <typename... Fs> Overloaded(Fs...) -> Overloaded<Fs...>;
 
 void addPostOps(const std::vector<PostOpInfo> &ops, std::vector<uint32_t> &reads) {
@@ -44,7 +46,8 @@ std::vector<uint32_t> StepInfo::reads() const {
                         [&](const ExchangeCall &call) {
                           for (const MoveInfo &move : call.moves)
                             result.push_back(move.source);
-                        }},
+                        },
+                        [](const WaitCall &) {}},
              action);
   return result;
 }
@@ -60,7 +63,8 @@ std::vector<uint32_t> StepInfo::writes() const {
                                  for (const MoveInfo &move : call.moves)
                                    targets.push_back(move.target);
                                  return targets;
-                               }},
+                               },
+                               [](const WaitCall &) { return std::vector<uint32_t>(); }},
                     action);
 }
 
@@ -69,7 +73,8 @@ const char *StepInfo::kind() const {
       Overloaded{[](const KernelCall &) { return "kernel"; },
                  [](const ConvolutionCall &call) { return call.form.isTransposed ? "deconvolution" : "convolution"; },
                  [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
-                 [](const ReorderCall &) { return "reorder"; }, [](const ExchangeCall &) { return "exchange"; }},
+                 [](const ReorderCall &) { return "reorder"; }, [](const ExchangeCall &) { return "exchange"; },
+                 [](const WaitCall &) { return "wait"; }},
       action);
 }
 

@@ -358,10 +358,14 @@ absl::Status Validator::validate() {
     if (absl::Status status = checkStep(where, plan.steps[i], /*inPrologue=*/false); !status.ok())
       return status;
     const auto *call = std::get_if<KernelCall>(&plan.steps[i].action);
-    const auto *next = i + 1 < plan.steps.size() ? std::get_if<KernelCall>(&plan.steps[i + 1].action) : nullptr;
     if (!call)
       continue;
     parts.push_back(call);
+    // The boundary waits for what the interior does not need.
+    size_t after = i + 1;
+    while (after < plan.steps.size() && std::holds_alternative<WaitCall>(plan.steps[after].action))
+      ++after;
+    const auto *next = after < plan.steps.size() ? std::get_if<KernelCall>(&plan.steps[after].action) : nullptr;
     if (next && next->symbol == call->symbol && next->writes == call->writes)
       continue;
     if (absl::Status status = checkParts(where, parts); !status.ok())

@@ -279,6 +279,22 @@ absl::Status Decoder::decodeExchange(const std::string &where, const artifact::E
   return absl::OkStatus();
 }
 
+absl::Status Decoder::decodeWait(const std::string &where, const artifact::WaitStep &step,
+                                 const std::vector<StepInfo> &before, WaitCall &call) {
+  auto decode = [&](const flatbuffers::Vector<uint32_t> *source, std::vector<uint32_t> &result) -> absl::Status {
+    if (!source)
+      return absl::OkStatus();
+    for (uint32_t position : *source) {
+      if (position >= before.size() || !std::holds_alternative<ExchangeCall>(before[position].action))
+        return damaged(where, " waits for step ", position, ", which is no exchange before it");
+      result.push_back(position);
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(decode(step.complete(), call.complete));
+  return decode(step.read(), call.read);
+}
+
 absl::Status Decoder::decodeMemory(const std::string &where, const artifact::CallMemory &memory, CallMemory &result) {
   auto decode = [&](const flatbuffers::Vector<int64_t> &source, std::vector<int64_t> &bytes) -> absl::Status {
     if (source.size() != 1 && static_cast<int64_t>(source.size()) != plan.mesh.numRanks())
@@ -316,6 +332,10 @@ absl::Status Decoder::decodeSteps(const char *list,
         return damaged(where, " does not bound its memory");
     } else if (const artifact::ExchangeStep *exchange = step->action_as_ExchangeStep()) {
       RETURN_IF_ERROR(decodeExchange(where, *exchange, info.action));
+    } else if (const artifact::WaitStep *wait = step->action_as_WaitStep()) {
+      WaitCall call;
+      RETURN_IF_ERROR(decodeWait(where, *wait, result, call));
+      info.action = std::move(call);
     } else {
       return damaged(where, " is of an unknown kind");
     }

@@ -85,7 +85,31 @@ private:
   std::unique_ptr<Channel> channel;
 };
 
+class WaitStep : public StepExecutor {
+public:
+  WaitStep(std::vector<ExchangeExecutor *> complete, std::vector<ExchangeExecutor *> read)
+      : complete(std::move(complete)), read(std::move(read)) {}
+
+  absl::Status bind(std::byte *) override { return absl::OkStatus(); }
+  absl::Status run() override {
+    absl::Status status;
+    for (size_t k = 0; k < complete.size() && status.ok(); ++k)
+      status = complete[k]->join();
+    for (size_t k = 0; k < read.size() && status.ok(); ++k)
+      status = read[k]->fence();
+    return status;
+  }
+
+private:
+  std::vector<ExchangeExecutor *> complete, read;
+};
+
 } // namespace
+
+std::unique_ptr<StepExecutor> dovetail::runtime::createWaitStep(std::vector<ExchangeExecutor *> complete,
+                                                                std::vector<ExchangeExecutor *> read) {
+  return std::make_unique<WaitStep>(std::move(complete), std::move(read));
+}
 
 std::unique_ptr<ExchangeExecutor> dovetail::runtime::createExchangeStep(const RankMemory &memory, const StepInfo &step,
                                                                         Communicator &communicator, Mover &mover) {

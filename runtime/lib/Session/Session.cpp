@@ -9,9 +9,9 @@
 #include "dovetail/runtime/Session.h"
 
 #include "Backend.h"
-#include "Fences.h"
 #include "MemoryPlan.h"
 #include "RaceDetection.h"
+#include "WaitCheck.h"
 
 #include "absl/strings/match.h"
 
@@ -60,8 +60,6 @@ private:
   absl::Status bind();
   absl::Status runPrologue();
   absl::Status runSteps();
-  /// The steps, and all that their exchanges still have to do.
-  absl::Status runAll();
   absl::Status runStep(PreparedStep &step);
   void noteWrites(const PreparedStep &step) const;
   absl::Status annotate(const StepInfo &step, const absl::Status &status) const;
@@ -79,7 +77,6 @@ private:
   RankMemory memory;
   std::unique_ptr<Backend> backend;
   std::vector<PreparedStep> prologue, steps;
-  OpenExchanges openExchanges;     ///< What the end of a run waits for.
   std::unique_ptr<Move> recording; ///< Of all steps and exchanges of a run.
   std::vector<ArenaItem> items;    ///< One for each buffer, then those of scratch memory.
   /// Other ranks read it: kept by the communicator, too.
@@ -161,6 +158,14 @@ absl::Status ProgramSession::prepareSteps(const std::vector<StepInfo> &infos, bo
       std::unique_ptr<ExchangeExecutor> exchange = createExchangeStep(memory, info, communicator, backend->mover());
       step.exchange = exchange.get();
       step.executor = std::move(exchange);
+    } else if (const auto *wait = std::get_if<WaitCall>(&info.action)) {
+      auto executorsOf = [&](const std::vector<uint32_t> &positions) {
+        std::vector<ExchangeExecutor *> executors;
+        for (uint32_t position : positions)
+          executors.push_back(result[position].exchange);
+        return executors;
+      };
+      step.executor = createWaitStep(executorsOf(wait->complete), executorsOf(wait->read));
     } else {
       StepExecutorOr executor = backend->createStep(memory, info, inPrologue);
       if (!executor.ok())
@@ -274,7 +279,9 @@ absl::Status ProgramSession::prepare() {
     return status;
   if (absl::Status status = bind(); !status.ok())
     return status;
-  openExchanges = planFences(plan, memory.rank, items, steps);
+  for (const std::vector<PreparedStep> *list : {&prologue, &steps})
+    if (absl::Status status = checkWaits(plan, memory.rank, items, *list); !status.ok())
+      return status;
   stepTimes.resize(options.trace ? steps.size() : 0);
   communicator.enterStep("start-up");
   if (absl::Status status = communicator.connect(); !status.ok())
@@ -289,11 +296,6 @@ absl::Status ProgramSession::runPrologue() {
   };
   for (PreparedStep &step : prologue) {
     absl::Status status = runStep(step);
-    // The prologue runs once: it is not worth while to look for the step that must wait.
-    if (status.ok() && step.exchange)
-      status = step.exchange->join();
-    if (status.ok() && step.exchange)
-      status = step.exchange->fence();
     if (status.ok())
       status = backend->finish();
     if (!status.ok())
@@ -337,16 +339,9 @@ void ProgramSession::noteWrites(const PreparedStep &step) const {
 
 absl::Status ProgramSession::runStep(PreparedStep &step) {
   communicator.enterStep(step.info->name.c_str());
-  absl::Status status;
-  for (size_t k = 0; k < step.joins.size() && status.ok(); ++k)
-    status = step.joins[k]->join();
-  for (size_t k = 0; k < step.fences.size() && status.ok(); ++k)
-    status = step.fences[k]->fence();
-  if (detectRaces && backend->usesHostMemory() && status.ok())
+  if (detectRaces && backend->usesHostMemory())
     noteWrites(step);
-  if (status.ok() && step.executor)
-    status = step.executor->run();
-  return status;
+  return step.executor ? step.executor->run() : absl::OkStatus();
 }
 
 absl::Status ProgramSession::runSteps() {
@@ -371,23 +366,13 @@ absl::Status ProgramSession::runSteps() {
   return absl::OkStatus();
 }
 
-absl::Status ProgramSession::runAll() {
-  absl::Status status = runSteps();
-  communicator.enterStep("the end of the run");
-  for (size_t i = 0; i < openExchanges.joins.size() && status.ok(); ++i)
-    status = openExchanges.joins[i]->join();
-  for (size_t i = 0; i < openExchanges.fences.size() && status.ok(); ++i)
-    status = openExchanges.fences[i]->fence();
-  return status;
-}
-
 absl::Status ProgramSession::run() {
   if (absl::Status status = communicator.state(); !status.ok())
     return status;
   // The first run warms up what is set up when it is needed.
   absl::Status status;
   if (++runs == 2 && !options.trace) {
-    absl::StatusOr<std::unique_ptr<Move>> recorded = communicator.record(backend->mover(), [&] { return runAll(); });
+    absl::StatusOr<std::unique_ptr<Move>> recorded = communicator.record(backend->mover(), [&] { return runSteps(); });
     status = recorded.status();
     if (status.ok())
       recording = *std::move(recorded);
@@ -396,7 +381,7 @@ absl::Status ProgramSession::run() {
     communicator.enterStep("the run");
     status = recording->run();
   } else if (status.ok()) {
-    status = runAll();
+    status = runSteps();
   }
   issuedAll = std::chrono::steady_clock::now();
   if (status.ok())

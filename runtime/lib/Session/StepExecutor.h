@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 
 #include <memory>
+#include <vector>
 
 namespace dovetail::runtime {
 
@@ -45,16 +46,20 @@ class ExchangeExecutor : public StepExecutor {
 public:
   /// Lets steps that come from now on find the target complete, and the source not needed by this rank any more.
   virtual absl::Status join() = 0;
-  /// The buffers that other ranks read; none if they read nothing of this rank. Known when it is bound.
-  virtual std::vector<uint32_t> readByOthers() const = 0;
   /// The same for what other ranks do with this rank's memory: steps that come from now on may write to it.
   virtual absl::Status fence() = 0;
+  /// The buffers that other ranks read; none if they read nothing of this rank. Known when it is bound.
+  virtual std::vector<uint32_t> readByOthers() const = 0;
 };
 
 using StepExecutorOr = absl::StatusOr<std::unique_ptr<StepExecutor>>;
 
 std::unique_ptr<ExchangeExecutor> createExchangeStep(const RankMemory &memory, const StepInfo &step,
                                                      Communicator &communicator, Mover &mover);
+
+/// Waits for exchanges to be complete on this rank, and for other ranks to have read the sources of others.
+std::unique_ptr<StepExecutor> createWaitStep(std::vector<ExchangeExecutor *> complete,
+                                             std::vector<ExchangeExecutor *> read);
 
 /// Bytes of memory into which the messages of an exchange are packed where ranks are processes. `memory` needs no
 /// addresses.

@@ -77,11 +77,14 @@ const char *const source = R"mlir(
     plan.output "total" %total : !plan.ref<tensor<1x1x23x6xf32>>
     plan.launch @scale(%x, %s) -> (%scaled) loops [1, 20, 23 by <{"y" : 0, 5, 5, 14, 23}>, 6]
       : (!rows, !plan.ref<tensor<20x1x1xf32>>) -> (!rows)
-    plan.exchange %scaled -> %wide {step_name = "halo"} : !rows -> !halo
+    %halo = plan.exchange %scaled -> %wide {step_name = "halo"} : !rows -> !halo
+    plan.wait complete(%halo) read(%halo)
     plan.launch @pool(%wide) -> (%pooled) loops [1, 20, 23 by <{"y" : 0, 5, 5, 14, 23}>, 6] : (!halo) -> (!rows)
-    plan.exchange %pooled -> %turned in [0, 2, 1, 3] {step_name = "turn"} : !rows -> !channels
+    %turn = plan.exchange %pooled -> %turned in [0, 2, 1, 3] {step_name = "turn"} : !rows -> !channels
+    plan.wait complete(%turn) read(%turn)
     plan.launch @negate(%turned) -> (%negated) loops [1, 20 by <{"y" : 0, 7, 17, 17, 20}>, 23, 6] : (!channels) -> (!channels)
-    plan.exchange %negated -> %all {step_name = "gather"} : !channels -> !plan.ref<tensor<1x20x23x6xf32>>
+    %gather = plan.exchange %negated -> %all {step_name = "gather"} : !channels -> !plan.ref<tensor<1x20x23x6xf32>>
+    plan.wait complete(%gather) read(%gather)
     plan.launch @sum(%all) -> (%total) loops [1, 1, 23, 6, 20] : (!plan.ref<tensor<1x20x23x6xf32>>) -> (!plan.ref<tensor<1x1x23x6xf32>>)
   }
 )mlir";

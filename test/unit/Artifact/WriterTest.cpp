@@ -84,7 +84,8 @@ const char *const pooling = R"mlir(
     plan.output "y" %y : !held
     plan.launch @add(%x, %b) -> (%biased) loops [1, 2, 9 by <{"y" : 0, 4, 9}>, 5]
       : (!held, !plan.ref<tensor<2x1x1xf32>>) -> (!held)
-    plan.exchange %biased -> %wide {step_name = "halo"} : !held -> !extended
+    %halo = plan.exchange %biased -> %wide {step_name = "halo"} : !held -> !extended
+    plan.wait complete(%halo) read(%halo)
     plan.launch @pool(%wide) -> (%y) loops [1, 2, 9 by <{"y" : 0, 4, 9}>, 5] : (!extended) -> (!held)
   }
 )mlir";
@@ -155,8 +156,10 @@ TEST_F(WriterTest, KeepsWhatThePlanSays) {
   ASSERT_EQ(plan.tensors.size(), 5u);
   EXPECT_EQ(plan.tensors[1].name, "biased");
   EXPECT_EQ(plan.tensors[1].buffer, plan.tensors[2].buffer);
-  ASSERT_EQ(plan.steps.size(), 3u);
+  ASSERT_EQ(plan.steps.size(), 4u);
   EXPECT_EQ(plan.steps[1].name, "halo");
+  EXPECT_EQ(std::get<runtime::WaitCall>(plan.steps[2].action).complete, std::vector<uint32_t>{1});
+  EXPECT_EQ(std::get<runtime::WaitCall>(plan.steps[2].action).read, std::vector<uint32_t>{1});
   const auto &kernel = std::get<runtime::KernelCall>(plan.steps[0].action);
   EXPECT_EQ(kernel.symbol, "add");
   // Threads divide the rows, the outermost loop with more than one iteration.

@@ -29,7 +29,7 @@ namespace dovetail::runtime {
 inline constexpr char artifactMagic[8] = {'D', 'O', 'V', 'E', 'T', 'A', 'I', 'L'};
 
 /// Incremented whenever a file of the previous version would be misread.
-inline constexpr uint32_t artifactVersion = 5;
+inline constexpr uint32_t artifactVersion = 6;
 
 /// Sections begin at multiples of this many bytes, so that each can be mapped alone.
 inline constexpr uint64_t sectionAlignment = 4096;

@@ -171,6 +171,12 @@ struct ExchangeCall {
   layout::ExchangeKind kind = layout::ExchangeKind::Messages;
 };
 
+/// Lets later steps come after exchanges, which are numbered by their positions in the list of steps.
+struct WaitCall {
+  std::vector<uint32_t> complete; ///< They are done on this rank: sources are read, and targets written.
+  std::vector<uint32_t> read;     ///< No other rank reads this one's sources any more.
+};
+
 /// What a library call takes at most besides its operands and copies of them, in bytes.
 struct CallMemory {
   /// One number for each rank, or one for all: weights in the library's own form, kept while a session lives; memory
@@ -192,7 +198,7 @@ struct CallBytes {
 };
 
 /// What a step does.
-using StepAction = std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCall, ReorderCall, ExchangeCall>;
+using StepAction = std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCall, ReorderCall, ExchangeCall, WaitCall>;
 
 /// One entry of the step list, named after the node that it comes from.
 struct StepInfo {

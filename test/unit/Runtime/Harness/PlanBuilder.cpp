@@ -9,6 +9,7 @@
 #include "PlanBuilder.h"
 #include "Halves.h"
 #include "Processes.h"
+#include "Waits.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
 
@@ -437,8 +438,11 @@ std::vector<std::byte> test::readBytes(const std::string &path) {
 
 std::vector<std::byte> PlanBuilder::artifact() const {
   std::vector<std::byte> code = readBytes(codePath);
+  artifact::PlanT complete = plan;
+  if (placesWaits)
+    addWaits(complete);
   flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(artifact::Plan::Pack(builder, &plan));
+  builder.Finish(artifact::Plan::Pack(builder, &complete));
   std::vector<runtime::Section> sections;
   sections.push_back(
       {runtime::SectionKind::Plan,

@@ -111,6 +111,7 @@ public:
   std::string codePath;                                      ///< The shared object with the kernels.
   artifact::ElementType floats = artifact::ElementType::F32; ///< F32, F16 or BF16.
   int64_t callBytes = 1 << 20;
+  bool placesWaits = true; ///< Or steps are as they were added.
 
 private:
   using Loops = std::vector<std::unique_ptr<artifact::LoopT>>;

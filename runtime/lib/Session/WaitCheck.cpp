@@ -1,0 +1,137 @@
+//===- WaitCheck.cpp - Whether steps wait for exchanges -------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "WaitCheck.h"
+
+#include <algorithm>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+namespace {
+
+struct Range {
+  int64_t begin, end;
+};
+
+bool overlap(const std::vector<Range> &some, const std::vector<Range> &others) {
+  return std::any_of(some.begin(), some.end(), [&](const Range &a) {
+    return std::any_of(others.begin(), others.end(),
+                       [&](const Range &b) { return a.begin < b.end && b.begin < a.end; });
+  });
+}
+
+/// An exchange that some step may still have to wait for.
+struct Open {
+  size_t position; ///< In the list of steps.
+  std::vector<Range> reads, writes;
+};
+
+class WaitChecker {
+public:
+  WaitChecker(const Plan &plan, int rank, const std::vector<ArenaItem> &items, const std::vector<PreparedStep> &steps)
+      : plan(plan), rank(rank), items(items), steps(steps) {}
+
+  absl::Status check();
+
+private:
+  // Nobody writes to buffers outside of the arena but the prologue, each once; their items are empty.
+  Range rangeOf(size_t item) const { return {items[item].offset, items[item].offset + items[item].bytes}; }
+  std::vector<Range> rangesOf(const std::vector<uint32_t> &tensors) const;
+  /// Whether `tensor` is a part of what an exchange leaves as it is.
+  bool isOwn(const ExchangeCall &call, uint32_t tensor) const;
+  absl::Status checkStep(const PreparedStep &step) const;
+  absl::Status fail(const std::string &who, const Open &entry, const char *what) const;
+
+  const Plan &plan;
+  int rank;
+  const std::vector<ArenaItem> &items;
+  const std::vector<PreparedStep> &steps;
+  /// Exchanges that may not be complete, and those of which other ranks may still read.
+  std::vector<Open> running, held;
+};
+
+} // namespace
+
+std::vector<Range> WaitChecker::rangesOf(const std::vector<uint32_t> &tensors) const {
+  std::vector<Range> ranges;
+  for (uint32_t tensor : tensors)
+    ranges.push_back(rangeOf(plan.tensors[tensor].buffer));
+  return ranges;
+}
+
+bool WaitChecker::isOwn(const ExchangeCall &call, uint32_t tensor) const {
+  if (call.kind != layout::ExchangeKind::Messages)
+    return false;
+  return std::any_of(call.moves.begin(), call.moves.end(), [&](const MoveInfo &move) {
+    uint32_t buffer = plan.tensors[tensor].buffer;
+    return buffer == plan.tensors[move.source].buffer && buffer == plan.tensors[move.target].buffer &&
+           plan.tensorBox(move.source, rank).contains(plan.tensorBox(tensor, rank));
+  });
+}
+
+absl::Status WaitChecker::fail(const std::string &who, const Open &entry, const char *what) const {
+  return absl::DataLossError(absl::StrCat("rank ", rank, ", ", who, " does not wait for exchange '",
+                                          steps[entry.position].info->name, "' in step ", entry.position, ", ", what));
+}
+
+absl::Status WaitChecker::checkStep(const PreparedStep &step) const {
+  std::string who = absl::StrCat(step.info->kind(), " '", step.info->name, "'");
+  std::vector<uint32_t> read = step.info->reads();
+  std::vector<Range> writes = rangesOf(step.info->writes());
+  writes.push_back(rangeOf(step.scratchItem));
+  for (const Open &entry : running) {
+    const auto &call = std::get<ExchangeCall>(steps[entry.position].info->action);
+    if (overlap(writes, entry.writes) || overlap(writes, entry.reads))
+      return fail(who, entry, "and writes to its memory");
+    for (uint32_t tensor : read)
+      if (overlap(rangesOf({tensor}), entry.writes) && !isOwn(call, tensor))
+        return fail(who, entry, "and reads what it brings");
+  }
+  for (const Open &entry : held)
+    if (overlap(writes, entry.reads))
+      return fail(who, entry, "and writes to what other ranks read");
+  return absl::OkStatus();
+}
+
+absl::Status WaitChecker::check() {
+  for (size_t position = 0; position < steps.size(); ++position) {
+    const PreparedStep &step = steps[position];
+    if (const auto *wait = std::get_if<WaitCall>(&step.info->action)) {
+      auto isIn = [](const std::vector<uint32_t> &positions) {
+        return [&](const Open &entry) {
+          return std::find(positions.begin(), positions.end(), entry.position) != positions.end();
+        };
+      };
+      std::erase_if(running, isIn(wait->complete));
+      // Channels are joined before they are fenced.
+      if (auto entry = std::find_if(running.begin(), running.end(), isIn(wait->read)); entry != running.end())
+        return fail(absl::StrCat("step ", position), *entry, "but for others to have read its sources");
+      std::erase_if(held, isIn(wait->read));
+      continue;
+    }
+    if (absl::Status status = checkStep(step); !status.ok())
+      return status;
+    if (!step.exchange)
+      continue;
+    running.push_back({position, rangesOf(step.info->reads()), rangesOf(step.info->writes())});
+    Open &entry = held.emplace_back(Open{position, {}, {}});
+    for (uint32_t buffer : step.exchange->readByOthers())
+      entry.reads.push_back(rangeOf(buffer));
+  }
+  // Whoever calls `run` may read outputs and write inputs afterwards.
+  for (const std::vector<Open> *open : {&running, &held})
+    if (!open->empty())
+      return fail("the end of its steps", open->front(), "which may be under way");
+  return absl::OkStatus();
+}
+
+absl::Status dovetail::runtime::checkWaits(const Plan &plan, int rank, const std::vector<ArenaItem> &items,
+                                           const std::vector<PreparedStep> &steps) {
+  return WaitChecker(plan, rank, items, steps).check();
+}
