@@ -53,7 +53,7 @@ std::vector<std::filesystem::path> searchedFolders() {
 
 } // namespace
 
-absl::StatusOr<const void *> dovetail::runtime::openPluginLibrary(const std::string &name, const char *symbol) {
+absl::StatusOr<void *> dovetail::runtime::openPluginLibrary(const std::string &name, const char *symbol) {
   std::string library = absl::StrCat(filePrefix, name, fileSuffix);
   std::vector<std::filesystem::path> folders = searchedFolders();
   for (const std::filesystem::path &folder : folders) {
@@ -64,11 +64,11 @@ absl::StatusOr<const void *> dovetail::runtime::openPluginLibrary(const std::str
     void *handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle)
       return absl::UnavailableError(absl::StrCat("the plug-in ", library, " cannot be loaded: ", ::dlerror()));
-    auto *query = reinterpret_cast<const void *(*)()>(::dlsym(handle, symbol));
-    if (!query)
+    void *function = ::dlsym(handle, symbol);
+    if (!function)
       return absl::UnavailableError(
           absl::StrCat("'", path.string(), "' is not such a plug-in of Dovetail: it lacks the function ", symbol));
-    return query();
+    return function;
   }
   auto append = [](std::string *out, const std::filesystem::path &path) { absl::StrAppend(out, path.string()); };
   return absl::NotFoundError(absl::StrCat("the plug-in ", library,

@@ -23,18 +23,18 @@
 
 namespace dovetail::runtime {
 
-/// What `libdovetail_<name>.so` returns from its function `symbol`. The library stays open until the process ends. It
+/// The address of the function `symbol` of `libdovetail_<name>.so`. The library stays open until the process ends. It
 /// is looked for beside the library or program that contains this function, where libraries are if that is a program,
 /// and in the folders of the variable DOVETAIL_PLUGINS. Errors: NOT_FOUND, naming the folders; UNAVAILABLE.
-absl::StatusOr<const void *> openPluginLibrary(const std::string &name, const char *symbol);
+absl::StatusOr<void *> openPluginLibrary(const std::string &name, const char *symbol);
 
-/// The same for what begins with its version.
+/// What that function, a `const Plugin *()`, returns, which begins with its version.
 template <typename Plugin>
 absl::StatusOr<const Plugin *> openPlugin(const std::string &name, const char *symbol, uint32_t version) {
-  absl::StatusOr<const void *> opened = openPluginLibrary(name, symbol);
+  absl::StatusOr<void *> opened = openPluginLibrary(name, symbol);
   if (!opened.ok())
     return opened.status();
-  auto *plugin = static_cast<const Plugin *>(*opened);
+  const Plugin *plugin = reinterpret_cast<const Plugin *(*)()>(*opened)();
   if (plugin->version != version)
     return absl::UnavailableError(absl::StrCat("the plug-in libdovetail_", name, ".so has version ", plugin->version,
                                                " of its interface, but this runtime needs version ", version,
