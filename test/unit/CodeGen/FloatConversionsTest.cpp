@@ -145,16 +145,19 @@ protected:
 
   template <typename T> void checkIntegers(const char *type) {
     Piece<T> a({0});
-    for (double magnitude : format().magnitudes())
+    for (double magnitude : format().magnitudes()) {
+      if (magnitude < 1)
+        continue;
       for (double place : {0.0, 0.5, 0.5 + 1.0 / (1 << 20)}) {
         long double x = magnitude + std::ldexp(place, std::ilogb(magnitude) - format().mantissaBits);
-        if (magnitude < 1 || x + 2 > static_cast<long double>(std::numeric_limits<T>::max()))
+        if (x + 2 > static_cast<long double>(std::numeric_limits<T>::max()))
           continue;
         for (int64_t step = -2; step <= 2; ++step) {
           a.data.push_back(static_cast<T>(x) + static_cast<T>(step));
           a.data.push_back(-a.data.back());
         }
       }
+    }
     for (T x : {T(0), std::numeric_limits<T>::min(), std::numeric_limits<T>::max()})
       a.data.push_back(x);
     int64_t size = a.data.size();
