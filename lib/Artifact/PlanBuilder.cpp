@@ -390,9 +390,9 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
       .Case([&](plan::WaitOp wait) {
         artifact::WaitStepT call;
         for (Value event : wait.getComplete())
-          call.complete.push_back(events.lookup(event));
+          call.complete.push_back(events.at(event));
         for (Value event : wait.getRead())
-          call.read.push_back(events.lookup(event));
+          call.read.push_back(events.at(event));
         step.action.Set(std::move(call));
         return success();
       })

@@ -107,8 +107,8 @@ static void choose(plan::ExchangeOp op, const Side &source, const Side &target, 
 void ChooseExchanges::runOnOperation() {
   SymbolTableCollection symbols;
   WalkResult result = getOperation().walk([&](plan::ExchangeOp op) {
-    // Several moves are one exchange of messages already.
-    if (op.getNumMoves() != 1)
+    // Several moves are one exchange of messages already, and what is waited for stays what it was then.
+    if (op.getNumMoves() != 1 || !op.getEvent().use_empty())
       return WalkResult::advance();
     auto program = op->getParentOfType<plan::ProgramOp>();
     // The program's verifier has found it.
@@ -126,8 +126,7 @@ void ChooseExchanges::runOnOperation() {
       op.emitOpError() << "is impossible: " << why;
       return WalkResult::interrupt();
     }
-    // Where waits have been placed, there are none for what another exchange would need.
-    RankedTensorType type = op.getEvent().use_empty() ? getScatteredType(source, target, mesh) : RankedTensorType();
+    RankedTensorType type = getScatteredType(source, target, mesh);
     if (!type) {
       choose(op, source, target, ranks);
       return WalkResult::advance();

@@ -31,7 +31,9 @@ public:
   void run();
 
 private:
-  /// Whether a buffer's memory may have been given to another one by the time that `position` is reached.
+  /// Whether a step at `position` may be given a buffer's memory on some rank. Where values lie depends on ranks'
+  /// boxes, but how long they live does not: this must follow the rules by which sessions share the arena
+  /// (`bufferLives`).
   bool isGone(plan::BufferOp buffer, unsigned position) const;
   /// Whether the step at `position` may get memory that was another buffer's.
   bool takesMemory(plan::StepOpInterface step, unsigned position) const;

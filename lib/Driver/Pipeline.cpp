@@ -117,6 +117,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
   case Phase::CodeGen:
     passes.addPass(createShareKernels());
     options.target->addPasses(passes);
+    // Once more for steps and buffers that were added.
+    passes.addPass(createPlaceWaits());
     break;
   }
 }

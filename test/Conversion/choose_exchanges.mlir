@@ -214,3 +214,22 @@ plan.program @scatter mesh @mesh target "cpu" {
     plan.exchange %sum -> %windows {step_name = "windows"} : !sum -> !windows
   }
 }
+
+// -----
+
+// What is waited for already stays what it was when waits were placed.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+!all = !plan.ref<tensor<8x10xf32>>
+!part = !plan.ref<tensor<8x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>>>
+
+// CHECK-LABEL: plan.program @waiting
+plan.program @waiting mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8x10xf32> <[0, 1]>
+  %part = plan.view %0 : !part
+  %all = plan.view %0 : !all
+  // CHECK: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} :
+  %event = plan.exchange %part -> %all : !part -> !all
+  plan.wait complete(%event) read(%event)
+}

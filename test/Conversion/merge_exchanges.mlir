@@ -183,3 +183,27 @@ plan.program @prologue mesh @mesh target "cpu" {
   // CHECK: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} by all_reduce {step_name = "each time"}
   plan.exchange %sum -> %c by all_reduce {step_name = "each time"} : !sum -> !all
 }
+
+// -----
+
+// What is waited for already stays alone.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+!all = !plan.ref<tensor<8x10xf32>>
+!part = !plan.ref<tensor<8x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>>>
+
+// CHECK-LABEL: plan.program @waiting
+plan.program @waiting mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>> <[0, 1]>
+  %1 = plan.buffer arena tensor<8x10xf32> <[0, 1]>
+  %2 = plan.buffer arena tensor<8x10xf32> <[0, 1]>
+  %part = plan.view %0 : !part
+  %a = plan.view %1 : !all
+  %b = plan.view %2 : !all
+  // CHECK: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} :
+  // CHECK-NEXT: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} :
+  plan.exchange %part -> %a : !part -> !all
+  %event = plan.exchange %part -> %b : !part -> !all
+  plan.wait complete(%event) read(%event)
+}

@@ -227,12 +227,13 @@ def MergeExchanges : Pass<"plan-merge-exchanges", "::mlir::ModuleOp"> {
 def PlaceWaits : Pass<"plan-place-waits", "::mlir::ModuleOp"> {
   let summary = "Let steps wait for the exchanges that they must come after";
   let description = [{
-    An exchange may still be under way when later steps run. Before the first step that needs what ranks receive, or writes
-    to what takes part in it, a `plan.wait` lets it be complete; and where the step writes to its sources, other ranks must
-    have read them. Memory of the arena passes from one buffer to another: before the first step that may be given memory
-    of the exchange's buffers, after the last that touches them, the same is waited for. Whoever reads no more than
-    the rank's own part of a source, which an exchange of messages in one buffer leaves as it is, does not wait. At the end
-    nothing is under way. Waits that are there are placed anew.
+    An exchange may still be under way when later steps run. Before the first step that needs what ranks receive, or
+    writes to what takes part in it, a `plan.wait` lets it be complete; and where the step writes to its sources, other
+    ranks must have read them. Memory of the arena passes from one buffer to another: before the first step that may be
+    given memory of the exchange's buffers, after the last that touches them, the same is waited for. Whoever reads no
+    more than the rank's own part of a source, which an exchange of messages in one buffer leaves as it is, does not
+    wait. At the end nothing is under way. Waits that are there are placed anew: passes that add steps or buffers come
+    before.
 
     ```mlir
     %0 = plan.exchange %own -> %halo : !own -> !halo

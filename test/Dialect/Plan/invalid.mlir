@@ -655,6 +655,28 @@ plan.program @parts mesh @mesh target "cpu" {
 
 // -----
 
+// A wait between the parts makes no difference.
+
+dovetail.mesh @mesh = ["y" = 2]
+!y = !plan.ref<tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}]>>>
+plan.kernel @k(%x: tensor<8xf32>) layouts [<[0], [8]>] -> [<[0], [?]>] {
+  %0 = dovetail.neg %x : (tensor<8xf32>) -> tensor<8xf32>
+  plan.yield %0 : tensor<8xf32>
+}
+plan.program @waiting mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8xf32> <[0]>
+  %1 = plan.buffer arena tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}]>> <[0]>
+  %x = plan.view %0 : !plan.ref<tensor<8xf32>>
+  %y = plan.view %1 : !y
+  %event = plan.exchange %x -> %x : !plan.ref<tensor<8xf32>> -> !plan.ref<tensor<8xf32>>
+  // expected-error@+1 {{and those after it do not compute each element once on rank 1}}
+  plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (0, 3), (4, 7)}>] : (!plan.ref<tensor<8xf32>>) -> (!y)
+  plan.wait complete(%event)
+  plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (3, 4), (6, 8)}>] : (!plan.ref<tensor<8xf32>>) -> (!y)
+}
+
+// -----
+
 dovetail.mesh @mesh = ["y" = 2]
 !x = !plan.ref<tensor<4xf32>>
 plan.program @main mesh @mesh target "cpu" {
@@ -805,4 +827,17 @@ plan.program @lists mesh @mesh target "cpu" {
     // expected-error@+1 {{waits for a step of another list}}
     plan.wait complete(%later)
   }
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+
+plan.program @order mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8x8xf32> <[0, 1]>
+  %x = plan.view %0 : !plan.ref<tensor<8x8xf32>>
+  %event = plan.exchange %x -> %x : !plan.ref<tensor<8x8xf32>> -> !plan.ref<tensor<8x8xf32>>
+  // expected-error@+1 {{waits until others have read for an exchange that may not be complete}}
+  plan.wait read(%event)
+  plan.wait complete(%event)
 }

@@ -394,9 +394,9 @@ def Plan_ExchangeOp : Plan_StepOp<"exchange", [AttrSizedOperandSegments]> {
 def Plan_WaitOp : Plan_StepOp<"wait", [AttrSizedOperandSegments]> {
   let summary = "Lets later steps come after exchanges";
   let description = [{
-    Steps after it find the exchanges of `complete` done on their rank: targets hold what the rank receives, and it reads
-    the sources no more. Of those of `read` other ranks have read what they need, too: sources may be written over. What
-    is waited for to be read is complete before, or at the same time. Placed by `plan-place-waits`.
+    Steps after it find the exchanges of `complete` done on their rank: targets hold what the rank receives, and it
+    reads the sources no more. Of those of `read` other ranks have read what they need, too: sources may be written
+    over. These are complete before, or at the same time. Placed by `plan-place-waits`.
 
     ```mlir
     plan.wait complete(%0, %1) read(%0)
