@@ -123,6 +123,10 @@ void HtmlReport::writeSteps(StringRef title, const char *key) {
     for (const json &tensor : step["writes"])
       for (auto [cell, name] : {std::pair(3, "type"), std::pair(4, "sharding"), std::pair(5, "format")})
         row[cell] += (row[cell].empty() ? "" : "; ") + tensor[name].get<std::string>();
+    // Of waits, the steps that are waited for.
+    for (const char *name : {"complete", "read"})
+      if (step.contains(name) && !step[name].empty())
+        row[3] += (row[3].empty() ? "" : "; ") + std::string(name) + " " + step[name].dump();
     rows.push_back(std::move(row));
   }
   writeTable(title, {"#", "kind", "name", "result", "cut", "format"}, rows);

@@ -48,6 +48,10 @@ absl::Status tools::writeTrace(const std::string &path, const runtime::ProgramRu
         arguments["exchange"] = layout::stringifyExchangeKind(call->kind);
         arguments["received bytes"] = received;
       }
+      if (const auto *call = std::get_if<runtime::WaitCall>(&step.action)) {
+        arguments["complete"] = call->complete;
+        arguments["read"] = call->read;
+      }
       events.push_back({{"name", step.name.empty() ? step.kind() : step.name},
                         {"cat", step.kind()},
                         {"ph", "X"},

@@ -1,4 +1,4 @@
-//===- ExchangeStep.cpp - Exchanges of a session --------------------------===//
+//===- ExchangeStep.cpp - Exchanges of a session, and waits for them ------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -90,7 +90,11 @@ public:
   WaitStep(std::vector<ExchangeExecutor *> complete, std::vector<ExchangeExecutor *> read)
       : complete(std::move(complete)), read(std::move(read)) {}
 
-  absl::Status bind(std::byte *) override { return absl::OkStatus(); }
+  absl::Status bind(std::byte *) override {
+    // Exchanges are bound before.
+    std::erase_if(read, [](const ExchangeExecutor *exchange) { return exchange->readByOthers().empty(); });
+    return absl::OkStatus();
+  }
   absl::Status run() override {
     absl::Status status;
     for (size_t k = 0; k < complete.size() && status.ok(); ++k)

@@ -279,9 +279,10 @@ absl::Status ProgramSession::prepare() {
     return status;
   if (absl::Status status = bind(); !status.ok())
     return status;
-  for (const std::vector<PreparedStep> *list : {&prologue, &steps})
-    if (absl::Status status = checkWaits(plan, memory.rank, items, *list); !status.ok())
-      return status;
+  if (absl::Status status = checkWaits(plan, memory.rank, items, "prologue step", prologue); !status.ok())
+    return status;
+  if (absl::Status status = checkWaits(plan, memory.rank, items, "step", steps); !status.ok())
+    return status;
   stepTimes.resize(options.trace ? steps.size() : 0);
   communicator.enterStep("start-up");
   if (absl::Status status = communicator.connect(); !status.ok())

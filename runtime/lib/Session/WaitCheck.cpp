@@ -34,14 +34,14 @@ struct Open {
 
 class WaitChecker {
 public:
-  WaitChecker(const Plan &plan, int rank, const std::vector<ArenaItem> &items, const std::vector<PreparedStep> &steps)
-      : plan(plan), rank(rank), items(items), steps(steps) {}
+  WaitChecker(const Plan &plan, int rank, const std::vector<ArenaItem> &items, const char *list,
+              const std::vector<PreparedStep> &steps)
+      : plan(plan), rank(rank), items(items), list(list), steps(steps) {}
 
   absl::Status check();
 
 private:
-  // Nobody writes to buffers outside of the arena but the prologue, each once; their items are empty.
-  Range rangeOf(size_t item) const { return {items[item].offset, items[item].offset + items[item].bytes}; }
+  Range rangeOf(size_t item) const;
   std::vector<Range> rangesOf(const std::vector<uint32_t> &tensors) const;
   /// Whether `tensor` is a part of what an exchange leaves as it is.
   bool isOwn(const ExchangeCall &call, uint32_t tensor) const;
@@ -51,12 +51,20 @@ private:
   const Plan &plan;
   int rank;
   const std::vector<ArenaItem> &items;
+  const char *list;
   const std::vector<PreparedStep> &steps;
   /// Exchanges that may not be complete, and those of which other ranks may still read.
   std::vector<Open> running, held;
 };
 
 } // namespace
+
+Range WaitChecker::rangeOf(size_t item) const {
+  // Buffers outside of the arena share their memory with nobody.
+  if (item < plan.buffers.size() && plan.buffers[item].kind != BufferKind::Arena)
+    return {-1 - static_cast<int64_t>(item), -static_cast<int64_t>(item)};
+  return {items[item].offset, items[item].offset + items[item].bytes};
+}
 
 std::vector<Range> WaitChecker::rangesOf(const std::vector<uint32_t> &tensors) const {
   std::vector<Range> ranges;
@@ -77,7 +85,8 @@ bool WaitChecker::isOwn(const ExchangeCall &call, uint32_t tensor) const {
 
 absl::Status WaitChecker::fail(const std::string &who, const Open &entry, const char *what) const {
   return absl::DataLossError(absl::StrCat("rank ", rank, ", ", who, " does not wait for exchange '",
-                                          steps[entry.position].info->name, "' in step ", entry.position, ", ", what));
+                                          steps[entry.position].info->name, "' in ", list, " ", entry.position, ", ",
+                                          what));
 }
 
 absl::Status WaitChecker::checkStep(const PreparedStep &step) const {
@@ -111,7 +120,7 @@ absl::Status WaitChecker::check() {
       std::erase_if(running, isIn(wait->complete));
       // Channels are joined before they are fenced.
       if (auto entry = std::find_if(running.begin(), running.end(), isIn(wait->read)); entry != running.end())
-        return fail(absl::StrCat("step ", position), *entry, "but for others to have read its sources");
+        return fail(absl::StrCat(list, " ", position), *entry, "but for others to have read its sources");
       std::erase_if(held, isIn(wait->read));
       continue;
     }
@@ -127,11 +136,11 @@ absl::Status WaitChecker::check() {
   // Whoever calls `run` may read outputs and write inputs afterwards.
   for (const std::vector<Open> *open : {&running, &held})
     if (!open->empty())
-      return fail("the end of its steps", open->front(), "which may be under way");
+      return fail(absl::StrCat("the end behind the last ", list), open->front(), "which may be under way");
   return absl::OkStatus();
 }
 
 absl::Status dovetail::runtime::checkWaits(const Plan &plan, int rank, const std::vector<ArenaItem> &items,
-                                           const std::vector<PreparedStep> &steps) {
-  return WaitChecker(plan, rank, items, steps).check();
+                                           const char *list, const std::vector<PreparedStep> &steps) {
+  return WaitChecker(plan, rank, items, list, steps).check();
 }

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines how a session checks that its plan waits for exchanges, which may still be under way when later steps run.
+// Defines the steps of a session, and how it checks that its plan waits for exchanges, which may still be under way
+// when later steps run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,11 +29,12 @@ struct PreparedStep {
   size_t scratchItem = 0;                 ///< Among the arena's items.
 };
 
-/// Checks, by the addresses of `rank`, that no step of a list touches what an exchange under way reads or writes, and
-/// that none is under way behind the list. An exchange of messages within one buffer writes nothing that the rank has
-/// of its source: whoever reads that alone need not wait for it. `items` has one entry for each buffer, with its place
-/// in the arena, then those of scratch memory. Errors: DATA_LOSS, with the step and the exchange.
-absl::Status checkWaits(const Plan &plan, int rank, const std::vector<ArenaItem> &items,
+/// Checks, by the addresses of `rank`, that no step of a list (`step`, `prologue step`) touches what an exchange under
+/// way reads or writes, and that none is under way behind the list. An exchange of messages within one buffer writes
+/// nothing that the rank has of its source: whoever reads that alone need not wait for it. `items` has one entry for
+/// each buffer, with its place in the arena, then those of scratch memory. Errors: DATA_LOSS, with the step and the
+/// exchange.
+absl::Status checkWaits(const Plan &plan, int rank, const std::vector<ArenaItem> &items, const char *list,
                         const std::vector<PreparedStep> &steps);
 
 } // namespace dovetail::runtime

@@ -68,8 +68,8 @@ class Session {
 public:
   /// Allocates memory, prepares all steps and runs the prologue. `communicator` must outlive the session. Errors:
   /// RESOURCE_EXHAUSTED, UNIMPLEMENTED for library calls that this machine's library does not have, DATA_LOSS for plans
-  /// whose steps need more than the rank holds, INVALID_ARGUMENT for constants with an index that is out of range, or
-  /// what ended the run on another rank.
+  /// whose steps need more than the rank holds or do not wait for exchanges, INVALID_ARGUMENT for constants with an
+  /// index that is out of range, or what ended the run on another rank.
   static absl::StatusOr<std::unique_ptr<Session>> create(std::shared_ptr<const Program> program,
                                                          Communicator &communicator, SessionOptions options);
   virtual ~Session() = default;

@@ -475,12 +475,26 @@ artifact::ExchangeStepT &exchangeOf(PlanBuilder &builder, int step) {
 
 TEST(Artifact, PartsOfLaunchesThatDoNotFitAreRefused) {
   auto load = [](const layout::DimSharding &first, const layout::DimSharding &second) {
-    PlanBuilder builder = hostBuilder({2});
-    uint32_t value = builder.value({8, 6}, sharding(2, {{0, split(0, {0, 4, 8})}}));
-    for (const layout::DimSharding &dim : {first, second})
-      builder.kernel("increment", {}, {value}, {{8, dim}, {6, {}}});
-    builder.output("value", value);
-    return Program::load(builder.artifact()).status();
+    absl::Status status;
+    // A wait between the parts makes no difference.
+    for (bool waits : {false, true}) {
+      PlanBuilder builder = hostBuilder({2});
+      builder.placesWaits = false;
+      uint32_t in = builder.value({8, 6}, sharding(2));
+      uint32_t value = builder.value({8, 6}, sharding(2, {{0, split(0, {0, 4, 8})}}));
+      builder.input("in", in);
+      builder.exchange(in, in);
+      builder.kernel("increment", {}, {value}, {{8, first}, {6, {}}});
+      if (waits)
+        builder.wait({0}, {0});
+      builder.kernel("increment", {}, {value}, {{8, second}, {6, {}}});
+      builder.output("value", value);
+      absl::Status loaded = Program::load(builder.artifact()).status();
+      if (waits)
+        EXPECT_EQ(loaded.code(), status.code());
+      status = loaded;
+    }
+    return status;
   };
   // The interior, then a boundary; rank 1 has none in the second case.
   EXPECT_TRUE(load(windows(0, {{0, 3}, {5, 8}}), windows(0, {{3, 4}, {4, 5}})).ok());

@@ -428,6 +428,16 @@ void PlanBuilder::addMove(uint32_t source, uint32_t target) {
   move->order = plan.buffers[plan.tensors[source]->buffer]->format->order;
 }
 
+void PlanBuilder::wait(std::vector<uint32_t> complete, std::vector<uint32_t> read) {
+  artifact::WaitStepT call;
+  call.complete = std::move(complete);
+  call.read = std::move(read);
+  auto step = std::make_unique<artifact::StepT>();
+  step->name = "wait";
+  step->action.Set(std::move(call));
+  plan.steps.push_back(std::move(step));
+}
+
 std::vector<std::byte> test::readBytes(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -92,6 +92,8 @@ public:
   void addMove(uint32_t source, uint32_t target);
   /// A reduction in two phases, which must be possible.
   void exchangeInTwo(uint32_t source, uint32_t target);
+  /// Waits for exchanges, by their positions; for plans whose waits are not placed by the harness.
+  void wait(std::vector<uint32_t> complete, std::vector<uint32_t> read);
   /// Loops that are not given are split as the output is, and what is summed over as `sum`. May take `callBytes`.
   void library(ConvolutionStep step, bool inPrologue = false, const layout::DimSharding &sum = {});
   void library(MatMulStep step, bool inPrologue = false, const layout::DimSharding &sum = {});

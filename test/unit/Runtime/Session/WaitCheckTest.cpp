@@ -15,8 +15,6 @@ using testing::HasSubstr;
 
 namespace {
 
-using Positions = std::vector<uint32_t>;
-
 /// A plan whose waits are those of the test. Two ranks gather `parts` in step 0; what comes then is the test's.
 struct Gather : PlanBuilder {
   Gather() : PlanBuilder({2}) {
@@ -25,15 +23,6 @@ struct Gather : PlanBuilder {
     exchange(parts, all);
   }
 
-  void wait(Positions complete, Positions read) {
-    artifact::WaitStepT call;
-    call.complete = std::move(complete);
-    call.read = std::move(read);
-    auto step = std::make_unique<artifact::StepT>();
-    step->name = "wait";
-    step->action.Set(std::move(call));
-    plan.steps.push_back(std::move(step));
-  }
   void increment(uint32_t from, uint32_t to, layout::DimSharding split = {}) {
     kernel("increment", {from}, {to}, {{6, std::move(split)}});
   }
@@ -44,13 +33,37 @@ struct Gather : PlanBuilder {
 };
 
 /// What starting a session says.
-absl::Status start(const Gather &builder) { return runtime::ProgramRunner::create(builder.program()).status(); }
+absl::Status start(const PlanBuilder &builder) { return runtime::ProgramRunner::create(builder.program()).status(); }
 
-void expectRefused(const Gather &builder, const char *what) {
+void expectRefused(const PlanBuilder &builder, const char *what) {
   absl::Status status = start(builder);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("rank "), HasSubstr(what)));
 }
+
+/// A plan in which two ranks exchange halos in step 0, within one buffer, and then read `own`, `wide` or `beyond`.
+struct Halo : PlanBuilder {
+  Halo() : PlanBuilder({2}) {
+    placesWaits = false;
+    input("in", own);
+    exchange(own, wide);
+  }
+
+  /// Reads `from` while the exchange may be under way.
+  Halo &read(uint32_t from, const layout::DimSharding &loop) {
+    kernel("increment", {from}, {result}, {{6, loop}});
+    wait({0}, {0});
+    output("out", result);
+    return *this;
+  }
+
+  layout::DimSharding halves = split(0, {0, 2, 6}), held = windows(0, {{0, 3}, {1, 6}});
+  uint32_t memory = buffer({6}, sharding(1, {{0, held}}));
+  uint32_t own = tensor(memory, sharding(1, {{0, halves}})), wide = tensor(memory, sharding(1, {{0, held}}));
+  uint32_t inner = tensor(memory, sharding(1, {{0, windows(0, {{0, 1}, {3, 6}})}}));
+  uint32_t beyond = tensor(memory, sharding(1, {{0, windows(0, {{0, 2}, {1, 6}})}}));
+  uint32_t result = value({6}, sharding(1, {{0, halves}}));
+};
 
 } // namespace
 
@@ -114,7 +127,7 @@ TEST(WaitCheck, NothingIsUnderWayAtTheEnd) {
     if (completes)
       builder.wait({0}, {});
     builder.output("out", builder.all);
-    expectRefused(builder, "the end of its steps does not wait for exchange 'exchange0' in step 0");
+    expectRefused(builder, "the end behind the last step does not wait for exchange 'exchange0' in step 0");
   }
 }
 
@@ -138,4 +151,71 @@ TEST(WaitCheck, WaitsAreForExchangesBefore) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("step 2 'wait' waits for step " + std::to_string(position) +
                                                          ", which is no exchange before it"));
   }
+}
+
+TEST(WaitCheck, WhatIsTheRanksOwnIsReadDuringTheExchange) {
+  {
+    Halo builder;
+    auto results = runFloats(builder.read(builder.own, builder.halves).program(), {{1, 2, 3, 4, 5, 6}});
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ((*results)[0], (std::vector<float>{2, 3, 4, 5, 6, 7}));
+  }
+  {
+    Halo builder;
+    absl::Status status = start(builder.read(builder.inner, windows(0, {{0, 1}, {3, 6}})));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  {
+    // Rank 1 reads one element that is not its own.
+    Halo builder;
+    expectRefused(builder.read(builder.beyond, builder.halves), "and reads what it brings");
+  }
+}
+
+TEST(WaitCheck, ACollectiveLeavesNothingAlone) {
+  PlanBuilder builder({2});
+  builder.placesWaits = false;
+  layout::DimSharding halves = split(0, {0, 3, 6});
+  uint32_t memory = builder.buffer({6}, sharding(1)), own = builder.tensor(memory, sharding(1, {{0, halves}})),
+           all = builder.tensor(memory, sharding(1)), result = builder.value({6}, sharding(1, {{0, halves}}));
+  builder.input("in", own);
+  builder.exchange(own, all);
+  ASSERT_EQ(builder.plan.steps[0]->action.AsExchangeStep()->kind, artifact::ExchangeKind::AllGather);
+  builder.kernel("increment", {own}, {result}, {{6, halves}});
+  builder.wait({0}, {0});
+  builder.output("out", result);
+  builder.output("all", all);
+  expectRefused(builder, "and reads what it brings");
+}
+
+TEST(WaitCheck, OtherMovesOfAnExchangeAreNotOwn) {
+  // What comes in the second move is not the rank's own, though the first is within one buffer.
+  Halo builder;
+  uint32_t part = builder.value({6}, sharding(1, {{0, builder.halves}})), all = builder.value({6}, sharding(1));
+  builder.input("part", part);
+  builder.addMove(part, all);
+  // Nobody is given the memory of these.
+  builder.output("part", part);
+  builder.output("own", builder.own);
+  expectRefused(builder.read(all, builder.halves), "and reads what it brings");
+}
+
+TEST(WaitCheck, TheProloguesMemoryIsChecked) {
+  PlanBuilder builder({2});
+  builder.placesWaits = false;
+  layout::DimSharding halves = split(0, {0, 2, 6});
+  layout::Sharding cut = sharding(1, {{0, halves}});
+  auto persistent = [&](const layout::Sharding &held) {
+    return builder.tensor(builder.buffer({6}, held, {}, artifact::BufferKind::Persistent), held);
+  };
+  uint32_t one = builder.constantValue({6}, cut, {1, 2, 3, 4, 5, 6}), part = persistent(cut),
+           all = persistent(sharding(1)), out = builder.value({6}, sharding(1));
+  builder.kernel("increment", {one}, {part}, {{6, halves}}, -1, /*inPrologue=*/true);
+  builder.exchange(part, all, /*inPrologue=*/true);
+  builder.kernel("increment", {one}, {part}, {{6, halves}}, -1, /*inPrologue=*/true);
+  builder.kernel("increment", {all}, {out}, {{6, {}}});
+  builder.output("out", out);
+  expectRefused(builder,
+                "kernel 'increment' does not wait for exchange 'exchange0' in prologue step 1, and writes to its "
+                "memory");
 }
