@@ -54,7 +54,6 @@ struct ShareKernels : dovetail::impl::ShareKernelsBase<ShareKernels> {
       }
       replacements[kernel.getSymNameAttr()] = FlatSymbolRefAttr::get(same->getSymNameAttr());
       kernel.erase();
-      ++numShared;
     }
     getOperation().walk([&](plan::LaunchOp launch) {
       if (auto replacement = replacements.lookup(launch.getKernelAttr().getAttr()))

@@ -16,7 +16,6 @@ def ShareKernels : Pass<"plan-share-kernels", "::mlir::ModuleOp"> {
   let description = [{
     Launches of the others are redirected to the one that is kept. Locations and names of values do not count.
   }];
-  let statistics = [Statistic<"numShared", "num-shared", "Number of kernels removed">];
 }
 
 def GenerateCpuKernels : Pass<"plan-generate-cpu-kernels", "::mlir::ModuleOp"> {
@@ -51,7 +50,6 @@ def SplitReductions : Pass<"plan-split-reductions", "::mlir::ModuleOp"> {
     own. The number of parts depends on the extents of the kernel alone.
   }];
   let options = deviceOptions;
-  let statistics = [Statistic<"numSplit", "num-split", "Number of kernels split">];
 }
 
 def GenerateBlockKernels : Pass<"plan-generate-block-kernels", "::mlir::ModuleOp"> {

@@ -194,6 +194,5 @@ void SplitReductions::runOnOperation() {
     plan::KernelOp parts = splitKernel(kernel, *split, layouts);
     for (plan::LaunchOp launch : users)
       splitLaunch(launch, parts, *split, format);
-    ++numSplit;
   }
 }
