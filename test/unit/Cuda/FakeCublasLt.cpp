@@ -41,6 +41,10 @@ struct Layout {
   int64_t stride = 0;
 };
 
+struct Preference {
+  uint64_t mostWorkspace = 0;
+};
+
 double load(const void *data, int64_t index, cudaDataType_t type) {
   if (type == CUDA_R_32F)
     return static_cast<const float *>(data)[index];
@@ -62,6 +66,7 @@ constexpr int algorithmCount = 3;
 
 Layout *of(cublasLtMatrixLayout_t handle) { return reinterpret_cast<Layout *>(handle); }
 Operation *of(cublasLtMatmulDesc_t handle) { return reinterpret_cast<Operation *>(handle); }
+Preference *of(cublasLtMatmulPreference_t handle) { return reinterpret_cast<Preference *>(handle); }
 
 bool refuses(const char *what) {
   const char *list = std::getenv("FAKE_CUBLASLT_REFUSES");
@@ -117,27 +122,30 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, c
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
-  *preference = reinterpret_cast<cublasLtMatmulPreference_t>(1);
+  *preference = reinterpret_cast<cublasLtMatmulPreference_t>(new Preference);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t) { return CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete of(preference);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t name, const void *value,
                                                     size_t) {
-  std::lock_guard lock(logMutex);
   if (name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
-    std::memcpy(&theLog.mostWorkspace, value, sizeof(theLog.mostWorkspace));
+    std::memcpy(&of(preference)->mostWorkspace, value, sizeof(uint64_t));
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                              cublasLtMatmulPreference_t, int requested,
+                                              cublasLtMatmulPreference_t preference, int requested,
                                               cublasLtMatmulHeuristicResult_t results[], int *found) {
   *found = 0;
   {
     std::lock_guard lock(logMutex);
     theLog.compute = of(operation)->compute;
+    theLog.mostWorkspace = of(preference)->mostWorkspace;
   }
   // The shapes must fit.
   bool ta = of(operation)->transposeA == CUBLAS_OP_T, tb = of(operation)->transposeB == CUBLAS_OP_T;
@@ -162,7 +170,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     return CUBLAS_STATUS_NOT_SUPPORTED;
   for (int i = 0; *found < requested && i < algorithmCount; ++i) {
     size_t workspace = theLog.workspaces.empty() ? 1000 + i : theLog.workspaces[i];
-    if (workspace > theLog.mostWorkspace)
+    if (workspace > of(preference)->mostWorkspace)
       continue;
     results[*found].algo.data[0] = i;
     results[*found].state = CUBLAS_STATUS_SUCCESS;
