@@ -8,10 +8,9 @@
 
 #include "Waits.h"
 
-#include "dovetail/runtime/Plan.h"
+#include "Session/MemoryPlan.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 using namespace dovetail;
@@ -31,10 +30,10 @@ bool meet(const Buffers &a, const Buffers &b) {
   return std::any_of(a.begin(), a.end(), [&](uint32_t buffer) { return b.count(buffer) != 0; });
 }
 
-/// Moves `steps` into a list with waits. `first` and `last` are the steps that touch each buffer; `plan` has them
-/// decoded.
-Steps withWaits(Steps steps, const std::vector<runtime::StepInfo> &infos, const runtime::Plan &plan,
-                std::map<uint32_t, size_t> first, std::map<uint32_t, size_t> last) {
+/// Moves `steps`, the first of which is at `position` of the lives of buffers, into a list with waits. `infos` are the
+/// same, decoded.
+Steps withWaits(Steps steps, const std::vector<runtime::StepInfo> &infos, int64_t position, const runtime::Plan &plan,
+                const std::vector<runtime::ArenaItem> &lives) {
   auto buffersOf = [&](const std::vector<uint32_t> &tensors) {
     Buffers buffers;
     for (uint32_t tensor : tensors)
@@ -62,13 +61,14 @@ Steps withWaits(Steps steps, const std::vector<runtime::StepInfo> &infos, const 
     step->action.Set(std::move(call));
     result.push_back(std::move(step));
   };
-  for (size_t i = 0; i < infos.size(); ++i) {
+  auto isShared = [&](uint32_t buffer) { return plan.buffers[buffer].kind == runtime::BufferKind::Arena; };
+  for (size_t i = 0; i < infos.size(); ++i, ++position) {
     Buffers reads = buffersOf(infos[i].reads()), writes = buffersOf(infos[i].writes());
-    bool takesMemory = infos[i].memory.has_value() ||
-                       std::any_of(writes.begin(), writes.end(), [&](uint32_t buffer) { return first[buffer] == i; });
+    auto begins = [&](uint32_t buffer) { return isShared(buffer) && lives[buffer].first == position; };
+    bool takesMemory = infos[i].memory.has_value() || std::any_of(writes.begin(), writes.end(), begins);
     auto isGone = [&](const Buffers &buffers) {
-      return takesMemory &&
-             std::any_of(buffers.begin(), buffers.end(), [&](uint32_t buffer) { return last[buffer] < i; });
+      auto ended = [&](uint32_t buffer) { return isShared(buffer) && lives[buffer].last < position; };
+      return takesMemory && std::any_of(buffers.begin(), buffers.end(), ended);
     };
     auto overwrites = [&](const Open &entry) { return meet(writes, entry.sources) || isGone(entry.sources); };
     wait(
@@ -96,28 +96,8 @@ void test::addWaits(artifact::PlanT &plan) {
       /*weightsSize=*/uint64_t(1) << 40);
   if (!decoded.ok())
     return;
-  for (bool inPrologue : {true, false}) {
-    const std::vector<runtime::StepInfo> &infos = inPrologue ? decoded->prologue : decoded->steps;
-    // Inputs are there before the first step, outputs and what is no part of the arena after the last.
-    constexpr size_t before = SIZE_MAX;
-    std::map<uint32_t, size_t> first, last;
-    for (uint32_t buffer = 0; buffer < decoded->buffers.size(); ++buffer)
-      if (decoded->buffers[buffer].kind != runtime::BufferKind::Arena)
-        first[buffer] = before, last[buffer] = infos.size();
-    if (!inPrologue)
-      for (const runtime::PortInfo &input : decoded->inputs)
-        first[decoded->tensors[input.tensor].buffer] = before;
-    for (size_t i = 0; i < infos.size(); ++i)
-      for (const std::vector<uint32_t> &tensors : {infos[i].reads(), infos[i].writes()})
-        for (uint32_t tensor : tensors) {
-          uint32_t buffer = decoded->tensors[tensor].buffer;
-          first.try_emplace(buffer, i);
-          last[buffer] = std::max(last[buffer], i);
-        }
-    if (!inPrologue)
-      for (const runtime::PortInfo &output : decoded->outputs)
-        last[decoded->tensors[output.tensor].buffer] = infos.size();
-    Steps &steps = inPrologue ? plan.prologue : plan.steps;
-    steps = withWaits(std::move(steps), infos, *decoded, first, last);
-  }
+  std::vector<runtime::ArenaItem> lives = runtime::bufferLives(*decoded, /*rank=*/0);
+  plan.prologue = withWaits(std::move(plan.prologue), decoded->prologue, 0, *decoded, lives);
+  plan.steps =
+      withWaits(std::move(plan.steps), decoded->steps, runtime::Positions(*decoded).firstStep, *decoded, lives);
 }
