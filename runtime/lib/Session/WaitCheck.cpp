@@ -15,14 +15,12 @@ using namespace dovetail::runtime;
 
 namespace {
 
-struct Range {
-  int64_t begin, end;
-};
+/// Bytes of the arena.
+using Range = layout::Interval;
 
 bool overlap(const std::vector<Range> &some, const std::vector<Range> &others) {
   return std::any_of(some.begin(), some.end(), [&](const Range &a) {
-    return std::any_of(others.begin(), others.end(),
-                       [&](const Range &b) { return a.begin < b.end && b.begin < a.end; });
+    return std::any_of(others.begin(), others.end(), [&](const Range &b) { return !a.intersect(b).empty(); });
   });
 }
 
