@@ -17,9 +17,8 @@
 
 #include "absl/status/statusor.h"
 
-#include <vector>
-
 #include <span>
+#include <vector>
 
 namespace dovetail::runtime {
 
