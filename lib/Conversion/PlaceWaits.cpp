@@ -89,12 +89,10 @@ bool WaitPlacer::takesMemory(plan::StepOpInterface step, unsigned position) cons
 }
 
 bool WaitPlacer::readsOwn(Value ref, plan::ExchangeOp exchange) const {
-  if (exchange.getKind() != plan::ExchangeKind::Messages)
-    return false;
   RankedTensorType type = cast<plan::RefType>(ref.getType()).getTensor();
-  for (auto [source, target] : llvm::zip_equal(exchange.getSources(), exchange.getTargets())) {
+  for (auto [move, source] : llvm::enumerate(exchange.getSources())) {
     RankedTensorType own = cast<plan::RefType>(source.getType()).getTensor();
-    if (plan::getBufferOp(source) == plan::getBufferOp(ref) && plan::getBufferOp(target) == plan::getBufferOp(ref) &&
+    if (exchange.keepsSource(move) && plan::getBufferOp(source) == plan::getBufferOp(ref) &&
         (own == type || covers(getSharding(own), getSharding(type), type, mesh)))
       return true;
   }

@@ -215,12 +215,9 @@ void SplitLaunches::runOnOperation() {
         halos.remove_if(
             [&](const auto &entry) { return plan::getBufferOp(entry.first) == plan::getBufferOp(written); });
       if (auto exchange = dyn_cast<plan::ExchangeOp>(op)) {
-        for (auto [source, target] : llvm::zip_equal(exchange.getSources(), exchange.getTargets())) {
-          ShardingAttr sharding = getSharding(cast<plan::RefType>(source.getType()).getTensor());
-          if (exchange.getKind() == plan::ExchangeKind::Messages && sharding && !sharding.isPartial() &&
-              plan::getBufferOp(source) == plan::getBufferOp(target))
+        for (auto [move, source, target] : llvm::enumerate(exchange.getSources(), exchange.getTargets()))
+          if (exchange.keepsSource(move) && getSharding(cast<plan::RefType>(source.getType()).getTensor()))
             halos[target] = source;
-        }
         continue;
       }
       auto launch = dyn_cast<plan::LaunchOp>(op);

@@ -317,7 +317,6 @@ LogicalResult plan::PoolOp::verify() {
 
 SmallVector<Value> ReorderOp::getStepReads() { return {getSource()}; }
 SmallVector<Value> ReorderOp::getStepWrites() { return {getTarget()}; }
-bool ReorderOp::takesScratch() { return false; }
 SmallVector<Value> ExchangeOp::getStepReads() { return SmallVector<Value>(getSources()); }
 SmallVector<Value> ExchangeOp::getStepWrites() { return SmallVector<Value>(getTargets()); }
 
@@ -353,6 +352,12 @@ SmallVector<int64_t> ExchangeOp::getOrder(size_t move) {
   if (std::optional<ArrayAttr> orders = getOrders())
     return SmallVector<int64_t>(cast<DenseI64ArrayAttr>((*orders)[move]).asArrayRef());
   return llvm::to_vector(llvm::seq<int64_t>(tensorOf(getSources()[move]).getRank()));
+}
+
+bool ExchangeOp::keepsSource(size_t move) {
+  BufferOp buffer = getBufferOp(getSources()[move]);
+  return getKind() == ExchangeKind::Messages && buffer && buffer == getBufferOp(getTargets()[move]) &&
+         !isPartial(tensorOf(getSources()[move]));
 }
 
 void ExchangeOp::setOrders(ArrayRef<SmallVector<int64_t>> orders) {

@@ -347,10 +347,11 @@ def Plan_PoolOp : Plan_CallOp<"pool"> {
   }];
 }
 
-def Plan_ReorderOp : Plan_CallOp<"reorder"> {
+def Plan_ReorderOp : Plan_StepOp<"reorder"> {
   let summary = "Copies a value to another buffer, maybe of another memory format (on devices: not into blocks)";
   let arguments = (ins Plan_RefType:$source, Plan_RefType:$target, OptionalAttr<StrAttr>:$step_name);
   let assemblyFormat = "$source `->` $target attr-dict `:` type($source) `->` type($target)";
+  let hasVerifier = 1;
 }
 
 def Plan_ExchangeOp : Plan_StepOp<"exchange", [AttrSizedOperandSegments]> {
@@ -386,7 +387,10 @@ def Plan_ExchangeOp : Plan_StepOp<"exchange", [AttrSizedOperandSegments]> {
     size_t getNumMoves() { return getSources().size(); }
     /// The order of dimensions in messages of a move.
     ::llvm::SmallVector<int64_t> getOrder(size_t move);
-    /// Sets it for all moves.
+    /// Whether a move adds to what ranks have of its source, which stays where it is, as it is: messages within one
+    /// buffer, which combine nothing.
+    bool keepsSource(size_t move);
+    /// Sets the order of dimensions for all moves.
     void setOrders(::llvm::ArrayRef<::llvm::SmallVector<int64_t>> orders);
   }];
 }
