@@ -68,8 +68,9 @@ TEST_F(Registry, UnknownNamesAreToldWhatThereIs) {
   for (const char *name : {"pigeons", "", "../lib/libdovetail", "Local"}) {
     absl::Status status = problem(name);
     EXPECT_EQ(runtime::exitCodeOf(status), 2) << status;
-    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(std::string("there is no transport '") + name + "'"),
-                                                     HasSubstr("but local, abacus, "), HasSubstr("sockets, stub")));
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(std::string("there is no transport '") + name + "'"), HasSubstr("but local, abacus, "),
+                      HasSubstr("sockets"), HasSubstr("stub")));
   }
   EXPECT_THAT(std::string(problem("pigeons").message()), HasSubstr("libdovetail_transport_pigeons.so"));
 }
@@ -80,8 +81,8 @@ TEST_F(Registry, OtherKindsOfMemoryAreRefused) {
   EXPECT_THAT(
       std::string(status.message()),
       AllOf(HasSubstr("transport 'abacus' moves memory of kind 'beads', but programs for target 'emulated' keep "
-                      "theirs in memory of kind 'host'; connect the ranks with local, sockets, stub, or"),
-            Not(HasSubstr("old"))));
+                      "theirs in memory of kind 'host'; connect the ranks with local, "),
+            HasSubstr("sockets"), HasSubstr("stub"), Not(HasSubstr("old"))));
 }
 
 TEST_F(Registry, OtherVersionsAreRefused) {
