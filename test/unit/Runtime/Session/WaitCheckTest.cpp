@@ -123,6 +123,44 @@ TEST(WaitCheck, MemoryIsNotPassedOnBefore) {
   expectTooEarly(builder, "writes to what other ranks read");
 }
 
+TEST(WaitCheck, ScratchMemoryIsNotTakenBefore) {
+  // A call that writes to memory of its own alone, as its output is an input, too.
+  auto pool = [](Gather &builder, int64_t bytes) {
+    uint32_t in = builder.value({1, 1, 6}, sharding(3)), out = builder.value({1, 1, 6}, sharding(3));
+    builder.input("pooled", in);
+    builder.input("old", out);
+    builder.output("pool", out);
+    PoolStep step;
+    step.input = in;
+    step.output = out;
+    step.kernel = step.strides = step.dilations = {1};
+    step.pads = {0};
+    builder.callBytes = bytes;
+    builder.library(std::move(step));
+  };
+  for (int64_t bytes : {0, 1 << 20}) {
+    // Nobody needs `parts` behind the exchange.
+    Gather source;
+    source.wait({0}, {});
+    pool(source, bytes);
+    source.wait({}, {0});
+    source.output("all", source.all);
+    // Nobody needs `all`.
+    Gather target;
+    pool(target, bytes);
+    target.wait({0}, {0});
+    target.output("parts", target.parts);
+    if (bytes == 0) {
+      for (const Gather *builder : {&source, &target})
+        EXPECT_TRUE(start(*builder).ok()) << start(*builder);
+      continue;
+    }
+    expectRefused(source, "pool 'library2' does not wait for exchange 'exchange0' in step 0, and writes to what other "
+                          "ranks read");
+    expectRefused(target, "pool 'library1' does not wait for exchange 'exchange0' in step 0, and writes to its memory");
+  }
+}
+
 TEST(WaitCheck, NothingIsUnderWayAtTheEnd) {
   for (bool completes : {false, true}) {
     Gather builder;
