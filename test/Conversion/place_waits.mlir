@@ -134,3 +134,127 @@ plan.program @scratch mesh @mesh target "cpu" {
   plan.output "all" %all : !all
   plan.output "b" %b : !all
 }
+
+// -----
+
+// What lies inside of a rank's own part is left alone by a halo, too. One row beyond it is not.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+!cut = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>>>
+!halo = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}, {}]>>>
+!inside = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 2), (5, 8)}, {}]>>>
+!beyond = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 4), (3, 8)}, {}]>>>
+
+plan.kernel @neg(%x: tensor<8x8xf32>) layouts [<[0, 1], [?, 8]>] -> [<[0, 1], [?, 8]>] {
+  %0 = dovetail.neg %x : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  plan.yield %0 : tensor<8x8xf32>
+}
+
+// CHECK-LABEL: plan.program @inside
+plan.program @inside mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}, {}]>> <[0, 1]>
+  %1 = plan.buffer arena tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 2), (5, 8)}, {}]>> <[0, 1]>
+  %2 = plan.buffer arena tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 4), (3, 8)}, {}]>> <[0, 1]>
+  %x = plan.view %0 "x" : !cut
+  %wide = plan.view %0 : !halo
+  %some = plan.view %0 : !inside
+  %more = plan.view %0 : !beyond
+  %a = plan.view %1 "a" : !inside
+  %b = plan.view %2 "b" : !beyond
+  plan.input "x" %x : !cut
+  // CHECK: %[[HALO:.*]] = plan.exchange
+  plan.exchange %x -> %wide : !cut -> !halo
+  // CHECK-NEXT: plan.launch {{.*}} {step_name = "inside"}
+  plan.launch @neg(%some) -> (%a) loops [8 by <{"y" : (0, 2), (5, 8)}>, 8] {step_name = "inside"} : (!inside) -> (!inside)
+  // CHECK-NEXT: plan.wait complete(%[[HALO]])
+  // CHECK-NEXT: plan.launch {{.*}} {step_name = "beyond"}
+  plan.launch @neg(%more) -> (%b) loops [8 by <{"y" : (0, 4), (3, 8)}>, 8] {step_name = "beyond"} : (!beyond) -> (!beyond)
+  plan.output "x" %x : !cut
+  plan.output "a" %a : !inside
+  plan.output "b" %b : !beyond
+  // CHECK: plan.wait read(%[[HALO]])
+}
+
+// -----
+
+// What is received is needed by nobody, so a new value may lie there: it comes when the exchange is complete. The
+// source is an output, whose memory is not given away.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+!all = !plan.ref<tensor<8x8xf32>>
+!cut = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>>>
+
+plan.kernel @neg(%x: tensor<8x8xf32>) layouts [<[0, 1], [?, 8]>] -> [<[0, 1], [?, 8]>] {
+  %0 = dovetail.neg %x : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  plan.yield %0 : tensor<8x8xf32>
+}
+
+// CHECK-LABEL: plan.program @gone
+plan.program @gone mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>> <[0, 1]>
+  %1 = plan.buffer arena tensor<8x8xf32> <[0, 1]>
+  %2 = plan.buffer arena tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>> <[0, 1]>
+  %x = plan.view %0 "x" : !cut
+  %all = plan.view %1 "all" : !all
+  %y = plan.view %2 "y" : !cut
+  plan.input "x" %x : !cut
+  // CHECK: %[[GATHER:.*]] = plan.exchange
+  plan.exchange %x -> %all : !cut -> !all
+  // CHECK-NEXT: plan.wait complete(%[[GATHER]])
+  // CHECK-NEXT: plan.launch
+  plan.launch @neg(%x) -> (%y) loops [8 by <{"y" : 0, 4, 8}>, 8] : (!cut) -> (!cut)
+  plan.output "x" %x : !cut
+  plan.output "y" %y : !cut
+  // CHECK: plan.wait read(%[[GATHER]])
+}
+
+// -----
+
+// Each move of an exchange counts: the second one leaves the rank's own part alone, brings the halo, and has a source
+// that others read.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+!all = !plan.ref<tensor<8x8xf32>>
+!cut = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>>>
+!halo = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}, {}]>>>
+
+plan.kernel @neg(%x: tensor<8x8xf32>) layouts [<[0, 1], [?, 8]>] -> [<[0, 1], [?, 8]>] {
+  %0 = dovetail.neg %x : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  plan.yield %0 : tensor<8x8xf32>
+}
+
+// CHECK-LABEL: plan.program @moves
+plan.program @moves mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}, {}]>> <[0, 1]>
+  %1 = plan.buffer arena tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>> <[0, 1]>
+  %2 = plan.buffer arena tensor<8x8xf32> <[0, 1]>
+  %3 = plan.buffer arena tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>> <[0, 1]>
+  %4 = plan.buffer arena tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>> <[0, 1]>
+  %x = plan.view %0 "x" : !cut
+  %wide = plan.view %0 : !halo
+  %part = plan.view %1 "part" : !cut
+  %all = plan.view %2 "all" : !all
+  %y = plan.view %3 "y" : !cut
+  %z = plan.view %4 "z" : !cut
+  plan.input "x" %x : !cut
+  plan.input "part" %part : !cut
+  // CHECK: %[[BOTH:.*]] = plan.exchange
+  plan.exchange %part, %x -> %all, %wide : !cut, !cut -> !all, !halo
+  // CHECK-NEXT: plan.launch {{.*}} {step_name = "own"}
+  plan.launch @neg(%x) -> (%y) loops [8 by <{"y" : 0, 4, 8}>, 8] {step_name = "own"} : (!cut) -> (!cut)
+  // CHECK-NEXT: plan.wait complete(%[[BOTH]])
+  // CHECK-NEXT: plan.launch {{.*}} {step_name = "wide"}
+  plan.launch @neg(%wide) -> (%z) loops [8 by <{"y" : 0, 4, 8}>, 8] {step_name = "wide"} : (!halo) -> (!cut)
+  // CHECK-NEXT: plan.wait read(%[[BOTH]])
+  // CHECK-NEXT: plan.launch {{.*}} {step_name = "over"}
+  plan.launch @neg(%part) -> (%x) loops [8 by <{"y" : 0, 4, 8}>, 8] {step_name = "over"} : (!cut) -> (!cut)
+  plan.output "x" %x : !cut
+  plan.output "y" %y : !cut
+  plan.output "z" %z : !cut
+  plan.output "part" %part : !cut
+  plan.output "all" %all : !all
+  // CHECK-NOT: plan.wait
+}
