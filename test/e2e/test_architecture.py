@@ -94,7 +94,7 @@ FORBIDDEN = [
     ("Transport/nccl", ["Transport/local", "Transport/message", "Transport/sockets"]),
     ("Transport/sockets", ["Transport/local", "Transport/message", "Transport/nccl"]),
     ("Backend", ["Transport", "Runner", "Api"]),
-    ("Backend/common", ["Backend/cpu", "Backend/cuda", "Backend/device", "Backend/emulated"]),
+    ("Backend/common", ["Backend/cpu", "Backend/cuda", "Backend/device", "Backend/emulated", "Session", "Runner"]),
     ("Backend/cpu", ["Backend/cuda", "Backend/device", "Backend/emulated"]),
     ("Backend/cuda", ["Backend/cpu", "Backend/device", "Backend/emulated", "Session", "Runner"]),
     ("Backend/device", ["Backend/cpu", "Backend/cuda", "Backend/emulated"]),

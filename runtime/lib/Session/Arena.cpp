@@ -8,6 +8,8 @@
 
 #include "Arena.h"
 
+#include "../Memory/Alignment.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>

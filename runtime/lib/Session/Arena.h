@@ -17,9 +17,6 @@
 
 namespace dovetail::runtime {
 
-/// `bytes`, rounded up to the alignment of buffers and scratch memory.
-inline int64_t alignedSize(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 /// Memory that is needed from one position of a program to another, both included.
 struct ArenaItem {
   int64_t bytes = 0;
@@ -28,7 +25,7 @@ struct ArenaItem {
 };
 
 /// Gives items whose lives overlap disjoint places: large ones first, each into the tightest gap. Offsets are multiples
-/// of 64. Returns the size of the arena.
+/// of `bufferAlignment`. Returns the size of the arena.
 int64_t planArena(std::vector<ArenaItem> &items);
 
 /// Zeroed memory, aligned to pages.

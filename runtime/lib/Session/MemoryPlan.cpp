@@ -8,6 +8,7 @@
 
 #include "MemoryPlan.h"
 
+#include "../Memory/Alignment.h"
 #include "Backend.h"
 
 #include "dovetail/runtime/MemoryView.h"

@@ -8,6 +8,7 @@
 
 #include "dovetail/runtime/Session.h"
 
+#include "../Memory/Alignment.h"
 #include "Backend.h"
 #include "MemoryPlan.h"
 #include "RaceDetection.h"

@@ -8,7 +8,7 @@
 
 #include "DeviceStaging.h"
 
-#include "../../Session/Arena.h"
+#include "../../Memory/Alignment.h"
 #include "PostOpRead.h"
 
 #include <algorithm>

@@ -13,13 +13,12 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_COMMON_SCRATCHPLAN_H
 #define DOVETAIL_RUNTIME_BACKEND_COMMON_SCRATCHPLAN_H
 
+#include "../../Memory/Alignment.h"
+
 #include <cstddef>
 #include <cstdint>
 
 namespace dovetail::runtime {
-
-/// Buffers and scratch memory begin at multiples of this many bytes.
-inline constexpr int64_t bufferAlignment = 64;
 
 /// Hands out parts of a step's scratch memory, each at a multiple of what the library wants.
 template <int64_t alignment> class AlignedScratch {

@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CPU_CALLBUDGET_H
 #define DOVETAIL_RUNTIME_BACKEND_CPU_CALLBUDGET_H
 
+#include "../../Memory/Alignment.h"
 #include "OneDnn.h"
 
 namespace dovetail::runtime {

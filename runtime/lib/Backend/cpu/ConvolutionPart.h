@@ -14,7 +14,6 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONPART_H
 #define DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONPART_H
 
-#include "../../Session/Arena.h"
 #include "../common/ConvolutionGeometry.h"
 #include "PostOps.h"
 #include "TileConvolution.h"

@@ -8,6 +8,7 @@
 
 #include "LibrarySteps.h"
 
+#include "../../Memory/Alignment.h"
 #include "../../Session/Backend.h"
 
 using namespace dovetail::runtime;

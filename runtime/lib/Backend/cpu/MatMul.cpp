@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../Session/Arena.h"
 #include "../common/ProductGeometry.h"
 #include "LibrarySteps.h"
 #include "PostOps.h"

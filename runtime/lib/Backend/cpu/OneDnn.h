@@ -13,7 +13,6 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CPU_ONEDNN_H
 #define DOVETAIL_RUNTIME_BACKEND_CPU_ONEDNN_H
 
-#include "../../Session/Arena.h"
 #include "../common/ScratchPlan.h"
 #include "dovetail/runtime/MemoryView.h"
 

@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CPU_TILECONVOLUTION_H
 #define DOVETAIL_RUNTIME_BACKEND_CPU_TILECONVOLUTION_H
 
-#include "../../Session/Arena.h"
+#include "../../Memory/Alignment.h"
 #include "CallBudget.h"
 #include "PostOps.h"
 
