@@ -160,17 +160,15 @@ mlir::Value OnnxNode::finish(mlir::OperationState &state) {
 /// False for windows so large that evaluating one element would take long. No shape is computed that way.
 static bool isQuickToEvaluate(mlir::Operation *op) {
   constexpr int64_t maxWindow = 4096;
-  auto isSmall = [&](auto pool) {
-    auto count = countElements(pool.getKernel());
-    return count && *count <= maxWindow;
-  };
-  if (auto pool = llvm::dyn_cast<PoolOp>(op))
-    return isSmall(pool);
-  if (auto indices = llvm::dyn_cast<MaxPoolIndicesOp>(op))
-    return isSmall(indices);
-  if (auto lrn = llvm::dyn_cast<LrnOp>(op))
-    return static_cast<int64_t>(lrn.getSize()) <= maxWindow;
-  return true;
+  auto definitionOp = llvm::dyn_cast<DefinitionOpInterface>(op);
+  if (!definitionOp)
+    return true;
+  llvm::SmallVector<int64_t> taps;
+  for (const Loop &loop : definitionOp.getDefinition().loops)
+    if (loop.kind == LoopKind::Tap)
+      taps.push_back(loop.extent);
+  auto count = countElements(taps);
+  return count && *count <= maxWindow;
 }
 
 mlir::Value OnnxNode::fold(mlir::Operation *op, unsigned number) {
