@@ -841,3 +841,18 @@ plan.program @order mesh @mesh target "cpu" {
   plan.wait read(%event)
   plan.wait complete(%event)
 }
+
+// -----
+
+// What uses an event is checked before it is known to be a wait.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+plan.program @users mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8x8xf32> <[0, 1]>
+  %x = plan.view %0 : !plan.ref<tensor<8x8xf32>>
+  %event = plan.exchange %x -> %x : !plan.ref<tensor<8x8xf32>> -> !plan.ref<tensor<8x8xf32>>
+  // expected-error@+1 {{waits until others have read for an exchange that may not be complete}}
+  plan.wait read(%event)
+  "plan.output"(%event) {name = "x"} : (!plan.event) -> ()
+}

@@ -426,8 +426,8 @@ LogicalResult WaitOp::verify() {
       return emitOpError("waits for a step of another list");
   for (Value event : getRead())
     if (llvm::none_of(event.getUsers(), [&](Operation *user) {
-          auto wait = cast<WaitOp>(user);
-          return llvm::is_contained(wait.getComplete(), event) &&
+          auto wait = dyn_cast<WaitOp>(user);
+          return wait && llvm::is_contained(wait.getComplete(), event) &&
                  (wait == *this || (wait->getBlock() == (*this)->getBlock() && wait->isBeforeInBlock(*this)));
         }))
       return emitOpError("waits until others have read for an exchange that may not be complete");
