@@ -77,7 +77,8 @@ public:
 
 private:
   LogicalResult usage(const Twine &message) { return diagnostics.error(ExitCode::Usage, message); }
-  FailureOr<ShardedValue> find(StringRef tensor);
+  /// The value that `option` names.
+  FailureOr<ShardedValue> find(StringRef option, StringRef tensor);
   LogicalResult attach(const ShardRequest &request);
   /// That there is a --shard for these sizes.
   LogicalResult checkSizes(const SizesRequest &sizes);
@@ -96,7 +97,7 @@ private:
 
 } // namespace
 
-FailureOr<ShardedValue> RequestAttacher::find(StringRef tensor) {
+FailureOr<ShardedValue> RequestAttacher::find(StringRef option, StringRef tensor) {
   std::vector<std::string> inputs = getInputNames(main), outputs = getOutputNames(main);
   if (auto it = llvm::find(inputs, tensor); it != inputs.end()) {
     unsigned index = it - inputs.begin();
@@ -111,11 +112,11 @@ FailureOr<ShardedValue> RequestAttacher::find(StringRef tensor) {
       return ShardedValue{ShardedValue::Result, 0, &op, cast<RankedTensorType>(op.getResult(0).getType())};
   for (auto constant : main.getBody().front().getOps<ConstantOp>())
     if (getTensorName(constant.getLoc()) == tensor)
-      return usage("--shard names tensor '" + tensor +
+      return usage(option + " names tensor '" + tensor +
                    "', which is a constant of the model: how weights are split "
                    "follows from the tensors that meet them; shard an input, or what is computed with '" +
                    tensor + "'");
-  return usage("--shard names tensor '" + tensor +
+  return usage(option + " names tensor '" + tensor +
                "', which the model does not have, or not any more once it is simplified; "
                "its inputs are " +
                listNames(inputs) + ", its outputs " + listNames(outputs));
@@ -125,7 +126,7 @@ LogicalResult RequestAttacher::checkSizes(const SizesRequest &sizes) {
   auto it = llvm::find_if(options.shards, [&](const ShardRequest &shard) { return shard.tensor == sizes.tensor; });
   std::string option = "--sizes " + sizes.tensor + ":" + std::to_string(sizes.dim);
   if (it == options.shards.end()) {
-    if (failed(find(sizes.tensor)))
+    if (failed(find("--sizes", sizes.tensor)))
       return failure();
     return usage("'" + option + "': tensor '" + sizes.tensor + "' is not split; say over which axes with --shard " +
                  sizes.tensor + "=...");
@@ -172,7 +173,7 @@ FailureOr<DimShardingAttr> RequestAttacher::getDim(const ShardRequest &request, 
 }
 
 LogicalResult RequestAttacher::attach(const ShardRequest &request) {
-  FailureOr<ShardedValue> target = find(request.tensor);
+  FailureOr<ShardedValue> target = find("--shard", request.tensor);
   if (failed(target))
     return failure();
   ArrayRef<int64_t> shape = target->type.getShape();
