@@ -241,6 +241,7 @@ CASES = [
     Bad("shape-unknown-input", _compile(flags="--shape picture=1,3,16,12"), USAGE, "picture"),
     Bad("target-unknown", _compile(flags="--target abacus"), USAGE, "abacus"),
     Bad("phase-unknown", _compile(flags="--compile-to teleport"), USAGE, "teleport"),
+    Bad("phase-as-program", _compile(flags="--compile-to lower"), USAGE, "out.dvt.*compile-to"),
     Bad("cpu-unknown", _compile(flags="--cpu i4004x"), USAGE, "i4004x"),
     Bad("cpu-of-32-bits", _compile(flags="--cpu i386"), USAGE, "i386"),
     Bad("misspelt-flag", _compile(flags="--meshh y=2"), USAGE, "'--meshh'; did you mean '--mesh'"),

@@ -132,6 +132,12 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
   llvm::FailureOr<CompileOptions> options = parseOptions(arguments, diagnostics);
   if (failed(options))
     return llvm::failure();
+  // Text must not take the place of a program.
+  if (*last != Phase::Emit && StringRef(output).ends_with(".dvt"))
+    return diagnostics.error(ExitCode::Usage, "'" + output + "' is a name for compiled programs, but '--compile-to " +
+                                                  compileTo +
+                                                  "' gives text; leave out --compile-to, or give the output another "
+                                                  "name");
   if (*last == Phase::Emit && output.empty())
     output = (llvm::sys::path::stem(model) + ".dvt").str();
   if (!output.empty() && output != "-" && failed(checkOutput(output, model, diagnostics)))
