@@ -70,8 +70,12 @@ private:
   absl::Status decodeBlocks(const std::string &where, const artifact::Blocks &blocks, KernelCall &call);
   absl::Status decodeLibrary(const std::string &where, const artifact::LibraryStep &step, StepAction &action);
   absl::Status decodeExchange(const std::string &where, const artifact::ExchangeStep &step, StepAction &action);
+  /// Exchanges of a list that a step has waited for, by position.
+  struct Waited {
+    std::vector<bool> complete, read;
+  };
   absl::Status decodeWait(const std::string &where, const artifact::WaitStep &step, const std::vector<StepInfo> &before,
-                          WaitCall &call);
+                          Waited &waited, WaitCall &call);
   absl::Status decodeMemory(const std::string &where, const artifact::CallMemory &memory, CallMemory &result);
   absl::Status decodePostOps(const std::string &where,
                              const flatbuffers::Vector<flatbuffers::Offset<artifact::PostOp>> *ops,

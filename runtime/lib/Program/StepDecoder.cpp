@@ -280,19 +280,28 @@ absl::Status Decoder::decodeExchange(const std::string &where, const artifact::E
 }
 
 absl::Status Decoder::decodeWait(const std::string &where, const artifact::WaitStep &step,
-                                 const std::vector<StepInfo> &before, WaitCall &call) {
-  auto decode = [&](const flatbuffers::Vector<uint32_t> *source, std::vector<uint32_t> &result) -> absl::Status {
+                                 const std::vector<StepInfo> &before, Waited &waited, WaitCall &call) {
+  auto decode = [&](const flatbuffers::Vector<uint32_t> *source, std::vector<bool> &seen,
+                    std::vector<uint32_t> &result) -> absl::Status {
     if (!source)
       return absl::OkStatus();
+    seen.resize(before.size());
     for (uint32_t position : *source) {
       if (position >= before.size() || !std::holds_alternative<ExchangeCall>(before[position].action))
         return damaged(where, " waits for step ", position, ", which is no exchange before it");
+      // Channels are joined and fenced once for each run.
+      if (seen[position])
+        return damaged(where, " waits for step ", position, " a second time");
+      seen[position] = true;
       result.push_back(position);
     }
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(decode(step.complete(), call.complete));
-  return decode(step.read(), call.read);
+  RETURN_IF_ERROR(decode(step.complete(), waited.complete, call.complete));
+  RETURN_IF_ERROR(decode(step.read(), waited.read, call.read));
+  if (call.complete.empty() && call.read.empty())
+    return damaged(where, " waits for nothing");
+  return absl::OkStatus();
 }
 
 absl::Status Decoder::decodeMemory(const std::string &where, const artifact::CallMemory &memory, CallMemory &result) {
@@ -316,6 +325,7 @@ absl::Status Decoder::decodeMemory(const std::string &where, const artifact::Cal
 absl::Status Decoder::decodeSteps(const char *list,
                                   const flatbuffers::Vector<flatbuffers::Offset<artifact::Step>> &steps,
                                   std::vector<StepInfo> &result) {
+  Waited waited;
   for (const artifact::Step *step : steps) {
     StepInfo info;
     info.name = str(step->name());
@@ -334,7 +344,7 @@ absl::Status Decoder::decodeSteps(const char *list,
       RETURN_IF_ERROR(decodeExchange(where, *exchange, info.action));
     } else if (const artifact::WaitStep *wait = step->action_as_WaitStep()) {
       WaitCall call;
-      RETURN_IF_ERROR(decodeWait(where, *wait, result, call));
+      RETURN_IF_ERROR(decodeWait(where, *wait, result, waited, call));
       info.action = std::move(call);
     } else {
       return damaged(where, " is of an unknown kind");

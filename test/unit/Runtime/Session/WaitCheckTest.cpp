@@ -193,6 +193,37 @@ TEST(WaitCheck, WaitsAreForExchangesBefore) {
   }
 }
 
+TEST(WaitCheck, ExchangesAreWaitedForOnce) {
+  auto refuse = [](auto &&addWaits, const std::string &what) {
+    Gather builder;
+    addWaits(builder);
+    builder.output("out", builder.all);
+    absl::Status status = runtime::Program::load(builder.artifact()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("step " + what));
+  };
+  refuse([](Gather &builder) { builder.wait({0, 0}, {0}); }, "1 'wait' waits for step 0 a second time");
+  refuse([](Gather &builder) { builder.wait({0}, {0, 0}); }, "1 'wait' waits for step 0 a second time");
+  refuse(
+      [](Gather &builder) {
+        builder.wait({0}, {});
+        builder.wait({0}, {0});
+      },
+      "2 'wait' waits for step 0 a second time");
+  refuse(
+      [](Gather &builder) {
+        builder.wait({0}, {0});
+        builder.wait({}, {0});
+      },
+      "2 'wait' waits for step 0 a second time");
+  refuse(
+      [](Gather &builder) {
+        builder.wait({}, {});
+        builder.wait({0}, {0});
+      },
+      "1 'wait' waits for nothing");
+}
+
 TEST(WaitCheck, WhatIsTheRanksOwnIsReadDuringTheExchange) {
   {
     Halo builder;
