@@ -309,10 +309,10 @@ absl::Status Decoder::decodeMemory(const std::string &where, const artifact::Cal
     if (source.size() != 1 && static_cast<int64_t>(source.size()) != plan.mesh.numRanks())
       return damaged(where, " has bounds of its memory for ", source.size(), " ranks");
     if (!isAligned(&source))
-      return damaged(where, " has misaligned attributes");
+      return damaged(where, " has bounds of its memory that are misaligned");
     for (int64_t value : source) {
       if (value < 0 || value > maxCallBytes)
-        return damaged(where, " has an impossible attribute ", value);
+        return damaged(where, " bounds its memory by an impossible number of bytes, ", value);
       bytes.push_back(value);
     }
     return absl::OkStatus();

@@ -359,6 +359,13 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
     blocksOf(b);
     unbounded(b);
   });
+  auto packed = [](PlanBuilder &b) -> std::vector<int64_t> & {
+    return b.plan.steps[1]->action.AsLibraryStep()->memory->packed;
+  };
+  expect("has bounds of its memory for 5 ranks", [&](PlanBuilder &b) { packed(b).resize(5); });
+  expect("bounds its memory by an impossible number of bytes, -8", [&](PlanBuilder &b) { packed(b)[0] = -8; });
+  expect("bounds its memory by an impossible number of bytes, 1099511627777",
+         [&](PlanBuilder &b) { packed(b)[0] = (int64_t(1) << 40) + 1; });
   expect("tiles over loop 2 of 2", [&](PlanBuilder &b) { blocksOf(b).tiles[0]->loop = 2; });
   expect("tiles over loop 0 of 2 twice",
          [&](PlanBuilder &b) { blocksOf(b).tiles.push_back(std::make_unique<artifact::TileLoopT>()); });
