@@ -82,9 +82,9 @@ bool WaitChecker::isOwn(const ExchangeCall &call, uint32_t tensor) const {
 }
 
 absl::Status WaitChecker::fail(const std::string &who, const Open &entry, const char *what) const {
-  return absl::DataLossError(absl::StrCat("rank ", rank, ", ", who, " does not wait for exchange '",
+  return absl::DataLossError(absl::StrCat("rank ", rank, ": damaged plan: ", who, " does not wait for exchange '",
                                           steps[entry.position].info->name, "' in ", list, " ", entry.position, ", ",
-                                          what));
+                                          what, "; compile the model again"));
 }
 
 absl::Status WaitChecker::checkStep(const PreparedStep &step) const {
