@@ -29,7 +29,7 @@ class Dovetail_OnnxNamed<string name> : NativeOpTrait<"OnnxNamed", [], "", [{
   let cppNamespace = "::dovetail";
 }
 
-/// Imports one to one from the ONNX operator `name`.
+/// Imports one to one from the ONNX operator `name`, which has one result.
 class Dovetail_Onnx<string name>
     : TraitList<[DeclareOpInterfaceMethods<OnnxOpInterface>, Dovetail_OnnxNamed<name>]>;
 
