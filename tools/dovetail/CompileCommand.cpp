@@ -72,6 +72,9 @@ static LogicalResult checkReplaced(StringRef path, Diagnostics &diagnostics) {
                                                 "the output another name");
 }
 
+/// The names of all phases.
+static std::string listPhases() { return llvm::join(llvm::map_range(getPhases(), getPhaseName), ", "); }
+
 static void printTimes(llvm::ArrayRef<PhaseTime> times, llvm::raw_ostream &os) {
   double total = 0;
   os << "  phase            time   peak memory\n";
@@ -121,11 +124,9 @@ LogicalResult CompileCommand::print(Compilation &compilation, Diagnostics &diagn
 
 LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
   std::optional<Phase> last = parsePhase(compileTo);
-  if (!last) {
-    std::string names = llvm::join(llvm::map_range(getPhases(), getPhaseName), ", ");
-    return diagnostics.error(ExitCode::Usage,
-                             "'--compile-to " + compileTo + "': there is no such phase; the phases are " + names);
-  }
+  if (!last)
+    return diagnostics.error(ExitCode::Usage, "'--compile-to " + compileTo +
+                                                  "': there is no such phase; the phases are " + listPhases());
   if (StringRef(model).ends_with(".dvt"))
     return diagnostics.error(ExitCode::Usage, "'" + model + "' is a compiled program, not a model: `dovetail run`, " +
                                                   "`inspect` and `bench` take it");
@@ -215,7 +216,7 @@ void dovetail::addCompileCommand(CLI::App &app, int &exitCode) {
       ->type_name("FILE.html|.json");
   command
       ->add_option("--compile-to", state->compileTo,
-                   "Stop after a phase and print its result: import, simplify, propagate, partition, lower, codegen")
+                   "Stop after a phase and print its result; the last one writes the artifact: " + listPhases())
       ->type_name("PHASE");
   command->add_option("--dump-phases", state->dumpFolder, "Write the result of each phase to a folder")
       ->type_name("DIR");
