@@ -158,5 +158,11 @@ void tools::addDevicesCommand(CLI::App &app, int &exitCode) {
   command->add_option("--target", *target,
                       "Those for programs of this target only, such as cpu or cuda; an error if there are none");
   command->add_flag("--json", *json, "Print JSON");
+  command->footer("Examples:\n"
+                  "  " +
+                  app.get_name() +
+                  " devices\n"
+                  "  " +
+                  app.get_name() + " devices --target cuda --json");
   setAction(app, *command, exitCode, [json, target] { return printDevices(*target, *json); });
 }
