@@ -94,6 +94,10 @@ std::string tools::describeParseError(const CLI::ParseError &error, const CLI::A
   return message;
 }
 
+bool tools::namesUnknownCommand(const CLI::App &app, int argc, char **argv) {
+  return app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-';
+}
+
 std::string tools::describeUsageError(const CLI::ParseError &error, const CLI::App &app, int argc, char **argv) {
   const CLI::App *command = &app;
   std::string path = app.get_name(), message;
@@ -101,7 +105,7 @@ std::string tools::describeUsageError(const CLI::ParseError &error, const CLI::A
     command = subcommand;
     path += " " + subcommand->get_name();
   }
-  if (command == &app && argc > 1 && argv[1][0] != '-') {
+  if (namesUnknownCommand(app, argc, argv)) {
     message = describeUnknownCommand(argv[1], app);
   } else if (command == &app && argc == 1) {
     message = "a command is required";

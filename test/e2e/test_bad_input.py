@@ -208,6 +208,7 @@ CASES = [
     # Flags.
     Bad("no-command", "", USAGE, "command|subcommand|usage"),
     Bad("unknown-command", "translate {dir}/good.onnx", USAGE, "translate"),
+    Bad("help-of-unknown-command", "translate --help", USAGE, "no command 'translate'"),
     Bad("unknown-flag", _compile(flags="--frobnicate"), USAGE, "--frobnicate"),
     Bad("no-model", "compile -o {dir}/out.dvt", USAGE, "model|MODEL|file"),
     Bad("mesh-without-size", _compile(mesh="--mesh y"), USAGE, r"--mesh.*y"),

@@ -39,9 +39,10 @@ int main(int argc, char **argv) {
   tools::addDevicesCommand(app, exitCode);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success &success) {
-    return app.exit(success); // Help and version.
   } catch (const CLI::ParseError &error) {
+    // Help and version are no errors.
+    if (dynamic_cast<const CLI::Success *>(&error) && !tools::namesUnknownCommand(app, argc, argv))
+      return app.exit(error);
     std::fprintf(stderr, "dovetail-run: error: %s\n", tools::describeUsageError(error, app, argc, argv).c_str());
     return 2;
   } catch (const std::bad_alloc &) {

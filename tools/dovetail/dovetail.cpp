@@ -55,10 +55,10 @@ int main(int argc, char **argv) {
   tools::addDevicesCommand(app, exitCode);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success &success) {
-    // Help and version.
-    return app.exit(success);
   } catch (const CLI::ParseError &error) {
+    // Help and version are no errors.
+    if (dynamic_cast<const CLI::Success *>(&error) && !tools::namesUnknownCommand(app, argc, argv))
+      return app.exit(error);
     llvm::errs() << "dovetail: error: " << tools::describeUsageError(error, app, argc, argv) << "\n";
     return static_cast<int>(ExitCode::Usage);
   } catch (const std::bad_alloc &) {

@@ -37,6 +37,8 @@ absl::Status inspectArtifact(const std::string &path, bool json, int threads);
 
 /// What is wrong with the arguments of `command`, without a hint where to read on.
 std::string describeParseError(const CLI::ParseError &error, const CLI::App &command);
+/// Whether `argv`, which `app` has parsed, begins with a command that there is not. It may ask for help all the same.
+bool namesUnknownCommand(const CLI::App &app, int argc, char **argv);
 /// What is wrong with the command line `argv` of `app`, what was probably meant, and where to read on.
 std::string describeUsageError(const CLI::ParseError &error, const CLI::App &app, int argc, char **argv);
 
