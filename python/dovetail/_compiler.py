@@ -30,20 +30,29 @@ def _join(values):
     return values if isinstance(values, str) else ",".join(map(str, values))
 
 
+def _items(name, value, example):
+    """The items of an argument that is a mapping, if it is given at all."""
+    if value and not hasattr(value, "items"):
+        raise DovetailError(2, f"{name}={value!r}: give a dict such as {example}")
+    return value.items() if value else ()
+
+
 def _arguments(mesh, shard, sizes, dims, shapes, libraries, index_checks, **names):
     """The options as the command line spells them."""
     arguments = []
     if mesh:
-        text = mesh if isinstance(mesh, str) else ",".join(f"{axis}={size}" for axis, size in mesh.items())
+        text = mesh
+        if not isinstance(mesh, str):
+            text = ",".join(f"{axis}={size}" for axis, size in _items("mesh", mesh, {"y": 4}))
         arguments += ["--mesh", text]
-    for tensor, entries in (shard or {}).items():
+    for tensor, entries in _items("shard", shard, {"image": "_,_,y,_"}):
         arguments += ["--shard", f"{tensor}={_join(entries)}"]
-    for target, extents in (sizes or {}).items():
+    for target, extents in _items("sizes", sizes, {"image:2": [5, 7]}):
         name = target if isinstance(target, str) else ":".join(map(str, target))
         arguments += ["--sizes", f"{name}={_join(extents)}"]
-    for name, extent in (dims or {}).items():
+    for name, extent in _items("dims", dims, {"N": 1}):
         arguments += ["--dim", f"{name}={extent}"]
-    for name, shape in (shapes or {}).items():
+    for name, shape in _items("shapes", shapes, {"image": [1, 3, 16, 12]}):
         arguments += ["--shape", f"{name}={_join(shape)}"]
     if not libraries:
         arguments.append("--no-libraries")

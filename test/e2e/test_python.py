@@ -164,6 +164,8 @@ def test_errors(dovetail, model, inputs, tmp_path):
         assert error.value.code == code
 
     check(2, "no axis 'z'", dovetail.compile, model, mesh={"y": 2}, shard={"a": "z,_"})
+    for name in ("mesh", "shard", "sizes", "dims", "shapes"):
+        check(2, rf"^{name}=\[4\]: give a dict such as {{", dovetail.compile, model, **{name: [4]})
     check(2, "target 'cpu' has f32", dovetail.compile, model, math="tf32")
     check(2, "there is no such target", dovetail.compile, model, target="tpu")
     check(2, "'--arch sm_90': target 'cpu'", dovetail.compile, model, arch="sm_90")
