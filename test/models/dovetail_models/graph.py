@@ -38,11 +38,14 @@ class Graph:
         self.nodes.append(helper.make_node("Identity", [value], [name], name="output/" + name))
         self.outputs.append(helper.make_tensor_value_info(name, dtype, [None] * rank))
 
-    def op(self, op_type, *inputs, outputs=1, **attributes):
-        """Adds a node; returns the name of its result, or a list of names if it has several."""
-        stem = self.unique(op_type)
+    def op(self, op_type, *inputs, outputs=1, name=None, **attributes):
+        """Adds a node; returns the name of its result, or a list of names if it has several.
+
+        A `name` is that of the node and of its result. Without one both are numbered.
+        """
+        stem = name or self.unique(op_type)
         names = [stem] if outputs == 1 else [f"{stem}.{i}" for i in range(outputs)]
-        node = helper.make_node(op_type, list(inputs), names, name="/" + stem, **attributes)
+        node = helper.make_node(op_type, list(inputs), names, name=name or "/" + stem, **attributes)
         self.nodes.append(node)
         return names[0] if outputs == 1 else names
 
@@ -126,11 +129,13 @@ class Graph:
             epsilon=1e-5,
         )
 
-    def linear(self, x, cin, cout, gain=1.0):
-        """MatMul and Add over the last dimension."""
+    def linear(self, x, cin, cout, gain=1.0, bias=True, name=None):
+        """MatMul and Add over the last dimension; without `bias` MatMul alone."""
         weight = self.weight(self.normal((cin, cout), gain * cin**-0.5))
+        if not bias:
+            return self.op("MatMul", x, weight, name=name)
         product = self.op("MatMul", x, weight)
-        return self.op("Add", self.weight(self.normal((cout,), 0.1), "bias"), product)
+        return self.op("Add", self.weight(self.normal((cout,), 0.1), "bias"), product, name=name)
 
     def dim(self, x, index):
         """One entry of the shape of `x`, as a scalar, through Shape and Gather."""
