@@ -16,6 +16,7 @@ from .inputs import (
     random_inputs,
     run_onnxruntime,
 )
+from .llama import llama
 from .rounding import rounded_weights, run_exactly, run_rounding_each
 from .resnet import resnet18, resnet50
 from .trained import FILES as TRAINED
@@ -30,6 +31,7 @@ BUILDERS = {
     "unet3d": unet3d,
     "vit": vit,
     "vit-encoder": vit_encoder,
+    "llama": llama,
     "resnet18": resnet18,
     "resnet50": resnet50,
     **{f"light-{name}": functools.partial(_light.light, name) for name in LIGHT},
