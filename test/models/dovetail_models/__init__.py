@@ -8,6 +8,7 @@ import functools
 
 from . import light as _light
 from .convert import with_element_type
+from .gpt import gpt
 from .light import NAMES as LIGHT
 from .inputs import (
     input_infos,
@@ -32,6 +33,7 @@ BUILDERS = {
     "vit": vit,
     "vit-encoder": vit_encoder,
     "llama": llama,
+    "gpt": gpt,
     "resnet18": resnet18,
     "resnet50": resnet50,
     **{f"light-{name}": functools.partial(_light.light, name) for name in LIGHT},
