@@ -7,6 +7,7 @@
 import functools
 
 from . import light as _light
+from .bert import bert
 from .convert import with_element_type
 from .gpt import gpt
 from .light import NAMES as LIGHT
@@ -34,6 +35,7 @@ BUILDERS = {
     "vit-encoder": vit_encoder,
     "llama": llama,
     "gpt": gpt,
+    "bert": bert,
     "resnet18": resnet18,
     "resnet50": resnet50,
     **{f"light-{name}": functools.partial(_light.light, name) for name in LIGHT},
