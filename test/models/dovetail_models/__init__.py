@@ -21,6 +21,7 @@ from .inputs import (
 from .llama import llama
 from .rounding import rounded_weights, run_exactly, run_rounding_each
 from .resnet import resnet18, resnet50
+from .swin import swin
 from .trained import FILES as TRAINED
 from .trained import trained, trained_path
 from .unet2d import unet2d
@@ -36,6 +37,7 @@ BUILDERS = {
     "llama": llama,
     "gpt": gpt,
     "bert": bert,
+    "swin": swin,
     "resnet18": resnet18,
     "resnet50": resnet50,
     **{f"light-{name}": functools.partial(_light.light, name) for name in LIGHT},
