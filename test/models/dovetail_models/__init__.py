@@ -9,6 +9,7 @@ import functools
 from . import light as _light
 from .bert import bert
 from .convert import with_element_type
+from .convnext import convnext
 from .gpt import gpt
 from .light import NAMES as LIGHT
 from .inputs import (
@@ -38,6 +39,7 @@ BUILDERS = {
     "gpt": gpt,
     "bert": bert,
     "swin": swin,
+    "convnext": convnext,
     "resnet18": resnet18,
     "resnet50": resnet50,
     **{f"light-{name}": functools.partial(_light.light, name) for name in LIGHT},
