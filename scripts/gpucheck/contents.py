@@ -77,7 +77,7 @@ def _subject(subject, small):
     model = dovetail_models.build(subject.model, **dict(subject.sizes))
     shapes = {subject.input: subject.shape} if subject.shape else None
     if subject.make_input:
-        inputs = {subject.input: subject.make_input()}
+        inputs = subject.made_inputs()
     else:
         inputs = {n: _short(v) for n, v in dovetail_models.random_inputs(model, seed=7, shapes=shapes).items()}
     return Model(

@@ -8,7 +8,7 @@ import pathlib
 
 import dovetail_models
 import numpy as np
-from dovetail_models import page
+from dovetail_models import page, token_inputs
 
 from harness.backend import build_dir
 from harness.partition import MESHES, Partition, sizes_with_empty_shard, uneven_sizes
@@ -31,6 +31,7 @@ class Subject:
     shape: tuple = ()
     dims: tuple = ()
     split: tuple = (("y", 2), ("x", 3))
+    #: Gives the input, or all of them by name, where random ones would not do.
     make_input: object = None
     #: Compiling and running takes long: only a few partitions unless all are asked for.
     heavy: bool = False
@@ -43,6 +44,11 @@ class Subject:
         elif self.shape:
             flags += ["--shape", f"{self.input}={','.join(map(str, self.shape))}"]
         return flags
+
+    def made_inputs(self):
+        """What `make_input` gives, by name."""
+        made = self.make_input()
+        return made if isinstance(made, dict) else {self.input: made}
 
     def partition(self, mesh, style):
         """The input's dimensions cut over `mesh`, in one of STYLES."""
@@ -87,7 +93,7 @@ def _prepare(subject):
     if not arrays.exists():
         model = dovetail_models.build(subject.model, **dict(subject.sizes))
         if subject.make_input:
-            inputs = {subject.input: subject.make_input()}
+            inputs = subject.made_inputs()
         else:
             shapes = {subject.input: subject.shape} if subject.shape else None
             inputs = dovetail_models.random_inputs(model, seed=7, shapes=shapes)
@@ -162,6 +168,34 @@ SUBJECTS = [
         input="tokens",
         split=(("y", 1), ("x", 0)),
     ),
+    Subject(
+        "llama",
+        "llama",
+        sizes=(("batch", 2), ("length", 53), ("layers", 2), ("width", 16), ("inner", 344)),
+        input="ids",
+        split=(("y", 1), ("x", 0)),
+        make_input=lambda: token_inputs(2, 53),
+    ),
+    Subject(
+        "gpt",
+        "gpt",
+        sizes=(("batch", 2), ("length", 47), ("layers", 2)),
+        input="ids",
+        split=(("y", 1), ("x", 0)),
+        make_input=lambda: token_inputs(2, 47),
+    ),
+    Subject(
+        "bert-dynamic",
+        "bert",
+        sizes=(("batch", "N"), ("length", "L"), ("layers", 2)),
+        input="ids",
+        shape=(3, 41),
+        dims=(("N", 3), ("L", 41)),
+        split=(("y", 1), ("x", 0)),
+        make_input=lambda: token_inputs(3, 41, mask=True),
+    ),
+    Subject("swin", "swin", sizes=(("batch", 2),)),
+    Subject("convnext", "convnext"),
 ]
 
 #: The same kinds of models, small enough for a device that is emulated on the CPU.

@@ -18,6 +18,7 @@ from .inputs import (
     onnxruntime_session,
     random_inputs,
     run_onnxruntime,
+    token_inputs,
 )
 from .llama import llama
 from .rounding import rounded_weights, run_exactly, run_rounding_each

@@ -37,6 +37,15 @@ def random_inputs(model, seed=0, dims=None, shapes=None):
     return inputs
 
 
+def token_inputs(batch, length, vocabulary=512, mask=False, seed=7):
+    """Random `ids` (batch, length), and with `mask` one whose sequences end at different positions."""
+    ids = np.random.default_rng(seed).integers(0, vocabulary, (batch, length))
+    if not mask:
+        return {"ids": ids}
+    ends = length - length * np.arange(batch)[:, None] // (2 * batch) - 1
+    return {"ids": ids, "mask": (np.arange(length) < ends).astype(np.int64)}
+
+
 def onnxruntime_session(model, threads=2, optimise=True):
     """A CPU session for a ModelProto, its bytes, or a path."""
     import onnxruntime as ort
