@@ -50,6 +50,20 @@ def test_model_without_libraries(backend, subject):
     _check(backend, subject, subject.partition({"y": 2}, "uneven"), libraries=False)
 
 
+@pytest.mark.parametrize("mesh", [{"t": 2}, {"t": 3}, {"y": 2, "t": 2}], ids=_name)
+def test_heads_and_mlp(backend, mesh):
+    """Heads and the inner layer of the MLP split by the names of what is computed, and the length as well."""
+    subject = next(s for s in SUBJECTS if s.name == "llama")
+    partition = subject.partition({a: n for a, n in mesh.items() if a != "t"}, "uneven")
+    partition.mesh = mesh
+    for layer in range(dict(subject.sizes)["layers"]):
+        for name in ("q", "k", "v", "gate", "up"):
+            partition.split(f"/layers.{layer}/{name}", 3, 2, "t")
+            if "y" in mesh:
+                partition.split(f"/layers.{layer}/{name}", 3, 1, "y")
+    _check(backend, subject, partition)
+
+
 @pytest.mark.parametrize("name", ["unet2d-dynamic", "unet3d", "vit"])
 def test_verify(backend, name):
     """`dovetail verify` compares the partitioned program with the whole one, value by value."""
