@@ -199,6 +199,7 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
     ExchangePlanner planner(c.mesh, c.shape, c.from, c.to);
     std::map<std::pair<int, int>, std::vector<Transfer>> received, sent;
     bool anyTransfer = false, allEqual = true;
+    ExchangeVolume moved;
     for (int rank = 0; rank < c.mesh.numRanks(); ++rank) {
       Box needed = c.to.boxOf(c.mesh, c.shape, rank), held = c.from.boxOf(c.mesh, c.shape, rank);
       allEqual &= needed == held;
@@ -228,6 +229,8 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
       EXPECT_EQ(arrivals.size(), elements) << "rank " << rank << " receives what it does not need";
       EXPECT_EQ(volume, lowerBound(c.mesh, c.shape, c.from, c.to, rank));
       EXPECT_EQ(volume, receiveVolume(c.mesh, c.shape, c.from, c.to, rank));
+      moved.total += volume;
+      moved.largest = std::max(moved.largest, volume);
 
       // No two boxes of a source could be one.
       for (size_t i = 0; i < receives.size(); ++i)
@@ -246,6 +249,7 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
       }
     }
     moving += anyTransfer;
+    EXPECT_EQ(getExchangeVolume(c.mesh, c.shape, c.from, c.to), moved);
     // Sends are the receives of the others, for each pair in the same order.
     EXPECT_EQ(sent, received);
 

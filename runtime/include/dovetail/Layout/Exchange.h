@@ -114,6 +114,19 @@ int64_t receiveVolume(const Mesh &mesh, std::span<const int64_t> shape, const Sh
 int64_t lowerBound(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
                    int rank);
 
+/// Elements that ranks receive in an exchange.
+struct ExchangeVolume {
+  int64_t total = 0;   ///< By all ranks.
+  int64_t largest = 0; ///< By the rank that receives most.
+
+  friend bool operator==(const ExchangeVolume &, const ExchangeVolume &) = default;
+};
+
+/// What the planned exchange moves, without planning it: of each rank what `receiveVolume` says. Dimensions that share
+/// no mesh axis are independent, so the cost grows with their pieces and not with ranks or transfers.
+ExchangeVolume getExchangeVolume(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
+                                 const Sharding &to);
+
 /// What an exchange amounts to.
 enum class ExchangeClass {
   /// Every rank needs exactly what it holds.
