@@ -1,0 +1,135 @@
+//===- ChoiceGraphTest.cpp - Tests of searching for the least cost --------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Planner/ChoiceGraph.h"
+
+#include "../Layout/Random.h"
+
+#include "gmock/gmock.h"
+
+using namespace dovetail;
+using dovetail::layout::forRandomCases;
+using dovetail::layout::Random;
+using testing::ElementsAre;
+
+namespace {
+
+ChoiceGraph::EdgeCosts edge(std::vector<double> costs) {
+  return std::make_shared<const std::vector<double>>(std::move(costs));
+}
+
+/// Costs are small integers, so that sums are exact and many are equal; some pairs are impossible.
+std::vector<double> randomCosts(Random &random, size_t size, int impossible) {
+  std::vector<double> costs;
+  for (size_t i = 0; i < size; ++i)
+    costs.push_back(random.chance(impossible) ? ChoiceGraph::impossible : static_cast<double>(random.below(10)));
+  return costs;
+}
+
+ChoiceGraph randomGraph(Random &random, int maxNodes) {
+  ChoiceGraph graph;
+  int nodes = 1 + random.below(maxNodes), density = random.below(100);
+  int impossible = random.chance(50) ? 0 : random.below(30);
+  for (int node = 0; node < nodes; ++node)
+    graph.addNode(randomCosts(random, 1 + random.below(4), impossible / 4));
+  for (int a = 0; a < nodes; ++a)
+    for (int b = 0; b < nodes; ++b)
+      if (a != b && random.chance(density))
+        graph.addEdge(a, b, edge(randomCosts(random, graph.getNumOptions(a) * graph.getNumOptions(b), impossible)));
+  return graph;
+}
+
+/// The least cost of all ways to choose.
+double findLeastCost(const ChoiceGraph &graph) {
+  std::vector<unsigned> options(graph.getNumNodes());
+  double least = ChoiceGraph::impossible;
+  while (true) {
+    least = std::min(least, graph.evaluate(options));
+    size_t node = 0;
+    while (node < options.size() && ++options[node] == graph.getNumOptions(node))
+      options[node++] = 0;
+    if (node == options.size())
+      return least;
+  }
+}
+
+} // namespace
+
+TEST(ChoiceGraphTest, AChainIsDecidedAsAWhole) {
+  ChoiceGraph graph;
+  unsigned a = graph.addNode({0, 1}), b = graph.addNode({0, 0}), c = graph.addNode({5, 0});
+  // To change sides costs 3.
+  auto change = edge({0, 3, 3, 0});
+  graph.addEdge(a, b, change);
+  graph.addEdge(b, c, change);
+  ChoiceGraph::Solution solution = graph.solve();
+  EXPECT_THAT(solution.options, ElementsAre(1, 1, 1));
+  EXPECT_EQ(solution.cost, 1);
+  EXPECT_EQ(solution.bound, 1);
+}
+
+TEST(ChoiceGraphTest, OfEqualOptionsTheFirstIsChosen) {
+  ChoiceGraph graph;
+  graph.addNode({2, 1, 1});
+  EXPECT_THAT(graph.solve().options, ElementsAre(1));
+}
+
+TEST(ChoiceGraphTest, EdgesReadTheirNodesInTheOrderGiven) {
+  ChoiceGraph graph;
+  unsigned a = graph.addNode({0, 0}), b = graph.addNode({0, 0, 0});
+  graph.addEdge(b, a, edge({9, 9, 9, 9, 0, 9}));
+  EXPECT_THAT(graph.solve().options, ElementsAre(0, 2));
+}
+
+TEST(ChoiceGraphTest, WhatExcludesAllIsImpossible) {
+  ChoiceGraph graph;
+  unsigned a = graph.addNode({0, ChoiceGraph::impossible}), b = graph.addNode({0});
+  graph.addEdge(a, b, edge({ChoiceGraph::impossible, 0}));
+  EXPECT_FALSE(graph.solve().isPossible());
+}
+
+TEST(ChoiceGraphTest, TheOptimumIsThatOfAllChoices) {
+  int possible = 0;
+  forRandomCases(3000, [&](Random &random) {
+    ChoiceGraph graph = randomGraph(random, 7);
+    double least = findLeastCost(graph);
+    ChoiceGraph::Solution solution = graph.solve();
+    EXPECT_EQ(solution.cost, least);
+    EXPECT_EQ(solution.bound, least);
+    possible += solution.isPossible();
+  });
+  EXPECT_TRUE(HasFailure() || possible > 1500) << possible;
+}
+
+TEST(ChoiceGraphTest, SmallTablesBoundTheOptimum) {
+  int best = 0;
+  forRandomCases(2000, [&](Random &random) {
+    ChoiceGraph graph = randomGraph(random, 7);
+    double least = findLeastCost(graph);
+    ChoiceGraph::Solution solution = graph.solve(1 + random.below(12));
+    EXPECT_LE(solution.bound, least);
+    EXPECT_GE(solution.cost, least);
+    best += solution.cost == least;
+  });
+  EXPECT_TRUE(HasFailure() || best > 500) << best;
+}
+
+TEST(ChoiceGraphTest, LongNarrowGraphsAreSolvedAsWholes) {
+  // A ladder of 2000 rungs: what a network with connections across is like.
+  forRandomCases(1, [&](Random &random) {
+    ChoiceGraph graph;
+    for (int i = 0; i < 4000; ++i)
+      graph.addNode(randomCosts(random, 5, 0));
+    for (unsigned i = 0; i + 2 < 4000; ++i)
+      graph.addEdge(i, i + 2, edge(randomCosts(random, 25, 0)));
+    for (unsigned i = 0; i < 4000; i += 2)
+      graph.addEdge(i, i + 1, edge(randomCosts(random, 25, 0)));
+    ChoiceGraph::Solution solution = graph.solve(5 * 5 * 5);
+    EXPECT_EQ(solution.cost, solution.bound);
+  });
+}
