@@ -91,17 +91,6 @@ SmallVector<StringAttr> Propagator::getPassedAxes(DefinitionOpInterface op) {
   return axes;
 }
 
-/// True if ranks cannot compute their pieces of a loop by themselves.
-static bool mustDecompose(DefinitionOpInterface op, const Loop &loop, DimShardingAttr sharding) {
-  if (!sharding.isSplit())
-    return false;
-  if (loop.kind == LoopKind::Reduction && !loop.reduction)
-    return true;
-  return loop.kind == LoopKind::Scan && llvm::any_of(llvm::seq(sharding.getNumPieces()), [&](unsigned i) {
-           return !isBetweenRestarts(*op.getDefinition().scan, sharding.getPiece(i));
-         });
-}
-
 FailureOr<Operation *> Propagator::assign(DefinitionOpInterface op) {
   if (auto sent = sentResults.find(op); sent != sentResults.end()) {
     sent->second.getResult().replaceAllUsesWith(op->getResult(0));

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Propagator.h"
-#include "ShardingRequests.h"
+#include "dovetail/Sharding/ShardingRequests.h"
 
 #include "llvm/ADT/SetVector.h"
 

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Implements readRequest and closeCuts.
+// Implements how requests are read and completed.
 //
 //===----------------------------------------------------------------------===//
 
-#include "ShardingRequests.h"
+#include "dovetail/Sharding/ShardingRequests.h"
 
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Sharding/ShardingUtils.h"
@@ -58,10 +58,123 @@ ShardingRequest dovetail::closeCuts(ArrayRef<DimShardingAttr> request, ShardingA
       dim = held.getDims()[index];
       continue;
     }
-    int64_t parts = 1;
-    for (StringAttr axis : dim.getAxes())
-      parts *= mesh.axisSize(*mesh.axisIndex({axis.data(), axis.size()}));
-    dim = DimShardingAttr::getCuts(dim.getAxes(), layout::balancedCuts(shape[index], parts));
+    dim = DimShardingAttr::getCuts(dim.getAxes(), layout::balancedCuts(shape[index], getNumParts(mesh, dim.getAxes())));
   }
   return dims;
+}
+
+namespace {
+/// Reads what is stated about one function.
+class RequestReader {
+public:
+  RequestReader(func::FuncOp function, MeshOp meshOp)
+      : function(function), meshOp(meshOp), mesh(meshOp.getMesh()), meshName(FlatSymbolRefAttr::get(meshOp)) {}
+
+  FailureOr<FunctionRequests> read();
+
+private:
+  LogicalResult readArguments();
+  LogicalResult readOperation(DefinitionOpInterface op);
+  LogicalResult readOutputs();
+  /// What is asked for `value`: `request`, which may be null, or the sharding in its type.
+  FailureOr<ArrayAttr> getStated(Value value, ArrayAttr request, const Twine &name);
+
+  func::FuncOp function;
+  MeshOp meshOp;
+  layout::Mesh mesh;
+  FlatSymbolRefAttr meshName;
+  FunctionRequests requests;
+};
+} // namespace
+
+FailureOr<ArrayAttr> RequestReader::getStated(Value value, ArrayAttr request, const Twine &name) {
+  ShardingAttr sharding = getSharding(value);
+  if (!sharding)
+    return request;
+  Operation *owner = value.getParentBlock()->getParentOp();
+  auto error = [&] { return owner->emitError() << name << " has a sharding in its type, "; };
+  if (request)
+    return error() << "and another is requested: state one of them";
+  if (sharding.getMesh() != meshName)
+    return error() << "over " << sharding.getMesh() << ", but the mesh is " << meshName;
+  if (sharding.isPartial())
+    return error() << "which is partial: only how it is cut can be stated";
+  return ArrayAttr::get(function.getContext(), llvm::to_vector_of<Attribute>(sharding.getDims()));
+}
+
+FailureOr<FunctionRequests> RequestReader::read() {
+  if (failed(readArguments()))
+    return failure();
+  for (auto op : function.getBody().front().getOps<DefinitionOpInterface>())
+    if (failed(readOperation(op)))
+      return failure();
+  if (failed(readOutputs()))
+    return failure();
+  return std::move(requests);
+}
+
+LogicalResult RequestReader::readArguments() {
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    FailureOr<ArrayAttr> stated =
+        getStated(argument, function.getArgAttrOfType<ArrayAttr>(index, kShardAttrName), "argument " + Twine(index));
+    if (failed(stated))
+      return failure();
+    ArrayAttr attribute = *stated;
+    if (!attribute)
+      continue;
+    auto dims = readRequest(attribute, argument, meshOp, "argument " + Twine(index));
+    if (failed(dims))
+      return failure();
+    requests.arguments[argument] = ShardingAttr::get(
+        function.getContext(), meshName,
+        closeCuts(*dims, nullptr, mesh, cast<RankedTensorType>(argument.getType()).getShape()), {}, ReduceKind::Sum);
+  }
+  return success();
+}
+
+LogicalResult RequestReader::readOperation(DefinitionOpInterface op) {
+  std::string name = ("the result of '" + op->getName().getStringRef() + "'").str();
+  FailureOr<ArrayAttr> stated = getStated(op->getResult(0), op->getAttrOfType<ArrayAttr>(kShardAttrName), name);
+  if (failed(stated))
+    return failure();
+  ArrayAttr attribute = *stated;
+  // Results are split alike.
+  for (Value other : llvm::drop_begin(op->getResults()))
+    if (getSharding(other) != getSharding(op->getResult(0)))
+      return op->emitError() << name << " has a sharding in its type, and another result has another: state one";
+  if (LoopShardingsAttr loops = op.getLoopShardings()) {
+    if (op->hasAttr(kShardAttrName))
+      return op->emitError() << name << " has loop shardings, and a sharding is requested: state one of them";
+    if (loops.getMesh() != meshName)
+      return op->emitError() << "loops are split over " << loops.getMesh() << ", but the mesh is " << meshName;
+    requests.loops[op] = LoopShardings(loops.getLoops());
+    return success();
+  }
+  if (!attribute)
+    return success();
+  auto dims = readRequest(attribute, op->getResult(0), meshOp, name);
+  if (failed(dims))
+    return failure();
+  op->removeAttr(kShardAttrName);
+  requests.results[op->getResult(0)] = *dims;
+  return success();
+}
+
+LogicalResult RequestReader::readOutputs() {
+  for (OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    auto attribute = function.getResultAttrOfType<ArrayAttr>(index, kShardAttrName);
+    if (!attribute)
+      continue;
+    auto dims = readRequest(attribute, operand.get(), meshOp, "result " + Twine(index));
+    if (failed(dims))
+      return failure();
+    requests.outputs.push_back({&operand, *dims});
+  }
+  return success();
+}
+
+FailureOr<FunctionRequests> dovetail::readRequests(func::FuncOp function, MeshOp mesh) {
+  return RequestReader(function, mesh).read();
 }

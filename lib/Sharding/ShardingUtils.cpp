@@ -36,6 +36,15 @@ FailureOr<MeshOp> dovetail::requireModuleMesh(ModuleOp module) {
   return mesh;
 }
 
+DenseSet<Value> dovetail::getConstantValues(func::FuncOp function) {
+  DenseSet<Value> constants;
+  for (Operation &op : function.getBody().front())
+    if (isa<ConstantOp, DefinitionOpInterface>(op) &&
+        llvm::all_of(op.getOperands(), [&](Value operand) { return constants.contains(operand); }))
+      constants.insert(op.result_begin(), op.result_end());
+  return constants;
+}
+
 layout::ReductionKind dovetail::toLayout(ReduceKind kind) {
   switch (kind) {
   case ReduceKind::Sum:
@@ -83,6 +92,23 @@ layout::Sharding dovetail::toLayout(ShardingAttr sharding, const layout::Mesh &m
   if (sharding.isPartial())
     result.partialKind = toLayout(sharding.getPartialKind());
   return result;
+}
+
+int64_t dovetail::getNumParts(const layout::Mesh &mesh, ArrayRef<StringAttr> axes) {
+  int64_t parts = 1;
+  for (StringAttr axis : axes)
+    parts *= mesh.axisSize(getAxisIndex(mesh, axis));
+  return parts;
+}
+
+bool dovetail::mustDecompose(DefinitionOpInterface op, const Loop &loop, DimShardingAttr sharding) {
+  if (!sharding.isSplit())
+    return false;
+  if (loop.kind == LoopKind::Reduction && !loop.reduction)
+    return true;
+  return loop.kind == LoopKind::Scan && llvm::any_of(llvm::seq(sharding.getNumPieces()), [&](unsigned i) {
+           return !isBetweenRestarts(*op.getDefinition().scan, sharding.getPiece(i));
+         });
 }
 
 std::optional<SmallVector<int64_t>> dovetail::getCutPositions(DimShardingAttr dim, int64_t extent) {

@@ -27,6 +27,9 @@ inline constexpr llvm::StringLiteral kShardAttrName = "dovetail.shard";
 /// How the loops of an operation are split: one `DimShardingAttr` for each.
 using LoopShardings = llvm::SmallVector<DimShardingAttr>;
 
+/// The values of a function's body that depend on constants alone: they are computed once, before the first run.
+llvm::DenseSet<mlir::Value> getConstantValues(mlir::func::FuncOp function);
+
 /// The one mesh of a module; null if it has none, with an error if it has several.
 mlir::FailureOr<MeshOp> getModuleMesh(mlir::ModuleOp module);
 /// The same where there must be one: an error if there is none.
@@ -44,6 +47,12 @@ layout::DimSharding toLayout(DimShardingAttr dim, const layout::Mesh &mesh);
 /// The same for loops, which are then those of a tensor of their extents.
 layout::Sharding toLayout(llvm::ArrayRef<DimShardingAttr> loops, const layout::Mesh &mesh);
 layout::ReductionKind toLayout(ReduceKind kind);
+
+/// How many ranks differ along mesh axes, which must be in the mesh.
+int64_t getNumParts(const layout::Mesh &mesh, llvm::ArrayRef<mlir::StringAttr> axes);
+
+/// Whether ranks cannot compute their pieces of a loop of `op` by themselves: `decompose` has to replace it.
+bool mustDecompose(DefinitionOpInterface op, const Loop &loop, DimShardingAttr sharding);
 
 /// The positions of a dimension in cuts, of `extent`; unsplit: {0, extent}. Of windows, the owners' cuts
 /// (`layout::DimSharding::ownerCuts`); nothing if they have none.

@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_SHARDING_SHARDINGREQUESTS_H
-#define DOVETAIL_LIB_SHARDING_SHARDINGREQUESTS_H
+#ifndef DOVETAIL_SHARDING_SHARDINGREQUESTS_H
+#define DOVETAIL_SHARDING_SHARDINGREQUESTS_H
 
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {
 
@@ -30,6 +30,22 @@ mlir::FailureOr<ShardingRequest> readRequest(mlir::ArrayAttr attribute, mlir::Va
 ShardingRequest closeCuts(llvm::ArrayRef<DimShardingAttr> request, ShardingAttr held, const layout::Mesh &mesh,
                           llvm::ArrayRef<int64_t> shape);
 
+/// What is stated about a function.
+struct FunctionRequests {
+  /// For arguments; all cuts are given.
+  llvm::DenseMap<mlir::Value, ShardingAttr> arguments;
+  /// For the first results of operations.
+  llvm::DenseMap<mlir::Value, ShardingRequest> results;
+  /// How the loops of operations are to be split, whatever their operands.
+  llvm::DenseMap<mlir::Operation *, LoopShardings> loops;
+  /// For operands of the terminator.
+  llvm::SmallVector<std::pair<mlir::OpOperand *, ShardingRequest>> outputs;
+};
+
+/// Reads what is stated: `dovetail.shard` of arguments, results and operations, `dovetail.loops`, and shardings in
+/// types. Open cuts of arguments are balanced. An error where that contradicts itself, the values, or the mesh.
+mlir::FailureOr<FunctionRequests> readRequests(mlir::func::FuncOp function, MeshOp mesh);
+
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_SHARDING_SHARDINGREQUESTS_H
+#endif // DOVETAIL_SHARDING_SHARDINGREQUESTS_H

@@ -1,0 +1,29 @@
+//===- Passes.h - Passes that decide for the whole graph --------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares the planner's passes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_PLANNER_PASSES_H
+#define DOVETAIL_PLANNER_PASSES_H
+
+#include "dovetail/Planner/Objective.h"
+#include "mlir/Pass/Pass.h"
+
+namespace dovetail {
+
+#define GEN_PASS_DECL
+#include "dovetail/Planner/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "dovetail/Planner/Passes.h.inc"
+
+} // namespace dovetail
+
+#endif // DOVETAIL_PLANNER_PASSES_H

@@ -1,0 +1,30 @@
+//===- Passes.td - Passes that decide for the whole graph -*- tablegen -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_PLANNER_PASSES_TD
+#define DOVETAIL_PLANNER_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
+  let summary = "Decide for the whole graph how everything is split";
+  let description = [{
+    Decides how the loops of every operation and all arguments are split, so that what is estimated, time or bytes, is
+    least while all but light operations are divided as evenly as they can be (`ShardingAssignment`), and gives every
+    value the sharding that follows. What is stated is kept: loops, `dovetail.shard`, or the sharding in the type; where
+    an operation had better compute its result otherwise than it is to be split, a reshard follows it. Where a loop is
+    split over which only the operation itself can combine terms, it gives way to simpler operations. Takes the place of
+    `dovetail-propagate`.
+  }];
+  let options = [Option<"objective", "objective", "::dovetail::Objective", "::dovetail::Objective::Bytes",
+                        "What is to be least", [{llvm::cl::values(
+                          clEnumValN(::dovetail::Objective::Time, "time", "estimated time of the slowest ranks"),
+                          clEnumValN(::dovetail::Objective::Bytes, "bytes", "bytes that ranks receive"))}]>];
+}
+
+#endif // DOVETAIL_PLANNER_PASSES_TD

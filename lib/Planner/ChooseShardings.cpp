@@ -1,0 +1,193 @@
+//===- ChooseShardings.cpp - Decide how everything is split ---------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Finds how everything is split, and gives operations, types and requested values what was found.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ShardingAssignment.h"
+
+#include "dovetail/Planner/Passes.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_CHOOSESHARDINGS
+#include "dovetail/Planner/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+
+struct ChooseShardings : dovetail::impl::ChooseShardingsBase<ChooseShardings> {
+  using ChooseShardingsBase::ChooseShardingsBase;
+
+  void runOnOperation() override {
+    FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
+    if (failed(mesh))
+      return signalPassFailure();
+    if (!*mesh)
+      return;
+    for (auto function : getDefinitions(getOperation()))
+      if (failed(runOnFunction(function, *mesh)))
+        return signalPassFailure();
+  }
+
+  LogicalResult runOnFunction(func::FuncOp function, MeshOp mesh);
+};
+
+/// Gives a function the shardings of an assignment.
+class Commit {
+public:
+  Commit(func::FuncOp function, FlatSymbolRefAttr meshName, const ShardingAssignment &assignment)
+      : function(function), meshName(meshName), assignment(assignment) {}
+
+  void run();
+
+  /// What was decided, of operations that are still there.
+  DenseMap<Operation *, LoopOption> decided;
+  /// Operations gave way to others, which are to be decided.
+  bool isOpen = false;
+
+private:
+  /// Replaces an operation that ranks cannot divide by itself as `option` says; else leaves such loops whole.
+  bool decompose(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option);
+  void assign(DefinitionOpInterface op);
+  void meet(Value value, ShardingAttr wanted);
+  /// Combines operands that are partial and are to be whole sums.
+  void combine(DefinitionOpInterface op);
+
+  func::FuncOp function;
+  FlatSymbolRefAttr meshName;
+  const ShardingAssignment &assignment;
+};
+
+} // namespace
+
+static void setSharding(Value value, ShardingAttr sharding) {
+  value.setType(withSharding(cast<RankedTensorType>(value.getType()), sharding));
+}
+
+bool Commit::decompose(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option) {
+  for (auto [index, loop] : llvm::enumerate(relation.loops)) {
+    if (!mustDecompose(op, loop, option.loops[index]))
+      continue;
+    OpBuilder builder(op);
+    FailureOr<SmallVector<Value>> replacement = op.decompose(builder, option.loops);
+    if (succeeded(replacement)) {
+      op->replaceAllUsesWith(*replacement);
+      // What is requested of a result is requested of what takes its place.
+      for (auto [result, value] : llvm::zip_equal(op->getResults(), *replacement))
+        if (ShardingAttr wanted = assignment.values.lookup(result))
+          meet(value, wanted);
+      op->erase();
+      return isOpen = true;
+    }
+    option.loops[index] = DimShardingAttr::getUnsplit(op.getContext());
+    option.passedAxes.clear();
+    op.emitRemark("is computed whole: ranks cannot divide dimension ")
+        << index << ", along which it reduces or accumulates";
+  }
+  return false;
+}
+
+void Commit::meet(Value value, ShardingAttr wanted) {
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  auto type = cast<RankedTensorType>(value.getType());
+  auto sent = ReshardOp::create(builder, value.getLoc(), withSharding(type, wanted), value);
+  value.replaceAllUsesExcept(sent, sent);
+}
+
+void Commit::assign(DefinitionOpInterface op) {
+  OpRelation relation = op.getRelation();
+  LoopOption option = assignment.operations.lookup(op);
+  if (decompose(op, relation, option))
+    return;
+  assignLoopShardings(op, relation, option.loops, meshName);
+  // What is linear in a sum adds up, too: its own sum over some axes joins the one that passes through.
+  if (!option.passedAxes.empty())
+    for (Value result : op->getResults())
+      setSharding(result, option.result);
+  decided[op] = option;
+  for (Value result : op->getResults())
+    if (ShardingAttr wanted = assignment.values.lookup(result); wanted && wanted != getSharding(result))
+      meet(result, wanted);
+}
+
+void Commit::combine(DefinitionOpInterface op) {
+  auto option = decided.find(op);
+  if (option == decided.end())
+    return;
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    ShardingAttr needed = option->second.needs[operand.getOperandNumber()];
+    // Else partitioning would let it pass, as the operation is linear in it.
+    if (!isPartial(value) || needed.isPartial() || !op.isLinearIn(operand.getOperandNumber()))
+      continue;
+    OpBuilder builder(op);
+    auto type = cast<RankedTensorType>(value.getType());
+    operand.set(ReshardOp::create(builder, op->getLoc(), withSharding(type, needed), value));
+  }
+}
+
+void Commit::run() {
+  for (BlockArgument argument : function.getArguments())
+    setSharding(argument, assignment.arguments.lookup(argument));
+  for (auto op : llvm::make_early_inc_range(function.getBody().front().getOps<DefinitionOpInterface>()))
+    if (assignment.operations.contains(op))
+      assign(op);
+  // What is still to be decided may change what operations read.
+  if (!isOpen)
+    for (auto op : function.getBody().front().getOps<DefinitionOpInterface>())
+      combine(op);
+}
+
+LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshOp) {
+  FailureOr<FunctionRequests> requests = readRequests(function, meshOp);
+  if (failed(requests))
+    return failure();
+  auto meshName = FlatSymbolRefAttr::get(meshOp);
+  DenseMap<Operation *, LoopOption> decided;
+  // What operations give way to is decided with all else as it is.
+  for (bool isOpen = true; isOpen;) {
+    FailureOr<ShardingAssignment> assignment =
+        findAssignment(function, meshOp.getMesh(), meshName, *requests, objective, decided);
+    if (failed(assignment))
+      return failure();
+    Commit commit(function, meshName, *assignment);
+    commit.run();
+    decided = std::move(commit.decided);
+    requests->results.clear();
+    requests->loops.clear();
+    for (const auto &[argument, sharding] : assignment->arguments)
+      requests->arguments[argument] = sharding;
+    for (auto &[operand, dims] : requests->outputs)
+      dims = ShardingRequest(assignment->outputs.lookup(operand).getDims());
+    isOpen = commit.isOpen;
+  }
+  for (auto &[operand, dims] : requests->outputs) {
+    ShardingAttr wanted = ShardingAttr::get(&getContext(), meshName, dims, {}, ReduceKind::Sum);
+    ShardingAttr held = getSharding(operand->get());
+    if (wanted == held || (!held && wanted.isReplicated()))
+      continue;
+    OpBuilder builder(operand->getOwner());
+    auto type = cast<RankedTensorType>(operand->get().getType());
+    operand->set(ReshardOp::create(builder, operand->get().getLoc(), withSharding(type, wanted), operand->get()));
+  }
+  // What takes the place of an operation may be split as was requested of that.
+  for (auto reshard : llvm::make_early_inc_range(function.getBody().front().getOps<ReshardOp>()))
+    if (reshard.getOperand().getType() == reshard.getType()) {
+      reshard.getResult().replaceAllUsesWith(reshard.getOperand());
+      reshard.erase();
+    }
+  Block &block = function.getBody().front();
+  function.setType(
+      FunctionType::get(&getContext(), block.getArgumentTypes(), block.getTerminator()->getOperandTypes()));
+  return success();
+}

@@ -1,0 +1,287 @@
+//===- CutFamilies.cpp - Cuts that follow each other ----------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements CutFamilies.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CutFamilies.h"
+#include "ExchangeCosts.h"
+#include "WorkModel.h"
+
+#include "dovetail/Layout/Cuts.h"
+
+#include <cmath>
+#include <queue>
+
+using namespace mlir;
+using namespace dovetail;
+
+/// Of a set of connected places, the extents at which a family is begun.
+static constexpr size_t kMaxSeeds = 8;
+/// Ways to cut one place over the same axes.
+static constexpr size_t kMaxCuts = 4;
+
+CutFamilies::CutFamilies(func::FuncOp function, layout::Mesh mesh)
+    : mesh(std::move(mesh)), context(function.getContext()) {
+  for (BlockArgument argument : function.getArguments())
+    places[argument] = addPlaces(cast<RankedTensorType>(argument.getType()).getShape(), 0);
+  DenseSet<Value> constants = getConstantValues(function);
+  for (Operation &op : function.getBody().front())
+    if (op.getNumResults() > 0 && !constants.contains(op.getResult(0)))
+      addOperation(&op);
+}
+
+unsigned CutFamilies::addPlaces(ArrayRef<int64_t> newExtents, double seconds) {
+  unsigned first = extents.size();
+  llvm::append_range(extents, newExtents);
+  work.resize(extents.size(), seconds);
+  linksOf.resize(extents.size());
+  return first;
+}
+
+std::optional<unsigned> CutFamilies::getPlace(Value value) const {
+  auto entry = places.find(value);
+  return entry == places.end() ? std::nullopt : std::optional(entry->second);
+}
+
+void CutFamilies::addOperation(Operation *op) {
+  OpRelation relation;
+  double seconds = 0;
+  if (auto defined = dyn_cast<DefinitionOpInterface>(op)) {
+    relation = defined.getRelation();
+    seconds = WorkModel(defined, relation).getSeconds();
+  } else if (isa<ReshardOp>(op)) {
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    relation.operands.emplace_back();
+    for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
+      relation.loops.push_back({extent});
+      relation.operands[0].push_back(DimRelation::identity(dim));
+    }
+  } else {
+    return;
+  }
+  SmallVector<int64_t> loopExtents;
+  for (const Loop &loop : relation.loops)
+    loopExtents.push_back(loop.extent);
+  unsigned first = addPlaces(loopExtents, seconds);
+  for (Value result : op->getResults())
+    places[result] = first;
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    std::optional<unsigned> held = getPlace(operand);
+    if (!held)
+      continue;
+    auto type = cast<RankedTensorType>(operand.getType());
+    for (auto [dim, entry] : llvm::enumerate(relation.operands[number])) {
+      if (entry.loop < 0)
+        continue;
+      LoopKind kind = relation.loops[entry.loop].kind;
+      if (kind == LoopKind::Whole || kind == LoopKind::Part || kind == LoopKind::Tap)
+        continue;
+      double bytes = static_cast<double>(getByteSize(type)) / std::max<int64_t>(type.getDimSize(dim), 1);
+      linksOf[*held + dim].push_back(links.size());
+      linksOf[first + entry.loop].push_back(links.size());
+      links.push_back({*held + static_cast<unsigned>(dim), first + entry.loop, entry.map, bytes});
+    }
+  }
+}
+
+void CutFamilies::state(unsigned place, DimShardingAttr cuts, bool isStated) {
+  auto &list = given[place];
+  if (llvm::none_of(list, [&](const auto &entry) { return entry.first == cuts; }))
+    list.push_back({cuts, isStated});
+  SmallVector<StringAttr> axes(cuts.getAxes());
+  if (!llvm::is_contained(statedAxes, axes))
+    statedAxes.push_back(axes);
+}
+
+CutFamilies::Family CutFamilies::follow(unsigned place, std::vector<int64_t> cuts) const {
+  // Of all that is connected to a place, what follows it most closely goes first: by bytes that do not lie where they
+  // are read, then by when it was found.
+  struct Next {
+    double bytes;
+    size_t order;
+    unsigned place;
+    Member member;
+    bool operator<(const Next &other) const { return std::pair(bytes, order) > std::pair(other.bytes, other.order); }
+  };
+  Family family;
+  std::priority_queue<Next> queue;
+  size_t order = 0;
+  double imbalance = getImbalance(place, cuts);
+  queue.push({0, order++, place, {std::move(cuts), imbalance}});
+  while (!queue.empty()) {
+    Next next = queue.top();
+    queue.pop();
+    const std::vector<int64_t> &known = next.member.cuts;
+    if (!family.try_emplace(next.place, next.member).second)
+      continue;
+    for (unsigned number : linksOf[next.place]) {
+      const Link &link = links[number];
+      bool isHeld = link.held == next.place;
+      unsigned to = isHeld ? link.loop : link.held;
+      if (family.contains(to))
+        continue;
+      auto followed = isHeld ? link.map.follow(known, extents[to]) : link.map.followBack(known, extents[to]);
+      if (!followed)
+        continue;
+      double bytes = isHeld ? getMissing(link, known, *followed) : getMissing(link, *followed, known);
+      double allowed = getAllowed(next.member.imbalance, to, known.size() - 1);
+      queue.push({bytes, order++, to, {std::move(*followed), allowed}});
+    }
+  }
+  return family;
+}
+
+double CutFamilies::getMissing(const Link &link, ArrayRef<int64_t> held, ArrayRef<int64_t> loop) const {
+  int64_t missing = 0;
+  for (size_t i = 0; i + 1 < loop.size(); ++i) {
+    layout::Interval need = link.map.needClipped({loop[i], loop[i + 1]}, extents[link.held]);
+    missing += need.size() - need.intersect({held[i], held[i + 1]}).size();
+  }
+  return static_cast<double>(missing) * link.bytes;
+}
+
+static int64_t getLargestPiece(ArrayRef<int64_t> cuts) {
+  int64_t largest = 0;
+  for (size_t i = 0; i + 1 < cuts.size(); ++i)
+    largest = std::max(largest, cuts[i + 1] - cuts[i]);
+  return largest;
+}
+
+double CutFamilies::getImbalance(unsigned place, ArrayRef<int64_t> cuts) const {
+  double parts = static_cast<double>(cuts.size() - 1);
+  return static_cast<double>(getLargestPiece(cuts)) * parts / static_cast<double>(std::max<int64_t>(extents[place], 1));
+}
+
+double CutFamilies::getCost(const Family &family) const {
+  double seconds = 0;
+  for (const auto &[place, member] : family) {
+    const std::vector<int64_t> &cuts = member.cuts;
+    seconds += work[place] * getImbalance(place, cuts) / static_cast<double>(cuts.size() - 1);
+    for (unsigned number : linksOf[place]) {
+      const Link &link = links[number];
+      if (link.loop != place)
+        continue;
+      auto held = family.find(link.held);
+      if (held == family.end())
+        continue;
+      double bytes = getMissing(link, held->second.cuts, cuts);
+      seconds += ExchangeCost{bytes, bytes, 0}.getSeconds();
+    }
+  }
+  return seconds;
+}
+
+double CutFamilies::getAllowed(double imbalance, unsigned place, size_t parts) const {
+  // A few elements say nothing about what follows them.
+  if (extents[place] < static_cast<int64_t>(parts))
+    return imbalance;
+  double share = static_cast<double>(extents[place]) / static_cast<double>(parts);
+  return std::max(imbalance, std::ceil(imbalance * share) / share);
+}
+
+void CutFamilies::addFamily(const Family &family, ArrayRef<StringAttr> axes, bool isStated,
+                            std::vector<SmallVector<Cuts, 1>> &result) const {
+  auto add = [&](unsigned place, const Member &member) {
+    auto sharding = DimShardingAttr::getCuts(axes, member.cuts);
+    if (llvm::any_of(result[place], [&](const Cuts &other) { return other.sharding == sharding; }))
+      return false;
+    double share = static_cast<double>(extents[place]) / static_cast<double>(member.cuts.size() - 1);
+    bool mayBeUneven = isStated && extents[place] > 0;
+    result[place].push_back({sharding, isStated, mayBeUneven ? std::ceil(member.imbalance * share) / share : 1});
+    return true;
+  };
+  SmallVector<std::pair<unsigned, Member>> others;
+  auto addOther = [&](unsigned place, std::optional<std::vector<int64_t>> cuts, const Member &from) {
+    if (cuts)
+      others.push_back({place, {*cuts, getAllowed(from.imbalance, place, cuts->size() - 1)}});
+  };
+  for (const auto &[place, member] : family)
+    add(place, member);
+  for (const Link &link : links) {
+    auto held = family.find(link.held), loop = family.find(link.loop);
+    if (held == family.end() || loop == family.end() || getMissing(link, held->second.cuts, loop->second.cuts) == 0)
+      continue;
+    addOther(link.held, link.map.followBack(loop->second.cuts, extents[link.held]), loop->second);
+    addOther(link.loop, link.map.follow(held->second.cuts, extents[link.loop]), held->second);
+  }
+  while (!others.empty()) {
+    auto [place, member] = others.pop_back_val();
+    if (result[place].size() >= kMaxCuts || !add(place, member))
+      continue;
+    const std::vector<int64_t> &cuts = member.cuts;
+    for (unsigned number : linksOf[place]) {
+      const Link &link = links[number];
+      bool isHeld = link.held == place;
+      unsigned to = isHeld ? link.loop : link.held;
+      auto followed = isHeld ? link.map.follow(cuts, extents[to]) : link.map.followBack(cuts, extents[to]);
+      if (followed && (isHeld ? getMissing(link, cuts, *followed) : getMissing(link, *followed, cuts)) == 0)
+        addOther(to, std::move(followed), member);
+    }
+  }
+}
+
+void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVector<Cuts, 1>> &result) {
+  result.resize(extents.size());
+  int64_t parts = getNumParts(mesh, axes);
+  for (const auto &[place, list] : given)
+    for (auto [sharding, isStated] : list) {
+      // One family serves all places that already follow each other so.
+      if (sharding.getAxes() != axes ||
+          llvm::any_of(result[place], [&](const Cuts &known) { return known.sharding == sharding; }))
+        continue;
+      if (auto cuts = getCutPositions(sharding, extents[place]))
+        addFamily(follow(place, std::vector<int64_t>(cuts->begin(), cuts->end())), axes, isStated, result);
+    }
+  std::vector<bool> seen(extents.size());
+  for (unsigned start = 0; start < extents.size(); ++start) {
+    if (seen[start])
+      continue;
+    SmallVector<unsigned> connected = {start};
+    seen[start] = true;
+    for (size_t i = 0; i < connected.size(); ++i)
+      for (unsigned number : linksOf[connected[i]])
+        for (unsigned next : {links[number].held, links[number].loop})
+          if (!seen[next]) {
+            seen[next] = true;
+            connected.push_back(next);
+          }
+    // The coarsest places first. Those of less extent than ranks leave some without work wherever they lead.
+    std::map<int64_t, unsigned> seeds;
+    for (unsigned place : connected)
+      seeds.try_emplace(extents[place], place);
+    auto begin = seeds.lower_bound(parts);
+    if (begin == seeds.end())
+      begin = std::prev(begin);
+    std::optional<std::pair<double, Family>> best;
+    for (size_t tried = 0; begin != seeds.end() && tried < kMaxSeeds; ++begin, ++tried) {
+      Family family = follow(begin->second, layout::balancedCuts(begin->first, parts));
+      double cost = getCost(family);
+      // What some family does not reach counts as whole.
+      for (unsigned place : connected)
+        if (!family.contains(place))
+          cost += work[place];
+      if (!best || cost < best->first)
+        best.emplace(cost, std::move(family));
+    }
+    addFamily(best->second, axes, false, result);
+    for (unsigned place : connected)
+      if (result[place].empty())
+        result[place].push_back(
+            {DimShardingAttr::getCuts(axes, layout::balancedCuts(extents[place], parts)), false, 1});
+  }
+}
+
+ArrayRef<CutFamilies::Cuts> CutFamilies::get(unsigned place, ArrayRef<StringAttr> axes) {
+  auto key = ArrayAttr::get(context, SmallVector<Attribute>(axes.begin(), axes.end()));
+  auto [entry, isNew] = families.try_emplace(key);
+  if (isNew)
+    findFamilies(axes, entry->second);
+  return entry->second[place];
+}

@@ -1,0 +1,103 @@
+//===- CutFamilies.h - Cuts that follow each other --------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares CutFamilies: where loops that follow each other through a function are cut, if they are split alike.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_PLANNER_CUTFAMILIES_H
+#define DOVETAIL_LIB_PLANNER_CUTFAMILIES_H
+
+#include "dovetail/Sharding/ShardingUtils.h"
+
+#include <map>
+
+namespace dovetail {
+
+/// A *place* is a loop of an operation, a dimension of an argument, or one of what a reshard gives. Places are
+/// connected where one reads along the other. A *family* has cuts for each of a set of connected places over the same
+/// mesh axes, which follow each other with the least communication.
+///
+/// A family begins at each place for which cuts are stated. Besides, all connected places have one: of those that begin
+/// with balanced cuts at the places of least extents, where cuts are coarsest, the one that takes least time. Where two
+/// places of a family do not follow each other, as they were reached in other ways, each may also be cut as the other
+/// is, with all that follows it without a byte to move.
+class CutFamilies {
+public:
+  struct Cuts {
+    DimShardingAttr sharding;
+    /// It follows from what is stated.
+    bool isStated;
+    /// How many times its even share the largest piece may have: as that from which it follows does, rounded to whole
+    /// elements. 1 where nothing is stated.
+    double imbalance;
+  };
+
+  CutFamilies(mlir::func::FuncOp function, layout::Mesh mesh);
+
+  /// The number of the first place of an argument, or of the result of an operation, or nothing for what depends on
+  /// constants alone. Others follow it: dimensions, then reductions.
+  std::optional<unsigned> getPlace(mlir::Value value) const;
+
+  /// Cuts that are given for a place: stated, or decided before. To come before `get`.
+  void state(unsigned place, DimShardingAttr cuts, bool isStated);
+  /// The axes over which something is stated to be split together.
+  llvm::ArrayRef<llvm::SmallVector<mlir::StringAttr>> getStatedAxes() const { return statedAxes; }
+  /// The ways to cut a place over `axes`.
+  llvm::ArrayRef<Cuts> get(unsigned place, llvm::ArrayRef<mlir::StringAttr> axes);
+
+private:
+  /// Along which loop a dimension is read.
+  struct Link {
+    unsigned held, loop;
+    layout::DimMap map;
+    /// Bytes of all that has one index of the dimension.
+    double bytes;
+  };
+  struct Member {
+    std::vector<int64_t> cuts;
+    /// How many times its even share the largest piece may have, as that from which it follows, rounded to whole
+    /// elements, does.
+    double imbalance;
+  };
+  /// By place.
+  using Family = llvm::DenseMap<unsigned, Member>;
+
+  void addOperation(mlir::Operation *op);
+  unsigned addPlaces(llvm::ArrayRef<int64_t> extents, double work);
+  void findFamilies(llvm::ArrayRef<mlir::StringAttr> axes, std::vector<llvm::SmallVector<Cuts, 1>> &cuts);
+  /// What is allowed at a place that follows one of which so much is allowed: whole elements cannot be divided.
+  double getAllowed(double imbalance, unsigned place, size_t parts) const;
+  /// The family of `cuts` at `place`.
+  Family follow(unsigned place, std::vector<int64_t> cuts) const;
+  /// How many times its even share the largest piece of a place has.
+  double getImbalance(unsigned place, llvm::ArrayRef<int64_t> cuts) const;
+  /// Adds the cuts of a family, and those that would follow closely where they do not.
+  void addFamily(const Family &family, llvm::ArrayRef<mlir::StringAttr> axes, bool isStated,
+                 std::vector<llvm::SmallVector<Cuts, 1>> &cuts) const;
+  /// Bytes that ranks lack of what they read through a link, if both its sides are cut so.
+  double getMissing(const Link &link, llvm::ArrayRef<int64_t> held, llvm::ArrayRef<int64_t> loop) const;
+  /// What a family takes: work of the slowest ranks, and bytes that do not lie where they are read, as seconds.
+  double getCost(const Family &family) const;
+
+  layout::Mesh mesh;
+  llvm::DenseMap<mlir::Value, unsigned> places;
+  /// By place.
+  std::vector<int64_t> extents;
+  std::vector<double> work;
+  std::vector<llvm::SmallVector<unsigned, 4>> linksOf;
+  std::vector<Link> links;
+  std::map<unsigned, llvm::SmallVector<std::pair<DimShardingAttr, bool>, 1>> given;
+  std::vector<llvm::SmallVector<mlir::StringAttr>> statedAxes;
+  llvm::DenseMap<mlir::ArrayAttr, std::vector<llvm::SmallVector<Cuts, 1>>> families;
+  mlir::MLIRContext *context;
+};
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_PLANNER_CUTFAMILIES_H

@@ -1,0 +1,200 @@
+//===- LoopOptions.cpp - Ways to split the loops of operations ------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements LoopOptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LoopOptions.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+LoopOptions::LoopOptions(layout::Mesh mesh, FlatSymbolRefAttr meshName, CutFamilies &families)
+    : mesh(std::move(mesh)), meshName(meshName), families(families),
+      unsplit(DimShardingAttr::getUnsplit(meshName.getContext())) {
+  // An axis of one rank divides nothing, unless it is stated to.
+  for (const layout::MeshAxis &axis : this->mesh.getAxes()) {
+    auto name = StringAttr::get(meshName.getContext(), axis.name);
+    if (axis.size > 1 || llvm::any_of(families.getStatedAxes(),
+                                      [&](ArrayRef<StringAttr> stated) { return llvm::is_contained(stated, name); }))
+      axisNames.push_back(name);
+  }
+}
+
+SmallVector<SmallVector<StringAttr>, 1> LoopOptions::getOrders(ArrayRef<StringAttr> axes) const {
+  SmallVector<SmallVector<StringAttr>, 1> orders = {SmallVector<StringAttr>(axes)};
+  for (const SmallVector<StringAttr> &stated : families.getStatedAxes())
+    if (stated != orders.front() && std::is_permutation(stated.begin(), stated.end(), axes.begin(), axes.end()))
+      orders.push_back(stated);
+  return orders;
+}
+
+std::vector<LoopOptions::Split> LoopOptions::getSplits(unsigned place, size_t count,
+                                                       function_ref<bool(unsigned loop, int64_t parts)> maySplit) {
+  std::vector<Split> splits;
+  SmallVector<unsigned> loops;
+  for (unsigned loop = 0; loop < count; ++loop)
+    if (maySplit(loop, 1))
+      loops.push_back(loop);
+  // Which of them each axis splits; their number for none.
+  SmallVector<unsigned> choice(axisNames.size());
+  while (true) {
+    std::vector<Split> ways = {{LoopShardings(count, unsplit), SmallVector<bool>(count, true)}};
+    for (auto [number, loop] : llvm::enumerate(loops)) {
+      SmallVector<StringAttr> axes;
+      for (auto [axis, to] : llvm::zip_equal(axisNames, choice))
+        if (to == number)
+          axes.push_back(axis);
+      if (axes.empty() || ways.empty())
+        continue;
+      std::vector<Split> extended;
+      if (maySplit(loop, getNumParts(mesh, axes)))
+        for (ArrayRef<StringAttr> order : getOrders(axes))
+          for (const CutFamilies::Cuts &cuts : families.get(place + loop, order))
+            for (const Split &way : ways) {
+              extended.push_back(way);
+              extended.back().loops[loop] = cuts.sharding;
+              extended.back().isStated[loop] = cuts.isStated;
+              extended.back().imbalance *= cuts.imbalance;
+            }
+      ways = std::move(extended);
+    }
+    llvm::append_range(splits, ways);
+    // The next assignment of axes, that without splits last.
+    size_t axis = 0;
+    while (axis < choice.size() && ++choice[axis] > loops.size())
+      choice[axis++] = 0;
+    if (axis == choice.size())
+      return splits;
+  }
+}
+
+/// Whether the loop can be split into so many parts.
+static bool maySplitLoop(DefinitionOpInterface op, const Loop &loop, int64_t parts) {
+  switch (loop.kind) {
+  case LoopKind::Parallel:
+    return loop.extent > 1;
+  case LoopKind::Reduction:
+    // What combines the parts of a fold, of each accumulator an operand, is not divided again.
+    return loop.extent > 1 && (loop.reduction || op->getNumOperands() == 1);
+  case LoopKind::Scan:
+    // What the parts of a scan come to is scanned once more: no more of them than there are elements.
+    return loop.extent > parts;
+  case LoopKind::Part:
+  case LoopKind::Whole:
+  case LoopKind::Tap:
+    return false;
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// Whether what ranks have of a reduction is less precise than what it is made of.
+static bool roundsParts(DefinitionOpInterface op, ReduceKind kind) {
+  Type type = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+  return (kind == ReduceKind::Sum || kind == ReduceKind::Prod) && isa<FloatType>(type) &&
+         type.getIntOrFloatBitWidth() < 32;
+}
+
+LoopOption LoopOptions::get(DefinitionOpInterface op, const OpRelation &relation, const WorkModel &work,
+                            LoopShardings loops) {
+  LoopOption option;
+  option.seconds = work.getSeconds(relation, loops);
+  option.share = WorkModel::getLargestShare(relation, loops);
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  unsigned rank = type.getRank();
+  // Where only the operation can combine what ranks have, each gets what all others of its group have found, and has
+  // the result.
+  LoopShardings combined = loops;
+  for (auto [index, loop] : llvm::enumerate(relation.loops)) {
+    if (!mustDecompose(op, loop, loops[index]))
+      continue;
+    bool isScan = loop.kind == LoopKind::Scan;
+    if (!isScan)
+      combined[index] = unsplit;
+    double share = 1;
+    for (unsigned dim = 0; dim < rank; ++dim)
+      if (dim != index && loops[dim].isSplit())
+        share /= loops[dim].getNumPieces();
+    double bytes = 0;
+    for (Type result : op->getResultTypes())
+      bytes += static_cast<double>(getByteSize(cast<RankedTensorType>(result))) * share;
+    if (isScan)
+      bytes /= static_cast<double>(std::max<int64_t>(loop.extent, 1));
+    double received = bytes * (loops[index].getNumPieces() - 1);
+    option.inner.largestBytes += received;
+    option.inner.totalBytes += received * mesh.numRanks();
+    ++option.inner.phases;
+  }
+  option.result = getResultSharding(relation, rank, combined, meshName);
+  for (auto [number, operand] : llvm::enumerate(op->getOperands()))
+    option.needs.push_back(
+        getNeededSharding(relation, number, cast<RankedTensorType>(operand.getType()), loops, meshName));
+  option.loops = std::move(loops);
+  return option;
+}
+
+std::vector<LoopOption> LoopOptions::get(DefinitionOpInterface op, const OpRelation &relation, const WorkModel &work,
+                                         ArrayRef<unsigned> mayBePartial) {
+  unsigned place = *families.getPlace(op->getResult(0));
+  std::vector<LoopOption> options;
+  auto maySplit = [&](unsigned loop, int64_t parts) { return maySplitLoop(op, relation.loops[loop], parts); };
+  for (Split &split : getSplits(place, relation.loops.size(), maySplit)) {
+    // Partial values combine in one way only.
+    std::optional<ReduceKind> kind;
+    bool isValid = true;
+    llvm::SmallSetVector<StringAttr, 4> used;
+    for (auto [loop, sharding, isStated] : llvm::zip_equal(relation.loops, split.loops, split.isStated)) {
+      if (!sharding.isSplit())
+        continue;
+      used.insert(sharding.getAxes().begin(), sharding.getAxes().end());
+      if (loop.kind != LoopKind::Reduction || !loop.reduction)
+        continue;
+      isValid &= !kind || *kind == loop.reduction;
+      // Parts of sums would be rounded before they are added.
+      isValid &= isStated || !roundsParts(op, *loop.reduction);
+      kind = loop.reduction;
+    }
+    if (!isValid)
+      continue;
+    LoopOption option = get(op, relation, work, split.loops);
+    option.imbalance = split.imbalance;
+    // Sums may stay partial over axes that split nothing here.
+    SmallVector<StringAttr> free;
+    for (StringAttr axis : axisNames)
+      if (!used.contains(axis))
+        free.push_back(axis);
+    if (!kind || kind == ReduceKind::Sum)
+      for (unsigned number : mayBePartial)
+        for (unsigned chosen = 1; chosen < 1u << free.size(); ++chosen) {
+          LoopOption passing = option;
+          for (auto [index, axis] : llvm::enumerate(free))
+            if (chosen >> index & 1)
+              passing.passedAxes.push_back(axis);
+          passing.needs[number] = ShardingAttr::get(op.getContext(), meshName, passing.needs[number].getDims(),
+                                                    passing.passedAxes, ReduceKind::Sum);
+          SmallVector<StringAttr> partial(passing.passedAxes);
+          llvm::append_range(partial, option.result.getPartialAxes());
+          passing.result =
+              ShardingAttr::get(op.getContext(), meshName, option.result.getDims(), partial, ReduceKind::Sum);
+          options.push_back(std::move(passing));
+        }
+    options.push_back(std::move(option));
+  }
+  return options;
+}
+
+std::vector<ShardingAttr> LoopOptions::get(unsigned place, RankedTensorType type) {
+  std::vector<ShardingAttr> shardings;
+  for (const Split &split :
+       getSplits(place, type.getRank(), [&](unsigned dim, int64_t parts) { return type.getDimSize(dim) > 1; }))
+    shardings.push_back(ShardingAttr::get(type.getContext(), meshName, split.loops, {}, ReduceKind::Sum));
+  return shardings;
+}

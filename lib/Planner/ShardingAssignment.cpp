@@ -1,0 +1,408 @@
+//===- ShardingAssignment.cpp - How everything is split -------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Makes a graph of choices of a function, and reads the assignment from its solution.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ShardingAssignment.h"
+
+#include "dovetail/Planner/ChoiceGraph.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace dovetail;
+
+/// Every rank may compute operations that take no more than this share of all the time, and of what the heaviest one
+/// takes, as long as all of those together take no more than the last.
+static constexpr double kLightShare = 0.01;
+static constexpr double kLightShareOfHeaviest = 0.1;
+static constexpr double kLightShareTogether = 0.25;
+/// How much more than in the most even way the slowest rank may have to do.
+static constexpr double kTolerance = 1.05;
+/// Options of one operation: of more, those that take least time.
+static constexpr size_t kMaxOptions = 64;
+/// What an exchange counts by itself, in bytes: of ways that move as much, that with fewer exchanges is chosen.
+static constexpr double kBytesPerExchange = 1e-3;
+
+namespace {
+
+class AssignmentProblem {
+public:
+  AssignmentProblem(func::FuncOp function, const layout::Mesh &mesh, FlatSymbolRefAttr meshName,
+                    const FunctionRequests &requests, Objective objective,
+                    const DenseMap<Operation *, LoopOption> &decided)
+      : function(function), meshName(meshName), requests(requests), objective(objective), decided(decided), costs(mesh),
+        constants(getConstantValues(function)), families(function, mesh) {}
+
+  FailureOr<ShardingAssignment> solve();
+
+private:
+  /// What is chosen for an argument, an operation or the form in which a value is brought to its users: a node of the
+  /// graph, and what ranks then hold.
+  struct Source {
+    unsigned node;
+    std::vector<ShardingAttr> states;
+  };
+  /// One that reads a value, and what it needs with each of its options.
+  struct Reader {
+    unsigned node;
+    std::vector<ShardingAttr> needs;
+  };
+
+  void stateCuts();
+  void findOptions();
+  std::vector<LoopOption> getOptions(DefinitionOpInterface op);
+  void keepEven();
+  void addNodes();
+  void addEdges(Value value, const Source &source);
+  void connect(RankedTensorType type, const Source &source, const Reader &reader);
+  double getCost(const ExchangeCost &cost) const;
+  /// What an option of an operation costs by itself.
+  double getCost(const LoopOption &option) const;
+  /// The sharding in the type of what a reshard gives; none there means whole.
+  ShardingAttr getStated(Value value) const {
+    ShardingAttr sharding = getSharding(value);
+    return sharding ? sharding
+                    : ShardingAttr::getReplicated(meshName, cast<RankedTensorType>(value.getType()).getRank());
+  }
+  /// The shardings that meet a request.
+  std::vector<ShardingAttr> close(Value value, const ShardingRequest &request);
+
+  func::FuncOp function;
+  FlatSymbolRefAttr meshName;
+  const FunctionRequests &requests;
+  Objective objective;
+  const DenseMap<Operation *, LoopOption> &decided;
+  ExchangeCosts costs;
+  DenseSet<Value> constants;
+  CutFamilies families;
+  std::optional<LoopOptions> loopOptions;
+  llvm::MapVector<Operation *, std::vector<LoopOption>> options;
+  DenseMap<Operation *, double> workOf;
+  double totalWork = 0;
+  /// Values through which sums may pass.
+  DenseSet<Value> mayBePartial;
+  ChoiceGraph graph;
+  llvm::MapVector<Value, Source> sources;
+  /// Of values whose sharding is requested.
+  llvm::MapVector<Value, Source> pinned;
+  llvm::MapVector<OpOperand *, Source> outputs;
+  DenseMap<Value, SmallVector<Reader, 2>> readers;
+  /// What it costs to take a tensor of one type from one sharding to another; negative where that is not known yet.
+  struct Prices {
+    std::vector<unsigned> getNumbers(ArrayRef<ShardingAttr> shardings) {
+      std::vector<unsigned> list;
+      for (ShardingAttr sharding : shardings)
+        list.push_back(numbers.try_emplace(sharding, numbers.size()).first->second);
+      costs.resize(numbers.size());
+      return list;
+    }
+
+    DenseMap<ShardingAttr, unsigned> numbers;
+    std::vector<std::vector<double>> costs;
+    std::map<std::pair<std::vector<unsigned>, std::vector<unsigned>>, ChoiceGraph::EdgeCosts> tables;
+  };
+  DenseMap<Type, Prices> prices;
+};
+
+} // namespace
+
+double AssignmentProblem::getCost(const ExchangeCost &cost) const {
+  switch (objective) {
+  case Objective::Time:
+    return cost.getSeconds();
+  case Objective::Bytes:
+    return cost.totalBytes + kBytesPerExchange * static_cast<double>(cost.phases);
+  }
+  llvm_unreachable("covered switch");
+}
+
+double AssignmentProblem::getCost(const LoopOption &option) const {
+  switch (objective) {
+  case Objective::Time:
+    return option.seconds + getCost(option.inner);
+  case Objective::Bytes:
+    // Time decides between what moves as much: all of it is less than a byte for each rank.
+    return getCost(option.inner) + (totalWork > 0 ? option.seconds / totalWork : 0);
+  }
+  llvm_unreachable("covered switch");
+}
+
+void AssignmentProblem::stateCuts() {
+  auto state = [&](Value value, ArrayRef<DimShardingAttr> dims, bool isStated = true) {
+    std::optional<unsigned> place = families.getPlace(value);
+    if (!place)
+      return;
+    for (auto [index, dim] : llvm::enumerate(dims))
+      if (dim.isSplit() && !dim.getPieces().empty())
+        families.state(*place + index, dim, isStated);
+  };
+  for (BlockArgument argument : function.getArguments())
+    if (ShardingAttr sharding = requests.arguments.lookup(argument))
+      state(argument, sharding.getDims());
+  for (Operation &op : function.getBody().front()) {
+    if (auto entry = decided.find(&op); entry != decided.end())
+      state(op.getResult(0), entry->second.loops, /*isStated=*/false);
+    else if (auto loops = requests.loops.find(&op); loops != requests.loops.end())
+      state(op.getResult(0), loops->second);
+    else if (isa<ReshardOp>(op))
+      state(op.getResult(0), getStated(op.getResult(0)).getDims());
+    else if (op.getNumResults() > 0)
+      if (auto request = requests.results.find(op.getResult(0)); request != requests.results.end())
+        state(op.getResult(0), request->second);
+  }
+  for (const auto &[operand, request] : requests.outputs)
+    state(operand->get(), request);
+}
+
+std::vector<LoopOption> AssignmentProblem::getOptions(DefinitionOpInterface op) {
+  if (auto entry = decided.find(op); entry != decided.end())
+    return {entry->second};
+  OpRelation relation = op.getRelation();
+  WorkModel work(op, relation);
+  // Every rank computes weights as it needs them, once.
+  if (constants.contains(op->getResult(0)) && !requests.loops.contains(op)) {
+    LoopShardings whole(relation.loops.size(), DimShardingAttr::getUnsplit(op.getContext()));
+    LoopOption option = loopOptions->get(op, relation, work, whole);
+    option.seconds = 0;
+    return {option};
+  }
+  workOf[op] = work.getSeconds();
+  totalWork += work.getSeconds();
+  if (auto loops = requests.loops.find(op); loops != requests.loops.end())
+    return {loopOptions->get(op, relation, work, loops->second)};
+  SmallVector<unsigned> passing;
+  // Linear in one operand means with the others fixed: products of two partial values are not sums of products.
+  if (!op.isReduction() || op->getNumOperands() == 1)
+    for (auto [number, operand] : llvm::enumerate(op->getOperands()))
+      if (mayBePartial.contains(operand) && op.isLinearIn(number))
+        passing.push_back(number);
+  bool adds = llvm::any_of(relation.loops, [](const Loop &loop) {
+    return loop.kind == LoopKind::Reduction && loop.reduction == ReduceKind::Sum && loop.extent > 1;
+  });
+  if (adds || !passing.empty())
+    mayBePartial.insert(op->result_begin(), op->result_end());
+  std::vector<LoopOption> found = loopOptions->get(op, relation, work, passing);
+  if (found.size() > kMaxOptions) {
+    auto getKey = [&](size_t number) { return std::pair(found[number].share / found[number].imbalance, number); };
+    std::vector<size_t> order(found.size());
+    std::iota(order.begin(), order.end(), 0);
+    llvm::sort(order, [&](size_t a, size_t b) { return getKey(a) < getKey(b); });
+    order.resize(kMaxOptions);
+    std::vector<LoopOption> kept;
+    for (size_t number : order)
+      kept.push_back(std::move(found[number]));
+    return kept;
+  }
+  return found;
+}
+
+void AssignmentProblem::findOptions() {
+  for (auto op : function.getBody().front().getOps<DefinitionOpInterface>())
+    options[op] = getOptions(op);
+}
+
+void AssignmentProblem::keepEven() {
+  std::vector<std::pair<double, std::vector<LoopOption> *>> byWork;
+  for (auto &[op, list] : options)
+    byWork.push_back({workOf.lookup(op), &list});
+  llvm::sort(byWork, [](const auto &a, const auto &b) { return a.first < b.first; });
+  double heaviest = byWork.empty() ? 0 : byWork.back().first;
+  double limit = std::min(kLightShare * totalWork, kLightShareOfHeaviest * heaviest);
+  double together = 0;
+  for (auto &[work, list] : byWork) {
+    together += work;
+    if (list->size() == 1 || (work <= limit && together <= kLightShareTogether * totalWork))
+      continue;
+    double least = 1;
+    for (const LoopOption &option : *list)
+      least = std::min(least, option.share);
+    llvm::erase_if(*list,
+                   [&](const LoopOption &option) { return option.share > kTolerance * least * option.imbalance; });
+  }
+}
+
+std::vector<ShardingAttr> AssignmentProblem::close(Value value, const ShardingRequest &request) {
+  std::vector<SmallVector<DimShardingAttr>> ways = {SmallVector<DimShardingAttr>(request)};
+  std::optional<unsigned> place = families.getPlace(value);
+  auto type = cast<RankedTensorType>(value.getType());
+  for (auto [index, dim] : llvm::enumerate(request)) {
+    if (!dim.isSplit() || !dim.getPieces().empty())
+      continue;
+    std::vector<SmallVector<DimShardingAttr>> closed;
+    for (SmallVector<DimShardingAttr> &way : ways) {
+      if (!place) {
+        closed.push_back(closeCuts(way, nullptr, costs.getMesh(), type.getShape()));
+        continue;
+      }
+      for (const CutFamilies::Cuts &cuts : families.get(*place + index, dim.getAxes())) {
+        closed.push_back(way);
+        closed.back()[index] = cuts.sharding;
+      }
+    }
+    ways = std::move(closed);
+  }
+  std::vector<ShardingAttr> shardings;
+  for (const SmallVector<DimShardingAttr> &way : ways)
+    shardings.push_back(ShardingAttr::get(value.getContext(), meshName, way, {}, ReduceKind::Sum));
+  return shardings;
+}
+
+void AssignmentProblem::addNodes() {
+  auto addFree = [&](std::vector<ShardingAttr> states) {
+    unsigned node = graph.addNode(std::vector<double>(states.size(), 0));
+    return Source{node, std::move(states)};
+  };
+  for (BlockArgument argument : function.getArguments()) {
+    if (ShardingAttr stated = requests.arguments.lookup(argument)) {
+      sources[argument] = addFree({stated});
+      continue;
+    }
+    // Where the user may hand over parts, ranks are not given more than they need.
+    auto type = cast<RankedTensorType>(argument.getType());
+    std::vector<ShardingAttr> states = loopOptions->get(*families.getPlace(argument), type);
+    std::vector<double> giving;
+    for (ShardingAttr state : states)
+      giving.push_back(getCost(costs.getGiving(type, state)));
+    unsigned node = graph.addNode(std::move(giving));
+    sources[argument] = {node, std::move(states)};
+  }
+  for (Operation &op : function.getBody().front()) {
+    if (auto reshard = dyn_cast<ReshardOp>(op)) {
+      ShardingAttr stated = getStated(reshard.getResult());
+      Source source = addFree({stated});
+      readers[reshard.getOperand()].push_back({source.node, {stated}});
+      sources[reshard.getResult()] = std::move(source);
+      continue;
+    }
+    auto entry = options.find(&op);
+    if (entry == options.end())
+      continue;
+    std::vector<double> optionCosts;
+    std::vector<ShardingAttr> states;
+    for (const LoopOption &option : entry->second) {
+      optionCosts.push_back(getCost(option));
+      states.push_back(option.result);
+    }
+    unsigned node = graph.addNode(std::move(optionCosts));
+    for (Value result : op.getResults())
+      sources[result] = {node, states};
+    for (auto [number, operand] : llvm::enumerate(op.getOperands())) {
+      Reader reader{node, {}};
+      for (const LoopOption &option : entry->second)
+        reader.needs.push_back(option.needs[number]);
+      readers[operand].push_back(std::move(reader));
+    }
+    // Results are requested alike.
+    if (auto request = requests.results.find(op.getResult(0)); request != requests.results.end())
+      for (Value result : op.getResults())
+        pinned[result] = addFree(close(result, request->second));
+  }
+  for (OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
+    auto request = llvm::find_if(requests.outputs, [&](const auto &entry) { return entry.first == &operand; });
+    Source output = addFree(request == requests.outputs.end() ? std::vector<ShardingAttr>{ShardingAttr()}
+                                                              : close(operand.get(), request->second));
+    readers[operand.get()].push_back({output.node, output.states});
+    if (request != requests.outputs.end())
+      outputs[&operand] = std::move(output);
+  }
+}
+
+void AssignmentProblem::connect(RankedTensorType type, const Source &source, const Reader &reader) {
+  Prices &ofType = prices[RankedTensorType::get(type.getShape(), type.getElementType())];
+  std::vector<unsigned> held = ofType.getNumbers(source.states), needed = ofType.getNumbers(reader.needs);
+  // Networks repeat themselves.
+  ChoiceGraph::EdgeCosts &table = ofType.tables[{held, needed}];
+  if (!table) {
+    std::vector<double> entries;
+    entries.reserve(held.size() * needed.size());
+    for (auto [from, state] : llvm::zip_equal(held, source.states)) {
+      std::vector<double> &row = ofType.costs[from];
+      row.resize(ofType.numbers.size(), -1);
+      for (auto [to, need] : llvm::zip_equal(needed, reader.needs)) {
+        if (row[to] < 0) {
+          std::optional<ExchangeCost> cost = costs.get(type, state, need);
+          row[to] = cost ? getCost(*cost) : ChoiceGraph::impossible;
+        }
+        entries.push_back(row[to]);
+      }
+    }
+    table = std::make_shared<const std::vector<double>>(std::move(entries));
+  }
+  graph.addEdge(source.node, reader.node, table);
+}
+
+void AssignmentProblem::addEdges(Value value, const Source &source) {
+  auto type = cast<RankedTensorType>(value.getType());
+  ArrayRef<Reader> all = readers[value];
+  const Source *from = &source;
+  Source form;
+  if (auto entry = pinned.find(value); entry != pinned.end()) {
+    connect(type, source, {entry->second.node, entry->second.states});
+    from = &entry->second;
+  }
+  if (all.size() > 1) {
+    // The form in which the value is brought to all of them.
+    llvm::SetVector<ShardingAttr> states(from->states.begin(), from->states.end());
+    for (const Reader &reader : all)
+      for (ShardingAttr need : reader.needs)
+        if (need)
+          states.insert(need);
+    form.states.assign(states.begin(), states.end());
+    form.node = graph.addNode(std::vector<double>(form.states.size(), 0));
+    connect(type, *from, {form.node, form.states});
+    from = &form;
+  }
+  for (const Reader &reader : all)
+    connect(type, *from, reader);
+}
+
+FailureOr<ShardingAssignment> AssignmentProblem::solve() {
+  stateCuts();
+  loopOptions.emplace(costs.getMesh(), meshName, families);
+  findOptions();
+  keepEven();
+  addNodes();
+  for (const auto &[value, source] : sources)
+    addEdges(value, source);
+  // Where tables are bounded part by part, another limit may find more; mostly the first one finds the optimum.
+  ChoiceGraph::Solution solution;
+  for (unsigned bits : {18, 16, 20}) {
+    ChoiceGraph::Solution found = graph.solve(size_t(1) << bits);
+    double bound = std::max(solution.bound, found.bound);
+    if (!solution.isPossible() || found.cost < solution.cost)
+      solution = std::move(found);
+    solution.bound = bound;
+    if (!(solution.cost > solution.bound * (1 + 1e-9)))
+      break;
+  }
+  if (!solution.isPossible())
+    return function.emitError("cannot be split as is stated: no sharding of its values meets all that is asked for");
+  ShardingAssignment assignment;
+  auto getState = [&](const Source &source) { return source.states[solution.options[source.node]]; };
+  for (const auto &[value, source] : sources)
+    if (isa<BlockArgument>(value))
+      assignment.arguments[value] = getState(source);
+  for (const auto &[op, list] : options)
+    assignment.operations[op] = list[solution.options[sources[op->getResult(0)].node]];
+  for (const auto &[value, source] : pinned)
+    assignment.values[value] = getState(source);
+  for (const auto &[operand, source] : outputs)
+    assignment.outputs[operand] = getState(source);
+  return assignment;
+}
+
+FailureOr<ShardingAssignment> dovetail::findAssignment(func::FuncOp function, const layout::Mesh &mesh,
+                                                       FlatSymbolRefAttr meshName, const FunctionRequests &requests,
+                                                       Objective objective,
+                                                       const DenseMap<Operation *, LoopOption> &decided) {
+  return AssignmentProblem(function, mesh, meshName, requests, objective, decided).solve();
+}

@@ -1,0 +1,49 @@
+//===- ShardingAssignment.h - How everything is split -----------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares ShardingAssignment, how all operations and arguments of a function are split, and the search for it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_PLANNER_SHARDINGASSIGNMENT_H
+#define DOVETAIL_LIB_PLANNER_SHARDINGASSIGNMENT_H
+
+#include "LoopOptions.h"
+
+#include "dovetail/Planner/Objective.h"
+#include "dovetail/Sharding/ShardingRequests.h"
+
+namespace dovetail {
+
+/// How everything is split.
+struct ShardingAssignment {
+  llvm::DenseMap<mlir::Operation *, LoopOption> operations;
+  llvm::DenseMap<mlir::Value, ShardingAttr> arguments;
+  /// Of values whose sharding is requested: that, however the operation computes them.
+  llvm::DenseMap<mlir::Value, ShardingAttr> values;
+  /// Of operands of the terminator, where that is requested.
+  llvm::DenseMap<mlir::OpOperand *, ShardingAttr> outputs;
+};
+
+/// Finds what the objective asks for, of all assignments that divide all but light operations as evenly as they can be,
+/// or as is stated.
+///
+/// Every operation chooses among its `LoopOptions`, every argument among all ways to cut it. A value that several
+/// operations read also chooses in what form it is brought to them: that is paid for once. What is left, an exchange
+/// from each value to each need, is a cost of two choices, so that a `ChoiceGraph` finds the optimum.
+///
+/// `decided`: operations whose option is known, with the shardings in the types of their results. An error if what is
+/// stated leaves no way.
+mlir::FailureOr<ShardingAssignment> findAssignment(mlir::func::FuncOp function, const layout::Mesh &mesh,
+                                                   mlir::FlatSymbolRefAttr meshName, const FunctionRequests &requests,
+                                                   Objective objective,
+                                                   const llvm::DenseMap<mlir::Operation *, LoopOption> &decided);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_PLANNER_SHARDINGASSIGNMENT_H

@@ -1,0 +1,55 @@
+// RUN: dovetail-opt %s --dovetail-choose-shardings --split-input-file --verify-diagnostics
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{argument 0 cannot be split as requested: the mesh has no axis "z"}}
+func.func @axis(%a: tensor<4xf32> {dovetail.shard = [#dovetail.dim_sharding<{"z" : 0, 2, 4}>]}) -> tensor<4xf32> {
+  return %a : tensor<4xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{argument 0 cannot be split as requested: dimension 0 of extent 4 cannot hold the piece [2, 5)}}
+func.func @outside(%a: tensor<4xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 2, 5}>]}) -> tensor<4xf32> {
+  return %a : tensor<4xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{argument 0 cannot be split as requested: the pieces do not tile the dimension of extent 4}}
+func.func @gap(%a: tensor<4xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : (0, 2), (3, 4)}>]}) -> tensor<4xf32> {
+  return %a : tensor<4xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{argument 0 has a sharding in its type, and another is requested: state one of them}}
+func.func @both(%a: tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 1, 4}]>> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 2, 4}>]}) -> tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 1, 4}]>> {
+  return %a : tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 1, 4}]>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{argument 0 has a sharding in its type, which is partial: only how it is cut can be stated}}
+func.func @partial(%a: tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = sum ["y"]>>) {
+  return
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{argument 0 has a sharding in its type, over @other, but the mesh is @mesh}}
+func.func @other_mesh(%a: tensor<4xf32, #dovetail.sharding<@other, [{"y" : 0, 1, 4}]>>) {
+  return
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{argument 0 cannot be split as requested: the pieces do not tile the dimension of extent 4}}
+func.func @short(%a: tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 1, 3}]>>) {
+  return
+}
