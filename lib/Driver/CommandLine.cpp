@@ -27,6 +27,12 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
   addRepeatable(command, "--sizes", arguments.sizes,
                 "Extents of the shards of a dimension, 'balanced' or 'chunk'; chosen by the compiler if not given")
       ->type_name("NAME:DIM=300,212");
+  command
+      .add_option(
+          "--objective", arguments.objective,
+          "Decide how everything is split for the whole model at once, so that this is least: bytes, those that "
+          "ranks send; if not given, operation by operation")
+      ->type_name("bytes");
   addRepeatable(command, "--dim", arguments.dims, "Extent of a named dimension of the model")->type_name("N=1");
   addRepeatable(command, "--shape", arguments.shapes, "Shape of an input")->type_name("NAME=1,3,736,1280");
   command.add_option("--target", arguments.target, "What to compile for: " + listTargets())->type_name("NAME");

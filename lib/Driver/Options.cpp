@@ -252,6 +252,11 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
     return usage("'--channel-blocks' with '--no-libraries': it is for library calls, and there will be none");
   options.indexChecks = !arguments.noIndexChecks;
   options.splitLaunches = arguments.splitLaunches;
+  if (arguments.objective) {
+    if (*arguments.objective != "bytes")
+      return usage("'--objective " + *arguments.objective + "': what can be least is 'bytes', those that ranks send");
+    options.objective = Objective::Bytes;
+  }
   if (arguments.math && failed(parseMath(*arguments.math)))
     return llvm::failure();
   return arguments.arch ? parseArchs(*arguments.arch) : llvm::success();

@@ -15,6 +15,7 @@
 #include "dovetail/CodeGen/Passes.h"
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Driver/Options.h"
+#include "dovetail/Planner/Passes.h"
 #include "dovetail/Sharding/Passes.h"
 #include "dovetail/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -92,7 +93,10 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     break;
   case Phase::Propagate:
     passes.addPass(createChooseCuts());
-    passes.addPass(createPropagateShardings());
+    if (options.objective)
+      passes.addPass(createChooseShardings({*options.objective}));
+    else
+      passes.addPass(createPropagateShardings());
     break;
   case Phase::Partition:
     passes.addPass(createPartition());

@@ -216,8 +216,10 @@ LogicalResult dovetail::attachRequests(ModuleOp module, const CompileOptions &op
   bool splits = llvm::any_of(options.shards, [](const ShardRequest &request) {
     return llvm::any_of(request.dims, [](const auto &axes) { return !axes.empty(); });
   });
-  if (options.mesh.numRanks() > 1 && !splits)
-    diagnostics.warning("the mesh has " + Twine(options.mesh.numRanks()) +
-                        " ranks, but no --shard splits anything: every rank will compute all of the model");
+  if (options.mesh.numRanks() > 1 && !splits && !options.objective)
+    diagnostics.warning(
+        "the mesh has " + Twine(options.mesh.numRanks()) +
+        " ranks, but no --shard splits anything: every rank will compute all of the model; with --objective "
+        "bytes the compiler divides it");
   return RequestAttacher(module, options, diagnostics).run();
 }

@@ -17,6 +17,7 @@
 #include "dovetail/Driver/Diagnostics.h"
 #include "dovetail/Import/Import.h"
 #include "dovetail/Layout/Mesh.h"
+#include "dovetail/Planner/Objective.h"
 
 #include <optional>
 #include <string>
@@ -47,6 +48,8 @@ struct CompileOptions {
   layout::Mesh mesh{{{"rank", 1}}};
   std::vector<ShardRequest> shards;
   std::vector<SizesRequest> sizes;
+  /// What is to be least where shardings are decided for the whole graph at once; none: operation by operation.
+  std::optional<Objective> objective;
   const Target *target = findTarget("cpu");
   CodeGenOptions codeGen;
   /// Whether library calls are used.
@@ -66,7 +69,7 @@ struct CompileArguments {
   std::optional<std::string> mesh;
   std::vector<std::string> shards, sizes, dims, shapes;
   std::string target = "cpu";
-  std::optional<std::string> cpu, arch, math;
+  std::optional<std::string> cpu, arch, math, objective;
   bool noLibraries = false, channelBlocks = false, noIndexChecks = false, splitLaunches = false;
 };
 
