@@ -100,13 +100,17 @@ def _measure(case, model, artifact, ranks, folder):
     return json.loads(_output(*command, "--input", f"@{arrays}"))["median_ms"]
 
 
-def record(case, model, mesh, folder, cpu, measure):
-    """What the compiler decides for `model`, which is that of `case`, on the mesh of this name."""
+def record(case, model, mesh, folder, options, measure):
+    """What the compiler decides for `model`, which is that of `case`, on the mesh of this name.
+
+    `options` of it are `cpu`, which plans are for, and `objective`, which may be None.
+    """
     path, artifact = folder / "model.onnx", folder / "model.dvt"
     path.write_bytes(model.SerializeToString())
     request = case.request(MESHES[mesh])
     compiled = [tool("dovetail"), "compile", path, "-o", artifact, *request]
-    _output(*compiled, "--cpu", cpu)
+    compiled += ["--objective", options.objective] if options.objective else []
+    _output(*compiled, "--cpu", options.cpu)
     plan = json.loads(_output(tool("dovetail"), "inspect", "--json", artifact))
     result = {
         "model": case.model,
@@ -124,7 +128,7 @@ def record(case, model, mesh, folder, cpu, measure):
     return result
 
 
-def records(cases, cpu, measure):
+def records(cases, options, measure):
     """One for each case and mesh; a trained model whose file is missing is left out, and named."""
     progress = Progress(len(cases) * len(MESHES))
     result = []
@@ -136,7 +140,7 @@ def records(cases, cpu, measure):
             continue
         for mesh in MESHES:
             with tempfile.TemporaryDirectory(prefix="dovetail-decisions-") as folder:
-                result.append(record(case, model, mesh, pathlib.Path(folder), cpu, measure))
+                result.append(record(case, model, mesh, pathlib.Path(folder), options, measure))
             progress.step(f"{case.model} on {mesh}")
     progress.clear()
     return result
@@ -201,6 +205,9 @@ def main():
         help="what plans are for, so that machines agree; times are the host's (default: %(default)s)",
     )
     parser.add_argument(
+        "--objective", metavar="NAME", help="of the compiler's: decides for each model as a whole"
+    )
+    parser.add_argument(
         "--measure", action="store_true", help="also the median time of a run on 2 ranks, one thread each"
     )
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE.json", help="keeps the records")
@@ -212,7 +219,7 @@ def main():
         parser.error("there is no compiler: run `make build`, or set DOVETAIL_BUILD_DIR")
     known = json.loads(arguments.against.read_text()) if arguments.against else []
     cases = [case for case in CASES if not arguments.model or case.model in arguments.model]
-    rows = records(cases, arguments.cpu, arguments.measure)
+    rows = records(cases, arguments, arguments.measure)
     print(tabulated(rows, known))
     if known:
         unknown = {_key(row) for row in rows} - {_key(row) for row in known}
