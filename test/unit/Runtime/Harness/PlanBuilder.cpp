@@ -575,7 +575,11 @@ absl::StatusOr<std::vector<std::vector<float>>> test::runFloats(std::shared_ptr<
                                                                 runtime::RunnerOptions options) {
   if (!program)
     return absl::InternalError("no program");
-  options.autotune |= std::getenv("DOVETAIL_TEST_AUTOTUNE") != nullptr;
+  if (std::getenv("DOVETAIL_TEST_AUTOTUNE")) {
+    options.autotune = true;
+    // Imitated libraries are slow, with sanitizers above all, and each call is tried forty times when a session starts.
+    options.timeout = std::max<std::chrono::milliseconds>(options.timeout, std::chrono::minutes(10));
+  }
   if (std::getenv("DOVETAIL_TEST_PROCESSES"))
     return runInProcesses(std::move(program), inputs, std::move(options));
   return runHere(std::move(program), inputs, options);
