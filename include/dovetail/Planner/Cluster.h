@@ -1,0 +1,116 @@
+//===- Cluster.h - Devices, links, and how long they take -------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines Cluster, the devices of ranks and the links between them, and how long these take for what.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_PLANNER_CLUSTER_H
+#define DOVETAIL_PLANNER_CLUSTER_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dovetail {
+
+/// What one rank does in one step, as far as it says how long that takes.
+struct StepWork {
+  enum class Kind {
+    /// A sum of products, by a library: `batch` products of `rows` x `depth` with `depth` x `columns`.
+    Product,
+    /// A generated kernel, or a library's pooling: `operations` scalar ones.
+    Elements,
+    /// Elements that go from one place in memory to another.
+    Copy,
+  };
+
+  Kind kind = Kind::Elements;
+  /// Bits of an element of the factors or results.
+  unsigned bits = 32;
+  /// Of products. What is summed over, taps of windows among it, is the depth.
+  double batch = 1, rows = 1, columns = 1, depth = 1;
+  /// Multiplications with additions of products; else scalar operations, of which an addition is one and an exponential
+  /// as many as it takes the time of.
+  double operations = 0;
+  double readBytes = 0, writtenBytes = 0;
+};
+
+/// A device, or the cores of a CPU that a rank has. Times are in seconds, sizes in bytes.
+struct Device {
+  std::string name;
+  /// Memory for weights, values and scratch; 0 where that is not known.
+  int64_t memoryBytes = 0;
+  /// What it takes to begin a step.
+  double stepSeconds = 0;
+  /// Multiplications with additions in a second, at best, of factors of 32 bits and of 16.
+  double products32 = 0, products16 = 0;
+  /// Of a product, how many rows, columns and terms make half of that speed.
+  double halfRows = 0, halfColumns = 0, halfDepth = 0;
+  /// Scalar operations of kernels in a second, on elements of 32 bits.
+  double operations = 0;
+  /// Bytes that are read or written in a second, in memory and where all of a step lies in a cache of `cacheBytes`.
+  double bytes = 0, cachedBytes = 0, cacheBytes = 0;
+
+  /// What a step takes. Nothing where there is nothing to do.
+  double getSeconds(const StepWork &work) const;
+};
+
+/// How ranks of a group reach each other.
+struct Link {
+  std::string name;
+  /// Ranks of a group follow each other; 0 for all.
+  int64_t groupSize = 0;
+  /// What it takes to begin an exchange, and each message after the first.
+  double exchangeSeconds = 0, messageSeconds = 0;
+  /// Bytes in a second that a rank receives.
+  double bytes = 0;
+};
+
+/// What an exchange asks of the rank that takes longest.
+struct ExchangeWork {
+  double receivedBytes = 0;
+  double messages = 0;
+  /// Exchanges one after the other.
+  int phases = 0;
+};
+
+/// The devices of ranks, in the order of ranks, and the links between them. Immutable.
+class Cluster {
+public:
+  /// `devices` are those of the first ranks, and of as many again where there are more ranks; `links` connect ever
+  /// larger groups, the last one all ranks. Neither may be empty.
+  Cluster(std::string name, std::vector<Device> devices, std::vector<Link> links)
+      : name(std::move(name)), devices(std::move(devices)), links(std::move(links)) {}
+
+  /// One of those that are built in: `cpu`, `a100`, `h100`, `h200`, `b200`.
+  static std::optional<Cluster> getBuiltIn(llvm::StringRef name);
+  static std::vector<std::string> getBuiltInNames();
+
+  const std::string &getName() const { return name; }
+  const Device &getDevice(int64_t rank) const { return devices[rank % devices.size()]; }
+  /// Whether all ranks have the same device.
+  bool isUniform() const { return devices.size() == 1; }
+  const std::vector<Link> &getLinks() const { return links; }
+  /// The link between two ranks.
+  const Link &getLink(int64_t a, int64_t b) const;
+  /// What an exchange takes over a link.
+  static double getSeconds(const Link &link, const ExchangeWork &work);
+
+private:
+  std::string name;
+  std::vector<Device> devices;
+  std::vector<Link> links;
+};
+
+} // namespace dovetail
+
+#endif // DOVETAIL_PLANNER_CLUSTER_H
