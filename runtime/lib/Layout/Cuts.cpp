@@ -10,6 +10,8 @@
 
 #include "dovetail/Layout/Arith.h"
 
+#include <numeric>
+
 using namespace dovetail::layout;
 
 std::vector<int64_t> dovetail::layout::balancedCuts(int64_t n, int64_t parts, int64_t align) {
@@ -23,6 +25,28 @@ std::vector<int64_t> dovetail::layout::balancedCuts(int64_t n, int64_t parts, in
   for (int64_t part = 0; part <= parts; ++part)
     cuts.push_back(std::min(n, (part * small + std::min(part, larger)) * align));
   return cuts;
+}
+
+std::vector<int64_t> dovetail::layout::weightedCuts(int64_t n, std::span<const double> speeds) {
+  n = std::max<int64_t>(n, 0);
+  double sum = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  // Whole elements of each one's share, then one after the other where it takes least time (D'Hondt's method, which
+  // gives nobody less than the whole elements of its share).
+  std::vector<int64_t> sizes;
+  int64_t left = n;
+  for (double speed : speeds) {
+    sizes.push_back(std::min(left, static_cast<int64_t>(static_cast<double>(n) * (speed / sum))));
+    left -= sizes.back();
+  }
+  for (; left > 0; --left) {
+    auto time = [&](size_t piece) { return static_cast<double>(sizes[piece] + 1) / speeds[piece]; };
+    size_t best = 0;
+    for (size_t piece = 1; piece < sizes.size(); ++piece)
+      if (time(piece) < time(best))
+        best = piece;
+    ++sizes[best];
+  }
+  return cutsFromSizes(sizes);
 }
 
 std::vector<int64_t> dovetail::layout::chunkCuts(int64_t n, int64_t parts) {

@@ -86,3 +86,33 @@ TEST(CutsTest, RandomCutsKeepTheirPromises) {
     }
   });
 }
+
+/// The least that the longest time of `n` elements on pieces of these speeds, from number `piece` on, can be.
+static double getLeastTime(int64_t n, const std::vector<double> &speeds, size_t piece = 0) {
+  if (piece + 1 == speeds.size())
+    return static_cast<double>(n) / speeds[piece];
+  double least = std::numeric_limits<double>::infinity();
+  for (int64_t size = 0; size <= n; ++size)
+    least =
+        std::min(least, std::max(static_cast<double>(size) / speeds[piece], getLeastTime(n - size, speeds, piece + 1)));
+  return least;
+}
+
+TEST(CutsTest, WeightedCutsTakeTheLeastTime) {
+  EXPECT_EQ(weightedCuts(12, std::vector<double>{1, 2, 3}), (std::vector<int64_t>{0, 2, 6, 12}));
+  EXPECT_EQ(weightedCuts(1, std::vector<double>{1, 3}), (std::vector<int64_t>{0, 0, 1}));
+  forRandomCases(300, [](Random &random) {
+    int64_t n = random.between(0, 20);
+    std::vector<double> speeds;
+    for (int64_t i = 0, parts = random.between(1, 4); i < parts; ++i)
+      speeds.push_back(static_cast<double>(random.between(1, 50)) / 7);
+    std::vector<int64_t> cuts = weightedCuts(n, speeds);
+    ASSERT_EQ(cuts.size(), speeds.size() + 1);
+    EXPECT_TRUE(isValidCuts(cuts, n));
+    double longest = 0;
+    for (size_t p = 0; p < speeds.size(); ++p)
+      longest = std::max(longest, static_cast<double>(cuts[p + 1] - cuts[p]) / speeds[p]);
+    EXPECT_DOUBLE_EQ(longest, getLeastTime(n, speeds));
+    EXPECT_EQ(weightedCuts(n, std::vector<double>(speeds.size(), 0.3)), balancedCuts(n, speeds.size()));
+  });
+}
