@@ -231,6 +231,16 @@ LogicalResult OptionParser::parseMath(StringRef text) {
   return llvm::success();
 }
 
+static std::optional<Objective> parseObjective(StringRef text) {
+  if (text == "time")
+    return Objective::Time;
+  if (text == "bytes")
+    return Objective::Bytes;
+  if (text == "memory")
+    return Objective::Memory;
+  return std::nullopt;
+}
+
 LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   options.target = findTarget(arguments.target);
   if (!options.target)
@@ -253,9 +263,9 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   options.indexChecks = !arguments.noIndexChecks;
   options.splitLaunches = arguments.splitLaunches;
   if (arguments.objective) {
-    if (*arguments.objective != "bytes")
-      return usage("'--objective " + *arguments.objective + "': what can be least is 'bytes', those that ranks send");
-    options.objective = Objective::Bytes;
+    options.objective = parseObjective(*arguments.objective);
+    if (!options.objective)
+      return usage("'--objective " + *arguments.objective + "': what can be least is 'time', 'bytes' or 'memory'");
   }
   if (arguments.math && failed(parseMath(*arguments.math)))
     return llvm::failure();

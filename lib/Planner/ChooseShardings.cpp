@@ -38,7 +38,13 @@ struct ChooseShardings : dovetail::impl::ChooseShardingsBase<ChooseShardings> {
         return signalPassFailure();
   }
 
+  LogicalResult initialize(MLIRContext *context) override {
+    found = Cluster::getBuiltIn(cluster);
+    return found ? success() : emitError(UnknownLoc::get(context)) << "there is no cluster '" << cluster << "'";
+  }
   LogicalResult runOnFunction(func::FuncOp function, MeshOp mesh);
+
+  std::optional<Cluster> found;
 };
 
 /// Gives a function the shardings of an assignment.
@@ -157,7 +163,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
     FailureOr<ShardingAssignment> assignment =
-        findAssignment(function, meshOp.getMesh(), meshName, *requests, objective, decided);
+        findAssignment(function, meshOp.getMesh(), meshName, *requests, {objective, *found}, decided);
     if (failed(assignment))
       return failure();
     Commit commit(function, meshName, *assignment);

@@ -38,6 +38,15 @@ double Device::getSeconds(const StepWork &work) const {
   return stepSeconds + std::max(computing, moving);
 }
 
+double Cluster::getAverageSpeed(int64_t numRanks) const {
+  if (isUniform())
+    return devices.front().products32;
+  double sum = 0;
+  for (int64_t rank = 0; rank < numRanks; ++rank)
+    sum += getDevice(rank).products32;
+  return sum / static_cast<double>(numRanks);
+}
+
 const Link &Cluster::getLink(int64_t a, int64_t b) const {
   for (const Link &link : links)
     if (link.groupSize == 0 || a / link.groupSize == b / link.groupSize)

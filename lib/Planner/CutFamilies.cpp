@@ -27,14 +27,14 @@ static constexpr size_t kMaxSeeds = 8;
 /// Ways to cut one place over the same axes.
 static constexpr size_t kMaxCuts = 4;
 
-CutFamilies::CutFamilies(func::FuncOp function, layout::Mesh mesh)
-    : mesh(std::move(mesh)), context(function.getContext()) {
+CutFamilies::CutFamilies(func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster)
+    : mesh(mesh), cluster(cluster), context(function.getContext()) {
   for (BlockArgument argument : function.getArguments())
     places[argument] = addPlaces(cast<RankedTensorType>(argument.getType()).getShape(), 0);
   DenseSet<Value> constants = getConstantValues(function);
   for (Operation &op : function.getBody().front())
     if (op.getNumResults() > 0 && !constants.contains(op.getResult(0)))
-      addOperation(&op);
+      addOperation(&op, constants);
 }
 
 unsigned CutFamilies::addPlaces(ArrayRef<int64_t> newExtents, double seconds) {
@@ -50,12 +50,12 @@ std::optional<unsigned> CutFamilies::getPlace(Value value) const {
   return entry == places.end() ? std::nullopt : std::optional(entry->second);
 }
 
-void CutFamilies::addOperation(Operation *op) {
+void CutFamilies::addOperation(Operation *op, const DenseSet<Value> &constants) {
   OpRelation relation;
   double seconds = 0;
   if (auto defined = dyn_cast<DefinitionOpInterface>(op)) {
     relation = defined.getRelation();
-    seconds = WorkModel(defined, relation).getSeconds();
+    seconds = WorkModel(defined, relation, constants).getSeconds(cluster.getDevice(0));
   } else if (isa<ReshardOp>(op)) {
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     relation.operands.emplace_back();
@@ -172,7 +172,7 @@ double CutFamilies::getCost(const Family &family) const {
       if (held == family.end())
         continue;
       double bytes = getMissing(link, held->second.cuts, cuts);
-      seconds += ExchangeCost{bytes, bytes, 0}.getSeconds();
+      seconds += bytes / cluster.getLinks().front().bytes;
     }
   }
   return seconds;
@@ -227,6 +227,22 @@ void CutFamilies::addFamily(const Family &family, ArrayRef<StringAttr> axes, boo
   }
 }
 
+std::vector<int64_t> CutFamilies::getEvenCuts(int64_t extent, ArrayRef<StringAttr> axes) const {
+  int64_t parts = getNumParts(mesh, axes);
+  if (cluster.isUniform())
+    return layout::balancedCuts(extent, parts);
+  std::vector<int> numbers;
+  for (StringAttr axis : axes)
+    numbers.push_back(*mesh.axisIndex({axis.data(), axis.size()}));
+  // A piece is as large as the slowest of the ranks that have it can take.
+  std::vector<double> speeds(parts, std::numeric_limits<double>::infinity());
+  for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
+    double &speed = speeds[layout::linearCoordinate(mesh, numbers, mesh.coordsOf(rank))];
+    speed = std::min(speed, cluster.getDevice(rank).products32);
+  }
+  return layout::weightedCuts(extent, speeds);
+}
+
 void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVector<Cuts, 1>> &result) {
   result.resize(extents.size());
   int64_t parts = getNumParts(mesh, axes);
@@ -261,7 +277,7 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
       begin = std::prev(begin);
     std::optional<std::pair<double, Family>> best;
     for (size_t tried = 0; begin != seeds.end() && tried < kMaxSeeds; ++begin, ++tried) {
-      Family family = follow(begin->second, layout::balancedCuts(begin->first, parts));
+      Family family = follow(begin->second, getEvenCuts(begin->first, axes));
       double cost = getCost(family);
       // What some family does not reach counts as whole.
       for (unsigned place : connected)
@@ -273,8 +289,7 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
     addFamily(best->second, axes, false, result);
     for (unsigned place : connected)
       if (result[place].empty())
-        result[place].push_back(
-            {DimShardingAttr::getCuts(axes, layout::balancedCuts(extents[place], parts)), false, 1});
+        result[place].push_back({DimShardingAttr::getCuts(axes, getEvenCuts(extents[place], axes)), false, 1});
   }
 }
 

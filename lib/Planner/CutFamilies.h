@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_LIB_PLANNER_CUTFAMILIES_H
 #define DOVETAIL_LIB_PLANNER_CUTFAMILIES_H
 
+#include "dovetail/Planner/Cluster.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
 #include <map>
@@ -24,7 +25,7 @@ namespace dovetail {
 /// mesh axes, which follow each other with the least communication.
 ///
 /// A family begins at each place for which cuts are stated. Besides, all connected places have one: of those that begin
-/// with balanced cuts at the places of least extents, where cuts are coarsest, the one that takes least time. Where two
+/// with even cuts at the places of least extents, where cuts are coarsest, the one that takes least time. Where two
 /// places of a family do not follow each other, as they were reached in other ways, each may also be cut as the other
 /// is, with all that follows it without a byte to move.
 class CutFamilies {
@@ -38,7 +39,7 @@ public:
     double imbalance;
   };
 
-  CutFamilies(mlir::func::FuncOp function, layout::Mesh mesh);
+  CutFamilies(mlir::func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster);
 
   /// The number of the first place of an argument, or of the result of an operation, or nothing for what depends on
   /// constants alone. Others follow it: dimensions, then reductions.
@@ -68,7 +69,7 @@ private:
   /// By place.
   using Family = llvm::DenseMap<unsigned, Member>;
 
-  void addOperation(mlir::Operation *op);
+  void addOperation(mlir::Operation *op, const llvm::DenseSet<mlir::Value> &constants);
   unsigned addPlaces(llvm::ArrayRef<int64_t> extents, double work);
   void findFamilies(llvm::ArrayRef<mlir::StringAttr> axes, std::vector<llvm::SmallVector<Cuts, 1>> &cuts);
   /// What is allowed at a place that follows one of which so much is allowed: whole elements cannot be divided.
@@ -85,7 +86,11 @@ private:
   /// What a family takes: work of the slowest ranks, and bytes that do not lie where they are read, as seconds.
   double getCost(const Family &family) const;
 
-  layout::Mesh mesh;
+  /// As even as whole elements can be; of unequal devices, by their speed.
+  std::vector<int64_t> getEvenCuts(int64_t extent, llvm::ArrayRef<mlir::StringAttr> axes) const;
+
+  const layout::Mesh &mesh;
+  const Cluster &cluster;
   llvm::DenseMap<mlir::Value, unsigned> places;
   /// By place.
   std::vector<int64_t> extents;

@@ -14,16 +14,12 @@
 
 #include "dovetail/Layout/ExchangeKind.h"
 
+#include <cmath>
 #include <numeric>
+#include <set>
 
 using namespace mlir;
 using namespace dovetail;
-
-// Of ranks that are threads of one process: to wake one another, and to copy.
-static constexpr double kSecondsPerPhase = 3e-5;
-static constexpr double kBytesPerSecond = 1e10;
-
-double ExchangeCost::getSeconds() const { return kSecondsPerPhase * phases + largestBytes / kBytesPerSecond; }
 
 /// Elements of the largest box that a rank has.
 static double getLargestBox(const layout::Sharding &sharding, ArrayRef<int64_t> shape) {
@@ -44,7 +40,77 @@ const layout::Sharding &ExchangeCosts::getLayout(ShardingAttr sharding) {
   return *entry;
 }
 
-ExchangeCost ExchangeCosts::getGiving(RankedTensorType type, ShardingAttr held) const {
+const Link &ExchangeCosts::getLink(const std::vector<int> &axes) {
+  const Link *&slowest = links[axes];
+  if (slowest)
+    return *slowest;
+  slowest = &cluster.getLink(0, 0);
+  for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
+    // The first one of its group.
+    std::vector<int> coords = mesh.coordsOf(rank);
+    for (int axis : axes)
+      coords[axis] = 0;
+    const Link &link = cluster.getLink(mesh.rankOf(coords), rank);
+    // They are in the order of their groups.
+    if (slowest < &link)
+      slowest = &link;
+  }
+  return *slowest;
+}
+
+/// The axes, ascending, along which ranks send each other something between these shardings.
+static std::vector<int> getCrossedAxes(const layout::Sharding &from, const layout::Sharding &to) {
+  std::set<int> axes;
+  auto addDifferent = [&](const std::vector<int> &some, const std::vector<int> &others) {
+    for (int axis : some)
+      if (!llvm::is_contained(others, axis))
+        axes.insert(axis);
+  };
+  for (auto [held, needed] : llvm::zip_equal(from.dims, to.dims)) {
+    if (held.axes == needed.axes && held.pieces == needed.pieces)
+      continue;
+    if (held.axes == needed.axes) {
+      axes.insert(held.axes.begin(), held.axes.end());
+      continue;
+    }
+    addDifferent(held.axes, needed.axes);
+    addDifferent(needed.axes, held.axes);
+  }
+  addDifferent(from.partialAxes, to.partialAxes);
+  return {axes.begin(), axes.end()};
+}
+
+ExchangeCost ExchangeCosts::getPhase(ArrayRef<int64_t> shape, double elementBytes, const layout::Sharding &from,
+                                     const layout::Sharding &to) {
+  layout::ExchangeVolume volume = layout::getExchangeVolume(mesh, shape, from, to);
+  ExchangeCost cost;
+  if (volume.total == 0)
+    return cost;
+  cost.totalBytes = static_cast<double>(volume.total) * elementBytes;
+  cost.phases = 1;
+  ExchangeWork work;
+  work.phases = 1;
+  work.receivedBytes = static_cast<double>(volume.largest) * elementBytes;
+  // Whoever receives more than one rank has receives it from several.
+  work.messages = std::ceil(static_cast<double>(volume.largest) / std::max(getLargestBox(from, shape), 1.0));
+  cost.seconds = Cluster::getSeconds(getLink(getCrossedAxes(from, to)), work);
+  return cost;
+}
+
+ExchangeCost ExchangeCosts::getTelling(double bytes, ArrayRef<StringAttr> names) {
+  std::vector<int> axes;
+  for (StringAttr name : names)
+    axes.push_back(*mesh.axisIndex({name.data(), name.size()}));
+  llvm::sort(axes);
+  double others = static_cast<double>(getNumParts(mesh, names) - 1);
+  ExchangeCost cost;
+  cost.totalBytes = bytes * others * mesh.numRanks();
+  cost.phases = 1;
+  cost.seconds = Cluster::getSeconds(getLink(axes), {bytes * others, others, 1});
+  return cost;
+}
+
+ExchangeCost ExchangeCosts::getGiving(RankedTensorType type, ShardingAttr held) {
   layout::Sharding sharding = toLayout(held, mesh, type.getRank());
   double elements = mesh.numRanks();
   // Each axis splits one dimension, so that what ranks hold together is a product, too.
@@ -57,7 +123,11 @@ ExchangeCost ExchangeCosts::getGiving(RankedTensorType type, ShardingAttr held) 
   double elementBytes = static_cast<double>(getElementByteSize(type.getElementType()));
   ExchangeCost cost;
   cost.totalBytes = (elements - static_cast<double>(type.getNumElements())) * elementBytes;
-  cost.largestBytes = getLargestBox(sharding, type.getShape()) * elementBytes;
+  // Beyond what a rank has in any case, which is not more than an even part.
+  double most = getLargestBox(sharding, type.getShape()) - static_cast<double>(type.getNumElements()) / mesh.numRanks();
+  std::vector<int> axes(mesh.numAxes());
+  std::iota(axes.begin(), axes.end(), 0);
+  cost.seconds = std::max(most, 0.0) * elementBytes / getLink(axes).bytes;
   return cost;
 }
 
@@ -72,28 +142,19 @@ std::optional<ExchangeCost> ExchangeCosts::get(RankedTensorType type, ShardingAt
     if (!isHeldSo)
       return std::nullopt;
   }
-  ExchangeCost cost;
   if (held == needed)
-    return cost;
+    return ExchangeCost();
   const layout::Sharding &from = getLayout(held), &to = getLayout(needed);
   double elementBytes = static_cast<double>(getElementByteSize(type.getElementType()));
-  auto add = [&](const layout::Sharding &source, const layout::Sharding &target) {
-    layout::ExchangeVolume volume = layout::getExchangeVolume(mesh, type.getShape(), source, target);
-    cost.totalBytes += static_cast<double>(volume.total) * elementBytes;
-    cost.largestBytes += static_cast<double>(volume.largest) * elementBytes;
-    cost.phases += volume.total != 0;
-  };
-  add(from, to);
-  // As lowering decides, too: a large reduction is scattered first.
+  // A large reduction is scattered first, where lowering can do that.
   if (held.getPartialAxes().size() != needed.getPartialAxes().size() &&
       getLargestBox(to, type.getShape()) * elementBytes >= static_cast<double>(layout::minScatterBytes)) {
     std::vector<int> order(type.getRank());
     std::iota(order.begin(), order.end(), 0);
     if (auto scattered = layout::scatteredSharding(mesh, type.getShape(), from, to, order)) {
-      cost = {};
-      add(from, *scattered);
-      add(*scattered, to);
+      ExchangeCost cost = getPhase(type.getShape(), elementBytes, from, *scattered);
+      return cost += getPhase(type.getShape(), elementBytes, *scattered, to);
     }
   }
-  return cost;
+  return getPhase(type.getShape(), elementBytes, from, to);
 }

@@ -13,8 +13,10 @@
 #ifndef DOVETAIL_LIB_PLANNER_EXCHANGECOSTS_H
 #define DOVETAIL_LIB_PLANNER_EXCHANGECOSTS_H
 
+#include "dovetail/Planner/Cluster.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -22,32 +24,49 @@ namespace dovetail {
 
 /// What an exchange moves.
 struct ExchangeCost {
-  /// Bytes that all ranks receive, and the rank that receives most.
-  double totalBytes = 0, largestBytes = 0;
+  /// Bytes that all ranks receive.
+  double totalBytes = 0;
   /// Exchanges one after the other: none where every rank has what it needs, two for a large reduction.
   int phases = 0;
+  /// Estimated, of the rank that takes longest.
+  double seconds = 0;
 
-  /// Estimated, if every phase takes what it takes to begin one and to receive most.
-  double getSeconds() const;
+  ExchangeCost &operator+=(const ExchangeCost &other) {
+    totalBytes += other.totalBytes;
+    phases += other.phases;
+    seconds += other.seconds;
+    return *this;
+  }
 };
 
-/// Costs of exchanges on one mesh.
+/// Costs of exchanges on one mesh of ranks of a cluster.
 class ExchangeCosts {
 public:
-  explicit ExchangeCosts(layout::Mesh mesh) : mesh(std::move(mesh)) {}
+  ExchangeCosts(layout::Mesh mesh, const Cluster &cluster) : mesh(std::move(mesh)), cluster(cluster) {}
 
   const layout::Mesh &getMesh() const { return mesh; }
+  const Cluster &getCluster() const { return cluster; }
   /// To take a tensor of the shape and element type of `type` from `held` to what is `needed`; a null `needed` is
   /// content with whatever is not partial. No value where that is not done: what stays partial stays so over all axes.
   std::optional<ExchangeCost> get(mlir::RankedTensorType type, ShardingAttr held, ShardingAttr needed);
 
+  /// To tell all others of its group along `axes` so many bytes that each rank has.
+  ExchangeCost getTelling(double bytes, llvm::ArrayRef<mlir::StringAttr> axes);
+
   /// To give ranks what they hold of an argument, beyond giving all of it to one.
-  ExchangeCost getGiving(mlir::RankedTensorType type, ShardingAttr held) const;
+  ExchangeCost getGiving(mlir::RankedTensorType type, ShardingAttr held);
 
 private:
   const layout::Sharding &getLayout(ShardingAttr sharding);
+  /// The slowest link between ranks that differ along these axes alone, ascending.
+  const Link &getLink(const std::vector<int> &axes);
+  /// What follows from a sharding to another one, in one phase, of elements of so many bytes.
+  ExchangeCost getPhase(llvm::ArrayRef<int64_t> shape, double elementBytes, const layout::Sharding &from,
+                        const layout::Sharding &to);
 
   layout::Mesh mesh;
+  const Cluster &cluster;
+  std::map<std::vector<int>, const Link *> links;
   llvm::DenseMap<ShardingAttr, std::unique_ptr<layout::Sharding>> layouts;
 };
 

@@ -17,11 +17,11 @@
 using namespace mlir;
 using namespace dovetail;
 
-LoopOptions::LoopOptions(layout::Mesh mesh, FlatSymbolRefAttr meshName, CutFamilies &families)
-    : mesh(std::move(mesh)), meshName(meshName), families(families),
+LoopOptions::LoopOptions(ExchangeCosts &costs, FlatSymbolRefAttr meshName, CutFamilies &families)
+    : costs(costs), mesh(costs.getMesh()), meshName(meshName), families(families),
       unsplit(DimShardingAttr::getUnsplit(meshName.getContext())) {
   // An axis of one rank divides nothing, unless it is stated to.
-  for (const layout::MeshAxis &axis : this->mesh.getAxes()) {
+  for (const layout::MeshAxis &axis : mesh.getAxes()) {
     auto name = StringAttr::get(meshName.getContext(), axis.name);
     if (axis.size > 1 || llvm::any_of(families.getStatedAxes(),
                                       [&](ArrayRef<StringAttr> stated) { return llvm::is_contained(stated, name); }))
@@ -106,8 +106,10 @@ static bool roundsParts(DefinitionOpInterface op, ReduceKind kind) {
 LoopOption LoopOptions::get(DefinitionOpInterface op, const OpRelation &relation, const WorkModel &work,
                             LoopShardings loops) {
   LoopOption option;
-  option.seconds = work.getSeconds(relation, loops);
-  option.share = WorkModel::getLargestShare(relation, loops);
+  option.seconds = work.getSeconds(costs.getCluster(), mesh, loops);
+  option.share = work.getLargestShare(costs.getCluster(), mesh, loops);
+  option.weightBytes = work.getWeightBytes(loops);
+  option.resultBytes = work.getResultBytes(loops);
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   unsigned rank = type.getRank();
   // Where only the operation can combine what ranks have, each gets what all others of its group have found, and has
@@ -128,10 +130,7 @@ LoopOption LoopOptions::get(DefinitionOpInterface op, const OpRelation &relation
       bytes += static_cast<double>(getByteSize(cast<RankedTensorType>(result))) * share;
     if (isScan)
       bytes /= static_cast<double>(std::max<int64_t>(loop.extent, 1));
-    double received = bytes * (loops[index].getNumPieces() - 1);
-    option.inner.largestBytes += received;
-    option.inner.totalBytes += received * mesh.numRanks();
-    ++option.inner.phases;
+    option.inner += costs.getTelling(bytes, loops[index].getAxes());
   }
   option.result = getResultSharding(relation, rank, combined, meshName);
   for (auto [number, operand] : llvm::enumerate(op->getOperands()))

@@ -30,9 +30,12 @@ struct LoopOption {
   llvm::SmallVector<mlir::StringAttr> passedAxes;
   /// Estimated seconds of the slowest rank.
   double seconds = 0;
+  /// Bytes of constants, and of results, of the rank that has most.
+  double weightBytes = 0, resultBytes = 0;
   /// What ranks tell each other where only the operation itself can combine what they have.
   ExchangeCost inner;
-  /// The largest share of the iterations that a rank has.
+  /// The largest share of the iterations that a rank has; of unequal devices, times how much slower than the average
+  /// the rank's is.
   double share = 1;
   /// How many times the share of the most even option that may be, as what is stated is uneven.
   double imbalance = 1;
@@ -42,7 +45,7 @@ struct LoopOption {
 class LoopOptions {
 public:
   /// What is stated of cuts is to be known to `families`.
-  LoopOptions(layout::Mesh mesh, mlir::FlatSymbolRefAttr meshName, CutFamilies &families);
+  LoopOptions(ExchangeCosts &costs, mlir::FlatSymbolRefAttr meshName, CutFamilies &families);
 
   /// All ways to split the loops of `op`, the one without splits last. `mayBePartial`: operands that sums may pass
   /// through.
@@ -67,7 +70,8 @@ private:
   /// The orders in which axes may split one loop.
   llvm::SmallVector<llvm::SmallVector<mlir::StringAttr>, 1> getOrders(llvm::ArrayRef<mlir::StringAttr> axes) const;
 
-  layout::Mesh mesh;
+  ExchangeCosts &costs;
+  const layout::Mesh &mesh;
   mlir::FlatSymbolRefAttr meshName;
   CutFamilies &families;
   llvm::SmallVector<mlir::StringAttr> axisNames;

@@ -31,16 +31,19 @@ static constexpr double kTolerance = 1.05;
 static constexpr size_t kMaxOptions = 64;
 /// What an exchange counts by itself, in bytes: of ways that move as much, that with fewer exchanges is chosen.
 static constexpr double kBytesPerExchange = 1e-3;
+/// Of ways that take as much memory, that which takes less time is chosen.
+static constexpr double kBytesPerSecond = 1e-3;
 
 namespace {
 
 class AssignmentProblem {
 public:
   AssignmentProblem(func::FuncOp function, const layout::Mesh &mesh, FlatSymbolRefAttr meshName,
-                    const FunctionRequests &requests, Objective objective,
+                    const FunctionRequests &requests, const Goal &goal,
                     const DenseMap<Operation *, LoopOption> &decided)
-      : function(function), meshName(meshName), requests(requests), objective(objective), decided(decided), costs(mesh),
-        constants(getConstantValues(function)), families(function, mesh) {}
+      : function(function), meshName(meshName), requests(requests), goal(goal), decided(decided),
+        costs(mesh, goal.cluster), constants(getConstantValues(function)),
+        families(function, costs.getMesh(), goal.cluster) {}
 
   FailureOr<ShardingAssignment> solve();
 
@@ -79,7 +82,7 @@ private:
   func::FuncOp function;
   FlatSymbolRefAttr meshName;
   const FunctionRequests &requests;
-  Objective objective;
+  const Goal &goal;
   const DenseMap<Operation *, LoopOption> &decided;
   ExchangeCosts costs;
   DenseSet<Value> constants;
@@ -116,19 +119,23 @@ private:
 } // namespace
 
 double AssignmentProblem::getCost(const ExchangeCost &cost) const {
-  switch (objective) {
+  switch (goal.objective) {
   case Objective::Time:
-    return cost.getSeconds();
+    return cost.seconds;
   case Objective::Bytes:
     return cost.totalBytes + kBytesPerExchange * static_cast<double>(cost.phases);
+  case Objective::Memory:
+    return kBytesPerSecond * cost.seconds;
   }
   llvm_unreachable("covered switch");
 }
 
 double AssignmentProblem::getCost(const LoopOption &option) const {
-  switch (objective) {
+  switch (goal.objective) {
   case Objective::Time:
     return option.seconds + getCost(option.inner);
+  case Objective::Memory:
+    return option.weightBytes + option.resultBytes + kBytesPerSecond * option.seconds + getCost(option.inner);
   case Objective::Bytes:
     // Time decides between what moves as much: all of it is less than a byte for each rank.
     return getCost(option.inner) + (totalWork > 0 ? option.seconds / totalWork : 0);
@@ -167,16 +174,16 @@ std::vector<LoopOption> AssignmentProblem::getOptions(DefinitionOpInterface op) 
   if (auto entry = decided.find(op); entry != decided.end())
     return {entry->second};
   OpRelation relation = op.getRelation();
-  WorkModel work(op, relation);
+  WorkModel work(op, relation, constants);
   // Every rank computes weights as it needs them, once.
   if (constants.contains(op->getResult(0)) && !requests.loops.contains(op)) {
     LoopShardings whole(relation.loops.size(), DimShardingAttr::getUnsplit(op.getContext()));
     LoopOption option = loopOptions->get(op, relation, work, whole);
-    option.seconds = 0;
+    option.seconds = option.weightBytes = option.resultBytes = 0;
     return {option};
   }
-  workOf[op] = work.getSeconds();
-  totalWork += work.getSeconds();
+  workOf[op] = work.getSeconds(goal.cluster.getDevice(0));
+  totalWork += workOf[op];
   if (auto loops = requests.loops.find(op); loops != requests.loops.end())
     return {loopOptions->get(op, relation, work, loops->second)};
   SmallVector<unsigned> passing;
@@ -211,6 +218,9 @@ void AssignmentProblem::findOptions() {
 }
 
 void AssignmentProblem::keepEven() {
+  // Else computing everything everywhere would move least. Time has a price for that.
+  if (goal.objective == Objective::Time)
+    return;
   std::vector<std::pair<double, std::vector<LoopOption> *>> byWork;
   for (auto &[op, list] : options)
     byWork.push_back({workOf.lookup(op), &list});
@@ -367,7 +377,7 @@ void AssignmentProblem::addEdges(Value value, const Source &source) {
 
 FailureOr<ShardingAssignment> AssignmentProblem::solve() {
   stateCuts();
-  loopOptions.emplace(costs.getMesh(), meshName, families);
+  loopOptions.emplace(costs, meshName, families);
   findOptions();
   keepEven();
   addNodes();
@@ -402,7 +412,7 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
 
 FailureOr<ShardingAssignment> dovetail::findAssignment(func::FuncOp function, const layout::Mesh &mesh,
                                                        FlatSymbolRefAttr meshName, const FunctionRequests &requests,
-                                                       Objective objective,
+                                                       const Goal &goal,
                                                        const DenseMap<Operation *, LoopOption> &decided) {
-  return AssignmentProblem(function, mesh, meshName, requests, objective, decided).solve();
+  return AssignmentProblem(function, mesh, meshName, requests, goal, decided).solve();
 }

@@ -30,8 +30,14 @@ struct ShardingAssignment {
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> outputs;
 };
 
-/// Finds what the objective asks for, of all assignments that divide all but light operations as evenly as they can be,
-/// or as is stated.
+/// What an assignment is to be best at.
+struct Goal {
+  Objective objective;
+  /// How long work and exchanges take, and how much memory there is.
+  const Cluster &cluster;
+};
+
+/// Finds what the objective asks for.
 ///
 /// Every operation chooses among its `LoopOptions`, every argument among all ways to cut it. A value that several
 /// operations read also chooses in what form it is brought to them: that is paid for once. What is left, an exchange
@@ -41,7 +47,7 @@ struct ShardingAssignment {
 /// stated leaves no way.
 mlir::FailureOr<ShardingAssignment> findAssignment(mlir::func::FuncOp function, const layout::Mesh &mesh,
                                                    mlir::FlatSymbolRefAttr meshName, const FunctionRequests &requests,
-                                                   Objective objective,
+                                                   const Goal &goal,
                                                    const llvm::DenseMap<mlir::Operation *, LoopOption> &decided);
 
 } // namespace dovetail

@@ -12,55 +12,195 @@
 
 #include "WorkModel.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace mlir;
 using namespace dovetail;
 
-// Of one core of a server's CPU. They weigh operations against each other: products, which libraries do, against folds
-// and elements, which are compiled, and against what memory takes.
-static constexpr double kProductsPerSecond = 5e10;
-static constexpr double kElementsPerSecond = 2e9;
-static constexpr double kBytesPerSecond = 1e10;
+/// True for elementwise operations that a kernel computes where it needs them.
+static bool isCheapElement(Operation *op) {
+  auto defined = dyn_cast<DefinitionOpInterface>(op);
+  return defined && defined.isCheapElement() && !defined.getDefinition().isFold;
+}
 
-WorkModel::WorkModel(DefinitionOpInterface op, const OpRelation &relation) {
+/// Whether what `value` is lies in memory: not where the one that reads it computes it, or is its epilogue.
+static bool isStored(Value value) {
+  Operation *op = value.getDefiningOp();
+  auto defined = dyn_cast_or_null<DefinitionOpInterface>(op);
+  if (!defined || !value.hasOneUse() || op->getNumResults() != 1)
+    return true;
+  Operation *user = *value.getUsers().begin();
+  if (!isa<DefinitionOpInterface>(user))
+    return true;
+  // Reductions read what is computed as they go.
+  bool isProduct = defined.getDefinition().isProduct;
+  if (isCheapElement(op))
+    return !isCheapElement(user) && !cast<DefinitionOpInterface>(user).isReduction();
+  return !isProduct || !isCheapElement(user) || user->getResult(0).getType() != value.getType();
+}
+
+WorkModel::WorkModel(DefinitionOpInterface op, const OpRelation &relation, const DenseSet<Value> &constants) {
   Definition definition = op.getDefinition();
-  double iterations = 1;
-  for (const Loop &loop : definition.loops)
-    // Of what is looked up one iteration alone counts; the terms of parts are those of the dimension.
-    if (!loop.isLookup() && loop.kind != LoopKind::Part)
-      iterations *= static_cast<double>(loop.extent);
-  computing = iterations / (definition.isProduct ? kProductsPerSecond : kElementsPerSecond);
-  double bytes = 0;
-  for (Type type : op->getResultTypes())
-    bytes += static_cast<double>(getByteSize(cast<RankedTensorType>(type)));
-  writing = bytes / kBytesPerSecond;
-  resultRank = definition.resultRank;
+  for (const Loop &loop : relation.loops)
+    extents.push_back(loop.extent);
+  form.bits = 8 * getElementByteSize(cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
+  form.kind = definition.isProduct ? StepWork::Kind::Product : StepWork::Kind::Elements;
+  for (size_t loop = relation.loops.size(); loop < definition.loops.size(); ++loop)
+    inner *= static_cast<double>(definition.loops[loop].extent);
+  // Of what is looked up one iteration alone counts; the terms of parts are those of the dimension.
+  for (const Loop &loop : relation.loops)
+    isCounted.push_back(!loop.isLookup() && loop.kind != LoopKind::Part);
+  if (op->getNumOperands() > 0)
+    findRoles(relation, definition, cast<RankedTensorType>(op->getOperand(0).getType()).getShape());
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    Tensor tensor{static_cast<double>(getByteSize(type)), {}};
+    for (const DimRelation &dim : relation.operands[number])
+      if (dim.loop >= 0)
+        tensor.loops.push_back(dim.loop);
+    if (constants.contains(operand))
+      weights.push_back(tensor);
+    if (isStored(operand))
+      read.push_back(std::move(tensor));
+  }
+  isFused = true;
+  for (Value result : op->getResults()) {
+    Tensor tensor{static_cast<double>(getByteSize(cast<RankedTensorType>(result.getType()))), {}};
+    llvm::append_range(tensor.loops, llvm::seq(definition.resultRank));
+    results.push_back(tensor);
+    if (!isStored(result))
+      continue;
+    isFused = false;
+    written.push_back(std::move(tensor));
+  }
 }
 
-static double getLargestShare(const Loop &loop, DimShardingAttr sharding) {
-  if (!sharding.isSplit() || loop.extent == 0)
-    return 1;
-  int64_t largest = 0;
-  for (unsigned i = 0, e = sharding.getNumPieces(); i < e; ++i)
-    largest = std::max(largest, sharding.getPiece(i).size());
-  return static_cast<double>(largest) / static_cast<double>(loop.extent);
+void WorkModel::findRoles(const OpRelation &relation, const Definition &definition, ArrayRef<int64_t> shape) {
+  roles.assign(extents.size(), Role::Batch);
+  if (!definition.isProduct)
+    return;
+  for (unsigned loop = 0; loop < extents.size(); ++loop) {
+    if (loop >= definition.resultRank) {
+      roles[loop] = Role::Depth;
+      continue;
+    }
+    int64_t first = definition.countSharing(0, loop), second = definition.countSharing(1, loop);
+    if (second >= extents[loop])
+      roles[loop] = first >= extents[loop] ? Role::Batch : Role::Row;
+    else if (first >= extents[loop])
+      roles[loop] = Role::Column;
+    else
+      columnsOfGroup *= static_cast<double>(first);
+  }
+  // Each element of the first operand meets each tap once at most: of a transposed convolution most do not meet.
+  for (auto [dim, extent] : llvm::zip_equal(relation.operands[0], shape))
+    if (dim.loop >= 0 && roles[dim.loop] == Role::Row && extent < extents[dim.loop])
+      met *= static_cast<double>(extent) / static_cast<double>(extents[dim.loop]);
 }
 
-double WorkModel::getLargestShare(const OpRelation &relation, ArrayRef<DimShardingAttr> loops) {
-  // Loops are split over different axes, so that some rank has the largest piece of each. What is looked up counts for
-  // its owner.
+double WorkModel::getBytes(const Tensor &tensor, ArrayRef<int64_t> sizes) const {
+  double bytes = tensor.bytes;
+  for (unsigned loop : tensor.loops)
+    if (sizes[loop] != extents[loop])
+      bytes *= static_cast<double>(sizes[loop]) / static_cast<double>(extents[loop]);
+  return bytes;
+}
+
+StepWork WorkModel::getWork(ArrayRef<int64_t> sizes) const {
+  StepWork work = form;
+  double iterations = inner * met;
+  for (auto [size, counts] : llvm::zip_equal(sizes, isCounted))
+    if (counts || size == 0)
+      iterations *= static_cast<double>(size);
+  work.operations = iterations;
+  if (iterations == 0)
+    return StepWork();
+  if (work.kind == StepWork::Kind::Product) {
+    work.depth *= inner * met;
+    for (auto [size, role] : llvm::zip_equal(sizes, roles)) {
+      double &extent = role == Role::Row      ? work.rows
+                       : role == Role::Column ? work.columns
+                       : role == Role::Depth  ? work.depth
+                                              : work.batch;
+      extent *= static_cast<double>(size);
+    }
+    work.columns *= columnsOfGroup;
+    work.batch /= columnsOfGroup;
+  }
+  for (const Tensor &tensor : read)
+    work.readBytes += getBytes(tensor, sizes);
+  for (const Tensor &tensor : written)
+    work.writtenBytes += getBytes(tensor, sizes);
+  return work;
+}
+
+double WorkModel::getSeconds(const Device &device, ArrayRef<int64_t> sizes) const {
+  double seconds = device.getSeconds(getWork(sizes));
+  return isFused ? std::max(seconds - device.stepSeconds, 0.0) : seconds;
+}
+
+double WorkModel::getSeconds(const Device &device) const { return getSeconds(device, extents); }
+
+/// Sizes of the largest pieces of loops of these extents. Loops are split over different axes, so that some rank has
+/// the largest piece of each.
+static SmallVector<int64_t> getLargestSizes(ArrayRef<int64_t> extents, ArrayRef<DimShardingAttr> loops) {
+  SmallVector<int64_t> sizes(extents);
+  for (auto [size, sharding] : llvm::zip_equal(sizes, loops)) {
+    if (!sharding.isSplit())
+      continue;
+    size = 0;
+    for (unsigned i = 0, e = sharding.getNumPieces(); i < e; ++i)
+      size = std::max(size, sharding.getPiece(i).size());
+  }
+  return sizes;
+}
+
+/// The largest of what `measure` says of a device and the sizes of its pieces.
+static double getLargest(const Cluster &cluster, const layout::Mesh &mesh, ArrayRef<int64_t> extents,
+                         ArrayRef<DimShardingAttr> loops,
+                         llvm::function_ref<double(const Device &, ArrayRef<int64_t>)> measure) {
+  if (cluster.isUniform())
+    return measure(cluster.getDevice(0), getLargestSizes(extents, loops));
+  layout::Sharding sharding = toLayout(loops, mesh);
+  double largest = 0;
+  for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
+    largest = std::max(largest, measure(cluster.getDevice(rank), sharding.boxOf(mesh, extents, rank).shape()));
+  return largest;
+}
+
+double WorkModel::getSeconds(const Cluster &cluster, const layout::Mesh &mesh, ArrayRef<DimShardingAttr> loops) const {
+  return getLargest(cluster, mesh, extents, loops,
+                    [&](const Device &device, ArrayRef<int64_t> sizes) { return getSeconds(device, sizes); });
+}
+
+double WorkModel::getShare(ArrayRef<int64_t> sizes) const {
+  // What is looked up counts for its owner.
   double share = 1;
-  for (auto [loop, sharding] : llvm::zip_equal(relation.loops, loops))
-    share *= ::getLargestShare(loop, sharding);
+  for (auto [extent, size] : llvm::zip_equal(extents, sizes))
+    share *= extent == 0 ? 1 : static_cast<double>(size) / static_cast<double>(extent);
   return share;
 }
 
-double WorkModel::getSeconds(const OpRelation &relation, ArrayRef<DimShardingAttr> loops) const {
-  double resultShare = 1;
-  for (unsigned dim = 0; dim < resultRank; ++dim)
-    resultShare *= ::getLargestShare(relation.loops[dim], loops[dim]);
-  return getSeconds(getLargestShare(relation, loops), resultShare);
+double WorkModel::getLargestShare(const Cluster &cluster, const layout::Mesh &mesh,
+                                  ArrayRef<DimShardingAttr> loops) const {
+  double average = cluster.getAverageSpeed(mesh.numRanks());
+  return getLargest(cluster, mesh, extents, loops, [&](const Device &device, ArrayRef<int64_t> sizes) {
+    return getShare(sizes) * average / device.products32;
+  });
 }
 
-double WorkModel::getSeconds(double iterationShare, double resultShare) const {
-  return computing * iterationShare + writing * resultShare;
+double WorkModel::getWeightBytes(ArrayRef<DimShardingAttr> loops) const {
+  SmallVector<int64_t> sizes = getLargestSizes(extents, loops);
+  double bytes = 0;
+  for (const Tensor &tensor : weights)
+    bytes += getBytes(tensor, sizes);
+  return bytes;
+}
+
+double WorkModel::getResultBytes(ArrayRef<DimShardingAttr> loops) const {
+  SmallVector<int64_t> sizes = getLargestSizes(extents, loops);
+  double bytes = 0;
+  for (const Tensor &tensor : results)
+    bytes += getBytes(tensor, sizes);
+  return bytes;
 }

@@ -13,28 +13,58 @@
 #ifndef DOVETAIL_LIB_PLANNER_WORKMODEL_H
 #define DOVETAIL_LIB_PLANNER_WORKMODEL_H
 
+#include "dovetail/Planner/Cluster.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {
 
-/// The work of one operation, from its definition.
+/// The work of one operation, from its definition and its place in the graph.
 class WorkModel {
 public:
-  WorkModel(DefinitionOpInterface op, const OpRelation &relation);
+  /// `constants`: what depends on constants alone.
+  WorkModel(DefinitionOpInterface op, const OpRelation &relation, const llvm::DenseSet<mlir::Value> &constants);
 
-  /// Seconds that all of it takes one rank.
-  double getSeconds() const { return getSeconds(1, 1); }
-  /// Seconds of the slowest rank where the loops are split so.
-  double getSeconds(const OpRelation &relation, llvm::ArrayRef<DimShardingAttr> loops) const;
-  /// The largest share of the iterations that a rank has.
-  static double getLargestShare(const OpRelation &relation, llvm::ArrayRef<DimShardingAttr> loops);
+  /// What a rank does whose pieces of the loops have these sizes.
+  StepWork getWork(llvm::ArrayRef<int64_t> sizes) const;
+  /// Seconds that all of it takes a device.
+  double getSeconds(const Device &device) const;
+  /// Seconds of the rank that takes longest where the loops are split so.
+  double getSeconds(const Cluster &cluster, const layout::Mesh &mesh, llvm::ArrayRef<DimShardingAttr> loops) const;
+  /// Bytes of constants that the rank with most needs, and of what it has of the results.
+  double getWeightBytes(llvm::ArrayRef<DimShardingAttr> loops) const;
+  double getResultBytes(llvm::ArrayRef<DimShardingAttr> loops) const;
+  /// The largest share of the iterations that a rank has; of unequal devices, times how much slower than the average
+  /// the rank's is.
+  double getLargestShare(const Cluster &cluster, const layout::Mesh &mesh, llvm::ArrayRef<DimShardingAttr> loops) const;
 
 private:
-  double getSeconds(double iterationShare, double resultShare) const;
+  /// What a loop is to a product.
+  enum class Role { Batch, Row, Column, Depth };
+  /// An operand, or the results: loops along which it is read or written.
+  struct Tensor {
+    double bytes;
+    llvm::SmallVector<unsigned> loops;
+  };
 
-  /// Of all iterations, and of what is written.
-  double computing, writing;
-  unsigned resultRank;
+  double getBytes(const Tensor &tensor, llvm::ArrayRef<int64_t> sizes) const;
+  double getSeconds(const Device &device, llvm::ArrayRef<int64_t> sizes) const;
+  /// The share of all iterations.
+  double getShare(llvm::ArrayRef<int64_t> sizes) const;
+  /// `shape` is that of the first operand.
+  void findRoles(const OpRelation &relation, const Definition &definition, llvm::ArrayRef<int64_t> shape);
+
+  llvm::SmallVector<int64_t> extents;
+  llvm::SmallVector<bool> isCounted;
+  llvm::SmallVector<Role> roles;
+  /// Iterations of what is not among the loops, such as taps, and the share of terms that there are.
+  double inner = 1, met = 1;
+  /// Of a loop of groups, how many iterations make one: the columns of its product.
+  double columnsOfGroup = 1;
+  StepWork form;
+  /// What lies in memory, of what is read and written.
+  llvm::SmallVector<Tensor> read, written, weights, results;
+  /// It is part of the step of the one that reads it.
+  bool isFused = false;
 };
 
 } // namespace dovetail

@@ -99,6 +99,8 @@ public:
   const Device &getDevice(int64_t rank) const { return devices[rank % devices.size()]; }
   /// Whether all ranks have the same device.
   bool isUniform() const { return devices.size() == 1; }
+  /// How fast the devices of so many ranks are at products, on average.
+  double getAverageSpeed(int64_t numRanks) const;
   const std::vector<Link> &getLinks() const { return links; }
   /// The link between two ranks.
   const Link &getLink(int64_t a, int64_t b) const;

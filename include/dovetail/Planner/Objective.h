@@ -19,8 +19,10 @@ namespace dovetail {
 enum class Objective {
   /// Estimated time of the slowest ranks.
   Time,
-  /// Bytes that ranks receive, all together.
+  /// Bytes that ranks receive, all together, while all but light operations are divided as evenly as they can be.
   Bytes,
+  /// Bytes of weights and values of the rank that has most.
+  Memory,
 };
 
 } // namespace dovetail

@@ -24,7 +24,9 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
   let options = [Option<"objective", "objective", "::dovetail::Objective", "::dovetail::Objective::Bytes",
                         "What is to be least", [{llvm::cl::values(
                           clEnumValN(::dovetail::Objective::Time, "time", "estimated time of the slowest ranks"),
-                          clEnumValN(::dovetail::Objective::Bytes, "bytes", "bytes that ranks receive"))}]>];
+                          clEnumValN(::dovetail::Objective::Bytes, "bytes", "bytes that ranks receive"),
+                          clEnumValN(::dovetail::Objective::Memory, "memory", "memory of ranks"))}]>,
+                 Option<"cluster", "cluster", "std::string", "\"cpu\"", "The devices of ranks, and their links">];
 }
 
 #endif // DOVETAIL_PLANNER_PASSES_TD
