@@ -30,9 +30,9 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
   command
       .add_option(
           "--objective", arguments.objective,
-          "Decide how everything is split for the whole model at once, so that this is least: bytes, those that "
-          "ranks send; if not given, operation by operation")
-      ->type_name("bytes");
+          "What is to be least of all ways to split what --shard leaves open: time, as predicted (if not given); bytes "
+          "that ranks send while work is divided evenly; or memory of each rank")
+      ->type_name("time|bytes|memory");
   addRepeatable(command, "--dim", arguments.dims, "Extent of a named dimension of the model")->type_name("N=1");
   addRepeatable(command, "--shape", arguments.shapes, "Shape of an input")->type_name("NAME=1,3,736,1280");
   command.add_option("--target", arguments.target, "What to compile for: " + listTargets())->type_name("NAME");

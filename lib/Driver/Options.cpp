@@ -263,9 +263,10 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   options.indexChecks = !arguments.noIndexChecks;
   options.splitLaunches = arguments.splitLaunches;
   if (arguments.objective) {
-    options.objective = parseObjective(*arguments.objective);
-    if (!options.objective)
+    std::optional<Objective> objective = parseObjective(*arguments.objective);
+    if (!objective)
       return usage("'--objective " + *arguments.objective + "': what can be least is 'time', 'bytes' or 'memory'");
+    options.objective = *objective;
   }
   if (arguments.math && failed(parseMath(*arguments.math)))
     return llvm::failure();

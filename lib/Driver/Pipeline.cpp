@@ -93,10 +93,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     break;
   case Phase::Propagate:
     passes.addPass(createChooseCuts());
-    if (options.objective)
-      passes.addPass(createChooseShardings({*options.objective}));
-    else
-      passes.addPass(createPropagateShardings());
+    passes.addPass(createChooseShardings({options.objective}));
     break;
   case Phase::Partition:
     passes.addPass(createPartition());

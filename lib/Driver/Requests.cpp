@@ -213,13 +213,5 @@ LogicalResult dovetail::attachRequests(ModuleOp module, const CompileOptions &op
     sizes.push_back(axis.size);
   }
   MeshOp::create(builder, module.getLoc(), "mesh", builder.getStrArrayAttr(axes), builder.getDenseI64ArrayAttr(sizes));
-  bool splits = llvm::any_of(options.shards, [](const ShardRequest &request) {
-    return llvm::any_of(request.dims, [](const auto &axes) { return !axes.empty(); });
-  });
-  if (options.mesh.numRanks() > 1 && !splits && !options.objective)
-    diagnostics.warning(
-        "the mesh has " + Twine(options.mesh.numRanks()) +
-        " ranks, but no --shard splits anything: every rank will compute all of the model; with --objective "
-        "bytes the compiler divides it");
   return RequestAttacher(module, options, diagnostics).run();
 }

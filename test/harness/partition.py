@@ -14,12 +14,14 @@ MESHES = ({"y": 1}, {"y": 2}, {"y": 3}, {"y": 4}, {"y": 2, "x": 2})
 class Partition:
     """`shards` maps a tensor to one entry a dimension: "_", an axis, or axes joined by "+".
 
-    `sizes` maps (tensor, dimension) to the extents of its shards; those left out are balanced.
+    `sizes` maps (tensor, dimension) to the extents of its shards; those left out are balanced. `objective` is
+    what the compiler decides the rest by: by time, small models would be computed whole on every rank.
     """
 
     mesh: dict
     shards: dict = dataclasses.field(default_factory=dict)
     sizes: dict = dataclasses.field(default_factory=dict)
+    objective: str = "bytes"
 
     @property
     def ranks(self):
@@ -48,7 +50,7 @@ class Partition:
             flags += ["--shard", f"{tensor}={','.join(spec)}"]
         for (tensor, dim), sizes in self.sizes.items():
             flags += ["--sizes", f"{tensor}:{dim}={','.join(map(str, sizes))}"]
-        return flags
+        return flags + ["--objective", self.objective]
 
     def __str__(self):
         return " ".join(self.flags())

@@ -48,8 +48,8 @@ struct CompileOptions {
   layout::Mesh mesh{{{"rank", 1}}};
   std::vector<ShardRequest> shards;
   std::vector<SizesRequest> sizes;
-  /// What is to be least where shardings are decided for the whole graph at once; none: operation by operation.
-  std::optional<Objective> objective;
+  /// What is to be least of all ways to split what is not stated.
+  Objective objective = Objective::Time;
   const Target *target = findTarget("cpu");
   CodeGenOptions codeGen;
   /// Whether library calls are used.
