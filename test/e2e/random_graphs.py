@@ -4,7 +4,7 @@
 
     random_graphs.py --count 10000            new cases, from a random first seed
     random_graphs.py --seed 4711 --count 1    one case again
-    random_graphs.py --objective bytes        all that is not requested decided for the whole graph
+    random_graphs.py --objective time         all that is not requested decided by time
     random_graphs.py --large                  larger tensors: several threads for a kernel, partial sums that scatter
 """
 
@@ -38,7 +38,7 @@ class Request:
     large: bool = False
     cpu: str = "native"
     keep: str | None = None
-    objective: str | None = None
+    objective: str = "bytes"
 
 
 @dataclasses.dataclass
@@ -52,7 +52,7 @@ def _run(backend, case, request):
     # Some of those with library calls have values in blocks around them.
     blocks = case.libraries and request.seed % 3 == 0
     options = ["--cpu", request.cpu, *(["--channel-blocks"] if blocks else [])]
-    options += ["--objective", request.objective] if request.objective else []
+    case.partition.objective = request.objective
     while True:
         try:
             return backend.compile_and_run(
@@ -101,7 +101,7 @@ def main():
     parser.add_argument("--count", type=int, default=500, help="how many seeds (default: 500)")
     parser.add_argument("--large", action="store_true", help="larger tensors")
     parser.add_argument("--cpu", default="native", help="what to generate code for, as the compiler takes it")
-    parser.add_argument("--objective", metavar="NAME", help="of the compiler's: decides for each graph as a whole")
+    parser.add_argument("--objective", metavar="NAME", default="bytes", help="of the compiler's (default: bytes)")
     parser.add_argument("--keep", metavar="DIR", help="writes the files of failing cases there")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     arguments = parser.parse_args()

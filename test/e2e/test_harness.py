@@ -29,6 +29,7 @@ def test_flags():
     partition = Partition({"y": 2, "x": 2}).split("a", 3, 1, "y+x", [1, 0, 2, 3])
     assert partition.flags() == [
         "--mesh", "y=2,x=2", "--shard", "a=_,y+x,_", "--sizes", "a:1=1,0,2,3",
+        "--objective", "bytes",
     ]  # fmt: skip
 
 

@@ -62,8 +62,8 @@ def _assert_same_bits(actual, expected):
 
 def _case(op, dtype, rng):
     """A table and indices in range, negative ones among them: the table has more than two elements for each one."""
-    table = rng.standard_normal((7, 11, 3)).astype(np.float32)
-    indices = rng.integers(-11, 11, (2, 2) if op == "Gather" else (7, 5, 3)).astype(dtype)
+    table = rng.standard_normal((7, 44, 3)).astype(np.float32)
+    indices = rng.integers(-44, 44, (2, 2) if op == "Gather" else (7, 5, 3)).astype(dtype)
     return table, indices
 
 
@@ -78,7 +78,7 @@ def test_out_of_range(dovetail, op, mesh, axes, split, target):
     table, indices = _case(op, dtype, rng)
     partition = Partition(mesh)
     if split == "table":
-        sizes = [0, *uneven_sizes(11, partition.parts(axes) - 1)] if partition.parts(axes) > 2 else None
+        sizes = [0, *uneven_sizes(44, partition.parts(axes) - 1)] if partition.parts(axes) > 2 else None
         partition.split("table", 3, 1, axes, sizes)
     elif split == "indices":
         partition.split("indices", indices.ndim, 0, axes)
@@ -86,7 +86,7 @@ def test_out_of_range(dovetail, op, mesh, axes, split, target):
     options = [*partition.flags(), "--target", target]
     program = dovetail.compile(model, options=options)
     clamping = dovetail.compile(model, index_checks=False, options=options)
-    for wrong in [11, -12, np.iinfo(dtype).max, np.iinfo(dtype).min]:
+    for wrong in [44, -45, np.iinfo(dtype).max, np.iinfo(dtype).min]:
         bad = indices.copy()
         bad[tuple(rng.integers(bad.shape))] = wrong
         expected = _expected(op, table, bad, 1)
@@ -94,8 +94,8 @@ def test_out_of_range(dovetail, op, mesh, axes, split, target):
             program.run({"table": table, "indices": bad}, threads=4)
         assert error.value.code == USAGE
         pattern = (
-            rf"^rank (\d+), node 'the_lookup': index {wrong} is out of range for dimension 1 of extent 11; "
-            "pass indices from -11 to 10$"
+            rf"^rank (\d+), node 'the_lookup': index {wrong} is out of range for dimension 1 of extent 44; "
+            "pass indices from -44 to 43$"
         )
         found = re.search(pattern, str(error.value))
         assert found, error.value
@@ -141,7 +141,7 @@ def test_scatter_out_of_range(dovetail, op, dim, target):
     options = [*partition.flags(), "--target", target]
     program = dovetail.compile(model, options=options)
     careless = dovetail.compile(model, index_checks=False, options=options)
-    for wrong in [11, -12, np.iinfo(np.int64).max]:
+    for wrong in [44, -45, np.iinfo(np.int64).max]:
         bad = dict(inputs, indices=inputs["indices"].copy())
         bad["indices"][3, -1] = wrong
         with pytest.raises(dovetail.DovetailError) as error:
@@ -180,10 +180,10 @@ def test_unsigned(dovetail, target):
 def test_constants(dovetail, op):
     """What is wrong in the model is found when it is compiled."""
     table, indices = _case(op, np.int64, np.random.default_rng(0))
-    indices[0, 0] = 11
+    indices[0, 0] = 44
     model = _model(op, table, indices, 1, constant="indices")
     for checks in (True, False):
-        with pytest.raises(dovetail.DovetailError, match="node 'the_lookup'.*index 11\\b.*extent") as error:
+        with pytest.raises(dovetail.DovetailError, match="node 'the_lookup'.*index 44\\b.*extent") as error:
             dovetail.compile(model, index_checks=checks)
         assert error.value.code == INVALID_MODEL
 
@@ -193,7 +193,9 @@ def test_processes_hear_of_it(dovetail, tmp_path):
     from test_processes import run_ranks
 
     table, indices = _case("Gather", np.int64, np.random.default_rng(1))
-    indices[-1, -1] = 30
+    # There is nothing else to divide than rows of indices.
+    table, indices = table[:1, :, :1], indices[:, :1]
+    indices[-1, -1] = 60
     partition = Partition({"y": 3}).split("indices", 2, 0, "y", [1, 0, 1])
     program = dovetail.compile(_model("Gather", table, indices, 1), options=partition.flags())
     program.save(tmp_path / "m.dvt")
@@ -201,7 +203,7 @@ def test_processes_hear_of_it(dovetail, tmp_path):
     results = run_ranks(["run", tmp_path / "m.dvt", "--input", f"@{tmp_path}/in.npz"], 3)
     assert [code for code, _, _ in results] == [USAGE, 0, USAGE], results
     for rank in (0, 2):
-        assert "rank 2, node 'the_lookup': index 30 is out of range" in results[rank][2]
+        assert "rank 2, node 'the_lookup': index 60 is out of range" in results[rank][2]
 
 
 #: Bits that sums and comparisons of numbers would not keep.
@@ -254,16 +256,25 @@ def _exchanges(tmp_path, model, partition):
     return json.loads((tmp_path / "report.json").read_text())["exchanges"]
 
 
-#: Rows of the table, indices, who uses the result and how that is split: what moves is the least of the table, the result
-#: once (reduce-scatter) and twice (all-reduce).
+def _turned(ranks, *sizes):
+    """What moves of tensors of these sizes that are split along one dimension and then along another."""
+    return (ranks - 1) * sum(sizes) // ranks
+
+
+def _least_to_rows(table, result, ranks):
+    return min((ranks - 1) * table, _turned(ranks, table, result))
+
+
+#: Rows of the table, indices, who uses the result and how that is split: what moves is the least of the table, given to
+#: all or split along its other dimension, the result once (reduce-scatter) and twice (all-reduce).
 _CHOICES = {
-    "reduce-scatter": (20000, 1024, ["Abs"], None, lambda table, result: result),
-    "requested": (20000, 1024, [], 0, lambda table, result: result),
-    "all-reduce": (20000, 1024, [], None, lambda table, result: 2 * result),
+    "reduce-scatter": (20000, 1024, ["Abs"], None, lambda table, result, ranks: (ranks - 1) * result),
+    "requested": (20000, 1024, [], 0, lambda table, result, ranks: (ranks - 1) * result),
+    "all-reduce": (20000, 1024, [], None, lambda table, result, ranks: 2 * (ranks - 1) * result),
     "small": (2000, 60, ["Abs"], None, None),
-    "table": (500, 1024, [], None, lambda table, result: table),
-    "table-divided": (500, 1024, ["Abs"], 0, lambda table, result: table),
-    "table-requested": (500, 1024, [], 0, lambda table, result: table),
+    "table": (500, 1024, [], None, lambda table, result, ranks: _turned(ranks, table)),
+    "table-divided": (500, 1024, ["Abs"], 0, _least_to_rows),
+    "table-requested": (500, 1024, [], 0, _least_to_rows),
 }
 
 
@@ -281,10 +292,10 @@ def test_least_is_moved(backend, tmp_path, choice, ranks):
         partition.split(output, 2, requested, "y")
     exchanges = _exchanges(tmp_path, model, partition)
     if bytes is not None and choice != "reduce-scatter":
-        assert sum(e["bytes"] for e in exchanges) == (ranks - 1) * bytes(table.nbytes, count * 256)
+        assert sum(e["bytes"] for e in exchanges) == bytes(table.nbytes, count * 256, ranks)
     elif choice == "reduce-scatter":
         # The result is whole in the end, which the program's caller collects.
-        assert exchanges[0]["bytes"] == (ranks - 1) * bytes(table.nbytes, count * 256)
+        assert exchanges[0]["bytes"] == bytes(table.nbytes, count * 256, ranks)
     expected = _expected("Gather", table, indices, 0)
     inputs = {"table": table, "indices": indices}
     actual = fastest_backend().compile_and_run(model, partition, inputs, [output])[output]
