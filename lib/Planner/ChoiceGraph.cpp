@@ -229,6 +229,11 @@ unsigned ChoiceGraph::addNode(std::vector<double> costs) {
   return nodes.size() - 1;
 }
 
+void ChoiceGraph::setCosts(unsigned node, std::vector<double> costs) {
+  assert(costs.size() == nodes[node].size() && "costs of another node");
+  nodes[node] = std::move(costs);
+}
+
 void ChoiceGraph::addEdge(unsigned a, unsigned b, EdgeCosts costs) {
   assert(a != b && costs->size() == nodes[a].size() * nodes[b].size() && "costs of other nodes");
   edges.push_back({a, b, std::move(costs)});

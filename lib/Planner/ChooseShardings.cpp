@@ -154,6 +154,15 @@ void Commit::run() {
       combine(op);
 }
 
+/// Says of a function what is expected of how it was split.
+static void setPrediction(func::FuncOp function, const Prediction &prediction) {
+  Builder builder(function.getContext());
+  auto add = [&](StringRef name, double value) { return builder.getNamedAttr(name, builder.getF64FloatAttr(value)); };
+  function->setAttr(kPredictionAttrName,
+                    builder.getDictionaryAttr({add("bytes", prediction.bytes), add("memory", prediction.getMemory()),
+                                               add("seconds", prediction.seconds)}));
+}
+
 LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshOp) {
   FailureOr<FunctionRequests> requests = readRequests(function, meshOp);
   if (failed(requests))
@@ -163,12 +172,14 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
     FailureOr<ShardingAssignment> assignment =
-        findAssignment(function, meshOp.getMesh(), meshName, *requests, {objective, *found}, decided);
+        findAssignment(function, meshOp.getMesh(), meshName, *requests,
+                       {objective, *found, memory ? std::optional<double>(memory) : std::nullopt}, decided);
     if (failed(assignment))
       return failure();
     Commit commit(function, meshName, *assignment);
     commit.run();
     decided = std::move(commit.decided);
+    setPrediction(function, assignment->prediction);
     requests->results.clear();
     requests->loops.clear();
     for (const auto &[argument, sharding] : assignment->arguments)

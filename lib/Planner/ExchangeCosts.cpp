@@ -40,6 +40,11 @@ const layout::Sharding &ExchangeCosts::getLayout(ShardingAttr sharding) {
   return *entry;
 }
 
+double ExchangeCosts::getLargestBytes(RankedTensorType type, ShardingAttr held) {
+  return getLargestBox(getLayout(held), type.getShape()) *
+         static_cast<double>(getElementByteSize(type.getElementType()));
+}
+
 const Link &ExchangeCosts::getLink(const std::vector<int> &axes) {
   const Link *&slowest = links[axes];
   if (slowest)

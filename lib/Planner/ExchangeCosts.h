@@ -50,6 +50,9 @@ public:
   /// content with whatever is not partial. No value where that is not done: what stays partial stays so over all axes.
   std::optional<ExchangeCost> get(mlir::RankedTensorType type, ShardingAttr held, ShardingAttr needed);
 
+  /// Bytes of a tensor that the rank with most holds.
+  double getLargestBytes(mlir::RankedTensorType type, ShardingAttr held);
+
   /// To tell all others of its group along `axes` so many bytes that each rank has.
   ExchangeCost getTelling(double bytes, llvm::ArrayRef<mlir::StringAttr> axes);
 

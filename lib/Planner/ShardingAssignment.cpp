@@ -15,22 +15,24 @@
 #include "dovetail/Planner/ChoiceGraph.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
 #include <numeric>
 
 using namespace mlir;
 using namespace dovetail;
 
-/// Every rank may compute operations that take no more than this share of all the time, and of what the heaviest one
-/// takes, as long as all of those together take no more than the last.
-static constexpr double kLightShare = 0.01;
-static constexpr double kLightShareOfHeaviest = 0.1;
-static constexpr double kLightShareTogether = 0.25;
 /// How much more than in the most even way the slowest rank may have to do.
 static constexpr double kTolerance = 1.05;
-/// Options of one operation: of more, those that take least time.
+/// Every rank may compute operations that take no more than this share of all the time, as long as all of those
+/// together stay within the tolerance.
+static constexpr double kLightShare = 0.01;
+/// Options of one operation: of more, the most even ones.
 static constexpr size_t kMaxOptions = 64;
 /// What an exchange counts by itself, in bytes: of ways that move as much, that with fewer exchanges is chosen.
 static constexpr double kBytesPerExchange = 1e-3;
+/// How often the price of memory is raised, tenfold each time, and then halved towards the least that suffices.
+static constexpr int kMaxRaises = 12;
+static constexpr int kMaxHalvings = 5;
 /// Of ways that take as much memory, that which takes less time is chosen.
 static constexpr double kBytesPerSecond = 1e-3;
 
@@ -60,12 +62,30 @@ private:
     std::vector<ShardingAttr> needs;
   };
 
+  /// A value that is brought from one to the other.
+  struct Connection {
+    RankedTensorType type;
+    Source source;
+    Reader reader;
+  };
+
   void stateCuts();
   void findOptions();
   std::vector<LoopOption> getOptions(DefinitionOpInterface op);
   void keepEven();
   void addNodes();
   void addEdges(Value value, const Source &source);
+  /// What is chosen, of the source of a value.
+  ShardingAttr getState(const ChoiceGraph::Solution &solution, const Source &source) const {
+    return source.states[solution.options[source.node]];
+  }
+  const LoopOption &getOption(const ChoiceGraph::Solution &solution, Operation *op) {
+    return options[op][solution.options[sources[op->getResult(0)].node]];
+  }
+  ChoiceGraph::Solution search() const;
+  ChoiceGraph::Solution searchWithin(double memory);
+  /// What a solution takes. `live`, if given, receives the values that there are at the time of most.
+  Prediction predict(const ChoiceGraph::Solution &solution, DenseSet<Value> *live = nullptr);
   void connect(RankedTensorType type, const Source &source, const Reader &reader);
   double getCost(const ExchangeCost &cost) const;
   /// What an option of an operation costs by itself.
@@ -99,6 +119,7 @@ private:
   llvm::MapVector<Value, Source> pinned;
   llvm::MapVector<OpOperand *, Source> outputs;
   DenseMap<Value, SmallVector<Reader, 2>> readers;
+  std::vector<Connection> connections;
   /// What it costs to take a tensor of one type from one sharding to another; negative where that is not known yet.
   struct Prices {
     std::vector<unsigned> getNumbers(ArrayRef<ShardingAttr> shardings) {
@@ -221,16 +242,15 @@ void AssignmentProblem::keepEven() {
   // Else computing everything everywhere would move least. Time has a price for that.
   if (goal.objective == Objective::Time)
     return;
-  std::vector<std::pair<double, std::vector<LoopOption> *>> byWork;
+  // Of equal ones the first.
+  std::vector<std::tuple<double, size_t, std::vector<LoopOption> *>> byWork;
   for (auto &[op, list] : options)
-    byWork.push_back({workOf.lookup(op), &list});
-  llvm::sort(byWork, [](const auto &a, const auto &b) { return a.first < b.first; });
-  double heaviest = byWork.empty() ? 0 : byWork.back().first;
-  double limit = std::min(kLightShare * totalWork, kLightShareOfHeaviest * heaviest);
+    byWork.push_back({workOf.lookup(op), byWork.size(), &list});
+  llvm::sort(byWork);
   double together = 0;
-  for (auto &[work, list] : byWork) {
+  for (auto &[work, number, list] : byWork) {
     together += work;
-    if (list->size() == 1 || (work <= limit && together <= kLightShareTogether * totalWork))
+    if (list->size() == 1 || (work <= kLightShare * totalWork && together <= (kTolerance - 1) * totalWork))
       continue;
     double least = 1;
     for (const LoopOption &option : *list)
@@ -348,6 +368,7 @@ void AssignmentProblem::connect(RankedTensorType type, const Source &source, con
     table = std::make_shared<const std::vector<double>>(std::move(entries));
   }
   graph.addEdge(source.node, reader.node, table);
+  connections.push_back({type, source, reader});
 }
 
 void AssignmentProblem::addEdges(Value value, const Source &source) {
@@ -375,14 +396,7 @@ void AssignmentProblem::addEdges(Value value, const Source &source) {
     connect(type, *from, reader);
 }
 
-FailureOr<ShardingAssignment> AssignmentProblem::solve() {
-  stateCuts();
-  loopOptions.emplace(costs, meshName, families);
-  findOptions();
-  keepEven();
-  addNodes();
-  for (const auto &[value, source] : sources)
-    addEdges(value, source);
+ChoiceGraph::Solution AssignmentProblem::search() const {
   // Where tables are bounded part by part, another limit may find more; mostly the first one finds the optimum.
   ChoiceGraph::Solution solution;
   for (unsigned bits : {18, 16, 20}) {
@@ -394,19 +408,142 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
     if (!(solution.cost > solution.bound * (1 + 1e-9)))
       break;
   }
+  return solution;
+}
+
+Prediction AssignmentProblem::predict(const ChoiceGraph::Solution &solution, DenseSet<Value> *live) {
+  Prediction prediction;
+  Block &block = function.getBody().front();
+  DenseMap<Value, Operation *> lastUsers;
+  for (Operation &op : block)
+    for (Value operand : op.getOperands())
+      lastUsers[operand] = &op;
+  DenseMap<Value, double> held, weights;
+  double values = 0;
+  auto begin = [&](Value value, ShardingAttr state) {
+    double bytes =
+        WorkModel::isStored(value) ? costs.getLargestBytes(cast<RankedTensorType>(value.getType()), state) : 0;
+    held[value] = bytes;
+    values += bytes;
+  };
+  for (BlockArgument argument : block.getArguments())
+    begin(argument, getState(solution, sources[argument]));
+  for (Operation &op : block) {
+    // What is brought to it in another form takes room beside what it is made of.
+    double brought = 0;
+    if (auto entry = options.find(&op); entry != options.end() && !constants.contains(op.getResult(0))) {
+      const LoopOption &option = getOption(solution, &op);
+      prediction.seconds += option.seconds + option.inner.seconds;
+      prediction.bytes += option.inner.totalBytes;
+      for (auto [value, need] : llvm::zip_equal(op.getOperands(), option.needs)) {
+        auto type = cast<RankedTensorType>(value.getType());
+        if (constants.contains(value))
+          weights[value] = std::max(weights[value], costs.getLargestBytes(type, need));
+        else if (getState(solution, sources[value]) != need)
+          brought += costs.getLargestBytes(type, need);
+      }
+    }
+    for (Value result : op.getResults())
+      if (auto source = sources.find(result); source != sources.end() && !constants.contains(result))
+        begin(result, getState(solution, source->second));
+    if (values + brought > prediction.valueBytes) {
+      prediction.valueBytes = values + brought;
+      if (live) {
+        live->clear();
+        for (const auto &[value, bytes] : held)
+          live->insert(value);
+      }
+    }
+    for (Value operand : op.getOperands())
+      if (lastUsers.lookup(operand) == &op)
+        if (auto entry = held.find(operand); entry != held.end()) {
+          values -= entry->second;
+          held.erase(entry);
+        }
+  }
+  for (const auto &[value, bytes] : weights)
+    prediction.weightBytes += bytes;
+  for (const Connection &connection : connections) {
+    const auto &[type, source, reader] = connection;
+    std::optional<ExchangeCost> cost =
+        costs.get(type, getState(solution, source), reader.needs[solution.options[reader.node]]);
+    prediction.seconds += cost->seconds;
+    prediction.bytes += cost->totalBytes;
+  }
+  return prediction;
+}
+
+ChoiceGraph::Solution AssignmentProblem::searchWithin(double memory) {
+  ChoiceGraph::Solution solution = search();
+  DenseSet<Value> live, atMost;
+  Prediction prediction = predict(solution, &live);
+  if (!solution.isPossible() || prediction.getMemory() <= memory)
+    return solution;
+  // What memory costs at first: not less than it might gain.
+  double price = std::max(solution.cost, 1e-9) / std::max(prediction.getMemory(), 1.0), tooLow = 0;
+  std::optional<ChoiceGraph::Solution> fitting;
+  ChoiceGraph::Solution least = solution;
+  double leastMemory = prediction.getMemory();
+  std::vector<std::vector<double>> own;
+  for (unsigned node = 0; node < graph.getNumNodes(); ++node)
+    own.push_back(graph.getCosts(node));
+  for (int raises = 0, halvings = 0; raises < kMaxRaises && halvings < kMaxHalvings;) {
+    atMost.insert(live.begin(), live.end());
+    for (auto &[op, list] : options) {
+      unsigned node = sources[op->getResult(0)].node;
+      std::vector<double> sums = own[node];
+      for (auto [cost, option] : llvm::zip_equal(sums, list)) {
+        bool isLive = llvm::any_of(op->getResults(), [&](Value result) { return atMost.contains(result); });
+        cost += price * (option.weightBytes + (isLive ? option.resultBytes : 0));
+      }
+      graph.setCosts(node, std::move(sums));
+    }
+    solution = search();
+    prediction = predict(solution, &live);
+    bool fits = prediction.getMemory() <= memory;
+    if (prediction.getMemory() < leastMemory) {
+      leastMemory = prediction.getMemory();
+      least = solution;
+    }
+    if (fits) {
+      fitting = solution;
+      ++halvings;
+      price = tooLow == 0 ? price / 10 : std::sqrt(price * tooLow);
+    } else {
+      tooLow = price;
+      fitting ? ++halvings : ++raises;
+      price *= fitting ? 2 : 10;
+    }
+  }
+  for (unsigned node = 0; node < own.size(); ++node)
+    graph.setCosts(node, own[node]);
+  solution = fitting ? *fitting : least;
+  solution.cost = graph.evaluate(solution.options);
+  return solution;
+}
+
+FailureOr<ShardingAssignment> AssignmentProblem::solve() {
+  stateCuts();
+  loopOptions.emplace(costs, meshName, families);
+  findOptions();
+  keepEven();
+  addNodes();
+  for (const auto &[value, source] : sources)
+    addEdges(value, source);
+  ChoiceGraph::Solution solution = goal.memory ? searchWithin(*goal.memory) : search();
   if (!solution.isPossible())
     return function.emitError("cannot be split as is stated: no sharding of its values meets all that is asked for");
   ShardingAssignment assignment;
-  auto getState = [&](const Source &source) { return source.states[solution.options[source.node]]; };
+  assignment.prediction = predict(solution);
   for (const auto &[value, source] : sources)
     if (isa<BlockArgument>(value))
-      assignment.arguments[value] = getState(source);
+      assignment.arguments[value] = getState(solution, source);
   for (const auto &[op, list] : options)
-    assignment.operations[op] = list[solution.options[sources[op->getResult(0)].node]];
+    assignment.operations[op] = getOption(solution, op);
   for (const auto &[value, source] : pinned)
-    assignment.values[value] = getState(source);
+    assignment.values[value] = getState(solution, source);
   for (const auto &[operand, source] : outputs)
-    assignment.outputs[operand] = getState(source);
+    assignment.outputs[operand] = getState(solution, source);
   return assignment;
 }
 

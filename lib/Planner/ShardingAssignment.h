@@ -20,6 +20,18 @@
 
 namespace dovetail {
 
+/// What is expected of an assignment.
+struct Prediction {
+  /// Of operations and exchanges one after the other, each as long as the rank takes that takes longest.
+  double seconds = 0;
+  /// That all ranks receive.
+  double bytes = 0;
+  /// Bytes of weights, and of values at the time of most, of the rank with most.
+  double weightBytes = 0, valueBytes = 0;
+
+  double getMemory() const { return weightBytes + valueBytes; }
+};
+
 /// How everything is split.
 struct ShardingAssignment {
   llvm::DenseMap<mlir::Operation *, LoopOption> operations;
@@ -28,13 +40,17 @@ struct ShardingAssignment {
   llvm::DenseMap<mlir::Value, ShardingAttr> values;
   /// Of operands of the terminator, where that is requested.
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> outputs;
+  /// What is expected of all of it.
+  Prediction prediction;
 };
 
 /// What an assignment is to be best at.
 struct Goal {
   Objective objective;
-  /// How long work and exchanges take, and how much memory there is.
+  /// How long work and exchanges take.
   const Cluster &cluster;
+  /// Bytes of each rank for weights and values, as estimated; none: as much as is asked for.
+  std::optional<double> memory;
 };
 
 /// Finds what the objective asks for.
@@ -42,6 +58,9 @@ struct Goal {
 /// Every operation chooses among its `LoopOptions`, every argument among all ways to cut it. A value that several
 /// operations read also chooses in what form it is brought to them: that is paid for once. What is left, an exchange
 /// from each value to each need, is a cost of two choices, so that a `ChoiceGraph` finds the optimum.
+///
+/// Where memory does not suffice, what takes room has a price (a Lagrange multiplier), the least with which all of it
+/// fits; if nothing does, it is what takes least.
 ///
 /// `decided`: operations whose option is known, with the shardings in the types of their results. An error if what is
 /// stated leaves no way.

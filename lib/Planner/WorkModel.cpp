@@ -23,8 +23,7 @@ static bool isCheapElement(Operation *op) {
   return defined && defined.isCheapElement() && !defined.getDefinition().isFold;
 }
 
-/// Whether what `value` is lies in memory: not where the one that reads it computes it, or is its epilogue.
-static bool isStored(Value value) {
+bool WorkModel::isStored(Value value) {
   Operation *op = value.getDefiningOp();
   auto defined = dyn_cast_or_null<DefinitionOpInterface>(op);
   if (!defined || !value.hasOneUse() || op->getNumResults() != 1)

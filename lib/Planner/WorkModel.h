@@ -37,6 +37,9 @@ public:
   /// the rank's is.
   double getLargestShare(const Cluster &cluster, const layout::Mesh &mesh, llvm::ArrayRef<DimShardingAttr> loops) const;
 
+  /// Whether a value lies in memory: not where the one that reads it computes it, or is its epilogue.
+  static bool isStored(mlir::Value value);
+
 private:
   /// What a loop is to a product.
   enum class Role { Batch, Row, Column, Depth };

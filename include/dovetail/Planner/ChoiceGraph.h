@@ -34,12 +34,14 @@ public:
 
   /// Adds a node with these options, one at least; returns its number.
   unsigned addNode(std::vector<double> costs);
+  /// What the options of a node cost by themselves, from now on.
+  void setCosts(unsigned node, std::vector<double> costs);
   /// Adds costs of pairs of options of two different nodes. Several edges add up.
   void addEdge(unsigned a, unsigned b, EdgeCosts costs);
 
   size_t getNumNodes() const { return nodes.size(); }
   size_t getNumOptions(unsigned node) const { return nodes[node].size(); }
-  double getCost(unsigned node, unsigned option) const { return nodes[node][option]; }
+  const std::vector<double> &getCosts(unsigned node) const { return nodes[node]; }
 
   struct Solution {
     /// The option of each node.

@@ -18,6 +18,9 @@
 
 namespace dovetail {
 
+/// The attribute of a function that says what is expected of how it is split.
+inline constexpr llvm::StringLiteral kPredictionAttrName = "dovetail.prediction";
+
 #define GEN_PASS_DECL
 #include "dovetail/Planner/Passes.h.inc"
 
