@@ -1,0 +1,100 @@
+//===- PlanWork.h - What ranks do in the steps of a program -----*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares PlanWork: what each rank computes in each step of a program, and what ranks send each other.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_PLANNER_PLANWORK_H
+#define DOVETAIL_PLANNER_PLANWORK_H
+
+#include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/Planner/Cluster.h"
+
+#include <memory>
+
+namespace dovetail {
+
+/// How ranks carry out exchanges.
+enum class TransportKind {
+  /// Ranks are threads: each copies what it needs from the memory of others itself, from one after the other, and does
+  /// nothing else meanwhile. Collectives are such copies, too.
+  Threads,
+  /// Ranks are devices: exchanges go on beside steps, one after the other, and a library does collectives.
+  Streams,
+};
+
+/// What a rank has to do with others over links of one level.
+struct LinkTraffic {
+  double receivedBytes = 0, sentBytes = 0;
+  double receivedMessages = 0, sentMessages = 0;
+};
+
+/// What ranks send each other in an exchange. The same for all exchanges of values that lie alike.
+struct ExchangeTraffic {
+  /// What a rank gets from one other.
+  struct Pull {
+    int source;
+    unsigned link; ///< Number of the cluster's link.
+    double bytes;
+  };
+
+  size_t numLinks = 0;
+  /// By rank, then by link of the cluster.
+  std::vector<LinkTraffic> links;
+  /// Of each rank, what it copies within its own memory.
+  std::vector<double> localBytes;
+  /// Of each rank, whom it gets messages from, in the order of `Threads`: the ranks after it first. Empty for a
+  /// collective by a library.
+  std::vector<std::vector<Pull>> pulls;
+  /// Ranks that have a collective together, and for each rank the number of its group; -1 if it has none.
+  std::vector<std::vector<int>> groups;
+  std::vector<int> groupOf;
+
+  const LinkTraffic &get(int rank, size_t link) const { return links[rank * numLinks + link]; }
+  bool isCollective() const { return !groups.empty(); }
+  /// Bytes that all ranks receive, and over links of number `link`.
+  double getBytes() const;
+  double getBytes(size_t link) const;
+};
+
+/// One step of a program.
+struct PlanStep {
+  enum class Kind { Compute, Exchange, Wait };
+
+  Kind kind = Kind::Compute;
+  /// What reports call it, and what `inspect` calls its kind: `kernel`, `matmul`, `exchange`.
+  std::string name, type;
+  mlir::Operation *op = nullptr;
+  /// Of `Compute`: what ranks do, each once, and of each rank which of these that is. The first one is nothing.
+  std::vector<StepWork> works;
+  std::vector<unsigned> workOf;
+  /// Of `Exchange`.
+  std::shared_ptr<const ExchangeTraffic> traffic;
+  /// Of `Wait`: numbers of steps that are complete on a rank, and of those whose sources others have read.
+  std::vector<unsigned> complete, read;
+
+  const StepWork &getWork(int rank) const { return works[workOf[rank]]; }
+};
+
+/// The steps of a run, without the prologue.
+struct PlanWork {
+  layout::Mesh mesh;
+  TransportKind transport = TransportKind::Threads;
+  std::vector<PlanStep> steps;
+};
+
+/// How ranks of a program for `target` carry out exchanges where the user says nothing else.
+TransportKind getTransportKind(llvm::StringRef target);
+
+/// Finds the work of `program`, whose exchanges have been chosen, over the links of `cluster`. Fails after an error.
+mlir::FailureOr<PlanWork> getPlanWork(plan::ProgramOp program, const Cluster &cluster, TransportKind transport);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_PLANNER_PLANWORK_H

@@ -1,0 +1,308 @@
+//===- KernelWork.cpp - What kernels compute ------------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements KernelWork.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelWork.h"
+
+#include "dovetail/Dialect/Dovetail/IR/LineBuilder.h"
+#include "dovetail/Layout/Window.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+//===----------------------------------------------------------------------===//
+// Emitted code
+//===----------------------------------------------------------------------===//
+
+// How many additions take the time of something else, in code that vectors are made of. Of functions these are the
+// polynomials of vector libraries.
+static constexpr double kDivision = 5;
+static constexpr double kRoot = 5;
+static constexpr double kExponential = 10;
+static constexpr double kFunction = 20;
+static constexpr double kPower = 40;
+/// Iterations of loops that end when data say so: a heap of some hundred elements is that deep.
+static constexpr double kUnknownIterations = 8;
+
+/// Coordinates, and whether they are inside of tensors, are found in few instructions for many elements.
+static double getWeight(Operation &op) {
+  auto isIndex = [](Type type) { return isa<IndexType>(type); };
+  auto isTruth = [](Type type) { return type.isInteger(1); };
+  if (llvm::any_of(op.getOperandTypes(), isIndex) || llvm::any_of(op.getResultTypes(), isIndex) ||
+      llvm::all_of(op.getOperandTypes(), isTruth))
+    return 0;
+  return TypeSwitch<Operation *, double>(&op)
+      // A comparison and the selection that it is for are one, a maximum, or a mask.
+      .Case<arith::ConstantOp, arith::BitcastOp, arith::CmpFOp, arith::CmpIOp>([](auto) { return 0; })
+      .Case<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp>(
+          [](auto) { return kDivision; })
+      .Case<math::SqrtOp, math::RsqrtOp>([](auto) { return kRoot; })
+      .Case<math::ExpOp, math::Exp2Op>([](auto) { return kExponential; })
+      .Case<math::AbsFOp, math::AbsIOp, math::CeilOp, math::FloorOp, math::RoundEvenOp, math::RoundOp, math::TruncOp,
+            math::CopySignOp, math::FmaOp, math::IsNaNOp, math::IsInfOp, math::IsFiniteOp>([](auto) { return 1; })
+      .Case<math::PowFOp, math::FPowIOp>([](auto) { return kPower; })
+      .Default([](Operation *other) -> double {
+        StringRef dialect = other->getName().getDialectNamespace();
+        return dialect == "arith" ? 1 : dialect == "math" ? kFunction : 0;
+      });
+}
+
+/// The weighed operations of a block. Loops whose ends are not known have `otherwise` iterations.
+static double count(Block &block, double otherwise) {
+  double total = 0;
+  for (Operation &op : block) {
+    double times = 1, inner = 0;
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      APInt lo, hi, step;
+      bool isKnown = matchPattern(loop.getLowerBound(), m_ConstantInt(&lo)) &&
+                     matchPattern(loop.getUpperBound(), m_ConstantInt(&hi)) &&
+                     matchPattern(loop.getStep(), m_ConstantInt(&step));
+      times = isKnown ? std::max(0.0, double(hi.getSExtValue() - lo.getSExtValue()) / double(step.getSExtValue()))
+                      : otherwise;
+      inner = count(*loop.getBody(), otherwise);
+    } else if (isa<scf::IfOp>(op)) {
+      // The dearer side is the one inside of tensors and ranges.
+      for (Region &region : op.getRegions())
+        for (Block &side : region)
+          inner = std::max(inner, count(side, otherwise));
+    } else {
+      times = isa<scf::WhileOp>(op) ? kUnknownIterations : 1;
+      for (Region &region : op.getRegions())
+        for (Block &body : region)
+          inner += count(body, otherwise);
+    }
+    total += getWeight(op) + times * inner;
+  }
+  return total;
+}
+
+namespace {
+/// Values from nowhere, for code that nobody runs.
+class Anything : public ElementSource, public ElementSink {
+public:
+  Anything(ElementBuilder &builder, Operation *op, ArrayRef<int64_t> ends) : builder(builder), op(op), ends(ends) {}
+
+  Value read(unsigned operand, ArrayRef<Value>) override { return make(op->getOperand(operand).getType()); }
+  std::pair<Value, Value> getLoopRange(unsigned loop) override { return {builder.index(0), builder.index(ends[loop])}; }
+  void write(unsigned, ArrayRef<Value>, Value) override {}
+  Value readBack(unsigned result, ArrayRef<Value>) override { return make(op->getResult(result).getType()); }
+  Value createScratch(Type, int64_t) override { return {}; }
+  Value loadScratch(Value, Type type, Value) override { return make(type); }
+  void storeScratch(Value, Value, Value) override {}
+
+private:
+  Value make(Type type) {
+    Type scalar = ElementBuilder::scalarType(getElementTypeOrSelf(type));
+    return UnrealizedConversionCastOp::create(builder.getBuilder(), builder.getLoc(), scalar, ValueRange())
+        .getResult(0);
+  }
+
+  ElementBuilder &builder;
+  Operation *op;
+  ArrayRef<int64_t> ends;
+};
+} // namespace
+
+double KernelWork::countElement(const Part &part, ArrayRef<int64_t> iterations) const {
+  const Definition &definition = part.definition;
+  Block block;
+  OpBuilder builder(kernel->getContext());
+  builder.setInsertionPointToStart(&block);
+  Location location = kernel->getLoc();
+  ElementBuilder elements(builder, location);
+  SmallVector<int64_t> ends;
+  double averagePart = kUnknownIterations;
+  for (auto [number, loop] : llvm::enumerate(definition.loops)) {
+    bool isOwn = number < definition.resultRank || loop.kind == LoopKind::Tap || loop.isLookup();
+    // A line is that of the rank; loops of the result have coordinates.
+    if (number < definition.resultRank && definition.isLine(number))
+      ends.push_back(iterations[number]);
+    else
+      ends.push_back(isOwn ? loop.extent : iterations[part.firstInner + number - definition.resultRank]);
+    if (loop.kind == LoopKind::Part)
+      averagePart = extents[part.firstInner + number - definition.resultRank];
+  }
+  SmallVector<Value> index;
+  for (unsigned dim = 0; dim < definition.resultRank; ++dim)
+    index.push_back(block.addArgument(builder.getIndexType(), location));
+  Anything anything(elements, part.op, ends);
+  if (definition.lines.empty()) {
+    emitElement(part.op, definition, elements, index, anything);
+  } else {
+    index.resize(definition.loops.size());
+    for (unsigned loop : definition.lines)
+      index[loop] = {};
+    LineBuilder line(elements, part.op, definition, index, anything, anything);
+    DefinitionOpInterface(part.op).emitLine(line);
+  }
+  return count(block, averagePart);
+}
+
+//===----------------------------------------------------------------------===//
+// Iterations
+//===----------------------------------------------------------------------===//
+
+static double getIterations(const Loop &loop) {
+  if (loop.isLookup())
+    return 1;
+  if (loop.kind == LoopKind::Part && loop.ends.size() > 1)
+    return double(loop.ends.back() - loop.ends.front()) / double(loop.ends.size() - 1);
+  return double(loop.extent);
+}
+
+KernelWork::KernelWork(plan::KernelOp kernel) : kernel(kernel), rank(kernel.getShape().size()) {
+  for (const Loop &loop : kernel.getLoops())
+    extents.push_back(getIterations(loop));
+  // Taps come behind all loops of the kernel.
+  for (Operation &op : kernel.getBlock()->without_terminator())
+    if (auto defined = dyn_cast<DefinitionOpInterface>(op)) {
+      Part &part = parts.emplace_back(Part{defined, defined.getDefinition(), 0, {}});
+      part.firstInner = kernel.getFirstReductionLoop(&op);
+      for (const Loop &loop : part.definition.loops)
+        if (loop.kind == LoopKind::Tap)
+          extents.push_back(double(loop.extent));
+    }
+  Coordinates index;
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    index.push_back({llvm::SmallBitVector(extents.size()), dim + 1});
+    index.back().loops.set(dim);
+  }
+  for (Value value : kernel.getYield().getValues())
+    addUse(value, index);
+  for (Operation &op : llvm::reverse(kernel.getBlock()->without_terminator()))
+    addOperation(&op);
+}
+
+void KernelWork::addUse(Value value, const Coordinates &index) {
+  auto isSame = [&](const Coordinates &other) {
+    return llvm::equal(index, other, [](const Coordinate &a, const Coordinate &b) { return a.hash == b.hash; });
+  };
+  SmallVector<Coordinates, 1> &known = places[value];
+  if (!llvm::any_of(known, isSame))
+    known.push_back(index);
+}
+
+KernelWork::Coordinate KernelWork::getCoordinate(const Definition &definition, const layout::AccessDim &dim,
+                                                 const Coordinates &loops) const {
+  Coordinate result{llvm::SmallBitVector(extents.size()), 0};
+  std::optional<int> single = dim.index.asLoop();
+  for (size_t number = 0; number < loops.size(); ++number) {
+    if (!dim.index.dependsOn(number) && !dim.index.hasUnknown())
+      continue;
+    // What is looked up is where the element says that is read at such a place.
+    if (definition.loops[number].isLookup()) {
+      const Access &access = definition.reads[definition.loops[number].index];
+      for (const layout::AccessDim &each : access.dims)
+        if (!each.index.hasUnknown())
+          result.loops |= getCoordinate(definition, each, loops).loops;
+      continue;
+    }
+    result.loops |= loops[number].loops;
+  }
+  if (single && dim.divisor == 1 && dim.border == layout::Border::None && !definition.loops[*single].isLookup())
+    return loops[*single];
+  result.hash = llvm::hash_combine(llvm::hash_value(layout::str(dim)));
+  for (size_t number = 0; number < loops.size(); ++number)
+    if (dim.index.dependsOn(number))
+      result.hash = llvm::hash_combine(result.hash, loops[number].hash);
+  return result;
+}
+
+KernelWork::Coordinates KernelWork::getIndex(const Definition &definition, const Access &access,
+                                             const Coordinates &loops) const {
+  Coordinates result;
+  for (const layout::AccessDim &dim : access.dims)
+    result.push_back(getCoordinate(definition, dim, loops));
+  return result;
+}
+
+/// The loops that any of the coordinates depends on.
+template <typename Coordinates> static llvm::SmallBitVector getLoops(const Coordinates &index, size_t size) {
+  llvm::SmallBitVector loops(size);
+  for (const auto &coordinate : index)
+    loops |= coordinate.loops;
+  return loops;
+}
+
+void KernelWork::addOperation(Operation *op) {
+  auto part = llvm::find_if(parts, [&](Part &part) { return part.op == op; });
+  if (part == parts.end())
+    return;
+  SmallVector<Coordinates, 1> indices;
+  for (Value result : op->getResults())
+    for (const Coordinates &index : places.lookup(result)) {
+      llvm::SmallBitVector loops = getLoops(index, extents.size());
+      bool isNew =
+          indices.empty() || !llvm::any_of(indices, [&](const Coordinates &other) {
+            return llvm::equal(index, other, [](const Coordinate &a, const Coordinate &b) { return a.hash == b.hash; });
+          });
+      if (!isNew)
+        continue;
+      indices.push_back(index);
+      // A line is written as a whole.
+      for (unsigned line : part->definition.lines)
+        loops.reset(line);
+      part->uses.push_back(loops);
+    }
+  // Taps of the operations before this one.
+  unsigned firstTap = kernel.getLoops().size();
+  for (const Part &each : parts) {
+    if (each.op == part->op)
+      break;
+    firstTap += each.definition.getNumTaps();
+  }
+  const Definition &definition = part->definition;
+  unsigned firstOwnTap = definition.loops.size() - definition.getNumTaps();
+  for (Coordinates &index : indices) {
+    for (unsigned loop = definition.resultRank; loop < definition.loops.size(); ++loop) {
+      unsigned number =
+          loop < firstOwnTap ? part->firstInner + loop - definition.resultRank : firstTap + loop - firstOwnTap;
+      index.push_back({llvm::SmallBitVector(extents.size()), llvm::hash_combine(number, op)});
+      index.back().loops.set(number);
+    }
+    for (const Access &access : definition.reads)
+      addUse(op->getOperand(access.operand), getIndex(definition, access, index));
+  }
+}
+
+const KernelCounts &KernelWork::get(ArrayRef<int64_t> iterations) {
+  auto [entry, isNew] = known.try_emplace(std::vector<int64_t>(iterations.begin(), iterations.end()));
+  KernelCounts &counts = entry->second;
+  if (!isNew)
+    return counts;
+  SmallVector<Loop> loops = kernel.getLoops();
+  auto getProduct = [&](const llvm::SmallBitVector &set) {
+    double product = 1;
+    for (unsigned loop : set.set_bits()) {
+      bool isFixed = loop >= loops.size() || loops[loop].isLookup() || loops[loop].kind == LoopKind::Part;
+      product *= isFixed ? extents[loop] : double(iterations[loop]);
+    }
+    return product;
+  };
+  for (const Part &part : parts) {
+    double elements = 0;
+    for (const llvm::SmallBitVector &use : part.uses)
+      elements += getProduct(use);
+    if (elements > 0)
+      counts.operations += elements * countElement(part, iterations);
+  }
+  for (BlockArgument argument : kernel.getArguments()) {
+    double &reads = counts.reads.emplace_back(0);
+    for (const Coordinates &index : places.lookup(argument))
+      reads += getProduct(getLoops(index, extents.size()));
+  }
+  return counts;
+}

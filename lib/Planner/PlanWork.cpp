@@ -1,0 +1,356 @@
+//===- PlanWork.cpp - What ranks do in the steps of a program -------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements getPlanWork.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Planner/PlanWork.h"
+
+#include "ExchangeTraffic.h"
+#include "KernelWork.h"
+
+#include "dovetail/Sharding/ShardingUtils.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace dovetail;
+
+TransportKind dovetail::getTransportKind(llvm::StringRef target) {
+  return target == "cpu" ? TransportKind::Threads : TransportKind::Streams;
+}
+
+static RankedTensorType getTensor(Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); }
+
+static unsigned getBits(Type type) { return getElementTypeOrSelf(type).getIntOrFloatBitWidth(); }
+
+namespace {
+/// Extents of what ranks have of a tensor or of loops: each different one once, and which of them a rank has.
+struct Extents {
+  std::vector<std::vector<int64_t>> distinct;
+  std::vector<unsigned> numberOf;
+};
+
+/// Walks a program.
+class WorkCounter {
+public:
+  WorkCounter(plan::ProgramOp program, layout::Mesh mesh, const Cluster &cluster, TransportKind transport)
+      : program(program), mesh(mesh), numRanks(mesh.numRanks()), traffic(mesh, cluster, transport) {}
+
+  FailureOr<PlanStep> get(plan::StepOpInterface op);
+
+private:
+  /// Fills in what ranks do, from what those do that have these parts of `loops` and of tensors.
+  void addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Value> refs,
+                llvm::function_ref<StepWork(ArrayRef<int64_t> loops, ArrayRef<double> bytes)> getWork);
+  LogicalResult addLaunch(PlanStep &step, plan::LaunchOp op);
+  void addConvolution(PlanStep &step, plan::ConvolutionOp op);
+  void addMatMul(PlanStep &step, plan::MatMulOp op);
+  void addPool(PlanStep &step, plan::PoolOp op);
+  void addReorder(PlanStep &step, plan::ReorderOp op);
+  /// Bits of the factors of products.
+  unsigned getFactorBits(Type type);
+
+  const Extents &getExtents(ArrayAttr loops);
+  const Extents &getExtents(RankedTensorType type);
+  Extents getExtents(const layout::Sharding &sharding, ArrayRef<int64_t> shape) const;
+
+  plan::ProgramOp program;
+  layout::Mesh mesh;
+  int numRanks;
+  TrafficCounter traffic;
+  DenseMap<Attribute, Extents> loopExtents;
+  DenseMap<Type, Extents> tensorExtents;
+  DenseMap<Operation *, std::unique_ptr<KernelWork>> kernels;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Parts of ranks
+//===----------------------------------------------------------------------===//
+
+Extents WorkCounter::getExtents(const layout::Sharding &sharding, ArrayRef<int64_t> shape) const {
+  Extents result;
+  std::map<std::vector<int64_t>, unsigned> numbers;
+  for (int rank = 0; rank < numRanks; ++rank) {
+    std::vector<int64_t> extents = sharding.boxOf(mesh, {shape.data(), shape.size()}, rank).shape();
+    auto [entry, isNew] = numbers.try_emplace(extents, result.distinct.size());
+    if (isNew)
+      result.distinct.push_back(std::move(extents));
+    result.numberOf.push_back(entry->second);
+  }
+  return result;
+}
+
+const Extents &WorkCounter::getExtents(ArrayAttr loops) {
+  auto [entry, isNew] = loopExtents.try_emplace(loops);
+  if (isNew) {
+    SmallVector<DimShardingAttr> dims;
+    SmallVector<int64_t> extents;
+    for (auto loop : loops.getAsRange<plan::LoopAttr>()) {
+      dims.push_back(loop.getDim());
+      extents.push_back(loop.getExtent());
+    }
+    entry->second = getExtents(toLayout(dims, mesh), extents);
+  }
+  return entry->second;
+}
+
+const Extents &WorkCounter::getExtents(RankedTensorType type) {
+  auto [entry, isNew] = tensorExtents.try_emplace(type);
+  if (isNew)
+    entry->second = getExtents(toLayout(getSharding(type), mesh, type.getRank()), type.getShape());
+  return entry->second;
+}
+
+static double getProduct(ArrayRef<int64_t> extents) {
+  double product = 1;
+  for (int64_t extent : extents)
+    product *= double(extent);
+  return product;
+}
+
+void WorkCounter::addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Value> refs,
+                           llvm::function_ref<StepWork(ArrayRef<int64_t>, ArrayRef<double>)> getWork) {
+  // References into the maps do not outlive another look-up.
+  if (loops)
+    getExtents(loops);
+  for (Value ref : refs)
+    getExtents(getTensor(ref));
+  const Extents *ranges = loops ? &getExtents(loops) : nullptr;
+  SmallVector<const Extents *> tensors;
+  for (Value ref : refs)
+    tensors.push_back(&getExtents(getTensor(ref)));
+  step.works.emplace_back();
+  std::map<std::vector<unsigned>, unsigned> numbers;
+  for (int rank = 0; rank < numRanks; ++rank) {
+    std::vector<unsigned> key;
+    if (ranges)
+      key.push_back(ranges->numberOf[rank]);
+    for (const Extents *tensor : tensors)
+      key.push_back(tensor->numberOf[rank]);
+    auto [entry, isNew] = numbers.try_emplace(std::move(key), 0);
+    if (isNew) {
+      SmallVector<double> bytes;
+      for (auto [ref, tensor] : llvm::zip_equal(refs, tensors))
+        bytes.push_back(getProduct(tensor->distinct[tensor->numberOf[rank]]) *
+                        double(getElementByteSize(getTensor(ref).getElementType())));
+      ArrayRef<int64_t> own = ranges ? ArrayRef(ranges->distinct[ranges->numberOf[rank]]) : ArrayRef<int64_t>();
+      StepWork work = getWork(own, bytes);
+      if (work.operations > 0 || work.writtenBytes > 0) {
+        entry->second = step.works.size();
+        step.works.push_back(work);
+      }
+    }
+    step.workOf.push_back(entry->second);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+LogicalResult WorkCounter::addLaunch(PlanStep &step, plan::LaunchOp op) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(program, op.getKernelAttr());
+  if (!kernel)
+    return op.emitOpError() << op.getKernelAttr() << " is not a plan.kernel";
+  std::unique_ptr<KernelWork> &counter = kernels[kernel];
+  if (!counter)
+    counter = std::make_unique<KernelWork>(kernel);
+  SmallVector<double> readSizes;
+  for (Value read : op.getReads())
+    readSizes.push_back(double(getElementByteSize(getTensor(read).getElementType())));
+  size_t rank = kernel.getShape().size();
+  addWorks(step, op.getLoops(), SmallVector<Value>(op.getReads()),
+           [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
+             StepWork work;
+             double elements = getProduct(loops.take_front(rank));
+             if (elements == 0)
+               return work;
+             const KernelCounts &counts = counter->get(loops);
+             work.operations = counts.operations;
+             work.kind = work.operations > 0 ? StepWork::Kind::Elements : StepWork::Kind::Copy;
+             work.bits = 0;
+             for (Value write : op.getWrites()) {
+               work.bits = std::max(work.bits, getBits(getTensor(write)));
+               work.writtenBytes += elements * double(getElementByteSize(getTensor(write).getElementType()));
+             }
+             // Of a table from which some rows are taken the rest is not read.
+             for (auto [reads, size, held] : llvm::zip_equal(counts.reads, readSizes, bytes))
+               work.readBytes += std::min(reads * size, held);
+             return work;
+           });
+  return success();
+}
+
+unsigned WorkCounter::getFactorBits(Type type) {
+  unsigned bits = getBits(type);
+  return bits == 32 && program.getMath() == plan::MathMode::BF16 ? 16 : bits;
+}
+
+/// What a call reads of operands and tensors of its epilogue, all of which come before `output`.
+static double getReadBytes(ArrayRef<double> bytes) { return std::accumulate(bytes.begin(), bytes.end(), 0.0); }
+
+void WorkCounter::addConvolution(PlanStep &step, plan::ConvolutionOp op) {
+  layout::ConvolutionForm form = *op.getForm();
+  if (form.isTransposed)
+    step.type = "deconvolution";
+  RankedTensorType output = getTensor(op.getOutput());
+  size_t rank = output.getRank();
+  double channels = double(output.getDimSize(1)) / double(form.groups);
+  SmallVector<Value> reads = {op.getInput(), op.getWeights()};
+  llvm::append_range(reads, op.getPostTensors());
+  addWorks(step, op.getLoops(), reads, [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
+    StepWork work;
+    double elements = getProduct(loops.take_front(rank));
+    if (elements == 0)
+      return work;
+    work.kind = StepWork::Kind::Product;
+    work.bits = getFactorBits(getTensor(op.getInput()));
+    // Products of groups are apart.
+    work.columns = std::min(double(loops[1]), channels);
+    work.batch = double(loops[1]) / work.columns;
+    work.rows = elements / double(loops[1]);
+    work.depth = getProduct(loops.drop_front(rank));
+    // Of the taps of a transposed convolution only those count that hit an element.
+    if (form.isTransposed)
+      for (const layout::Window &window : form.windows)
+        work.depth /= double(window.stride);
+    work.operations = elements * work.depth;
+    work.readBytes = getReadBytes(bytes);
+    work.writtenBytes = elements * double(getElementByteSize(output.getElementType()));
+    return work;
+  });
+}
+
+void WorkCounter::addMatMul(PlanStep &step, plan::MatMulOp op) {
+  RankedTensorType output = getTensor(op.getOutput());
+  size_t rank = output.getRank(), rowDims = op.getRowDims();
+  SmallVector<Value> reads = {op.getA(), op.getB()};
+  llvm::append_range(reads, op.getPostTensors());
+  addWorks(step, op.getLoops(), reads, [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
+    StepWork work;
+    double elements = getProduct(loops.take_front(rank));
+    if (elements == 0)
+      return work;
+    work.kind = StepWork::Kind::Product;
+    work.bits = getFactorBits(getTensor(op.getA()));
+    work.batch = getProduct(loops.take_front(rank - 1 - rowDims));
+    work.rows = getProduct(loops.slice(rank - 1 - rowDims, rowDims));
+    work.columns = double(loops[rank - 1]);
+    work.depth = getProduct(loops.drop_front(rank));
+    work.operations = elements * work.depth;
+    work.readBytes = getReadBytes(bytes);
+    work.writtenBytes = elements * double(getElementByteSize(output.getElementType()));
+    return work;
+  });
+}
+
+void WorkCounter::addPool(PlanStep &step, plan::PoolOp op) {
+  RankedTensorType output = getTensor(op.getOutput());
+  addWorks(step, op.getLoops(), {op.getInput()}, [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
+    StepWork work;
+    work.bits = getBits(output);
+    work.operations = getProduct(loops);
+    work.readBytes = work.operations > 0 ? getReadBytes(bytes) : 0;
+    work.writtenBytes =
+        getProduct(loops.take_front(output.getRank())) * double(getElementByteSize(output.getElementType()));
+    return work;
+  });
+}
+
+void WorkCounter::addReorder(PlanStep &step, plan::ReorderOp op) {
+  addWorks(step, {}, {op.getSource(), op.getTarget()}, [&](ArrayRef<int64_t>, ArrayRef<double> bytes) {
+    StepWork work;
+    work.kind = StepWork::Kind::Copy;
+    work.bits = getBits(getTensor(op.getTarget()));
+    work.readBytes = bytes[0];
+    work.writtenBytes = bytes[1];
+    return work;
+  });
+}
+
+/// What reports call a step: its name, or that of its location.
+static std::string getName(Operation *op) {
+  if (auto name = op->getAttrOfType<StringAttr>("step_name"))
+    return name.str();
+  if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
+    return name.getName().str();
+  return "";
+}
+
+FailureOr<PlanStep> WorkCounter::get(plan::StepOpInterface op) {
+  PlanStep step;
+  step.op = op;
+  step.name = getName(op);
+  step.type = op->getName().stripDialect().str();
+  LogicalResult result = TypeSwitch<Operation *, LogicalResult>(op)
+                             .Case([&](plan::LaunchOp launch) {
+                               step.type = "kernel";
+                               return addLaunch(step, launch);
+                             })
+                             .Case([&](plan::ConvolutionOp call) {
+                               addConvolution(step, call);
+                               return success();
+                             })
+                             .Case([&](plan::MatMulOp call) {
+                               addMatMul(step, call);
+                               return success();
+                             })
+                             .Case([&](plan::PoolOp call) {
+                               addPool(step, call);
+                               return success();
+                             })
+                             .Case([&](plan::ReorderOp call) {
+                               addReorder(step, call);
+                               return success();
+                             })
+                             .Case([&](plan::ExchangeOp call) {
+                               step.kind = PlanStep::Kind::Exchange;
+                               step.traffic = traffic.get(call);
+                               return success();
+                             })
+                             .Case([&](plan::WaitOp) {
+                               step.kind = PlanStep::Kind::Wait;
+                               return success();
+                             })
+                             .Default([](Operation *other) {
+                               return other->emitOpError("is a step of which nothing says how long it takes");
+                             });
+  if (failed(result))
+    return failure();
+  return step;
+}
+
+FailureOr<PlanWork> dovetail::getPlanWork(plan::ProgramOp program, const Cluster &cluster, TransportKind transport) {
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr());
+  if (!mesh)
+    return program.emitOpError("is over ") << program.getMeshAttr() << ", which is not a dovetail.mesh";
+  PlanWork work;
+  work.mesh = mesh.getMesh();
+  work.transport = transport;
+  WorkCounter counter(program, work.mesh, cluster, transport);
+  DenseMap<Value, unsigned> events;
+  for (auto op : program.getBlock()->getOps<plan::StepOpInterface>()) {
+    FailureOr<PlanStep> step = counter.get(op);
+    if (failed(step))
+      return failure();
+    if (auto wait = dyn_cast<plan::WaitOp>(*op)) {
+      for (Value event : wait.getComplete())
+        step->complete.push_back(events.lookup(event));
+      for (Value event : wait.getRead())
+        step->read.push_back(events.lookup(event));
+    }
+    for (Value event : op->getResults())
+      events[event] = work.steps.size();
+    work.steps.push_back(std::move(*step));
+  }
+  return work;
+}
