@@ -14,6 +14,7 @@
 #include "PlanEnums.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/runtime/Plan.h"
 #include "dovetail/runtime/plan_generated.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -25,7 +26,8 @@ namespace {
 /// Walks a program into the object form of the schema.
 class PlanBuilder {
 public:
-  PlanBuilder(plan::ProgramOp program, WeightsBuilder &weights) : program(program), weights(weights) {}
+  PlanBuilder(plan::ProgramOp program, WeightsBuilder &weights, bool hasCode)
+      : program(program), weights(weights), hasCode(hasCode) {}
 
   LogicalResult build(artifact::PlanT &plan);
 
@@ -51,6 +53,7 @@ private:
 
   plan::ProgramOp program;
   WeightsBuilder &weights;
+  bool hasCode;
   llvm::StringMap<uint8_t> axisNumbers;
   DenseMap<Value, uint32_t> buffers, tensors;
   /// For each event, the position of its step in its list.
@@ -237,6 +240,10 @@ artifact::KernelStepT PlanBuilder::makeKernel(plan::LaunchOp op, plan::KernelOp 
       tile->loop = loop;
       tile->step = size;
     }
+  } else if (!hasCode && program.getTarget() != runtime::hostTarget) {
+    // Some blocks or other: those of a device are found when code is generated.
+    step.blocks = std::make_unique<artifact::BlocksT>();
+    step.blocks->threads = step.blocks->tiles_per_block = 1;
   }
   // Without an element of the result there is nothing to write; an empty reduction still writes where it starts from.
   for (unsigned loop = 0; loop < kernel.getShape().size(); ++loop)
@@ -441,7 +448,7 @@ LogicalResult PlanBuilder::build(artifact::PlanT &plan) {
 }
 
 LogicalResult dovetail::buildPlan(plan::ProgramOp program, const ProgramCode &code, WeightsBuilder &weights,
-                                  flatbuffers::FlatBufferBuilder &buffer) {
+                                  flatbuffers::FlatBufferBuilder &buffer, bool hasCode) {
   artifact::PlanT plan;
   plan.producer = "dovetail " DOVETAIL_VERSION;
   plan.cpu = code.cpu;
@@ -455,7 +462,7 @@ LogicalResult dovetail::buildPlan(plan::ProgramOp program, const ProgramCode &co
     entry->spill_stores = use.spillStores;
     entry->spill_loads = use.spillLoads;
   }
-  if (failed(PlanBuilder(program, weights).build(plan)))
+  if (failed(PlanBuilder(program, weights, hasCode).build(plan)))
     return failure();
   artifact::FinishPlanBuffer(buffer, artifact::Plan::Pack(buffer, &plan));
   return success();

@@ -21,9 +21,10 @@
 
 namespace dovetail {
 
-/// Finishes `buffer` with the plan of `program`, and adds its constants to `weights`. Fails after an error.
+/// Finishes `buffer` with the plan of `program`, and adds its constants to `weights`. Without code, kernels for devices
+/// need not say how they are launched. Fails after an error.
 llvm::LogicalResult buildPlan(plan::ProgramOp program, const ProgramCode &code, WeightsBuilder &weights,
-                              flatbuffers::FlatBufferBuilder &buffer);
+                              flatbuffers::FlatBufferBuilder &buffer, bool hasCode = true);
 
 } // namespace dovetail
 

@@ -63,6 +63,11 @@ FailureOr<ArrayRef<char>> WeightsBuilder::getBytes(Location location, ElementsAt
 FailureOr<unsigned> WeightsBuilder::add(Location location, ElementsAttr value) {
   if (auto it = known.find(value); it != known.end())
     return it->second;
+  if (!readsData) {
+    pieces.push_back(ArrayRef<char>(static_cast<const char *>(nullptr),
+                                    value.getNumElements() * getElementBytes(value.getElementType())));
+    return known[value] = pieces.size() - 1;
+  }
   FailureOr<ArrayRef<char>> bytes = getBytes(location, value);
   if (failed(bytes))
     return failure();

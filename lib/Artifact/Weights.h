@@ -26,6 +26,10 @@ namespace dovetail {
 /// Collects constants as pieces of the weights section, equal ones once.
 class WeightsBuilder {
 public:
+  /// Without `readsData` constants may be missing: pieces have sizes and no contents, and are different ones for
+  /// different attributes.
+  explicit WeightsBuilder(bool readsData = true) : readsData(readsData) {}
+
   /// The number of the piece with the bytes of `value`: row-major, little-endian, a byte for each boolean. The
   /// attribute must outlive this builder. Fails, after an error at `location`, if the data are not in memory or of the
   /// wrong size.
@@ -38,6 +42,7 @@ private:
   /// Bytes that are not in memory as they have to be written.
   llvm::MutableArrayRef<char> allocate(size_t size);
 
+  bool readsData;
   std::vector<llvm::ArrayRef<char>> pieces;
   std::vector<std::unique_ptr<char[]>> owned;
   llvm::DenseMap<mlir::Attribute, unsigned> known;

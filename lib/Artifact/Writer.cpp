@@ -34,11 +34,16 @@ static absl::Span<const std::byte> toBytes(const void *data, size_t size) {
   return {static_cast<const std::byte *>(data), size};
 }
 
-static LogicalResult collect(ModuleOp module, const ProgramCode &code, Contents &contents) {
+static FailureOr<plan::ProgramOp> getProgram(ModuleOp module) {
   auto programs = llvm::to_vector(module.getOps<plan::ProgramOp>());
   if (programs.size() != 1)
     return module.emitError("an artifact holds one plan.program, but the module has ") << programs.size();
-  if (failed(buildPlan(programs.front(), code, contents.weights, contents.plan)))
+  return programs.front();
+}
+
+static LogicalResult collect(ModuleOp module, const ProgramCode &code, Contents &contents) {
+  FailureOr<plan::ProgramOp> program = getProgram(module);
+  if (failed(program) || failed(buildPlan(*program, code, contents.weights, contents.plan)))
     return failure();
   contents.sections.push_back(
       {runtime::SectionKind::Plan, {toBytes(contents.plan.GetBufferPointer(), contents.plan.GetSize())}});
@@ -52,17 +57,33 @@ static LogicalResult collect(ModuleOp module, const ProgramCode &code, Contents 
   return success();
 }
 
+/// The plan as the runtime reads it.
+static absl::StatusOr<runtime::Plan> decode(const flatbuffers::FlatBufferBuilder &plan, const WeightsBuilder &weights) {
+  std::vector<uint64_t> sizes;
+  for (ArrayRef<char> piece : weights.getPieces())
+    sizes.push_back(piece.size());
+  std::vector<uint64_t> offsets = runtime::pieceOffsets(sizes);
+  return runtime::decodePlan(toBytes(plan.GetBufferPointer(), plan.GetSize()),
+                             sizes.empty() ? 0 : offsets.back() + sizes.back());
+}
+
+FailureOr<runtime::Plan> dovetail::describeProgram(ModuleOp module) {
+  WeightsBuilder weights(/*readsData=*/false);
+  flatbuffers::FlatBufferBuilder buffer;
+  FailureOr<plan::ProgramOp> program = getProgram(module);
+  if (failed(program) || failed(buildPlan(*program, {}, weights, buffer, /*hasCode=*/false)))
+    return failure();
+  absl::StatusOr<runtime::Plan> plan = decode(buffer, weights);
+  if (!plan.ok())
+    return emitError(module.getLoc(), "the plan is wrong: ") << std::string(plan.status().message());
+  return *std::move(plan);
+}
+
 LogicalResult dovetail::checkProgram(ModuleOp module, const ProgramCode &code) {
   Contents contents;
   if (failed(collect(module, code, contents)))
     return failure();
-  std::vector<uint64_t> sizes;
-  for (ArrayRef<char> piece : contents.weights.getPieces())
-    sizes.push_back(piece.size());
-  std::vector<uint64_t> offsets = runtime::pieceOffsets(sizes);
-  absl::StatusOr<runtime::Plan> plan =
-      runtime::decodePlan(toBytes(contents.plan.GetBufferPointer(), contents.plan.GetSize()),
-                          sizes.empty() ? 0 : offsets.back() + sizes.back());
+  absl::StatusOr<runtime::Plan> plan = decode(contents.plan, contents.weights);
   absl::Status status = plan.ok() ? runtime::checkSchedule(*plan) : plan.status();
   if (!status.ok())
     return emitError(module.getLoc(), "the plan is wrong: ") << std::string(status.message());

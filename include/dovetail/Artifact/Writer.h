@@ -34,6 +34,10 @@ llvm::LogicalResult writeProgram(mlir::ModuleOp module, const ProgramCode &code,
 /// Returns the bytes that `writeProgram` would write.
 llvm::FailureOr<std::vector<std::byte>> serializeProgram(mlir::ModuleOp module, const ProgramCode &code);
 
+/// The plan of the only `plan.program` of `module` as the runtime has it, without code: a program that has been lowered
+/// will do. Constants are not looked at, and their data may be missing. Emits an error if the plan is not well formed.
+llvm::FailureOr<runtime::Plan> describeProgram(mlir::ModuleOp module);
+
 } // namespace dovetail
 
 #endif // DOVETAIL_ARTIFACT_WRITER_H

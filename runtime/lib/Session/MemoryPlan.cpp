@@ -15,6 +15,7 @@
 #include "dovetail/runtime/Session.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -75,14 +76,28 @@ bool dovetail::runtime::isMapped(const Plan &plan, const BufferInfo &buffer) {
   return buffer.kind == BufferKind::Constant && buffer.format.isRowMajor() && !plan.isForDevice();
 }
 
-absl::StatusOr<SessionStatistics> dovetail::runtime::estimateStatistics(const Plan &plan, int rank, int threads) {
-  SessionStatistics result;
+/// Bytes of the items that are alive at each position from `first` to `last`.
+static std::vector<int64_t> aliveBytes(const std::vector<ArenaItem> &items, int64_t first, int64_t last) {
+  // What begins at a position, less what ended at the one before.
+  std::vector<int64_t> changes(last - first + 2);
+  for (const ArenaItem &item : items) {
+    if (item.bytes == 0 || item.last < first)
+      continue;
+    changes[std::max(item.first, first) - first] += alignedSize(item.bytes);
+    changes[item.last + 1 - first] -= alignedSize(item.bytes);
+  }
+  changes.pop_back();
+  std::partial_sum(changes.begin(), changes.end(), changes.begin());
+  return changes;
+}
+
+absl::StatusOr<MemoryUse> dovetail::runtime::estimateMemoryUse(const Plan &plan, int rank, int threads) {
+  MemoryUse use;
+  SessionStatistics &result = use.statistics;
   RankMemory memory = memoryWithoutAddresses(plan, rank);
   std::vector<ArenaItem> items = bufferLives(plan, rank);
   auto addSteps = [&](const std::vector<StepInfo> &steps, int64_t position, bool inPrologue) -> absl::Status {
     for (const StepInfo &step : steps) {
-      if (const auto *call = std::get_if<ExchangeCall>(&step.action))
-        result.messageBytes += messageBytes(memory, *call);
       absl::StatusOr<CallBytes> bytes = plan.isForDevice() ? deviceCallBytes(memory, step, inPrologue)
                                                            : hostCallBytes(memory, step, inPrologue, threads);
       if (!bytes.ok())
@@ -93,11 +108,13 @@ absl::StatusOr<SessionStatistics> dovetail::runtime::estimateStatistics(const Pl
     }
     return absl::OkStatus();
   };
+  Positions positions(plan);
   if (absl::Status status = addSteps(plan.prologue, 0, /*inPrologue=*/true); !status.ok())
     return status;
-  if (absl::Status status = addSteps(plan.steps, Positions(plan).firstStep, /*inPrologue=*/false); !status.ok())
+  if (absl::Status status = addSteps(plan.steps, positions.firstStep, /*inPrologue=*/false); !status.ok())
     return status;
   result.arenaBytes = planArena(items);
+  use.aliveBytes = aliveBytes(items, positions.inputs, positions.outputs);
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const BufferInfo &buffer = plan.buffers[i];
     int64_t bytes = memory.buffers[i].box.volume() * elementSize(buffer.type);
@@ -107,5 +124,17 @@ absl::StatusOr<SessionStatistics> dovetail::runtime::estimateStatistics(const Pl
       (buffer.kind == BufferKind::Constant ? result.copiedBytes : result.persistentBytes) +=
           alignedSize(memory.buffers[i].bytes());
   }
-  return result;
+  return use;
+}
+
+absl::StatusOr<SessionStatistics> dovetail::runtime::estimateStatistics(const Plan &plan, int rank, int threads) {
+  absl::StatusOr<MemoryUse> use = estimateMemoryUse(plan, rank, threads);
+  if (!use.ok())
+    return use.status();
+  RankMemory memory = memoryWithoutAddresses(plan, rank);
+  for (const std::vector<StepInfo> *steps : {&plan.prologue, &plan.steps})
+    for (const StepInfo &step : *steps)
+      if (const auto *call = std::get_if<ExchangeCall>(&step.action))
+        use->statistics.messageBytes += messageBytes(memory, *call);
+  return use->statistics;
 }

@@ -168,6 +168,43 @@ TEST_F(WriterTest, KeepsWhatThePlanSays) {
   EXPECT_EQ(plan.inputs[0].shape, (std::vector<int64_t>{1, 2, 9, 5}));
 }
 
+TEST_F(WriterTest, DescribesMemoryAsSessionsHaveIt) {
+  module = parseSourceString<ModuleOp>(pooling, &context);
+  ASSERT_TRUE(module);
+  FailureOr<runtime::Plan> described = describeProgram(*module);
+  ASSERT_TRUE(succeeded(described)) << messages;
+  // With code it is the same.
+  std::vector<std::byte> bytes = compile(pooling);
+  auto program = runtime::Program::load(absl::MakeConstSpan(bytes));
+  ASSERT_TRUE(program.ok()) << program.status();
+  for (int rank : {0, 1}) {
+    auto use = runtime::estimateMemoryUse(*described, rank, 1);
+    auto written = runtime::estimateStatistics((*program)->getPlan(), rank, 1);
+    ASSERT_TRUE(use.ok() && written.ok()) << use.status() << written.status();
+    written->messageBytes = 0;
+    EXPECT_EQ(use->statistics, *written);
+    // x, of 160 or 200 bytes, until it is read; with the halo a row of 40 bytes more; y. 64 bytes are aligned together.
+    int64_t x = rank == 0 ? 192 : 256, wide = rank == 0 ? 256 : 256, y = x;
+    EXPECT_EQ(use->aliveBytes, (std::vector<int64_t>{x, x + wide, wide, wide, wide + y, y}));
+    EXPECT_EQ(use->statistics.weightBytes, 8);
+  }
+}
+
+TEST_F(WriterTest, DescribesProgramsWithoutTheirData) {
+  module = parseSourceString<ModuleOp>(R"mlir(
+    dovetail.mesh @mesh = ["y" = 1]
+    plan.program @main mesh @mesh target "cpu" {
+      %0 = plan.buffer constant tensor<1000000x1000000xf32> <[0, 1]> = dense_resource<weights> : tensor<1000000x1000000xf32>
+    })mlir",
+                                       &context);
+  ASSERT_TRUE(module);
+  FailureOr<runtime::Plan> plan = describeProgram(*module);
+  ASSERT_TRUE(succeeded(plan)) << messages;
+  auto use = runtime::estimateMemoryUse(*plan, 0, 1);
+  ASSERT_TRUE(use.ok()) << use.status();
+  EXPECT_EQ(use->statistics.weightBytes, 4000000000000);
+}
+
 TEST_F(WriterTest, StoresEqualConstantsOnce) {
   std::vector<std::byte> bytes = compile(R"mlir(
     dovetail.mesh @mesh = ["y" = 1]

@@ -57,6 +57,17 @@ struct SessionStatistics {
 /// DATA_LOSS, and UNIMPLEMENTED for calls that no machine has.
 absl::StatusOr<SessionStatistics> estimateStatistics(const Plan &plan, int rank, int threads);
 
+/// What a session uses of the machine, and when.
+struct MemoryUse {
+  SessionStatistics statistics; ///< But for messages between processes.
+  /// Bytes of the arena's values and scratch memory that are in use while inputs are written, in each step, and while
+  /// outputs are read. The arena is as large as the largest of these, or larger by gaps between them.
+  std::vector<int64_t> aliveBytes;
+};
+
+/// The same as `estimateStatistics`, in the course of a run.
+absl::StatusOr<MemoryUse> estimateMemoryUse(const Plan &plan, int rank, int threads);
+
 /// When a step of the last run began and ended.
 struct StepTime {
   std::chrono::steady_clock::time_point begin, end;
