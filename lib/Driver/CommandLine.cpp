@@ -14,6 +14,7 @@
 
 #include "dovetail/tools/RunCommands.h"
 #include "dovetail/tools/Support.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace dovetail;
 using tools::addRepeatable;
@@ -33,6 +34,12 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
           "What is to be least of all ways to split what --shard leaves open: time, as predicted (if not given); bytes "
           "that ranks send while work is divided evenly; or memory of each rank")
       ->type_name("time|bytes|memory");
+  command
+      .add_option("--cluster", arguments.cluster,
+                  "What ranks are and how they reach each other, for predictions of time: a file that `dovetail "
+                  "calibrate` or you wrote, or one of " +
+                      llvm::join(Cluster::getBuiltInNames(), ", ") + "; by default what fits the target")
+      ->type_name("FILE|NAME");
   addRepeatable(command, "--dim", arguments.dims, "Extent of a named dimension of the model")->type_name("N=1");
   addRepeatable(command, "--shape", arguments.shapes, "Shape of an input")->type_name("NAME=1,3,736,1280");
   command.add_option("--target", arguments.target, "What to compile for: " + listTargets())->type_name("NAME");

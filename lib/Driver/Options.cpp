@@ -16,6 +16,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace dovetail;
 using llvm::FailureOr;
@@ -26,6 +28,9 @@ using llvm::Twine;
 
 /// More ranks than any machine has; keeps tables of pieces small.
 static constexpr int64_t kMaxRanks = 1 << 16;
+
+/// More than a file that describes a cluster has, in bytes.
+static constexpr uint64_t kMaxClusterFile = 16 << 20;
 
 namespace {
 
@@ -42,6 +47,8 @@ public:
   LogicalResult parseArchs(StringRef text);
   LogicalResult parseMath(StringRef text);
   LogicalResult parseTarget(const CompileArguments &arguments);
+  /// After the mesh and the target.
+  LogicalResult parseCluster(const std::optional<std::string> &fileOrName);
 
   CompileOptions options;
 
@@ -273,9 +280,45 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   return arguments.arch ? parseArchs(*arguments.arch) : llvm::success();
 }
 
+FailureOr<Cluster> dovetail::readCluster(StringRef fileOrName, Diagnostics &diagnostics) {
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::exists(llvm::sys::fs::status(fileOrName, status) ? llvm::sys::fs::file_status() : status)) {
+    if (std::optional<Cluster> builtIn = Cluster::getBuiltIn(fileOrName))
+      return std::move(*builtIn);
+    return diagnostics.error(ExitCode::Usage, "'--cluster " + fileOrName +
+                                                  "': there is no such file, and the built-in clusters are " +
+                                                  llvm::join(Cluster::getBuiltInNames(), ", "));
+  }
+  if (!llvm::sys::fs::is_regular_file(status) || status.getSize() > kMaxClusterFile)
+    return diagnostics.error(ExitCode::File, "'--cluster " + fileOrName +
+                                                 "': expected a JSON file that describes a cluster, as docs/cluster.md "
+                                                 "says");
+  auto buffer = llvm::MemoryBuffer::getFile(fileOrName, /*IsText=*/true);
+  if (!buffer)
+    return diagnostics.error(ExitCode::File, "cannot read '" + fileOrName + "': " + buffer.getError().message());
+  llvm::Expected<Cluster> cluster = Cluster::parse((*buffer)->getBuffer(), fileOrName);
+  if (!cluster)
+    return diagnostics.error(ExitCode::Usage, llvm::toString(cluster.takeError()));
+  return std::move(*cluster);
+}
+
+LogicalResult OptionParser::parseCluster(const std::optional<std::string> &fileOrName) {
+  FailureOr<Cluster> cluster =
+      readCluster(fileOrName ? StringRef(*fileOrName) : options.target->getCluster(), diagnostics);
+  if (failed(cluster))
+    return llvm::failure();
+  std::optional<int64_t> numRanks = cluster->getNumRanks();
+  if (numRanks && options.mesh.numRanks() > *numRanks)
+    return usage("'--cluster " + *fileOrName + "': it has " + Twine(*numRanks) + " ranks, but the mesh has " +
+                 Twine(options.mesh.numRanks()) + "; pass a smaller --mesh, or add to 'ranks' of the file");
+  options.cluster = std::make_shared<const Cluster>(std::move(*cluster));
+  return llvm::success();
+}
+
 FailureOr<CompileOptions> dovetail::parseOptions(const CompileArguments &arguments, Diagnostics &diagnostics) {
   OptionParser parser(diagnostics);
-  if (failed(parser.parseTarget(arguments)) || (arguments.mesh && failed(parser.parseMesh(*arguments.mesh))))
+  if (failed(parser.parseTarget(arguments)) || (arguments.mesh && failed(parser.parseMesh(*arguments.mesh))) ||
+      failed(parser.parseCluster(arguments.cluster)))
     return llvm::failure();
   auto parseAll = [&](const std::vector<std::string> &texts, LogicalResult (OptionParser::*parse)(StringRef)) {
     for (const std::string &text : texts)

@@ -56,6 +56,8 @@ public:
   virtual llvm::ArrayRef<plan::MathMode> getMathModes() const;
   /// Architectures that code can be generated for, ascending; none where CPUs are named instead.
   virtual llvm::ArrayRef<int> getArchs() const { return {}; }
+  /// The built-in cluster whose devices and links ranks are taken to have, unless the user says otherwise.
+  virtual llvm::StringRef getCluster() const { return "cpu"; }
   /// The passes that generate functions from the kernels of a plan.
   virtual void addPasses(mlir::OpPassManager &passes) const = 0;
   /// Compiles what the passes left in `module`, which is consumed. Emits an error, at the module's location, when that

@@ -17,8 +17,10 @@
 #include "dovetail/Driver/Diagnostics.h"
 #include "dovetail/Import/Import.h"
 #include "dovetail/Layout/Mesh.h"
+#include "dovetail/Planner/Cluster.h"
 #include "dovetail/Planner/Objective.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +53,8 @@ struct CompileOptions {
   /// What is to be least of all ways to split what is not stated.
   Objective objective = Objective::Time;
   const Target *target = findTarget("cpu");
+  /// What ranks are, for how long things take; never null. The target's unless the user says otherwise.
+  std::shared_ptr<const Cluster> cluster = std::make_shared<const Cluster>(*Cluster::getBuiltIn("cpu"));
   CodeGenOptions codeGen;
   /// Whether library calls are used.
   bool libraries = true;
@@ -69,13 +73,16 @@ struct CompileArguments {
   std::optional<std::string> mesh;
   std::vector<std::string> shards, sizes, dims, shapes;
   std::string target = "cpu";
-  std::optional<std::string> cpu, arch, math, objective;
+  std::optional<std::string> cpu, arch, math, objective, cluster;
   bool noLibraries = false, channelBlocks = false, noIndexChecks = false, splitLaunches = false;
 };
 
 /// Reads the texts. What can only be checked against the model is left to `attachRequests`. Errors are usage errors, or
 /// unsupported ones for targets to come.
 llvm::FailureOr<CompileOptions> parseOptions(const CompileArguments &arguments, Diagnostics &diagnostics);
+
+/// The cluster in a file, or else the one that is built in under this name. Errors are usage errors, or those of files.
+llvm::FailureOr<Cluster> readCluster(llvm::StringRef fileOrName, Diagnostics &diagnostics);
 
 /// `'y', 'x'`, as in messages.
 std::string listAxes(const layout::Mesh &mesh);

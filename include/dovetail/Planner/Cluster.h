@@ -14,6 +14,7 @@
 #define DOVETAIL_PLANNER_CLUSTER_H
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 
 #include <cstdint>
 #include <optional>
@@ -62,6 +63,8 @@ struct Device {
 
   /// What a step takes. Nothing where there is nothing to do.
   double getSeconds(const StepWork &work) const;
+
+  bool operator==(const Device &) const = default;
 };
 
 /// How ranks of a group reach each other.
@@ -73,6 +76,8 @@ struct Link {
   double exchangeSeconds = 0, messageSeconds = 0;
   /// Bytes in a second that a rank receives.
   double bytes = 0;
+
+  bool operator==(const Link &) const = default;
 };
 
 /// What an exchange asks of the rank that takes longest.
@@ -83,17 +88,22 @@ struct ExchangeWork {
   int phases = 0;
 };
 
-/// The devices of ranks, in the order of ranks, and the links between them. Immutable.
+/// The devices of ranks, in the order of ranks, and the links between them. Immutable. docs/cluster.md describes files.
 class Cluster {
 public:
   /// `devices` are those of the first ranks, and of as many again where there are more ranks; `links` connect ever
-  /// larger groups, the last one all ranks. Neither may be empty.
-  Cluster(std::string name, std::vector<Device> devices, std::vector<Link> links)
-      : name(std::move(name)), devices(std::move(devices)), links(std::move(links)) {}
+  /// larger groups, the last one all ranks. Neither may be empty. `numRanks`: how many there may be; 0 for any number.
+  Cluster(std::string name, std::vector<Device> devices, std::vector<Link> links, int64_t numRanks = 0)
+      : name(std::move(name)), devices(std::move(devices)), links(std::move(links)), numRanks(numRanks) {}
 
   /// One of those that are built in: `cpu`, `a100`, `h100`, `h200`, `b200`.
   static std::optional<Cluster> getBuiltIn(llvm::StringRef name);
   static std::vector<std::string> getBuiltInNames();
+
+  /// Reads a file's text. Errors begin with `file` and name the key and what to do.
+  static llvm::Expected<Cluster> parse(llvm::StringRef text, llvm::StringRef file);
+  /// What `parse` reads: JSON.
+  std::string write() const;
 
   const std::string &getName() const { return name; }
   const Device &getDevice(int64_t rank) const { return devices[rank % devices.size()]; }
@@ -101,6 +111,10 @@ public:
   bool isUniform() const { return devices.size() == 1; }
   /// How fast the devices of so many ranks are at products, on average.
   double getAverageSpeed(int64_t numRanks) const;
+  /// Those of the first ranks; ranks beyond have them once more.
+  const std::vector<Device> &getDevices() const { return devices; }
+  /// How many ranks there may be, at most; nothing for any number.
+  std::optional<int64_t> getNumRanks() const { return numRanks ? std::optional(numRanks) : std::nullopt; }
   const std::vector<Link> &getLinks() const { return links; }
   /// The link between two ranks.
   const Link &getLink(int64_t a, int64_t b) const;
@@ -111,6 +125,7 @@ private:
   std::string name;
   std::vector<Device> devices;
   std::vector<Link> links;
+  int64_t numRanks;
 };
 
 } // namespace dovetail

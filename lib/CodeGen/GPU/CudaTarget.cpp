@@ -32,6 +32,7 @@ public:
     return modes;
   }
   ArrayRef<int> getArchs() const override { return getCudaArchs(); }
+  StringRef getCluster() const override { return "h100"; }
   void addPasses(OpPassManager &passes) const override { addBlockPasses(passes, DeviceDescription()); }
   FailureOr<ProgramCode> compile(ModuleOp module, const CodeGenOptions &options) const override;
 };
