@@ -20,7 +20,10 @@ using namespace dovetail;
 using tools::addRepeatable;
 
 void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments) {
-  command.add_option("--mesh", arguments.mesh, "Axes of the mesh with their sizes, in order")->type_name("y=4,x=2");
+  command
+      .add_option("--mesh", arguments.mesh,
+                  "Axes of the mesh with their sizes, in order; or so many ranks, of which the compiler makes axes")
+      ->type_name("y=4,x=2|auto=8");
   addRepeatable(
       command, "--shard", arguments.shards,
       "Splits an input, output or other tensor that is computed: for each dimension '_' or the mesh axes that split it")
@@ -40,6 +43,10 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
                   "calibrate` or you wrote, or one of " +
                       llvm::join(Cluster::getBuiltInNames(), ", ") + "; by default what fits the target")
       ->type_name("FILE|NAME");
+  command
+      .add_option("--memory", arguments.memory,
+                  "What each rank may take at most, for weights, values and all else; by default what --cluster says")
+      ->type_name("80GiB");
   addRepeatable(command, "--dim", arguments.dims, "Extent of a named dimension of the model")->type_name("N=1");
   addRepeatable(command, "--shape", arguments.shapes, "Shape of an input")->type_name("NAME=1,3,736,1280");
   command.add_option("--target", arguments.target, "What to compile for: " + listTargets())->type_name("NAME");

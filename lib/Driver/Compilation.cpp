@@ -13,6 +13,7 @@
 #include "dovetail/Driver/Compilation.h"
 
 #include "dovetail/Artifact/Writer.h"
+#include "dovetail/Driver/Planning.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Requests.h"
 #include "mlir/IR/MLIRContext.h"
@@ -83,11 +84,28 @@ LogicalResult Compilation::import(StringRef name, llvm::function_ref<ImportResul
   return finishPhase(Phase::Import, begin);
 }
 
+LogicalResult Compilation::settleOptions() {
+  if (options.autoRanks) {
+    FailureOr<layout::Mesh> mesh = chooseMesh(*this, diagnostics);
+    if (failed(mesh))
+      return failure();
+    options.mesh = std::move(*mesh);
+    options.autoRanks.reset();
+  }
+  if (options.memory) {
+    FailureOr<CompileOptions> fitting = fitMemory(*this, diagnostics);
+    if (failed(fitting))
+      return failure();
+    options = std::move(*fitting);
+  }
+  return success();
+}
+
 LogicalResult Compilation::runPhase(Phase phase) {
   Progress::show(getPhaseName(phase));
   double begin = getSeconds();
   // Only what is left after simplification can be named in requests.
-  if (phase == Phase::Propagate && failed(attachRequests(*module, options, diagnostics)))
+  if (phase == Phase::Propagate && (failed(settleOptions()) || failed(attachRequests(*module, options, diagnostics))))
     return failure();
   Diagnostics::Scope scope(diagnostics, context, getPhaseExitCode(phase));
   PassManager passes(&context);
@@ -126,8 +144,8 @@ LogicalResult Compilation::generateCode() {
   return success();
 }
 
-Compilation Compilation::fork(CompileOptions otherOptions) {
-  Compilation copy(context, std::move(otherOptions), diagnostics);
+Compilation Compilation::fork(CompileOptions otherOptions, Diagnostics &otherDiagnostics) {
+  Compilation copy(context, std::move(otherOptions), otherDiagnostics);
   copy.module = module->clone();
   copy.done = done;
   return copy;

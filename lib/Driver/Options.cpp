@@ -47,6 +47,7 @@ public:
   LogicalResult parseArchs(StringRef text);
   LogicalResult parseMath(StringRef text);
   LogicalResult parseTarget(const CompileArguments &arguments);
+  LogicalResult parseMemory(StringRef text);
   /// After the mesh and the target.
   LogicalResult parseCluster(const std::optional<std::string> &fileOrName);
 
@@ -95,6 +96,13 @@ LogicalResult OptionParser::parseMesh(StringRef text) {
   std::string option = ("--mesh " + text).str();
   SmallVector<StringRef> parts;
   text.split(parts, ',');
+  if (int64_t number; text.starts_with("auto=")) {
+    if (text.drop_front(5).getAsInteger(10, number) || number < 1 || number > kMaxRanks)
+      return usage("'" + option + "': expected a number of ranks from 1 to " + Twine(kMaxRanks));
+    options.autoRanks = number;
+    options.mesh = layout::Mesh({{"auto", static_cast<int>(number)}});
+    return llvm::success();
+  }
   std::vector<layout::MeshAxis> axes;
   int64_t ranks = 1;
   for (StringRef part : parts) {
@@ -140,6 +148,9 @@ LogicalResult OptionParser::parseShard(StringRef text) {
       if (axis.empty())
         return usage("'" + option + "': entry " + Twine(dim) + " is '" + entry +
                      "'; expected '_', an axis, or axes joined by '+'");
+      if (options.autoRanks)
+        return usage("'" + option + "': the compiler makes the axes of '--mesh auto=" + Twine(*options.autoRanks) +
+                     "'; name those of a mesh of your own, such as --mesh y=" + Twine(*options.autoRanks));
       if (!hasMesh)
         return usage("'" + option + "': there is no --mesh with an axis '" + axis + "'; add --mesh " + axis +
                      "=N for N ranks");
@@ -302,6 +313,13 @@ FailureOr<Cluster> dovetail::readCluster(StringRef fileOrName, Diagnostics &diag
   return std::move(*cluster);
 }
 
+LogicalResult OptionParser::parseMemory(StringRef text) {
+  options.memory = parseBytes(text);
+  if (!options.memory || !(*options.memory > 0))
+    return usage("'--memory " + text + "': expected a size such as '80GiB' or '512MB'");
+  return llvm::success();
+}
+
 LogicalResult OptionParser::parseCluster(const std::optional<std::string> &fileOrName) {
   FailureOr<Cluster> cluster =
       readCluster(fileOrName ? StringRef(*fileOrName) : options.target->getCluster(), diagnostics);
@@ -311,6 +329,11 @@ LogicalResult OptionParser::parseCluster(const std::optional<std::string> &fileO
   if (numRanks && options.mesh.numRanks() > *numRanks)
     return usage("'--cluster " + *fileOrName + "': it has " + Twine(*numRanks) + " ranks, but the mesh has " +
                  Twine(options.mesh.numRanks()) + "; pass a smaller --mesh, or add to 'ranks' of the file");
+  // What is built in for the target says nothing about the user's devices.
+  if (fileOrName)
+    for (const Device &device : cluster->getDevices())
+      if (device.memoryBytes > 0)
+        options.memory = std::min<double>(options.memory.value_or(device.memoryBytes), device.memoryBytes);
   options.cluster = std::make_shared<const Cluster>(std::move(*cluster));
   return llvm::success();
 }
@@ -318,7 +341,8 @@ LogicalResult OptionParser::parseCluster(const std::optional<std::string> &fileO
 FailureOr<CompileOptions> dovetail::parseOptions(const CompileArguments &arguments, Diagnostics &diagnostics) {
   OptionParser parser(diagnostics);
   if (failed(parser.parseTarget(arguments)) || (arguments.mesh && failed(parser.parseMesh(*arguments.mesh))) ||
-      failed(parser.parseCluster(arguments.cluster)))
+      failed(parser.parseCluster(arguments.cluster)) ||
+      (arguments.memory && failed(parser.parseMemory(*arguments.memory))))
     return llvm::failure();
   auto parseAll = [&](const std::vector<std::string> &texts, LogicalResult (OptionParser::*parse)(StringRef)) {
     for (const std::string &text : texts)

@@ -22,6 +22,8 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace dovetail;
 
@@ -93,7 +95,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     break;
   case Phase::Propagate:
     passes.addPass(createChooseCuts());
-    passes.addPass(createChooseShardings({options.objective}));
+    passes.addPass(createChooseShardings(
+        {options.objective, std::llround(options.plannerMemory.value_or(0)), /*cluster=*/""}, options.cluster));
     break;
   case Phase::Partition:
     passes.addPass(createPartition());

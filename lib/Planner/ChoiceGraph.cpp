@@ -13,6 +13,10 @@
 
 #include "dovetail/Planner/ChoiceGraph.h"
 
+#include "DominatedOptions.h"
+
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
@@ -240,26 +244,34 @@ void ChoiceGraph::addEdge(unsigned a, unsigned b, EdgeCosts costs) {
 }
 
 ChoiceGraph::Solution ChoiceGraph::solve(size_t maxTableSize) const {
+  std::vector<PairCosts> pairs;
+  for (const Edge &edge : edges)
+    pairs.push_back({edge.a, edge.b, edge.costs.get()});
+  std::vector<std::vector<unsigned>> left = removeDominatedOptions(nodes, pairs);
   std::vector<size_t> sizes;
-  for (const std::vector<double> &costs : nodes)
-    sizes.push_back(costs.size());
+  for (const std::vector<unsigned> &options : left)
+    sizes.push_back(options.size());
   Elimination elimination(sizes, maxTableSize);
-  for (unsigned node = 0; node < nodes.size(); ++node)
-    elimination.add({{node}, nodes[node]});
+  for (unsigned node = 0; node < nodes.size(); ++node) {
+    Table table{{node}, {}};
+    for (unsigned option : left[node])
+      table.costs.push_back(nodes[node][option]);
+    elimination.add(std::move(table));
+  }
   for (const Edge &edge : edges) {
-    if (edge.a < edge.b) {
-      elimination.add({{edge.a, edge.b}, *edge.costs});
-      continue;
-    }
-    Table table{{edge.b, edge.a}, std::vector<double>(edge.costs->size())};
-    for (size_t a = 0; a < sizes[edge.a]; ++a)
-      for (size_t b = 0; b < sizes[edge.b]; ++b)
-        table.costs[b * sizes[edge.a] + a] = (*edge.costs)[a * sizes[edge.b] + b];
+    bool isOrdered = edge.a < edge.b;
+    Table table{{std::min(edge.a, edge.b), std::max(edge.a, edge.b)}, {}};
+    for (unsigned first : left[table.nodes[0]])
+      for (unsigned second : left[table.nodes[1]]) {
+        auto [a, b] = isOrdered ? std::pair(first, second) : std::pair(second, first);
+        table.costs.push_back((*edge.costs)[a * nodes[edge.b].size() + b]);
+      }
     elimination.add(std::move(table));
   }
   Solution solution;
   solution.bound = elimination.run();
-  solution.options = elimination.choose();
+  for (auto [node, option] : llvm::enumerate(elimination.choose()))
+    solution.options.push_back(left[node][option]);
   solution.cost = evaluate(solution.options);
   return solution;
 }

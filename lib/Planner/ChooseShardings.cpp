@@ -19,6 +19,8 @@ namespace dovetail {
 #include "dovetail/Planner/Passes.h.inc"
 } // namespace dovetail
 
+#include <cmath>
+
 using namespace mlir;
 using namespace dovetail;
 
@@ -26,6 +28,8 @@ namespace {
 
 struct ChooseShardings : dovetail::impl::ChooseShardingsBase<ChooseShardings> {
   using ChooseShardingsBase::ChooseShardingsBase;
+  ChooseShardings(ChooseShardingsOptions options, std::shared_ptr<const Cluster> found)
+      : ChooseShardingsBase(std::move(options)), found(std::move(found)) {}
 
   void runOnOperation() override {
     FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
@@ -39,12 +43,17 @@ struct ChooseShardings : dovetail::impl::ChooseShardingsBase<ChooseShardings> {
   }
 
   LogicalResult initialize(MLIRContext *context) override {
-    found = Cluster::getBuiltIn(cluster);
-    return found ? success() : emitError(UnknownLoc::get(context)) << "there is no cluster '" << cluster << "'";
+    if (found)
+      return success();
+    std::optional<Cluster> builtIn = Cluster::getBuiltIn(cluster);
+    if (!builtIn)
+      return emitError(UnknownLoc::get(context)) << "there is no cluster '" << cluster << "' that is built in";
+    found = std::make_shared<const Cluster>(std::move(*builtIn));
+    return success();
   }
   LogicalResult runOnFunction(func::FuncOp function, MeshOp mesh);
 
-  std::optional<Cluster> found;
+  std::shared_ptr<const Cluster> found;
 };
 
 /// Gives a function the shardings of an assignment.
@@ -155,12 +164,14 @@ void Commit::run() {
 }
 
 /// Says of a function what is expected of how it was split.
-static void setPrediction(func::FuncOp function, const Prediction &prediction) {
+static void setExpectation(func::FuncOp function, const Expectation &expected) {
   Builder builder(function.getContext());
-  auto add = [&](StringRef name, double value) { return builder.getNamedAttr(name, builder.getF64FloatAttr(value)); };
-  function->setAttr(kPredictionAttrName,
-                    builder.getDictionaryAttr({add("bytes", prediction.bytes), add("memory", prediction.getMemory()),
-                                               add("seconds", prediction.seconds)}));
+  auto getCount = [&](double value) { return builder.getI64IntegerAttr(std::llround(value)); };
+  function->setAttr(
+      kExpectationAttrName,
+      builder.getDictionaryAttr({builder.getNamedAttr("bytes", getCount(expected.bytes)),
+                                 builder.getNamedAttr("memory", getCount(expected.getMemory())),
+                                 builder.getNamedAttr("seconds", builder.getF64FloatAttr(expected.seconds))}));
 }
 
 LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshOp) {
@@ -179,7 +190,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     Commit commit(function, meshName, *assignment);
     commit.run();
     decided = std::move(commit.decided);
-    setPrediction(function, assignment->prediction);
+    setExpectation(function, assignment->expected);
     requests->results.clear();
     requests->loops.clear();
     for (const auto &[argument, sharding] : assignment->arguments)
@@ -207,4 +218,9 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   function.setType(
       FunctionType::get(&getContext(), block.getArgumentTypes(), block.getTerminator()->getOperandTypes()));
   return success();
+}
+
+std::unique_ptr<Pass> dovetail::createChooseShardings(ChooseShardingsOptions options,
+                                                      std::shared_ptr<const Cluster> cluster) {
+  return std::make_unique<ChooseShardings>(std::move(options), std::move(cluster));
 }

@@ -148,6 +148,22 @@ static std::optional<double> getScale(StringRef suffix, Unit unit) {
   return std::pow(step, static_cast<double>(power));
 }
 
+/// A number with its unit, such as `80GiB`; nothing if it is none.
+static std::optional<double> parseNumber(StringRef text, Unit unit) {
+  StringRef digits = text.take_while([](char c) { return llvm::isDigit(c) || c == '.'; });
+  double value;
+  std::optional<double> scale = getScale(text.substr(digits.size()).trim(), unit);
+  if (!scale || digits.empty() || digits.getAsDouble(value))
+    return std::nullopt;
+  // Divided by what is exact, "10us" is 1e-5.
+  return *scale < 1 ? value / std::round(1 / *scale) : value * *scale;
+}
+
+std::optional<double> dovetail::parseBytes(StringRef text) {
+  double number;
+  return text.getAsDouble(number) ? parseNumber(text, Unit::Bytes) : std::optional(number);
+}
+
 /// As in messages, and short.
 static std::string describe(const Json &json) {
   std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -168,13 +184,7 @@ Expected<double> ClusterReader::readNumber(const Json &json, const Twine &key, U
   if (json.is_number()) {
     number = json.get<double>();
   } else if (json.is_string()) {
-    StringRef text = json.get_ref<const std::string &>();
-    StringRef digits = text.take_while([](char c) { return llvm::isDigit(c) || c == '.'; });
-    double value;
-    std::optional<double> scale = getScale(text.substr(digits.size()).trim(), unit);
-    if (scale && !digits.empty() && !digits.getAsDouble(value))
-      // Divided by what is exact, "10us" is 1e-5.
-      number = *scale < 1 ? value / std::round(1 / *scale) : value * *scale;
+    number = parseNumber(json.get_ref<const std::string &>(), unit);
   }
   if (!number || !std::isfinite(*number) || *number < 0 || (*number == 0 && !mayBeZero))
     return error(key, describe(json) + " is no " + (mayBeZero ? "" : "positive ") + "number of " + getName(unit) +

@@ -85,7 +85,7 @@ private:
   ChoiceGraph::Solution search() const;
   ChoiceGraph::Solution searchWithin(double memory);
   /// What a solution takes. `live`, if given, receives the values that there are at the time of most.
-  Prediction predict(const ChoiceGraph::Solution &solution, DenseSet<Value> *live = nullptr);
+  Expectation predict(const ChoiceGraph::Solution &solution, DenseSet<Value> *live = nullptr);
   void connect(RankedTensorType type, const Source &source, const Reader &reader);
   double getCost(const ExchangeCost &cost) const;
   /// What an option of an operation costs by itself.
@@ -411,8 +411,8 @@ ChoiceGraph::Solution AssignmentProblem::search() const {
   return solution;
 }
 
-Prediction AssignmentProblem::predict(const ChoiceGraph::Solution &solution, DenseSet<Value> *live) {
-  Prediction prediction;
+Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, DenseSet<Value> *live) {
+  Expectation expected;
   Block &block = function.getBody().front();
   DenseMap<Value, Operation *> lastUsers;
   for (Operation &op : block)
@@ -433,8 +433,8 @@ Prediction AssignmentProblem::predict(const ChoiceGraph::Solution &solution, Den
     double brought = 0;
     if (auto entry = options.find(&op); entry != options.end() && !constants.contains(op.getResult(0))) {
       const LoopOption &option = getOption(solution, &op);
-      prediction.seconds += option.seconds + option.inner.seconds;
-      prediction.bytes += option.inner.totalBytes;
+      expected.seconds += option.seconds + option.inner.seconds;
+      expected.bytes += option.inner.totalBytes;
       for (auto [value, need] : llvm::zip_equal(op.getOperands(), option.needs)) {
         auto type = cast<RankedTensorType>(value.getType());
         if (constants.contains(value))
@@ -446,8 +446,8 @@ Prediction AssignmentProblem::predict(const ChoiceGraph::Solution &solution, Den
     for (Value result : op.getResults())
       if (auto source = sources.find(result); source != sources.end() && !constants.contains(result))
         begin(result, getState(solution, source->second));
-    if (values + brought > prediction.valueBytes) {
-      prediction.valueBytes = values + brought;
+    if (values + brought > expected.valueBytes) {
+      expected.valueBytes = values + brought;
       if (live) {
         live->clear();
         for (const auto &[value, bytes] : held)
@@ -462,28 +462,28 @@ Prediction AssignmentProblem::predict(const ChoiceGraph::Solution &solution, Den
         }
   }
   for (const auto &[value, bytes] : weights)
-    prediction.weightBytes += bytes;
+    expected.weightBytes += bytes;
   for (const Connection &connection : connections) {
     const auto &[type, source, reader] = connection;
     std::optional<ExchangeCost> cost =
         costs.get(type, getState(solution, source), reader.needs[solution.options[reader.node]]);
-    prediction.seconds += cost->seconds;
-    prediction.bytes += cost->totalBytes;
+    expected.seconds += cost->seconds;
+    expected.bytes += cost->totalBytes;
   }
-  return prediction;
+  return expected;
 }
 
 ChoiceGraph::Solution AssignmentProblem::searchWithin(double memory) {
   ChoiceGraph::Solution solution = search();
   DenseSet<Value> live, atMost;
-  Prediction prediction = predict(solution, &live);
-  if (!solution.isPossible() || prediction.getMemory() <= memory)
+  Expectation expected = predict(solution, &live);
+  if (!solution.isPossible() || expected.getMemory() <= memory)
     return solution;
   // What memory costs at first: not less than it might gain.
-  double price = std::max(solution.cost, 1e-9) / std::max(prediction.getMemory(), 1.0), tooLow = 0;
+  double price = std::max(solution.cost, 1e-9) / std::max(expected.getMemory(), 1.0), tooLow = 0;
   std::optional<ChoiceGraph::Solution> fitting;
   ChoiceGraph::Solution least = solution;
-  double leastMemory = prediction.getMemory();
+  double leastMemory = expected.getMemory();
   std::vector<std::vector<double>> own;
   for (unsigned node = 0; node < graph.getNumNodes(); ++node)
     own.push_back(graph.getCosts(node));
@@ -499,10 +499,10 @@ ChoiceGraph::Solution AssignmentProblem::searchWithin(double memory) {
       graph.setCosts(node, std::move(sums));
     }
     solution = search();
-    prediction = predict(solution, &live);
-    bool fits = prediction.getMemory() <= memory;
-    if (prediction.getMemory() < leastMemory) {
-      leastMemory = prediction.getMemory();
+    expected = predict(solution, &live);
+    bool fits = expected.getMemory() <= memory;
+    if (expected.getMemory() < leastMemory) {
+      leastMemory = expected.getMemory();
       least = solution;
     }
     if (fits) {
@@ -534,7 +534,7 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
   if (!solution.isPossible())
     return function.emitError("cannot be split as is stated: no sharding of its values meets all that is asked for");
   ShardingAssignment assignment;
-  assignment.prediction = predict(solution);
+  assignment.expected = predict(solution);
   for (const auto &[value, source] : sources)
     if (isa<BlockArgument>(value))
       assignment.arguments[value] = getState(solution, source);

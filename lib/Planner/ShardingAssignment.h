@@ -21,7 +21,7 @@
 namespace dovetail {
 
 /// What is expected of an assignment.
-struct Prediction {
+struct Expectation {
   /// Of operations and exchanges one after the other, each as long as the rank takes that takes longest.
   double seconds = 0;
   /// That all ranks receive.
@@ -41,7 +41,7 @@ struct ShardingAssignment {
   /// Of operands of the terminator, where that is requested.
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> outputs;
   /// What is expected of all of it.
-  Prediction prediction;
+  Expectation expected;
 };
 
 /// What an assignment is to be best at.

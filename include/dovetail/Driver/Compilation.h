@@ -57,7 +57,9 @@ public:
   llvm::FailureOr<std::vector<std::byte>> serialize();
 
   /// A copy at the same point, to be finished with other options: those that matter to the phases which are left.
-  Compilation fork(CompileOptions otherOptions);
+  Compilation fork(CompileOptions otherOptions) { return fork(std::move(otherOptions), diagnostics); }
+  /// The same with other diagnostics, which must outlive the copy.
+  Compilation fork(CompileOptions otherOptions, Diagnostics &otherDiagnostics);
 
   mlir::ModuleOp getModule() { return *module; }
   const CompileOptions &getOptions() const { return options; }
@@ -72,6 +74,8 @@ public:
   llvm::raw_ostream *dumpAssembly = nullptr;
 
 private:
+  /// Settles what options leave open about meshes and memory.
+  llvm::LogicalResult settleOptions();
   llvm::LogicalResult import(llvm::StringRef name, llvm::function_ref<ImportResult()> import);
   llvm::LogicalResult runPhase(Phase phase);
   /// Runs the phases that are left before emit, and compiles the kernels to machine code.

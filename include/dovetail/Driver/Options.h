@@ -55,6 +55,10 @@ struct CompileOptions {
   const Target *target = findTarget("cpu");
   /// What ranks are, for how long things take; never null. The target's unless the user says otherwise.
   std::shared_ptr<const Cluster> cluster = std::make_shared<const Cluster>(*Cluster::getBuiltIn("cpu"));
+  /// Bytes that each rank may take, or nothing; and what that is to the planner's estimates (`ChooseShardings`).
+  std::optional<double> memory, plannerMemory;
+  /// How many ranks a mesh is to have that the compiler makes; `mesh` is not one of the user's then.
+  std::optional<int64_t> autoRanks;
   CodeGenOptions codeGen;
   /// Whether library calls are used.
   bool libraries = true;
@@ -73,7 +77,7 @@ struct CompileArguments {
   std::optional<std::string> mesh;
   std::vector<std::string> shards, sizes, dims, shapes;
   std::string target = "cpu";
-  std::optional<std::string> cpu, arch, math, objective, cluster;
+  std::optional<std::string> cpu, arch, math, objective, cluster, memory;
   bool noLibraries = false, channelBlocks = false, noIndexChecks = false, splitLaunches = false;
 };
 

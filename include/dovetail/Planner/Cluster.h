@@ -23,6 +23,9 @@
 
 namespace dovetail {
 
+/// A size such as `80GiB`, `512MB` or `1000`, in bytes; nothing if it is none.
+std::optional<double> parseBytes(llvm::StringRef text);
+
 /// What one rank does in one step, as far as it says how long that takes.
 struct StepWork {
   enum class Kind {

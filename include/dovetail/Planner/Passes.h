@@ -13,16 +13,23 @@
 #ifndef DOVETAIL_PLANNER_PASSES_H
 #define DOVETAIL_PLANNER_PASSES_H
 
+#include "dovetail/Planner/Cluster.h"
 #include "dovetail/Planner/Objective.h"
 #include "mlir/Pass/Pass.h"
+
+#include <memory>
 
 namespace dovetail {
 
 /// The attribute of a function that says what is expected of how it is split.
-inline constexpr llvm::StringLiteral kPredictionAttrName = "dovetail.prediction";
+inline constexpr llvm::StringLiteral kExpectationAttrName = "dovetail.expected";
 
 #define GEN_PASS_DECL
 #include "dovetail/Planner/Passes.h.inc"
+
+/// The same pass for any cluster; option `cluster` is not looked at.
+std::unique_ptr<mlir::Pass> createChooseShardings(ChooseShardingsOptions options,
+                                                  std::shared_ptr<const Cluster> cluster);
 
 #define GEN_PASS_REGISTRATION
 #include "dovetail/Planner/Passes.h.inc"

@@ -20,7 +20,7 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
     an operation had better compute its result otherwise than it is to be split, a reshard follows it. Where a loop is
     split over which only the operation itself can combine terms, it gives way to simpler operations. Takes the place of
     `dovetail-propagate`. What is expected of it, a dictionary of `seconds`, `bytes` that ranks receive and `memory` of
-    the rank with most, is written to the function as `dovetail.prediction`.
+    the rank with most, is written to the function as `dovetail.expected`.
   }];
   let options = [Option<"objective", "objective", "::dovetail::Objective", "::dovetail::Objective::Bytes",
                         "What is to be least", [{llvm::cl::values(
@@ -29,7 +29,7 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
                           clEnumValN(::dovetail::Objective::Memory, "memory", "memory of ranks"))}]>,
                  Option<"memory", "memory", "int64_t", "0",
                         "Bytes that each rank has for weights and values, as estimated; 0: as many as it takes">,
-                 Option<"cluster", "cluster", "std::string", "\"cpu\"", "The devices of ranks, and their links">];
+                 Option<"cluster", "cluster", "std::string", "\"cpu\"", "The devices of ranks and their links, one that is built in">];
 }
 
 #endif // DOVETAIL_PLANNER_PASSES_TD

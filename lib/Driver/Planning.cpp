@@ -1,0 +1,270 @@
+//===- Planning.cpp - What is settled before shardings are chosen ---------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tries meshes, and how much memory the planner may count on, on copies of a compilation.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Driver/Planning.h"
+
+#include "dovetail/Artifact/Writer.h"
+#include "dovetail/Planner/Passes.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+#include "dovetail/runtime/Session.h"
+#include "dovetail/tools/Support.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace dovetail;
+using llvm::FailureOr;
+using llvm::SmallVector;
+using llvm::StringRef;
+using llvm::Twine;
+
+/// Programs that are made to find one that fits.
+static constexpr int kMaxTries = 5;
+/// More ranks are not looked for.
+static constexpr int64_t kMostRanks = 1 << 14;
+/// Meshes of three axes are tried for so many ranks at most.
+static constexpr int64_t kMaxRanksOfThreeAxes = 32;
+/// Tensors that messages name.
+static constexpr size_t kMaxNamed = 4;
+
+namespace {
+/// What the planner expects of a program.
+struct Expected {
+  double seconds = 0, bytes = 0, memory = 0;
+
+  double get(Objective objective) const {
+    switch (objective) {
+    case Objective::Time:
+      return seconds;
+    case Objective::Bytes:
+      return bytes;
+    case Objective::Memory:
+      return memory;
+    }
+    llvm_unreachable("covered switch");
+  }
+};
+
+/// What a rank of a program takes.
+struct RankMemory {
+  int rank = 0;
+  double bytes = 0;
+};
+} // namespace
+
+static Expected getExpected(mlir::ModuleOp module) {
+  Expected expected;
+  for (auto function : getDefinitions(module)) {
+    auto said = function->getAttrOfType<mlir::DictionaryAttr>(kExpectationAttrName);
+    if (!said)
+      continue;
+    expected.seconds += said.getAs<mlir::FloatAttr>("seconds").getValueAsDouble();
+    expected.bytes += static_cast<double>(said.getAs<mlir::IntegerAttr>("bytes").getInt());
+    expected.memory += static_cast<double>(said.getAs<mlir::IntegerAttr>("memory").getInt());
+  }
+  return expected;
+}
+
+/// What the planner expects with these options; nothing if they are refused.
+static std::optional<Expected> tryOptions(Compilation &compilation, CompileOptions options) {
+  Diagnostics quiet(llvm::nulls());
+  options.autoRanks.reset();
+  options.memory.reset();
+  Compilation copy = compilation.fork(std::move(options), quiet);
+  if (failed(copy.runTo(Phase::Propagate)))
+    return std::nullopt;
+  return getExpected(copy.getModule());
+}
+
+/// All ways to write `number` as a product of one to `most` factors of at least 2.
+static void addFactors(int64_t number, size_t most, SmallVector<int64_t> factors,
+                       std::vector<SmallVector<int64_t>> &found) {
+  if (number == 1) {
+    found.push_back(std::move(factors));
+    return;
+  }
+  if (factors.size() == most)
+    return;
+  for (int64_t factor = 2; factor <= number; ++factor)
+    if (number % factor == 0) {
+      factors.push_back(factor);
+      addFactors(number / factor, most, factors, found);
+      factors.pop_back();
+    }
+}
+
+static layout::Mesh makeMesh(llvm::ArrayRef<int64_t> factors) {
+  std::vector<layout::MeshAxis> axes;
+  for (auto [number, factor] : llvm::enumerate(factors))
+    axes.push_back({std::string(1, static_cast<char>('a' + number)), static_cast<int>(factor)});
+  if (axes.empty())
+    axes.push_back({"a", 1});
+  return layout::Mesh(std::move(axes));
+}
+
+FailureOr<layout::Mesh> dovetail::chooseMesh(Compilation &compilation, Diagnostics &diagnostics) {
+  CompileOptions options = compilation.getOptions();
+  int64_t ranks = *options.autoRanks;
+  std::vector<SmallVector<int64_t>> all;
+  addFactors(ranks, ranks <= kMaxRanksOfThreeAxes ? 3 : 2, {}, all);
+  // Of meshes that are as good, the simplest.
+  llvm::sort(all, [](const auto &a, const auto &b) { return std::tuple(a.size(), a) < std::tuple(b.size(), b); });
+  std::optional<std::pair<double, layout::Mesh>> best;
+  std::string alternatives;
+  for (llvm::ArrayRef<int64_t> factors : all) {
+    options.mesh = makeMesh(factors);
+    std::optional<Expected> expected = tryOptions(compilation, options);
+    if (!expected)
+      continue;
+    double cost = expected->get(options.objective);
+    alternatives += (alternatives.empty() ? "" : "; ") + options.mesh.str() + " " +
+                    llvm::formatv("{0:f3} ms, {1}", expected->seconds * 1e3,
+                                  tools::formatBytes(static_cast<int64_t>(expected->bytes)))
+                        .str();
+    if (!best || cost < best->first)
+      best.emplace(cost, options.mesh);
+  }
+  // What is wrong is said when the phase runs.
+  if (!best)
+    return makeMesh({ranks});
+  diagnostics.remark("the mesh is " + best->second.str() + "; expected with others: " + alternatives);
+  return best->second;
+}
+
+/// The rank of a lowered program that takes most.
+static FailureOr<RankMemory> getMost(const runtime::Plan &plan) {
+  RankMemory most;
+  for (int rank = 0; rank < plan.mesh.numRanks(); ++rank) {
+    absl::StatusOr<runtime::SessionStatistics> memory = runtime::estimateStatistics(plan, rank, /*threads=*/1);
+    if (!memory.ok())
+      return llvm::failure();
+    auto bytes = static_cast<double>(memory->totalBytes() - memory->messageBytes);
+    if (rank == 0 || bytes > most.bytes)
+      most = {rank, bytes};
+  }
+  return most;
+}
+
+/// The tensors that take most room on a rank: `'w' (f32[4096, 4096], 64 MB)`.
+static std::string listLargest(const runtime::Plan &plan, int rank) {
+  std::vector<std::pair<int64_t, uint32_t>> buffers;
+  for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
+    buffers.push_back({plan.bufferBox(buffer, rank).volume() * runtime::elementSize(plan.buffers[buffer].type), buffer});
+  llvm::sort(buffers, [](const auto &a, const auto &b) {
+    return std::pair(-a.first, a.second) < std::pair(-b.first, b.second);
+  });
+  std::string list;
+  for (auto [bytes, buffer] : llvm::ArrayRef(buffers).take_front(kMaxNamed)) {
+    std::string name;
+    for (const runtime::TensorInfo &tensor : plan.tensors)
+      if (tensor.buffer == buffer && name.empty())
+        name = tensor.name;
+    const runtime::BufferInfo &info = plan.buffers[buffer];
+    list += (list.empty() ? "" : ", ") + std::string(info.kind == runtime::BufferKind::Arena ? "value" : "weights") +
+            (name.empty() ? "" : " '" + name + "'") + " [" +
+            llvm::join(llvm::map_range(info.shape, [](int64_t extent) { return std::to_string(extent); }), ", ") +
+            "] " + tools::formatBytes(bytes);
+  }
+  return list;
+}
+
+/// As the option has it.
+static std::string formatMesh(const layout::Mesh &mesh) {
+  std::string text;
+  for (const layout::MeshAxis &axis : mesh.getAxes())
+    text += (text.empty() ? "" : ",") + axis.name + "=" + std::to_string(axis.size);
+  return text;
+}
+
+/// The same mesh with another number of ranks along its largest axis.
+static layout::Mesh withSize(const layout::Mesh &mesh, int64_t size) {
+  std::vector<layout::MeshAxis> axes = mesh.getAxes();
+  auto largest =
+      std::max_element(axes.begin(), axes.end(), [](const auto &a, const auto &b) { return a.size < b.size; });
+  largest->size = static_cast<int>(size);
+  return layout::Mesh(std::move(axes));
+}
+
+/// The smallest mesh with more ranks along one axis on which what the planner expects is not more than `limit`.
+static std::optional<layout::Mesh> findFittingMesh(Compilation &compilation, double limit) {
+  CompileOptions options = compilation.getOptions();
+  options.objective = Objective::Memory;
+  options.plannerMemory.reset();
+  layout::Mesh mesh = options.mesh;
+  auto fits = [&](int64_t size) {
+    options.mesh = withSize(mesh, size);
+    std::optional<Expected> expected = tryOptions(compilation, options);
+    return expected && expected->memory <= limit;
+  };
+  int64_t tooSmall = 1;
+  for (const layout::MeshAxis &axis : mesh.getAxes())
+    tooSmall = std::max<int64_t>(tooSmall, axis.size);
+  int64_t enough = 2 * tooSmall;
+  while (!fits(enough)) {
+    tooSmall = enough;
+    enough *= 2;
+    if (withSize(mesh, enough).numRanks() > kMostRanks)
+      return std::nullopt;
+  }
+  while (enough - tooSmall > 1) {
+    int64_t middle = (tooSmall + enough) / 2;
+    (fits(middle) ? enough : tooSmall) = middle;
+  }
+  return withSize(mesh, enough);
+}
+
+FailureOr<CompileOptions> dovetail::fitMemory(Compilation &compilation, Diagnostics &diagnostics) {
+  CompileOptions options = compilation.getOptions();
+  double memory = *options.memory;
+  options.memory.reset();
+  std::optional<std::pair<runtime::Plan, RankMemory>> least;
+  double expectedLeast = 0;
+  // The planner does not know what will share memory: how much more or less its estimate is, programs tell.
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    if (tries + 1 == kMaxTries)
+      options.objective = Objective::Memory;
+    Compilation copy = compilation.fork(options, diagnostics);
+    if (failed(copy.runTo(Phase::Propagate)))
+      return llvm::failure();
+    double expected = getExpected(copy.getModule()).memory;
+    if (failed(copy.runTo(Phase::Lower)))
+      return llvm::failure();
+    FailureOr<runtime::Plan> plan = describeProgram(copy.getModule());
+    if (failed(plan))
+      return llvm::failure();
+    FailureOr<RankMemory> most = getMost(*plan);
+    if (failed(most))
+      return diagnostics.error(ExitCode::Unsupported,
+                               "what this program takes of memory is not known; leave out --memory");
+    if (most->bytes <= memory)
+      return options;
+    double ratio = most->bytes / std::max(expected, 1.0);
+    options.plannerMemory = std::min(options.plannerMemory.value_or(expected), memory / ratio) * (tries ? 0.95 : 1.0);
+    if (!least || most->bytes < least->second.bytes) {
+      least.emplace(std::move(*plan), *most);
+      expectedLeast = expected;
+    }
+  }
+  const auto &[plan, most] = *least;
+  std::optional<layout::Mesh> fitting = findFittingMesh(compilation, memory * expectedLeast / most.bytes);
+  std::string advice =
+      fitting
+          ? ("'--mesh " + formatMesh(*fitting) + "', of " + Twine(fitting->numRanks()) + " ranks, is expected to do")
+                .str()
+          : "no mesh with more ranks along one axis is expected to do";
+  return diagnostics.error(ExitCode::DoesNotFit, "the program does not fit: rank " + Twine(most.rank) + " needs " +
+                                                     tools::formatBytes(static_cast<int64_t>(most.bytes)) +
+                                                     ", and has " + tools::formatBytes(static_cast<int64_t>(memory)) +
+                                                     "; " + advice + "; most room is taken by " +
+                                                     listLargest(plan, most.rank));
+}
