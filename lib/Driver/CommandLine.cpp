@@ -43,6 +43,11 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
                   "calibrate` or you wrote, or one of " +
                       llvm::join(Cluster::getBuiltInNames(), ", ") + "; by default what fits the target")
       ->type_name("FILE|NAME");
+  // For tests: a group without a name is not part of the help.
+  command.add_option("--shardings-seed", arguments.shardingsSeed, "Decide at random how everything is split")
+      ->group("")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   command
       .add_option("--memory", arguments.memory,
                   "What each rank may take at most, for weights, values and all else; by default what --cluster says")

@@ -280,6 +280,7 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
     return usage("'--channel-blocks' with '--no-libraries': it is for library calls, and there will be none");
   options.indexChecks = !arguments.noIndexChecks;
   options.splitLaunches = arguments.splitLaunches;
+  options.shardingsSeed = arguments.shardingsSeed;
   if (arguments.objective) {
     std::optional<Objective> objective = parseObjective(*arguments.objective);
     if (!objective)

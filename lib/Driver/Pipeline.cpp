@@ -96,7 +96,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
   case Phase::Propagate:
     passes.addPass(createChooseCuts());
     passes.addPass(createChooseShardings(
-        {options.objective, std::llround(options.plannerMemory.value_or(0)), /*cluster=*/""}, options.cluster));
+        {options.objective, std::llround(options.plannerMemory.value_or(0)), /*cluster=*/"", options.shardingsSeed}, options.cluster));
     break;
   case Phase::Partition:
     passes.addPass(createPartition());

@@ -19,7 +19,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstdint>
+#include <random>
 #include <set>
 
 using namespace dovetail;
@@ -241,6 +241,24 @@ void ChoiceGraph::setCosts(unsigned node, std::vector<double> costs) {
 void ChoiceGraph::addEdge(unsigned a, unsigned b, EdgeCosts costs) {
   assert(a != b && costs->size() == nodes[a].size() * nodes[b].size() && "costs of other nodes");
   edges.push_back({a, b, std::move(costs)});
+}
+
+void ChoiceGraph::randomize(uint64_t seed) {
+  // The library's distributions differ from one implementation to another.
+  std::mt19937_64 random(seed);
+  for (std::vector<double> &costs : nodes)
+    for (double &cost : costs)
+      if (cost < impossible)
+        cost = static_cast<double>(random() >> 32);
+  std::vector<Edge> kept;
+  for (Edge &edge : edges) {
+    std::vector<double> costs(*edge.costs);
+    for (double &cost : costs)
+      cost = cost < impossible ? 0 : impossible;
+    if (std::find(costs.begin(), costs.end(), impossible) != costs.end())
+      kept.push_back({edge.a, edge.b, std::make_shared<const std::vector<double>>(std::move(costs))});
+  }
+  edges = std::move(kept);
 }
 
 ChoiceGraph::Solution ChoiceGraph::solve(size_t maxTableSize) const {

@@ -184,7 +184,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   for (bool isOpen = true; isOpen;) {
     FailureOr<ShardingAssignment> assignment =
         findAssignment(function, meshOp.getMesh(), meshName, *requests,
-                       {objective, *found, memory ? std::optional<double>(memory) : std::nullopt}, decided);
+                       {objective, *found, memory ? std::optional<double>(memory) : std::nullopt, seed}, decided);
     if (failed(assignment))
       return failure();
     Commit commit(function, meshName, *assignment);

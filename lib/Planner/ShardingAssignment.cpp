@@ -526,10 +526,13 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
   stateCuts();
   loopOptions.emplace(costs, meshName, families);
   findOptions();
-  keepEven();
+  if (!goal.seed)
+    keepEven();
   addNodes();
   for (const auto &[value, source] : sources)
     addEdges(value, source);
+  if (goal.seed)
+    graph.randomize(goal.seed);
   ChoiceGraph::Solution solution = goal.memory ? searchWithin(*goal.memory) : search();
   if (!solution.isPossible())
     return function.emitError("cannot be split as is stated: no sharding of its values meets all that is asked for");

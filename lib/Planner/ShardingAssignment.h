@@ -51,6 +51,8 @@ struct Goal {
   const Cluster &cluster;
   /// Bytes of each rank for weights and values, as estimated; none: as much as is asked for.
   std::optional<double> memory;
+  /// If not 0, none of that matters: anything that may be decided is, at random.
+  uint64_t seed = 0;
 };
 
 /// Finds what the objective asks for.

@@ -5,6 +5,7 @@
     random_graphs.py --count 10000            new cases, from a random first seed
     random_graphs.py --seed 4711 --count 1    one case again
     random_graphs.py --objective time         all that is not requested decided by time
+    random_graphs.py --any-shardings          anything decided that may be, at random
     random_graphs.py --large                  larger tensors: several threads for a kernel, partial sums that scatter
 """
 
@@ -39,6 +40,7 @@ class Request:
     cpu: str = "native"
     keep: str | None = None
     objective: str = "bytes"
+    any_shardings: bool = False
 
 
 @dataclasses.dataclass
@@ -53,6 +55,7 @@ def _run(backend, case, request):
     blocks = case.libraries and request.seed % 3 == 0
     options = ["--cpu", request.cpu, *(["--channel-blocks"] if blocks else [])]
     case.partition.objective = request.objective
+    options += ["--shardings-seed", str(request.seed + 1)] if request.any_shardings else []
     while True:
         try:
             return backend.compile_and_run(
@@ -102,6 +105,7 @@ def main():
     parser.add_argument("--large", action="store_true", help="larger tensors")
     parser.add_argument("--cpu", default="native", help="what to generate code for, as the compiler takes it")
     parser.add_argument("--objective", metavar="NAME", default="bytes", help="of the compiler's (default: bytes)")
+    parser.add_argument("--any-shardings", action="store_true", help="decides at random what may be decided")
     parser.add_argument("--keep", metavar="DIR", help="writes the files of failing cases there")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     arguments = parser.parse_args()
@@ -111,7 +115,7 @@ def main():
     start = time.monotonic()
     pool = workers(arguments.workers)
     seeds = range(first, first + arguments.count)
-    common = arguments.large, arguments.cpu, arguments.keep, arguments.objective
+    common = arguments.large, arguments.cpu, arguments.keep, arguments.objective, arguments.any_shardings
     for outcome in pool.map(Request(seed, *common) for seed in seeds):
         counts[outcome.status] += 1
         if outcome.status != PASSED:

@@ -2,9 +2,9 @@
 """Random graphs of several operators against ONNX Runtime.
 
 A failing case runs again with `test/e2e/random_graphs.py --seed N --count 1 --keep DIR`, with `--large` if it is a
-large one, and with its `--cpu`. All graphs run for the host, and every third one for another CPU, too, those that the
-host can stand for taking turns. The first seed and the number of cases come from DOVETAIL_SEED and
-DOVETAIL_RANDOM_GRAPHS.
+large one, with its `--cpu`, and with `--any-shardings` if that test failed. All graphs run for the host, and every
+third one for another CPU, too, those that the host can stand for taking turns. The first seed and the number of cases
+come from DOVETAIL_SEED and DOVETAIL_RANDOM_GRAPHS.
 """
 
 import os
@@ -33,6 +33,13 @@ def test_random_graph(worker, seed):
     for cpu in [native, *others[seed // 3 % len(others) :][:1]] if others and seed % 3 == 0 else [native]:
         outcome = worker(Request(seed, large=seed % 4 == 0, cpu=cpu))
         assert outcome.status == PASSED, f"{outcome.case} --cpu {cpu}\n{outcome.message}"
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + COUNT))
+def test_random_graph_in_any_shardings(worker, seed):
+    """Whatever may be decided for the whole graph gives what ONNX Runtime gives, be it the best or not."""
+    outcome = worker(Request(seed, large=seed % 4 == 0, any_shardings=True))
+    assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
 
 
 @pytest.mark.parametrize("seed", [710081])

@@ -52,6 +52,8 @@ struct CompileOptions {
   std::vector<SizesRequest> sizes;
   /// What is to be least of all ways to split what is not stated.
   Objective objective = Objective::Time;
+  /// Whether instead anything that may be decided is, at random from this seed, which is not 0.
+  uint64_t shardingsSeed = 0;
   const Target *target = findTarget("cpu");
   /// What ranks are, for how long things take; never null. The target's unless the user says otherwise.
   std::shared_ptr<const Cluster> cluster = std::make_shared<const Cluster>(*Cluster::getBuiltIn("cpu"));
@@ -78,6 +80,7 @@ struct CompileArguments {
   std::vector<std::string> shards, sizes, dims, shapes;
   std::string target = "cpu";
   std::optional<std::string> cpu, arch, math, objective, cluster, memory;
+  uint64_t shardingsSeed = 0;
   bool noLibraries = false, channelBlocks = false, noIndexChecks = false, splitLaunches = false;
 };
 

@@ -14,6 +14,7 @@
 #define DOVETAIL_PLANNER_CHOICEGRAPH_H
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -38,6 +39,9 @@ public:
   void setCosts(unsigned node, std::vector<double> costs);
   /// Adds costs of pairs of options of two different nodes. Several edges add up.
   void addEdge(unsigned a, unsigned b, EdgeCosts costs);
+
+  /// Replaces the costs of single options by random ones, and those of pairs by nothing, unless they are impossible.
+  void randomize(uint64_t seed);
 
   size_t getNumNodes() const { return nodes.size(); }
   size_t getNumOptions(unsigned node) const { return nodes[node].size(); }

@@ -119,6 +119,20 @@ TEST(ChoiceGraphTest, SmallTablesBoundTheOptimum) {
   EXPECT_TRUE(HasFailure() || best > 500) << best;
 }
 
+TEST(ChoiceGraphTest, AtRandomAllThatIsPossibleIsChosen) {
+  ChoiceGraph graph;
+  unsigned a = graph.addNode({0, 1, ChoiceGraph::impossible}), b = graph.addNode({0, 1000, 0});
+  graph.addEdge(a, b, edge({0, 0, ChoiceGraph::impossible, 0, 7, ChoiceGraph::impossible, 0, 0, 0}));
+  std::set<std::vector<unsigned>> chosen;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    ChoiceGraph random = graph;
+    random.randomize(seed);
+    chosen.insert(random.solve().options);
+  }
+  using Options = std::vector<unsigned>;
+  EXPECT_THAT(chosen, ElementsAre(Options{0, 0}, Options{0, 1}, Options{1, 0}, Options{1, 1}));
+}
+
 TEST(ChoiceGraphTest, LongNarrowGraphsAreSolvedAsWholes) {
   // A ladder of 2000 rungs: what a network with connections across is like.
   forRandomCases(1, [&](Random &random) {
