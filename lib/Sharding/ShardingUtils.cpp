@@ -190,7 +190,8 @@ ShardingAttr dovetail::getNeededSharding(const OpRelation &relation, unsigned nu
 bool dovetail::covers(ShardingAttr held, ShardingAttr needed, RankedTensorType type, const layout::Mesh &mesh) {
   if (held == needed)
     return true;
-  if (held && held.isPartial())
+  // A sum is not what its terms are, and has to be added once.
+  if ((held && held.isPartial()) || (needed && needed.isPartial()))
     return false;
   layout::Sharding from = toLayout(held, mesh, type.getRank());
   layout::Sharding to = toLayout(needed, mesh, type.getRank());

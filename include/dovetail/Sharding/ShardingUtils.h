@@ -70,7 +70,7 @@ ShardingAttr getNeededSharding(const OpRelation &relation, unsigned number, mlir
                                llvm::ArrayRef<DimShardingAttr> loops, mlir::FlatSymbolRefAttr mesh);
 
 /// True if on every rank the pieces of `held` contain those of `needed`. Both are taken over `mesh`; a partial value
-/// holds nothing.
+/// holds nothing but itself, and nothing else takes its place.
 bool covers(ShardingAttr held, ShardingAttr needed, mlir::RankedTensorType type, const layout::Mesh &mesh);
 
 /// The sharding of the result when the loops are split so, partial over the axes of split reductions.
