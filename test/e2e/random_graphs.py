@@ -20,15 +20,11 @@ import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / p) for p in ("", "models", "e2e")]
 
-from graphs.case import random_graph  # noqa: E402
+from graphs.case import ABSOLUTE_TOLERANCE, TOLERANCE, random_graph  # noqa: E402
 from harness import backend as backends  # noqa: E402
 from harness.compare import differences  # noqa: E402
 from harness.isolated import IsolatedPool  # noqa: E402
 from random_ops import FAILED, PASSED, UNSUPPORTED  # noqa: E402
-
-#: Of the largest magnitude of an output.
-TOLERANCE = 1e-4
-ABSOLUTE_TOLERANCE = 1e-6
 
 
 @dataclasses.dataclass
