@@ -134,8 +134,6 @@ def test_targets(dovetail, model, tmp_path):
 
 
 def test_warnings(dovetail, model):
-    with pytest.warns(UserWarning, match="every rank will compute all"):
-        dovetail.compile(model, mesh="y=2")
     annotated = onnx.ModelProto()
     annotated.CopyFrom(model)
     annotated.graph.node[0].device_configurations.add().configuration_id = "pair"
