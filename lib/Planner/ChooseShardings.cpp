@@ -12,7 +12,9 @@
 
 #include "ShardingAssignment.h"
 
+#include "dovetail/Layout/Exchange.h"
 #include "dovetail/Planner/Passes.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_CHOOSESHARDINGS
@@ -59,8 +61,8 @@ struct ChooseShardings : dovetail::impl::ChooseShardingsBase<ChooseShardings> {
 /// Gives a function the shardings of an assignment.
 class Commit {
 public:
-  Commit(func::FuncOp function, FlatSymbolRefAttr meshName, const ShardingAssignment &assignment)
-      : function(function), meshName(meshName), assignment(assignment) {}
+  Commit(func::FuncOp function, MeshOp meshOp, const ShardingAssignment &assignment)
+      : function(function), mesh(meshOp.getMesh()), meshName(FlatSymbolRefAttr::get(meshOp)), assignment(assignment) {}
 
   void run();
 
@@ -74,12 +76,19 @@ private:
   bool decompose(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option);
   void assign(DefinitionOpInterface op);
   void meet(Value value, ShardingAttr wanted);
+  /// What a user needs of a value; null for a result of the function that is to be split in no certain way.
+  ShardingAttr getNeed(OpOperand &use) const;
+  /// Brings a value to its users in the form that was found for all of them.
+  void bring(Value value, ShardingAttr form);
   /// Combines operands that are partial and are to be whole sums.
   void combine(DefinitionOpInterface op);
 
   func::FuncOp function;
+  layout::Mesh mesh;
   FlatSymbolRefAttr meshName;
   const ShardingAssignment &assignment;
+  /// What users read in place of values whose sharding is requested.
+  DenseMap<Value, Value> met;
 };
 
 } // namespace
@@ -117,6 +126,50 @@ void Commit::meet(Value value, ShardingAttr wanted) {
   auto type = cast<RankedTensorType>(value.getType());
   auto sent = ReshardOp::create(builder, value.getLoc(), withSharding(type, wanted), value);
   value.replaceAllUsesExcept(sent, sent);
+  met[value] = sent;
+}
+
+ShardingAttr Commit::getNeed(OpOperand &use) const {
+  if (auto reshard = dyn_cast<ReshardOp>(use.getOwner()))
+    return getSharding(reshard.getResult());
+  if (auto option = decided.find(use.getOwner()); option != decided.end())
+    return option->second.needs[use.getOperandNumber()];
+  return assignment.outputs.lookup(&use);
+}
+
+void Commit::bring(Value value, ShardingAttr form) {
+  ShardingAttr held = getSharding(value);
+  if (!held || held == form)
+    return;
+  auto type = cast<RankedTensorType>(value.getType());
+  layout::Sharding from = toLayout(form, mesh, type.getRank());
+  SmallVector<OpOperand *> uses;
+  llvm::SmallSetVector<ShardingAttr, 4> needs;
+  for (OpOperand &use : value.getUses()) {
+    ShardingAttr need = getNeed(use);
+    if (need ? covers(held, need, type, mesh) : !held.isPartial())
+      continue;
+    if (!need)
+      need = held.withoutPartial();
+    // The windows of a user may leave out what others read.
+    if (!layout::verifyExchange(mesh, type.getShape(), from, toLayout(need, mesh, type.getRank())))
+      return;
+    uses.push_back(&use);
+    needs.insert(need);
+  }
+  // Else partitioning gives each user what it needs, which moves no more.
+  int64_t direct = 0, brought = getExchangeBytes(type, held, form, mesh);
+  for (ShardingAttr need : needs) {
+    direct += getExchangeBytes(type, held, need, mesh);
+    brought += getExchangeBytes(type, form, need, mesh);
+  }
+  if (brought >= direct)
+    return;
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  Value sent = ReshardOp::create(builder, value.getLoc(), withSharding(type, form), value);
+  for (OpOperand *use : uses)
+    use->set(sent);
 }
 
 void Commit::assign(DefinitionOpInterface op) {
@@ -158,9 +211,18 @@ void Commit::run() {
     if (assignment.operations.contains(op))
       assign(op);
   // What is still to be decided may change what operations read.
-  if (!isOpen)
-    for (auto op : function.getBody().front().getOps<DefinitionOpInterface>())
-      combine(op);
+  if (isOpen)
+    return;
+  SmallVector<Value> values(function.getArguments());
+  for (Operation &op : function.getBody().front())
+    llvm::append_range(values, op.getResults());
+  for (Value value : values)
+    if (ShardingAttr form = assignment.forms.lookup(value)) {
+      Value read = met.lookup(value);
+      bring(read ? read : value, form);
+    }
+  for (auto op : function.getBody().front().getOps<DefinitionOpInterface>())
+    combine(op);
 }
 
 /// Says of a function what is expected of how it was split.
@@ -187,7 +249,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
                        {objective, *found, memory ? std::optional<double>(memory) : std::nullopt, seed}, decided);
     if (failed(assignment))
       return failure();
-    Commit commit(function, meshName, *assignment);
+    Commit commit(function, meshOp, *assignment);
     commit.run();
     decided = std::move(commit.decided);
     setExpectation(function, assignment->expected);

@@ -118,6 +118,8 @@ private:
   /// Of values whose sharding is requested.
   llvm::MapVector<Value, Source> pinned;
   llvm::MapVector<OpOperand *, Source> outputs;
+  /// Of values with several users.
+  llvm::MapVector<Value, Source> forms;
   DenseMap<Value, SmallVector<Reader, 2>> readers;
   std::vector<Connection> connections;
   /// What it costs to take a tensor of one type from one sharding to another; negative where that is not known yet.
@@ -375,13 +377,13 @@ void AssignmentProblem::addEdges(Value value, const Source &source) {
   auto type = cast<RankedTensorType>(value.getType());
   ArrayRef<Reader> all = readers[value];
   const Source *from = &source;
-  Source form;
   if (auto entry = pinned.find(value); entry != pinned.end()) {
     connect(type, source, {entry->second.node, entry->second.states});
     from = &entry->second;
   }
   if (all.size() > 1) {
     // The form in which the value is brought to all of them.
+    Source form;
     llvm::SetVector<ShardingAttr> states(from->states.begin(), from->states.end());
     for (const Reader &reader : all)
       for (ShardingAttr need : reader.needs)
@@ -390,7 +392,7 @@ void AssignmentProblem::addEdges(Value value, const Source &source) {
     form.states.assign(states.begin(), states.end());
     form.node = graph.addNode(std::vector<double>(form.states.size(), 0));
     connect(type, *from, {form.node, form.states});
-    from = &form;
+    from = &(forms[value] = std::move(form));
   }
   for (const Reader &reader : all)
     connect(type, *from, reader);
@@ -545,6 +547,8 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
     assignment.operations[op] = getOption(solution, op);
   for (const auto &[value, source] : pinned)
     assignment.values[value] = getState(solution, source);
+  for (const auto &[value, source] : forms)
+    assignment.forms[value] = getState(solution, source);
   for (const auto &[operand, source] : outputs)
     assignment.outputs[operand] = getState(solution, source);
   return assignment;

@@ -38,6 +38,8 @@ struct ShardingAssignment {
   llvm::DenseMap<mlir::Value, ShardingAttr> arguments;
   /// Of values whose sharding is requested: that, however the operation computes them.
   llvm::DenseMap<mlir::Value, ShardingAttr> values;
+  /// Of values with several users: the form in which it is brought to all of them.
+  llvm::DenseMap<mlir::Value, ShardingAttr> forms;
   /// Of operands of the terminator, where that is requested.
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> outputs;
   /// What is expected of all of it.
