@@ -19,7 +19,7 @@ void Propagator::backward() {
   // Values that depend on nothing that the user decided.
   DenseSet<Value> undecided;
   for (BlockArgument argument : function.getArguments())
-    if (!requests.contains(argument))
+    if (!requests.arguments.contains(argument))
       undecided.insert(argument);
   if (undecided.empty())
     return;
@@ -36,7 +36,8 @@ void Propagator::backward() {
     if (!partitionable)
       continue;
     ShardingAttr sharding = getSharding(op.getResult(0));
-    if (undecided.contains(op.getResult(0)) && !resultRequests.contains(op.getResult(0)) && !statedLoops.contains(&op))
+    if (undecided.contains(op.getResult(0)) && !requests.results.contains(op.getResult(0)) &&
+        !requests.loops.contains(&op))
       sharding = wishes.lookup(op.getResult(0));
     if (!sharding)
       continue;
@@ -75,6 +76,6 @@ void Propagator::backward() {
     }
   }
   for (BlockArgument argument : function.getArguments())
-    if (ShardingAttr wish = wishes.lookup(argument); wish && !requests.contains(argument))
-      requests[argument] = wish;
+    if (ShardingAttr wish = wishes.lookup(argument); wish && !requests.arguments.contains(argument))
+      requests.arguments[argument] = wish;
 }

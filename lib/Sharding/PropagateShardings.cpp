@@ -40,9 +40,9 @@ struct PropagateShardings : dovetail::impl::PropagateShardingsBase<PropagateShar
 LogicalResult Propagator::run() {
   if (failed(readRequests()) || failed(forward()))
     return failure();
-  size_t before = requests.size();
+  size_t before = requests.arguments.size();
   backward();
-  if (requests.size() != before && failed(forward()))
+  if (requests.arguments.size() != before && failed(forward()))
     return failure();
   meetOutputRequests();
   Operation *terminator = function.getBody().front().getTerminator();
@@ -53,8 +53,8 @@ LogicalResult Propagator::run() {
 
 LogicalResult Propagator::forward() {
   for (BlockArgument argument : function.getArguments()) {
-    auto request = requests.find(argument);
-    setSharding(argument, request == requests.end() ? replicated(argument) : request->second);
+    auto request = requests.arguments.find(argument);
+    setSharding(argument, request == requests.arguments.end() ? replicated(argument) : request->second);
   }
   Operation *op = &function.getBody().front().front();
   while (op) {
@@ -98,11 +98,11 @@ FailureOr<Operation *> Propagator::assign(DefinitionOpInterface op) {
     sentResults.erase(sent);
   }
   OpRelation relation = op.getRelation();
-  if (auto stated = statedLoops.find(op); stated != statedLoops.end()) {
+  if (auto stated = requests.loops.find(op); stated != requests.loops.end()) {
     assignLoopShardings(op, relation, stated->second, meshName);
     return op->getNextNode();
   }
-  bool isRequested = resultRequests.contains(op->getResult(0));
+  bool isRequested = requests.results.contains(op->getResult(0));
   SmallVector<StringAttr> passedAxes;
   if (!isRequested)
     passedAxes = getPassedAxes(op);
@@ -139,8 +139,8 @@ FailureOr<Operation *> Propagator::assign(DefinitionOpInterface op) {
     }
     if (isRequested) {
       if (replacement->front().getDefiningOp<DefinitionOpInterface>())
-        resultRequests.try_emplace(replacement->front(), resultRequests.lookup(op->getResult(0)));
-      resultRequests.erase(op->getResult(0));
+        requests.results.try_emplace(replacement->front(), requests.results.lookup(op->getResult(0)));
+      requests.results.erase(op->getResult(0));
     }
     op->replaceAllUsesWith(*replacement);
     Operation *first = before ? before->getNextNode() : &op->getBlock()->front();

@@ -15,7 +15,7 @@
 #ifndef DOVETAIL_LIB_SHARDING_PROPAGATOR_H
 #define DOVETAIL_LIB_SHARDING_PROPAGATOR_H
 
-#include "dovetail/Sharding/ShardingUtils.h"
+#include "dovetail/Sharding/ShardingRequests.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace dovetail {
@@ -39,8 +39,6 @@ public:
 
 private:
   llvm::LogicalResult readRequests();
-  /// What is asked for `value`: `request`, which may be null, or the sharding in its type.
-  mlir::FailureOr<mlir::ArrayAttr> getStated(mlir::Value value, mlir::ArrayAttr request, const llvm::Twine &name);
   /// Changes the loops of `op` so that its result is split as requested, as far as the operation allows.
   void applyRequest(DefinitionOpInterface op, const OpRelation &relation, LoopShardings &loops);
   /// Makes sure that the function's results have the shardings that were requested for them.
@@ -81,16 +79,10 @@ private:
   layout::Mesh mesh;
   mlir::FlatSymbolRefAttr meshName;
   DimShardingAttr unsplit;
-  /// For arguments.
-  llvm::DenseMap<mlir::Value, ShardingAttr> requests;
-  /// For results of operations; cuts may be open.
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<DimShardingAttr>> resultRequests;
-  /// How the loops of operations are to be split, whatever their operands.
-  llvm::DenseMap<mlir::Operation *, LoopShardings> statedLoops;
+  /// Those for arguments include what their users wish.
+  FunctionRequests requests;
   /// What sends results to where they are requested.
   llvm::DenseMap<mlir::Operation *, ReshardOp> sentResults;
-  /// For operands of the terminator.
-  llvm::SmallVector<std::pair<mlir::OpOperand *, llvm::SmallVector<DimShardingAttr>>> outputRequests;
 };
 
 } // namespace dovetail
