@@ -253,13 +253,9 @@ void dovetail::assignLoopShardings(DefinitionOpInterface op, const OpRelation &r
 
 int64_t dovetail::getExchangeBytes(RankedTensorType type, ShardingAttr held, ShardingAttr needed,
                                    const layout::Mesh &mesh) {
-  layout::ExchangePlanner planner(mesh, type.getShape(), toLayout(held, mesh, type.getRank()),
-                                  toLayout(needed, mesh, type.getRank()));
-  int64_t elements = 0;
-  for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
-    for (const layout::Transfer &transfer : planner.receives(rank))
-      elements += transfer.box.volume();
-  return elements * getElementByteSize(type.getElementType());
+  layout::ExchangeVolume volume = layout::getExchangeVolume(mesh, type.getShape(), toLayout(held, mesh, type.getRank()),
+                                                            toLayout(needed, mesh, type.getRank()));
+  return volume.total * getElementByteSize(type.getElementType());
 }
 
 int64_t dovetail::getElementByteSize(Type elementType) {
