@@ -22,13 +22,6 @@ using namespace dovetail;
 /// Assignments tried for one operation, at most 2 to this power.
 static constexpr size_t kMaxCandidates = 8;
 
-int64_t Propagator::getNumParts(ArrayRef<StringAttr> axes) {
-  int64_t parts = 1;
-  for (StringAttr axis : axes)
-    parts *= mesh.axisSize(*mesh.axisIndex({axis.data(), axis.size()}));
-  return parts;
-}
-
 /// The cuts of a loop for which ranks need only what they hold of an operand dimension in windows, as far as there are
 /// such: they are in the middle of where neighbours hold enough for the same indices. Else those that follow the
 /// owners.
@@ -74,7 +67,7 @@ SmallVector<LoopCandidate> Propagator::getCandidates(DefinitionOpInterface op, c
       // What all ranks need whole, as it is indexed or combined, may come to them, who then divide what they make of
       // it.
       auto addScattered = [&] {
-        int64_t parts = getNumParts(held.getAxes());
+        int64_t parts = getNumParts(mesh, held.getAxes());
         for (unsigned to = 0, rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank(); to < rank; ++to)
           if (relation.loops[to].kind == LoopKind::Parallel && canScatter(op, to, parts))
             return add(
@@ -99,7 +92,7 @@ SmallVector<LoopCandidate> Propagator::getCandidates(DefinitionOpInterface op, c
     // A large partial operand that must be reduced here may be scattered over a dimension; a small one is reduced
     // whole.
     if (sharding.isPartial() && passedAxes.empty() && getByteSize(type) >= layout::minScatterBytes) {
-      int64_t parts = getNumParts(sharding.getPartialAxes());
+      int64_t parts = getNumParts(mesh, sharding.getPartialAxes());
       for (auto [dim, entry] : llvm::enumerate(relation.operands[number])) {
         if (entry.loop < 0 || !entry.map.isIdentity() || sharding.getDims()[dim].isSplit())
           continue;
@@ -153,13 +146,13 @@ int64_t Propagator::getCost(DefinitionOpInterface op, const OpRelation &relation
   int64_t unused = 1;
   for (StringAttr axis : operandAxes)
     if (llvm::none_of(loops, [&](DimShardingAttr loop) { return llvm::is_contained(loop.getAxes(), axis); }))
-      unused *= getNumParts(axis);
+      unused *= getNumParts(mesh, axis);
   // What is not split is computed, and held, by every rank.
   cost += (unused - 1) * getResultBytes(op);
   for (auto [loop, sharding] : llvm::zip_equal(relation.loops, loops)) {
     if (!sharding.isSplit())
       continue;
-    int64_t parts = getNumParts(sharding.getAxes());
+    int64_t parts = getNumParts(mesh, sharding.getAxes());
     if (loop.isLookup()) {
       // Whole for all ranks, or scattered.
       bool isScattered = llvm::any_of(llvm::seq<unsigned>(0, result.getRank()), [&](unsigned dim) {

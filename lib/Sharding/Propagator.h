@@ -66,7 +66,6 @@ private:
                                               llvm::ArrayRef<DimShardingAttr> requested);
   /// Axes over which a partial operand may stay partial through `op`.
   llvm::SmallVector<mlir::StringAttr> getPassedAxes(DefinitionOpInterface op);
-  int64_t getNumParts(llvm::ArrayRef<mlir::StringAttr> axes);
   void setSharding(mlir::Value value, ShardingAttr sharding) {
     value.setType(withSharding(llvm::cast<mlir::RankedTensorType>(value.getType()), sharding));
   }
