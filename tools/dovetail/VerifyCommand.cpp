@@ -56,7 +56,9 @@ static void printTable(llvm::ArrayRef<Comparison> comparisons, llvm::raw_ostream
     int64_t numDifferent = difference.numDifferent;
     rows.push_back({expected.name, tools::formatType(expected.type, expected.shape), formatNumber(difference.largest),
                     formatNumber(difference.limit),
-                    numDifferent ? std::to_string(numDifferent) + " elements DIFFER" : "equal"});
+                    numDifferent          ? std::to_string(numDifferent) + " elements DIFFER"
+                    : difference.isAllNan ? "all NaN"
+                                          : "equal"});
   }
   os << tools::formatTable(rows);
 }
@@ -73,6 +75,11 @@ void VerifyCommand::report(llvm::ArrayRef<Comparison> comparisons, bool allValue
       printTable(*first, llvm::outs());
   }
   llvm::outs().flush();
+  for (const Comparison &comparison : comparisons)
+    if (comparison.difference.isAllNan)
+      diagnostics.warning(llvm::Twine(allValues ? "value '" : "output '") + comparison.expected.name +
+                          "' is NaN everywhere in both programs, which compares nothing: pass --input with what the "
+                          "model is for");
   if (numDifferent == 0)
     return;
   const Difference &difference = first->difference;

@@ -27,6 +27,8 @@ struct Difference {
   double largest = 0, magnitude = 0;
   /// How far an element may be off.
   double limit = 0;
+  /// There are elements, and all are NaN, as they should be: whatever was computed, nothing tells.
+  bool isAllNan = false;
 };
 
 /// Compares tensors of equal type and shape. Floating-point numbers may differ by 1e-4 of the largest expected

@@ -82,3 +82,10 @@ TEST(Compare, EmptyTensors) {
   auto empty = tensor<float>(ElementType::F32, {0, 4}, {});
   EXPECT_EQ(compare(empty, empty).numDifferent, 0);
 }
+
+TEST(Compare, WhatIsNaNEverywhereComparesNothing) {
+  EXPECT_TRUE(compare(floats({NAN, NAN}), floats({NAN, NAN})).isAllNan);
+  EXPECT_FALSE(compare(floats({NAN, 1}), floats({NAN, 1})).isAllNan);
+  EXPECT_FALSE(compare(floats({NAN, 1}), floats({NAN, NAN})).isAllNan);
+  EXPECT_FALSE(compare(floats({}), floats({})).isAllNan);
+}
