@@ -95,8 +95,9 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     break;
   case Phase::Propagate:
     passes.addPass(createChooseCuts());
-    passes.addPass(createChooseShardings(
-        {options.objective, std::llround(options.plannerMemory.value_or(0)), /*cluster=*/"", options.shardingsSeed}, options.cluster));
+    passes.addPass(createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
+                                          /*cluster=*/"", options.explain, options.shardingsSeed},
+                                         options.cluster));
     break;
   case Phase::Partition:
     passes.addPass(createPartition());

@@ -80,6 +80,7 @@ static std::optional<Expected> tryOptions(Compilation &compilation, CompileOptio
   Diagnostics quiet(llvm::nulls());
   options.autoRanks.reset();
   options.memory.reset();
+  options.explain = false;
   Compilation copy = compilation.fork(std::move(options), quiet);
   if (failed(copy.runTo(Phase::Propagate)))
     return std::nullopt;
@@ -159,7 +160,8 @@ static FailureOr<RankMemory> getMost(const runtime::Plan &plan) {
 static std::string listLargest(const runtime::Plan &plan, int rank) {
   std::vector<std::pair<int64_t, uint32_t>> buffers;
   for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
-    buffers.push_back({plan.bufferBox(buffer, rank).volume() * runtime::elementSize(plan.buffers[buffer].type), buffer});
+    buffers.push_back(
+        {plan.bufferBox(buffer, rank).volume() * runtime::elementSize(plan.buffers[buffer].type), buffer});
   llvm::sort(buffers, [](const auto &a, const auto &b) {
     return std::pair(-a.first, a.second) < std::pair(-b.first, b.second);
   });
@@ -227,6 +229,7 @@ FailureOr<CompileOptions> dovetail::fitMemory(Compilation &compilation, Diagnost
   CompileOptions options = compilation.getOptions();
   double memory = *options.memory;
   options.memory.reset();
+  options.explain = false;
   std::optional<std::pair<runtime::Plan, RankMemory>> least;
   double expectedLeast = 0;
   // The planner does not know what will share memory: how much more or less its estimate is, programs tell.
@@ -246,8 +249,10 @@ FailureOr<CompileOptions> dovetail::fitMemory(Compilation &compilation, Diagnost
     if (failed(most))
       return diagnostics.error(ExitCode::Unsupported,
                                "what this program takes of memory is not known; leave out --memory");
-    if (most->bytes <= memory)
+    if (most->bytes <= memory) {
+      options.explain = compilation.getOptions().explain;
       return options;
+    }
     double ratio = most->bytes / std::max(expected, 1.0);
     options.plannerMemory = std::min(options.plannerMemory.value_or(expected), memory / ratio) * (tries ? 0.95 : 1.0);
     if (!least || most->bytes < least->second.bytes) {

@@ -15,6 +15,7 @@
 #include "dovetail/Layout/Exchange.h"
 #include "dovetail/Planner/Passes.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_CHOOSESHARDINGS
@@ -225,6 +226,48 @@ void Commit::run() {
     combine(op);
 }
 
+/// The axes that split each loop, or with what sizes: dimensions of the result, then what is summed over.
+static std::string describe(ArrayRef<DimShardingAttr> loops, size_t rank, bool withSizes) {
+  std::string text = "[";
+  for (auto [index, loop] : llvm::enumerate(loops)) {
+    text += index == 0 ? "" : index == rank ? " | " : ", ";
+    if (!loop.isSplit())
+      text += "_";
+    for (auto [number, axis] : llvm::enumerate(loop.getAxes()))
+      text += (number ? "+" : "") + axis.str();
+    for (unsigned piece = 0; withSizes && piece < loop.getNumPieces(); ++piece)
+      text += (piece ? "+" : ":") + std::to_string(loop.getPiece(piece).size());
+  }
+  return text + "]";
+}
+
+static void emitExplanations(func::FuncOp function, const ShardingAssignment &assignment, Objective objective) {
+  const Expectation &expected = assignment.expected;
+  auto percent = [](double share) { return llvm::formatv("{0:f1} %", 100 * share).str(); };
+  if (expected.cost > expected.bound * (1 + 1e-9))
+    function.emitRemark("is split in the best way that was found; another one may be up to ")
+        << percent(1 - expected.bound / expected.cost) << " better";
+  const char *more = objective == Objective::Time    ? " more time"
+                     : objective == Objective::Bytes ? " more bytes"
+                                                     : " more memory";
+  for (const Explanation &explanation : assignment.explanations) {
+    size_t rank = cast<RankedTensorType>(explanation.op->getResult(0).getType()).getRank();
+    std::string chosen = describe(explanation.chosen, rank, false);
+    std::string other = describe(explanation.runnerUp, rank, false);
+    if (chosen == other) {
+      chosen = describe(explanation.chosen, rank, true);
+      other = describe(explanation.runnerUp, rank, true);
+    }
+    std::string others =
+        explanation.others == 0 ? "has" : "and " + std::to_string(explanation.others) + " like it have";
+    explanation.op->emitRemark(others) << " loops split as " << chosen << "; the next best, " << other
+                                       << ", is expected to take " << percent(explanation.more) << more << " in all";
+  }
+  for (auto [op, times] : assignment.slow)
+    op->emitRemark("is expected to take ")
+        << llvm::formatv("{0:f1}", times).str() << " times what it would with its work divided as well as can be";
+}
+
 /// Says of a function what is expected of how it was split.
 static void setExpectation(func::FuncOp function, const Expectation &expected) {
   Builder builder(function.getContext());
@@ -244,11 +287,13 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   DenseMap<Operation *, LoopOption> decided;
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
-    FailureOr<ShardingAssignment> assignment =
-        findAssignment(function, meshOp.getMesh(), meshName, *requests,
-                       {objective, *found, memory ? std::optional<double>(memory) : std::nullopt, seed}, decided);
+    FailureOr<ShardingAssignment> assignment = findAssignment(
+        function, meshOp.getMesh(), meshName, *requests,
+        {objective, *found, memory ? std::optional<double>(memory) : std::nullopt, explain, seed}, decided);
     if (failed(assignment))
       return failure();
+    if (explain)
+      emitExplanations(function, *assignment, objective);
     Commit commit(function, meshOp, *assignment);
     commit.run();
     decided = std::move(commit.decided);

@@ -33,6 +33,10 @@ static constexpr double kBytesPerExchange = 1e-3;
 /// How often the price of memory is raised, tenfold each time, and then halved towards the least that suffices.
 static constexpr int kMaxRaises = 12;
 static constexpr int kMaxHalvings = 5;
+/// Operations that are explained.
+static constexpr size_t kMaxExplained = 8;
+/// An operation is said to be slow if it takes so many times what it could.
+static constexpr double kMuchSlower = 1.5;
 /// Of ways that take as much memory, that which takes less time is chosen.
 static constexpr double kBytesPerSecond = 1e-3;
 
@@ -83,6 +87,7 @@ private:
     return options[op][solution.options[sources[op->getResult(0)].node]];
   }
   ChoiceGraph::Solution search() const;
+  std::vector<Explanation> explain(const ChoiceGraph::Solution &solution);
   ChoiceGraph::Solution searchWithin(double memory);
   /// What a solution takes. `live`, if given, receives the values that there are at the time of most.
   Expectation predict(const ChoiceGraph::Solution &solution, DenseSet<Value> *live = nullptr);
@@ -111,6 +116,8 @@ private:
   llvm::MapVector<Operation *, std::vector<LoopOption>> options;
   DenseMap<Operation *, double> workOf;
   double totalWork = 0;
+  /// Of operations, with the option that takes least.
+  llvm::MapVector<Operation *, double> leastSeconds;
   /// Values through which sums may pass.
   DenseSet<Value> mayBePartial;
   ChoiceGraph graph;
@@ -221,6 +228,9 @@ std::vector<LoopOption> AssignmentProblem::getOptions(DefinitionOpInterface op) 
   if (adds || !passing.empty())
     mayBePartial.insert(op->result_begin(), op->result_end());
   std::vector<LoopOption> found = loopOptions->get(op, relation, work, passing);
+  double &least = leastSeconds[op] = found.front().seconds;
+  for (const LoopOption &option : found)
+    least = std::min(least, option.seconds);
   if (found.size() > kMaxOptions) {
     auto getKey = [&](size_t number) { return std::pair(found[number].share / found[number].imbalance, number); };
     std::vector<size_t> order(found.size());
@@ -481,6 +491,7 @@ ChoiceGraph::Solution AssignmentProblem::searchWithin(double memory) {
   Expectation expected = predict(solution, &live);
   if (!solution.isPossible() || expected.getMemory() <= memory)
     return solution;
+  double unlimited = solution.bound;
   // What memory costs at first: not less than it might gain.
   double price = std::max(solution.cost, 1e-9) / std::max(expected.getMemory(), 1.0), tooLow = 0;
   std::optional<ChoiceGraph::Solution> fitting;
@@ -521,7 +532,44 @@ ChoiceGraph::Solution AssignmentProblem::searchWithin(double memory) {
     graph.setCosts(node, own[node]);
   solution = fitting ? *fitting : least;
   solution.cost = graph.evaluate(solution.options);
+  solution.bound = unlimited;
   return solution;
+}
+
+std::vector<Explanation> AssignmentProblem::explain(const ChoiceGraph::Solution &solution) {
+  // Blocks repeat themselves: the first of those that are alike stands for all.
+  std::vector<std::tuple<double, size_t, Operation *>> heaviest;
+  DenseMap<std::pair<StringAttr, Attribute>, size_t> numbers;
+  std::vector<unsigned> alike;
+  for (auto &[op, list] : options) {
+    if (list.size() == 1 || !(workOf.lookup(op) > 0))
+      continue;
+    auto [number, isNew] = numbers.try_emplace(
+        {op->getName().getIdentifier(),
+         ArrayAttr::get(op->getContext(),
+                        {LoopShardingsAttr::get(op->getContext(), meshName, getOption(solution, op).loops),
+                         TypeAttr::get(op->getResult(0).getType()), TypeAttr::get(op->getOperand(0).getType())})},
+        alike.size());
+    if (isNew) {
+      heaviest.push_back({-workOf.lookup(op), alike.size(), op});
+      alike.push_back(0);
+    }
+    ++alike[number->second];
+  }
+  llvm::sort(heaviest);
+  std::vector<Explanation> explanations;
+  for (auto [work, number, op] : ArrayRef(heaviest).take_front(kMaxExplained)) {
+    unsigned node = sources[op->getResult(0)].node, chosen = solution.options[node];
+    std::vector<double> own = graph.getCosts(node), without = own;
+    without[chosen] = ChoiceGraph::impossible;
+    graph.setCosts(node, std::move(without));
+    ChoiceGraph::Solution other = search();
+    graph.setCosts(node, std::move(own));
+    if (other.isPossible())
+      explanations.push_back({op, alike[number] - 1, options[op][chosen].loops, options[op][other.options[node]].loops,
+                              solution.cost > 0 ? other.cost / solution.cost - 1 : 0});
+  }
+  return explanations;
 }
 
 FailureOr<ShardingAssignment> AssignmentProblem::solve() {
@@ -540,6 +588,14 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
     return function.emitError("cannot be split as is stated: no sharding of its values meets all that is asked for");
   ShardingAssignment assignment;
   assignment.expected = predict(solution);
+  assignment.expected.cost = solution.cost;
+  assignment.expected.bound = solution.bound;
+  if (goal.explain) {
+    assignment.explanations = explain(solution);
+    for (auto &[op, least] : leastSeconds)
+      if (workOf.lookup(op) >= kLightShare * totalWork && getOption(solution, op).seconds > kMuchSlower * least)
+        assignment.slow.push_back({op, getOption(solution, op).seconds / least});
+  }
   for (const auto &[value, source] : sources)
     if (isa<BlockArgument>(value))
       assignment.arguments[value] = getState(solution, source);

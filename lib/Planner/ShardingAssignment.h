@@ -29,7 +29,20 @@ struct Expectation {
   /// Bytes of weights, and of values at the time of most, of the rank with most.
   double weightBytes = 0, valueBytes = 0;
 
+  /// What the objective says of it, and what it says of no assignment less than.
+  double cost = 0, bound = 0;
+
   double getMemory() const { return weightBytes + valueBytes; }
+};
+
+/// Why an operation's loops are split as they are.
+struct Explanation {
+  mlir::Operation *op;
+  /// How many others like it are split like it.
+  unsigned others;
+  LoopShardings chosen, runnerUp;
+  /// How much more the objective says if the runner-up is chosen, with the best for all others, as a share.
+  double more;
 };
 
 /// How everything is split.
@@ -44,6 +57,10 @@ struct ShardingAssignment {
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> outputs;
   /// What is expected of all of it.
   Expectation expected;
+  /// Of the operations that take most time and could be split in other ways, where that is asked for.
+  std::vector<Explanation> explanations;
+  /// Operations that take much longer than they would with their work divided as well as can be, and how many times.
+  std::vector<std::pair<mlir::Operation *, double>> slow;
 };
 
 /// What an assignment is to be best at.
@@ -53,6 +70,8 @@ struct Goal {
   const Cluster &cluster;
   /// Bytes of each rank for weights and values, as estimated; none: as much as is asked for.
   std::optional<double> memory;
+  /// Whether what is chosen is to be explained, which takes more searches.
+  bool explain = false;
   /// If not 0, none of that matters: anything that may be decided is, at random.
   uint64_t seed = 0;
 };

@@ -52,6 +52,8 @@ struct CompileOptions {
   std::vector<SizesRequest> sizes;
   /// What is to be least of all ways to split what is not stated.
   Objective objective = Objective::Time;
+  /// Whether what is chosen is explained, in remarks.
+  bool explain = false;
   /// Whether instead anything that may be decided is, at random from this seed, which is not 0.
   uint64_t shardingsSeed = 0;
   const Target *target = findTarget("cpu");

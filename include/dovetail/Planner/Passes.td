@@ -30,6 +30,8 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
                  Option<"memory", "memory", "int64_t", "0",
                         "Bytes that each rank has for weights and values, as estimated; 0: as many as it takes">,
                  Option<"cluster", "cluster", "std::string", "\"cpu\"", "The devices of ranks and their links, one that is built in">,
+                 Option<"explain", "explain", "bool", "false",
+                        "Say how the operations that take most time are split, and what would be next best">,
                  Option<"seed", "seed", "uint64_t", "0",
                         "If not 0, what is least does not matter: anything that may be decided is, at random">];
 }
