@@ -90,6 +90,28 @@ def test_two_axes(backend):
     assert not differences(backend.compile_and_run(model, partition, inputs, list(expected), extra=BLOCKS), expected)
 
 
+@pytest.mark.parametrize("cpu", runnable_cpus())
+@pytest.mark.parametrize("channels", [5, 8, 12, 16, 24])
+def test_sums_between_activations(backend, channels, cpu):
+    """What no convolution does: it is done by itself, and as much as is asked for."""
+    rng = np.random.default_rng(channels)
+    draft = Draft(rng)
+    image = draft.input(rng.standard_normal((1, 3, 5, 5)).astype(np.float32), "image")
+
+    def convolution(x, count):
+        weights = rng.uniform(-0.3, 0.3, (channels, count, 3, 3)).astype(np.float32)
+        return draft.node("Conv", x, draft.constant(weights), pads=[1, 1, 1, 1], final=False)
+
+    x = draft.node("Relu", convolution(image, 3), final=False)
+    y = draft.node("Elu", convolution(x, channels), final=False)
+    draft.node("Relu", draft.node("Add", y, x, final=False))
+    model, partition = draft.model(), Partition({"y": 2}).split("image", 4, 2, "y", (2, 3))
+    expected = expected_outputs(model, draft.inputs)
+    options = [*BLOCKS, "--cpu", cpu]
+    actual = backend.compile_and_run(model, partition, draft.inputs, list(expected), extra=options)
+    assert not differences(actual, expected)
+
+
 @pytest.mark.parametrize("dim, sizes", [(2, (5, 0, 18)), (1, (9, 0, 11))], ids=str)
 def test_processes(backend, tmp_path, dim, sizes):
     """Ranks that do not see each other's memory send each other blocks."""

@@ -229,8 +229,10 @@ absl::Status PostOps::prepareRest(size_t first, ScratchPlan &scratch) {
   return guardLibrary([&]() -> absl::Status {
     for (size_t i = first; i < ops.size();) {
       Separate separate{i, 1, {}, 0, 0, {}, {}};
-      // An addition or product takes the activation after it along, if that stays fast.
-      bool pair = ops[i].readsTensor() && i + 1 < ops.size() && !ops[i + 1].readsTensor();
+      // An addition or product takes the activation after it along, if that stays fast. Not in blocks of channels:
+      // there oneDNN 2.6 computes nothing where channels do not fill a block of 16, and writes elsewhere with blocks
+      // of 8.
+      bool pair = !format.isBlocked() && ops[i].readsTensor() && i + 1 < ops.size() && !ops[i + 1].readsTensor();
       bool done = false;
       if (pair) {
         separate.count = 2;
