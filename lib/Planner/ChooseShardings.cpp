@@ -268,6 +268,19 @@ static void emitExplanations(func::FuncOp function, const ShardingAssignment &as
         << llvm::formatv("{0:f1}", times).str() << " times what it would with its work divided as well as can be";
 }
 
+/// Says which ranks are of no use.
+static void emitIdle(func::FuncOp function, const ShardingAssignment &assignment) {
+  for (StringAttr axis : assignment.idleAxes)
+    function.emitWarning("nothing that takes time is split over axis ")
+        << axis << ": its ranks repeat each other's work, as dividing it is not expected to gain anything";
+  if (assignment.idleRanks.empty())
+    return;
+  std::string ranks;
+  for (int rank : assignment.idleRanks)
+    ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+  function.emitWarning("these ranks idle, as no operation has so many parts: ") << ranks;
+}
+
 /// Says of a function what is expected of how it was split.
 static void setExpectation(func::FuncOp function, const Expectation &expected) {
   Builder builder(function.getContext());
@@ -292,6 +305,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
         {objective, *found, memory ? std::optional<double>(memory) : std::nullopt, explain, seed}, decided);
     if (failed(assignment))
       return failure();
+    emitIdle(function, *assignment);
     if (explain)
       emitExplanations(function, *assignment, objective);
     Commit commit(function, meshOp, *assignment);

@@ -87,6 +87,7 @@ private:
     return options[op][solution.options[sources[op->getResult(0)].node]];
   }
   ChoiceGraph::Solution search() const;
+  void findIdle(ShardingAssignment &assignment);
   std::vector<Explanation> explain(const ChoiceGraph::Solution &solution);
   ChoiceGraph::Solution searchWithin(double memory);
   /// What a solution takes. `live`, if given, receives the values that there are at the time of most.
@@ -572,6 +573,36 @@ std::vector<Explanation> AssignmentProblem::explain(const ChoiceGraph::Solution 
   return explanations;
 }
 
+void AssignmentProblem::findIdle(ShardingAssignment &assignment) {
+  const layout::Mesh &mesh = costs.getMesh();
+  llvm::SmallDenseSet<StringAttr> busyAxes;
+  std::vector<bool> isBusy(mesh.numRanks());
+  bool isAny = false;
+  for (auto &[op, list] : options) {
+    double work = workOf.lookup(op);
+    if (work == 0 || work < kLightShare * totalWork)
+      continue;
+    isAny = true;
+    const LoopShardings &loops = assignment.operations.find(op)->second.loops;
+    for (DimShardingAttr loop : loops)
+      busyAxes.insert(loop.getAxes().begin(), loop.getAxes().end());
+    SmallVector<int64_t> extents;
+    for (const Loop &loop : cast<DefinitionOpInterface>(op).getRelation().loops)
+      extents.push_back(loop.extent);
+    layout::Sharding sharding = toLayout(loops, mesh);
+    for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
+      isBusy[rank] = isBusy[rank] || !sharding.boxOf(mesh, extents, rank).empty();
+  }
+  if (!isAny)
+    return;
+  for (const layout::MeshAxis &axis : mesh.getAxes())
+    if (auto name = StringAttr::get(function.getContext(), axis.name); axis.size > 1 && !busyAxes.contains(name))
+      assignment.idleAxes.push_back(name);
+  for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
+    if (!isBusy[rank])
+      assignment.idleRanks.push_back(rank);
+}
+
 FailureOr<ShardingAssignment> AssignmentProblem::solve() {
   stateCuts();
   loopOptions.emplace(costs, meshName, families);
@@ -601,6 +632,7 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
       assignment.arguments[value] = getState(solution, source);
   for (const auto &[op, list] : options)
     assignment.operations[op] = getOption(solution, op);
+  findIdle(assignment);
   for (const auto &[value, source] : pinned)
     assignment.values[value] = getState(solution, source);
   for (const auto &[value, source] : forms)

@@ -59,6 +59,10 @@ struct ShardingAssignment {
   Expectation expected;
   /// Of the operations that take most time and could be split in other ways, where that is asked for.
   std::vector<Explanation> explanations;
+  /// Mesh axes over which nothing is split that takes time: their ranks repeat each other's work.
+  llvm::SmallVector<mlir::StringAttr> idleAxes;
+  /// Ranks that have nothing of what takes time.
+  std::vector<int> idleRanks;
   /// Operations that take much longer than they would with their work divided as well as can be, and how many times.
   std::vector<std::pair<mlir::Operation *, double>> slow;
 };
