@@ -5,7 +5,7 @@ import numpy as np
 from onnx import TensorProto
 
 from .graph import Graph
-from .transformer import heads_by_split, layer_norm, merge_heads
+from .transformer import heads_by_split, layer_norm, merge_heads, up_to
 
 
 def _tanh_gelu(g, x):
@@ -27,10 +27,7 @@ def _flat_linear(g, x, cin, cout, gain=1.0):
 def _causal(g, length, positions):
     """Whether a position sees another (1, 1, length, length), of a table for more of them."""
     table = g.weight(np.tril(np.ones((1, 1, positions, positions), bool)), "causal")
-    end = g.op("Unsqueeze", length, g.ints(0))
-    for axis in (2, 3):
-        table = g.op("Slice", table, g.ints(0), end, g.ints(axis), g.ints(1))
-    return table
+    return up_to(g, table, length, 2, 3)
 
 
 def _attention(g, x, size, heads, seen):

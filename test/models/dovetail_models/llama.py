@@ -5,7 +5,7 @@ import numpy as np
 from onnx import TensorProto
 
 from .graph import Graph
-from .transformer import mean, merge_heads
+from .transformer import mean, merge_heads, up_to
 
 _LOWEST = np.finfo(np.float32).min
 
@@ -23,21 +23,13 @@ def _vector(g, *entries):
     return g.op("Concat", *parts, axis=0)
 
 
-def _up_to(g, table, length, *axes):
-    """The first `length` positions of a table along `axes`."""
-    for axis in axes:
-        end = g.op("Unsqueeze", length, g.ints(0))
-        table = g.op("Slice", table, g.ints(0), end, g.ints(axis), g.ints(1))
-    return table
-
-
 def _rotary_tables(g, length, positions, width):
     """Cosines and sines (1, 1, length, width) of each position's angles."""
     frequencies = 10000.0 ** (-np.arange(0, width, 2) / width)
     angles = np.outer(np.arange(positions), np.concatenate([frequencies, frequencies]))
     for function, stem in ((np.cos, "cos"), (np.sin, "sin")):
         table = g.weight(function(angles).astype(np.float32), stem)
-        yield g.op("Unsqueeze", _up_to(g, table, length, 0), g.ints(0, 1))
+        yield g.op("Unsqueeze", up_to(g, table, length, 0), g.ints(0, 1))
 
 
 def _rotate(g, x, cos, sin, width, name):
@@ -119,7 +111,7 @@ def llama(
     rows = g.dim(ids, 1)
     tables = list(_rotary_tables(g, rows, positions, width))
     causal = np.triu(np.full((positions, positions), _LOWEST), 1)[None, None]
-    mask = _up_to(g, g.weight(causal, "causal"), rows, 2, 3)
+    mask = up_to(g, g.weight(causal, "causal"), rows, 2, 3)
     for layer in range(layers):
         path = f"/layers.{layer}"
         y = _rms_norm(g, x, size, f"{path}/norm1")

@@ -58,3 +58,11 @@ def merge_heads(g, mixed, x, size):
         axis=0,
     )
     return g.op("Reshape", mixed, shape)
+
+
+def up_to(g, table, length, *axes):
+    """The first `length` entries of a table along `axes`."""
+    end = g.op("Unsqueeze", length, g.ints(0))
+    for axis in axes:
+        table = g.op("Slice", table, g.ints(0), end, g.ints(axis), g.ints(1))
+    return table
