@@ -81,6 +81,7 @@ LogicalResult Compilation::import(StringRef name, llvm::function_ref<ImportResul
   }
   module = std::move(result.module);
   externalFiles = std::move(result.externalFiles);
+  missingFiles = std::move(result.missingFiles);
   return finishPhase(Phase::Import, begin);
 }
 

@@ -50,8 +50,13 @@ std::shared_ptr<llvm::MemoryBuffer> TensorReader::openExternal(llvm::StringRef l
   };
   // Asked before opening, because opening a pipe would wait.
   fs::file_status status;
-  if (std::error_code error = fs::status(file, status))
-    return cannotOpen(error);
+  if (std::error_code error = fs::status(file, status)) {
+    if (!mayMissData || error != std::errc::no_such_file_or_directory)
+      return cannotOpen(error);
+    if (missingFiles.insert(location).second)
+      reporter.addMissingFile(file);
+    return nullptr;
+  }
   if (status.type() != fs::file_type::regular_file) {
     reporter.error(ImportError::File) << "'" << file << "', the data of " << what << ", is not a regular file";
     return nullptr;
@@ -104,7 +109,7 @@ mlir::ElementsAttr TensorReader::readExternal(const onnx::TensorProto &tensor, m
   }
   std::shared_ptr<llvm::MemoryBuffer> file = openExternal(location, what);
   if (!file)
-    return {};
+    return missingFiles.contains(location) ? makeMissingConstant(type, tensor.name()) : mlir::ElementsAttr();
   uint64_t available = file->getBufferSize();
   if (offset > available || size > available - offset) {
     reporter.invalid() << what << " has its data at bytes " << offset << " to " << offset << " + " << size << " of '"

@@ -26,7 +26,8 @@ static constexpr int64_t kMaxNodes = 2'000'000;
 
 GraphImporter::GraphImporter(std::shared_ptr<const onnx::ModelProto> model, const ImportOptions &options,
                              Reporter &reporter)
-    : model(std::move(model)), options(options), reporter(reporter), tensors(reporter), builder(reporter.getContext()) {
+    : model(std::move(model)), options(options), reporter(reporter), tensors(reporter, options.mayMissData),
+      builder(reporter.getContext()) {
   for (mlir::RegisteredOperationName name : reporter.getContext()->getRegisteredOperations())
     if (auto *interface = name.getInterface<OnnxOpInterface>())
       oneToOne.try_emplace(interface->getOnnxName(), name);

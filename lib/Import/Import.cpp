@@ -174,7 +174,7 @@ static ImportResult importModel(llvm::StringRef path, const ImportOptions &optio
     mlir::OwningOpRef<mlir::ModuleOp> module = GraphImporter(model, options, reporter).run();
     if (!module)
       return failure();
-    return ImportResult{std::move(module), {}, reporter.getExternalFiles()};
+    return ImportResult{std::move(module), {}, reporter.getExternalFiles(), reporter.getMissingFiles()};
   } catch (const std::exception &error) {
     // Only libonnx and protobuf throw.
     reporter.invalid() << "model '" << path << "' cannot be read: " << error.what();

@@ -48,13 +48,16 @@ public:
   /// Notes that the model has data in `file`.
   void addExternalFile(llvm::StringRef file) { externalFiles.push_back(file.str()); }
   const std::vector<std::string> &getExternalFiles() const { return externalFiles; }
+  /// Notes that it has data in `file`, which is not there, and that this may be.
+  void addMissingFile(llvm::StringRef file) { missingFiles.push_back(file.str()); }
+  const std::vector<std::string> &getMissingFiles() const { return missingFiles; }
 
 private:
   mlir::MLIRContext &context;
   std::string path;
   mlir::Location fileLoc;
   std::optional<ImportError> firstError;
-  std::vector<std::string> externalFiles;
+  std::vector<std::string> externalFiles, missingFiles;
 };
 
 } // namespace dovetail::importer

@@ -131,6 +131,11 @@ mlir::ElementsAttr dovetail::importer::makeConstant(mlir::RankedTensorType type,
   return mlir::DenseResourceElementsAttr::get(type, name, std::move(blob));
 }
 
+mlir::ElementsAttr dovetail::importer::makeMissingConstant(mlir::RankedTensorType type, llvm::StringRef name) {
+  auto &manager = mlir::DenseResourceElementsHandle::getManagerInterface(type.getContext());
+  return mlir::DenseResourceElementsAttr::get(type, manager.insert(name.empty() ? "constant" : name));
+}
+
 mlir::ElementsAttr dovetail::importer::reshapeConstant(mlir::ElementsAttr constant, llvm::ArrayRef<int64_t> shape) {
   auto type = mlir::RankedTensorType::get(shape, constant.getElementType());
   if (auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(constant))
@@ -138,6 +143,11 @@ mlir::ElementsAttr dovetail::importer::reshapeConstant(mlir::ElementsAttr consta
   if (auto resource = llvm::dyn_cast<mlir::DenseResourceElementsAttr>(constant))
     return mlir::DenseResourceElementsAttr::get(type, resource.getRawHandle());
   return {};
+}
+
+/// Whether the data of a constant are there.
+static bool hasData(mlir::DenseResourceElementsAttr constant) {
+  return constant && constant.getRawHandle().getBlob() != nullptr;
 }
 
 template <typename To, typename From> static llvm::SmallVector<To> readAs(llvm::ArrayRef<char> bytes) {
@@ -163,7 +173,7 @@ std::optional<llvm::SmallVector<int64_t>> dovetail::importer::readInts(mlir::Ele
     return values;
   }
   auto resource = llvm::dyn_cast<mlir::DenseResourceElementsAttr>(constant);
-  if (!resource)
+  if (!hasData(resource))
     return std::nullopt;
   if (type.isSignlessInteger(64))
     return readAs<int64_t, int64_t>(resource.getData());
@@ -183,7 +193,7 @@ std::optional<llvm::SmallVector<double>> dovetail::importer::readFloats(mlir::El
     return values;
   }
   auto resource = llvm::dyn_cast<mlir::DenseResourceElementsAttr>(constant);
-  if (!resource)
+  if (!hasData(resource))
     return std::nullopt;
   return type.isF32() ? readAs<double, float>(resource.getData()) : readAs<double, double>(resource.getData());
 }

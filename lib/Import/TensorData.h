@@ -18,6 +18,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "onnx/onnx_pb.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <memory>
@@ -46,18 +47,22 @@ bool isSmallConstant(mlir::RankedTensorType type);
 mlir::ElementsAttr makeConstant(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes,
                                 std::shared_ptr<const void> owner, llvm::StringRef name);
 
+/// A constant whose data are missing.
+mlir::ElementsAttr makeMissingConstant(mlir::RankedTensorType type, llvm::StringRef name);
+
 /// The same elements in another shape.
 mlir::ElementsAttr reshapeConstant(mlir::ElementsAttr constant, llvm::ArrayRef<int64_t> shape);
 
 /// All elements of an integer, or of an f32 or f64, constant; none if the
-/// type is another.
+/// type is another, or if the data are missing.
 std::optional<llvm::SmallVector<int64_t>> readInts(mlir::ElementsAttr constant);
 std::optional<llvm::SmallVector<double>> readFloats(mlir::ElementsAttr constant);
 
 /// Makes attributes from the tensors of one model.
 class TensorReader {
 public:
-  explicit TensorReader(Reporter &reporter) : reporter(reporter) {}
+  /// `mayMissData`: whether files of external data need not be there.
+  TensorReader(Reporter &reporter, bool mayMissData) : reporter(reporter), mayMissData(mayMissData) {}
 
   /// `what` names the tensor in messages. `owner` keeps `tensor` alive; without
   /// one, the data are copied. Null if an error was reported.
@@ -68,11 +73,13 @@ private:
                                   llvm::StringRef what);
   mlir::ElementsAttr readFields(const onnx::TensorProto &tensor, mlir::RankedTensorType type, llvm::StringRef what,
                                 std::shared_ptr<const void> owner);
-  /// Maps a file of external data, once.
+  /// Maps a file of external data, once. Null after an error, or if it may be missing and is.
   std::shared_ptr<llvm::MemoryBuffer> openExternal(llvm::StringRef location, llvm::StringRef what);
 
   Reporter &reporter;
+  bool mayMissData;
   llvm::StringMap<std::shared_ptr<llvm::MemoryBuffer>> externalFiles;
+  llvm::StringSet<> missingFiles;
 };
 
 } // namespace dovetail::importer

@@ -66,6 +66,8 @@ public:
   const std::vector<PhaseTime> &getTimes() const { return times; }
   /// The files of external data that the model was read from.
   const std::vector<std::string> &getExternalFiles() const { return externalFiles; }
+  /// Those that are missing, as they may be where options say so.
+  const std::vector<std::string> &getMissingFiles() const { return missingFiles; }
 
   /// Called after each phase but emit, while its result can be looked at.
   std::function<llvm::LogicalResult(Phase)> afterPhase;
@@ -89,7 +91,7 @@ private:
   CompileOptions options;
   Diagnostics &diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::vector<std::string> externalFiles;
+  std::vector<std::string> externalFiles, missingFiles;
   std::optional<Phase> done;
   ProgramCode code;
   std::vector<PhaseTime> times;

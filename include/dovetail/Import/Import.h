@@ -32,6 +32,9 @@ struct ImportOptions {
   /// Shapes of inputs: `--shape image=1,3,736,1280`; `--shape scale=` says that it is a scalar. They also give the
   /// extents of the named dimensions in them. Extents are at least 0.
   llvm::StringMap<llvm::SmallVector<int64_t>> shapes;
+  /// Whether files of external data may be missing: constants in them then have a type and no data. For who wants to
+  /// know about a program and not to run it.
+  bool mayMissData = false;
 };
 
 /// Why a model was not imported.
@@ -53,6 +56,8 @@ struct ImportResult {
   ImportError error = ImportError::InvalidModel;
   /// The files of external data that were read. They must stay as they are while the module is used.
   std::vector<std::string> externalFiles = {};
+  /// Those that are not there (`ImportOptions::mayMissData`).
+  std::vector<std::string> missingFiles = {};
 
   explicit operator bool() { return static_cast<bool>(module); }
 };
