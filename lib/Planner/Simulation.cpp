@@ -17,6 +17,7 @@
 using namespace dovetail;
 
 struct Simulation::State {
+  const Cluster &cluster;
   /// Of each rank: when it is done with its steps so far, and with its exchanges that go on beside them.
   std::vector<double> clock, moves;
   /// Of each exchange, by the number of its step: when each rank's sources have been read by all others.
@@ -43,19 +44,20 @@ void Simulation::runThreads(const PlanStep &step, State &state, size_t number) {
     };
     bool isFirst = true;
     if (double bytes = traffic.localBytes[rank]; bytes > 0)
-      copy(bytes / cluster.getLinks().front().bytes);
+      copy(bytes / state.cluster.getLinks().front().bytes);
     for (const ExchangeTraffic::Pull &pull : traffic.pulls[rank]) {
       double ready = std::max(clock, started[pull.source]);
       time.waiting += ready - clock;
       clock = ready;
-      copy(getCopySeconds(cluster.getLinks()[pull.link], pull.bytes, isFirst));
+      copy(getCopySeconds(state.cluster.getLinks()[pull.link], pull.bytes, isFirst));
       isFirst = false;
       readAt[pull.source] = std::max(readAt[pull.source], clock);
     }
   }
 }
 
-double Simulation::getStreamSeconds(const ExchangeTraffic &traffic, int rank) const {
+/// What a rank's part of an exchange by streams takes, if all that it has to do with have begun.
+static double getStreamSeconds(const ExchangeTraffic &traffic, const Cluster &cluster, int rank) {
   double seconds = 0;
   for (size_t number = 0; number < traffic.numLinks; ++number) {
     const LinkTraffic &own = traffic.get(rank, number);
@@ -77,7 +79,7 @@ void Simulation::runStreams(const PlanStep &step, State &state, size_t number) {
   std::vector<double> begun(numRanks), seconds(numRanks);
   for (int rank = 0; rank < numRanks; ++rank) {
     begun[rank] = std::max(state.clock[rank], state.moves[rank]);
-    seconds[rank] = getStreamSeconds(traffic, rank);
+    seconds[rank] = getStreamSeconds(traffic, state.cluster, rank);
   }
   std::vector<double> done(numRanks);
   for (int rank = 0; rank < numRanks; ++rank)
@@ -118,13 +120,12 @@ void Simulation::runStreams(const PlanStep &step, State &state, size_t number) {
 }
 
 Simulation::Simulation(const PlanWork &work, const Cluster &cluster)
-    : cluster(cluster), numRanks(work.mesh.numRanks()), rankTimes(numRanks), linkBytes(cluster.getLinks().size()) {
+    : numRanks(work.mesh.numRanks()), rankTimes(numRanks), linkBytes(cluster.getLinks().size()) {
   size_t numSteps = work.steps.size();
   begins.resize(numSteps * numRanks);
   ends.resize(numSteps * numRanks);
-  State state{std::vector<double>(numRanks), std::vector<double>(numRanks), std::vector<std::vector<double>>(numSteps)};
-  // A device takes the same time for the same work.
-  std::vector<double> secondsOf;
+  State state{cluster, std::vector<double>(numRanks), std::vector<double>(numRanks),
+              std::vector<std::vector<double>>(numSteps)};
   for (size_t number = 0; number < numSteps; ++number) {
     const PlanStep &step = work.steps[number];
     double *begin = &begins[number * numRanks], *end = &ends[number * numRanks];

@@ -21,6 +21,7 @@ namespace dovetail {
 void addCompileCommand(CLI::App &app, int &exitCode);
 void addVerifyCommand(CLI::App &app, int &exitCode);
 void addInspectCommand(CLI::App &app, int &exitCode);
+void addPlanCommand(CLI::App &app, int &exitCode);
 
 } // namespace dovetail
 

@@ -51,6 +51,7 @@ int main(int argc, char **argv) {
   tools::addRunCommand(app, exitCode);
   addVerifyCommand(app, exitCode);
   addInspectCommand(app, exitCode);
+  addPlanCommand(app, exitCode);
   tools::addBenchCommand(app, exitCode);
   tools::addDevicesCommand(app, exitCode);
   try {

@@ -58,10 +58,7 @@ private:
 
   void runThreads(const PlanStep &step, State &state, size_t number);
   void runStreams(const PlanStep &step, State &state, size_t number);
-  /// What a rank's part of an exchange by streams takes, if all that it has to do with have begun.
-  double getStreamSeconds(const ExchangeTraffic &traffic, int rank) const;
 
-  const Cluster &cluster;
   int numRanks;
   std::vector<double> begins, ends;
   std::vector<RankTime> rankTimes;

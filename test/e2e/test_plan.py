@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`dovetail plan`: what it predicts agrees with what is compiled, with itself, and with formats of others."""
+
+import json
+import time
+
+import numpy as np
+import onnx
+import pytest
+from dovetail_models import build
+from harness.backend import call, tool
+from onnx import TensorProto, helper
+from subjects import SMALL_SUBJECTS
+
+MESHES = {"1": {"y": 1}, "3": {"y": 3}, "2x2": {"y": 2, "x": 2}}
+
+
+def _plan(folder, *command):
+    """Runs `dovetail plan`; returns what it prints, its JSON and its trace."""
+    files = [folder / name for name in ("plan.json", "plan.trace")]
+    flags = ["--json", files[0], "--trace", files[1]]
+    code, text, messages = call([tool("dovetail"), "plan", *command, *flags])
+    assert code == 0, messages
+    return text, json.loads(files[0].read_text()), json.loads(files[1].read_text())
+
+
+def _flags(subject, mesh):
+    partition = subject.partition(mesh, "uneven" if len(mesh) > 1 or mesh["y"] > 1 else "balanced")
+    return [subject.prepared().path, *partition.flags(), *subject.flags()]
+
+
+@pytest.mark.parametrize("mesh", MESHES.values(), ids=MESHES)
+@pytest.mark.parametrize("subject", SMALL_SUBJECTS, ids=lambda subject: subject.name)
+def test_agrees_with_what_is_compiled(tmp_path, subject, mesh):
+    flags = _flags(subject, mesh)
+    _, plan, _ = _plan(tmp_path, *flags, "--threads", "2")
+    artifact = tmp_path / "model.dvt"
+    code, _, messages = call([tool("dovetail"), "compile", *flags, "-o", artifact])
+    assert code == 0, messages
+    code, text, messages = call([tool("dovetail"), "inspect", "--json", artifact, "--threads", "2"])
+    assert code == 0, messages
+    program = json.loads(text)
+    assert [(s["name"], s["kind"]) for s in plan["steps"]] == [(s["name"], s["kind"]) for s in program["steps"]]
+    for mine, theirs in zip(plan["ranks"], program["ranks"], strict=True):
+        for key in ("values", "scratch", "prologue", "weights", "packed", "total"):
+            assert mine["memory"][f"{key}_bytes"] == theirs[f"{key}_bytes"], key
+        used = mine["memory"]["used_bytes"]
+        # Positions: inputs, each step, outputs. The arena has room for the most, and seldom more.
+        assert len(used) == len(program["steps"]) + 2
+        assert max(used) <= mine["memory"]["values_bytes"] <= 1.5 * max(used)
+    exchanges = {exchange["step"]: exchange["bytes"] for exchange in program["exchanges"]}
+    assert exchanges == {s["step"]: s["bytes"] for s in plan["steps"] if s["kind"] == "exchange"}
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+@pytest.mark.parametrize("subject", SMALL_SUBJECTS[:3], ids=lambda subject: subject.name)
+def test_time_adds_up(tmp_path, subject, target):
+    _, plan, trace = _plan(tmp_path, *_flags(subject, {"y": 3}), "--target", target)
+    for rank in plan["ranks"]:
+        seconds = rank["seconds"]
+        parts = ("products", "elements", "copies", "exchanging")
+        assert seconds["busy"] == pytest.approx(sum(seconds[part] for part in parts))
+        assert seconds["busy"] + seconds["waiting"] + seconds["idle"] == pytest.approx(plan["seconds"])
+        number = rank["rank"]
+        clock = 0
+        ends = {}
+        for step in plan["steps"]:
+            begin, end = step["begin"][number], step["end"][number]
+            assert begin == pytest.approx(clock) and end >= begin
+            ends[step["step"]] = end
+            if step["kind"] == "wait":
+                assert all(end >= ends[exchange] for exchange in step["complete"])
+            # Of streams, exchanges go on while the steps do.
+            if step["kind"] != "exchange" or plan["transport"] == "threads":
+                clock = end
+        assert max(ends.values()) <= plan["seconds"] * (1 + 1e-9)
+    assert plan["speedup"] == pytest.approx(plan["alone"]["seconds"] / plan["seconds"])
+    assert plan["efficiency"] == pytest.approx(plan["speedup"] / 3)
+    _check_trace(trace, plan)
+
+
+def _check_trace(trace, plan):
+    """The Trace Event Format: complete events, metadata and counters; those of a row do not overlap."""
+    rows = {}
+    for event in trace["traceEvents"]:
+        assert event["ph"] in ("X", "M", "C") and isinstance(event["pid"], int)
+        if event["ph"] == "M":
+            assert event["name"] in ("process_name", "thread_name") and event["args"]["name"]
+        if event["ph"] == "C":
+            assert all(isinstance(value, int) for value in event["args"].values())
+        if event["ph"] == "X":
+            assert event["name"] and event["cat"] and event["ts"] >= 0 and event["dur"] > 0
+            rows.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["ts"] + event["dur"]))
+    assert max(end for events in rows.values() for _, end in events) == pytest.approx(1e6 * plan["seconds"])
+    for events in rows.values():
+        assert all(end <= begin + 1e-6 for (_, end), (begin, _) in zip(events, events[1:], strict=False))
+
+
+def _without_data(model, folder, name="model.onnx"):
+    """Writes a model whose large weights are in a file that is not there."""
+    at = 0
+    for tensor in model.graph.initializer:
+        size = len(tensor.raw_data)
+        if tensor.data_type != TensorProto.FLOAT or size < 1024:
+            continue
+        tensor.ClearField("raw_data")
+        tensor.data_location = TensorProto.EXTERNAL
+        for key, value in (("location", "weights.bin"), ("offset", str(at)), ("length", str(size))):
+            tensor.external_data.add(key=key, value=value)
+        at += size
+    assert at > 0
+    path = folder / name
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("name", ["unet2d-bilinear", "resnet18", "vit", "llama", "bert", "swin", "convnext", "unet3d"])
+def test_weights_may_be_missing(tmp_path, name):
+    model = build(name)
+    whole = tmp_path / "whole.onnx"
+    onnx.save(model, whole)
+    _, expected, _ = _plan(tmp_path, whole)
+    path = _without_data(model, tmp_path)
+    text, plan, _ = _plan(tmp_path, path)
+    assert plan["missing_files"] == [str(tmp_path / "weights.bin")] and expected["missing_files"] == []
+    assert "weights.bin' is missing" in text
+    # What depends on weights alone is computed before the first run, where it could not be folded.
+    assert plan["seconds"] == pytest.approx(expected["seconds"], rel=0.05)
+    code, _, messages = call([tool("dovetail"), "compile", path, "-o", tmp_path / "model.dvt"])
+    assert code == 3 and "weights.bin" in messages
+
+
+def _tiny_model(path, rows):
+    rng = np.random.default_rng(1)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Conv", ["b", "w"], ["y"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+    ]
+    weights = onnx.numpy_helper.from_array(rng.standard_normal((8, 8, 3, 3)).astype(np.float32), "w")
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, rows, 4096])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 8, rows, 4096])
+    graph = helper.make_graph(nodes, "tiny", [x], [y], [weights])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+
+def test_a_thousand_gpus(tmp_path):
+    path = tmp_path / "model.onnx"
+    _tiny_model(path, 1 << 14)
+    begin = time.monotonic()
+    text, plan, trace = _plan(
+        tmp_path, path, "--mesh", "y=1024", "--shard", "x=_,_,y,_", "--target", "cuda", "--cluster", "h100"
+    )
+    assert time.monotonic() - begin < 60
+    assert plan["num_ranks"] == 1024 and len(plan["ranks"]) == 1024
+    # A rank sends a row of 8 x 4096 numbers to each neighbour, one in eight of which is in another node.
+    row = 4 * 8 * 4096
+    near, far = plan["links"]
+    boundaries, beyond = 1023, 127
+    assert far["bytes"] == 2 * 2 * beyond * row and near["bytes"] == 2 * 2 * (boundaries - beyond) * row
+    # Most ranks are alike: pictures and traces show each kind once.
+    assert len(text.splitlines()) < 100
+    assert len({event["pid"] for event in trace["traceEvents"]}) < 64

@@ -1,0 +1,123 @@
+//===- PlanCommand.cpp - dovetail plan ------------------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Predicts how a model runs on a cluster.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+
+#include "dovetail/Driver/CommandLine.h"
+#include "dovetail/Driver/Prediction.h"
+#include "dovetail/Driver/Progress.h"
+#include "dovetail/tools/Support.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+
+#include <new>
+
+using namespace dovetail;
+using llvm::LogicalResult;
+
+namespace {
+
+struct PlanCommand {
+  std::string model, json, trace;
+  int threads = 1;
+  bool remarks = false;
+  CompileArguments arguments;
+
+  LogicalResult run(Diagnostics &diagnostics);
+
+private:
+  /// That the files can be written, and are different ones and none of the model.
+  LogicalResult checkFiles(Diagnostics &diagnostics) const;
+};
+
+} // namespace
+
+LogicalResult PlanCommand::checkFiles(Diagnostics &diagnostics) const {
+  const std::pair<const char *, const std::string *> files[] = {{"--json", &json}, {"--trace", &trace}};
+  for (auto [option, file] : files) {
+    if (file->empty())
+      continue;
+    if (absl::Status status = tools::checkWritable(*file); !status.ok())
+      return diagnostics.error(ExitCode::File, std::string(status.message()));
+    if (llvm::sys::fs::equivalent(*file, model))
+      return diagnostics.error(ExitCode::Usage,
+                               "'" + *file + "' is the model itself; give " + option + " another name");
+    for (auto [other, otherFile] : files)
+      if (otherFile != file && tools::isSameFile(*file, *otherFile))
+        return diagnostics.error(ExitCode::Usage, "'" + *file + "' cannot be written by " + option + " and by " +
+                                                      other + "; give one of them another name");
+  }
+  return llvm::success();
+}
+
+LogicalResult PlanCommand::run(Diagnostics &diagnostics) {
+  if (llvm::StringRef(model).ends_with(".dvt"))
+    return diagnostics.error(ExitCode::Usage,
+                             "'" + model + "' is a compiled program, not a model; `dovetail plan` takes the model");
+  if (threads < 1 || threads > 4096)
+    return diagnostics.error(ExitCode::Usage, "--threads " + llvm::Twine(threads) + ": give a number from 1 to 4096");
+  llvm::FailureOr<CompileOptions> options = parseOptions(arguments, diagnostics);
+  if (failed(options) || failed(checkFiles(diagnostics)))
+    return llvm::failure();
+  llvm::FailureOr<Prediction> prediction = predict(model, std::move(*options), threads, diagnostics);
+  if (failed(prediction))
+    return llvm::failure();
+  Progress::clear();
+  printPrediction(*prediction, llvm::outs());
+  // Names come from models, which may contain any bytes.
+  auto dump = [](const nlohmann::json &value) {
+    return value.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  };
+  auto write = [&](const std::string &path, llvm::function_ref<std::string()> getText) -> LogicalResult {
+    if (path.empty())
+      return llvm::success();
+    if (absl::Status status = tools::writeText(path, getText()); !status.ok())
+      return diagnostics.error(ExitCode::File, std::string(status.message()));
+    return llvm::success();
+  };
+  if (failed(write(json, [&] { return dump(describePrediction(*prediction)); })) ||
+      failed(write(trace, [&] { return dump(tracePrediction(*prediction)); })))
+    return llvm::failure();
+  return llvm::success();
+}
+
+void dovetail::addPlanCommand(CLI::App &app, int &exitCode) {
+  CLI::App *command = app.add_subcommand("plan", "Predict how a model runs on a cluster, which need not be there");
+  command->footer(R"(Nothing is run, and files of external data may be missing: shapes say what weights take.
+
+Examples:
+  dovetail plan unet.onnx --mesh y=4 --shard image=_,_,y,_
+  dovetail plan llama.onnx --target cuda --cluster h100 --mesh t=8 --objective bytes
+  dovetail plan unet.onnx --mesh y=4 --shard image=_,_,y,_ --trace unet.json)");
+  auto state = std::make_shared<PlanCommand>();
+  command->add_option("model", state->model, "ONNX model (.onnx, .onnxtxt)")->required();
+  addCompileOptions(*command, state->arguments);
+  command
+      ->add_option("--threads", state->threads,
+                   "Threads of each rank on CPUs: library calls take scratch memory for each")
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_option("--json", state->json, "Write all that is predicted to a file")->type_name("FILE");
+  command->add_option("--trace", state->trace, "Write the simulated run as a trace for Perfetto")->type_name("FILE");
+  command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
+  command->callback([state, &exitCode] {
+    Progress::enable();
+    Diagnostics diagnostics(llvm::errs(), state->remarks);
+    try {
+      (void)state->run(diagnostics);
+    } catch (const std::bad_alloc &) {
+      (void)diagnostics.error(ExitCode::DoesNotFit,
+                              "'" + state->model + "': there is not enough memory for the tensors of this model");
+    }
+    exitCode = static_cast<int>(diagnostics.getExitCode());
+  });
+}
