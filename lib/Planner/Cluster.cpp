@@ -13,29 +13,46 @@
 #include "dovetail/Planner/Cluster.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace dovetail;
+
+/// What half a speed is at `half` has of it at `value`.
+static double getShare(double value, double half) { return value / (value + half); }
+
+double Device::getProductSeconds(const StepWork &work) const {
+  // What is computed at once are elements next to each other in memory, which are channels.
+  bool isDepthwise = work.columns == 1 && work.batch > 1;
+  double together = isDepthwise ? work.batch : work.columns;
+  double step = columnStep * 32 / std::clamp(work.bits, 16u, 32u);
+  double padding = std::ceil(together / step) * step / together;
+  double share = isDepthwise ? getShare(work.depth, halfTaps)
+                             : getShare(work.rows, halfRows) * getShare(work.columns, halfColumns) *
+                                   getShare(work.depth, halfDepth);
+  double speed = isDepthwise ? depthwise : work.bits <= 16 ? products16 : products32;
+  return padding * (work.operations / (speed * share) + work.resultOperations / operations);
+}
 
 double Device::getSeconds(const StepWork &work) const {
   double moved = work.readBytes + work.writtenBytes;
   if (work.operations == 0 && moved == 0)
     return 0;
-  double moving = moved / (moved <= cacheBytes ? cachedBytes : bytes);
+  // Of what is somewhat larger than a cache, part is still there.
+  double cached = cacheBytes > 0 ? std::clamp(2 - moved / cacheBytes, 0.0, 1.0) : 0;
+  double moving = moved * ((cached > 0 ? cached / cachedBytes : 0) + (1 - cached) / bytes);
   double computing = 0;
   switch (work.kind) {
-  case StepWork::Kind::Product: {
-    double share = work.rows / (work.rows + halfRows) * work.columns / (work.columns + halfColumns) * work.depth /
-                   (work.depth + halfDepth);
-    computing = work.operations / ((work.bits <= 16 ? products16 : products32) * share);
+  case StepWork::Kind::Product:
+    computing = getProductSeconds(work);
     break;
-  }
   case StepWork::Kind::Elements:
     computing = work.operations / (operations * 32 / std::max(work.bits, 32u));
     break;
   case StepWork::Kind::Copy:
+    computing = moved / copiedBytes;
     break;
   }
-  return stepSeconds + std::max(computing, moving);
+  return stepSeconds + std::max(computing, moving) + serialShare * std::min(computing, moving);
 }
 
 double Cluster::getAverageSpeed(int64_t numRanks) const {
@@ -69,12 +86,16 @@ static Cluster getCpus() {
   core.products32 = 5e10;
   core.products16 = 5e10;
   core.halfRows = 4;
-  core.halfColumns = 16;
-  core.halfDepth = 16;
-  core.operations = 8e9;
-  core.bytes = 1e10;
+  core.halfColumns = 4;
+  core.halfDepth = 8;
+  core.columnStep = 16;
+  core.depthwise = 4e10;
+  core.operations = 3e10;
+  core.bytes = 1.2e10;
   core.cachedBytes = 4e10;
-  core.cacheBytes = 1 << 20;
+  core.cacheBytes = 1.6e7;
+  core.copiedBytes = 1.2e10;
+  core.serialShare = 0.5;
   return Cluster("cpu", {core}, {{"memory", 0, 3e-5, 1e-6, 1e10}});
 }
 
@@ -91,10 +112,14 @@ static Cluster getGpus(const char *name, int64_t gibibytes, double tensorFlops32
   gpu.halfRows = 512;
   gpu.halfColumns = 64;
   gpu.halfDepth = 64;
+  // Vectors of 16 bytes.
+  gpu.columnStep = 4;
+  gpu.depthwise = 0.125 * vectorFlops;
   gpu.operations = 0.25 * vectorFlops;
   gpu.bytes = 0.8 * memory;
   gpu.cachedBytes = 2 * memory;
   gpu.cacheBytes = cacheBytes;
+  gpu.copiedBytes = gpu.bytes;
   return Cluster(name, {gpu}, {{"NVLink", 8, 1e-5, 1e-6, 0.75 * nvlink}, {"InfiniBand", 0, 2e-5, 3e-6, 4e10}});
 }
 

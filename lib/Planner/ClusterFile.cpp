@@ -51,10 +51,15 @@ constexpr Field<Device> kDeviceFields[] = {
     {"half_rows", &Device::halfRows, Unit::Number, true},
     {"half_columns", &Device::halfColumns, Unit::Number, true},
     {"half_depth", &Device::halfDepth, Unit::Number, true},
+    {"column_step", &Device::columnStep, Unit::Number, false},
+    {"depthwise", &Device::depthwise, Unit::PerSecond, false},
+    {"half_taps", &Device::halfTaps, Unit::Number, true},
     {"operations", &Device::operations, Unit::PerSecond, false},
     {"bytes", &Device::bytes, Unit::BytesPerSecond, false},
     {"cached_bytes", &Device::cachedBytes, Unit::BytesPerSecond, false},
     {"cache", &Device::cacheBytes, Unit::Bytes, true},
+    {"copied_bytes", &Device::copiedBytes, Unit::BytesPerSecond, false},
+    {"serial_share", &Device::serialShare, Unit::Number, true},
 };
 
 constexpr Field<Link> kLinkFields[] = {

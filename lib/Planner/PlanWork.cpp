@@ -190,6 +190,42 @@ LogicalResult WorkCounter::addLaunch(PlanStep &step, plan::LaunchOp op) {
   return success();
 }
 
+/// Scalar operations that post-operations take for an element, counted as those of kernels are.
+static double countOperations(ArrayAttr postOps) {
+  double total = 0;
+  for (auto op : postOps.getAsRange<plan::PostOpAttr>()) {
+    switch (op.getKind()) {
+    // The tensor is loaded.
+    case PostOpKind::AddTensor:
+    case PostOpKind::MulTensor:
+      total += 2;
+      break;
+    case PostOpKind::Relu:
+    case PostOpKind::LeakyRelu:
+    case PostOpKind::Clip:
+      total += 1;
+      break;
+    case PostOpKind::HardSigmoid:
+      total += 4;
+      break;
+    case PostOpKind::HardSwish:
+      total += 6;
+      break;
+    case PostOpKind::Sigmoid:
+    case PostOpKind::Swish:
+    case PostOpKind::Elu:
+      total += 15;
+      break;
+    case PostOpKind::Tanh:
+    case PostOpKind::Gelu:
+    case PostOpKind::GeluTanh:
+      total += 22;
+      break;
+    }
+  }
+  return total;
+}
+
 unsigned WorkCounter::getFactorBits(Type type) {
   unsigned bits = getBits(type);
   return bits == 32 && program.getMath() == plan::MathMode::BF16 ? 16 : bits;
@@ -207,6 +243,7 @@ void WorkCounter::addConvolution(PlanStep &step, plan::ConvolutionOp op) {
   double channels = double(output.getDimSize(1)) / double(form.groups);
   SmallVector<Value> reads = {op.getInput(), op.getWeights()};
   llvm::append_range(reads, op.getPostTensors());
+  double resultOperations = countOperations(op.getPostOps());
   addWorks(step, op.getLoops(), reads, [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
     StepWork work;
     double elements = getProduct(loops.take_front(rank));
@@ -224,6 +261,7 @@ void WorkCounter::addConvolution(PlanStep &step, plan::ConvolutionOp op) {
       for (const layout::Window &window : form.windows)
         work.depth /= double(window.stride);
     work.operations = elements * work.depth;
+    work.resultOperations = elements * resultOperations;
     work.readBytes = getReadBytes(bytes);
     work.writtenBytes = elements * double(getElementByteSize(output.getElementType()));
     return work;
@@ -235,6 +273,7 @@ void WorkCounter::addMatMul(PlanStep &step, plan::MatMulOp op) {
   size_t rank = output.getRank(), rowDims = op.getRowDims();
   SmallVector<Value> reads = {op.getA(), op.getB()};
   llvm::append_range(reads, op.getPostTensors());
+  double resultOperations = countOperations(op.getPostOps());
   addWorks(step, op.getLoops(), reads, [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
     StepWork work;
     double elements = getProduct(loops.take_front(rank));
@@ -247,6 +286,7 @@ void WorkCounter::addMatMul(PlanStep &step, plan::MatMulOp op) {
     work.columns = double(loops[rank - 1]);
     work.depth = getProduct(loops.drop_front(rank));
     work.operations = elements * work.depth;
+    work.resultOperations = elements * resultOperations;
     work.readBytes = getReadBytes(bytes);
     work.writtenBytes = elements * double(getElementByteSize(output.getElementType()));
     return work;

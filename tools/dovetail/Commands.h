@@ -18,6 +18,7 @@
 namespace dovetail {
 
 /// Each adds a command to `app` that, when it is given, is carried out by the parser and sets `exitCode`.
+void addCalibrateCommand(CLI::App &app, int &exitCode);
 void addCompileCommand(CLI::App &app, int &exitCode);
 void addVerifyCommand(CLI::App &app, int &exitCode);
 void addInspectCommand(CLI::App &app, int &exitCode);

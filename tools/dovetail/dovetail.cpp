@@ -54,6 +54,7 @@ int main(int argc, char **argv) {
   addPlanCommand(app, exitCode);
   tools::addBenchCommand(app, exitCode);
   tools::addDevicesCommand(app, exitCode);
+  addCalibrateCommand(app, exitCode);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

@@ -40,11 +40,14 @@ struct StepWork {
   Kind kind = Kind::Elements;
   /// Bits of an element of the factors or results.
   unsigned bits = 32;
-  /// Of products. What is summed over, taps of windows among it, is the depth.
+  /// Of products. What is summed over, taps of windows among it, is the depth. Many products of one column are those of
+  /// a depthwise convolution.
   double batch = 1, rows = 1, columns = 1, depth = 1;
   /// Multiplications with additions of products; else scalar operations, of which an addition is one and an exponential
   /// as many as it takes the time of.
   double operations = 0;
+  /// Scalar operations that a library applies to the results of products.
+  double resultOperations = 0;
   double readBytes = 0, writtenBytes = 0;
 };
 
@@ -59,15 +62,26 @@ struct Device {
   double products32 = 0, products16 = 0;
   /// Of a product, how many rows, columns and terms make half of that speed.
   double halfRows = 0, halfColumns = 0, halfDepth = 0;
+  /// Columns of 32 bits that are computed together: of more, the next multiple is. Of depthwise convolutions channels.
+  double columnStep = 1;
+  /// The speed of depthwise convolutions, and of how many terms they have half of it.
+  double depthwise = 0, halfTaps = 0;
   /// Scalar operations of kernels in a second, on elements of 32 bits.
   double operations = 0;
   /// Bytes that are read or written in a second, in memory and where all of a step lies in a cache of `cacheBytes`.
   double bytes = 0, cachedBytes = 0, cacheBytes = 0;
+  /// The same of copies, which go element by element, wherever these lie.
+  double copiedBytes = 0;
+  /// Of computing and moving bytes, which go on at the same time, the part of the shorter one that comes on top.
+  double serialShare = 0;
 
   /// What a step takes. Nothing where there is nothing to do.
   double getSeconds(const StepWork &work) const;
 
   bool operator==(const Device &) const = default;
+
+private:
+  double getProductSeconds(const StepWork &work) const;
 };
 
 /// How ranks of a group reach each other.
