@@ -54,8 +54,10 @@ FailureOr<CalibrationSamples> dovetail::measureMachine(int numRanks, double seco
     FailureOr<StepTimes> times = measure(program, share, diagnostics);
     if (failed(times))
       return llvm::failure();
+    // Before the first one of a run ranks come from their sleep.
+    bool isFirst = true;
     for (auto [step, time] : llvm::zip_equal(times->work.steps, times->exchanges)) {
-      if (step.kind != PlanStep::Kind::Exchange)
+      if (step.kind != PlanStep::Kind::Exchange || std::exchange(isFirst, false))
         continue;
       ExchangeWork work;
       work.phases = 1;

@@ -41,6 +41,9 @@ public:
   void addMatMul(int rows, int depth, int columns, Epilogue epilogue = Epilogue::None);
   /// Of two values that are computed.
   void addBatchedMatMul(int batch, int rows, int depth, int columns);
+  /// Of values between convolutions, whose channels lie innermost.
+  void addConcat(int channels, int extent);
+  void addStatistics(int channels, int extent);
   /// `x` in the node stands for a value of this shape that a step has just written.
   void addNode(ArrayRef<int> shape, const Twine &node);
   /// The same with `x` and `z`, of the same shape.
@@ -52,6 +55,8 @@ private:
   std::string addInput(ArrayRef<int> shape);
   std::string addWeights(ArrayRef<int> shape);
   void addResult(const Twine &node, Epilogue epilogue);
+  /// A value that a convolution computes.
+  std::string addComputed(int channels, int extent);
 
   StringRef name;
   std::string inputs, outputs, body;
@@ -140,6 +145,25 @@ void ModelWriter::addBatchedMatMul(int batch, int rows, int depth, int columns) 
   addResult("MatMul (" + a + ", " + b + ")", Epilogue::None);
 }
 
+std::string ModelWriter::addComputed(int channels, int extent) {
+  std::string x = addInput({1, channels, extent, extent}), w = addWeights({channels, channels, 1, 1});
+  std::string id = std::to_string(++number);
+  body += ("  [" + name + id + "] c" + id + " = Conv (" + x + ", " + w + ")\n").str();
+  return "c" + id;
+}
+
+void ModelWriter::addConcat(int channels, int extent) {
+  std::string a = addComputed(channels, extent), b = addComputed(channels, extent);
+  std::string id = std::to_string(++number), w = addWeights({channels, 2 * channels, 1, 1});
+  body += ("  [" + name + id + "] j" + id + " = Concat <axis = 1> (" + a + ", " + b + ")\n").str();
+  addResult("Conv (j" + Twine(id) + ", " + w + ")", Epilogue::None);
+}
+
+void ModelWriter::addStatistics(int channels, int extent) {
+  std::string x = addComputed(channels, extent);
+  addResult("GlobalAveragePool (" + x + ")", Epilogue::None);
+}
+
 void ModelWriter::addNode(ArrayRef<int> shape, const Twine &node) {
   std::string x = addInput(shape), text = node.str();
   text.replace(text.find("(x") + 1, 1, x);
@@ -189,8 +213,8 @@ std::vector<CalibrationProgram> dovetail::getStepPrograms() {
   programs.push_back(narrow.write());
 
   ModelWriter depthwise("depthwise");
-  depthwise.addDepthwise(16, 320, 3, 1, Epilogue::HardSwish);
-  depthwise.addDepthwise(32, 224, 3, 2);
+  depthwise.addDepthwise(16, 480, 3, 1, Epilogue::HardSwish);
+  depthwise.addDepthwise(32, 384, 3, 2);
   depthwise.addDepthwise(48, 160, 3);
   depthwise.addDepthwise(96, 80, 3, 1, Epilogue::HardSwish);
   depthwise.addDepthwise(192, 48, 5, 1, Epilogue::HardSwish);
@@ -249,8 +273,14 @@ std::vector<CalibrationProgram> dovetail::getStepPrograms() {
   programs.push_back(kernels.write());
 
   ModelWriter copies("copies");
+  copies.addConcat(16, 384);
+  copies.addConcat(32, 192);
+  copies.addConcat(64, 96);
+  copies.addConcat(64, 32);
+  copies.addStatistics(24, 160);
+  copies.addStatistics(64, 96);
+  copies.addStatistics(256, 28);
   for (int extent : {32, 96, 192}) {
-    copies.addBinary({1, 32, extent, extent}, "Concat <axis = 1> (x, z)");
     copies.addNode({1, 32, extent, extent}, "MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)");
   }
   copies.addNode({197, 3, 64}, "Transpose <perm = [1, 0, 2]> (x)");
@@ -267,7 +297,7 @@ std::vector<CalibrationProgram> dovetail::getExchangePrograms(int numRanks) {
   for (bool isGathered : {false, true}) {
     std::string inputs, outputs, body;
     std::vector<std::string> options = {"--mesh", mesh};
-    for (auto [i, rows] : llvm::enumerate(ArrayRef<int>({8, 64, 256, 1024, 4096}))) {
+    for (auto [i, rows] : llvm::enumerate(ArrayRef<int>({256, 4, 8, 32, 64, 256, 1024, 4096, 8}))) {
       std::string id = std::to_string(i), shape = "float[" + std::to_string(rows) + ", 512] ";
       inputs += (i ? ", " : "") + shape + "x" + id;
       outputs += (i ? ", " : "") + shape + "y" + id;

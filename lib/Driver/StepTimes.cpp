@@ -71,7 +71,7 @@ FailureOr<StepTimes> dovetail::measureSteps(Compilation &compilation, const std:
   std::vector<runtime::FullTensor> in = tools::viewsOf(*tensors), out = tools::viewsOf(outputs);
 
   size_t numRanks = (*program)->numRanks(), numSteps = result.work.steps.size();
-  std::vector<std::vector<double>> samples(numSteps * numRanks);
+  std::vector<std::vector<double>> samples(numSteps * numRanks), exchanges(numSteps);
   auto begin = std::chrono::steady_clock::now();
   for (int run = -kWarmup; run < kMostRuns; ++run) {
     if (run >= kLeastRuns && toSeconds(std::chrono::steady_clock::now() - begin) > seconds)
@@ -82,22 +82,21 @@ FailureOr<StepTimes> dovetail::measureSteps(Compilation &compilation, const std:
     if (run < 0)
       continue;
     result.runs.push_back(toSeconds(*time));
-    for (size_t rank = 0; rank < numRanks; ++rank)
-      for (auto [step, time] : llvm::enumerate((*runner)->times(static_cast<int>(rank))))
-        samples[step * numRanks + rank].push_back(toSeconds(time.end - time.begin));
+    for (size_t step = 0; step < numSteps; ++step) {
+      runtime::StepTime last = (*runner)->times(0)[step];
+      for (size_t rank = 0; rank < numRanks; ++rank) {
+        const runtime::StepTime &own = (*runner)->times(static_cast<int>(rank))[step];
+        samples[step * numRanks + rank].push_back(toSeconds(own.end - own.begin));
+        last = {std::max(last.begin, own.begin), std::max(last.end, own.end)};
+      }
+      exchanges[step].push_back(toSeconds(last.end - last.begin));
+    }
   }
   for (size_t step = 0; step < numSteps; ++step) {
-    // Of each run the rank that came last, which did not wait.
-    std::vector<double> lastRanks;
-    for (size_t run = 0; run < result.runs.size(); ++run) {
-      double least = samples[step * numRanks][run];
-      for (size_t rank = 1; rank < numRanks; ++rank)
-        least = std::min(least, samples[step * numRanks + rank][run]);
-      lastRanks.push_back(least);
-    }
-    auto quarter = lastRanks.begin() + static_cast<ptrdiff_t>(lastRanks.size() / 4);
-    std::nth_element(lastRanks.begin(), quarter, lastRanks.end());
-    result.exchanges.push_back(*quarter);
+    std::vector<double> &times = exchanges[step];
+    auto low = times.begin() + static_cast<ptrdiff_t>(times.size() / 8);
+    std::nth_element(times.begin(), low, times.end());
+    result.exchanges.push_back(*low);
     result.steps.emplace_back();
     for (size_t rank = 0; rank < numRanks; ++rank)
       result.steps.back().push_back(*llvm::min_element(samples[step * numRanks + rank]));

@@ -33,6 +33,13 @@ double Device::getProductSeconds(const StepWork &work) const {
   return padding * (work.operations / (speed * share) + work.resultOperations / operations);
 }
 
+/// How many times as long rows of so many elements take as if they were made of vectors of `step`.
+static double getRowFactor(double columns, double step) {
+  if (columns <= 1 || step <= 1)
+    return 1;
+  return (std::floor(columns / step) + std::fmod(columns, step)) * step / columns;
+}
+
 double Device::getSeconds(const StepWork &work) const {
   double moved = work.readBytes + work.writtenBytes;
   if (work.operations == 0 && moved == 0)
@@ -46,7 +53,8 @@ double Device::getSeconds(const StepWork &work) const {
     computing = getProductSeconds(work);
     break;
   case StepWork::Kind::Elements:
-    computing = work.operations / (operations * 32 / std::max(work.bits, 32u));
+    computing = work.operations / (operations * 32 / std::max(work.bits, 32u)) *
+                getRowFactor(work.columns, rowStep * 32 / std::max(work.bits, 32u));
     break;
   case StepWork::Kind::Copy:
     computing = moved / copiedBytes;
@@ -91,6 +99,7 @@ static Cluster getCpus() {
   core.columnStep = 16;
   core.depthwise = 4e10;
   core.operations = 3e10;
+  core.rowStep = 16;
   core.bytes = 1.2e10;
   core.cachedBytes = 4e10;
   core.cacheBytes = 1.6e7;

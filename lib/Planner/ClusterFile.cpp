@@ -55,6 +55,7 @@ constexpr Field<Device> kDeviceFields[] = {
     {"depthwise", &Device::depthwise, Unit::PerSecond, false},
     {"half_taps", &Device::halfTaps, Unit::Number, true},
     {"operations", &Device::operations, Unit::PerSecond, false},
+    {"row_step", &Device::rowStep, Unit::Number, false},
     {"bytes", &Device::bytes, Unit::BytesPerSecond, false},
     {"cached_bytes", &Device::cachedBytes, Unit::BytesPerSecond, false},
     {"cache", &Device::cacheBytes, Unit::Bytes, true},

@@ -60,11 +60,18 @@ static double getWeight(Operation &op) {
       });
 }
 
-/// The weighed operations of a block. Loops whose ends are not known have `otherwise` iterations.
-static double count(Block &block, double otherwise) {
+/// The weighed operations of a block that depend on what is read, directly or not, which `values` are. Others depend on
+/// coordinates alone, as weights of interpolation do: they stand outside of the innermost loop. Loops whose ends are
+/// not known have `otherwise` iterations.
+static double count(Block &block, double otherwise, DenseSet<Value> &values) {
   double total = 0;
   for (Operation &op : block) {
     double times = 1, inner = 0;
+    for (Region &region : op.getRegions())
+      for (Block &body : region)
+        for (BlockArgument argument : body.getArguments())
+          if (!argument.getType().isIndex())
+            values.insert(argument);
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       APInt lo, hi, step;
       bool isKnown = matchPattern(loop.getLowerBound(), m_ConstantInt(&lo)) &&
@@ -72,19 +79,25 @@ static double count(Block &block, double otherwise) {
                      matchPattern(loop.getStep(), m_ConstantInt(&step));
       times = isKnown ? std::max(0.0, double(hi.getSExtValue() - lo.getSExtValue()) / double(step.getSExtValue()))
                       : otherwise;
-      inner = count(*loop.getBody(), otherwise);
+      inner = count(*loop.getBody(), otherwise, values);
     } else if (isa<scf::IfOp>(op)) {
       // The dearer side is the one inside of tensors and ranges.
       for (Region &region : op.getRegions())
         for (Block &side : region)
-          inner = std::max(inner, count(side, otherwise));
+          inner = std::max(inner, count(side, otherwise, values));
     } else {
       times = isa<scf::WhileOp>(op) ? kUnknownIterations : 1;
       for (Region &region : op.getRegions())
         for (Block &body : region)
-          inner += count(body, otherwise);
+          inner += count(body, otherwise, values);
     }
-    total += getWeight(op) + times * inner;
+    total += times * inner;
+    bool isRead = isa<UnrealizedConversionCastOp>(op) || op.getNumRegions() > 0 ||
+                  llvm::any_of(op.getOperands(), [&](Value operand) { return values.contains(operand); });
+    if (!isRead)
+      continue;
+    total += getWeight(op);
+    values.insert_range(op.getResults());
   }
   return total;
 }
@@ -148,7 +161,8 @@ double KernelWork::countElement(const Part &part, ArrayRef<int64_t> iterations) 
     LineBuilder line(elements, part.op, definition, index, anything, anything);
     DefinitionOpInterface(part.op).emitLine(line);
   }
-  return count(block, averagePart);
+  DenseSet<Value> values;
+  return count(block, averagePart, values);
 }
 
 //===----------------------------------------------------------------------===//

@@ -168,6 +168,15 @@ LogicalResult WorkCounter::addLaunch(PlanStep &step, plan::LaunchOp op) {
   for (Value read : op.getReads())
     readSizes.push_back(double(getElementByteSize(getTensor(read).getElementType())));
   size_t rank = kernel.getShape().size();
+  // Of kernels that reduce, rows of the largest operand are what goes by vectors; others have one loop over all rows.
+  std::optional<unsigned> rows;
+  if (kernel.getLoops().size() > rank)
+    for (auto [number, read] : llvm::enumerate(op.getReads()))
+      if (!rows || getTensor(read).getNumElements() > getTensor(op.getReads()[*rows]).getNumElements())
+        rows = number;
+  int rowDim = -1;
+  if (rows)
+    rowDim = kernel.getLayout(*rows).getInnermost(getTensor(op.getReads()[*rows]));
   addWorks(step, op.getLoops(), SmallVector<Value>(op.getReads()),
            [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
              StepWork work;
@@ -176,6 +185,8 @@ LogicalResult WorkCounter::addLaunch(PlanStep &step, plan::LaunchOp op) {
                return work;
              const KernelCounts &counts = counter->get(loops);
              work.operations = counts.operations;
+             if (rowDim >= 0)
+               work.columns = double(getTensor(op.getReads()[*rows]).getDimSize(rowDim));
              work.kind = work.operations > 0 ? StepWork::Kind::Elements : StepWork::Kind::Copy;
              work.bits = 0;
              for (Value write : op.getWrites()) {

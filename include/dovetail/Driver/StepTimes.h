@@ -26,8 +26,8 @@ struct StepTimes {
   PlanWork work;
   /// Of each step on each rank the least of all runs, as other work of the machine only adds: `steps[step][rank]`.
   std::vector<std::vector<double>> steps;
-  /// Of each step what it took the rank that was the fastest, a quarter of the runs less than that. Of an exchange it
-  /// is the rank that came last, and did not wait for others.
+  /// Of each step the time from the last rank's beginning to the last rank's end, without what ranks wait for others.
+  /// An eighth of the runs took less.
   std::vector<double> exchanges;
   /// Of each run, from inputs in place to the last rank's last step.
   std::vector<double> runs;

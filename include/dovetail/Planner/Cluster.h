@@ -41,7 +41,7 @@ struct StepWork {
   /// Bits of an element of the factors or results.
   unsigned bits = 32;
   /// Of products. What is summed over, taps of windows among it, is the depth. Many products of one column are those of
-  /// a depthwise convolution.
+  /// a depthwise convolution. Of elements, columns are those of a row which vectors do not go beyond; 1 if they do.
   double batch = 1, rows = 1, columns = 1, depth = 1;
   /// Multiplications with additions of products; else scalar operations, of which an addition is one and an exponential
   /// as many as it takes the time of.
@@ -68,6 +68,9 @@ struct Device {
   double depthwise = 0, halfTaps = 0;
   /// Scalar operations of kernels in a second, on elements of 32 bits.
   double operations = 0;
+  /// Elements of 32 bits in a vector of a kernel. What is left over at the end of a row takes as long as so many
+  /// vectors.
+  double rowStep = 1;
   /// Bytes that are read or written in a second, in memory and where all of a step lies in a cache of `cacheBytes`.
   double bytes = 0, cachedBytes = 0, cacheBytes = 0;
   /// The same of copies, which go element by element, wherever these lie.

@@ -175,7 +175,7 @@ TEST(Cluster, WrongLinksAreNamed) {
   EXPECT_THAT(refusalOfLinks("[" + group("4") + ", " + group("6") + ", " + all + "]"),
               HasSubstr("links[1].group: 6 is no multiple"));
   EXPECT_THAT(refusalOf(R"({"devices": {"d": {"step": 0, "products_32": 1, "products_16": 1, "half_rows": 0,
-      "half_columns": 0, "half_depth": 0, "column_step": 1, "depthwise": 1, "half_taps": 0, "operations": 1, "bytes": 1, "cached_bytes": 1, "cache": 0, "copied_bytes": 1, "serial_share": 0}}})"),
+      "half_columns": 0, "half_depth": 0, "column_step": 1, "depthwise": 1, "half_taps": 0, "operations": 1, "row_step": 1, "bytes": 1, "cached_bytes": 1, "cache": 0, "copied_bytes": 1, "serial_share": 0}}})"),
               HasSubstr("'links' is missing"));
 }
 
