@@ -68,17 +68,19 @@ static json describeExchange(const Prediction &prediction, size_t step) {
 static json describeStep(const Prediction &prediction, size_t number) {
   const PredictedRun &run = prediction.run;
   const PlanStep &step = run.work.steps[number];
-  json begins = json::array(), ends = json::array();
+  json begins = json::array(), ends = json::array(), waits = json::array();
   for (int rank = 0; rank < run.getNumRanks(); ++rank) {
     begins.push_back(run.simulation.getBegin(number, rank));
     ends.push_back(run.simulation.getEnd(number, rank));
+    waits.push_back(run.simulation.getWaiting(number, rank));
   }
   json result = {{"step", number},
                  {"name", step.name},
                  {"kind", step.type},
                  {"seconds", run.simulation.getSeconds(number)},
                  {"begin", std::move(begins)},
-                 {"end", std::move(ends)}};
+                 {"end", std::move(ends)},
+                 {"waiting", std::move(waits)}};
   switch (step.kind) {
   case PlanStep::Kind::Compute: {
     json works = json::array();

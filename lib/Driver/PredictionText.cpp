@@ -97,15 +97,20 @@ static void printExchanges(const Prediction &prediction, llvm::raw_ostream &os) 
   std::vector<size_t> steps = getSlowest(run, PlanStep::Kind::Exchange);
   if (steps.empty())
     return;
-  std::vector<std::string> head = {"#", "kind", "name", "time", "bytes"};
+  std::vector<std::string> head = {"#", "kind", "name", "rank", "time", "of it waiting", "bytes"};
   for (const Link &link : prediction.cluster.getLinks())
     head.push_back("over " + link.name);
   Rows rows = {head};
   for (size_t step : llvm::ArrayRef(steps).take_front(kMaxRows)) {
     const PlanStep &planned = run.work.steps[step];
     const auto &call = std::get<runtime::ExchangeCall>(run.plan.steps[step].action);
-    std::vector<std::string> row = {std::to_string(step), layout::stringifyExchangeKind(call.kind), planned.name,
+    int rank = getSlowestRank(run, step);
+    std::vector<std::string> row = {std::to_string(step),
+                                    layout::stringifyExchangeKind(call.kind),
+                                    planned.name,
+                                    std::to_string(rank),
                                     formatSeconds(run.simulation.getSeconds(step)),
+                                    formatSeconds(run.simulation.getWaiting(step, rank)),
                                     formatBytes(planned.traffic->getBytes())};
     for (size_t link = 0; link < planned.traffic->numLinks; ++link)
       row.push_back(formatBytes(planned.traffic->getBytes(link)));

@@ -48,6 +48,7 @@ void Simulation::runThreads(const PlanStep &step, State &state, size_t number) {
     for (const ExchangeTraffic::Pull &pull : traffic.pulls[rank]) {
       double ready = std::max(clock, started[pull.source]);
       time.waiting += ready - clock;
+      waits[number * numRanks + rank] += ready - clock;
       clock = ready;
       copy(getCopySeconds(state.cluster.getLinks()[pull.link], pull.bytes, isFirst));
       isFirst = false;
@@ -105,10 +106,12 @@ void Simulation::runStreams(const PlanStep &step, State &state, size_t number) {
     done = std::move(arrived);
   }
   for (int rank = 0; rank < numRanks; ++rank) {
-    if (seconds[rank] > 0)
+    if (seconds[rank] > 0) {
       state.moves[rank] = done[rank];
-    else
+      waits[number * numRanks + rank] = done[rank] - seconds[rank] - state.clock[rank];
+    } else {
       done[rank] = state.clock[rank];
+    }
     ends[number * numRanks + rank] = done[rank];
   }
   std::vector<double> &readAt = state.readAt[number];
@@ -124,6 +127,7 @@ Simulation::Simulation(const PlanWork &work, const Cluster &cluster)
   size_t numSteps = work.steps.size();
   begins.resize(numSteps * numRanks);
   ends.resize(numSteps * numRanks);
+  waits.resize(numSteps * numRanks);
   State state{cluster, std::vector<double>(numRanks), std::vector<double>(numRanks),
               std::vector<std::vector<double>>(numSteps)};
   for (size_t number = 0; number < numSteps; ++number) {
@@ -158,6 +162,7 @@ Simulation::Simulation(const PlanWork &work, const Cluster &cluster)
           ready = std::max(ready, ends[exchange * numRanks + rank]);
         for (unsigned exchange : step.read)
           ready = std::max(ready, state.readAt[exchange][rank]);
+        waits[number * numRanks + rank] = ready - state.clock[rank];
         rankTimes[rank].waiting += ready - state.clock[rank];
         state.clock[rank] = ready;
       }

@@ -45,6 +45,9 @@ public:
   /// When a rank began and ended a step. An exchange that goes on beside steps ends when it is complete.
   double getBegin(size_t step, int rank) const { return begins[step * numRanks + rank]; }
   double getEnd(size_t step, int rank) const { return ends[step * numRanks + rank]; }
+  /// How long a rank stands still in a step until others have begun or are done, or a message has arrived. Of an
+  /// exchange that goes on beside steps, how long it waits for other ranks and exchanges.
+  double getWaiting(size_t step, int rank) const { return waits[step * numRanks + rank]; }
   /// The longest time that a rank takes for a step, which for exchanges and waits includes standing still.
   double getSeconds(size_t step) const;
   /// When all ranks are done.
@@ -60,7 +63,7 @@ private:
   void runStreams(const PlanStep &step, State &state, size_t number);
 
   int numRanks;
-  std::vector<double> begins, ends;
+  std::vector<double> begins, ends, waits;
   std::vector<RankTime> rankTimes;
   std::vector<double> linkBytes;
   double total = 0;

@@ -128,6 +128,8 @@ TEST_F(PlanWorkTest, ThreadsCopyThemselves) {
   // 40 bytes, once the other one has begun.
   EXPECT_DOUBLE_EQ(run.getEnd(1, 0), 12);
   EXPECT_DOUBLE_EQ(run.getEnd(1, 1), 12);
+  EXPECT_DOUBLE_EQ(run.getWaiting(1, 0), 1);
+  EXPECT_DOUBLE_EQ(run.getWaiting(1, 1), 0);
   EXPECT_DOUBLE_EQ(run.getEnd(3, 0), 25);
   EXPECT_DOUBLE_EQ(run.getSeconds(), 28);
   EXPECT_DOUBLE_EQ(run.getRankTime(0).exchanging, 6);
@@ -147,6 +149,7 @@ TEST_F(PlanWorkTest, StreamsExchangeBesideSteps) {
   EXPECT_DOUBLE_EQ(run.getBegin(1, 0), 5);
   EXPECT_DOUBLE_EQ(run.getEnd(1, 0), 12);
   EXPECT_DOUBLE_EQ(run.getEnd(1, 1), 12);
+  EXPECT_DOUBLE_EQ(run.getWaiting(1, 0), 1);
   // The steps go on meanwhile.
   EXPECT_DOUBLE_EQ(run.getBegin(2, 0), 5);
   EXPECT_DOUBLE_EQ(run.getEnd(2, 0), 10);
