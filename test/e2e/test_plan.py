@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`dovetail plan`: what it predicts agrees with what is compiled, with itself, and with formats of others."""
 
+import html.parser
 import json
 import time
 
@@ -16,12 +17,12 @@ MESHES = {"1": {"y": 1}, "3": {"y": 3}, "2x2": {"y": 2, "x": 2}}
 
 
 def _plan(folder, *command):
-    """Runs `dovetail plan`; returns what it prints, its JSON and its trace."""
-    files = [folder / name for name in ("plan.json", "plan.trace")]
-    flags = ["--json", files[0], "--trace", files[1]]
+    """Runs `dovetail plan`; returns what it prints, its JSON, its trace and its page."""
+    files = [folder / name for name in ("plan.json", "plan.trace", "plan.html")]
+    flags = ["--json", files[0], "--trace", files[1], "--report", files[2]]
     code, text, messages = call([tool("dovetail"), "plan", *command, *flags])
     assert code == 0, messages
-    return text, json.loads(files[0].read_text()), json.loads(files[1].read_text())
+    return text, json.loads(files[0].read_text()), json.loads(files[1].read_text()), files[2].read_text()
 
 
 def _flags(subject, mesh):
@@ -33,7 +34,7 @@ def _flags(subject, mesh):
 @pytest.mark.parametrize("subject", SMALL_SUBJECTS, ids=lambda subject: subject.name)
 def test_agrees_with_what_is_compiled(tmp_path, subject, mesh):
     flags = _flags(subject, mesh)
-    _, plan, _ = _plan(tmp_path, *flags, "--threads", "2")
+    _, plan, _, _ = _plan(tmp_path, *flags, "--threads", "2")
     artifact = tmp_path / "model.dvt"
     code, _, messages = call([tool("dovetail"), "compile", *flags, "-o", artifact])
     assert code == 0, messages
@@ -55,7 +56,7 @@ def test_agrees_with_what_is_compiled(tmp_path, subject, mesh):
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 @pytest.mark.parametrize("subject", SMALL_SUBJECTS[:3], ids=lambda subject: subject.name)
 def test_time_adds_up(tmp_path, subject, target):
-    _, plan, trace = _plan(tmp_path, *_flags(subject, {"y": 3}), "--target", target)
+    _, plan, trace, _ = _plan(tmp_path, *_flags(subject, {"y": 3}), "--target", target)
     for rank in plan["ranks"]:
         seconds = rank["seconds"]
         parts = ("products", "elements", "copies", "exchanging")
@@ -119,15 +120,47 @@ def test_weights_may_be_missing(tmp_path, name):
     model = build(name)
     whole = tmp_path / "whole.onnx"
     onnx.save(model, whole)
-    _, expected, _ = _plan(tmp_path, whole)
+    _, expected, _, _ = _plan(tmp_path, whole)
     path = _without_data(model, tmp_path)
-    text, plan, _ = _plan(tmp_path, path)
+    text, plan, _, _ = _plan(tmp_path, path)
     assert plan["missing_files"] == [str(tmp_path / "weights.bin")] and expected["missing_files"] == []
     assert "weights.bin' is missing" in text
     # What depends on weights alone is computed before the first run, where it could not be folded.
     assert plan["seconds"] == pytest.approx(expected["seconds"], rel=0.05)
     code, _, messages = call([tool("dovetail"), "compile", path, "-o", tmp_path / "model.dvt"])
     assert code == 3 and "weights.bin" in messages
+
+
+class _Page(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        # Nothing is fetched.
+        assert not {"src", "href", "onload", "onclick"} & {name for name, _ in attributes}
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_page(tmp_path):
+    subject = SMALL_SUBJECTS[0]
+    _, _, _, text = _plan(tmp_path, *_flags(subject, {"y": 3}))
+    page = _Page(text)
+    assert page.open == [] and "script" not in page.tags and "@import" not in text
+    # An input and an output, lanes, memory, and steps.
+    assert page.tags.count("svg") == 5
+    for title in ("What ranks hold", "Time of ranks", "Memory of ranks", "Steps, by how they are split", "Numbers"):
+        assert title in text
+    assert "results split over y" in text
 
 
 def _tiny_model(path, rows):
@@ -148,7 +181,7 @@ def test_a_thousand_gpus(tmp_path):
     path = tmp_path / "model.onnx"
     _tiny_model(path, 1 << 14)
     begin = time.monotonic()
-    text, plan, trace = _plan(
+    text, plan, trace, page = _plan(
         tmp_path, path, "--mesh", "y=1024", "--shard", "x=_,_,y,_", "--target", "cuda", "--cluster", "h100"
     )
     assert time.monotonic() - begin < 60
@@ -159,5 +192,5 @@ def test_a_thousand_gpus(tmp_path):
     boundaries, beyond = 1023, 127
     assert far["bytes"] == 2 * 2 * beyond * row and near["bytes"] == 2 * 2 * (boundaries - beyond) * row
     # Most ranks are alike: pictures and traces show each kind once.
-    assert len(text.splitlines()) < 100
+    assert len(text.splitlines()) < 100 and len(page) < 1 << 20
     assert len({event["pid"] for event in trace["traceEvents"]}) < 64

@@ -27,7 +27,7 @@ using llvm::LogicalResult;
 namespace {
 
 struct PlanCommand {
-  std::string model, json, trace;
+  std::string model, json, trace, report;
   int threads = 1;
   bool remarks = false;
   CompileArguments arguments;
@@ -42,7 +42,8 @@ private:
 } // namespace
 
 LogicalResult PlanCommand::checkFiles(Diagnostics &diagnostics) const {
-  const std::pair<const char *, const std::string *> files[] = {{"--json", &json}, {"--trace", &trace}};
+  const std::pair<const char *, const std::string *> files[] = {
+      {"--json", &json}, {"--trace", &trace}, {"--report", &report}};
   for (auto [option, file] : files) {
     if (file->empty())
       continue;
@@ -56,6 +57,9 @@ LogicalResult PlanCommand::checkFiles(Diagnostics &diagnostics) const {
         return diagnostics.error(ExitCode::Usage, "'" + *file + "' cannot be written by " + option + " and by " +
                                                       other + "; give one of them another name");
   }
+  if (!report.empty() && !llvm::StringRef(report).ends_with(".html"))
+    return diagnostics.error(ExitCode::Usage,
+                             "'--report " + report + "': it is a page; give it a name that ends in .html");
   return llvm::success();
 }
 
@@ -87,7 +91,12 @@ LogicalResult PlanCommand::run(Diagnostics &diagnostics) {
   if (failed(write(json, [&] { return dump(describePrediction(*prediction)); })) ||
       failed(write(trace, [&] { return dump(tracePrediction(*prediction)); })))
     return llvm::failure();
-  return llvm::success();
+  return write(report, [&] {
+    std::string page;
+    llvm::raw_string_ostream os(page);
+    writePredictionPage(*prediction, os);
+    return page;
+  });
 }
 
 void dovetail::addPlanCommand(CLI::App &app, int &exitCode) {
@@ -97,7 +106,7 @@ void dovetail::addPlanCommand(CLI::App &app, int &exitCode) {
 Examples:
   dovetail plan unet.onnx --mesh y=4 --shard image=_,_,y,_
   dovetail plan llama.onnx --target cuda --cluster h100 --mesh t=8 --objective bytes
-  dovetail plan unet.onnx --mesh y=4 --shard image=_,_,y,_ --trace unet.json)");
+  dovetail plan unet.onnx --mesh y=4 --shard image=_,_,y,_ --report unet.html --trace unet.json)");
   auto state = std::make_shared<PlanCommand>();
   command->add_option("model", state->model, "ONNX model (.onnx, .onnxtxt)")->required();
   addCompileOptions(*command, state->arguments);
@@ -108,6 +117,7 @@ Examples:
       ->type_name("N");
   command->add_option("--json", state->json, "Write all that is predicted to a file")->type_name("FILE");
   command->add_option("--trace", state->trace, "Write the simulated run as a trace for Perfetto")->type_name("FILE");
+  command->add_option("--report", state->report, "Write a page with pictures")->type_name("FILE.html");
   command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
   command->callback([state, &exitCode] {
     Progress::enable();

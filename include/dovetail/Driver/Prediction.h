@@ -79,6 +79,8 @@ void printPrediction(const Prediction &prediction, llvm::raw_ostream &os);
 nlohmann::json describePrediction(const Prediction &prediction);
 /// In the Trace Event Format, for Perfetto.
 nlohmann::json tracePrediction(const Prediction &prediction);
+/// A page with pictures, without references to anything outside.
+void writePredictionPage(const Prediction &prediction, llvm::raw_ostream &os);
 
 } // namespace dovetail
 
