@@ -102,7 +102,9 @@ FailureOr<Prediction> dovetail::predict(StringRef path, CompileOptions options, 
     single.mesh = CompileOptions().mesh;
     single.shards.clear();
     single.sizes.clear();
-    single.objective.reset();
+    single.autoRanks.reset();
+    single.memory.reset();
+    single.explain = false;
     Compilation other = compilation.fork(std::move(single));
     if (failed(other.runTo(Phase::Lower)))
       return failure();

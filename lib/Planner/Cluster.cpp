@@ -50,7 +50,7 @@ double Device::getSeconds(const StepWork &work) const {
   double computing = 0;
   switch (work.kind) {
   case StepWork::Kind::Product:
-    computing = getProductSeconds(work);
+    computing = work.operations > 0 ? getProductSeconds(work) : 0;
     break;
   case StepWork::Kind::Elements:
     computing = work.operations / (operations * 32 / std::max(work.bits, 32u)) *

@@ -12,6 +12,8 @@
 
 #include "WorkModel.h"
 
+#include "ElementWork.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -51,6 +53,8 @@ WorkModel::WorkModel(DefinitionOpInterface op, const OpRelation &relation, const
     isCounted.push_back(!loop.isLookup() && loop.kind != LoopKind::Part);
   if (op->getNumOperands() > 0)
     findRoles(relation, definition, cast<RankedTensorType>(op->getOperand(0).getType()).getShape());
+  if (!definition.isProduct)
+    findOperations(op, definition);
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     auto type = cast<RankedTensorType>(operand.getType());
     Tensor tensor{static_cast<double>(getByteSize(type)), {}};
@@ -97,6 +101,22 @@ void WorkModel::findRoles(const OpRelation &relation, const Definition &definiti
       met *= static_cast<double>(extent) / static_cast<double>(extents[dim.loop]);
 }
 
+void WorkModel::findOperations(DefinitionOpInterface op, const Definition &definition) {
+  SmallVector<int64_t> ends;
+  double elements = 1, iterations = inner;
+  for (auto [number, loop] : llvm::enumerate(definition.loops)) {
+    ends.push_back(loop.kind == LoopKind::Part && loop.ends.size() > 1
+                       ? (loop.ends.back() - loop.ends.front()) / static_cast<int64_t>(loop.ends.size() - 1)
+                       : loop.extent);
+    if (number < definition.resultRank && !definition.isLine(number))
+      elements *= static_cast<double>(loop.extent);
+    if (number < isCounted.size() && isCounted[number])
+      iterations *= static_cast<double>(loop.extent);
+  }
+  if (iterations > 0)
+    operationsOfIteration = elements * countElement(op, definition, ends) / iterations;
+}
+
 double WorkModel::getBytes(const Tensor &tensor, ArrayRef<int64_t> sizes) const {
   double bytes = tensor.bytes;
   for (unsigned loop : tensor.loops)
@@ -111,7 +131,7 @@ StepWork WorkModel::getWork(ArrayRef<int64_t> sizes) const {
   for (auto [size, counts] : llvm::zip_equal(sizes, isCounted))
     if (counts || size == 0)
       iterations *= static_cast<double>(size);
-  work.operations = iterations;
+  work.operations = iterations * operationsOfIteration;
   if (iterations == 0)
     return StepWork();
   if (work.kind == StepWork::Kind::Product) {

@@ -56,6 +56,9 @@ private:
   /// `shape` is that of the first operand.
   void findRoles(const OpRelation &relation, const Definition &definition, llvm::ArrayRef<int64_t> shape);
 
+  /// What an iteration of what is no product takes, on average.
+  void findOperations(DefinitionOpInterface op, const Definition &definition);
+
   llvm::SmallVector<int64_t> extents;
   llvm::SmallVector<bool> isCounted;
   llvm::SmallVector<Role> roles;
@@ -63,6 +66,7 @@ private:
   double inner = 1, met = 1;
   /// Of a loop of groups, how many iterations make one: the columns of its product.
   double columnsOfGroup = 1;
+  double operationsOfIteration = 1;
   StepWork form;
   /// What lies in memory, of what is read and written.
   llvm::SmallVector<Tensor> read, written, weights, results;

@@ -26,6 +26,7 @@ def _plan(folder, *command):
 
 
 def _flags(subject, mesh):
+    # By bytes: models of a few elements would be computed whole.
     partition = subject.partition(mesh, "uneven" if len(mesh) > 1 or mesh["y"] > 1 else "balanced")
     return [subject.prepared().path, *partition.flags(), *subject.flags()]
 

@@ -72,6 +72,7 @@ LogicalResult PlanCommand::run(Diagnostics &diagnostics) {
   llvm::FailureOr<CompileOptions> options = parseOptions(arguments, diagnostics);
   if (failed(options) || failed(checkFiles(diagnostics)))
     return llvm::failure();
+  options->explain = remarks;
   llvm::FailureOr<Prediction> prediction = predict(model, std::move(*options), threads, diagnostics);
   if (failed(prediction))
     return llvm::failure();

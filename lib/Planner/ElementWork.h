@@ -1,0 +1,30 @@
+//===- ElementWork.h - What an element takes to compute ---------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares countElement, which counts what an operation emits for an element of its result.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_PLANNER_ELEMENTWORK_H
+#define DOVETAIL_LIB_PLANNER_ELEMENTWORK_H
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+
+namespace dovetail {
+
+/// The scalar operations, of which an addition is one and an exponential as many as it takes the time of, that `op`
+/// emits for an element of its result, or for a line. `ends`: iterations of each loop of `definition`, its own.
+/// `otherwise`: those of loops whose ends are not known when code is generated.
+double countElement(DefinitionOpInterface op, const Definition &definition, llvm::ArrayRef<int64_t> ends,
+                    double otherwise);
+/// The same with so many iterations as are usual where data say when a loop ends.
+double countElement(DefinitionOpInterface op, const Definition &definition, llvm::ArrayRef<int64_t> ends);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_PLANNER_ELEMENTWORK_H
