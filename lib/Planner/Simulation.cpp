@@ -108,7 +108,7 @@ void Simulation::runStreams(const PlanStep &step, State &state, size_t number) {
   for (int rank = 0; rank < numRanks; ++rank) {
     if (seconds[rank] > 0) {
       state.moves[rank] = done[rank];
-      waits[number * numRanks + rank] = done[rank] - seconds[rank] - state.clock[rank];
+      waits[number * numRanks + rank] = std::max(done[rank] - seconds[rank] - state.clock[rank], 0.0);
     } else {
       done[rank] = state.clock[rank];
     }
