@@ -265,7 +265,7 @@ void AssignmentProblem::keepEven() {
     together += work;
     if (list->size() == 1 || (work <= kLightShare * totalWork && together <= (kTolerance - 1) * totalWork))
       continue;
-    double least = 1;
+    double least = list->front().share;
     for (const LoopOption &option : *list)
       least = std::min(least, option.share);
     llvm::erase_if(*list,

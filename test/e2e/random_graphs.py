@@ -6,20 +6,24 @@
     random_graphs.py --seed 4711 --count 1    one case again
     random_graphs.py --objective time         all that is not requested decided by time
     random_graphs.py --any-shardings          anything decided that may be, at random
+    random_graphs.py --mesh-alone             nothing requested, and unequal devices
     random_graphs.py --large                  larger tensors: several threads for a kernel, partial sums that scatter
 """
 
 import argparse
 import collections
 import dataclasses
+import json
 import pathlib
 import re
 import secrets
 import sys
+import tempfile
 import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / p) for p in ("", "models", "e2e")]
 
+import numpy as np  # noqa: E402
 from graphs.case import ABSOLUTE_TOLERANCE, TOLERANCE, random_graph  # noqa: E402
 from harness import backend as backends  # noqa: E402
 from harness.compare import differences  # noqa: E402
@@ -37,6 +41,8 @@ class Request:
     keep: str | None = None
     objective: str = "bytes"
     any_shardings: bool = False
+    #: Nothing is requested, devices differ, and what is to be least takes turns.
+    mesh_alone: bool = False
 
 
 @dataclasses.dataclass
@@ -46,11 +52,45 @@ class Outcome:
     message: str = ""
 
 
+def random_cluster(seed):
+    """A cluster file's text: up to three kinds of devices, and links so fast or slow that they matter or do not."""
+    rng = np.random.default_rng(seed)
+    devices = {
+        f"d{number}": {
+            "base": "cpu",
+            "products_32": float(10 ** rng.uniform(8, 11)),
+            "operations": float(10 ** rng.uniform(8, 10.5)),
+            "step": float(10 ** rng.uniform(-9, -6)),
+        }
+        for number in range(rng.integers(1, 4))
+    }
+    ranks = [str(name) for name in rng.choice(list(devices), rng.integers(1, 5))]
+    links = [{"name": "near", "group": int(rng.integers(2, 4))}, {"name": "far"}]
+    for link in links:
+        link.update(exchange=float(10 ** rng.uniform(-9, -4)), message=1e-9, bytes=float(10 ** rng.uniform(8, 12)))
+    cluster = {"name": "random", "devices": devices, "ranks": ranks, "repeat": True, "links": links}
+    return json.dumps(cluster)
+
+
 def _run(backend, case, request):
+    with tempfile.TemporaryDirectory() as folder:
+        options = []
+        if request.mesh_alone:
+            case.partition.shards.clear()
+            case.partition.sizes.clear()
+            case.partition.objective = ("time", "bytes", "memory", "time")[request.seed % 4]
+            cluster = pathlib.Path(folder) / "cluster.json"
+            cluster.write_text(random_cluster(request.seed))
+            options = ["--cluster", str(cluster)]
+        else:
+            case.partition.objective = request.objective
+        return _compile_and_run(backend, case, request, options)
+
+
+def _compile_and_run(backend, case, request, options):
     # Some of those with library calls have values in blocks around them.
     blocks = case.libraries and request.seed % 3 == 0
-    options = ["--cpu", request.cpu, *(["--channel-blocks"] if blocks else [])]
-    case.partition.objective = request.objective
+    options = [*options, "--cpu", request.cpu, *(["--channel-blocks"] if blocks else [])]
     options += ["--shardings-seed", str(request.seed + 1)] if request.any_shardings else []
     while True:
         try:
@@ -102,6 +142,7 @@ def main():
     parser.add_argument("--cpu", default="native", help="what to generate code for, as the compiler takes it")
     parser.add_argument("--objective", metavar="NAME", default="bytes", help="of the compiler's (default: bytes)")
     parser.add_argument("--any-shardings", action="store_true", help="decides at random what may be decided")
+    parser.add_argument("--mesh-alone", action="store_true", help="requests nothing, of random clusters")
     parser.add_argument("--keep", metavar="DIR", help="writes the files of failing cases there")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     arguments = parser.parse_args()
@@ -111,7 +152,7 @@ def main():
     start = time.monotonic()
     pool = workers(arguments.workers)
     seeds = range(first, first + arguments.count)
-    common = arguments.large, arguments.cpu, arguments.keep, arguments.objective, arguments.any_shardings
+    common = arguments.large, arguments.cpu, arguments.keep, arguments.objective, arguments.any_shardings, arguments.mesh_alone
     for outcome in pool.map(Request(seed, *common) for seed in seeds):
         counts[outcome.status] += 1
         if outcome.status != PASSED:

@@ -42,6 +42,13 @@ def test_random_graph_in_any_shardings(worker, seed):
     assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
 
 
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + COUNT * 3 // 2))
+def test_random_graph_on_a_mesh_alone(worker, seed):
+    """What is decided for unequal devices, by time, bytes and memory in turns, gives what ONNX Runtime gives."""
+    outcome = worker(Request(seed, large=seed % 8 == 0, mesh_alone=True))
+    assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
+
+
 @pytest.mark.parametrize("seed", [710081, 676418110, 309376014])
 def test_graph_that_failed_before(worker, seed):
     """710081: an input that only its users' wishes split was to be split twice by one axis.
