@@ -35,6 +35,8 @@ static constexpr int kMaxRaises = 12;
 static constexpr int kMaxHalvings = 5;
 /// Operations that are explained.
 static constexpr size_t kMaxExplained = 8;
+/// Entries of tables of the searches that explain, which are many and need not be exact.
+static constexpr size_t kExplainingTableSize = size_t(1) << 16;
 /// An operation is said to be slow if it takes so many times what it could.
 static constexpr double kMuchSlower = 1.5;
 /// Of ways that take as much memory, that which takes less time is chosen.
@@ -410,7 +412,7 @@ void AssignmentProblem::addEdges(Value value, const Source &source) {
 }
 
 ChoiceGraph::Solution AssignmentProblem::search() const {
-  // Where tables are bounded part by part, another limit may find more; mostly the first one finds the optimum.
+  // Where tables are bounded part by part, a larger limit may find more; mostly the first one finds the optimum.
   ChoiceGraph::Solution solution;
   for (unsigned bits : {18, 16, 20}) {
     ChoiceGraph::Solution found = graph.solve(size_t(1) << bits);
@@ -564,7 +566,7 @@ std::vector<Explanation> AssignmentProblem::explain(const ChoiceGraph::Solution 
     std::vector<double> own = graph.getCosts(node), without = own;
     without[chosen] = ChoiceGraph::impossible;
     graph.setCosts(node, std::move(without));
-    ChoiceGraph::Solution other = search();
+    ChoiceGraph::Solution other = graph.solve(kExplainingTableSize);
     graph.setCosts(node, std::move(own));
     if (other.isPossible())
       explanations.push_back({op, alike[number] - 1, options[op][chosen].loops, options[op][other.options[node]].loops,

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs fit the memory that ranks have, by `--memory` or by their devices, or it is said why not."""
+
+import json
+import re
+
+import dovetail_models
+import numpy as np
+import pytest
+from harness.backend import call, fastest_backend, tool
+from harness.compare import differences
+from harness.partition import Partition
+
+DOES_NOT_FIT = 6
+LAYERS = 4
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    """8 heads of 32, 2 key/value heads, 211 tokens."""
+    path = tmp_path_factory.mktemp("llama") / "llama.onnx"
+    path.write_bytes(dovetail_models.build("llama").SerializeToString())
+    return path
+
+
+def _compile(model, tmp_path, *flags):
+    return call([tool("dovetail"), "compile", model, "-o", tmp_path / "m.dvt", *map(str, flags)])
+
+
+def _plan(model, tmp_path, *flags):
+    code, _, messages = _compile(model, tmp_path, *flags)
+    assert code == 0, messages
+    code, text, messages = call([tool("dovetail"), "inspect", "--json", tmp_path / "m.dvt"])
+    assert code == 0, messages
+    return json.loads(text)
+
+
+def _most(plan):
+    return max(rank["total_bytes"] for rank in plan["ranks"])
+
+
+def test_weights_are_divided(llama, tmp_path):
+    """With 0.6 of what replicated weights need, heads and hidden activations are divided as in Megatron's pattern."""
+    replicated = _plan(llama, tmp_path, "--mesh", "t=2", "--objective", "bytes")
+    limit = int(0.6 * _most(replicated))
+    plan = _plan(llama, tmp_path, "--mesh", "t=2", "--objective", "bytes", "--memory", limit)
+    assert _most(plan) <= limit
+    splits = {step["name"]: step["writes"][0]["sharding"] for step in plan["steps"] if step["kind"] == "matmul"}
+    for layer in range(LAYERS):
+        assert splits[f"/layers.{layer}/scores"] == "[_, t:4+4, _, _]"
+        assert splits[f"/layers.{layer}/up"] == "[_, _, t:344+344]"
+    scores = [n for n, step in enumerate(plan["steps"]) if step["name"].endswith("/scores")]
+    for begin, end in zip(scores, scores[1:]):
+        # Two all-reduces of 211 x 256, or less.
+        assert sum(e["bytes"] for e in plan["exchanges"] if begin < e["step"] <= end) <= 4 * 211 * 256 * 4
+
+
+def test_just_above_and_below(llama, tmp_path):
+    """What a program needs is enough, and leads to that program."""
+    flags = ["--mesh", "t=2", "--objective", "bytes"]
+    plan = _plan(llama, tmp_path, *flags)
+    assert _plan(llama, tmp_path, *flags, "--memory", _most(plan))["exchanges"] == plan["exchanges"]
+    below = _plan(llama, tmp_path, *flags, "--memory", _most(plan) - 1)
+    assert _most(below) < _most(plan)
+
+
+def test_too_little(llama, tmp_path):
+    """The message says how many ranks would do, and then they do."""
+    code, _, messages = _compile(llama, tmp_path, "--mesh", "t=2", "--memory", "8MiB")
+    assert code == DOES_NOT_FIT
+    assert re.search(r"rank \d needs 1\d\.\d MiB, and has 8\.0 MiB", messages), messages
+    assert "most room is taken by" in messages
+    mesh = re.search(r"'--mesh (t=\d+)'", messages)[1]
+    assert _most(_plan(llama, tmp_path, "--mesh", mesh, "--memory", "8MiB")) <= 8 << 20
+    code, _, messages = _compile(llama, tmp_path, "--mesh", "t=2", "--memory", "64KiB")
+    assert code == DOES_NOT_FIT and "no mesh" in messages, messages
+
+
+def test_devices_have_memory(llama, tmp_path):
+    cluster = {"name": "small", "devices": {"core": {"base": "cpu", "memory": "15MiB"}}}
+    (tmp_path / "cluster.json").write_text(json.dumps(cluster))
+    plan = _plan(llama, tmp_path, "--mesh", "t=2", "--cluster", tmp_path / "cluster.json")
+    assert _most(plan) <= 15 << 20
+
+
+def test_results_are_the_same(backend, tmp_path):
+    model = dovetail_models.build("llama")
+    inputs = {"ids": np.random.default_rng(0).integers(0, 512, (1, 211))}
+    outputs = [output.name for output in model.graph.output]
+    expected = dovetail_models.run_onnxruntime(model, inputs)
+    actual = fastest_backend().compile_and_run(
+        model, Partition({"t": 3}, objective="time"), inputs, outputs, extra=["--memory", "13MiB"]
+    )
+    assert not differences(actual, expected)
+
+
+def test_axes_are_made(llama, tmp_path):
+    plan = _plan(llama, tmp_path, "--mesh", "auto=6")
+    assert np.prod([axis["size"] for axis in plan["mesh"]]) == 6 and len(plan["ranks"]) == 6
+    code, _, messages = _compile(llama, tmp_path, "--mesh", "auto=6", "--remarks")
+    assert code == 0 and 'the mesh is ["a"=' in messages and '["a"=2, "b"=3]' in messages, messages
+    for flags, message in (
+        (["--mesh", "auto=0"], "expected a number of ranks"),
+        (["--mesh", "auto=4", "--shard", "ids=_,a"], "the compiler makes the axes"),
+        (["--memory", "much"], "expected a size such as '80GiB'"),
+    ):
+        code, _, messages = _compile(llama, tmp_path, *flags)
+        assert code == 2 and message in messages, messages
+
+
+def test_unequal_devices_get_unequal_cuts(tmp_path):
+    """Twice the speed, twice the rows; everything else is the same."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(dovetail_models.build("unet2d-transposed", height=96, width=96).SerializeToString())
+    fast = {"base": "cpu", "products_32": 1e11, "operations": 6e10, "bytes": "24GB/s", "cached_bytes": "80GB/s"}
+    cluster = {"devices": {"slow": {"base": "cpu"}, "fast": fast}, "ranks": ["slow", "fast"]}
+    (tmp_path / "cluster.json").write_text(json.dumps(cluster))
+    plan = _plan(path, tmp_path, "--mesh", "y=2", "--cluster", tmp_path / "cluster.json")
+    # At the depth of 12 rows, of which one rank has 4 and the other 8.
+    assert re.search(r"y:32\+64\b", plan["outputs"][0]["sharding"]), plan["outputs"]
