@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <numeric>
 
@@ -23,14 +24,53 @@ namespace {
 struct BenchCommand {
   RunArguments arguments;
   int iterations = 20, warmup = 3;
-  bool json = false;
+  bool json = false, steps = false;
   std::string trace;
 
   absl::Status run();
 };
 
+/// What steps took in all runs.
+class StepTimes {
+public:
+  void add(const runtime::ProgramRunner &runner);
+  nlohmann::json describe(const runtime::Plan &plan) const;
+
+private:
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+
+  /// Of each step, the least milliseconds of each rank, and from the last rank's beginning to the last rank's end.
+  std::vector<std::vector<double>> ranks;
+  std::vector<double> together;
+};
+
 double milliseconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+void StepTimes::add(const runtime::ProgramRunner &runner) {
+  size_t numRanks = runner.getProgram().numRanks(), numSteps = runner.times(0).size();
+  ranks.resize(numSteps, std::vector<double>(numRanks, kNever));
+  together.resize(numSteps, kNever);
+  for (size_t step = 0; step < numSteps; ++step) {
+    runtime::StepTime last = runner.times(0)[step];
+    for (size_t rank = 0; rank < numRanks; ++rank) {
+      const runtime::StepTime &time = runner.times(static_cast<int>(rank))[step];
+      ranks[step][rank] = std::min(ranks[step][rank], milliseconds(time.end - time.begin));
+      last = {std::max(last.begin, time.begin), std::max(last.end, time.end)};
+    }
+    together[step] = std::min(together[step], milliseconds(last.end - last.begin));
+  }
+}
+
+nlohmann::json StepTimes::describe(const runtime::Plan &plan) const {
+  nlohmann::json result = nlohmann::json::array();
+  for (size_t step = 0; step < together.size(); ++step)
+    result.push_back({{"name", plan.steps[step].name},
+                      {"kind", plan.steps[step].kind()},
+                      {"least_ms", ranks[step]},
+                      {"least_together_ms", together[step]}});
+  return result;
 }
 
 double medianOf(std::vector<double> &values) {
@@ -47,7 +87,9 @@ absl::Status BenchCommand::run() {
   if (iterations < 1 || warmup < 0)
     return absl::InvalidArgumentError(
         absl::StrCat("--iterations ", iterations, " --warmup ", warmup, ": at least 1 iteration is needed"));
-  options->trace = !trace.empty();
+  if (steps && (!json || options->process))
+    return absl::InvalidArgumentError("--steps is for --json, where all ranks are in this process");
+  options->trace = !trace.empty() || steps;
   if (!trace.empty())
     if (absl::Status status = checkWritable(trace); !status.ok())
       return status;
@@ -72,6 +114,7 @@ absl::Status BenchCommand::run() {
   std::vector<NamedTensor> outputs = (*runner)->isFirst() ? makeOutputs(plan) : std::vector<NamedTensor>();
   std::vector<runtime::FullTensor> in = viewsOf(*inputs), out = viewsOf(outputs);
   std::vector<double> times, issueTimes;
+  StepTimes stepTimes;
   for (int i = 0; i < warmup + iterations; ++i) {
     progress.show(i < warmup ? absl::StrCat("warm-up ", i + 1, " of ", warmup)
                              : absl::StrCat("iteration ", i - warmup + 1, " of ", iterations));
@@ -82,6 +125,8 @@ absl::Status BenchCommand::run() {
       continue;
     times.push_back(milliseconds(*time));
     issueTimes.push_back(milliseconds((*runner)->issueTime()));
+    if (steps)
+      stepTimes.add(**runner);
   }
   progress.clear();
   if (!(*runner)->isFirst())
@@ -109,7 +154,10 @@ absl::Status BenchCommand::run() {
     if (!options->process)
       for (int rank = 0; rank < (*program)->numRanks(); ++rank)
         result["memory"].push_back(describeMemory(rank, (*runner)->statistics(rank)));
-    std::fputs((result.dump(2) + "\n").c_str(), stdout);
+    if (steps)
+      result["steps"] = stepTimes.describe(plan);
+    // Names come from models, which may contain any bytes.
+    std::fputs((result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n").c_str(), stdout);
     return absl::OkStatus();
   }
   auto format = [](double value) { return absl::StrFormat("%.3f ms", value); };
@@ -140,6 +188,8 @@ void tools::addBenchCommand(CLI::App &app, int &exitCode) {
   command->add_option("--trace", state->trace, "Write when steps and exchanges ran in the last run (Perfetto, Chrome)")
       ->type_name("FILE.json");
   command->add_flag("--json", state->json, "Print JSON");
+  command->add_flag("--steps", state->steps,
+                    "With --json: the least time of each step on each rank, and of all ranks together");
   command->footer("Inputs that are not given are random.\n\nExamples:\n"
                   "  " +
                   app.get_name() +
