@@ -24,12 +24,15 @@ double Device::getProductSeconds(const StepWork &work) const {
   // What is computed at once are elements next to each other in memory, which are channels.
   bool isDepthwise = work.columns == 1 && work.batch > 1;
   double together = isDepthwise ? work.batch : work.columns;
-  double step = columnStep * 32 / std::clamp(work.bits, 16u, 32u);
+  double step = columnStep * (work.bits <= 16 ? 2 : 1);
   double padding = std::ceil(together / step) * step / together;
   double share = isDepthwise ? getShare(work.depth, halfTaps)
                              : getShare(work.rows, halfRows) * getShare(work.columns, halfColumns) *
                                    getShare(work.depth, halfDepth);
-  double speed = isDepthwise ? depthwise : work.bits <= 16 ? products16 : products32;
+  double speed = isDepthwise                          ? depthwise
+                 : work.bits <= 16                    ? products16
+                 : work.bits < 32 && productsTf32 > 0 ? productsTf32
+                                                      : products32;
   return padding * (work.operations / (speed * share) + work.resultOperations / operations);
 }
 
@@ -86,65 +89,84 @@ double Cluster::getSeconds(const Link &link, const ExchangeWork &work) {
   return link.exchangeSeconds * work.phases + link.messageSeconds * further + work.receivedBytes / link.bytes;
 }
 
-/// Ranks that are threads of one process, each with one core of a server.
+/// Ranks that are threads of one process, each with one core of a server: as `dovetail calibrate` finds an AMD EPYC of
+/// the fourth generation.
 static Cluster getCpus() {
   Device core;
   core.name = "cpu";
-  core.stepSeconds = 1e-6;
-  core.products32 = 5e10;
-  core.products16 = 5e10;
-  core.halfRows = 4;
-  core.halfColumns = 4;
-  core.halfDepth = 8;
+  core.stepSeconds = 1.2e-6;
+  core.products32 = 5.9e10;
+  core.products16 = 5.9e10;
+  core.halfRows = 5;
+  core.halfColumns = 2;
+  core.halfDepth = 0.1;
   core.columnStep = 16;
-  core.depthwise = 4e10;
-  core.operations = 3e10;
+  core.depthwise = 4.2e10;
+  core.halfTaps = 5;
+  core.operations = 5e10;
   core.rowStep = 16;
-  core.bytes = 1.2e10;
-  core.cachedBytes = 4e10;
-  core.cacheBytes = 1.6e7;
-  core.copiedBytes = 1.2e10;
-  core.serialShare = 0.5;
-  return Cluster("cpu", {core}, {{"memory", 0, 3e-5, 1e-6, 1e10}});
+  core.bytes = 2.5e10;
+  core.cachedBytes = 5.5e10;
+  core.cacheBytes = 5e6;
+  core.copiedBytes = 1.7e10;
+  core.serialShare = 0.8;
+  return Cluster("cpu", {core}, {{"memory", 0, 1.8e-5, 3e-6, 1e10}});
 }
 
-/// GPUs in nodes of eight, NVLink inside of them and InfiniBand between. Speeds are those of data sheets, of which a
-/// program has a part.
-static Cluster getGpus(const char *name, int64_t gibibytes, double tensorFlops32, double tensorFlops16,
-                       double vectorFlops, double memory, double cacheBytes, double nvlink) {
+/// What a data sheet says of a GPU: multiplications and additions in a second, each counted, of TF32 and FP16 without
+/// sparsity and of FP32; bytes in a second of memory and, in one direction, of NVLink.
+namespace {
+struct DataSheet {
+  const char *name;
+  int64_t gibibytes;
+  double tf32, fp16, fp32, memory, cacheBytes, nvlink;
+};
+} // namespace
+
+/// GPUs in nodes of eight, NVLink inside of them and InfiniBand of 400 Gbit/s for each between. Programs have part of
+/// what data sheets say.
+static Cluster getGpus(const DataSheet &sheet) {
   Device gpu;
-  gpu.name = name;
-  gpu.memoryBytes = gibibytes << 30;
+  gpu.name = sheet.name;
+  gpu.memoryBytes = sheet.gibibytes << 30;
   gpu.stepSeconds = 3e-6;
-  gpu.products32 = 0.35 * tensorFlops32;
-  gpu.products16 = 0.35 * tensorFlops16;
+  gpu.products32 = 0.7 * sheet.fp32 / 2;
+  gpu.productsTf32 = 0.7 * sheet.tf32 / 2;
+  gpu.products16 = 0.7 * sheet.fp16 / 2;
   gpu.halfRows = 512;
   gpu.halfColumns = 64;
   gpu.halfDepth = 64;
   // Vectors of 16 bytes.
   gpu.columnStep = 4;
-  gpu.depthwise = 0.125 * vectorFlops;
-  gpu.operations = 0.25 * vectorFlops;
-  gpu.bytes = 0.8 * memory;
-  gpu.cachedBytes = 2 * memory;
-  gpu.cacheBytes = cacheBytes;
+  gpu.depthwise = 0.25 * sheet.fp32 / 2;
+  gpu.operations = 0.5 * sheet.fp32 / 2;
+  gpu.bytes = 0.8 * sheet.memory;
+  gpu.cachedBytes = 2 * sheet.memory;
+  gpu.cacheBytes = sheet.cacheBytes;
   gpu.copiedBytes = gpu.bytes;
-  return Cluster(name, {gpu}, {{"NVLink", 8, 1e-5, 1e-6, 0.75 * nvlink}, {"InfiniBand", 0, 2e-5, 3e-6, 4e10}});
+  return Cluster(sheet.name, {gpu},
+                 {{"NVLink", 8, 1e-5, 1e-6, 0.75 * sheet.nvlink}, {"InfiniBand", 0, 2e-5, 3e-6, 4e10}});
 }
+
+static constexpr DataSheet kGpus[] = {
+    {"a100", 80, 156e12, 312e12, 19.5e12, 2.0e12, 40e6, 300e9},
+    {"h100", 80, 495e12, 989e12, 67e12, 3.35e12, 50e6, 450e9},
+    {"h200", 141, 495e12, 989e12, 67e12, 4.8e12, 50e6, 450e9},
+    {"b200", 180, 1125e12, 2250e12, 75e12, 8.0e12, 126e6, 900e9},
+};
 
 std::optional<Cluster> Cluster::getBuiltIn(llvm::StringRef name) {
   if (name == "cpu")
     return getCpus();
-  // Dense TF32 and FP16 products, FP32, memory, second-level cache, NVLink in one direction.
-  if (name == "a100")
-    return getGpus("a100", 80, 156e12, 312e12, 19.5e12, 2.0e12, 40e6, 300e9);
-  if (name == "h100")
-    return getGpus("h100", 80, 495e12, 989e12, 67e12, 3.35e12, 50e6, 450e9);
-  if (name == "h200")
-    return getGpus("h200", 141, 495e12, 989e12, 67e12, 4.8e12, 50e6, 450e9);
-  if (name == "b200")
-    return getGpus("b200", 180, 1125e12, 2250e12, 75e12, 8.0e12, 126e6, 900e9);
+  for (const DataSheet &sheet : kGpus)
+    if (name == sheet.name)
+      return getGpus(sheet);
   return std::nullopt;
 }
 
-std::vector<std::string> Cluster::getBuiltInNames() { return {"cpu", "a100", "h100", "h200", "b200"}; }
+std::vector<std::string> Cluster::getBuiltInNames() {
+  std::vector<std::string> names = {"cpu"};
+  for (const DataSheet &sheet : kGpus)
+    names.push_back(sheet.name);
+  return names;
+}

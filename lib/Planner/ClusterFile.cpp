@@ -48,6 +48,7 @@ constexpr Field<Device> kDeviceFields[] = {
     {"step", &Device::stepSeconds, Unit::Seconds, true},
     {"products_32", &Device::products32, Unit::PerSecond, false},
     {"products_16", &Device::products16, Unit::PerSecond, false},
+    {"products_tf32", &Device::productsTf32, Unit::PerSecond, true},
     {"half_rows", &Device::halfRows, Unit::Number, true},
     {"half_columns", &Device::halfColumns, Unit::Number, true},
     {"half_depth", &Device::halfDepth, Unit::Number, true},

@@ -239,7 +239,17 @@ static double countOperations(ArrayAttr postOps) {
 
 unsigned WorkCounter::getFactorBits(Type type) {
   unsigned bits = getBits(type);
-  return bits == 32 && program.getMath() == plan::MathMode::BF16 ? 16 : bits;
+  if (bits != 32)
+    return bits;
+  switch (program.getMath()) {
+  case plan::MathMode::F32:
+    return 32;
+  case plan::MathMode::TF32:
+    return 19;
+  case plan::MathMode::BF16:
+    return 16;
+  }
+  llvm_unreachable("covered switch");
 }
 
 /// What a call reads of operands and tensors of its epilogue, all of which come before `output`.

@@ -38,7 +38,7 @@ struct StepWork {
   };
 
   Kind kind = Kind::Elements;
-  /// Bits of an element of the factors or results.
+  /// Bits of an element of the factors or results; 19 of factors of 32 bits that are rounded to TF32.
   unsigned bits = 32;
   /// Of products. What is summed over, taps of windows among it, is the depth. Many products of one column are those of
   /// a depthwise convolution. Of elements, columns are those of a row which vectors do not go beyond; 1 if they do.
@@ -60,6 +60,8 @@ struct Device {
   double stepSeconds = 0;
   /// Multiplications with additions in a second, at best, of factors of 32 bits and of 16.
   double products32 = 0, products16 = 0;
+  /// The same of factors that are rounded to TF32; 0 where that makes no difference to those of 32 bits.
+  double productsTf32 = 0;
   /// Of a product, how many rows, columns and terms make half of that speed.
   double halfRows = 0, halfColumns = 0, halfDepth = 0;
   /// Columns of 32 bits that are computed together: of more, the next multiple is. Of depthwise convolutions channels.

@@ -107,6 +107,71 @@ TEST(Cluster, WhatIsWrittenIsReadAsItWas) {
   }
 }
 
+StepWork product(double rows, double columns, double depth) {
+  StepWork work;
+  work.kind = StepWork::Kind::Product;
+  work.rows = rows;
+  work.columns = columns;
+  work.depth = depth;
+  work.operations = rows * columns * depth;
+  work.readBytes = 4 * depth * (rows + columns);
+  work.writtenBytes = 4 * rows * columns;
+  return work;
+}
+
+TEST(Cluster, NothingTakesNoTime) {
+  for (const std::string &name : Cluster::getBuiltInNames())
+    EXPECT_EQ(Cluster::getBuiltIn(name)->getDevice(0).getSeconds({}), 0);
+}
+
+TEST(Cluster, ColumnsCountInSteps) {
+  Device device = Cluster::getBuiltIn("cpu")->getDevice(0);
+  device.halfColumns = 0;
+  device.serialShare = 0;
+  EXPECT_EQ(device.getSeconds(product(4096, 17, 4096)), device.getSeconds(product(4096, 32, 4096)));
+  EXPECT_LT(device.getSeconds(product(4096, 16, 4096)), device.getSeconds(product(4096, 17, 4096)));
+}
+
+TEST(Cluster, RoundedFactorsAreFaster) {
+  Device device = Cluster::getBuiltIn("h100")->getDevice(0);
+  StepWork work = product(8192, 8192, 8192);
+  double seconds = device.getSeconds(work);
+  work.bits = 19;
+  double rounded = device.getSeconds(work);
+  EXPECT_LT(rounded, 0.5 * seconds);
+  work.bits = 16;
+  EXPECT_LT(device.getSeconds(work), rounded);
+  device.productsTf32 = 0;
+  work.bits = 19;
+  EXPECT_EQ(device.getSeconds(work), seconds);
+}
+
+TEST(Cluster, TheEndOfTheCacheIsGradual) {
+  Device device = Cluster::getBuiltIn("cpu")->getDevice(0);
+  double before = 0;
+  for (double bytes = 1e4; bytes < 1e8; bytes *= 1.1) {
+    StepWork work;
+    work.readBytes = bytes;
+    work.operations = 1;
+    double seconds = device.getSeconds(work);
+    EXPECT_GT(seconds, before);
+    EXPECT_LT(seconds, 1.5 * before + 1e-4);
+    before = seconds;
+  }
+}
+
+TEST(Cluster, WhatIsLeftOfRowsGoesOneByOne) {
+  Device device = Cluster::getBuiltIn("cpu")->getDevice(0);
+  StepWork work;
+  work.operations = 1e9;
+  work.columns = 64;
+  double whole = device.getSeconds(work);
+  work.columns = 8;
+  EXPECT_NEAR(device.getSeconds(work), 16 * whole, 0.1 * whole);
+  work.columns = 24;
+  EXPECT_NEAR(device.getSeconds(work), 6 * whole, 0.1 * whole);
+}
+
 TEST(Cluster, WhatIsNoJsonIsRefused) {
   EXPECT_THAT(refusalOf(""), HasSubstr("'cluster.json': this is no JSON: "));
   EXPECT_THAT(refusalOf("{\"devices\": {\n]"), HasSubstr("line 2"));
@@ -174,9 +239,10 @@ TEST(Cluster, WrongLinksAreNamed) {
               HasSubstr("links[1].group: 8 is no more than the groups of the link before, 8"));
   EXPECT_THAT(refusalOfLinks("[" + group("4") + ", " + group("6") + ", " + all + "]"),
               HasSubstr("links[1].group: 6 is no multiple"));
-  EXPECT_THAT(refusalOf(R"({"devices": {"d": {"step": 0, "products_32": 1, "products_16": 1, "half_rows": 0,
+  EXPECT_THAT(
+      refusalOf(R"({"devices": {"d": {"step": 0, "products_32": 1, "products_16": 1, "products_tf32": 0, "half_rows": 0,
       "half_columns": 0, "half_depth": 0, "column_step": 1, "depthwise": 1, "half_taps": 0, "operations": 1, "row_step": 1, "bytes": 1, "cached_bytes": 1, "cache": 0, "copied_bytes": 1, "serial_share": 0}}})"),
-              HasSubstr("'links' is missing"));
+      HasSubstr("'links' is missing"));
 }
 
 } // namespace
