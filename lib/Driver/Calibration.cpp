@@ -61,6 +61,8 @@ FailureOr<CalibrationSamples> dovetail::measureMachine(int numRanks, double seco
         continue;
       ExchangeWork work;
       work.phases = 1;
+      // A rank copies its own part, too, where it is to lie elsewhere.
+      work.receivedBytes = step.traffic->localBytes.front();
       for (const ExchangeTraffic::Pull &pull : step.traffic->pulls.front()) {
         work.receivedBytes += pull.bytes;
         work.messages += 1;
@@ -83,6 +85,11 @@ static void roundDigits(double &value) {
 Cluster dovetail::fitCluster(const CalibrationSamples &samples) {
   Cluster start = *Cluster::getBuiltIn("cpu");
   Device device = fitDevice(start.getDevice(0), samples.steps);
+  // Without such products there is nothing to tell.
+  if (llvm::none_of(samples.steps, [](const StepSample &sample) {
+        return sample.work.kind == StepWork::Kind::Product && sample.work.bits <= 16;
+      }))
+    device.products16 = device.products32;
   Link link = start.getLinks().front();
   if (!samples.exchanges.empty())
     link = fitLink(link, samples.exchanges);

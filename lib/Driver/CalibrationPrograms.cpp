@@ -28,7 +28,8 @@ enum class Epilogue { None, Relu, HardSwish, Gelu };
 /// Writes a model whose nodes have nothing to do with each other.
 class ModelWriter {
 public:
-  explicit ModelWriter(StringRef name) : name(name) {}
+  explicit ModelWriter(StringRef name, bool isHalf = false)
+      : name(name), type(isHalf ? "bfloat16" : "float"), isHalf(isHalf) {}
 
   /// Two-dimensional: `channels` to `results`, all of the same extent.
   void addConvolution(int channels, int extent, int results, int kernel, int stride = 1,
@@ -58,7 +59,9 @@ private:
   /// A value that a convolution computes.
   std::string addComputed(int channels, int extent);
 
-  StringRef name;
+  StringRef name, type;
+  /// Whether values have 16 bits.
+  bool isHalf;
   std::string inputs, outputs, body;
   int number = 0;
 };
@@ -71,23 +74,26 @@ static std::string list(ArrayRef<int> numbers) {
 
 std::string ModelWriter::addInput(ArrayRef<int> shape) {
   std::string id = std::to_string(++number);
-  inputs += (inputs.empty() ? "" : ", ") + ("float[" + list(shape) + "] i" + id);
+  inputs += (inputs.empty() ? "" : ", ") + (type + "[" + list(shape) + "] i" + id).str();
   body += ("  [" + Twine(kWarmingPrefix) + id + "] x" + id + " = LeakyRelu (i" + id + ")\n").str();
   // What is given out is stored, and not computed where it is read.
-  outputs += (outputs.empty() ? "" : ", ") + ("float[] x" + id);
+  outputs += (outputs.empty() ? "" : ", ") + (type + "[] x" + id).str();
   return "x" + id;
 }
 
 std::string ModelWriter::addWeights(ArrayRef<int> shape) {
   std::string id = std::to_string(++number);
   body += "  s" + id + " = Constant <value_ints = [" + list(shape) + "]> ()\n";
-  body += "  w" + id + " = ConstantOfShape <value = float[1] {0.01}> (s" + id + ")\n";
+  std::string full = isHalf ? "f" + id : "w" + id;
+  body += "  " + full + " = ConstantOfShape <value = float[1] {0.01}> (s" + id + ")\n";
+  if (isHalf)
+    body += "  w" + id + " = Cast <to = 16> (" + full + ")\n";
   return "w" + id;
 }
 
 void ModelWriter::addResult(const Twine &node, Epilogue epilogue) {
   std::string id = std::to_string(++number);
-  outputs += (outputs.empty() ? "" : ", ") + ("float[] y" + id);
+  outputs += (outputs.empty() ? "" : ", ") + (type + "[] y" + id).str();
   std::string result = epilogue == Epilogue::None ? "y" + id : "p" + id;
   body += ("  [" + name + id + "] " + result + " = " + node + "\n").str();
   switch (epilogue) {
@@ -256,6 +262,15 @@ std::vector<CalibrationProgram> dovetail::getStepPrograms() {
   matrices.addBatchedMatMul(128, 49, 49, 16);
   matrices.addBatchedMatMul(4, 100, 16, 100);
   programs.push_back(matrices.write());
+
+  // A machine that has no such products computes them in 32 bits.
+  ModelWriter halves("halves", /*isHalf=*/true);
+  halves.addConvolution(64, 56, 64, 3, 1, Epilogue::Relu);
+  halves.addConvolution(256, 14, 1024, 1);
+  halves.addMatMul(512, 512, 512);
+  halves.addMatMul(197, 192, 768);
+  halves.addMatMul(784, 96, 96);
+  programs.push_back(halves.write());
 
   ModelWriter kernels("kernels");
   for (int rows : {16, 256, 1024, 4096, 16384})

@@ -96,7 +96,7 @@ static Cluster getCpus() {
   core.name = "cpu";
   core.stepSeconds = 1.2e-6;
   core.products32 = 5.9e10;
-  core.products16 = 5.9e10;
+  core.products16 = 1.2e11;
   core.halfRows = 5;
   core.halfColumns = 2;
   core.halfDepth = 0.1;

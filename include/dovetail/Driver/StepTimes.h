@@ -27,7 +27,7 @@ struct StepTimes {
   /// Of each step on each rank the least of all runs, as other work of the machine only adds: `steps[step][rank]`.
   std::vector<std::vector<double>> steps;
   /// Of each step the time from the last rank's beginning to the last rank's end, without what ranks wait for others.
-  /// An eighth of the runs took less.
+  /// Of long ones the least of all runs; else an eighth of the runs took less.
   std::vector<double> exchanges;
   /// Of each run, from inputs in place to the last rank's last step.
   std::vector<double> runs;
