@@ -41,6 +41,8 @@ llvm::FailureOr<llvm::SmallVector<int64_t>> OnnxNode::getConstantInts(unsigned i
   mlir::ElementsAttr constant = getConstant(getInput(index));
   if (!constant)
     return unsupported(describeNotConstant("'" + what + "'"));
+  if (isDataMissing(constant))
+    return missing(what);
   if (auto values = readInts(constant))
     return std::move(*values);
   return invalid("'" + what + "' is not a tensor of integers");
@@ -50,6 +52,8 @@ llvm::FailureOr<llvm::SmallVector<double>> OnnxNode::getConstantFloats(unsigned 
   mlir::ElementsAttr constant = getConstant(getInput(index));
   if (!constant)
     return unsupported(describeNotConstant("'" + what + "'"));
+  if (isDataMissing(constant))
+    return missing(what);
   if (auto values = readFloats(constant))
     return std::move(*values);
   return unsupported("'" + what + "' is not a tensor of f32 or f64");
@@ -325,6 +329,12 @@ llvm::LogicalResult OnnxNode::setResult(unsigned index, mlir::Value value) {
 
 bool OnnxNode::isResultUsed(unsigned index) const {
   return index < results.size() && !proto.output(index).empty() && context.isUsed(proto.output(index));
+}
+
+llvm::LogicalResult OnnxNode::missing(llvm::StringRef what) {
+  return context.reporter.error(ImportError::File, context.loc)
+         << "node '" << context.name << "' (" << proto.op_type() << "): its result depends on the data of '" << what
+         << "', which are in a file that is missing; put it beside the model";
 }
 
 llvm::LogicalResult OnnxNode::invalid(const llvm::Twine &message) {

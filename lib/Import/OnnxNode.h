@@ -158,6 +158,8 @@ public:
 
   /// Reports that the model is invalid here.
   llvm::LogicalResult invalid(const llvm::Twine &message);
+  /// Reports that the data of a constant input are needed, and in a file that is missing.
+  llvm::LogicalResult missing(llvm::StringRef what);
   /// Notes that the node cannot be imported; the import goes on to find all such nodes, and fails at the end.
   llvm::LogicalResult unsupported(const llvm::Twine &reason, const llvm::Twine &remedy = "");
   llvm::LogicalResult unsupported(const Obstacle &obstacle) { return unsupported(obstacle.reason, obstacle.remedy); }

@@ -136,6 +136,11 @@ mlir::ElementsAttr dovetail::importer::makeMissingConstant(mlir::RankedTensorTyp
   return mlir::DenseResourceElementsAttr::get(type, manager.insert(name.empty() ? "constant" : name));
 }
 
+bool dovetail::importer::isDataMissing(mlir::ElementsAttr constant) {
+  auto resource = llvm::dyn_cast<mlir::DenseResourceElementsAttr>(constant);
+  return resource && !resource.getRawHandle().getBlob();
+}
+
 mlir::ElementsAttr dovetail::importer::reshapeConstant(mlir::ElementsAttr constant, llvm::ArrayRef<int64_t> shape) {
   auto type = mlir::RankedTensorType::get(shape, constant.getElementType());
   if (auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(constant))
@@ -143,11 +148,6 @@ mlir::ElementsAttr dovetail::importer::reshapeConstant(mlir::ElementsAttr consta
   if (auto resource = llvm::dyn_cast<mlir::DenseResourceElementsAttr>(constant))
     return mlir::DenseResourceElementsAttr::get(type, resource.getRawHandle());
   return {};
-}
-
-/// Whether the data of a constant are there.
-static bool hasData(mlir::DenseResourceElementsAttr constant) {
-  return constant && constant.getRawHandle().getBlob() != nullptr;
 }
 
 template <typename To, typename From> static llvm::SmallVector<To> readAs(llvm::ArrayRef<char> bytes) {
@@ -173,7 +173,7 @@ std::optional<llvm::SmallVector<int64_t>> dovetail::importer::readInts(mlir::Ele
     return values;
   }
   auto resource = llvm::dyn_cast<mlir::DenseResourceElementsAttr>(constant);
-  if (!hasData(resource))
+  if (!resource || isDataMissing(constant))
     return std::nullopt;
   if (type.isSignlessInteger(64))
     return readAs<int64_t, int64_t>(resource.getData());
@@ -193,7 +193,7 @@ std::optional<llvm::SmallVector<double>> dovetail::importer::readFloats(mlir::El
     return values;
   }
   auto resource = llvm::dyn_cast<mlir::DenseResourceElementsAttr>(constant);
-  if (!hasData(resource))
+  if (!resource || isDataMissing(constant))
     return std::nullopt;
   return type.isF32() ? readAs<double, float>(resource.getData()) : readAs<double, double>(resource.getData());
 }

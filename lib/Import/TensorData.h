@@ -50,6 +50,9 @@ mlir::ElementsAttr makeConstant(mlir::RankedTensorType type, llvm::ArrayRef<char
 /// A constant whose data are missing.
 mlir::ElementsAttr makeMissingConstant(mlir::RankedTensorType type, llvm::StringRef name);
 
+/// Whether it is one of those.
+bool isDataMissing(mlir::ElementsAttr constant);
+
 /// The same elements in another shape.
 mlir::ElementsAttr reshapeConstant(mlir::ElementsAttr constant, llvm::ArrayRef<int64_t> shape);
 

@@ -132,6 +132,23 @@ def test_weights_may_be_missing(tmp_path, name):
     assert code == 3 and "weights.bin" in messages
 
 
+def test_what_shapes_depend_on_may_not_be_missing(tmp_path):
+    shape = TensorProto(name="shape", data_type=TensorProto.INT64, dims=[2], data_location=TensorProto.EXTERNAL)
+    shape.external_data.add(key="location", value="weights.bin")
+    graph = helper.make_graph(
+        [helper.make_node("Reshape", ["x", "shape"], ["y"], name="flatten")],
+        "reshape",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 6])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [shape],
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    code, _, messages = call([tool("dovetail"), "plan", path])
+    assert code == 3
+    assert "node 'flatten' (Reshape)" in messages and "'shape', which are in a file that is missing" in messages
+
+
 class _Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
