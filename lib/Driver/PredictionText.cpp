@@ -24,7 +24,10 @@ using Rows = std::vector<std::vector<std::string>>;
 
 static constexpr size_t kMaxRows = 12;
 
-static std::string percent(double share) { return formatv("{0:f1} %", 100 * share).str(); }
+/// Nothing is no part of nothing.
+static std::string percent(double part, double whole = 1) {
+  return formatv("{0:f1} %", whole > 0 ? 100 * part / whole : 0).str();
+}
 
 static std::string formatBytes(double bytes) { return tools::formatBytes(static_cast<int64_t>(bytes)); }
 
@@ -86,7 +89,7 @@ static void printSteps(const Prediction &prediction, llvm::raw_ostream &os) {
     double seconds = run.simulation.getSeconds(step);
     rows.push_back({std::to_string(step), planned.type, planned.name, describeWork(run, step),
                     std::to_string(getSlowestRank(run, step)), formatSeconds(seconds),
-                    percent(seconds / run.simulation.getSeconds())});
+                    percent(seconds, run.simulation.getSeconds())});
   }
   os << "\nSlowest steps\n" << tools::formatTable(rows);
   printRest(steps.size(), os);
@@ -124,8 +127,7 @@ static void printExchanges(const Prediction &prediction, llvm::raw_ostream &os) 
   rows = {{"link", "bytes of a run", "share", "of each rank"}};
   for (auto [number, link] : llvm::enumerate(prediction.cluster.getLinks())) {
     double bytes = run.simulation.getLinkBytes(number);
-    rows.push_back({link.name, formatBytes(bytes), percent(total > 0 ? bytes / total : 0),
-                    formatBytes(bytes / run.getNumRanks())});
+    rows.push_back({link.name, formatBytes(bytes), percent(bytes, total), formatBytes(bytes / run.getNumRanks())});
   }
   os << "\nTraffic\n" << tools::formatTable(rows);
 }
@@ -143,7 +145,7 @@ static void printRanks(const Prediction &prediction, llvm::raw_ostream &os) {
   for (const std::vector<int> &ranks : llvm::ArrayRef(alike).take_front(kMaxRows)) {
     int rank = ranks.front();
     const RankTime &time = run.simulation.getRankTime(rank);
-    std::vector<std::string> row = {formatRanks(ranks), percent(time.getBusy() / run.simulation.getSeconds()),
+    std::vector<std::string> row = {formatRanks(ranks), percent(time.getBusy(), run.simulation.getSeconds()),
                                     formatSeconds(time.products), formatSeconds(time.elements),
                                     formatSeconds(time.copies)};
     if (exchanges)
