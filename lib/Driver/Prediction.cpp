@@ -174,8 +174,12 @@ std::string dovetail::formatSeconds(double seconds) {
 }
 
 std::string dovetail::formatRanks(ArrayRef<int> ranks) {
+  constexpr int most = 4;
   std::string text;
+  int ranges = 0;
   for (size_t i = 0; i < ranks.size();) {
+    if (ranges++ == most)
+      return text + ", ... (" + std::to_string(ranks.size()) + " ranks)";
     size_t end = i + 1;
     while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1)
       ++end;

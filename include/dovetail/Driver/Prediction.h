@@ -70,7 +70,7 @@ std::string describeWork(const PredictedRun &run, size_t step);
 int getSlowestRank(const PredictedRun &run, size_t step);
 /// `1.25 ms`.
 std::string formatSeconds(double seconds);
-/// `0-3, 8`.
+/// `0-3, 8`; of many ranges the first ones, and how many ranks there are in all.
 std::string formatRanks(llvm::ArrayRef<int> ranks);
 
 /// For people.
