@@ -18,7 +18,8 @@
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/StepTimes.h"
 
-#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 using namespace dovetail;
 using llvm::FailureOr;
@@ -47,7 +48,7 @@ FailureOr<CalibrationSamples> dovetail::measureMachine(int numRanks, double seco
     if (failed(times))
       return llvm::failure();
     for (auto [step, time] : llvm::zip_equal(times->work.steps, times->steps))
-      if (step.kind == PlanStep::Kind::Compute && !llvm::StringRef(step.name).starts_with(kWarmingPrefix))
+      if (step.kind == PlanStep::Kind::Compute && !llvm::StringRef(step.name).starts_with(kAsidePrefix))
         samples.steps.push_back({step.getWork(0), time.front(), program.name + " " + step.type + " " + step.name});
   }
   for (const CalibrationProgram &program : exchanges) {
@@ -78,8 +79,10 @@ FailureOr<CalibrationSamples> dovetail::measureMachine(int numRanks, double seco
 static void roundDigits(double &value) {
   if (value == 0)
     return;
-  double scale = std::pow(10.0, 2 - std::floor(std::log10(std::abs(value))));
-  value = std::round(value * scale) / scale;
+  // By way of text, which is what the file has.
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.2e", value);
+  value = std::strtod(text, nullptr);
 }
 
 Cluster dovetail::fitCluster(const CalibrationSamples &samples) {
@@ -93,10 +96,11 @@ Cluster dovetail::fitCluster(const CalibrationSamples &samples) {
   Link link = start.getLinks().front();
   if (!samples.exchanges.empty())
     link = fitLink(link, samples.exchanges);
-  for (double *value : {&device.stepSeconds, &device.products32, &device.products16, &device.halfRows,
-                        &device.halfColumns, &device.halfDepth, &device.depthwise, &device.halfTaps, &device.operations,
-                        &device.bytes, &device.cachedBytes, &device.cacheBytes, &device.copiedBytes,
-                        &device.serialShare, &link.exchangeSeconds, &link.messageSeconds, &link.bytes})
+  for (double *value :
+       {&device.stepSeconds, &device.products32, &device.products16, &device.halfRows, &device.halfColumns,
+        &device.halfDepth, &device.depthwise, &device.halfTaps, &device.operations, &device.bytes, &device.cachedBytes,
+        &device.cacheBytes, &device.nearBytes, &device.nearCacheBytes, &device.copiedBytes, &device.serialShare,
+        &link.exchangeSeconds, &link.messageSeconds, &link.bytes})
     roundDigits(*value);
   return Cluster("calibrated", {device}, {link});
 }

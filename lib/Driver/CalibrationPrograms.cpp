@@ -15,6 +15,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <optional>
+
 using namespace dovetail;
 using llvm::ArrayRef;
 using llvm::StringRef;
@@ -46,7 +48,8 @@ public:
   void addConcat(int channels, int extent);
   void addStatistics(int channels, int extent);
   /// `x` in the node stands for a value of this shape that a step has just written.
-  void addNode(ArrayRef<int> shape, const Twine &node);
+  /// The result has as many columns, unless `columns` says otherwise.
+  void addNode(ArrayRef<int> shape, const Twine &node, int columns = 0);
   /// The same with `x` and `z`, of the same shape.
   void addBinary(ArrayRef<int> shape, const Twine &node);
 
@@ -55,7 +58,10 @@ public:
 private:
   std::string addInput(ArrayRef<int> shape);
   std::string addWeights(ArrayRef<int> shape);
-  void addResult(const Twine &node, Epilogue epilogue);
+  /// Reads a value with so many columns, or an image where that is nothing.
+  void addSink(const Twine &value, std::optional<int> columns);
+  /// A node that is measured, with such a result.
+  void addResult(const Twine &node, Epilogue epilogue = Epilogue::None, std::optional<int> columns = std::nullopt);
   /// A value that a convolution computes.
   std::string addComputed(int channels, int extent);
 
@@ -72,13 +78,28 @@ static std::string list(ArrayRef<int> numbers) {
   return llvm::join(llvm::map_range(numbers, [](int number) { return std::to_string(number); }), ", ");
 }
 
+/// Of all that is no image.
+static std::optional<int> getColumns(ArrayRef<int> shape) {
+  return shape.size() <= 3 ? std::optional(shape.back()) : std::nullopt;
+}
+
 std::string ModelWriter::addInput(ArrayRef<int> shape) {
   std::string id = std::to_string(++number);
   inputs += (inputs.empty() ? "" : ", ") + (type + "[" + list(shape) + "] i" + id).str();
-  body += ("  [" + Twine(kWarmingPrefix) + id + "] x" + id + " = LeakyRelu (i" + id + ")\n").str();
-  // What is given out is stored, and not computed where it is read.
-  outputs += (outputs.empty() ? "" : ", ") + (type + "[] x" + id).str();
+  body += ("  [" + Twine(kAsidePrefix) + id + "] x" + id + " = LeakyRelu (i" + id + ")\n").str();
+  // With two users it is stored, and not computed where it is read.
+  addSink("x" + id, getColumns(shape));
   return "x" + id;
+}
+
+void ModelWriter::addSink(const Twine &value, std::optional<int> columns) {
+  std::string id = std::to_string(++number);
+  // Neither becomes part of what computes the value, nor that part of them. Images have channels innermost.
+  std::string node = ("GlobalMaxPool (" + value + ")").str();
+  if (columns)
+    node = ("MatMul (" + value + ", " + addWeights({*columns, 1}) + ")").str();
+  outputs += (outputs.empty() ? "" : ", ") + (type + "[] o" + id).str();
+  body += ("  [" + Twine(kAsidePrefix) + id + "] o" + id + " = " + node + "\n").str();
 }
 
 std::string ModelWriter::addWeights(ArrayRef<int> shape) {
@@ -91,9 +112,8 @@ std::string ModelWriter::addWeights(ArrayRef<int> shape) {
   return "w" + id;
 }
 
-void ModelWriter::addResult(const Twine &node, Epilogue epilogue) {
+void ModelWriter::addResult(const Twine &node, Epilogue epilogue, std::optional<int> columns) {
   std::string id = std::to_string(++number);
-  outputs += (outputs.empty() ? "" : ", ") + (type + "[] y" + id).str();
   std::string result = epilogue == Epilogue::None ? "y" + id : "p" + id;
   body += ("  [" + name + id + "] " + result + " = " + node + "\n").str();
   switch (epilogue) {
@@ -109,6 +129,7 @@ void ModelWriter::addResult(const Twine &node, Epilogue epilogue) {
     body += "  y" + id + " = Gelu (" + result + ")\n";
     break;
   }
+  addSink("y" + id, columns);
 }
 
 void ModelWriter::addConvolution(int channels, int extent, int results, int kernel, int stride, Epilogue epilogue) {
@@ -124,7 +145,7 @@ void ModelWriter::addVolumeConvolution(int channels, int extent, int results, in
   std::string x = addInput({1, channels, extent, extent, extent});
   std::string w = addWeights({results, channels, kernel, kernel, kernel});
   int pad = kernel / 2;
-  addResult("Conv <pads = [" + list({pad, pad, pad, pad, pad, pad}) + "]> (" + x + ", " + w + ")", Epilogue::None);
+  addResult("Conv <pads = [" + list({pad, pad, pad, pad, pad, pad}) + "]> (" + x + ", " + w + ")");
 }
 
 void ModelWriter::addDepthwise(int channels, int extent, int kernel, int stride, Epilogue epilogue) {
@@ -138,17 +159,17 @@ void ModelWriter::addDepthwise(int channels, int extent, int kernel, int stride,
 
 void ModelWriter::addDeconvolution(int channels, int extent, int results) {
   std::string x = addInput({1, channels, extent, extent}), w = addWeights({channels, results, 2, 2});
-  addResult("ConvTranspose <strides = [2, 2]> (" + x + ", " + w + ")", Epilogue::None);
+  addResult("ConvTranspose <strides = [2, 2]> (" + x + ", " + w + ")");
 }
 
 void ModelWriter::addMatMul(int rows, int depth, int columns, Epilogue epilogue) {
   std::string x = addInput({rows, depth}), w = addWeights({depth, columns});
-  addResult("MatMul (" + x + ", " + w + ")", epilogue);
+  addResult("MatMul (" + x + ", " + w + ")", epilogue, columns);
 }
 
 void ModelWriter::addBatchedMatMul(int batch, int rows, int depth, int columns) {
   std::string a = addInput({batch, rows, depth}), b = addInput({batch, depth, columns});
-  addResult("MatMul (" + a + ", " + b + ")", Epilogue::None);
+  addResult("MatMul (" + a + ", " + b + ")", Epilogue::None, columns);
 }
 
 std::string ModelWriter::addComputed(int channels, int extent) {
@@ -162,18 +183,18 @@ void ModelWriter::addConcat(int channels, int extent) {
   std::string a = addComputed(channels, extent), b = addComputed(channels, extent);
   std::string id = std::to_string(++number), w = addWeights({channels, 2 * channels, 1, 1});
   body += ("  [" + name + id + "] j" + id + " = Concat <axis = 1> (" + a + ", " + b + ")\n").str();
-  addResult("Conv (j" + Twine(id) + ", " + w + ")", Epilogue::None);
+  addResult("Conv (j" + Twine(id) + ", " + w + ")");
 }
 
 void ModelWriter::addStatistics(int channels, int extent) {
   std::string x = addComputed(channels, extent);
-  addResult("GlobalAveragePool (" + x + ")", Epilogue::None);
+  addResult("GlobalAveragePool (" + x + ")");
 }
 
-void ModelWriter::addNode(ArrayRef<int> shape, const Twine &node) {
+void ModelWriter::addNode(ArrayRef<int> shape, const Twine &node, int columns) {
   std::string x = addInput(shape), text = node.str();
   text.replace(text.find("(x") + 1, 1, x);
-  addResult(text, Epilogue::None);
+  addResult(text, Epilogue::None, columns ? columns : getColumns(shape));
 }
 
 void ModelWriter::addBinary(ArrayRef<int> shape, const Twine &node) {
@@ -183,9 +204,10 @@ void ModelWriter::addBinary(ArrayRef<int> shape, const Twine &node) {
 }
 
 CalibrationProgram ModelWriter::write() const {
-  return {name.str(), ("<ir_version: 8, opset_import: [\"\" : 20]>\n" + name + " (" + inputs + ") => (" + outputs +
-                       ")\n{\n" + body + "}\n")
-                          .str()};
+  std::string head =
+      ("<ir_version: 8, opset_import: [\"\" : 20]>\n" + name + " (" + inputs + ") => (" + outputs + ")\n").str();
+  // Nodes may name the last axis.
+  return {name.str(), head + "{\n  last = Constant <value_ints = [-1]> ()\n" + body + "}\n"};
 }
 
 std::vector<CalibrationProgram> dovetail::getStepPrograms() {
@@ -283,7 +305,10 @@ std::vector<CalibrationProgram> dovetail::getStepPrograms() {
   kernels.addNode({3, 197, 197}, "Softmax <axis = -1> (x)");
   kernels.addNode({8, 100, 100}, "Softmax <axis = -1> (x)");
   kernels.addNode({192, 49, 49}, "Softmax <axis = -1> (x)");
-  kernels.addNode({784, 96}, "ReduceMean <keepdims = 1> (x)");
+  kernels.addNode({784, 96}, "ReduceMean <keepdims = 1> (x, last)", 1);
+  kernels.addNode({100, 192}, "ReduceMean <keepdims = 1> (x, last)", 1);
+  for (int rows : {64, 512, 2048})
+    kernels.addNode({rows, 192}, "Relu (x)");
   kernels.addNode({4096, 2048}, "LeakyRelu (x)");
   programs.push_back(kernels.write());
 
@@ -300,7 +325,7 @@ std::vector<CalibrationProgram> dovetail::getStepPrograms() {
   }
   copies.addNode({197, 3, 64}, "Transpose <perm = [1, 0, 2]> (x)");
   copies.addNode({64, 56, 96}, "Transpose <perm = [1, 0, 2]> (x)");
-  copies.addNode({256, 1024}, "Transpose <perm = [1, 0]> (x)");
+  copies.addNode({256, 1024}, "Transpose <perm = [1, 0]> (x)", 256);
   programs.push_back(copies.write());
   return programs;
 }

@@ -25,8 +25,9 @@ struct CalibrationProgram {
   std::vector<std::string> options = {};
 };
 
-/// Nodes that only bring what others read into the cache, as the step before does in a model, have names that begin so.
-inline constexpr char kWarmingPrefix[] = "warm";
+/// Names of nodes that are not measured begin so. They write what others read and read what these write, so that it
+/// lies in caches and in memory that is used again, as in a model, and not in inputs and outputs.
+inline constexpr char kAsidePrefix[] = "aside";
 
 /// Products, kernels and copies of several sizes, on one rank. Sizes are those of layers of common models, and between.
 std::vector<CalibrationProgram> getStepPrograms();

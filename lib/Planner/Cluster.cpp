@@ -27,7 +27,7 @@ double Device::getProductSeconds(const StepWork &work) const {
   double step = columnStep * (work.bits <= 16 ? 2 : 1);
   double padding = std::ceil(together / step) * step / together;
   double share = isDepthwise ? getShare(work.depth, halfTaps)
-                             : getShare(work.rows, halfRows) * getShare(work.columns, halfColumns) *
+                             : getShare(work.rows, halfRows) * getShare(work.columns * padding, halfColumns) *
                                    getShare(work.depth, halfDepth);
   double speed = isDepthwise                          ? depthwise
                  : work.bits <= 16                    ? products16
@@ -43,13 +43,22 @@ static double getRowFactor(double columns, double step) {
   return (std::floor(columns / step) + std::fmod(columns, step)) * step / columns;
 }
 
+/// Of what is somewhat larger than a cache, part is still there.
+static double getCachedPart(double moved, double cacheBytes) {
+  return cacheBytes > 0 ? std::clamp(2 - moved / cacheBytes, 0.0, 1.0) : 0;
+}
+
+double Device::getMovingSeconds(double moved) const {
+  double near = getCachedPart(moved, nearCacheBytes), cached = getCachedPart(moved, cacheBytes);
+  double perByte = (1 - cached) / bytes + (cached > 0 ? cached / cachedBytes : 0);
+  return moved * ((1 - near) * perByte + (near > 0 ? near / nearBytes : 0));
+}
+
 double Device::getSeconds(const StepWork &work) const {
   double moved = work.readBytes + work.writtenBytes;
   if (work.operations == 0 && moved == 0)
     return 0;
-  // Of what is somewhat larger than a cache, part is still there.
-  double cached = cacheBytes > 0 ? std::clamp(2 - moved / cacheBytes, 0.0, 1.0) : 0;
-  double moving = moved * ((cached > 0 ? cached / cachedBytes : 0) + (1 - cached) / bytes);
+  double moving = getMovingSeconds(moved);
   double computing = 0;
   switch (work.kind) {
   case StepWork::Kind::Product:
@@ -94,23 +103,25 @@ double Cluster::getSeconds(const Link &link, const ExchangeWork &work) {
 static Cluster getCpus() {
   Device core;
   core.name = "cpu";
-  core.stepSeconds = 1.2e-6;
-  core.products32 = 5.9e10;
+  core.stepSeconds = 7e-7;
+  core.products32 = 6e10;
   core.products16 = 1.2e11;
-  core.halfRows = 5;
-  core.halfColumns = 2;
-  core.halfDepth = 0.1;
+  core.halfRows = 4.5;
+  core.halfColumns = 1.5;
+  core.halfDepth = 0.6;
   core.columnStep = 16;
   core.depthwise = 4.2e10;
-  core.halfTaps = 5;
+  core.halfTaps = 2;
   core.operations = 5e10;
   core.rowStep = 16;
-  core.bytes = 2.5e10;
-  core.cachedBytes = 5.5e10;
+  core.bytes = 3.5e10;
+  core.cachedBytes = 1e11;
   core.cacheBytes = 5e6;
-  core.copiedBytes = 1.7e10;
-  core.serialShare = 0.8;
-  return Cluster("cpu", {core}, {{"memory", 0, 1.8e-5, 3e-6, 1e10}});
+  core.nearBytes = 1.8e11;
+  core.nearCacheBytes = 3e5;
+  core.copiedBytes = 2.3e10;
+  core.serialShare = 1;
+  return Cluster("cpu", {core}, {{"memory", 0, 1.6e-5, 8e-6, 9e9}});
 }
 
 /// What a data sheet says of a GPU: multiplications and additions in a second, each counted, of TF32 and FP16 without

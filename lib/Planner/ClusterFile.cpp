@@ -60,6 +60,8 @@ constexpr Field<Device> kDeviceFields[] = {
     {"bytes", &Device::bytes, Unit::BytesPerSecond, false},
     {"cached_bytes", &Device::cachedBytes, Unit::BytesPerSecond, false},
     {"cache", &Device::cacheBytes, Unit::Bytes, true},
+    {"near_bytes", &Device::nearBytes, Unit::BytesPerSecond, true},
+    {"near_cache", &Device::nearCacheBytes, Unit::Bytes, true},
     {"copied_bytes", &Device::copiedBytes, Unit::BytesPerSecond, false},
     {"serial_share", &Device::serialShare, Unit::Number, true},
 };
@@ -259,6 +261,8 @@ Expected<Device> ClusterReader::readDevice(const Json &json, StringRef name) con
   }
   if (Error failure = readFields<Device>(json, key, kDeviceFields, base != json.end(), device))
     return failure;
+  if (device.nearCacheBytes > 0 && device.nearBytes == 0)
+    return error(key + ".near_bytes", "there is a cache of 'near_cache' bytes, so its speed is missing");
   return device;
 }
 

@@ -66,11 +66,12 @@ Device dovetail::fitDevice(Device start, llvm::ArrayRef<StepSample> samples) {
   Device device = start;
   // Nothing vanishes, or what has vanished could not come back.
   Parameter parameters[] = {
-      {&device.stepSeconds, 1e-8, 1e-3}, {&device.products32, 1e6, 1e18},  {&device.products16, 1e6, 1e18},
-      {&device.halfRows, 0.01, 1e4},     {&device.halfColumns, 0.01, 1e4}, {&device.halfDepth, 0.01, 1e4},
-      {&device.depthwise, 1e6, 1e18},    {&device.halfTaps, 0.01, 1e4},    {&device.operations, 1e6, 1e18},
-      {&device.bytes, 1e6, 1e18},        {&device.cachedBytes, 1e6, 1e18}, {&device.cacheBytes, 1e4, 1e12},
-      {&device.copiedBytes, 1e6, 1e18},  {&device.serialShare, 0.01, 1}};
+      {&device.stepSeconds, 1e-8, 1e-3}, {&device.products32, 1e6, 1e18},     {&device.products16, 1e6, 1e18},
+      {&device.halfRows, 0.01, 1e4},     {&device.halfColumns, 0.01, 1e4},    {&device.halfDepth, 0.01, 1e4},
+      {&device.depthwise, 1e6, 1e18},    {&device.halfTaps, 0.01, 1e4},       {&device.operations, 1e6, 1e18},
+      {&device.bytes, 1e6, 1e18},        {&device.cachedBytes, 1e6, 1e18},    {&device.cacheBytes, 1e4, 1e12},
+      {&device.nearBytes, 1e6, 1e18},    {&device.nearCacheBytes, 1e4, 1e12}, {&device.copiedBytes, 1e6, 1e18},
+      {&device.serialShare, 0.01, 1}};
   for (const Parameter &parameter : parameters)
     *parameter.value = std::clamp(*parameter.value, parameter.least, parameter.most);
   search(parameters, [&] {

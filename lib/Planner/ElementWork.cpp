@@ -27,7 +27,7 @@ using namespace dovetail;
 static constexpr double kDivision = 5;
 static constexpr double kRoot = 5;
 static constexpr double kExponential = 10;
-static constexpr double kFunction = 20;
+static constexpr double kFunction = 14;
 static constexpr double kPower = 40;
 /// Iterations of loops that end when data say so: a heap of some hundred elements is that deep.
 static constexpr double kUnknownIterations = 8;

@@ -75,6 +75,8 @@ struct Device {
   double rowStep = 1;
   /// Bytes that are read or written in a second, in memory and where all of a step lies in a cache of `cacheBytes`.
   double bytes = 0, cachedBytes = 0, cacheBytes = 0;
+  /// The same of a smaller cache, of `nearCacheBytes`; 0 where there is none.
+  double nearBytes = 0, nearCacheBytes = 0;
   /// The same of copies, which go element by element, wherever these lie.
   double copiedBytes = 0;
   /// Of computing and moving bytes, which go on at the same time, the part of the shorter one that comes on top.
@@ -87,6 +89,7 @@ struct Device {
 
 private:
   double getProductSeconds(const StepWork &work) const;
+  double getMovingSeconds(double moved) const;
 };
 
 /// How ranks of a group reach each other.

@@ -201,6 +201,7 @@ TEST(Cluster, WrongNumbersAreNamed) {
                             "true", "\"1 GiB/s\"", "\"1GKB\""})
     EXPECT_THAT(refusalOfDevice("\"memory\": " + std::string(wrong)), HasSubstr("devices.gpu.memory: ")) << wrong;
   EXPECT_THAT(refusalOfDevice(R"("memory": 1e30)"), HasSubstr("is more than there can be"));
+  EXPECT_THAT(refusalOfDevice(R"("near_cache": "1MiB")"), HasSubstr("devices.gpu.near_bytes: there is a cache"));
   EXPECT_THAT(refusalOfDevice(R"("bytes": 0)"), HasSubstr("devices.gpu.bytes: 0 is no positive number"));
   EXPECT_THAT(refusalOfDevice(R"("bytes": "3TB")"), HasSubstr("3e11 or \"300GB/s\""));
   EXPECT_THAT(refusalOfDevice(R"("step": "5m")"), HasSubstr("devices.gpu.step: \"5m\" is no number of seconds"));
@@ -241,7 +242,8 @@ TEST(Cluster, WrongLinksAreNamed) {
               HasSubstr("links[1].group: 6 is no multiple"));
   EXPECT_THAT(
       refusalOf(R"({"devices": {"d": {"step": 0, "products_32": 1, "products_16": 1, "products_tf32": 0, "half_rows": 0,
-      "half_columns": 0, "half_depth": 0, "column_step": 1, "depthwise": 1, "half_taps": 0, "operations": 1, "row_step": 1, "bytes": 1, "cached_bytes": 1, "cache": 0, "copied_bytes": 1, "serial_share": 0}}})"),
+      "half_columns": 0, "half_depth": 0, "column_step": 1, "depthwise": 1, "half_taps": 0, "operations": 1, "row_step": 1, "bytes": 1, "cached_bytes": 1, "cache": 0, "near_bytes": 0,
+      "near_cache": 0, "copied_bytes": 1, "serial_share": 0}}})"),
       HasSubstr("'links' is missing"));
 }
 
