@@ -260,6 +260,8 @@ FailureOr<CompileOptions> dovetail::fitMemory(Compilation &compilation, Diagnost
       expectedLeast = expected;
     }
   }
+  if (!options.mustFit)
+    return options;
   const auto &[plan, most] = *least;
   std::optional<layout::Mesh> fitting = findFittingMesh(compilation, memory * expectedLeast / most.bytes);
   std::string advice =

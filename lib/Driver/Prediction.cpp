@@ -92,6 +92,8 @@ static FailureOr<PredictedRun> predictRun(Compilation &compilation, const Cluste
 FailureOr<Prediction> dovetail::predict(StringRef path, CompileOptions options, int threads, Diagnostics &diagnostics) {
   const Cluster cluster = *options.cluster;
   options.import.mayMissData = true;
+  // What does not fit is part of what is predicted.
+  options.mustFit = false;
   std::unique_ptr<MLIRContext> context = createContext();
   Compilation compilation(*context, options, diagnostics);
   if (failed(compilation.import(path)) || failed(compilation.runTo(Phase::Simplify)))

