@@ -71,6 +71,8 @@ class Program:
 
     @property
     def error(self):
+        if not self.predicted > 0:
+            return float("inf")
         return max(self.predicted / self.measured, self.measured / self.predicted) - 1
 
 

@@ -33,7 +33,9 @@ double Device::getProductSeconds(const StepWork &work) const {
                  : work.bits <= 16                    ? products16
                  : work.bits < 32 && productsTf32 > 0 ? productsTf32
                                                       : products32;
-  return padding * (work.operations / (speed * share) + work.resultOperations / operations);
+  // A rank may have results to write, but no terms.
+  double multiplying = work.operations > 0 ? work.operations / (speed * share) : 0;
+  return padding * (multiplying + work.resultOperations / operations);
 }
 
 /// How many times as long rows of so many elements take as if they were made of vectors of `step`.

@@ -124,6 +124,14 @@ TEST(Cluster, NothingTakesNoTime) {
     EXPECT_EQ(Cluster::getBuiltIn(name)->getDevice(0).getSeconds({}), 0);
 }
 
+TEST(Cluster, SumsOfNothingAreWritten) {
+  StepWork work = product(16, 16, 0);
+  work.columns = 16;
+  double seconds = Cluster::getBuiltIn("cpu")->getDevice(0).getSeconds(work);
+  EXPECT_GT(seconds, 0);
+  EXPECT_LT(seconds, 1e-5);
+}
+
 TEST(Cluster, ColumnsCountInSteps) {
   Device device = Cluster::getBuiltIn("cpu")->getDevice(0);
   device.halfColumns = 0;
