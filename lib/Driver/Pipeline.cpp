@@ -78,6 +78,19 @@ ExitCode dovetail::getPhaseExitCode(Phase phase) {
 }
 
 /// From `propagate` on, types carry shardings that canonicalization patterns know nothing of.
+/// The cluster for products whose factors are rounded so.
+static std::shared_ptr<const Cluster> getCluster(const CompileOptions &options) {
+  switch (options.math) {
+  case plan::MathMode::F32:
+    return options.cluster;
+  case plan::MathMode::TF32:
+    return std::make_shared<const Cluster>(options.cluster->roundingFactors(19));
+  case plan::MathMode::BF16:
+    return std::make_shared<const Cluster>(options.cluster->roundingFactors(16));
+  }
+  llvm_unreachable("covered switch");
+}
+
 void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManager &passes) {
   SmallVector<std::string> libraries, features;
   if (options.libraries) {
@@ -97,7 +110,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addPass(createChooseCuts());
     passes.addPass(createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
                                           /*cluster=*/"", options.explain, options.shardingsSeed},
-                                         options.cluster));
+                                         getCluster(options)));
     break;
   case Phase::Partition:
     passes.addPass(createPartition());

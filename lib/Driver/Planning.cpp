@@ -28,8 +28,10 @@ using llvm::SmallVector;
 using llvm::StringRef;
 using llvm::Twine;
 
-/// Programs that are made to find one that fits.
+/// Programs that are made to find one that fits; of many ranks, which take longer, fewer.
 static constexpr int kMaxTries = 5;
+static constexpr int kMaxTriesOfMany = 3;
+static constexpr int kManyRanks = 64;
 /// More ranks are not looked for.
 static constexpr int64_t kMostRanks = 1 << 14;
 /// Meshes of three axes are tried for so many ranks at most.
@@ -142,10 +144,10 @@ FailureOr<layout::Mesh> dovetail::chooseMesh(Compilation &compilation, Diagnosti
   return best->second;
 }
 
-/// The rank of a lowered program that takes most.
-static FailureOr<RankMemory> getMost(const runtime::Plan &plan) {
+/// The rank of a lowered program that takes most; of many ranks, each `step`th is looked at.
+static FailureOr<RankMemory> getMost(const runtime::Plan &plan, int step = 1) {
   RankMemory most;
-  for (int rank = 0; rank < plan.mesh.numRanks(); ++rank) {
+  for (int rank = 0; rank < plan.mesh.numRanks(); rank += step) {
     absl::StatusOr<runtime::SessionStatistics> memory = runtime::estimateStatistics(plan, rank, /*threads=*/1);
     if (!memory.ok())
       return llvm::failure();
@@ -233,8 +235,9 @@ FailureOr<CompileOptions> dovetail::fitMemory(Compilation &compilation, Diagnost
   std::optional<std::pair<runtime::Plan, RankMemory>> least;
   double expectedLeast = 0;
   // The planner does not know what will share memory: how much more or less its estimate is, programs tell.
-  for (int tries = 0; tries < kMaxTries; ++tries) {
-    if (tries + 1 == kMaxTries)
+  int numRanks = options.mesh.numRanks(), mostTries = numRanks > kManyRanks ? kMaxTriesOfMany : kMaxTries;
+  for (int tries = 0; tries < mostTries; ++tries) {
+    if (tries + 1 == mostTries)
       options.objective = Objective::Memory;
     Compilation copy = compilation.fork(options, diagnostics);
     if (failed(copy.runTo(Phase::Propagate)))
@@ -245,7 +248,10 @@ FailureOr<CompileOptions> dovetail::fitMemory(Compilation &compilation, Diagnost
     FailureOr<runtime::Plan> plan = describeProgram(copy.getModule());
     if (failed(plan))
       return llvm::failure();
-    FailureOr<RankMemory> most = getMost(*plan);
+    // A few ranks mostly say that it does not fit.
+    FailureOr<RankMemory> most = getMost(*plan, std::max(numRanks / kManyRanks, 1));
+    if (succeeded(most) && most->bytes <= memory)
+      most = getMost(*plan);
     if (failed(most))
       return diagnostics.error(ExitCode::Unsupported,
                                "what this program takes of memory is not known; leave out --memory");
@@ -260,8 +266,11 @@ FailureOr<CompileOptions> dovetail::fitMemory(Compilation &compilation, Diagnost
       expectedLeast = expected;
     }
   }
-  if (!options.mustFit)
+  if (!options.mustFit) {
+    options = compilation.getOptions();
+    options.memory.reset();
     return options;
+  }
   const auto &[plan, most] = *least;
   std::optional<layout::Mesh> fitting = findFittingMesh(compilation, memory * expectedLeast / most.bytes);
   std::string advice =

@@ -92,7 +92,7 @@ static FailureOr<PredictedRun> predictRun(Compilation &compilation, const Cluste
 FailureOr<Prediction> dovetail::predict(StringRef path, CompileOptions options, int threads, Diagnostics &diagnostics) {
   const Cluster cluster = *options.cluster;
   options.import.mayMissData = true;
-  // What does not fit is part of what is predicted.
+  // That it does not fit is part of what is predicted.
   options.mustFit = false;
   std::unique_ptr<MLIRContext> context = createContext();
   Compilation compilation(*context, options, diagnostics);

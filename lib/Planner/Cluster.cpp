@@ -77,6 +77,16 @@ double Device::getSeconds(const StepWork &work) const {
   return stepSeconds + std::max(computing, moving) + serialShare * std::min(computing, moving);
 }
 
+Cluster Cluster::roundingFactors(unsigned bits) const {
+  Cluster other = *this;
+  for (Device &device : other.devices)
+    if (bits <= 16)
+      device.products32 = device.products16;
+    else if (bits <= 19 && device.productsTf32 > 0)
+      device.products32 = device.productsTf32;
+  return other;
+}
+
 double Cluster::getAverageSpeed(int64_t numRanks) const {
   if (isUniform())
     return devices.front().products32;

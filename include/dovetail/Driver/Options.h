@@ -61,7 +61,7 @@ struct CompileOptions {
   std::shared_ptr<const Cluster> cluster = std::make_shared<const Cluster>(*Cluster::getBuiltIn("cpu"));
   /// Bytes that each rank may take, or nothing; and what that is to the planner's estimates (`ChooseShardings`).
   std::optional<double> memory, plannerMemory;
-  /// Whether it is an error if that does not suffice; else what takes least is made.
+  /// Whether it is an error if that does not suffice; else the program is made as if it did.
   bool mustFit = true;
   /// How many ranks a mesh is to have that the compiler makes; `mesh` is not one of the user's then.
   std::optional<int64_t> autoRanks;

@@ -134,6 +134,8 @@ public:
   const Device &getDevice(int64_t rank) const { return devices[rank % devices.size()]; }
   /// Whether all ranks have the same device.
   bool isUniform() const { return devices.size() == 1; }
+  /// The same where factors of 32 bits are rounded to TF32, which has 19 bits, or to 16 bits.
+  Cluster roundingFactors(unsigned bits) const;
   /// How fast the devices of so many ranks are at products, on average.
   double getAverageSpeed(int64_t numRanks) const;
   /// Those of the first ranks; ranks beyond have them once more.
