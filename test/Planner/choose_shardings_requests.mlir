@@ -1,4 +1,4 @@
-// RUN: dovetail-opt %s --dovetail-choose-cuts --dovetail-propagate --split-input-file | FileCheck %s
+// RUN: dovetail-opt %s --dovetail-choose-shardings --split-input-file | FileCheck %s
 
 dovetail.mesh @mesh = ["y" = 2]
 
@@ -28,11 +28,14 @@ func.func @open(%a: tensor<8xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y"
 
 dovetail.mesh @mesh = ["y" = 2]
 
-// One value, returned twice with different cuts: one of them needs a reshard.
+// One value, returned twice with different cuts, is computed as one of them and sent to where the other one is: of its 24
+// elements half.
 // CHECK-LABEL: func.func @twice
-// CHECK: %[[R:.*]] = dovetail.relu {{.*}} -> tensor<4x6xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 4}, {}]>>
-// CHECK: %[[S:.*]] = dovetail.reshard %[[R]] {{.*}} -> tensor<4x6xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 3, 6}]>>
-// CHECK: return %[[R]], %[[S]]
+// CHECK-SAME: -> (tensor<4x6xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 4}, {}]>> {{.*}}, tensor<4x6xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 3, 6}]>> {{.*}})
+// CHECK-SAME: dovetail.expected = {bytes = 48 : i64
+// CHECK: dovetail.relu
+// CHECK-NEXT: dovetail.reshard
+// CHECK-NEXT: return
 func.func @twice(%a: tensor<4x6xf32>)
     -> (tensor<4x6xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y"}>, #dovetail.dim_sharding<{}>]},
         tensor<4x6xf32> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{"y"}>]}) {
@@ -58,11 +61,28 @@ func.func @between(%a: tensor<8xf32>) -> tensor<8xf32> {
 
 dovetail.mesh @mesh = ["y" = 2]
 
-// A reduction over one element is not split: only one rank would have the element.
+// A reduction over one element is not split: only one rank would have the element. They divide what is left.
 // CHECK-LABEL: func.func @single
-// CHECK: dovetail.reduce {{.*}} -> tensor<1x4xf32, #dovetail.sharding<@mesh, [{}, {}]>>
+// CHECK: dovetail.reduce
+// CHECK-SAME: dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 2, 4}, {}]>
 func.func @single(%a: tensor<1x4xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 0, 1}>, #dovetail.dim_sharding<{}>]})
     -> tensor<1x4xf32> {
   %0 = dovetail.reduce %a {axes = array<i64: 0>, kind = #dovetail.reduce_kind<sum>} : (tensor<1x4xf32>) -> tensor<1x4xf32>
   return %0 : tensor<1x4xf32>
+}
+
+// -----
+
+// Both results have what is requested of the first one, though the operation goes through its line as a whole.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// CHECK-LABEL: func.func @two_results
+// CHECK: %[[V:.*]], %[[I:.*]] = dovetail.top_k
+// CHECK-DAG: %[[VALUES:.*]] = dovetail.reshard %[[V]] {{.*}} -> tensor<4x2xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 1, 2}]>>
+// CHECK-DAG: %[[INDICES:.*]] = dovetail.reshard %[[I]] {{.*}} -> tensor<4x2xi64, #dovetail.sharding<@mesh, [{}, {"y" : 0, 1, 2}]>>
+// CHECK: return %[[VALUES]], %[[INDICES]]
+func.func @two_results(%x: tensor<4x9xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>) {
+  %0:2 = dovetail.top_k %x {k = 2 : i64, axis = 1 : i64, largest = true, dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{"y" : 0, 1, 2}>]} : (tensor<4x9xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>)
+  return %0#0, %0#1 : tensor<4x2xf32>, tensor<4x2xi64>
 }
