@@ -53,3 +53,46 @@ dovetail.mesh @mesh = ["y" = 2]
 func.func @short(%a: tensor<4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 1, 3}]>>) {
   return
 }
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+func.func @stated_twice(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{the result of 'dovetail.relu' has loop shardings, and a sharding is requested: state one of them}}
+  %0 = dovetail.relu %a {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 1, 4}]>, dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 1, 4}>]} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{the result of 'dovetail.relu' cannot be split as requested: the mesh has no axis "z"}}
+func.func @result(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = dovetail.relu %a {dovetail.shard = [#dovetail.dim_sharding<{"z"}>]} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{result 0 cannot be split as requested: the mesh has no axis "z"}}
+func.func @output(%a: tensor<4xf32>) -> (tensor<4xf32> {dovetail.shard = [#dovetail.dim_sharding<{"z"}>]}) {
+  return %a : tensor<4xf32>
+}
+
+// -----
+
+// Results of one operation are split alike.
+
+dovetail.mesh @mesh = ["y" = 2]
+func.func @two_results(%a: tensor<4x9xf32>) {
+  // expected-error@+1 {{the result of 'dovetail.top_k' has a sharding in its type, and another result has another: state one}}
+  %0:2 = dovetail.top_k %a {k = 2 : i64, axis = 1 : i64, largest = true} : (tensor<4x9xf32>) -> (tensor<4x2xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 4}, {}]>>, tensor<4x2xi64>)
+  return
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+// expected-error@+1 {{a module has one mesh, but this is the second}}
+dovetail.mesh @another = ["y" = 2]
