@@ -58,3 +58,25 @@ func.func @product_of_sums(%a: tensor<64x1xf32> {dovetail.shard = [#dovetail.dim
   %2 = dovetail.mul %0, %1 : (tensor<1x1xf32>, tensor<1x1xf32>) -> tensor<1x1xf32>
   return %2 : tensor<1x1xf32>
 }
+
+// -----
+
+// A sum stays partial through a factor and another sum, which makes less of it: terms of 64 elements are added on both
+// ranks, not of 64 x 64. These operations are light beside the product, or ranks would have to divide them.
+
+dovetail.mesh @mesh = ["k" = 2]
+!a = tensor<64x4096xf32, #dovetail.sharding<@mesh, [{}, {"k" : 0, 2048, 4096}]>>
+
+// CHECK-LABEL: func.func @delayed
+// CHECK-SAME: dovetail.expected = {bytes = 512 : i64
+// CHECK: %[[TERMS:.*]] = dovetail.matmul %arg0, {{.*}} -> tensor<64x64xf32, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["k"]>>
+// CHECK-NEXT: %[[SCALED:.*]] = dovetail.mul %[[TERMS]], {{.*}} -> tensor<64x64xf32, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["k"]>>
+// CHECK-NEXT: dovetail.reduce %[[SCALED]] {{.*}} -> tensor<64x1xf32, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["k"]>>
+func.func @delayed(%a: !a) -> tensor<64x1xf32> {
+  %w = dovetail.constant dense<1.0> : tensor<4096x64xf32>
+  %c = dovetail.constant dense<0.5> : tensor<64x1xf32>
+  %0 = dovetail.matmul %a, %w : (!a, tensor<4096x64xf32>) -> tensor<64x64xf32>
+  %1 = dovetail.mul %0, %c : (tensor<64x64xf32>, tensor<64x1xf32>) -> tensor<64x64xf32>
+  %2 = dovetail.reduce %1 {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 1>} : (tensor<64x64xf32>) -> tensor<64x1xf32>
+  return %2 : tensor<64x1xf32>
+}
