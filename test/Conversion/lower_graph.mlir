@@ -1,9 +1,11 @@
-// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-propagate,dovetail-partition,dovetail-lower-graph{libraries=onednn})' | FileCheck %s
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-partition,dovetail-lower-graph{libraries=onednn})' | FileCheck %s
 
 // A convolution takes its bias and activation along; its input is allocated with the halo, so that the exchange
 // moves strips only; formats are channels-last.
 
 dovetail.mesh @mesh = ["y" = 2]
+!x = tensor<1x4x32x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 16, 32}, {}]>>
+!y = tensor<1x8x32x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 16, 32}, {}]>>
 
 // CHECK-LABEL: plan.program @convolution
 // CHECK: %[[INPUT:.*]] = plan.buffer arena tensor<1x4x32x20xf32, {{.*}}{"y" : (0, 17), (15, 32)}{{.*}} <[0, 2, 3, 1]>
@@ -12,13 +14,13 @@ dovetail.mesh @mesh = ["y" = 2]
 // CHECK: plan.exchange %[[OWN]] -> %[[HALO]]
 // CHECK: plan.convolution %[[HALO]], %{{.*}} loops [1, 8, 32 by <{"y" : 0, 16, 32}>, 20, 4, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] post({{.*}}) {{.*}}post_ops = [#plan.post_op<add_tensor>, #plan.post_op<relu>]
 // CHECK-NOT: plan.launch
-func.func @convolution(%x: tensor<1x4x32x20xf32> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{"y" : 0, 16, 32}>, #dovetail.dim_sharding<{}>]}) -> tensor<1x8x32x20xf32> {
+func.func @convolution(%x: !x) -> !y {
   %w = dovetail.constant dense<2.0> : tensor<8x4x3x3xf32>
   %b = dovetail.constant dense<1.0> : tensor<8x1x1xf32>
-  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>} : (tensor<1x4x32x20xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x32x20xf32>
-  %1 = dovetail.add %0, %b : (tensor<1x8x32x20xf32>, tensor<8x1x1xf32>) -> tensor<1x8x32x20xf32>
-  %2 = dovetail.relu %1 : (tensor<1x8x32x20xf32>) -> tensor<1x8x32x20xf32>
-  return %2 : tensor<1x8x32x20xf32>
+  %0 = dovetail.conv %x, %w {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 16, 32}, {}, {}]>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>} : (!x, tensor<8x4x3x3xf32>) -> !y
+  %1 = dovetail.add %0, %b {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 16, 32}, {}]>} : (!y, tensor<8x1x1xf32>) -> !y
+  %2 = dovetail.relu %1 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 16, 32}, {}]>} : (!y) -> !y
+  return %2 : !y
 }
 
 // -----
@@ -26,6 +28,7 @@ func.func @convolution(%x: tensor<1x4x32x20xf32> {dovetail.shard = [#dovetail.di
 // An elementwise chain is one kernel; it is generated once, with a run-time range for the split loop.
 
 dovetail.mesh @mesh = ["y" = 2]
+!rows = tensor<40x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 10, 40}, {}]>>
 
 // CHECK: plan.kernel @kernel0(%{{.*}}: tensor<40x8xf32>, %{{.*}}: tensor<8xf32>) layouts [<[0, 1], [?, 8]>, <[0], [8]>]
 // CHECK-SAME: static_loops = array<i64: 1>
@@ -33,10 +36,10 @@ dovetail.mesh @mesh = ["y" = 2]
 // CHECK-NEXT: exp
 // CHECK-NOT: plan.kernel @
 // CHECK: plan.launch @kernel0{{.*}} loops [40 by <{"y" : 0, 10, 40}>, 8]
-func.func @chain(%a: tensor<40x8xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 10, 40}>, #dovetail.dim_sharding<{}>]}, %b: tensor<8xf32>) -> tensor<40x8xf32> {
-  %0 = dovetail.mul %a, %b : (tensor<40x8xf32>, tensor<8xf32>) -> tensor<40x8xf32>
-  %1 = dovetail.exp %0 : (tensor<40x8xf32>) -> tensor<40x8xf32>
-  return %1 : tensor<40x8xf32>
+func.func @chain(%a: !rows, %b: tensor<8xf32>) -> !rows {
+  %0 = dovetail.mul %a, %b {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 10, 40}, {}]>} : (!rows, tensor<8xf32>) -> !rows
+  %1 = dovetail.exp %0 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 10, 40}, {}]>} : (!rows) -> !rows
+  return %1 : !rows
 }
 
 // -----
