@@ -1,5 +1,5 @@
 // RUN: dovetail-opt %s --dovetail-fold-constants | FileCheck %s
-// RUN: dovetail-opt %s --dovetail-propagate | FileCheck %s --check-prefix=SPLIT
+// RUN: dovetail-opt %s --dovetail-choose-shardings | FileCheck %s --check-prefix=SPLIT
 
 dovetail.mesh @mesh = ["y" = 2]
 
