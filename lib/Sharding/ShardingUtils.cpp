@@ -238,7 +238,7 @@ FailureOr<LoopShardings> dovetail::readLoopShardings(DefinitionOpInterface op) {
     return LoopShardings(loops.getLoops());
   if (loops || llvm::any_of(op->getOperands(), isSharded) || llvm::any_of(op->getResults(), isSharded))
     return op.emitOpError("does not say how its loops and its result are split, but is to be: run "
-                          "--dovetail-propagate first");
+                          "--dovetail-choose-shardings first");
   return LoopShardings(op.getRelation().loops.size(), DimShardingAttr::getUnsplit(op.getContext()));
 }
 

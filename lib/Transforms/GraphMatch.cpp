@@ -25,7 +25,7 @@ LogicalResult dovetail::applyToGraph(Operation *root, RewritePatternSet patterns
   WalkResult result = root->walk([&](Operation *op) {
     for (Value value : op->getResults())
       if (getSharding(value))
-        return WalkResult(op->emitError("carries a sharding; the graph is simplified before shardings are propagated"));
+        return WalkResult(op->emitError("carries a sharding; the graph is simplified before shardings are chosen"));
     return WalkResult::advance();
   });
   if (result.wasInterrupted())

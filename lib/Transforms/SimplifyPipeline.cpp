@@ -39,6 +39,6 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions) {
 }
 
 void dovetail::registerSimplifyPipeline() {
-  PassPipelineRegistration<>("dovetail-simplify", "Simplify the graph before shardings are propagated",
+  PassPipelineRegistration<>("dovetail-simplify", "Simplify the graph before shardings are chosen",
                              [](OpPassManager &passes) { buildSimplifyPipeline(passes.nest<func::FuncOp>()); });
 }

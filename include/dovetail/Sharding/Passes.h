@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares the passes of propagate and partition.
+// Declares the passes that choose cuts, and those of partition.
 //
 //===----------------------------------------------------------------------===//
 

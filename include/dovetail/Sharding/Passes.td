@@ -20,20 +20,6 @@ def ChooseCuts : Pass<"dovetail-choose-cuts", "::mlir::ModuleOp"> {
   }];
 }
 
-def PropagateShardings : Pass<"dovetail-propagate", "::mlir::ModuleOp"> {
-  let summary = "Carry the requested shardings through the graph";
-  let description = [{
-    Decides how the loops of every operation are split (`dovetail.loops`), and gives every value the sharding that
-    follows. What is stated comes first: loops, `dovetail.shard`, or the sharding in the type. Forward, each operation
-    takes the loop shardings that follow from its operands; where operands disagree, the assignment that moves fewest
-    bytes wins. Backward, arguments without a request take what their users need. Where a loop is split over which
-    only the operation itself can combine terms, it gives way to simpler operations. Asks operators nothing but their relations.
-
-    Loops are split into cuts. Windows that overlap come from statements only; operations behind them are cut where ranks
-    then need no more than what they hold, if there are such cuts.
-  }];
-}
-
 def Partition : Pass<"dovetail-partition", "::mlir::ModuleOp"> {
   let summary = "Make every need explicit as a reshard";
   let description = [{

@@ -77,8 +77,8 @@ bool covers(ShardingAttr held, ShardingAttr needed, mlir::RankedTensorType type,
 ShardingAttr getResultSharding(const OpRelation &relation, unsigned resultRank, llvm::ArrayRef<DimShardingAttr> loops,
                                mlir::FlatSymbolRefAttr mesh);
 
-/// How the loops of an operation are split, after propagation: as `dovetail.loops` says, or not at all where no operand
-/// or result is sharded. An error if that has not been decided.
+/// How the loops of an operation are split: as `dovetail.loops` says, or not at all where no operand or result is
+/// sharded. An error if that has not been decided.
 mlir::FailureOr<LoopShardings> readLoopShardings(DefinitionOpInterface op);
 
 /// Stores how the loops of an operation are split, and gives the result's type the sharding that follows.

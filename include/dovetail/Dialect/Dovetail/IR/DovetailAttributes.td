@@ -186,8 +186,8 @@ def Dovetail_LoopShardingsAttr : Dovetail_Attr<"LoopShardings", "loop_shardings"
     splits two loops. A reduction is split into cuts, so that each term counts once. A parallel loop may be split into
     windows that overlap: then several ranks compute the same elements, each of which must lie in some window.
 
-    An operation has it as the discardable attribute `dovetail.loops`, from propagation until it is lowered. Stated
-    before propagation, it is kept. Operands may be held by more than what these loops need; the result's type is
+    An operation has it as the discardable attribute `dovetail.loops`, from when that is decided until it is lowered.
+    Stated before, it is kept. Operands may be held by more than what these loops need; the result's type is
     split as the parallel loops are, and partial over the axes of split reductions.
 
     ```mlir

@@ -17,7 +17,7 @@ def Dovetail_Dialect : Dialect {
   let summary = "A small, normalised set of tensor operations with sharding in the types";
   let description = [{
     Values are ranked tensors with static *global* shapes. How a value is cut over a mesh is the encoding of its
-    type, `#dovetail.sharding`; a type without encoding is not yet decided (before propagation) or held whole by
+    type, `#dovetail.sharding`; a type without encoding is not yet decided (before `propagate`) or held whole by
     every rank. An operation implements `DefinitionOpInterface`: it defines its loops, where it reads its operands, and
     what it computes. If it has several results, they have one shape.
   }];

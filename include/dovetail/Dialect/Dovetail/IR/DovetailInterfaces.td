@@ -19,8 +19,8 @@ def DefinitionOpInterface : OpInterface<"DefinitionOpInterface"> {
     first loops are the dimensions of the results, which have one shape, in order; the others are reductions, then
     taps. Shardings in the types must be possible on the mesh that they name.
 
-    How the loops are split is decided by propagation and stored on the operation as `dovetail.loops`, a
-    `#dovetail.loop_shardings`. Whoever replaces the operation after that says it of the replacement, too.
+    How the loops are split is decided for the whole graph (`dovetail-choose-shardings`) and stored on the operation as
+    `dovetail.loops`, a `#dovetail.loop_shardings`. Whoever replaces the operation after that says it of the replacement, too.
   }];
   let verify = [{ return ::dovetail::verifyShardings($_op); }];
   let verifyWithRegions = 1; // Relations are defined for operations that are right otherwise.
