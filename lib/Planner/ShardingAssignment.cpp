@@ -285,7 +285,7 @@ std::vector<ShardingAttr> AssignmentProblem::close(Value value, const ShardingRe
     std::vector<SmallVector<DimShardingAttr>> closed;
     for (SmallVector<DimShardingAttr> &way : ways) {
       if (!place) {
-        closed.push_back(closeCuts(way, nullptr, costs.getMesh(), type.getShape()));
+        closed.push_back(closeCuts(way, costs.getMesh(), type.getShape()));
         continue;
       }
       for (const CutFamilies::Cuts &cuts : families.get(*place + index, dim.getAxes())) {

@@ -34,7 +34,7 @@ FailureOr<ShardingRequest> dovetail::readRequest(ArrayAttr attribute, Value valu
   // Open cuts are checked as if they were chosen.
   ShardingRequest closed = request;
   if (static_cast<int64_t>(request.size()) == type.getRank())
-    closed = closeCuts(request, nullptr, mesh, type.getShape());
+    closed = closeCuts(request, mesh, type.getShape());
   auto sharding = ShardingAttr::get(value.getContext(), FlatSymbolRefAttr::get(meshOp), closed, {}, ReduceKind::Sum);
   if (failed(sharding.verifyEncoding(type.getShape(), type.getElementType(), error)))
     return failure();
@@ -48,18 +48,12 @@ FailureOr<ShardingRequest> dovetail::readRequest(ArrayAttr attribute, Value valu
   return request;
 }
 
-ShardingRequest dovetail::closeCuts(ArrayRef<DimShardingAttr> request, ShardingAttr held, const layout::Mesh &mesh,
+ShardingRequest dovetail::closeCuts(ArrayRef<DimShardingAttr> request, const layout::Mesh &mesh,
                                     ArrayRef<int64_t> shape) {
   ShardingRequest dims(request);
-  for (auto [index, dim] : llvm::enumerate(dims)) {
-    if (!dim.isSplit() || !dim.getPieces().empty())
-      continue;
-    if (held && held.getDims()[index].getAxes() == dim.getAxes()) {
-      dim = held.getDims()[index];
-      continue;
-    }
-    dim = DimShardingAttr::getCuts(dim.getAxes(), layout::balancedCuts(shape[index], getNumParts(mesh, dim.getAxes())));
-  }
+  for (auto [extent, dim] : llvm::zip_equal(shape, dims))
+    if (dim.isSplit() && dim.getPieces().empty())
+      dim = DimShardingAttr::getCuts(dim.getAxes(), layout::balancedCuts(extent, getNumParts(mesh, dim.getAxes())));
   return dims;
 }
 
@@ -127,8 +121,8 @@ LogicalResult RequestReader::readArguments() {
     if (failed(dims))
       return failure();
     requests.arguments[argument] = ShardingAttr::get(
-        function.getContext(), meshName,
-        closeCuts(*dims, nullptr, mesh, cast<RankedTensorType>(argument.getType()).getShape()), {}, ReduceKind::Sum);
+        function.getContext(), meshName, closeCuts(*dims, mesh, cast<RankedTensorType>(argument.getType()).getShape()),
+        {}, ReduceKind::Sum);
   }
   return success();
 }

@@ -25,9 +25,8 @@ using ShardingRequest = llvm::SmallVector<DimShardingAttr>;
 mlir::FailureOr<ShardingRequest> readRequest(mlir::ArrayAttr attribute, mlir::Value value, MeshOp mesh,
                                              const llvm::Twine &name);
 
-/// The request with cuts chosen where it leaves them open: those of `held` (which may be null), if that is split over
-/// the same axes, or else balanced ones.
-ShardingRequest closeCuts(llvm::ArrayRef<DimShardingAttr> request, ShardingAttr held, const layout::Mesh &mesh,
+/// The request with balanced cuts where it leaves them open.
+ShardingRequest closeCuts(llvm::ArrayRef<DimShardingAttr> request, const layout::Mesh &mesh,
                           llvm::ArrayRef<int64_t> shape);
 
 /// What is stated about a function.
