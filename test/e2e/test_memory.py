@@ -85,7 +85,8 @@ def test_calls_of_device_libraries(tmp_path, monkeypatch, ranks):
     _tiny_model(tmp_path / "tiny.onnx")
     artifact = tmp_path / "tiny.dvt"
     command = [tool("dovetail"), "compile", tmp_path / "tiny.onnx", "-o", artifact, "--target", "cuda"]
-    code, _, messages = call([*command, "--arch", "sm_90", "--mesh", f"y={ranks}", "--shard", "x=_,_,y,_"])
+    shards = [f"--shard={name}=_,_,y,_" for name in "xacy"]
+    code, _, messages = call([*command, "--arch", "sm_90", "--mesh", f"y={ranks}", *shards])
     assert code == 0, messages
     report = _json(tool("dovetail"), "inspect", "--json", artifact)
     kinds = [step["kind"] for step in report["steps"]]
