@@ -288,6 +288,7 @@ static void setExpectation(func::FuncOp function, const Expectation &expected) {
   function->setAttr(
       kExpectationAttrName,
       builder.getDictionaryAttr({builder.getNamedAttr("bytes", getCount(expected.bytes)),
+                                 builder.getNamedAttr("cost", builder.getF64FloatAttr(expected.cost)),
                                  builder.getNamedAttr("memory", getCount(expected.getMemory())),
                                  builder.getNamedAttr("seconds", builder.getF64FloatAttr(expected.seconds))}));
 }

@@ -19,7 +19,8 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
     value the sharding that follows. What is stated is kept: loops, `dovetail.shard`, or the sharding in the type; where
     an operation had better compute its result otherwise than it is to be split, a reshard follows it. Where a loop is
     split over which only the operation itself can combine terms, it gives way to simpler operations. What is expected of
-    all that, a dictionary of `seconds`, `bytes` that ranks receive and `memory` of the rank with most, is written to the
+    all that, a dictionary of `seconds`, `bytes` that ranks receive, `memory` of
+    the rank with most, and `cost`, which is what the objective says, is written to the
     function as `dovetail.expected`.
   }];
   let options = [Option<"objective", "objective", "::dovetail::Objective", "::dovetail::Objective::Bytes",
