@@ -3,8 +3,8 @@
 """How well `dovetail plan` predicts what programs take on this machine.
 
 Each model is compiled for 1, 2 and 4 ranks in several ways: its input split along each spatial
-dimension, or token ids along the length, with all else decided operation by operation or for the whole
-model at once. What `dovetail plan --cluster` predicts of each program is compared with what it takes,
+dimension, or token ids along the length, with all else decided by time or by bytes, and with nothing
+requested. What `dovetail plan --cluster` predicts of each program is compared with what it takes,
 one thread a rank. Programs of a model run in rounds, in turns, so that what else the machine does hits
 all of them; of each program it is the least of the rounds' medians that counts. Where the machine does much
 else, no run of several ranks is undisturbed: `--composed` takes the least time of each step instead, and adds
