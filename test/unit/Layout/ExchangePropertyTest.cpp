@@ -15,6 +15,7 @@
 
 #include <map>
 #include <numeric>
+#include <set>
 
 using namespace dovetail::layout;
 
@@ -185,7 +186,7 @@ std::vector<int> sourcesOf(const Case &c, int dest, const Index &index) {
 } // namespace
 
 TEST(ExchangePropertyTest, PlansMatchBruteForce) {
-  int planned = 0, moving = 0;
+  int planned = 0, moving = 0, heldOnce = 0;
   forRandomCases(5000, [&](Random &random) {
     Case c = randomCase(random);
     SCOPED_TRACE(c.mesh.str() + " " + testing::PrintToString(c.shape) + "\nfrom " + c.from.str(c.mesh) + "\nto " +
@@ -206,11 +207,13 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
       // Every element comes from where it should, once, in ascending order.
       std::map<Index, std::vector<int>> arrivals;
       int64_t volume = 0;
+      std::set<int> sources;
       std::vector<Transfer> receives = planner.receives(rank);
       for (const Transfer &transfer : receives) {
         EXPECT_EQ(transfer.dest, rank);
         EXPECT_FALSE(transfer.box.empty());
         anyTransfer = true;
+        sources.insert(transfer.source);
         volume += transfer.box.volume();
         received[{transfer.source, rank}].push_back(transfer);
         forEachIndex(transfer.box, [&](const Index &index) { arrivals[index].push_back(transfer.source); });
@@ -231,6 +234,7 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
       EXPECT_EQ(volume, receiveVolume(c.mesh, c.shape, c.from, c.to, rank));
       moved.total += volume;
       moved.largest = std::max(moved.largest, volume);
+      moved.sources = std::max<int64_t>(moved.sources, sources.size());
 
       // No two boxes of a source could be one.
       for (size_t i = 0; i < receives.size(); ++i)
@@ -249,7 +253,29 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
       }
     }
     moving += anyTransfer;
-    EXPECT_EQ(getExchangeVolume(c.mesh, c.shape, c.from, c.to), moved);
+    for (int rank = 0; rank < c.mesh.numRanks(); ++rank) {
+      int64_t volume = 0;
+      std::set<int> targets;
+      for (const Transfer &transfer : planner.sends(rank)) {
+        volume += transfer.box.volume();
+        targets.insert(transfer.dest);
+      }
+      moved.largestSent = std::max(moved.largestSent, volume);
+      moved.targets = std::max<int64_t>(moved.targets, targets.size());
+    }
+    ExchangeVolume expected = getExchangeVolume(c.mesh, c.shape, c.from, c.to);
+    EXPECT_EQ(expected.total, moved.total);
+    EXPECT_EQ(expected.largest, moved.largest);
+    EXPECT_GE(expected.largestSent, moved.largestSent);
+    EXPECT_GE(expected.sources, moved.sources);
+    EXPECT_GE(expected.targets, moved.targets);
+    bool isHeldOnce = true;
+    for (size_t dim = 0; dim < c.shape.size(); ++dim)
+      isHeldOnce &= c.from.dims[dim].isCuts(c.shape[dim]);
+    if (isHeldOnce) {
+      ++heldOnce;
+      EXPECT_EQ(expected, moved);
+    }
     // Sends are the receives of the others, for each pair in the same order.
     EXPECT_EQ(sent, received);
 
@@ -264,4 +290,5 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
   // A failure stops the cases early; otherwise most must be exchanges that were really planned.
   EXPECT_TRUE(HasFailure() || planned > 2500) << planned << " planned";
   EXPECT_TRUE(HasFailure() || moving > 1500) << moving << " with transfers";
+  EXPECT_TRUE(HasFailure() || heldOnce > 1000) << heldOnce << " from cuts";
 }

@@ -114,16 +114,20 @@ int64_t receiveVolume(const Mesh &mesh, std::span<const int64_t> shape, const Sh
 int64_t lowerBound(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
                    int rank);
 
-/// Elements that ranks receive in an exchange.
+/// What ranks receive and send in an exchange, in elements.
 struct ExchangeVolume {
-  int64_t total = 0;   ///< By all ranks.
-  int64_t largest = 0; ///< By the rank that receives most.
+  int64_t total = 0;       ///< Received by all ranks.
+  int64_t largest = 0;     ///< By the rank that receives most.
+  int64_t largestSent = 0; ///< By the rank that sends most.
+  int64_t sources = 0;     ///< How many others one rank receives from, at most.
+  int64_t targets = 0;     ///< How many others one rank sends to, at most.
 
   friend bool operator==(const ExchangeVolume &, const ExchangeVolume &) = default;
 };
 
 /// What the planned exchange moves, without planning it: of each rank what `receiveVolume` says. Dimensions that share
-/// no mesh axis are independent, so the cost grows with their pieces and not with ranks or transfers.
+/// no mesh axis are independent, so the cost grows with their pieces and not with ranks or transfers. Where pieces of
+/// the source overlap, what is sent, `sources` and `targets` are more than there are: they count all who could send.
 ExchangeVolume getExchangeVolume(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
                                  const Sharding &to);
 
