@@ -301,9 +301,9 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   DenseMap<Operation *, LoopOption> decided;
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
-    FailureOr<ShardingAssignment> assignment = findAssignment(
-        function, meshOp.getMesh(), meshName, *requests,
-        {objective, *found, memory ? std::optional<double>(memory) : std::nullopt, explain, seed}, decided);
+    Goal goal = {objective, *found, transport, memory ? std::optional<double>(memory) : std::nullopt, explain, seed};
+    FailureOr<ShardingAssignment> assignment =
+        findAssignment(function, meshOp.getMesh(), meshName, *requests, goal, decided);
     if (failed(assignment))
       return failure();
     emitIdle(function, *assignment);

@@ -21,6 +21,21 @@
 using namespace mlir;
 using namespace dovetail;
 
+/// What an exchange counts by itself, in bytes: of ways that move as much, that with fewer exchanges is chosen.
+static constexpr double kBytesPerExchange = 1e-3;
+
+double ExchangeCost::get(Objective objective) const {
+  switch (objective) {
+  case Objective::Time:
+    return seconds;
+  case Objective::Bytes:
+    return totalBytes + kBytesPerExchange * static_cast<double>(phases);
+  case Objective::Memory:
+    return kBytesPerSecond * seconds;
+  }
+  llvm_unreachable("covered switch");
+}
+
 /// Elements of the largest box that a rank has.
 static double getLargestBox(const layout::Sharding &sharding, ArrayRef<int64_t> shape) {
   double elements = 1;
@@ -85,6 +100,36 @@ static std::vector<int> getCrossedAxes(const layout::Sharding &from, const layou
   return {axes.begin(), axes.end()};
 }
 
+std::optional<double> ExchangeCosts::getCollectiveSeconds(ArrayRef<int64_t> shape, double elementBytes,
+                                                          const layout::Sharding &from, const layout::Sharding &to) {
+  if (transport != TransportKind::Streams)
+    return std::nullopt;
+  layout::MemoryFormat rows = layout::MemoryFormat::rowMajor(static_cast<int>(shape.size()));
+  layout::ExchangePlace place = {mesh, shape, from, to, {from, rows}, {to, rows}};
+  layout::ExchangeKind kind = place.findKind();
+  if (kind == layout::ExchangeKind::Messages)
+    return std::nullopt;
+  const std::vector<Link> &links = cluster.getLinks();
+  double seconds = 0;
+  std::vector<bool> isCounted(mesh.numRanks());
+  for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
+    if (isCounted[rank])
+      continue;
+    // Groups have parts of different sizes where another dimension is cut unevenly.
+    layout::CollectiveGroup group = layout::collectiveGroup(mesh, shape, from, to, kind, rank);
+    SmallVector<double> near(links.size());
+    for (int member : group.members) {
+      isCounted[member] = true;
+      ++near[&cluster.getLink(rank, member) - links.data()];
+    }
+    std::partial_sum(near.begin(), near.end(), near.begin());
+    double bytes = static_cast<double>(group.parts.front().volume()) * elementBytes;
+    seconds =
+        std::max(seconds, getStreamSeconds(getCollectiveTraffic(kind, bytes, near), links, /*isCollective=*/true));
+  }
+  return seconds;
+}
+
 ExchangeCost ExchangeCosts::getPhase(ArrayRef<int64_t> shape, double elementBytes, const layout::Sharding &from,
                                      const layout::Sharding &to) {
   layout::ExchangeVolume volume = layout::getExchangeVolume(mesh, shape, from, to);
@@ -93,11 +138,17 @@ ExchangeCost ExchangeCosts::getPhase(ArrayRef<int64_t> shape, double elementByte
     return cost;
   cost.totalBytes = static_cast<double>(volume.total) * elementBytes;
   cost.phases = 1;
+  if (std::optional<double> seconds = getCollectiveSeconds(shape, elementBytes, from, to)) {
+    cost.seconds = *seconds;
+    return cost;
+  }
   ExchangeWork work;
   work.phases = 1;
-  work.receivedBytes = static_cast<double>(volume.largest) * elementBytes;
-  // Whoever receives more than one rank has receives it from several.
-  work.messages = std::ceil(static_cast<double>(volume.largest) / std::max(getLargestBox(from, shape), 1.0));
+  // Threads copy what they need; devices send and receive.
+  bool sends = transport == TransportKind::Streams;
+  work.receivedBytes =
+      static_cast<double>(sends ? std::max(volume.largest, volume.largestSent) : volume.largest) * elementBytes;
+  work.messages = static_cast<double>(sends ? std::max(volume.sources, volume.targets) : volume.sources);
   cost.seconds = Cluster::getSeconds(getLink(getCrossedAxes(from, to)), work);
   return cost;
 }
@@ -149,6 +200,14 @@ std::optional<ExchangeCost> ExchangeCosts::get(RankedTensorType type, ShardingAt
   }
   if (held == needed)
     return ExchangeCost();
+  auto plain = RankedTensorType::get(type.getShape(), type.getElementType());
+  auto [entry, isNew] = known.try_emplace({plain, held, needed});
+  if (isNew)
+    entry->second = find(type, held, needed);
+  return entry->second;
+}
+
+std::optional<ExchangeCost> ExchangeCosts::find(RankedTensorType type, ShardingAttr held, ShardingAttr needed) {
   const layout::Sharding &from = getLayout(held), &to = getLayout(needed);
   double elementBytes = static_cast<double>(getElementByteSize(type.getElementType()));
   // A large reduction is scattered first, where lowering can do that.

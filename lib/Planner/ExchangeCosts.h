@@ -13,7 +13,8 @@
 #ifndef DOVETAIL_LIB_PLANNER_EXCHANGECOSTS_H
 #define DOVETAIL_LIB_PLANNER_EXCHANGECOSTS_H
 
-#include "dovetail/Planner/Cluster.h"
+#include "dovetail/Planner/Objective.h"
+#include "dovetail/Planner/Transport.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
 #include <map>
@@ -21,6 +22,9 @@
 #include <optional>
 
 namespace dovetail {
+
+/// What a second counts where memory is what counts, in bytes: of ways that take as much, the fastest one is chosen.
+inline constexpr double kBytesPerSecond = 1e-3;
 
 /// What an exchange moves.
 struct ExchangeCost {
@@ -30,6 +34,9 @@ struct ExchangeCost {
   int phases = 0;
   /// Estimated, of the rank that takes longest.
   double seconds = 0;
+
+  /// What an objective says of it.
+  double get(Objective objective) const;
 
   ExchangeCost &operator+=(const ExchangeCost &other) {
     totalBytes += other.totalBytes;
@@ -42,7 +49,8 @@ struct ExchangeCost {
 /// Costs of exchanges on one mesh of ranks of a cluster.
 class ExchangeCosts {
 public:
-  ExchangeCosts(layout::Mesh mesh, const Cluster &cluster) : mesh(std::move(mesh)), cluster(cluster) {}
+  ExchangeCosts(layout::Mesh mesh, const Cluster &cluster, TransportKind transport)
+      : mesh(std::move(mesh)), cluster(cluster), transport(transport) {}
 
   const layout::Mesh &getMesh() const { return mesh; }
   const Cluster &getCluster() const { return cluster; }
@@ -61,16 +69,23 @@ public:
 
 private:
   const layout::Sharding &getLayout(ShardingAttr sharding);
+  std::optional<ExchangeCost> find(mlir::RankedTensorType type, ShardingAttr held, ShardingAttr needed);
   /// The slowest link between ranks that differ along these axes alone, ascending.
   const Link &getLink(const std::vector<int> &axes);
   /// What follows from a sharding to another one, in one phase, of elements of so many bytes.
   ExchangeCost getPhase(llvm::ArrayRef<int64_t> shape, double elementBytes, const layout::Sharding &from,
                         const layout::Sharding &to);
+  /// What it takes if a library does it as a collective; nothing if it is none.
+  std::optional<double> getCollectiveSeconds(llvm::ArrayRef<int64_t> shape, double elementBytes,
+                                             const layout::Sharding &from, const layout::Sharding &to);
 
   layout::Mesh mesh;
   const Cluster &cluster;
+  TransportKind transport;
   std::map<std::vector<int>, const Link *> links;
   llvm::DenseMap<ShardingAttr, std::unique_ptr<layout::Sharding>> layouts;
+  /// Of shapes with an element type: models repeat themselves.
+  llvm::DenseMap<std::tuple<mlir::Type, ShardingAttr, ShardingAttr>, std::optional<ExchangeCost>> known;
 };
 
 } // namespace dovetail

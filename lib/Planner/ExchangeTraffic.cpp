@@ -14,7 +14,8 @@
 
 #include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/Sharding/ShardingUtils.h"
-#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace dovetail;
@@ -105,15 +106,11 @@ void TrafficCounter::addMessages(plan::ExchangeOp op, ExchangeTraffic &traffic) 
   }
 }
 
-/// A library does a collective level by level: within groups of ranks that are close to each other, then among those at
-/// the same place in different groups. Parts of a result are gathered over the farthest links first, where each rank
-/// has least, and scattered over them last. Steps are as many as a tree is deep.
 void TrafficCounter::addCollective(plan::ExchangeOp op, ExchangeTraffic &traffic) const {
   Move move(op, 0, mesh);
   layout::ExchangeKind kind = op.getKind() == plan::ExchangeKind::AllReduce       ? layout::ExchangeKind::AllReduce
                               : op.getKind() == plan::ExchangeKind::ReduceScatter ? layout::ExchangeKind::ReduceScatter
                                                                                   : layout::ExchangeKind::AllGather;
-  bool reduces = kind != layout::ExchangeKind::AllGather, collects = kind != layout::ExchangeKind::ReduceScatter;
   traffic.groupOf.assign(mesh.numRanks(), -1);
   for (int rank = 0; rank < mesh.numRanks(); ++rank) {
     if (traffic.groupOf[rank] >= 0)
@@ -122,27 +119,13 @@ void TrafficCounter::addCollective(plan::ExchangeOp op, ExchangeTraffic &traffic
     if (group.members.size() < 2 || group.parts.front().empty())
       continue;
     double part = double(group.parts.front().volume()) * move.elementBytes;
-    // All of it is each member's part of an all-reduce.
-    double all = kind == layout::ExchangeKind::AllReduce ? part : part * double(group.members.size());
     for (int member : group.members) {
       traffic.groupOf[member] = traffic.groups.size();
-      // How many members each rank reaches over links up to a level.
-      double reached = 1;
-      for (size_t link = 0; link < traffic.numLinks; ++link) {
-        double near = double(llvm::count_if(group.members, [&](int other) { return getLink(member, other) <= link; }));
-        if (near <= reached)
-          continue;
-        // Of `near` members, those at one place in groups of `reached` divide what each such group has.
-        double width = near / reached, held = all / reached;
-        double bytes = held * (width - 1) / width;
-        double steps = std::ceil(std::log2(width));
-        LinkTraffic &own = traffic.links[member * traffic.numLinks + link];
-        own.receivedBytes += bytes * (reduces + collects);
-        own.sentBytes += bytes * (reduces + collects);
-        own.receivedMessages += steps * (reduces + collects);
-        own.sentMessages += steps * (reduces + collects);
-        reached = near;
-      }
+      SmallVector<double> near(traffic.numLinks);
+      for (int other : group.members)
+        ++near[getLink(member, other)];
+      std::partial_sum(near.begin(), near.end(), near.begin());
+      llvm::copy(getCollectiveTraffic(kind, part, near), &traffic.links[member * traffic.numLinks]);
     }
     traffic.groups.push_back(std::move(group.members));
   }

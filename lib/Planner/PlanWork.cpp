@@ -23,10 +23,6 @@
 using namespace mlir;
 using namespace dovetail;
 
-TransportKind dovetail::getTransportKind(llvm::StringRef target) {
-  return target == "cpu" ? TransportKind::Threads : TransportKind::Streams;
-}
-
 static RankedTensorType getTensor(Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); }
 
 static unsigned getBits(Type type) { return getElementTypeOrSelf(type).getIntOrFloatBitWidth(); }

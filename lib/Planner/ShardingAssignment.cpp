@@ -28,8 +28,6 @@ static constexpr double kTolerance = 1.05;
 static constexpr double kLightShare = 0.01;
 /// Options of one operation: of more, the most even ones.
 static constexpr size_t kMaxOptions = 64;
-/// What an exchange counts by itself, in bytes: of ways that move as much, that with fewer exchanges is chosen.
-static constexpr double kBytesPerExchange = 1e-3;
 /// How often the price of memory is raised, tenfold each time, and then halved towards the least that suffices.
 static constexpr int kMaxRaises = 12;
 static constexpr int kMaxHalvings = 5;
@@ -39,8 +37,6 @@ static constexpr size_t kMaxExplained = 8;
 static constexpr size_t kExplainingTableSize = size_t(1) << 16;
 /// An operation is said to be slow if it takes so many times what it could.
 static constexpr double kMuchSlower = 1.5;
-/// Of ways that take as much memory, that which takes less time is chosen.
-static constexpr double kBytesPerSecond = 1e-3;
 
 namespace {
 
@@ -50,7 +46,7 @@ public:
                     const FunctionRequests &requests, const Goal &goal,
                     const DenseMap<Operation *, LoopOption> &decided)
       : function(function), meshName(meshName), requests(requests), goal(goal), decided(decided),
-        costs(mesh, goal.cluster), constants(getConstantValues(function)),
+        costs(mesh, goal.cluster, goal.transport), constants(getConstantValues(function)),
         families(function, costs.getMesh(), goal.cluster) {}
 
   FailureOr<ShardingAssignment> solve();
@@ -95,7 +91,7 @@ private:
   /// What a solution takes. `live`, if given, receives the values that there are at the time of most.
   Expectation predict(const ChoiceGraph::Solution &solution, DenseSet<Value> *live = nullptr);
   void connect(RankedTensorType type, const Source &source, const Reader &reader);
-  double getCost(const ExchangeCost &cost) const;
+  double getCost(const ExchangeCost &cost) const { return cost.get(goal.objective); }
   /// What an option of an operation costs by itself.
   double getCost(const LoopOption &option) const;
   /// The sharding in the type of what a reshard gives; none there means whole.
@@ -150,18 +146,6 @@ private:
 };
 
 } // namespace
-
-double AssignmentProblem::getCost(const ExchangeCost &cost) const {
-  switch (goal.objective) {
-  case Objective::Time:
-    return cost.seconds;
-  case Objective::Bytes:
-    return cost.totalBytes + kBytesPerExchange * static_cast<double>(cost.phases);
-  case Objective::Memory:
-    return kBytesPerSecond * cost.seconds;
-  }
-  llvm_unreachable("covered switch");
-}
 
 double AssignmentProblem::getCost(const LoopOption &option) const {
   switch (goal.objective) {

@@ -72,6 +72,8 @@ struct Goal {
   Objective objective;
   /// How long work and exchanges take.
   const Cluster &cluster;
+  /// How ranks carry out exchanges.
+  TransportKind transport;
   /// Bytes of each rank for weights and values, as estimated; none: as much as is asked for.
   std::optional<double> memory;
   /// Whether what is chosen is to be explained, which takes more searches.

@@ -58,18 +58,9 @@ void Simulation::runThreads(const PlanStep &step, State &state, size_t number) {
 }
 
 /// What a rank's part of an exchange by streams takes, if all that it has to do with have begun.
-static double getStreamSeconds(const ExchangeTraffic &traffic, const Cluster &cluster, int rank) {
-  double seconds = 0;
-  for (size_t number = 0; number < traffic.numLinks; ++number) {
-    const LinkTraffic &own = traffic.get(rank, number);
-    double bytes = std::max(own.receivedBytes, own.sentBytes);
-    double messages = std::max(own.receivedMessages, own.sentMessages);
-    if (messages == 0)
-      continue;
-    double link = Cluster::getSeconds(cluster.getLinks()[number], {bytes, messages, 1});
-    // A collective goes over one level after the other; messages go over all at once.
-    seconds = traffic.isCollective() ? seconds + link : std::max(seconds, link);
-  }
+static double getOwnSeconds(const ExchangeTraffic &traffic, const Cluster &cluster, int rank) {
+  double seconds =
+      getStreamSeconds({&traffic.get(rank, 0), traffic.numLinks}, cluster.getLinks(), traffic.isCollective());
   double local = traffic.localBytes[rank] * 2 / cluster.getDevice(rank).bytes;
   return std::max(seconds, local);
 }
@@ -80,7 +71,7 @@ void Simulation::runStreams(const PlanStep &step, State &state, size_t number) {
   std::vector<double> begun(numRanks), seconds(numRanks);
   for (int rank = 0; rank < numRanks; ++rank) {
     begun[rank] = std::max(state.clock[rank], state.moves[rank]);
-    seconds[rank] = getStreamSeconds(traffic, state.cluster, rank);
+    seconds[rank] = getOwnSeconds(traffic, state.cluster, rank);
   }
   std::vector<double> done(numRanks);
   for (int rank = 0; rank < numRanks; ++rank)

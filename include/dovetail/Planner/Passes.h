@@ -13,8 +13,8 @@
 #ifndef DOVETAIL_PLANNER_PASSES_H
 #define DOVETAIL_PLANNER_PASSES_H
 
-#include "dovetail/Planner/Cluster.h"
 #include "dovetail/Planner/Objective.h"
+#include "dovetail/Planner/Transport.h"
 #include "mlir/Pass/Pass.h"
 
 #include <memory>

@@ -31,6 +31,10 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
                  Option<"memory", "memory", "int64_t", "0",
                         "Bytes that each rank has for weights and values, as estimated; 0: as many as it takes">,
                  Option<"cluster", "cluster", "std::string", "\"cpu\"", "The devices of ranks and their links, one that is built in">,
+                 Option<"transport", "transport", "::dovetail::TransportKind", "::dovetail::TransportKind::Threads",
+                        "How ranks carry out exchanges", [{llvm::cl::values(
+                          clEnumValN(::dovetail::TransportKind::Threads, "threads", "as threads that copy from each other"),
+                          clEnumValN(::dovetail::TransportKind::Streams, "streams", "as devices, with a library's collectives"))}]>,
                  Option<"explain", "explain", "bool", "false",
                         "Say how the operations that take most time are split, and what would be next best">,
                  Option<"seed", "seed", "uint64_t", "0",

@@ -14,26 +14,11 @@
 #define DOVETAIL_PLANNER_PLANWORK_H
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
-#include "dovetail/Planner/Cluster.h"
+#include "dovetail/Planner/Transport.h"
 
 #include <memory>
 
 namespace dovetail {
-
-/// How ranks carry out exchanges.
-enum class TransportKind {
-  /// Ranks are threads: each copies what it needs from the memory of others itself, from one after the other, and does
-  /// nothing else meanwhile. Collectives are such copies, too.
-  Threads,
-  /// Ranks are devices: exchanges go on beside steps, one after the other, and a library does collectives.
-  Streams,
-};
-
-/// What a rank has to do with others over links of one level.
-struct LinkTraffic {
-  double receivedBytes = 0, sentBytes = 0;
-  double receivedMessages = 0, sentMessages = 0;
-};
 
 /// What ranks send each other in an exchange. The same for all exchanges of values that lie alike.
 struct ExchangeTraffic {
@@ -88,9 +73,6 @@ struct PlanWork {
   TransportKind transport = TransportKind::Threads;
   std::vector<PlanStep> steps;
 };
-
-/// How ranks of a program for `target` carry out exchanges where the user says nothing else.
-TransportKind getTransportKind(llvm::StringRef target);
 
 /// Finds the work of `program`, whose exchanges have been chosen, over the links of `cluster`. Fails after an error.
 mlir::FailureOr<PlanWork> getPlanWork(plan::ProgramOp program, const Cluster &cluster, TransportKind transport);
