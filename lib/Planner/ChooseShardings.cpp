@@ -62,8 +62,9 @@ struct ChooseShardings : dovetail::impl::ChooseShardingsBase<ChooseShardings> {
 /// Gives a function the shardings of an assignment.
 class Commit {
 public:
-  Commit(func::FuncOp function, MeshOp meshOp, const ShardingAssignment &assignment)
-      : function(function), mesh(meshOp.getMesh()), meshName(FlatSymbolRefAttr::get(meshOp)), assignment(assignment) {}
+  Commit(func::FuncOp function, MeshOp meshOp, const ShardingAssignment &assignment, const Goal &goal)
+      : function(function), mesh(meshOp.getMesh()), meshName(FlatSymbolRefAttr::get(meshOp)), assignment(assignment),
+        costs(mesh, goal.cluster, goal.transport), objective(goal.objective) {}
 
   void run();
 
@@ -88,6 +89,8 @@ private:
   layout::Mesh mesh;
   FlatSymbolRefAttr meshName;
   const ShardingAssignment &assignment;
+  ExchangeCosts costs;
+  Objective objective;
   /// What users read in place of values whose sharding is requested.
   DenseMap<Value, Value> met;
 };
@@ -158,11 +161,15 @@ void Commit::bring(Value value, ShardingAttr form) {
     uses.push_back(&use);
     needs.insert(need);
   }
-  // Else partitioning gives each user what it needs, which moves no more.
-  int64_t direct = 0, brought = getExchangeBytes(type, held, form, mesh);
+  // Else partitioning gives each user what it needs, which costs no more.
+  auto getCost = [&](ShardingAttr some, ShardingAttr other) {
+    std::optional<ExchangeCost> cost = costs.get(type, some, other);
+    return cost ? cost->get(objective) : std::numeric_limits<double>::infinity();
+  };
+  double direct = 0, brought = getCost(held, form);
   for (ShardingAttr need : needs) {
-    direct += getExchangeBytes(type, held, need, mesh);
-    brought += getExchangeBytes(type, form, need, mesh);
+    direct += getCost(held, need);
+    brought += getCost(form, need);
   }
   if (brought >= direct)
     return;
@@ -309,7 +316,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     emitIdle(function, *assignment);
     if (explain)
       emitExplanations(function, *assignment, objective);
-    Commit commit(function, meshOp, *assignment);
+    Commit commit(function, meshOp, *assignment, goal);
     commit.run();
     decided = std::move(commit.decided);
     setExpectation(function, assignment->expected);

@@ -209,6 +209,10 @@ std::optional<ExchangeCost> ExchangeCosts::get(RankedTensorType type, ShardingAt
 
 std::optional<ExchangeCost> ExchangeCosts::find(RankedTensorType type, ShardingAttr held, ShardingAttr needed) {
   const layout::Sharding &from = getLayout(held), &to = getLayout(needed);
+  bool holdsAll = llvm::all_of(llvm::zip_equal(from.dims, type.getShape()),
+                               [](const auto &dim) { return std::get<0>(dim).covers(std::get<1>(dim)); });
+  if (!holdsAll && !layout::verifyExchange(mesh, type.getShape(), from, to))
+    return std::nullopt;
   double elementBytes = static_cast<double>(getElementByteSize(type.getElementType()));
   // A large reduction is scattered first, where lowering can do that.
   if (held.getPartialAxes().size() != needed.getPartialAxes().size() &&

@@ -55,7 +55,8 @@ public:
   const layout::Mesh &getMesh() const { return mesh; }
   const Cluster &getCluster() const { return cluster; }
   /// To take a tensor of the shape and element type of `type` from `held` to what is `needed`; a null `needed` is
-  /// content with whatever is not partial. No value where that is not done: what stays partial stays so over all axes.
+  /// content with whatever is not partial. No value where that is not done: what stays partial stays so over all axes,
+  /// and what is needed is held by some rank.
   std::optional<ExchangeCost> get(mlir::RankedTensorType type, ShardingAttr held, ShardingAttr needed);
 
   /// Bytes of a tensor that the rank with most holds.
