@@ -13,6 +13,8 @@
 #include "dovetail/Driver/Prediction.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+
 using namespace dovetail;
 using nlohmann::json;
 
@@ -175,7 +177,9 @@ private:
   /// Rows of a rank.
   enum Row { Steps, Exchanges };
 
-  static double getMicroseconds(double seconds) { return 1e6 * seconds; }
+  /// Viewers count whole nanoseconds: what follows something must not begin before that ends when both are rounded.
+  static int64_t getNanoseconds(double seconds) { return std::llround(1e9 * seconds); }
+  static double getMicroseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e3; }
   void addName(const char *what, int rank, int row, const std::string &name) {
     events.push_back({{"name", what}, {"ph", "M"}, {"pid", rank}, {"tid", row}, {"args", {{"name", name}}}});
   }
@@ -183,7 +187,7 @@ private:
     events.push_back({{"name", "memory"},
                       {"ph", "C"},
                       {"pid", rank},
-                      {"ts", getMicroseconds(at)},
+                      {"ts", getMicroseconds(getNanoseconds(at))},
                       {"args", {{"bytes", run.getMemory(rank, position)}}}});
   }
 
@@ -231,14 +235,15 @@ void Trace::addRanks(llvm::ArrayRef<int> ranks) {
       break;
     }
     addMemory(rank, run.simulation.getBegin(number, rank), number + 1);
-    if (end > begin)
+    int64_t from = getNanoseconds(begin), to = getNanoseconds(end);
+    if (to > from)
       events.push_back({{"name", step.name.empty() ? step.type : step.name},
                         {"cat", step.type},
                         {"ph", "X"},
                         {"pid", rank},
                         {"tid", static_cast<int>(row)},
-                        {"ts", getMicroseconds(begin)},
-                        {"dur", getMicroseconds(end - begin)},
+                        {"ts", getMicroseconds(from)},
+                        {"dur", getMicroseconds(to - from)},
                         {"args", std::move(arguments)}});
   }
 }
