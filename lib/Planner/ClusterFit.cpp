@@ -62,8 +62,18 @@ static void search(llvm::ArrayRef<Parameter> parameters, llvm::function_ref<doub
   }
 }
 
-Device dovetail::fitDevice(Device start, llvm::ArrayRef<StepSample> samples) {
-  Device device = start;
+/// Elements of 32 bits in the vectors that CPUs have.
+static constexpr double kVectorSizes[] = {4, 8, 16};
+
+static double getLoss(const Device &device, llvm::ArrayRef<StepSample> samples) {
+  double loss = 0;
+  for (const StepSample &sample : samples)
+    loss += getLoss(device.getSeconds(sample.work), sample.seconds);
+  return loss;
+}
+
+/// What is found with the steps that `device` has.
+static Device fitNumbers(Device device, llvm::ArrayRef<StepSample> samples) {
   // Nothing vanishes, or what has vanished could not come back.
   Parameter parameters[] = {
       {&device.stepSeconds, 1e-8, 1e-3}, {&device.products32, 1e6, 1e18},     {&device.products16, 1e6, 1e18},
@@ -74,13 +84,26 @@ Device dovetail::fitDevice(Device start, llvm::ArrayRef<StepSample> samples) {
       {&device.serialShare, 0.01, 1}};
   for (const Parameter &parameter : parameters)
     *parameter.value = std::clamp(*parameter.value, parameter.least, parameter.most);
-  search(parameters, [&] {
-    double loss = 0;
-    for (const StepSample &sample : samples)
-      loss += getLoss(device.getSeconds(sample.work), sample.seconds);
-    return loss;
-  });
+  search(parameters, [&] { return getLoss(device, samples); });
   return device;
+}
+
+Device dovetail::fitDevice(Device start, llvm::ArrayRef<StepSample> samples) {
+  Device best = fitNumbers(start, samples);
+  double least = getLoss(best, samples);
+  // A library may use other vectors than generated code.
+  for (double columns : kVectorSizes)
+    for (double rows : kVectorSizes) {
+      Device device = start;
+      device.columnStep = columns;
+      device.rowStep = rows;
+      device = fitNumbers(device, samples);
+      if (double loss = getLoss(device, samples); loss < least) {
+        least = loss;
+        best = device;
+      }
+    }
+  return best;
 }
 
 Link dovetail::fitLink(Link start, llvm::ArrayRef<ExchangeSample> samples) {

@@ -35,7 +35,7 @@ struct ExchangeSample {
 };
 
 /// The device for which the predictions of samples are wrong by the smallest factors, beginning with `start`; what no
-/// sample is about stays as it is there.
+/// sample is about stays as it is there. Steps of columns and rows are those of `start`, or of vectors of 4, 8 or 16.
 Device fitDevice(Device start, llvm::ArrayRef<StepSample> samples);
 /// The same for a link.
 Link fitLink(Link start, llvm::ArrayRef<ExchangeSample> samples);

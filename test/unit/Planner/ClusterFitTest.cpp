@@ -83,6 +83,28 @@ TEST(ClusterFit, ADeviceIsFoundAgain) {
   EXPECT_NEAR(fitted.bytes, device.bytes, 0.05 * device.bytes);
 }
 
+TEST(ClusterFit, VectorsAreFoundAgain) {
+  for (double columnStep : {4, 8, 16})
+    for (double rowStep : {4, 8}) {
+      Device device = someDevice();
+      device.columnStep = columnStep;
+      device.rowStep = rowStep;
+      std::vector<StepSample> samples;
+      for (const StepWork &work : steps())
+        samples.push_back({work, device.getSeconds(work)});
+      for (double columns : {3, 10, 21, 60}) {
+        StepWork work = elements(columns * 1e4, 20);
+        work.columns = columns;
+        samples.push_back({work, device.getSeconds(work)});
+        StepWork few = product(1, 1000, columns, 256);
+        samples.push_back({few, device.getSeconds(few)});
+      }
+      Device fitted = fitDevice(Cluster::getBuiltIn("cpu")->getDevice(0), samples);
+      EXPECT_EQ(fitted.columnStep, columnStep);
+      EXPECT_EQ(fitted.rowStep, rowStep);
+    }
+}
+
 TEST(ClusterFit, DisturbedSamplesDoNotDecide) {
   Device device = someDevice();
   std::vector<StepSample> samples;
