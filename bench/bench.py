@@ -297,8 +297,13 @@ def machine():
     return f"{model}, {cores} cores; ONNX Runtime {onnxruntime.__version__}"
 
 
-def document(tables, bench):
-    """docs/performance.md."""
+#: What follows it on the page is not measured here, and stays.
+KEPT = "<!-- From here on the page is written by hand. -->"
+
+
+def document(tables, bench, before=""):
+    """docs/performance.md; `before`: what it was."""
+    _, mark, kept = before.partition(KEPT)
     return "\n".join(
         [
             "# Performance",
@@ -311,7 +316,7 @@ def document(tables, bench):
             "",
             *(markdown_table(*table) for table in tables),
         ]
-    )
+    ) + (mark and "\n" + mark + kept)
 
 
 def main():
@@ -332,7 +337,8 @@ def main():
             title, header, rows = tables[-1]
             print(f"{title}\n\n{table(header, rows)}\n", flush=True)
         if arguments.write:
-            arguments.write.write_text(document(tables, bench))
+            before = arguments.write.read_text() if arguments.write.exists() else ""
+            arguments.write.write_text(document(tables, bench, before))
 
 
 if __name__ == "__main__":
