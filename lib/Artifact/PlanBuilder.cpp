@@ -108,8 +108,9 @@ std::vector<uint8_t> PlanBuilder::makeAxes(ArrayRef<StringAttr> axes) {
 std::unique_ptr<artifact::DimT> PlanBuilder::makeDim(DimShardingAttr dim) {
   auto result = std::make_unique<artifact::DimT>();
   result->axes = makeAxes(dim.getAxes());
-  for (unsigned i = 0; i < dim.getNumPieces(); ++i)
-    result->pieces.emplace_back(dim.getPiece(i).lo, dim.getPiece(i).hi);
+  result->pieces.reserve(dim.getNumPieces());
+  for (layout::Interval piece : dim.getIntervals())
+    result->pieces.emplace_back(piece.lo, piece.hi);
   return result;
 }
 

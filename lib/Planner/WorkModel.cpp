@@ -163,14 +163,9 @@ double WorkModel::getSeconds(const Device &device) const { return getSeconds(dev
 /// Sizes of the largest pieces of loops of these extents. Loops are split over different axes, so that some rank has
 /// the largest piece of each.
 static SmallVector<int64_t> getLargestSizes(ArrayRef<int64_t> extents, ArrayRef<DimShardingAttr> loops) {
-  SmallVector<int64_t> sizes(extents);
-  for (auto [size, sharding] : llvm::zip_equal(sizes, loops)) {
-    if (!sharding.isSplit())
-      continue;
-    size = 0;
-    for (unsigned i = 0, e = sharding.getNumPieces(); i < e; ++i)
-      size = std::max(size, sharding.getPiece(i).size());
-  }
+  SmallVector<int64_t> sizes;
+  for (auto [extent, sharding] : llvm::zip_equal(extents, loops))
+    sizes.push_back(sharding.getLargestSize(extent));
   return sizes;
 }
 

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "AttributeStorage.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallSet.h"
@@ -21,6 +21,50 @@ using namespace dovetail;
 //===----------------------------------------------------------------------===//
 // DimShardingAttr
 //===----------------------------------------------------------------------===//
+
+dovetail::detail::DimShardingAttrStorage::DimShardingAttrStorage(ArrayRef<StringAttr> axes, ArrayRef<int64_t> pieces,
+                                                                 ArrayRef<layout::Interval> intervals)
+    : axes(axes), pieces(pieces), intervals(intervals) {
+  if (intervals.empty())
+    return;
+  span = intervals.front();
+  for (layout::Interval piece : intervals) {
+    span = {std::min(span.lo, piece.lo), std::max(span.hi, piece.hi)};
+    isOrdered &= piece.lo <= piece.hi;
+    largestSize = std::max(largestSize, piece.size());
+    if (!piece.empty() && tiled >= 0)
+      tiled = piece.lo == tiled ? piece.hi : -1;
+  }
+  if (tiled >= 0) {
+    covered = tiled;
+    return;
+  }
+  auto startsBefore = [](layout::Interval a, layout::Interval b) { return a.lo < b.lo; };
+  SmallVector<layout::Interval> sorted;
+  if (!llvm::is_sorted(intervals, startsBefore)) {
+    llvm::append_range(sorted, intervals);
+    llvm::sort(sorted, startsBefore);
+    intervals = sorted;
+  }
+  for (layout::Interval piece : intervals) {
+    if (piece.empty())
+      continue;
+    if (piece.lo > covered)
+      return;
+    covered = std::max(covered, piece.hi);
+  }
+}
+
+dovetail::detail::DimShardingAttrStorage *
+dovetail::detail::DimShardingAttrStorage::construct(AttributeStorageAllocator &allocator, const KeyTy &key) {
+  auto [axes, pieces] = key;
+  SmallVector<layout::Interval> intervals;
+  intervals.reserve(pieces.size() / 2);
+  for (size_t i = 0; i + 1 < pieces.size(); i += 2)
+    intervals.push_back({pieces[i], pieces[i + 1]});
+  return new (allocator.allocate<DimShardingAttrStorage>()) DimShardingAttrStorage(
+      allocator.copyInto(axes), allocator.copyInto(pieces), allocator.copyInto(ArrayRef<layout::Interval>(intervals)));
+}
 
 /// True if pieces follow each other without gap or overlap, so that positions say everything.
 static bool areContiguous(ArrayRef<int64_t> pieces) {
@@ -35,18 +79,22 @@ bool DimShardingAttr::isCuts() const {
   return !isSplit() || (areContiguous(pieces) && pieces.front() == 0);
 }
 
-/// The pieces without a mesh.
-static layout::DimSharding getPieces(DimShardingAttr dim) {
-  layout::DimSharding result;
-  for (unsigned i = 0; i < dim.getNumPieces(); ++i)
-    result.pieces.push_back(dim.getPiece(i));
-  result.axes.assign(dim.getAxes().size(), 0);
-  return result;
+ArrayRef<StringAttr> DimShardingAttr::getAxes() const { return getImpl()->axes; }
+
+ArrayRef<int64_t> DimShardingAttr::getPieces() const { return getImpl()->pieces; }
+
+ArrayRef<layout::Interval> DimShardingAttr::getIntervals() const { return getImpl()->intervals; }
+
+bool DimShardingAttr::isInside(int64_t extent) const {
+  layout::Interval span = getImpl()->span;
+  return getImpl()->isOrdered && span.lo >= 0 && span.hi <= extent;
 }
 
-bool DimShardingAttr::covers(int64_t extent) const { return ::getPieces(*this).covers(extent); }
+int64_t DimShardingAttr::getLargestSize(int64_t extent) const { return isSplit() ? getImpl()->largestSize : extent; }
 
-bool DimShardingAttr::coversOnce(int64_t extent) const { return ::getPieces(*this).isCuts(extent); }
+bool DimShardingAttr::covers(int64_t extent) const { return !isSplit() || getImpl()->covered >= extent; }
+
+bool DimShardingAttr::coversOnce(int64_t extent) const { return !isSplit() || getImpl()->tiled == extent; }
 
 DimShardingAttr DimShardingAttr::getUnsplit(MLIRContext *context) { return get(context, {}, {}); }
 
@@ -255,8 +303,9 @@ LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
         return failure();
     if (dim.isSplit() && dim.getPieces().empty())
       return emitError() << "dimension " << index << " is split into no pieces";
-    for (unsigned i = 0; i < dim.getNumPieces(); ++i) {
-      layout::Interval piece = dim.getPiece(i);
+    if (dim.isInside(shape[index]))
+      continue;
+    for (layout::Interval piece : dim.getIntervals()) {
       if (piece.lo < 0 || piece.hi < piece.lo || piece.hi > shape[index])
         return emitError() << "dimension " << index << " of extent " << shape[index] << " cannot hold the piece ["
                            << piece.lo << ", " << piece.hi << ")";

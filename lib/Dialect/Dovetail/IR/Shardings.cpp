@@ -85,10 +85,11 @@ static LogicalResult verifyLoops(DefinitionOpInterface op, ArrayRef<Loop> loops,
     for (StringAttr axis : sharding.getAxes())
       if (!used.insert(axis.getValue()).second)
         return op.emitOpError("splits two loops over mesh axis ") << axis;
-    for (unsigned i = 0; i < sharding.getNumPieces(); ++i)
-      if (!layout::Interval{0, loop.extent}.contains(sharding.getPiece(i)))
-        return op.emitOpError("runs piece ")
-               << sharding.getPiece(i).str() << " of loop " << index << ", whose extent is " << loop.extent;
+    if (!sharding.isInside(loop.extent))
+      for (layout::Interval piece : sharding.getIntervals())
+        if (!layout::Interval{0, loop.extent}.contains(piece))
+          return op.emitOpError("runs piece ")
+                 << piece.str() << " of loop " << index << ", whose extent is " << loop.extent;
     switch (loop.kind) {
     case LoopKind::Scan:
       for (unsigned i = 0; i < sharding.getNumPieces(); ++i)

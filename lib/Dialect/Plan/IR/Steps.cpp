@@ -103,11 +103,12 @@ static LogicalResult verifyWrites(StepOpInterface step) {
 /// Checks that ranks run parts of the loops.
 template <typename OpT> static LogicalResult verifyLoops(OpT op) {
   for (auto [number, loop] : llvm::enumerate(op.getLoops().template getAsRange<LoopAttr>())) {
-    layout::Interval everything{0, loop.getExtent()};
-    for (unsigned i = 0; i < loop.getDim().getNumPieces(); ++i)
-      if (!everything.contains(loop.getDim().getPiece(i)))
+    if (loop.getDim().isInside(loop.getExtent()))
+      continue;
+    for (layout::Interval piece : loop.getDim().getIntervals())
+      if (!layout::Interval{0, loop.getExtent()}.contains(piece))
         return op.emitOpError("runs piece ")
-               << loop.getDim().getPiece(i).str() << " of loop " << number << ", whose extent is " << loop.getExtent();
+               << piece.str() << " of loop " << number << ", whose extent is " << loop.getExtent();
   }
   return success();
 }

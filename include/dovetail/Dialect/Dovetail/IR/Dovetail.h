@@ -32,6 +32,10 @@
 
 #include "dovetail/Dialect/Dovetail/IR/DovetailDialect.h.inc"
 
+namespace dovetail::detail {
+struct DimShardingAttrStorage;
+} // namespace dovetail::detail
+
 #define GET_ATTRDEF_CLASSES
 #include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.h.inc"
 

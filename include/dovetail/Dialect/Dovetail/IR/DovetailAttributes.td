@@ -108,12 +108,17 @@ def Dovetail_DimShardingAttr : Dovetail_Attr<"DimSharding", "dim_sharding"> {
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes,
                         ArrayRefParameter<"int64_t">:$pieces);
   let hasCustomAssemblyFormat = 1;
+  let genStorageClass = 0;
   let extraClassDeclaration = [{
     bool isSplit() const { return !getAxes().empty(); }
-    unsigned getNumPieces() const { return getPieces().size() / 2; }
-    ::dovetail::layout::Interval getPiece(unsigned i) const {
-      return {getPieces()[2 * i], getPieces()[2 * i + 1]};
-    }
+    unsigned getNumPieces() const { return getIntervals().size(); }
+    ::dovetail::layout::Interval getPiece(unsigned i) const { return getIntervals()[i]; }
+    /// All pieces.
+    ::llvm::ArrayRef<::dovetail::layout::Interval> getIntervals() const;
+    /// True if all pieces lie inside of [0, extent) and none ends before it starts; empty ones lie somewhere, too.
+    bool isInside(int64_t extent) const;
+    /// The size of the largest piece of a dimension of `extent`.
+    int64_t getLargestSize(int64_t extent) const;
     /// True if the pieces tile [0, extent) in order.
     bool isCuts() const;
     /// True if each of `extent` positions lies in some piece, or, for `coversOnce`, in one: the pieces that are not
