@@ -76,10 +76,7 @@ static DimShardingAttr getCutsAttr(const layout::DimSharding &dim, int64_t exten
 static RankedTensorType getScatteredType(const Side &source, const Side &target, MeshOp mesh) {
   layout::Mesh ranks = mesh.getMesh();
   std::span<const int64_t> shape = getShape(target.type);
-  int64_t largest = 0;
-  for (int rank = 0; rank < ranks.numRanks(); ++rank)
-    largest = std::max(largest, target.sharding.boxOf(ranks, shape, rank).volume());
-  if (largest * getElementByteSize(target.type.getElementType()) < layout::minScatterBytes)
+  if (target.sharding.largestVolume(shape) * getElementByteSize(target.type.getElementType()) < layout::minScatterBytes)
     return {};
   std::optional<layout::Sharding> parts =
       layout::scatteredSharding(ranks, shape, source.sharding, target.sharding, target.format.order);

@@ -53,7 +53,9 @@ static Buffers getBuffers(ValueRange refs) {
 
 /// The most bytes that a rank receives in an exchange, which must be possible.
 static FailureOr<int64_t> getReceivedBytes(plan::ExchangeOp op, const layout::Mesh &mesh) {
-  SmallVector<int64_t> received(mesh.numRanks());
+  // Of one move the most that a rank receives follows from pieces; of several it may be another rank's.
+  bool isOne = op.getNumMoves() == 1;
+  SmallVector<int64_t> received(isOne ? 1 : mesh.numRanks());
   for (auto [source, target] : llvm::zip_equal(op.getSources(), op.getTargets())) {
     RankedTensorType fromType = cast<plan::RefType>(source.getType()).getTensor(),
                      toType = cast<plan::RefType>(target.getType()).getTensor();
@@ -61,9 +63,13 @@ static FailureOr<int64_t> getReceivedBytes(plan::ExchangeOp op, const layout::Me
                      to = toLayout(getSharding(toType), mesh, toType.getRank());
     if (std::string why; !layout::verifyExchange(mesh, toType.getShape(), from, to, &why))
       return op.emitOpError() << "is impossible: " << why;
+    int64_t elementBytes = getElementByteSize(toType.getElementType());
+    if (isOne) {
+      received[0] = layout::getExchangeVolume(mesh, toType.getShape(), from, to).largest * elementBytes;
+      continue;
+    }
     for (int rank = 0; rank < mesh.numRanks(); ++rank)
-      received[rank] +=
-          layout::lowerBound(mesh, toType.getShape(), from, to, rank) * getElementByteSize(toType.getElementType());
+      received[rank] += layout::lowerBound(mesh, toType.getShape(), from, to, rank) * elementBytes;
   }
   return *llvm::max_element(received);
 }

@@ -70,8 +70,7 @@ layout::DimSharding dovetail::toLayout(DimShardingAttr dim, const layout::Mesh &
   layout::DimSharding result;
   for (StringAttr axis : dim.getAxes())
     result.axes.push_back(getAxisIndex(mesh, axis));
-  for (unsigned i = 0; i < dim.getNumPieces(); ++i)
-    result.pieces.push_back(dim.getPiece(i));
+  result.pieces.assign(dim.getIntervals().begin(), dim.getIntervals().end());
   return result;
 }
 
@@ -114,8 +113,7 @@ bool dovetail::mustDecompose(DefinitionOpInterface op, const Loop &loop, DimShar
 std::optional<SmallVector<int64_t>> dovetail::getCutPositions(DimShardingAttr dim, int64_t extent) {
   layout::DimSharding pieces;
   pieces.axes.assign(dim.getAxes().size(), 0);
-  for (unsigned i = 0; i < dim.getNumPieces(); ++i)
-    pieces.pieces.push_back(dim.getPiece(i));
+  pieces.pieces.assign(dim.getIntervals().begin(), dim.getIntervals().end());
   std::optional<std::vector<int64_t>> cuts = pieces.ownerCuts(extent);
   if (!cuts)
     return std::nullopt;
@@ -149,15 +147,14 @@ DimShardingAttr dovetail::getNeededDim(const DimRelation &relation, ArrayRef<Dim
     return loops.empty() ? DimShardingAttr() : DimShardingAttr::getUnsplit(loops[0].getContext());
   DimShardingAttr loop = loops[relation.loop];
   // The coordinates may be the same and the extents not, as in a pad or a concatenation.
-  bool isInside =
-      llvm::all_of(llvm::seq(loop.getNumPieces()), [&](unsigned i) { return loop.getPiece(i).hi <= extent; });
-  if (relation.map.isIdentity() && isInside)
+  if (relation.map.isIdentity() && loop.isInside(extent))
     return loop;
   SmallVector<layout::Interval> windows;
   bool isWhole = true;
   int64_t last = 0;
-  for (unsigned i = 0; i < loop.getNumPieces(); ++i) {
-    layout::Interval need = relation.map.needClipped(loop.getPiece(i), extent);
+  windows.reserve(loop.getNumPieces());
+  for (layout::Interval piece : loop.getIntervals()) {
+    layout::Interval need = relation.map.needClipped(piece, extent);
     // An empty piece stands where the piece before it ends, so that cuts with
     // empty shards are still cuts.
     if (need.empty())
@@ -193,25 +190,22 @@ bool dovetail::covers(ShardingAttr held, ShardingAttr needed, RankedTensorType t
   // A sum is not what its terms are, and has to be added once.
   if ((held && held.isPartial()) || (needed && needed.isPartial()))
     return false;
-  layout::Sharding from = toLayout(held, mesh, type.getRank());
-  layout::Sharding to = toLayout(needed, mesh, type.getRank());
-  // Per dimension: a rank's two coordinates are independent only if the axes differ, and then every pair occurs.
-  for (auto [a, b, extent] : llvm::zip_equal(from.dims, to.dims, type.getShape())) {
-    if (!a.isSplit())
+  // Whole dimensions contain everything.
+  if (!held)
+    return true;
+  auto unsplit = DimShardingAttr::getUnsplit(held.getContext());
+  auto getNeeded = [&](size_t dim) { return needed ? needed.getDims()[dim] : unsplit; };
+  for (auto [number, dim] : llvm::enumerate(held.getDims()))
+    // Split over other axes: exact only rank by rank.
+    if (dim.isSplit() && dim.getAxes() != getNeeded(number).getAxes())
+      return toLayout(held, mesh, type.getRank())
+          .contains(mesh, type.getShape(), toLayout(needed, mesh, type.getRank()));
+  for (auto [number, dim] : llvm::enumerate(held.getDims())) {
+    DimShardingAttr need = getNeeded(number);
+    if (dim == need || !dim.isSplit())
       continue;
-    if (a.axes != b.axes) {
-      // Split over other axes: exact only rank by rank.
-      for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
-        if (!from.boxOf(mesh, type.getShape(), rank).contains(to.boxOf(mesh, type.getShape(), rank)))
-          return false;
-      return true;
-    }
-  }
-  for (auto [a, b] : llvm::zip_equal(from.dims, to.dims)) {
-    if (!a.isSplit())
-      continue;
-    for (auto [piece, need] : llvm::zip_equal(a.pieces, b.pieces))
-      if (!piece.contains(need))
+    for (auto [piece, other] : llvm::zip_equal(dim.getIntervals(), need.getIntervals()))
+      if (!piece.contains(other))
         return false;
   }
   return true;

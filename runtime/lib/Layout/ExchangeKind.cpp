@@ -198,9 +198,8 @@ std::optional<Sharding> dovetail::layout::scatteredSharding(const Mesh &mesh, st
   std::vector<int> axes = findReducedAxes(mesh, from, to);
   if (axes.empty() || std::any_of(axes.begin(), axes.end(), [&](int axis) { return splits(to, axis); }))
     return std::nullopt;
-  for (int rank = 0, ranks = mesh.numRanks(); rank < ranks; ++rank)
-    if (!from.boxOf(mesh, shape, rank).contains(to.boxOf(mesh, shape, rank)))
-      return std::nullopt;
+  if (!from.contains(mesh, shape, to))
+    return std::nullopt;
   int64_t count = 1;
   for (int axis : axes)
     count *= mesh.axisSize(axis);

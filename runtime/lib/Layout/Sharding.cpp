@@ -47,6 +47,25 @@ void dovetail::layout::setCoordinate(const Mesh &mesh, std::span<const int> axes
   }
 }
 
+std::vector<std::pair<int, int>> dovetail::layout::coordinatePairs(const Mesh &mesh, std::span<const int> a,
+                                                                   std::span<const int> b) {
+  std::vector<int> axes(a.begin(), a.end());
+  for (int axis : b)
+    if (std::find(a.begin(), a.end(), axis) == a.end())
+      axes.push_back(axis);
+  int count = 1;
+  for (int axis : axes)
+    count *= mesh.axisSize(axis);
+  std::vector<std::pair<int, int>> pairs;
+  pairs.reserve(count);
+  std::vector<int> coords(mesh.numAxes());
+  for (int coordinate = 0; coordinate < count; ++coordinate) {
+    setCoordinate(mesh, axes, coordinate, coords);
+    pairs.emplace_back(linearCoordinate(mesh, a, coords), linearCoordinate(mesh, b, coords));
+  }
+  return pairs;
+}
+
 //===----------------------------------------------------------------------===//
 // DimSharding
 //===----------------------------------------------------------------------===//
@@ -114,6 +133,18 @@ std::optional<std::vector<int64_t>> DimSharding::ownerCuts(int64_t extent) const
   return positions;
 }
 
+bool DimSharding::contains(const Mesh &mesh, const DimSharding &inner, int64_t extent) const {
+  if (!isSplit())
+    return true;
+  if (axes == inner.axes)
+    return std::equal(pieces.begin(), pieces.end(), inner.pieces.begin(), inner.pieces.end(),
+                      [](Interval a, Interval b) { return a.contains(b); });
+  std::vector<std::pair<int, int>> pairs = coordinatePairs(mesh, axes, inner.axes);
+  return std::all_of(pairs.begin(), pairs.end(), [&](std::pair<int, int> pair) {
+    return pieces[pair.first].contains(inner.pieceAt(pair.second, extent));
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Sharding
 //===----------------------------------------------------------------------===//
@@ -138,6 +169,27 @@ Box Sharding::boxOf(const Mesh &mesh, std::span<const int64_t> shape, int rank) 
   for (size_t d = 0; d < dims.size(); ++d)
     box[static_cast<int>(d)] = dims[d].pieceAt(linearCoordinate(mesh, dims[d].axes, coords), shape[d]);
   return box;
+}
+
+int64_t Sharding::largestVolume(std::span<const int64_t> shape) const {
+  // No axis splits two dimensions, so some rank has the largest pieces of all.
+  Box largest = Box::ofShape(shape);
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (dims[d].isSplit())
+      largest[static_cast<int>(d)] = *std::max_element(dims[d].pieces.begin(), dims[d].pieces.end(),
+                                                       [](Interval a, Interval b) { return a.size() < b.size(); });
+  return largest.volume();
+}
+
+bool Sharding::contains(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &inner) const {
+  bool isInside = true;
+  for (size_t d = 0; d < dims.size() && isInside; ++d)
+    isInside = dims[d].contains(mesh, inner.dims[d], shape[d]);
+  // What is empty in one dimension holds nothing that could lie outside in others.
+  for (int rank = 0, ranks = mesh.numRanks(); rank < ranks && !isInside; ++rank)
+    if (!boxOf(mesh, shape, rank).contains(inner.boxOf(mesh, shape, rank)))
+      return false;
+  return true;
 }
 
 std::vector<int> Sharding::replicaAxes(const Mesh &mesh) const {
@@ -174,10 +226,10 @@ bool Sharding::verify(const Mesh &mesh, std::span<const int64_t> shape, std::str
     return true;
   };
 
+  auto dimension = [](size_t d) { return "dimension " + std::to_string(d); };
   for (size_t d = 0; d < dims.size(); ++d) {
-    std::string name = "dimension " + std::to_string(d);
     if (shape[d] < 0)
-      return fail(name + " of the tensor has extent " + std::to_string(shape[d]));
+      return fail(dimension(d) + " of the tensor has extent " + std::to_string(shape[d]));
     // At most the number of ranks: no axis counts twice.
     size_t coordinates = 1;
     for (int axis : dims[d].axes) {
@@ -188,18 +240,19 @@ bool Sharding::verify(const Mesh &mesh, std::span<const int64_t> shape, std::str
     const std::vector<Interval> &pieces = dims[d].pieces;
     if (!dims[d].isSplit()) {
       if (!pieces.empty())
-        return fail(name + " has pieces but no mesh axes");
+        return fail(dimension(d) + " has pieces but no mesh axes");
       continue;
     }
     if (pieces.size() != coordinates)
-      return fail(name + " has " + std::to_string(pieces.size()) + " pieces for " + std::to_string(coordinates) +
-                  " coordinates of its mesh axes");
+      return fail(dimension(d) + " has " + std::to_string(pieces.size()) + " pieces for " +
+                  std::to_string(coordinates) + " coordinates of its mesh axes");
     for (size_t i = 0; i < pieces.size(); ++i) {
-      std::string piece = "piece " + std::to_string(i) + " of " + name + ", " + pieces[i].str() + ",";
-      if (pieces[i].hi < pieces[i].lo)
-        return fail(piece + " ends before it starts");
-      if (pieces[i].lo < 0 || pieces[i].hi > shape[d])
-        return fail(piece + " reaches outside of " + Interval{0, shape[d]}.str());
+      bool ends = pieces[i].lo <= pieces[i].hi;
+      if (ends && 0 <= pieces[i].lo && pieces[i].hi <= shape[d])
+        continue;
+      std::string piece = "piece " + std::to_string(i) + " of " + dimension(d) + ", " + pieces[i].str() + ",";
+      return fail(ends ? piece + " reaches outside of " + Interval{0, shape[d]}.str()
+                       : piece + " ends before it starts");
     }
   }
   for (int axis : partialAxes)

@@ -35,9 +35,11 @@ absl::Status dovetail::runtime::decodeDim(const std::string &where, const artifa
     return damaged(where, " has misaligned pieces");
   if (dim.axes())
     result.axes.assign(dim.axes()->begin(), dim.axes()->end());
-  if (dim.pieces())
+  if (dim.pieces()) {
+    result.pieces.reserve(dim.pieces()->size());
     for (const artifact::Interval *piece : *dim.pieces())
       result.pieces.push_back({piece->lo(), piece->hi()});
+  }
   return absl::OkStatus();
 }
 

@@ -24,23 +24,6 @@ namespace {
 
 std::string shapeStr(const std::vector<int64_t> &shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
 
-/// Whether, on every rank, `inner` lies inside of `outer` in one dimension of `extent`. Empty pieces always do.
-bool dimContains(const layout::Mesh &mesh, const layout::DimSharding &outer, const layout::DimSharding &inner,
-                 int64_t extent) {
-  auto contains = [](layout::Interval a, layout::Interval b) { return a.contains(b); };
-  if (!outer.isSplit())
-    return true;
-  if (outer.axes == inner.axes)
-    return std::equal(outer.pieces.begin(), outer.pieces.end(), inner.pieces.begin(), contains);
-  for (int rank = 0, ranks = mesh.numRanks(); rank < ranks; ++rank) {
-    std::vector<int> coords = mesh.coordsOf(rank);
-    if (!contains(outer.pieceAt(layout::linearCoordinate(mesh, outer.axes, coords), extent),
-                  inner.pieceAt(inner.isSplit() ? layout::linearCoordinate(mesh, inner.axes, coords) : 0, extent)))
-      return false;
-  }
-  return true;
-}
-
 /// Behind all dimensions.
 constexpr size_t noWindow = std::numeric_limits<size_t>::max();
 
@@ -110,13 +93,10 @@ absl::Status Validator::checkTensor(size_t index) {
             checkBounded(absl::StrCat(where, ", dimension ", dim), tensor.counts[dim], buffer.shape[dim]);
         !status.ok())
       return status;
-  // When a rank's part is empty in one dimension, the others do not matter; only the exact check below can tell.
-  bool inside = true;
-  for (size_t dim = 0; dim < buffer.shape.size() && inside; ++dim)
-    inside = dimContains(plan.mesh, buffer.sharding.dims[dim], tensor.sharding.dims[dim], buffer.shape[dim]);
-  for (int rank = 0, ranks = plan.mesh.numRanks(); rank < ranks && !inside; ++rank)
-    if (!plan.bufferBox(tensor.buffer, rank).contains(plan.tensorBox(index, rank)))
-      return damaged(where, " has elements outside of its buffer on rank ", rank);
+  if (!buffer.sharding.contains(plan.mesh, buffer.shape, tensor.sharding))
+    for (int rank = 0, ranks = plan.mesh.numRanks(); rank < ranks; ++rank)
+      if (!plan.bufferBox(tensor.buffer, rank).contains(plan.tensorBox(index, rank)))
+        return damaged(where, " has elements outside of its buffer on rank ", rank);
   return absl::OkStatus();
 }
 
@@ -161,15 +141,12 @@ absl::Status Validator::checkLoops(const std::string &where, const std::vector<L
   if (std::string why; !sharding.verify(plan.mesh, extents, &why))
     return damaged(where, " has loops with a wrong sharding: ", why);
   const layout::Sharding &result = plan.tensors[output].sharding;
-  bool inside = true;
-  for (size_t dim = 0; dim < rank && inside; ++dim)
-    inside = dimContains(plan.mesh, result.dims[dim], loops[dim].dim, extents[dim]);
-  // When a rank has nothing to do in one dimension, the others do not matter.
   layout::Sharding parallel;
   parallel.dims.assign(sharding.dims.begin(), sharding.dims.begin() + static_cast<std::ptrdiff_t>(rank));
-  for (int number = 0, ranks = plan.mesh.numRanks(); number < ranks && !inside; ++number)
-    if (!plan.tensorBox(output, number).contains(parallel.boxOf(plan.mesh, shape(output), number)))
-      return damaged(where, " computes elements that are outside of its result on rank ", number);
+  if (!result.contains(plan.mesh, shape(output), parallel))
+    for (int number = 0, ranks = plan.mesh.numRanks(); number < ranks; ++number)
+      if (!plan.tensorBox(output, number).contains(parallel.boxOf(plan.mesh, shape(output), number)))
+        return damaged(where, " computes elements that are outside of its result on rank ", number);
   for (size_t dim = rank + sums; dim < loops.size(); ++dim)
     if (loops[dim].dim.isSplit())
       return damaged(where, " splits loop ", dim, ", which is a tap");

@@ -292,3 +292,40 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
   EXPECT_TRUE(HasFailure() || moving > 1500) << moving << " with transfers";
   EXPECT_TRUE(HasFailure() || heldOnce > 1000) << heldOnce << " from cuts";
 }
+
+TEST(ExchangePropertyTest, WhatHoldsOnAllRanksFollowsFromPieces) {
+  int inside = 0, outside = 0;
+  forRandomCases(5000, [&](Random &random) {
+    Case c = randomCase(random);
+    SCOPED_TRACE(c.mesh.str() + " " + testing::PrintToString(c.shape) + "\nfrom " + c.from.str(c.mesh) + "\nto " +
+                 c.to.str(c.mesh));
+    bool contains = true;
+    int64_t largest = 0;
+    for (int rank = 0; rank < c.mesh.numRanks(); ++rank) {
+      Box held = c.from.boxOf(c.mesh, c.shape, rank);
+      contains &= held.contains(c.to.boxOf(c.mesh, c.shape, rank));
+      largest = std::max(largest, held.volume());
+    }
+    (contains ? inside : outside) += 1;
+    EXPECT_EQ(c.from.contains(c.mesh, c.shape, c.to), contains);
+    EXPECT_EQ(c.from.largestVolume(c.shape), largest);
+
+    for (size_t dim = 0; dim < c.shape.size(); ++dim) {
+      const DimSharding &from = c.from.dims[dim], &to = c.to.dims[dim];
+      std::set<std::pair<int, int>> expected;
+      bool dimContains = true;
+      for (int rank = 0; rank < c.mesh.numRanks(); ++rank) {
+        int a = c.from.coordinateOf(c.mesh, static_cast<int>(dim), rank),
+            b = c.to.coordinateOf(c.mesh, static_cast<int>(dim), rank);
+        expected.insert({a, b});
+        dimContains &= from.pieceAt(a, c.shape[dim]).contains(to.pieceAt(b, c.shape[dim]));
+      }
+      std::vector<std::pair<int, int>> pairs = coordinatePairs(c.mesh, from.axes, to.axes);
+      EXPECT_EQ(pairs.size(), expected.size());
+      EXPECT_EQ(std::set(pairs.begin(), pairs.end()), expected);
+      EXPECT_EQ(from.contains(c.mesh, to, c.shape[dim]), dimContains);
+    }
+  });
+  EXPECT_TRUE(HasFailure() || inside > 500) << inside << " inside";
+  EXPECT_TRUE(HasFailure() || outside > 500) << outside << " outside";
+}

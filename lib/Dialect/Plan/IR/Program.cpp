@@ -174,12 +174,12 @@ LogicalResult plan::verifyContained(Operation *op, const layout::Mesh &mesh, Ran
           return failure();
       continue;
     }
-    for (int rank = 0; rank < mesh.numRanks(); ++rank) {
-      auto coordinates = mesh.coordsOf(rank);
-      if (failed(check(rank, getPiece(mesh, wholeDim, shape[number], coordinates),
-                       getPiece(mesh, partDim, shape[number], coordinates))))
+    auto getAxes = [&](DimShardingAttr dim) {
+      return llvm::map_to_vector(dim.getAxes(), [&](StringAttr axis) { return *mesh.axisIndex(axis.getValue()); });
+    };
+    for (auto [wholePiece, partPiece] : layout::coordinatePairs(mesh, getAxes(wholeDim), getAxes(partDim)))
+      if (failed(check(partPiece, wholeDim.getPiece(wholePiece), partDim.getPiece(partPiece))))
         return failure();
-    }
   }
   return success();
 }

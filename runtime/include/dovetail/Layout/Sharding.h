@@ -57,6 +57,10 @@ struct DimSharding {
     return isSplit() ? pieces[coordinate] : Interval{0, extent};
   }
 
+  /// Whether every rank of `mesh` holds what it holds of `inner`, the same dimension of `extent` split in another way.
+  /// Ranks with equal coordinates over the axes of both are looked at once.
+  bool contains(const Mesh &mesh, const DimSharding &inner, int64_t extent) const;
+
   /// Equal axes and, as sets, equal pieces.
   friend bool operator==(const DimSharding &, const DimSharding &) = default;
 };
@@ -84,6 +88,11 @@ struct Sharding {
   int coordinateOf(const Mesh &mesh, int dim, int rank) const;
   /// The box of a tensor of `shape` that `rank` holds.
   Box boxOf(const Mesh &mesh, std::span<const int64_t> shape, int rank) const;
+  /// The volume of the largest box of a rank, as `Box::volume`.
+  int64_t largestVolume(std::span<const int64_t> shape) const;
+  /// Whether the box of each rank contains that of `inner`, another sharding of a tensor of `shape`. Costs O(ranks)
+  /// only where some pieces lie outside, and it depends on other dimensions whether ranks with them hold anything.
+  bool contains(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &inner) const;
   /// Axes, ascending, along which the value is replicated.
   std::vector<int> replicaAxes(const Mesh &mesh) const;
   /// Whether this is a sharding of a tensor of `shape` over `mesh`: one entry
@@ -100,6 +109,9 @@ struct Sharding {
 
 /// The linear index of `coords` over `axes`, major to minor.
 int linearCoordinate(const Mesh &mesh, std::span<const int> axes, std::span<const int> coords);
+
+/// The pairs of a linear coordinate over the axes `a` and one over `b` that ranks of `mesh` have, each once.
+std::vector<std::pair<int, int>> coordinatePairs(const Mesh &mesh, std::span<const int> a, std::span<const int> b);
 
 /// Sets the entries of `coords` on `axes` to those of the linear `coordinate`.
 void setCoordinate(const Mesh &mesh, std::span<const int> axes, int coordinate, std::span<int> coords);
