@@ -136,6 +136,30 @@ std::vector<Interval> ExchangePlanner::share(int dim, int coordinate, int ownCoo
   return parts;
 }
 
+/// Where a rank whose own linear coordinate over the axes of `from.dims[dim]` is `ownCoordinate` takes the parts of
+/// `needed` from. Ascending.
+std::vector<ExchangePlanner::Segment> ExchangePlanner::findSegments(int dim, int ownCoordinate, Interval needed,
+                                                                    PlanStatistics *statistics) const {
+  const DimSharding &split = from.dims[dim];
+  if (!split.isSplit())
+    return {{needed, 0}};
+  std::vector<Segment> segments;
+  std::vector<int> candidates = {ownCoordinate};
+  if (!split.pieces[ownCoordinate].contains(needed))
+    candidates = fromIndex[dim].overlapping(needed, statistics);
+  for (int coordinate : candidates)
+    for (Interval part : share(dim, coordinate, ownCoordinate, needed, statistics))
+      segments.push_back({part, coordinate});
+  std::sort(segments.begin(), segments.end(),
+            [](const Segment &a, const Segment &b) { return a.interval.lo < b.interval.lo; });
+  return segments;
+}
+
+/// The coordinates over the axes of `to.dims[dim]` that need some of `held`, by position.
+std::vector<int> ExchangePlanner::findTakers(int dim, Interval held, PlanStatistics *statistics) const {
+  return to.dims[dim].isSplit() ? toIndex[dim].overlapping(held, statistics) : std::vector<int>{0};
+}
+
 std::vector<Transfer> ExchangePlanner::receives(int rank, PlanStatistics *statistics) const {
   std::vector<Transfer> transfers;
   Box needed = to.boxOf(mesh, shape, rank);
@@ -144,30 +168,12 @@ std::vector<Transfer> ExchangePlanner::receives(int rank, PlanStatistics *statis
   std::vector<int> ownCoords = mesh.coordsOf(rank);
 
   // In each dimension: which coordinate which part comes from.
-  struct Segment {
-    Interval interval;
-    int coordinate;
-  };
-  std::vector<std::vector<Segment>> segments(shape.size());
+  std::vector<std::vector<Segment>> segments;
   std::vector<int> sizes;
   for (int dim = 0; dim < needed.rank(); ++dim) {
-    const DimSharding &split = from.dims[dim];
-    std::vector<Segment> &list = segments[dim];
-    if (!split.isSplit()) {
-      list.push_back({needed[dim], 0});
-    } else {
-      int own = linearCoordinate(mesh, split.axes, ownCoords);
-      bool ownCovers = split.pieces[own].contains(needed[dim]);
-      std::vector<int> candidates = {own};
-      if (!ownCovers)
-        candidates = fromIndex[dim].overlapping(needed[dim], statistics);
-      for (int coordinate : candidates)
-        for (Interval part : share(dim, coordinate, own, needed[dim], statistics))
-          list.push_back({part, coordinate});
-      std::sort(list.begin(), list.end(),
-                [](const Segment &a, const Segment &b) { return a.interval.lo < b.interval.lo; });
-    }
-    sizes.push_back(sizeOf(list));
+    int own = linearCoordinate(mesh, from.dims[dim].axes, ownCoords);
+    segments.push_back(findSegments(dim, own, needed[dim], statistics));
+    sizes.push_back(sizeOf(segments.back()));
   }
 
   std::vector<int> reducedSizes;
@@ -215,18 +221,14 @@ std::vector<Transfer> ExchangePlanner::sends(int rank, PlanStatistics *statistic
   std::vector<int> sizes;
   for (int dim = 0; dim < held.rank(); ++dim) {
     const std::vector<int> &axes = to.dims[dim].axes;
-    if (axes.empty()) {
-      candidates[dim] = {0};
-    } else {
-      for (int axis : axes)
-        chosen[axis] = true;
-      std::vector<int> coords = ownCoords;
-      for (int coordinate : toIndex[dim].overlapping(held[dim], statistics)) {
-        setCoordinate(mesh, axes, coordinate, coords);
-        if (std::all_of(axes.begin(), axes.end(),
-                        [&](int axis) { return mayDiffer[axis] || coords[axis] == ownCoords[axis]; }))
-          candidates[dim].push_back(coordinate);
-      }
+    for (int axis : axes)
+      chosen[axis] = true;
+    std::vector<int> coords = ownCoords;
+    for (int coordinate : findTakers(dim, held[dim], statistics)) {
+      setCoordinate(mesh, axes, coordinate, coords);
+      if (std::all_of(axes.begin(), axes.end(),
+                      [&](int axis) { return mayDiffer[axis] || coords[axis] == ownCoords[axis]; }))
+        candidates[dim].push_back(coordinate);
     }
     sizes.push_back(sizeOf(candidates[dim]));
   }

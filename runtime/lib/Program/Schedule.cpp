@@ -10,9 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 
-#include <algorithm>
-#include <map>
-
 using namespace dovetail;
 using namespace dovetail::runtime;
 using layout::Box;
@@ -55,29 +52,6 @@ int64_t MoveScheduler::lowerBoundBytes(int rank) const {
          elementSize(plan.bufferOf(move.target).type);
 }
 
-/// Checks that all ranks agree on the boxes of a move.
-static absl::Status checkMove(const Plan &plan, const std::string &where, const MoveInfo &move) {
-  MoveScheduler scheduler(plan, move);
-  std::map<std::pair<int, int>, std::vector<Box>> sent, received;
-  for (int rank = 0, ranks = plan.mesh.numRanks(); rank < ranks; ++rank) {
-    MoveTransfers transfers = scheduler.transfers(rank);
-    for (const Transfer &transfer : transfers.sends)
-      sent[{transfer.source, transfer.dest}].push_back(transfer.box);
-    for (const Transfer &transfer : transfers.receives)
-      received[{transfer.source, transfer.dest}].push_back(transfer.box);
-  }
-  for (const auto *side : {&sent, &received}) {
-    const auto &other = side == &sent ? received : sent;
-    for (const auto &[key, boxes] : *side) {
-      auto it = other.find(key);
-      if (it == other.end() || it->second != boxes)
-        return absl::DataLossError(absl::StrCat(where, ": ranks ", key.first, " and ", key.second,
-                                                " disagree on what the first sends to the second"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status dovetail::runtime::checkSchedule(const Plan &plan) {
   // A rank leaves an exchange when its peers have reached it, and exchanges have one order on all ranks; so nobody
   // waits for a rank that is further behind than the one that is last, and that one waits for nobody. What is left to
@@ -90,8 +64,9 @@ absl::Status dovetail::runtime::checkSchedule(const Plan &plan) {
         continue;
       std::string where = absl::StrCat("exchange '", (*list)[index].name, "' in step ", index);
       for (const MoveInfo &move : call->moves)
-        if (absl::Status status = checkMove(plan, where, move); !status.ok())
-          return status;
+        if (std::optional<std::pair<int, int>> ranks = MoveScheduler(plan, move).findDisagreement())
+          return absl::DataLossError(absl::StrCat(where, ": ranks ", ranks->first, " and ", ranks->second,
+                                                  " disagree on what the first sends to the second"));
     }
   return absl::OkStatus();
 }

@@ -278,6 +278,7 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
     }
     // Sends are the receives of the others, for each pair in the same order.
     EXPECT_EQ(sent, received);
+    EXPECT_EQ(planner.findDisagreement(), std::nullopt);
 
     ExchangeClass exchangeClass = classify(c.mesh, c.shape, c.from, c.to);
     bool reduces = exchangeClass == ExchangeClass::AllReduce || exchangeClass == ExchangeClass::ReduceScatter;

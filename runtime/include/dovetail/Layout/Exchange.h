@@ -62,6 +62,11 @@ public:
   std::vector<Box> local(int rank) const;
   /// Mesh axes, ascending, that are reduced.
   const std::vector<int> &getReducedAxes() const { return reducedAxes; }
+  /// A source and a destination for which `sends` of the one and `receives` of the other do not list the same boxes in
+  /// the same order; nothing if all pairs of ranks agree. Both lists are products of what is taken in each dimension,
+  /// so dimensions are compared one by one, from both ends. Costs O(n log n) in the pieces that overlap; where pieces
+  /// of the source overlap each other, that for each coordinate of ranks over the axes of both.
+  std::optional<std::pair<int, int>> findDisagreement() const;
 
 private:
   /// The pieces of a dimension, sorted for overlap queries.
@@ -79,8 +84,17 @@ private:
     std::vector<int> overlapping(Interval interval, PlanStatistics *statistics) const;
   };
 
+  /// A part of a dimension, and the coordinate over the axes of `from` that it comes from.
+  struct Segment {
+    Interval interval;
+    int coordinate;
+  };
+
   std::vector<Interval> share(int dim, int coordinate, int ownCoordinate, Interval needed,
                               PlanStatistics *statistics) const;
+  std::vector<Segment> findSegments(int dim, int ownCoordinate, Interval needed, PlanStatistics *statistics) const;
+  std::vector<int> findTakers(int dim, Interval held, PlanStatistics *statistics) const;
+  std::optional<std::pair<int, int>> findDisagreement(int dim) const;
 
   Mesh mesh;
   std::vector<int64_t> shape;

@@ -36,6 +36,8 @@ public:
 
   layout::ExchangeClass getClass() const;
   MoveTransfers transfers(int rank) const;
+  /// As `layout::ExchangePlanner::findDisagreement`.
+  std::optional<std::pair<int, int>> findDisagreement() const { return planner.findDisagreement(); }
   /// With whom `rank` has a collective of `kind`, where the plan says that the exchange is one.
   layout::CollectiveGroup group(layout::ExchangeKind kind, int rank) const;
   /// Bytes that `rank` receives, and the least that it must receive however it is done: the elements it
@@ -49,8 +51,8 @@ private:
   layout::ExchangePlanner planner;
 };
 
-/// The schedule check: simulates the step lists of all ranks and makes sure that every box sent is received, so that
-/// ranks cannot wait for each other in a circle. Errors: DATA_LOSS, naming step and ranks.
+/// The schedule check: makes sure that every box that any rank sends is received, so that ranks cannot wait for each
+/// other in a circle. Errors: DATA_LOSS, naming step and ranks.
 absl::Status checkSchedule(const Plan &plan);
 
 } // namespace dovetail::runtime
