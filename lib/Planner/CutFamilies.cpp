@@ -139,6 +139,8 @@ CutFamilies::Family CutFamilies::follow(unsigned place, std::vector<int64_t> cut
 }
 
 double CutFamilies::getMissing(const Link &link, ArrayRef<int64_t> held, ArrayRef<int64_t> loop) const {
+  if (link.map.isIdentity() && held == loop && loop.back() <= extents[link.held])
+    return 0;
   int64_t missing = 0;
   for (size_t i = 0; i + 1 < loop.size(); ++i) {
     layout::Interval need = link.map.needClipped({loop[i], loop[i + 1]}, extents[link.held]);

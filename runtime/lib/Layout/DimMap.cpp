@@ -24,7 +24,7 @@ using namespace dovetail::layout;
 
 /// `floor((num*i + offset) / den)`.
 static int64_t evaluate(int64_t num, int64_t den, int64_t i, int64_t offset) {
-  return saturate(floorDivWide(Wide(num) * i + offset, den));
+  return floorDivSum(num, i, offset, den);
 }
 
 //===----------------------------------------------------------------------===//
@@ -188,8 +188,9 @@ int64_t DimMap::followCut(int64_t cut, int64_t operandExtent, int64_t loopExtent
     return loopExtent;
   if (kind == Kind::Table)
     return std::min(cutTable(entries->lo, entries->last, entries->monotone, cut), loopExtent);
-  Wide middle = floorDivWide(Wide(offLo) + offHi, 2);
-  int64_t index = saturate(ceilDivWide(Wide(cut) * den - middle, num));
+  auto middle = static_cast<int64_t>(floorDivWide(Wide(offLo) + offHi, 2));
+  // Rounded up.
+  int64_t index = -floorDivSum(-cut, den, middle, num);
   return std::clamp<int64_t>(index, 0, loopExtent);
 }
 
@@ -212,9 +213,9 @@ int64_t DimMap::followCutBack(int64_t loopCut, int64_t operandExtent, int64_t lo
   }
   // The operand cuts that are followed to `loopCut`: none or `first ...
   // centre`.
-  Wide middle = floorDivWide(Wide(offLo) + offHi, 2);
-  int64_t centre = saturate(floorDivWide(Wide(num) * loopCut + middle, den));
-  int64_t first = saturate(floorDivWide(Wide(num) * (Wide(loopCut) - 1) + middle, den) + 1);
+  auto middle = static_cast<int64_t>(floorDivWide(Wide(offLo) + offHi, 2));
+  int64_t centre = floorDivSum(num, loopCut, middle, den);
+  int64_t first = std::min(floorDivSum(num, loopCut - 1, middle, den) + 1, unbounded);
   int64_t stride = num / std::gcd(num, den);
   int64_t aligned = floorDiv(centre, stride) * stride;
   int64_t chosen = aligned >= first ? aligned : centre;
