@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines writeProgram and serializeProgram.
+// Defines Artifact and describeProgram.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,14 +21,15 @@
 using namespace mlir;
 using namespace dovetail;
 
-namespace {
 /// All that goes into an artifact.
-struct Contents {
+struct Artifact::Contents {
+  Location location;
   WeightsBuilder weights;
   flatbuffers::FlatBufferBuilder plan;
   std::vector<runtime::Section> sections;
+
+  explicit Contents(Location location) : location(location) {}
 };
-} // namespace
 
 static absl::Span<const std::byte> toBytes(const void *data, size_t size) {
   return {static_cast<const std::byte *>(data), size};
@@ -41,20 +42,25 @@ static FailureOr<plan::ProgramOp> getProgram(ModuleOp module) {
   return programs.front();
 }
 
-static LogicalResult collect(ModuleOp module, const ProgramCode &code, Contents &contents) {
+Artifact::Artifact(std::unique_ptr<Contents> contents) : contents(std::move(contents)) {}
+Artifact::Artifact(Artifact &&) = default;
+Artifact::~Artifact() = default;
+
+FailureOr<Artifact> Artifact::create(ModuleOp module, const ProgramCode &code) {
+  auto contents = std::make_unique<Contents>(module.getLoc());
   FailureOr<plan::ProgramOp> program = getProgram(module);
-  if (failed(program) || failed(buildPlan(*program, code, contents.weights, contents.plan)))
+  if (failed(program) || failed(buildPlan(*program, code, contents->weights, contents->plan)))
     return failure();
-  contents.sections.push_back(
-      {runtime::SectionKind::Plan, {toBytes(contents.plan.GetBufferPointer(), contents.plan.GetSize())}});
+  contents->sections.push_back(
+      {runtime::SectionKind::Plan, {toBytes(contents->plan.GetBufferPointer(), contents->plan.GetSize())}});
   for (const ProgramCode::Image &image : code.images)
-    contents.sections.push_back({image.kind, {toBytes(image.bytes.data(), image.bytes.size())}, image.arch});
+    contents->sections.push_back({image.kind, {toBytes(image.bytes.data(), image.bytes.size())}, image.arch});
   runtime::Section weights{runtime::SectionKind::Weights, {}};
-  for (ArrayRef<char> piece : contents.weights.getPieces())
+  for (ArrayRef<char> piece : contents->weights.getPieces())
     weights.pieces.push_back(toBytes(piece.data(), piece.size()));
   if (!weights.pieces.empty())
-    contents.sections.push_back(std::move(weights));
-  return success();
+    contents->sections.push_back(std::move(weights));
+  return Artifact(std::move(contents));
 }
 
 /// The plan as the runtime reads it.
@@ -79,32 +85,23 @@ FailureOr<runtime::Plan> dovetail::describeProgram(ModuleOp module) {
   return *std::move(plan);
 }
 
-LogicalResult dovetail::checkProgram(ModuleOp module, const ProgramCode &code) {
-  Contents contents;
-  if (failed(collect(module, code, contents)))
-    return failure();
-  absl::StatusOr<runtime::Plan> plan = decode(contents.plan, contents.weights);
+LogicalResult Artifact::check() const {
+  absl::StatusOr<runtime::Plan> plan = decode(contents->plan, contents->weights);
   absl::Status status = plan.ok() ? runtime::checkSchedule(*plan) : plan.status();
   if (!status.ok())
-    return emitError(module.getLoc(), "the plan is wrong: ") << std::string(status.message());
+    return emitError(contents->location, "the plan is wrong: ") << std::string(status.message());
   return success();
 }
 
-LogicalResult dovetail::writeProgram(ModuleOp module, const ProgramCode &code, const std::string &path) {
-  Contents contents;
-  if (failed(collect(module, code, contents)))
-    return failure();
-  if (absl::Status status = runtime::writeArtifact(path, contents.sections); !status.ok())
-    return emitError(module.getLoc()) << std::string(status.message());
+LogicalResult Artifact::write(const std::string &path) const {
+  if (absl::Status status = runtime::writeArtifact(path, contents->sections); !status.ok())
+    return emitError(contents->location) << std::string(status.message());
   return success();
 }
 
-FailureOr<std::vector<std::byte>> dovetail::serializeProgram(ModuleOp module, const ProgramCode &code) {
-  Contents contents;
-  if (failed(collect(module, code, contents)))
-    return failure();
-  absl::StatusOr<std::vector<std::byte>> bytes = runtime::serializeArtifact(contents.sections);
+FailureOr<std::vector<std::byte>> Artifact::serialize() const {
+  absl::StatusOr<std::vector<std::byte>> bytes = runtime::serializeArtifact(contents->sections);
   if (!bytes.ok())
-    return emitError(module.getLoc()) << std::string(bytes.status().message());
+    return emitError(contents->location) << std::string(bytes.status().message());
   return std::move(*bytes);
 }

@@ -12,7 +12,6 @@
 
 #include "dovetail/Driver/Compilation.h"
 
-#include "dovetail/Artifact/Writer.h"
 #include "dovetail/Driver/Planning.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Requests.h"
@@ -152,16 +151,17 @@ Compilation Compilation::fork(CompileOptions otherOptions, Diagnostics &otherDia
   return copy;
 }
 
-LogicalResult Compilation::emit(llvm::function_ref<LogicalResult()> write) {
+LogicalResult Compilation::emit(llvm::function_ref<LogicalResult(const Artifact &)> write) {
   if (failed(generateCode()))
     return failure();
   Progress::show(getPhaseName(Phase::Emit));
   double begin = getSeconds();
   Diagnostics::Scope scope(diagnostics, context, ExitCode::Internal);
-  if (failed(checkProgram(*module, code)))
+  FailureOr<Artifact> artifact = Artifact::create(*module, code);
+  if (failed(artifact) || failed(artifact->check()))
     return failure();
   scope.setCode(getPhaseExitCode(Phase::Emit));
-  if (failed(write()))
+  if (failed(write(*artifact)))
     return failure();
   done = Phase::Emit;
   times.push_back({Phase::Emit, getSeconds() - begin, getPeakBytes()});
@@ -169,13 +169,13 @@ LogicalResult Compilation::emit(llvm::function_ref<LogicalResult()> write) {
 }
 
 LogicalResult Compilation::write(StringRef path) {
-  return emit([&] { return writeProgram(*module, code, path.str()); });
+  return emit([&](const Artifact &artifact) { return artifact.write(path.str()); });
 }
 
 FailureOr<std::vector<std::byte>> Compilation::serialize() {
   FailureOr<std::vector<std::byte>> bytes = failure();
-  LogicalResult result = emit([&]() -> LogicalResult {
-    bytes = serializeProgram(*module, code);
+  LogicalResult result = emit([&](const Artifact &artifact) -> LogicalResult {
+    bytes = artifact.serialize();
     return bytes;
   });
   if (failed(result))

@@ -17,22 +17,36 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace dovetail {
 
-/// Checks the only `plan.program` of `module` as the runtime will: that its plan is well formed, and, with the steps of
-/// all ranks simulated, that every box sent is received in an order that cannot deadlock. Emits an error otherwise.
-llvm::LogicalResult checkProgram(mlir::ModuleOp module, const ProgramCode &code);
+/// The artifact of a program, before it is written.
+class Artifact {
+public:
+  Artifact(Artifact &&);
+  ~Artifact();
 
-/// Writes the only `plan.program` of `module` to a file, through a temporary one beside it. Constants are streamed from
-/// where they are, equal ones once. Emits an error that names what is at fault: a program that an artifact cannot
-/// express, or the file.
-llvm::LogicalResult writeProgram(mlir::ModuleOp module, const ProgramCode &code, const std::string &path);
+  /// Makes that of the only `plan.program` of `module`. Constants stay where they are, equal ones once, so module and
+  /// code must outlive it. Emits an error that names what an artifact cannot express.
+  static llvm::FailureOr<Artifact> create(mlir::ModuleOp module, const ProgramCode &code);
 
-/// Returns the bytes that `writeProgram` would write.
-llvm::FailureOr<std::vector<std::byte>> serializeProgram(mlir::ModuleOp module, const ProgramCode &code);
+  /// Checks it as the runtime will: that its plan is well formed, and that in each exchange every box that some rank
+  /// sends is received. Emits an error otherwise.
+  llvm::LogicalResult check() const;
+  /// Writes it to a file, through a temporary one beside it. Emits an error that names the file.
+  llvm::LogicalResult write(const std::string &path) const;
+  /// Returns the bytes that `write` would write.
+  llvm::FailureOr<std::vector<std::byte>> serialize() const;
+
+private:
+  struct Contents;
+  explicit Artifact(std::unique_ptr<Contents> contents);
+
+  std::unique_ptr<Contents> contents;
+};
 
 /// The plan of the only `plan.program` of `module` as the runtime has it, without code: a program that has been lowered
 /// will do. Constants are not looked at, and their data may be missing. Emits an error if the plan is not well formed.

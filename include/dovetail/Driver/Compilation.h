@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_DRIVER_COMPILATION_H
 #define DOVETAIL_DRIVER_COMPILATION_H
 
+#include "dovetail/Artifact/Writer.h"
 #include "dovetail/CodeGen/CPU/Compile.h"
 #include "dovetail/Driver/Options.h"
 #include "dovetail/Driver/Pipeline.h"
@@ -83,7 +84,7 @@ private:
   /// Runs the phases that are left before emit, and compiles the kernels to machine code.
   llvm::LogicalResult generateCode();
   /// Runs the phases that are left, the last one with `write`.
-  llvm::LogicalResult emit(llvm::function_ref<llvm::LogicalResult()> write);
+  llvm::LogicalResult emit(llvm::function_ref<llvm::LogicalResult(const Artifact &)> write);
   /// Notes what `phase` took since `begin`, and calls the hook.
   llvm::LogicalResult finishPhase(Phase phase, double begin);
 

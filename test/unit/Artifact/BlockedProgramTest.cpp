@@ -117,7 +117,9 @@ TEST_P(BlockedProgram, GivesWhatPlainLoopsGive) {
   ASSERT_TRUE(succeeded(passes.run(*module)));
   FailureOr<ProgramCode> code = target->compile(*module, {});
   ASSERT_TRUE(succeeded(code));
-  FailureOr<std::vector<std::byte>> bytes = serializeProgram(*module, *code);
+  FailureOr<Artifact> artifact = Artifact::create(*module, *code);
+  ASSERT_TRUE(succeeded(artifact));
+  FailureOr<std::vector<std::byte>> bytes = artifact->serialize();
   ASSERT_TRUE(succeeded(bytes));
   auto program = runtime::Program::load(absl::MakeConstSpan(*bytes));
   ASSERT_TRUE(program.ok()) << program.status();

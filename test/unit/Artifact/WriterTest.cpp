@@ -45,7 +45,10 @@ protected:
     FailureOr<ProgramCode> code = compileCpuKernels(*module, {});
     if (failed(code))
       return {};
-    FailureOr<std::vector<std::byte>> bytes = serializeProgram(*module, *code);
+    FailureOr<Artifact> artifact = Artifact::create(*module, *code);
+    if (failed(artifact))
+      return {};
+    FailureOr<std::vector<std::byte>> bytes = artifact->serialize();
     return failed(bytes) ? std::vector<std::byte>() : std::move(*bytes);
   }
 
@@ -273,6 +276,9 @@ TEST_F(WriterTest, ReportsFilesThatCannotBeWritten) {
     plan.program @main mesh @mesh target "cpu" {})mlir",
                                        &context);
   ASSERT_TRUE(module) << messages;
-  EXPECT_TRUE(failed(writeProgram(*module, {}, "/nonexistent/folder/model.dvt")));
+  ProgramCode code;
+  FailureOr<Artifact> artifact = Artifact::create(*module, code);
+  ASSERT_TRUE(succeeded(artifact)) << messages;
+  EXPECT_TRUE(failed(artifact->write("/nonexistent/folder/model.dvt")));
   EXPECT_NE(messages.find("/nonexistent/folder/model.dvt"), std::string::npos) << messages;
 }
