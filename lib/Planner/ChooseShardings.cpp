@@ -283,8 +283,15 @@ static void emitIdle(func::FuncOp function, const ShardingAssignment &assignment
   if (assignment.idleRanks.empty())
     return;
   std::string ranks;
-  for (int rank : assignment.idleRanks)
-    ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+  for (size_t i = 0; i < assignment.idleRanks.size();) {
+    // Three or more that follow each other go by their ends: there may be a thousand.
+    int first = assignment.idleRanks[i], last = first;
+    while (++i < assignment.idleRanks.size() && assignment.idleRanks[i] == last + 1)
+      ++last;
+    ranks += (ranks.empty() ? "" : ", ") + std::to_string(first);
+    if (last > first)
+      ranks += (last == first + 1 ? ", " : " to ") + std::to_string(last);
+  }
   function.emitWarning("these ranks idle, as no operation has so many parts: ") << ranks;
 }
 

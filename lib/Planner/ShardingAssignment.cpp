@@ -564,6 +564,7 @@ void AssignmentProblem::findIdle(ShardingAssignment &assignment) {
   llvm::SmallDenseSet<StringAttr> busyAxes;
   std::vector<bool> isBusy(mesh.numRanks());
   bool isAny = false;
+  DenseSet<Attribute> seen;
   for (auto &[op, list] : options) {
     double work = workOf.lookup(op);
     if (work == 0 || work < kLightShare * totalWork)
@@ -572,6 +573,8 @@ void AssignmentProblem::findIdle(ShardingAssignment &assignment) {
     const LoopShardings &loops = assignment.operations.find(op)->second.loops;
     for (DimShardingAttr loop : loops)
       busyAxes.insert(loop.getAxes().begin(), loop.getAxes().end());
+    if (!seen.insert(LoopShardingsAttr::get(function.getContext(), meshName, loops)).second)
+      continue;
     SmallVector<int64_t> extents;
     for (const Loop &loop : cast<DefinitionOpInterface>(op).getRelation().loops)
       extents.push_back(loop.extent);

@@ -23,3 +23,15 @@ func.func @rows(%x: tensor<3x1xf32>) -> tensor<3x1xf32> {
   %0 = dovetail.exp %x : (tensor<3x1xf32>) -> tensor<3x1xf32>
   return %0 : tensor<3x1xf32>
 }
+
+// -----
+
+// Three or more ranks are named by the first and the last.
+
+dovetail.mesh @mesh = ["y" = 9]
+
+// expected-warning @below {{these ranks idle, as no operation has so many parts: 3 to 8}}
+func.func @many(%x: tensor<3x1xf32>) -> tensor<3x1xf32> {
+  %0 = dovetail.exp %x : (tensor<3x1xf32>) -> tensor<3x1xf32>
+  return %0 : tensor<3x1xf32>
+}
