@@ -19,17 +19,40 @@ using namespace dovetail::layout;
 
 namespace {
 
-/// What some ranks receive or send in some dimensions, in elements.
+/// What a rank receives or sends in some dimensions, in elements.
 struct Part {
-  /// Moved to them or by them, and what of that they have themselves.
+  /// Moved to it or by it, and what of that it has itself.
   int64_t moved = 1, kept = 1;
-  /// Whom they receive from or send to; themselves, if they keep anything, among them.
+  /// Whom it receives from or sends to; itself, if it keeps anything, among them.
   int64_t partners = 1;
-  int64_t ranks = 1;
+
+  /// Whether with this, and with any other dimensions, a rank moves at least as much as with `other`, and has at least
+  /// as many partners besides itself.
+  bool isAtLeast(const Part &other) const {
+    return moved >= other.moved && kept <= other.kept && partners >= other.partners;
+  }
+  friend bool operator==(const Part &, const Part &) = default;
 };
 
-/// The different ones.
-using Parts = std::vector<Part>;
+/// The parts of all ranks that differ in some dimensions.
+struct Parts {
+  /// Of all together.
+  int64_t moved = 0, kept = 0;
+  /// Those that no other one is at least as much as, each once: whoever moves most has one of them.
+  std::vector<Part> greatest;
+
+  void add(const Part &part) {
+    moved += part.moved;
+    kept += part.kept;
+    addGreatest(part);
+  }
+  void addGreatest(const Part &part) {
+    if (std::any_of(greatest.begin(), greatest.end(), [&](const Part &other) { return other.isAtLeast(part); }))
+      return;
+    std::erase_if(greatest, [&](const Part &other) { return part.isAtLeast(other); });
+    greatest.push_back(part);
+  }
+};
 
 /// Counts pieces of a dimension.
 class Pieces {
@@ -87,21 +110,14 @@ struct DimGroup {
 
 } // namespace
 
-static void add(Parts &parts, Part part) {
-  for (Part &other : parts)
-    if (other.moved == part.moved && other.kept == part.kept && other.partners == part.partners) {
-      other.ranks += part.ranks;
-      return;
-    }
-  parts.push_back(part);
-}
-
 /// Of ranks that differ in some dimensions and ranks that differ in others: all in both.
 static void combine(Parts &all, const Parts &parts) {
   Parts combined;
-  for (const Part &a : all)
-    for (const Part &b : parts)
-      add(combined, {a.moved * b.moved, a.kept * b.kept, a.partners * b.partners, a.ranks * b.ranks});
+  combined.moved = all.moved * parts.moved;
+  combined.kept = all.kept * parts.kept;
+  for (const Part &a : all.greatest)
+    for (const Part &b : parts.greatest)
+      combined.addGreatest({a.moved * b.moved, a.kept * b.kept, a.partners * b.partners});
   all = std::move(combined);
 }
 
@@ -139,6 +155,15 @@ static bool splitsAny(const Sharding &sharding, const DimGroup &group, int axis)
                      [&](int dim) { return isIn(sharding.dims[dim].axes, axis); });
 }
 
+/// By how much the linear coordinate over `axes` grows along each of `all`, of which they are some.
+static std::vector<int> getSteps(const Mesh &mesh, const std::vector<int> &all, const std::vector<int> &axes) {
+  std::vector<int> steps(all.size());
+  int step = 1;
+  for (size_t i = axes.size(); i-- > 0; step *= mesh.axisSize(axes[i]))
+    steps[std::find(all.begin(), all.end(), axes[i]) - all.begin()] = step;
+  return steps;
+}
+
 namespace {
 
 /// What ranks of one group of dimensions receive and send.
@@ -150,12 +175,31 @@ public:
   Parts received, sent;
 
 private:
-  /// The pieces of a dimension that ranks need which get it from the same ones: by the linear coordinate over `axes`.
-  struct Targets {
-    std::vector<int> axes;
-    std::vector<Pieces> pieces;
+  /// A dimension, what follows from each of its pieces, and where in these lists ranks are that have a coordinate over
+  /// the group's axes.
+  struct Dim {
+    std::vector<Interval> sources, targets;
+    /// Of each target: how many sources have elements of it.
+    std::vector<int64_t> partners;
+    /// Of each source, for each coordinate over `fixedAxes` that split the target: the elements that all targets with
+    /// that coordinate need of it, and how many do.
+    std::vector<std::pair<int64_t, int64_t>> given;
+    /// Where ranks are, and by how much that changes along each of the group's axes.
+    int source = 0, target = 0, give = 0;
+    std::vector<int> sourceSteps, targetSteps, giveSteps;
+
+    /// Goes on by `count` coordinates along the axis at `place` of the group's.
+    void advance(size_t place, int count) {
+      source += sourceSteps[place] * count;
+      target += targetSteps[place] * count;
+      give += giveSteps[place] * count;
+    }
   };
-  Targets findTargets(const Mesh &mesh, const DimSharding &dim, int64_t extent);
+
+  Dim makeDim(const Mesh &mesh, const DimSharding &from, const DimSharding &to, int64_t extent,
+              const DimGroup &group) const;
+  /// Adds the parts of ranks whose coordinates differ along the last axis of `group`.
+  void addAlongLast(const std::vector<Dim> &dims, int count, int64_t replicas);
 
   /// Axes on which source and target are at the same coordinate, as the source has the same at all of them.
   std::vector<int> fixedAxes;
@@ -163,67 +207,100 @@ private:
 
 } // namespace
 
-GroupParts::Targets GroupParts::findTargets(const Mesh &mesh, const DimSharding &dim, int64_t extent) {
-  Targets targets;
-  int count = 1, coordinates = 1;
-  for (int axis : dim.axes) {
-    coordinates *= mesh.axisSize(axis);
+GroupParts::Dim GroupParts::makeDim(const Mesh &mesh, const DimSharding &from, const DimSharding &to, int64_t extent,
+                                    const DimGroup &group) const {
+  Dim dim;
+  dim.sources = from.isSplit() ? from.pieces : std::vector<Interval>{{0, extent}};
+  dim.targets = to.isSplit() ? to.pieces : std::vector<Interval>{{0, extent}};
+  Pieces sources(dim.sources);
+  for (Interval piece : dim.targets)
+    dim.partners.push_back(sources.countIn(piece));
+
+  std::vector<int> axes;
+  int count = 1;
+  for (int axis : to.axes)
     if (isIn(fixedAxes, axis)) {
-      targets.axes.push_back(axis);
+      axes.push_back(axis);
       count *= mesh.axisSize(axis);
     }
-  }
-  std::vector<std::vector<Interval>> pieces(count);
+  std::vector<std::vector<Interval>> targets(count);
   std::vector<int> coords(mesh.numAxes());
-  for (int coordinate = 0; coordinate < coordinates; ++coordinate) {
-    setCoordinate(mesh, dim.axes, coordinate, coords);
-    pieces[linearCoordinate(mesh, targets.axes, coords)].push_back(dim.pieceAt(coordinate, extent));
+  for (size_t target = 0; target < dim.targets.size(); ++target) {
+    setCoordinate(mesh, to.axes, static_cast<int>(target), coords);
+    targets[linearCoordinate(mesh, axes, coords)].push_back(dim.targets[target]);
   }
-  for (const std::vector<Interval> &own : pieces)
-    targets.pieces.emplace_back(own);
-  return targets;
+  dim.given.resize(dim.sources.size() * count);
+  for (int fixed = 0; fixed < count; ++fixed) {
+    Pieces pieces(targets[fixed]);
+    for (size_t source = 0; source < dim.sources.size(); ++source)
+      dim.given[source * count + fixed] = {pieces.sizeIn(dim.sources[source]), pieces.countIn(dim.sources[source])};
+  }
+  dim.sourceSteps = getSteps(mesh, group.axes, from.axes);
+  dim.targetSteps = getSteps(mesh, group.axes, to.axes);
+  dim.giveSteps = getSteps(mesh, group.axes, axes);
+  for (size_t i = 0; i < group.axes.size(); ++i)
+    dim.giveSteps[i] += dim.sourceSteps[i] * count;
+  return dim;
+}
+
+void GroupParts::addAlongLast(const std::vector<Dim> &dims, int count, int64_t replicas) {
+  Part lastGet{-1, -1, -1}, lastGive = lastGet;
+  for (int i = 0; i < count; ++i) {
+    Part get, give{replicas, 1, replicas};
+    for (const Dim &dim : dims) {
+      auto at = [&](int base, const std::vector<int> &steps) { return base + (steps.empty() ? 0 : steps.back() * i); };
+      int target = at(dim.target, dim.targetSteps);
+      Interval needed = dim.targets[target];
+      auto [size, partners] = dim.given[at(dim.give, dim.giveSteps)];
+      get.moved *= needed.size();
+      get.partners *= dim.partners[target];
+      give.moved *= size;
+      give.partners *= partners;
+      get.kept *= needed.intersect(dim.sources[at(dim.source, dim.sourceSteps)]).size();
+    }
+    give.kept = get.kept;
+    received.moved += get.moved;
+    received.kept += get.kept;
+    // Most ranks have as much as those beside them.
+    if (!(get == lastGet))
+      received.addGreatest(get);
+    if (!(give == lastGive))
+      sent.addGreatest(give);
+    lastGet = get;
+    lastGive = give;
+  }
 }
 
 GroupParts::GroupParts(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
                        const std::vector<int> &reducedAxes, const DimGroup &group) {
-  int coordinates = 1;
   int64_t replicas = 1;
-  for (int axis : group.axes) {
-    coordinates *= mesh.axisSize(axis);
+  for (int axis : group.axes)
     if (!splitsAny(from, group, axis) && !isIn(reducedAxes, axis))
       fixedAxes.push_back(axis);
     else if (!splitsAny(to, group, axis))
       replicas *= mesh.axisSize(axis);
+  std::vector<Dim> dims;
+  for (int dim : group.dims)
+    dims.push_back(makeDim(mesh, from.dims[dim], to.dims[dim], shape[dim], group));
+  if (group.axes.empty()) {
+    addAlongLast(dims, 1, replicas);
+    return;
   }
-  std::vector<Pieces> sources;
-  std::vector<Targets> targets;
-  for (int dim : group.dims) {
-    const DimSharding &source = from.dims[dim];
-    sources.emplace_back(source.isSplit() ? source.pieces : std::vector<Interval>{{0, shape[dim]}});
-    targets.push_back(findTargets(mesh, to.dims[dim], shape[dim]));
-  }
-  std::vector<int> coords(mesh.numAxes());
-  for (int coordinate = 0; coordinate < coordinates; ++coordinate) {
-    setCoordinate(mesh, group.axes, coordinate, coords);
-    Part get, give;
-    give.moved = give.partners = replicas;
-    for (size_t i = 0; i < group.dims.size(); ++i) {
-      int dim = group.dims[i];
-      auto pieceOf = [&](const DimSharding &split) {
-        return split.pieceAt(linearCoordinate(mesh, split.axes, coords), shape[dim]);
-      };
-      Interval needed = pieceOf(to.dims[dim]), held = pieceOf(from.dims[dim]);
-      const Pieces &others = targets[i].pieces[linearCoordinate(mesh, targets[i].axes, coords)];
-      get.moved *= needed.size();
-      get.partners *= sources[i].countIn(needed);
-      give.moved *= others.sizeIn(held);
-      give.partners *= others.countIn(held);
-      int64_t kept = needed.intersect(held).size();
-      get.kept *= kept;
-      give.kept *= kept;
+  size_t last = group.axes.size() - 1;
+  std::vector<int> coords(last);
+  while (true) {
+    addAlongLast(dims, mesh.axisSize(group.axes[last]), replicas);
+    size_t place = last;
+    for (; place > 0 && coords[place - 1] + 1 == mesh.axisSize(group.axes[place - 1]); --place) {
+      for (Dim &dim : dims)
+        dim.advance(place - 1, -coords[place - 1]);
+      coords[place - 1] = 0;
     }
-    add(received, get);
-    add(sent, give);
+    if (place == 0)
+      return;
+    ++coords[place - 1];
+    for (Dim &dim : dims)
+      dim.advance(place - 1, 1);
   }
 }
 
@@ -234,7 +311,9 @@ ExchangeVolume dovetail::layout::getExchangeVolume(const Mesh &mesh, std::span<c
   int64_t contributions = 1, replicas = mesh.numRanks(), receivers = 1;
   for (int axis : reducedAxes)
     contributions *= mesh.axisSize(axis);
-  Parts received = {Part()}, sent = {Part()};
+  Parts received, sent;
+  received.add(Part());
+  sent.add(Part());
   std::vector<int> axes;
   for (const DimGroup &group : groupDims(from, to)) {
     GroupParts parts(mesh, shape, from, to, reducedAxes, group);
@@ -248,14 +327,14 @@ ExchangeVolume dovetail::layout::getExchangeVolume(const Mesh &mesh, std::span<c
     else if (isIn(reducedAxes, axis))
       receivers *= mesh.axisSize(axis);
   ExchangeVolume volume;
-  for (const Part &part : received) {
+  volume.total = (received.moved * contributions - received.kept) * replicas;
+  for (const Part &part : received.greatest) {
     int64_t moved = part.moved * contributions - part.kept;
-    volume.total += moved * part.ranks * replicas;
     volume.largest = std::max(volume.largest, moved);
     if (moved > 0)
       volume.sources = std::max(volume.sources, part.partners * contributions - (part.kept > 0));
   }
-  for (const Part &part : sent) {
+  for (const Part &part : sent.greatest) {
     int64_t moved = part.moved * receivers - part.kept;
     volume.largestSent = std::max(volume.largestSent, moved);
     if (moved > 0)

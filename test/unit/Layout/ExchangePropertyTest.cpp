@@ -29,13 +29,14 @@ struct Case {
   Sharding from, to;
 };
 
-Mesh randomMesh(Random &random) {
+/// A mesh of at most `mostRanks`, on axes of at most `mostSize`.
+Mesh randomMesh(Random &random, int mostRanks, int mostSize) {
   std::vector<MeshAxis> axes;
   int ranks = 1;
   // One rank in some cases; axes of size 1 in some.
   for (int axis = random.chance(3) ? 0 : 1 + random.below(3); axis > 0; --axis) {
-    int size = random.chance(10) ? 1 : static_cast<int>(random.between(2, 5));
-    if (ranks * size > 20)
+    int size = random.chance(10) ? 1 : static_cast<int>(random.between(2, mostSize));
+    if (ranks * size > mostRanks)
       size = 1;
     ranks *= size;
     axes.push_back({std::string(1, static_cast<char>('a' + axis)), size});
@@ -92,11 +93,11 @@ Sharding randomSharding(Random &random, const Mesh &mesh, const std::vector<int6
   return sharding;
 }
 
-Case randomCase(Random &random) {
+Case randomCase(Random &random, int mostRanks = 20, int mostSize = 5, int mostExtent = 8) {
   Case result;
-  result.mesh = randomMesh(random);
+  result.mesh = randomMesh(random, mostRanks, mostSize);
   for (int d = random.chance(3) ? 0 : 1 + random.below(3); d > 0; --d)
-    result.shape.push_back(random.chance(3) ? 0 : random.between(1, 8));
+    result.shape.push_back(random.chance(3) ? 0 : random.between(1, mostExtent));
   result.from = randomSharding(random, result.mesh, result.shape, true);
   // Often the same axes with other pieces, as for halos.
   if (random.chance(40)) {
@@ -292,6 +293,28 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
   EXPECT_TRUE(HasFailure() || planned > 2500) << planned << " planned";
   EXPECT_TRUE(HasFailure() || moving > 1500) << moving << " with transfers";
   EXPECT_TRUE(HasFailure() || heldOnce > 1000) << heldOnce << " from cuts";
+}
+
+TEST(ExchangePropertyTest, VolumesOfManyRanksAreSumsOverRanks) {
+  int large = 0, moving = 0;
+  forRandomCases(3000, [&](Random &random) {
+    Case c = randomCase(random, 600, 24, 40);
+    SCOPED_TRACE(c.mesh.str() + " " + testing::PrintToString(c.shape) + "\nfrom " + c.from.str(c.mesh) + "\nto " +
+                 c.to.str(c.mesh));
+    int64_t total = 0, largest = 0;
+    for (int rank = 0; rank < c.mesh.numRanks(); ++rank) {
+      int64_t volume = lowerBound(c.mesh, c.shape, c.from, c.to, rank);
+      total += volume;
+      largest = std::max(largest, volume);
+    }
+    ExchangeVolume volume = getExchangeVolume(c.mesh, c.shape, c.from, c.to);
+    EXPECT_EQ(volume.total, total);
+    EXPECT_EQ(volume.largest, largest);
+    large += c.mesh.numRanks() > 128;
+    moving += total > 0;
+  });
+  EXPECT_TRUE(HasFailure() || large > 800) << large << " of many ranks";
+  EXPECT_TRUE(HasFailure() || moving > 1500) << moving << " that move anything";
 }
 
 TEST(ExchangePropertyTest, WhatHoldsOnAllRanksFollowsFromPieces) {
