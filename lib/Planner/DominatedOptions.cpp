@@ -12,8 +12,6 @@
 
 #include "DominatedOptions.h"
 
-#include "dovetail/Planner/ChoiceGraph.h"
-
 #include <algorithm>
 #include <deque>
 
@@ -23,11 +21,8 @@ namespace {
 
 class Remover {
 public:
-  Remover(const std::vector<std::vector<double>> &nodes, const std::vector<PairCosts> &edges)
-      : nodes(nodes), edges(edges), left(nodes.size()), edgesOf(nodes.size()) {
-    for (unsigned node = 0; node < nodes.size(); ++node)
-      for (unsigned option = 0; option < nodes[node].size(); ++option)
-        left[node].push_back(option);
+  explicit Remover(const ChoiceGraph &graph)
+      : graph(graph), edges(graph.getEdges()), left(graph.getAllOptions()), edgesOf(graph.getNumNodes()) {
     for (unsigned edge = 0; edge < edges.size(); ++edge) {
       edgesOf[edges[edge].a].push_back(edge);
       edgesOf[edges[edge].b].push_back(edge);
@@ -42,8 +37,8 @@ private:
   /// Whether `option` costs at least as much as `other`, whatever neighbours choose; more if `isStrict`.
   bool isDominated(unsigned node, unsigned option, unsigned other, bool isStrict) const;
 
-  const std::vector<std::vector<double>> &nodes;
-  const std::vector<PairCosts> &edges;
+  const ChoiceGraph &graph;
+  const std::vector<ChoiceGraph::Edge> &edges;
   std::vector<std::vector<unsigned>> left;
   std::vector<std::vector<unsigned>> edgesOf;
 };
@@ -51,15 +46,16 @@ private:
 } // namespace
 
 bool Remover::isDominated(unsigned node, unsigned option, unsigned other, bool isStrict) const {
-  if (nodes[node][option] == ChoiceGraph::impossible)
+  const std::vector<double> &own = graph.getCosts(node);
+  if (own[option] == ChoiceGraph::impossible)
     return true;
-  if (nodes[node][other] == ChoiceGraph::impossible)
+  if (own[other] == ChoiceGraph::impossible)
     return false;
-  double difference = nodes[node][option] - nodes[node][other];
+  double difference = own[option] - own[other];
   for (unsigned number : edgesOf[node]) {
-    const PairCosts &edge = edges[number];
+    const ChoiceGraph::Edge &edge = edges[number];
     bool isFirst = edge.a == node;
-    size_t width = nodes[edge.b].size();
+    size_t width = graph.getNumOptions(edge.b);
     const double *mine = edge.costs->data() + (isFirst ? option * width : option);
     const double *its = edge.costs->data() + (isFirst ? other * width : other);
     size_t stride = isFirst ? 1 : width;
@@ -95,8 +91,8 @@ bool Remover::reduce(unsigned node) {
 
 std::vector<std::vector<unsigned>> Remover::run() {
   std::deque<unsigned> queue;
-  std::vector<bool> isQueued(nodes.size(), true);
-  for (unsigned node = 0; node < nodes.size(); ++node)
+  std::vector<bool> isQueued(left.size(), true);
+  for (unsigned node = 0; node < left.size(); ++node)
     queue.push_back(node);
   while (!queue.empty()) {
     unsigned node = queue.front();
@@ -115,7 +111,6 @@ std::vector<std::vector<unsigned>> Remover::run() {
   return std::move(left);
 }
 
-std::vector<std::vector<unsigned>> dovetail::removeDominatedOptions(const std::vector<std::vector<double>> &nodes,
-                                                                    const std::vector<PairCosts> &edges) {
-  return Remover(nodes, edges).run();
+std::vector<std::vector<unsigned>> dovetail::removeDominatedOptions(const ChoiceGraph &graph) {
+  return Remover(graph).run();
 }

@@ -14,21 +14,14 @@
 #ifndef DOVETAIL_LIB_PLANNER_DOMINATEDOPTIONS_H
 #define DOVETAIL_LIB_PLANNER_DOMINATEDOPTIONS_H
 
-#include <vector>
+#include "dovetail/Planner/ChoiceGraph.h"
 
 namespace dovetail {
-
-/// Costs of pairs of options of two different nodes, the options of the first one major.
-struct PairCosts {
-  unsigned a, b;
-  const std::vector<double> *costs;
-};
 
 /// For each node the options, ascending, that are left: some optimum is made of them alone. Goldstein's criterion
 /// (1994): an option goes if another one of its node costs no more, even if for each neighbour that option is chosen
 /// which is best for the first one compared to the other.
-std::vector<std::vector<unsigned>> removeDominatedOptions(const std::vector<std::vector<double>> &nodes,
-                                                          const std::vector<PairCosts> &edges);
+std::vector<std::vector<unsigned>> removeDominatedOptions(const ChoiceGraph &graph);
 
 } // namespace dovetail
 

@@ -33,8 +33,8 @@ static constexpr int kMaxRaises = 12;
 static constexpr int kMaxHalvings = 5;
 /// Operations that are explained.
 static constexpr size_t kMaxExplained = 8;
-/// Entries of tables of the searches that explain, which are many and need not be exact.
-static constexpr size_t kExplainingTableSize = size_t(1) << 16;
+/// What searches that explain may take, which are many and need not be exact.
+static constexpr SearchLimits kExplainingLimits = {size_t(1) << 20, uint64_t(1) << 28};
 /// An operation is said to be slow if it takes so many times what it could.
 static constexpr double kMuchSlower = 1.5;
 
@@ -395,20 +395,7 @@ void AssignmentProblem::addEdges(Value value, const Source &source) {
     connect(type, *from, reader);
 }
 
-ChoiceGraph::Solution AssignmentProblem::search() const {
-  // Where tables are bounded part by part, a larger limit may find more; mostly the first one finds the optimum.
-  ChoiceGraph::Solution solution;
-  for (unsigned bits : {18, 16, 20}) {
-    ChoiceGraph::Solution found = graph.solve(size_t(1) << bits);
-    double bound = std::max(solution.bound, found.bound);
-    if (!solution.isPossible() || found.cost < solution.cost)
-      solution = std::move(found);
-    solution.bound = bound;
-    if (!(solution.cost > solution.bound * (1 + 1e-9)))
-      break;
-  }
-  return solution;
-}
+ChoiceGraph::Solution AssignmentProblem::search() const { return graph.solve(); }
 
 Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, DenseSet<Value> *live) {
   Expectation expected;
@@ -550,7 +537,7 @@ std::vector<Explanation> AssignmentProblem::explain(const ChoiceGraph::Solution 
     std::vector<double> own = graph.getCosts(node), without = own;
     without[chosen] = ChoiceGraph::impossible;
     graph.setCosts(node, std::move(without));
-    ChoiceGraph::Solution other = graph.solve(kExplainingTableSize);
+    ChoiceGraph::Solution other = graph.solve(kExplainingLimits);
     graph.setCosts(node, std::move(own));
     if (other.isPossible())
       explanations.push_back({op, alike[number] - 1, options[op][chosen].loops, options[op][other.options[node]].loops,

@@ -21,17 +21,29 @@
 
 namespace dovetail {
 
+/// What a search may take.
+struct SearchLimits {
+  /// Entries of a table: where elimination would make larger ones, options of single nodes are tried one by one.
+  size_t tableSize = size_t(1) << 20;
+  /// Costs that are looked at, of options and pairs: what was found when that is exceeded may not be the best. A
+  /// number rather than a time, so that the result is the same on every machine.
+  uint64_t work = uint64_t(1) << 33;
+};
+
 /// Nodes, of each of which one of several options is to be chosen. An option costs by itself, and with those of
 /// other nodes, as edges say. What cannot be chosen costs `impossible`.
 ///
-/// `solve` removes one node after the other: the least that its options can add is a cost of the neighbours' choices
-/// together (variable elimination, also known as nonserial dynamic programming: Bertele and Brioschi, 1972). Of graphs
-/// that are narrow, as those of networks are, no table has more than a few dimensions, and the result is the optimum.
+/// `solve` finds the optimum of graphs that are narrow, as those of networks are, by elimination of nodes; others are
+/// searched by branch and bound, as far as the limit of work allows (`ChoiceSearch`).
 class ChoiceGraph {
 public:
   static constexpr double impossible = std::numeric_limits<double>::infinity();
   /// Costs of pairs, the options of the first node major. Shared among edges that cost alike.
   using EdgeCosts = std::shared_ptr<const std::vector<double>>;
+  struct Edge {
+    unsigned a, b;
+    EdgeCosts costs;
+  };
 
   /// Adds a node with these options, one at least; returns its number.
   unsigned addNode(std::vector<double> costs);
@@ -47,10 +59,15 @@ public:
   size_t getNumOptions(unsigned node) const { return nodes[node].size(); }
   const std::vector<double> &getCosts(unsigned node) const { return nodes[node]; }
 
+  const std::vector<Edge> &getEdges() const { return edges; }
+  /// Of each node the numbers of all of its options.
+  std::vector<std::vector<unsigned>> getAllOptions() const;
+
   struct Solution {
     /// The option of each node.
     std::vector<unsigned> options;
-    /// What that costs, and what nothing costs less than. Equal, but for rounding, where the optimum was found.
+    /// What that costs, and what nothing costs less than. Equal, but for rounding, where the optimum was found; both
+    /// are impossible where that is so.
     double cost = impossible;
     double bound = 0;
 
@@ -58,17 +75,11 @@ public:
   };
 
   /// The options that cost least, none of which is negative; of equal ones, those of lower numbers are preferred.
-  /// Tables of more than `maxTableSize` entries are not made: what nodes cost with too many neighbours is then bounded
-  /// part by part, and the options found may not be the best.
-  Solution solve(size_t maxTableSize = size_t(1) << 20) const;
+  Solution solve(const SearchLimits &limits = {}) const;
   /// What these options cost.
   double evaluate(const std::vector<unsigned> &options) const;
 
 private:
-  struct Edge {
-    unsigned a, b;
-    EdgeCosts costs;
-  };
   std::vector<std::vector<double>> nodes;
   std::vector<Edge> edges;
 };
