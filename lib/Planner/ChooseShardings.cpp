@@ -254,6 +254,9 @@ static void emitExplanations(func::FuncOp function, const ShardingAssignment &as
   if (expected.cost > expected.bound * (1 + 1e-9))
     function.emitRemark("is split in the best way that was found; another one may be up to ")
         << percent(1 - expected.bound / expected.cost) << " better";
+  if (assignment.numLimited > 0)
+    function.emitRemark("on a mesh of so many axes, not all ways to split ")
+        << assignment.numLimited << " of its " << assignment.operations.size() << " operations were tried";
   const char *more = objective == Objective::Time    ? " more time"
                      : objective == Objective::Bytes ? " more bytes"
                                                      : " more memory";

@@ -16,7 +16,6 @@
 
 #include <cmath>
 #include <numeric>
-#include <set>
 
 using namespace mlir;
 using namespace dovetail;
@@ -60,7 +59,7 @@ double ExchangeCosts::getLargestBytes(RankedTensorType type, ShardingAttr held) 
          static_cast<double>(getElementByteSize(type.getElementType()));
 }
 
-const Link &ExchangeCosts::getLink(const std::vector<int> &axes) {
+const Link &ExchangeCosts::getLink(const llvm::SmallBitVector &axes) {
   const Link *&slowest = links[axes];
   if (slowest)
     return *slowest;
@@ -68,7 +67,7 @@ const Link &ExchangeCosts::getLink(const std::vector<int> &axes) {
   for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
     // The first one of its group.
     std::vector<int> coords = mesh.coordsOf(rank);
-    for (int axis : axes)
+    for (unsigned axis : axes.set_bits())
       coords[axis] = 0;
     const Link &link = cluster.getLink(mesh.rankOf(coords), rank);
     // They are in the order of their groups.
@@ -78,26 +77,26 @@ const Link &ExchangeCosts::getLink(const std::vector<int> &axes) {
   return *slowest;
 }
 
-/// The axes, ascending, along which ranks send each other something between these shardings.
-static std::vector<int> getCrossedAxes(const layout::Sharding &from, const layout::Sharding &to) {
-  std::set<int> axes;
+/// The axes along which ranks differ that send and receive.
+static llvm::SmallBitVector getCrossedAxes(const layout::Mesh &mesh, const layout::Sharding &from,
+                                           const layout::Sharding &to) {
+  llvm::SmallBitVector crossed(mesh.numAxes());
   auto addDifferent = [&](const std::vector<int> &some, const std::vector<int> &others) {
     for (int axis : some)
       if (!llvm::is_contained(others, axis))
-        axes.insert(axis);
+        crossed.set(axis);
   };
   for (auto [held, needed] : llvm::zip_equal(from.dims, to.dims)) {
-    if (held.axes == needed.axes && held.pieces == needed.pieces)
-      continue;
-    if (held.axes == needed.axes) {
-      axes.insert(held.axes.begin(), held.axes.end());
-      continue;
+    if (held.axes != needed.axes) {
+      addDifferent(held.axes, needed.axes);
+      addDifferent(needed.axes, held.axes);
+    } else if (held.pieces != needed.pieces) {
+      for (int axis : held.axes)
+        crossed.set(axis);
     }
-    addDifferent(held.axes, needed.axes);
-    addDifferent(needed.axes, held.axes);
   }
   addDifferent(from.partialAxes, to.partialAxes);
-  return {axes.begin(), axes.end()};
+  return crossed;
 }
 
 std::optional<double> ExchangeCosts::getCollectiveSeconds(ArrayRef<int64_t> shape, double elementBytes,
@@ -149,15 +148,14 @@ ExchangeCost ExchangeCosts::getPhase(ArrayRef<int64_t> shape, double elementByte
   work.receivedBytes =
       static_cast<double>(sends ? std::max(volume.largest, volume.largestSent) : volume.largest) * elementBytes;
   work.messages = static_cast<double>(sends ? std::max(volume.sources, volume.targets) : volume.sources);
-  cost.seconds = Cluster::getSeconds(getLink(getCrossedAxes(from, to)), work);
+  cost.seconds = Cluster::getSeconds(getLink(getCrossedAxes(mesh, from, to)), work);
   return cost;
 }
 
 ExchangeCost ExchangeCosts::getTelling(double bytes, ArrayRef<StringAttr> names) {
-  std::vector<int> axes;
+  llvm::SmallBitVector axes(mesh.numAxes());
   for (StringAttr name : names)
-    axes.push_back(*mesh.axisIndex({name.data(), name.size()}));
-  llvm::sort(axes);
+    axes.set(*mesh.axisIndex({name.data(), name.size()}));
   double others = static_cast<double>(getNumParts(mesh, names) - 1);
   ExchangeCost cost;
   cost.totalBytes = bytes * others * mesh.numRanks();
@@ -181,9 +179,8 @@ ExchangeCost ExchangeCosts::getGiving(RankedTensorType type, ShardingAttr held) 
   cost.totalBytes = (elements - static_cast<double>(type.getNumElements())) * elementBytes;
   // Beyond what a rank has in any case, which is not more than an even part.
   double most = getLargestBox(sharding, type.getShape()) - static_cast<double>(type.getNumElements()) / mesh.numRanks();
-  std::vector<int> axes(mesh.numAxes());
-  std::iota(axes.begin(), axes.end(), 0);
-  cost.seconds = std::max(most, 0.0) * elementBytes / getLink(axes).bytes;
+  cost.seconds =
+      std::max(most, 0.0) * elementBytes / getLink(llvm::SmallBitVector(mesh.numAxes(), true)).bytes;
   return cost;
 }
 

@@ -16,8 +16,8 @@
 #include "dovetail/Planner/Objective.h"
 #include "dovetail/Planner/Transport.h"
 #include "dovetail/Sharding/ShardingUtils.h"
+#include "llvm/ADT/SmallBitVector.h"
 
-#include <map>
 #include <memory>
 #include <optional>
 
@@ -71,8 +71,8 @@ public:
 private:
   const layout::Sharding &getLayout(ShardingAttr sharding);
   std::optional<ExchangeCost> find(mlir::RankedTensorType type, ShardingAttr held, ShardingAttr needed);
-  /// The slowest link between ranks that differ along these axes alone, ascending.
-  const Link &getLink(const std::vector<int> &axes);
+  /// The slowest link between ranks that differ along these axes alone.
+  const Link &getLink(const llvm::SmallBitVector &axes);
   /// What follows from a sharding to another one, in one phase, of elements of so many bytes.
   ExchangeCost getPhase(llvm::ArrayRef<int64_t> shape, double elementBytes, const layout::Sharding &from,
                         const layout::Sharding &to);
@@ -83,7 +83,7 @@ private:
   layout::Mesh mesh;
   const Cluster &cluster;
   TransportKind transport;
-  std::map<std::vector<int>, const Link *> links;
+  llvm::DenseMap<llvm::SmallBitVector, const Link *> links;
   llvm::DenseMap<ShardingAttr, std::unique_ptr<layout::Sharding>> layouts;
   /// Of shapes with an element type: models repeat themselves.
   llvm::DenseMap<std::tuple<mlir::Type, ShardingAttr, ShardingAttr>, std::optional<ExchangeCost>> known;

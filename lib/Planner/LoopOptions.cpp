@@ -13,9 +13,18 @@
 #include "LoopOptions.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+#include <cmath>
+#include <set>
 
 using namespace mlir;
 using namespace dovetail;
+
+/// So many ways to give the mesh's axes to loops are all tried.
+static constexpr double kMaxAssignments = 512;
+/// Of more axes over which a sum might stay partial, not all subsets are.
+static constexpr size_t kMaxFreeAxes = 3;
 
 LoopOptions::LoopOptions(ExchangeCosts &costs, FlatSymbolRefAttr meshName, CutFamilies &families)
     : costs(costs), mesh(costs.getMesh()), meshName(meshName), families(families),
@@ -37,6 +46,81 @@ SmallVector<SmallVector<StringAttr>, 1> LoopOptions::getOrders(ArrayRef<StringAt
   return orders;
 }
 
+unsigned LoopOptions::countChanges(ArrayRef<unsigned> assignment, function_ref<bool(unsigned loop)> isCounted) {
+  unsigned changes = 0;
+  std::optional<unsigned> before;
+  for (unsigned loop : assignment)
+    if (isCounted(loop)) {
+      changes += before && *before != loop;
+      before = loop;
+    }
+  return changes;
+}
+
+std::vector<LoopOptions::Assignment> LoopOptions::getAssignments(unsigned place, ArrayRef<unsigned> loops) {
+  size_t numAxes = axisNames.size();
+  unsigned mostChanges = numAxes;
+  bool areAll = std::pow(loops.size() + 1, numAxes) <= kMaxAssignments;
+  if (!areAll) {
+    mostChanges = kMaxChanges;
+    isComplete = false;
+  }
+  std::set<Assignment, std::less<>> found;
+  // Loops that are cut as is stated, then what the other axes split.
+  auto addOthers = [&](auto &&self, Assignment &assignment, const llvm::SmallBitVector &isFixed, size_t axis) -> void {
+    auto isCounted = [&](unsigned loop) { return loop == kNone || !isFixed.test(loop); };
+    while (axis < numAxes && assignment[axis] != kNone)
+      ++axis;
+    if (countChanges(ArrayRef(assignment).take_front(axis), isCounted) > mostChanges)
+      return;
+    if (axis == numAxes) {
+      found.insert(Assignment(llvm::reverse(assignment)));
+      return;
+    }
+    for (unsigned loop : loops) {
+      if (isFixed.test(loop))
+        continue;
+      assignment[axis] = loop;
+      self(self, assignment, isFixed, axis + 1);
+    }
+    assignment[axis] = kNone;
+    self(self, assignment, isFixed, axis + 1);
+  };
+  auto addStated = [&](auto &&self, Assignment &assignment, llvm::SmallBitVector &isFixed, size_t number) -> void {
+    if (number == loops.size()) {
+      Assignment extended = assignment;
+      addOthers(addOthers, extended, isFixed, 0);
+      return;
+    }
+    unsigned loop = loops[number];
+    self(self, assignment, isFixed, number + 1);
+    if (areAll)
+      return;
+    for (ArrayRef<StringAttr> stated : families.getStatedAxes()) {
+      Assignment extended = assignment;
+      bool isFree = true;
+      for (StringAttr axis : stated) {
+        unsigned &entry = extended[llvm::find(axisNames, axis) - axisNames.begin()];
+        isFree &= entry == kNone;
+        entry = loop;
+      }
+      if (!isFree || llvm::none_of(families.get(place + loop, stated), [](const auto &cuts) { return cuts.isStated; }))
+        continue;
+      isFixed.set(loop);
+      self(self, extended, isFixed, number + 1);
+      isFixed.reset(loop);
+    }
+  };
+  Assignment assignment(numAxes, kNone);
+  llvm::SmallBitVector isFixed(loops.empty() ? 0 : loops.back() + 1);
+  addStated(addStated, assignment, isFixed, 0);
+  // Of two, that with the lower loop for the last axis comes first, and that without splits last.
+  std::vector<Assignment> assignments;
+  for (const Assignment &reversed : found)
+    assignments.push_back(Assignment(llvm::reverse(reversed)));
+  return assignments;
+}
+
 std::vector<LoopOptions::Split> LoopOptions::getSplits(unsigned place, size_t count,
                                                        function_ref<bool(unsigned loop, int64_t parts)> maySplit) {
   std::vector<Split> splits;
@@ -44,14 +128,12 @@ std::vector<LoopOptions::Split> LoopOptions::getSplits(unsigned place, size_t co
   for (unsigned loop = 0; loop < count; ++loop)
     if (maySplit(loop, 1))
       loops.push_back(loop);
-  // Which of them each axis splits; their number for none.
-  SmallVector<unsigned> choice(axisNames.size());
-  while (true) {
-    std::vector<Split> ways = {{LoopShardings(count, unsplit), SmallVector<bool>(count, true)}};
-    for (auto [number, loop] : llvm::enumerate(loops)) {
+  for (const Assignment &assignment : getAssignments(place, loops)) {
+    std::vector<Split> ways = {{LoopShardings(count, unsplit), assignment, SmallVector<bool>(count, true)}};
+    for (unsigned loop : loops) {
       SmallVector<StringAttr> axes;
-      for (auto [axis, to] : llvm::zip_equal(axisNames, choice))
-        if (to == number)
+      for (auto [axis, to] : llvm::zip_equal(axisNames, assignment))
+        if (to == loop)
           axes.push_back(axis);
       if (axes.empty() || ways.empty())
         continue;
@@ -68,13 +150,8 @@ std::vector<LoopOptions::Split> LoopOptions::getSplits(unsigned place, size_t co
       ways = std::move(extended);
     }
     llvm::append_range(splits, ways);
-    // The next assignment of axes, that without splits last.
-    size_t axis = 0;
-    while (axis < choice.size() && ++choice[axis] > loops.size())
-      choice[axis++] = 0;
-    if (axis == choice.size())
-      return splits;
   }
+  return splits;
 }
 
 /// Whether the loop can be split into so many parts.
@@ -140,8 +217,27 @@ LoopOption LoopOptions::get(DefinitionOpInterface op, const OpRelation &relation
   return option;
 }
 
+/// The subsets of axes, but for the empty one; of many axes those that follow each other.
+static std::vector<SmallVector<StringAttr>> getSubsets(ArrayRef<StringAttr> axes) {
+  std::vector<SmallVector<StringAttr>> subsets;
+  if (axes.size() > kMaxFreeAxes) {
+    for (size_t begin = 0; begin < axes.size(); ++begin)
+      for (size_t end = begin + 1; end <= axes.size(); ++end)
+        subsets.emplace_back(axes.slice(begin, end - begin));
+    return subsets;
+  }
+  for (unsigned chosen = 1; chosen < 1u << axes.size(); ++chosen) {
+    SmallVector<StringAttr> &subset = subsets.emplace_back();
+    for (auto [index, axis] : llvm::enumerate(axes))
+      if (chosen >> index & 1)
+        subset.push_back(axis);
+  }
+  return subsets;
+}
+
 std::vector<LoopOption> LoopOptions::get(DefinitionOpInterface op, const OpRelation &relation, const WorkModel &work,
                                          ArrayRef<unsigned> mayBePartial) {
+  isComplete = true;
   unsigned place = *families.getPlace(op->getResult(0));
   std::vector<LoopOption> options;
   auto maySplit = [&](unsigned loop, int64_t parts) { return maySplitLoop(op, relation.loops[loop], parts); };
@@ -165,6 +261,8 @@ std::vector<LoopOption> LoopOptions::get(DefinitionOpInterface op, const OpRelat
       continue;
     LoopOption option = get(op, relation, work, split.loops);
     option.imbalance = split.imbalance;
+    auto isCounted = [&](unsigned loop) { return loop >= kPartial || !split.isStated[loop]; };
+    option.changes = countChanges(split.assignment, isCounted);
     // Sums may stay partial over axes that split nothing here.
     SmallVector<StringAttr> free;
     for (StringAttr axis : axisNames)
@@ -172,11 +270,13 @@ std::vector<LoopOption> LoopOptions::get(DefinitionOpInterface op, const OpRelat
         free.push_back(axis);
     if (!kind || kind == ReduceKind::Sum)
       for (unsigned number : mayBePartial)
-        for (unsigned chosen = 1; chosen < 1u << free.size(); ++chosen) {
+        for (const SmallVector<StringAttr> &axes : getSubsets(free)) {
           LoopOption passing = option;
-          for (auto [index, axis] : llvm::enumerate(free))
-            if (chosen >> index & 1)
-              passing.passedAxes.push_back(axis);
+          Assignment assignment = split.assignment;
+          for (StringAttr axis : axes)
+            assignment[llvm::find(axisNames, axis) - axisNames.begin()] = kPartial;
+          passing.changes = countChanges(assignment, isCounted);
+          passing.passedAxes = axes;
           passing.needs[number] = ShardingAttr::get(op.getContext(), meshName, passing.needs[number].getDims(),
                                                     passing.passedAxes, ReduceKind::Sum);
           SmallVector<StringAttr> partial(passing.passedAxes);

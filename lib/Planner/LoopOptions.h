@@ -39,6 +39,8 @@ struct LoopOption {
   double share = 1;
   /// How many times the share of the most even option that may be, as what is stated is uneven.
   double imbalance = 1;
+  /// How often that changes which mesh axes split, from one axis to the next: what is stated is not counted.
+  unsigned changes = 0;
 };
 
 /// Finds the options of operations of one function.
@@ -47,24 +49,39 @@ public:
   /// What is stated of cuts is to be known to `families`.
   LoopOptions(ExchangeCosts &costs, mlir::FlatSymbolRefAttr meshName, CutFamilies &families);
 
-  /// All ways to split the loops of `op`, the one without splits last. `mayBePartial`: operands that sums may pass
-  /// through.
+  /// The ways to split the loops of `op`, the one without splits last: all of them, or on meshes of many axes those in
+  /// which at most `kMaxChanges` changes take place. `mayBePartial`: operands that sums may pass through.
   std::vector<LoopOption> get(DefinitionOpInterface op, const OpRelation &relation, const WorkModel &work,
                               llvm::ArrayRef<unsigned> mayBePartial);
+  /// Whether these were all ways.
+  bool hasFoundAll() const { return isComplete; }
   /// What follows where the loops are to be split so.
   LoopOption get(DefinitionOpInterface op, const OpRelation &relation, const WorkModel &work, LoopShardings loops);
-  /// All ways to split a tensor whose places begin at `place`.
+  /// The ways to split a tensor whose places begin at `place`.
   std::vector<ShardingAttr> get(unsigned place, mlir::RankedTensorType type);
 
+  /// Axes that follow each other in the mesh split the same loop, or one of two: 2 x 4 ranks may do on a mesh of three
+  /// axes of 2 what they would on one of two. What changes more often is not tried before all of that.
+  static constexpr unsigned kMaxChanges = 1;
+
 private:
+  /// The loop that each axis splits: `kNone` for none, `kPartial` where a sum stays partial over it.
+  using Assignment = llvm::SmallVector<unsigned, 4>;
+  static constexpr unsigned kNone = ~0u, kPartial = kNone - 1;
+
   /// Ways to split several places at once.
   struct Split {
     LoopShardings loops;
+    Assignment assignment;
     /// Of each loop that is split, whether its cuts follow from what is stated.
     llvm::SmallVector<bool> isStated;
     double imbalance = 1;
   };
-  /// All ways to give mesh axes to those of the places from `place` on that `maySplit` says.
+  /// All assignments to `loops`, which may be split, of the places from `place` on; or those that are tried.
+  std::vector<Assignment> getAssignments(unsigned place, llvm::ArrayRef<unsigned> loops);
+  /// How often what axes split changes from one to the next, of those that `isCounted`.
+  static unsigned countChanges(llvm::ArrayRef<unsigned> assignment, llvm::function_ref<bool(unsigned loop)> isCounted);
+  /// All of `getAssignments`, with the cuts of each.
   std::vector<Split> getSplits(unsigned place, size_t count,
                                llvm::function_ref<bool(unsigned loop, int64_t parts)> maySplit);
   /// The orders in which axes may split one loop.
@@ -76,6 +93,7 @@ private:
   CutFamilies &families;
   llvm::SmallVector<mlir::StringAttr> axisNames;
   DimShardingAttr unsplit;
+  bool isComplete = true;
 };
 
 } // namespace dovetail

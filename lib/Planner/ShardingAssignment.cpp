@@ -26,7 +26,7 @@ static constexpr double kTolerance = 1.05;
 /// Every rank may compute operations that take no more than this share of all the time, as long as all of those
 /// together stay within the tolerance.
 static constexpr double kLightShare = 0.01;
-/// Options of one operation: of more, the most even ones.
+/// Options of one operation: of more, those with few changes from axis to axis, and of these the most even ones.
 static constexpr size_t kMaxOptions = 64;
 /// How often the price of memory is raised, tenfold each time, and then halved towards the least that suffices.
 static constexpr int kMaxRaises = 12;
@@ -115,6 +115,8 @@ private:
   llvm::MapVector<Operation *, std::vector<LoopOption>> options;
   DenseMap<Operation *, double> workOf;
   double totalWork = 0;
+  /// Operations of which not all options were tried.
+  size_t numLimited = 0;
   /// Of operations, with the option that takes least.
   llvm::MapVector<Operation *, double> leastSeconds;
   /// Values through which sums may pass.
@@ -218,8 +220,13 @@ std::vector<LoopOption> AssignmentProblem::getOptions(DefinitionOpInterface op) 
   double &least = leastSeconds[op] = found.front().seconds;
   for (const LoopOption &option : found)
     least = std::min(least, option.seconds);
+  numLimited += found.size() > kMaxOptions || !loopOptions->hasFoundAll();
   if (found.size() > kMaxOptions) {
-    auto getKey = [&](size_t number) { return std::pair(found[number].share / found[number].imbalance, number); };
+    auto getKey = [&](size_t number) {
+      const LoopOption &option = found[number];
+      return std::tuple(option.changes > LoopOptions::kMaxChanges, option.share / option.imbalance, option.changes,
+                        number);
+    };
     std::vector<size_t> order(found.size());
     std::iota(order.begin(), order.end(), 0);
     llvm::sort(order, [&](size_t a, size_t b) { return getKey(a) < getKey(b); });
@@ -597,6 +604,7 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
   assignment.expected = predict(solution);
   assignment.expected.cost = solution.cost;
   assignment.expected.bound = solution.bound;
+  assignment.numLimited = numLimited;
   if (goal.explain) {
     assignment.explanations = explain(solution);
     for (auto &[op, least] : leastSeconds)

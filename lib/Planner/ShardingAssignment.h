@@ -57,6 +57,8 @@ struct ShardingAssignment {
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> outputs;
   /// What is expected of all of it.
   Expectation expected;
+  /// Operations that could be split in more ways than were tried.
+  size_t numLimited = 0;
   /// Of the operations that take most time and could be split in other ways, where that is asked for.
   std::vector<Explanation> explanations;
   /// Mesh axes over which nothing is split that takes time: their ranks repeat each other's work.
