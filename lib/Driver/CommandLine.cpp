@@ -38,6 +38,11 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
           "that ranks send while work is divided evenly; or memory of each rank")
       ->type_name("time|bytes|memory");
   command
+      .add_option("--search-seconds", arguments.searchSeconds,
+                  "How long to search for that, about, 10 if not given; counted in steps, so that all machines decide "
+                  "alike. If it does not suffice, a warning says how far from the best the result may be")
+      ->type_name("N");
+  command
       .add_option("--cluster", arguments.cluster,
                   "What ranks are and how they reach each other, for predictions of time: a file that `dovetail "
                   "calibrate` or you wrote, or one of " +

@@ -32,6 +32,10 @@ static constexpr int64_t kMaxRanks = 1 << 16;
 /// More than a file that describes a cluster has, in bytes.
 static constexpr uint64_t kMaxClusterFile = 16 << 20;
 
+/// Costs that the search looks at in a second, about.
+static constexpr double kSearchWorkPerSecond = 5e8;
+static constexpr double kMaxSearchSeconds = 86400;
+
 namespace {
 
 /// Reads options, reporting errors as usage errors.
@@ -286,6 +290,12 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
     if (!objective)
       return usage("'--objective " + *arguments.objective + "': what can be least is 'time', 'bytes' or 'memory'");
     options.objective = *objective;
+  }
+  if (arguments.searchSeconds) {
+    double seconds = *arguments.searchSeconds;
+    if (!(seconds > 0 && seconds <= kMaxSearchSeconds))
+      return usage("'--search-seconds': expected a number above 0, and at most 86400");
+    options.searchWork = static_cast<uint64_t>(std::ceil(seconds * kSearchWorkPerSecond));
   }
   if (arguments.math && failed(parseMath(*arguments.math)))
     return llvm::failure();

@@ -109,8 +109,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
   case Phase::Propagate:
     passes.addPass(createChooseCuts());
     passes.addPass(createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
-                                          /*cluster=*/"", getTransportKind(options.target->getName()), options.explain,
-                                          options.shardingsSeed},
+                                          /*cluster=*/"", getTransportKind(options.target->getName()),
+                                          options.searchWork, options.explain, options.shardingsSeed},
                                          getCluster(options)));
     break;
   case Phase::Partition:

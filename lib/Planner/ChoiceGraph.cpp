@@ -65,7 +65,10 @@ std::vector<std::vector<unsigned>> ChoiceGraph::getAllOptions() const {
 }
 
 ChoiceGraph::Solution ChoiceGraph::solve(const SearchLimits &limits) const {
-  Solution solution = ChoiceSearch(limits).solve(*this, impossible, /*isOriginal=*/true);
+  ChoiceSearch search(limits);
+  Solution solution = search.solve(*this, impossible, /*isOriginal=*/true);
+  solution.work = search.getWork();
+  solution.isCut = search.isExhausted();
   // What is impossible is so with any options.
   solution.options.resize(nodes.size());
   solution.cost = evaluate(solution.options);

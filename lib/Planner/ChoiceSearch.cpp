@@ -200,7 +200,9 @@ ChoiceGraph::Solution ChoiceSearch::branch(const ChoiceGraph &part, double upper
   best.bound = ChoiceGraph::impossible;
   for (auto [least, option] : order) {
     double bound = least;
-    if (!isExhausted() && !CostShifting::isClosed(least, upper)) {
+    bool isOpen = !CostShifting::isClosed(least, upper);
+    exhausted |= isOpen && work >= limits.work;
+    if (isOpen && work < limits.work) {
       left[chosen] = {option};
       ChoiceGraph::Solution found = solve(restrict(part, left), upper, /*isOriginal=*/false);
       bound = std::max(bound, found.bound);

@@ -35,13 +35,17 @@ public:
   /// `isOriginal`: costs are exact; else they are rounded, and there are others that cost as much.
   ChoiceGraph::Solution solve(const ChoiceGraph &graph, double upper, bool isOriginal);
 
+  uint64_t getWork() const { return work; }
+  /// Whether the work was too much to finish.
+  bool isExhausted() const { return exhausted; }
+
 private:
   ChoiceGraph::Solution solvePart(const ChoiceGraph &part, double upper, bool isOriginal);
   ChoiceGraph::Solution branch(const ChoiceGraph &part, double upper);
-  bool isExhausted() const { return work >= limits.work; }
 
   const SearchLimits &limits;
   uint64_t work = 0;
+  bool exhausted = false;
 };
 
 } // namespace dovetail

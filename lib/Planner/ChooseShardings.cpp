@@ -248,12 +248,26 @@ static std::string describe(ArrayRef<DimShardingAttr> loops, size_t rank, bool w
   return text + "]";
 }
 
+/// Says how far from the best the result may be, where that is not proven.
+static void emitGap(func::FuncOp function, const ShardingAssignment &assignment, const Goal &goal) {
+  auto [cost, bound] = std::pair(assignment.expected.cost, assignment.expected.bound);
+  if (cost <= bound * (1 + 1e-9) || (!assignment.isCut && !goal.explain))
+    return;
+  auto format = [&](double value) {
+    return goal.objective == Objective::Time ? llvm::formatv("{0:f3} ms", value * 1e3).str()
+                                             : llvm::formatv("{0:f0} bytes", value).str();
+  };
+  std::string text = "the best way to split it that was found takes " + format(cost) +
+                     " as estimated, and none takes less than " + format(bound) + ", " +
+                     llvm::formatv("{0:f1} % less", 100 * (1 - bound / cost)).str();
+  if (assignment.isCut)
+    function.emitWarning(text) << ": the search ended at its limit";
+  else
+    function.emitRemark(text);
+}
+
 static void emitExplanations(func::FuncOp function, const ShardingAssignment &assignment, Objective objective) {
-  const Expectation &expected = assignment.expected;
   auto percent = [](double share) { return llvm::formatv("{0:f1} %", 100 * share).str(); };
-  if (expected.cost > expected.bound * (1 + 1e-9))
-    function.emitRemark("is split in the best way that was found; another one may be up to ")
-        << percent(1 - expected.bound / expected.cost) << " better";
   if (assignment.numLimited > 0)
     function.emitRemark("on a mesh of so many axes, not all ways to split ")
         << assignment.numLimited << " of its " << assignment.operations.size() << " operations were tried";
@@ -318,11 +332,13 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   DenseMap<Operation *, LoopOption> decided;
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
-    Goal goal = {objective, *found, transport, memory ? std::optional<double>(memory) : std::nullopt, explain, seed};
+    Goal goal{objective, *found,  transport, memory ? std::optional<double>(memory) : std::nullopt,
+              work,      explain, seed};
     FailureOr<ShardingAssignment> assignment =
         findAssignment(function, meshOp.getMesh(), meshName, *requests, goal, decided);
     if (failed(assignment))
       return failure();
+    emitGap(function, *assignment, goal);
     emitIdle(function, *assignment);
     if (explain)
       emitExplanations(function, *assignment, objective);

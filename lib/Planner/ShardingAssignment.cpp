@@ -31,6 +31,8 @@ static constexpr size_t kMaxOptions = 64;
 /// How often the price of memory is raised, tenfold each time, and then halved towards the least that suffices.
 static constexpr int kMaxRaises = 12;
 static constexpr int kMaxHalvings = 5;
+/// Of the work that is left, what one of those searches may take.
+static constexpr double kShareOfOne = 0.5;
 /// Operations that are explained.
 static constexpr size_t kMaxExplained = 8;
 /// What searches that explain may take, which are many and need not be exact.
@@ -84,7 +86,8 @@ private:
   const LoopOption &getOption(const ChoiceGraph::Solution &solution, Operation *op) {
     return options[op][solution.options[sources[op->getResult(0)].node]];
   }
-  ChoiceGraph::Solution search() const;
+  /// Searches with this share of the work that is left.
+  ChoiceGraph::Solution search(double share = 1);
   void findIdle(ShardingAssignment &assignment);
   std::vector<Explanation> explain(const ChoiceGraph::Solution &solution);
   ChoiceGraph::Solution searchWithin(double memory);
@@ -117,6 +120,8 @@ private:
   double totalWork = 0;
   /// Operations of which not all options were tried.
   size_t numLimited = 0;
+  uint64_t work = 0;
+  bool isCut = false;
   /// Of operations, with the option that takes least.
   llvm::MapVector<Operation *, double> leastSeconds;
   /// Values through which sums may pass.
@@ -402,7 +407,14 @@ void AssignmentProblem::addEdges(Value value, const Source &source) {
     connect(type, *from, reader);
 }
 
-ChoiceGraph::Solution AssignmentProblem::search() const { return graph.solve(); }
+ChoiceGraph::Solution AssignmentProblem::search(double share) {
+  SearchLimits limits;
+  limits.work = static_cast<uint64_t>(share * static_cast<double>(goal.work - std::min(work, goal.work)));
+  ChoiceGraph::Solution solution = graph.solve(limits);
+  work += solution.work;
+  isCut |= solution.isCut;
+  return solution;
+}
 
 Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, DenseSet<Value> *live) {
   Expectation expected;
@@ -467,10 +479,12 @@ Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, De
 }
 
 ChoiceGraph::Solution AssignmentProblem::searchWithin(double memory) {
-  ChoiceGraph::Solution solution = search();
+  ChoiceGraph::Solution solution = search(kShareOfOne);
+  if (!solution.isPossible())
+    return solution;
   DenseSet<Value> live, atMost;
   Expectation expected = predict(solution, &live);
-  if (!solution.isPossible() || expected.getMemory() <= memory)
+  if (expected.getMemory() <= memory)
     return solution;
   double unlimited = solution.bound;
   // What memory costs at first: not less than it might gain.
@@ -492,7 +506,7 @@ ChoiceGraph::Solution AssignmentProblem::searchWithin(double memory) {
       }
       graph.setCosts(node, std::move(sums));
     }
-    solution = search();
+    solution = search(kShareOfOne);
     expected = predict(solution, &live);
     bool fits = expected.getMemory() <= memory;
     if (expected.getMemory() < leastMemory) {
@@ -598,6 +612,8 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
   if (goal.seed)
     graph.randomize(goal.seed);
   ChoiceGraph::Solution solution = goal.memory ? searchWithin(*goal.memory) : search();
+  if (!solution.isPossible() && solution.bound < ChoiceGraph::impossible)
+    return function.emitError("no way to split it that meets all that is asked for was found; search longer");
   if (!solution.isPossible())
     return function.emitError("cannot be split as is stated: no sharding of its values meets all that is asked for");
   ShardingAssignment assignment;
@@ -605,6 +621,7 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
   assignment.expected.cost = solution.cost;
   assignment.expected.bound = solution.bound;
   assignment.numLimited = numLimited;
+  assignment.isCut = isCut;
   if (goal.explain) {
     assignment.explanations = explain(solution);
     for (auto &[op, least] : leastSeconds)

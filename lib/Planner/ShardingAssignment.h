@@ -15,6 +15,7 @@
 
 #include "LoopOptions.h"
 
+#include "dovetail/Planner/ChoiceGraph.h"
 #include "dovetail/Planner/Objective.h"
 #include "dovetail/Sharding/ShardingRequests.h"
 
@@ -57,6 +58,8 @@ struct ShardingAssignment {
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> outputs;
   /// What is expected of all of it.
   Expectation expected;
+  /// Whether there was more to search than the goal's work.
+  bool isCut = false;
   /// Operations that could be split in more ways than were tried.
   size_t numLimited = 0;
   /// Of the operations that take most time and could be split in other ways, where that is asked for.
@@ -78,6 +81,8 @@ struct Goal {
   TransportKind transport;
   /// Bytes of each rank for weights and values, as estimated; none: as much as is asked for.
   std::optional<double> memory;
+  /// What the searches may take together (`SearchLimits::work`).
+  uint64_t work = SearchLimits().work;
   /// Whether what is chosen is to be explained, which takes more searches.
   bool explain = false;
   /// If not 0, none of that matters: anything that may be decided is, at random.

@@ -17,6 +17,7 @@
 #include "dovetail/Driver/Diagnostics.h"
 #include "dovetail/Import/Import.h"
 #include "dovetail/Layout/Mesh.h"
+#include "dovetail/Planner/ChoiceGraph.h"
 #include "dovetail/Planner/Cluster.h"
 #include "dovetail/Planner/Objective.h"
 
@@ -52,6 +53,8 @@ struct CompileOptions {
   std::vector<SizesRequest> sizes;
   /// What is to be least of all ways to split what is not stated.
   Objective objective = Objective::Time;
+  /// What the search for that may take (`SearchLimits::work`).
+  uint64_t searchWork = SearchLimits().work;
   /// Whether what is chosen is explained, in remarks.
   bool explain = false;
   /// Whether instead anything that may be decided is, at random from this seed, which is not 0.
@@ -84,6 +87,7 @@ struct CompileArguments {
   std::vector<std::string> shards, sizes, dims, shapes;
   std::string target = "cpu";
   std::optional<std::string> cpu, arch, math, objective, cluster, memory;
+  std::optional<double> searchSeconds;
   uint64_t shardingsSeed = 0;
   bool noLibraries = false, channelBlocks = false, noIndexChecks = false, splitLaunches = false;
 };

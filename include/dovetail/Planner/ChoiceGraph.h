@@ -27,7 +27,7 @@ struct SearchLimits {
   size_t tableSize = size_t(1) << 20;
   /// Costs that are looked at, of options and pairs: what was found when that is exceeded may not be the best. A
   /// number rather than a time, so that the result is the same on every machine.
-  uint64_t work = uint64_t(1) << 33;
+  uint64_t work = 5000000000;
 };
 
 /// Nodes, of each of which one of several options is to be chosen. An option costs by itself, and with those of
@@ -70,6 +70,9 @@ public:
     /// are impossible where that is so.
     double cost = impossible;
     double bound = 0;
+    /// How much work it was (`SearchLimits`), and whether there would have been more.
+    uint64_t work = 0;
+    bool isCut = false;
 
     bool isPossible() const { return cost < impossible; }
   };

@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_PLANNER_PASSES_H
 #define DOVETAIL_PLANNER_PASSES_H
 
+#include "dovetail/Planner/ChoiceGraph.h"
 #include "dovetail/Planner/Objective.h"
 #include "dovetail/Planner/Transport.h"
 #include "mlir/Pass/Pass.h"

@@ -35,6 +35,8 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
                         "How ranks carry out exchanges", [{llvm::cl::values(
                           clEnumValN(::dovetail::TransportKind::Threads, "threads", "as threads that copy from each other"),
                           clEnumValN(::dovetail::TransportKind::Streams, "streams", "as devices, with a library's collectives"))}]>,
+                 Option<"work", "work", "uint64_t", "::dovetail::SearchLimits().work",
+                        "How many costs the search looks at, at most">,
                  Option<"explain", "explain", "bool", "false",
                         "Say how the operations that take most time are split, and what would be next best">,
                  Option<"seed", "seed", "uint64_t", "0",
