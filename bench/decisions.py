@@ -6,8 +6,17 @@ Each model is compiled for 2, 3, 4 and 2 x 2 ranks. Of images and volumes the fi
 split, on 2 x 2 ranks the first two; of token ids the length, on 2 x 2 ranks over both axes. How all else
 is split the compiler chooses. `--write` keeps the records, one a line, and `--against` compares with
 records that were kept: figures are then those of now, with the ratio to what they were in parentheses.
-Ranks' memory is that of values, without weights and messages. $DOVETAIL_BUILD_DIR names the build;
-without it, it is build/release.
+Ranks' memory is that of values, without weights and messages.
+
+`--uniform` compares predicted times with those of the best uniform choice: one dimension of an input is
+split, over all axes, and everything follows (the compiler's `--follow-inputs`, which is for this
+comparison and not part of its help). Each operation takes, in the order of the program, that of its
+options with which what it reads moves fewest bytes, given what those before it took; of options that
+move as much either that which splits least (what the split of the input does not reach stays whole), or
+that which takes least time (it is divided as well as that moves nothing). The best uniform choice is the
+fastest over all dimensions of all inputs that have as many elements as there are ranks, and both rules.
+Compared are what the compiler decides with the same dimension requested, and from the mesh alone.
+$DOVETAIL_BUILD_DIR names the build; without it, it is build/release.
 """
 
 import argparse
@@ -128,8 +137,75 @@ def record(case, model, mesh, folder, options, measure):
     return result
 
 
+def _inputs(case, model):
+    """Name and shape of each input of the model."""
+    if case.open:
+        return [(case.input, case.shape)]
+    weights = {tensor.name for tensor in model.graph.initializer}
+    return [
+        (value.name, tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim))
+        for value in model.graph.input
+        if value.name not in weights
+    ]
+
+
+def _seconds(case, mesh, folder, cpu, *flags):
+    """The predicted time of the model in `folder`, or None if it cannot be split so."""
+    command = [tool("dovetail"), "plan", folder / "model.onnx", "--json", folder / "plan.json"]
+    command += ["--mesh", ",".join(f"{axis}={size}" for axis, size in mesh.items()), "--cpu", cpu, *flags]
+    command += ["--shape", f"{case.input}={_listed(case.shape)}"] if case.open else []
+    code, _, _ = call(command)
+    return None if code else json.loads((folder / "plan.json").read_text())["seconds"]
+
+
+def uniform(case, model, mesh, folder, cpu):
+    """The best uniform choice on the mesh of this name: what is requested, and its predicted seconds.
+
+    Beside them those of what the compiler decides with that request and from the mesh alone.
+    """
+    axes = MESHES[mesh]
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    best = None
+    for name, shape in _inputs(case, model):
+        for dim, extent in enumerate(shape):
+            if extent < np.prod(list(axes.values())):
+                continue
+            spec = ["_"] * len(shape)
+            spec[dim] = "+".join(axes)
+            request = ["--shard", f"{name}={','.join(spec)}"]
+            for rule in ("inputs", "evenly"):
+                follow = ["--objective", "bytes", "--follow-inputs", rule]
+                seconds = _seconds(case, axes, folder, cpu, *request, *follow)
+                if seconds is not None and (best is None or seconds < best[0]):
+                    best = seconds, request
+    seconds, request = best
+    return {
+        "model": case.model,
+        "mesh": mesh,
+        "request": request[1],
+        "uniform": seconds,
+        "same": _seconds(case, axes, folder, cpu, *request),
+        "alone": _seconds(case, axes, folder, cpu),
+    }
+
+
+def uniform_table(rows):
+    """Predicted times; those of the compiler with their ratio to the best uniform choice."""
+    head = ["model", "mesh", "best uniform choice", "ms", "decided, same request", "decided, mesh alone"]
+    cells = []
+    for row in rows:
+        decided = (f"{1e3 * row[key]:.3f}{_ratio(row[key], row['uniform'])}" for key in ("same", "alone"))
+        cells.append([row["model"], row["mesh"], row["request"], f"{1e3 * row['uniform']:.3f}", *decided])
+    return table(head, cells)
+
+
 def records(cases, options, measure):
     """One for each case and mesh; a trained model whose file is missing is left out, and named."""
+    return _for_all(cases, lambda *each: record(*each, options, measure))
+
+
+def _for_all(cases, make):
+    """What `make` gives for each case, its model, each mesh, and a folder to work in."""
     progress = Progress(len(cases) * len(MESHES))
     result = []
     for case in cases:
@@ -140,7 +216,7 @@ def records(cases, options, measure):
             continue
         for mesh in MESHES:
             with tempfile.TemporaryDirectory(prefix="dovetail-decisions-") as folder:
-                result.append(record(case, model, mesh, pathlib.Path(folder), options, measure))
+                result.append(make(case, model, mesh, pathlib.Path(folder)))
             progress.step(f"{case.model} on {mesh}")
     progress.clear()
     return result
@@ -210,6 +286,9 @@ def main():
     parser.add_argument(
         "--measure", action="store_true", help="also the median time of a run on 2 ranks, one thread each"
     )
+    parser.add_argument(
+        "--uniform", action="store_true", help="instead, predicted times against the best uniform choice"
+    )
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE.json", help="keeps the records")
     parser.add_argument(
         "--against", type=pathlib.Path, metavar="FILE.json", help="compares with records kept"
@@ -219,6 +298,12 @@ def main():
         parser.error("there is no compiler: run `make build`, or set DOVETAIL_BUILD_DIR")
     known = json.loads(arguments.against.read_text()) if arguments.against else []
     cases = [case for case in CASES if not arguments.model or case.model in arguments.model]
+    if arguments.uniform:
+        rows = _for_all(cases, lambda *each: uniform(*each, arguments.cpu))
+        print(uniform_table(rows))
+        if arguments.write:
+            arguments.write.write_text(written(rows))
+        return
     rows = records(cases, arguments, arguments.measure)
     print(tabulated(rows, known))
     if known:

@@ -53,6 +53,11 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
       ->group("")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
+  command.add_option("--follow-inputs", arguments.following, "Instead of a search, follow how inputs are split")
+      ->group("")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Following>{{"inputs", Following::Inputs}, {"evenly", Following::Evenly}}))
+      ->type_name("inputs|evenly");
   command
       .add_option("--memory", arguments.memory,
                   "What each rank may take at most, for weights, values and all else; by default what --cluster says")

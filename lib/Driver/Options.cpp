@@ -285,6 +285,7 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   options.indexChecks = !arguments.noIndexChecks;
   options.splitLaunches = arguments.splitLaunches;
   options.shardingsSeed = arguments.shardingsSeed;
+  options.following = arguments.following;
   if (arguments.objective) {
     std::optional<Objective> objective = parseObjective(*arguments.objective);
     if (!objective)

@@ -110,7 +110,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addPass(createChooseCuts());
     passes.addPass(createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
                                           /*cluster=*/"", getTransportKind(options.target->getName()),
-                                          options.searchWork, options.explain, options.shardingsSeed},
+                                          options.searchWork, options.explain, options.following,
+                                          options.shardingsSeed},
                                          getCluster(options)));
     break;
   case Phase::Partition:

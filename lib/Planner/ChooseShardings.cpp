@@ -333,7 +333,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
     Goal goal{objective, *found,  transport, memory ? std::optional<double>(memory) : std::nullopt,
-              work,      explain, seed};
+              work,      explain, following, seed};
     FailureOr<ShardingAssignment> assignment =
         findAssignment(function, meshOp.getMesh(), meshName, *requests, goal, decided);
     if (failed(assignment))

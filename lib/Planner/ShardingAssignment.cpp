@@ -88,6 +88,7 @@ private:
   }
   /// Searches with this share of the work that is left.
   ChoiceGraph::Solution search(double share = 1);
+  ChoiceGraph::Solution follow();
   void findIdle(ShardingAssignment &assignment);
   std::vector<Explanation> explain(const ChoiceGraph::Solution &solution);
   ChoiceGraph::Solution searchWithin(double memory);
@@ -416,6 +417,66 @@ ChoiceGraph::Solution AssignmentProblem::search(double share) {
   return solution;
 }
 
+ChoiceGraph::Solution AssignmentProblem::follow() {
+  std::vector<std::vector<const ChoiceGraph::Edge *>> edgesOf(graph.getNumNodes());
+  for (const ChoiceGraph::Edge &edge : graph.getEdges()) {
+    edgesOf[edge.a].push_back(&edge);
+    edgesOf[edge.b].push_back(&edge);
+  }
+  ChoiceGraph::Solution solution;
+  solution.options.resize(graph.getNumNodes());
+  std::vector<bool> isDecided(graph.getNumNodes());
+  auto decide = [&](unsigned node, const std::vector<LoopOption> *list) {
+    if (isDecided[node])
+      return;
+    std::tuple<double, double, double> least(ChoiceGraph::impossible, 0, 0);
+    for (unsigned option = 0; option < graph.getNumOptions(node); ++option) {
+      double moved = 0, splits = 0;
+      for (const ChoiceGraph::Edge *edge : edgesOf[node]) {
+        unsigned other = edge->a == node ? edge->b : edge->a;
+        auto [a, b] =
+            edge->a == node ? std::pair(option, solution.options[other]) : std::pair(solution.options[other], option);
+        if (isDecided[other])
+          moved += (*edge->costs)[a * graph.getNumOptions(edge->b) + b];
+      }
+      if (list && goal.following == Following::Inputs)
+        for (DimShardingAttr loop : (*list)[option].loops)
+          splits += static_cast<double>(loop.getAxes().size());
+      std::tuple key(moved, splits, graph.getCosts(node)[option]);
+      if (key < least) {
+        least = key;
+        solution.options[node] = option;
+      }
+    }
+    isDecided[node] = true;
+  };
+  for (const auto &[value, source] : sources) {
+    Operation *op = value.getDefiningOp();
+    // Arguments that are left open are given to all: what does not split them is the last of their states.
+    if (!op) {
+      solution.options[source.node] = graph.getNumOptions(source.node) - 1;
+      isDecided[source.node] = true;
+    }
+    auto list = options.find(op);
+    decide(source.node, list == options.end() ? nullptr : &list->second);
+    const Source *from = &source;
+    if (auto entry = pinned.find(value); entry != pinned.end()) {
+      decide(entry->second.node, nullptr);
+      from = &entry->second;
+    }
+    // Each user gets what it needs of the value as it is.
+    if (auto form = forms.find(value); form != forms.end()) {
+      solution.options[form->second.node] =
+          llvm::find(form->second.states, getState(solution, *from)) - form->second.states.begin();
+      isDecided[form->second.node] = true;
+    }
+  }
+  for (unsigned node = 0; node < graph.getNumNodes(); ++node)
+    decide(node, nullptr);
+  solution.cost = graph.evaluate(solution.options);
+  return solution;
+}
+
 Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, DenseSet<Value> *live) {
   Expectation expected;
   Block &block = function.getBody().front();
@@ -604,14 +665,16 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
   stateCuts();
   loopOptions.emplace(costs, meshName, families);
   findOptions();
-  if (!goal.seed)
+  if (!goal.seed && goal.following == Following::No)
     keepEven();
   addNodes();
   for (const auto &[value, source] : sources)
     addEdges(value, source);
   if (goal.seed)
     graph.randomize(goal.seed);
-  ChoiceGraph::Solution solution = goal.memory ? searchWithin(*goal.memory) : search();
+  ChoiceGraph::Solution solution = goal.following != Following::No ? follow()
+                                   : goal.memory                   ? searchWithin(*goal.memory)
+                                                                   : search();
   if (!solution.isPossible() && solution.bound < ChoiceGraph::impossible)
     return function.emitError("no way to split it that meets all that is asked for was found; search longer");
   if (!solution.isPossible())

@@ -85,6 +85,7 @@ struct Goal {
   uint64_t work = SearchLimits().work;
   /// Whether what is chosen is to be explained, which takes more searches.
   bool explain = false;
+  Following following = Following::No;
   /// If not 0, none of that matters: anything that may be decided is, at random.
   uint64_t seed = 0;
 };

@@ -59,6 +59,8 @@ struct CompileOptions {
   bool explain = false;
   /// Whether instead anything that may be decided is, at random from this seed, which is not 0.
   uint64_t shardingsSeed = 0;
+  /// Or whether the inputs are followed, which decisions are compared with.
+  Following following = Following::No;
   const Target *target = findTarget("cpu");
   /// What ranks are, for how long things take; never null. The target's unless the user says otherwise.
   std::shared_ptr<const Cluster> cluster = std::make_shared<const Cluster>(*Cluster::getBuiltIn("cpu"));
@@ -89,6 +91,7 @@ struct CompileArguments {
   std::optional<std::string> cpu, arch, math, objective, cluster, memory;
   std::optional<double> searchSeconds;
   uint64_t shardingsSeed = 0;
+  Following following = Following::No;
   bool noLibraries = false, channelBlocks = false, noIndexChecks = false, splitLaunches = false;
 };
 

@@ -25,6 +25,16 @@ enum class Objective {
   Memory,
 };
 
+/// Whether anything is to be least at all: what decisions are compared with follows the inputs instead. Each operation
+/// takes, one after the other, that of its options with which what it reads moves fewest bytes.
+enum class Following {
+  No,
+  /// Of options that move as much, that which splits least: what the split of an input does not reach stays whole.
+  Inputs,
+  /// That which takes least time.
+  Evenly,
+};
+
 } // namespace dovetail
 
 #endif // DOVETAIL_PLANNER_OBJECTIVE_H

@@ -39,6 +39,11 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
                         "How many costs the search looks at, at most">,
                  Option<"explain", "explain", "bool", "false",
                         "Say how the operations that take most time are split, and what would be next best">,
+                 Option<"following", "following", "::dovetail::Following", "::dovetail::Following::No",
+                        "Instead of all that, follow the inputs, to compare", [{llvm::cl::values(
+                          clEnumValN(::dovetail::Following::No, "no", "do not"),
+                          clEnumValN(::dovetail::Following::Inputs, "inputs", "leave whole what they do not split"),
+                          clEnumValN(::dovetail::Following::Evenly, "evenly", "divide that where it moves nothing"))}]>,
                  Option<"seed", "seed", "uint64_t", "0",
                         "If not 0, what is least does not matter: anything that may be decided is, at random">];
 }
