@@ -108,11 +108,11 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     break;
   case Phase::Propagate:
     passes.addPass(createChooseCuts());
-    passes.addPass(createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
-                                          /*cluster=*/"", getTransportKind(options.target->getName()),
-                                          options.searchWork, options.explain, options.following,
-                                          options.shardingsSeed},
-                                         getCluster(options)));
+    passes.addPass(
+        createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
+                               /*cluster=*/"", getTransportKind(options.target->getName()), options.searchWork,
+                               options.explain, options.following, options.shardingsSeed},
+                              getCluster(options)));
     break;
   case Phase::Partition:
     passes.addPass(createPartition());
