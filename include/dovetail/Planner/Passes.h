@@ -28,9 +28,10 @@ inline constexpr llvm::StringLiteral kExpectationAttrName = "dovetail.expected";
 #define GEN_PASS_DECL
 #include "dovetail/Planner/Passes.h.inc"
 
-/// The same pass for any cluster; option `cluster` is not looked at.
+/// The same passes for any cluster; option `cluster` is not looked at.
 std::unique_ptr<mlir::Pass> createChooseShardings(ChooseShardingsOptions options,
                                                   std::shared_ptr<const Cluster> cluster);
+std::unique_ptr<mlir::Pass> createWidenHalos(WidenHalosOptions options, std::shared_ptr<const Cluster> cluster);
 
 #define GEN_PASS_REGISTRATION
 #include "dovetail/Planner/Passes.h.inc"

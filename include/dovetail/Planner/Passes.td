@@ -11,6 +11,16 @@
 
 include "mlir/Pass/PassBase.td"
 
+defvar clusterOption = Option<"cluster", "cluster", "std::string", "\"cpu\"",
+                              "The devices of ranks and their links, one that is built in">;
+defvar transportOption = Option<"transport", "transport", "::dovetail::TransportKind",
+                                "::dovetail::TransportKind::Threads", "How ranks carry out exchanges", [{
+                                  llvm::cl::values(
+                                    clEnumValN(::dovetail::TransportKind::Threads, "threads",
+                                               "as threads that copy from each other"),
+                                    clEnumValN(::dovetail::TransportKind::Streams, "streams",
+                                               "as devices, with a library's collectives"))}]>;
+
 def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
   let summary = "Decide for the whole graph how everything is split";
   let description = [{
@@ -30,11 +40,7 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
                           clEnumValN(::dovetail::Objective::Memory, "memory", "memory of ranks"))}]>,
                  Option<"memory", "memory", "int64_t", "0",
                         "Bytes that each rank has for weights and values, as estimated; 0: as many as it takes">,
-                 Option<"cluster", "cluster", "std::string", "\"cpu\"", "The devices of ranks and their links, one that is built in">,
-                 Option<"transport", "transport", "::dovetail::TransportKind", "::dovetail::TransportKind::Threads",
-                        "How ranks carry out exchanges", [{llvm::cl::values(
-                          clEnumValN(::dovetail::TransportKind::Threads, "threads", "as threads that copy from each other"),
-                          clEnumValN(::dovetail::TransportKind::Streams, "streams", "as devices, with a library's collectives"))}]>,
+                 clusterOption, transportOption,
                  Option<"work", "work", "uint64_t", "::dovetail::SearchLimits().work",
                         "How many costs the search looks at, at most">,
                  Option<"explain", "explain", "bool", "false",
@@ -44,6 +50,32 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
                           clEnumValN(::dovetail::Following::No, "no", "do not"),
                           clEnumValN(::dovetail::Following::Inputs, "inputs", "leave whole what they do not split"),
                           clEnumValN(::dovetail::Following::Evenly, "evenly", "divide that where it moves nothing"))}]>,
+                 Option<"seed", "seed", "uint64_t", "0",
+                        "If not 0, what is least does not matter: anything that may be decided is, at random">];
+}
+
+def WidenHalos : Pass<"dovetail-widen-halos", "::mlir::ModuleOp"> {
+  let summary = "Exchange wider halos less often";
+  let description = [{
+    Where ranks exchange a halo of what an operation computes, they may compute it, too, if they have as much more of
+    what the operation reads: its loops are then windows that overlap, and its own halo is as much wider. Decides of all
+    operations of a function at once how far that goes, so that several layers may live on one exchange and a value that
+    several operations read is brought to all of them in one form. With `objective=time` what is least is the estimated
+    time of work and exchanges; with `bytes` it is what ranks receive, while operations stay divided as evenly as
+    `dovetail-choose-shardings` has it, or no less evenly than they were; with `memory` nothing is done. Comes after
+    `dovetail-partition`.
+
+    Loops that are split over what is combined or accumulated, and results that are partial, stay as they are. So do
+    reshards that give ranks no more than a part of their own, and those that a function's results or other reshards
+    read.
+  }];
+  let options = [Option<"objective", "objective", "::dovetail::Objective", "::dovetail::Objective::Time",
+                        "What is to be least", [{llvm::cl::values(
+                          clEnumValN(::dovetail::Objective::Time, "time", "estimated time of the slowest ranks"),
+                          clEnumValN(::dovetail::Objective::Bytes, "bytes", "bytes that ranks receive"),
+                          clEnumValN(::dovetail::Objective::Memory, "memory", "memory of ranks"))}]>,
+                 clusterOption, transportOption,
+                 Option<"always", "always", "bool", "false", "Exchange as seldom as can be, whatever that costs">,
                  Option<"seed", "seed", "uint64_t", "0",
                         "If not 0, what is least does not matter: anything that may be decided is, at random">];
 }
