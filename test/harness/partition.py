@@ -106,12 +106,12 @@ def random_partition(rng, shapes, outputs=None):
     return partition
 
 
-def split_randomly(rng, partition, name, shape):
-    """Splits random dimensions of tensor `name` over most axes of the mesh of `partition`."""
+def split_randomly(rng, partition, name, shape, first=0):
+    """Splits random dimensions of tensor `name`, from `first` on, over most axes of the mesh of `partition`."""
     axes_of = {}
     for axis in rng.permutation(list(partition.mesh)):
         if rng.random() < 0.9:
-            axes_of.setdefault(int(rng.integers(len(shape))), []).append(str(axis))
+            axes_of.setdefault(int(rng.integers(first, len(shape))), []).append(str(axis))
     for dim, axes in sorted(axes_of.items()):
         axes = "+".join(axes)
         parts = partition.parts(axes)

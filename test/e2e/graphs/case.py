@@ -11,7 +11,7 @@ from harness.compare import differences
 from harness.oracle import InvalidModel, expected_outputs
 from harness.partition import Partition, split_randomly
 
-from . import MOTIFS, Sketch
+from . import MOTIFS, Sketch, windows
 
 #: What outputs may differ by: of their largest magnitude, or at least.
 TOLERANCE = 1e-4
@@ -54,14 +54,20 @@ class GraphCase:
         return f"seed {self.seed}: {ops}; {shapes}; {self.partition}{libraries}"
 
 
-def random_graph(seed, large=False):
-    """The case of `seed`; None if ONNX Runtime does not take the graph."""
-    rng = np.random.default_rng([seed, 1 if large else 0])
+def random_graph(seed, large=False, images=False):
+    """The case of `seed`; None if ONNX Runtime does not take the graph.
+
+    With `images`, most operations read windows one behind the other, and what is split are images and volumes.
+    """
+    rng = np.random.default_rng([seed, 2 if images else 1 if large else 0])
     s = Sketch(rng, int(rng.choice(_OPSETS)), _LARGE_SIZE if large else _SIZE)
-    _add_inputs(s, _LARGE_EXTENTS if large else _EXTENTS)
-    _add_motifs(s)
+    if images:
+        _add_images(s)
+    else:
+        _add_inputs(s, _LARGE_EXTENTS if large else _EXTENTS)
+    _add_motifs(s, images)
     outputs = _choose_outputs(s)
-    partition = _choose_partition(s, outputs)
+    partition = _choose_partition(s, outputs, first=2 if images else 0)
     libraries = s.chance(0.6)
     model = s.model(outputs)
     try:
@@ -98,9 +104,18 @@ def _add_inputs(s, extents):
             s.input(s.rng.uniform(-2, 2, shape).astype(dtype))
 
 
-def _add_motifs(s):
-    weights = np.array([weight for weight, _ in MOTIFS.values()], float)
+def _add_images(s):
+    """One or two of few channels."""
+    for _ in range(s.pick(1, 1, 2)):
+        spatial = s.pick([60], [40, 12], [25, 24], [13, 30], [14, 9, 9])
+        s.input(s.rng.uniform(-2, 2, [1, s.integer(1, 4), *(s.integer(n // 2, n) for n in spatial)]).astype(np.float32))
+
+
+def _add_motifs(s, images):
     functions = [function for _, function in MOTIFS.values()]
+    weights = np.array([weight for weight, _ in MOTIFS.values()], float)
+    if images:
+        weights *= [1 if function.__module__ == windows.__name__ else 0.05 for function in functions]
     wanted = s.integer(3, 13)
     # Some inputs, such as a single scalar, suit few motifs.
     for _ in range(200):
@@ -116,13 +131,14 @@ def _choose_outputs(s):
     return [name for name in made if name not in read or s.chance(0.08)]
 
 
-def _choose_partition(s, outputs):
+def _choose_partition(s, outputs, first):
+    """What has spatial dimensions, if `first` is that of the first one, is split along these alone."""
     partition = Partition(dict(_MESHES[s.rng.choice(len(_MESHES), p=_MESH_WEIGHTS)]))
     made = [name for node in s.nodes for name in node.output]
     for name in [*s.inputs, *made]:
-        probability = 0.8 if name in s.inputs else 0.15 if name in outputs else 0.04
-        if s.values[name].ndim and s.chance(probability):
-            split_randomly(s.rng, partition, name, s.values[name].shape)
+        probability = 0.8 if name in s.inputs else 0.15 if name in outputs else 0.01 if first else 0.04
+        if s.values[name].ndim > first and s.chance(probability):
+            split_randomly(s.rng, partition, name, s.values[name].shape, first)
     return partition
 
 
