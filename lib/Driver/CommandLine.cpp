@@ -48,6 +48,12 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
                   "calibrate` or you wrote, or one of " +
                       llvm::join(Cluster::getBuiltInNames(), ", ") + "; by default what fits the target")
       ->type_name("FILE|NAME");
+  command
+      .add_option("--halos", arguments.halos,
+                  "Whether ranks compute halos of what layers read in place of exchanging them, so that several layers "
+                  "need one wider exchange: where --objective says that there is something to gain (if not given), "
+                  "never, or wherever they can")
+      ->type_name("gain|never|always");
   // For tests: a group without a name is not part of the help.
   command.add_option("--shardings-seed", arguments.shardingsSeed, "Decide at random how everything is split")
       ->group("")

@@ -16,6 +16,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -253,6 +254,14 @@ LogicalResult OptionParser::parseMath(StringRef text) {
   return llvm::success();
 }
 
+static std::optional<HaloChoice> parseHalos(StringRef text) {
+  return llvm::StringSwitch<std::optional<HaloChoice>>(text)
+      .Case("gain", HaloChoice::Gain)
+      .Case("never", HaloChoice::Never)
+      .Case("always", HaloChoice::Always)
+      .Default(std::nullopt);
+}
+
 static std::optional<Objective> parseObjective(StringRef text) {
   if (text == "time")
     return Objective::Time;
@@ -286,6 +295,12 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   options.splitLaunches = arguments.splitLaunches;
   options.shardingsSeed = arguments.shardingsSeed;
   options.following = arguments.following;
+  if (arguments.halos) {
+    std::optional<HaloChoice> halos = parseHalos(*arguments.halos);
+    if (!halos)
+      return usage("'--halos " + *arguments.halos + "': it is 'gain', 'never' or 'always'");
+    options.halos = *halos;
+  }
   if (arguments.objective) {
     std::optional<Objective> objective = parseObjective(*arguments.objective);
     if (!objective)

@@ -118,6 +118,10 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addPass(createPartition());
     passes.addNestedPass<func::FuncOp>(createCSEPass());
     passes.addPass(createHoistReshards());
+    if (options.halos != HaloChoice::Never)
+      passes.addPass(createWidenHalos({options.objective, /*cluster=*/"", getTransportKind(options.target->getName()),
+                                       options.halos == HaloChoice::Always, options.shardingsSeed},
+                                      getCluster(options)));
     passes.addPass(createMergeReshards());
     passes.addPass(createVerifyPartition());
     break;

@@ -45,6 +45,10 @@ struct SizesRequest {
   std::vector<int64_t> sizes;
 };
 
+/// Whether ranks compute halos in place of exchanging them: where that is expected to gain something, or not at all, or
+/// wherever they can, for tests.
+enum class HaloChoice { Gain, Never, Always };
+
 /// All that decides what a model is compiled to.
 struct CompileOptions {
   ImportOptions import;
@@ -61,6 +65,7 @@ struct CompileOptions {
   uint64_t shardingsSeed = 0;
   /// Or whether the inputs are followed, which decisions are compared with.
   Following following = Following::No;
+  HaloChoice halos = HaloChoice::Gain;
   const Target *target = findTarget("cpu");
   /// What ranks are, for how long things take; never null. The target's unless the user says otherwise.
   std::shared_ptr<const Cluster> cluster = std::make_shared<const Cluster>(*Cluster::getBuiltIn("cpu"));
@@ -88,7 +93,7 @@ struct CompileArguments {
   std::optional<std::string> mesh;
   std::vector<std::string> shards, sizes, dims, shapes;
   std::string target = "cpu";
-  std::optional<std::string> cpu, arch, math, objective, cluster, memory;
+  std::optional<std::string> cpu, arch, math, objective, cluster, memory, halos;
   std::optional<double> searchSeconds;
   uint64_t shardingsSeed = 0;
   Following following = Following::No;
