@@ -7,6 +7,8 @@
     random_graphs.py --objective time         all that is not requested decided by time
     random_graphs.py --any-shardings          anything decided that may be, at random
     random_graphs.py --mesh-alone             nothing requested, and unequal devices
+    random_graphs.py --images                 mostly windows of images, one behind the other
+    random_graphs.py --halos always           halos computed and not exchanged wherever that can be
     random_graphs.py --large                  larger tensors: several threads for a kernel, partial sums that scatter
 """
 
@@ -43,6 +45,9 @@ class Request:
     any_shardings: bool = False
     #: Nothing is requested, devices differ, and what is to be least takes turns.
     mesh_alone: bool = False
+    images: bool = False
+    #: Whether ranks compute halos in place of exchanging them, as the compiler takes it.
+    halos: str = "gain"
 
 
 @dataclasses.dataclass
@@ -92,6 +97,7 @@ def _compile_and_run(backend, case, request, options):
     blocks = case.libraries and request.seed % 3 == 0
     options = [*options, "--cpu", request.cpu, *(["--channel-blocks"] if blocks else [])]
     options += ["--shardings-seed", str(request.seed + 1)] if request.any_shardings else []
+    options += ["--halos", request.halos]
     while True:
         try:
             return backend.compile_and_run(
@@ -107,7 +113,7 @@ def _compile_and_run(backend, case, request, options):
 
 def evaluate(request):
     """Makes the case of a seed, runs it and compares. Runs in a worker."""
-    case = random_graph(request.seed, request.large)
+    case = random_graph(request.seed, request.large, request.images)
     if case is None:
         return Outcome(PASSED, f"seed {request.seed}: nothing to compare")
     backend = backends.fastest_backend()
@@ -143,6 +149,8 @@ def main():
     parser.add_argument("--objective", metavar="NAME", default="bytes", help="of the compiler's (default: bytes)")
     parser.add_argument("--any-shardings", action="store_true", help="decides at random what may be decided")
     parser.add_argument("--mesh-alone", action="store_true", help="requests nothing, of random clusters")
+    parser.add_argument("--images", action="store_true", help="mostly windows of images")
+    parser.add_argument("--halos", default="gain", help="gain (default), never or always")
     parser.add_argument("--keep", metavar="DIR", help="writes the files of failing cases there")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     arguments = parser.parse_args()
@@ -152,8 +160,8 @@ def main():
     start = time.monotonic()
     pool = workers(arguments.workers)
     seeds = range(first, first + arguments.count)
-    common = arguments.large, arguments.cpu, arguments.keep, arguments.objective, arguments.any_shardings, arguments.mesh_alone
-    for outcome in pool.map(Request(seed, *common) for seed in seeds):
+    common = {name: value for name, value in vars(arguments).items() if name not in ("seed", "count", "workers")}
+    for outcome in pool.map(Request(seed, **common) for seed in seeds):
         counts[outcome.status] += 1
         if outcome.status != PASSED:
             print(f"{outcome.status}: {outcome.case}\n    {outcome.message}", flush=True)

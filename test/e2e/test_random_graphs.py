@@ -2,9 +2,9 @@
 """Random graphs of several operators against ONNX Runtime.
 
 A failing case runs again with `test/e2e/random_graphs.py --seed N --count 1 --keep DIR`, with `--large` if it is a
-large one, with its `--cpu`, and with `--any-shardings` if that test failed. All graphs run for the host, and every
-third one for another CPU, too, those that the host can stand for taking turns. The first seed and the number of cases
-come from DOVETAIL_SEED and DOVETAIL_RANDOM_GRAPHS.
+large one, with its `--cpu`, and with `--any-shardings` or what else the test that failed asks for. All graphs run for
+the host, and every third one for another CPU, too, those that the host can stand for taking turns. The first seed and
+the number of cases come from DOVETAIL_SEED and DOVETAIL_RANDOM_GRAPHS.
 """
 
 import os
@@ -46,6 +46,14 @@ def test_random_graph_in_any_shardings(worker, seed):
 def test_random_graph_on_a_mesh_alone(worker, seed):
     """What is decided for unequal devices, by time, bytes and memory in turns, gives what ONNX Runtime gives."""
     outcome = worker(Request(seed, large=seed % 8 == 0, mesh_alone=True))
+    assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + COUNT))
+def test_random_images(worker, seed):
+    """Ranks compute all halos that they can, or in turns any, and few are exchanged."""
+    how = {"halos": "always"} if seed % 2 else {"any_shardings": True}
+    outcome = worker(Request(seed, images=True, **how))
     assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
 
 
