@@ -30,13 +30,20 @@ struct Side {
   RankedTensorType type;
   layout::Sharding sharding, held;
   layout::MemoryFormat format;
+  /// On hosts constants are read where the artifact is mapped (`runtime::Plan::isMapped`).
+  bool isMapped;
 
   Side(plan::ViewOp view, const layout::Mesh &mesh)
       : buffer(view.getBufferOp()), type(view.getTensorType()), format(buffer.getFormat().toLayout()) {
     sharding = toLayout(getSharding(type), mesh, type.getRank());
     held = toLayout(getSharding(buffer.getTensorType()), mesh, type.getRank());
+    isMapped = buffer.getKind() == plan::BufferKind::Constant && format.isRowMajor() &&
+               buffer->getParentOfType<plan::ProgramOp>().getTarget() == "cpu";
   }
-  layout::TensorMemory getMemory() const { return {held, format}; }
+  layout::TensorMemory getMemory() const {
+    // A mapped constant lies there whole.
+    return {isMapped ? layout::Sharding::replicated(static_cast<int>(type.getRank())) : held, format};
+  }
 };
 
 struct ChooseExchanges : dovetail::impl::ChooseExchangesBase<ChooseExchanges> {

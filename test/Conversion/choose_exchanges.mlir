@@ -31,6 +31,44 @@ plan.program @gather mesh @mesh target "cpu" {
 
 // -----
 
+// Constants are copied to devices: each rank has its part of them without gaps. On hosts they are read where the artifact
+// is mapped, where parts of rows are not in one piece.
+
+dovetail.mesh @mesh = ["y" = 2, "x" = 2]
+
+!columns = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {"x" : 0, 5, 10}]>>>
+!pieces = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 6, 12}, {"x" : 0, 5, 10}]>>>
+!all = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {}]>>>
+!rows = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 6, 12}, {}]>>>
+
+// CHECK-LABEL: plan.program @mapped
+plan.program @mapped mesh @mesh target "cpu" {
+  %a = plan.buffer constant tensor<12x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 6, 12}, {"x" : 0, 5, 10}]>> <[0, 1]> = dense_resource<w> : tensor<12x10xf32>
+  %b = plan.buffer arena tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {"x" : 0, 5, 10}]>> <[0, 1]>
+  %c = plan.buffer constant tensor<12x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 6, 12}, {}]>> <[0, 1]> = dense_resource<v> : tensor<12x10xf32>
+  %d = plan.buffer arena tensor<12x10xf32> <[0, 1]>
+  %pieces = plan.view %a : !pieces
+  %columns = plan.view %b : !columns
+  %rows = plan.view %c : !rows
+  %all = plan.view %d : !all
+  // CHECK: plan.exchange %{{.*}} -> %{{.*}} {step_name = "columns"}
+  plan.exchange %pieces -> %columns {step_name = "columns"} : !pieces -> !columns
+  // CHECK: plan.exchange %{{.*}} -> %{{.*}} by all_gather {step_name = "rows"}
+  plan.exchange %rows -> %all {step_name = "rows"} : !rows -> !all
+}
+
+// CHECK-LABEL: plan.program @copied
+plan.program @copied mesh @mesh target "emulated" {
+  %a = plan.buffer constant tensor<12x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 6, 12}, {"x" : 0, 5, 10}]>> <[0, 1]> = dense_resource<w> : tensor<12x10xf32>
+  %b = plan.buffer arena tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {"x" : 0, 5, 10}]>> <[0, 1]>
+  %pieces = plan.view %a : !pieces
+  %columns = plan.view %b : !columns
+  // CHECK: plan.exchange %{{.*}} -> %{{.*}} by all_gather {step_name = "columns"}
+  plan.exchange %pieces -> %columns {step_name = "columns"} : !pieces -> !columns
+}
+
+// -----
+
 // Parts lie one after another if the dimension that is cut is outermost in memory; messages have the source's order.
 
 dovetail.mesh @mesh = ["y" = 3]

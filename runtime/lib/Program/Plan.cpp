@@ -17,7 +17,9 @@ using namespace dovetail::runtime;
 
 namespace {
 
-template <typename... Fs> struct Overloaded : Fs... { using Fs::operator()...; };
+template <typename... Fs> struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
 template <typename... Fs> Overloaded(Fs...) -> Overloaded<Fs...>;
 
 void addPostOps(const std::vector<PostOpInfo> &ops, std::vector<uint32_t> &reads) {
@@ -117,7 +119,10 @@ layout::Box Plan::tensorBox(uint32_t tensor, int rank) const {
 layout::ExchangePlace Plan::placeOf(const MoveInfo &move) const {
   auto memoryOf = [&](uint32_t tensor) {
     const BufferInfo &buffer = bufferOf(tensor);
-    return layout::TensorMemory{buffer.sharding, buffer.format};
+    // A mapped constant lies there whole.
+    return layout::TensorMemory{isMapped(buffer) ? layout::Sharding::replicated(static_cast<int>(buffer.shape.size()))
+                                                 : buffer.sharding,
+                                buffer.format};
   };
   return {mesh,
           bufferOf(move.source).shape,

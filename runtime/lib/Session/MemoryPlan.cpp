@@ -65,15 +65,11 @@ static RankMemory memoryWithoutAddresses(const Plan &plan, int rank) {
     const BufferInfo &buffer = plan.buffers[i];
     MemoryView view = MemoryView::ofBuffer(plan, i, rank);
     // Read where it is mapped, a part of a constant has the strides of the whole.
-    if (isMapped(plan, buffer) && !view.box.empty())
+    if (plan.isMapped(buffer) && !view.box.empty())
       view.strides = MemoryView::rowMajor(buffer.type, layout::Box::ofShape(buffer.shape), nullptr).strides;
     memory.buffers.push_back(std::move(view));
   }
   return memory;
-}
-
-bool dovetail::runtime::isMapped(const Plan &plan, const BufferInfo &buffer) {
-  return buffer.kind == BufferKind::Constant && buffer.format.isRowMajor() && !plan.isForDevice();
 }
 
 /// Bytes of the items that are alive at each position from `first` to `last`.
@@ -118,7 +114,7 @@ absl::StatusOr<MemoryUse> dovetail::runtime::estimateMemoryUse(const Plan &plan,
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const BufferInfo &buffer = plan.buffers[i];
     int64_t bytes = memory.buffers[i].box.volume() * elementSize(buffer.type);
-    if (isMapped(plan, buffer))
+    if (plan.isMapped(buffer))
       result.weightBytes += bytes;
     else if (buffer.kind != BufferKind::Arena)
       (buffer.kind == BufferKind::Constant ? result.copiedBytes : result.persistentBytes) +=

@@ -30,9 +30,6 @@ std::vector<ArenaItem> bufferLives(const Plan &plan, int rank);
 /// Appends scratch memory of the step at `position`; returns its number.
 int64_t addScratch(std::vector<ArenaItem> &items, int64_t position, int64_t bytes);
 
-/// Whether a constant is read where the artifact is mapped.
-bool isMapped(const Plan &plan, const BufferInfo &buffer);
-
 /// Bytes of a buffer on `rank`, as it lies in memory.
 int64_t bufferBytes(const Plan &plan, uint32_t buffer, int rank);
 

@@ -114,7 +114,7 @@ absl::StatusOr<std::byte *> ProgramSession::allocate(int64_t bytes, std::shared_
 absl::Status ProgramSession::prepareConstants() {
   int64_t copied = 0;
   auto isCopied = [&](const BufferInfo &buffer) {
-    return buffer.kind == BufferKind::Constant && !isMapped(plan, buffer);
+    return buffer.kind == BufferKind::Constant && !plan.isMapped(buffer);
   };
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const BufferInfo &buffer = plan.buffers[i];

@@ -40,7 +40,7 @@ const char *stringifyExchangeKind(ExchangeKind kind);
 
 /// The memory in which a tensor lies: the box that each rank has, without gaps.
 struct TensorMemory {
-  const Sharding &held;
+  Sharding held;
   const MemoryFormat &format;
 };
 

@@ -258,6 +258,10 @@ struct Plan {
 
   /// Whether a device plug-in runs the program.
   bool isForDevice() const { return target != hostTarget; }
+  /// Whether a constant is read where the artifact is mapped, as a part of the whole tensor.
+  bool isMapped(const BufferInfo &buffer) const {
+    return buffer.kind == BufferKind::Constant && buffer.format.isRowMajor() && !isForDevice();
+  }
   const BufferInfo &bufferOf(uint32_t tensor) const { return buffers[tensors[tensor].buffer]; }
   /// What `rank` holds, in global coordinates.
   layout::Box bufferBox(uint32_t buffer, int rank) const;
