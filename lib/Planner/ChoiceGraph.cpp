@@ -32,9 +32,15 @@ void ChoiceGraph::setCosts(unsigned node, std::vector<double> costs) {
   nodes[node] = std::move(costs);
 }
 
-void ChoiceGraph::addEdge(unsigned a, unsigned b, EdgeCosts costs) {
+unsigned ChoiceGraph::addEdge(unsigned a, unsigned b, EdgeCosts costs) {
   assert(a != b && costs->size() == nodes[a].size() * nodes[b].size() && "costs of other nodes");
   edges.push_back({a, b, std::move(costs)});
+  return edges.size() - 1;
+}
+
+void ChoiceGraph::setEdge(unsigned edge, EdgeCosts costs) {
+  assert(costs->size() == edges[edge].costs->size() && "costs of another edge");
+  edges[edge].costs = std::move(costs);
 }
 
 void ChoiceGraph::randomize(uint64_t seed) {

@@ -49,8 +49,10 @@ public:
   unsigned addNode(std::vector<double> costs);
   /// What the options of a node cost by themselves, from now on.
   void setCosts(unsigned node, std::vector<double> costs);
-  /// Adds costs of pairs of options of two different nodes. Several edges add up.
-  void addEdge(unsigned a, unsigned b, EdgeCosts costs);
+  /// Adds costs of pairs of options of two different nodes. Several edges add up. Returns the edge's number.
+  unsigned addEdge(unsigned a, unsigned b, EdgeCosts costs);
+  /// What the pairs of an edge cost, from now on. Edges have no numbers any more once costs are random.
+  void setEdge(unsigned edge, EdgeCosts costs);
 
   /// Replaces the costs of single options by random ones, and those of pairs by nothing, unless they are impossible.
   void randomize(uint64_t seed);

@@ -86,6 +86,17 @@ TEST(ChoiceGraphTest, EdgesReadTheirNodesInTheOrderGiven) {
   EXPECT_THAT(graph.solve().options, ElementsAre(0, 2));
 }
 
+TEST(ChoiceGraphTest, EdgesMayChange) {
+  ChoiceGraph graph;
+  unsigned a = graph.addNode({0, 0}), b = graph.addNode({0, 0});
+  graph.addEdge(a, b, edge({0, 0, 0, 0}));
+  unsigned second = graph.addEdge(a, b, edge({1, 2, 2, 2}));
+  EXPECT_THAT(graph.solve().options, ElementsAre(0, 0));
+  graph.setEdge(second, edge({3, 3, 2, 3}));
+  EXPECT_THAT(graph.solve().options, ElementsAre(1, 0));
+  EXPECT_EQ(graph.solve().cost, 2);
+}
+
 TEST(ChoiceGraphTest, WhatExcludesAllIsImpossible) {
   ChoiceGraph graph;
   unsigned a = graph.addNode({0, ChoiceGraph::impossible}), b = graph.addNode({0});
