@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_FORMPROLOGUE
@@ -35,7 +36,10 @@ void FormPrologue::runOnOperation() {
     Operation *producer = value.getDefiningOp();
     return producer && (isa<ConstantOp>(producer) || producer->hasAttr(plan::kPrologueAttrName));
   };
-  for (Operation &op : getOperation().getBody().front().without_terminator())
-    if (!isa<ConstantOp>(op) && llvm::all_of(op.getOperands(), isConstant))
-      op.setAttr(plan::kPrologueAttrName, UnitAttr::get(&getContext()));
+  for (Operation &op : getOperation().getBody().front().without_terminator()) {
+    auto reshard = dyn_cast<ReshardOp>(op);
+    if (isa<ConstantOp>(op) || (reshard && isGather(reshard)) || !llvm::all_of(op.getOperands(), isConstant))
+      continue;
+    op.setAttr(plan::kPrologueAttrName, UnitAttr::get(&getContext()));
+  }
 }

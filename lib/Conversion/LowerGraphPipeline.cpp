@@ -18,7 +18,8 @@ using namespace mlir;
 using namespace dovetail;
 
 void dovetail::buildLowerGraphPipeline(OpPassManager &passes, ArrayRef<std::string> libraries,
-                                       ArrayRef<std::string> features, const DovetailToPlanOptions &program) {
+                                       ArrayRef<std::string> features, bool gathersAhead,
+                                       const DovetailToPlanOptions &program) {
   SmallVector<std::string> names(libraries), available(features);
   OpPassManager &functions = passes.nest<func::FuncOp>();
   functions.addPass(createChooseFormats({names, available}));
@@ -26,6 +27,7 @@ void dovetail::buildLowerGraphPipeline(OpPassManager &passes, ArrayRef<std::stri
   functions.addPass(createFuseKernels());
   functions.addPass(createConvertFormats({names, available}));
   functions.addPass(createFormPrologue());
+  functions.addPass(createPlaceGathers({gathersAhead}));
   passes.addPass(createShareStorage());
   passes.addPass(createDovetailToPlan(program));
 }
@@ -34,6 +36,8 @@ namespace {
 struct LowerGraphOptions : PassPipelineOptions<LowerGraphOptions> {
   ListOption<std::string> libraries{*this, "libraries", llvm::cl::desc("The libraries that calls may use")};
   ListOption<std::string> features{*this, "features", llvm::cl::desc("What the processor has, in LLVM's spelling")};
+  Option<bool> gathersAhead{*this, "gathers-ahead", llvm::cl::desc("Whether gathers begin a layer ahead"),
+                            llvm::cl::init(false)};
   Option<std::string> target{*this, "target", llvm::cl::desc("Target of the program"), llvm::cl::init("cpu")};
 };
 } // namespace
@@ -45,6 +49,7 @@ void dovetail::registerLowerGraphPipeline() {
         DovetailToPlanOptions program;
         program.target = options.target;
         buildLowerGraphPipeline(passes, SmallVector<std::string>(options.libraries.begin(), options.libraries.end()),
-                                SmallVector<std::string>(options.features.begin(), options.features.end()), program);
+                                SmallVector<std::string>(options.features.begin(), options.features.end()),
+                                options.gathersAhead, program);
       });
 }

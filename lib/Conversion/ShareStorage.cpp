@@ -109,7 +109,8 @@ void StorageSharer::shareReshard(ReshardOp op) {
   auto type = cast<RankedTensorType>(source.getType());
   ShardingAttr from = getBoxSharding(source), to = getBoxSharding(target);
   if (!covers(from, to, type, mesh)) {
-    if (covers(to, from, type, mesh))
+    // What is gathered is there for a while, what ranks store of it all the time.
+    if (!isGather(op) && covers(to, from, type, mesh))
       join(source, target);
     return;
   }

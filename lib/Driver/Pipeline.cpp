@@ -129,7 +129,10 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addNestedPass<func::FuncOp>(createWidenCalls({libraries, features}));
     // Once more for what was converted.
     passes.addPass(createVerifyPartition());
-    buildLowerGraphPipeline(passes, libraries, features, {options.target->getName().str(), options.math});
+    buildLowerGraphPipeline(
+        passes, libraries, features,
+        options.gathersAhead.value_or(getTransportKind(options.target->getName()) == TransportKind::Streams),
+        {options.target->getName().str(), options.math});
     passes.addPass(createMergeRows());
     passes.addPass(createBoundCalls({libraries, features}));
     passes.addPass(createChooseExchanges());

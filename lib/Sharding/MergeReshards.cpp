@@ -58,7 +58,9 @@ void MergeReshards::merge(Value value, ArrayRef<ReshardOp> reshards, const layou
       if (!small || !large || small == large)
         continue;
       bool equal = small.getType() == large.getType();
-      if (!equal && (!mayHoldMore(small) || !covers(getSharding(large), getSharding(small), type, mesh)))
+      // What is gathered for one step is not there for others.
+      if (!equal &&
+          (isGather(small) || !mayHoldMore(small) || !covers(getSharding(large), getSharding(small), type, mesh)))
         continue;
       // All users come after both reshards if the covering one moves up.
       if (small->isBeforeInBlock(large))

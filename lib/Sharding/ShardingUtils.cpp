@@ -211,6 +211,11 @@ bool dovetail::covers(ShardingAttr held, ShardingAttr needed, RankedTensorType t
   return true;
 }
 
+bool dovetail::isGather(ReshardOp op) {
+  auto pieces = op.getOperand().getDefiningOp<ReshardOp>();
+  return pieces && pieces.getOperand().getDefiningOp<ConstantOp>();
+}
+
 ShardingAttr dovetail::getResultSharding(const OpRelation &relation, unsigned resultRank,
                                          ArrayRef<DimShardingAttr> loops, FlatSymbolRefAttr mesh) {
   SmallVector<StringAttr> partialAxes;

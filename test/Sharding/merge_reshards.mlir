@@ -22,3 +22,25 @@ func.func @windows(%x: !cut, %w3: tensor<1x1x3xf32>, %w5: tensor<1x1x5xf32>) -> 
   %2 = dovetail.add %0, %1 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 12, 24}]>} : (!cut, !cut) -> !cut
   return %2 : !cut
 }
+
+// What is gathered of a weight for one step is not there for another one, which needs less of it.
+
+!pieces = tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>>
+!whole = tensor<8x8xf32, #dovetail.sharding<@mesh, [{}, {}]>>
+!columns = tensor<8x8xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 4, 8}]>>
+
+// CHECK-LABEL: func.func @gathers
+// CHECK: dovetail.reshard
+// CHECK: %[[WHOLE:.*]] = dovetail.reshard
+// CHECK-NEXT: dovetail.matmul %arg0, %[[WHOLE]]
+// CHECK-NEXT: %[[COLUMNS:.*]] = dovetail.reshard
+// CHECK-NEXT: dovetail.matmul %arg1, %[[COLUMNS]]
+func.func @gathers(%rows: !pieces, %all: !whole) -> (!pieces, !columns) {
+  %w = dovetail.constant dense_resource<w> : tensor<8x8xf32>
+  %pieces = dovetail.reshard %w : tensor<8x8xf32> -> !pieces
+  %whole = dovetail.reshard %pieces : !pieces -> !whole
+  %0 = dovetail.matmul %rows, %whole {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 4, 8}, {}, {}]>} : (!pieces, !whole) -> !pieces
+  %columns = dovetail.reshard %pieces : !pieces -> !columns
+  %1 = dovetail.matmul %all, %columns {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 4, 8}, {}]>} : (!whole, !columns) -> !columns
+  return %0, %1 : !pieces, !columns
+}

@@ -27,9 +27,10 @@ namespace dovetail {
 #include "dovetail/Conversion/Passes.h.inc"
 
 /// Adds the passes that make plans of a module's partitioned graphs, in their order. `libraries` and `features` are as
-/// in the options of passes.
+/// in the options of passes, and `gathersAhead` is that of `dovetail-place-gathers`.
 void buildLowerGraphPipeline(mlir::OpPassManager &passes, llvm::ArrayRef<std::string> libraries,
-                             llvm::ArrayRef<std::string> features, const DovetailToPlanOptions &program);
+                             llvm::ArrayRef<std::string> features, bool gathersAhead,
+                             const DovetailToPlanOptions &program);
 
 /// Registers that as the pipeline `dovetail-lower-graph`.
 void registerLowerGraphPipeline();

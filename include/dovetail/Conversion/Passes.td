@@ -132,8 +132,27 @@ def ConvertFormats : Pass<"dovetail-convert-formats", "::mlir::func::FuncOp"> {
 def FormPrologue : Pass<"dovetail-form-prologue", "::mlir::func::FuncOp"> {
   let summary = "Find what runs once, when a session starts";
   let description = [{
-    Sets `plan.prologue` of what depends on constants alone.
+    Sets `plan.prologue` of what depends on constants alone, but for gathers: a constant of which ranks store pieces, a
+    reshard of it, is brought together by a reshard of that before each use.
   }];
+  let dependentDialects = ["::dovetail::plan::PlanDialect"];
+}
+
+def PlaceGathers : Pass<"dovetail-place-gathers", "::mlir::func::FuncOp"> {
+  let summary = "Decide when constants that ranks store in pieces are brought together";
+  let description = [{
+    Gives each step that reads such a constant a gather of its own, right before it, so that what is gathered takes memory
+    for that time only; steps that follow each other share one. With `ahead`, where exchanges go on beside steps, a gather
+    begins before the last step that reads weights: one layer ahead, so that there are those of two layers at most.
+
+    ```mlir
+    %1 = dovetail.reshard %0 : tensor<8x8xf32> -> tensor<8x8xf32, #pieces>
+    %2 = dovetail.reshard %1 : tensor<8x8xf32, #pieces> -> tensor<8x8xf32, #whole>
+    ```
+
+    moves to where `%2` is read.
+  }];
+  let options = [Option<"ahead", "ahead", "bool", "false", "Whether gathers begin a layer ahead">];
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 

@@ -73,6 +73,8 @@ struct CompileOptions {
   std::optional<double> memory, plannerMemory;
   /// Whether it is an error if that does not suffice; else the program is made as if it did.
   bool mustFit = true;
+  /// Whether weights that are stored in pieces are gathered a layer ahead; nothing: if exchanges go on beside steps.
+  std::optional<bool> gathersAhead;
   /// How many ranks a mesh is to have that the compiler makes; `mesh` is not one of the user's then.
   std::optional<int64_t> autoRanks;
   CodeGenOptions codeGen;

@@ -73,6 +73,10 @@ ShardingAttr getNeededSharding(const OpRelation &relation, unsigned number, mlir
 /// holds nothing but itself, and nothing else takes its place.
 bool covers(ShardingAttr held, ShardingAttr needed, mlir::RankedTensorType type, const layout::Mesh &mesh);
 
+/// Whether `op` brings together what ranks store of a constant: a reshard of a reshard that says which pieces they
+/// store. It runs anew before each use; all else that depends on constants alone runs once.
+bool isGather(ReshardOp op);
+
 /// The sharding of the result when the loops are split so, partial over the axes of split reductions.
 ShardingAttr getResultSharding(const OpRelation &relation, unsigned resultRank, llvm::ArrayRef<DimShardingAttr> loops,
                                mlir::FlatSymbolRefAttr mesh);
