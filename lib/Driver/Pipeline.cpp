@@ -110,8 +110,9 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addPass(createChooseCuts());
     passes.addPass(
         createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
-                               /*cluster=*/"", getTransportKind(options.target->getName()), options.searchWork,
-                               options.explain, options.following, options.shardingsSeed},
+                               options.plannerWeightFactor, options.mayGather, /*cluster=*/"",
+                               getTransportKind(options.target->getName()), options.searchWork, options.explain,
+                               options.following, options.shardingsSeed},
                               getCluster(options)));
     break;
   case Phase::Partition:

@@ -36,6 +36,9 @@ static constexpr int kManyRanks = 64;
 static constexpr int64_t kMostRanks = 1 << 14;
 /// Meshes of three axes are tried for so many ranks at most.
 static constexpr int64_t kMaxRanksOfThreeAxes = 32;
+/// Where to divide weights for good suffices, they are gathered if that is expected to cost at most this share:
+/// libraries cannot pack what is gathered once and for all, which estimates do not know.
+static constexpr double kGatheredShare = 0.8;
 /// Tensors that messages name.
 static constexpr size_t kMaxNamed = 4;
 
@@ -43,6 +46,8 @@ namespace {
 /// What the planner expects of a program.
 struct Expected {
   double seconds = 0, bytes = 0, memory = 0;
+  /// Of it, weights.
+  double weights = 0;
 
   double get(Objective objective) const {
     switch (objective) {
@@ -61,6 +66,8 @@ struct Expected {
 struct RankMemory {
   int rank = 0;
   double bytes = 0;
+  /// Bytes for each byte of weights, with what libraries pack.
+  double weightFactor = 1;
 };
 } // namespace
 
@@ -73,6 +80,7 @@ static Expected getExpected(mlir::ModuleOp module) {
     expected.seconds += said.getAs<mlir::FloatAttr>("seconds").getValueAsDouble();
     expected.bytes += static_cast<double>(said.getAs<mlir::IntegerAttr>("bytes").getInt());
     expected.memory += static_cast<double>(said.getAs<mlir::IntegerAttr>("memory").getInt());
+    expected.weights += static_cast<double>(said.getAs<mlir::IntegerAttr>("weights").getInt());
   }
   return expected;
 }
@@ -152,8 +160,9 @@ static FailureOr<RankMemory> getMost(const runtime::Plan &plan, int step = 1) {
     if (!memory.ok())
       return llvm::failure();
     auto bytes = static_cast<double>(memory->totalBytes() - memory->messageBytes);
+    auto weights = static_cast<double>(memory->weightBytes + memory->copiedBytes + memory->persistentBytes);
     if (rank == 0 || bytes > most.bytes)
-      most = {rank, bytes};
+      most = {rank, bytes, 1 + static_cast<double>(memory->packedBytes) / std::max(weights, 1.0)};
   }
   return most;
 }
@@ -199,9 +208,9 @@ static layout::Mesh withSize(const layout::Mesh &mesh, int64_t size) {
   return layout::Mesh(std::move(axes));
 }
 
-/// The smallest mesh with more ranks along one axis on which what the planner expects is not more than `limit`.
-static std::optional<layout::Mesh> findFittingMesh(Compilation &compilation, double limit) {
-  CompileOptions options = compilation.getOptions();
+/// The smallest mesh with more ranks along one axis on which what the planner expects with these options is not more
+/// than `limit`.
+static std::optional<layout::Mesh> findFittingMesh(Compilation &compilation, CompileOptions options, double limit) {
   options.objective = Objective::Memory;
   options.plannerMemory.reset();
   layout::Mesh mesh = options.mesh;
@@ -227,60 +236,158 @@ static std::optional<layout::Mesh> findFittingMesh(Compilation &compilation, dou
   return withSize(mesh, enough);
 }
 
-FailureOr<CompileOptions> dovetail::fitMemory(Compilation &compilation, Diagnostics &diagnostics) {
-  CompileOptions options = compilation.getOptions();
-  double memory = *options.memory;
-  options.memory.reset();
-  options.explain = false;
-  std::optional<std::pair<runtime::Plan, RankMemory>> least;
-  double expectedLeast = 0;
+namespace {
+/// A program that was made to see what it takes.
+struct Attempt {
+  CompileOptions options;
+  Expected expected;
+  runtime::Plan plan;
+  RankMemory most;
+};
+
+/// Makes programs of a compilation, each of which knows more of what it may take, until one fits.
+class MemoryFitter {
+public:
+  MemoryFitter(Compilation &compilation, Diagnostics &diagnostics)
+      : compilation(compilation), diagnostics(diagnostics), memory(*compilation.getOptions().memory),
+        mostTries(compilation.getOptions().mesh.numRanks() > kManyRanks ? kMaxTriesOfMany : kMaxTries) {}
+
+  FailureOr<CompileOptions> fit();
+
+private:
+  FailureOr<Attempt> make(CompileOptions options);
+  bool fits(const Attempt &attempt) const { return attempt.most.bytes <= memory; }
+  /// The first program that fits with weights as steps need them, or the last one, the least that is known to be
+  /// possible. `attempt` does not fit.
+  FailureOr<Attempt> split(Attempt attempt);
+  /// The same with weights that may be stored in pieces.
+  FailureOr<Attempt> gather(Attempt attempt);
+  llvm::LogicalResult refuse(const Attempt &least, double limit);
+
+  Compilation &compilation;
+  Diagnostics &diagnostics;
+  double memory;
+  int mostTries;
+};
+} // namespace
+
+FailureOr<Attempt> MemoryFitter::make(CompileOptions options) {
+  Compilation copy = compilation.fork(options, diagnostics);
+  if (failed(copy.runTo(Phase::Propagate)))
+    return llvm::failure();
+  Expected expected = getExpected(copy.getModule());
+  if (failed(copy.runTo(Phase::Lower)))
+    return llvm::failure();
+  FailureOr<runtime::Plan> plan = describeProgram(copy.getModule());
+  if (failed(plan))
+    return llvm::failure();
+  // A few ranks mostly say that it does not fit.
+  FailureOr<RankMemory> most = getMost(*plan, std::max(options.mesh.numRanks() / kManyRanks, 1));
+  if (succeeded(most) && most->bytes <= memory)
+    most = getMost(*plan);
+  if (failed(most))
+    return diagnostics.error(ExitCode::Unsupported,
+                             "what this program takes of memory is not known; leave out --memory");
+  return Attempt{std::move(options), expected, std::move(*plan), *most};
+}
+
+FailureOr<Attempt> MemoryFitter::split(Attempt attempt) {
+  CompileOptions options = attempt.options;
+  options.mayGather = false;
+  std::optional<Attempt> least;
   // The planner does not know what will share memory: how much more or less its estimate is, programs tell.
-  int numRanks = options.mesh.numRanks(), mostTries = numRanks > kManyRanks ? kMaxTriesOfMany : kMaxTries;
-  for (int tries = 0; tries < mostTries; ++tries) {
+  for (int tries = 1; tries < mostTries && !fits(attempt); ++tries) {
+    double ratio = attempt.most.bytes / std::max(attempt.expected.memory, 1.0);
+    options.plannerMemory =
+        std::min(options.plannerMemory.value_or(attempt.expected.memory), memory / ratio) * (tries > 1 ? 0.95 : 1.0);
     if (tries + 1 == mostTries)
       options.objective = Objective::Memory;
-    Compilation copy = compilation.fork(options, diagnostics);
-    if (failed(copy.runTo(Phase::Propagate)))
+    FailureOr<Attempt> next = make(options);
+    if (failed(next))
       return llvm::failure();
-    double expected = getExpected(copy.getModule()).memory;
-    if (failed(copy.runTo(Phase::Lower)))
-      return llvm::failure();
-    FailureOr<runtime::Plan> plan = describeProgram(copy.getModule());
-    if (failed(plan))
-      return llvm::failure();
-    // A few ranks mostly say that it does not fit.
-    FailureOr<RankMemory> most = getMost(*plan, std::max(numRanks / kManyRanks, 1));
-    if (succeeded(most) && most->bytes <= memory)
-      most = getMost(*plan);
-    if (failed(most))
-      return diagnostics.error(ExitCode::Unsupported,
-                               "what this program takes of memory is not known; leave out --memory");
-    if (most->bytes <= memory) {
-      options.explain = compilation.getOptions().explain;
-      return options;
-    }
-    double ratio = most->bytes / std::max(expected, 1.0);
-    options.plannerMemory = std::min(options.plannerMemory.value_or(expected), memory / ratio) * (tries ? 0.95 : 1.0);
-    if (!least || most->bytes < least->second.bytes) {
-      least.emplace(std::move(*plan), *most);
-      expectedLeast = expected;
-    }
+    attempt = std::move(*next);
+    if (!least || attempt.most.bytes < least->most.bytes)
+      least = attempt;
   }
-  if (!options.mustFit) {
-    options = compilation.getOptions();
-    options.memory.reset();
-    return options;
+  return std::move(*least);
+}
+
+FailureOr<Attempt> MemoryFitter::gather(Attempt attempt) {
+  CompileOptions options = attempt.options;
+  options.mayGather = true;
+  // As long as ranks have all weights as they need them, libraries may pack them; the planner counts that from now on.
+  options.plannerWeightFactor = attempt.most.weightFactor;
+  attempt.expected.memory += (attempt.most.weightFactor - 1) * attempt.expected.weights;
+  std::optional<Attempt> least;
+  for (int tries = 1; tries < mostTries && !fits(attempt); ++tries) {
+    // What it does not count, such as scratch memory, is mostly the same however weights are stored.
+    options.plannerMemory = std::max(std::min(options.plannerMemory.value_or(attempt.expected.memory),
+                                              attempt.expected.memory - (attempt.most.bytes - memory)) *
+                                         (tries > 1 ? 0.95 : 1.0),
+                                     1.0);
+    if (tries + 1 == mostTries) {
+      options.objective = Objective::Memory;
+      options.gathersAhead = false;
+    }
+    FailureOr<Attempt> next = make(options);
+    if (failed(next))
+      return llvm::failure();
+    attempt = std::move(*next);
+    if (!least || attempt.most.bytes < least->most.bytes)
+      least = attempt;
   }
-  const auto &[plan, most] = *least;
-  std::optional<layout::Mesh> fitting = findFittingMesh(compilation, memory * expectedLeast / most.bytes);
+  return std::move(*least);
+}
+
+llvm::LogicalResult MemoryFitter::refuse(const Attempt &least, double limit) {
+  std::optional<layout::Mesh> fitting = findFittingMesh(compilation, least.options, limit);
   std::string advice =
       fitting
           ? ("'--mesh " + formatMesh(*fitting) + "', of " + Twine(fitting->numRanks()) + " ranks, is expected to do")
                 .str()
           : "no mesh with more ranks along one axis is expected to do";
-  return diagnostics.error(ExitCode::DoesNotFit, "the program does not fit: rank " + Twine(most.rank) + " needs " +
-                                                     tools::formatBytes(static_cast<int64_t>(most.bytes)) +
-                                                     ", and has " + tools::formatBytes(static_cast<int64_t>(memory)) +
-                                                     "; " + advice + "; most room is taken by " +
-                                                     listLargest(plan, most.rank));
+  return diagnostics.error(ExitCode::DoesNotFit,
+                           "the program does not fit: rank " + Twine(least.most.rank) + " needs " +
+                               tools::formatBytes(static_cast<int64_t>(least.most.bytes)) + ", and has " +
+                               tools::formatBytes(static_cast<int64_t>(memory)) + "; " + advice +
+                               "; most room is taken by " + listLargest(least.plan, least.most.rank));
+}
+
+FailureOr<CompileOptions> MemoryFitter::fit() {
+  CompileOptions options = compilation.getOptions();
+  Objective objective = options.objective;
+  options.memory.reset();
+  options.explain = false;
+  FailureOr<Attempt> first = make(options);
+  if (failed(first))
+    return llvm::failure();
+  auto accept = [&](const Attempt &attempt) {
+    CompileOptions accepted = attempt.options;
+    accepted.explain = compilation.getOptions().explain;
+    return accepted;
+  };
+  if (fits(*first))
+    return accept(*first);
+  FailureOr<Attempt> whole = split(*first);
+  if (failed(whole))
+    return llvm::failure();
+  FailureOr<Attempt> pieces = gather(*first);
+  if (failed(pieces))
+    return llvm::failure();
+  bool isWhole = fits(*whole) &&
+                 (!fits(*pieces) || kGatheredShare * whole->expected.get(objective) <= pieces->expected.get(objective));
+  if (isWhole || fits(*pieces))
+    return accept(isWhole ? *whole : *pieces);
+  if (!options.mustFit) {
+    options = compilation.getOptions();
+    options.memory.reset();
+    return options;
+  }
+  bool isLess = whole->most.bytes < pieces->most.bytes;
+  return isLess ? refuse(*whole, memory * whole->expected.memory / whole->most.bytes)
+                : refuse(*pieces, pieces->expected.memory - (pieces->most.bytes - memory));
+}
+
+FailureOr<CompileOptions> dovetail::fitMemory(Compilation &compilation, Diagnostics &diagnostics) {
+  return MemoryFitter(compilation, diagnostics).fit();
 }

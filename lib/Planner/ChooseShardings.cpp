@@ -84,6 +84,8 @@ private:
   void bring(Value value, ShardingAttr form);
   /// Combines operands that are partial and are to be whole sums.
   void combine(DefinitionOpInterface op);
+  /// Gathers a constant of which ranks store so much for the operations that need more.
+  void gather(Value constant, ShardingAttr stored);
 
   func::FuncOp function;
   layout::Mesh mesh;
@@ -212,6 +214,24 @@ void Commit::combine(DefinitionOpInterface op) {
   }
 }
 
+void Commit::gather(Value constant, ShardingAttr stored) {
+  auto type = cast<RankedTensorType>(constant.getType());
+  Value pieces;
+  for (OpOperand &use : llvm::make_early_inc_range(constant.getUses())) {
+    ShardingAttr need = getNeed(use);
+    // What they store is stated by partitioning for all others.
+    if (!need || covers(stored, need, type, mesh))
+      continue;
+    if (!pieces) {
+      OpBuilder builder(constant.getContext());
+      builder.setInsertionPointAfterValue(constant);
+      pieces = ReshardOp::create(builder, constant.getLoc(), withSharding(type, stored), constant);
+    }
+    OpBuilder builder(use.getOwner());
+    use.set(ReshardOp::create(builder, use.getOwner()->getLoc(), withSharding(type, need), pieces));
+  }
+}
+
 void Commit::run() {
   for (BlockArgument argument : function.getArguments())
     setSharding(argument, assignment.arguments.lookup(argument));
@@ -231,6 +251,8 @@ void Commit::run() {
     }
   for (auto op : function.getBody().front().getOps<DefinitionOpInterface>())
     combine(op);
+  for (const auto &[constant, stored] : assignment.stored)
+    gather(constant, stored);
 }
 
 /// The axes that split each loop, or with what sizes: dimensions of the result, then what is summed over.
@@ -292,6 +314,24 @@ static void emitExplanations(func::FuncOp function, const ShardingAssignment &as
         << llvm::formatv("{0:f1}", times).str() << " times what it would with its work divided as well as can be";
 }
 
+/// Says which weights ranks store in pieces.
+static void emitStored(const ShardingAssignment &assignment) {
+  // Blocks repeat themselves: the first of those that are alike stands for all.
+  llvm::MapVector<std::pair<Type, ShardingAttr>, std::pair<Value, unsigned>> alike;
+  for (const auto &[constant, stored] : assignment.stored)
+    ++alike.try_emplace({constant.getType(), stored}, constant, 0).first->second.second;
+  for (const auto &[key, entry] : alike) {
+    auto [constant, count] = entry;
+    auto type = cast<RankedTensorType>(constant.getType());
+    std::string others = count == 1 ? "" : " like " + std::to_string(count - 1) + " others";
+    InFlightDiagnostic remark = emitRemark(constant.getLoc(), "weights of shape [");
+    llvm::interleaveComma(type.getShape(), remark);
+    remark << "] are stored in pieces" << others << ", split as "
+           << describe(key.second.getDims(), type.getRank(), false)
+           << ", and gathered just in time, before each use, as memory does not suffice for more";
+  }
+}
+
 /// Says which ranks are of no use.
 static void emitIdle(func::FuncOp function, const ShardingAssignment &assignment) {
   for (StringAttr axis : assignment.idleAxes)
@@ -321,7 +361,8 @@ static void setExpectation(func::FuncOp function, const Expectation &expected) {
       builder.getDictionaryAttr({builder.getNamedAttr("bytes", getCount(expected.bytes)),
                                  builder.getNamedAttr("cost", builder.getF64FloatAttr(expected.cost)),
                                  builder.getNamedAttr("memory", getCount(expected.getMemory())),
-                                 builder.getNamedAttr("seconds", builder.getF64FloatAttr(expected.seconds))}));
+                                 builder.getNamedAttr("seconds", builder.getF64FloatAttr(expected.seconds)),
+                                 builder.getNamedAttr("weights", getCount(expected.weightBytes))}));
 }
 
 LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshOp) {
@@ -332,16 +373,18 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   DenseMap<Operation *, LoopOption> decided;
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
-    Goal goal{objective, *found,  transport, memory ? std::optional<double>(memory) : std::nullopt,
-              work,      explain, following, seed};
+    Goal goal{objective, *found, transport, memory ? std::optional<double>(memory) : std::nullopt,
+              weightFactor, gather, work, explain, following, seed};
     FailureOr<ShardingAssignment> assignment =
         findAssignment(function, meshOp.getMesh(), meshName, *requests, goal, decided);
     if (failed(assignment))
       return failure();
     emitGap(function, *assignment, goal);
     emitIdle(function, *assignment);
-    if (explain)
+    if (explain) {
       emitExplanations(function, *assignment, objective);
+      emitStored(*assignment);
+    }
     Commit commit(function, meshOp, *assignment, goal);
     commit.run();
     decided = std::move(commit.decided);

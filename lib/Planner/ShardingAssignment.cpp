@@ -12,11 +12,13 @@
 
 #include "ShardingAssignment.h"
 
-#include "dovetail/Planner/ChoiceGraph.h"
+#include "WeightStorage.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
 #include <numeric>
+#include <random>
 
 using namespace mlir;
 using namespace dovetail;
@@ -39,6 +41,10 @@ static constexpr size_t kMaxExplained = 8;
 static constexpr SearchLimits kExplainingLimits = {size_t(1) << 20, uint64_t(1) << 28};
 /// An operation is said to be slow if it takes so many times what it could.
 static constexpr double kMuchSlower = 1.5;
+/// Searches for what takes least memory, each of which knows more about where most is used.
+static constexpr int kMaxSearchesForLeast = 8;
+/// Operations that may read a weight of which ranks store pieces: each has to gather it.
+static constexpr unsigned kMaxReaders = 4;
 
 namespace {
 
@@ -49,7 +55,7 @@ public:
                     const DenseMap<Operation *, LoopOption> &decided)
       : function(function), meshName(meshName), requests(requests), goal(goal), decided(decided),
         costs(mesh, goal.cluster, goal.transport), constants(getConstantValues(function)),
-        families(function, costs.getMesh(), goal.cluster) {}
+        families(function, costs.getMesh(), goal.cluster), weights(costs, goal.weightFactor) {}
 
   FailureOr<ShardingAssignment> solve();
 
@@ -66,6 +72,12 @@ private:
     std::vector<ShardingAttr> needs;
   };
 
+  /// What there is at the time of most memory: values, and operands that are gathered then.
+  struct Peak {
+    DenseSet<Value> values;
+    DenseSet<OpOperand *> gathered;
+  };
+
   /// A value that is brought from one to the other.
   struct Connection {
     RankedTensorType type;
@@ -79,6 +91,10 @@ private:
   void keepEven();
   void addNodes();
   void addEdges(Value value, const Source &source);
+  /// Lets constants be stored in pieces, where memory matters.
+  void addWeights();
+  /// How all operations read a constant, in their order; nothing if not all of them may gather it.
+  std::vector<WeightStorage::Use> getUses(Value constant);
   /// What is chosen, of the source of a value.
   ShardingAttr getState(const ChoiceGraph::Solution &solution, const Source &source) const {
     return source.states[solution.options[source.node]];
@@ -89,11 +105,15 @@ private:
   /// Searches with this share of the work that is left.
   ChoiceGraph::Solution search(double share = 1);
   ChoiceGraph::Solution follow();
+  /// The same where memory is as large as it takes: if it is what matters, with what is known of where most is used.
+  ChoiceGraph::Solution searchFreely(Peak &atMost);
+  /// Weights cost what memory does: so much a byte, beside what the objective says.
+  void setWeightCosts(double price, const Peak &atMost);
   void findIdle(ShardingAssignment &assignment);
   std::vector<Explanation> explain(const ChoiceGraph::Solution &solution);
   ChoiceGraph::Solution searchWithin(double memory);
-  /// What a solution takes. `live`, if given, receives the values that there are at the time of most.
-  Expectation predict(const ChoiceGraph::Solution &solution, DenseSet<Value> *live = nullptr);
+  /// What a solution takes. `peak`, if given, receives what there is at the time of most.
+  Expectation predict(const ChoiceGraph::Solution &solution, Peak *peak = nullptr);
   void connect(RankedTensorType type, const Source &source, const Reader &reader);
   double getCost(const ExchangeCost &cost) const { return cost.get(goal.objective); }
   /// What an option of an operation costs by itself.
@@ -128,6 +148,7 @@ private:
   /// Values through which sums may pass.
   DenseSet<Value> mayBePartial;
   ChoiceGraph graph;
+  WeightStorage weights;
   llvm::MapVector<Value, Source> sources;
   /// Of values whose sharding is requested.
   llvm::MapVector<Value, Source> pinned;
@@ -160,7 +181,8 @@ double AssignmentProblem::getCost(const LoopOption &option) const {
   case Objective::Time:
     return option.seconds + getCost(option.inner);
   case Objective::Memory:
-    return option.weightBytes + option.resultBytes + kBytesPerSecond * option.seconds + getCost(option.inner);
+    return goal.weightFactor * option.weightBytes + option.resultBytes + kBytesPerSecond * option.seconds +
+           getCost(option.inner);
   case Objective::Bytes:
     // Time decides between what moves as much: all of it is less than a byte for each rank.
     return getCost(option.inner) + (totalWork > 0 ? option.seconds / totalWork : 0);
@@ -477,14 +499,14 @@ ChoiceGraph::Solution AssignmentProblem::follow() {
   return solution;
 }
 
-Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, DenseSet<Value> *live) {
+Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, Peak *peak) {
   Expectation expected;
   Block &block = function.getBody().front();
   DenseMap<Value, Operation *> lastUsers;
   for (Operation &op : block)
     for (Value operand : op.getOperands())
       lastUsers[operand] = &op;
-  DenseMap<Value, double> held, weights;
+  DenseMap<Value, double> held, constantBytes;
   double values = 0;
   auto begin = [&](Value value, ShardingAttr state) {
     double bytes =
@@ -497,15 +519,30 @@ Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, De
   for (Operation &op : block) {
     // What is brought to it in another form takes room beside what it is made of.
     double brought = 0;
+    SmallVector<OpOperand *> gathered;
     if (auto entry = options.find(&op); entry != options.end() && !constants.contains(op.getResult(0))) {
       const LoopOption &option = getOption(solution, &op);
       expected.seconds += option.seconds + option.inner.seconds;
       expected.bytes += option.inner.totalBytes;
-      for (auto [value, need] : llvm::zip_equal(op.getOperands(), option.needs)) {
+      for (auto [operand, need] : llvm::zip_equal(op.getOpOperands(), option.needs)) {
+        Value value = operand.get();
         auto type = cast<RankedTensorType>(value.getType());
-        if (constants.contains(value))
-          weights[value] = std::max(weights[value], costs.getLargestBytes(type, need));
-        else if (getState(solution, sources[value]) != need)
+        if (constants.contains(value)) {
+          ShardingAttr stored = weights.getStored(solution, value);
+          ExchangeCost gathering = weights.getGathering(solution, operand);
+          double needed = gathering.phases == 0 ? costs.getLargestBytes(type, need) : 0;
+          double &bytes = constantBytes[value];
+          bytes = std::max(bytes, stored ? costs.getLargestBytes(type, stored) + (goal.weightFactor - 1) * needed
+                                         : goal.weightFactor * needed);
+          expected.seconds += gathering.seconds;
+          expected.bytes += gathering.totalBytes;
+          if (gathering.phases == 0)
+            continue;
+          gathered.push_back(&operand);
+          brought += goal.weightFactor * costs.getLargestBytes(type, need);
+          continue;
+        }
+        if (getState(solution, sources[value]) != need)
           brought += costs.getLargestBytes(type, need);
       }
     }
@@ -514,10 +551,11 @@ Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, De
         begin(result, getState(solution, source->second));
     if (values + brought > expected.valueBytes) {
       expected.valueBytes = values + brought;
-      if (live) {
-        live->clear();
+      if (peak) {
+        peak->values.clear();
         for (const auto &[value, bytes] : held)
-          live->insert(value);
+          peak->values.insert(value);
+        peak->gathered = {gathered.begin(), gathered.end()};
       }
     }
     for (Value operand : op.getOperands())
@@ -527,7 +565,7 @@ Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, De
           held.erase(entry);
         }
   }
-  for (const auto &[value, bytes] : weights)
+  for (const auto &[value, bytes] : constantBytes)
     expected.weightBytes += bytes;
   for (const Connection &connection : connections) {
     const auto &[type, source, reader] = connection;
@@ -539,12 +577,111 @@ Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, De
   return expected;
 }
 
+std::vector<WeightStorage::Use> AssignmentProblem::getUses(Value constant) {
+  std::vector<WeightStorage::Use> uses;
+  for (OpOperand &operand : constant.getUses()) {
+    Operation *op = operand.getOwner();
+    auto entry = options.find(op);
+    if (entry == options.end() || constants.contains(op->getResult(0)) || uses.size() == kMaxReaders)
+      return {};
+    WeightStorage::Use use{&operand, sources[op->getResult(0)].node, {}};
+    for (const LoopOption &option : entry->second)
+      use.needs.push_back(option.needs[operand.getOperandNumber()]);
+    uses.push_back(std::move(use));
+  }
+  // Uses of a value are listed from the last one made.
+  llvm::sort(uses, [](const WeightStorage::Use &a, const WeightStorage::Use &b) {
+    return std::pair(a.node, a.operand->getOperandNumber()) < std::pair(b.node, b.operand->getOperandNumber());
+  });
+  return uses;
+}
+
+void AssignmentProblem::addWeights() {
+  // Where there is room, to gather anything only takes time.
+  if (!goal.mayGather || (!goal.memory && goal.objective != Objective::Memory && !goal.seed))
+    return;
+  std::vector<std::tuple<int64_t, size_t, Value>> bySize;
+  double all = 0, together = 0;
+  for (auto constant : function.getBody().front().getOps<ConstantOp>()) {
+    // Uniform ones become part of kernels.
+    auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
+    if (elements && elements.isSplat())
+      continue;
+    bySize.push_back({getByteSize(cast<RankedTensorType>(constant.getType())), bySize.size(), constant.getResult()});
+    all += static_cast<double>(std::get<0>(bySize.back()));
+  }
+  llvm::sort(bySize, [](const auto &a, const auto &b) {
+    return std::pair(std::get<0>(a), std::get<1>(a)) < std::pair(std::get<0>(b), std::get<1>(b));
+  });
+  std::mt19937_64 random(goal.seed);
+  for (auto [bytes, number, value] : bySize) {
+    together += static_cast<double>(bytes);
+    // Small ones save nothing; at random, some are as users need them.
+    bool isLight = static_cast<double>(bytes) <= kLightShare * all && together <= (kTolerance - 1) * all;
+    if (goal.seed ? random() & 1 : isLight)
+      continue;
+    if (std::vector<WeightStorage::Use> uses = getUses(value); !uses.empty())
+      weights.add(value, std::move(uses), graph);
+  }
+  if (weights.empty())
+    return;
+  // How these are stored is a choice of theirs, not of the operations.
+  for (auto &[op, list] : options) {
+    if (llvm::none_of(op->getOperands(), [&](Value operand) { return weights.contains(operand); }))
+      continue;
+    for (LoopOption &option : list) {
+      option.weightBytes = 0;
+      for (auto [value, need] : llvm::zip_equal(op->getOperands(), option.needs))
+        if (constants.contains(value) && !weights.contains(value))
+          option.weightBytes += costs.getLargestBytes(cast<RankedTensorType>(value.getType()), need);
+    }
+    std::vector<double> own;
+    for (const LoopOption &option : list)
+      own.push_back(getCost(option));
+    graph.setCosts(sources[op->getResult(0)].node, std::move(own));
+  }
+  setWeightCosts(0, {});
+}
+
+void AssignmentProblem::setWeightCosts(double price, const Peak &atMost) {
+  weights.setCosts(
+      graph,
+      {price + (goal.objective == Objective::Memory ? 1 : 0), [&](const ExchangeCost &cost) { return getCost(cost); }},
+      [&](OpOperand *operand) { return atMost.gathered.contains(operand); });
+}
+
+ChoiceGraph::Solution AssignmentProblem::searchFreely(Peak &atMost) {
+  ChoiceGraph::Solution solution = search(goal.memory || !weights.empty() ? kShareOfOne : 1);
+  if (weights.empty() || goal.seed || goal.objective != Objective::Memory || !solution.isPossible())
+    return solution;
+  double bound = solution.bound;
+  Peak peak;
+  ChoiceGraph::Solution found = solution;
+  Expectation least = predict(solution, &peak);
+  for (int searches = 1; searches < kMaxSearchesForLeast; ++searches) {
+    size_t known = atMost.gathered.size();
+    atMost.gathered.insert(peak.gathered.begin(), peak.gathered.end());
+    if (atMost.gathered.size() == known)
+      break;
+    setWeightCosts(0, atMost);
+    found = search(kShareOfOne);
+    Expectation expected = predict(found, &peak);
+    if (std::pair(expected.getMemory(), expected.seconds) < std::pair(least.getMemory(), least.seconds)) {
+      solution = found;
+      least = expected;
+    }
+  }
+  solution.cost = graph.evaluate(solution.options);
+  solution.bound = bound;
+  return solution;
+}
+
 ChoiceGraph::Solution AssignmentProblem::searchWithin(double memory) {
-  ChoiceGraph::Solution solution = search(kShareOfOne);
+  Peak peak, atMost;
+  ChoiceGraph::Solution solution = searchFreely(atMost);
   if (!solution.isPossible())
     return solution;
-  DenseSet<Value> live, atMost;
-  Expectation expected = predict(solution, &live);
+  Expectation expected = predict(solution, &peak);
   if (expected.getMemory() <= memory)
     return solution;
   double unlimited = solution.bound;
@@ -553,22 +690,30 @@ ChoiceGraph::Solution AssignmentProblem::searchWithin(double memory) {
   std::optional<ChoiceGraph::Solution> fitting;
   ChoiceGraph::Solution least = solution;
   double leastMemory = expected.getMemory();
-  std::vector<std::vector<double>> own;
-  for (unsigned node = 0; node < graph.getNumNodes(); ++node)
-    own.push_back(graph.getCosts(node));
+  std::vector<std::pair<unsigned, std::vector<double>>> own;
+  for (auto &[op, list] : options) {
+    unsigned node = sources[op->getResult(0)].node;
+    own.push_back({node, graph.getCosts(node)});
+  }
   for (int raises = 0, halvings = 0; raises < kMaxRaises && halvings < kMaxHalvings;) {
-    atMost.insert(live.begin(), live.end());
-    for (auto &[op, list] : options) {
-      unsigned node = sources[op->getResult(0)].node;
-      std::vector<double> sums = own[node];
+    atMost.values.insert(peak.values.begin(), peak.values.end());
+    atMost.gathered.insert(peak.gathered.begin(), peak.gathered.end());
+    for (auto [entry, ofOperation] : llvm::zip_equal(options, own)) {
+      auto &[op, list] = entry;
+      std::vector<double> sums = ofOperation.second;
       for (auto [cost, option] : llvm::zip_equal(sums, list)) {
-        bool isLive = llvm::any_of(op->getResults(), [&](Value result) { return atMost.contains(result); });
-        cost += price * (option.weightBytes + (isLive ? option.resultBytes : 0));
+        bool isLive = llvm::any_of(op->getResults(), [&](Value result) { return atMost.values.contains(result); });
+        cost += price * (goal.weightFactor * option.weightBytes + (isLive ? option.resultBytes : 0));
       }
-      graph.setCosts(node, std::move(sums));
+      graph.setCosts(ofOperation.first, std::move(sums));
     }
+    if (!goal.seed)
+      setWeightCosts(price, atMost);
     solution = search(kShareOfOne);
-    expected = predict(solution, &live);
+    // The limit of work may leave nothing.
+    if (!solution.isPossible())
+      break;
+    expected = predict(solution, &peak);
     bool fits = expected.getMemory() <= memory;
     if (expected.getMemory() < leastMemory) {
       leastMemory = expected.getMemory();
@@ -584,9 +729,14 @@ ChoiceGraph::Solution AssignmentProblem::searchWithin(double memory) {
       price *= fitting ? 2 : 10;
     }
   }
-  for (unsigned node = 0; node < own.size(); ++node)
-    graph.setCosts(node, own[node]);
+  for (auto &[node, costs] : own)
+    graph.setCosts(node, std::move(costs));
+  if (!goal.seed)
+    setWeightCosts(0, atMost);
   solution = fitting ? *fitting : least;
+  // All weights that cost alike are gathered at the same price, though fewer of them may do.
+  if (fitting && !goal.seed)
+    weights.holdWithin(solution, memory - predict(solution).getMemory());
   solution.cost = graph.evaluate(solution.options);
   solution.bound = unlimited;
   return solution;
@@ -670,11 +820,13 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
   addNodes();
   for (const auto &[value, source] : sources)
     addEdges(value, source);
+  addWeights();
   if (goal.seed)
     graph.randomize(goal.seed);
+  Peak atMost;
   ChoiceGraph::Solution solution = goal.following != Following::No ? follow()
                                    : goal.memory                   ? searchWithin(*goal.memory)
-                                                                   : search();
+                                                                   : searchFreely(atMost);
   if (!solution.isPossible() && solution.bound < ChoiceGraph::impossible)
     return function.emitError("no way to split it that meets all that is asked for was found; search longer");
   if (!solution.isPossible())
@@ -701,6 +853,7 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
     assignment.values[value] = getState(solution, source);
   for (const auto &[value, source] : forms)
     assignment.forms[value] = getState(solution, source);
+  assignment.stored = weights.getAllStored(solution);
   for (const auto &[operand, source] : outputs)
     assignment.outputs[operand] = getState(solution, source);
   return assignment;

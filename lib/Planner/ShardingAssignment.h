@@ -18,6 +18,7 @@
 #include "dovetail/Planner/ChoiceGraph.h"
 #include "dovetail/Planner/Objective.h"
 #include "dovetail/Sharding/ShardingRequests.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace dovetail {
 
@@ -54,6 +55,8 @@ struct ShardingAssignment {
   llvm::DenseMap<mlir::Value, ShardingAttr> values;
   /// Of values with several users: the form in which it is brought to all of them.
   llvm::DenseMap<mlir::Value, ShardingAttr> forms;
+  /// Of constants of which ranks store less than operations need: what they store. It is gathered before each use.
+  llvm::MapVector<mlir::Value, ShardingAttr> stored;
   /// Of operands of the terminator, where that is requested.
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> outputs;
   /// What is expected of all of it.
@@ -81,6 +84,11 @@ struct Goal {
   TransportKind transport;
   /// Bytes of each rank for weights and values, as estimated; none: as much as is asked for.
   std::optional<double> memory;
+  /// How many bytes a rank takes for each byte of a weight that a step reads, as libraries keep some in an order of
+  /// their own, too: all the time, or of a weight that is gathered for as long as the step takes.
+  double weightFactor = 1;
+  /// Whether ranks may store less of weights than they need, where memory matters.
+  bool mayGather = true;
   /// What the searches may take together (`SearchLimits::work`).
   uint64_t work = SearchLimits().work;
   /// Whether what is chosen is to be explained, which takes more searches.
@@ -95,6 +103,8 @@ struct Goal {
 /// Every operation chooses among its `LoopOptions`, every argument among all ways to cut it. A value that several
 /// operations read also chooses in what form it is brought to them: that is paid for once. What is left, an exchange
 /// from each value to each need, is a cost of two choices, so that a `ChoiceGraph` finds the optimum.
+///
+/// Where memory matters, each weight, too, chooses what ranks store of it (`WeightStorage`).
 ///
 /// Where memory does not suffice, what takes room has a price (a Lagrange multiplier), the least with which all of it
 /// fits; if nothing does, it is what takes least.

@@ -71,8 +71,12 @@ struct CompileOptions {
   std::shared_ptr<const Cluster> cluster = std::make_shared<const Cluster>(*Cluster::getBuiltIn("cpu"));
   /// Bytes that each rank may take, or nothing; and what that is to the planner's estimates (`ChooseShardings`).
   std::optional<double> memory, plannerMemory;
+  /// How many bytes weights take for each byte, copies in the order of libraries included, as programs have told.
+  double plannerWeightFactor = 1;
   /// Whether it is an error if that does not suffice; else the program is made as if it did.
   bool mustFit = true;
+  /// Whether weights may be stored in pieces, where memory matters.
+  bool mayGather = true;
   /// Whether weights that are stored in pieces are gathered a layer ahead; nothing: if exchanges go on beside steps.
   std::optional<bool> gathersAhead;
   /// How many ranks a mesh is to have that the compiler makes; `mesh` is not one of the user's then.

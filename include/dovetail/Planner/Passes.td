@@ -30,7 +30,7 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
     an operation had better compute its result otherwise than it is to be split, a reshard follows it. Where a loop is
     split over which only the operation itself can combine terms, it gives way to simpler operations. What is expected of
     all that, a dictionary of `seconds`, `bytes` that ranks receive, `memory` of
-    the rank with most, and `cost`, which is what the objective says, is written to the
+    the rank with most, of which so much for `weights`, and `cost`, which is what the objective says, is written to the
     function as `dovetail.expected`.
   }];
   let options = [Option<"objective", "objective", "::dovetail::Objective", "::dovetail::Objective::Bytes",
@@ -40,6 +40,10 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
                           clEnumValN(::dovetail::Objective::Memory, "memory", "memory of ranks"))}]>,
                  Option<"memory", "memory", "int64_t", "0",
                         "Bytes that each rank has for weights and values, as estimated; 0: as many as it takes">,
+                 Option<"weightFactor", "weight-factor", "double", "1.0",
+                        "How many bytes ranks take for each byte of weights that they have all the time, as libraries pack some">,
+                 Option<"gather", "gather", "bool", "true",
+                        "Where memory matters, whether ranks may store pieces of weights, which are gathered before each use">,
                  clusterOption, transportOption,
                  Option<"work", "work", "uint64_t", "::dovetail::SearchLimits().work",
                         "How many costs the search looks at, at most">,
