@@ -131,7 +131,7 @@ std::optional<double> ExchangeCosts::getCollectiveSeconds(ArrayRef<int64_t> shap
 
 ExchangeCost ExchangeCosts::getPhase(ArrayRef<int64_t> shape, double elementBytes, const layout::Sharding &from,
                                      const layout::Sharding &to) {
-  layout::ExchangeVolume volume = layout::getExchangeVolume(mesh, shape, from, to);
+  layout::ExchangeVolume volume = layout::getExchangeVolume(mesh, shape, from, to, transport == TransportKind::Streams);
   ExchangeCost cost;
   if (volume.total == 0)
     return cost;
@@ -179,8 +179,7 @@ ExchangeCost ExchangeCosts::getGiving(RankedTensorType type, ShardingAttr held) 
   cost.totalBytes = (elements - static_cast<double>(type.getNumElements())) * elementBytes;
   // Beyond what a rank has in any case, which is not more than an even part.
   double most = getLargestBox(sharding, type.getShape()) - static_cast<double>(type.getNumElements()) / mesh.numRanks();
-  cost.seconds =
-      std::max(most, 0.0) * elementBytes / getLink(llvm::SmallBitVector(mesh.numAxes(), true)).bytes;
+  cost.seconds = std::max(most, 0.0) * elementBytes / getLink(llvm::SmallBitVector(mesh.numAxes(), true)).bytes;
   return cost;
 }
 

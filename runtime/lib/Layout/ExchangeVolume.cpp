@@ -121,10 +121,16 @@ static void combine(Parts &all, const Parts &parts) {
   all = std::move(combined);
 }
 
-/// The groups of dimensions that share axes in `from` or `to`.
+static bool isSplit(const Sharding &from, const Sharding &to, int dim) {
+  return from.dims[dim].isSplit() || to.dims[dim].isSplit();
+}
+
+/// The groups of dimensions that share axes in `from` or `to`, of those that any axis splits.
 static std::vector<DimGroup> groupDims(const Sharding &from, const Sharding &to) {
   std::vector<DimGroup> groups;
   for (int dim = 0; dim < static_cast<int>(from.dims.size()); ++dim) {
+    if (!isSplit(from, to, dim))
+      continue;
     DimGroup group = {from.dims[dim].axes, {dim}};
     group.axes.insert(group.axes.end(), to.dims[dim].axes.begin(), to.dims[dim].axes.end());
     for (size_t i = 0; i < groups.size();) {
@@ -170,8 +176,9 @@ namespace {
 class GroupParts {
 public:
   GroupParts(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
-             const std::vector<int> &reducedAxes, const DimGroup &group);
+             const std::vector<int> &reducedAxes, const DimGroup &group, bool countSent);
 
+  /// `sent` is empty where that is not counted.
   Parts received, sent;
 
 private:
@@ -203,6 +210,7 @@ private:
 
   /// Axes on which source and target are at the same coordinate, as the source has the same at all of them.
   std::vector<int> fixedAxes;
+  bool countSent;
 };
 
 } // namespace
@@ -215,6 +223,12 @@ GroupParts::Dim GroupParts::makeDim(const Mesh &mesh, const DimSharding &from, c
   Pieces sources(dim.sources);
   for (Interval piece : dim.targets)
     dim.partners.push_back(sources.countIn(piece));
+  dim.sourceSteps = getSteps(mesh, group.axes, from.axes);
+  dim.targetSteps = getSteps(mesh, group.axes, to.axes);
+  if (!countSent) {
+    dim.giveSteps.resize(group.axes.size());
+    return dim;
+  }
 
   std::vector<int> axes;
   int count = 1;
@@ -235,8 +249,6 @@ GroupParts::Dim GroupParts::makeDim(const Mesh &mesh, const DimSharding &from, c
     for (size_t source = 0; source < dim.sources.size(); ++source)
       dim.given[source * count + fixed] = {pieces.sizeIn(dim.sources[source]), pieces.countIn(dim.sources[source])};
   }
-  dim.sourceSteps = getSteps(mesh, group.axes, from.axes);
-  dim.targetSteps = getSteps(mesh, group.axes, to.axes);
   dim.giveSteps = getSteps(mesh, group.axes, axes);
   for (size_t i = 0; i < group.axes.size(); ++i)
     dim.giveSteps[i] += dim.sourceSteps[i] * count;
@@ -251,12 +263,14 @@ void GroupParts::addAlongLast(const std::vector<Dim> &dims, int count, int64_t r
       auto at = [&](int base, const std::vector<int> &steps) { return base + (steps.empty() ? 0 : steps.back() * i); };
       int target = at(dim.target, dim.targetSteps);
       Interval needed = dim.targets[target];
-      auto [size, partners] = dim.given[at(dim.give, dim.giveSteps)];
       get.moved *= needed.size();
       get.partners *= dim.partners[target];
+      get.kept *= needed.intersect(dim.sources[at(dim.source, dim.sourceSteps)]).size();
+      if (!countSent)
+        continue;
+      auto [size, partners] = dim.given[at(dim.give, dim.giveSteps)];
       give.moved *= size;
       give.partners *= partners;
-      get.kept *= needed.intersect(dim.sources[at(dim.source, dim.sourceSteps)]).size();
     }
     give.kept = get.kept;
     received.moved += get.moved;
@@ -264,7 +278,7 @@ void GroupParts::addAlongLast(const std::vector<Dim> &dims, int count, int64_t r
     // Most ranks have as much as those beside them.
     if (!(get == lastGet))
       received.addGreatest(get);
-    if (!(give == lastGive))
+    if (countSent && !(give == lastGive))
       sent.addGreatest(give);
     lastGet = get;
     lastGive = give;
@@ -272,7 +286,8 @@ void GroupParts::addAlongLast(const std::vector<Dim> &dims, int count, int64_t r
 }
 
 GroupParts::GroupParts(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
-                       const std::vector<int> &reducedAxes, const DimGroup &group) {
+                       const std::vector<int> &reducedAxes, const DimGroup &group, bool countSent)
+    : countSent(countSent) {
   int64_t replicas = 1;
   for (int axis : group.axes)
     if (!splitsAny(from, group, axis) && !isIn(reducedAxes, axis))
@@ -282,10 +297,6 @@ GroupParts::GroupParts(const Mesh &mesh, std::span<const int64_t> shape, const S
   std::vector<Dim> dims;
   for (int dim : group.dims)
     dims.push_back(makeDim(mesh, from.dims[dim], to.dims[dim], shape[dim], group));
-  if (group.axes.empty()) {
-    addAlongLast(dims, 1, replicas);
-    return;
-  }
   size_t last = group.axes.size() - 1;
   std::vector<int> coords(last);
   while (true) {
@@ -305,20 +316,28 @@ GroupParts::GroupParts(const Mesh &mesh, std::span<const int64_t> shape, const S
 }
 
 ExchangeVolume dovetail::layout::getExchangeVolume(const Mesh &mesh, std::span<const int64_t> shape,
-                                                   const Sharding &from, const Sharding &to) {
+                                                   const Sharding &from, const Sharding &to, bool countSent) {
   std::vector<int> reducedAxes = findReducedAxes(from, to);
   // Ranks that need the same, over axes of no group; of each contribution too.
   int64_t contributions = 1, replicas = mesh.numRanks(), receivers = 1;
   for (int axis : reducedAxes)
     contributions *= mesh.axisSize(axis);
+  // What no axis splits all ranks have and need.
+  Part whole;
+  for (int dim = 0; dim < static_cast<int>(from.dims.size()); ++dim)
+    if (!isSplit(from, to, dim)) {
+      whole.moved *= shape[dim];
+      whole.kept *= shape[dim];
+    }
   Parts received, sent;
-  received.add(Part());
-  sent.add(Part());
+  received.add(whole);
+  sent.add(whole);
   std::vector<int> axes;
   for (const DimGroup &group : groupDims(from, to)) {
-    GroupParts parts(mesh, shape, from, to, reducedAxes, group);
+    GroupParts parts(mesh, shape, from, to, reducedAxes, group, countSent);
     combine(received, parts.received);
-    combine(sent, parts.sent);
+    if (countSent)
+      combine(sent, parts.sent);
     axes.insert(axes.end(), group.axes.begin(), group.axes.end());
   }
   for (int axis = 0; axis < mesh.numAxes(); ++axis)
@@ -334,6 +353,8 @@ ExchangeVolume dovetail::layout::getExchangeVolume(const Mesh &mesh, std::span<c
     if (moved > 0)
       volume.sources = std::max(volume.sources, part.partners * contributions - (part.kept > 0));
   }
+  if (!countSent)
+    return volume;
   for (const Part &part : sent.greatest) {
     int64_t moved = part.moved * receivers - part.kept;
     volume.largestSent = std::max(volume.largestSent, moved);

@@ -277,6 +277,9 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
       ++heldOnce;
       EXPECT_EQ(expected, moved);
     }
+    ExchangeVolume receivedOnly = expected;
+    receivedOnly.largestSent = receivedOnly.targets = 0;
+    EXPECT_EQ(getExchangeVolume(c.mesh, c.shape, c.from, c.to, /*countSent=*/false), receivedOnly);
     // Sends are the receives of the others, for each pair in the same order.
     EXPECT_EQ(sent, received);
     EXPECT_EQ(planner.findDisagreement(), std::nullopt);

@@ -142,8 +142,9 @@ struct ExchangeVolume {
 /// What the planned exchange moves, without planning it: of each rank what `receiveVolume` says. Dimensions that share
 /// no mesh axis are independent, so the cost grows with their pieces and not with ranks or transfers. Where pieces of
 /// the source overlap, what is sent, `sources` and `targets` are more than there are: they count all who could send.
+/// Without `countSent`, `largestSent` and `targets` stay 0, which is less work.
 ExchangeVolume getExchangeVolume(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
-                                 const Sharding &to);
+                                 const Sharding &to, bool countSent = true);
 
 /// What an exchange amounts to.
 enum class ExchangeClass {
