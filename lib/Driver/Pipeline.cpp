@@ -107,7 +107,6 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addNestedPass<func::FuncOp>(createCheckIndices({options.indexChecks}));
     break;
   case Phase::Propagate:
-    passes.addPass(createChooseCuts());
     passes.addPass(
         createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
                                options.plannerWeightFactor, options.mayGather, /*cluster=*/"",

@@ -392,7 +392,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     requests->results.clear();
     requests->loops.clear();
     for (const auto &[argument, sharding] : assignment->arguments)
-      requests->arguments[argument] = sharding;
+      requests->arguments[argument] = ShardingRequest(sharding.getDims());
     for (auto &[operand, dims] : requests->outputs)
       dims = ShardingRequest(assignment->outputs.lookup(operand).getDims());
     isOpen = commit.isOpen;

@@ -24,6 +24,8 @@ using namespace dovetail;
 
 /// Of a set of connected places, the extents at which a family is begun.
 static constexpr size_t kMaxSeeds = 8;
+/// Of these, those that are decided between where cuts are to be found.
+static constexpr size_t kMaxOpenFamilies = 4;
 /// Ways to cut one place over the same axes.
 static constexpr size_t kMaxCuts = 4;
 
@@ -98,6 +100,13 @@ void CutFamilies::state(unsigned place, DimShardingAttr cuts, bool isStated) {
   SmallVector<StringAttr> axes(cuts.getAxes());
   if (!llvm::is_contained(statedAxes, axes))
     statedAxes.push_back(axes);
+}
+
+void CutFamilies::stateOpen(unsigned place, ArrayRef<StringAttr> someAxes) {
+  SmallVector<StringAttr> axes(someAxes);
+  if (!llvm::is_contained(statedAxes, axes))
+    statedAxes.push_back(axes);
+  open.push_back({place, axes});
 }
 
 CutFamilies::Family CutFamilies::follow(unsigned place, std::vector<int64_t> cuts) const {
@@ -277,7 +286,7 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
     auto begin = seeds.lower_bound(parts);
     if (begin == seeds.end())
       begin = std::prev(begin);
-    std::optional<std::pair<double, Family>> best;
+    std::vector<std::pair<double, Family>> found;
     for (size_t tried = 0; begin != seeds.end() && tried < kMaxSeeds; ++begin, ++tried) {
       Family family = follow(begin->second, getEvenCuts(begin->first, axes));
       double cost = getCost(family);
@@ -285,10 +294,27 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
       for (unsigned place : connected)
         if (!family.contains(place))
           cost += work[place];
-      if (!best || cost < best->first)
-        best.emplace(cost, std::move(family));
+      found.push_back({cost, std::move(family)});
     }
-    addFamily(best->second, axes, false, result);
+    llvm::stable_sort(found, llvm::less_first());
+    // Where cuts are to be found, the search decides between families.
+    SmallVector<unsigned> toFind;
+    for (const auto &[place, openAxes] : open)
+      if (openAxes == axes && llvm::is_contained(connected, place))
+        toFind.push_back(place);
+    size_t most = toFind.empty() ? 1 : kMaxOpenFamilies;
+    for (const auto &[cost, family] : found) {
+      bool isOther = llvm::any_of(toFind, [&](unsigned place) {
+        auto member = family.find(place);
+        return member != family.end() && llvm::none_of(result[place], [&](const Cuts &known) {
+                 return known.sharding == DimShardingAttr::getCuts(axes, member->second.cuts);
+               });
+      });
+      if (most == 0 || (&family != &found.front().second && !isOther))
+        continue;
+      addFamily(family, axes, !toFind.empty(), result);
+      --most;
+    }
     for (unsigned place : connected)
       if (result[place].empty())
         result[place].push_back({DimShardingAttr::getCuts(axes, getEvenCuts(extents[place], axes)), false, 1});

@@ -25,7 +25,8 @@ namespace dovetail {
 /// mesh axes, which follow each other with the least communication.
 ///
 /// A family begins at each place for which cuts are stated. Besides, all connected places have one: of those that begin
-/// with even cuts at the places of least extents, where cuts are coarsest, the one that takes least time. Where two
+/// with even cuts at the places of least extents, where cuts are coarsest, the one that takes least time. It counts as
+/// stated where cuts of one of its places are to be found. Where two
 /// places of a family do not follow each other, as they were reached in other ways, each may also be cut as the other
 /// is, with all that follows it without a byte to move.
 class CutFamilies {
@@ -47,6 +48,8 @@ public:
 
   /// Cuts that are given for a place: stated, or decided before. To come before `get`.
   void state(unsigned place, DimShardingAttr cuts, bool isStated);
+  /// A place that is to be cut over these axes, wherever that is best. To come before `get`.
+  void stateOpen(unsigned place, llvm::ArrayRef<mlir::StringAttr> axes);
   /// The axes over which something is stated to be split together.
   llvm::ArrayRef<llvm::SmallVector<mlir::StringAttr>> getStatedAxes() const { return statedAxes; }
   /// The ways to cut a place over `axes`.
@@ -98,6 +101,7 @@ private:
   std::vector<llvm::SmallVector<unsigned, 4>> linksOf;
   std::vector<Link> links;
   std::map<unsigned, llvm::SmallVector<std::pair<DimShardingAttr, bool>, 1>> given;
+  std::vector<std::pair<unsigned, llvm::SmallVector<mlir::StringAttr>>> open;
   std::vector<llvm::SmallVector<mlir::StringAttr>> statedAxes;
   llvm::DenseMap<mlir::ArrayAttr, std::vector<llvm::SmallVector<Cuts, 1>>> families;
   mlir::MLIRContext *context;

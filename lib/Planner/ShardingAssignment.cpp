@@ -196,12 +196,14 @@ void AssignmentProblem::stateCuts() {
     if (!place)
       return;
     for (auto [index, dim] : llvm::enumerate(dims))
-      if (dim.isSplit() && !dim.getPieces().empty())
+      if (dim.isSplit() && dim.getPieces().empty())
+        families.stateOpen(*place + index, dim.getAxes());
+      else if (dim.isSplit())
         families.state(*place + index, dim, isStated);
   };
   for (BlockArgument argument : function.getArguments())
-    if (ShardingAttr sharding = requests.arguments.lookup(argument))
-      state(argument, sharding.getDims());
+    if (auto request = requests.arguments.find(argument); request != requests.arguments.end())
+      state(argument, request->second);
   for (Operation &op : function.getBody().front()) {
     if (auto entry = decided.find(&op); entry != decided.end())
       state(op.getResult(0), entry->second.loops, /*isStated=*/false);
@@ -326,8 +328,8 @@ void AssignmentProblem::addNodes() {
     return Source{node, std::move(states)};
   };
   for (BlockArgument argument : function.getArguments()) {
-    if (ShardingAttr stated = requests.arguments.lookup(argument)) {
-      sources[argument] = addFree({stated});
+    if (auto request = requests.arguments.find(argument); request != requests.arguments.end()) {
+      sources[argument] = addFree(close(argument, request->second));
       continue;
     }
     // Where the user may hand over parts, ranks are not given more than they need.

@@ -120,9 +120,7 @@ LogicalResult RequestReader::readArguments() {
     auto dims = readRequest(attribute, argument, meshOp, "argument " + Twine(index));
     if (failed(dims))
       return failure();
-    requests.arguments[argument] = ShardingAttr::get(
-        function.getContext(), meshName, closeCuts(*dims, mesh, cast<RankedTensorType>(argument.getType()).getShape()),
-        {}, ReduceKind::Sum);
+    requests.arguments[argument] = *dims;
   }
   return success();
 }

@@ -11,15 +11,6 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ChooseCuts : Pass<"dovetail-choose-cuts", "::mlir::ModuleOp"> {
-  let summary = "Choose the cut positions that the user left open";
-  let description = [{
-    For every requested sharding (`dovetail.shard` on arguments) that names axes only, chooses cuts at multiples of the
-    stride that the network accumulates from there on, so that strided layers stay aligned, as long as no shard gets
-    more than a quarter above its fair share; otherwise at the largest part of that stride that keeps balance.
-  }];
-}
-
 def Partition : Pass<"dovetail-partition", "::mlir::ModuleOp"> {
   let summary = "Make every need explicit as a reshard";
   let description = [{

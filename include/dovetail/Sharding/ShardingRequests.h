@@ -31,8 +31,7 @@ ShardingRequest closeCuts(llvm::ArrayRef<DimShardingAttr> request, const layout:
 
 /// What is stated about a function.
 struct FunctionRequests {
-  /// For arguments; all cuts are given.
-  llvm::DenseMap<mlir::Value, ShardingAttr> arguments;
+  llvm::DenseMap<mlir::Value, ShardingRequest> arguments;
   /// For the first results of operations.
   llvm::DenseMap<mlir::Value, ShardingRequest> results;
   /// How the loops of operations are to be split, whatever their operands.
@@ -42,7 +41,7 @@ struct FunctionRequests {
 };
 
 /// Reads what is stated: `dovetail.shard` of arguments, results and operations, `dovetail.loops`, and shardings in
-/// types. Open cuts of arguments are balanced. An error where that contradicts itself, the values, or the mesh.
+/// types. An error where that contradicts itself, the values, or the mesh.
 mlir::FailureOr<FunctionRequests> readRequests(mlir::func::FuncOp function, MeshOp mesh);
 
 } // namespace dovetail
