@@ -155,16 +155,24 @@ def test_on_emulated_device(backend, op, kind, seed):
 @pytest.mark.parametrize("sizes", [None, (31, 33), (20, 0, 44)])
 @pytest.mark.parametrize("kind", TYPES)
 def test_error_of_a_network(backend, kind, sizes, cpu):
-    """A network is no further from f64 than it would be if every operator rounded its result."""
+    """A network is no further from f64 than it would be if every operator rounded its result.
+
+    Which way roundings go is chance: with one input fewer of them may happen to be further away. So it is several.
+    """
     dtype = TYPES[kind]
     model = build("resnet18", height=64, width=48, base=16, classes=100)
-    inputs = {n: v.astype(dtype).astype(np.float32) for n, v in random_inputs(model).items()}
-    exact = run_exactly(model, inputs, dtype)["logits"]
     partition = Partition({"y": len(sizes or [0])})
     if sizes:
         partition.split("image", 4, 2, "y", sizes)
-    ours = backends.fastest_backend().compile_and_run(
-        _with_wide_ports(model, dtype), partition, inputs, ["logits"], extra=["--cpu", cpu]
-    )["logits"]
-    theirs = run_rounding_each(model, inputs, dtype)["logits"]
-    assert 0 < relative_distance(ours, exact) <= relative_distance(theirs, exact)
+    ours, theirs = 0, 0
+    for seed in range(6):
+        inputs = {n: v.astype(dtype).astype(np.float32) for n, v in random_inputs(model, seed=seed).items()}
+        exact = run_exactly(model, inputs, dtype)["logits"]
+        actual = backends.fastest_backend().compile_and_run(
+            _with_wide_ports(model, dtype), partition, inputs, ["logits"], extra=["--cpu", cpu]
+        )["logits"]
+        distance = relative_distance(actual, exact)
+        assert distance > 0
+        ours += distance
+        theirs += relative_distance(run_rounding_each(model, inputs, dtype)["logits"], exact)
+    assert ours <= theirs
