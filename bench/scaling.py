@@ -176,7 +176,7 @@ CASES = (
         lambda ranks: dict(height=256 * ranks, width=1024, **_VIT),
         "1 024 patches for each GPU, each of which attends to all",
         _nodes,
-        ("--objective", "bytes"),
+        (),
     ),
     Case(
         "llama",
@@ -186,7 +186,7 @@ CASES = (
         lambda ranks: dict(length=512 * ranks, positions=512 * ranks, **_LLAMA),
         "512 tokens for each GPU, each of which attends to all",
         _nodes,
-        ("--objective", "bytes"),
+        (),
     ),
 )
 
