@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PassCluster.h"
 #include "ShardingAssignment.h"
 
 #include "dovetail/Layout/Exchange.h"
@@ -45,15 +46,7 @@ struct ChooseShardings : dovetail::impl::ChooseShardingsBase<ChooseShardings> {
         return signalPassFailure();
   }
 
-  LogicalResult initialize(MLIRContext *context) override {
-    if (found)
-      return success();
-    std::optional<Cluster> builtIn = Cluster::getBuiltIn(cluster);
-    if (!builtIn)
-      return emitError(UnknownLoc::get(context)) << "there is no cluster '" << cluster << "' that is built in";
-    found = std::make_shared<const Cluster>(std::move(*builtIn));
-    return success();
-  }
+  LogicalResult initialize(MLIRContext *context) override { return findCluster(found, cluster, context); }
   LogicalResult runOnFunction(func::FuncOp function, MeshOp mesh);
 
   std::shared_ptr<const Cluster> found;

@@ -25,9 +25,6 @@ using namespace dovetail;
 static constexpr size_t kMaxOptions = 24;
 /// Forms in which a value may be brought to all its readers.
 static constexpr size_t kMaxForms = 64;
-/// Where bytes are to be least, how much more than in the most even way the slowest rank may have to do, as
-/// `dovetail-choose-shardings` has it.
-static constexpr double kTolerance = 1.05;
 /// Entries of the tables of a search.
 static constexpr size_t kMaxTableSize = size_t(1) << 18;
 
@@ -248,7 +245,7 @@ void HaloProblem::findOptions(DefinitionOpInterface op, Choice &choice) {
     work.emplace(op, choice.relation, constants);
     double now = work->getLargestShare(goal.cluster, costs.getMesh(), loops);
     double even = work->getLargestShare(goal.cluster, costs.getMesh(), getEven(choice.relation, loops));
-    most = std::max(now, kTolerance * std::min(now, even));
+    most = std::max(now, kEvenTolerance * std::min(now, even));
   }
   for (auto [width, number] : order)
     if (!work || work->getLargestShare(goal.cluster, costs.getMesh(), found[number]) <= most)

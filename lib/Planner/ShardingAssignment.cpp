@@ -23,8 +23,6 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// How much more than in the most even way the slowest rank may have to do.
-static constexpr double kTolerance = 1.05;
 /// Every rank may compute operations that take no more than this share of all the time, as long as all of those
 /// together stay within the tolerance.
 static constexpr double kLightShare = 0.01;
@@ -286,13 +284,13 @@ void AssignmentProblem::keepEven() {
   double together = 0;
   for (auto &[work, number, list] : byWork) {
     together += work;
-    if (list->size() == 1 || (work <= kLightShare * totalWork && together <= (kTolerance - 1) * totalWork))
+    if (list->size() == 1 || (work <= kLightShare * totalWork && together <= (kEvenTolerance - 1) * totalWork))
       continue;
     double least = list->front().share;
     for (const LoopOption &option : *list)
       least = std::min(least, option.share);
     llvm::erase_if(*list,
-                   [&](const LoopOption &option) { return option.share > kTolerance * least * option.imbalance; });
+                   [&](const LoopOption &option) { return option.share > kEvenTolerance * least * option.imbalance; });
   }
 }
 
@@ -619,7 +617,7 @@ void AssignmentProblem::addWeights() {
   for (auto [bytes, number, value] : bySize) {
     together += static_cast<double>(bytes);
     // Small ones save nothing; at random, some are as users need them.
-    bool isLight = static_cast<double>(bytes) <= kLightShare * all && together <= (kTolerance - 1) * all;
+    bool isLight = static_cast<double>(bytes) <= kLightShare * all && together <= (kEvenTolerance - 1) * all;
     if (goal.seed ? random() & 1 : isLight)
       continue;
     if (std::vector<WeightStorage::Use> uses = getUses(value); !uses.empty())

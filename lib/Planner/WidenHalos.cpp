@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HaloWidths.h"
+#include "PassCluster.h"
 
 #include "dovetail/Planner/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -34,15 +35,7 @@ struct WidenHalos : dovetail::impl::WidenHalosBase<WidenHalos> {
 
   void runOnOperation() override;
 
-  LogicalResult initialize(MLIRContext *context) override {
-    if (found)
-      return success();
-    std::optional<Cluster> builtIn = Cluster::getBuiltIn(cluster);
-    if (!builtIn)
-      return emitError(UnknownLoc::get(context)) << "there is no cluster '" << cluster << "' that is built in";
-    found = std::make_shared<const Cluster>(std::move(*builtIn));
-    return success();
-  }
+  LogicalResult initialize(MLIRContext *context) override { return findCluster(found, cluster, context); }
 
   std::shared_ptr<const Cluster> found;
 };

@@ -35,6 +35,9 @@ enum class Following {
   Evenly,
 };
 
+/// Where bytes are to be least, how much more than in the most even way the slowest rank may have to do.
+inline constexpr double kEvenTolerance = 1.05;
+
 } // namespace dovetail
 
 #endif // DOVETAIL_PLANNER_OBJECTIVE_H

@@ -11,6 +11,12 @@
 
 include "mlir/Pass/PassBase.td"
 
+class ObjectiveOption<string default>
+    : Option<"objective", "objective", "::dovetail::Objective", "::dovetail::Objective::" # default,
+             "What is to be least", [{llvm::cl::values(
+               clEnumValN(::dovetail::Objective::Time, "time", "estimated time of the slowest ranks"),
+               clEnumValN(::dovetail::Objective::Bytes, "bytes", "bytes that ranks receive"),
+               clEnumValN(::dovetail::Objective::Memory, "memory", "memory of ranks"))}]>;
 defvar clusterOption = Option<"cluster", "cluster", "std::string", "\"cpu\"",
                               "The devices of ranks and their links, one that is built in">;
 defvar transportOption = Option<"transport", "transport", "::dovetail::TransportKind",
@@ -33,11 +39,7 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
     the rank with most, of which so much for `weights`, and `cost`, which is what the objective says, is written to the
     function as `dovetail.expected`.
   }];
-  let options = [Option<"objective", "objective", "::dovetail::Objective", "::dovetail::Objective::Bytes",
-                        "What is to be least", [{llvm::cl::values(
-                          clEnumValN(::dovetail::Objective::Time, "time", "estimated time of the slowest ranks"),
-                          clEnumValN(::dovetail::Objective::Bytes, "bytes", "bytes that ranks receive"),
-                          clEnumValN(::dovetail::Objective::Memory, "memory", "memory of ranks"))}]>,
+  let options = [ObjectiveOption<"Bytes">,
                  Option<"memory", "memory", "int64_t", "0",
                         "Bytes that each rank has for weights and values, as estimated; 0: as many as it takes">,
                  Option<"weightFactor", "weight-factor", "double", "1.0",
@@ -73,11 +75,7 @@ def WidenHalos : Pass<"dovetail-widen-halos", "::mlir::ModuleOp"> {
     reshards that give ranks no more than a part of their own, and those that a function's results or other reshards
     read.
   }];
-  let options = [Option<"objective", "objective", "::dovetail::Objective", "::dovetail::Objective::Time",
-                        "What is to be least", [{llvm::cl::values(
-                          clEnumValN(::dovetail::Objective::Time, "time", "estimated time of the slowest ranks"),
-                          clEnumValN(::dovetail::Objective::Bytes, "bytes", "bytes that ranks receive"),
-                          clEnumValN(::dovetail::Objective::Memory, "memory", "memory of ranks"))}]>,
+  let options = [ObjectiveOption<"Time">,
                  clusterOption, transportOption,
                  Option<"always", "always", "bool", "false", "Exchange as seldom as can be, whatever that costs">,
                  Option<"seed", "seed", "uint64_t", "0",
