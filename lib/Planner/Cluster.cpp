@@ -12,8 +12,11 @@
 
 #include "dovetail/Planner/Cluster.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 using namespace dovetail;
 
@@ -96,11 +99,19 @@ double Cluster::getAverageSpeed(int64_t numRanks) const {
   return sum / static_cast<double>(numRanks);
 }
 
-const Link &Cluster::getLink(int64_t a, int64_t b) const {
-  for (const Link &link : links)
+unsigned Cluster::getLinkNumber(int64_t a, int64_t b) const {
+  for (auto [number, link] : llvm::enumerate(links))
     if (link.groupSize == 0 || a / link.groupSize == b / link.groupSize)
-      return link;
-  return links.back();
+      return number;
+  return links.size() - 1;
+}
+
+std::vector<double> Cluster::countReached(int64_t rank, llvm::ArrayRef<int> others) const {
+  std::vector<double> reached(links.size());
+  for (int other : others)
+    ++reached[getLinkNumber(rank, other)];
+  std::partial_sum(reached.begin(), reached.end(), reached.begin());
+  return reached;
 }
 
 double Cluster::getSeconds(const Link &link, const ExchangeWork &work) {

@@ -35,18 +35,6 @@ double ExchangeCost::get(Objective objective) const {
   llvm_unreachable("covered switch");
 }
 
-/// Elements of the largest box that a rank has.
-static double getLargestBox(const layout::Sharding &sharding, ArrayRef<int64_t> shape) {
-  double elements = 1;
-  for (auto [dim, extent] : llvm::zip_equal(sharding.dims, shape)) {
-    int64_t largest = dim.isSplit() ? 0 : extent;
-    for (layout::Interval piece : dim.pieces)
-      largest = std::max(largest, piece.size());
-    elements *= static_cast<double>(largest);
-  }
-  return elements;
-}
-
 const layout::Sharding &ExchangeCosts::getLayout(ShardingAttr sharding) {
   std::unique_ptr<layout::Sharding> &entry = layouts[sharding];
   if (!entry)
@@ -55,7 +43,7 @@ const layout::Sharding &ExchangeCosts::getLayout(ShardingAttr sharding) {
 }
 
 double ExchangeCosts::getLargestBytes(RankedTensorType type, ShardingAttr held) {
-  return getLargestBox(getLayout(held), type.getShape()) *
+  return static_cast<double>(getLayout(held).largestVolume(type.getShape())) *
          static_cast<double>(getElementByteSize(type.getElementType()));
 }
 
@@ -108,7 +96,6 @@ std::optional<double> ExchangeCosts::getCollectiveSeconds(ArrayRef<int64_t> shap
   layout::ExchangeKind kind = place.findKind();
   if (kind == layout::ExchangeKind::Messages)
     return std::nullopt;
-  const std::vector<Link> &links = cluster.getLinks();
   double seconds = 0;
   std::vector<bool> isCounted(mesh.numRanks());
   for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
@@ -116,15 +103,11 @@ std::optional<double> ExchangeCosts::getCollectiveSeconds(ArrayRef<int64_t> shap
       continue;
     // Groups have parts of different sizes where another dimension is cut unevenly.
     layout::CollectiveGroup group = layout::collectiveGroup(mesh, shape, from, to, kind, rank);
-    SmallVector<double> near(links.size());
-    for (int member : group.members) {
+    for (int member : group.members)
       isCounted[member] = true;
-      ++near[&cluster.getLink(rank, member) - links.data()];
-    }
-    std::partial_sum(near.begin(), near.end(), near.begin());
     double bytes = static_cast<double>(group.parts.front().volume()) * elementBytes;
-    seconds =
-        std::max(seconds, getStreamSeconds(getCollectiveTraffic(kind, bytes, near), links, /*isCollective=*/true));
+    SmallVector<LinkTraffic> traffic = getCollectiveTraffic(kind, bytes, cluster.countReached(rank, group.members));
+    seconds = std::max(seconds, getStreamSeconds(traffic, cluster.getLinks(), /*isCollective=*/true));
   }
   return seconds;
 }
@@ -178,7 +161,8 @@ ExchangeCost ExchangeCosts::getGiving(RankedTensorType type, ShardingAttr held) 
   ExchangeCost cost;
   cost.totalBytes = (elements - static_cast<double>(type.getNumElements())) * elementBytes;
   // Beyond what a rank has in any case, which is not more than an even part.
-  double most = getLargestBox(sharding, type.getShape()) - static_cast<double>(type.getNumElements()) / mesh.numRanks();
+  double most = static_cast<double>(sharding.largestVolume(type.getShape())) -
+                static_cast<double>(type.getNumElements()) / mesh.numRanks();
   cost.seconds = std::max(most, 0.0) * elementBytes / getLink(llvm::SmallBitVector(mesh.numAxes(), true)).bytes;
   return cost;
 }
@@ -212,7 +196,8 @@ std::optional<ExchangeCost> ExchangeCosts::find(RankedTensorType type, ShardingA
   double elementBytes = static_cast<double>(getElementByteSize(type.getElementType()));
   // A large reduction is scattered first, where lowering can do that.
   if (held.getPartialAxes().size() != needed.getPartialAxes().size() &&
-      getLargestBox(to, type.getShape()) * elementBytes >= static_cast<double>(layout::minScatterBytes)) {
+      static_cast<double>(to.largestVolume(type.getShape())) * elementBytes >=
+          static_cast<double>(layout::minScatterBytes)) {
     std::vector<int> order(type.getRank());
     std::iota(order.begin(), order.end(), 0);
     if (auto scattered = layout::scatteredSharding(mesh, type.getShape(), from, to, order)) {

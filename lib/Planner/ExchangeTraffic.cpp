@@ -15,8 +15,6 @@
 #include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
-#include <numeric>
-
 using namespace mlir;
 using namespace dovetail;
 
@@ -57,11 +55,6 @@ struct Move {
 };
 } // namespace
 
-unsigned TrafficCounter::getLink(int64_t a, int64_t b) const {
-  const std::vector<Link> &links = cluster.getLinks();
-  return &cluster.getLink(a, b) - links.data();
-}
-
 void TrafficCounter::addMessages(plan::ExchangeOp op, ExchangeTraffic &traffic) const {
   int numRanks = mesh.numRanks();
   traffic.pulls.resize(numRanks);
@@ -92,7 +85,7 @@ void TrafficCounter::addMessages(plan::ExchangeOp op, ExchangeTraffic &traffic) 
     llvm::sort(sources,
                [&](int a, int b) { return (a - first + numRanks) % numRanks < (b - first + numRanks) % numRanks; });
     for (int source : sources) {
-      unsigned link = getLink(rank, source);
+      unsigned link = cluster.getLinkNumber(rank, source);
       traffic.pulls[rank].push_back({source, link, bytes[source]});
       LinkTraffic &received = traffic.links[rank * traffic.numLinks + link];
       LinkTraffic &sent = traffic.links[source * traffic.numLinks + link];
@@ -121,11 +114,8 @@ void TrafficCounter::addCollective(plan::ExchangeOp op, ExchangeTraffic &traffic
     double part = double(group.parts.front().volume()) * move.elementBytes;
     for (int member : group.members) {
       traffic.groupOf[member] = traffic.groups.size();
-      SmallVector<double> near(traffic.numLinks);
-      for (int other : group.members)
-        ++near[getLink(member, other)];
-      std::partial_sum(near.begin(), near.end(), near.begin());
-      llvm::copy(getCollectiveTraffic(kind, part, near), &traffic.links[member * traffic.numLinks]);
+      llvm::copy(getCollectiveTraffic(kind, part, cluster.countReached(member, group.members)),
+                 &traffic.links[member * traffic.numLinks]);
     }
     traffic.groups.push_back(std::move(group.members));
   }

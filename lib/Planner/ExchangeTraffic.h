@@ -30,8 +30,6 @@ public:
 private:
   void addMessages(plan::ExchangeOp op, ExchangeTraffic &traffic) const;
   void addCollective(plan::ExchangeOp op, ExchangeTraffic &traffic) const;
-  /// The number of the link between two ranks.
-  unsigned getLink(int64_t a, int64_t b) const;
 
   layout::Mesh mesh;
   const Cluster &cluster;

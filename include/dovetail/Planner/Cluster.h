@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_PLANNER_CLUSTER_H
 #define DOVETAIL_PLANNER_CLUSTER_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -143,8 +144,11 @@ public:
   /// How many ranks there may be, at most; nothing for any number.
   std::optional<int64_t> getNumRanks() const { return numRanks ? std::optional(numRanks) : std::nullopt; }
   const std::vector<Link> &getLinks() const { return links; }
-  /// The link between two ranks.
-  const Link &getLink(int64_t a, int64_t b) const;
+  /// The link between two ranks, and its number.
+  const Link &getLink(int64_t a, int64_t b) const { return links[getLinkNumber(a, b)]; }
+  unsigned getLinkNumber(int64_t a, int64_t b) const;
+  /// Of each link, how many of `others` a rank reaches over links up to it.
+  std::vector<double> countReached(int64_t rank, llvm::ArrayRef<int> others) const;
   /// What an exchange takes over a link.
   static double getSeconds(const Link &link, const ExchangeWork &work);
 
