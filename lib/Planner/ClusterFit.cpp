@@ -94,6 +94,8 @@ Device dovetail::fitDevice(Device start, llvm::ArrayRef<StepSample> samples) {
   // A library may use other vectors than generated code.
   for (double columns : kVectorSizes)
     for (double rows : kVectorSizes) {
+      if (columns == start.columnStep && rows == start.rowStep)
+        continue;
       Device device = start;
       device.columnStep = columns;
       device.rowStep = rows;
