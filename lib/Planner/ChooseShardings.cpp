@@ -120,11 +120,8 @@ bool Commit::decompose(DefinitionOpInterface op, const OpRelation &relation, Loo
 }
 
 void Commit::meet(Value value, ShardingAttr wanted) {
-  OpBuilder builder(value.getContext());
-  builder.setInsertionPointAfterValue(value);
-  auto type = cast<RankedTensorType>(value.getType());
-  auto sent = ReshardOp::create(builder, value.getLoc(), withSharding(type, wanted), value);
-  value.replaceAllUsesExcept(sent, sent);
+  Value sent = reshardAfter(value, wanted);
+  value.replaceAllUsesExcept(sent, sent.getDefiningOp());
   met[value] = sent;
 }
 
@@ -168,9 +165,7 @@ void Commit::bring(Value value, ShardingAttr form) {
   }
   if (brought >= direct)
     return;
-  OpBuilder builder(value.getContext());
-  builder.setInsertionPointAfterValue(value);
-  Value sent = ReshardOp::create(builder, value.getLoc(), withSharding(type, form), value);
+  Value sent = reshardAfter(value, form);
   for (OpOperand *use : uses)
     use->set(sent);
 }
@@ -201,9 +196,7 @@ void Commit::combine(DefinitionOpInterface op) {
     // Else partitioning would let it pass, as the operation is linear in it.
     if (!isPartial(value) || needed.isPartial() || !op.isLinearIn(operand.getOperandNumber()))
       continue;
-    OpBuilder builder(op);
-    auto type = cast<RankedTensorType>(value.getType());
-    operand.set(ReshardOp::create(builder, op->getLoc(), withSharding(type, needed), value));
+    operand.set(reshardBefore(op, value, needed));
   }
 }
 
@@ -215,13 +208,9 @@ void Commit::gather(Value constant, ShardingAttr stored) {
     // What they store is stated by partitioning for all others.
     if (!need || covers(stored, need, type, mesh))
       continue;
-    if (!pieces) {
-      OpBuilder builder(constant.getContext());
-      builder.setInsertionPointAfterValue(constant);
-      pieces = ReshardOp::create(builder, constant.getLoc(), withSharding(type, stored), constant);
-    }
-    OpBuilder builder(use.getOwner());
-    use.set(ReshardOp::create(builder, use.getOwner()->getLoc(), withSharding(type, need), pieces));
+    if (!pieces)
+      pieces = reshardAfter(constant, stored);
+    use.set(reshardBefore(use.getOwner(), pieces, need));
   }
 }
 
@@ -395,9 +384,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     ShardingAttr held = getSharding(operand->get());
     if (wanted == held || (!held && wanted.isReplicated()))
       continue;
-    OpBuilder builder(operand->getOwner());
-    auto type = cast<RankedTensorType>(operand->get().getType());
-    operand->set(ReshardOp::create(builder, operand->get().getLoc(), withSharding(type, wanted), operand->get()));
+    operand->set(reshardBefore(operand->getOwner(), operand->get(), wanted));
   }
   // What takes the place of an operation may be split as was requested of that.
   for (auto reshard : llvm::make_early_inc_range(function.getBody().front().getOps<ReshardOp>()))

@@ -108,13 +108,6 @@ void WidenHalos::runOnOperation() {
   }
 }
 
-static Value reshard(Value value, ShardingAttr sharding, Operation *before) {
-  OpBuilder builder(before);
-  // A terminator comes from no node of the model.
-  Location location = before->hasTrait<OpTrait::IsTerminator>() ? value.getLoc() : before->getLoc();
-  return ReshardOp::create(builder, location, withSharding(cast<RankedTensorType>(value.getType()), sharding), value);
-}
-
 ShardingAttr Commit::getNeed(OpOperand &operand) const {
   auto op = cast<DefinitionOpInterface>(operand.getOwner());
   // It is known of all that read.
@@ -128,7 +121,7 @@ void Commit::bring(const HaloWidths::Change &change) {
   auto suffices = [&](Value held, ShardingAttr needed) { return covers(getSharding(held), needed, type, mesh); };
   Value form = change.value;
   if (change.form && !suffices(form, change.form))
-    form = reshard(form, change.form, change.readers.front()->getOwner());
+    form = reshardBefore(change.readers.front()->getOwner(), form, change.form);
   DenseMap<ShardingAttr, Value> brought;
   for (OpOperand *operand : change.readers) {
     ShardingAttr needed = getNeed(*operand);
@@ -138,7 +131,7 @@ void Commit::bring(const HaloWidths::Change &change) {
     }
     Value &halo = brought[needed];
     if (!halo)
-      halo = reshard(form, needed, operand->getOwner());
+      halo = reshardBefore(operand->getOwner(), form, needed);
     operand->set(halo);
   }
 }
@@ -150,7 +143,7 @@ void Commit::bringConstants(DefinitionOpInterface op) {
       continue;
     // Ranks keep their part of a constant only.
     ShardingAttr needed = getNeed(operand);
-    operand.set(needed.isSplit() ? reshard(constant, needed, op) : Value(constant));
+    operand.set(needed.isSplit() ? reshardBefore(op, constant, needed) : Value(constant));
   }
 }
 
@@ -170,7 +163,7 @@ void Commit::run() {
   Block &block = function.getBody().front();
   for (OpOperand &operand : block.getTerminator()->getOpOperands())
     if (ShardingAttr sharding = former.lookup(operand.get()))
-      operand.set(reshard(operand.get(), sharding, block.getTerminator()));
+      operand.set(reshardBefore(block.getTerminator(), operand.get(), sharding));
   // Readers come after what they read.
   if (!widths.operations.empty())
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))

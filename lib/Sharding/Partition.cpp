@@ -51,23 +51,12 @@ struct Partition : dovetail::impl::PartitionBase<Partition> {
   /// Says where an axis that splits operands of `op` splits none of its loops: nothing is replicated silently.
   void remarkGathered(DefinitionOpInterface op, ArrayRef<DimShardingAttr> loops);
   void reduceResults(func::FuncOp function, Operation &terminator);
-  void reshard(OpOperand &operand, ShardingAttr sharding);
 
   layout::Mesh mesh;
   FlatSymbolRefAttr meshName;
 };
 
 } // namespace
-
-void Partition::reshard(OpOperand &operand, ShardingAttr sharding) {
-  auto type = cast<RankedTensorType>(operand.get().getType());
-  OpBuilder builder(operand.getOwner());
-  // A terminator comes from no node of the model.
-  bool isResult = operand.getOwner()->hasTrait<OpTrait::IsTerminator>();
-  Location location = isResult ? operand.get().getLoc() : operand.getOwner()->getLoc();
-  auto reshard = ReshardOp::create(builder, location, withSharding(type, sharding), operand.get());
-  operand.set(reshard);
-}
 
 void Partition::remarkGathered(DefinitionOpInterface op, ArrayRef<DimShardingAttr> loops) {
   llvm::SmallSetVector<StringAttr, 4> axes;
@@ -114,7 +103,7 @@ LogicalResult Partition::meetNeeds(DefinitionOpInterface op) {
     }
     // Ranks keep their part of a constant only, though all of it is at hand.
     if (isConstant && need.isSplit() ? held != need : !covered)
-      reshard(operand, need);
+      operand.set(reshardBefore(op, operand.get(), need));
   }
   return success();
 }
@@ -122,7 +111,7 @@ LogicalResult Partition::meetNeeds(DefinitionOpInterface op) {
 void Partition::reduceResults(func::FuncOp function, Operation &terminator) {
   for (OpOperand &operand : terminator.getOpOperands())
     if (isPartial(operand.get()))
-      reshard(operand, getBoxSharding(operand.get()));
+      operand.set(reshardBefore(&terminator, operand.get(), getBoxSharding(operand.get())));
   function.setType(
       FunctionType::get(&getContext(), function.getBody().front().getArgumentTypes(), terminator.getOperandTypes()));
 }

@@ -250,6 +250,22 @@ void dovetail::assignLoopShardings(DefinitionOpInterface op, const OpRelation &r
   }
 }
 
+static Value createReshard(OpBuilder &builder, Location location, Value value, ShardingAttr sharding) {
+  return ReshardOp::create(builder, location, withSharding(cast<RankedTensorType>(value.getType()), sharding), value);
+}
+
+Value dovetail::reshardAfter(Value value, ShardingAttr sharding) {
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  return createReshard(builder, value.getLoc(), value, sharding);
+}
+
+Value dovetail::reshardBefore(Operation *reader, Value value, ShardingAttr sharding) {
+  OpBuilder builder(reader);
+  Location location = reader->hasTrait<OpTrait::IsTerminator>() ? value.getLoc() : reader->getLoc();
+  return createReshard(builder, location, value, sharding);
+}
+
 int64_t dovetail::getExchangeBytes(RankedTensorType type, ShardingAttr held, ShardingAttr needed,
                                    const layout::Mesh &mesh) {
   layout::ExchangeVolume volume = layout::getExchangeVolume(mesh, type.getShape(), toLayout(held, mesh, type.getRank()),

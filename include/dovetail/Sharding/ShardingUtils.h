@@ -89,6 +89,11 @@ mlir::FailureOr<LoopShardings> readLoopShardings(DefinitionOpInterface op);
 void assignLoopShardings(DefinitionOpInterface op, const OpRelation &relation, llvm::ArrayRef<DimShardingAttr> loops,
                          mlir::FlatSymbolRefAttr mesh);
 
+/// A reshard of `value` to `sharding`, made right after it or right before `reader`, which is to read it. The latter
+/// has the location of its reader, or of the value if that is a terminator, which stands for no node of the model.
+mlir::Value reshardAfter(mlir::Value value, ShardingAttr sharding);
+mlir::Value reshardBefore(mlir::Operation *reader, mlir::Value value, ShardingAttr sharding);
+
 /// Bytes that the ranks receive, all together, to hold what they need of a tensor in place of what they hold.
 /// Null shardings: replicated.
 int64_t getExchangeBytes(mlir::RankedTensorType type, ShardingAttr held, ShardingAttr needed, const layout::Mesh &mesh);
