@@ -252,36 +252,6 @@ std::optional<std::vector<int64_t>> DimMap::followBack(std::span<const int64_t> 
   return cuts;
 }
 
-int64_t DimMap::operandAlignment(int64_t loopAlignment) const {
-  if (!canFollow())
-    return 1;
-  loopAlignment = std::max<int64_t>(loopAlignment, 1);
-  if (kind == Kind::Affine) {
-    // The least A with A * den / num a multiple of the loop's alignment.
-    Wide period = Wide(num) * loopAlignment;
-    Wide a = period, b = den;
-    while (b != 0)
-      a = std::exchange(b, a % b);
-    return saturate(period / a);
-  }
-  int64_t extent = 0;
-  for (int64_t last : entries->last)
-    extent = std::max(extent, last + 1);
-  int64_t loopExtent = static_cast<int64_t>(entries->lo.size());
-  auto isAligned = [&](int64_t cut) {
-    int64_t loopCut = followCut(cut, extent, loopExtent);
-    return loopCut % loopAlignment == 0 && followCutBack(loopCut, extent, loopExtent) == cut;
-  };
-  for (int64_t alignment = 1; alignment <= extent / 2; ++alignment) {
-    int64_t cut = alignment;
-    while (cut < extent && isAligned(cut))
-      cut += alignment;
-    if (cut >= extent)
-      return alignment;
-  }
-  return 1;
-}
-
 //===----------------------------------------------------------------------===//
 // Equality and printing
 //===----------------------------------------------------------------------===//

@@ -260,19 +260,3 @@ TEST(DimMapPropertyTest, CutsGoBackWhereTheyCan) {
   // Most maps can be followed back.
   EXPECT_GT(numChecked, 1000);
 }
-
-TEST(DimMapPropertyTest, AlignedOperandCutsGiveAlignedLoopCuts) {
-  forRandomCases(1000, [](Random &random) {
-    // "Same" padding: the centre of the first window is in the first stride.
-    int64_t kernel = random.between(1, 7), stride = random.between(1, 4), dilation = random.between(1, 3);
-    DimMap map = random.chance(60)   ? DimMap::window(kernel, stride, dilation, (kernel - 1) * dilation / 2)
-                 : random.chance(50) ? DimMap::merge(stride)
-                                     : DimMap::split(stride);
-    int64_t alignment = random.between(1, 12);
-    int64_t operandAlignment = map.operandAlignment(alignment);
-    int64_t cut = operandAlignment * random.between(1, 5);
-    int64_t loopCut = (*map.follow(Cuts{0, cut, 100000}, 100000))[1];
-    EXPECT_EQ(loopCut % alignment, 0) << map;
-    EXPECT_EQ((*map.followBack(Cuts{0, loopCut, 100000}, 100000))[1], cut) << map;
-  });
-}

@@ -177,30 +177,6 @@ TEST(DimMapTest, EndsStayEnds) {
   EXPECT_THAT(DimMap::window(1, 1, 1, 1).followBack(Cuts{0, 0, 5, 10, 10}, 8), Optional(ElementsAre(0, 0, 4, 8, 8)));
 }
 
-TEST(DimMapTest, AlignmentMultipliesByTheStride) {
-  EXPECT_EQ(DimMap::identity().operandAlignment(8), 8);
-  EXPECT_EQ(DimMap::window(3, 2, 1, 1).operandAlignment(8), 16);
-  EXPECT_EQ(DimMap::window(3, 2, 1, 1).operandAlignment(1), 2);
-  EXPECT_EQ(DimMap::transposedWindow(2, 2, 1, 0).operandAlignment(8), 4);
-  EXPECT_EQ(DimMap::transposedWindow(2, 2, 1, 0).operandAlignment(1), 1);
-  EXPECT_EQ(DimMap::merge(6).operandAlignment(4), 2);
-  EXPECT_EQ(DimMap::split(6).operandAlignment(4), 24);
-  EXPECT_EQ(DimMap::whole().operandAlignment(8), 1);
-}
-
-TEST(DimMapTest, AlignmentOfTables) {
-  Cuts up, down;
-  for (int64_t i = 0; i < 32; ++i)
-    up.push_back(i / 2);
-  for (int64_t i = 0; i < 16; ++i)
-    down.push_back(i * 2);
-  EXPECT_EQ(DimMap::table(up, up).operandAlignment(1), 1);
-  EXPECT_EQ(DimMap::table(up, up).operandAlignment(2), 1);
-  EXPECT_EQ(DimMap::table(up, up).operandAlignment(8), 4);
-  EXPECT_EQ(DimMap::table(down, down).operandAlignment(1), 2);
-  EXPECT_EQ(DimMap::table(down, down).operandAlignment(4), 8);
-}
-
 //===----------------------------------------------------------------------===//
 // Equality and printing
 //===----------------------------------------------------------------------===//

@@ -96,13 +96,6 @@ public:
   /// multiple of the stride if possible. No value where `follow` has none.
   std::optional<std::vector<int64_t>> followBack(std::span<const int64_t> loopCuts, int64_t operandExtent) const;
 
-  /// The smallest number such that operand cuts at its multiples are followed
-  /// exactly (`followBack` returns them) by loop cuts at multiples of
-  /// `loopAlignment`; these are off by a constant if the window's centre at
-  /// loop index 0 is not in the first stride of the operand. 1 when the map
-  /// cannot be followed or no number up to half of a table's operand will do.
-  int64_t operandAlignment(int64_t loopAlignment) const;
-
   /// `2*i - 1 ... 2*i + 1`, as in messages.
   std::string str() const;
 
