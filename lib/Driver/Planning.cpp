@@ -257,8 +257,11 @@ public:
 private:
   FailureOr<Attempt> make(CompileOptions options);
   bool fits(const Attempt &attempt) const { return attempt.most.bytes <= memory; }
-  /// The first program that fits with weights as steps need them, or the last one, the least that is known to be
-  /// possible. `attempt` does not fit.
+  /// Makes programs with `options` until one fits, the last one to take least memory; of them, the one that takes
+  /// least. `attempt` does not fit. `estimateNeed` says, after a program, what the planner may expect of one that fits.
+  FailureOr<Attempt> tryUntilFits(Attempt attempt, CompileOptions options,
+                                  llvm::function_ref<double(const Attempt &)> estimateNeed);
+  /// The same with weights as steps need them.
   FailureOr<Attempt> split(Attempt attempt);
   /// The same with weights that may be stored in pieces.
   FailureOr<Attempt> gather(Attempt attempt);
@@ -291,40 +294,13 @@ FailureOr<Attempt> MemoryFitter::make(CompileOptions options) {
   return Attempt{std::move(options), expected, std::move(*plan), *most};
 }
 
-FailureOr<Attempt> MemoryFitter::split(Attempt attempt) {
-  CompileOptions options = attempt.options;
-  options.mayGather = false;
-  std::optional<Attempt> least;
-  // The planner does not know what will share memory: how much more or less its estimate is, programs tell.
-  for (int tries = 1; tries < mostTries && !fits(attempt); ++tries) {
-    double ratio = attempt.most.bytes / std::max(attempt.expected.memory, 1.0);
-    options.plannerMemory =
-        std::min(options.plannerMemory.value_or(attempt.expected.memory), memory / ratio) * (tries > 1 ? 0.95 : 1.0);
-    if (tries + 1 == mostTries)
-      options.objective = Objective::Memory;
-    FailureOr<Attempt> next = make(options);
-    if (failed(next))
-      return llvm::failure();
-    attempt = std::move(*next);
-    if (!least || attempt.most.bytes < least->most.bytes)
-      least = attempt;
-  }
-  return std::move(*least);
-}
-
-FailureOr<Attempt> MemoryFitter::gather(Attempt attempt) {
-  CompileOptions options = attempt.options;
-  options.mayGather = true;
-  // As long as ranks have all weights as they need them, libraries may pack them; the planner counts that from now on.
-  options.plannerWeightFactor = attempt.most.weightFactor;
-  attempt.expected.memory += (attempt.most.weightFactor - 1) * attempt.expected.weights;
+FailureOr<Attempt> MemoryFitter::tryUntilFits(Attempt attempt, CompileOptions options,
+                                              llvm::function_ref<double(const Attempt &)> estimateNeed) {
   std::optional<Attempt> least;
   for (int tries = 1; tries < mostTries && !fits(attempt); ++tries) {
-    // What it does not count, such as scratch memory, is mostly the same however weights are stored.
-    options.plannerMemory = std::max(std::min(options.plannerMemory.value_or(attempt.expected.memory),
-                                              attempt.expected.memory - (attempt.most.bytes - memory)) *
-                                         (tries > 1 ? 0.95 : 1.0),
-                                     1.0);
+    double allowed = std::min(options.plannerMemory.value_or(attempt.expected.memory), estimateNeed(attempt)) *
+                     (tries > 1 ? 0.95 : 1.0);
+    options.plannerMemory = std::max(allowed, 1.0);
     if (tries + 1 == mostTries) {
       options.objective = Objective::Memory;
       options.gathersAhead = false;
@@ -337,6 +313,26 @@ FailureOr<Attempt> MemoryFitter::gather(Attempt attempt) {
       least = attempt;
   }
   return std::move(*least);
+}
+
+FailureOr<Attempt> MemoryFitter::split(Attempt attempt) {
+  CompileOptions options = attempt.options;
+  options.mayGather = false;
+  // The planner does not know what will share memory: how much more or less its estimate is, programs tell.
+  return tryUntilFits(std::move(attempt), std::move(options), [&](const Attempt &last) {
+    return memory / (last.most.bytes / std::max(last.expected.memory, 1.0));
+  });
+}
+
+FailureOr<Attempt> MemoryFitter::gather(Attempt attempt) {
+  CompileOptions options = attempt.options;
+  options.mayGather = true;
+  // As long as ranks have all weights as they need them, libraries may pack them; the planner counts that from now on.
+  options.plannerWeightFactor = attempt.most.weightFactor;
+  attempt.expected.memory += (attempt.most.weightFactor - 1) * attempt.expected.weights;
+  // What it does not count, such as scratch memory, is mostly the same however weights are stored.
+  return tryUntilFits(std::move(attempt), std::move(options),
+                      [&](const Attempt &last) { return last.expected.memory - (last.most.bytes - memory); });
 }
 
 llvm::LogicalResult MemoryFitter::refuse(const Attempt &least, double limit) {
