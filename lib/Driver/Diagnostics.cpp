@@ -44,10 +44,13 @@ LogicalResult Diagnostics::error(ExitCode code, const Twine &message) {
   return failure();
 }
 
-void Diagnostics::warning(const Twine &message) { printLine("warning", message); }
+void Diagnostics::warning(const Twine &message) {
+  if (!errorsOnly)
+    printLine("warning", message);
+}
 
 void Diagnostics::remark(const Twine &message) {
-  if (remarks)
+  if (remarks && !errorsOnly)
     printLine("remark", message);
 }
 
@@ -68,6 +71,8 @@ void Diagnostics::print(const Diagnostic &diagnostic, ExitCode code) {
     break;
   case DiagnosticSeverity::Warning:
     warning(message);
+    if (errorsOnly)
+      return;
     break;
   case DiagnosticSeverity::Remark:
     remark(message);

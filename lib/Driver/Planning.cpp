@@ -275,6 +275,8 @@ private:
 } // namespace
 
 FailureOr<Attempt> MemoryFitter::make(CompileOptions options) {
+  // What is to be said of the program that is taken is said when that is compiled.
+  Diagnostics::ErrorsOnly errorsOnly(diagnostics);
   Compilation copy = compilation.fork(options, diagnostics);
   if (failed(copy.runTo(Phase::Propagate)))
     return llvm::failure();

@@ -6,10 +6,12 @@ import re
 
 import dovetail_models
 import numpy as np
+import onnx
 import pytest
 from harness.backend import call, fastest_backend, tool
 from harness.compare import differences
 from harness.partition import Partition
+from onnx import TensorProto, helper
 
 DOES_NOT_FIT = 6
 LAYERS = 4
@@ -74,6 +76,16 @@ def test_too_little(llama, tmp_path):
     assert _most(_plan(llama, tmp_path, "--mesh", mesh, "--memory", "8MiB")) <= 8 << 20
     code, _, messages = _compile(llama, tmp_path, "--mesh", "t=2", "--memory", "64KiB")
     assert code == DOES_NOT_FIT and "no mesh" in messages, messages
+
+
+def test_warnings_come_once(tmp_path):
+    """What is said of programs that are made on the way is left out."""
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 1]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Exp", ["x"], ["y"])], "exp", values[:1], values[1:])
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    code, _, messages = _compile(path, tmp_path, "--mesh", "a=5", "--memory", "1GiB")
+    assert code == 0 and messages.count("these ranks idle") == 1, messages
 
 
 def test_devices_have_memory(llama, tmp_path):

@@ -17,6 +17,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/LogicalResult.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace dovetail {
@@ -49,6 +50,15 @@ public:
     mlir::ScopedDiagnosticHandler handler;
   };
 
+  /// While it lives, warnings and remarks are left out.
+  class ErrorsOnly {
+  public:
+    explicit ErrorsOnly(Diagnostics &diagnostics) : restore(diagnostics.errorsOnly, true) {}
+
+  private:
+    llvm::SaveAndRestore<bool> restore;
+  };
+
 private:
   void print(const mlir::Diagnostic &diagnostic, ExitCode code);
   /// Prints a line, once the line that shows progress, if there is one, is wiped out.
@@ -56,6 +66,7 @@ private:
 
   llvm::raw_ostream &os;
   bool remarks;
+  bool errorsOnly = false;
   ExitCode exitCode = ExitCode::Ok;
 };
 
