@@ -270,14 +270,16 @@ static void emitGap(func::FuncOp function, const ShardingAssignment &assignment,
     function.emitRemark(text);
 }
 
-static void emitExplanations(func::FuncOp function, const ShardingAssignment &assignment, Objective objective) {
+static void emitExplanations(func::FuncOp function, const ShardingAssignment &assignment, const Goal &goal) {
   auto percent = [](double share) { return llvm::formatv("{0:f1} %", 100 * share).str(); };
   if (assignment.numLimited > 0)
     function.emitRemark("on a mesh of so many axes, not all ways to split ")
         << assignment.numLimited << " of its " << assignment.operations.size() << " operations were tried";
-  const char *more = objective == Objective::Time    ? " more time"
-                     : objective == Objective::Bytes ? " more bytes"
-                                                     : " more memory";
+  const char *more = goal.objective == Objective::Time    ? " more time"
+                     : goal.objective == Objective::Bytes ? " more bytes"
+                                                          : " more memory";
+  // What else would have to change for it to fit is not looked for.
+  const char *reserve = goal.memory ? ", if it fits" : "";
   for (const Explanation &explanation : assignment.explanations) {
     size_t rank = cast<RankedTensorType>(explanation.op->getResult(0).getType()).getRank();
     std::string chosen = describe(explanation.chosen, rank, false);
@@ -289,7 +291,8 @@ static void emitExplanations(func::FuncOp function, const ShardingAssignment &as
     std::string others =
         explanation.others == 0 ? "has" : "and " + std::to_string(explanation.others) + " like it have";
     explanation.op->emitRemark(others) << " loops split as " << chosen << "; the next best, " << other
-                                       << ", is expected to take " << percent(explanation.more) << more << " in all";
+                                       << ", is expected to take " << percent(explanation.more) << more << " in all"
+                                       << reserve;
   }
   for (auto [op, times] : assignment.slow)
     op->emitRemark("is expected to take ")
@@ -355,8 +358,9 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   DenseMap<Operation *, LoopOption> decided;
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
-    Goal goal{objective, *found, transport, memory ? std::optional<double>(memory) : std::nullopt,
-              weightFactor, gather, work, explain, following, seed};
+    Goal goal{objective,    *found, transport, memory ? std::optional<double>(memory) : std::nullopt,
+              weightFactor, gather, work,      explain,
+              following,    seed};
     FailureOr<ShardingAssignment> assignment =
         findAssignment(function, meshOp.getMesh(), meshName, *requests, goal, decided);
     if (failed(assignment))
@@ -364,7 +368,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     emitGap(function, *assignment, goal);
     emitIdle(function, *assignment);
     if (explain) {
-      emitExplanations(function, *assignment, objective);
+      emitExplanations(function, *assignment, goal);
       emitStored(*assignment);
     }
     Commit commit(function, meshOp, *assignment, goal);
