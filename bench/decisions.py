@@ -52,16 +52,20 @@ class Case:
     #: Whether the shape is stated to the compiler: the model leaves it open.
     open: bool = False
 
+    def flags(self, mesh, *flags):
+        """The arguments of `dovetail compile` for this model on a mesh (axis: size), and others."""
+        mesh = ",".join(f"{axis}={size}" for axis, size in mesh.items())
+        shape = ["--shape", f"{self.input}={_listed(self.shape)}"] if self.open else []
+        return ["--mesh", mesh, *flags, *shape]
+
     def request(self, mesh):
-        """The arguments of `dovetail compile` that say what the user wants."""
+        """The same with what the user wants."""
         spec = ["_"] * len(self.shape)
         if self.input == "ids":
             spec[1] = "+".join(mesh)
         else:
             spec[2 : 2 + len(mesh)] = mesh
-        flags = ["--mesh", ",".join(f"{axis}={size}" for axis, size in mesh.items())]
-        flags += ["--shard", f"{self.input}={','.join(spec)}"]
-        return flags + (["--shape", f"{self.input}={_listed(self.shape)}"] if self.open else [])
+        return self.flags(mesh, "--shard", f"{self.input}={','.join(spec)}")
 
     def inputs(self, model):
         """Random inputs: times do not depend on them, but ids must be in range."""
@@ -152,9 +156,7 @@ def _inputs(case, model):
 def _seconds(case, mesh, folder, cpu, *flags):
     """The predicted time of the model in `folder`, or None if it cannot be split so."""
     command = [tool("dovetail"), "plan", folder / "model.onnx", "--json", folder / "plan.json"]
-    command += ["--mesh", ",".join(f"{axis}={size}" for axis, size in mesh.items()), "--cpu", cpu, *flags]
-    command += ["--shape", f"{case.input}={_listed(case.shape)}"] if case.open else []
-    code, _, _ = call(command)
+    code, _, _ = call([*command, *case.flags(mesh, "--cpu", cpu, *flags)])
     return None if code else json.loads((folder / "plan.json").read_text())["seconds"]
 
 

@@ -27,22 +27,14 @@ from gpucheck.report import Progress, table  # noqa: E402
 from harness.backend import tool  # noqa: E402
 
 RANKS = (4, 64, 256, 1024)
-#: Inputs that are split along the axes of the mesh, from this dimension on.
-SPLIT = {"unet2d-transposed": 2, "unet2d-bilinear": 2, "unet3d": 2}
+#: Their inputs are split; of all others the compiler decides.
+SPLIT = ("unet2d-transposed", "unet2d-bilinear", "unet3d")
 
 
 def _request(case, ranks, two):
     side = math.isqrt(ranks)
     mesh = {"a": side, "b": side} if two else {"a": ranks}
-    flags = ["--mesh", ",".join(f"{axis}={size}" for axis, size in mesh.items())]
-    if case.model in SPLIT:
-        spec = ["_"] * len(case.shape)
-        first = SPLIT[case.model]
-        spec[first : first + len(mesh)] = mesh
-        flags += ["--shard", f"{case.input}={','.join(spec)}"]
-    if case.open:
-        flags += ["--shape", f"{case.input}={','.join(map(str, case.shape))}"]
-    return flags
+    return case.request(mesh) if case.model in SPLIT else case.flags(mesh)
 
 
 def _processor_seconds():
