@@ -592,6 +592,28 @@ TEST(Artifact, ExchangesThatDoNotFitAreRefused) {
   EXPECT_TRUE(messages.program());
 }
 
+TEST(Artifact, CollectivesOnStripsOfMappedConstantsAreRefused) {
+  layout::DimSharding rows = split(0, {0, 2, 4}), columns = split(1, {0, 3, 6});
+  // Ranks hold boxes of a value by themselves, in one piece; of a constant they see strips of the whole.
+  auto load = [&](bool isConstant) {
+    PlanBuilder builder({2, 2});
+    layout::Sharding boxes = sharding(2, {{0, rows}, {1, columns}});
+    uint32_t in =
+        isConstant ? builder.constantValue({4, 6}, boxes, std::vector<float>(24, 1)) : builder.value({4, 6}, boxes);
+    uint32_t out = builder.value({4, 6}, sharding(2, {{1, columns}}));
+    if (!isConstant)
+      builder.input("in", in);
+    builder.exchange(in, out);
+    EXPECT_EQ(exchangeOf(builder, 0).kind, artifact::ExchangeKind::AllGather);
+    builder.output("out", out);
+    return Program::load(builder.artifact()).status();
+  };
+  EXPECT_TRUE(load(false).ok());
+  absl::Status status = load(true);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no all-gather: parts do not follow each other in memory"));
+}
+
 TEST(ArtifactFuzz, DamagedExchangesStayInMemory) {
   Bytes good = exchanger().artifact();
   auto sections = runtime::parseArtifact(good);
