@@ -113,6 +113,9 @@ bool Commit::decompose(DefinitionOpInterface op, const OpRelation &relation, Loo
     }
     option.loops[index] = DimShardingAttr::getUnsplit(op.getContext());
     option.passedAxes.clear();
+    for (auto [number, operand] : llvm::enumerate(op->getOperands()))
+      option.needs[number] =
+          getNeededSharding(relation, number, cast<RankedTensorType>(operand.getType()), option.loops, meshName);
     op.emitRemark("is computed whole: ranks cannot divide dimension ")
         << index << ", along which it reduces or accumulates";
   }

@@ -1,4 +1,5 @@
-// RUN: dovetail-opt %s --dovetail-choose-shardings --split-input-file | FileCheck %s
+// RUN: dovetail-opt %s --dovetail-choose-shardings --split-input-file 2>%t | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK < %t
 
 // A scan that is split begins anew at the cuts. Each rank reduces its part, in f32, and they divide the scan of
 // the results.
@@ -45,4 +46,22 @@ func.func @top(%x: tensor<4x9xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y
   // CHECK-SAME: -> (tensor<4x2xf32, #dovetail.sharding<@mesh, [{"y" : 0, 1, 4}, {}]>>, tensor<4x2xi64, #dovetail.sharding<@mesh, [{"y" : 0, 1, 4}, {}]>>)
   %0:2 = dovetail.top_k %x {k = 2 : i64, axis = 1 : i64, largest = true} : (tensor<4x9xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>)
   return %0#0, %0#1 : tensor<4x2xf32>, tensor<4x2xi64>
+}
+
+// -----
+
+// A scan that begins anew elsewhere than at the cuts cannot be divided.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+!split = tensor<4x9xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 2, 9}]>>
+// CHECK-LABEL: func.func @restarts
+// REMARK: remark: is computed whole: ranks cannot divide dimension 1, along which it reduces or accumulates
+func.func @restarts(%x: !split) -> (tensor<4x9xf32> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{"y" : 0, 2, 9}>]}) {
+  // CHECK: %[[WHOLE:.+]] = dovetail.scan %{{.+}} {axis = 1 : i64, dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}]>
+  // CHECK-SAME: -> tensor<4x9xf32, #dovetail.sharding<@mesh, [{}, {}]>>
+  // CHECK: dovetail.reshard %[[WHOLE]]
+  // CHECK-SAME: -> tensor<4x9xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 2, 9}]>>
+  %0 = dovetail.scan %x {axis = 1 : i64, kind = #dovetail.reduce_kind<sum>, restarts = array<i64: 4>} : (!split) -> tensor<4x9xf32>
+  return %0 : tensor<4x9xf32>
 }
