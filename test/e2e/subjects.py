@@ -196,6 +196,15 @@ SUBJECTS = [
     ),
     Subject("swin", "swin", sizes=(("batch", 2),)),
     Subject("convnext", "convnext"),
+    Subject("mobilenet-v3-small", "mobilenet-v3-small", sizes=(("height", 101), ("width", 77))),
+    Subject("efficientnet-b0", "efficientnet-b0", sizes=(("height", 67), ("width", 58))),
+    Subject(
+        "dcgan",
+        "dcgan",
+        sizes=(("batch", 2), ("channels", (64, 32, 16, 8))),
+        input="code",
+        split=(("y", 1), ("x", 0)),
+    ),
 ]
 
 #: The same kinds of models, small enough for a device that is emulated on the CPU.

@@ -10,6 +10,7 @@ from . import light as _light
 from .bert import bert
 from .convert import with_element_type
 from .convnext import convnext
+from .dcgan import dcgan
 from .gpt import gpt
 from .light import NAMES as LIGHT
 from .inputs import (
@@ -21,6 +22,7 @@ from .inputs import (
     token_inputs,
 )
 from .llama import llama
+from .mobile import efficientnet_b0, mobilenet_v3_small
 from .rounding import rounded_weights, run_exactly, run_rounding_each
 from .resnet import resnet18, resnet50
 from .swin import swin
@@ -41,6 +43,9 @@ BUILDERS = {
     "bert": bert,
     "swin": swin,
     "convnext": convnext,
+    "mobilenet-v3-small": mobilenet_v3_small,
+    "efficientnet-b0": efficientnet_b0,
+    "dcgan": dcgan,
     "resnet18": resnet18,
     "resnet50": resnet50,
     **{f"light-{name}": functools.partial(_light.light, name) for name in LIGHT},

@@ -104,8 +104,8 @@ class Graph:
             group=group,
         )
 
-    def conv_transpose(self, x, cin, cout, kernel, stride):
-        """A transposed convolution without padding."""
+    def conv_transpose(self, x, cin, cout, kernel, stride, pad=0):
+        """A transposed convolution; `pad` is left out of its result on all sides."""
         taps = int(np.prod(kernel)) / stride ** len(kernel)
         weight = self.normal((cin, cout, *kernel), (1 / (cin * taps)) ** 0.5)
         return self.op(
@@ -115,6 +115,7 @@ class Graph:
             self.weight(self.normal((cout,), 0.1), "bias"),
             kernel_shape=list(kernel),
             strides=[stride] * len(kernel),
+            pads=[pad] * (2 * len(kernel)),
         )
 
     def batch_norm(self, x, channels, gain=1.0):
