@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures Dovetail and ONNX Runtime side by side, and prints tables.
 
-Both get one thread a rank. Repetitions alternate between the two, in rounds, so that what else the
-machine does hits both; times are medians of all repetitions after the warm-up.
+In each round all that is compared runs in turns, so that what else the machine does hits all; a round
+gives the median of some repetitions after a warm-up. Ratios are those of medians over the rounds, with
+the interval that 95 % of resampled rounds give.
 """
 
 import argparse
@@ -24,59 +25,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / folder) for folder in ("test/models", "test", "scripts", "python")]
 
 import dovetail  # noqa: E402
-import dovetail_models  # noqa: E402
-from dovetail_models import onnxruntime_session, page, run_exactly, run_rounding_each, with_element_type  # noqa: E402
+from dovetail_models import onnxruntime_session, run_exactly, run_rounding_each  # noqa: E402
 from gpucheck.report import table  # noqa: E402
 from harness.compare import relative_distance  # noqa: E402
-
-
-@dataclasses.dataclass(frozen=True)
-class Workload:
-    """A model at the size at which it is measured, on one rank."""
-
-    label: str
-    model: str
-    input: str
-    shape: tuple
-    sizes: tuple = ()
-    #: Whether the size is stated to the compiler: the model leaves it open.
-    open: bool = False
-    #: The NumPy type of inputs, weights and outputs.
-    dtype: str = "float32"
-
-    @property
-    def stem(self):
-        """Of its files."""
-        return self.model if self.dtype == "float32" else f"{self.model}-{self.dtype}"
-
-    def make_input(self):
-        if self.model == "ppocr-det":
-            return page.detection_input(page.text_page(*self.shape[2:]))
-        return np.random.default_rng(3).standard_normal(self.shape, dtype=np.float32).astype(self.dtype)
-
-    def flags(self):
-        return ["--shape", f"{self.input}={','.join(map(str, self.shape))}"] if self.open else []
-
-
-_512 = (("height", 512), ("width", 512))
-_VIT_TINY = (
-    ("height", 224), ("width", 224), ("size", 192), ("heads", 3), ("blocks", 12), ("classes", 1000),
-)  # fmt: skip
-RESNET = Workload("ResNet-50", "resnet50", "image", (1, 3, 224, 224))
-UNET = Workload(
-    "U-Net, transposed convolutions", "unet2d-transposed", "image", (1, 3, 512, 512), _512
-)
-WORKLOADS = (
-    RESNET,
-    UNET,
-    Workload("U-Net, bilinear", "unet2d-bilinear", "image", (1, 3, 512, 512), _512),
-    Workload(
-        "3-D U-Net", "unet3d", "volume", (1, 2, 64, 64, 64),
-        (("depth", 64), ("height", 64), ("width", 64)),
-    ),
-    Workload("PP-OCRv4 detection", "ppocr-det", "x", (1, 3, 736, 1280), open=True),
-    Workload("ViT-Tiny", "vit", "image", (1, 3, 224, 224), _VIT_TINY),
-)  # fmt: skip
+from workloads import RESNET18, WORKLOADS  # noqa: E402
 
 
 #: Runs its arguments; prints the seconds that they took and their peak memory in KiB.
@@ -92,25 +44,29 @@ sys.exit(code)
 class Bench:
     """Runs the tools of a build in a folder of its own."""
 
-    def __init__(self, build, folder, repetitions, rounds):
-        self.dovetail = build / "bin" / "dovetail"
+    def __init__(self, options, folder):
+        self.dovetail = options.build / "bin" / "dovetail"
         self.folder = folder
-        self.repetitions = repetitions
-        self.rounds = rounds
+        self.rounds = options.rounds
+        self.seconds = options.seconds
+        self.workloads = [w for w in WORKLOADS if not options.model or w.model in options.model]
         self._compiled = {}
 
     def model(self, workload):
-        """The model's file; written once."""
+        """The model's file; written once, with its inputs beside it."""
         path = self.folder / f"{workload.stem}.onnx"
         if not path.exists():
-            model = dovetail_models.build(workload.model, **dict(workload.sizes))
-            if workload.dtype != "float32":
-                model = with_element_type(model, workload.dtype)
+            model = workload.build()
             path.write_bytes(model.SerializeToString())
+            np.savez(path.with_suffix(".npz"), **workload.make_inputs(model))
         return path
 
+    def inputs(self, workload):
+        with np.load(self.model(workload).with_suffix(".npz")) as file:
+            return dict(file)
+
     def compile(self, workload, ranks=1):
-        """Compiles for `ranks` bands of rows; returns (artifact, seconds, peak memory in bytes)."""
+        """Compiles for `ranks`, with nothing requested; returns (artifact, seconds, peak memory in bytes)."""
         if (workload, ranks) not in self._compiled:
             self._compiled[workload, ranks] = self._compile(workload, ranks)
         return self._compiled[workload, ranks]
@@ -119,10 +75,6 @@ class Bench:
         artifact = self.folder / f"{workload.stem}-{ranks}.dvt"
         command = [self.dovetail, "compile", self.model(workload), "-o", artifact]
         command += ["--mesh", f"y={ranks}", *workload.flags()]
-        if ranks > 1:
-            spec = ["_"] * len(workload.shape)
-            spec[2] = "y"
-            command += ["--shard", f"{workload.input}={','.join(spec)}"]
         # A process inherits the peak of the one that starts it, so a small one does, and tells.
         command = [sys.executable, "-c", _MEASURE, *map(str, command)]
         result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
@@ -131,83 +83,131 @@ class Bench:
         seconds, kilobytes = result.stdout.split()[-2:]
         return artifact, float(seconds), int(kilobytes) * 1024
 
-    def run(self, artifact, workload, ranks=1):
-        """Seconds of each repetition, one thread a rank."""
-        command = [self.dovetail, "bench", artifact, "--json", "--threads", ranks]
-        command += ["--iterations", self.repetitions]
-        if workload.model == "ppocr-det":
-            file = self.folder / "input.npy"
-            np.save(file, workload.make_input())
-            command += ["--input", f"{workload.input}=@{file}"]
-        result = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True)
-        if result.returncode:
-            sys.exit(f"bench: error: cannot run {workload.label}; see above")
-        return [json.loads(result.stdout)["median_ms"] / 1000]
+    def runner(self, workload, ranks=1, threads=1):
+        """A function that gives the median seconds of a number of runs, by `threads` in all."""
+        artifact, _, _ = self.compile(workload, ranks)
+        inputs = self.model(workload).with_suffix(".npz")
 
-    def outputs(self, artifact, workload):
+        def run(repetitions):
+            command = [self.dovetail, "bench", artifact, "--json", "--threads", threads, "--input", f"@{inputs}"]
+            command += ["--warmup", min(3, repetitions), "--iterations", repetitions]
+            result = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True)
+            if result.returncode:
+                sys.exit(f"bench: error: cannot run {workload.label}; see above")
+            return json.loads(result.stdout)["median_ms"] / 1000
+
+        return run
+
+    def outputs(self, workload, inputs):
         """The outputs by name, as f32."""
-        program = dovetail.Program.load(artifact)
-        results = program.run({workload.input: workload.make_input()})
+        program = dovetail.Program.load(self.compile(workload)[0])
+        results = program.run(inputs)
         return {port.name: results[port.name].view(port.dtype).astype(np.float32) for port in program.outputs}
 
-    def onnxruntime(self, workload):
-        """A function that gives the seconds of each repetition."""
-        session = onnxruntime_session(self.model(workload), threads=1)
-        inputs = {workload.input: workload.make_input()}
-        session.run(None, inputs)
+    def onnxruntime(self, workload, threads=1):
+        """The same by ONNX Runtime with all that it optimises; its threads spin, as they do by default."""
+        session = onnxruntime_session(self.model(workload), threads=threads)
+        binding = session.io_binding()
+        for name, value in self.inputs(workload).items():
+            binding.bind_cpu_input(name, value)
+        for output in session.get_outputs():
+            binding.bind_output(output.name)
 
-        def repeat():
+        def run(repetitions):
+            for _ in range(min(3, repetitions)):
+                session.run_with_iobinding(binding)
             times = []
-            for _ in range(self.repetitions):
+            for _ in range(repetitions):
                 start = time.perf_counter()
-                session.run(None, inputs)
+                session.run_with_iobinding(binding)
                 times.append(time.perf_counter() - start)
-            return times
+            return statistics.median(times)
 
-        return repeat
+        return run
 
     def alternate(self, *measures):
-        """Median of each of `measures`, called in turn."""
-        times = [[] for _ in measures]
-        for _ in range(self.rounds):
-            for measured, measure in zip(times, measures):
-                measured += measure()
-        return [statistics.median(t) for t in times]
+        """The medians of each of `measures` in each round (measure, round), which take turns."""
+        once = max(measure(1) for measure in measures)
+        repetitions = max(3, min(100, round(self.seconds / once)))
+        times = np.zeros((len(measures), self.rounds))
+        for number in range(self.rounds):
+            for index, measure in enumerate(measures):
+                times[index, number] = measure(repetitions)
+        return times
+
+
+def _ratio(first, second):
+    """The ratio of two medians over rounds, with its interval of 95 % by resampling rounds: `0.92 (0.90–0.93)`."""
+    picks = np.random.default_rng(0).integers(0, len(first), (2000, len(first)))
+    ratios = np.median(first[picks], axis=1) / np.median(second[picks], axis=1)
+    low, high = np.percentile(ratios, [2.5, 97.5])
+    return np.median(first) / np.median(second), f"{np.median(first) / np.median(second):.2f} ({low:.2f}–{high:.2f})"
+
+
+def _mean(ratios):
+    return f"{statistics.geometric_mean(ratios):.2f}"
 
 
 def against_onnxruntime(bench):
-    rows = []
-    for workload in WORKLOADS:
+    """One thread, two threads of a rank, and two ranks, all of them in turns with ONNX Runtime."""
+    one, two, ranks = [], [], []
+    means = {name: [] for name in ("one", "two", "gain", "ranks", "speed-up")}
+    for workload in bench.workloads:
         print(f"  {workload.label} ...", file=sys.stderr, flush=True)
-        artifact, _, _ = bench.compile(workload)
-        ours, theirs = bench.alternate(
-            lambda a=artifact, w=workload: bench.run(a, w), bench.onnxruntime(workload)
+        times = bench.alternate(
+            bench.runner(workload),
+            bench.runner(workload, threads=2),
+            bench.runner(workload, ranks=2, threads=2),
+            bench.onnxruntime(workload),
+            bench.onnxruntime(workload, threads=2),
         )
-        size = " × ".join(map(str, workload.shape))
-        rows.append([workload.label, size, _ms(ours), _ms(theirs), f"{ours / theirs:.2f}"])
-    header = ["model", "input", "Dovetail, ms", "ONNX Runtime, ms", "ratio"]
-    return "One rank, one thread, against ONNX Runtime", header, rows
+        single, double, split, theirs, theirs_double = times
+        ratios = {
+            "one": _ratio(single, theirs),
+            "two": _ratio(double, theirs_double),
+            "gain": _ratio(single, double),
+            "ranks": _ratio(split, theirs_double),
+            "speed-up": _ratio(single, split),
+        }
+        for name, (ratio, _) in ratios.items():
+            means[name].append(ratio)
+        text = {name: interval for name, (_, interval) in ratios.items()}
+        ms = [_ms(np.median(row)) for row in times]
+        one.append([workload.label, ms[0], ms[3], text["one"]])
+        two.append([workload.label, ms[1], text["gain"], ms[4], text["two"]])
+        ranks.append([workload.label, ms[2], text["speed-up"], text["ranks"]])
+    one.append(["geometric mean", "", "", _mean(means["one"])])
+    two.append(["geometric mean", "", _mean(means["gain"]), "", _mean(means["two"])])
+    ranks.append(["geometric mean", "", _mean(means["speed-up"]), _mean(means["ranks"])])
+    return [
+        ("One rank of one thread, and ONNX Runtime with one",
+         ["model", "Dovetail, ms", "ONNX Runtime, ms", "ratio (95 %)"], one),
+        ("One rank of two threads, and ONNX Runtime with two",
+         ["model", "Dovetail, ms", "times as fast as one thread", "ONNX Runtime, ms", "ratio (95 %)"], two),
+        ("Two ranks of one thread, split by the compiler, and ONNX Runtime with two threads",
+         ["model", "Dovetail, ms", "times as fast as one rank", "ratio (95 %)"], ranks),
+    ]  # fmt: skip
 
 
 def halves(bench):
     """ResNet-18 in types of 16 bits: time, and distance from f64."""
     import ml_dtypes  # noqa: F401: registers bfloat16 with NumPy
 
-    workload = Workload("ResNet-18", "resnet18", "image", (1, 3, 224, 224))
-    exact_model = dovetail_models.build(workload.model)
+    workload = RESNET18
+    exact_model = workload.build()
     rows, single = [], None
     for dtype in ("float32", "float16", "bfloat16"):
         print(f"  {workload.label} in {dtype} ...", file=sys.stderr, flush=True)
         typed = dataclasses.replace(workload, dtype=dtype)
-        artifact, _, _ = bench.compile(typed)
-        measures = [lambda a=artifact, w=typed: bench.run(a, w)]
+        measures = [bench.runner(typed)]
         if dtype != "bfloat16":  # ONNX Runtime has no convolution of it on CPUs.
             measures.append(bench.onnxruntime(typed))
-        times = bench.alternate(*measures)
+        times = np.median(bench.alternate(*measures), axis=1)
         single = single or times[0]
-        inputs = {typed.input: typed.make_input().astype(np.float32)}
+        rounded = typed.make_inputs(exact_model)
+        inputs = {name: value.astype(np.float32) for name, value in rounded.items()}
         exact = run_exactly(exact_model, inputs, dtype)["logits"]
-        errors = [bench.outputs(artifact, typed)["logits"]]
+        errors = [bench.outputs(typed, rounded)["logits"]]
         if dtype != "float32":
             errors.append(run_rounding_each(exact_model, inputs, dtype)["logits"])
         cells = [f"{relative_distance(e, exact):.1e}" for e in errors]
@@ -220,29 +220,17 @@ def halves(bench):
         "type", "Dovetail, ms", "to its f32", "ONNX Runtime, ms", "error against f64",
         "with a rounding after each operator",
     ]  # fmt: skip
-    return f"{workload.label}, {' × '.join(map(str, workload.shape))}, in 16 bits, one thread", header, rows
-
-
-def scaling(bench):
-    print("  scaling ...", file=sys.stderr, flush=True)
-    one, two = (bench.compile(UNET, ranks)[0] for ranks in (1, 2))
-    single, double = bench.alternate(
-        lambda: bench.run(one, UNET, 1), lambda: bench.run(two, UNET, 2)
-    )
-    size = " × ".join(map(str, UNET.shape))
-    rows = [[UNET.label, size, _ms(single), _ms(double), f"{single / double:.2f}"]]
-    header = ["model", "input", "1 rank, ms", "2 ranks, ms", "speed-up"]
-    return "Two ranks of one thread against one", header, rows
+    return [(f"{workload.label} in 16 bits, one thread", header, rows)]
 
 
 def compiling(bench):
     rows = []
-    for workload in WORKLOADS:
+    for workload in bench.workloads:
         artifact, seconds, peak = bench.compile(workload)
         size = artifact.stat().st_size
         rows.append([workload.label, f"{seconds:.1f}", f"{peak / 1e6:.0f}", f"{size / 1e6:.1f}"])
     header = ["model", "seconds", "peak memory, MB", "artifact, MB"]
-    return "dovetail compile, one rank", header, rows
+    return [("dovetail compile, one rank", header, rows)]
 
 
 def runtime_costs(bench):
@@ -266,7 +254,7 @@ def runtime_costs(bench):
         pair = medians[f"haloExchanges/{size}"], medians[f"copies/{size}"]
         rows.append([f"halo, {label} for each rank", "exchange, memcpy"] + _microseconds(*pair))
     header = ["work", "measured", "first, µs", "second, µs", "difference, µs", "ratio"]
-    return "What the runtime adds to the work", header, rows
+    return [("What the runtime adds to the work", header, rows)]
 
 
 def _microseconds(first, second):
@@ -311,8 +299,8 @@ def document(tables, bench, before=""):
             "Measured by `make bench`, which measures again and prints these tables; with",
             "`scripts/bench build/release --write docs/performance.md` it writes this page.",
             "",
-            f"Machine: {machine()}. f32; one thread a rank. Medians of {bench.rounds} rounds of",
-            f"{bench.repetitions} repetitions after a warm-up; the rounds of the two sides alternate.",
+            f"Machine: {machine()}. f32. Medians of {bench.rounds} rounds, in which all that",
+            "is compared runs in turns; in parentheses the interval that 95 % of resampled rounds give.",
             "",
             *(markdown_table(*table) for table in tables),
         ]
@@ -322,20 +310,19 @@ def document(tables, bench, before=""):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
-    parser.add_argument("--repetitions", type=int, default=5, help="in each round (default: 5)")
-    parser.add_argument("--rounds", type=int, default=5, help="(default: 5)")
+    parser.add_argument("--rounds", type=int, default=15, help="(default: 15)")
+    parser.add_argument("--seconds", type=float, default=0.2, help="of each measurement in a round (default: 0.2)")
+    parser.add_argument("--model", action="append", metavar="NAME", help="only this one, or these if repeated")
     parser.add_argument("--write", type=pathlib.Path, help="also writes the tables as Markdown")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
-        bench = Bench(
-            arguments.build, pathlib.Path(folder), arguments.repetitions, arguments.rounds
-        )
+        bench = Bench(arguments, pathlib.Path(folder))
         print(f"{machine()}\n")
         tables = []
-        for measure in (against_onnxruntime, halves, scaling, runtime_costs, compiling):
-            tables.append(measure(bench))
-            title, header, rows = tables[-1]
-            print(f"{title}\n\n{table(header, rows)}\n", flush=True)
+        for measure in (against_onnxruntime, halves, runtime_costs, compiling):
+            for title, header, rows in measure(bench):
+                print(f"{title}\n\n{table(header, rows)}\n", flush=True)
+                tables.append((title, header, rows))
         if arguments.write:
             before = arguments.write.read_text() if arguments.write.exists() else ""
             arguments.write.write_text(document(tables, bench, before))
