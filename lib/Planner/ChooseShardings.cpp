@@ -359,17 +359,16 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     return failure();
   auto meshName = FlatSymbolRefAttr::get(meshOp);
   DenseMap<Operation *, LoopOption> decided;
+  FailureOr<ShardingAssignment> assignment;
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
     Goal goal{objective,    *found, transport, memory ? std::optional<double>(memory) : std::nullopt,
               weightFactor, gather, work,      explain,
               following,    seed};
-    FailureOr<ShardingAssignment> assignment =
-        findAssignment(function, meshOp.getMesh(), meshName, *requests, goal, decided);
+    assignment = findAssignment(function, meshOp.getMesh(), meshName, *requests, goal, decided);
     if (failed(assignment))
       return failure();
     emitGap(function, *assignment, goal);
-    emitIdle(function, *assignment);
     if (explain) {
       emitExplanations(function, *assignment, goal);
       emitStored(*assignment);
@@ -386,6 +385,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
       dims = ShardingRequest(assignment->outputs.lookup(operand).getDims());
     isOpen = commit.isOpen;
   }
+  emitIdle(function, *assignment);
   for (auto &[operand, dims] : requests->outputs) {
     ShardingAttr wanted = ShardingAttr::get(&getContext(), meshName, dims, {}, ReduceKind::Sum);
     ShardingAttr held = getSharding(operand->get());

@@ -218,19 +218,22 @@ void AssignmentProblem::stateCuts() {
 }
 
 std::vector<LoopOption> AssignmentProblem::getOptions(DefinitionOpInterface op) {
-  if (auto entry = decided.find(op); entry != decided.end())
-    return {entry->second};
   OpRelation relation = op.getRelation();
   WorkModel work(op, relation, constants);
+  bool isWeight = constants.contains(op->getResult(0)) && !requests.loops.contains(op);
+  if (!isWeight) {
+    workOf[op] = work.getSeconds(goal.cluster.getDevice(0));
+    totalWork += workOf[op];
+  }
+  if (auto entry = decided.find(op); entry != decided.end())
+    return {entry->second};
   // Every rank computes weights as it needs them, once.
-  if (constants.contains(op->getResult(0)) && !requests.loops.contains(op)) {
+  if (isWeight) {
     LoopShardings whole(relation.loops.size(), DimShardingAttr::getUnsplit(op.getContext()));
     LoopOption option = loopOptions->get(op, relation, work, whole);
     option.seconds = option.weightBytes = option.resultBytes = 0;
     return {option};
   }
-  workOf[op] = work.getSeconds(goal.cluster.getDevice(0));
-  totalWork += workOf[op];
   if (auto loops = requests.loops.find(op); loops != requests.loops.end())
     return {loopOptions->get(op, relation, work, loops->second)};
   SmallVector<unsigned> passing;

@@ -199,6 +199,14 @@ def _tiny_model(path, rows):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
 
 
+def test_idle_axes_are_judged_by_all_work(tmp_path):
+    """What a split softmax gives way to is decided last and is whole; all that takes time is split by then."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(build("light-squeezenet").SerializeToString())
+    code, text, messages = call([tool("dovetail"), "plan", path, "--mesh", "y=2"])
+    assert code == 0 and not messages, messages
+
+
 def test_a_thousand_gpus(tmp_path):
     path = tmp_path / "model.onnx"
     _tiny_model(path, 1 << 14)
