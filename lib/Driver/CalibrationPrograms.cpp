@@ -330,6 +330,9 @@ std::vector<CalibrationProgram> dovetail::getStepPrograms() {
   return programs;
 }
 
+/// Of the values that are exchanged, 512 numbers each.
+static constexpr int kExchangedRows[] = {256, 4, 8, 32, 64, 256, 1024, 4096, 8};
+
 std::vector<CalibrationProgram> dovetail::getExchangePrograms(int numRanks) {
   std::string mesh = "a=" + std::to_string(numRanks);
   // What is split by rows is to be split by columns, by all ranks with all.
@@ -337,7 +340,7 @@ std::vector<CalibrationProgram> dovetail::getExchangePrograms(int numRanks) {
   for (bool isGathered : {false, true}) {
     std::string inputs, outputs, body;
     std::vector<std::string> options = {"--mesh", mesh};
-    for (auto [i, rows] : llvm::enumerate(ArrayRef<int>({256, 4, 8, 32, 64, 256, 1024, 4096, 8}))) {
+    for (auto [i, rows] : llvm::enumerate(kExchangedRows)) {
       std::string id = std::to_string(i), shape = "float[" + std::to_string(rows) + ", 512] ";
       inputs += (i ? ", " : "") + shape + "x" + id;
       outputs += (i ? ", " : "") + shape + "y" + id;
