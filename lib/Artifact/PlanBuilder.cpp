@@ -311,6 +311,7 @@ artifact::ConvolutionT PlanBuilder::makeConvolution(plan::ConvolutionOp op) {
   call.loops = makeLoops(op.getLoops());
   call.input_access = makeAccess(op.getReads()[0]);
   call.weights_access = makeAccess(op.getReads()[1]);
+  call.algorithm = toSchema(op.getAlgorithm());
   return call;
 }
 

@@ -40,6 +40,16 @@ artifact::ExchangeKind dovetail::toSchema(plan::ExchangeKind value) {
   llvm_unreachable("covered switch");
 }
 
+artifact::ConvolutionAlgorithm dovetail::toSchema(plan::ConvolutionAlgorithm value) {
+  switch (value) {
+  case plan::ConvolutionAlgorithm::Library:
+    return artifact::ConvolutionAlgorithm::Library;
+  case plan::ConvolutionAlgorithm::Winograd:
+    return artifact::ConvolutionAlgorithm::Winograd;
+  }
+  llvm_unreachable("covered switch");
+}
+
 artifact::MathMode dovetail::toSchema(plan::MathMode value) {
   switch (value) {
   case plan::MathMode::F32:
@@ -48,6 +58,8 @@ artifact::MathMode dovetail::toSchema(plan::MathMode value) {
     return artifact::MathMode::TF32;
   case plan::MathMode::BF16:
     return artifact::MathMode::BF16;
+  case plan::MathMode::F32Strict:
+    return artifact::MathMode::F32Strict;
   }
   llvm_unreachable("covered switch");
 }

@@ -20,6 +20,7 @@ namespace dovetail {
 
 artifact::BufferKind toSchema(plan::BufferKind value);
 artifact::ExchangeKind toSchema(plan::ExchangeKind value);
+artifact::ConvolutionAlgorithm toSchema(plan::ConvolutionAlgorithm value);
 artifact::MathMode toSchema(plan::MathMode value);
 artifact::Reduction toSchema(ReduceKind value);
 artifact::PostOpKind toSchema(PostOpKind value);

@@ -81,7 +81,7 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
   command
       .add_option("--math", arguments.math,
                   "What library calls may round the factors of products of f32 to: f32 (nothing, the default), or on "
-                  "target cuda tf32 or bf16")
+                  "target cuda tf32 or bf16; on target cpu f32-strict leaves out Winograd's algorithm, too")
       ->type_name("MODE");
   command.add_flag("--no-libraries", arguments.noLibraries,
                    "Generate code for every operation instead of library calls");

@@ -77,11 +77,19 @@ ExitCode dovetail::getPhaseExitCode(Phase phase) {
   llvm_unreachable("covered switch");
 }
 
+/// Whether convolutions may be done by Winograd's algorithm, for which weights are transformed to larger ones.
+static bool hasWinograd(const CompileOptions &options) {
+  return options.libraries && options.target->hasWinograd(options.codeGen) && options.math == plan::MathMode::F32 &&
+         options.mayTransform && options.objective != Objective::Memory && !options.channelBlocks;
+}
+
 /// From `propagate` on, types carry shardings that canonicalization patterns know nothing of.
 /// The cluster for products whose factors are rounded so.
 static std::shared_ptr<const Cluster> getCluster(const CompileOptions &options) {
   switch (options.math) {
   case plan::MathMode::F32:
+    return hasWinograd(options) ? std::make_shared<const Cluster>(options.cluster->withWinograd()) : options.cluster;
+  case plan::MathMode::F32Strict:
     return options.cluster;
   case plan::MathMode::TF32:
     return std::make_shared<const Cluster>(options.cluster->roundingFactors(19));
@@ -107,12 +115,11 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addNestedPass<func::FuncOp>(createCheckIndices({options.indexChecks}));
     break;
   case Phase::Propagate:
-    passes.addPass(
-        createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
-                               options.plannerWeightFactor, options.mayGather, /*cluster=*/"",
-                               getTransportKind(options.target->getName()), options.searchWork, options.explain,
-                               options.following, options.shardingsSeed},
-                              getCluster(options)));
+    passes.addPass(createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
+                                          options.plannerWeightFactor, options.mayGather, /*cluster=*/"",
+                                          getTransportKind(options.target->getName()), options.searchWork,
+                                          options.explain, options.following, options.shardingsSeed},
+                                         getCluster(options)));
     break;
   case Phase::Partition:
     passes.addPass(createPartition());
@@ -134,6 +141,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
         options.gathersAhead.value_or(getTransportKind(options.target->getName()) == TransportKind::Streams),
         {options.target->getName().str(), options.math});
     passes.addPass(createMergeRows());
+    if (hasWinograd(options))
+      passes.addPass(createChooseAlgorithms({}, getCluster(options)));
     passes.addPass(createBoundCalls({libraries, features}));
     passes.addPass(createChooseExchanges());
     passes.addPass(createMergeExchanges());

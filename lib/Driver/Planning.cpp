@@ -366,6 +366,14 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
   };
   if (fits(*first))
     return accept(*first);
+  if (options.target->hasWinograd(options.codeGen)) {
+    options.mayTransform = false;
+    first = make(options);
+    if (failed(first))
+      return llvm::failure();
+    if (fits(*first))
+      return accept(*first);
+  }
   FailureOr<Attempt> whole = split(*first);
   if (failed(whole))
     return llvm::failure();

@@ -12,6 +12,7 @@
 
 #include "dovetail/Planner/Cluster.h"
 
+#include "dovetail/Layout/Winograd.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -22,6 +23,24 @@ using namespace dovetail;
 
 /// What half a speed is at `half` has of it at `value`.
 static double getShare(double value, double half) { return value / (value + half); }
+
+StepWork StepWork::toWinograd(double images, double height, double width, double inputs) const {
+  // What takes a channel of a tile from its inputs to factors, or from products to results: additions and
+  // multiplications, of 144 or 120, and as many loads and stores again, some of them from further away.
+  constexpr double transform = 400;
+  constexpr double tile = layout::winogradTile, taps = layout::winogradTaps;
+  // Transforms are of whole vectors.
+  auto pad = [](double channels) { return std::ceil(channels / layout::winogradVector) * layout::winogradVector; };
+  StepWork work = *this;
+  double tiles = images * std::ceil(height / tile) * std::ceil(width / tile);
+  work.batch = taps;
+  work.rows = tiles;
+  work.depth = inputs;
+  work.operations = taps * tiles * inputs * columns;
+  work.resultOperations += transform * tiles * (pad(inputs) + pad(columns));
+  work.readBytes += (taps - 9) * 4 * inputs * columns;
+  return work;
+}
 
 double Device::getProductSeconds(const StepWork &work) const {
   // What is computed at once are elements next to each other in memory, which are channels.
@@ -87,6 +106,13 @@ Cluster Cluster::roundingFactors(unsigned bits) const {
       device.products32 = device.products16;
     else if (bits <= 19 && device.productsTf32 > 0)
       device.products32 = device.productsTf32;
+  return other;
+}
+
+Cluster Cluster::withWinograd() const {
+  Cluster other = *this;
+  for (Device &device : other.devices)
+    device.hasWinograd = true;
   return other;
 }
 

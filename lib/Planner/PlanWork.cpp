@@ -239,6 +239,7 @@ unsigned WorkCounter::getFactorBits(Type type) {
     return bits;
   switch (program.getMath()) {
   case plan::MathMode::F32:
+  case plan::MathMode::F32Strict:
     return 32;
   case plan::MathMode::TF32:
     return 19;
@@ -255,6 +256,8 @@ void WorkCounter::addConvolution(PlanStep &step, plan::ConvolutionOp op) {
   layout::ConvolutionForm form = *op.getForm();
   if (form.isTransposed)
     step.type = "deconvolution";
+  if (op.getAlgorithm() == plan::ConvolutionAlgorithm::Winograd)
+    step.type = "winograd";
   RankedTensorType output = getTensor(op.getOutput());
   size_t rank = output.getRank();
   double channels = double(output.getDimSize(1)) / double(form.groups);
@@ -281,6 +284,8 @@ void WorkCounter::addConvolution(PlanStep &step, plan::ConvolutionOp op) {
     work.resultOperations = elements * resultOperations;
     work.readBytes = getReadBytes(bytes);
     work.writtenBytes = elements * double(getElementByteSize(output.getElementType()));
+    if (op.getAlgorithm() == plan::ConvolutionAlgorithm::Winograd)
+      return work.toWinograd(double(loops[0]), double(loops[2]), double(loops[3]), double(loops[rank]));
     return work;
   });
 }
@@ -384,6 +389,11 @@ FailureOr<PlanStep> WorkCounter::get(plan::StepOpInterface op) {
   if (failed(result))
     return failure();
   return step;
+}
+
+FailureOr<PlanStep> dovetail::getStepWork(plan::ProgramOp program, plan::StepOpInterface op, const layout::Mesh &mesh,
+                                          const Cluster &cluster) {
+  return WorkCounter(program, mesh, cluster, TransportKind::Threads).get(op);
 }
 
 FailureOr<PlanWork> dovetail::getPlanWork(plan::ProgramOp program, const Cluster &cluster, TransportKind transport) {

@@ -14,6 +14,8 @@
 
 #include "ElementWork.h"
 
+#include "dovetail/Layout/Winograd.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -55,6 +57,8 @@ WorkModel::WorkModel(DefinitionOpInterface op, const OpRelation &relation, const
     findRoles(relation, definition, cast<RankedTensorType>(op->getOperand(0).getType()).getShape());
   if (!definition.isProduct)
     findOperations(op, definition);
+  isWinograd =
+      definition.isProduct && form.bits == 32 && constants.contains(op->getOperand(1)) && hasWinogradForm(definition);
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     auto type = cast<RankedTensorType>(operand.getType());
     Tensor tensor{static_cast<double>(getByteSize(type)), {}};
@@ -76,6 +80,14 @@ WorkModel::WorkModel(DefinitionOpInterface op, const OpRelation &relation, const
     isFused = false;
     written.push_back(std::move(tensor));
   }
+}
+
+bool WorkModel::hasWinogradForm(const Definition &definition) {
+  SmallVector<int64_t> loops;
+  for (const Loop &loop : definition.loops)
+    loops.push_back(loop.extent);
+  auto found = layout::ConvolutionForm::find(definition.reads[0].dims, definition.reads[1].dims, loops);
+  return found && layout::isWinogradForm(*found);
 }
 
 void WorkModel::findRoles(const OpRelation &relation, const Definition &definition, ArrayRef<int64_t> shape) {
@@ -154,7 +166,11 @@ StepWork WorkModel::getWork(ArrayRef<int64_t> sizes) const {
 }
 
 double WorkModel::getSeconds(const Device &device, ArrayRef<int64_t> sizes) const {
-  double seconds = device.getSeconds(getWork(sizes));
+  StepWork work = getWork(sizes);
+  double seconds = device.getSeconds(work);
+  if (isWinograd && device.hasWinograd && work.operations > 0)
+    seconds = std::min(seconds, device.getSeconds(work.toWinograd(double(sizes[0]), double(sizes[2]), double(sizes[3]),
+                                                                  double(sizes[4]))));
   return isFused ? std::max(seconds - device.stepSeconds, 0.0) : seconds;
 }
 

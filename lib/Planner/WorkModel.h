@@ -56,6 +56,9 @@ private:
   /// `shape` is that of the first operand.
   void findRoles(const OpRelation &relation, const Definition &definition, llvm::ArrayRef<int64_t> shape);
 
+  /// Whether the accesses of `op` are those of a convolution that Winograd's algorithm is for.
+  static bool hasWinogradForm(const Definition &definition);
+
   /// What an iteration of what is no product takes, on average.
   void findOperations(DefinitionOpInterface op, const Definition &definition);
 
@@ -68,6 +71,8 @@ private:
   double columnsOfGroup = 1;
   double operationsOfIteration = 1;
   StepWork form;
+  /// A convolution with constant weights that Winograd's algorithm is for.
+  bool isWinograd = false;
   /// What lies in memory, of what is read and written.
   llvm::SmallVector<Tensor> read, written, weights, results;
   /// It is part of the step of the one that reads it.

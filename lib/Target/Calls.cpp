@@ -22,7 +22,8 @@ LogicalResult dovetail::createCall(OpBuilder &builder, Operation *op, const Call
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<ConvOp, ConvTransposeOp>([&](auto) {
         plan::ConvolutionOp::create(builder, loc, parts.operands[0], parts.operands[1], parts.result, parts.postTensors,
-                                    parts.loops, parts.reads, parts.postOps, parts.name, /*memory=*/{});
+                                    parts.loops, parts.reads, parts.postOps, parts.name, /*memory=*/{},
+                                    plan::ConvolutionAlgorithm::Library);
         return success();
       })
       .Case([&](MatMulOp) {

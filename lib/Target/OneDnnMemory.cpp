@@ -18,6 +18,7 @@
 #include "OneDnnMemory.h"
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/Layout/Winograd.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -60,6 +61,14 @@ static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsO
   int64_t groups = llvm::divideCeil(loops[1].hi, outputs) - loops[1].lo / outputs;
   outputs = std::min(outputs, loops[1].size());
   int64_t inputs = std::max<int64_t>(loops[rank].size(), 1);
+  if (op.getAlgorithm() == plan::ConvolutionAlgorithm::Winograd) {
+    int64_t tiles = loops[0].size();
+    for (int64_t dim = 2; dim < rank; ++dim)
+      tiles *= llvm::divideCeil(loops[dim].size(), layout::winogradTile);
+    CallBytes bytes{0, 0, layout::winogradScratchBytes(inputs, outputs, tiles)};
+    (packsOnce ? bytes.packed : bytes.scratch) += layout::winogradWeightBytes(inputs, outputs);
+    return bytes;
+  }
 
   int64_t packed = groups * getBlockedOutputs(outputs) * roundUp(inputs, 16) * window * elementBytes;
   // The library has depthwise convolutions of their own for the most common kind only.

@@ -355,10 +355,13 @@ def _convolutions():
             sizes = [*rows[:-1], rows[-1] + extent]
             yield _cut(f"conv-tiles-{op}-inside-groups-{label}", draft, sizes, 1, tensor=result)
         for dtype in (np.float16, np.float64):
-            # Sums of small whole numbers are exact.
-            whole = ("Conv", (np.round(4 * _weights(24, 16, 3, 3)).astype(dtype),), {"pads": [1, 0, 1, 2]})
-            name = f"conv-tiles-{np.dtype(dtype).name}-{label}"
-            yield _chain(name, [("Round", (), {}), whole], [1, 16, extent, 9], rows, exact=True, dtype=dtype)
+            # Sums of small whole numbers are exact, but for 3 x 3 taps in f32, by Winograd's algorithm.
+            for width in (2, 3):
+                weights = np.round(4 * _weights(24, 16, 3, width)).astype(dtype)
+                chain = [("Round", (), {}), ("Conv", (weights,), {"pads": [1, 0, 1, 2]})]
+                name = f"conv-tiles-{np.dtype(dtype).name}-3x{width}-{label}"
+                exact = width == 2 or dtype == np.float64
+                yield _chain(name, chain, [1, 16, extent, 9], rows, exact=exact, dtype=dtype)
         # Equal signs: with one accumulator for all terms, errors of sums add up to more than the tolerance.
         draft = Draft(np.random.default_rng(0))
         image = draft.input(np.full([1, 128, extent, 17], 0.1, np.float32), "x")

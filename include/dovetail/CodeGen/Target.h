@@ -54,6 +54,8 @@ public:
   virtual std::vector<std::string> getFeatures(const CodeGenOptions &options) const { return {}; }
   /// What its libraries can do with the factors of products of f32, the default first.
   virtual llvm::ArrayRef<plan::MathMode> getMathModes() const;
+  /// Whether the runtime has kernels for Winograd's algorithm on the processor that `options` name.
+  virtual bool hasWinograd(const CodeGenOptions &options) const { return false; }
   /// Architectures that code can be generated for, ascending; none where CPUs are named instead.
   virtual llvm::ArrayRef<int> getArchs() const { return {}; }
   /// The built-in cluster whose devices and links ranks are taken to have, unless the user says otherwise.

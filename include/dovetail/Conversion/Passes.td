@@ -191,7 +191,8 @@ def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
            [{::llvm::cl::values(
              clEnumValN(::dovetail::plan::MathMode::F32, "f32", "Nothing"),
              clEnumValN(::dovetail::plan::MathMode::TF32, "tf32", "Round them to 10 bits of mantissa"),
-             clEnumValN(::dovetail::plan::MathMode::BF16, "bf16", "Round them to bfloat16"))}]>
+             clEnumValN(::dovetail::plan::MathMode::BF16, "bf16", "Round them to bfloat16"),
+             clEnumValN(::dovetail::plan::MathMode::F32Strict, "f32-strict", "Nothing, nor compute sums of them"))}]>
   ];
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }

@@ -75,6 +75,8 @@ struct CompileOptions {
   double plannerWeightFactor = 1;
   /// Whether it is an error if that does not suffice; else the program is made as if it did.
   bool mustFit = true;
+  /// Whether weights may be transformed to larger ones, for Winograd's algorithm.
+  bool mayTransform = true;
   /// Whether weights may be stored in pieces, where memory matters.
   bool mayGather = true;
   /// Whether weights that are stored in pieces are gathered a layer ahead; nothing: if exchanges go on beside steps.

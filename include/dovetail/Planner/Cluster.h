@@ -50,6 +50,10 @@ struct StepWork {
   /// Scalar operations that a library applies to the results of products.
   double resultOperations = 0;
   double readBytes = 0, writtenBytes = 0;
+
+  /// Of a convolution of 3 x 3 in f32, which this is, with `images` of `height` x `width` results of `inputs` channels,
+  /// what Winograd's algorithm F(4 x 4, 3 x 3) takes.
+  StepWork toWinograd(double images, double height, double width, double inputs) const;
 };
 
 /// A device, or the cores of a CPU that a rank has. Times are in seconds, sizes in bytes.
@@ -82,6 +86,8 @@ struct Device {
   double copiedBytes = 0;
   /// Of computing and moving bytes, which go on at the same time, the part of the shorter one that comes on top.
   double serialShare = 0;
+  /// Whether convolutions may be done by Winograd's algorithm: what that takes follows from the speeds above.
+  bool hasWinograd = false;
 
   /// What a step takes. Nothing where there is nothing to do.
   double getSeconds(const StepWork &work) const;
@@ -137,6 +143,8 @@ public:
   bool isUniform() const { return devices.size() == 1; }
   /// The same where factors of 32 bits are rounded to TF32, which has 19 bits, or to 16 bits.
   Cluster roundingFactors(unsigned bits) const;
+  /// The same where convolutions may be done by Winograd's algorithm.
+  Cluster withWinograd() const;
   /// How fast the devices of so many ranks are at products, on average.
   double getAverageSpeed(int64_t numRanks) const;
   /// Those of the first ranks; ranks beyond have them once more.

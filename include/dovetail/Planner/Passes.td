@@ -82,4 +82,16 @@ def WidenHalos : Pass<"dovetail-widen-halos", "::mlir::ModuleOp"> {
                         "If not 0, what is least does not matter: anything that may be decided is, at random">];
 }
 
+def ChooseAlgorithms : Pass<"plan-choose-algorithms", "::mlir::ModuleOp"> {
+  let summary = "Choose how convolutions are computed";
+  let description = [{
+    Convolutions that Winograd's algorithm is for are done by it where that is estimated to take the slowest ranks less
+    time than the library's own way: transforms of inputs and results, a quarter of the multiplications, and weights
+    that are four times as large. Only those are considered whose weights never change, so that they are transformed
+    once. Comes after `dovetail-to-plan`, for programs that run on CPUs.
+  }];
+  let options = [clusterOption];
+  let dependentDialects = ["::dovetail::plan::PlanDialect"];
+}
+
 #endif // DOVETAIL_PLANNER_PASSES_TD

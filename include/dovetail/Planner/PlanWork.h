@@ -74,6 +74,10 @@ struct PlanWork {
   std::vector<PlanStep> steps;
 };
 
+/// The work of `op`, a step of `program` that is no exchange.
+mlir::FailureOr<PlanStep> getStepWork(plan::ProgramOp program, plan::StepOpInterface op, const layout::Mesh &mesh,
+                                      const Cluster &cluster);
+
 /// Finds the work of `program`, whose exchanges have been chosen, over the links of `cluster`. Fails after an error.
 mlir::FailureOr<PlanWork> getPlanWork(plan::ProgramOp program, const Cluster &cluster, TransportKind transport);
 

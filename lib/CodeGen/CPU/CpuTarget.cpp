@@ -31,8 +31,16 @@ public:
     static const std::string libraries[] = {"onednn-blocks"};
     return libraries;
   }
+  ArrayRef<plan::MathMode> getMathModes() const override {
+    static constexpr plan::MathMode modes[] = {plan::MathMode::F32, plan::MathMode::F32Strict};
+    return modes;
+  }
   std::vector<std::string> getFeatures(const CodeGenOptions &options) const override {
     return getCpuFeatures(options.cpu);
+  }
+  bool hasWinograd(const CodeGenOptions &options) const override {
+    std::vector<std::string> features = getFeatures(options);
+    return llvm::is_contained(features, "avx2") && llvm::is_contained(features, "fma");
   }
   void addPasses(OpPassManager &passes) const override { passes.addPass(createGenerateCpuKernels()); }
   FailureOr<ProgramCode> compile(ModuleOp module, const CodeGenOptions &options) const override {

@@ -69,19 +69,25 @@ std::vector<uint32_t> StepInfo::writes() const {
 }
 
 const char *StepInfo::kind() const {
-  return std::visit(
-      Overloaded{[](const KernelCall &) { return "kernel"; },
-                 [](const ConvolutionCall &call) { return call.form.isTransposed ? "deconvolution" : "convolution"; },
-                 [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
-                 [](const ReorderCall &) { return "reorder"; }, [](const ExchangeCall &) { return "exchange"; },
-                 [](const WaitCall &) { return "wait"; }},
-      action);
+  return std::visit(Overloaded{[](const KernelCall &) { return "kernel"; },
+                               [](const ConvolutionCall &call) {
+                                 return call.form.isTransposed                             ? "deconvolution"
+                                        : call.algorithm == ConvolutionAlgorithm::Winograd ? "winograd"
+                                                                                           : "convolution";
+                               },
+                               [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
+                               [](const ReorderCall &) { return "reorder"; },
+                               [](const ExchangeCall &) { return "exchange"; },
+                               [](const WaitCall &) { return "wait"; }},
+                    action);
 }
 
 const char *dovetail::runtime::mathModeName(MathMode mode) {
   switch (mode) {
   case MathMode::F32:
     return "f32";
+  case MathMode::F32Strict:
+    return "f32-strict";
   case MathMode::TF32:
     return "tf32";
   case MathMode::BF16:

@@ -143,6 +143,18 @@ std::optional<MathMode> dovetail::runtime::fromSchema(artifact::MathMode value) 
     return MathMode::TF32;
   case artifact::MathMode::BF16:
     return MathMode::BF16;
+  case artifact::MathMode::F32Strict:
+    return MathMode::F32Strict;
+  }
+  return std::nullopt;
+}
+
+std::optional<ConvolutionAlgorithm> dovetail::runtime::fromSchema(artifact::ConvolutionAlgorithm value) {
+  switch (value) {
+  case artifact::ConvolutionAlgorithm::Library:
+    return ConvolutionAlgorithm::Library;
+  case artifact::ConvolutionAlgorithm::Winograd:
+    return ConvolutionAlgorithm::Winograd;
   }
   return std::nullopt;
 }

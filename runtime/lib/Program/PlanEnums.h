@@ -28,6 +28,7 @@ std::optional<PostOpKind> fromSchema(artifact::PostOpKind value);
 std::optional<PoolKind> fromSchema(artifact::PoolKind value);
 std::optional<layout::ExchangeKind> fromSchema(artifact::ExchangeKind value);
 std::optional<MathMode> fromSchema(artifact::MathMode value);
+std::optional<ConvolutionAlgorithm> fromSchema(artifact::ConvolutionAlgorithm value);
 
 } // namespace dovetail::runtime
 

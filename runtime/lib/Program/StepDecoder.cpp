@@ -8,6 +8,8 @@
 
 #include "PlanDecoder.h"
 
+#include "dovetail/Layout/Winograd.h"
+
 #include <algorithm>
 #include <array>
 
@@ -217,6 +219,12 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
       return isNone("convolution");
     call.form = *std::move(form);
     RETURN_IF_ERROR(checkWindows(where, call.form.windows));
+    std::optional<ConvolutionAlgorithm> algorithm = fromSchema(source->algorithm());
+    if (!algorithm)
+      return damaged(where, " has algorithm number ", static_cast<int>(source->algorithm()), ", which there is not");
+    if (*algorithm == ConvolutionAlgorithm::Winograd && !layout::isWinogradForm(call.form))
+      return damaged(where, " is by Winograd's algorithm, but not of 3 x 3 with stride 1 and one group");
+    call.algorithm = *algorithm;
     action = std::move(call);
   } else if (const artifact::MatMul *source = step.call_as_MatMul()) {
     MatMulCall call{source->a(), source->b(), source->output(), {}, {}, {}, {}, {}};

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/Layout/Winograd.h"
 #include "mlir/Dialect/Traits.h"
 #include "mlir/IR/Builders.h"
 
@@ -266,6 +267,9 @@ bool ConvolutionOp::takesScratch() { return true; }
 LogicalResult ConvolutionOp::verify() {
   if (failed(verifyCall(*this, "convolution", /*numSums=*/1, countTaps(getForm()), {getInput(), getWeights()})))
     return failure();
+  if (getAlgorithm() == ConvolutionAlgorithm::Winograd &&
+      (!layout::isWinogradForm(*getForm()) || !tensorOf(getOutput()).getElementType().isF32()))
+    return emitOpError("is by Winograd's algorithm, but not of 3 x 3 with stride 1, of one group, in f32");
   return verifyPostOps(*this);
 }
 

@@ -120,6 +120,12 @@ struct PostOpInfo {
 /// Where an operand of a library call is read, for each of its dimensions, in the call's loops.
 using Access = std::vector<layout::AccessDim>;
 
+/// How a convolution is computed.
+enum class ConvolutionAlgorithm : uint8_t {
+  Library, ///< As the target's library does it.
+  Winograd ///< F(4 x 4, 3 x 3), in f32, by the runtime's own kernels on CPUs.
+};
+
 /// A library call for a convolution, or for a transposed one.
 struct ConvolutionCall {
   uint32_t input, weights, output;
@@ -127,6 +133,7 @@ struct ConvolutionCall {
   std::vector<LoopInfo> loops; ///< The dimensions of the output, the input channels of a group, taps.
   Access inputAccess, weightsAccess;
   layout::ConvolutionForm form; ///< What these accesses are.
+  ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::Library;
 
   const LoopInfo &sumLoop() const { return loops[inputAccess.size()]; }
 };
@@ -226,7 +233,7 @@ inline constexpr const char *hostTarget = "cpu";
 
 /// What library calls may do with the factors of products of float32. F32: nothing. TF32: round them to 10 bits of
 /// mantissa. BF16: round them to bfloat16, where the library can, and to TF32 where it cannot.
-enum class MathMode : uint8_t { F32, TF32, BF16 };
+enum class MathMode : uint8_t { F32, TF32, BF16, F32Strict };
 /// `f32`, as in options and reports.
 const char *mathModeName(MathMode mode);
 

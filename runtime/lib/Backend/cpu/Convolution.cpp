@@ -16,8 +16,8 @@ namespace {
 
 class ConvolutionStep : public LibraryStep {
 public:
-  ConvolutionStep(const RankMemory &context, const ConvolutionCall &call, bool packOnce)
-      : context(context), call(call), packOnce(packOnce) {}
+  ConvolutionStep(const RankMemory &context, const ConvolutionCall &call, bool packOnce, ThreadPool *threads)
+      : context(context), call(call), packOnce(packOnce), threads(threads) {}
 
   absl::Status plan() override;
   int64_t stagingBytes() const override { return parts.scratchBytes(); }
@@ -35,6 +35,7 @@ private:
   const RankMemory &context;
   const ConvolutionCall &call;
   bool packOnce;
+  ThreadPool *threads;
   std::byte *packed = nullptr;
   ConvolutionParts<ConvolutionPart> parts;
 };
@@ -43,7 +44,7 @@ private:
 
 absl::Status ConvolutionStep::plan() {
   return parts.prepare(context, call, [&](const ConvolutionChannels &channels) {
-    return std::make_unique<ConvolutionPart>(context, call, channels, packOnce);
+    return std::make_unique<ConvolutionPart>(context, call, channels, packOnce, threads);
   });
 }
 
@@ -65,8 +66,8 @@ absl::Status ConvolutionStep::bind(std::byte *scratch) {
 }
 
 std::unique_ptr<LibraryStep> dovetail::runtime::makeConvolution(const RankMemory &context, const ConvolutionCall &call,
-                                                                bool inPrologue) {
+                                                                bool inPrologue, ThreadPool *threads) {
   if (context.resultBox(call.loops, call.output).empty())
     return nullptr;
-  return std::make_unique<ConvolutionStep>(context, call, !inPrologue && context.isConstant(call.weights));
+  return std::make_unique<ConvolutionStep>(context, call, !inPrologue && context.isConstant(call.weights), threads);
 }

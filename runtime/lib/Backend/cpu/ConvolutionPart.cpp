@@ -18,8 +18,8 @@ using dnnl::memory;
 using layout::Box;
 
 ConvolutionPart::ConvolutionPart(const RankMemory &context, const ConvolutionCall &call, ConvolutionChannels channels,
-                                 bool packOnce)
-    : context(context), call(call), channels(channels), packOnce(packOnce),
+                                 bool packOnce, ThreadPool *threads)
+    : context(context), call(call), channels(channels), packOnce(packOnce), threads(threads),
       spatial(static_cast<int>(call.form.windows.size())) {}
 
 bool ConvolutionPart::takesBlocks(const MemoryFormat &format) const {
@@ -142,7 +142,41 @@ absl::Status ConvolutionPart::createTiles(CallBudget &budget) {
   return status.ok() ? tiles->prepare(scratchPlan) : status;
 }
 
+bool ConvolutionPart::hasKernels() const {
+  return call.algorithm != ConvolutionAlgorithm::Library && type == memory::data_type::f32 && channels.groups == 1 &&
+         !geometry.nothingToSum;
+}
+
+void ConvolutionPart::planKernels() {
+  const MemoryView &input = context.memory(call.input);
+  stagedIn = !KernelConvolution::takes(input);
+  inView = stagedIn ? MemoryView::packed(input.type, geometry.inBox, format) : input.part(geometry.inBox);
+  if (stagedIn) {
+    inOffset = scratchPlan.add(inView.bytes());
+    copyIn = Copier(inView, input, geometry.inBox);
+  }
+  std::vector<int> spatial(dims.begin() + 2, dims.end());
+  KernelConvolution::Operands operands{inView, outView, context.memory(call.weights).part(geometry.weightsBox), spatial,
+                                       packOnce};
+  kernels = std::make_unique<WinogradConvolution>(std::move(operands), geometry.padLo[spatial[0] - 2],
+                                                  geometry.padLo[spatial[1] - 2], threads);
+}
+
+absl::Status ConvolutionPart::createKernels(CallBudget &budget) {
+  absl::Status status = guardLibrary([&]() -> absl::Status {
+    return postOps->prepare(/*biasFirst=*/true, scratchPlan,
+                            [&](const PostOps::Fused &fused) { return kernels->create(fused, budget); });
+  });
+  if (status.ok())
+    kernels->prepare(scratchPlan);
+  return status;
+}
+
 absl::Status ConvolutionPart::planCall() {
+  if (hasKernels()) {
+    planKernels();
+    return absl::OkStatus();
+  }
   const Box &wanted = geometry.readsPaddingOnly ? geometry.paddedBox : geometry.inBox;
   const MemoryView &input = context.memory(call.input);
   stagedIn = geometry.readsPaddingOnly || !isDense(input, geometry.inBox, format);
@@ -220,10 +254,15 @@ absl::Status ConvolutionPart::prepare() {
     return absl::UnimplementedError("weights in a blocked format");
   chooseLayout();
   const MemoryView &output = context.memory(call.output);
-  stagedOut = geometry.nothingToSum || geometry.fullResult || !isDense(output, geometry.outBox, format) ||
+  // The library is slow to apply an epilogue to parts of a larger memory, and the kernels do it themselves.
+  bool takesOutput = isDense(output, geometry.outBox, format) ||
+                     (hasKernels() && KernelConvolution::takes(output) && KernelConvolution::takes(call.postOps));
+  stagedOut = geometry.nothingToSum || geometry.fullResult || !takesOutput ||
               PostOps::needsStaging(context, call.postOps, call.output);
-  outView = MemoryView::packed(output.type, geometry.outBox, format,
-                               format.blockedExtent(context.plan.bufferOf(call.output).shape));
+  outView = hasKernels() && !stagedOut
+                ? output.part(geometry.outBox)
+                : MemoryView::packed(output.type, geometry.outBox, format,
+                                     format.blockedExtent(context.plan.bufferOf(call.output).shape));
   if (stagedOut) {
     outOffset = scratchPlan.add(outView.bytes());
     copyOut = Copier(output, outView, geometry.outBox);
@@ -241,6 +280,7 @@ absl::Status ConvolutionPart::prepare() {
 absl::Status ConvolutionPart::create(CallBudget &budget) {
   absl::Status status = geometry.nothingToSum ? postOps->prepareSeparate(scratchPlan)
                         : tiles               ? createTiles(budget)
+                        : kernels             ? createKernels(budget)
                                               : createCall(budget);
   // The primitives for what is not fused have needs of their own.
   if (status.ok() && !budget.allows(packedBytes(), scratchPlan.size() - staging))
@@ -251,6 +291,8 @@ absl::Status ConvolutionPart::create(CallBudget &budget) {
 int64_t ConvolutionPart::packedBytes() const {
   if (tiles)
     return tiles->packedBytes();
+  if (kernels)
+    return kernels->packedBytes();
   return packs && packOnce ? alignedSize(packedDesc.get_size()) : 0;
 }
 
@@ -271,7 +313,7 @@ absl::Status ConvolutionPart::bind(std::byte *scratch, std::byte *packed) {
   inView.data = stagedIn ? scratch + inOffset : input.address(geometry.inBox);
   if (stagedIn)
     copyIn.bind(inView.data, input.data);
-  if (geometry.readsPaddingOnly) {
+  if (geometry.readsPaddingOnly && !kernels) {
     zeroBegin = inView.data;
     zeroBytes = inView.bytes();
   }
@@ -282,6 +324,10 @@ absl::Status ConvolutionPart::bind(std::byte *scratch, std::byte *packed) {
   std::byte *source = context.memory(call.weights).address(geometry.weightsBox);
   if (tiles)
     return tiles->bind(scratch, packed, inView.data, outView.data, source, postOps->biasData());
+  if (kernels) {
+    kernels->bind(scratch, packed, inView.data, outView.data, source, postOps->biasData());
+    return absl::OkStatus();
+  }
   return guardLibrary([&]() -> absl::Status {
     void *weights = source;
     if (packs) {
@@ -306,6 +352,10 @@ absl::Status ConvolutionPart::bind(std::byte *scratch, std::byte *packed) {
 absl::Status ConvolutionPart::pack() {
   if (tiles)
     return tiles->pack();
+  if (kernels) {
+    kernels->pack();
+    return absl::OkStatus();
+  }
   return packs && packOnce ? packCall.run() : absl::OkStatus();
 }
 
@@ -321,7 +371,9 @@ absl::Status ConvolutionPart::run() {
     if (stagedIn)
       if (absl::Status status = copyIn.run(); !status.ok())
         return status;
-    if (absl::Status status = tiles ? tiles->run() : mainCall.run(); !status.ok())
+    if (kernels)
+      kernels->run();
+    else if (absl::Status status = tiles ? tiles->run() : mainCall.run(); !status.ok())
       return status;
     if (geometry.fullResult)
       if (absl::Status status = cut.run(); !status.ok())

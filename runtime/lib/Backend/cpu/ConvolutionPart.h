@@ -17,6 +17,7 @@
 #include "../common/ConvolutionGeometry.h"
 #include "PostOps.h"
 #include "TileConvolution.h"
+#include "WinogradConvolution.h"
 
 #include <memory>
 
@@ -24,7 +25,8 @@ namespace dovetail::runtime {
 
 class ConvolutionPart {
 public:
-  ConvolutionPart(const RankMemory &context, const ConvolutionCall &call, ConvolutionChannels channels, bool packOnce);
+  ConvolutionPart(const RankMemory &context, const ConvolutionCall &call, ConvolutionChannels channels, bool packOnce,
+                  ThreadPool *threads);
 
   /// Finds out what is copied around the call; `scratchBytes` are for that.
   absl::Status prepare();
@@ -45,8 +47,12 @@ private:
   bool takesBlocks(const MemoryFormat &format) const;
   /// Whether each input element that is read gives a tile of results of its own.
   bool isTiled() const;
+  /// Whether the runtime's own kernels are to do it, as they can.
+  bool hasKernels() const;
+  void planKernels();
   absl::Status planCall();
   absl::Status createTiles(CallBudget &budget);
+  absl::Status createKernels(CallBudget &budget);
   absl::Status createCall(CallBudget &budget);
   PostOps::Outcome createPrimitive(const PostOps::Fused &fused, CallBudget &budget);
   dnnl::memory::desc weightsDesc() const;
@@ -55,6 +61,7 @@ private:
   const ConvolutionCall &call;
   ConvolutionChannels channels;
   bool packOnce; ///< Weights never change: they are packed when the session starts.
+  ThreadPool *threads;
   dnnl::memory::data_type type{};
   int spatial;
 
@@ -71,7 +78,9 @@ private:
   Copier copyIn, copyOut, cut;
   std::unique_ptr<PostOps> postOps;
 
-  std::unique_ptr<TileConvolution> tiles; ///< Does the work in place of `primitive`, if there is one.
+  /// These do the work in place of `primitive`, if there is one of them.
+  std::unique_ptr<TileConvolution> tiles;
+  std::unique_ptr<KernelConvolution> kernels;
   dnnl::primitive primitive;
   dnnl::memory::desc inDesc, outDesc, packedDesc, scratchpadDesc;
   bool packs = false; ///< The library wants another format of the weights.

@@ -108,7 +108,7 @@ public:
   StepExecutorOr createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue) override {
     if (const auto *call = std::get_if<KernelCall>(&step.action))
       return createKernelStep(memory, *call, program.getKernel(call->symbol), threads);
-    return createLibraryStep(memory, step, inPrologue, threads.size());
+    return createLibraryStep(memory, step, inPrologue, threads);
   }
 
   Mover &mover() override { return hostMover; }

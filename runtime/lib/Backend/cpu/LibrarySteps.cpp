@@ -23,22 +23,23 @@ absl::Status LibraryStep::prepare(const CallMemory &memory, int rank, int thread
   return budget.explain(create(budget));
 }
 
-static std::unique_ptr<LibraryStep> makeStep(const RankMemory &context, const StepInfo &step, bool inPrologue) {
+static std::unique_ptr<LibraryStep> makeStep(const RankMemory &context, const StepInfo &step, bool inPrologue,
+                                             ThreadPool *threads) {
   if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
-    return makeConvolution(context, *call, inPrologue);
+    return makeConvolution(context, *call, inPrologue, threads);
   if (const auto *call = std::get_if<MatMulCall>(&step.action))
     return makeMatMul(context, *call, inPrologue);
   return makePool(context, std::get<PoolCall>(step.action));
 }
 
 StepExecutorOr dovetail::runtime::createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue,
-                                                    int threads) {
+                                                    ThreadPool &threads) {
   if (const auto *call = std::get_if<ReorderCall>(&step.action))
     return createReorder(context, *call);
-  std::unique_ptr<LibraryStep> executor = makeStep(context, step, inPrologue);
+  std::unique_ptr<LibraryStep> executor = makeStep(context, step, inPrologue, &threads);
   if (!executor)
     return nullptr;
-  if (absl::Status status = executor->prepare(*step.memory, context.rank, threads); !status.ok())
+  if (absl::Status status = executor->prepare(*step.memory, context.rank, threads.size()); !status.ok())
     return status;
   return executor;
 }
@@ -47,7 +48,7 @@ absl::StatusOr<CallBytes> dovetail::runtime::hostCallBytes(const RankMemory &con
                                                            bool inPrologue, int threads) {
   if (!step.memory)
     return CallBytes();
-  std::unique_ptr<LibraryStep> executor = makeStep(context, step, inPrologue);
+  std::unique_ptr<LibraryStep> executor = makeStep(context, step, inPrologue, nullptr);
   if (!executor)
     return CallBytes();
   if (absl::Status status = executor->plan(); !status.ok())

@@ -15,6 +15,7 @@
 
 #include "../../Session/StepExecutor.h"
 #include "CallBudget.h"
+#include "ThreadPool.h"
 
 namespace dovetail::runtime {
 
@@ -37,12 +38,13 @@ private:
   int64_t scratch = 0, packed = 0;
 };
 
-/// A library step of any kind, on a rank with so many threads. Null when the rank has nothing to do. `inPrologue`: the
-/// step runs once, so nothing is packed for it.
-StepExecutorOr createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue, int threads);
+/// A library step of any kind, on a rank with these threads, which outlive it. Null when the rank has nothing to do.
+/// `inPrologue`: the step runs once, so nothing is packed for it.
+StepExecutorOr createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue, ThreadPool &threads);
 
-/// Null when the rank has nothing to do. Neither planned nor created.
-std::unique_ptr<LibraryStep> makeConvolution(const RankMemory &context, const ConvolutionCall &call, bool inPrologue);
+/// Null when the rank has nothing to do. Neither planned nor created. `threads` is null where it will not run.
+std::unique_ptr<LibraryStep> makeConvolution(const RankMemory &context, const ConvolutionCall &call, bool inPrologue,
+                                             ThreadPool *threads);
 std::unique_ptr<LibraryStep> makeMatMul(const RankMemory &context, const MatMulCall &call, bool inPrologue);
 std::unique_ptr<LibraryStep> makePool(const RankMemory &context, const PoolCall &call);
 StepExecutorOr createReorder(const RankMemory &context, const ReorderCall &call);

@@ -292,7 +292,7 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   expect("two inputs called", [](PlanBuilder &b) { b.plan.inputs[1]->name = "image"; });
   expect("impossible extent", [](PlanBuilder &b) { b.plan.buffers[0]->shape[2] = int64_t(1) << 50; });
   expect("impossible extent", [](PlanBuilder &b) { b.plan.buffers[0]->shape[2] = -1; });
-  expect("unknown precision", [](PlanBuilder &b) { b.plan.math = static_cast<artifact::MathMode>(3); });
+  expect("unknown precision", [](PlanBuilder &b) { b.plan.math = static_cast<artifact::MathMode>(4); });
   expect("size 0", [](PlanBuilder &b) { b.plan.mesh[0]->size = 0; });
   expect("ranks", [](PlanBuilder &b) { b.plan.mesh[0]->size = int64_t(1) << 40; });
   expect("permutation", [](PlanBuilder &b) { b.plan.buffers[0]->format->order[0] = 1; });

@@ -28,7 +28,12 @@ def Plan_ExchangeKind : Plan_Enum<"ExchangeKind", "How ranks carry out an exchan
 
 /// In the order of the schema's MathMode.
 def Plan_MathMode : Plan_Enum<"MathMode", "What library calls may do with the factors of products of f32", [
-  I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"TF32", 1, "tf32">, I32EnumAttrCase<"BF16", 2, "bf16">
+  I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"TF32", 1, "tf32">, I32EnumAttrCase<"BF16", 2, "bf16">,
+  I32EnumAttrCase<"F32Strict", 3, "f32-strict">
+]>;
+
+def Plan_ConvolutionAlgorithm : Plan_Enum<"ConvolutionAlgorithm", "How a convolution is computed", [
+  I32EnumAttrCase<"Library", 0, "library">, I32EnumAttrCase<"Winograd", 1, "winograd">
 ]>;
 
 #endif // DOVETAIL_DIALECT_PLAN_IR_PLANENUMS_TD

@@ -274,7 +274,8 @@ def Plan_ConvolutionOp : Plan_CallOp<"convolution"> {
   let description = [{
     As `Convolution` in the schema: `input` [N, C, spatial...], `weights` [O, C/groups, window...] or, when transposed,
     [C, O/groups, window...]. Behind the output's dimensions come the loop over the input channels of a group, and a tap
-    for each spatial dimension.
+    for each spatial dimension. `algorithm` says how it is computed: `winograd`, F(4 x 4, 3 x 3), is for windows of
+    3 x 3 with stride 1, of one group, in f32, on CPUs.
 
     ```mlir
     plan.convolution %x, %w -> %y loops [1, 8, 10 by <{"y" : 0, 5, 10}>, 10, 4, 3, 3]
@@ -285,7 +286,9 @@ def Plan_ConvolutionOp : Plan_CallOp<"convolution"> {
   let arguments = (ins Plan_RefType:$input, Plan_RefType:$weights, Plan_RefType:$output,
                        Variadic<Plan_RefType>:$post_tensors, Plan_LoopArrayAttr:$loops, Plan_AccessArrayAttr:$reads,
                        DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name,
-                       OptionalAttr<Plan_CallMemoryAttr>:$memory);
+                       OptionalAttr<Plan_CallMemoryAttr>:$memory,
+                       DefaultValuedAttr<Plan_ConvolutionAlgorithmAttr,
+                                         "ConvolutionAlgorithm::Library">:$algorithm);
   let assemblyFormat = [{
     $input `,` $weights `->` $output `loops` custom<Loops>($loops) `reads` custom<Accesses>($reads)
     (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)? attr-dict

@@ -1,0 +1,89 @@
+//===- ChooseAlgorithms.cpp - Choose how convolutions are computed --------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Chooses for each convolution of a program between the library's algorithm and Winograd's.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PassCluster.h"
+
+#include "dovetail/Layout/Winograd.h"
+#include "dovetail/Planner/Passes.h"
+#include "dovetail/Planner/PlanWork.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_CHOOSEALGORITHMS
+#include "dovetail/Planner/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+struct ChooseAlgorithms : dovetail::impl::ChooseAlgorithmsBase<ChooseAlgorithms> {
+  using ChooseAlgorithmsBase::ChooseAlgorithmsBase;
+  ChooseAlgorithms(ChooseAlgorithmsOptions options, std::shared_ptr<const Cluster> found)
+      : ChooseAlgorithmsBase(std::move(options)), found(std::move(found)) {}
+
+  void runOnOperation() override;
+
+  LogicalResult initialize(MLIRContext *context) override { return findCluster(found, cluster, context); }
+
+  std::shared_ptr<const Cluster> found;
+};
+} // namespace
+
+std::unique_ptr<Pass> dovetail::createChooseAlgorithms(ChooseAlgorithmsOptions options,
+                                                       std::shared_ptr<const Cluster> cluster) {
+  return std::make_unique<ChooseAlgorithms>(std::move(options), std::move(cluster));
+}
+
+/// True if `call` may be done by Winograd's algorithm, and its weights never change.
+static bool isCandidate(plan::ConvolutionOp call) {
+  plan::BufferOp weights = plan::getBufferOp(call.getWeights());
+  auto isBlocked = [](Value ref) {
+    plan::BufferOp buffer = plan::getBufferOp(ref);
+    return !buffer || buffer.getFormat().isBlocked();
+  };
+  return cast<plan::RefType>(call.getOutput().getType()).getTensor().getElementType().isF32() &&
+         layout::isWinogradForm(*call.getForm()) && weights && weights.getKind() != plan::BufferKind::Arena &&
+         !isBlocked(call.getInput()) && !isBlocked(call.getOutput());
+}
+
+void ChooseAlgorithms::runOnOperation() {
+  for (auto program : getOperation().getOps<plan::ProgramOp>()) {
+    auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr());
+    if (!mesh) {
+      program.emitOpError("is over ") << program.getMeshAttr() << ", which is not a dovetail.mesh";
+      return signalPassFailure();
+    }
+    layout::Mesh ranks = mesh.getMesh();
+    // Seconds of the rank that takes longest.
+    auto getSeconds = [&](plan::ConvolutionOp call, plan::ConvolutionAlgorithm algorithm) -> FailureOr<double> {
+      call.setAlgorithm(algorithm);
+      FailureOr<PlanStep> step = getStepWork(program, call, ranks, *found);
+      if (failed(step))
+        return failure();
+      double seconds = 0;
+      for (int rank = 0, count = ranks.numRanks(); rank < count; ++rank)
+        seconds = std::max(seconds, found->getDevice(rank).getSeconds(step->getWork(rank)));
+      return seconds;
+    };
+    // What the prologue does runs once.
+    for (auto call : llvm::to_vector(program.getBlock()->getOps<plan::ConvolutionOp>())) {
+      if (!isCandidate(call))
+        continue;
+      FailureOr<double> library = getSeconds(call, plan::ConvolutionAlgorithm::Library);
+      FailureOr<double> winograd = getSeconds(call, plan::ConvolutionAlgorithm::Winograd);
+      if (failed(library) || failed(winograd))
+        return signalPassFailure();
+      if (*library <= *winograd)
+        call.setAlgorithm(plan::ConvolutionAlgorithm::Library);
+    }
+  }
+}

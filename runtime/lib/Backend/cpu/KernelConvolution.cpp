@@ -1,0 +1,126 @@
+//===- KernelConvolution.cpp - Convolution by own kernels ---------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelConvolution.h"
+
+#include <algorithm>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+namespace {
+
+/// The kernels' step for one of oneDNN's; nothing if there is none.
+std::optional<EpilogueStep> stepOf(const dnnl::post_ops &list, int index) {
+  if (list.kind(index) == dnnl::primitive::kind::sum)
+    return EpilogueStep{EpilogueStep::AddTensor, 0, 0};
+  if (list.kind(index) != dnnl::primitive::kind::eltwise)
+    return std::nullopt;
+  float scale, alpha, beta;
+  dnnl::algorithm algorithm;
+  list.get_params_eltwise(index, scale, algorithm, alpha, beta);
+  switch (algorithm) {
+  case dnnl::algorithm::eltwise_relu:
+    return EpilogueStep{EpilogueStep::Relu, alpha, 0};
+  case dnnl::algorithm::eltwise_clip_v2:
+    return EpilogueStep{EpilogueStep::Clip, alpha, beta};
+  case dnnl::algorithm::eltwise_linear:
+    return EpilogueStep{EpilogueStep::Linear, alpha, beta};
+  case dnnl::algorithm::eltwise_hardswish:
+    return EpilogueStep{EpilogueStep::HardSwish, 0, 0};
+  default:
+    return std::nullopt;
+  }
+}
+
+} // namespace
+
+bool KernelConvolution::takes(const MemoryView &view) {
+  return view.blockDim < 0 && (view.strides[1] == 1 || view.box[1].size() == 1);
+}
+
+bool KernelConvolution::takes(const std::vector<PostOpInfo> &ops) {
+  return std::all_of(ops.begin(), ops.end(), [](const PostOpInfo &op) {
+    switch (op.kind) {
+    case PostOpKind::AddTensor:
+    case PostOpKind::Relu:
+    case PostOpKind::LeakyRelu:
+    case PostOpKind::Clip:
+    case PostOpKind::HardSwish:
+    case PostOpKind::HardSigmoid:
+      return true;
+    default:
+      return false;
+    }
+  });
+}
+
+KernelConvolution::KernelConvolution(Operands operands, ThreadPool *threads)
+    : operands(std::move(operands)), kernels(hostKernels()), threads(threads) {}
+
+PostOps::Outcome KernelConvolution::create(const PostOps::Fused &fused, CallBudget &budget) {
+  dnnl::post_ops list = fused.attributes.get_post_ops();
+  if (list.len() > Epilogue::maxSteps)
+    return PostOps::Outcome::Impossible;
+  epilogue = Epilogue();
+  for (int i = 0; i < list.len(); ++i) {
+    std::optional<EpilogueStep> step = stepOf(list, i);
+    if (!step)
+      return PostOps::Outcome::Impossible;
+    epilogue.steps[epilogue.numSteps++] = *step;
+  }
+  fusesBias = fused.hasBias;
+  auto [packed, scratch] = CallBudget::needOf(weightBytes(), threadBytes() * numThreads(), operands.packOnce);
+  return budget.allows(packed, scratch) ? PostOps::Outcome::Fast : PostOps::Outcome::Impossible;
+}
+
+void KernelConvolution::prepare(ScratchPlan &scratch) {
+  if (!operands.packOnce)
+    weightsOffset = scratch.add(weightBytes());
+  blocksOffset = scratch.add(threadBytes() * numThreads());
+}
+
+void KernelConvolution::bind(std::byte *scratch, std::byte *packed, std::byte *input, std::byte *output,
+                             const std::byte *weights, const std::byte *bias) {
+  auto *result = reinterpret_cast<float *>(output);
+  // A tensor that is added lies there before the call.
+  epilogue.addend = result;
+  epilogue.bias = fusesBias ? reinterpret_cast<const float *>(bias) : nullptr;
+  auto *target = reinterpret_cast<float *>(operands.packOnce ? packed : scratch + weightsOffset);
+  setAddresses(reinterpret_cast<const float *>(input), result, reinterpret_cast<const float *>(weights), target,
+               epilogue);
+  blocks = scratch + blocksOffset;
+}
+
+void KernelConvolution::packAll() {
+  threads->run(
+      threads->size(),
+      [](void *self, int thread) {
+        auto *convolution = static_cast<KernelConvolution *>(self);
+        convolution->packPart(thread, convolution->numThreads());
+      },
+      this);
+}
+
+void KernelConvolution::pack() {
+  if (operands.packOnce)
+    packAll();
+}
+
+void KernelConvolution::run() {
+  if (!operands.packOnce)
+    packAll();
+  threads->run(
+      threads->size(),
+      [](void *self, int thread) {
+        auto *convolution = static_cast<KernelConvolution *>(self);
+        convolution->runPart(thread, convolution->numThreads(),
+                             convolution->blocks + convolution->threadBytes() * thread);
+      },
+      this);
+}

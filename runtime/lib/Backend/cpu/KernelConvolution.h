@@ -1,0 +1,84 @@
+//===- KernelConvolution.h - Convolution by own kernels -------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines what convolutions that the runtime's own kernels do have in common.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_BACKEND_CPU_KERNELCONVOLUTION_H
+#define DOVETAIL_RUNTIME_BACKEND_CPU_KERNELCONVOLUTION_H
+
+#include "../../Memory/Alignment.h"
+#include "CallBudget.h"
+#include "Kernels/VectorKernels.h"
+#include "PostOps.h"
+#include "ThreadPool.h"
+
+namespace dovetail::runtime {
+
+/// A convolution of one group in f32. Input and result may lie anywhere in memory as long as channels follow each
+/// other: no copies are needed for pads, slices or strides. Results do not depend on how threads divide them.
+///
+/// Use: construct; `create` until it suits; `prepare`; `bind`; `pack` once, if weights never change; `run`.
+class KernelConvolution {
+public:
+  struct Operands {
+    MemoryView input, output, weights; ///< The parts that are used, without addresses.
+    std::vector<int> spatial;          ///< The spatial dimensions, outermost in memory first.
+    bool packOnce;                     ///< Weights never change.
+  };
+
+  /// Whether `view` lies as the kernels want it, channels being in dimension 1.
+  static bool takes(const MemoryView &view);
+  /// Whether the kernels do all of `ops`, given that one at most adds a tensor like the result.
+  static bool takes(const std::vector<PostOpInfo> &ops);
+
+  virtual ~KernelConvolution() = default;
+
+  /// Whether what is fused can be done, within `budget`.
+  PostOps::Outcome create(const PostOps::Fused &fused, CallBudget &budget);
+  void prepare(ScratchPlan &scratch);
+  /// `packed` has room for `packedBytes`.
+  void bind(std::byte *scratch, std::byte *packed, std::byte *input, std::byte *output, const std::byte *weights,
+            const std::byte *bias);
+  /// If weights never change, makes what the kernels want of them.
+  void pack();
+  void run();
+  /// Of memory that is kept.
+  int64_t packedBytes() const { return operands.packOnce ? weightBytes() : 0; }
+
+protected:
+  /// `threads`, which outlives the object, is null where nothing will run.
+  KernelConvolution(Operands operands, ThreadPool *threads);
+
+  /// What packed weights take, and scratch memory of each thread; multiples of the alignment.
+  virtual int64_t weightBytes() const = 0;
+  virtual int64_t threadBytes() const = 0;
+  virtual void setAddresses(const float *input, float *output, const float *weights, float *packed,
+                            const Epilogue &epilogue) = 0;
+  /// Do one of `parts` parts of the work.
+  virtual void packPart(int64_t part, int64_t parts) = 0;
+  virtual void runPart(int64_t part, int64_t parts, std::byte *scratch) = 0;
+
+  Operands operands;
+  const VectorKernels &kernels;
+
+private:
+  int numThreads() const { return threads ? threads->size() : 1; }
+  void packAll();
+
+  ThreadPool *threads;
+  Epilogue epilogue;
+  bool fusesBias = false;
+  int64_t weightsOffset = 0, blocksOffset = 0;
+  std::byte *blocks = nullptr;
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_BACKEND_CPU_KERNELCONVOLUTION_H

@@ -1,0 +1,17 @@
+//===- Avx2.cpp - Kernels for AVX2 and FMA -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiles the kernels for AVX2 and FMA.
+//
+//===----------------------------------------------------------------------===//
+
+#define DOVETAIL_VECTOR_ELEMENTS 8
+#include "Winograd.h"
+
+const dovetail::runtime::VectorKernels dovetail::runtime::avx2Kernels = {elementsOfVector, elementsOfPanel,
+                                                                         packWinograd, runWinograd};

@@ -1,0 +1,17 @@
+//===- Generic.cpp - Kernels for any machine -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiles the kernels for any machine.
+//
+//===----------------------------------------------------------------------===//
+
+#define DOVETAIL_VECTOR_ELEMENTS 4
+#include "Winograd.h"
+
+const dovetail::runtime::VectorKernels dovetail::runtime::genericKernels = {elementsOfVector, elementsOfPanel,
+                                                                            packWinograd, runWinograd};

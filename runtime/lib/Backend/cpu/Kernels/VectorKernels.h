@@ -1,0 +1,109 @@
+//===- VectorKernels.h - Kernels written by hand -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares the kernels that the runtime brings along, in a form for each instruction set.
+//
+// They are compiled for instructions that the machine may lack, so what they share with other code are these plain
+// structures only: a function of the standard library that both use could be linked in the form that the machine lacks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_BACKEND_CPU_KERNELS_VECTORKERNELS_H
+#define DOVETAIL_RUNTIME_BACKEND_CPU_KERNELS_VECTORKERNELS_H
+
+#include <cstdint>
+
+namespace dovetail::runtime {
+
+/// A step of an epilogue, in the order of application.
+struct EpilogueStep {
+  enum Kind {
+    AddTensor, ///< Adds the element of `Epilogue::addend`.
+    Relu,      ///< Negative values times `alpha`.
+    Clip,      ///< To [alpha, beta].
+    Linear,    ///< alpha * x + beta.
+    HardSwish, ///< x * clip(x / 6 + 1/2, 0, 1).
+  };
+  Kind kind;
+  float alpha, beta;
+};
+
+/// What is done with the sums of a convolution before they are stored.
+struct Epilogue {
+  static constexpr int maxSteps = 6;
+  const float *bias = nullptr;   ///< One for each output channel, or null.
+  const float *addend = nullptr; ///< The element that goes with the output's first; strides are those of the output.
+  EpilogueStep steps[maxSteps];
+  int numSteps = 0;
+};
+
+/// A convolution of 3 x 3 with stride 1 by Winograd's algorithm: of a tile of 4 x 4 results, the 6 x 6 inputs that they
+/// need are transformed, multiplied element by element with transformed weights, summed up over channels, which are 36
+/// matrix products over many tiles, and transformed back. That takes a quarter of the multiplications. Channels are
+/// innermost in memory. All strides are in elements.
+struct WinogradTask {
+  static constexpr int64_t tile = 4, taps = 36;
+
+  const float *input; ///< Of the first row and column that there are; what lies outside is zero.
+  int64_t inputImageStride, inputRowStride, inputColumnStride;
+  int64_t inputRows, inputColumns;
+  int64_t padRows, padColumns; ///< How much the first result's window begins before that.
+  float *output;
+  int64_t outputImageStride, outputRowStride, outputColumnStride;
+  int64_t images, outputRows, outputColumns;
+  int64_t inputs, outputs; ///< Channels.
+  const float *weights;    ///< As `packWinograd` makes them.
+  Epilogue epilogue;
+  int64_t tilesOfBlock; ///< How many tiles go through all steps at once.
+
+  int64_t rowsOfTiles() const { return (outputRows + tile - 1) / tile; }
+  int64_t columnsOfTiles() const { return (outputColumns + tile - 1) / tile; }
+  int64_t numTiles() const { return images * rowsOfTiles() * columnsOfTiles(); }
+};
+
+/// Weights of 3 x 3 in memory, with strides in elements.
+struct WinogradWeights {
+  const float *data;
+  int64_t outputs, inputs;
+  int64_t outputStride, inputStride, rowStride, columnStride;
+};
+
+/// Kernels for one instruction set.
+struct VectorKernels {
+  int64_t vector; ///< Elements of a vector.
+  int64_t panel;  ///< Output channels that are computed together: packed weights have whole panels.
+  /// Transforms weights of panels [begin, end).
+  void (*packWinograd)(const WinogradWeights &weights, float *packed, int64_t begin, int64_t end);
+  /// Computes tiles [begin, end) of output channels in panels [firstPanel, lastPanel).
+  void (*runWinograd)(const WinogradTask &task, int64_t begin, int64_t end, int64_t firstPanel, int64_t lastPanel,
+                      float *scratch);
+
+  int64_t panelsOf(int64_t outputs) const { return (outputs + panel - 1) / panel; }
+  /// Elements of packed weights.
+  int64_t winogradWeights(int64_t outputs, int64_t inputs) const {
+    return panelsOf(outputs) * panel * inputs * WinogradTask::taps;
+  }
+  /// Elements of scratch memory that `runWinograd` takes.
+  int64_t winogradScratch(int64_t inputs, int64_t tilesOfBlock) const {
+    int64_t padded = (inputs + vector - 1) / vector * vector;
+    return WinogradTask::taps * (tilesOfBlock * (padded + panel) + 2 * vector);
+  }
+};
+
+extern const VectorKernels genericKernels;
+#ifdef __x86_64__
+extern const VectorKernels avx2Kernels;
+extern const VectorKernels avx512Kernels;
+#endif
+
+/// Those that the machine runs fastest.
+const VectorKernels &hostKernels();
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_BACKEND_CPU_KERNELS_VECTORKERNELS_H

@@ -1,0 +1,152 @@
+//===- Vectors.h - Vectors of one instruction set -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines vectors of f32 and products of matrices in registers, for the file that includes it: all of it is in an
+// unnamed namespace, and DOVETAIL_VECTOR_ELEMENTS says how many elements a vector has.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_BACKEND_CPU_KERNELS_VECTORS_H
+#define DOVETAIL_RUNTIME_BACKEND_CPU_KERNELS_VECTORS_H
+
+#include "VectorKernels.h"
+
+namespace {
+
+using dovetail::runtime::Epilogue;
+using dovetail::runtime::EpilogueStep;
+
+constexpr int64_t elementsOfVector = DOVETAIL_VECTOR_ELEMENTS;
+constexpr int vectorsOfPanel = 2;
+constexpr int64_t elementsOfPanel = vectorsOfPanel * elementsOfVector;
+/// Rows of a product whose sums fit registers: of 32 with AVX-512, else of 16.
+constexpr int rowsOfProduct = elementsOfVector == 16 ? 12 : 6;
+
+typedef float Vector __attribute__((ext_vector_type(DOVETAIL_VECTOR_ELEMENTS)));
+typedef float Unaligned __attribute__((ext_vector_type(DOVETAIL_VECTOR_ELEMENTS), aligned(4)));
+typedef int Numbers __attribute__((ext_vector_type(DOVETAIL_VECTOR_ELEMENTS)));
+typedef bool Mask __attribute__((ext_vector_type(DOVETAIL_VECTOR_ELEMENTS)));
+
+inline Vector load(const float *data) { return *reinterpret_cast<const Unaligned *>(data); }
+inline void store(float *data, Vector vector) { *reinterpret_cast<Unaligned *>(data) = vector; }
+inline Vector splat(float value) { return Vector(value); }
+
+/// The first `count` elements of a vector.
+inline Mask maskFirst(int64_t count) {
+  Numbers numbers{};
+  for (int i = 0; i < elementsOfVector; ++i)
+    numbers[i] = i;
+  return __builtin_convertvector(numbers < Numbers(static_cast<int>(count)), Mask);
+}
+
+/// The first `count` elements; zeros behind them.
+inline Vector loadFirst(const float *data, int64_t count) {
+  return count >= elementsOfVector ? load(data) : __builtin_masked_load(maskFirst(count), data, Vector(0.0f));
+}
+inline void storeFirst(float *data, Vector vector, int64_t count) {
+  if (count >= elementsOfVector)
+    store(data, vector);
+  else
+    __builtin_masked_store(maskFirst(count), vector, data);
+}
+
+/// What becomes of `count` sums. `addend` is where the elements lie that are added.
+inline Vector finish(const Epilogue &epilogue, Vector x, const float *addend, int64_t count) {
+  for (int i = 0; i < epilogue.numSteps; ++i) {
+    const EpilogueStep &step = epilogue.steps[i];
+    // Comparisons are such that NaN stays NaN.
+    switch (step.kind) {
+    case EpilogueStep::AddTensor:
+      x += loadFirst(addend, count);
+      break;
+    case EpilogueStep::Relu:
+      x = x < 0.0f ? x * step.alpha : x;
+      break;
+    case EpilogueStep::Clip:
+      x = x < step.alpha ? splat(step.alpha) : x;
+      x = x > step.beta ? splat(step.beta) : x;
+      break;
+    case EpilogueStep::Linear:
+      x = x * step.alpha + step.beta;
+      break;
+    case EpilogueStep::HardSwish: {
+      Vector factor = x * (1.0f / 6) + 0.5f;
+      factor = factor < 0.0f ? Vector{} : factor;
+      factor = factor > 1.0f ? splat(1.0f) : factor;
+      x *= factor;
+      break;
+    }
+    }
+  }
+  return x;
+}
+
+/// c[rows x panel] = a[rows x depth] * b[depth x panel], of the first `vectors` vectors of each row of the panel.
+template <int rows, int vectors>
+void multiply(const float *a, int64_t rowStride, const float *b, int64_t depth, float *c) {
+  constexpr int bases = (rows + 2) / 3;
+  Vector sums[rows][vectors] = {};
+  // Rows are addressed in threes from a register each, as there are not enough for all. The compiler is kept from
+  // seeing through that.
+  const float *base[bases];
+#pragma unroll
+  for (int i = 0; i < bases; ++i) {
+    base[i] = a + 3 * i * rowStride;
+    asm("" : "+r"(base[i]));
+  }
+  auto addTerm = [&](int term) __attribute__((always_inline)) {
+    Vector factors[vectors];
+#pragma unroll
+    for (int vector = 0; vector < vectors; ++vector)
+      factors[vector] = load(b + vector * elementsOfVector);
+#pragma unroll
+    for (int row = 0; row < rows; ++row) {
+      Vector factor = splat(base[row / 3][(row % 3) * rowStride + term]);
+#pragma unroll
+      for (int vector = 0; vector < vectors; ++vector)
+        sums[row][vector] += factor * factors[vector];
+    }
+    b += elementsOfPanel;
+  };
+  auto advance = [&](int terms) __attribute__((always_inline)) {
+#pragma unroll
+    for (int i = 0; i < bases; ++i)
+      base[i] += terms;
+  };
+  int64_t term = 0;
+  for (; term + 4 <= depth; term += 4) {
+    addTerm(0);
+    addTerm(1);
+    addTerm(2);
+    addTerm(3);
+    advance(4);
+  }
+  for (; term < depth; ++term) {
+    addTerm(0);
+    advance(1);
+  }
+#pragma unroll
+  for (int row = 0; row < rows; ++row)
+#pragma unroll
+    for (int vector = 0; vector < vectors; ++vector)
+      store(c + row * elementsOfPanel + vector * elementsOfVector, sums[row][vector]);
+}
+
+using Multiply = void (*)(const float *a, int64_t rowStride, const float *b, int64_t depth, float *c);
+
+/// The function for so many rows, at least 1.
+template <int vectors, int rows = rowsOfProduct> Multiply multiplyRows(int64_t count) {
+  if constexpr (rows > 1)
+    if (count < rows)
+      return multiplyRows<vectors, rows - 1>(count);
+  return multiply<rows, vectors>;
+}
+
+} // namespace
+
+#endif // DOVETAIL_RUNTIME_BACKEND_CPU_KERNELS_VECTORS_H

@@ -1,0 +1,53 @@
+// RUN: dovetail-opt %s --plan-choose-algorithms | FileCheck %s
+// RUN: not dovetail-opt %s --plan-choose-algorithms=cluster=x200 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+
+// UNKNOWN: error: there is no cluster 'x200' that is built in
+
+dovetail.mesh @mesh = ["y" = 2]
+
+!x = !plan.ref<tensor<1x64x56x56xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>>>
+!w = !plan.ref<tensor<64x64x3x3xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>>>
+!s = !plan.ref<tensor<1x64x28x28xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>>>
+!t = !plan.ref<tensor<1x64x2x2xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>>>
+!b = !plan.ref<tensor<1x64x56x56xbf16, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>>>
+!v = !plan.ref<tensor<64x64x3x3xbf16, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>>>
+
+// CHECK-LABEL: plan.program @program
+plan.program @program mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<1x64x56x56xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 2, 3, 1]>
+  %1 = plan.buffer arena tensor<1x64x56x56xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 2, 3, 1]>
+  %2 = plan.buffer persistent tensor<64x64x3x3xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 1, 2, 3]>
+  %3 = plan.buffer arena tensor<64x64x3x3xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 1, 2, 3]>
+  %4 = plan.buffer arena tensor<1x64x28x28xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 2, 3, 1]>
+  %5 = plan.buffer arena tensor<1x64x2x2xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 2, 3, 1]>
+  %6 = plan.buffer arena tensor<1x64x56x56xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 1, 2, 3], block 1 by 16>
+  %7 = plan.buffer arena tensor<1x64x56x56xbf16, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 2, 3, 1]>
+  %8 = plan.buffer persistent tensor<64x64x3x3xbf16, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 1, 2, 3]>
+  %x = plan.view %0 : !x
+  %y = plan.view %1 : !x
+  %w = plan.view %2 : !w
+  %computed = plan.view %3 : !w
+  %strided = plan.view %4 : !s
+  %small = plan.view %5 : !t
+  %blocks = plan.view %6 : !x
+  %half = plan.view %7 : !b
+  %halves = plan.view %8 : !v
+
+  // CHECK: plan.convolution
+  // CHECK-SAME: algorithm = #plan<convolution_algorithm winograd>
+  plan.convolution %x, %w -> %y loops [1, 64, 56, 56, 64, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
+    : !x, !w -> !x
+  // With stride 2, of another type, with weights that change or with blocks there is none.
+  // CHECK-NOT: winograd
+  plan.convolution %x, %w -> %strided loops [1, 64, 28, 28, 64, 3, 3] reads [(d0, d4, 2*d2 + d5 - 1, 2*d3 + d6 - 1), (d1, d4, d5, d6)]
+    : !x, !w -> !s
+  plan.convolution %half, %halves -> %half loops [1, 64, 56, 56, 64, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
+    : !b, !v -> !b
+  plan.convolution %x, %computed -> %y loops [1, 64, 56, 56, 64, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
+    : !x, !w -> !x
+  plan.convolution %blocks, %w -> %blocks loops [1, 64, 56, 56, 64, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
+    : !x, !w -> !x
+  // One tile costs more to transform than its products save.
+  plan.convolution %small, %w -> %small loops [1, 64, 2, 2, 64, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
+    : !t, !w -> !t
+}
