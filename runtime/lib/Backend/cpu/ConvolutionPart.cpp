@@ -109,7 +109,12 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
     Op::desc desc = fused.hasBias ? Op::desc(kind, algorithm, inDesc, anyWeights, fused.biasDesc, outDesc, strides,
                                              dilations, lo, hi)
                                   : Op::desc(kind, algorithm, inDesc, anyWeights, outDesc, strides, dilations, lo, hi);
-    return keep(Op::primitive_desc(desc, fused.attributes, cpuEngine()), [](const auto &pd) { return Op(pd); });
+    PostOps::Outcome outcome =
+        keep(Op::primitive_desc(desc, fused.attributes, cpuEngine()), [](const auto &pd) { return Op(pd); });
+    // What oneDNN 2.6 applies to results of these itself it does element by element, which takes 2 to 16 times as long
+    // as the convolution.
+    bool isApplied = fused.hasBias || fused.attributes.get_post_ops().len() > 0;
+    return outcome == PostOps::Outcome::Fast && isApplied ? PostOps::Outcome::Slow : outcome;
   }
   using Op = dnnl::convolution_forward;
   auto algorithm = dnnl::algorithm::convolution_direct;
