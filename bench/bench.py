@@ -28,6 +28,7 @@ import dovetail  # noqa: E402
 from dovetail_models import onnxruntime_session, run_exactly, run_rounding_each  # noqa: E402
 from gpucheck.report import table  # noqa: E402
 from harness.compare import relative_distance  # noqa: E402
+from operators import OPERATORS  # noqa: E402
 from workloads import RESNET18, WORKLOADS  # noqa: E402
 
 
@@ -49,7 +50,11 @@ class Bench:
         self.folder = folder
         self.rounds = options.rounds
         self.seconds = options.seconds
-        self.workloads = [w for w in WORKLOADS if not options.model or w.model in options.model]
+        chosen = options.model or options.operator
+        self.workloads = [w for w in WORKLOADS if not chosen or w.model in (options.model or ())]
+        self.operators = [
+            o for o in OPERATORS if not chosen or any(part in o.label for part in options.operator or ())
+        ]
         self._compiled = {}
 
     def model(self, workload):
@@ -189,6 +194,44 @@ def against_onnxruntime(bench):
     ]  # fmt: skip
 
 
+def copies(count):
+    """A function that gives the median seconds of a memcpy that reads and writes `count` bytes in all."""
+    source = np.ones(int(count) // 2, np.uint8)
+    target = np.zeros_like(source)
+
+    def run(repetitions):
+        times = []
+        for _ in range(repetitions + min(3, repetitions)):
+            start = time.perf_counter()
+            np.copyto(target, source)
+            times.append(time.perf_counter() - start)
+        return statistics.median(times[-repetitions:])
+
+    return run
+
+
+def operators(bench):
+    """Single operators on one thread, in turns with ONNX Runtime and with a memcpy of the bytes that must move."""
+    rows, ratios = [], []
+    for operator in bench.operators:
+        print(f"  {operator.label} ...", file=sys.stderr, flush=True)
+        model = operator.build()
+        ours, theirs, copy = bench.alternate(
+            bench.runner(operator), bench.onnxruntime(operator), copies(operator.count_bytes(model))
+        )
+        ratio, text = _ratio(ours, theirs)
+        ratios.append(ratio)
+        times = [f"{1000 * np.median(row):.2f}" for row in (ours, theirs, copy)]
+        to_copy = f"{np.median(ours) / np.median(copy):.2f}" if operator.bound_by_memory else "–"
+        rows.append([operator.label, *times, text, to_copy])
+    if rows:
+        rows.append(["geometric mean", "", "", "", _mean(ratios), ""])
+    header = [
+        "operator", "Dovetail, ms", "ONNX Runtime, ms", "memcpy, ms", "to ONNX Runtime (95 %)", "to memcpy",
+    ]  # fmt: skip
+    return [("Single operators, one thread", header, rows)]
+
+
 def halves(bench):
     """ResNet-18 in types of 16 bits: time, and distance from f64."""
     import ml_dtypes  # noqa: F401: registers bfloat16 with NumPy
@@ -313,6 +356,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=15, help="(default: 15)")
     parser.add_argument("--seconds", type=float, default=0.2, help="of each measurement in a round (default: 0.2)")
     parser.add_argument("--model", action="append", metavar="NAME", help="only this one, or these if repeated")
+    parser.add_argument("--operator", action="append", metavar="TEXT", help="only operators with it in their label")
     parser.add_argument("--write", type=pathlib.Path, help="also writes the tables as Markdown")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:

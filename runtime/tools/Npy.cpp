@@ -183,7 +183,8 @@ absl::StatusOr<NamedTensor> tools::decodeNpy(absl::Span<const std::byte> bytes) 
   rest.remove_prefix(length);
   if (rest.size() != size)
     return malformed(absl::StrCat("there are ", rest.size(), " bytes of elements instead of ", size));
-  tensor.bytes.assign(rest.begin(), rest.end());
+  tensor.allocate();
+  std::copy(rest.begin(), rest.end(), tensor.bytes.begin());
   if (*header.fortranOrder && tensor.shape.size() > 1)
     transpose(tensor);
   return tensor;

@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <memory>
 #include <random>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zip.h>
@@ -30,7 +31,18 @@ using namespace dovetail;
 using namespace dovetail::tools;
 using runtime::ElementType;
 
-void NamedTensor::allocate() { bytes.resize(numElements() * runtime::elementSize(type)); }
+void NamedTensor::allocate() {
+  size_t size = numElements() * runtime::elementSize(type);
+  bytes.reserve(size);
+  // Large pages, as NumPy has, for whole pages that nobody has touched; harmless where it is not supported.
+  constexpr uintptr_t page = 4096;
+  if (size >= (4 << 20)) {
+    uintptr_t begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
+    uintptr_t end = (reinterpret_cast<uintptr_t>(bytes.data()) + size) / page * page;
+    ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
+  }
+  bytes.resize(size);
+}
 
 int64_t NamedTensor::numElements() const {
   int64_t count = 1;

@@ -1,0 +1,34 @@
+//===- SplitLoops.h - Loops whose iterations differ -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares splitLoops.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_CODEGEN_CPU_SPLITLOOPS_H
+#define DOVETAIL_LIB_CODEGEN_CPU_SPLITLOOPS_H
+
+#include "mlir/IR/Operation.h"
+
+#include <utility>
+
+namespace dovetail {
+
+/// What is known of values of type index: the smallest and the largest number that they may be.
+using IndexBounds = llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>>;
+
+/// Splits innermost loops in `function` where conditions and coordinates that depend on nothing but their iteration
+/// change: at the borders of what a pad reads, or where one operand of a concatenation ends. Each of the loops that
+/// follow each other then has straight code in which coordinates go up or down by a constant, so that it vectorises.
+/// The order of iterations stays. `bounds` are those of the function's arguments, where they are known.
+/// Returns whether it has split any.
+bool splitLoops(mlir::Operation *function, const IndexBounds &bounds);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_CODEGEN_CPU_SPLITLOOPS_H
