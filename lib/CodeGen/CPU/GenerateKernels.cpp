@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelEmitter.h"
+#include "SplitLoops.h"
 
 #include "dovetail/CodeGen/CPU/Compile.h"
 #include "dovetail/CodeGen/Passes.h"
@@ -32,6 +33,7 @@ struct GenerateCpuKernels : dovetail::impl::GenerateCpuKernelsBase<GenerateCpuKe
       return;
     auto builder = OpBuilder::atBlockEnd(module.getBody());
     auto code = ModuleOp::create(builder, module.getLoc(), cpuKernelsModule);
+    IndexBounds bounds;
     for (plan::KernelOp kernel : kernels) {
       builder.setInsertionPointToEnd(code.getBody());
       if (failed(checkKernel(kernel)))
@@ -41,8 +43,12 @@ struct GenerateCpuKernels : dovetail::impl::GenerateCpuKernelsBase<GenerateCpuKe
       if (failed(emitter.emit()))
         return signalPassFailure();
       kernel.setParallelLoop(emitter.getParallelLoop());
+      emitter.addBounds(bounds);
     }
     simplifyKernels(code);
+    // Much of what changed in a loop does not change in its parts.
+    if (splitLoops(code, bounds))
+      simplifyKernels(code);
   }
 };
 } // namespace

@@ -37,6 +37,13 @@ LogicalResult KernelEmitter::emit() {
   return success(!failed);
 }
 
+void KernelEmitter::addBounds(IndexBounds &bounds) const {
+  for (auto [range, extent] : llvm::zip_equal(ranges, extents))
+    for (Value bound : {range.lo, range.hi})
+      if (bound && isa<BlockArgument>(bound))
+        bounds[bound] = {0, extent};
+}
+
 //===----------------------------------------------------------------------===//
 // Functions
 //===----------------------------------------------------------------------===//

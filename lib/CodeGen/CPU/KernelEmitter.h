@@ -14,6 +14,7 @@
 #define DOVETAIL_LIB_CODEGEN_CPU_KERNELEMITTER_H
 
 #include "../Kernel/KernelBody.h"
+#include "SplitLoops.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -30,6 +31,9 @@ public:
   llvm::LogicalResult emit();
 
   int getParallelLoop() const { return parallelLoop; }
+
+  /// Adds those of the loops' ranges.
+  void addBounds(IndexBounds &bounds) const;
 
 private:
   /// The accumulators of a reduction along the kernel's row loop, from coordinate `first` on.

@@ -198,7 +198,8 @@ plan.kernel @other_blocks(%x: tensor<4x40xf32>) layouts [<[0, 1], block 1 by 8, 
 
 // CHECK: func.func private @other_blocks.body
 // CHECK: scf.for %[[ROW:.*]] =
-// CHECK: scf.for %[[COLUMN:.*]] = %c0 to %c40
-// CHECK-DAG: %[[REST:.*]] = arith.remui %[[COLUMN]], %c8
-// CHECK-DAG: arith.divui %[[COLUMN]], %c8
+// CHECK: scf.for %[[COLUMN:.*]] = %c0 to %c8
+// CHECK: scf.for %[[COLUMN:.*]] = %c8{{.*}} to %c16
+// CHECK: arith.addi %[[COLUMN]], %c-8
+// CHECK: scf.for %{{.*}} = %c32{{.*}} to %c40
 // CHECK: plan.load
