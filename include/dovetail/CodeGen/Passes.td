@@ -24,8 +24,10 @@ def GenerateCpuKernels : Pass<"plan-generate-cpu-kernels", "::mlir::ModuleOp"> {
     For each `plan.kernel @k`, a function `@k` of the runtime's calling convention and the function `@k.body` that it
     calls, with loops in global coordinates, both in the nested module `@cpu_kernels`. Loops follow the physical order
     of the first result, except that loops which an expensive value inside does not depend on become innermost, so that
-    the value is computed outside of them. Innermost loops end where the form of what they read changes, at borders of
-    pads or operands of a concatenation, and others go on from there. Sets the kernel's `parallel_loop`.
+    the value is computed outside of them. Where neighbours in memory are read along another loop than the innermost,
+    tiles of both are read into a buffer, in squares that are transposed in registers. Innermost loops end where the
+    form of what they read changes, at borders of pads or operands of a concatenation, and others go on from there.
+    Sets the kernel's `parallel_loop`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];

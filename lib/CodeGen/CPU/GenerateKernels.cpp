@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelEmitter.h"
+#include "PackTransposes.h"
 #include "SplitLoops.h"
 
 #include "dovetail/CodeGen/CPU/Compile.h"
@@ -46,6 +47,7 @@ struct GenerateCpuKernels : dovetail::impl::GenerateCpuKernelsBase<GenerateCpuKe
       emitter.addBounds(bounds);
     }
     simplifyKernels(code);
+    packTransposes(code);
     // Much of what changed in a loop does not change in its parts.
     if (splitLoops(code, bounds))
       simplifyKernels(code);

@@ -29,6 +29,7 @@ KernelEmitter::KernelEmitter(plan::KernelOp kernel, OpBuilder &builder, KernelAn
   for (Operation *op : analysis.getOuterReductions())
     if (analysis.getFoldOrder(op).byRows)
       rowReductions.push_back(op);
+  chooseTransposedLoop();
 }
 
 LogicalResult KernelEmitter::emit() {
@@ -162,6 +163,13 @@ void KernelEmitter::emitLoops(unsigned depth) {
   unsigned loop = order[depth];
   if (depth == rowDepth && !rowReductions.empty())
     return emitTiles();
+  if (static_cast<int>(loop) == transposedLoop)
+    return emitTilesOf(loop, [&](Tile tile) {
+      transposed = tile;
+      emitLoops(depth + 1);
+    });
+  if (depth + 1 == order.size() && transposedLoop >= 0)
+    return emitTransposedTiles();
   if (depth + 1 == order.size() && results.size() == 1 && results.front().blockDim == static_cast<int>(loop))
     return emitBlocks(loop);
   forEach(ranges[loop].lo, ranges[loop].hi, [&](Value iv) {

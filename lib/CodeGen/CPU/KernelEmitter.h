@@ -64,6 +64,15 @@ private:
   void emitStores(bool isTailed = true);
   void forEach(mlir::Value lo, mlir::Value hi, llvm::function_ref<void(mlir::Value)> body);
 
+  // Tiles of what is read across what is written.
+  /// Finds the loop along which most of what is read lies in memory, if it is another one than the innermost. A short
+  /// one becomes the innermost instead.
+  void chooseTransposedLoop();
+  /// `body` for ranges of `loop`, tile by tile.
+  void emitTilesOf(unsigned loop, llvm::function_ref<void(Tile tile)> body);
+  /// The innermost loop, in tiles, each with the iterations of the transposed loop outside of its own.
+  void emitTransposedTiles();
+
   // Rows of accumulators.
   Rows createRows(Tile tile, mlir::ValueRange like);
   Values loadRows(const Rows &rows, mlir::Value coordinate);
@@ -87,7 +96,9 @@ private:
   /// Position of the row loop in `order`.
   unsigned rowDepth;
   llvm::SmallVector<mlir::Operation *> rowReductions;
-  int64_t copies = 1; ///< How often the loops around the current one repeat the code.
+  int transposedLoop = -1; ///< -1: none.
+  Tile transposed;         ///< Of that loop, where tiles are emitted.
+  int64_t copies = 1;      ///< How often the loops around the current one repeat the code.
   llvm::DenseMap<mlir::Operation *, Rows> rows;
 };
 
