@@ -74,6 +74,8 @@ private:
   void emitTransposedTiles();
 
   // Rows of accumulators.
+  /// Whether rows of `op` are long, as what they accumulate streams from memory.
+  bool hasLongRows(mlir::Operation *op);
   Rows createRows(Tile tile, mlir::ValueRange like);
   Values loadRows(const Rows &rows, mlir::Value coordinate);
   void storeRows(const Rows &rows, mlir::Value coordinate, mlir::ValueRange values);
@@ -95,6 +97,8 @@ private:
   llvm::SmallVector<unsigned> numbers;
   /// Position of the row loop in `order`.
   unsigned rowDepth;
+  /// Elements of a row that accumulate together, at most.
+  int64_t tileSize;
   llvm::SmallVector<mlir::Operation *> rowReductions;
   int transposedLoop = -1; ///< -1: none.
   Tile transposed;         ///< Of that loop, where tiles are emitted.

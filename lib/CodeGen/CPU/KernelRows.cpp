@@ -19,15 +19,28 @@ using namespace mlir;
 using namespace dovetail;
 
 /// Elements of a row that accumulate together: four vectors of 512 bits of f32, which stay in registers.
-static constexpr int64_t tileSize = 64;
+static constexpr int64_t shortRow = 64;
+/// Where terms stream from memory, so many as the nearest cache holds with room for the terms: what is read of each
+/// line of the operand follows in memory.
+static constexpr int64_t longRow = 1024;
+/// Terms that are added to an accumulator of a long row each time that it is in a register.
+static constexpr int64_t termsAtOnce = 8;
+/// Folds of fewer terms do not stream.
+static constexpr int64_t fewestTerms = 16;
 
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//
 
+bool KernelEmitter::hasLongRows(Operation *op) {
+  const KernelAnalysis::FoldOrder &fold = analysis.getFoldOrder(op);
+  return getDefinition(op).passes.empty() && fold.readsRowsOnce && extents[fold.loops.back()] >= fewestTerms;
+}
+
 void KernelEmitter::emitTiles() {
   unsigned loop = order[rowDepth];
   auto [lo, hi] = ranges[loop];
+  tileSize = llvm::all_of(rowReductions, [&](Operation *op) { return hasLongRows(op); }) ? longRow : shortRow;
   if (isStatic(loop) && extents[loop] <= tileSize)
     return emitTile({lo, hi});
   OpBuilder::InsertionGuard guard(builder);
@@ -38,6 +51,8 @@ void KernelEmitter::emitTiles() {
   Value fullEnd = elements.addI(first, tileSize);
   if (isStatic(loop) && extents[loop] % tileSize == 0)
     return emitTile({first, fullEnd});
+  if (tileSize == longRow)
+    return emitTile({first, elements.minI(fullEnd, hi)});
   // Full tiles have a constant width, so that their accumulators stay in registers.
   Value isFull = elements.compareI(arith::CmpIPredicate::sle, fullEnd, hi);
   auto branch = scf::IfOp::create(builder, loc, isFull, /*withElseRegion=*/true);
@@ -114,7 +129,33 @@ KernelEmitter::Rows KernelEmitter::emitRows(Operation *op, const Fold &fold, Arr
     accumulateTerms();
     return rows;
   }
-  forEach(ranges[loops.front()].lo, ranges[loops.front()].hi, [&](Value iv) {
+  auto [lo, hi] = ranges[loops.front()];
+  if (tileSize == longRow && loops.size() == 1 && !emitInner) {
+    Value &term = foldIndex[getFoldPosition(op, loops.front())];
+    Value count = elements.maxI(elements.subI(hi, lo), elements.index(0));
+    Value rest = elements.create<arith::RemUIOp>(count, elements.index(termsAtOnce));
+    Value last = elements.subI(hi, rest);
+    auto groups = scf::ForOp::create(builder, kernel.getLoc(), lo, last, elements.index(termsAtOnce));
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(groups.getBody());
+      forEach(tile.first, tile.end, [&](Value iv) {
+        foldIndex[order[rowDepth]] = iv;
+        Values sums = loadRows(rows, iv);
+        for (int64_t i = 0; i < termsAtOnce; ++i) {
+          term = elements.addI(groups.getInductionVar(), i);
+          sums = fold.emitCombine(sums, fold.emitTerm());
+        }
+        storeRows(rows, iv, sums);
+      });
+    }
+    forEach(last, hi, [&](Value iv) {
+      term = iv;
+      accumulateTerms();
+    });
+    return rows;
+  }
+  forEach(lo, hi, [&](Value iv) {
     foldIndex[getFoldPosition(op, loops.front())] = iv;
     bool isInnermost = loops.size() == 1;
     if (isInnermost && !emitInner)

@@ -298,6 +298,10 @@ KernelAnalysis::FoldOrder KernelAnalysis::computeFoldOrder(Operation *op) const 
   auto isOfParts = [&](const Loop &loop) { return loop.kind == LoopKind::Part && loop.dim == row; };
   if (extents[row] > 1 && independent[row] == 0 && llvm::none_of(partitionable.getRelation().loops, isOfParts))
     fold.byRows = countJumps(reads, row) <= inFold;
+  fold.readsRowsOnce = fold.byRows && !fold.loops.empty() && llvm::all_of(reads, [&](const Read &read) {
+                         return getStride(read.first, read.second, row) == 1 &&
+                                getStride(read.first, read.second, fold.loops.back()) != 0;
+                       });
   return fold;
 }
 

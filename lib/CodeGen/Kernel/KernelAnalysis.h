@@ -63,6 +63,8 @@ public:
     llvm::SmallVector<unsigned> loops;
     /// Accumulate a row along the kernel's row loop instead of one element at a time.
     bool byRows = false;
+    /// With `byRows`: all that is read lies along rows, and no term of the innermost loop reads what another one does.
+    bool readsRowsOnce = false;
   };
   const FoldOrder &getFoldOrder(mlir::Operation *op);
 

@@ -140,14 +140,15 @@ plan.kernel @other_blocks(%x: tensor<4x40xf32>) layouts [<[0, 1], block 1 by 8, 
 
 // CHECK: func.func private @reduce_outer.body(
 // CHECK: llvm.alloca
-// CHECK: scf.for %{{.*}} = %arg2 to %arg3 step %c64
-// CHECK: scf.if
-// CHECK: scf.for %{{.*}} = %arg4 to %arg5
+// CHECK: scf.for %{{.*}} = %arg2 to %arg3 step %c1024
+// CHECK: scf.for %{{.*}} = %arg4 to %[[LAST:.*]] step %c8
 // CHECK: scf.for
-// CHECK: plan.load %arg0
 // CHECK: llvm.load
-// CHECK: arith.addf
+// CHECK-COUNT-8: plan.load %arg0
+// CHECK-NEXT: arith.addf
 // CHECK: llvm.store
+// CHECK: scf.for %{{.*}} = %[[LAST]] to %arg5 step %c1
+// CHECK: scf.for
 // CHECK: scf.for
 // CHECK: plan.store
 // CHECK: func.func @reduce_outer(

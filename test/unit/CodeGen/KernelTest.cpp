@@ -217,6 +217,35 @@ TEST_P(KernelTest, ReduceOuterInChannelsLast) {
   });
 }
 
+TEST_P(KernelTest, ReduceLongColumns) {
+  LoadedKernels kernels(R"mlir(
+    plan.kernel @k(%a: tensor<3x45x2100xf32>) layouts [<[0, 1, 2], [3, ?, ?]>] -> [<[0, 1, 2], [3, 1, ?]>, <[0, 1, 2], [3, 1, ?]>]
+        attributes {static_loops = array<i64: 0>} {
+      %0 = dovetail.reduce %a {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 1>} : (tensor<3x45x2100xf32>) -> tensor<3x1x2100xf32>
+      %1 = dovetail.reduce %a {kind = #dovetail.reduce_kind<max>, axes = array<i64: 1>} : (tensor<3x45x2100xf32>) -> tensor<3x1x2100xf32>
+      plan.yield %0, %1 : tensor<3x1x2100xf32>, tensor<3x1x2100xf32>
+    })mlir",
+                        GetParam());
+  // Several rows of accumulators of which the last one is not whole, and groups of terms with some left over or none.
+  for (int64_t last : {5, 9, 12, 21, 44}) {
+    Piece<float> a({0, 5, 0}, {3, 45, 2100}, {0, 1, 2});
+    Piece<float> sums({0, 0, 2}, {3, 1, 2090}, {0, 1, 2}), maxima = sums;
+    a.fill(noise);
+    Call({0, 3, 0, 1, 3, 2081, 5, last, 5, last}).with(a).with(sums).with(maxima).run(kernels.get("k"));
+    Piece<float>::forEachIn(sums.lo, sums.hi, [&](const Index &i) {
+      bool isComputed = i[2] >= 3 && i[2] < 2081;
+      double sum = isComputed ? 0 : 77;
+      float maximum = isComputed ? -INFINITY : 77;
+      for (int64_t h = 5; isComputed && h < last; ++h) {
+        sum += a[{i[0], h, i[2]}];
+        maximum = std::max(maximum, a[{i[0], h, i[2]}]);
+      }
+      expectNear(sums[i], sum, i);
+      ASSERT_EQ(maxima[i], maximum);
+    });
+  }
+}
+
 TEST_P(KernelTest, EmptyReductionGivesTheInitialValue) {
   LoadedKernels kernels(R"mlir(
     plan.kernel @k(%a: tensor<4x8xf32>) layouts [<[0, 1], [4, ?]>] -> [<[0, 1], [4, 1]>] {
