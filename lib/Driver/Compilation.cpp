@@ -49,7 +49,10 @@ static ExitCode getExitCode(ImportError error) {
 }
 
 std::unique_ptr<MLIRContext> dovetail::createContext() {
-  return std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
+  auto context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
+  // Whole operations, with constants and the cuts of all ranks, are of use to those who work on the compiler only.
+  context->printOpOnDiagnostic(false);
+  return context;
 }
 
 LogicalResult Compilation::finishPhase(Phase phase, double begin) {

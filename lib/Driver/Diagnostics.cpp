@@ -81,10 +81,8 @@ void Diagnostics::print(const Diagnostic &diagnostic, ExitCode code) {
     printLine("note", message);
     break;
   }
-  // Notes that MLIR adds print whole operations, with constants: of use to those who work on the compiler only.
   for (const Diagnostic &note : diagnostic.getNotes())
-    if (!StringRef(note.str()).starts_with("see current operation"))
-      print(note, code);
+    print(note, code);
 }
 
 Diagnostics::Scope::Scope(Diagnostics &diagnostics, MLIRContext &context, ExitCode code)
