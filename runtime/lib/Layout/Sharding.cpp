@@ -91,21 +91,27 @@ std::optional<std::vector<int64_t>> DimSharding::cuts(int64_t extent) const {
   return positions;
 }
 
-bool DimSharding::covers(int64_t extent) const {
-  if (!isSplit())
-    return true;
-  std::vector<Interval> sorted = pieces;
-  std::sort(sorted.begin(), sorted.end(), [](Interval a, Interval b) { return a.lo < b.lo; });
-  int64_t reached = 0;
-  for (Interval piece : sorted) {
+int64_t dovetail::layout::coveredEnd(std::span<const Interval> pieces) {
+  // Most are in order, and there is one for each of many ranks.
+  auto isBefore = [](Interval a, Interval b) { return a.lo < b.lo; };
+  std::vector<Interval> sorted;
+  if (!std::is_sorted(pieces.begin(), pieces.end(), isBefore)) {
+    sorted.assign(pieces.begin(), pieces.end());
+    std::sort(sorted.begin(), sorted.end(), isBefore);
+    pieces = sorted;
+  }
+  int64_t end = 0;
+  for (Interval piece : pieces) {
     if (piece.empty())
       continue;
-    if (piece.lo > reached)
-      return false;
-    reached = std::max(reached, piece.hi);
+    if (piece.lo > end)
+      break;
+    end = std::max(end, piece.hi);
   }
-  return reached >= extent;
+  return end;
 }
+
+bool DimSharding::covers(int64_t extent) const { return !isSplit() || coveredEnd(pieces) >= extent; }
 
 std::optional<std::vector<int64_t>> DimSharding::ownerCuts(int64_t extent) const {
   if (!isSplit())

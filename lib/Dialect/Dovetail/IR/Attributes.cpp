@@ -35,24 +35,7 @@ dovetail::detail::DimShardingAttrStorage::DimShardingAttrStorage(ArrayRef<String
     if (!piece.empty() && tiled >= 0)
       tiled = piece.lo == tiled ? piece.hi : -1;
   }
-  if (tiled >= 0) {
-    covered = tiled;
-    return;
-  }
-  auto startsBefore = [](layout::Interval a, layout::Interval b) { return a.lo < b.lo; };
-  SmallVector<layout::Interval> sorted;
-  if (!llvm::is_sorted(intervals, startsBefore)) {
-    llvm::append_range(sorted, intervals);
-    llvm::sort(sorted, startsBefore);
-    intervals = sorted;
-  }
-  for (layout::Interval piece : intervals) {
-    if (piece.empty())
-      continue;
-    if (piece.lo > covered)
-      return;
-    covered = std::max(covered, piece.hi);
-  }
+  covered = tiled >= 0 ? tiled : layout::coveredEnd(intervals);
 }
 
 dovetail::detail::DimShardingAttrStorage *
@@ -100,6 +83,7 @@ DimShardingAttr DimShardingAttr::getUnsplit(MLIRContext *context) { return get(c
 
 DimShardingAttr DimShardingAttr::getCuts(ArrayRef<StringAttr> axes, ArrayRef<int64_t> positions) {
   SmallVector<int64_t> pieces;
+  pieces.reserve(2 * positions.size());
   for (size_t i = 0; i + 1 < positions.size(); ++i)
     pieces.append({positions[i], positions[i + 1]});
   return get(axes.front().getContext(), axes, pieces);

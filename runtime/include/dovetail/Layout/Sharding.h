@@ -13,6 +13,8 @@
 #include "dovetail/Layout/Mesh.h"
 
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace dovetail::layout {
 
@@ -22,6 +24,9 @@ enum class ReductionKind { None, Sum, Prod, Max, Min, Owner };
 
 /// The kind's name in lower case, as in the IR and in messages.
 const char *stringifyReductionKind(ReductionKind kind);
+
+/// Up to where pieces of a dimension, in any order, have all its positions from 0 on.
+int64_t coveredEnd(std::span<const Interval> pieces);
 
 /// How one dimension of a tensor is split. Without axes, every rank has the
 /// whole dimension.
