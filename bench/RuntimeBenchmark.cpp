@@ -13,9 +13,12 @@
 
 #include "PlanBuilder.h"
 
+#include <algorithm>
+#include <atomic>
 #include <benchmark/benchmark.h>
 #include <cstring>
 #include <dnnl.hpp>
+#include <thread>
 
 using namespace dovetail;
 using namespace dovetail::test;
@@ -95,33 +98,75 @@ void convolutionCalls(benchmark::State &state) {
   }
 }
 
-/// Two ranks, with images in channels-last order cut into rows; each receives one row of the other's.
+/// Two ranks, each of which writes its part of a value and then receives the other's. The time is that from the last
+/// rank's beginning to the last one's end.
 void haloExchanges(benchmark::State &state) {
-  int64_t bytes = state.range(0), channels = 32, width = bytes / (channels * 4);
-  Shape shape = {1, channels, 8, width};
+  int64_t extent = state.range(0) / 4;
+  constexpr int64_t count = 64;
   PlanBuilder builder({2});
-  layout::Sharding owned = sharding(4, {{2, split(0, {0, 4, 8})}}),
-                   extended = sharding(4, {{2, windows(0, {{0, 5}, {3, 8}})}});
-  uint32_t buffer = builder.buffer(shape, extended, {0, 2, 3, 1});
-  uint32_t source = builder.tensor(buffer, owned, "own"), target = builder.tensor(buffer, extended, "extended");
-  builder.input("in", source);
-  constexpr int64_t count = 128;
-  for (int64_t i = 0; i < count; ++i)
+  builder.codePath = DOVETAIL_TEST_KERNELS;
+  layout::Sharding owned = sharding(1, {{0, split(0, {0, extent, 2 * extent})}});
+  uint32_t first = builder.value({2 * extent}, owned, {}, "first"), buffer = builder.buffer({2 * extent}, sharding(1));
+  uint32_t source = builder.tensor(buffer, owned, "own"), target = builder.tensor(buffer, sharding(1), "all");
+  builder.input("in", first);
+  for (int64_t i = 0; i < count; ++i) {
+    builder.kernel("increment", {first}, {source}, {{2 * extent, owned.dims[0]}});
     builder.exchange(source, target);
+  }
   builder.output("out", source);
-  measureSteps(state, builder, shape, count, {.threads = 2});
+  auto program = builder.program();
+  auto runner = runtime::ProgramRunner::create(program, {.threads = 2, .trace = true});
+  if (!runner.ok())
+    return state.SkipWithError(runner.status().ToString().c_str());
+  std::vector<float> data(2 * extent, 0.5f);
+  std::vector<runtime::FullTensor> in = {{data.data(), runtime::ElementType::F32, {2 * extent}}}, out = in;
+  const std::vector<runtime::StepInfo> &steps = program->getPlan().steps;
+  for (auto _ : state) {
+    if (absl::Status status = (*runner)->run(in, out); !status.ok())
+      return state.SkipWithError(status.ToString().c_str());
+    std::vector<double> seconds;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (!std::holds_alternative<runtime::ExchangeCall>(steps[i].action))
+        continue;
+      const runtime::StepTime &a = (*runner)->times(0)[i], &b = (*runner)->times(1)[i];
+      seconds.push_back(std::chrono::duration<double>(std::max(a.end, b.end) - std::max(a.begin, b.begin)).count());
+    }
+    std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2, seconds.end());
+    state.SetIterationTime(seconds[seconds.size() / 2]);
+  }
 }
 
-void copies(benchmark::State &state) {
-  int64_t bytes = state.range(0), count = 128;
-  std::vector<char> source(bytes, 1), target(bytes, 2);
+/// Two threads, each of which writes memory and then copies what the other wrote, which lies in the cache of its core.
+void remoteCopies(benchmark::State &state) {
+  size_t bytes = state.range(0);
+  constexpr int count = 64;
+  std::vector<char> sources[2] = {std::vector<char>(bytes), std::vector<char>(bytes)},
+                    target[2] = {sources[0], sources[0]};
+  std::vector<double> seconds(count);
   for (auto _ : state) {
-    auto begin = std::chrono::steady_clock::now();
-    for (int64_t i = 0; i < count; ++i) {
-      std::memcpy(target.data(), source.data(), bytes);
-      benchmark::ClobberMemory();
-    }
-    state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / count);
+    std::atomic<int> arrived{0};
+    auto work = [&](int self) {
+      for (int i = 0; i < count; ++i) {
+        auto meet = [&](int place) {
+          ++arrived;
+          while (arrived.load() < 2 * (2 * i + place))
+            std::this_thread::yield();
+        };
+        std::memset(sources[self].data(), i, bytes);
+        meet(1);
+        auto begin = std::chrono::steady_clock::now();
+        std::memcpy(target[self].data(), sources[1 - self].data(), bytes);
+        benchmark::ClobberMemory();
+        if (self == 0)
+          seconds[i] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        meet(2);
+      }
+    };
+    std::thread other(work, 1);
+    work(0);
+    other.join();
+    std::nth_element(seconds.begin(), seconds.begin() + count / 2, seconds.end());
+    state.SetIterationTime(seconds[count / 2]);
   }
 }
 
@@ -139,6 +184,6 @@ static void configureBytes(benchmark::internal::Benchmark *benchmark) {
 BENCHMARK(convolutionSteps)->Apply(configure);
 BENCHMARK(convolutionCalls)->Apply(configure);
 BENCHMARK(haloExchanges)->Apply(configureBytes);
-BENCHMARK(copies)->Apply(configureBytes);
+BENCHMARK(remoteCopies)->Apply(configureBytes);
 
 BENCHMARK_MAIN();

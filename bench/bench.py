@@ -277,7 +277,7 @@ def compiling(bench):
 
 
 def runtime_costs(bench):
-    """Steps against the library calls in them, and exchanges against copies of their bytes."""
+    """Steps against the library calls in them, and exchanges against copies of their bytes between cores."""
     print("  runtime ...", file=sys.stderr, flush=True)
     # Only one thread makes library calls, as in a rank.
     result = subprocess.run(
@@ -294,8 +294,8 @@ def runtime_costs(bench):
     step, call = medians["convolutionSteps"], medians["convolutionCalls"]
     rows = [["1 × 1 convolution, 16 × 8 × 8", "step, library call"] + _microseconds(step, call)]
     for size, label in ((1 << 16, "64 KiB"), (1 << 20, "1 MiB"), (1 << 23, "8 MiB")):
-        pair = medians[f"haloExchanges/{size}"], medians[f"copies/{size}"]
-        rows.append([f"halo, {label} for each rank", "exchange, memcpy"] + _microseconds(*pair))
+        pair = medians[f"haloExchanges/{size}"], medians[f"remoteCopies/{size}"]
+        rows.append([f"halo, {label} for each rank", "exchange, copy from the other core's cache"] + _microseconds(*pair))
     header = ["work", "measured", "first, µs", "second, µs", "difference, µs", "ratio"]
     return [("What the runtime adds to the work", header, rows)]
 

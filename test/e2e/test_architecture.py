@@ -89,6 +89,7 @@ FORBIDDEN = [
     ("Memory", ["Plugin", "Program", "Session", "Transport", "Backend", "Runner", "Api"]),
     ("Plugin", ["Program", "Session", "Transport", "Backend", "Runner", "Api"]),
     ("Program", ["Session", "Transport", "Backend", "Runner", "Api"]),
+    ("Threads", ["Layout", "Memory", "Plugin", "Program", "Session", "Transport", "Backend", "Runner", "Api"]),
     ("Session", ["Transport", "Backend", "Runner", "Api"]),
     ("Transport", ["Program", "Session", "Backend", "Runner", "Api"]),
     ("Transport/nccl", ["Transport/local", "Transport/message", "Transport/sockets"]),

@@ -8,6 +8,8 @@
 
 #include "dovetail/runtime/ProgramRunner.h"
 
+#include "../Threads/Cores.h"
+#include "../Threads/Waiter.h"
 #include "OutputPieces.h"
 #include "PortChecks.h"
 
@@ -16,7 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include <condition_variable>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -65,7 +67,8 @@ struct ProgramRunner::State {
     std::chrono::steady_clock::time_point begin, issued, end;
     absl::Status report; ///< What was wrong with the inputs of the last run, on rank 0 also that of other processes.
     std::thread thread;
-    bool stopped = false;
+    Waiter waiter; ///< For tasks.
+    std::atomic<bool> stopped{false};
   };
 
   int threadsOf(int rank) const {
@@ -86,8 +89,13 @@ struct ProgramRunner::State {
   absl::Status gatherTimes(Rank &rank);
   /// The error that ended the run, also if it has just come to light that a rank hangs.
   absl::Status watch() { return group->watch(); }
+  /// Lets all ranks begin.
+  void begin(unsigned tasks);
   /// Gives all ranks the tasks and waits for them.
   absl::Status dispatch(unsigned tasks);
+  absl::Status getFailure();
+  /// Sets the error that ended the run, unless there is one.
+  void fail(const absl::Status &status);
   absl::Status waitForAll();
   absl::Status check(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs) const;
   /// The report of the first rank that has one. Unlike errors, it does not end the program.
@@ -102,13 +110,15 @@ struct ProgramRunner::State {
   std::vector<Rank> ranks;
   std::vector<OutputPieces> pieces; ///< For each output, what ranks deliver.
 
-  std::mutex mutex;
-  std::condition_variable start, done;
-  uint64_t generation = 0;
-  unsigned tasks = 0;
-  int pending = 0;
+  /// What ranks are to do, and the tensors for it: set before `generation` grows, and not while ranks are at it.
+  std::atomic<unsigned> tasks{0};
   absl::Span<const FullTensor> inputs, outputs;
-  absl::Status failure;
+  std::atomic<uint64_t> generation{0};
+  std::atomic<int> pending{0}; ///< Ranks that are still at it.
+  Waiter done;                 ///< For these, or for all of them to stop.
+
+  std::mutex failureMutex;
+  absl::Status failure; ///< With `failureMutex`.
 
   /// Held while the caller's tensors are used, so that a rank that was given up never touches them later.
   std::shared_mutex tensorMutex;
@@ -123,6 +133,7 @@ void ProgramRunner::State::work(int index) {
     return status.ok() ? status : communicator.abort(status);
   };
   communicator.setBusy(true);
+  std::optional<Cores::Use> use(threadsOf(index));
   uint64_t seen = 0;
   absl::Status status = guarded([&] {
     SessionOptions chosen{threadsOf(index), options.trace};
@@ -137,15 +148,19 @@ void ProgramRunner::State::work(int index) {
   });
   for (;;) {
     communicator.setBusy(false);
-    std::unique_lock lock(mutex);
-    if (!status.ok() && failure.ok())
-      failure = status;
-    if (--pending == 0)
-      done.notify_all();
-    start.wait(lock, [&] { return generation != seen; });
-    seen = generation;
+    if (!status.ok())
+      fail(status);
+    if (pending.fetch_sub(1) == 1)
+      done.notify();
+    auto isGiven = [&] { return generation.load() != seen; };
+    // Another run may follow at once: until then the cores are this rank's.
+    if (!spinUntil(isGiven)) {
+      use.reset();
+      rank.waiter.sleep(isGiven);
+      use.emplace(threadsOf(index));
+    }
+    seen = generation.load();
     unsigned now = tasks;
-    lock.unlock();
     if (now & Stop)
       break;
     communicator.setBusy(true);
@@ -155,9 +170,8 @@ void ProgramRunner::State::work(int index) {
   // The session belongs to this thread, and uses the communicator.
   rank.session.reset();
   rank.communicator.reset();
-  std::lock_guard lock(mutex);
   rank.stopped = true;
-  done.notify_all();
+  done.notify();
 }
 
 void ProgramRunner::State::startAll(const std::shared_ptr<State> &self) {
@@ -172,8 +186,7 @@ void ProgramRunner::State::startAll(const std::shared_ptr<State> &self) {
       continue;
     // The ranks before are waiting for this one and for those after it.
     (void)ranks[rank].communicator->abort(status);
-    std::lock_guard lock(mutex);
-    failure = status;
+    fail(status);
     for (; i < own.size(); ++i) {
       ranks[own[i]].stopped = true;
       --pending;
@@ -292,41 +305,52 @@ absl::Status ProgramRunner::State::gatherTimes(Rank &rank) {
   return absl::OkStatus();
 }
 
+absl::Status ProgramRunner::State::getFailure() {
+  std::lock_guard lock(failureMutex);
+  return failure;
+}
+
+void ProgramRunner::State::fail(const absl::Status &status) {
+  std::lock_guard lock(failureMutex);
+  if (failure.ok())
+    failure = status;
+}
+
 absl::Status ProgramRunner::State::waitForAll() {
-  std::unique_lock lock(mutex);
-  while (pending > 0) {
-    if (done.wait_for(lock, options.timeout / 8) == std::cv_status::no_timeout)
-      continue;
-    lock.unlock();
-    absl::Status status = watch();
-    lock.lock();
-    if (!status.ok()) {
+  auto isDone = [&] { return pending.load() == 0; };
+  // The caller's thread may spin where that takes no core from the ranks.
+  bool over = spinUntil(isDone, /*more=*/1);
+  while (!over) {
+    over = done.sleep(isDone, Waiter::Clock::now() + options.timeout / 8);
+    if (over)
+      break;
+    if (absl::Status status = watch(); !status.ok()) {
       // Ranks that wait for others return at once, from a device a little later; the one at fault may never.
-      done.wait_for(lock, std::chrono::milliseconds(group->isWhole() ? 200 : 5000), [&] { return pending == 0; });
-      if (failure.ok())
-        failure = status;
+      done.sleep(isDone, Waiter::Clock::now() + std::chrono::milliseconds(group->isWhole() ? 200 : 5000));
+      fail(status);
       break;
     }
   }
-  if (failure.ok())
-    return absl::OkStatus();
-  absl::Status result = failure;
-  lock.unlock();
+  absl::Status result = getFailure();
+  if (result.ok())
+    return result;
   std::unique_lock tensors(tensorMutex);
   abandoned = true;
   return result;
 }
 
+void ProgramRunner::State::begin(unsigned now) {
+  tasks = now;
+  pending = static_cast<int>(own.size());
+  ++generation;
+  for (int rank : own)
+    ranks[rank].waiter.notify();
+}
+
 absl::Status ProgramRunner::State::dispatch(unsigned now) {
-  {
-    std::lock_guard lock(mutex);
-    if (!failure.ok())
-      return failure;
-    tasks = now;
-    pending = own.size();
-    ++generation;
-  }
-  start.notify_all();
+  if (absl::Status status = getFailure(); !status.ok())
+    return status;
+  begin(now);
   return waitForAll();
 }
 
@@ -349,6 +373,7 @@ absl::Status ProgramRunner::State::connect() {
     return connected.status();
   group = *std::move(connected);
   own = group->ranks();
+  Cores::count(group->processesHere());
   for (int rank : own)
     ranks[rank].communicator = group->communicator(rank);
   return absl::OkStatus();
@@ -393,30 +418,23 @@ absl::StatusOr<std::unique_ptr<ProgramRunner>> ProgramRunner::create(std::shared
 }
 
 ProgramRunner::~ProgramRunner() {
-  std::unique_lock lock(state->mutex);
-  state->tasks = Stop;
-  ++state->generation;
-  state->pending = state->own.size();
-  state->start.notify_all();
+  // Without a failure every rank is idle and stops at once; with one, some may still be at a task.
+  bool failed = !state->getFailure().ok();
+  state->begin(Stop);
   auto allStopped = [&] {
-    return std::all_of(state->own.begin(), state->own.end(), [&](int rank) { return state->ranks[rank].stopped; });
+    return std::all_of(state->own.begin(), state->own.end(),
+                       [&](int rank) { return state->ranks[rank].stopped.load(); });
   };
-  // Without a failure every rank is idle and stops at once.
-  if (state->failure.ok())
-    state->done.wait(lock, allStopped);
-  else
-    state->done.wait_for(lock, std::chrono::seconds(1), allStopped);
+  state->done.sleep(allStopped,
+                    failed ? Waiter::Clock::now() + std::chrono::seconds(1) : Waiter::Clock::time_point::max());
   for (int index : state->own) {
     State::Rank &rank = state->ranks[index];
-    bool stopped = rank.stopped;
-    lock.unlock();
     if (!rank.thread.joinable())
-      ; // It was never started.
-    else if (stopped)
+      continue; // It was never started.
+    if (rank.stopped.load())
       rank.thread.join();
     else
       rank.thread.detach();
-    lock.lock();
   }
 }
 

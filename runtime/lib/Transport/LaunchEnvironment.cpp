@@ -97,6 +97,13 @@ absl::StatusOr<LaunchEnvironment> dovetail::runtime::readLaunchEnvironment(const
       return localRank.status();
     result.localRank = *localRank;
   }
+  result.localSize = result.size;
+  if (launcher->localSize && lookUp(launcher->localSize)) {
+    absl::StatusOr<int> localSize = number(lookUp, launcher->localSize, 1, result.size);
+    if (!localSize.ok())
+      return localSize.status();
+    result.localSize = *localSize;
+  }
 
   // The parts of a heterogeneous job of Slurm have numbers of their own.
   bool isHeterogeneous = lookUp("SLURM_HET_SIZE") != nullptr;

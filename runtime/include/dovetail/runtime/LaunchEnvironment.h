@@ -28,6 +28,7 @@ struct LaunchEnvironment {
   std::string address;  ///< Of rank 0: a host's name or number.
   int port = 0;         ///< There.
   std::string job = {}; ///< What the launcher calls the run, so that two on one machine do not mix; may be empty.
+  int localSize = 1;    ///< Processes of this machine; all of them, if nobody says.
 };
 
 /// Finds out from the environment, in this order: DOVETAIL_RANK, DOVETAIL_WORLD_SIZE, DOVETAIL_LOCAL_RANK; torchrun's

@@ -49,17 +49,6 @@ void LocalGroup::State::abort(const absl::Status &status) {
     notify(rank);
 }
 
-void LocalGroup::State::notify(int rank) {
-  RankState &state = *ranks[rank];
-  if (!state.sleeping.load())
-    return;
-  // Taking the lock makes sure that the sleeper is not between its last look and its sleep.
-  {
-    std::lock_guard lock(state.mutex);
-  }
-  state.wake.notify_all();
-}
-
 absl::Status LocalGroup::State::takeTurn(int rank) {
   return wait(rank, turnHolder, [&] { return tryTurn(rank); });
 }
@@ -114,33 +103,24 @@ absl::Status LocalGroup::State::wait(int rank, int peer, absl::FunctionRef<bool(
   passTurn(rank);
   self.waitingFor = peer;
   absl::Status result;
-  {
-    std::unique_lock lock(self.mutex);
-    self.sleeping = true;
-    uint64_t progress = totalProgress();
-    Clock::time_point since = Clock::now();
-    while (!ready()) {
-      if (failed.load()) {
-        result = failure();
-        break;
-      }
-      if (self.wake.wait_for(lock, timeout / 8) == std::cv_status::no_timeout)
-        continue;
-      uint64_t now = totalProgress();
-      if (now != progress) {
-        progress = now;
-        since = Clock::now();
-      } else if (Clock::now() - since >= timeout && !ready()) {
-        // Who has the turn may just have passed it.
-        int other = waitsFor(rank);
-        if (other < 0)
-          continue;
+  auto isOver = [&] { return ready() || failed.load(); };
+  bool over = spinUntil(isOver);
+  uint64_t progress = over ? 0 : totalProgress();
+  Clock::time_point since = Clock::now();
+  while (!over && result.ok()) {
+    over = self.waiter.sleep(isOver, Clock::now() + timeout / 8);
+    uint64_t now = totalProgress();
+    if (now != progress) {
+      progress = now;
+      since = Clock::now();
+    } else if (!over && Clock::now() - since >= timeout) {
+      // Who has the turn may just have passed it.
+      if (int other = waitsFor(rank); other >= 0)
         result = blame(other);
-        break;
-      }
     }
-    self.sleeping = false;
   }
+  if (result.ok() && !ready())
+    result = failure();
   self.waitingFor = -1;
   if (!result.ok())
     abort(result);

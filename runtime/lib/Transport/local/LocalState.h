@@ -13,12 +13,10 @@
 #ifndef DOVETAIL_RUNTIME_TRANSPORT_LOCAL_LOCALSTATE_H
 #define DOVETAIL_RUNTIME_TRANSPORT_LOCAL_LOCALSTATE_H
 
+#include "../../Threads/Waiter.h"
 #include "dovetail/runtime/LocalGroup.h"
 
-#include "absl/functional/function_ref.h"
-
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <vector>
 
@@ -48,19 +46,20 @@ struct RankState {
   std::unique_ptr<DeviceEvent> meeting; ///< Where the rank last met others in its stream of steps.
   std::atomic<uint64_t> meetings{0};    ///< How often it did.
 
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::atomic<bool> sleeping{false};
+  /// Others look at it far more often than it changes: not next to what the rank writes at each step.
+  alignas(64) Waiter waiter;
 };
 
 struct LocalGroup::State {
   State(int size, std::chrono::milliseconds timeout);
 
-  /// Returns when `ready` holds, which depends on what `peer` does; `peer` wakes `rank` when it may have changed. If it
-  /// is the rank's turn, others have theirs meanwhile; after an error it is not the rank's turn any more.
+  /// Returns when `ready` holds, which depends on what `peer` does; `peer` notifies `rank` when it may have changed. If
+  /// it is the rank's turn, others have theirs meanwhile; after an error it is not the rank's turn any more. To be
+  /// called on the rank's thread.
   absl::Status wait(int rank, int peer, absl::FunctionRef<bool()> ready);
   /// Wakes `rank` if it sleeps. Whatever it waits for must have been stored before, sequentially consistent.
-  void notify(int rank);
+  /// Thread-safe.
+  void notify(int rank) { ranks[rank]->waiter.notify(); }
   /// Returns when it is the turn of `rank`, for things that ranks do one at a time.
   absl::Status takeTurn(int rank);
   /// The same, though the run has ended with an error.

@@ -45,6 +45,7 @@ TEST(LaunchEnvironment, Torchrun) {
   EXPECT_EQ(result->rank, 3);
   EXPECT_EQ(result->size, 8);
   EXPECT_EQ(result->localRank, 1);
+  EXPECT_EQ(result->localSize, 2);
   EXPECT_EQ(result->address, "10.0.0.7");
   EXPECT_EQ(result->port, 29501); // torchrun listens on its port itself.
 }
@@ -56,6 +57,7 @@ TEST(LaunchEnvironment, MpirunOnOneMachine) {
                       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->rank, 1);
+  EXPECT_EQ(result->localSize, 2);
   EXPECT_EQ(result->address, "127.0.0.1");
 }
 
@@ -92,6 +94,8 @@ TEST(LaunchEnvironment, JobsAreTheLaunchers) {
   EXPECT_EQ(read({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_NAMESPACE", "11@1"}})->job,
             "11@1");
   EXPECT_EQ(read({{"DOVETAIL_RANK", "0"}, {"DOVETAIL_WORLD_SIZE", "1"}})->job, "");
+  // Nobody says how many processes this machine has.
+  EXPECT_EQ(read({{"DOVETAIL_RANK", "0"}, {"DOVETAIL_WORLD_SIZE", "3"}, {"DOVETAIL_ADDRESS", "head"}})->localSize, 3);
 }
 
 TEST(LaunchEnvironment, WrongValuesAreNamed) {
@@ -100,6 +104,8 @@ TEST(LaunchEnvironment, WrongValuesAreNamed) {
   EXPECT_THAT(problem({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK is '2', not a number from 0 to 1"));
   EXPECT_THAT(problem({{"RANK", "x"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK is 'x'"));
   EXPECT_THAT(problem({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_PORT", "65535"}}), HasSubstr("MASTER_PORT"));
+  EXPECT_THAT(problem({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_WORLD_SIZE", "2"}}),
+              HasSubstr("LOCAL_WORLD_SIZE is '2', not a number from 1 to 1"));
 }
 
 /// Runs `body(rank, rendezvous)` on a thread for each of `size` ranks.
