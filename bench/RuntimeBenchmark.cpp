@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlanBuilder.h"
+#include "Threads/Cores.h"
+#include "Threads/ThreadPool.h"
 
 #include <algorithm>
 #include <atomic>
@@ -170,6 +172,28 @@ void remoteCopies(benchmark::State &state) {
   }
 }
 
+/// Two threads are given a part each, which are done when both have begun: else one of them would do both.
+void jobs(benchmark::State &state) {
+  constexpr int count = 512;
+  runtime::Cores::count();
+  runtime::Cores::Use use(2);
+  runtime::ThreadPool pool(2);
+  for (auto _ : state) {
+    auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < count; ++i) {
+      std::atomic<int> begun{0};
+      auto meet = [](void *context, int) {
+        auto &begun = *static_cast<std::atomic<int> *>(context);
+        ++begun;
+        while (begun.load() < 2)
+          std::this_thread::yield(); // The other one may be on the same core.
+      };
+      pool.run(2, meet, &begun);
+    }
+    state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / count);
+  }
+}
+
 } // namespace
 
 /// The reported time is that of one step, which the framework must not wait to add up to something.
@@ -183,6 +207,7 @@ static void configureBytes(benchmark::internal::Benchmark *benchmark) {
 
 BENCHMARK(convolutionSteps)->Apply(configure);
 BENCHMARK(convolutionCalls)->Apply(configure);
+BENCHMARK(jobs)->Apply(configure);
 BENCHMARK(haloExchanges)->Apply(configureBytes);
 BENCHMARK(remoteCopies)->Apply(configureBytes);
 

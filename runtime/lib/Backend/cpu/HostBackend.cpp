@@ -9,10 +9,10 @@
 #include "../../Memory/BoxTasks.h"
 #include "../../Session/Arena.h"
 #include "../../Session/Backend.h"
+#include "../../Threads/ThreadPool.h"
 #include "KernelStep.h"
 #include "LibrarySteps.h"
 #include "LibraryThreads.h"
-#include "ThreadPool.h"
 
 using namespace dovetail;
 using namespace dovetail::runtime;

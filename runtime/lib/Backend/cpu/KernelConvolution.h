@@ -14,10 +14,10 @@
 #define DOVETAIL_RUNTIME_BACKEND_CPU_KERNELCONVOLUTION_H
 
 #include "../../Memory/Alignment.h"
+#include "../../Threads/ThreadPool.h"
 #include "CallBudget.h"
 #include "Kernels/VectorKernels.h"
 #include "PostOps.h"
-#include "ThreadPool.h"
 
 namespace dovetail::runtime {
 

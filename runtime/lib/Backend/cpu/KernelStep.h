@@ -10,7 +10,7 @@
 #define DOVETAIL_RUNTIME_BACKEND_CPU_KERNELSTEP_H
 
 #include "../../Session/StepExecutor.h"
-#include "ThreadPool.h"
+#include "../../Threads/ThreadPool.h"
 
 #include "dovetail/runtime/KernelAbi.h"
 

@@ -14,8 +14,8 @@
 #define DOVETAIL_RUNTIME_BACKEND_CPU_LIBRARYSTEPS_H
 
 #include "../../Session/StepExecutor.h"
+#include "../../Threads/ThreadPool.h"
 #include "CallBudget.h"
-#include "ThreadPool.h"
 
 namespace dovetail::runtime {
 
