@@ -357,6 +357,13 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
       library.memory->packed = toVector(memory.getPacked());
       library.memory->scratch = toVector(memory.getScratch());
       library.memory->thread_scratch = toVector(memory.getThreadScratch());
+      library.memory->thread_packed = toVector(memory.getThreadPacked());
+    }
+    if (auto division = op->getAttrOfType<plan::DivisionAttr>("division")) {
+      library.division = std::make_unique<artifact::DivisionT>();
+      library.division->loop = division.getLoop();
+      library.division->step = division.getStep();
+      library.division->grain = division.getGrain();
     }
     step.action.Set(std::move(library));
     return success();

@@ -43,6 +43,43 @@ static ArrayRef<int64_t> compress(ArrayRef<int64_t> numbers) {
   return llvm::all_equal(numbers) ? numbers.take_front() : numbers;
 }
 
+/// Adds to `whole`, what `call` takes if one thread computes `loops`, what it takes if several threads divide them.
+/// What one thread takes stays the same.
+static LogicalResult addThreads(Operation *call, const layout::Box &loops, plan::DivisionAttr division, bool packsOnce,
+                                const Libraries &libraries, CallBytes &whole) {
+  int64_t extent = loops[division.getLoop()].size(), steps = llvm::divideCeil(extent, division.getStep());
+  // What more parts take, each of which is no larger, follows from what fewer take.
+  static constexpr int64_t counts[] = {2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64};
+  CallBytes bytes = whole;
+  bytes.threadScratch = 0;
+  int64_t single = whole.scratch + whole.threadScratch;
+  for (auto [number, count] : llvm::enumerate(counts)) {
+    if (count > extent / division.getGrain())
+      break;
+    layout::Box part = loops;
+    layout::Interval &range = part[division.getLoop()];
+    range.hi = std::min(range.hi, range.lo + static_cast<int64_t>(llvm::divideCeil(steps, count)) * division.getStep());
+    std::optional<CallBytes> bound = libraries.getMemoryBound(call, part, packsOnce);
+    if (!bound)
+      return failure();
+    // Up to how many parts these are.
+    int64_t most = number + 1 < std::size(counts) ? counts[number + 1] - 1 : count;
+    // What each thread but the first adds, so that it suffices for fewest and most parts of `each` bytes.
+    auto add = [&](int64_t &total, int64_t each, int64_t first) {
+      for (int64_t parts : {count, most})
+        total = std::max(total,
+                         static_cast<int64_t>(llvm::divideCeil(std::max(parts * each - first, int64_t(0)), parts - 1)));
+    };
+    add(bytes.threadScratch, bound->scratch + bound->threadScratch, single);
+    // Parts that need the same weights have one copy of them.
+    if (bound->packed < whole.packed)
+      add(bytes.threadPacked, bound->packed, whole.packed);
+  }
+  whole = bytes;
+  whole.scratch = std::max(single - whole.threadScratch, int64_t(0));
+  return success();
+}
+
 /// The bounds of `call`, whose output has `rank` dimensions, on all ranks; null if the library does not say.
 static plan::CallMemoryAttr getMemory(Operation *call, ArrayAttr loops, int64_t rank, bool packsOnce,
                                       const Libraries &libraries, const layout::Mesh &mesh) {
@@ -53,7 +90,8 @@ static plan::CallMemoryAttr getMemory(Operation *call, ArrayAttr loops, int64_t 
     extents.push_back(loop.getExtent());
   }
   layout::Sharding sharding = toLayout(dims, mesh);
-  SmallVector<int64_t> packed, scratch, threadScratch;
+  SmallVector<int64_t> packed, scratch, threadScratch, threadPacked;
+  auto division = call->getAttrOfType<plan::DivisionAttr>("division");
   for (int number = 0, ranks = mesh.numRanks(); number < ranks; ++number) {
     layout::Box box = sharding.boxOf(mesh, extents, number);
     bool isIdle = false;
@@ -65,12 +103,16 @@ static plan::CallMemoryAttr getMemory(Operation *call, ArrayAttr loops, int64_t 
       if (!bound)
         return {};
       bytes = *bound;
+      if (division && failed(addThreads(call, box, division, packsOnce, libraries, bytes)))
+        return {};
     }
     packed.push_back(bytes.packed);
     scratch.push_back(bytes.scratch);
     threadScratch.push_back(bytes.threadScratch);
+    threadPacked.push_back(bytes.threadPacked);
   }
-  return plan::CallMemoryAttr::get(call->getContext(), compress(packed), compress(scratch), compress(threadScratch));
+  return plan::CallMemoryAttr::get(call->getContext(), compress(packed), compress(scratch), compress(threadScratch),
+                                   compress(threadPacked));
 }
 
 void BoundCalls::runOnOperation() {

@@ -143,6 +143,9 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     passes.addPass(createMergeRows());
     if (hasWinograd(options))
       passes.addPass(createChooseAlgorithms({}, getCluster(options)));
+    // Devices divide their work themselves.
+    if (getTransportKind(options.target->getName()) == TransportKind::Threads)
+      passes.addPass(createDivideCalls({}, getCluster(options)));
     passes.addPass(createBoundCalls({libraries, features}));
     passes.addPass(createChooseExchanges());
     passes.addPass(createMergeExchanges());

@@ -12,6 +12,7 @@
 
 #include "dovetail/Planner/PlanWork.h"
 
+#include "CallWork.h"
 #include "ExchangeTraffic.h"
 #include "KernelWork.h"
 
@@ -47,12 +48,8 @@ private:
   void addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Value> refs,
                 llvm::function_ref<StepWork(ArrayRef<int64_t> loops, ArrayRef<double> bytes)> getWork);
   LogicalResult addLaunch(PlanStep &step, plan::LaunchOp op);
-  void addConvolution(PlanStep &step, plan::ConvolutionOp op);
-  void addMatMul(PlanStep &step, plan::MatMulOp op);
-  void addPool(PlanStep &step, plan::PoolOp op);
+  void addCall(PlanStep &step, Operation *op, ArrayAttr loops);
   void addReorder(PlanStep &step, plan::ReorderOp op);
-  /// Bits of the factors of products.
-  unsigned getFactorBits(Type type);
 
   const Extents &getExtents(ArrayAttr loops);
   const Extents &getExtents(RankedTensorType type);
@@ -197,135 +194,15 @@ LogicalResult WorkCounter::addLaunch(PlanStep &step, plan::LaunchOp op) {
   return success();
 }
 
-/// Scalar operations that post-operations take for an element, counted as those of kernels are.
-static double countOperations(ArrayAttr postOps) {
-  double total = 0;
-  for (auto op : postOps.getAsRange<plan::PostOpAttr>()) {
-    switch (op.getKind()) {
-    // The tensor is loaded.
-    case PostOpKind::AddTensor:
-    case PostOpKind::MulTensor:
-      total += 2;
-      break;
-    case PostOpKind::Relu:
-    case PostOpKind::LeakyRelu:
-    case PostOpKind::Clip:
-      total += 1;
-      break;
-    case PostOpKind::HardSigmoid:
-      total += 4;
-      break;
-    case PostOpKind::HardSwish:
-      total += 6;
-      break;
-    case PostOpKind::Sigmoid:
-    case PostOpKind::Swish:
-    case PostOpKind::Elu:
-      total += 15;
-      break;
-    case PostOpKind::Tanh:
-    case PostOpKind::Gelu:
-    case PostOpKind::GeluTanh:
-      total += 22;
-      break;
-    }
+void WorkCounter::addCall(PlanStep &step, Operation *op, ArrayAttr loops) {
+  if (auto convolution = dyn_cast<plan::ConvolutionOp>(op)) {
+    if (convolution.getForm()->isTransposed)
+      step.type = "deconvolution";
+    if (convolution.getAlgorithm() == plan::ConvolutionAlgorithm::Winograd)
+      step.type = "winograd";
   }
-  return total;
-}
-
-unsigned WorkCounter::getFactorBits(Type type) {
-  unsigned bits = getBits(type);
-  if (bits != 32)
-    return bits;
-  switch (program.getMath()) {
-  case plan::MathMode::F32:
-  case plan::MathMode::F32Strict:
-    return 32;
-  case plan::MathMode::TF32:
-    return 19;
-  case plan::MathMode::BF16:
-    return 16;
-  }
-  llvm_unreachable("covered switch");
-}
-
-/// What a call reads of operands and tensors of its epilogue, all of which come before `output`.
-static double getReadBytes(ArrayRef<double> bytes) { return std::accumulate(bytes.begin(), bytes.end(), 0.0); }
-
-void WorkCounter::addConvolution(PlanStep &step, plan::ConvolutionOp op) {
-  layout::ConvolutionForm form = *op.getForm();
-  if (form.isTransposed)
-    step.type = "deconvolution";
-  if (op.getAlgorithm() == plan::ConvolutionAlgorithm::Winograd)
-    step.type = "winograd";
-  RankedTensorType output = getTensor(op.getOutput());
-  size_t rank = output.getRank();
-  double channels = double(output.getDimSize(1)) / double(form.groups);
-  SmallVector<Value> reads = {op.getInput(), op.getWeights()};
-  llvm::append_range(reads, op.getPostTensors());
-  double resultOperations = countOperations(op.getPostOps());
-  addWorks(step, op.getLoops(), reads, [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
-    StepWork work;
-    double elements = getProduct(loops.take_front(rank));
-    if (elements == 0)
-      return work;
-    work.kind = StepWork::Kind::Product;
-    work.bits = getFactorBits(getTensor(op.getInput()));
-    // Products of groups are apart.
-    work.columns = std::min(double(loops[1]), channels);
-    work.batch = double(loops[1]) / work.columns;
-    work.rows = elements / double(loops[1]);
-    work.depth = getProduct(loops.drop_front(rank));
-    // Of the taps of a transposed convolution only those count that hit an element.
-    if (form.isTransposed)
-      for (const layout::Window &window : form.windows)
-        work.depth /= double(window.stride);
-    work.operations = elements * work.depth;
-    work.resultOperations = elements * resultOperations;
-    work.readBytes = getReadBytes(bytes);
-    work.writtenBytes = elements * double(getElementByteSize(output.getElementType()));
-    if (op.getAlgorithm() == plan::ConvolutionAlgorithm::Winograd)
-      return work.toWinograd(double(loops[0]), double(loops[2]), double(loops[3]), double(loops[rank]));
-    return work;
-  });
-}
-
-void WorkCounter::addMatMul(PlanStep &step, plan::MatMulOp op) {
-  RankedTensorType output = getTensor(op.getOutput());
-  size_t rank = output.getRank(), rowDims = op.getRowDims();
-  SmallVector<Value> reads = {op.getA(), op.getB()};
-  llvm::append_range(reads, op.getPostTensors());
-  double resultOperations = countOperations(op.getPostOps());
-  addWorks(step, op.getLoops(), reads, [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
-    StepWork work;
-    double elements = getProduct(loops.take_front(rank));
-    if (elements == 0)
-      return work;
-    work.kind = StepWork::Kind::Product;
-    work.bits = getFactorBits(getTensor(op.getA()));
-    work.batch = getProduct(loops.take_front(rank - 1 - rowDims));
-    work.rows = getProduct(loops.slice(rank - 1 - rowDims, rowDims));
-    work.columns = double(loops[rank - 1]);
-    work.depth = getProduct(loops.drop_front(rank));
-    work.operations = elements * work.depth;
-    work.resultOperations = elements * resultOperations;
-    work.readBytes = getReadBytes(bytes);
-    work.writtenBytes = elements * double(getElementByteSize(output.getElementType()));
-    return work;
-  });
-}
-
-void WorkCounter::addPool(PlanStep &step, plan::PoolOp op) {
-  RankedTensorType output = getTensor(op.getOutput());
-  addWorks(step, op.getLoops(), {op.getInput()}, [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
-    StepWork work;
-    work.bits = getBits(output);
-    work.operations = getProduct(loops);
-    work.readBytes = work.operations > 0 ? getReadBytes(bytes) : 0;
-    work.writtenBytes =
-        getProduct(loops.take_front(output.getRank())) * double(getElementByteSize(output.getElementType()));
-    return work;
-  });
+  addWorks(step, loops, cast<plan::StepOpInterface>(op).getStepReads(),
+           [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) { return getCallWork(op, loops, bytes); });
 }
 
 void WorkCounter::addReorder(PlanStep &step, plan::ReorderOp op) {
@@ -358,16 +235,8 @@ FailureOr<PlanStep> WorkCounter::get(plan::StepOpInterface op) {
                                step.type = "kernel";
                                return addLaunch(step, launch);
                              })
-                             .Case([&](plan::ConvolutionOp call) {
-                               addConvolution(step, call);
-                               return success();
-                             })
-                             .Case([&](plan::MatMulOp call) {
-                               addMatMul(step, call);
-                               return success();
-                             })
-                             .Case([&](plan::PoolOp call) {
-                               addPool(step, call);
+                             .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp>([&](auto call) {
+                               addCall(step, call, call.getLoops());
                                return success();
                              })
                              .Case([&](plan::ReorderOp call) {

@@ -23,20 +23,20 @@ LogicalResult dovetail::createCall(OpBuilder &builder, Operation *op, const Call
       .Case<ConvOp, ConvTransposeOp>([&](auto) {
         plan::ConvolutionOp::create(builder, loc, parts.operands[0], parts.operands[1], parts.result, parts.postTensors,
                                     parts.loops, parts.reads, parts.postOps, parts.name, /*memory=*/{},
-                                    plan::ConvolutionAlgorithm::Library);
+                                    plan::ConvolutionAlgorithm::Library, /*division=*/{});
         return success();
       })
       .Case([&](MatMulOp) {
         plan::MatMulOp::create(builder, loc, parts.operands[0], parts.operands[1], parts.result, parts.postTensors,
                                parts.loops, parts.reads, /*row_dims=*/IntegerAttr(), parts.postOps, parts.name,
-                               /*memory=*/{});
+                               /*memory=*/{}, /*division=*/{});
         return success();
       })
       .Case([&](PoolOp pool) -> LogicalResult {
         if (!parts.postOps.empty())
           return pool.emitOpError("has an epilogue, which no call of a pool has");
         plan::PoolOp::create(builder, loc, parts.operands[0], parts.result, parts.loops, parts.reads,
-                             pool.getKindAttr(), parts.name, /*memory=*/{});
+                             pool.getKindAttr(), parts.name, /*memory=*/{}, /*division=*/{});
         return success();
       })
       .Default([](Operation *other) { return other->emitOpError("has no library call"); });

@@ -82,6 +82,9 @@ json describeSteps(const Plan &plan, const std::vector<runtime::StepInfo> &steps
       entry["symbol"] = call->symbol;
     if (const auto *call = std::get_if<runtime::MatMulCall>(&step.action); call && call->rowDims > 1)
       entry["row_dims"] = call->rowDims;
+    if (step.division)
+      entry["division"] = {
+          {"loop", step.division->loop}, {"step", step.division->step}, {"grain", step.division->grain}};
     if (const auto *call = std::get_if<runtime::WaitCall>(&step.action)) {
       entry["complete"] = call->complete;
       entry["read"] = call->read;

@@ -15,7 +15,7 @@ plan.program @convolution mesh @mesh target "cpu" {
   %x = plan.view %0 : !x
   %w = plan.view %1 : !plan.ref<tensor<64x32x3x3xf32>>
   %y = plan.view %2 : !y
-  // CHECK: memory = #plan.call_memory<packed = [110592, 0, 110592], scratch = [0], thread_scratch = [70656, 0, 70656]>
+  // CHECK: memory = #plan.call_memory<packed = [110592, 0, 110592], scratch = [0], thread_scratch = [70656, 0, 70656], thread_packed = [0]>
   plan.convolution %x, %w -> %y loops [1, 64, 12 by <{"y" : 0, 4, 4, 12}>, 20, 32, 3, 3]
     reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] : !x, !plan.ref<tensor<64x32x3x3xf32>> -> !y
 }
@@ -53,4 +53,35 @@ plan.program @kinds mesh @mesh target "cpu" {
   // CHECK: plan.pool {{.*}}packed = [0], scratch = [0], thread_scratch = [96256]
   plan.pool <max> %x -> %y loops [1, 20, 12, 20, 1, 1] reads [(d0, d1, d2 + d4, d3 + d5)]
     : !plan.ref<tensor<1x20x12x20xf32>> -> !plan.ref<tensor<1x20x12x20xf32>>
+}
+
+// -----
+
+// Parts of rows have one copy of the weights. Of columns, three parts are of 22 steps of 64 at most: more than there are
+// by 128 in all, of 1024 terms.
+
+dovetail.mesh @mesh = ["y" = 1]
+
+// CHECK-LABEL: plan.program @divided
+plan.program @divided mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<1x32x12x20xf32> <[0, 2, 3, 1]>
+  %1 = plan.buffer constant tensor<64x32x3x3xf32> <[0, 1, 2, 3]> = dense<2.0> : tensor<64x32x3x3xf32>
+  %2 = plan.buffer arena tensor<1x64x12x20xf32> <[0, 2, 3, 1]>
+  %3 = plan.buffer arena tensor<1x1024xf32> <[0, 1]>
+  %4 = plan.buffer constant tensor<1024x4096xf32> <[0, 1]> = dense<2.0> : tensor<1024x4096xf32>
+  %5 = plan.buffer arena tensor<1x4096xf32> <[0, 1]>
+  %x = plan.view %0 : !plan.ref<tensor<1x32x12x20xf32>>
+  %w = plan.view %1 : !plan.ref<tensor<64x32x3x3xf32>>
+  %y = plan.view %2 : !plan.ref<tensor<1x64x12x20xf32>>
+  %a = plan.view %3 : !plan.ref<tensor<1x1024xf32>>
+  %b = plan.view %4 : !plan.ref<tensor<1024x4096xf32>>
+  %c = plan.view %5 : !plan.ref<tensor<1x4096xf32>>
+  // CHECK: memory = #plan.call_memory<packed = [110592], scratch = [0], thread_scratch = [70656], thread_packed = [0]>
+  plan.convolution %x, %w -> %y loops [1, 64, 12, 20, 32, 3, 3]
+    reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] {division = #plan.division<loop = 2, step = 1, grain = 3>}
+    : !plan.ref<tensor<1x32x12x20xf32>>, !plan.ref<tensor<64x32x3x3xf32>> -> !plan.ref<tensor<1x64x12x20xf32>>
+  // CHECK: memory = #plan.call_memory<packed = [16777216], scratch = [0], thread_scratch = [425984], thread_packed = [262144]>
+  plan.matmul %a, %b -> %c loops [1, 4096, 1024] reads [(d0, d2), (d2, d1)]
+    {division = #plan.division<loop = 1, step = 64, grain = 1024>}
+    : !plan.ref<tensor<1x1024xf32>>, !plan.ref<tensor<1024x4096xf32>> -> !plan.ref<tensor<1x4096xf32>>
 }

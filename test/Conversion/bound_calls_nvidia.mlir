@@ -22,7 +22,7 @@ plan.program @calls mesh @mesh target "cuda" {
   %v = plan.view %4 : !plan.ref<tensor<32x1x2x2xf16>>
   %z = plan.view %5 : !plan.ref<tensor<1x32x8192x8192xf16>>
   // Weights 64 * 32 * 9; 6 of 12 rows for 4, 10 for 8, and 20 of 22 columns that windows reach.
-  // CHECK: plan.convolution {{.*}}memory = #plan.call_memory<packed = [0], scratch = [33664000, 0, 33694720], thread_scratch = [0]>
+  // CHECK: plan.convolution {{.*}}memory = #plan.call_memory<packed = [0], scratch = [33664000, 0, 33694720], thread_scratch = [0], thread_packed = [0]>
   plan.convolution %x, %w -> %y loops [1, 64, 12 by <{"y" : 0, 4, 4, 12}>, 20, 32, 3, 3]
     reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] : !x, !plan.ref<tensor<64x32x3x3xf32>> -> !y
   // Weights of 32 groups: 32 * 4 * 2 bytes.

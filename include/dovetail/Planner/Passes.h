@@ -31,6 +31,7 @@ inline constexpr llvm::StringLiteral kExpectationAttrName = "dovetail.expected";
 /// The same passes for any cluster; option `cluster` is not looked at.
 std::unique_ptr<mlir::Pass> createChooseShardings(ChooseShardingsOptions options,
                                                   std::shared_ptr<const Cluster> cluster);
+std::unique_ptr<mlir::Pass> createDivideCalls(DivideCallsOptions options, std::shared_ptr<const Cluster> cluster);
 std::unique_ptr<mlir::Pass> createWidenHalos(WidenHalosOptions options, std::shared_ptr<const Cluster> cluster);
 std::unique_ptr<mlir::Pass> createChooseAlgorithms(ChooseAlgorithmsOptions options,
                                                    std::shared_ptr<const Cluster> cluster);

@@ -94,4 +94,16 @@ def ChooseAlgorithms : Pass<"plan-choose-algorithms", "::mlir::ModuleOp"> {
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 
+def DivideCalls : Pass<"plan-divide-calls", "::mlir::ModuleOp"> {
+  let summary = "Decide how the threads of a rank divide library calls";
+  let description = [{
+    Where that is estimated to take less time, gives a call of a program the loop that threads divide, and how many
+    iterations a part has at least (`division`). Loops that may be divided are the dimension of the output that is outermost
+    in memory, of those in which ranks have more than one element, so that parts are whole pieces of memory, and the rows of
+    a product without epilogue; of these, the one with which 2, 4 and 8 threads take least. What runs in the prologue is not divided,
+    nor are convolutions by kernels of the runtime's own (`algorithm`), which divide themselves. Comes after `plan-choose-algorithms`.
+  }];
+  let options = [clusterOption];
+}
+
 #endif // DOVETAIL_PLANNER_PASSES_TD

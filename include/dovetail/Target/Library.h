@@ -23,9 +23,10 @@
 namespace dovetail {
 
 /// What a library call takes on one rank, besides its operands, in bytes: weights in the library's own form, which are
-/// kept; memory while it runs; and the same for each of the rank's threads.
+/// kept; memory while it runs; the same for each of the rank's threads; and more of packed weights for each of these
+/// but one, which libraries do not say.
 struct CallBytes {
-  int64_t packed = 0, scratch = 0, threadScratch = 0;
+  int64_t packed = 0, scratch = 0, threadScratch = 0, threadPacked = 0;
 };
 
 /// A library of a target: which operations it does, in which types, with which epilogues, and how values should lie in

@@ -76,6 +76,8 @@ private:
   };
   absl::Status decodeWait(const std::string &where, const artifact::WaitStep &step, const std::vector<StepInfo> &before,
                           Waited &waited, WaitCall &call);
+  absl::Status decodeDivision(const std::string &where, const artifact::Division &division, const StepInfo &step,
+                              CallDivision &result);
   absl::Status decodeMemory(const std::string &where, const artifact::CallMemory &memory, CallMemory &result);
   absl::Status decodePostOps(const std::string &where,
                              const flatbuffers::Vector<flatbuffers::Offset<artifact::PostOp>> *ops,

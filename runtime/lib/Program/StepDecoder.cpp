@@ -327,7 +327,18 @@ absl::Status Decoder::decodeMemory(const std::string &where, const artifact::Cal
   };
   RETURN_IF_ERROR(decode(*memory.packed(), result.packed));
   RETURN_IF_ERROR(decode(*memory.scratch(), result.scratch));
-  return decode(*memory.thread_scratch(), result.threadScratch);
+  RETURN_IF_ERROR(decode(*memory.thread_scratch(), result.threadScratch));
+  return decode(*memory.thread_packed(), result.threadPacked);
+}
+
+absl::Status Decoder::decodeDivision(const std::string &where, const artifact::Division &division, const StepInfo &step,
+                                     CallDivision &result) {
+  result = {division.loop(), division.step(), division.grain()};
+  if (result.step < 1 || result.grain < result.step || result.grain > maxExtent)
+    return damaged(where, " is divided into parts of ", result.grain, " iterations at multiples of ", result.step);
+  if (step.writes().empty() || result.loop >= plan.bufferOf(step.writes()[0]).shape.size())
+    return damaged(where, " divides loop ", result.loop, ", which is no dimension of its output");
+  return absl::OkStatus();
 }
 
 absl::Status Decoder::decodeSteps(const char *list,
@@ -346,6 +357,8 @@ absl::Status Decoder::decodeSteps(const char *list,
       RETURN_IF_ERROR(decodeLibrary(where, *library, info.action));
       if (library->memory())
         RETURN_IF_ERROR(decodeMemory(where, *library->memory(), info.memory.emplace()));
+      if (library->division())
+        RETURN_IF_ERROR(decodeDivision(where, *library->division(), info, info.division.emplace()));
       if (!info.memory && !std::holds_alternative<ReorderCall>(info.action))
         return damaged(where, " does not bound its memory");
     } else if (const artifact::ExchangeStep *exchange = step->action_as_ExchangeStep()) {

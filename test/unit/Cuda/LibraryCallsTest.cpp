@@ -47,7 +47,7 @@ protected:
     convolution.inputAccess = {loop(0), loop(4), loop(2) + loop(5) - 1, loop(3) + loop(6) - 1};
     convolution.weightsAccess = {loop(1), loop(4), loop(5), loop(6)};
     convolution.form.windows.assign(2, {/*kernel=*/3, /*stride=*/1, /*dilation=*/1, /*pad=*/1, false});
-    plan.steps.push_back({"conv", convolution, CallMemory{{0}, {1024}, {0}}});
+    plan.steps.push_back({"conv", convolution, CallMemory{{0}, {1024}, {0}, {0}}});
     MatMulCall product;
     product.a = addTensor({6, 5}, {0, 1}, BufferKind::Arena);
     product.b = addTensor({5, 7}, {0, 1}, BufferKind::Constant);
@@ -55,7 +55,7 @@ protected:
     product.loops = {{6, {}}, {7, {}}, {5, {}}};
     product.aAccess = {loop(0), loop(2)};
     product.bAccess = {loop(2), loop(1)};
-    plan.steps.push_back({"product", product, CallMemory{{0}, {1024}, {0}}});
+    plan.steps.push_back({"product", product, CallMemory{{0}, {1024}, {0}, {0}}});
     allocate(ElementType::F32);
   }
 
@@ -210,7 +210,7 @@ TEST_F(LibraryCalls, WhatFailsIsSkippedWhenMeasuring) {
 TEST_F(LibraryCalls, WorkspaceIsThatOfThePlan) {
   for (int64_t allowed : {1024, 5000})
     for (size_t step : {convolution, product}) {
-      plan.steps[step].memory = CallMemory{{0}, {allowed}, {0}};
+      plan.steps[step].memory = CallMemory{{0}, {allowed}, {0}, {0}};
       ASSERT_TRUE(run(step, {.autotune = true}).ok());
       // Rounded up, and what it may take to begin at a multiple of 256.
       EXPECT_EQ(bytes.scratch, (allowed + 255) / 256 * 256 + 192);

@@ -230,10 +230,23 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, F
 //===----------------------------------------------------------------------===//
 
 LogicalResult CallMemoryAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> packed,
-                                     ArrayRef<int64_t> scratch, ArrayRef<int64_t> threadScratch) {
-  for (ArrayRef<int64_t> bytes : {packed, scratch, threadScratch})
+                                     ArrayRef<int64_t> scratch, ArrayRef<int64_t> threadScratch,
+                                     ArrayRef<int64_t> threadPacked) {
+  for (ArrayRef<int64_t> bytes : {packed, scratch, threadScratch, threadPacked})
     if (bytes.empty() || llvm::any_of(bytes, [](int64_t count) { return count < 0; }))
       return emitError() << "a call takes [" << bytes << "] bytes";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// DivisionAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult DivisionAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t loop, int64_t step,
+                                   int64_t grain) {
+  if (loop < 0 || step < 1 || grain < step)
+    return emitError() << "loop " << loop << " cannot be divided into parts of " << grain
+                       << " iterations at multiples of " << step;
   return success();
 }
 

@@ -244,6 +244,9 @@ static LogicalResult verifyCall(OpT op, StringRef what, unsigned numSums, std::o
     if (!layout::fits(getAccess(op.getReads(), number), type.getShape(), extents, firstWindow))
       return op.emitOpError("reads operand ") << number << " as a tensor of other extents than " << type;
   }
+  if (std::optional<DivisionAttr> division = op.getDivision();
+      division && division->getLoop() >= static_cast<int64_t>(shape.size()))
+    return op.emitOpError("divides loop ") << division->getLoop() << ", which is no dimension of its output";
   return verifyLoops(op);
 }
 

@@ -187,14 +187,23 @@ struct WaitCall {
 /// What a library call takes at most besides its operands and copies of them, in bytes.
 struct CallMemory {
   /// One number for each rank, or one for all: weights in the library's own form, kept while a session lives; memory
-  /// while the call runs; and the same for each of a rank's threads.
-  std::vector<int64_t> packed, scratch, threadScratch;
+  /// while the call runs; the same for each thread that does a part of it; and more of packed weights for each such
+  /// thread but one.
+  std::vector<int64_t> packed, scratch, threadScratch, threadPacked;
 
-  int64_t packedBytes(int rank) const { return of(packed, rank); }
+  int64_t packedBytes(int rank, int threads = 1) const {
+    return of(packed, rank) + (threads - 1) * of(threadPacked, rank);
+  }
   int64_t scratchBytes(int rank, int threads) const { return of(scratch, rank) + threads * of(threadScratch, rank); }
 
 private:
   static int64_t of(const std::vector<int64_t> &bytes, int rank) { return bytes.size() == 1 ? bytes[0] : bytes[rank]; }
+};
+
+/// How the threads of a rank divide a library call.
+struct CallDivision {
+  uint32_t loop = 0;           ///< A dimension of the output.
+  int64_t step = 1, grain = 1; ///< Parts begin at multiples of `step` iterations, and have `grain` of them at least.
 };
 
 /// Memory of a library call on a rank besides its operands, in bytes: what the plan allows the library, and copies of
@@ -211,7 +220,8 @@ using StepAction = std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCal
 struct StepInfo {
   std::string name;
   StepAction action;
-  std::optional<CallMemory> memory = {}; ///< Of library calls but reorders.
+  std::optional<CallMemory> memory = {};     ///< Of library calls but reorders.
+  std::optional<CallDivision> division = {}; ///< Of these; without, one thread does the call.
 
   /// Tensors that the step reads and writes.
   std::vector<uint32_t> reads() const;

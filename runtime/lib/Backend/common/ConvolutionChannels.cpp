@@ -13,10 +13,8 @@ using namespace dovetail::runtime;
 using layout::Box;
 using layout::Interval;
 
-std::vector<ConvolutionChannels> dovetail::runtime::planConvolutionChannels(const RankMemory &memory,
-                                                                            const ConvolutionCall &call) {
+std::vector<ConvolutionChannels> dovetail::runtime::planConvolutionChannels(const ConvolutionCall &call, Box loops) {
   int64_t outGroup = call.loops[1].extent / call.form.groups;
-  Box loops = memory.loopBox(call.loops);
   Interval out = loops[1], sum = loops[static_cast<int>(call.inputAccess.size())];
   int64_t first = out.lo / outGroup, last = (out.hi - 1) / outGroup + 1;
   if (out.lo % outGroup == 0 && out.hi % outGroup == 0 && sum == Interval{0, call.sumLoop().extent})

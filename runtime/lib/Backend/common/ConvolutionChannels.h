@@ -25,9 +25,9 @@ struct ConvolutionChannels {
   int64_t groups = 1; ///< The channels are that many whole groups, or parts of a single one.
 };
 
-/// Cuts the channels that the loops give a rank, at least one of the output, into parts that are whole groups, or lie
-/// in one group each.
-std::vector<ConvolutionChannels> planConvolutionChannels(const RankMemory &memory, const ConvolutionCall &call);
+/// Cuts the channels of `loops`, some of the iterations that the call's loops give a rank with at least one channel of
+/// the output, into parts that are whole groups, or lie in one group each.
+std::vector<ConvolutionChannels> planConvolutionChannels(const ConvolutionCall &call, layout::Box loops);
 
 } // namespace dovetail::runtime
 

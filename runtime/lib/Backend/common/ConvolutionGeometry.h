@@ -43,10 +43,10 @@ struct ConvolutionGeometry {
 /// The parts of a convolution step, done one after another in the same scratch memory.
 template <typename Part> class ConvolutionParts {
 public:
-  /// `create` makes the part for some channels. Errors: those of the parts.
+  /// `create` makes the part for some channels of `loops`. Errors: those of the parts.
   template <typename Create>
-  absl::Status prepare(const RankMemory &memory, const ConvolutionCall &call, Create create) {
-    for (const ConvolutionChannels &channels : planConvolutionChannels(memory, call)) {
+  absl::Status prepare(const ConvolutionCall &call, const layout::Box &loops, Create create) {
+    for (const ConvolutionChannels &channels : planConvolutionChannels(call, loops)) {
       parts.push_back(create(channels));
       if (absl::Status status = parts.back()->prepare(); !status.ok())
         return status;
@@ -66,6 +66,9 @@ public:
         return status;
     return absl::OkStatus();
   }
+
+  size_t size() const { return parts.size(); }
+  Part &operator[](size_t index) const { return *parts[index]; }
 
 private:
   std::vector<std::unique_ptr<Part>> parts;

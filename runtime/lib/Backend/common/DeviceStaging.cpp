@@ -149,7 +149,7 @@ absl::StatusOr<CallBytes> dovetail::runtime::stagedCallBytes(const RankMemory &m
     if (memory.resultBox(call->loops, call->output).empty())
       return bytes;
     bool keepsWeights = !inPrologue && memory.isConstant(call->weights);
-    for (const ConvolutionChannels &channels : planConvolutionChannels(memory, *call)) {
+    for (const ConvolutionChannels &channels : planConvolutionChannels(*call, memory.loopBox(call->loops))) {
       absl::StatusOr<ConvolutionGeometry> geometry = ConvolutionGeometry::plan(memory, *call, channels);
       if (!geometry.ok())
         return geometry.status();
@@ -166,7 +166,7 @@ absl::StatusOr<CallBytes> dovetail::runtime::stagedCallBytes(const RankMemory &m
   } else if (const auto *call = std::get_if<MatMulCall>(&step.action)) {
     if (memory.resultBox(call->loops, call->output).empty())
       return bytes;
-    absl::StatusOr<ProductGeometry> geometry = ProductGeometry::plan(memory, *call);
+    absl::StatusOr<ProductGeometry> geometry = ProductGeometry::plan(memory, *call, memory.loopBox(call->loops));
     if (!geometry.ok())
       return geometry.status();
     if (!geometry->nothingToSum)

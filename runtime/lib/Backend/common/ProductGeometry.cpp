@@ -40,10 +40,10 @@ static absl::Status checkRows(const RankMemory &memory, uint32_t tensor, const l
       absl::StrCat("damaged plan: the rows of ", memory.name(tensor), " do not follow each other in memory"));
 }
 
-absl::StatusOr<ProductGeometry> ProductGeometry::plan(const RankMemory &memory, const MatMulCall &call) {
-  layout::Box loops = memory.loopBox(call.loops);
+absl::StatusOr<ProductGeometry> ProductGeometry::plan(const RankMemory &memory, const MatMulCall &call,
+                                                      const layout::Box &loops) {
   ProductGeometry result;
-  result.outBox = memory.resultBox(call.loops, call.output);
+  result.outBox = std::vector<layout::Interval>(loops.begin(), loops.end() - 1);
   result.aBox = layout::needOf(call.aAccess, loops);
   result.bBox = layout::needOf(call.bAccess, loops);
   result.nothingToSum = loops[loops.rank() - 1].empty();

@@ -33,9 +33,10 @@ struct ProductGeometry {
   layout::Box outBox, aBox, bBox;
   bool nothingToSum = false; ///< The result is zero before post-ops.
 
-  /// Of a rank that has a part of the result. Errors: DATA_LOSS when the rank does not hold what is needed, or rows do
-  /// not follow each other in memory.
-  static absl::StatusOr<ProductGeometry> plan(const RankMemory &memory, const MatMulCall &call);
+  /// Of `loops`, some of the iterations that a rank has, with a part of the result. Errors: DATA_LOSS when the rank
+  /// does not hold what is needed, or rows do not follow each other in memory.
+  static absl::StatusOr<ProductGeometry> plan(const RankMemory &memory, const MatMulCall &call,
+                                              const layout::Box &loops);
 };
 
 } // namespace dovetail::runtime

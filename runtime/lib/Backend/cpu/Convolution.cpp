@@ -16,12 +16,15 @@ namespace {
 
 class ConvolutionStep : public LibraryStep {
 public:
-  ConvolutionStep(const RankMemory &context, const ConvolutionCall &call, bool packOnce, ThreadPool *threads)
-      : context(context), call(call), packOnce(packOnce), threads(threads) {}
+  ConvolutionStep(const RankMemory &context, const ConvolutionCall &call, const layout::Box &loops, bool packOnce,
+                  ThreadPool *threads)
+      : context(context), call(call), loops(loops), packOnce(packOnce), threads(threads) {}
 
   absl::Status plan() override;
   int64_t stagingBytes() const override { return parts.scratchBytes(); }
   absl::Status create(CallBudget &budget) override;
+  bool isSlow() const override;
+  bool sharesWeights(LibraryStep &first) override;
   void setPackedMemory(std::byte *memory) override { packed = memory; }
   absl::Status bind(std::byte *scratch) override;
   absl::Status pack() override {
@@ -34,6 +37,7 @@ public:
 private:
   const RankMemory &context;
   const ConvolutionCall &call;
+  layout::Box loops;
   bool packOnce;
   ThreadPool *threads;
   std::byte *packed = nullptr;
@@ -43,7 +47,7 @@ private:
 } // namespace
 
 absl::Status ConvolutionStep::plan() {
-  return parts.prepare(context, call, [&](const ConvolutionChannels &channels) {
+  return parts.prepare(call, loops, [&](const ConvolutionChannels &channels) {
     return std::make_unique<ConvolutionPart>(context, call, channels, packOnce, threads);
   });
 }
@@ -57,6 +61,23 @@ absl::Status ConvolutionStep::create(CallBudget &budget) {
   });
 }
 
+bool ConvolutionStep::isSlow() const {
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (parts[i].isSlow())
+      return true;
+  return false;
+}
+
+bool ConvolutionStep::sharesWeights(LibraryStep &first) {
+  auto &other = static_cast<ConvolutionStep &>(first);
+  bool shares = parts.size() == other.parts.size();
+  for (size_t i = 0; shares && i < parts.size(); ++i)
+    shares = parts[i].canShareWeights(other.parts[i]);
+  for (size_t i = 0; shares && i < parts.size(); ++i)
+    parts[i].shareWeights(other.parts[i]);
+  return shares;
+}
+
 absl::Status ConvolutionStep::bind(std::byte *scratch) {
   return parts.forEach([&](ConvolutionPart &part) {
     absl::Status status = part.bind(scratch, packed);
@@ -66,8 +87,8 @@ absl::Status ConvolutionStep::bind(std::byte *scratch) {
 }
 
 std::unique_ptr<LibraryStep> dovetail::runtime::makeConvolution(const RankMemory &context, const ConvolutionCall &call,
-                                                                bool inPrologue, ThreadPool *threads) {
-  if (context.resultBox(call.loops, call.output).empty())
-    return nullptr;
-  return std::make_unique<ConvolutionStep>(context, call, !inPrologue && context.isConstant(call.weights), threads);
+                                                                const layout::Box &loops, bool inPrologue,
+                                                                ThreadPool *threads) {
+  return std::make_unique<ConvolutionStep>(context, call, loops, !inPrologue && context.isConstant(call.weights),
+                                           threads);
 }

@@ -93,10 +93,11 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
     hi.push_back(padded ? geometry.padHi[dim] : 0);
   }
   memory::desc source = weightsDesc();
-  memory::desc anyWeights(source.dims(), type, memory::format_tag::any);
+  memory::desc anyWeights = shared ? shared->packedDesc : memory::desc(source.dims(), type, memory::format_tag::any);
   auto kind = dnnl::prop_kind::forward_inference;
   auto keep = [&](auto desc, auto makePrimitive) {
-    if (!budget.choose(desc, source, packOnce))
+    // What another part packs takes nothing of the budget.
+    if (!budget.choose(desc, shared ? shared->packedDesc : source, packOnce))
       return PostOps::Outcome::Impossible;
     packedDesc = desc.weights_desc();
     scratchpadDesc = desc.scratchpad_desc();
@@ -141,8 +142,9 @@ bool ConvolutionPart::isTiled() const {
 
 absl::Status ConvolutionPart::createTiles(CallBudget &budget) {
   absl::Status status = guardLibrary([&]() -> absl::Status {
-    return postOps->prepare(/*biasFirst=*/true, scratchPlan,
-                            [&](const PostOps::Fused &fused) { return tiles->create(fused, budget); });
+    return postOps->prepare(/*biasFirst=*/true, scratchPlan, [&](const PostOps::Fused &fused) {
+      return tiles->create(fused, budget, shared ? shared->tiles.get() : nullptr);
+    });
   });
   return status.ok() ? tiles->prepare(scratchPlan) : status;
 }
@@ -293,12 +295,17 @@ absl::Status ConvolutionPart::create(CallBudget &budget) {
   return status;
 }
 
+bool ConvolutionPart::canShareWeights(const ConvolutionPart &other) const {
+  return packOnce && geometry.weightsBox == other.geometry.weightsBox && channels.groups == other.channels.groups &&
+         !geometry.nothingToSum && !other.geometry.nothingToSum && (tiles == nullptr) == (other.tiles == nullptr);
+}
+
 int64_t ConvolutionPart::packedBytes() const {
   if (tiles)
-    return tiles->packedBytes();
+    return shared ? 0 : tiles->packedBytes();
   if (kernels)
     return kernels->packedBytes();
-  return packs && packOnce ? alignedSize(packedDesc.get_size()) : 0;
+  return packs && packOnce && !shared ? alignedSize(packedDesc.get_size()) : 0;
 }
 
 absl::Status ConvolutionPart::bind(std::byte *scratch, std::byte *packed) {
@@ -327,8 +334,9 @@ absl::Status ConvolutionPart::bind(std::byte *scratch, std::byte *packed) {
     cut.bind(outView.data, fullView.data);
   }
   std::byte *source = context.memory(call.weights).address(geometry.weightsBox);
+  packedData = shared ? shared->packedData : packed;
   if (tiles)
-    return tiles->bind(scratch, packed, inView.data, outView.data, source, postOps->biasData());
+    return tiles->bind(scratch, packedData, inView.data, outView.data, source, postOps->biasData());
   if (kernels) {
     kernels->bind(scratch, packed, inView.data, outView.data, source, postOps->biasData());
     return absl::OkStatus();
@@ -336,7 +344,7 @@ absl::Status ConvolutionPart::bind(std::byte *scratch, std::byte *packed) {
   return guardLibrary([&]() -> absl::Status {
     void *weights = source;
     if (packs) {
-      void *target = packOnce ? packed : scratch + weightsOffset;
+      void *target = packOnce ? packedData : scratch + weightsOffset;
       packCall = LibraryCall(packer);
       packCall.setArgument(DNNL_ARG_FROM, weightsDesc(), weights);
       packCall.setArgument(DNNL_ARG_TO, packedDesc, target);
@@ -356,12 +364,12 @@ absl::Status ConvolutionPart::bind(std::byte *scratch, std::byte *packed) {
 
 absl::Status ConvolutionPart::pack() {
   if (tiles)
-    return tiles->pack();
+    return shared ? absl::OkStatus() : tiles->pack();
   if (kernels) {
     kernels->pack();
     return absl::OkStatus();
   }
-  return packs && packOnce ? packCall.run() : absl::OkStatus();
+  return packs && packOnce && !shared ? packCall.run() : absl::OkStatus();
 }
 
 absl::Status ConvolutionPart::run() {

@@ -33,6 +33,11 @@ public:
   int64_t scratchBytes() const { return staging; }
   /// Chooses the library's implementation.
   absl::Status create(CallBudget &budget);
+  bool isSlow() const { return postOps->isSlow() || postOps->isRestSlow(); }
+  /// Whether the weights are those of `other`, and packed once. Both are prepared.
+  bool canShareWeights(const ConvolutionPart &other) const;
+  /// Has this part use what `other` packs, which is created and bound before this one, and lives as long.
+  void shareWeights(const ConvolutionPart &other) { shared = &other; }
   /// Of memory that is kept, once it is created.
   int64_t packedBytes() const;
   /// `packed` has room for `packedBytes`.
@@ -83,7 +88,9 @@ private:
   std::unique_ptr<KernelConvolution> kernels;
   dnnl::primitive primitive;
   dnnl::memory::desc inDesc, outDesc, packedDesc, scratchpadDesc;
-  bool packs = false; ///< The library wants another format of the weights.
+  bool packs = false;                      ///< The library wants another format of the weights.
+  const ConvolutionPart *shared = nullptr; ///< That packs the weights of this one, too.
+  std::byte *packedData = nullptr;         ///< Where the weights are packed, once it is bound.
   dnnl::reorder packer;
   LibraryCall packCall, mainCall;
   std::byte *zeroBegin = nullptr; ///< Memory to be zeroed before each run.

@@ -90,7 +90,9 @@ private:
 
 class HostBackend : public Backend {
 public:
-  HostBackend(const Program &program, int threads) : program(program), threads(threads) {}
+  HostBackend(const Program &program, int threads) : program(program), threads(threads, [] { setLibraryThreads(1); }) {
+    setLibraryThreads(1);
+  }
 
   int numThreads() const { return threads.size(); }
 
@@ -139,6 +141,5 @@ absl::StatusOr<std::unique_ptr<Backend>> dovetail::runtime::createHostBackend(co
   if (backend->numThreads() < options.threads)
     return absl::ResourceExhaustedError(absl::StrCat("rank ", rank, " cannot start ", options.threads,
                                                      " threads, but only ", backend->numThreads(), "; give it fewer"));
-  setLibraryThreads(backend->numThreads());
   return backend;
 }

@@ -10,49 +10,235 @@
 
 #include "../../Memory/Alignment.h"
 #include "../../Session/Backend.h"
+#include "PostOps.h"
 
+#include "dovetail/Layout/Cuts.h"
+
+#include <algorithm>
+
+using namespace dovetail;
 using namespace dovetail::runtime;
+using layout::Box;
+using layout::Interval;
 
-absl::Status LibraryStep::prepare(const CallMemory &memory, int rank, int threads) {
-  if (absl::Status status = plan(); !status.ok())
-    return status;
-  packed = alignedSize(memory.packedBytes(rank));
-  int64_t allowed = alignedSize(memory.scratchBytes(rank, threads));
-  scratch = stagingBytes() + allowed;
-  CallBudget budget(packed, allowed);
+absl::Status LibraryStep::prepare(int64_t packedBytes, int64_t scratchBytes) {
+  packed = packedBytes;
+  scratch = stagingBytes() + scratchBytes;
+  CallBudget budget(packedBytes, scratchBytes);
   return budget.explain(create(budget));
 }
 
-static std::unique_ptr<LibraryStep> makeStep(const RankMemory &context, const StepInfo &step, bool inPrologue,
-                                             ThreadPool *threads) {
-  if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
-    return makeConvolution(context, *call, inPrologue, threads);
-  if (const auto *call = std::get_if<MatMulCall>(&step.action))
-    return makeMatMul(context, *call, inPrologue);
-  return makePool(context, std::get<PoolCall>(step.action));
+namespace {
+
+using Parts = std::vector<std::unique_ptr<LibraryStep>>;
+
+/// The parts of a call, done by the threads of a rank.
+class DividedStep : public StepExecutor {
+public:
+  DividedStep(Parts steps, ThreadPool &pool, int64_t scratch, int64_t packed)
+      : parts(std::move(steps)), outcomes(parts.size()), pool(pool), scratch(scratch), packed(packed) {}
+
+  int64_t scratchBytes() const override { return scratch; }
+  int64_t packedBytes() const override { return packed; }
+  void setPackedMemory(std::byte *memory) override {
+    for (const auto &part : parts) {
+      part->setPackedMemory(memory);
+      memory += part->packedBytes();
+    }
+  }
+  absl::Status bind(std::byte *scratch) override {
+    for (const auto &part : parts) {
+      if (absl::Status status = part->bind(scratch); !status.ok())
+        return status;
+      scratch += alignedSize(part->scratchBytes());
+    }
+    return absl::OkStatus();
+  }
+  absl::Status pack() override {
+    return runParts([](void *self, int part) {
+      auto *step = static_cast<DividedStep *>(self);
+      step->outcomes[part] = step->parts[part]->pack();
+    });
+  }
+  absl::Status run() override {
+    return runParts([](void *self, int part) {
+      auto *step = static_cast<DividedStep *>(self);
+      step->outcomes[part] = step->parts[part]->run();
+    });
+  }
+
+private:
+  absl::Status runParts(ThreadPool::Body body) {
+    pool.run(static_cast<int>(parts.size()), body, this);
+    for (const absl::Status &outcome : outcomes)
+      if (!outcome.ok())
+        return outcome;
+    return absl::OkStatus();
+  }
+
+  Parts parts;
+  std::vector<absl::Status> outcomes; ///< Of the last run of each.
+  ThreadPool &pool;
+  int64_t scratch, packed;
+};
+
+/// What divided and undivided calls look like on one rank, before the library is asked.
+struct CallPlan {
+  Parts whole; ///< One, for a single thread but where kernels divide it.
+  Parts divided; ///< None where the call is not divided.
+  /// What each part may take in scratch memory besides its staging, and in packed weights where all have their own.
+  int64_t scratchShare = 0, packedShare = 0;
+  int64_t wholeScratch = 0, wholePacked = 0; ///< The same of the whole.
+  CallBytes bytes; ///< Of the step, whichever of these is done.
+};
+
+/// The iterations of each part.
+std::vector<Box> divide(const Box &loops, const CallDivision &division, int threads) {
+  Interval range = loops[static_cast<int>(division.loop)];
+  int64_t count = std::min<int64_t>(threads, range.size() / division.grain);
+  std::vector<Box> parts;
+  if (count < 2)
+    return parts;
+  // The last step may be cut short.
+  std::vector<int64_t> cuts = layout::balancedCuts((range.size() + division.step - 1) / division.step, count);
+  for (int64_t part = 0; part < count; ++part) {
+    parts.push_back(loops);
+    parts.back()[static_cast<int>(division.loop)] = {range.lo + cuts[part] * division.step,
+                                                     std::min(range.lo + cuts[part + 1] * division.step, range.hi)};
+  }
+  return parts;
 }
 
+/// Whether kernels of the runtime's own do the call. They divide it themselves.
+bool hasOwnKernels(const StepAction &action) {
+  const auto *call = std::get_if<ConvolutionCall>(&action);
+  return call && call->algorithm != ConvolutionAlgorithm::Library;
+}
+
+/// Whether parts of the call may run at the same time: none reads what another writes.
+template <typename Call> bool isDivisible(const RankMemory &context, const Call &call, std::vector<uint32_t> operands) {
+  for (uint32_t operand : operands)
+    if (context.plan.tensors[operand].buffer == context.plan.tensors[call.output].buffer)
+      return false;
+  if constexpr (requires { call.postOps; })
+    return !PostOps::needsStaging(context, call.postOps, call.output);
+  return true;
+}
+
+std::unique_ptr<LibraryStep> makePart(const RankMemory &context, const StepAction &action, const Box &loops,
+                                      bool inPrologue, ThreadPool *threads) {
+  if (const auto *call = std::get_if<ConvolutionCall>(&action))
+    return makeConvolution(context, *call, loops, inPrologue, threads);
+  if (const auto *call = std::get_if<MatMulCall>(&action))
+    return makeMatMul(context, *call, loops, inPrologue);
+  return makePool(context, std::get<PoolCall>(action), loops);
+}
+
+/// The loops of a call on this rank, and whether these may be divided; nothing when the rank has nothing to do.
+std::optional<std::pair<Box, bool>> loopsOf(const RankMemory &context, const StepAction &action) {
+  auto get = [&](const auto &call, std::vector<uint32_t> operands) -> std::optional<std::pair<Box, bool>> {
+    if (context.resultBox(call.loops, call.output).empty())
+      return std::nullopt;
+    return std::pair(context.loopBox(call.loops), isDivisible(context, call, std::move(operands)));
+  };
+  if (const auto *call = std::get_if<ConvolutionCall>(&action))
+    return get(*call, {call->input, call->weights});
+  if (const auto *call = std::get_if<MatMulCall>(&action))
+    return get(*call, {call->a, call->b});
+  const auto &call = std::get<PoolCall>(action);
+  return get(call, {call.input});
+}
+
+/// Null when the rank has nothing to do. `pool` are its `threads`, or null where it will not run. Errors: those of plans
+/// of parts.
+absl::StatusOr<std::unique_ptr<CallPlan>> planCall(const RankMemory &context, const StepInfo &step, bool inPrologue,
+                                                   int threads, ThreadPool *pool) {
+  std::optional<std::pair<Box, bool>> loops = loopsOf(context, step.action);
+  if (!loops)
+    return nullptr;
+  auto result = std::make_unique<CallPlan>();
+  result->whole.push_back(makePart(context, step.action, loops->first, inPrologue, pool));
+  if (absl::Status status = result->whole[0]->plan(); !status.ok())
+    return status;
+  bool ownKernels = hasOwnKernels(step.action);
+  result->wholeScratch = alignedSize(step.memory->scratchBytes(context.rank, ownKernels ? threads : 1));
+  result->wholePacked = alignedSize(step.memory->packedBytes(context.rank));
+  result->bytes = {result->whole[0]->stagingBytes() + result->wholeScratch, result->wholePacked};
+  if (!step.division || !loops->second || ownKernels)
+    return result;
+  std::vector<Box> boxes = divide(loops->first, *step.division, threads);
+  int64_t scratch = 0, count = static_cast<int64_t>(boxes.size());
+  for (const Box &box : boxes) {
+    std::unique_ptr<LibraryStep> part = makePart(context, step.action, box, inPrologue, pool);
+    // What cannot be done in parts, may be possible as a whole.
+    if (!part->plan().ok()) {
+      result->divided.clear();
+      return result;
+    }
+    scratch += alignedSize(part->stagingBytes());
+    result->divided.push_back(std::move(part));
+  }
+  if (count == 0)
+    return result;
+  int parts = static_cast<int>(count);
+  result->scratchShare = alignedSize((step.memory->scratchBytes(context.rank, parts) + count - 1) / count);
+  int64_t packed = alignedSize(step.memory->packedBytes(context.rank, parts));
+  result->packedShare = packed / count / bufferAlignment * bufferAlignment;
+  // What is done does not depend on memory alone: one of them must fit in any case.
+  result->bytes.scratch = std::max(result->bytes.scratch, scratch + count * result->scratchShare);
+  result->bytes.packed = std::max(result->bytes.packed, packed);
+  return result;
+}
+
+/// Chooses implementations for all parts. Errors: those of the first for which there is none.
+absl::Status createParts(CallPlan &plan, int64_t packedBytes) {
+  Parts &parts = plan.divided;
+  bool shares = true;
+  for (size_t i = 1; i < parts.size(); ++i)
+    shares &= parts[i]->sharesWeights(*parts[0]);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    int64_t packed = !shares ? plan.packedShare : i == 0 ? packedBytes : 0;
+    if (absl::Status status = parts[i]->prepare(packed, plan.scratchShare); !status.ok())
+      return status;
+    if (parts[i]->isSlow())
+      return absl::UnimplementedError("the library is slow with a part");
+  }
+  return absl::OkStatus();
+}
+
+} // namespace
+
 StepExecutorOr dovetail::runtime::createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue,
-                                                    ThreadPool &threads) {
+                                                    ThreadPool &pool) {
   if (const auto *call = std::get_if<ReorderCall>(&step.action))
     return createReorder(context, *call);
-  std::unique_ptr<LibraryStep> executor = makeStep(context, step, inPrologue, &threads);
-  if (!executor)
+  auto plan = planCall(context, step, inPrologue, pool.size(), &pool);
+  if (!plan.ok())
+    return plan.status();
+  if (!*plan)
     return nullptr;
-  if (absl::Status status = executor->prepare(*step.memory, context.rank, threads.size()); !status.ok())
-    return status;
-  return executor;
+  CallPlan &call = **plan;
+  // Parts for which the library has nothing fast, or nothing that keeps to the memory, are not worth it.
+  Parts *chosen = &call.divided;
+  if (call.divided.empty() || !createParts(call, call.bytes.packed).ok()) {
+    chosen = &call.whole;
+    if (absl::Status status = call.whole[0]->prepare(call.wholePacked, call.wholeScratch); !status.ok())
+      return status;
+  }
+  return std::make_unique<DividedStep>(std::move(*chosen), pool, call.bytes.scratch, call.bytes.packed);
 }
 
 absl::StatusOr<CallBytes> dovetail::runtime::hostCallBytes(const RankMemory &context, const StepInfo &step,
                                                            bool inPrologue, int threads) {
   if (!step.memory)
     return CallBytes();
-  std::unique_ptr<LibraryStep> executor = makeStep(context, step, inPrologue, nullptr);
-  if (!executor)
+  auto plan = planCall(context, step, inPrologue, threads, /*pool=*/nullptr);
+  if (!plan.ok())
+    return plan.status();
+  if (!*plan)
     return CallBytes();
-  if (absl::Status status = executor->plan(); !status.ok())
-    return status;
-  return CallBytes{executor->stagingBytes() + alignedSize(step.memory->scratchBytes(context.rank, threads)),
-                   inPrologue ? 0 : alignedSize(step.memory->packedBytes(context.rank))};
+  CallBytes bytes = (*plan)->bytes;
+  if (inPrologue)
+    bytes.packed = 0;
+  return bytes;
 }

@@ -19,7 +19,8 @@
 
 namespace dovetail::runtime {
 
-/// A library call on one rank: first planned, by arithmetic on boxes alone, then created.
+/// A library call on one rank, or the part of it that one thread does: first planned, by arithmetic on boxes alone,
+/// then created. To be run by one thread at a time, any one.
 class LibraryStep : public StepExecutor {
 public:
   /// Finds out what is copied around the call, and to where. Errors: DATA_LOSS, UNIMPLEMENTED.
@@ -29,8 +30,14 @@ public:
   /// Chooses the library's implementation, of those that keep to `budget`. Errors: RESOURCE_EXHAUSTED, UNIMPLEMENTED.
   virtual absl::Status create(CallBudget &budget) = 0;
 
-  /// `plan`, then `create` with what `memory` allows `rank`.
-  absl::Status prepare(const CallMemory &memory, int rank, int threads);
+  /// Whether nothing but an implementation that the library is slow with was found.
+  virtual bool isSlow() const { return false; }
+  /// To be called between `plan` and `create`: whether `first`, another part of the same call, which is created before,
+  /// packs all weights that this one needs. Then these are used.
+  virtual bool sharesWeights(LibraryStep & /*first*/) { return false; }
+
+  /// `create` with so many bytes.
+  absl::Status prepare(int64_t packedBytes, int64_t scratchBytes);
   int64_t scratchBytes() const final { return scratch; }
   int64_t packedBytes() const final { return packed; }
 
@@ -38,15 +45,17 @@ private:
   int64_t scratch = 0, packed = 0;
 };
 
-/// A library step of any kind, on a rank with these threads, which outlive it. Null when the rank has nothing to do.
-/// `inPrologue`: the step runs once, so nothing is packed for it.
-StepExecutorOr createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue, ThreadPool &threads);
+/// A library step of any kind, which the threads of `pool` divide as the plan says; it outlives them. Null when the rank
+/// has nothing to do. `inPrologue`: the step runs once, so nothing is packed for it.
+StepExecutorOr createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue, ThreadPool &pool);
 
-/// Null when the rank has nothing to do. Neither planned nor created. `threads` is null where it will not run.
-std::unique_ptr<LibraryStep> makeConvolution(const RankMemory &context, const ConvolutionCall &call, bool inPrologue,
-                                             ThreadPool *threads);
-std::unique_ptr<LibraryStep> makeMatMul(const RankMemory &context, const MatMulCall &call, bool inPrologue);
-std::unique_ptr<LibraryStep> makePool(const RankMemory &context, const PoolCall &call);
+/// The part of a call that is `loops`, iterations of the rank's with some of the output. Neither planned nor created.
+/// `threads` divide what kernels of the runtime's own do; null where it will not run.
+std::unique_ptr<LibraryStep> makeConvolution(const RankMemory &context, const ConvolutionCall &call,
+                                             const layout::Box &loops, bool inPrologue, ThreadPool *threads);
+std::unique_ptr<LibraryStep> makeMatMul(const RankMemory &context, const MatMulCall &call, const layout::Box &loops,
+                                        bool inPrologue);
+std::unique_ptr<LibraryStep> makePool(const RankMemory &context, const PoolCall &call, const layout::Box &loops);
 StepExecutorOr createReorder(const RankMemory &context, const ReorderCall &call);
 
 } // namespace dovetail::runtime

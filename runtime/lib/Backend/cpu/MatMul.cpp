@@ -21,15 +21,17 @@ namespace {
 
 class MatMulStep : public LibraryStep {
 public:
-  MatMulStep(const RankMemory &context, const MatMulCall &call, bool packOnce)
-      : context(context), call(call), packOnce(packOnce), output(call.output) {}
+  MatMulStep(const RankMemory &context, const MatMulCall &call, const Box &loops, bool packOnce)
+      : context(context), call(call), loops(loops), packOnce(packOnce), output(call.output) {}
 
   absl::Status plan() override;
   int64_t stagingBytes() const override { return staging; }
   absl::Status create(CallBudget &budget) override;
+  bool isSlow() const override { return postOps->isSlow() || postOps->isRestSlow(); }
+  bool sharesWeights(LibraryStep &first) override;
   void setPackedMemory(std::byte *memory) override { packed = memory; }
   absl::Status bind(std::byte *scratch) override;
-  absl::Status pack() override { return packs ? packCall.run() : absl::OkStatus(); }
+  absl::Status pack() override { return packs && !shared ? packCall.run() : absl::OkStatus(); }
   absl::Status run() override;
 
 private:
@@ -56,6 +58,7 @@ private:
 
   const RankMemory &context;
   const MatMulCall &call;
+  Box loops;
   bool packOnce;
   uint32_t output;
   memory::data_type type{};
@@ -73,6 +76,7 @@ private:
   dnnl::matmul primitive;
   memory::desc outDesc, packedDesc, scratchpadDesc;
   bool packs = false;
+  const MatMulStep *shared = nullptr; ///< That packs the weights of this one, too.
   dnnl::reorder packer;
   std::byte *packed = nullptr;
   LibraryCall packCall, mainCall;
@@ -142,9 +146,12 @@ absl::Status MatMulStep::createCall(CallBudget &budget) {
   if (geometry.nothingToSum)
     return postOps->prepareSeparate(scratchPlan);
   auto create = [&](const PostOps::Fused &fused) {
-    memory::desc weights = packOnce ? memory::desc(b.desc.dims(), type, memory::format_tag::any) : b.desc;
+    memory::desc weights = shared     ? shared->packedDesc
+                           : packOnce ? memory::desc(b.desc.dims(), type, memory::format_tag::any)
+                                      : b.desc;
     dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(a.desc, weights, outDesc), fused.attributes, cpuEngine());
-    if (!budget.choose(desc, b.desc, packOnce))
+    // What another part packs takes nothing of the budget.
+    if (!budget.choose(desc, shared ? weights : b.desc, packOnce))
       return PostOps::Outcome::Impossible;
     packedDesc = desc.weights_desc();
     scratchpadDesc = desc.scratchpad_desc();
@@ -162,12 +169,20 @@ absl::Status MatMulStep::createCall(CallBudget &budget) {
   });
 }
 
+bool MatMulStep::sharesWeights(LibraryStep &first) {
+  auto &other = static_cast<MatMulStep &>(first);
+  if (!packOnce || geometry.nothingToSum || geometry.bBox != other.geometry.bBox)
+    return false;
+  shared = &other;
+  return true;
+}
+
 absl::Status MatMulStep::plan() {
   absl::StatusOr<memory::data_type> found = libraryType(context.memory(output).type);
   if (!found.ok())
     return found.status();
   type = *found;
-  absl::StatusOr<ProductGeometry> planned = ProductGeometry::plan(context, call);
+  absl::StatusOr<ProductGeometry> planned = ProductGeometry::plan(context, call, loops);
   if (!planned.ok())
     return planned.status();
   geometry = *std::move(planned);
@@ -220,10 +235,11 @@ absl::Status MatMulStep::bind(std::byte *scratch) {
   return guardLibrary([&]() -> absl::Status {
     void *weights = b.view.data;
     if (packs) {
+      std::byte *target = shared ? shared->packed : packed;
       packCall = LibraryCall(packer);
       packCall.setArgument(DNNL_ARG_FROM, b.desc, b.view.data);
-      packCall.setArgument(DNNL_ARG_TO, packedDesc, packed);
-      weights = packed;
+      packCall.setArgument(DNNL_ARG_TO, packedDesc, target);
+      weights = target;
     }
     mainCall = LibraryCall(primitive);
     mainCall.setArgument(DNNL_ARG_SRC, a.desc, a.view.data);
@@ -255,8 +271,6 @@ absl::Status MatMulStep::run() {
 }
 
 std::unique_ptr<LibraryStep> dovetail::runtime::makeMatMul(const RankMemory &context, const MatMulCall &call,
-                                                           bool inPrologue) {
-  if (context.resultBox(call.loops, call.output).empty())
-    return nullptr;
-  return std::make_unique<MatMulStep>(context, call, !inPrologue && context.isConstant(call.b));
+                                                           const Box &loops, bool inPrologue) {
+  return std::make_unique<MatMulStep>(context, call, loops, !inPrologue && context.isConstant(call.b));
 }

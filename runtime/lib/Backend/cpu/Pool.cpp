@@ -21,7 +21,8 @@ namespace {
 
 class PoolStep : public LibraryStep {
 public:
-  PoolStep(const RankMemory &context, const PoolCall &call) : context(context), call(call) {}
+  PoolStep(const RankMemory &context, const PoolCall &call, const Box &loops)
+      : context(context), call(call), loops(loops) {}
 
   absl::Status plan() override;
   int64_t stagingBytes() const override { return staging; }
@@ -34,6 +35,7 @@ private:
 
   const RankMemory &context;
   const PoolCall &call;
+  Box loops;
   Box outBox, inBox;
   MemoryFormat format;                ///< Of both operands, as the library sees them.
   std::vector<int> dims;              ///< Logical dimension for each of the library's.
@@ -107,8 +109,7 @@ absl::Status PoolStep::plan() {
     return found.status();
   type = *found;
   const std::vector<int64_t> &input = context.plan.bufferOf(call.input).shape;
-  Box loops = context.loopBox(call.loops);
-  outBox = context.resultBox(call.loops, call.output);
+  outBox = std::vector<layout::Interval>(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(input.size()));
   inBox = layout::needOf(call.inputAccess, loops);
   for (size_t i = 0; i < call.form.windows.size(); ++i) {
     int64_t reach = call.form.windows[i].reach();
@@ -197,8 +198,7 @@ absl::Status PoolStep::run() {
   return stagedOut ? copyOut.run() : absl::OkStatus();
 }
 
-std::unique_ptr<LibraryStep> dovetail::runtime::makePool(const RankMemory &context, const PoolCall &call) {
-  if (context.resultBox(call.loops, call.output).empty())
-    return nullptr;
-  return std::make_unique<PoolStep>(context, call);
+std::unique_ptr<LibraryStep> dovetail::runtime::makePool(const RankMemory &context, const PoolCall &call,
+                                                         const Box &loops) {
+  return std::make_unique<PoolStep>(context, call, loops);
 }

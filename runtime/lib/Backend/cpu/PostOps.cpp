@@ -244,7 +244,7 @@ absl::Status PostOps::prepareRest(size_t first, ScratchPlan &scratch) {
       }
       if (!done) {
         separate.count = 1;
-        createSeparate(separate);
+        slowRest |= !createSeparate(separate);
       }
       separate.scratchpadOffset = scratch.add(separate.scratchpad);
       i += separate.count;

@@ -58,6 +58,8 @@ public:
   absl::Status prepare(bool biasFirst, ScratchPlan &scratch, const std::function<Outcome(const Fused &)> &create);
   /// Whether only the library's slow way was possible.
   bool isSlow() const { return slow; }
+  /// The same of what follows the call.
+  bool isRestSlow() const { return slowRest; }
   /// Fuses nothing: the result does not come from a call.
   absl::Status prepareSeparate(ScratchPlan &scratch);
 
@@ -116,7 +118,7 @@ private:
   size_t fusedCount = 0;
   std::optional<size_t> sum;     ///< The fused op that adds what is in the result's memory,
   std::optional<Copier> preload; ///< and how it gets there, if it is not there anyway.
-  bool biasFirst = false, fusedBias = false, slow = false;
+  bool biasFirst = false, fusedBias = false, slow = false, slowRest = false;
   std::vector<Separate> rest;
 };
 

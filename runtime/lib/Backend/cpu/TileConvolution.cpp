@@ -71,12 +71,14 @@ void TileConvolution::stage(ScratchPlan &scratch) {
   biasOffset = scratch.add(width * channels * elementSize(rows.type));
 }
 
-PostOps::Outcome TileConvolution::create(const PostOps::Fused &fused, CallBudget &budget) {
+PostOps::Outcome TileConvolution::create(const PostOps::Fused &fused, CallBudget &budget,
+                                         const TileConvolution *shared) {
   dnnl::post_ops list = fused.attributes.get_post_ops();
   for (int i = 0; i < list.len(); ++i)
     if (list.kind(i) == dnnl::primitive::kind::sum)
       return PostOps::Outcome::Impossible;
-  memory::desc anyWeights(plainDesc.dims(), operands.type, memory::format_tag::any);
+  memory::desc anyWeights =
+      shared ? shared->packedDesc : memory::desc(plainDesc.dims(), operands.type, memory::format_tag::any);
   memory::dims ones(operands.strides.size(), 1), zeros(operands.strides.size(), 0);
   auto kind = dnnl::prop_kind::forward_inference;
   auto algorithm = dnnl::algorithm::convolution_direct;
@@ -90,7 +92,7 @@ PostOps::Outcome TileConvolution::create(const PostOps::Fused &fused, CallBudget
   auto need = [&](const Op::primitive_desc &each) {
     packedDesc = each.weights_desc();
     scratchpadDesc = each.scratchpad_desc();
-    return CallBudget::needOf(weightBytes(), alignedSize(scratchpadDesc.get_size()), operands.packOnce);
+    return CallBudget::needOf(shared ? 0 : weightBytes(), alignedSize(scratchpadDesc.get_size()), operands.packOnce);
   };
   if (!budget.choose(created, need))
     return PostOps::Outcome::Impossible;

@@ -43,8 +43,9 @@ public:
 
   /// Plans the memory of results before they are put in their places.
   void stage(ScratchPlan &scratch);
-  /// Tries to create the library's primitive with what is fused; "sum" is not possible.
-  PostOps::Outcome create(const PostOps::Fused &fused, CallBudget &budget);
+  /// Tries to create the library's primitive with what is fused; "sum" is not possible. With `shared` the weights are
+  /// those that it packs, in the same form.
+  PostOps::Outcome create(const PostOps::Fused &fused, CallBudget &budget, const TileConvolution *shared = nullptr);
   absl::Status prepare(ScratchPlan &scratch);
   /// `packed` has room for `packedBytes`. `bias` is that of one tile element, or null if none was fused.
   absl::Status bind(std::byte *scratch, std::byte *packed, std::byte *input, std::byte *output, std::byte *weights,

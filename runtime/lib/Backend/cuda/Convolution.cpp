@@ -20,7 +20,7 @@ public:
       : handles(std::move(handles)), call(call) {}
 
   absl::Status prepare(const RankMemory &memory, LibraryCallOptions options, int64_t workspace) {
-    return parts.prepare(memory, call, [&](const ConvolutionChannels &channels) {
+    return parts.prepare(call, memory.loopBox(call.loops), [&](const ConvolutionChannels &channels) {
       return std::make_unique<ConvolutionPart>(*handles, memory, call, channels, options, workspace);
     });
   }

@@ -366,6 +366,15 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   expect("bounds its memory by an impossible number of bytes, -8", [&](PlanBuilder &b) { packed(b)[0] = -8; });
   expect("bounds its memory by an impossible number of bytes, 1099511627777",
          [&](PlanBuilder &b) { packed(b)[0] = (int64_t(1) << 40) + 1; });
+  auto divided = [](PlanBuilder &b) -> artifact::DivisionT & {
+    auto &division = b.plan.steps[1]->action.AsLibraryStep()->division;
+    return *(division = std::make_unique<artifact::DivisionT>());
+  };
+  expect("divides loop 9, which is no dimension of its output", [&](PlanBuilder &b) { divided(b).loop = 9; });
+  expect("parts of 1 iterations at multiples of 0", [&](PlanBuilder &b) { divided(b).step = 0; });
+  expect("parts of 1 iterations at multiples of 2", [&](PlanBuilder &b) { divided(b).step = 2; });
+  expect("bounds its memory by an impossible number of bytes, -1",
+         [](PlanBuilder &b) { b.plan.steps[1]->action.AsLibraryStep()->memory->thread_packed[0] = -1; });
   expect("tiles over loop 2 of 2", [&](PlanBuilder &b) { blocksOf(b).tiles[0]->loop = 2; });
   expect("tiles over loop 0 of 2 twice",
          [&](PlanBuilder &b) { blocksOf(b).tiles.push_back(std::make_unique<artifact::TileLoopT>()); });

@@ -206,7 +206,7 @@ void check(const ConvolutionCase &test, int dim, const std::vector<int64_t> &cut
         std::string(" ") + artifact::EnumNamePostOpKind(ops.ops[i].kind) + testing::PrintToString(ops.shapes[i]);
   SCOPED_TRACE(description);
 
-  auto results = runFloats(builder.program(), {input});
+  auto results = runFloats(builder.program(), {input}, divideCalls(random, builder));
   ASSERT_TRUE(results.ok()) << results.status();
   std::vector<double> expected = convolve(test, input, weights);
   double largest = applyPostOps(ops, outputShape, expected);
@@ -414,7 +414,8 @@ TEST(Convolution, ResidualInTheResultsMemory) {
       }
       builder.library(std::move(call));
       builder.output("out", after);
-      auto results = runFloats(builder.program(), {input, residual});
+      runtime::RunnerOptions options = divideCalls(random, builder);
+      auto results = runFloats(builder.program(), {input, residual}, options);
       ASSERT_TRUE(results.ok()) << results.status();
       std::vector<double> expected = convolve(test, input, weights);
       for (size_t i = 0; i < expected.size(); ++i)

@@ -255,7 +255,7 @@ void check(uint64_t seed, artifact::ElementType type) {
     out = total;
   }
   builder.output("out", out);
-  auto results = runFloats(builder.program(), inputs);
+  auto results = runFloats(builder.program(), inputs, divideCalls(random, builder));
   if (!followsInMemory) {
     EXPECT_EQ(results.status().code(), absl::StatusCode::kDataLoss) << results.status();
     return;

@@ -391,6 +391,7 @@ void PlanBuilder::library(artifact::ReorderT call, bool inPrologue) {
 std::unique_ptr<artifact::CallMemoryT> PlanBuilder::memoryOf(int64_t bytes) {
   auto memory = std::make_unique<artifact::CallMemoryT>();
   memory->packed = memory->scratch = memory->thread_scratch = {bytes};
+  memory->thread_packed = {0};
   return memory;
 }
 
@@ -436,6 +437,33 @@ void PlanBuilder::wait(std::vector<uint32_t> complete, std::vector<uint32_t> rea
   step->name = "wait";
   step->action.Set(std::move(call));
   plan.steps.push_back(std::move(step));
+}
+
+runtime::RunnerOptions test::divideCalls(std::mt19937_64 &random, PlanBuilder &builder) {
+  auto draw = [&](int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(random); };
+  runtime::RunnerOptions options;
+  options.threads = static_cast<int>(builder.mesh.numRanks() * draw(1, 4));
+  if (builder.plan.target != "cpu")
+    return options;
+  for (auto *steps : {&builder.plan.prologue, &builder.plan.steps})
+    for (auto &step : *steps) {
+      artifact::LibraryStepT *library = step->action.AsLibraryStep();
+      if (!library || !library->memory || draw(0, 4) == 0)
+        continue;
+      uint32_t output = 0;
+      if (auto *convolution = library->call.AsConvolution())
+        output = convolution->output;
+      else if (auto *product = library->call.AsMatMul())
+        output = product->output;
+      else
+        output = library->call.AsPool()->output;
+      int64_t rank = builder.plan.buffers[builder.plan.tensors[output]->buffer]->shape.size();
+      library->division = std::make_unique<artifact::DivisionT>();
+      library->division->loop = static_cast<uint32_t>(draw(0, rank - 1));
+      library->division->step = draw(0, 2) ? 1 : draw(1, 4);
+      library->division->grain = library->division->step * draw(1, 2);
+    }
+  return options;
 }
 
 std::vector<std::byte> test::readBytes(const std::string &path) {

@@ -140,6 +140,9 @@ absl::StatusOr<std::vector<std::vector<float>>> runFloats(std::shared_ptr<const 
                                                           const std::vector<std::vector<float>> &inputs,
                                                           runtime::RunnerOptions options = {});
 
+/// Has up to four threads divide the calls that were added, along any dimensions, into parts of any size; mostly.
+runtime::RunnerOptions divideCalls(std::mt19937_64 &random, PlanBuilder &builder);
+
 std::vector<std::byte> readBytes(const std::string &path);
 std::vector<float> randomFloats(std::mt19937_64 &random, int64_t count);
 int64_t volume(const Shape &shape);

@@ -43,6 +43,7 @@ PlanBuilder convolution(bool transposed, int64_t callBytes) {
 TEST(CallMemory, SessionsAllocateWhatThePlanSays) {
   for (int threads : {1, 3})
     for (bool transposed : {false, true}) {
+      // One thread does what is not divided, whatever a rank has.
       auto program = convolution(transposed, 1 << 20).program();
       runtime::RunnerOptions options;
       options.threads = threads;
@@ -52,11 +53,35 @@ TEST(CallMemory, SessionsAllocateWhatThePlanSays) {
       EXPECT_EQ(found.packedBytes, 1 << 20);
       // Transposed, the results come in rows that are put in their places.
       int64_t staging = transposed ? 8 * 9 * 80 * 4 + 2 * 40 * 4 : 0;
-      EXPECT_EQ(found.scratchBytes, ((1 + threads) << 20) + staging);
+      EXPECT_EQ(found.scratchBytes, (2 << 20) + staging);
       auto planned = runtime::estimateStatistics(program->getPlan(), 0, threads);
       ASSERT_TRUE(planned.ok()) << planned.status();
       EXPECT_TRUE(*planned == found);
     }
+}
+
+TEST(CallMemory, SessionsAllocateWhatThePlanSaysForThreads) {
+  PlanBuilder builder = convolution(/*transposed=*/false, 1 << 20);
+  artifact::LibraryStepT &step = *builder.plan.steps[0]->action.AsLibraryStep();
+  step.memory->thread_packed = {1 << 10};
+  step.division = std::make_unique<artifact::DivisionT>();
+  step.division->loop = 2;
+  step.division->step = step.division->grain = 2;
+  auto program = builder.program();
+  // Six rows make three parts of two rows.
+  for (auto [threads, parts] : {std::pair(1, 1), {2, 2}, {3, 3}, {5, 3}}) {
+    runtime::RunnerOptions options;
+    options.threads = threads;
+    auto runner = runtime::ProgramRunner::create(program, options);
+    ASSERT_TRUE(runner.ok()) << runner.status();
+    const runtime::SessionStatistics &found = (*runner)->statistics(0);
+    EXPECT_EQ(found.packedBytes, (1 << 20) + (parts - 1) * (1 << 10));
+    int64_t share = ((int64_t(1 + parts) << 20) / parts + 63) / 64 * 64;
+    EXPECT_EQ(found.scratchBytes, std::max(parts * share, int64_t(2) << 20));
+    auto planned = runtime::estimateStatistics(program->getPlan(), 0, threads);
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    EXPECT_TRUE(*planned == found);
+  }
 }
 
 TEST(CallMemory, BlocksOfChannelsAreUsedInPlace) {

@@ -145,19 +145,36 @@ def Plan_CallMemoryAttr : Plan_Attr<"CallMemory", "call_memory"> {
   let summary = "How much memory a library call takes at most, besides its operands";
   let description = [{
     Bytes for each rank, or one number for all of them where these are the same: of weights in the library's own form,
-    which are kept while a session lives; of what the call needs while it runs; and of what it needs for each of a rank's
-    threads while it runs. Copies of operands that do not lie as the library wants them come on top.
+    which are kept while a session lives; of what the call needs while it runs; of what it needs for each thread that does
+    a part of it; and of more packed weights for each such thread but one. Copies of operands that do not lie as the library
+    wants them come on top.
 
     ```mlir
-    #plan.call_memory<packed = [4096, 0], scratch = [65536], thread_scratch = [8192]>
+    #plan.call_memory<packed = [4096, 0], scratch = [65536], thread_scratch = [8192], thread_packed = [0]>
     ```
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$packed, ArrayRefParameter<"int64_t">:$scratch,
-                        ArrayRefParameter<"int64_t">:$threadScratch);
+                        ArrayRefParameter<"int64_t">:$threadScratch, ArrayRefParameter<"int64_t">:$threadPacked);
   let assemblyFormat = [{
     `<` `packed` `=` `[` $packed `]` `,` `scratch` `=` `[` $scratch `]` `,`
-        `thread_scratch` `=` `[` $threadScratch `]` `>`
+        `thread_scratch` `=` `[` $threadScratch `]` `,` `thread_packed` `=` `[` $threadPacked `]` `>`
   }];
+  let genVerifyDecl = 1;
+}
+
+def Plan_DivisionAttr : Plan_Attr<"Division", "division"> {
+  let summary = "How the threads of a rank divide a library call";
+  let description = [{
+    As parts of its loops: a rank with n iterations of `loop`, a dimension of the output, and t threads has
+    min(t, n / grain) parts, which are as equal as they can be and begin at multiples of `step` iterations after the
+    rank's first. One thread does what makes less than two. 1 <= step <= grain.
+
+    ```mlir
+    #plan.division<loop = 2, step = 1, grain = 14>
+    ```
+  }];
+  let parameters = (ins "int64_t":$loop, "int64_t":$step, "int64_t":$grain);
+  let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 

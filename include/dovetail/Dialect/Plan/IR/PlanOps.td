@@ -264,7 +264,7 @@ def Plan_LaunchOp : Plan_StepOp<"launch",
 /// how each is split: the library computes these ranges, whatever ranks hold. `reads` says where in these loops each
 /// operand is read, and is all that is said about windows and groups; the accesses are those of the operation that the
 /// call is for. Post-operations that read a tensor take `post_tensors` in order. `memory` bounds what the library takes,
-/// if its description says that.
+/// if its description says that. `division` says how the threads of a rank divide the call, if they do.
 class Plan_CallOp<string mnemonic> : Plan_StepOp<mnemonic, [], ["takesScratch"]> {
   let hasVerifier = 1;
 }
@@ -288,7 +288,8 @@ def Plan_ConvolutionOp : Plan_CallOp<"convolution"> {
                        DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name,
                        OptionalAttr<Plan_CallMemoryAttr>:$memory,
                        DefaultValuedAttr<Plan_ConvolutionAlgorithmAttr,
-                                         "ConvolutionAlgorithm::Library">:$algorithm);
+                                         "ConvolutionAlgorithm::Library">:$algorithm,
+                       OptionalAttr<Plan_DivisionAttr>:$division);
   let assemblyFormat = [{
     $input `,` $weights `->` $output `loops` custom<Loops>($loops) `reads` custom<Accesses>($reads)
     (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)? attr-dict
@@ -316,7 +317,7 @@ def Plan_MatMulOp : Plan_CallOp<"matmul"> {
                        Plan_LoopArrayAttr:$loops, Plan_AccessArrayAttr:$reads,
                        DefaultValuedAttr<I64Attr, "1">:$row_dims,
                        DefaultValuedAttr<Plan_PostOpArrayAttr, "{}">:$post_ops, OptionalAttr<StrAttr>:$step_name,
-                       OptionalAttr<Plan_CallMemoryAttr>:$memory);
+                       OptionalAttr<Plan_CallMemoryAttr>:$memory, OptionalAttr<Plan_DivisionAttr>:$division);
   let assemblyFormat = [{
     $a `,` $b `->` $output `loops` custom<Loops>($loops) `reads` custom<Accesses>($reads)
     (`post` `(` $post_tensors^ `:` type($post_tensors) `)`)? attr-dict
@@ -339,7 +340,7 @@ def Plan_PoolOp : Plan_CallOp<"pool"> {
   }];
   let arguments = (ins Plan_RefType:$input, Plan_RefType:$output, Plan_LoopArrayAttr:$loops,
                        Plan_AccessArrayAttr:$reads, Dovetail_PoolKindAttr:$kind, OptionalAttr<StrAttr>:$step_name,
-                       OptionalAttr<Plan_CallMemoryAttr>:$memory);
+                       OptionalAttr<Plan_CallMemoryAttr>:$memory, OptionalAttr<Plan_DivisionAttr>:$division);
   let assemblyFormat = [{
     $kind $input `->` $output `loops` custom<Loops>($loops) `reads` custom<Accesses>($reads) attr-dict
     `:` type($input) `->` type($output)
