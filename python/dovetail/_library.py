@@ -20,8 +20,6 @@ def _folder():
 @functools.cache
 def open_library(name):
     """The library `lib<name>.so`, from where the build put it or from where the system looks."""
-    # Ranks share cores: threads of oneDNN that wait must not spin. The setting is read when the library is loaded.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     folder = _folder()
     path = f"lib{name}.so" if folder is None else str(folder / f"lib{name}.so")
     try:

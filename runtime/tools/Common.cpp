@@ -26,14 +26,6 @@
 using namespace dovetail;
 using namespace dovetail::tools;
 
-void tools::makeLibraryThreadsSleep(char **arguments) {
-  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT"))
-    return;
-  ::setenv("OMP_WAIT_POLICY", "passive", 1);
-  ::execv("/proc/self/exe", arguments);
-  // Without a second start they spin for a moment, which costs time but changes no result.
-}
-
 CLI::Option *tools::addRepeatable(CLI::App &command, const std::string &name, std::vector<std::string> &values,
                                   const std::string &description) {
   return command.add_option(name, values, description)->expected(1)->take_all()->allow_extra_args(false);

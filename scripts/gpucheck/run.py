@@ -62,7 +62,7 @@ class Check:
     def environment(self, gpus=None, **more):
         """For programs of the package, on so many GPUs."""
         library = str(self.folder / "lib")
-        environment = dict(os.environ, DOVETAIL_LIBRARY_DIR=library, OMP_WAIT_POLICY="passive")
+        environment = dict(os.environ, DOVETAIL_LIBRARY_DIR=library)
         environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [library, os.environ.get("LD_LIBRARY_PATH")]))
         environment["DOVETAIL_CUDA_PATH"] = cuda_folders()
         environment[RESTORED] = str(self.package.restored)

@@ -27,7 +27,6 @@ static constexpr char footer[] = R"(Exit codes:
 `dovetail-run COMMAND --help` shows the options of a command, with examples.)";
 
 int main(int argc, char **argv) {
-  tools::makeLibraryThreadsSleep(argv);
   CLI::App app("Run compiled programs.", "dovetail-run");
   app.footer(footer);
   app.require_subcommand(1);

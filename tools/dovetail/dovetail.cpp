@@ -41,7 +41,6 @@ static absl::Status finishOutput() {
 }
 
 int main(int argc, char **argv) {
-  tools::makeLibraryThreadsSleep(argv);
   CLI::App app("Partition ONNX models over a mesh of devices, compile them and run them.", "dovetail");
   app.footer(kFooter);
   app.require_subcommand(1);

@@ -45,11 +45,6 @@ std::string describeUsageError(const CLI::ParseError &error, const CLI::App &app
 /// Makes sure that what was printed on the standard output has arrived. Errors: of the file system.
 absl::Status flushOutput();
 
-/// Starts the program again with threads of libraries that sleep while they wait, if they would spin: ranks share
-/// cores. The setting is read when libraries are loaded, so it is to be called at the beginning of `main`. Users decide
-/// with OMP_WAIT_POLICY.
-void makeLibraryThreadsSleep(char **arguments);
-
 } // namespace dovetail::tools
 
 #endif // DOVETAIL_TOOLS_RUNCOMMANDS_H
