@@ -39,6 +39,8 @@ void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
   command.add_option("--threads", arguments.threads, "Threads in all, divided among the ranks (each has one at least)")
       ->type_name("N")
       ->capture_default_str();
+  command.add_flag("--pin", arguments.pin,
+                   "Let each thread of the ranks stay on a processor of its own, of those that this process may use");
   command
       .add_option(
           "--comm", arguments.communicator,
@@ -115,6 +117,7 @@ absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(const RunArguments &
     return absl::InvalidArgumentError(absl::StrCat("--device ", arguments.device, ": devices are counted from 0"));
   options.threads = arguments.threads;
   options.timeout = std::chrono::milliseconds(std::max<int64_t>(1, static_cast<int64_t>(arguments.timeout * 1000)));
+  options.pin = arguments.pin;
   options.autotune = arguments.autotune;
   options.device = arguments.device;
   options.communicator = arguments.communicator;

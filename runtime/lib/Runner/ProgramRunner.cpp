@@ -75,6 +75,13 @@ struct ProgramRunner::State {
     int count = static_cast<int>(own.size());
     return std::max(1, options.threads / count + (rank - own.front() < options.threads % count));
   }
+  /// The number of the first of these threads, of all processes of this machine, which have as many each.
+  int firstThreadOf(int rank) const {
+    int first = group->numberHere() * std::max(options.threads, static_cast<int>(own.size()));
+    for (int other = own.front(); other < rank; ++other)
+      first += threadsOf(other);
+    return first;
+  }
   bool isFirst() const { return own.front() == 0; }
   /// Makes the communicators of this process's ranks.
   absl::Status connect();
@@ -106,7 +113,8 @@ struct ProgramRunner::State {
   std::shared_ptr<const Program> program;
   RunnerOptions options;
   std::unique_ptr<RankGroup> group;
-  std::vector<int> own; ///< The ranks of this process.
+  std::vector<int> own;        ///< The ranks of this process.
+  std::vector<int> processors; ///< Those that the caller may run on.
   std::vector<Rank> ranks;
   std::vector<OutputPieces> pieces; ///< For each output, what ranks deliver.
 
@@ -139,6 +147,10 @@ void ProgramRunner::State::work(int index) {
     SessionOptions chosen{threadsOf(index), options.trace};
     chosen.device = group->device();
     chosen.autotune = options.autotune;
+    if (options.pin) {
+      chosen.processors = takeTurns(processors, firstThreadOf(index), threadsOf(index));
+      stayOn(chosen.processors.front());
+    }
     auto session = Session::create(program, communicator, chosen);
     if (!session.ok())
       return session.status();
@@ -374,6 +386,7 @@ absl::Status ProgramRunner::State::connect() {
   group = *std::move(connected);
   own = group->ranks();
   Cores::count(group->processesHere());
+  processors = allowedProcessors();
   for (int rank : own)
     ranks[rank].communicator = group->communicator(rank);
   return absl::OkStatus();

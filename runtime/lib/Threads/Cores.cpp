@@ -45,6 +45,24 @@ std::vector<int> dovetail::runtime::allowedProcessors() {
   return result;
 }
 
+std::vector<int> dovetail::runtime::takeTurns(const std::vector<int> &processors, int first, int count) {
+  std::vector<int> result;
+  for (int thread = first; thread < first + count; ++thread)
+    result.push_back(processors[static_cast<size_t>(thread) % processors.size()]);
+  return result;
+}
+
+void dovetail::runtime::stayOn(int processor) {
+  cpu_set_t *set = CPU_ALLOC(processor + 1);
+  if (!set)
+    return;
+  size_t bytes = CPU_ALLOC_SIZE(processor + 1);
+  CPU_ZERO_S(bytes, set);
+  CPU_SET_S(processor, bytes, set);
+  ::sched_setaffinity(0, bytes, set);
+  CPU_FREE(set);
+}
+
 namespace {
 
 std::string contents(const std::string &path) {

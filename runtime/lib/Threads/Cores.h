@@ -22,6 +22,12 @@ namespace dovetail::runtime {
 /// The processors that the calling thread may run on, ascending; at least one.
 std::vector<int> allowedProcessors();
 
+/// The processors for `count` threads, of which the first is number `first` of all that take turns on `processors`.
+std::vector<int> takeTurns(const std::vector<int> &processors, int first, int count);
+
+/// Lets the calling thread run on this processor only, where the system allows it.
+void stayOn(int processor);
+
 /// The processors that the calling thread may run on, or as many whole ones as the bandwidth comes to that the control
 /// groups of this process have (`cpu.max`, or `cpu.cfs_quota_us` of the first version), those around them included; at
 /// least 1. `root` is where the folders `proc` and `sys` are. Thread-safe.

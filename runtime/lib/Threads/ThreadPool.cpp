@@ -17,8 +17,8 @@ using namespace dovetail::runtime;
 /// The number of a job after which there are no others.
 static constexpr uint64_t lastJob = std::numeric_limits<uint64_t>::max();
 
-ThreadPool::ThreadPool(int threads, void (*begin)())
-    : parts(new Part[threads]), workers(new Worker[threads]), begin(begin) {
+ThreadPool::ThreadPool(int threads, std::function<void(int worker)> begin)
+    : parts(new Part[threads]), workers(new Worker[threads]), begin(std::move(begin)) {
   try {
     for (; numThreads < threads; ++numThreads)
       workers[numThreads].thread = std::thread([this, index = numThreads] { work(index); });
@@ -77,7 +77,7 @@ void ThreadPool::run(int numParts, Body body, void *context) {
 
 void ThreadPool::work(int index) {
   if (begin)
-    begin();
+    begin(index);
   uint64_t seen = 0;
   for (;;) {
     workers[index].waiter.wait([&] { return job.load() != seen; });

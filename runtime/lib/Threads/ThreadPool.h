@@ -16,6 +16,7 @@
 #include "Waiter.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -27,9 +28,9 @@ class ThreadPool {
 public:
   using Body = void (*)(void *context, int part);
 
-  /// Where the system refuses more threads, there are fewer: see `size`. Each worker calls `begin` once, if there is
-  /// one, before anything else.
-  explicit ThreadPool(int threads, void (*begin)() = nullptr);
+  /// Where the system refuses more threads, there are fewer: see `size`. Each worker calls `begin` with its number,
+  /// from 1, before anything else.
+  explicit ThreadPool(int threads, std::function<void(int worker)> begin = nullptr);
   ~ThreadPool();
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
@@ -67,7 +68,7 @@ private:
   // The job. What is not atomic is read by those alone who have begun a part of it.
   Body body = nullptr;
   void *context = nullptr;
-  void (*begin)();
+  std::function<void(int worker)> begin;
   alignas(64) std::atomic<uint64_t> job{0}; ///< Its number.
   std::atomic<int> count{0};                ///< Its parts.
   alignas(64) std::atomic<int> pending{0};  ///< Those that are not done.

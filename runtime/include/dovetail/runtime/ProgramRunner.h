@@ -53,6 +53,9 @@ struct RunnerOptions {
   bool trace = false;
   /// Whether to measure the algorithms of a device's libraries when the ranks start, and to take the fastest.
   bool autotune = false;
+  /// Whether each thread of the ranks stays on one of the processors that the caller's thread may run on. The caller's
+  /// own thread is left alone.
+  bool pin = false;
   /// The device for all ranks of this process; negative: ranks take turns among those of the machine.
   int device = -1;
   /// What connects ranks: `local`, with all of them in this process, or another transport, such as `nccl`, with a

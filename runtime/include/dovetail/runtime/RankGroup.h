@@ -36,6 +36,8 @@ public:
   virtual int device() const = 0;
   /// Processes of the same run on this machine, this one included: they share its cores.
   virtual int processesHere() const { return 1; }
+  /// The number of this one among them, from 0.
+  virtual int numberHere() const { return 0; }
   /// The communicator of one of them; call it once for each. It belongs to that rank's thread.
   virtual std::unique_ptr<Communicator> communicator(int rank) = 0;
   /// The error that ended the run, also if it has just come to light that a rank hangs. To be called now and then by

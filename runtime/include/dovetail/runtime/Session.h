@@ -34,6 +34,7 @@ struct SessionOptions {
   bool trace = false; ///< Whether to record when each step begins and ends. On devices steps then wait for each other.
   int device = -1; ///< The device to use, of those that the program's plug-in has; negative: ranks share them evenly.
   bool autotune = false; ///< Whether to measure the algorithms of a device's libraries when the session starts.
+  std::vector<int> processors = {}; ///< One for each thread to stay on, the first for that of the session; or none.
 };
 
 /// What a session uses of the machine. Buffers of a device's inputs and outputs in memory of the host come on top.

@@ -9,6 +9,7 @@
 #include "../../Memory/BoxTasks.h"
 #include "../../Session/Arena.h"
 #include "../../Session/Backend.h"
+#include "../../Threads/Cores.h"
 #include "../../Threads/ThreadPool.h"
 #include "KernelStep.h"
 #include "LibrarySteps.h"
@@ -90,7 +91,12 @@ private:
 
 class HostBackend : public Backend {
 public:
-  HostBackend(const Program &program, int threads) : program(program), threads(threads, [] { setLibraryThreads(1); }) {
+  HostBackend(const Program &program, const SessionOptions &options)
+      : program(program), threads(options.threads, [processors = options.processors](int worker) {
+          setLibraryThreads(1);
+          if (!processors.empty())
+            stayOn(processors[worker]);
+        }) {
     setLibraryThreads(1);
   }
 
@@ -137,7 +143,7 @@ absl::StatusOr<std::unique_ptr<Backend>> dovetail::runtime::createHostBackend(co
   if (options.autotune)
     return absl::InvalidArgumentError(absl::StrCat("autotune is for devices, but the program is for target '",
                                                    hostTarget, "', whose libraries choose without measuring"));
-  auto backend = std::make_unique<HostBackend>(program, options.threads);
+  auto backend = std::make_unique<HostBackend>(program, options);
   if (backend->numThreads() < options.threads)
     return absl::ResourceExhaustedError(absl::StrCat("rank ", rank, " cannot start ", options.threads,
                                                      " threads, but only ", backend->numThreads(), "; give it fewer"));

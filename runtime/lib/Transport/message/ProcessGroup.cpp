@@ -20,13 +20,14 @@ namespace {
 
 class ProcessGroup : public RankGroup {
 public:
-  ProcessGroup(std::unique_ptr<ProcessCommunicator> communicator, int ordinal, int processes)
+  ProcessGroup(std::unique_ptr<ProcessCommunicator> communicator, int ordinal, int processes, int number)
       : RankGroup({communicator->rank()}), connected(communicator.get()), owner(std::move(communicator)),
-        ordinal(ordinal), processes(processes) {}
+        ordinal(ordinal), processes(processes), number(number) {}
 
   bool isWhole() const override { return false; }
   int device() const override { return ordinal; }
   int processesHere() const override { return processes; }
+  int numberHere() const override { return number; }
   std::unique_ptr<Communicator> communicator(int) override { return std::move(owner); }
   absl::Status watch() override { return connected->state(); }
   absl::StatusOr<std::vector<std::string>> gather(std::string own) override {
@@ -37,7 +38,7 @@ public:
 private:
   ProcessCommunicator *connected;
   std::unique_ptr<ProcessCommunicator> owner; ///< Until the rank has it.
-  int ordinal, processes;
+  int ordinal, processes, number;
 };
 
 /// The device for this process: as chosen, else processes take turns among those of their machine.
@@ -83,5 +84,6 @@ absl::StatusOr<std::unique_ptr<RankGroup>> dovetail::runtime::connectProcesses(c
       connectProcess(*environment, request.program, request.timeout, {transport, plugin, std::move(member)});
   if (!communicator.ok())
     return communicator.status();
-  return std::make_unique<ProcessGroup>(*std::move(communicator), ordinal, environment->localSize);
+  return std::make_unique<ProcessGroup>(*std::move(communicator), ordinal, environment->localSize,
+                                        environment->localRank);
 }

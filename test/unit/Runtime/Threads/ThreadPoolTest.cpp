@@ -104,12 +104,11 @@ TEST(ThreadPool, DoesNotMindOthers) {
 }
 
 TEST(ThreadPool, WorkersBeginOnce) {
-  static std::atomic<int> begun;
-  begun = 0;
   std::mutex mutex;
+  std::multiset<int> begun;
   std::set<std::thread::id> ids;
   {
-    ThreadPool pool(4, [] { ++begun; });
+    ThreadPool pool(4, [&](int worker) { std::lock_guard(mutex), begun.insert(worker); });
     // Parts that wait for each other are on different threads.
     std::atomic<int> arrived{0};
     runOn(pool, 4, [&](int) {
@@ -119,7 +118,7 @@ TEST(ThreadPool, WorkersBeginOnce) {
         std::this_thread::yield();
     });
   }
-  EXPECT_EQ(begun.load(), 3);
+  EXPECT_EQ(begun, (std::multiset<int>{1, 2, 3}));
   EXPECT_EQ(ids.size(), 4u);
 }
 

@@ -1,0 +1,93 @@
+//===- PinTest.cpp - Tests of threads that stay on a processor ------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Harness/PlanBuilder.h"
+
+#include "Threads/Cores.h"
+#include "dovetail/runtime/ProgramRunner.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <map>
+#include <sched.h>
+#include <thread>
+
+using namespace dovetail;
+using namespace dovetail::test;
+
+namespace {
+
+using Processors = std::vector<int>;
+
+/// The threads of this process, and where each may run.
+std::map<int, Processors> threadsHere() {
+  std::map<int, Processors> result;
+  for (const auto &entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    int thread = std::stoi(entry.path().filename().string());
+    cpu_set_t set;
+    if (::sched_getaffinity(thread, sizeof(set), &set) != 0)
+      continue; // It has just ended.
+    for (int i = 0; i < CPU_SETSIZE; ++i)
+      if (CPU_ISSET(i, &set))
+        result[thread].push_back(i);
+  }
+  return result;
+}
+
+/// Where threads that this one starts for two ranks may run, ascending.
+std::vector<Processors> startedFor(int threads, bool pin) {
+  PlanBuilder builder({2});
+  uint32_t value = builder.value({4}, sharding(1), {}, "in");
+  builder.input("in", value);
+  builder.output("out", value);
+  std::map<int, Processors> before = threadsHere();
+  runtime::RunnerOptions options;
+  options.threads = threads;
+  options.pin = pin;
+  auto runner = runtime::ProgramRunner::create(builder.program(), options);
+  EXPECT_TRUE(runner.ok()) << runner.status();
+  // A worker may not have begun yet: what it does first comes before its part of the first job, but there is none.
+  std::vector<Processors> result;
+  for (int tries = 0; tries < 1000; ++tries) {
+    result.clear();
+    bool isSettled = true;
+    for (const auto &[thread, processors] : threadsHere())
+      if (!before.count(thread)) {
+        result.push_back(processors);
+        isSettled &= processors.size() == 1;
+      }
+    if (!pin || (isSettled && static_cast<int>(result.size()) == threads))
+      break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+} // namespace
+
+TEST(Pin, ThreadsOfRanksTakeTurnsInsideTheMask) {
+  Processors all = runtime::allowedProcessors();
+  for (size_t size : {all.size(), std::min<size_t>(all.size(), 2)})
+    // The mask of the thread that starts the ranks, which is the caller's.
+    std::thread([&] {
+      Processors mask(all.end() - static_cast<std::ptrdiff_t>(size), all.end());
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      for (int processor : mask)
+        CPU_SET(processor, &set);
+      ASSERT_EQ(::sched_setaffinity(0, sizeof(set), &set), 0);
+      std::vector<Processors> expected;
+      for (size_t thread = 0; thread < 5; ++thread)
+        expected.push_back({mask[thread % size]});
+      std::sort(expected.begin(), expected.end());
+      EXPECT_EQ(startedFor(5, /*pin=*/true), expected);
+      EXPECT_EQ(runtime::allowedProcessors(), mask) << "the caller's thread";
+      EXPECT_EQ(startedFor(5, /*pin=*/false), std::vector<Processors>(5, mask));
+    }).join();
+}
