@@ -380,6 +380,62 @@ TEST(Convolution, SplitChannelsOfTheSum) {
   }
 }
 
+// Threads divide tiles, or channels where there are few; what they compute does not depend on that, nor on a division
+// of the plan, which is for libraries.
+TEST(Convolution, ThreadsDivideWinogradsAlgorithm) {
+  for (int seed = 0; seed < 60 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    ConvolutionCase test;
+    test.in = draw(random, 1, 40);
+    test.out = draw(random, 1, 80);
+    test.batch = draw(random, 1, 2);
+    test.kernel = {3, 3};
+    test.strides = test.dilations = {1, 1};
+    for (int dim = 0; dim < 2; ++dim) {
+      test.pads.push_back(draw(random, 0, 2));
+      test.extents.push_back(draw(random, 3, 30));
+      test.results.push_back(test.extents[dim] + 2 * test.pads[dim] - 2);
+    }
+    std::vector<float> input = randomFloats(random, volume(test.inputShape())),
+                       weights = randomFloats(random, volume(test.weightsShape()));
+    PlanBuilder builder({2});
+    if (builder.plan.target != "cpu")
+      GTEST_SKIP() << "the algorithm is for CPUs";
+    builder.callBytes = 8 << 20;
+    layout::Sharding cut = sharding(4, {{2, split(0, {0, draw(random, 0, test.results[0]), test.results[0]})}});
+    uint32_t in = builder.value(test.inputShape(), sharding(4), randomOrder(random, 2));
+    uint32_t out = builder.value(test.outputShape(), cut, randomOrder(random, 2));
+    builder.input("input", in);
+    builder.output("out", out);
+    ConvolutionStep call;
+    call.input = in;
+    call.weights = builder.constantValue(test.weightsShape(), sharding(4), weights);
+    call.output = out;
+    call.strides = test.strides;
+    call.dilations = test.dilations;
+    call.pads = test.pads;
+    call.algorithm = artifact::ConvolutionAlgorithm::Winograd;
+    PostOpCase ops = randomPostOps(random, test.outputShape());
+    addPostOps(builder, ops, random, call.post_ops);
+    builder.library(std::move(call));
+    std::vector<double> expected = convolve(test, input, weights);
+    double largest = applyPostOps(ops, test.outputShape(), expected);
+
+    divideCalls(random, builder);
+    auto program = builder.program();
+    std::vector<float> single;
+    for (int threads : {2, 5, 8, 14}) {
+      auto results = runFloats(program, {input}, {.threads = threads});
+      ASSERT_TRUE(results.ok()) << results.status();
+      if (single.empty())
+        single = (*results)[0];
+      EXPECT_EQ(single, (*results)[0]) << threads << " threads of two ranks";
+    }
+    EXPECT_TRUE(near(expected, single, 1e-5, largest));
+  }
+}
+
 TEST(Convolution, ResidualInTheResultsMemory) {
   std::mt19937_64 random(13);
   ConvolutionCase test;

@@ -336,6 +336,7 @@ void PlanBuilder::library(ConvolutionStep step, bool inPrologue, const layout::D
   call.input = step.input;
   call.weights = step.weights;
   call.output = step.output;
+  call.algorithm = step.algorithm;
   call.post_ops = std::move(step.post_ops);
   call.loops = step.loops.empty() ? loopsOf(step.output, {inPerGroup}, sum) : std::move(step.loops);
   addTaps(call.loops, Shape(weights.begin() + 2, weights.end()));

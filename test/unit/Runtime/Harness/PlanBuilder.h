@@ -42,6 +42,7 @@ struct ConvolutionStep {
   Shape strides, dilations, pads;
   int64_t groups = 1;
   bool transposed = false;
+  artifact::ConvolutionAlgorithm algorithm = artifact::ConvolutionAlgorithm::Library;
   std::vector<std::unique_ptr<artifact::PostOpT>> post_ops;
   std::vector<std::unique_ptr<artifact::LoopT>> loops;
 };
