@@ -297,7 +297,8 @@ absl::Status ConvolutionPart::create(CallBudget &budget) {
 
 bool ConvolutionPart::canShareWeights(const ConvolutionPart &other) const {
   return packOnce && geometry.weightsBox == other.geometry.weightsBox && channels.groups == other.channels.groups &&
-         !geometry.nothingToSum && !other.geometry.nothingToSum && (tiles == nullptr) == (other.tiles == nullptr);
+         dims == other.dims && !geometry.nothingToSum && !other.geometry.nothingToSum &&
+         (tiles == nullptr) == (other.tiles == nullptr);
 }
 
 int64_t ConvolutionPart::packedBytes() const {

@@ -34,7 +34,7 @@ public:
   /// Chooses the library's implementation.
   absl::Status create(CallBudget &budget);
   bool isSlow() const { return postOps->isSlow() || postOps->isRestSlow(); }
-  /// Whether the weights are those of `other`, and packed once. Both are prepared.
+  /// Whether the weights are those of `other`, with dimensions in the same order, and packed once. Both are prepared.
   bool canShareWeights(const ConvolutionPart &other) const;
   /// Has this part use what `other` packs, which is created and bound before this one, and lives as long.
   void shareWeights(const ConvolutionPart &other) { shared = &other; }

@@ -389,6 +389,13 @@ void PlanBuilder::library(artifact::ReorderT call, bool inPrologue) {
   addLibrary(std::move(call), inPrologue, nullptr);
 }
 
+void PlanBuilder::divide(uint32_t loop, int64_t step) {
+  auto division = std::make_unique<artifact::DivisionT>();
+  division->loop = loop;
+  division->step = division->grain = step;
+  plan.steps.back()->action.AsLibraryStep()->division = std::move(division);
+}
+
 std::unique_ptr<artifact::CallMemoryT> PlanBuilder::memoryOf(int64_t bytes) {
   auto memory = std::make_unique<artifact::CallMemoryT>();
   memory->packed = memory->scratch = memory->thread_scratch = {bytes};

@@ -100,6 +100,8 @@ public:
   void library(MatMulStep step, bool inPrologue = false, const layout::DimSharding &sum = {});
   void library(PoolStep step, bool inPrologue = false);
   void library(artifact::ReorderT call, bool inPrologue = false);
+  /// Has threads divide `loop` of the last call of a run, into parts that begin at multiples of `step` iterations.
+  void divide(uint32_t loop, int64_t step = 1);
 
   /// Bounds of packed weights, and of scratch memory in all and for each thread, of calls.
   static std::unique_ptr<artifact::CallMemoryT> memoryOf(int64_t bytes);
