@@ -70,16 +70,17 @@ class Bench:
         with np.load(self.model(workload).with_suffix(".npz")) as file:
             return dict(file)
 
-    def compile(self, workload, ranks=1):
-        """Compiles for `ranks`, with nothing requested; returns (artifact, seconds, peak memory in bytes)."""
-        if (workload, ranks) not in self._compiled:
-            self._compiled[workload, ranks] = self._compile(workload, ranks)
-        return self._compiled[workload, ranks]
+    def compile(self, workload, ranks=1, flags=()):
+        """Compiles for `ranks`, with nothing requested but `flags`; returns (artifact, seconds, peak memory in bytes)."""
+        key = workload, ranks, tuple(flags)
+        if key not in self._compiled:
+            self._compiled[key] = self._compile(*key)
+        return self._compiled[key]
 
-    def _compile(self, workload, ranks):
-        artifact = self.folder / f"{workload.stem}-{ranks}.dvt"
+    def _compile(self, workload, ranks, flags):
+        artifact = self.folder / f"{workload.stem}-{ranks}-{len(self._compiled)}.dvt"
         command = [self.dovetail, "compile", self.model(workload), "-o", artifact]
-        command += ["--mesh", f"y={ranks}", *workload.flags()]
+        command += ["--mesh", f"y={ranks}", *workload.flags(), *flags]
         # A process inherits the peak of the one that starts it, so a small one does, and tells.
         command = [sys.executable, "-c", _MEASURE, *map(str, command)]
         result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)

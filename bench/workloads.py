@@ -19,11 +19,14 @@ class Workload:
     shape: tuple = ()
     #: The NumPy type of inputs, weights and outputs.
     dtype: str = "float32"
+    #: Of its files, where sizes tell it from another one.
+    file: str = ""
 
     @property
     def stem(self):
         """Of its files."""
-        return self.model if self.dtype == "float32" else f"{self.model}-{self.dtype}"
+        name = self.file or self.model
+        return name if self.dtype == "float32" else f"{name}-{self.dtype}"
 
     def build(self):
         model = dovetail_models.build(self.model, **dict(self.sizes))
