@@ -69,7 +69,9 @@ def _runtime():
     handle, out, size = ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t
     tensors = ctypes.POINTER(_Tensor)
     library.dovetail_last_error.restype = ctypes.c_char_p
+    library.dovetail_program_load.argtypes = [ctypes.c_char_p, out]
     library.dovetail_program_load_bytes.argtypes = [ctypes.c_char_p, size, out]
+    library.dovetail_program_bytes.argtypes = [handle, out, ctypes.POINTER(size)]
     library.dovetail_program_free.argtypes = [handle]
     library.dovetail_program_free.restype = None
     library.dovetail_program_num_ranks.argtypes = [handle]
@@ -139,12 +141,15 @@ class Program:
                 "dovetail.Program.load(path) loads one from a file"
             )
         artifact = bytes(artifact)
-        runtime = _runtime()
         handle = ctypes.c_void_p()
-        _check(runtime.dovetail_program_load_bytes(artifact, len(artifact), ctypes.byref(handle)))
+        _check(_runtime().dovetail_program_load_bytes(artifact, len(artifact), ctypes.byref(handle)))
+        self._own(handle)
+
+    def _own(self, handle):
+        """Makes this the program of `handle`."""
+        runtime = _runtime()
         self._handle = handle
         self._finalizer = weakref.finalize(self, runtime.dovetail_program_free, handle)
-        self._artifact = artifact
         self._runners = {}
         self._lock = threading.Lock()
         self._types = {}
@@ -165,20 +170,21 @@ class Program:
 
     @staticmethod
     def load(path):
-        """Loads and verifies the artifact in the file `path`."""
-        try:
-            return Program(pathlib.Path(path).read_bytes())
-        except OSError as error:
-            raise DovetailError(3, f"cannot read '{path}': {error.strerror}") from error
-        except DovetailError as error:
-            raise DovetailError(error.code, f"'{path}': {error}") from None
+        """Loads and verifies the artifact in the file `path`, which is mapped: it may be replaced, but not changed."""
+        handle = ctypes.c_void_p()
+        _check(_runtime().dovetail_program_load(os.fsencode(path), ctypes.byref(handle)))
+        program = Program.__new__(Program)
+        program._own(handle)
+        return program
 
     def save(self, path):
         """Writes the artifact to a file, which is there complete or not at all. Raises `DovetailError`."""
         path = pathlib.Path(path)
         temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+        address, size = ctypes.c_void_p(), ctypes.c_size_t()
+        _check(_runtime().dovetail_program_bytes(self._handle, ctypes.byref(address), ctypes.byref(size)))
         try:
-            temporary.write_bytes(self._artifact)
+            temporary.write_bytes((ctypes.c_char * size.value).from_address(address.value))
             os.replace(temporary, path)
         except OSError as error:
             with contextlib.suppress(OSError):

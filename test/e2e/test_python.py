@@ -67,7 +67,14 @@ def test_compile_and_run(dovetail, model, inputs, tmp_path):
 
     program.save(tmp_path / "example.dvt")
     assert [path.name for path in tmp_path.iterdir()] == ["example.dvt"]
-    _check(dovetail.Program.load(tmp_path / "example.dvt").run(inputs), inputs)
+    loaded = dovetail.Program.load(tmp_path / "example.dvt")
+    _check(loaded.run(inputs), inputs)
+    # What it was loaded from stays what it was when another file takes its place.
+    bytes_before = (tmp_path / "example.dvt").read_bytes()
+    dovetail.compile(model).save(tmp_path / "example.dvt")
+    assert (tmp_path / "example.dvt").read_bytes() != bytes_before
+    loaded.save(tmp_path / "copy.dvt")
+    assert (tmp_path / "copy.dvt").read_bytes() == bytes_before
 
 
 def test_repr(dovetail, model):

@@ -59,6 +59,8 @@ typedef struct {
 DOVETAIL_API dovetail_status dovetail_program_load(const char *path, dovetail_program **program);
 /// Loads and verifies an artifact in memory, which is copied.
 DOVETAIL_API dovetail_status dovetail_program_load_bytes(const void *bytes, size_t size, dovetail_program **program);
+/// The artifact itself, as it was loaded. It belongs to the program.
+DOVETAIL_API dovetail_status dovetail_program_bytes(const dovetail_program *program, const void **bytes, size_t *size);
 /// Frees a program; runners may still use it. Null is allowed.
 DOVETAIL_API void dovetail_program_free(dovetail_program *program);
 

@@ -148,6 +148,17 @@ dovetail_status dovetail_program_load_bytes(const void *bytes, size_t size, dove
   });
 }
 
+dovetail_status dovetail_program_bytes(const dovetail_program *program, const void **bytes, size_t *size) {
+  return guard([&]() -> absl::Status {
+    if (!program || !bytes || !size)
+      return isNull(!program ? "program" : !bytes ? "bytes" : "size");
+    absl::Span<const std::byte> artifact = program->program->getArtifact();
+    *bytes = artifact.data();
+    *size = artifact.size();
+    return absl::OkStatus();
+  });
+}
+
 void dovetail_program_free(dovetail_program *program) { delete program; }
 
 const char *dovetail_program_model(const dovetail_program *program) {

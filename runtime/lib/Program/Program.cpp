@@ -188,6 +188,8 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::create(std::unique_ptr<S
   return program;
 }
 
+absl::Span<const std::byte> Program::getArtifact() const { return {storage->data, storage->size}; }
+
 size_t Program::getCodeSize() const {
   size_t size = 0;
   for (const CodeImage &image : code)

@@ -50,6 +50,8 @@ public:
 
   const Plan &getPlan() const { return plan; }
   int numRanks() const { return plan.mesh.numRanks(); }
+  /// All bytes that it was loaded from.
+  absl::Span<const std::byte> getArtifact() const;
   absl::Span<const std::byte> getWeights() const { return weights; }
   /// The kernels' code; with several images, a device chooses one.
   absl::Span<const CodeImage> getCode() const { return code; }

@@ -100,6 +100,12 @@ TEST(CApi, ErrorsHaveCodesAndMessages) {
   std::vector<std::byte> bytes = makeArtifact();
   ASSERT_EQ(dovetail_program_load_bytes(bytes.data(), bytes.size(), &program), DOVETAIL_OK);
   EXPECT_STREQ(dovetail_last_error(), "");
+  const void *copy = nullptr;
+  size_t size = 0;
+  EXPECT_EQ(dovetail_program_bytes(program, nullptr, &size), DOVETAIL_ERROR_USAGE);
+  ASSERT_EQ(dovetail_program_bytes(program, &copy, &size), DOVETAIL_OK);
+  ASSERT_EQ(size, bytes.size());
+  EXPECT_EQ(std::memcmp(copy, bytes.data(), size), 0);
   dovetail_port port;
   EXPECT_EQ(dovetail_program_input(program, 1, &port), DOVETAIL_ERROR_USAGE);
   dovetail_runner_options options = {-1, 0, 0, nullptr};
