@@ -160,9 +160,15 @@ static FailureOr<RankMemory> getMost(const runtime::Plan &plan, int step = 1) {
     if (!memory.ok())
       return llvm::failure();
     auto bytes = static_cast<double>(memory->totalBytes() - memory->messageBytes);
-    auto weights = static_cast<double>(memory->weightBytes + memory->copiedBytes + memory->persistentBytes);
-    if (rank == 0 || bytes > most.bytes)
-      most = {rank, bytes, 1 + static_cast<double>(memory->packedBytes) / std::max(weights, 1.0)};
+    if (rank > 0 && bytes <= most.bytes)
+      continue;
+    int64_t weights = 0;
+    for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
+      if (plan.buffers[buffer].kind == runtime::BufferKind::Constant)
+        weights += plan.bufferBox(buffer, rank).volume() * runtime::elementSize(plan.buffers[buffer].type);
+    auto kept =
+        static_cast<double>(memory->weightBytes + memory->copiedBytes + memory->persistentBytes + memory->packedBytes);
+    most = {rank, bytes, weights > 0 ? std::max(kept / static_cast<double>(weights), 1.0) : 1.0};
   }
   return most;
 }

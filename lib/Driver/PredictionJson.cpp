@@ -121,6 +121,7 @@ static json describeRank(const Prediction &prediction, int rank) {
            {{"values_bytes", memory.arenaBytes},
             {"scratch_bytes", memory.scratchBytes},
             {"prologue_bytes", memory.persistentBytes},
+            {"start_bytes", memory.startBytes},
             {"weights_bytes", memory.weightBytes + memory.copiedBytes},
             {"packed_bytes", memory.packedBytes},
             {"total_bytes", memory.totalBytes()},

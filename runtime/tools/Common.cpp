@@ -338,6 +338,7 @@ nlohmann::json tools::describeMemory(int rank, const runtime::SessionStatistics 
           {"values_bytes", memory.arenaBytes},
           {"scratch_bytes", memory.scratchBytes},
           {"prologue_bytes", memory.persistentBytes},
+          {"start_bytes", memory.startBytes},
           {"weights_bytes", memory.weightBytes + memory.copiedBytes},
           {"packed_bytes", memory.packedBytes},
           {"message_bytes", memory.messageBytes},

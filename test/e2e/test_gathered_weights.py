@@ -50,7 +50,8 @@ def _mlp(rows=512, narrow=131, wide=259, layers=6):
     return _model("mlp", nodes, inits, [rows, narrow])
 
 
-def _conv(channels=67, extent=24, layers=10):
+def _conv(channels=67, extent=40, layers=10):
+    """As large, for the same reason; so that memory limits what is done, values are still smaller than all weights."""
     nodes, inits, value = [], [], "x"
     for layer in range(layers):
         last = "y" if layer + 1 == layers else f"x{layer}"
@@ -104,9 +105,9 @@ def _gathers(plan, model):
 
 
 def _limit(model, whole, ranks):
-    """Memory for the pieces of all weights, one that is gathered, one that a library has reordered, and the values."""
+    """Memory for the pieces of all weights, one that is gathered, one that a library has reordered into blocks, and the values."""
     sizes = _sizes(model)
-    return int(1.05 * sum(sizes) / ranks + 3 * max(sizes) + _most(whole, "values_bytes"))
+    return int(1.05 * sum(sizes) / ranks + 3.5 * max(sizes) + _most(whole, "values_bytes"))
 
 
 def _flags(mesh, shard, objective="time"):

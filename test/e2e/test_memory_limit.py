@@ -42,9 +42,9 @@ def _most(plan):
 
 
 def test_weights_are_divided(llama, tmp_path):
-    """With 0.6 of what replicated weights need, heads and hidden activations are divided as in Megatron's pattern."""
+    """With 0.65 of what replicated weights need, heads and hidden activations are divided as in Megatron's pattern."""
     replicated = _plan(llama, tmp_path, "--mesh", "t=2", "--objective", "bytes")
-    limit = int(0.6 * _most(replicated))
+    limit = int(0.65 * _most(replicated))
     plan = _plan(llama, tmp_path, "--mesh", "t=2", "--objective", "bytes", "--memory", limit)
     assert _most(plan) <= limit
     splits = {step["name"]: step["writes"][0]["sharding"] for step in plan["steps"] if step["kind"] == "matmul"}
@@ -68,12 +68,12 @@ def test_just_above_and_below(llama, tmp_path):
 
 def test_too_little(llama, tmp_path):
     """The message says how many ranks would do, and then they do."""
-    code, _, messages = _compile(llama, tmp_path, "--mesh", "t=2", "--memory", "8MiB")
+    code, _, messages = _compile(llama, tmp_path, "--mesh", "t=2", "--memory", "6MiB")
     assert code == DOES_NOT_FIT
-    assert re.search(r"rank \d needs 8\.\d MiB, and has 8\.0 MiB", messages), messages
+    assert re.search(r"rank \d needs 7\.\d MiB, and has 6\.0 MiB", messages), messages
     assert "most room is taken by" in messages
     mesh = re.search(r"'--mesh (t=\d+)'", messages)[1]
-    assert _most(_plan(llama, tmp_path, "--mesh", mesh, "--memory", "8MiB")) <= 8 << 20
+    assert _most(_plan(llama, tmp_path, "--mesh", mesh, "--memory", "6MiB")) <= 6 << 20
     code, _, messages = _compile(llama, tmp_path, "--mesh", "t=2", "--memory", "64KiB")
     assert code == DOES_NOT_FIT and "no mesh" in messages, messages
 

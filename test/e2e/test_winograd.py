@@ -127,7 +127,7 @@ def test_strict(backend, tmp_path):
     # tensors take 1 MiB or 16 KiB, weights 144 KiB or, transformed, 576 KiB.
     small = _convolution((1, 64, 8, 8), 64).model()
     assert _count(_plan(tmp_path, small, whole)) == 1
-    for others in (["--cpu", "x86-64-v2"], ["--memory", "700KiB"], ["--channel-blocks"]):
+    for others in (["--cpu", "x86-64-v2"], ["--memory", "600KiB"], ["--channel-blocks"]):
         assert _count(_plan(tmp_path, small, whole, *others)) == 0
     assert _count(_plan(tmp_path, small, Partition({"y": 1}, objective="memory"))) == 0
     # What is no number is in windows that have it, and nowhere else.

@@ -32,6 +32,7 @@ using namespace dovetail::runtime;
 struct Program::Storage {
   std::byte *data = nullptr;
   size_t size = 0;
+  bool isFile = false; ///< Whether it is mapped from a file.
   std::unique_ptr<CodeObject> code;
   std::map<std::string, DovetailKernel> kernels;
 
@@ -139,6 +140,7 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::load(const std::string &
     }
     storage->data = static_cast<std::byte *>(data);
     storage->size = info.st_size;
+    storage->isFile = true;
   }
   ::close(file);
   auto program = create(std::move(storage), options);
@@ -189,6 +191,18 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::create(std::unique_ptr<S
 }
 
 absl::Span<const std::byte> Program::getArtifact() const { return {storage->data, storage->size}; }
+
+void Program::releaseWeights(uint64_t offset, uint64_t size) const {
+  // The system maps that many bytes around one that is read, those of smaller pieces with others.
+  constexpr uint64_t window = 64 << 10;
+  if (!storage->isFile || size < window)
+    return;
+  uint64_t begin = weights.data() - storage->data + offset, end = begin + size;
+  begin = begin / window * window;
+  end = std::min<uint64_t>((end + window - 1) / window * window, storage->size);
+  // What else lies there is read again, too.
+  ::madvise(storage->data + begin, end - begin, MADV_DONTNEED);
+}
 
 size_t Program::getCodeSize() const {
   size_t size = 0;

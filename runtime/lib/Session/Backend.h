@@ -22,6 +22,7 @@
 #include "absl/types/span.h"
 
 #include <memory>
+#include <optional>
 
 namespace dovetail::runtime {
 
@@ -63,6 +64,10 @@ public:
   /// Returns when all steps and moves are done. Errors: what went wrong with them.
   virtual absl::Status finish() = 0;
 };
+
+/// The weights that a step of a run on the CPU reads only when a session starts, to pack them; none if it packs
+/// nothing. `memory` needs no addresses.
+std::optional<uint32_t> hostPackedTensor(const RankMemory &memory, const StepInfo &step);
 
 /// Memory of a step besides its operands on the CPU, with so many threads, as its executor will have. `memory` needs no
 /// addresses. Errors: DATA_LOSS, UNIMPLEMENTED.

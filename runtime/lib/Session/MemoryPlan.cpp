@@ -53,9 +53,32 @@ std::vector<ArenaItem> dovetail::runtime::bufferLives(const Plan &plan, int rank
   return items;
 }
 
-int64_t dovetail::runtime::addScratch(std::vector<ArenaItem> &items, int64_t position, int64_t bytes) {
-  items.push_back({bytes, position, position, 0});
-  return static_cast<int64_t>(items.size()) - 1;
+ArenaPlan dovetail::runtime::planArena(const RankMemory &memory, const std::vector<int64_t> &prologueScratch,
+                                       const std::vector<int64_t> &stepScratch) {
+  const Plan &plan = memory.plan;
+  ArenaPlan result;
+  result.items = bufferLives(plan, memory.rank);
+  auto addScratch = [&](const std::vector<int64_t> &scratch, int64_t position) {
+    for (int64_t bytes : scratch) {
+      result.items.push_back({bytes, position, position, 0});
+      ++position;
+    }
+  };
+  addScratch(prologueScratch, 0);
+  addScratch(stepScratch, Positions(plan).firstStep);
+  result.bytes = planArena(result.items);
+  result.packing = PackingPlan::create(memory, result.bytes);
+
+  std::vector<ArenaItem> lives = bufferLives(plan, memory.rank), transient(lives.size());
+  for (size_t i = 0; i < lives.size(); ++i)
+    if (result.packing.transient[i] && result.packing.lastUses[i] >= 0)
+      // Steps of a run do not read it themselves.
+      transient[i] = {bufferBytes(plan, i, memory.rank), lives[i].first, result.packing.lastUses[i], 0};
+  result.startBytes = planArena(transient);
+  for (size_t i = 0; i < lives.size(); ++i)
+    if (result.packing.transient[i])
+      result.items[i] = transient[i];
+  return result;
 }
 
 /// The buffers of a rank as a session has them, but for their addresses.
@@ -91,32 +114,38 @@ absl::StatusOr<MemoryUse> dovetail::runtime::estimateMemoryUse(const Plan &plan,
   MemoryUse use;
   SessionStatistics &result = use.statistics;
   RankMemory memory = memoryWithoutAddresses(plan, rank);
-  std::vector<ArenaItem> items = bufferLives(plan, rank);
-  auto addSteps = [&](const std::vector<StepInfo> &steps, int64_t position, bool inPrologue) -> absl::Status {
+  std::vector<int64_t> prologueScratch, stepScratch;
+  auto addSteps = [&](const std::vector<StepInfo> &steps, bool inPrologue, std::vector<int64_t> &scratch) {
     for (const StepInfo &step : steps) {
       absl::StatusOr<CallBytes> bytes = plan.isForDevice() ? deviceCallBytes(memory, step, inPrologue)
                                                            : hostCallBytes(memory, step, inPrologue, threads);
       if (!bytes.ok())
         return bytes.status();
-      addScratch(items, position++, bytes->scratch);
+      scratch.push_back(bytes->scratch);
       result.scratchBytes = std::max(result.scratchBytes, bytes->scratch);
       result.packedBytes += bytes->packed;
     }
     return absl::OkStatus();
   };
+  if (absl::Status status = addSteps(plan.prologue, /*inPrologue=*/true, prologueScratch); !status.ok())
+    return status;
+  if (absl::Status status = addSteps(plan.steps, /*inPrologue=*/false, stepScratch); !status.ok())
+    return status;
+  auto [items, arenaBytes, startBytes, packing] = planArena(memory, prologueScratch, stepScratch);
+  result.arenaBytes = arenaBytes;
+  result.startBytes = startBytes;
+  // They are in the arena of the prologue's own.
+  for (size_t i = 0; i < packing.transient.size(); ++i)
+    if (packing.transient[i])
+      items[i].bytes = 0;
   Positions positions(plan);
-  if (absl::Status status = addSteps(plan.prologue, 0, /*inPrologue=*/true); !status.ok())
-    return status;
-  if (absl::Status status = addSteps(plan.steps, positions.firstStep, /*inPrologue=*/false); !status.ok())
-    return status;
-  result.arenaBytes = planArena(items);
   use.aliveBytes = aliveBytes(items, positions.inputs, positions.outputs);
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const BufferInfo &buffer = plan.buffers[i];
     int64_t bytes = memory.buffers[i].box.volume() * elementSize(buffer.type);
     if (plan.isMapped(buffer))
-      result.weightBytes += bytes;
-    else if (buffer.kind != BufferKind::Arena)
+      result.weightBytes += packing.readInRuns[i] ? bytes : 0;
+    else if (buffer.kind != BufferKind::Arena && !packing.transient[i])
       (buffer.kind == BufferKind::Constant ? result.copiedBytes : result.persistentBytes) +=
           alignedSize(memory.buffers[i].bytes());
   }

@@ -10,6 +10,7 @@
 #define DOVETAIL_RUNTIME_SESSION_MEMORYPLAN_H
 
 #include "Arena.h"
+#include "PackingPlan.h"
 
 #include "dovetail/runtime/Plan.h"
 
@@ -27,8 +28,19 @@ struct Positions {
 /// arena.
 std::vector<ArenaItem> bufferLives(const Plan &plan, int rank);
 
-/// Appends scratch memory of the step at `position`; returns its number.
-int64_t addScratch(std::vector<ArenaItem> &items, int64_t position, int64_t bytes);
+/// Where everything lies in a rank's arena, and when.
+struct ArenaPlan {
+  std::vector<ArenaItem> items; ///< One for each buffer, then scratch memory of the prologue's steps and of the others.
+  int64_t bytes = 0;
+  /// Memory that is there while the prologue runs, in which lie the buffers that `packing` says are transient.
+  int64_t startBytes = 0;
+  PackingPlan packing;
+};
+
+/// Plans the arena of steps that need so much scratch memory, and memory of the prologue, which takes no more than the
+/// arena, unless one piece is larger. `memory` needs no addresses.
+ArenaPlan planArena(const RankMemory &memory, const std::vector<int64_t> &prologueScratch,
+                    const std::vector<int64_t> &stepScratch);
 
 /// Bytes of a buffer on `rank`, as it lies in memory.
 int64_t bufferBytes(const Plan &plan, uint32_t buffer, int rank);

@@ -60,6 +60,7 @@ private:
   absl::StatusOr<std::byte *> allocate(int64_t bytes, std::shared_ptr<std::byte> &owner);
   absl::Status bind();
   absl::Status runPrologue();
+  absl::Status pack(const PackingPlan::Pause &pause);
   absl::Status runSteps();
   absl::Status runStep(PreparedStep &step);
   void noteWrites(const PreparedStep &step) const;
@@ -80,11 +81,13 @@ private:
   std::vector<PreparedStep> prologue, steps;
   std::unique_ptr<Move> recording; ///< Of all steps and exchanges of a run.
   std::vector<ArenaItem> items;    ///< One for each buffer, then those of scratch memory.
+  PackingPlan packing;
   /// Other ranks read it: kept by the communicator, too.
   struct Memory {
     std::shared_ptr<std::byte> arena, persistent, constants, packed;
   };
   std::shared_ptr<Memory> allocations = std::make_shared<Memory>();
+  std::shared_ptr<std::byte> startMemory; ///< What the prologue makes and steps pack; gone when that is done.
   std::vector<std::unique_ptr<PortTransfer>> uploads, downloads;
   std::shared_ptr<std::byte> records; ///< The memory of `RankMemory::records`.
   SessionStatistics stats;
@@ -139,7 +142,6 @@ absl::Status ProgramSession::prepareConstants() {
     if (!isCopied(buffer)) {
       // Read where it is: a part of it has the strides of the whole.
       view = whole.part(view.box);
-      stats.weightBytes += view.box.volume() * elementSize(buffer.type);
       continue;
     }
     view.data = *copies + used;
@@ -179,29 +181,39 @@ absl::Status ProgramSession::prepareSteps(const std::vector<StepInfo> &infos, bo
 }
 
 absl::Status ProgramSession::allocate() {
-  items = bufferLives(plan, memory.rank);
-  int64_t persistentBytes = 0;
-  for (size_t i = 0; i < plan.buffers.size(); ++i)
-    if (plan.buffers[i].kind == BufferKind::Persistent)
-      persistentBytes += alignedSize(memory.buffers[i].bytes());
-  auto addSteps = [&](std::vector<PreparedStep> &list, int64_t position) {
+  auto scratchOf = [&](std::vector<PreparedStep> &list, int64_t firstItem) {
+    std::vector<int64_t> scratch;
     for (PreparedStep &step : list) {
-      int64_t bytes = step.executor ? step.executor->scratchBytes() : 0;
-      step.scratchItem = addScratch(items, position++, bytes);
-      stats.scratchBytes = std::max(stats.scratchBytes, bytes);
+      step.scratchItem = firstItem++;
+      scratch.push_back(step.executor ? step.executor->scratchBytes() : 0);
+      stats.scratchBytes = std::max(stats.scratchBytes, scratch.back());
     }
+    return scratch;
   };
-  addSteps(prologue, 0);
-  addSteps(steps, Positions(plan).firstStep);
+  int64_t numBuffers = plan.buffers.size(), numPrologue = prologue.size();
+  ArenaPlan planned = planArena(memory, scratchOf(prologue, numBuffers), scratchOf(steps, numBuffers + numPrologue));
+  items = std::move(planned.items);
+  packing = std::move(planned.packing);
+  int64_t persistentBytes = 0;
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    if (plan.buffers[i].kind == BufferKind::Persistent && !packing.transient[i])
+      persistentBytes += alignedSize(memory.buffers[i].bytes());
+    if (plan.isMapped(plan.buffers[i]) && packing.readInRuns[i])
+      stats.weightBytes += memory.buffers[i].box.volume() * elementSize(plan.buffers[i].type);
+  }
   for (const PreparedStep &step : steps)
     if (step.executor)
       stats.packedBytes += step.executor->packedBytes();
 
-  stats.arenaBytes = planArena(items);
+  stats.arenaBytes = planned.bytes;
+  stats.startBytes = planned.startBytes;
   stats.persistentBytes = persistentBytes;
   absl::StatusOr<std::byte *> arena = allocate(stats.arenaBytes, allocations->arena);
   if (!arena.ok())
     return arena.status();
+  absl::StatusOr<std::byte *> start = allocate(stats.startBytes, startMemory);
+  if (!start.ok())
+    return start.status();
   absl::StatusOr<std::byte *> persistent = allocate(persistentBytes, allocations->persistent);
   if (!persistent.ok())
     return persistent.status();
@@ -226,7 +238,9 @@ absl::Status ProgramSession::allocate() {
     MemoryView &view = memory.buffers[i];
     if (view.box.empty())
       continue;
-    if (plan.buffers[i].kind == BufferKind::Arena && items[i].bytes > 0) {
+    if (packing.transient[i]) {
+      view.data = *start + items[i].offset;
+    } else if (plan.buffers[i].kind == BufferKind::Arena && items[i].bytes > 0) {
       view.data = *arena + items[i].offset;
     } else if (plan.buffers[i].kind == BufferKind::Persistent) {
       view.data = *persistent + used;
@@ -292,24 +306,35 @@ absl::Status ProgramSession::prepare() {
   return runPrologue();
 }
 
+absl::Status ProgramSession::pack(const PackingPlan::Pause &pause) {
+  for (size_t index : pause.packs)
+    if (StepExecutor *executor = steps[index].executor.get())
+      if (absl::Status status = executor->pack(); !status.ok())
+        return annotate(*steps[index].info, status);
+  for (uint32_t buffer : pause.released) {
+    const BufferInfo &info = plan.buffers[buffer];
+    program->releaseWeights(info.dataOffset, layout::Box::ofShape(info.shape).volume() * elementSize(info.type));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ProgramSession::runPrologue() {
   auto failed = [&](const StepInfo &step, const absl::Status &status) {
     return communicator.state().ok() ? annotate(step, status) : communicator.state();
   };
-  for (PreparedStep &step : prologue) {
-    absl::Status status = runStep(step);
+  for (size_t position = 0; position <= prologue.size(); ++position) {
+    if (absl::Status status = pack(packing.pauses[position]); !status.ok())
+      return status;
+    if (position == prologue.size())
+      break;
+    absl::Status status = runStep(prologue[position]);
     if (status.ok())
       status = backend->finish();
     if (!status.ok())
-      return failed(*step.info, status);
-  }
-  for (PreparedStep &step : steps) {
-    if (!step.executor)
-      continue;
-    if (absl::Status status = step.executor->pack(); !status.ok())
-      return annotate(*step.info, status);
+      return failed(*prologue[position].info, status);
   }
   absl::Status status = backend->finish();
+  startMemory.reset();
   return status.ok() ? takeReport() : status;
 }
 

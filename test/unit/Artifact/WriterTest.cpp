@@ -198,6 +198,8 @@ TEST_F(WriterTest, DescribesProgramsWithoutTheirData) {
     dovetail.mesh @mesh = ["y" = 1]
     plan.program @main mesh @mesh target "cpu" {
       %0 = plan.buffer constant tensor<1000000x1000000xf32> <[0, 1]> = dense_resource<weights> : tensor<1000000x1000000xf32>
+      %w = plan.view %0 : !plan.ref<tensor<1000000x1000000xf32>>
+      plan.output "y" %w : !plan.ref<tensor<1000000x1000000xf32>>
     })mlir",
                                        &context);
   ASSERT_TRUE(module);

@@ -53,6 +53,9 @@ public:
   /// All bytes that it was loaded from.
   absl::Span<const std::byte> getArtifact() const;
   absl::Span<const std::byte> getWeights() const { return weights; }
+  /// Says that a part of the weights is not going to be read soon: where it is mapped from a file, the system may have
+  /// its memory, and reads it again when need be.
+  void releaseWeights(uint64_t offset, uint64_t size) const;
   /// The kernels' code; with several images, a device chooses one.
   absl::Span<const CodeImage> getCode() const { return code; }
   /// Size of all images.

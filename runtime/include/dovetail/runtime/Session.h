@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -41,14 +42,15 @@ struct SessionOptions {
 struct SessionStatistics {
   int64_t arenaBytes = 0;      ///< Values and scratch memory, shared by liveness.
   int64_t scratchBytes = 0;    ///< Scratch memory of the step that needs most; a part of the arena.
-  int64_t persistentBytes = 0; ///< Results of the prologue.
-  int64_t weightBytes = 0;     ///< Constants read where the artifact is mapped.
+  int64_t persistentBytes = 0; ///< Results of the prologue that runs read.
+  int64_t startBytes = 0;      ///< Those that are only packed, while the prologue runs; the arena is not in use then.
+  int64_t weightBytes = 0;     ///< Constants that runs read where the artifact is mapped.
   int64_t copiedBytes = 0;     ///< Constants copied into another memory format, or to a device.
   int64_t packedBytes = 0;     ///< Weights packed for library calls.
   int64_t messageBytes = 0;    ///< Messages between processes that do not lie in memory as they are sent.
 
   int64_t totalBytes() const {
-    return arenaBytes + persistentBytes + weightBytes + copiedBytes + packedBytes + messageBytes;
+    return std::max(arenaBytes, startBytes) + persistentBytes + weightBytes + copiedBytes + packedBytes + messageBytes;
   }
   friend bool operator==(const SessionStatistics &, const SessionStatistics &) = default;
 };

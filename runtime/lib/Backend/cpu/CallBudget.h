@@ -18,6 +18,14 @@
 
 namespace dovetail::runtime {
 
+/// How a call uses its weights.
+enum class WeightUse {
+  Changing, ///< They are packed, if the library wants that, in scratch memory whenever the call runs.
+  Constant, ///< When the session starts, or used where they are.
+  Copied,   ///< When the session starts, into memory that is kept, however the library wants them: they are not there
+            ///< any more when the call runs.
+};
+
 /// What is left of the bounds that the plan sets a call, in bytes: of packed weights, and of scratch memory.
 class CallBudget {
 public:
@@ -40,12 +48,12 @@ public:
     } while (desc.next_impl());
     return false;
   }
-  /// The same for a call with weights, packed as the library wants them in place of `weights`; with `keepsPacked` they
-  /// are kept.
-  template <typename Desc> bool choose(Desc &desc, const dnnl::memory::desc &weights, bool keepsPacked) {
+  /// The same for a call with weights, packed as the library wants them in place of `weights`.
+  template <typename Desc> bool choose(Desc &desc, const dnnl::memory::desc &weights, WeightUse use) {
     return choose(desc, [&](const Desc &desc) {
-      int64_t bytes = desc.weights_desc() == weights ? 0 : alignedSize(desc.weights_desc().get_size());
-      return needOf(bytes, alignedSize(desc.scratchpad_desc().get_size()), keepsPacked);
+      bool packs = use == WeightUse::Copied || desc.weights_desc() != weights;
+      int64_t bytes = packs ? alignedSize(desc.weights_desc().get_size()) : 0;
+      return needOf(bytes, alignedSize(desc.scratchpad_desc().get_size()), use != WeightUse::Changing);
     });
   }
   /// What a call needs whose packed weights and scratchpad take so many bytes.

@@ -16,9 +16,9 @@ namespace {
 
 class ConvolutionStep : public LibraryStep {
 public:
-  ConvolutionStep(const RankMemory &context, const ConvolutionCall &call, const layout::Box &loops, bool packOnce,
+  ConvolutionStep(const RankMemory &context, const ConvolutionCall &call, const layout::Box &loops, WeightUse use,
                   ThreadPool *threads)
-      : context(context), call(call), loops(loops), packOnce(packOnce), threads(threads) {}
+      : context(context), call(call), loops(loops), use(use), threads(threads) {}
 
   absl::Status plan() override;
   int64_t stagingBytes() const override { return parts.scratchBytes(); }
@@ -38,7 +38,7 @@ private:
   const RankMemory &context;
   const ConvolutionCall &call;
   layout::Box loops;
-  bool packOnce;
+  WeightUse use;
   ThreadPool *threads;
   std::byte *packed = nullptr;
   ConvolutionParts<ConvolutionPart> parts;
@@ -48,7 +48,7 @@ private:
 
 absl::Status ConvolutionStep::plan() {
   return parts.prepare(call, loops, [&](const ConvolutionChannels &channels) {
-    return std::make_unique<ConvolutionPart>(context, call, channels, packOnce, threads);
+    return std::make_unique<ConvolutionPart>(context, call, channels, use, threads);
   });
 }
 
@@ -87,8 +87,7 @@ absl::Status ConvolutionStep::bind(std::byte *scratch) {
 }
 
 std::unique_ptr<LibraryStep> dovetail::runtime::makeConvolution(const RankMemory &context, const ConvolutionCall &call,
-                                                                const layout::Box &loops, bool inPrologue,
+                                                                const layout::Box &loops, WeightUse use,
                                                                 ThreadPool *threads) {
-  return std::make_unique<ConvolutionStep>(context, call, loops, !inPrologue && context.isConstant(call.weights),
-                                           threads);
+  return std::make_unique<ConvolutionStep>(context, call, loops, use, threads);
 }

@@ -18,9 +18,9 @@ using dnnl::memory;
 using layout::Box;
 
 ConvolutionPart::ConvolutionPart(const RankMemory &context, const ConvolutionCall &call, ConvolutionChannels channels,
-                                 bool packOnce, ThreadPool *threads)
-    : context(context), call(call), channels(channels), packOnce(packOnce), threads(threads),
-      spatial(static_cast<int>(call.form.windows.size())) {}
+                                 WeightUse use, ThreadPool *threads)
+    : context(context), call(call), channels(channels), use(use), packOnce(use != WeightUse::Changing),
+      threads(threads), spatial(static_cast<int>(call.form.windows.size())) {}
 
 bool ConvolutionPart::takesBlocks(const MemoryFormat &format) const {
   const Box &weights = geometry.weightsBox;
@@ -97,7 +97,7 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
   auto kind = dnnl::prop_kind::forward_inference;
   auto keep = [&](auto desc, auto makePrimitive) {
     // What another part packs takes nothing of the budget.
-    if (!budget.choose(desc, shared ? shared->packedDesc : source, packOnce))
+    if (!(shared ? budget.choose(desc, shared->packedDesc, WeightUse::Constant) : budget.choose(desc, source, use)))
       return PostOps::Outcome::Impossible;
     packedDesc = desc.weights_desc();
     scratchpadDesc = desc.scratchpad_desc();
@@ -236,7 +236,7 @@ absl::Status ConvolutionPart::createCall(CallBudget &budget) {
     return status;
   return guardLibrary([&]() -> absl::Status {
     memory::desc source = weightsDesc();
-    packs = packedDesc != source;
+    packs = use == WeightUse::Copied || packedDesc != source;
     if (packs) {
       dnnl::reorder::primitive_desc desc(cpuEngine(), source, cpuEngine(), packedDesc);
       packer = dnnl::reorder(desc);

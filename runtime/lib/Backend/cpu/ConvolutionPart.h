@@ -25,7 +25,7 @@ namespace dovetail::runtime {
 
 class ConvolutionPart {
 public:
-  ConvolutionPart(const RankMemory &context, const ConvolutionCall &call, ConvolutionChannels channels, bool packOnce,
+  ConvolutionPart(const RankMemory &context, const ConvolutionCall &call, ConvolutionChannels channels, WeightUse use,
                   ThreadPool *threads);
 
   /// Finds out what is copied around the call; `scratchBytes` are for that.
@@ -65,6 +65,7 @@ private:
   const RankMemory &context;
   const ConvolutionCall &call;
   ConvolutionChannels channels;
+  WeightUse use;
   bool packOnce; ///< Weights never change: they are packed when the session starts.
   ThreadPool *threads;
   dnnl::memory::data_type type{};

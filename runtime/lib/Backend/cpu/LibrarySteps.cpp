@@ -10,6 +10,9 @@
 
 #include "../../Memory/Alignment.h"
 #include "../../Session/Backend.h"
+#include "../common/ConvolutionChannels.h"
+#include "../common/ConvolutionGeometry.h"
+#include "../common/ProductGeometry.h"
 #include "PostOps.h"
 
 #include "dovetail/Layout/Cuts.h"
@@ -26,6 +29,48 @@ absl::Status LibraryStep::prepare(int64_t packedBytes, int64_t scratchBytes) {
   scratch = stagingBytes() + scratchBytes;
   CallBudget budget(packedBytes, scratchBytes);
   return budget.explain(create(budget));
+}
+
+/// Bytes of the weights that a rank needs, as they were if nothing lay between them; -1 if that does not work out.
+static int64_t weightBytes(const RankMemory &context, const ConvolutionCall &call) {
+  int64_t bytes = 0;
+  for (const ConvolutionChannels &channels : planConvolutionChannels(call, context.loopBox(call.loops))) {
+    absl::StatusOr<ConvolutionGeometry> geometry = ConvolutionGeometry::plan(context, call, channels);
+    if (!geometry.ok())
+      return -1;
+    bytes += alignedSize(geometry->weightsBox.volume() * elementSize(context.memory(call.weights).type));
+  }
+  return bytes;
+}
+static int64_t weightBytes(const RankMemory &context, const MatMulCall &call) {
+  absl::StatusOr<ProductGeometry> geometry = ProductGeometry::plan(context, call, context.loopBox(call.loops));
+  return geometry.ok() ? alignedSize(geometry->bBox.volume() * elementSize(context.memory(call.b).type)) : -1;
+}
+
+std::optional<uint32_t> dovetail::runtime::hostPackedTensor(const RankMemory &context, const StepInfo &step) {
+  auto packed = [&](const auto &call, uint32_t weights) -> std::optional<uint32_t> {
+    if (!step.memory || !context.isConstant(weights) || context.memory(weights).blockDim >= 0 ||
+        context.resultBox(call.loops, call.output).empty())
+      return std::nullopt;
+    std::vector<uint32_t> reads = step.reads();
+    // Where the library wants nothing else, weights are copied, which the plan must have memory for.
+    int64_t bytes = weightBytes(context, call);
+    bool fits = bytes >= 0 && bytes <= alignedSize(step.memory->packedBytes(context.rank));
+    return fits && std::count(reads.begin(), reads.end(), weights) == 1 ? std::optional(weights) : std::nullopt;
+  };
+  if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
+    return packed(*call, call->weights);
+  if (const auto *call = std::get_if<MatMulCall>(&step.action))
+    return packed(*call, call->b);
+  return std::nullopt;
+}
+
+/// Whether weights must be packed or copied when a session starts, as their memory is another value's afterwards.
+static WeightUse weightUse(const RankMemory &context, const StepInfo &step, uint32_t weights, bool inPrologue) {
+  if (inPrologue || !context.isConstant(weights))
+    return WeightUse::Changing;
+  bool isCopied = context.plan.bufferOf(weights).kind == BufferKind::Persistent && hostPackedTensor(context, step);
+  return isCopied ? WeightUse::Copied : WeightUse::Constant;
 }
 
 namespace {
@@ -84,12 +129,12 @@ private:
 
 /// What divided and undivided calls look like on one rank, before the library is asked.
 struct CallPlan {
-  Parts whole; ///< One, for a single thread but where kernels divide it.
+  Parts whole;   ///< One, for a single thread but where kernels divide it.
   Parts divided; ///< None where the call is not divided.
   /// What each part may take in scratch memory besides its staging, and in packed weights where all have their own.
   int64_t scratchShare = 0, packedShare = 0;
   int64_t wholeScratch = 0, wholePacked = 0; ///< The same of the whole.
-  CallBytes bytes; ///< Of the step, whichever of these is done.
+  CallBytes bytes;                           ///< Of the step, whichever of these is done.
 };
 
 /// The iterations of each part.
@@ -125,13 +170,13 @@ template <typename Call> bool isDivisible(const RankMemory &context, const Call 
   return true;
 }
 
-std::unique_ptr<LibraryStep> makePart(const RankMemory &context, const StepAction &action, const Box &loops,
+std::unique_ptr<LibraryStep> makePart(const RankMemory &context, const StepInfo &step, const Box &loops,
                                       bool inPrologue, ThreadPool *threads) {
-  if (const auto *call = std::get_if<ConvolutionCall>(&action))
-    return makeConvolution(context, *call, loops, inPrologue, threads);
-  if (const auto *call = std::get_if<MatMulCall>(&action))
-    return makeMatMul(context, *call, loops, inPrologue);
-  return makePool(context, std::get<PoolCall>(action), loops);
+  if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
+    return makeConvolution(context, *call, loops, weightUse(context, step, call->weights, inPrologue), threads);
+  if (const auto *call = std::get_if<MatMulCall>(&step.action))
+    return makeMatMul(context, *call, loops, weightUse(context, step, call->b, inPrologue));
+  return makePool(context, std::get<PoolCall>(step.action), loops);
 }
 
 /// The loops of a call on this rank, and whether these may be divided; nothing when the rank has nothing to do.
@@ -149,15 +194,15 @@ std::optional<std::pair<Box, bool>> loopsOf(const RankMemory &context, const Ste
   return get(call, {call.input});
 }
 
-/// Null when the rank has nothing to do. `pool` are its `threads`, or null where it will not run. Errors: those of plans
-/// of parts.
+/// Null when the rank has nothing to do. `pool` are its `threads`, or null where it will not run. Errors: those of
+/// plans of parts.
 absl::StatusOr<std::unique_ptr<CallPlan>> planCall(const RankMemory &context, const StepInfo &step, bool inPrologue,
                                                    int threads, ThreadPool *pool) {
   std::optional<std::pair<Box, bool>> loops = loopsOf(context, step.action);
   if (!loops)
     return nullptr;
   auto result = std::make_unique<CallPlan>();
-  result->whole.push_back(makePart(context, step.action, loops->first, inPrologue, pool));
+  result->whole.push_back(makePart(context, step, loops->first, inPrologue, pool));
   if (absl::Status status = result->whole[0]->plan(); !status.ok())
     return status;
   bool ownKernels = hasOwnKernels(step.action);
@@ -169,7 +214,7 @@ absl::StatusOr<std::unique_ptr<CallPlan>> planCall(const RankMemory &context, co
   std::vector<Box> boxes = divide(loops->first, *step.division, threads);
   int64_t scratch = 0, count = static_cast<int64_t>(boxes.size());
   for (const Box &box : boxes) {
-    std::unique_ptr<LibraryStep> part = makePart(context, step.action, box, inPrologue, pool);
+    std::unique_ptr<LibraryStep> part = makePart(context, step, box, inPrologue, pool);
     // What cannot be done in parts, may be possible as a whole.
     if (!part->plan().ok()) {
       result->divided.clear();

@@ -45,16 +45,16 @@ private:
   int64_t scratch = 0, packed = 0;
 };
 
-/// A library step of any kind, which the threads of `pool` divide as the plan says; it outlives them. Null when the rank
-/// has nothing to do. `inPrologue`: the step runs once, so nothing is packed for it.
+/// A library step of any kind, which the threads of `pool` divide as the plan says; it outlives them. Null when the
+/// rank has nothing to do. `inPrologue`: the step runs once, so nothing is packed for it.
 StepExecutorOr createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue, ThreadPool &pool);
 
 /// The part of a call that is `loops`, iterations of the rank's with some of the output. Neither planned nor created.
 /// `threads` divide what kernels of the runtime's own do; null where it will not run.
 std::unique_ptr<LibraryStep> makeConvolution(const RankMemory &context, const ConvolutionCall &call,
-                                             const layout::Box &loops, bool inPrologue, ThreadPool *threads);
+                                             const layout::Box &loops, WeightUse use, ThreadPool *threads);
 std::unique_ptr<LibraryStep> makeMatMul(const RankMemory &context, const MatMulCall &call, const layout::Box &loops,
-                                        bool inPrologue);
+                                        WeightUse use);
 std::unique_ptr<LibraryStep> makePool(const RankMemory &context, const PoolCall &call, const layout::Box &loops);
 StepExecutorOr createReorder(const RankMemory &context, const ReorderCall &call);
 

@@ -21,8 +21,9 @@ namespace {
 
 class MatMulStep : public LibraryStep {
 public:
-  MatMulStep(const RankMemory &context, const MatMulCall &call, const Box &loops, bool packOnce)
-      : context(context), call(call), loops(loops), packOnce(packOnce), output(call.output) {}
+  MatMulStep(const RankMemory &context, const MatMulCall &call, const Box &loops, WeightUse use)
+      : context(context), call(call), loops(loops), use(use), packOnce(use != WeightUse::Changing),
+        output(call.output) {}
 
   absl::Status plan() override;
   int64_t stagingBytes() const override { return staging; }
@@ -59,7 +60,8 @@ private:
   const RankMemory &context;
   const MatMulCall &call;
   Box loops;
-  bool packOnce;
+  WeightUse use;
+  bool packOnce; ///< Weights never change: they are packed when the session starts.
   uint32_t output;
   memory::data_type type{};
   ProductGeometry geometry;
@@ -151,7 +153,7 @@ absl::Status MatMulStep::createCall(CallBudget &budget) {
                                       : b.desc;
     dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(a.desc, weights, outDesc), fused.attributes, cpuEngine());
     // What another part packs takes nothing of the budget.
-    if (!budget.choose(desc, shared ? weights : b.desc, packOnce))
+    if (!(shared ? budget.choose(desc, weights, WeightUse::Constant) : budget.choose(desc, b.desc, use)))
       return PostOps::Outcome::Impossible;
     packedDesc = desc.weights_desc();
     scratchpadDesc = desc.scratchpad_desc();
@@ -161,7 +163,7 @@ absl::Status MatMulStep::createCall(CallBudget &budget) {
   if (absl::Status status = postOps->prepare(/*biasFirst=*/false, scratchPlan, create); !status.ok())
     return status;
   return guardLibrary([&]() -> absl::Status {
-    packs = packedDesc != b.desc;
+    packs = use == WeightUse::Copied || packedDesc != b.desc;
     if (packs)
       packer = dnnl::reorder(dnnl::reorder::primitive_desc(cpuEngine(), b.desc, cpuEngine(), packedDesc));
     scratchpadOffset = scratchPlan.add(scratchpadDesc.get_size());
@@ -271,6 +273,6 @@ absl::Status MatMulStep::run() {
 }
 
 std::unique_ptr<LibraryStep> dovetail::runtime::makeMatMul(const RankMemory &context, const MatMulCall &call,
-                                                           const Box &loops, bool inPrologue) {
-  return std::make_unique<MatMulStep>(context, call, loops, !inPrologue && context.isConstant(call.b));
+                                                           const Box &loops, WeightUse use) {
+  return std::make_unique<MatMulStep>(context, call, loops, use);
 }

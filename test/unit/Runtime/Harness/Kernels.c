@@ -66,6 +66,18 @@ void increment(void *const *pointers, const int64_t *numbers) {
     out[i * numbers[3]] = in[i * numbers[2]] + 1;
 }
 
+/// out[i, j, k, l] = in[i, j, k, l] + 1. Loops: i, j, k, l.
+void incrementWindows(void *const *pointers, const int64_t *numbers) {
+  const float *in = pointers[0];
+  float *out = pointers[1];
+  const int64_t *is = numbers + 8, *os = numbers + 12;
+  for (int64_t i = numbers[0]; i < numbers[1]; ++i)
+    for (int64_t j = numbers[2]; j < numbers[3]; ++j)
+      for (int64_t k = numbers[4]; k < numbers[5]; ++k)
+        for (int64_t l = numbers[6]; l < numbers[7]; ++l)
+          out[i * os[0] + j * os[1] + k * os[2] + l * os[3]] = in[i * is[0] + j * is[1] + k * is[2] + l * is[3]] + 1;
+}
+
 /// out[i] = what in[i] was in the call before, up to 16 elements. Loops: i.
 void recall(void *const *pointers, const int64_t *numbers) {
   static float before[16];

@@ -1,0 +1,47 @@
+//===- PackingPlan.h - When weights are packed ------------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the order in which the prologue makes weights and library calls pack them, so that of what is packed no more
+// than a few pieces are in memory as they were.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_SESSION_PACKINGPLAN_H
+#define DOVETAIL_RUNTIME_SESSION_PACKINGPLAN_H
+
+#include "dovetail/runtime/RankMemory.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace dovetail::runtime {
+
+struct PackingPlan {
+  /// What happens between two steps of the prologue, in this order.
+  struct Pause {
+    std::vector<size_t> packs;      ///< Steps of the plan that pack their weights.
+    std::vector<uint32_t> released; ///< Mapped constants that nothing reads any more.
+  };
+  /// Before the first step of the prologue, after the first, and so on.
+  std::vector<Pause> pauses;
+  /// For each buffer: whether its memory is needed in the prologue only, from the step that writes it to `lastUses`.
+  std::vector<bool> transient;
+  /// For each buffer: the last step of the prologue after which it is read, packing included; -1 if none does.
+  std::vector<int64_t> lastUses;
+  /// For each buffer: whether steps of a run read it, other than to pack it when the session starts.
+  std::vector<bool> readInRuns;
+
+  /// Of what the prologue makes and steps pack, at most `batchBytes` are in memory at once, unless one piece is larger.
+  /// `memory` needs no addresses.
+  static PackingPlan create(const RankMemory &memory, int64_t batchBytes);
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_SESSION_PACKINGPLAN_H
