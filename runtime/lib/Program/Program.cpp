@@ -10,6 +10,7 @@
 
 #include "CodeObject.h"
 #include "HostFeatures.h"
+#include "PackedWeights.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
 
@@ -118,7 +119,7 @@ absl::Status Program::Storage::loadKernels(const Program &program) {
   return absl::OkStatus();
 }
 
-Program::Program() = default;
+Program::Program() : packed(std::make_unique<PackedWeights>()) {}
 Program::~Program() = default;
 
 absl::StatusOr<std::shared_ptr<const Program>> Program::load(const std::string &path, ProgramOptions options) {

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 using namespace dovetail::runtime;
 
@@ -31,6 +32,7 @@ private:
   /// Adds steps that pack what is there after so many steps of the prologue.
   void pack(int64_t position);
   void releaseConstants();
+  void findPurposes();
 
   const RankMemory &memory;
   const Plan &plan;
@@ -102,6 +104,34 @@ void Packer::releaseConstants() {
       result.pauses[result.lastUses[i] + 1].released.push_back(i);
 }
 
+void Packer::findPurposes() {
+  std::vector<bool> always(plan.buffers.size());
+  std::vector<std::set<size_t>> packs(plan.buffers.size());
+  for (size_t i = 0; i < plan.steps.size(); ++i)
+    if (packed[i])
+      packs[*packed[i]].insert(i);
+  result.purposes.resize(numSteps());
+  for (int64_t position = numSteps(); position-- > 0;) {
+    const StepInfo &step = plan.prologue[position];
+    const auto *kernel = std::get_if<KernelCall>(&step.action);
+    // Ranks meet in exchanges, and report wrong indices.
+    bool isNeeded = std::holds_alternative<ExchangeCall>(step.action) ||
+                    std::holds_alternative<WaitCall>(step.action) || (kernel && !kernel->checks.empty());
+    std::set<size_t> feeds;
+    for (uint32_t tensor : step.writes()) {
+      uint32_t buffer = bufferOf(tensor);
+      isNeeded |= !result.transient[buffer] || always[buffer];
+      feeds.insert(packs[buffer].begin(), packs[buffer].end());
+    }
+    for (uint32_t tensor : step.reads()) {
+      always[bufferOf(tensor)] = always[bufferOf(tensor)] || isNeeded;
+      packs[bufferOf(tensor)].insert(feeds.begin(), feeds.end());
+    }
+    result.purposes[position].always = isNeeded;
+    result.purposes[position].packs.assign(feeds.begin(), feeds.end());
+  }
+}
+
 PackingPlan Packer::create() {
   findUses();
   result.pauses.resize(numSteps() + 1);
@@ -124,6 +154,7 @@ PackingPlan Packer::create() {
       pack(position);
   }
   releaseConstants();
+  findPurposes();
   return std::move(result);
 }
 

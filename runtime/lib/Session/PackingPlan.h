@@ -30,6 +30,12 @@ struct PackingPlan {
   };
   /// Before the first step of the prologue, after the first, and so on.
   std::vector<Pause> pauses;
+  /// For each step of the prologue: whether it is needed whoever packs, or else for which packing steps of the plan.
+  struct Purpose {
+    bool always = false;
+    std::vector<size_t> packs; ///< Ascending.
+  };
+  std::vector<Purpose> purposes;
   /// For each buffer: whether its memory is needed in the prologue only, from the step that writes it to `lastUses`.
   std::vector<bool> transient;
   /// For each buffer: the last step of the prologue after which it is read, packing included; -1 if none does.

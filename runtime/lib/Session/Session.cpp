@@ -9,6 +9,7 @@
 #include "dovetail/runtime/Session.h"
 
 #include "../Memory/Alignment.h"
+#include "../Program/PackedWeights.h"
 #include "Backend.h"
 #include "MemoryPlan.h"
 #include "RaceDetection.h"
@@ -30,6 +31,7 @@ public:
       : program(std::move(program)), plan(this->program->getPlan()), communicator(communicator), options(options),
         memory{plan, communicator.rank()} {}
   ~ProgramSession() override {
+    giveUp();
     // After an error, work may still be under way that uses what is about to be destroyed.
     if (backend)
       (void)backend->finish();
@@ -57,10 +59,19 @@ private:
   absl::Status prepareConstants();
   absl::Status prepareSteps(const std::vector<StepInfo> &infos, bool inPrologue, std::vector<PreparedStep> &result);
   absl::Status allocate();
+  absl::Status allocatePacked();
   absl::StatusOr<std::byte *> allocate(int64_t bytes, std::shared_ptr<std::byte> &owner);
   absl::Status bind();
   absl::Status runPrologue();
-  absl::Status pack(const PackingPlan::Pause &pause);
+  /// Runs the prologue and packs, but for what others do; `again`: only what they did not.
+  absl::Status prepareOnce(bool again);
+  /// Whether this rank packs the weights of a step: nobody else has begun to.
+  bool claim(size_t step);
+  absl::Status pack(const PackingPlan::Pause &pause, bool again);
+  /// Lets others do what this rank began to pack.
+  void giveUp();
+  /// Waits for what others pack. False if somebody gave up.
+  absl::StatusOr<bool> waitForOthers();
   absl::Status runSteps();
   absl::Status runStep(PreparedStep &step);
   void noteWrites(const PreparedStep &step) const;
@@ -82,6 +93,9 @@ private:
   std::unique_ptr<Move> recording; ///< Of all steps and exchanges of a run.
   std::vector<ArenaItem> items;    ///< One for each buffer, then those of scratch memory.
   PackingPlan packing;
+  /// Of steps that pack weights as other ranks of the process may, too; null for others.
+  std::vector<std::shared_ptr<PackedWeights::Entry>> shared;
+  std::vector<bool> claimed; ///< For each step, whether this rank is about to pack.
   /// Other ranks read it: kept by the communicator, too.
   struct Memory {
     std::shared_ptr<std::byte> arena, persistent, constants, packed;
@@ -217,14 +231,8 @@ absl::Status ProgramSession::allocate() {
   absl::StatusOr<std::byte *> persistent = allocate(persistentBytes, allocations->persistent);
   if (!persistent.ok())
     return persistent.status();
-  absl::StatusOr<std::byte *> packed = allocate(stats.packedBytes, allocations->packed);
-  if (!packed.ok())
-    return packed.status();
-  for (const PreparedStep &step : steps)
-    if (step.executor) {
-      step.executor->setPackedMemory(*packed);
-      *packed += step.executor->packedBytes();
-    }
+  if (absl::Status status = allocatePacked(); !status.ok())
+    return status;
   if (plan.numChecks > 0) {
     absl::StatusOr<std::shared_ptr<std::byte>> allocated = backend->allocateShared(plan.numChecks * sizeof(int64_t));
     if (!allocated.ok())
@@ -247,6 +255,39 @@ absl::Status ProgramSession::allocate() {
       used += alignedSize(view.bytes());
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status ProgramSession::allocatePacked() {
+  std::vector<PackedWeights::Request> requests;
+  std::vector<size_t> sharing;
+  int64_t own = 0;
+  shared.resize(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!steps[i].executor)
+      continue;
+    if (std::string key = steps[i].executor->packedKey(); key.empty()) {
+      own += steps[i].executor->packedUse();
+    } else {
+      requests.push_back({std::move(key), steps[i].executor->packedUse()});
+      sharing.push_back(i);
+    }
+  }
+  auto entries = program->getPackedWeights().acquire(requests, [&](int64_t bytes) { return backend->allocate(bytes); });
+  if (!entries.ok())
+    return ofRank(memory.rank, entries.status());
+  absl::StatusOr<std::byte *> packed = allocate(own, allocations->packed);
+  if (!packed.ok())
+    return packed.status();
+  for (size_t i = 0; i < sharing.size(); ++i) {
+    shared[sharing[i]] = (*entries)[i];
+    steps[sharing[i]].executor->setPackedMemory((*entries)[i]->data());
+  }
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (steps[i].executor && !shared[i]) {
+      steps[i].executor->setPackedMemory(*packed);
+      *packed += steps[i].executor->packedUse();
+    }
   return absl::OkStatus();
 }
 
@@ -306,11 +347,25 @@ absl::Status ProgramSession::prepare() {
   return runPrologue();
 }
 
-absl::Status ProgramSession::pack(const PackingPlan::Pause &pause) {
-  for (size_t index : pause.packs)
-    if (StepExecutor *executor = steps[index].executor.get())
-      if (absl::Status status = executor->pack(); !status.ok())
-        return annotate(*steps[index].info, status);
+bool ProgramSession::claim(size_t step) {
+  if (!claimed[step] && shared[step])
+    claimed[step] = shared[step]->claim();
+  return claimed[step];
+}
+
+absl::Status ProgramSession::pack(const PackingPlan::Pause &pause, bool again) {
+  for (size_t index : pause.packs) {
+    StepExecutor *executor = steps[index].executor.get();
+    if (!executor || (shared[index] ? !claim(index) : again))
+      continue;
+    if (absl::Status status = executor->pack(); !status.ok())
+      return annotate(*steps[index].info, status);
+    if (!shared[index])
+      continue;
+    noteWrite(shared[index]->data(), executor->packedUse());
+    shared[index]->finish(/*success=*/true);
+    claimed[index] = false;
+  }
   for (uint32_t buffer : pause.released) {
     const BufferInfo &info = plan.buffers[buffer];
     program->releaseWeights(info.dataOffset, layout::Box::ofShape(info.shape).volume() * elementSize(info.type));
@@ -318,24 +373,59 @@ absl::Status ProgramSession::pack(const PackingPlan::Pause &pause) {
   return absl::OkStatus();
 }
 
-absl::Status ProgramSession::runPrologue() {
-  auto failed = [&](const StepInfo &step, const absl::Status &status) {
-    return communicator.state().ok() ? annotate(step, status) : communicator.state();
-  };
+absl::Status ProgramSession::prepareOnce(bool again) {
   for (size_t position = 0; position <= prologue.size(); ++position) {
-    if (absl::Status status = pack(packing.pauses[position]); !status.ok())
+    if (absl::Status status = pack(packing.pauses[position], again); !status.ok())
       return status;
     if (position == prologue.size())
       break;
+    const PackingPlan::Purpose &purpose = packing.purposes[position];
+    bool isNeeded = purpose.always && !again;
+    for (size_t step : purpose.packs)
+      isNeeded |= claim(step) || (!shared[step] && !again);
+    if (!isNeeded)
+      continue;
     absl::Status status = runStep(prologue[position]);
     if (status.ok())
       status = backend->finish();
     if (!status.ok())
-      return failed(*prologue[position].info, status);
+      return communicator.state().ok() ? annotate(*prologue[position].info, status) : communicator.state();
   }
-  absl::Status status = backend->finish();
+  return backend->finish();
+}
+
+void ProgramSession::giveUp() {
+  for (size_t i = 0; i < claimed.size(); ++i)
+    if (claimed[i])
+      shared[i]->finish(/*success=*/false);
+  claimed.assign(steps.size(), false);
+}
+
+absl::StatusOr<bool> ProgramSession::waitForOthers() {
+  for (const std::shared_ptr<PackedWeights::Entry> &entry : shared) {
+    PackedWeights::Entry::State state;
+    while (entry && (state = entry->waitFor(std::chrono::milliseconds(20))) != PackedWeights::Entry::State::Packed) {
+      if (absl::Status status = communicator.state(); !status.ok())
+        return status;
+      if (state == PackedWeights::Entry::State::Empty)
+        return false;
+    }
+  }
+  return true;
+}
+
+absl::Status ProgramSession::runPrologue() {
+  claimed.assign(steps.size(), false);
+  absl::StatusOr<bool> complete = false;
+  for (bool again = false; complete.ok() && !*complete; again = true) {
+    absl::Status status = prepareOnce(again);
+    giveUp();
+    if (!status.ok())
+      return status;
+    complete = waitForOthers();
+  }
   startMemory.reset();
-  return status.ok() ? takeReport() : status;
+  return complete.ok() ? takeReport() : complete.status();
 }
 
 absl::Status ProgramSession::takeReport() {

@@ -32,11 +32,17 @@ public:
   virtual int64_t scratchBytes() const { return 0; }
   /// Bytes of memory for what `pack` makes, which is kept.
   virtual int64_t packedBytes() const { return 0; }
+  /// How many of them it takes, as the library turns out to need; the rest is never touched.
+  virtual int64_t packedUse() const { return packedBytes(); }
+  /// What `pack` makes on the CPU: executors of a program whose keys are equal make the same bytes, on all ranks. Empty
+  /// where `pack` makes nothing, or what only this executor may use.
+  virtual std::string packedKey() const { return {}; }
   /// Called once, when all memory has been allocated, before `bind`: that for what is packed.
   virtual void setPackedMemory(std::byte *) {}
   /// Called once, when all memory has been allocated.
   virtual absl::Status bind(std::byte *scratch) = 0;
-  /// Called once after the prologue: everything that depends on constants alone.
+  /// Called once, after the prologue has made what it reads, unless another executor of the same key has done it:
+  /// everything that depends on constants alone.
   virtual absl::Status pack() { return absl::OkStatus(); }
   virtual absl::Status run() = 0;
 };

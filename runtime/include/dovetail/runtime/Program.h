@@ -27,6 +27,8 @@
 
 namespace dovetail::runtime {
 
+class PackedWeights;
+
 /// What a program is loaded for.
 struct ProgramOptions {
   /// Makes the program executable: checks the CPU and loads the kernels; those for devices are loaded by sessions.
@@ -56,6 +58,8 @@ public:
   /// Says that a part of the weights is not going to be read soon: where it is mapped from a file, the system may have
   /// its memory, and reads it again when need be.
   void releaseWeights(uint64_t offset, uint64_t size) const;
+  /// What its sessions share.
+  PackedWeights &getPackedWeights() const { return *packed; }
   /// The kernels' code; with several images, a device chooses one.
   absl::Span<const CodeImage> getCode() const { return code; }
   /// Size of all images.
@@ -73,6 +77,7 @@ private:
                                                                ProgramOptions options);
 
   std::unique_ptr<Storage> storage;
+  std::unique_ptr<PackedWeights> packed;
   Plan plan;
   absl::Span<const std::byte> weights;
   std::vector<CodeImage> code;

@@ -46,7 +46,7 @@ struct SessionStatistics {
   int64_t startBytes = 0;      ///< Those that are only packed, while the prologue runs; the arena is not in use then.
   int64_t weightBytes = 0;     ///< Constants that runs read where the artifact is mapped.
   int64_t copiedBytes = 0;     ///< Constants copied into another memory format, or to a device.
-  int64_t packedBytes = 0;     ///< Weights packed for library calls.
+  int64_t packedBytes = 0;     ///< Weights packed for library calls, at most. On CPUs ranks of a process share them.
   int64_t messageBytes = 0;    ///< Messages between processes that do not lie in memory as they are sent.
 
   int64_t totalBytes() const {

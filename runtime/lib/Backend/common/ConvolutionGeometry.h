@@ -60,7 +60,7 @@ public:
       bytes = std::max(bytes, part->scratchBytes());
     return bytes;
   }
-  template <typename Body> absl::Status forEach(Body body) {
+  template <typename Body> absl::Status forEach(Body body) const {
     for (const auto &part : parts)
       if (absl::Status status = body(*part); !status.ok())
         return status;

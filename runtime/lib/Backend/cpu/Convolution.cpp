@@ -25,6 +25,8 @@ public:
   absl::Status create(CallBudget &budget) override;
   bool isSlow() const override;
   bool sharesWeights(LibraryStep &first) override;
+  int64_t packedUse() const override;
+  std::string packedKey() const override;
   void setPackedMemory(std::byte *memory) override { packed = memory; }
   absl::Status bind(std::byte *scratch) override;
   absl::Status pack() override {
@@ -76,6 +78,25 @@ bool ConvolutionStep::sharesWeights(LibraryStep &first) {
   for (size_t i = 0; shares && i < parts.size(); ++i)
     parts[i].shareWeights(other.parts[i]);
   return shares;
+}
+
+int64_t ConvolutionStep::packedUse() const {
+  int64_t bytes = 0;
+  (void)parts.forEach([&](const ConvolutionPart &part) {
+    bytes += part.packedBytes();
+    return absl::OkStatus();
+  });
+  return bytes;
+}
+
+std::string ConvolutionStep::packedKey() const {
+  std::string keys;
+  absl::Status status = parts.forEach([&](const ConvolutionPart &part) {
+    std::string key = part.packedKey();
+    keys += key;
+    return part.packedBytes() > 0 && key.empty() ? absl::UnknownError("not shared") : absl::OkStatus();
+  });
+  return status.ok() ? keys : std::string();
 }
 
 absl::Status ConvolutionStep::bind(std::byte *scratch) {

@@ -8,6 +8,8 @@
 
 #include "ConvolutionPart.h"
 
+#include "absl/strings/str_cat.h"
+
 #include <algorithm>
 #include <cstring>
 #include <tuple>
@@ -307,6 +309,17 @@ int64_t ConvolutionPart::packedBytes() const {
   if (kernels)
     return kernels->packedBytes();
   return packs && packOnce && !shared ? alignedSize(packedDesc.get_size()) : 0;
+}
+
+std::string ConvolutionPart::packedKey() const {
+  if (packedBytes() == 0)
+    return {};
+  if (kernels)
+    return runtime::packedKey(context, call.weights, geometry.weightsBox, kernels->packedFormat());
+  std::string key = runtime::packedKey(context, call.weights, geometry.weightsBox, weightsDesc(),
+                                       tiles ? tiles->packedFormat() : packedDesc);
+  // Which tiles there are depends on what is innermost.
+  return key.empty() || !tiles ? key : absl::StrCat("tiles along ", dims.back(), " ", key);
 }
 
 absl::Status ConvolutionPart::bind(std::byte *scratch, std::byte *packed) {

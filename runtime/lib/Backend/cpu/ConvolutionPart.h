@@ -40,6 +40,8 @@ public:
   void shareWeights(const ConvolutionPart &other) { shared = &other; }
   /// Of memory that is kept, once it is created.
   int64_t packedBytes() const;
+  /// What it is; empty for nothing, or what ranks do not share.
+  std::string packedKey() const;
   /// `packed` has room for `packedBytes`.
   absl::Status bind(std::byte *scratch, std::byte *packed);
   absl::Status pack();

@@ -51,6 +51,8 @@ public:
   void run();
   /// Of memory that is kept.
   int64_t packedBytes() const { return operands.packOnce ? weightBytes() : 0; }
+  /// What `pack` makes of given weights, as text: equal where the bytes are.
+  virtual std::string packedFormat() const = 0;
 
 protected:
   /// `threads`, which outlives the object, is null where nothing will run.

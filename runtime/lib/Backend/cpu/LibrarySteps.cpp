@@ -85,10 +85,28 @@ public:
 
   int64_t scratchBytes() const override { return scratch; }
   int64_t packedBytes() const override { return packed; }
+  int64_t packedUse() const override {
+    int64_t bytes = 0;
+    for (const auto &part : parts)
+      bytes += part->packedUse();
+    return bytes;
+  }
+  /// What is packed lies part after part, and each part says of its own which weights these are, and how they are
+  /// packed: so nobody else has the same key, unless it has the same bytes. Parts that use what others pack have none.
+  std::string packedKey() const override {
+    std::string keys;
+    for (const auto &part : parts) {
+      std::string key = part->packedKey();
+      if (part->packedUse() > 0 && key.empty())
+        return {};
+      keys += key;
+    }
+    return keys;
+  }
   void setPackedMemory(std::byte *memory) override {
     for (const auto &part : parts) {
       part->setPackedMemory(memory);
-      memory += part->packedBytes();
+      memory += part->packedUse();
     }
   }
   absl::Status bind(std::byte *scratch) override {

@@ -30,6 +30,10 @@ public:
   absl::Status create(CallBudget &budget) override;
   bool isSlow() const override { return postOps->isSlow() || postOps->isRestSlow(); }
   bool sharesWeights(LibraryStep &first) override;
+  int64_t packedUse() const override { return packs && !shared ? alignedSize(packedDesc.get_size()) : 0; }
+  std::string packedKey() const override {
+    return packedUse() > 0 ? runtime::packedKey(context, call.b, geometry.bBox, b.desc, packedDesc) : std::string();
+  }
   void setPackedMemory(std::byte *memory) override { packed = memory; }
   absl::Status bind(std::byte *scratch) override;
   absl::Status pack() override { return packs && !shared ? packCall.run() : absl::OkStatus(); }

@@ -11,6 +11,7 @@
 #include "dovetail/Layout/Arith.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <cstring>
@@ -121,6 +122,29 @@ bool dovetail::runtime::hasChannelBlocks(const MemoryFormat &format) {
 
 bool dovetail::runtime::isReference(const char *implementation) {
   return std::strncmp(implementation, "ref", 3) == 0 || std::strstr(implementation, ":ref");
+}
+
+std::string dovetail::runtime::formatKey(const memory::desc &desc) {
+  const dnnl_memory_desc_t &data = desc.data;
+  const dnnl_blocking_desc_t &blocking = data.format_desc.blocking;
+  auto list = [](const auto *values, int count) { return absl::StrJoin(values, values + count, ","); };
+  return absl::StrCat(static_cast<int>(data.data_type), " ", static_cast<int>(data.format_kind), " ", data.extra.flags,
+                      " ", data.offset0, " ", list(data.dims, data.ndims), " ", list(data.padded_dims, data.ndims), " ",
+                      list(data.padded_offsets, data.ndims), " ", list(blocking.strides, data.ndims), " ",
+                      list(blocking.inner_blks, blocking.inner_nblks), " ",
+                      list(blocking.inner_idxs, blocking.inner_nblks));
+}
+
+std::string dovetail::runtime::packedKey(const RankMemory &context, uint32_t tensor, const layout::Box &box,
+                                         const std::string &format) {
+  if (context.plan.tensors[tensor].sharding.isPartial())
+    return {};
+  return absl::StrCat(context.plan.tensors[tensor].buffer, " ", box.str(), " ", format, ";");
+}
+
+std::string dovetail::runtime::packedKey(const RankMemory &context, uint32_t tensor, const layout::Box &box,
+                                         const memory::desc &source, const memory::desc &packed) {
+  return packedKey(context, tensor, box, absl::StrCat(formatKey(source), " ", formatKey(packed)));
 }
 
 void LibraryCall::setArgument(int index, const memory::desc &desc, void *data) {

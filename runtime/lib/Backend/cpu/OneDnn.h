@@ -15,6 +15,7 @@
 
 #include "../common/ScratchPlan.h"
 #include "dovetail/runtime/MemoryView.h"
+#include "dovetail/runtime/RankMemory.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -75,6 +76,16 @@ private:
   std::vector<dnnl::memory> memories;
   std::vector<dnnl_exec_arg_t> arguments;
 };
+
+/// A format of the library as text, which tells it from all others.
+std::string formatKey(const dnnl::memory::desc &desc);
+
+/// What becomes of a part of a constant that is described as `source` when it is packed, as text; empty if ranks have
+/// different values of it.
+std::string packedKey(const RankMemory &context, uint32_t tensor, const layout::Box &box,
+                      const dnnl::memory::desc &source, const dnnl::memory::desc &packed);
+/// The same where `format` says what is done with it.
+std::string packedKey(const RankMemory &context, uint32_t tensor, const layout::Box &box, const std::string &format);
 
 /// Copies a box between two memories of the same element type, by oneDNN where it is faster. Addresses are given by
 /// `bind`.

@@ -55,6 +55,9 @@ public:
   /// Of memory that is kept: plain and packed weights, when they never change.
   int64_t packedBytes() const { return operands.packOnce ? weightBytes() : 0; }
 
+  /// Of each tile's weights.
+  const dnnl::memory::desc &packedFormat() const { return packedDesc; }
+
 private:
   int64_t numTiles() const;
   int64_t weightBytes() const { return alignedSize(packedDesc.get_size()) * numTiles() + alignedSize(plain.bytes()); }

@@ -10,6 +10,8 @@
 
 #include "dovetail/Layout/Winograd.h"
 
+#include "absl/strings/str_cat.h"
+
 #include <algorithm>
 
 using namespace dovetail;
@@ -37,6 +39,12 @@ WinogradConvolution::WinogradConvolution(Operands given, int64_t padRows, int64_
   task.tilesOfBlock = layout::winogradBlock(task.inputs, task.outputs, task.numTiles());
   weights = {nullptr,         task.outputs,      task.inputs,         from.strides[0],
              from.strides[1], from.strides[row], from.strides[column]};
+}
+
+std::string WinogradConvolution::packedFormat() const {
+  // Tiles are transposed where columns are further apart than rows.
+  return absl::StrCat("winograd of ", WinogradTask::tile, " along ", operands.spatial[0], ", ", operands.spatial[1],
+                      " in panels of ", kernels.panel);
 }
 
 int64_t WinogradConvolution::weightBytes() const {

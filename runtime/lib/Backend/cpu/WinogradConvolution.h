@@ -22,6 +22,7 @@ class WinogradConvolution : public KernelConvolution {
 public:
   /// `padRows`, `padColumns`: zeros before the input in its two spatial dimensions.
   WinogradConvolution(Operands operands, int64_t padRows, int64_t padColumns, ThreadPool *threads);
+  std::string packedFormat() const override;
 
 private:
   int64_t weightBytes() const override;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Harness/Reference.h"
+#include "Program/PackedWeights.h"
 
 #include "dovetail/runtime/ProgramRunner.h"
 
@@ -186,4 +187,160 @@ TEST(Packing, WhatRanksExchangeStays) {
   auto planned = runtime::estimateStatistics(program->getPlan(), 0, 1);
   ASSERT_TRUE(planned.ok()) << planned.status();
   EXPECT_EQ(planned->persistentBytes, 3 * 64);
+}
+
+TEST(Packing, RanksShareWhatTheyPackAlike) {
+  // Rows are divided, weights are not. Those of the first product are made by the prologue.
+  auto resident = [](int ranks) -> int64_t {
+    PlanBuilder builder({ranks});
+    builder.callBytes = 8 << 20;
+    std::vector<int64_t> cuts;
+    for (int i = 0; i <= ranks; ++i)
+      cuts.push_back(8 * i);
+    layout::DimSharding dim = split(0, cuts);
+    int64_t all = 8L * ranks;
+    std::mt19937_64 random(1);
+    std::vector<float> constant = randomFloats(random, terms * columns), input = randomFloats(random, all * terms);
+    uint32_t in = builder.value({all, terms}, sharding(2, {{0, dim}}));
+    uint32_t ones = builder.constantValue({columns}, sharding(1), std::vector(columns, 0.0F));
+    uint32_t plain = builder.constantValue({terms, columns}, sharding(2), constant);
+    uint32_t made = builder.tensor(builder.buffer({terms, columns}, sharding(2), {}, BufferKind::Persistent),
+                                   sharding(2), "weights");
+    builder.kernel("scaleAndPlace", {plain, ones}, {made}, {{terms, {}}, {columns, {}}}, -1, /*inPrologue=*/true);
+    builder.input("in", in);
+    for (uint32_t weights : {made, plain}) {
+      MatMulStep product;
+      product.a = in;
+      product.b = weights;
+      product.output = builder.value({all, columns}, sharding(2, {{0, dim}}));
+      builder.output(weights == made ? "made" : "plain", product.output);
+      builder.library(std::move(product));
+    }
+    auto program = builder.program();
+    EXPECT_EQ(program->getPackedWeights().bytes(), 0);
+    // Two runners at once share, too.
+    auto one = runtime::ProgramRunner::create(program), other = runtime::ProgramRunner::create(program);
+    EXPECT_TRUE(one.ok() && other.ok()) << one.status() << other.status();
+    if (!one.ok() || !other.ok())
+      return -1;
+    int64_t bytes = program->getPackedWeights().bytes();
+    one->reset();
+    EXPECT_EQ(program->getPackedWeights().bytes(), bytes);
+    std::vector<float> results[2] = {std::vector<float>(all * columns), std::vector<float>(all * columns)};
+    std::vector<runtime::FullTensor> inputs(1), outputs(2);
+    inputs[0].type = runtime::ElementType::F32;
+    inputs[0].shape = {all, terms};
+    inputs[0].data = reinterpret_cast<std::byte *>(input.data());
+    for (int i = 0; i < 2; ++i) {
+      outputs[i].type = runtime::ElementType::F32;
+      outputs[i].shape = {all, columns};
+      outputs[i].data = reinterpret_cast<std::byte *>(results[i].data());
+    }
+    absl::Status status = (*other)->run(inputs, outputs);
+    EXPECT_TRUE(status.ok()) << status;
+    for (int64_t row = 0; row < all; row += 5)
+      for (int64_t column = 0; column < columns; column += 333) {
+        double sum[2] = {}, size[2] = {};
+        for (int64_t k = 0; k < terms; ++k)
+          for (int i = 0; i < 2; ++i) {
+            double weight = i == 0 ? static_cast<double>(1000 * k + column) : constant[k * columns + column];
+            sum[i] += input[row * terms + k] * weight;
+            size[i] += std::abs(input[row * terms + k] * weight);
+          }
+        for (int i = 0; i < 2; ++i)
+          EXPECT_NEAR(results[i][row * columns + column], sum[i], 1e-6 * size[i]) << row << ", " << column;
+      }
+    other->reset();
+    EXPECT_EQ(program->getPackedWeights().bytes(), 0);
+    return bytes;
+  };
+  int64_t alone = resident(1);
+  EXPECT_GE(alone, 2 * weightBytes);
+  EXPECT_LT(alone, 3 * weightBytes);
+  EXPECT_EQ(resident(3), alone);
+}
+
+TEST(Packing, EachAlgorithmHasItsOwnWeights) {
+  ConvolutionCase test;
+  test.in = 20;
+  test.out = 40;
+  test.extents = test.results = {8, 9};
+  test.kernel = {3, 3};
+  test.strides = test.dilations = test.pads = {1, 1};
+  std::mt19937_64 random(3);
+  std::vector<float> input = randomFloats(random, volume(test.inputShape())),
+                     weights = randomFloats(random, volume(test.weightsShape()));
+  std::vector<double> expected = convolve(test, input, weights);
+  using artifact::ConvolutionAlgorithm;
+  struct Form {
+    ConvolutionAlgorithm algorithm;
+    std::vector<int32_t> order; ///< Of dimensions, outermost first: with columns outside of rows, tiles are transposed.
+  };
+  const Form forms[] = {{ConvolutionAlgorithm::Library, {0, 2, 3, 1}},
+                        {ConvolutionAlgorithm::Winograd, {0, 2, 3, 1}},
+                        {ConvolutionAlgorithm::Winograd, {0, 3, 2, 1}}};
+  // Whichever packs first, alone and with rows divided among ranks.
+  for (int ranks : {1, 3})
+    for (size_t first = 0; first < std::size(forms); ++first) {
+      PlanBuilder builder({ranks});
+      layout::DimSharding rows = ranks == 1 ? layout::DimSharding{} : split(0, {0, 3, 4, 8});
+      layout::Sharding whole = sharding(4), cut = ranks == 1 ? whole : sharding(4, {{2, rows}});
+      uint32_t constant = builder.constantValue(test.weightsShape(), whole, weights);
+      // The halo of a rank's rows is nobody's business here: all ranks have the input.
+      uint32_t in = builder.value(test.inputShape(), whole);
+      builder.input("in", in);
+      for (size_t i = 0; i < std::size(forms); ++i) {
+        const Form &form = forms[(first + i) % std::size(forms)];
+        ConvolutionStep call;
+        call.algorithm = form.algorithm;
+        call.input = in;
+        call.weights = constant;
+        call.output = builder.value(test.outputShape(), cut, form.order);
+        call.strides = call.dilations = call.pads = {1, 1};
+        builder.output("out" + std::to_string(i), call.output);
+        builder.library(std::move(call));
+      }
+      auto program = builder.program();
+      auto runner = runtime::ProgramRunner::create(program);
+      ASSERT_TRUE(runner.ok()) << runner.status();
+      auto results = runFloats(program, {input});
+      ASSERT_TRUE(results.ok()) << results.status();
+      for (size_t i = 0; i < std::size(forms); ++i)
+        EXPECT_TRUE(near(expected, (*results)[i])) << ranks << " ranks, " << first << ", " << i;
+    }
+}
+
+TEST(Packing, WhatOneGivesUpAnotherDoes) {
+  runtime::PackedWeights weights;
+  int64_t asked = 0;
+  auto allocate = [&](int64_t bytes) -> absl::StatusOr<std::shared_ptr<std::byte>> {
+    asked = bytes;
+    return std::shared_ptr<std::byte>(new std::byte[bytes], std::default_delete<std::byte[]>());
+  };
+  auto first = weights.acquire({{"a", 64}, {"b", 128}}, allocate);
+  EXPECT_EQ(asked, 192);
+  auto second = weights.acquire({{"b", 128}, {"c", 64}}, allocate);
+  EXPECT_EQ(asked, 64);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ((*first)[1], (*second)[0]);
+  EXPECT_EQ((*first)[1]->data(), (*first)[0]->data() + 64);
+  EXPECT_EQ(weights.bytes(), 256);
+  using State = runtime::PackedWeights::Entry::State;
+  runtime::PackedWeights::Entry &entry = *(*first)[1];
+  EXPECT_TRUE(entry.claim());
+  EXPECT_FALSE(entry.claim());
+  EXPECT_EQ(entry.waitFor(std::chrono::milliseconds(1)), State::Claimed);
+  entry.finish(/*success=*/false);
+  EXPECT_EQ(entry.waitFor(std::chrono::milliseconds(1)), State::Empty);
+  EXPECT_TRUE(entry.claim());
+  entry.finish(/*success=*/true);
+  EXPECT_EQ(entry.waitFor(std::chrono::milliseconds(1)), State::Packed);
+  EXPECT_FALSE(entry.claim());
+  first->clear();
+  EXPECT_EQ(weights.bytes(), 192);
+  auto none = [](int64_t) -> absl::StatusOr<std::shared_ptr<std::byte>> {
+    return absl::ResourceExhaustedError("none");
+  };
+  EXPECT_FALSE(weights.acquire({{"d", 64}}, none).ok());
+  EXPECT_EQ(weights.bytes(), 192);
 }
