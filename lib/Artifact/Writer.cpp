@@ -27,6 +27,7 @@ struct Artifact::Contents {
   WeightsBuilder weights;
   flatbuffers::FlatBufferBuilder plan;
   std::vector<runtime::Section> sections;
+  std::vector<std::byte> packed;
 
   explicit Contents(Location location) : location(location) {}
 };
@@ -91,6 +92,11 @@ LogicalResult Artifact::check() const {
   if (!status.ok())
     return emitError(contents->location, "the plan is wrong: ") << std::string(status.message());
   return success();
+}
+
+void Artifact::setPacked(std::vector<std::byte> image) {
+  contents->packed = std::move(image);
+  contents->sections.push_back({runtime::SectionKind::Packed, {contents->packed}});
 }
 
 LogicalResult Artifact::write(const std::string &path) const {

@@ -91,6 +91,12 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
   command.add_flag(
       "--no-index-checks", arguments.noIndexChecks,
       "Clamp indices that are out of range (of scatters: leave out what they name) instead of ending with an error");
+  command
+      .add_option("--prepack", arguments.prepack,
+                  "Put weights into the artifact as library calls on this machine want them, on ranks of so many "
+                  "threads, so that programs start faster; elsewhere they are packed again")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("THREADS");
   command.add_flag("--split-launches", arguments.splitLaunches,
                    "Launch kernels that read halos for what needs none first, while ranks exchange");
 }

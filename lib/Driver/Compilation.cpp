@@ -12,6 +12,7 @@
 
 #include "dovetail/Driver/Compilation.h"
 
+#include "dovetail/Driver/Execution.h"
 #include "dovetail/Driver/Planning.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Requests.h"
@@ -34,7 +35,7 @@ static int64_t getPeakBytes() {
   return static_cast<int64_t>(usage.ru_maxrss) * 1024;
 }
 
-static ExitCode getExitCode(ImportError error) {
+static ExitCode getImportCode(ImportError error) {
   switch (error) {
   case ImportError::File:
     return ExitCode::File;
@@ -78,7 +79,7 @@ LogicalResult Compilation::import(StringRef name, llvm::function_ref<ImportResul
     result = import();
   }
   if (!result) {
-    diagnostics.reclassify(getExitCode(result.error));
+    diagnostics.reclassify(getImportCode(result.error));
     return failure();
   }
   module = std::move(result.module);
@@ -154,6 +155,21 @@ Compilation Compilation::fork(CompileOptions otherOptions, Diagnostics &otherDia
   return copy;
 }
 
+LogicalResult Compilation::prepack(Artifact &artifact) {
+  FailureOr<std::vector<std::byte>> bytes = artifact.serialize();
+  if (failed(bytes))
+    return failure();
+  FailureOr<std::shared_ptr<const runtime::Program>> program = load(*bytes, "--prepack", diagnostics);
+  if (failed(program))
+    return failure();
+  *bytes = {};
+  FailureOr<std::vector<std::byte>> image = packWeights(*program, options.prepackThreads, diagnostics);
+  if (failed(image))
+    return failure();
+  artifact.setPacked(std::move(*image));
+  return success();
+}
+
 LogicalResult Compilation::emit(llvm::function_ref<LogicalResult(const Artifact &)> write) {
   if (failed(generateCode()))
     return failure();
@@ -162,6 +178,8 @@ LogicalResult Compilation::emit(llvm::function_ref<LogicalResult(const Artifact 
   Diagnostics::Scope scope(diagnostics, context, ExitCode::Internal);
   FailureOr<Artifact> artifact = Artifact::create(*module, code);
   if (failed(artifact) || failed(artifact->check()))
+    return failure();
+  if (options.prepackThreads > 0 && failed(prepack(*artifact)))
     return failure();
   scope.setCode(getPhaseExitCode(Phase::Emit));
   if (failed(write(*artifact)))

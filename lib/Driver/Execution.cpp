@@ -50,3 +50,13 @@ llvm::FailureOr<std::vector<tools::NamedTensor>> dovetail::execute(std::shared_p
     return fail(status, what, diagnostics);
   return outputs;
 }
+
+llvm::FailureOr<std::vector<std::byte>> dovetail::packWeights(std::shared_ptr<const runtime::Program> program,
+                                                              int threads, Diagnostics &diagnostics) {
+  runtime::RunnerOptions options;
+  options.threads = threads * program->numRanks();
+  auto runner = runtime::ProgramRunner::create(program, options);
+  if (!runner.ok())
+    return fail(runner.status(), "--prepack", diagnostics);
+  return (*runner)->packedImage();
+}

@@ -293,6 +293,10 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
     return usage("'--channel-blocks' with '--no-libraries': it is for library calls, and there will be none");
   options.indexChecks = !arguments.noIndexChecks;
   options.splitLaunches = arguments.splitLaunches;
+  if (arguments.prepack && arguments.target != "cpu")
+    return usage("'--prepack': only library calls on CPUs pack weights, not those of target '" + arguments.target +
+                 "'");
+  options.prepackThreads = arguments.prepack.value_or(0);
   options.shardingsSeed = arguments.shardingsSeed;
   options.following = arguments.following;
   if (arguments.halos) {

@@ -109,6 +109,8 @@ absl::Status BenchCommand::run() {
   auto runner = runtime::ProgramRunner::create(*program, *options);
   if (!runner.ok())
     return ofArtifact(arguments.artifact, runner.status());
+  progress.clear();
+  printRemark(**runner);
   double start = milliseconds(std::chrono::steady_clock::now() - begin);
 
   std::vector<NamedTensor> outputs = (*runner)->isFirst() ? makeOutputs(plan) : std::vector<NamedTensor>();

@@ -333,6 +333,11 @@ absl::Status tools::checkOutputs(const RunArguments &arguments, const std::vecto
   return absl::OkStatus();
 }
 
+void tools::printRemark(const runtime::ProgramRunner &runner) {
+  if (std::string remark = runner.remark(); !remark.empty())
+    std::fprintf(stderr, "dovetail: remark: %s\n", remark.c_str());
+}
+
 nlohmann::json tools::describeMemory(int rank, const runtime::SessionStatistics &memory) {
   return {{"rank", rank},
           {"values_bytes", memory.arenaBytes},

@@ -70,6 +70,9 @@ absl::Status ofArtifact(const std::string &path, const absl::Status &status);
 /// Checks that files to be written replace neither each other nor what is read. Errors: INVALID_ARGUMENT.
 absl::Status checkOutputs(const RunArguments &arguments, const std::vector<std::string> &outputs);
 
+/// Writes to stderr what a runner says about its start, if anything.
+void printRemark(const runtime::ProgramRunner &runner);
+
 /// What a rank takes of memory, for reports.
 nlohmann::json describeMemory(int rank, const runtime::SessionStatistics &memory);
 

@@ -185,6 +185,8 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
   auto runner = runtime::ProgramRunner::create(program, options);
   if (!runner.ok())
     return ofArtifact(arguments.artifact, runner.status());
+  progress.clear();
+  printRemark(**runner);
   // Of several processes, that of rank 0 gets the outputs, and the others have nothing to say.
   bool isFirst = (*runner)->isFirst();
   std::vector<NamedTensor> outputTensors = isFirst ? makeOutputs(plan) : std::vector<NamedTensor>();

@@ -36,6 +36,8 @@ public:
   /// Checks it as the runtime will: that its plan is well formed, and that in each exchange every box that some rank
   /// sends is received. Emits an error otherwise.
   llvm::LogicalResult check() const;
+  /// Adds weights as library calls want them, which `runtime::ProgramRunner::packedImage` gives.
+  void setPacked(std::vector<std::byte> image);
   /// Writes it to a file, through a temporary one beside it. Emits an error that names the file.
   llvm::LogicalResult write(const std::string &path) const;
   /// Returns the bytes that `write` would write.

@@ -38,6 +38,11 @@ llvm::FailureOr<std::vector<tools::NamedTensor>> execute(std::shared_ptr<const r
                                                          std::vector<tools::NamedTensor> &inputs, int threads,
                                                          const llvm::Twine &what, Diagnostics &diagnostics);
 
+/// The weights of all ranks of a program as library calls with so many threads a rank want them on this machine, as
+/// `runtime::ProgramRunner::packedImage` gives them.
+llvm::FailureOr<std::vector<std::byte>> packWeights(std::shared_ptr<const runtime::Program> program, int threads,
+                                                    Diagnostics &diagnostics);
+
 } // namespace dovetail
 
 #endif // DOVETAIL_DRIVER_EXECUTION_H

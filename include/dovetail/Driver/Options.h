@@ -92,6 +92,8 @@ struct CompileOptions {
   bool indexChecks = true;
   /// Whether kernels that read halos are launched for the interior first, while ranks exchange.
   bool splitLaunches = false;
+  /// Threads of a rank for which weights are packed when the artifact is written; 0: they are packed at start-up.
+  int prepackThreads = 0;
   /// What these may do with the factors of products; one of the target's.
   plan::MathMode math = plan::MathMode::F32;
 };
@@ -106,6 +108,7 @@ struct CompileArguments {
   uint64_t shardingsSeed = 0;
   Following following = Following::No;
   bool noLibraries = false, channelBlocks = false, noIndexChecks = false, splitLaunches = false;
+  std::optional<int> prepack;
 };
 
 /// Reads the texts. What can only be checked against the model is left to `attachRequests`. Errors are usage errors, or

@@ -42,6 +42,8 @@ absl::string_view sectionName(SectionKind kind) {
     return "PTX";
   case SectionKind::Cubin:
     return "cubin";
+  case SectionKind::Packed:
+    return "packed weights";
   }
   return "unknown";
 }
@@ -209,7 +211,8 @@ absl::StatusOr<std::vector<std::byte>> dovetail::runtime::serializeArtifact(absl
   return result;
 }
 
-absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes) {
+absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes,
+                                                                  absl::FunctionRef<void(Bytes)> unneeded) {
   ArtifactHeader header;
   if (bytes.size() < sizeof(header) || std::memcmp(bytes.data(), artifactMagic, sizeof(artifactMagic)) != 0)
     return absl::FailedPreconditionError("not a Dovetail artifact, as `dovetail compile` writes them");
@@ -239,6 +242,7 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes) {
     CodeImage image{entry.kind, entry.arch, {}};
     Bytes *target = entry.kind == SectionKind::Plan              ? &result.plan
                     : entry.kind == SectionKind::Weights         ? &result.weights
+                    : entry.kind == SectionKind::Packed          ? &result.packed
                     : forArch || entry.kind == SectionKind::Code ? &image.bytes
                                                                  : nullptr;
     if (!target)
@@ -257,6 +261,8 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes) {
       return absl::DataLossError(absl::StrCat("there is something before the ", sectionName(entry.kind), " section"));
     position = entry.offset + entry.size;
     *target = bytes.subspan(entry.offset, entry.size);
+    if (target == &result.packed)
+      unneeded(result.weights);
     if (XXH3_64bits(target->data(), target->size()) != entry.checksum)
       return absl::DataLossError(absl::StrCat("the checksum of the ", sectionName(entry.kind),
                                               " section does not match; the file is damaged"));

@@ -33,7 +33,7 @@ PackedWeights::Entry::State PackedWeights::Entry::waitFor(std::chrono::milliseco
 }
 
 absl::StatusOr<std::vector<std::shared_ptr<PackedWeights::Entry>>>
-PackedWeights::acquire(const std::vector<Request> &requests,
+PackedWeights::acquire(const std::vector<Request> &requests, const std::string &machine,
                        absl::FunctionRef<absl::StatusOr<std::shared_ptr<std::byte>>(int64_t bytes)> allocate) {
   std::lock_guard lock(mutex);
   std::erase_if(entries, [](const auto &entry) { return entry.second.expired(); });
@@ -47,6 +47,15 @@ PackedWeights::acquire(const std::vector<Request> &requests,
       entry = std::make_shared<Entry>();
       entry->bytes = request.bytes;
       known = entry;
+      auto packed = image.entries.find(request.key);
+      if (packed != image.entries.end() && image.machine == machine &&
+          static_cast<int64_t>(packed->second.size()) == request.bytes) {
+        entry->state = Entry::State::Packed;
+        entry->memory = const_cast<std::byte *>(packed->second.data()); // Nobody writes to what is packed.
+        result.push_back(std::move(entry));
+        continue;
+      }
+      missing += !image.machine.empty();
       created.push_back({entry.get(), bytes});
       bytes += request.bytes;
     }
@@ -70,4 +79,19 @@ int64_t PackedWeights::bytes() {
     if (std::shared_ptr<Entry> entry = known.lock())
       sum += entry->bytes;
   return sum;
+}
+
+std::map<std::string, absl::Span<const std::byte>> PackedWeights::contents() {
+  std::lock_guard lock(mutex);
+  std::map<std::string, absl::Span<const std::byte>> result;
+  for (const auto &[key, known] : entries)
+    if (std::shared_ptr<Entry> entry = known.lock())
+      if (entry->waitFor(std::chrono::milliseconds(0)) == Entry::State::Packed)
+        result[key] = {entry->memory, static_cast<size_t>(entry->bytes)};
+  return result;
+}
+
+int64_t PackedWeights::numMissing() {
+  std::lock_guard lock(mutex);
+  return missing;
 }

@@ -13,6 +13,8 @@
 #ifndef DOVETAIL_RUNTIME_PROGRAM_PACKEDWEIGHTS_H
 #define DOVETAIL_RUNTIME_PROGRAM_PACKEDWEIGHTS_H
 
+#include "PackedImage.h"
+
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
@@ -59,17 +61,28 @@ public:
     std::string key; ///< What is packed, and how: equal where the packed bytes are.
     int64_t bytes;   ///< A multiple of `bufferAlignment`.
   };
-  /// Entries with these keys: those that there are, and new ones, whose memory `allocate` gives, one piece for all of
-  /// them. Errors: those of `allocate`.
+  /// What the program's artifact has packed, which outlives this. Called before all else.
+  void setImage(PackedImage packed) { image = std::move(packed); }
+
+  /// Entries with these keys: those that there are, those of the image if it is for `machine`, and new ones, whose
+  /// memory `allocate` gives, one piece for all of them. Errors: those of `allocate`.
   absl::StatusOr<std::vector<std::shared_ptr<Entry>>>
-  acquire(const std::vector<Request> &requests,
+  acquire(const std::vector<Request> &requests, const std::string &machine,
           absl::FunctionRef<absl::StatusOr<std::shared_ptr<std::byte>>(int64_t bytes)> allocate);
 
   /// Of all entries that there are.
   int64_t bytes();
+  /// What has been packed, as long as its sessions live.
+  std::map<std::string, absl::Span<const std::byte>> contents();
+  /// The image that the artifact has, if any.
+  const PackedImage &getImage() const { return image; }
+  /// How many entries that image lacked.
+  int64_t numMissing();
 
 private:
   std::mutex mutex;
+  PackedImage image;
+  int64_t missing = 0;
   std::map<std::string, std::weak_ptr<Entry>> entries;
 };
 

@@ -38,6 +38,8 @@ struct Program::Storage {
   std::map<std::string, DovetailKernel> kernels;
 
   absl::Status loadKernels(const Program &program);
+  /// Gives pages of the file back, which are read again when need be.
+  void release(absl::Span<const std::byte> bytes) const;
 
   ~Storage() {
     code.reset();
@@ -119,6 +121,18 @@ absl::Status Program::Storage::loadKernels(const Program &program) {
   return absl::OkStatus();
 }
 
+void Program::Storage::release(absl::Span<const std::byte> bytes) const {
+  // The system maps that many bytes around one that is read, those of smaller pieces with others.
+  constexpr uint64_t window = 64 << 10;
+  if (!isFile || bytes.size() < window)
+    return;
+  uint64_t begin = bytes.data() - data, end = begin + bytes.size();
+  begin = begin / window * window;
+  end = std::min<uint64_t>((end + window - 1) / window * window, size);
+  // What else lies there is read again, too.
+  ::madvise(data + begin, end - begin, MADV_DONTNEED);
+}
+
 Program::Program() : packed(std::make_unique<PackedWeights>()) {}
 Program::~Program() = default;
 
@@ -167,7 +181,8 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::load(absl::Span<const st
 
 absl::StatusOr<std::shared_ptr<const Program>> Program::create(std::unique_ptr<Storage> storage,
                                                                ProgramOptions options) {
-  absl::StatusOr<ArtifactSections> sections = parseArtifact({storage->data, storage->size});
+  absl::StatusOr<ArtifactSections> sections = parseArtifact(
+      {storage->data, storage->size}, [&](absl::Span<const std::byte> unneeded) { storage->release(unneeded); });
   if (!sections.ok())
     return sections.status();
   absl::StatusOr<Plan> plan = decodePlan(sections->plan, sections->weights.size());
@@ -177,6 +192,12 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::create(std::unique_ptr<S
     return status;
 
   std::shared_ptr<Program> program(new Program());
+  if (!sections->packed.empty()) {
+    absl::StatusOr<PackedImage> image = PackedImage::parse(sections->packed);
+    if (!image.ok())
+      return image.status();
+    program->packed->setImage(*std::move(image));
+  }
   program->plan = *std::move(plan);
   program->weights = sections->weights;
   program->checksum = sections->checksum;
@@ -193,17 +214,7 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::create(std::unique_ptr<S
 
 absl::Span<const std::byte> Program::getArtifact() const { return {storage->data, storage->size}; }
 
-void Program::releaseWeights(uint64_t offset, uint64_t size) const {
-  // The system maps that many bytes around one that is read, those of smaller pieces with others.
-  constexpr uint64_t window = 64 << 10;
-  if (!storage->isFile || size < window)
-    return;
-  uint64_t begin = weights.data() - storage->data + offset, end = begin + size;
-  begin = begin / window * window;
-  end = std::min<uint64_t>((end + window - 1) / window * window, storage->size);
-  // What else lies there is read again, too.
-  ::madvise(storage->data + begin, end - begin, MADV_DONTNEED);
-}
+void Program::releaseWeights(uint64_t offset, uint64_t size) const { storage->release(weights.subspan(offset, size)); }
 
 size_t Program::getCodeSize() const {
   size_t size = 0;

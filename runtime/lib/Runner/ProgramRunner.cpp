@@ -8,6 +8,8 @@
 
 #include "dovetail/runtime/ProgramRunner.h"
 
+#include "../Program/PackedWeights.h"
+#include "../Session/Backend.h"
 #include "../Threads/Cores.h"
 #include "../Threads/Waiter.h"
 #include "OutputPieces.h"
@@ -484,6 +486,23 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const
 const Program &ProgramRunner::getProgram() const { return *state->program; }
 
 bool ProgramRunner::isFirst() const { return state->isFirst(); }
+
+std::string ProgramRunner::remark() const {
+  PackedWeights &packed = state->program->getPackedWeights();
+  const PackedImage &image = packed.getImage();
+  int64_t missing = packed.numMissing();
+  if (missing == 0)
+    return {};
+  return absl::StrCat("weights of ", missing, " calls are packed when ranks start, since the artifact has them for ",
+                      image.machine, " and ", image.threads, image.threads == 1 ? " thread" : " threads",
+                      " a rank, and here is ", hostPacker(), " and ", threadsOf(state->own.front()),
+                      "; compile the model again with --prepack");
+}
+
+std::vector<std::byte> ProgramRunner::packedImage() const {
+  return PackedImage{hostPacker(), threadsOf(state->own.front()), state->program->getPackedWeights().contents()}
+      .serialize();
+}
 
 const SessionStatistics &ProgramRunner::statistics(int rank) const { return state->ranks[rank].statistics; }
 

@@ -23,6 +23,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace dovetail::runtime {
 
@@ -68,6 +69,9 @@ public:
 /// The weights that a step of a run on the CPU reads only when a session starts, to pack them; none if it packs
 /// nothing. `memory` needs no addresses.
 std::optional<uint32_t> hostPackedTensor(const RankMemory &memory, const StepInfo &step);
+
+/// The library that packs weights on the CPU, and the instructions that it uses here.
+std::string hostPacker();
 
 /// Memory of a step besides its operands on the CPU, with so many threads, as its executor will have. `memory` needs no
 /// addresses. Errors: DATA_LOSS, UNIMPLEMENTED.

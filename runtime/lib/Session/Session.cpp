@@ -273,7 +273,9 @@ absl::Status ProgramSession::allocatePacked() {
       sharing.push_back(i);
     }
   }
-  auto entries = program->getPackedWeights().acquire(requests, [&](int64_t bytes) { return backend->allocate(bytes); });
+  std::string packer = plan.isForDevice() ? std::string() : hostPacker();
+  auto entries =
+      program->getPackedWeights().acquire(requests, packer, [&](int64_t bytes) { return backend->allocate(bytes); });
   if (!entries.ok())
     return ofRank(memory.rank, entries.status());
   absl::StatusOr<std::byte *> packed = allocate(own, allocations->packed);

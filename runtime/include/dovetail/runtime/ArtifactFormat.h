@@ -14,6 +14,7 @@
 #ifndef DOVETAIL_RUNTIME_ARTIFACTFORMAT_H
 #define DOVETAIL_RUNTIME_ARTIFACTFORMAT_H
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -44,6 +45,7 @@ enum class SectionKind : uint32_t {
   Weights = 3, ///< Constants, row-major; absent when there are none.
   Ptx = 4,     ///< PTX text with the kernels, for `arch` and newer.
   Cubin = 5,   ///< Machine code of the kernels for `arch`.
+  Packed = 6,  ///< Weights as library calls want them (`PackedImage`); absent when they are packed at start-up.
 };
 
 /// The first bytes of an artifact; the table of sections follows.
@@ -104,12 +106,16 @@ struct ArtifactSections {
   uint64_t checksum = 0; ///< Of the header, and so of all sections.
   absl::Span<const std::byte> plan;
   absl::Span<const std::byte> weights; ///< Empty when absent.
+  absl::Span<const std::byte> packed;  ///< Empty when absent.
   std::vector<CodeImage> code;         ///< Sections of kinds Code, Ptx and Cubin, in the order of the file.
 };
 
-/// Checks header, bounds and checksums. Errors: FAILED_PRECONDITION for what is not an artifact or has
-/// another version, DATA_LOSS for a damaged one.
-absl::StatusOr<ArtifactSections> parseArtifact(absl::Span<const std::byte> bytes);
+/// Checks header, bounds and checksums. `unneeded` is told of weights that have been checked and are there packed, too,
+/// so that nobody is likely to read them soon. Errors: FAILED_PRECONDITION for what is not an artifact or has another
+/// version, DATA_LOSS for a damaged one.
+absl::StatusOr<ArtifactSections> parseArtifact(
+    absl::Span<const std::byte> bytes,
+    absl::FunctionRef<void(absl::Span<const std::byte>)> unneeded = [](absl::Span<const std::byte>) {});
 
 } // namespace dovetail::runtime
 

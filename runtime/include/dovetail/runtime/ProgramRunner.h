@@ -94,6 +94,11 @@ public:
   const Program &getProgram() const;
   /// Whether the full outputs come to this process.
   bool isFirst() const;
+  /// What is noteworthy about the start, such as that weights had to be packed which the artifact has packed for
+  /// another machine; empty if nothing is.
+  std::string remark() const;
+  /// The weights that the ranks of this process have packed, as a section of kind `Packed`.
+  std::vector<std::byte> packedImage() const;
   /// What `rank`, one of this process, uses of the machine.
   const SessionStatistics &statistics(int rank) const;
   /// How long the slowest rank of this process took to issue the work of the last run; see Session::issued.

@@ -8,6 +8,9 @@
 
 #include "OneDnn.h"
 
+#include "../../Session/Backend.h"
+#include "Kernels/VectorKernels.h"
+
 #include "dovetail/Layout/Arith.h"
 
 #include "absl/strings/str_cat.h"
@@ -122,6 +125,14 @@ bool dovetail::runtime::hasChannelBlocks(const MemoryFormat &format) {
 
 bool dovetail::runtime::isReference(const char *implementation) {
   return std::strncmp(implementation, "ref", 3) == 0 || std::strstr(implementation, ":ref");
+}
+
+std::string dovetail::runtime::hostPacker() {
+  const dnnl_version_t *version = dnnl_version();
+  return absl::StrCat("oneDNN ", version->major, ".", version->minor, ".", version->patch, " (",
+                      absl::string_view(version->hash).substr(0, 10), ") with instruction set ",
+                      static_cast<int>(dnnl::get_effective_cpu_isa()), " and kernels ", VectorKernels::packedVersion,
+                      " for ", hostKernels().name);
 }
 
 std::string dovetail::runtime::formatKey(const memory::desc &desc) {

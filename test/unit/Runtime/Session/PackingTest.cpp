@@ -11,6 +11,9 @@
 
 #include "dovetail/runtime/ProgramRunner.h"
 
+#include <algorithm>
+#include <optional>
+
 using namespace dovetail;
 using namespace dovetail::test;
 using artifact::BufferKind;
@@ -97,8 +100,9 @@ TEST(Packing, OneOfManyWeightsIsInMemoryAsItWas) {
 
 namespace {
 
-/// A convolution whose weights the prologue makes, and which may take so many bytes. Checks its result.
-runtime::SessionStatistics convolveMadeWeights(int64_t callBytes) {
+/// A convolution whose weights the prologue makes, and which may take so many bytes. With `step`, two threads divide
+/// its 40 output channels there, and pack so many parts. Checks its result.
+runtime::SessionStatistics convolveMadeWeights(int64_t callBytes, int64_t step = 0, int64_t parts = 1) {
   ConvolutionCase test;
   test.in = 20;
   test.out = 40;
@@ -127,15 +131,23 @@ runtime::SessionStatistics convolveMadeWeights(int64_t callBytes) {
   builder.input("in", call.input);
   builder.output("out", call.output);
   builder.library(std::move(call));
+  runtime::RunnerOptions options;
+  if (step > 0) {
+    builder.divide(/*loop=*/1, step);
+    options.threads = 2;
+  }
   auto program = builder.program();
-  auto results = runFloats(program, {input});
+  auto results = runFloats(program, {input}, options);
   EXPECT_TRUE(results.ok()) << results.status();
   std::vector<double> expected = convolve(test, input, weights);
   for (size_t i = 0; results.ok() && i < expected.size(); ++i)
     EXPECT_NEAR((*results)[0][i], expected[i], 1e-3) << i;
-  auto runner = runtime::ProgramRunner::create(program);
-  auto planned = runtime::estimateStatistics(program->getPlan(), 0, 1);
+  auto runner = runtime::ProgramRunner::create(program, options);
+  auto planned = runtime::estimateStatistics(program->getPlan(), 0, step > 0 ? 2 : 1);
   EXPECT_TRUE(runner.ok() && planned.ok() && *planned == (*runner)->statistics(0)) << runner.status();
+  // The keys of parts end so.
+  for (const auto &[key, bytes] : program->getPackedWeights().contents())
+    EXPECT_EQ(std::count(key.begin(), key.end(), ';'), parts);
   return planned.ok() ? *planned : runtime::SessionStatistics();
 }
 
@@ -148,6 +160,17 @@ TEST(Packing, WhatTheLibraryTakesAsItIsIsCopied) {
   runtime::SessionStatistics found = convolveMadeWeights(windowBytes);
   EXPECT_EQ(found.persistentBytes, 0);
   EXPECT_EQ(found.startBytes, windowBytes);
+}
+
+TEST(Packing, WhatThreadsDivideIsCopiedInParts) {
+  // Both parts have half of the room: that suffices for 20 channels, and not for 24, so that one thread has all.
+  for (auto [step, parts] : {std::pair(20, 2), std::pair(24, 1)}) {
+    SCOPED_TRACE(step);
+    runtime::SessionStatistics found = convolveMadeWeights(windowBytes, step, parts);
+    EXPECT_EQ(found.persistentBytes, 0);
+    EXPECT_EQ(found.startBytes, windowBytes);
+    EXPECT_EQ(found.packedBytes, windowBytes);
+  }
 }
 
 TEST(Packing, WithoutRoomForACopyWeightsStay) {
@@ -191,7 +214,8 @@ TEST(Packing, WhatRanksExchangeStays) {
 
 TEST(Packing, RanksShareWhatTheyPackAlike) {
   // Rows are divided, weights are not. Those of the first product are made by the prologue.
-  auto resident = [](int ranks) -> int64_t {
+  // Two threads a rank divide `loop` of the products, if it is given.
+  auto resident = [](int ranks, std::optional<uint32_t> loop = std::nullopt) -> int64_t {
     PlanBuilder builder({ranks});
     builder.callBytes = 8 << 20;
     std::vector<int64_t> cuts;
@@ -215,11 +239,16 @@ TEST(Packing, RanksShareWhatTheyPackAlike) {
       product.output = builder.value({all, columns}, sharding(2, {{0, dim}}));
       builder.output(weights == made ? "made" : "plain", product.output);
       builder.library(std::move(product));
+      if (loop)
+        builder.divide(*loop, *loop == 0 ? 1 : 64);
     }
     auto program = builder.program();
     EXPECT_EQ(program->getPackedWeights().bytes(), 0);
     // Two runners at once share, too.
-    auto one = runtime::ProgramRunner::create(program), other = runtime::ProgramRunner::create(program);
+    runtime::RunnerOptions options;
+    options.threads = loop ? 2 * ranks : ranks;
+    auto one = runtime::ProgramRunner::create(program, options),
+         other = runtime::ProgramRunner::create(program, options);
     EXPECT_TRUE(one.ok() && other.ok()) << one.status() << other.status();
     if (!one.ok() || !other.ok())
       return -1;
@@ -258,6 +287,13 @@ TEST(Packing, RanksShareWhatTheyPackAlike) {
   EXPECT_GE(alone, 2 * weightBytes);
   EXPECT_LT(alone, 3 * weightBytes);
   EXPECT_EQ(resident(3), alone);
+  // Threads with different rows use the same weights; those with different columns have theirs, which ranks share.
+  EXPECT_EQ(resident(1, 0), alone);
+  EXPECT_EQ(resident(3, 0), alone);
+  int64_t columnwise = resident(1, 1);
+  EXPECT_GE(columnwise, 2 * weightBytes);
+  EXPECT_LT(columnwise, 3 * weightBytes);
+  EXPECT_EQ(resident(3, 1), columnwise);
 }
 
 TEST(Packing, EachAlgorithmHasItsOwnWeights) {
@@ -279,12 +315,30 @@ TEST(Packing, EachAlgorithmHasItsOwnWeights) {
   const Form forms[] = {{ConvolutionAlgorithm::Library, {0, 2, 3, 1}},
                         {ConvolutionAlgorithm::Winograd, {0, 2, 3, 1}},
                         {ConvolutionAlgorithm::Winograd, {0, 3, 2, 1}}};
-  // Whichever packs first, alone and with rows divided among ranks.
-  for (int ranks : {1, 3})
+  // Whichever packs first, alone and with rows or output channels divided among ranks; on ranks of one to four threads,
+  // which divide nothing, rows or output channels.
+  struct Case {
+    std::vector<int64_t> cuts; ///< Of ranks,
+    int dim;                   ///< of the result.
+    std::optional<uint32_t> loop;
+    size_t packed; ///< Of how many forms there are weights: those of all threads of a call count as one.
+  };
+  const Case cases[] = {
+      {{0, 8}, 2, {}, 3},       // All in one.
+      {{0, 3, 4, 8}, 2, {}, 3}, // Ranks with different rows use the same weights,
+      {{0, 8}, 2, 2, 3},        // and so do threads.
+      {{0, 3, 4, 8}, 2, 2, 3},
+      {{0, 8}, 2, 1, 6}, // The library has others for two, three and four threads with different channels,
+      {{0, 3, 4, 8}, 2, 1, 6},
+      {{0, 16, 32, 40}, 1, 2, 9},
+      {{0, 16, 32, 40}, 1, 1, 11}, // and for two on the first and the second rank.
+  };
+  for (const Case &each : cases)
     for (size_t first = 0; first < std::size(forms); ++first) {
+      SCOPED_TRACE(testing::Message() << "case " << &each - cases << ", first " << first);
+      int ranks = static_cast<int>(each.cuts.size()) - 1;
       PlanBuilder builder({ranks});
-      layout::DimSharding rows = ranks == 1 ? layout::DimSharding{} : split(0, {0, 3, 4, 8});
-      layout::Sharding whole = sharding(4), cut = ranks == 1 ? whole : sharding(4, {{2, rows}});
+      layout::Sharding whole = sharding(4), cut = sharding(4, {{each.dim, split(0, each.cuts)}});
       uint32_t constant = builder.constantValue(test.weightsShape(), whole, weights);
       // The halo of a rank's rows is nobody's business here: all ranks have the input.
       uint32_t in = builder.value(test.inputShape(), whole);
@@ -299,14 +353,24 @@ TEST(Packing, EachAlgorithmHasItsOwnWeights) {
         call.strides = call.dilations = call.pads = {1, 1};
         builder.output("out" + std::to_string(i), call.output);
         builder.library(std::move(call));
+        if (each.loop)
+          builder.divide(*each.loop, *each.loop == 1 ? 8 : 1);
       }
       auto program = builder.program();
-      auto runner = runtime::ProgramRunner::create(program);
-      ASSERT_TRUE(runner.ok()) << runner.status();
-      auto results = runFloats(program, {input});
-      ASSERT_TRUE(results.ok()) << results.status();
-      for (size_t i = 0; i < std::size(forms); ++i)
-        EXPECT_TRUE(near(expected, (*results)[i])) << ranks << " ranks, " << first << ", " << i;
+      // All of them live at once, so each uses what those before it have packed alike, and nothing else.
+      std::vector<std::unique_ptr<runtime::ProgramRunner>> runners;
+      for (size_t i = 0; i < 4; ++i) {
+        runtime::RunnerOptions options;
+        options.threads = ranks * static_cast<int>((first + i) % 4 + 1);
+        auto runner = runtime::ProgramRunner::create(program, options);
+        ASSERT_TRUE(runner.ok()) << runner.status();
+        runners.push_back(*std::move(runner));
+        auto results = runFloats(program, {input}, options);
+        ASSERT_TRUE(results.ok()) << results.status();
+        for (size_t output = 0; output < std::size(forms); ++output)
+          EXPECT_TRUE(near(expected, (*results)[output])) << options.threads << " threads, " << output;
+      }
+      EXPECT_EQ(program->getPackedWeights().contents().size(), each.packed);
     }
 }
 
@@ -317,9 +381,9 @@ TEST(Packing, WhatOneGivesUpAnotherDoes) {
     asked = bytes;
     return std::shared_ptr<std::byte>(new std::byte[bytes], std::default_delete<std::byte[]>());
   };
-  auto first = weights.acquire({{"a", 64}, {"b", 128}}, allocate);
+  auto first = weights.acquire({{"a", 64}, {"b", 128}}, "here", allocate);
   EXPECT_EQ(asked, 192);
-  auto second = weights.acquire({{"b", 128}, {"c", 64}}, allocate);
+  auto second = weights.acquire({{"b", 128}, {"c", 64}}, "here", allocate);
   EXPECT_EQ(asked, 64);
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_EQ((*first)[1], (*second)[0]);
@@ -341,6 +405,51 @@ TEST(Packing, WhatOneGivesUpAnotherDoes) {
   auto none = [](int64_t) -> absl::StatusOr<std::shared_ptr<std::byte>> {
     return absl::ResourceExhaustedError("none");
   };
-  EXPECT_FALSE(weights.acquire({{"d", 64}}, none).ok());
+  EXPECT_FALSE(weights.acquire({{"d", 64}}, "here", none).ok());
   EXPECT_EQ(weights.bytes(), 192);
+}
+
+TEST(Packing, ImagesAreReadAsTheyWereWritten) {
+  std::vector<float> first = {1, 2, 3}, second(100, 5);
+  auto bytesOf = [](const std::vector<float> &values) {
+    return absl::MakeConstSpan(reinterpret_cast<const std::byte *>(values.data()), values.size() * sizeof(float));
+  };
+  runtime::PackedImage image{"a library", 3, {{"first", bytesOf(first)}, {"second", bytesOf(second)}}};
+  std::vector<std::byte> bytes = image.serialize();
+  auto parsed = runtime::PackedImage::parse(bytes);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->machine, "a library");
+  EXPECT_EQ(parsed->threads, 3);
+  EXPECT_EQ(parsed->entries, image.entries);
+  for (const auto &[key, entry] : parsed->entries)
+    EXPECT_EQ((entry.data() - bytes.data()) % 64, 0) << key;
+
+  // Whatever is damaged or missing, nothing outside is read.
+  for (size_t size = 0; size + 401 < bytes.size(); ++size)
+    EXPECT_EQ(runtime::PackedImage::parse(absl::MakeConstSpan(bytes).first(size)).status().code(),
+              absl::StatusCode::kDataLoss);
+  for (size_t number = 0; number < 9; ++number) {
+    std::vector<std::byte> damaged = bytes;
+    std::fill_n(damaged.begin() + number * 8, 8, std::byte(255));
+    EXPECT_EQ(runtime::PackedImage::parse(damaged).status().code(), absl::StatusCode::kDataLoss) << number;
+  }
+}
+
+TEST(Packing, AnImageIsForOneMachine) {
+  std::vector<std::byte> packed(64, std::byte(7));
+  auto missingOn = [&](const char *machine, int64_t bytes) {
+    runtime::PackedWeights weights;
+    weights.setImage({"this", 1, {{"a", packed}}});
+    auto entries = weights.acquire({{"a", bytes}}, machine, [](int64_t size) {
+      return std::shared_ptr<std::byte>(new std::byte[size], std::default_delete<std::byte[]>());
+    });
+    EXPECT_TRUE(entries.ok());
+    bool isUsed = entries.ok() && (*entries)[0]->data() == packed.data();
+    EXPECT_EQ(isUsed, entries.ok() && !(*entries)[0]->claim());
+    EXPECT_EQ(isUsed, weights.numMissing() == 0);
+    return weights.numMissing();
+  };
+  EXPECT_EQ(missingOn("this", 64), 0);
+  EXPECT_EQ(missingOn("that", 64), 1);
+  EXPECT_EQ(missingOn("this", 128), 1);
 }

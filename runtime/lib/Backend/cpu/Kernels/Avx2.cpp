@@ -13,5 +13,5 @@
 #define DOVETAIL_VECTOR_ELEMENTS 8
 #include "Winograd.h"
 
-const dovetail::runtime::VectorKernels dovetail::runtime::avx2Kernels = {elementsOfVector, elementsOfPanel,
+const dovetail::runtime::VectorKernels dovetail::runtime::avx2Kernels = {"AVX2", elementsOfVector, elementsOfPanel,
                                                                          packWinograd, runWinograd};

@@ -13,5 +13,5 @@
 #define DOVETAIL_VECTOR_ELEMENTS 16
 #include "Winograd.h"
 
-const dovetail::runtime::VectorKernels dovetail::runtime::avx512Kernels = {elementsOfVector, elementsOfPanel,
+const dovetail::runtime::VectorKernels dovetail::runtime::avx512Kernels = {"AVX-512", elementsOfVector, elementsOfPanel,
                                                                            packWinograd, runWinograd};

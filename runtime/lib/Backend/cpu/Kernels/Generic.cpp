@@ -13,5 +13,5 @@
 #define DOVETAIL_VECTOR_ELEMENTS 4
 #include "Winograd.h"
 
-const dovetail::runtime::VectorKernels dovetail::runtime::genericKernels = {elementsOfVector, elementsOfPanel,
-                                                                            packWinograd, runWinograd};
+const dovetail::runtime::VectorKernels dovetail::runtime::genericKernels = {"any CPU", elementsOfVector,
+                                                                            elementsOfPanel, packWinograd, runWinograd};

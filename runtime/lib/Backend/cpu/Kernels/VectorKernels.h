@@ -75,8 +75,12 @@ struct WinogradWeights {
 
 /// Kernels for one instruction set.
 struct VectorKernels {
-  int64_t vector; ///< Elements of a vector.
-  int64_t panel;  ///< Output channels that are computed together: packed weights have whole panels.
+  /// Raised whenever packed weights change, which artifacts may have.
+  static constexpr int packedVersion = 1;
+
+  const char *name; ///< Of the instruction set, which decides how weights are packed.
+  int64_t vector;   ///< Elements of a vector.
+  int64_t panel;    ///< Output channels that are computed together: packed weights have whole panels.
   /// Transforms weights of panels [begin, end).
   void (*packWinograd)(const WinogradWeights &weights, float *packed, int64_t begin, int64_t end);
   /// Computes tiles [begin, end) of output channels in panels [firstPanel, lastPanel).
