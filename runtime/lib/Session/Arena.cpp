@@ -72,6 +72,13 @@ absl::StatusOr<Allocation> Allocation::create(int64_t bytes) {
   return result;
 }
 
+void dovetail::runtime::releasePages(std::byte *memory, int64_t bytes) {
+  auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGE_SIZE)), address = reinterpret_cast<uintptr_t>(memory);
+  uintptr_t begin = (address + page - 1) / page * page, end = (address + bytes) / page * page;
+  if (begin < end)
+    ::madvise(memory + (begin - address), end - begin, MADV_DONTNEED);
+}
+
 Allocation::~Allocation() {
   if (memory)
     ::munmap(memory, bytes);

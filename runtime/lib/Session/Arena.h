@@ -28,6 +28,10 @@ struct ArenaItem {
 /// of `bufferAlignment`. Returns the size of the arena.
 int64_t planArena(std::vector<ArenaItem> &items);
 
+/// Gives whole pages of a part of an `Allocation` back to the system: what they held is lost, and they can be used
+/// again.
+void releasePages(std::byte *memory, int64_t bytes);
+
 /// Zeroed memory, aligned to pages.
 class Allocation {
 public:

@@ -31,7 +31,7 @@ private:
   void findUses();
   /// Adds steps that pack what is there after so many steps of the prologue.
   void pack(int64_t position);
-  void releaseConstants();
+  void releaseBuffers();
   void findPurposes();
 
   const RankMemory &memory;
@@ -88,9 +88,8 @@ void Packer::findUses() {
 }
 
 void Packer::pack(int64_t position) {
-  std::vector<size_t> &packs = result.pauses[position].packs;
   for (size_t step : pending) {
-    packs.push_back(step);
+    result.pauses[position].packs.push_back({step, std::nullopt});
     if (packed[step])
       result.lastUses[*packed[step]] = std::max(result.lastUses[*packed[step]], position - 1);
   }
@@ -98,10 +97,19 @@ void Packer::pack(int64_t position) {
   pendingBytes = 0;
 }
 
-void Packer::releaseConstants() {
-  for (size_t i = 0; i < plan.buffers.size(); ++i)
-    if (plan.isMapped(plan.buffers[i]) && !result.readInRuns[i] && !memory.buffers[i].box.empty())
-      result.pauses[result.lastUses[i] + 1].released.push_back(i);
+void Packer::releaseBuffers() {
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    bool isMapped = plan.isMapped(plan.buffers[i]) && !result.readInRuns[i];
+    if ((!isMapped && !result.transient[i]) || memory.buffers[i].box.empty())
+      continue;
+    PackingPlan::Pause &pause = result.pauses[result.lastUses[i] + 1];
+    auto last = std::find_if(pause.packs.rbegin(), pause.packs.rend(),
+                             [&](const PackingPlan::Pack &pack) { return packed[pack.step] == i; });
+    if (last != pause.packs.rend())
+      last->released = i;
+    else if (isMapped)
+      pause.released.push_back(i);
+  }
 }
 
 void Packer::findPurposes() {
@@ -134,10 +142,15 @@ void Packer::findPurposes() {
 
 PackingPlan Packer::create() {
   findUses();
-  result.pauses.resize(numSteps() + 1);
+  result.pauses.resize(numSteps() + 2);
   ready.resize(numSteps() + 1);
+  // What is mapped waits: what is packed of it would be in memory beside what the prologue makes.
+  std::vector<size_t> last;
   for (size_t i = 0; i < plan.steps.size(); ++i)
-    ready[packed[i] ? written[*packed[i]] : numSteps()].push_back(i);
+    if (packed[i] && written[*packed[i]] > 0)
+      ready[written[*packed[i]]].push_back(i);
+    else
+      last.push_back(i);
   for (int64_t position = 0; position <= numSteps(); ++position) {
     if (position > 0) {
       int64_t bytes = 0;
@@ -149,11 +162,11 @@ PackingPlan Packer::create() {
       pendingBytes += bytes;
     }
     pending.insert(pending.end(), ready[position].begin(), ready[position].end());
-    // What is mapped need not wait.
-    if (position == 0 || position == numSteps())
-      pack(position);
   }
-  releaseConstants();
+  pack(numSteps());
+  pending = std::move(last);
+  pack(numSteps() + 1);
+  releaseBuffers();
   findPurposes();
   return std::move(result);
 }

@@ -18,17 +18,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace dovetail::runtime {
 
 struct PackingPlan {
+  /// A step of the plan that packs its weights.
+  struct Pack {
+    size_t step;
+    std::optional<uint32_t> released; ///< A buffer, mapped or transient, that nothing reads any more then.
+  };
   /// What happens between two steps of the prologue, in this order.
   struct Pause {
-    std::vector<size_t> packs;      ///< Steps of the plan that pack their weights.
     std::vector<uint32_t> released; ///< Mapped constants that nothing reads any more.
+    std::vector<Pack> packs;
   };
-  /// Before the first step of the prologue, after the first, and so on.
+  /// Before the first step of the prologue, after the first, and so on; then another one after the last, in which
+  /// nothing is read of transient buffers any more.
   std::vector<Pause> pauses;
   /// For each step of the prologue: whether it is needed whoever packs, or else for which packing steps of the plan.
   struct Purpose {

@@ -356,31 +356,44 @@ bool ProgramSession::claim(size_t step) {
 }
 
 absl::Status ProgramSession::pack(const PackingPlan::Pause &pause, bool again) {
-  for (size_t index : pause.packs) {
+  auto release = [&](uint32_t buffer) {
+    const BufferInfo &info = plan.buffers[buffer];
+    if (packing.transient[buffer]) {
+      // What is as large as others together is not worth new pages for these.
+      if (int64_t bytes = memory.buffers[buffer].bytes(); bytes > 2 * stats.arenaBytes)
+        releasePages(memory.buffers[buffer].data, bytes);
+      return;
+    }
+    program->releaseWeights(info.dataOffset, layout::Box::ofShape(info.shape).volume() * elementSize(info.type));
+  };
+  for (uint32_t buffer : pause.released)
+    release(buffer);
+  for (const auto &[index, released] : pause.packs) {
     StepExecutor *executor = steps[index].executor.get();
     if (!executor || (shared[index] ? !claim(index) : again))
       continue;
     if (absl::Status status = executor->pack(); !status.ok())
       return annotate(*steps[index].info, status);
+    if (released)
+      release(*released);
     if (!shared[index])
       continue;
     noteWrite(shared[index]->data(), executor->packedUse());
     shared[index]->finish(/*success=*/true);
     claimed[index] = false;
   }
-  for (uint32_t buffer : pause.released) {
-    const BufferInfo &info = plan.buffers[buffer];
-    program->releaseWeights(info.dataOffset, layout::Box::ofShape(info.shape).volume() * elementSize(info.type));
-  }
   return absl::OkStatus();
 }
 
 absl::Status ProgramSession::prepareOnce(bool again) {
-  for (size_t position = 0; position <= prologue.size(); ++position) {
+  for (size_t position = 0; position < packing.pauses.size(); ++position) {
+    // It is needed again if somebody gives up, so only its pages are free.
+    if (position > prologue.size() && startMemory)
+      releasePages(startMemory.get(), stats.startBytes);
     if (absl::Status status = pack(packing.pauses[position], again); !status.ok())
       return status;
-    if (position == prologue.size())
-      break;
+    if (position >= prologue.size())
+      continue;
     const PackingPlan::Purpose &purpose = packing.purposes[position];
     bool isNeeded = purpose.always && !again;
     for (size_t step : purpose.packs)
