@@ -20,18 +20,12 @@
 
 using namespace dovetail::runtime;
 
-int64_t dovetail::runtime::planArena(std::vector<ArenaItem> &items) {
-  std::vector<size_t> order(items.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return std::pair(-items[a].bytes, a) < std::pair(-items[b].bytes, b); });
-
+/// Gives items places in this order, each the tightest gap that it fits into. Returns the size of the arena.
+static int64_t placeItems(std::vector<ArenaItem> &items, const std::vector<size_t> &order) {
   int64_t total = 0;
   std::vector<const ArenaItem *> placed; // By offset.
   for (size_t index : order) {
     ArenaItem &item = items[index];
-    if (item.bytes == 0)
-      continue;
     int64_t size = alignedSize(item.bytes), end = 0, best = -1, bestGap = 0;
     for (const ArenaItem *other : placed) {
       if (other->last < item.first || item.last < other->first)
@@ -50,6 +44,50 @@ int64_t dovetail::runtime::planArena(std::vector<ArenaItem> &items) {
                   &item);
   }
   return total;
+}
+
+int64_t dovetail::runtime::arenaBound(const std::vector<ArenaItem> &items) {
+  std::vector<std::pair<int64_t, int64_t>> changes; // Where it changes what is needed, and by how much.
+  for (const ArenaItem &item : items)
+    if (item.bytes > 0) {
+      changes.push_back({item.first, alignedSize(item.bytes)});
+      changes.push_back({item.last + 1, -alignedSize(item.bytes)});
+    }
+  std::sort(changes.begin(), changes.end());
+  int64_t sum = 0, most = 0;
+  for (auto [position, bytes] : changes)
+    most = std::max(most, sum += bytes);
+  return most;
+}
+
+int64_t dovetail::runtime::planArena(std::vector<ArenaItem> &items) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < items.size(); ++i)
+    if (items[i].bytes > 0)
+      order.push_back(i);
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return std::pair(-items[a].bytes, a) < std::pair(-items[b].bytes, b); });
+
+  // What ends up above all others came too late: it comes in half the time in the next attempt.
+  constexpr int attempts = 64;
+  int64_t bound = arenaBound(items), best = -1;
+  std::vector<ArenaItem> result;
+  for (int attempt = 0; attempt < attempts && (best < 0 || best - bound > bound / 100); ++attempt) {
+    int64_t total = placeItems(items, order);
+    if (best < 0 || total < best) {
+      best = total;
+      result = items;
+    }
+    auto top = std::find_if(order.begin(), order.end(), [&](size_t index) {
+      return items[index].offset + alignedSize(items[index].bytes) == total;
+    });
+    if (top == order.end() || top == order.begin())
+      break;
+    std::rotate(order.begin() + (top - order.begin()) / 2, top, top + 1);
+  }
+  if (best >= 0)
+    items = std::move(result);
+  return std::max<int64_t>(best, 0);
 }
 
 absl::StatusOr<Allocation> Allocation::create(int64_t bytes) {
