@@ -21,15 +21,16 @@ namespace {
 
 /// What a rank receives or sends in some dimensions, in elements.
 struct Part {
-  /// Moved to it or by it, and what of that it has itself.
+  /// Moved to it or by it, and what of that is between it and near ranks, itself among them.
   int64_t moved = 1, kept = 1;
-  /// Whom it receives from or sends to; itself, if it keeps anything, among them.
-  int64_t partners = 1;
+  /// Whom it receives from or sends to, and which of them are near.
+  int64_t partners = 1, nearPartners = 1;
 
   /// Whether with this, and with any other dimensions, a rank moves at least as much as with `other`, and has at least
   /// as many partners besides itself.
   bool isAtLeast(const Part &other) const {
-    return moved >= other.moved && kept <= other.kept && partners >= other.partners;
+    return moved >= other.moved && kept <= other.kept && partners >= other.partners &&
+           nearPartners <= other.nearPartners;
   }
   friend bool operator==(const Part &, const Part &) = default;
 };
@@ -117,7 +118,8 @@ static void combine(Parts &all, const Parts &parts) {
   combined.kept = all.kept * parts.kept;
   for (const Part &a : all.greatest)
     for (const Part &b : parts.greatest)
-      combined.addGreatest({a.moved * b.moved, a.kept * b.kept, a.partners * b.partners});
+      combined.addGreatest(
+          {a.moved * b.moved, a.kept * b.kept, a.partners * b.partners, a.nearPartners * b.nearPartners});
   all = std::move(combined);
 }
 
@@ -176,7 +178,8 @@ namespace {
 class GroupParts {
 public:
   GroupParts(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
-             const std::vector<int> &reducedAxes, const DimGroup &group, bool countSent);
+             const std::vector<int> &reducedAxes, const std::vector<int> &nearAxes, const DimGroup &group,
+             bool countSent);
 
   /// `sent` is empty where that is not counted.
   Parts received, sent;
@@ -191,25 +194,40 @@ private:
     /// Of each source, for each coordinate over `fixedAxes` that split the target: the elements that all targets with
     /// that coordinate need of it, and how many do.
     std::vector<std::pair<int64_t, int64_t>> given;
+    /// Where near ranks differ in what they have: of each target, for each coordinate over axes that are not near and
+    /// split the source, the elements of it that sources with that coordinate have, and how many do. Where they differ
+    /// in what they need: what `given` says, for each coordinate over those that are not near, too.
+    std::vector<std::pair<int64_t, int64_t>> nearHeld, nearGiven;
     /// Where ranks are, and by how much that changes along each of the group's axes.
-    int source = 0, target = 0, give = 0;
-    std::vector<int> sourceSteps, targetSteps, giveSteps;
+    int source = 0, target = 0, give = 0, held = 0, nearGive = 0;
+    std::vector<int> sourceSteps, targetSteps, giveSteps, heldSteps, nearGiveSteps;
 
     /// Goes on by `count` coordinates along the axis at `place` of the group's.
     void advance(size_t place, int count) {
       source += sourceSteps[place] * count;
       target += targetSteps[place] * count;
       give += giveSteps[place] * count;
+      held += heldSteps[place] * count;
+      nearGive += nearGiveSteps[place] * count;
     }
   };
 
   Dim makeDim(const Mesh &mesh, const DimSharding &from, const DimSharding &to, int64_t extent,
               const DimGroup &group) const;
   /// Adds the parts of ranks whose coordinates differ along the last axis of `group`.
-  void addAlongLast(const std::vector<Dim> &dims, int count, int64_t replicas);
+  void addAlongLast(const std::vector<Dim> &dims, int count, int64_t replicas, int64_t nearReplicas);
+
+  /// Of each of `list`, for each coordinate over those `axes` of `others` that are `isFixed`: how much of it pieces of
+  /// `others` with that coordinate have, each counted, and how many have any. `steps` says how the place in that list
+  /// grows along `groupAxes`.
+  static std::vector<std::pair<int64_t, int64_t>>
+  countOverlaps(const Mesh &mesh, const std::vector<int> &groupAxes, const std::vector<Interval> &list,
+                const std::vector<int> &listSteps, const std::vector<Interval> &others, const std::vector<int> &axes,
+                const std::vector<int> &fixed, std::vector<int> &steps);
 
   /// Axes on which source and target are at the same coordinate, as the source has the same at all of them.
   std::vector<int> fixedAxes;
+  const std::vector<int> &nearAxes;
   bool countSent;
 };
 
@@ -225,54 +243,76 @@ GroupParts::Dim GroupParts::makeDim(const Mesh &mesh, const DimSharding &from, c
     dim.partners.push_back(sources.countIn(piece));
   dim.sourceSteps = getSteps(mesh, group.axes, from.axes);
   dim.targetSteps = getSteps(mesh, group.axes, to.axes);
-  if (!countSent) {
-    dim.giveSteps.resize(group.axes.size());
+  dim.giveSteps = dim.heldSteps = dim.nearGiveSteps = std::vector<int>(group.axes.size());
+  auto select = [](const std::vector<int> &axes, auto isSelected) {
+    std::vector<int> selected;
+    std::copy_if(axes.begin(), axes.end(), std::back_inserter(selected), isSelected);
+    return selected;
+  };
+  auto isFar = [&](int axis) { return !isIn(nearAxes, axis); };
+  if (std::vector<int> far = select(from.axes, isFar); far != from.axes)
+    dim.nearHeld =
+        countOverlaps(mesh, group.axes, dim.targets, dim.targetSteps, dim.sources, from.axes, far, dim.heldSteps);
+  if (!countSent)
     return dim;
-  }
-
-  std::vector<int> axes;
-  int count = 1;
-  for (int axis : to.axes)
-    if (isIn(fixedAxes, axis)) {
-      axes.push_back(axis);
-      count *= mesh.axisSize(axis);
-    }
-  std::vector<std::vector<Interval>> targets(count);
-  std::vector<int> coords(mesh.numAxes());
-  for (size_t target = 0; target < dim.targets.size(); ++target) {
-    setCoordinate(mesh, to.axes, static_cast<int>(target), coords);
-    targets[linearCoordinate(mesh, axes, coords)].push_back(dim.targets[target]);
-  }
-  dim.given.resize(dim.sources.size() * count);
-  for (int fixed = 0; fixed < count; ++fixed) {
-    Pieces pieces(targets[fixed]);
-    for (size_t source = 0; source < dim.sources.size(); ++source)
-      dim.given[source * count + fixed] = {pieces.sizeIn(dim.sources[source]), pieces.countIn(dim.sources[source])};
-  }
-  dim.giveSteps = getSteps(mesh, group.axes, axes);
-  for (size_t i = 0; i < group.axes.size(); ++i)
-    dim.giveSteps[i] += dim.sourceSteps[i] * count;
+  auto isFixed = [&](int axis) { return isIn(fixedAxes, axis); };
+  dim.given = countOverlaps(mesh, group.axes, dim.sources, dim.sourceSteps, dim.targets, to.axes,
+                            select(to.axes, isFixed), dim.giveSteps);
+  if (std::vector<int> same = select(to.axes, [&](int axis) { return isFixed(axis) || isFar(axis); }); same != to.axes)
+    dim.nearGiven =
+        countOverlaps(mesh, group.axes, dim.sources, dim.sourceSteps, dim.targets, to.axes, same, dim.nearGiveSteps);
   return dim;
 }
 
-void GroupParts::addAlongLast(const std::vector<Dim> &dims, int count, int64_t replicas) {
-  Part lastGet{-1, -1, -1}, lastGive = lastGet;
+std::vector<std::pair<int64_t, int64_t>>
+GroupParts::countOverlaps(const Mesh &mesh, const std::vector<int> &groupAxes, const std::vector<Interval> &list,
+                          const std::vector<int> &listSteps, const std::vector<Interval> &others,
+                          const std::vector<int> &axes, const std::vector<int> &fixed, std::vector<int> &steps) {
+  int count = 1;
+  for (int axis : fixed)
+    count *= mesh.axisSize(axis);
+  std::vector<std::vector<Interval>> withCoordinate(count);
+  std::vector<int> coords(mesh.numAxes());
+  for (size_t other = 0; other < others.size(); ++other) {
+    setCoordinate(mesh, axes, static_cast<int>(other), coords);
+    withCoordinate[linearCoordinate(mesh, fixed, coords)].push_back(others[other]);
+  }
+  std::vector<std::pair<int64_t, int64_t>> overlaps(list.size() * count);
+  for (int coordinate = 0; coordinate < count; ++coordinate) {
+    Pieces pieces(withCoordinate[coordinate]);
+    for (size_t i = 0; i < list.size(); ++i)
+      overlaps[i * count + coordinate] = {pieces.sizeIn(list[i]), pieces.countIn(list[i])};
+  }
+  steps = getSteps(mesh, groupAxes, fixed);
+  for (size_t i = 0; i < groupAxes.size(); ++i)
+    steps[i] += listSteps[i] * count;
+  return overlaps;
+}
+
+void GroupParts::addAlongLast(const std::vector<Dim> &dims, int count, int64_t replicas, int64_t nearReplicas) {
+  Part lastGet{-1, -1, -1, -1}, lastGive = lastGet;
   for (int i = 0; i < count; ++i) {
-    Part get, give{replicas, 1, replicas};
+    Part get, give{replicas, nearReplicas, replicas, nearReplicas};
     for (const Dim &dim : dims) {
       auto at = [&](int base, const std::vector<int> &steps) { return base + (steps.empty() ? 0 : steps.back() * i); };
       int target = at(dim.target, dim.targetSteps);
       Interval needed = dim.targets[target];
       get.moved *= needed.size();
       get.partners *= dim.partners[target];
-      get.kept *= needed.intersect(dim.sources[at(dim.source, dim.sourceSteps)]).size();
+      int64_t own = needed.intersect(dim.sources[at(dim.source, dim.sourceSteps)]).size();
+      std::pair<int64_t, int64_t> itself = {own, own > 0};
+      auto [held, holders] = dim.nearHeld.empty() ? itself : dim.nearHeld[at(dim.held, dim.heldSteps)];
+      get.kept *= std::min(held, needed.size());
+      get.nearPartners *= holders;
       if (!countSent)
         continue;
       auto [size, partners] = dim.given[at(dim.give, dim.giveSteps)];
       give.moved *= size;
       give.partners *= partners;
+      auto [nearSize, takers] = dim.nearGiven.empty() ? itself : dim.nearGiven[at(dim.nearGive, dim.nearGiveSteps)];
+      give.kept *= nearSize;
+      give.nearPartners *= takers;
     }
-    give.kept = get.kept;
     received.moved += get.moved;
     received.kept += get.kept;
     // Most ranks have as much as those beside them.
@@ -286,21 +326,24 @@ void GroupParts::addAlongLast(const std::vector<Dim> &dims, int count, int64_t r
 }
 
 GroupParts::GroupParts(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
-                       const std::vector<int> &reducedAxes, const DimGroup &group, bool countSent)
-    : countSent(countSent) {
-  int64_t replicas = 1;
+                       const std::vector<int> &reducedAxes, const std::vector<int> &nearAxes, const DimGroup &group,
+                       bool countSent)
+    : nearAxes(nearAxes), countSent(countSent) {
+  int64_t replicas = 1, nearReplicas = 1;
   for (int axis : group.axes)
     if (!splitsAny(from, group, axis) && !isIn(reducedAxes, axis))
       fixedAxes.push_back(axis);
-    else if (!splitsAny(to, group, axis))
+    else if (!splitsAny(to, group, axis)) {
       replicas *= mesh.axisSize(axis);
+      nearReplicas *= isIn(nearAxes, axis) ? mesh.axisSize(axis) : 1;
+    }
   std::vector<Dim> dims;
   for (int dim : group.dims)
     dims.push_back(makeDim(mesh, from.dims[dim], to.dims[dim], shape[dim], group));
   size_t last = group.axes.size() - 1;
   std::vector<int> coords(last);
   while (true) {
-    addAlongLast(dims, mesh.axisSize(group.axes[last]), replicas);
+    addAlongLast(dims, mesh.axisSize(group.axes[last]), replicas, nearReplicas);
     size_t place = last;
     for (; place > 0 && coords[place - 1] + 1 == mesh.axisSize(group.axes[place - 1]); --place) {
       for (Dim &dim : dims)
@@ -316,12 +359,15 @@ GroupParts::GroupParts(const Mesh &mesh, std::span<const int64_t> shape, const S
 }
 
 ExchangeVolume dovetail::layout::getExchangeVolume(const Mesh &mesh, std::span<const int64_t> shape,
-                                                   const Sharding &from, const Sharding &to, bool countSent) {
+                                                   const Sharding &from, const Sharding &to, bool countSent,
+                                                   const std::vector<int> &nearAxes) {
   std::vector<int> reducedAxes = findReducedAxes(from, to);
   // Ranks that need the same, over axes of no group; of each contribution too.
-  int64_t contributions = 1, replicas = mesh.numRanks(), receivers = 1;
-  for (int axis : reducedAxes)
+  int64_t contributions = 1, nearContributions = 1, replicas = mesh.numRanks(), receivers = 1, nearReceivers = 1;
+  for (int axis : reducedAxes) {
     contributions *= mesh.axisSize(axis);
+    nearContributions *= isIn(nearAxes, axis) ? mesh.axisSize(axis) : 1;
+  }
   // What no axis splits all ranks have and need.
   Part whole;
   for (int dim = 0; dim < static_cast<int>(from.dims.size()); ++dim)
@@ -334,7 +380,7 @@ ExchangeVolume dovetail::layout::getExchangeVolume(const Mesh &mesh, std::span<c
   sent.add(whole);
   std::vector<int> axes;
   for (const DimGroup &group : groupDims(from, to)) {
-    GroupParts parts(mesh, shape, from, to, reducedAxes, group, countSent);
+    GroupParts parts(mesh, shape, from, to, reducedAxes, nearAxes, group, countSent);
     combine(received, parts.received);
     if (countSent)
       combine(sent, parts.sent);
@@ -343,23 +389,25 @@ ExchangeVolume dovetail::layout::getExchangeVolume(const Mesh &mesh, std::span<c
   for (int axis = 0; axis < mesh.numAxes(); ++axis)
     if (isIn(axes, axis))
       replicas /= mesh.axisSize(axis);
-    else if (isIn(reducedAxes, axis))
+    else if (isIn(reducedAxes, axis)) {
       receivers *= mesh.axisSize(axis);
+      nearReceivers *= isIn(nearAxes, axis) ? mesh.axisSize(axis) : 1;
+    }
   ExchangeVolume volume;
-  volume.total = (received.moved * contributions - received.kept) * replicas;
+  volume.total = (received.moved * contributions - received.kept * nearContributions) * replicas;
   for (const Part &part : received.greatest) {
-    int64_t moved = part.moved * contributions - part.kept;
+    int64_t moved = part.moved * contributions - part.kept * nearContributions;
     volume.largest = std::max(volume.largest, moved);
     if (moved > 0)
-      volume.sources = std::max(volume.sources, part.partners * contributions - (part.kept > 0));
+      volume.sources = std::max(volume.sources, part.partners * contributions - part.nearPartners * nearContributions);
   }
   if (!countSent)
     return volume;
   for (const Part &part : sent.greatest) {
-    int64_t moved = part.moved * receivers - part.kept;
+    int64_t moved = part.moved * receivers - part.kept * nearReceivers;
     volume.largestSent = std::max(volume.largestSent, moved);
     if (moved > 0)
-      volume.targets = std::max(volume.targets, part.partners * receivers - (part.kept > 0));
+      volume.targets = std::max(volume.targets, part.partners * receivers - part.nearPartners * nearReceivers);
   }
   return volume;
 }

@@ -187,7 +187,7 @@ std::vector<int> sourcesOf(const Case &c, int dest, const Index &index) {
 } // namespace
 
 TEST(ExchangePropertyTest, PlansMatchBruteForce) {
-  int planned = 0, moving = 0, heldOnce = 0;
+  int planned = 0, moving = 0, heldOnce = 0, betweenSome = 0;
   forRandomCases(5000, [&](Random &random) {
     Case c = randomCase(random);
     SCOPED_TRACE(c.mesh.str() + " " + testing::PrintToString(c.shape) + "\nfrom " + c.from.str(c.mesh) + "\nto " +
@@ -201,14 +201,24 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
     ExchangePlanner planner(c.mesh, c.shape, c.from, c.to);
     std::map<std::pair<int, int>, std::vector<Transfer>> received, sent;
     bool anyTransfer = false, allEqual = true;
-    ExchangeVolume moved;
+    ExchangeVolume moved, far;
+    std::vector<int> nearAxes;
+    for (int axis = 0; axis < c.mesh.numAxes(); ++axis)
+      if (random.chance(50))
+        nearAxes.push_back(axis);
+    auto areFar = [&](int a, int b) {
+      std::vector<int> some = c.mesh.coordsOf(a), others = c.mesh.coordsOf(b);
+      for (int axis : nearAxes)
+        some[axis] = others[axis];
+      return some != others;
+    };
     for (int rank = 0; rank < c.mesh.numRanks(); ++rank) {
       Box needed = c.to.boxOf(c.mesh, c.shape, rank), held = c.from.boxOf(c.mesh, c.shape, rank);
       allEqual &= needed == held;
       // Every element comes from where it should, once, in ascending order.
       std::map<Index, std::vector<int>> arrivals;
-      int64_t volume = 0;
-      std::set<int> sources;
+      int64_t volume = 0, farVolume = 0;
+      std::set<int> sources, farSources;
       std::vector<Transfer> receives = planner.receives(rank);
       for (const Transfer &transfer : receives) {
         EXPECT_EQ(transfer.dest, rank);
@@ -216,6 +226,10 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
         anyTransfer = true;
         sources.insert(transfer.source);
         volume += transfer.box.volume();
+        if (areFar(transfer.source, rank)) {
+          farVolume += transfer.box.volume();
+          farSources.insert(transfer.source);
+        }
         received[{transfer.source, rank}].push_back(transfer);
         forEachIndex(transfer.box, [&](const Index &index) { arrivals[index].push_back(transfer.source); });
       }
@@ -236,6 +250,9 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
       moved.total += volume;
       moved.largest = std::max(moved.largest, volume);
       moved.sources = std::max<int64_t>(moved.sources, sources.size());
+      far.total += farVolume;
+      far.largest = std::max(far.largest, farVolume);
+      far.sources = std::max<int64_t>(far.sources, farSources.size());
 
       // No two boxes of a source could be one.
       for (size_t i = 0; i < receives.size(); ++i)
@@ -246,8 +263,8 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
           }
 
       int lastDest = -1;
-      int64_t given = 0;
-      std::set<int> targets;
+      int64_t given = 0, farGiven = 0;
+      std::set<int> targets, farTargets;
       for (const Transfer &transfer : planner.sends(rank)) {
         EXPECT_EQ(transfer.source, rank);
         EXPECT_GE(transfer.dest, lastDest);
@@ -255,7 +272,13 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
         sent[{rank, transfer.dest}].push_back(transfer);
         given += transfer.box.volume();
         targets.insert(transfer.dest);
+        if (areFar(rank, transfer.dest)) {
+          farGiven += transfer.box.volume();
+          farTargets.insert(transfer.dest);
+        }
       }
+      far.largestSent = std::max(far.largestSent, farGiven);
+      far.targets = std::max<int64_t>(far.targets, farTargets.size());
       moved.largestSent = std::max(moved.largestSent, given);
       moved.targets = std::max<int64_t>(moved.targets, targets.size());
     }
@@ -272,6 +295,9 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
     if (isHeldOnce) {
       ++heldOnce;
       EXPECT_EQ(expected, moved);
+      EXPECT_EQ(getExchangeVolume(c.mesh, c.shape, c.from, c.to, /*countSent=*/true, nearAxes), far)
+          << "near along " << testing::PrintToString(nearAxes);
+      betweenSome += far.total > 0 && far.total < moved.total;
     }
     ExchangeVolume receivedOnly = expected;
     receivedOnly.largestSent = receivedOnly.targets = 0;
@@ -292,6 +318,7 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
   EXPECT_TRUE(HasFailure() || planned > 2500) << planned << " planned";
   EXPECT_TRUE(HasFailure() || moving > 1500) << moving << " with transfers";
   EXPECT_TRUE(HasFailure() || heldOnce > 1000) << heldOnce << " from cuts";
+  EXPECT_TRUE(HasFailure() || betweenSome > 200) << betweenSome << " of which a part is between near ranks";
 }
 
 TEST(ExchangePropertyTest, VolumesOfManyRanksAreSumsOverRanks) {

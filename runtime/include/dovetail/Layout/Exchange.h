@@ -142,9 +142,10 @@ struct ExchangeVolume {
 /// What the planned exchange moves, without planning it: of each rank what `receiveVolume` says. Dimensions that share
 /// no mesh axis are independent, so the cost grows with their pieces and not with ranks or transfers. Where pieces of
 /// the source overlap, what is sent, `sources` and `targets` are more than there are: they count all who could send.
-/// Without `countSent`, `largestSent` and `targets` stay 0, which is less work.
+/// Without `countSent`, `largestSent` and `targets` stay 0, which is less work. What ranks have to do with others that
+/// differ from them along `nearAxes` alone does not count.
 ExchangeVolume getExchangeVolume(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
-                                 const Sharding &to, bool countSent = true);
+                                 const Sharding &to, bool countSent = true, const std::vector<int> &nearAxes = {});
 
 /// What an exchange amounts to.
 enum class ExchangeClass {
