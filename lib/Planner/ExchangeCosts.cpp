@@ -35,15 +35,18 @@ double ExchangeCost::get(Objective objective) const {
   llvm_unreachable("covered switch");
 }
 
-const layout::Sharding &ExchangeCosts::getLayout(ShardingAttr sharding) {
-  std::unique_ptr<layout::Sharding> &entry = layouts[sharding];
-  if (!entry)
-    entry = std::make_unique<layout::Sharding>(toLayout(sharding, mesh, sharding.getDims().size()));
+const ExchangeCosts::Layout &ExchangeCosts::getLayout(ShardingAttr sharding) {
+  std::unique_ptr<Layout> &entry = layouts[sharding];
+  if (!entry) {
+    layout::Sharding plain = toLayout(sharding, mesh, sharding.getDims().size());
+    layout::Sharding refined = levels.refine(plain);
+    entry = std::make_unique<Layout>(Layout{std::move(plain), std::move(refined)});
+  }
   return *entry;
 }
 
 double ExchangeCosts::getLargestBytes(RankedTensorType type, ShardingAttr held) {
-  return static_cast<double>(getLayout(held).largestVolume(type.getShape())) *
+  return static_cast<double>(getLayout(held).plain.largestVolume(type.getShape())) *
          static_cast<double>(getElementByteSize(type.getElementType()));
 }
 
@@ -65,26 +68,63 @@ const Link &ExchangeCosts::getLink(const llvm::SmallBitVector &axes) {
   return *slowest;
 }
 
-/// The axes along which ranks differ that send and receive.
-static llvm::SmallBitVector getCrossedAxes(const layout::Mesh &mesh, const layout::Sharding &from,
-                                           const layout::Sharding &to) {
-  llvm::SmallBitVector crossed(mesh.numAxes());
-  auto addDifferent = [&](const std::vector<int> &some, const std::vector<int> &others) {
-    for (int axis : some)
-      if (!llvm::is_contained(others, axis))
-        crossed.set(axis);
-  };
-  for (auto [held, needed] : llvm::zip_equal(from.dims, to.dims)) {
-    if (held.axes != needed.axes) {
-      addDifferent(held.axes, needed.axes);
-      addDifferent(needed.axes, held.axes);
-    } else if (held.pieces != needed.pieces) {
-      for (int axis : held.axes)
-        crossed.set(axis);
-    }
+ExchangeCosts::Levels::Levels(const layout::Mesh &mesh, const Cluster &cluster) {
+  int64_t below = 1;
+  std::vector<int64_t> sizes;
+  for (const Link &link : cluster.getLinks())
+    sizes.push_back(link.groupSize > 0 ? link.groupSize : mesh.numRanks());
+  // From the last axis, along which ranks are nearest to each other: `below` ranks are those of the axes behind.
+  std::vector<layout::MeshAxis> fine;
+  std::vector<int64_t> strides;
+  for (const layout::MeshAxis &axis : llvm::reverse(mesh.getAxes())) {
+    std::vector<int> parts;
+    int64_t rest = axis.size;
+    for (int64_t size : sizes)
+      // A group ends within the axis, where both can be divided so.
+      if (int64_t inside = size / below; size % below == 0 && inside > 1 && inside < rest && rest % inside == 0) {
+        parts.push_back(static_cast<int>(inside));
+        strides.push_back(below);
+        below *= inside;
+        rest /= inside;
+      }
+    parts.push_back(static_cast<int>(rest));
+    strides.push_back(below);
+    below *= rest;
+    for (int part : parts)
+      fine.push_back({axis.name, part});
+    numParts.push_back(static_cast<int>(parts.size()));
   }
-  addDifferent(from.partialAxes, to.partialAxes);
-  return crossed;
+  std::reverse(fine.begin(), fine.end());
+  std::reverse(strides.begin(), strides.end());
+  std::reverse(numParts.begin(), numParts.end());
+  this->mesh = layout::Mesh(fine);
+  for (int64_t size : sizes) {
+    std::vector<int> &axes = near.emplace_back();
+    for (auto [axis, stride] : llvm::enumerate(strides))
+      if (int64_t all = stride * fine[axis].size; size % all == 0 || size >= mesh.numRanks())
+        axes.push_back(static_cast<int>(axis));
+  }
+}
+
+layout::Sharding ExchangeCosts::Levels::refine(const layout::Sharding &sharding) const {
+  std::vector<int> first;
+  int count = 0;
+  for (int parts : numParts) {
+    first.push_back(count);
+    count += parts;
+  }
+  auto refineAxes = [&](std::vector<int> &axes) {
+    std::vector<int> refined;
+    for (int axis : axes)
+      for (int part = 0; part < numParts[axis]; ++part)
+        refined.push_back(first[axis] + part);
+    axes = std::move(refined);
+  };
+  layout::Sharding result = sharding;
+  for (layout::DimSharding &dim : result.dims)
+    refineAxes(dim.axes);
+  refineAxes(result.partialAxes);
+  return result;
 }
 
 std::optional<double> ExchangeCosts::getCollectiveSeconds(ArrayRef<int64_t> shape, double elementBytes,
@@ -112,27 +152,54 @@ std::optional<double> ExchangeCosts::getCollectiveSeconds(ArrayRef<int64_t> shap
   return seconds;
 }
 
-ExchangeCost ExchangeCosts::getPhase(ArrayRef<int64_t> shape, double elementBytes, const layout::Sharding &from,
-                                     const layout::Sharding &to) {
-  layout::ExchangeVolume volume = layout::getExchangeVolume(mesh, shape, from, to, transport == TransportKind::Streams);
+ExchangeCost ExchangeCosts::getPhase(ArrayRef<int64_t> shape, double elementBytes, const Layout &from,
+                                     const Layout &to) {
+  layout::ExchangeVolume volume =
+      layout::getExchangeVolume(mesh, shape, from.plain, to.plain, transport == TransportKind::Streams);
   ExchangeCost cost;
   if (volume.total == 0)
     return cost;
   cost.totalBytes = static_cast<double>(volume.total) * elementBytes;
   cost.phases = 1;
-  if (std::optional<double> seconds = getCollectiveSeconds(shape, elementBytes, from, to)) {
+  if (std::optional<double> seconds = getCollectiveSeconds(shape, elementBytes, from.plain, to.plain)) {
     cost.seconds = *seconds;
     return cost;
   }
-  ExchangeWork work;
-  work.phases = 1;
-  // Threads copy what they need; devices send and receive.
-  bool sends = transport == TransportKind::Streams;
-  work.receivedBytes =
-      static_cast<double>(sends ? std::max(volume.largest, volume.largestSent) : volume.largest) * elementBytes;
-  work.messages = static_cast<double>(sends ? std::max(volume.sources, volume.targets) : volume.sources);
-  cost.seconds = Cluster::getSeconds(getLink(getCrossedAxes(mesh, from, to)), work);
+  cost.seconds = getMessageSeconds(shape, elementBytes, from, to, volume);
   return cost;
+}
+
+double ExchangeCosts::getMessageSeconds(ArrayRef<int64_t> shape, double elementBytes, const Layout &from,
+                                        const Layout &to, const layout::ExchangeVolume &all) const {
+  bool isStreams = transport == TransportKind::Streams;
+  ArrayRef<Link> links = cluster.getLinks();
+  SmallVector<LinkTraffic> traffic(links.size());
+  // What goes over links up to one is what does not go beyond it.
+  layout::ExchangeVolume upTo = all;
+  for (auto [number, own] : llvm::enumerate(traffic)) {
+    layout::ExchangeVolume beyond;
+    if (number + 1 < links.size() && static_cast<int>(levels.near[number].size()) < levels.mesh.numAxes())
+      beyond = layout::getExchangeVolume(levels.mesh, shape, from.refined, to.refined, isStreams, levels.near[number]);
+    // The rank that has most to do with others may not be that which has most to do with those that are far.
+    auto getOwn = [&](int64_t before, int64_t behind) {
+      return static_cast<double>(std::max<int64_t>(before - behind, 0));
+    };
+    own = {getOwn(upTo.largest, beyond.largest) * elementBytes,
+           getOwn(upTo.largestSent, beyond.largestSent) * elementBytes, getOwn(upTo.sources, beyond.sources),
+           getOwn(upTo.targets, beyond.targets)};
+    upTo = beyond;
+  }
+  if (isStreams)
+    return getStreamSeconds(traffic, links, /*isCollective=*/false);
+  // A thread copies what it needs from one after the other: the first one begins the exchange.
+  double seconds = 0, beginning = 0;
+  for (auto [own, link] : llvm::zip_equal(traffic, links)) {
+    if (own.receivedMessages == 0)
+      continue;
+    seconds += own.receivedMessages * link.messageSeconds + own.receivedBytes / link.bytes;
+    beginning = std::max(beginning, link.exchangeSeconds - link.messageSeconds);
+  }
+  return seconds + beginning;
 }
 
 ExchangeCost ExchangeCosts::getTelling(double bytes, ArrayRef<StringAttr> names) {
@@ -188,7 +255,8 @@ std::optional<ExchangeCost> ExchangeCosts::get(RankedTensorType type, ShardingAt
 }
 
 std::optional<ExchangeCost> ExchangeCosts::find(RankedTensorType type, ShardingAttr held, ShardingAttr needed) {
-  const layout::Sharding &from = getLayout(held), &to = getLayout(needed);
+  const Layout &source = getLayout(held), &target = getLayout(needed);
+  const layout::Sharding &from = source.plain, &to = target.plain;
   bool holdsAll = llvm::all_of(llvm::zip_equal(from.dims, type.getShape()),
                                [](const auto &dim) { return std::get<0>(dim).covers(std::get<1>(dim)); });
   if (!holdsAll && !layout::verifyExchange(mesh, type.getShape(), from, to))
@@ -201,9 +269,11 @@ std::optional<ExchangeCost> ExchangeCosts::find(RankedTensorType type, ShardingA
     std::vector<int> order(type.getRank());
     std::iota(order.begin(), order.end(), 0);
     if (auto scattered = layout::scatteredSharding(mesh, type.getShape(), from, to, order)) {
-      ExchangeCost cost = getPhase(type.getShape(), elementBytes, from, *scattered);
-      return cost += getPhase(type.getShape(), elementBytes, *scattered, to);
+      layout::Sharding refined = levels.refine(*scattered);
+      Layout between = {*std::move(scattered), std::move(refined)};
+      ExchangeCost cost = getPhase(type.getShape(), elementBytes, source, between);
+      return cost += getPhase(type.getShape(), elementBytes, between, target);
     }
   }
-  return getPhase(type.getShape(), elementBytes, from, to);
+  return getPhase(type.getShape(), elementBytes, source, target);
 }

@@ -50,7 +50,7 @@ struct ExchangeCost {
 class ExchangeCosts {
 public:
   ExchangeCosts(layout::Mesh mesh, const Cluster &cluster, TransportKind transport)
-      : mesh(std::move(mesh)), cluster(cluster), transport(transport) {}
+      : mesh(std::move(mesh)), cluster(cluster), transport(transport), levels(this->mesh, cluster) {}
 
   const layout::Mesh &getMesh() const { return mesh; }
   const Cluster &getCluster() const { return cluster; }
@@ -69,22 +69,42 @@ public:
   ExchangeCost getGiving(mlir::RankedTensorType type, ShardingAttr held);
 
 private:
-  const layout::Sharding &getLayout(ShardingAttr sharding);
+  /// The mesh with axes divided where groups of links end.
+  struct Levels {
+    Levels(const layout::Mesh &mesh, const Cluster &cluster);
+    layout::Sharding refine(const layout::Sharding &sharding) const;
+
+    layout::Mesh mesh;
+    /// Of each axis, how many take its place.
+    std::vector<int> numParts;
+    /// Of each link, the axes along which ranks are in one group of it.
+    std::vector<std::vector<int>> near;
+  };
+
+  /// A sharding over the mesh as it is, and over that of the levels.
+  struct Layout {
+    layout::Sharding plain, refined;
+  };
+
+  const Layout &getLayout(ShardingAttr sharding);
   std::optional<ExchangeCost> find(mlir::RankedTensorType type, ShardingAttr held, ShardingAttr needed);
   /// The slowest link between ranks that differ along these axes alone.
   const Link &getLink(const llvm::SmallBitVector &axes);
   /// What follows from a sharding to another one, in one phase, of elements of so many bytes.
-  ExchangeCost getPhase(llvm::ArrayRef<int64_t> shape, double elementBytes, const layout::Sharding &from,
-                        const layout::Sharding &to);
+  ExchangeCost getPhase(llvm::ArrayRef<int64_t> shape, double elementBytes, const Layout &from, const Layout &to);
   /// What it takes if a library does it as a collective; nothing if it is none.
   std::optional<double> getCollectiveSeconds(llvm::ArrayRef<int64_t> shape, double elementBytes,
                                              const layout::Sharding &from, const layout::Sharding &to);
+  /// What it takes as messages, which are `all` together.
+  double getMessageSeconds(llvm::ArrayRef<int64_t> shape, double elementBytes, const Layout &from, const Layout &to,
+                           const layout::ExchangeVolume &all) const;
 
   layout::Mesh mesh;
   const Cluster &cluster;
   TransportKind transport;
+  Levels levels;
   llvm::DenseMap<llvm::SmallBitVector, const Link *> links;
-  llvm::DenseMap<ShardingAttr, std::unique_ptr<layout::Sharding>> layouts;
+  llvm::DenseMap<ShardingAttr, std::unique_ptr<Layout>> layouts;
   /// Of shapes with an element type: models repeat themselves.
   llvm::DenseMap<std::tuple<mlir::Type, ShardingAttr, ShardingAttr>, std::optional<ExchangeCost>> known;
 };
