@@ -36,6 +36,8 @@ artifact::ExchangeKind dovetail::toSchema(plan::ExchangeKind value) {
     return artifact::ExchangeKind::ReduceScatter;
   case plan::ExchangeKind::AllGather:
     return artifact::ExchangeKind::AllGather;
+  case plan::ExchangeKind::PackedGather:
+    return artifact::ExchangeKind::PackedGather;
   }
   llvm_unreachable("covered switch");
 }

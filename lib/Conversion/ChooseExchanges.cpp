@@ -66,6 +66,8 @@ static plan::ExchangeKind fromLayout(layout::ExchangeKind kind) {
     return plan::ExchangeKind::ReduceScatter;
   case layout::ExchangeKind::AllGather:
     return plan::ExchangeKind::AllGather;
+  case layout::ExchangeKind::PackedGather:
+    return plan::ExchangeKind::PackedGather;
   }
   llvm_unreachable("covered switch");
 }
@@ -103,7 +105,7 @@ static RankedTensorType getScatteredType(const Side &source, const Side &target,
 static void choose(plan::ExchangeOp op, const Side &source, const Side &target, const layout::Mesh &mesh) {
   layout::ExchangePlace place{
       mesh, getShape(source.type), source.sharding, target.sharding, source.getMemory(), target.getMemory()};
-  op.setKind(fromLayout(place.findKind()));
+  op.setKind(fromLayout(place.findKind(getElementByteSize(source.type.getElementType()))));
   const std::vector<int> &order = place.messageFormat().order;
   op.setOrders({SmallVector<int64_t>(order.begin(), order.end())});
 }

@@ -140,6 +140,20 @@ std::vector<double> Cluster::countReached(int64_t rank, llvm::ArrayRef<int> othe
   return reached;
 }
 
+std::vector<std::vector<double>> Cluster::countReached(llvm::ArrayRef<int> members) const {
+  std::vector<std::vector<double>> reached(members.size(), std::vector<double>(links.size()));
+  for (size_t link = 0; link < links.size(); ++link) {
+    int64_t size = links[link].groupSize;
+    for (size_t begin = 0, end; begin < members.size(); begin = end) {
+      for (end = begin; end < members.size() && (size == 0 || members[end] / size == members[begin] / size);)
+        ++end;
+      for (size_t i = begin; i < end; ++i)
+        reached[i][link] = static_cast<double>(end - begin);
+    }
+  }
+  return reached;
+}
+
 double Cluster::getSeconds(const Link &link, const ExchangeWork &work) {
   if (work.phases == 0)
     return 0;

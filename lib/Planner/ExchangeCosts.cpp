@@ -127,13 +127,35 @@ layout::Sharding ExchangeCosts::Levels::refine(const layout::Sharding &sharding)
   return result;
 }
 
+double ExchangeCosts::getCollectiveSeconds(layout::ExchangeKind kind, double partBytes,
+                                           const std::vector<int> &members) const {
+  if (members.size() < 2 || partBytes == 0)
+    return 0;
+  double seconds = 0;
+  const std::vector<double> *before = nullptr;
+  std::vector<std::vector<double>> reached = cluster.countReached(members);
+  for (auto [member, near] : llvm::zip_equal(members, reached)) {
+    // Most have as many near them as the one before.
+    bool isKnown = before && near == *before && &cluster.getDevice(member) == &cluster.getDevice(members.front());
+    before = &near;
+    if (isKnown)
+      continue;
+    double own = getStreamSeconds(getCollectiveTraffic(kind, partBytes, near), cluster.getLinks(),
+                                  /*isCollective=*/true);
+    if (kind == layout::ExchangeKind::PackedGather)
+      own += getCopySeconds(getPackedBytes(partBytes, static_cast<double>(members.size())), cluster.getDevice(member));
+    seconds = std::max(seconds, own);
+  }
+  return seconds;
+}
+
 std::optional<double> ExchangeCosts::getCollectiveSeconds(ArrayRef<int64_t> shape, double elementBytes,
                                                           const layout::Sharding &from, const layout::Sharding &to) {
   if (transport != TransportKind::Streams)
     return std::nullopt;
   layout::MemoryFormat rows = layout::MemoryFormat::rowMajor(static_cast<int>(shape.size()));
   layout::ExchangePlace place = {mesh, shape, from, to, {from, rows}, {to, rows}};
-  layout::ExchangeKind kind = place.findKind();
+  layout::ExchangeKind kind = place.findKind(static_cast<int64_t>(elementBytes));
   if (kind == layout::ExchangeKind::Messages)
     return std::nullopt;
   double seconds = 0;
@@ -145,9 +167,8 @@ std::optional<double> ExchangeCosts::getCollectiveSeconds(ArrayRef<int64_t> shap
     layout::CollectiveGroup group = layout::collectiveGroup(mesh, shape, from, to, kind, rank);
     for (int member : group.members)
       isCounted[member] = true;
-    double bytes = static_cast<double>(group.parts.front().volume()) * elementBytes;
-    SmallVector<LinkTraffic> traffic = getCollectiveTraffic(kind, bytes, cluster.countReached(rank, group.members));
-    seconds = std::max(seconds, getStreamSeconds(traffic, cluster.getLinks(), /*isCollective=*/true));
+    seconds = std::max(
+        seconds, getCollectiveSeconds(kind, static_cast<double>(group.largestVolume()) * elementBytes, group.members));
   }
   return seconds;
 }

@@ -98,6 +98,8 @@ private:
   /// What it takes as messages, which are `all` together.
   double getMessageSeconds(llvm::ArrayRef<int64_t> shape, double elementBytes, const Layout &from, const Layout &to,
                            const layout::ExchangeVolume &all) const;
+  /// What a library takes for it among these ranks.
+  double getCollectiveSeconds(layout::ExchangeKind kind, double partBytes, const std::vector<int> &members) const;
 
   layout::Mesh mesh;
   const Cluster &cluster;

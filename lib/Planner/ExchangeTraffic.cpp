@@ -99,23 +99,48 @@ void TrafficCounter::addMessages(plan::ExchangeOp op, ExchangeTraffic &traffic) 
   }
 }
 
+static layout::ExchangeKind getLayoutKind(plan::ExchangeKind kind) {
+  switch (kind) {
+  case plan::ExchangeKind::Messages:
+    return layout::ExchangeKind::Messages;
+  case plan::ExchangeKind::AllReduce:
+    return layout::ExchangeKind::AllReduce;
+  case plan::ExchangeKind::ReduceScatter:
+    return layout::ExchangeKind::ReduceScatter;
+  case plan::ExchangeKind::AllGather:
+    return layout::ExchangeKind::AllGather;
+  case plan::ExchangeKind::PackedGather:
+    return layout::ExchangeKind::PackedGather;
+  }
+  llvm_unreachable("covered switch");
+}
+
 void TrafficCounter::addCollective(plan::ExchangeOp op, ExchangeTraffic &traffic) const {
-  Move move(op, 0, mesh);
-  layout::ExchangeKind kind = op.getKind() == plan::ExchangeKind::AllReduce       ? layout::ExchangeKind::AllReduce
-                              : op.getKind() == plan::ExchangeKind::ReduceScatter ? layout::ExchangeKind::ReduceScatter
-                                                                                  : layout::ExchangeKind::AllGather;
+  std::vector<Move> moves;
+  for (size_t number = 0; number < op.getNumMoves(); ++number)
+    moves.emplace_back(op, number, mesh);
+  layout::ExchangeKind kind = getLayoutKind(op.getKind());
   traffic.groupOf.assign(mesh.numRanks(), -1);
   for (int rank = 0; rank < mesh.numRanks(); ++rank) {
     if (traffic.groupOf[rank] >= 0)
       continue;
-    layout::CollectiveGroup group = layout::collectiveGroup(mesh, getShape(move.type), move.from, move.to, kind, rank);
-    if (group.members.size() < 2 || group.parts.front().empty())
+    // Of several moves the groups are the same.
+    layout::CollectiveGroup group;
+    std::vector<double> given;
+    for (const Move &move : moves) {
+      group = layout::collectiveGroup(mesh, getShape(move.type), move.from, move.to, kind, rank);
+      given.resize(group.members.size());
+      for (auto [bytes, part] : llvm::zip_equal(given, group.parts))
+        bytes += double(part.volume()) * move.elementBytes;
+    }
+    double part = group.members.empty() ? 0 : *llvm::max_element(given);
+    if (group.members.size() < 2 || part == 0)
       continue;
-    double part = double(group.parts.front().volume()) * move.elementBytes;
-    for (int member : group.members) {
+    for (auto [member, reached] : llvm::zip_equal(group.members, cluster.countReached(group.members))) {
       traffic.groupOf[member] = traffic.groups.size();
-      llvm::copy(getCollectiveTraffic(kind, part, cluster.countReached(member, group.members)),
-                 &traffic.links[member * traffic.numLinks]);
+      llvm::copy(getCollectiveTraffic(kind, part, reached), &traffic.links[member * traffic.numLinks]);
+      if (kind == layout::ExchangeKind::PackedGather)
+        traffic.localBytes[member] = getPackedBytes(part, group.members.size());
     }
     traffic.groups.push_back(std::move(group.members));
   }

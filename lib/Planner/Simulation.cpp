@@ -25,7 +25,7 @@ struct Simulation::State {
 };
 
 /// What a rank copies from one other. Of several messages the first one begins the exchange.
-static double getCopySeconds(const Link &link, double bytes, bool isFirst) {
+static double getPullSeconds(const Link &link, double bytes, bool isFirst) {
   double seconds = Cluster::getSeconds(link, {bytes, 1, 1});
   return isFirst ? seconds : seconds - link.exchangeSeconds + link.messageSeconds;
 }
@@ -50,7 +50,7 @@ void Simulation::runThreads(const PlanStep &step, State &state, size_t number) {
       time.waiting += ready - clock;
       waits[number * numRanks + rank] += ready - clock;
       clock = ready;
-      copy(getCopySeconds(state.cluster.getLinks()[pull.link], pull.bytes, isFirst));
+      copy(getPullSeconds(state.cluster.getLinks()[pull.link], pull.bytes, isFirst));
       isFirst = false;
       readAt[pull.source] = std::max(readAt[pull.source], clock);
     }
@@ -61,8 +61,9 @@ void Simulation::runThreads(const PlanStep &step, State &state, size_t number) {
 static double getOwnSeconds(const ExchangeTraffic &traffic, const Cluster &cluster, int rank) {
   double seconds =
       getStreamSeconds({&traffic.get(rank, 0), traffic.numLinks}, cluster.getLinks(), traffic.isCollective());
-  double local = traffic.localBytes[rank] * 2 / cluster.getDevice(rank).bytes;
-  return std::max(seconds, local);
+  double local = getCopySeconds(traffic.localBytes[rank], cluster.getDevice(rank));
+  // What is gathered is packed before, and unpacked afterwards.
+  return traffic.isCollective() ? seconds + local : std::max(seconds, local);
 }
 
 void Simulation::runStreams(const PlanStep &step, State &state, size_t number) {

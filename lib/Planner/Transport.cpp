@@ -24,7 +24,7 @@ TransportKind dovetail::getTransportKind(llvm::StringRef target) {
 
 llvm::SmallVector<LinkTraffic> dovetail::getCollectiveTraffic(layout::ExchangeKind kind, double partBytes,
                                                               llvm::ArrayRef<double> near) {
-  bool reduces = kind != layout::ExchangeKind::AllGather, collects = kind != layout::ExchangeKind::ReduceScatter;
+  bool reduces = !layout::isGather(kind), collects = kind != layout::ExchangeKind::ReduceScatter;
   // All of it is each member's part of an all-reduce.
   double all = kind == layout::ExchangeKind::AllReduce ? partBytes : partBytes * near.back();
   llvm::SmallVector<LinkTraffic> traffic(near.size());

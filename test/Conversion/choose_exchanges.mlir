@@ -31,6 +31,38 @@ plan.program @gather mesh @mesh target "cpu" {
 
 // -----
 
+// Four ranks or more pack what they gather otherwise: small parts of any size, columns, and parts of two dimensions.
+
+dovetail.mesh @mesh = ["y" = 2, "x" = 2]
+
+!all = !plan.ref<tensor<12x10xf32>>
+!empty = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{"y"+"x" : 0, 0, 4, 9, 12}, {}]>>>
+!columns = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {"x"+"y" : 0, 3, 5, 8, 10}]>>>
+!both = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{"x" : 0, 6, 12}, {"y" : 0, 5, 10}]>>>
+!pairs = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{"x" : 0, 6, 12}, {}]>>>
+
+// CHECK-LABEL: plan.program @packed
+plan.program @packed mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<12x10xf32> <[0, 1]>
+  %b = plan.buffer arena tensor<12x10xf32> <[1, 0]>
+  %all = plan.view %a : !all
+  %empty = plan.view %b : !empty
+  %columns = plan.view %b : !columns
+  %both = plan.view %b : !both
+  %pairs = plan.view %a : !pairs
+  // CHECK: plan.exchange %{{.*}} -> %{{.*}} by packed_gather in [1, 0] {step_name = "rows"}
+  plan.exchange %empty -> %all {step_name = "rows"} : !empty -> !all
+  // CHECK: plan.exchange %{{.*}} -> %{{.*}} by packed_gather {{.*}}{step_name = "columns"}
+  plan.exchange %columns -> %all {step_name = "columns"} : !columns -> !all
+  // CHECK: plan.exchange %{{.*}} -> %{{.*}} by packed_gather {{.*}}{step_name = "both"}
+  plan.exchange %both -> %all {step_name = "both"} : !both -> !all
+  // Among two ranks messages are as few.
+  // CHECK: plan.exchange %{{.*}} -> %{{.*}} in [1, 0] {step_name = "pairs"}
+  plan.exchange %both -> %pairs {step_name = "pairs"} : !both -> !pairs
+}
+
+// -----
+
 // Constants are copied to devices: each rank has its part of them without gaps. On hosts they are read where the artifact
 // is mapped, where parts of rows are not in one piece.
 

@@ -202,8 +202,9 @@ def ChooseExchanges : Pass<"plan-choose-exchanges", "::mlir::ModuleOp"> {
   let description = [{
     Where each rank reduces many bytes to the same box, the exchange becomes two: first each rank of a group gets the
     sum of one part, then all collect the parts. An exchange that is one collective on all ranks, by their boxes and
-    the buffers' formats, becomes one; all others are messages. Dimensions in messages have the order of the source's
-    buffer.
+    the buffers' formats, becomes one. What four ranks or more collect that does not lie so, or in parts of somewhat
+    different sizes, they pack, gather and unpack (`packed_gather`); all others are messages. Dimensions in messages have
+    the order of the source's buffer.
 
     ```mlir
     plan.exchange %parts -> %sum : !plan.ref<tensor<400x100xf32, #dovetail.sharding<@mesh, [{}, {} ], partial = sum ["y"]>>>

@@ -157,6 +157,8 @@ public:
   unsigned getLinkNumber(int64_t a, int64_t b) const;
   /// Of each link, how many of `others` a rank reaches over links up to it.
   std::vector<double> countReached(int64_t rank, llvm::ArrayRef<int> others) const;
+  /// The same of each of `members`, which ascend, among these.
+  std::vector<std::vector<double>> countReached(llvm::ArrayRef<int> members) const;
   /// What an exchange takes over a link.
   static double getSeconds(const Link &link, const ExchangeWork &work);
 

@@ -48,6 +48,13 @@ struct LinkTraffic {
 llvm::SmallVector<LinkTraffic> getCollectiveTraffic(layout::ExchangeKind kind, double partBytes,
                                                     llvm::ArrayRef<double> near);
 
+/// Bytes that a member of a packed gather copies within its own memory, with blocks of `blockBytes`: it packs its own,
+/// and unpacks all.
+inline double getPackedBytes(double blockBytes, double members) { return blockBytes * (members + 1); }
+
+/// What copying so many bytes within a rank's memory takes: they are read and written.
+inline double getCopySeconds(double bytes, const Device &device) { return 2 * bytes / device.bytes; }
+
 /// What that takes, with `traffic` of each of `links`: a collective goes over one level after the other, messages go
 /// over all at once.
 double getStreamSeconds(llvm::ArrayRef<LinkTraffic> traffic, llvm::ArrayRef<Link> links, bool isCollective);

@@ -26,6 +26,8 @@ const char *dovetail::layout::stringifyExchangeKind(ExchangeKind kind) {
     return "reduce-scatter";
   case ExchangeKind::AllGather:
     return "all-gather";
+  case ExchangeKind::PackedGather:
+    return "packed all-gather";
   }
   return "unknown";
 }
@@ -100,22 +102,113 @@ CollectiveGroup dovetail::layout::collectiveGroup(const Mesh &mesh, std::span<co
   CollectiveGroup group{findMembers(mesh, findGroupAxes(mesh, from, to), rank), {}};
   for (int member : group.members) {
     Box part = to.boxOf(mesh, shape, member);
-    if (kind == ExchangeKind::AllGather)
+    if (isGather(kind))
       part = part.intersect(from.boxOf(mesh, shape, member));
     group.parts.push_back(std::move(part));
   }
   return group;
 }
 
+int64_t CollectiveGroup::largestVolume() const {
+  int64_t largest = 0;
+  for (const Box &part : parts)
+    largest = std::max(largest, part.volume());
+  return largest;
+}
+
+/// The ranks whose coordinates on `axes` are 0: one of each group.
+static std::vector<int> findFirstMembers(const Mesh &mesh, const std::vector<int> &axes) {
+  std::vector<int> ranks;
+  for (int rank = 0, count = mesh.numRanks(); rank < count; ++rank) {
+    std::vector<int> coords = mesh.coordsOf(rank);
+    if (std::all_of(axes.begin(), axes.end(), [&](int axis) { return coords[axis] == 0; }))
+      ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+/// Whether the pieces of a dimension that ranks of a group have are, for each group, what these need of it, each
+/// element once.
+static bool tilesNeeds(const Mesh &mesh, const DimSharding &from, const DimSharding &to, int64_t extent,
+                       const std::vector<int> &groupAxes) {
+  std::vector<int> fixed, collected;
+  for (int axis : from.axes)
+    (contains(groupAxes, axis) ? collected : fixed).push_back(axis);
+  // All have all of it, or what they need.
+  if (!from.isSplit() || (collected.empty() && from.axes == to.axes && from.pieces == to.pieces))
+    return true;
+  for (int axis : to.axes)
+    if (!contains(fixed, axis))
+      fixed.push_back(axis);
+  auto count = [&](const std::vector<int> &axes) {
+    int product = 1;
+    for (int axis : axes)
+      product *= mesh.axisSize(axis);
+    return product;
+  };
+  std::vector<int> coords(mesh.numAxes());
+  for (int group = 0, groups = count(fixed), members = count(collected); group < groups; ++group) {
+    setCoordinate(mesh, fixed, group, coords);
+    Interval needed = to.pieceAt(linearCoordinate(mesh, to.axes, coords), extent);
+    std::vector<Interval> pieces;
+    for (int member = 0; member < members; ++member) {
+      setCoordinate(mesh, collected, member, coords);
+      Interval piece = from.pieceAt(linearCoordinate(mesh, from.axes, coords), extent).intersect(needed);
+      if (!piece.empty())
+        pieces.push_back(piece);
+    }
+    std::sort(pieces.begin(), pieces.end(), [](Interval a, Interval b) { return a.lo < b.lo; });
+    int64_t end = needed.lo;
+    for (Interval piece : pieces) {
+      if (piece.lo != end)
+        return false;
+      end = piece.hi;
+    }
+    if (!needed.empty() && end != needed.hi)
+      return false;
+  }
+  return true;
+}
+
 //===----------------------------------------------------------------------===//
 // ExchangePlace
 //===----------------------------------------------------------------------===//
 
-ExchangeKind ExchangePlace::findKind() const {
+ExchangeKind ExchangePlace::findKind(int64_t elementBytes) const {
+  if (findGroupAxes(mesh, from, to).empty())
+    return ExchangeKind::Messages;
   for (ExchangeKind kind : {ExchangeKind::AllReduce, ExchangeKind::ReduceScatter, ExchangeKind::AllGather})
     if (fits(kind))
       return kind;
-  return ExchangeKind::Messages;
+  if (!fits(ExchangeKind::PackedGather))
+    return ExchangeKind::Messages;
+  for (int first : findFirstMembers(mesh, findGroupAxes(mesh, from, to))) {
+    CollectiveGroup group = collectiveGroup(mesh, shape, from, to, ExchangeKind::PackedGather, first);
+    int64_t members = static_cast<int64_t>(group.members.size()), needed = to.boxOf(mesh, shape, first).volume(),
+            padding = group.largestVolume() * members - needed;
+    if (members < minPackedMembers || (padding > needed / 4 && padding * elementBytes >= minScatterBytes))
+      return ExchangeKind::Messages;
+  }
+  return ExchangeKind::PackedGather;
+}
+
+bool ExchangePlace::fitsPacked(std::string *why) const {
+  std::vector<int> axes = findGroupAxes(mesh, from, to);
+  bool anyPart = true;
+  for (int dim = 0; dim < static_cast<int>(shape.size()); ++dim) {
+    if (!tilesNeeds(mesh, from.dims[dim], to.dims[dim], shape[dim], axes)) {
+      if (why)
+        *why = "pieces of dimension " + std::to_string(dim) + " are not all that is needed, each element once";
+      return false;
+    }
+    bool anyPiece = false;
+    for (size_t piece = 0; piece < std::max<size_t>(to.dims[dim].pieces.size(), 1); ++piece)
+      anyPiece |= !to.dims[dim].pieceAt(static_cast<int>(piece), shape[dim]).empty();
+    anyPart &= anyPiece;
+  }
+  if (!anyPart && why)
+    *why = "no rank needs anything";
+  return anyPart;
 }
 
 bool ExchangePlace::fits(ExchangeKind kind, std::string *why) const {
@@ -126,7 +219,7 @@ bool ExchangePlace::fits(ExchangeKind kind, std::string *why) const {
   };
   if (kind == ExchangeKind::Messages)
     return true;
-  bool gathers = kind == ExchangeKind::AllGather;
+  bool gathers = isGather(kind);
   if (findReducedAxes(mesh, from, to).empty() != gathers)
     return fail(gathers ? "contributions are combined" : "nothing is combined");
   std::vector<int> axes = findGroupAxes(mesh, from, to);
@@ -134,14 +227,14 @@ bool ExchangePlace::fits(ExchangeKind kind, std::string *why) const {
     return fail("no pieces are collected");
   if (!source.format.hasBlocksOf(target.format))
     return fail("its memories have different blocks");
+  if (kind == ExchangeKind::PackedGather) {
+    std::string reason;
+    return fitsPacked(&reason) || fail(reason);
+  }
   const MemoryFormat &message = messageFormat();
 
   bool anyPart = false;
-  for (int first = 0, ranks = mesh.numRanks(); first < ranks; ++first) {
-    std::vector<int> coords = mesh.coordsOf(first);
-    if (std::any_of(axes.begin(), axes.end(), [&](int axis) { return coords[axis] != 0; }))
-      continue;
-    // One group after another, by its first rank.
+  for (int first : findFirstMembers(mesh, axes)) {
     CollectiveGroup group = collectiveGroup(mesh, shape, from, to, kind, first);
     const std::vector<Box> &parts = group.parts;
     auto at = [&](size_t member) { return " on rank " + std::to_string(group.members[member]); };

@@ -131,6 +131,8 @@ std::optional<layout::ExchangeKind> dovetail::runtime::fromSchema(artifact::Exch
     return layout::ExchangeKind::ReduceScatter;
   case artifact::ExchangeKind::AllGather:
     return layout::ExchangeKind::AllGather;
+  case artifact::ExchangeKind::PackedGather:
+    return layout::ExchangeKind::PackedGather;
   }
   return std::nullopt;
 }

@@ -207,13 +207,23 @@ absl::Status Validator::checkExchange(const std::string &where, const ExchangeCa
   for (const MoveInfo &move : call.moves)
     if (absl::Status status = checkMove(where, move); !status.ok())
       return status;
-  if (call.moves.size() == 1) {
-    // Ranks follow what the plan says, and do not ask whether others find the same.
-    std::string why;
-    return plan.placeOf(call.moves[0]).fits(call.kind, &why) ? absl::OkStatus() : damaged(where, ": ", why);
-  }
-  if (call.kind != layout::ExchangeKind::Messages)
+  bool isPacked = call.kind == layout::ExchangeKind::PackedGather;
+  if (call.moves.size() > 1 && call.kind != layout::ExchangeKind::Messages && !isPacked)
     return damaged(where, " is one ", layout::stringifyExchangeKind(call.kind), " of ", call.moves.size(), " tensors");
+  // Ranks follow what the plan says, and do not ask whether others find the same.
+  for (const MoveInfo &move : call.moves)
+    if (std::string why; !plan.placeOf(move).fits(call.kind, &why))
+      return damaged(where, ": ", why);
+  if (call.moves.size() == 1)
+    return absl::OkStatus();
+  auto findGroup = [&](const MoveInfo &move) {
+    layout::ExchangePlace place = plan.placeOf(move);
+    return layout::collectiveGroup(place.mesh, place.shape, place.from, place.to, call.kind, /*rank=*/0).members;
+  };
+  // All groups follow from the axes on which the ranks of one differ.
+  for (const MoveInfo &move : call.moves)
+    if (isPacked && findGroup(move) != findGroup(call.moves[0]))
+      return damaged(where, " gathers tensors among different groups of ranks at once");
   // Their elements go in any order.
   std::map<uint32_t, const MoveInfo *> targets;
   for (const MoveInfo &move : call.moves)

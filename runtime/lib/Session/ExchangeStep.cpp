@@ -39,9 +39,13 @@ ChannelDescription describeChannel(const RankMemory &memory, const ExchangeCall 
   for (const MoveInfo &move : call.moves) {
     MoveScheduler scheduler(memory.plan, move);
     description.moves.push_back(describeMove(memory, move, scheduler.transfers(memory.rank)));
-    // A collective is of one move.
-    if (call.kind != layout::ExchangeKind::Messages)
-      description.group = scheduler.group(call.kind, memory.rank);
+    if (call.kind == layout::ExchangeKind::Messages)
+      continue;
+    // Of several moves the groups have the same members.
+    layout::CollectiveGroup group = scheduler.group(call.kind, memory.rank);
+    description.moves.back().parts = group.parts;
+    if (description.moves.size() == 1)
+      description.group = std::move(group);
   }
   return description;
 }

@@ -13,6 +13,8 @@
 
 #include "gmock/gmock.h"
 
+#include <set>
+
 using namespace dovetail::layout;
 using testing::HasSubstr;
 
@@ -35,7 +37,7 @@ struct Case {
     return sharding;
   }
   ExchangePlace place() const { return {mesh, shape, from, to, {sourceHeld, source}, {targetHeld, target}}; }
-  ExchangeKind kind() const { return place().findKind(); }
+  ExchangeKind kind() const { return place().findKind(4); }
 };
 
 Mesh meshOf(std::vector<int> sizes) {
@@ -160,7 +162,7 @@ TEST(ExchangeKind, GroupsAreThoseOfAnAxis) {
   EXPECT_EQ(membersOf(both, all, ExchangeKind::AllGather, 4), (std::vector<int>{0, 1, 2, 3, 4, 5}));
   // Parts in another order than ranks.
   Sharding minor = split(1, 0, {1, 0}, {0, 1, 2, 3, 4, 5, 6});
-  EXPECT_EQ((Case{mesh, {6}, minor, all}.kind()), ExchangeKind::Messages);
+  EXPECT_EQ((Case{mesh, {6}, minor, all}.kind()), ExchangeKind::PackedGather);
   // A group may have nothing to do, and groups may differ in size; but then parts of all groups are equal.
   auto gather = [&](std::vector<int64_t> cuts, std::vector<int64_t> wholeCuts) {
     return Case{mesh, {6}, split(1, 0, {0, 1}, cuts), split(1, 0, {0}, wholeCuts)}.kind();
@@ -168,6 +170,41 @@ TEST(ExchangeKind, GroupsAreThoseOfAnAxis) {
   EXPECT_EQ(gather({0, 0, 0, 0, 2, 4, 6}, {0, 0, 6}), ExchangeKind::AllGather);
   EXPECT_EQ(gather({0, 1, 2, 3, 4, 5, 6}, {0, 3, 6}), ExchangeKind::AllGather);
   EXPECT_EQ(gather({0, 1, 2, 3, 3, 5, 6}, {0, 3, 6}), ExchangeKind::Messages);
+}
+
+TEST(ExchangeKind, OtherPartsOfManyRanksArePacked) {
+  Sharding columns = split(2, 1, {0}, {0, 3, 6, 9, 12}), all = Sharding::replicated(2);
+  EXPECT_EQ((Case{meshOf({4}), {12, 12}, columns, all}.kind()), ExchangeKind::PackedGather);
+  EXPECT_EQ((Case{meshOf({3}), {12, 12}, split(2, 1, {0}, {0, 4, 8, 12}), all}.kind()), ExchangeKind::Messages);
+  // Of two dimensions at once, in any order of axes.
+  Mesh mesh = meshOf({2, 2});
+  Sharding both = split(2, 0, {1}, {0, 6, 12});
+  both.dims[1] = DimSharding::fromCuts({0}, std::vector<int64_t>{0, 6, 12});
+  Case corners{mesh, {12, 12}, both, all};
+  EXPECT_EQ(corners.kind(), ExchangeKind::PackedGather);
+  CollectiveGroup group = collectiveGroup(mesh, corners.shape, both, all, ExchangeKind::PackedGather, 3);
+  EXPECT_EQ(group.members, (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(group.parts[1], (Box{{6, 12}, {0, 6}}));
+  // Parts of several sizes, of small tensors even if one has all of it: 16 pages of four are 64 KiB.
+  auto kindOf = [](std::vector<int64_t> cuts, int64_t columns) {
+    return Case{meshOf({4}), {16, columns}, split(2, 0, {0}, cuts), Sharding::replicated(2)}.kind();
+  };
+  EXPECT_EQ(kindOf({0, 16, 16, 16, 16}, 100), ExchangeKind::PackedGather);
+  EXPECT_EQ(kindOf({0, 16, 16, 16, 16}, 342), ExchangeKind::Messages);
+  EXPECT_EQ(kindOf({0, 5, 9, 13, 16}, 1 << 20), ExchangeKind::PackedGather);
+  EXPECT_EQ(kindOf({0, 6, 9, 13, 16}, 1 << 20), ExchangeKind::Messages);
+  EXPECT_EQ(CollectiveGroup({{0, 1}, {Box{{0, 3}, {0, 2}}, Box{{3, 8}, {0, 2}}}}).largestVolume(), 10);
+  // Each element once: neither windows that overlap nor halos of who lies outside of the group.
+  Sharding windows = columns;
+  windows.dims[1].pieces = {{0, 4}, {3, 6}, {6, 9}, {9, 12}};
+  EXPECT_EQ((Case{meshOf({4}), {12, 12}, windows, all}.kind()), ExchangeKind::Messages);
+  Mesh grid = meshOf({2, 4});
+  Sharding rows = split(2, 0, {0}, {0, 6, 12}), halo = rows;
+  rows.dims[1] = columns.dims[1];
+  rows.dims[1].axes = {1};
+  EXPECT_EQ((Case{grid, {12, 12}, rows, halo}.kind()), ExchangeKind::PackedGather);
+  halo.dims[0].pieces = {{0, 7}, {6, 12}};
+  EXPECT_EQ((Case{grid, {12, 12}, rows, halo}.kind()), ExchangeKind::Messages);
 }
 
 TEST(ExchangeKind, WhatDoesNotFitIsExplained) {
@@ -184,6 +221,13 @@ TEST(ExchangeKind, WhatDoesNotFitIsExplained) {
   EXPECT_THAT(why(sum, all, ExchangeKind::ReduceScatter), HasSubstr("parts do not follow each other in memory"));
   EXPECT_THAT(why(split(1, 0, {0}, {0, 3, 8}), all, ExchangeKind::AllGather),
               HasSubstr("parts differ in size on rank 1"));
+  Sharding windows = cut;
+  windows.dims[0].pieces = {{0, 5}, {4, 8}};
+  EXPECT_EQ(
+      why(windows, all, ExchangeKind::PackedGather),
+      "the exchange is no packed all-gather: pieces of dimension 0 are not all that is needed, each element once");
+  EXPECT_THAT(why(sum, all, ExchangeKind::PackedGather), HasSubstr("contributions are combined"));
+  EXPECT_TRUE((Case{meshOf({2}), {8}, split(1, 0, {0}, {0, 3, 8}), all}.place().fits(ExchangeKind::PackedGather)));
   EXPECT_TRUE((Case{meshOf({2}), {8}, sum, cut}.place().fits(ExchangeKind::Messages)));
 }
 
@@ -352,8 +396,8 @@ int64_t contribution(const Case &test, int rank, const std::vector<int64_t> &ind
 } // namespace
 
 TEST(ExchangeKindProperty, CollectivesDoTheExchange) {
-  int found[4] = {}, blocked = 0;
-  forRandomCases(4000, [&](Random &random) {
+  int found[5] = {}, blocked = 0;
+  forRandomCases(8000, [&](Random &random) {
     Case test = randomCase(random);
     ASSERT_TRUE(verifyExchange(test.mesh, test.shape, test.from, test.to));
     ExchangeKind kind = test.kind();
@@ -371,6 +415,18 @@ TEST(ExchangeKindProperty, CollectivesDoTheExchange) {
     }
     // As a library does it: with addresses and a number of elements.
     for (int rank = 0; rank < ranks; ++rank) {
+      if (kind == ExchangeKind::PackedGather) {
+        // Each element comes from one member.
+        CollectiveGroup group = collectiveGroup(test.mesh, test.shape, test.from, test.to, kind, rank);
+        std::set<std::vector<int64_t>> unpacked;
+        for (size_t i = 0; i < group.members.size(); ++i)
+          forEachIndex(group.parts[i], [&](const std::vector<int64_t> &index) {
+            ASSERT_TRUE(test.from.boxOf(test.mesh, test.shape, group.members[i]).contains(index));
+            EXPECT_TRUE(unpacked.insert(index).second);
+            target[rank].at(index) = source[group.members[i]].at(index);
+          });
+        continue;
+      }
       CollectiveGroup group = collectiveGroup(test.mesh, test.shape, test.from, test.to, kind, rank);
       size_t own = std::find(group.members.begin(), group.members.end(), rank) - group.members.begin();
       ASSERT_LT(own, group.members.size());
@@ -408,7 +464,7 @@ TEST(ExchangeKindProperty, CollectivesDoTheExchange) {
         ASSERT_EQ(target[rank].at(index), expected) << "rank " << rank;
         // The zeros after the last element.
         int dim = test.target.blockDim;
-        if (dim < 0 || index[dim] != test.shape[dim] - 1)
+        if (dim < 0 || index[dim] != test.shape[dim] - 1 || kind == ExchangeKind::PackedGather)
           return;
         ++blocked;
         std::vector<int64_t> tail = index;
@@ -416,7 +472,7 @@ TEST(ExchangeKindProperty, CollectivesDoTheExchange) {
           ASSERT_EQ(target[rank].at(tail), 0) << "rank " << rank;
       });
   });
-  for (int kind = 0; kind < 4; ++kind)
+  for (int kind = 0; kind < 5; ++kind)
     EXPECT_GT(found[kind], testing::Test::HasFailure() ? -1 : 50)
         << stringifyExchangeKind(static_cast<ExchangeKind>(kind));
   EXPECT_GT(blocked, testing::Test::HasFailure() ? -1 : 50);

@@ -217,6 +217,42 @@ TEST_F(PlanWorkTest, CollectivesGoLevelByLevel) {
   EXPECT_EQ(threads.steps[1].traffic->localBytes[0], 256);
 }
 
+TEST_F(PlanWorkTest, PackedPartsAreCopiedBeforeAndAfter) {
+  const char *source = R"mlir(
+  dovetail.mesh @mesh = ["k" = 4]
+  !columns = !plan.ref<tensor<6x8xf32, #dovetail.sharding<@mesh, [{}, {"k" : 0, 2, 4, 6, 8}]>>>
+  !rows = !plan.ref<tensor<5x2xf32, #dovetail.sharding<@mesh, [{"k" : 0, 3, 4, 4, 5}, {}]>>>
+  !allColumns = !plan.ref<tensor<6x8xf32>>
+  !allRows = !plan.ref<tensor<5x2xf32>>
+  plan.program @main mesh @mesh target "cpu" {
+    %0 = plan.buffer arena tensor<6x8xf32, #dovetail.sharding<@mesh, [{}, {"k" : 0, 2, 4, 6, 8}]>> <[0, 1]>
+    %1 = plan.buffer arena tensor<5x2xf32, #dovetail.sharding<@mesh, [{"k" : 0, 3, 4, 4, 5}, {}]>> <[0, 1]>
+    %2 = plan.buffer arena tensor<6x8xf32> <[0, 1]>
+    %3 = plan.buffer arena tensor<5x2xf32> <[0, 1]>
+    %columns = plan.view %0 : !columns
+    %rows = plan.view %1 : !rows
+    %allColumns = plan.view %2 : !allColumns
+    %allRows = plan.view %3 : !allRows
+    %e = plan.exchange %columns, %rows -> %allColumns, %allRows by packed_gather : !columns, !rows -> !allColumns, !allRows
+    plan.wait complete(%e)
+  }
+)mlir";
+  Cluster cluster = getSlowCluster();
+  PlanWork work = getWork(source, cluster);
+  ASSERT_EQ(work.steps.size(), 2u);
+  const ExchangeTraffic &traffic = *work.steps[0].traffic;
+  ASSERT_TRUE(traffic.isCollective());
+  // Rank 0 has most: 12 elements of the one and 6 of the other.
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(traffic.get(rank, 0).receivedBytes, 2 * 72);
+    EXPECT_EQ(traffic.get(rank, 1).receivedBytes, 72);
+    EXPECT_EQ(traffic.get(rank, 1).receivedMessages, 1);
+    EXPECT_EQ(traffic.localBytes[rank], 5 * 72);
+  }
+  Simulation run(work, cluster);
+  EXPECT_DOUBLE_EQ(run.getSeconds(), 2 + 14.4 + 2 + 14.4 + 2 * 360 / 1e9);
+}
+
 TEST_F(PlanWorkTest, CountsWhatFusedKernelsDo) {
   const char *source = R"mlir(
   dovetail.mesh @mesh = ["y" = 1]

@@ -364,8 +364,8 @@ SmallVector<int64_t> ExchangeOp::getOrder(size_t move) {
 
 bool ExchangeOp::keepsSource(size_t move) {
   BufferOp buffer = getBufferOp(getSources()[move]);
-  return getKind() == ExchangeKind::Messages && buffer && buffer == getBufferOp(getTargets()[move]) &&
-         !isPartial(tensorOf(getSources()[move]));
+  bool mayKeep = getKind() == ExchangeKind::Messages || getKind() == ExchangeKind::PackedGather;
+  return mayKeep && buffer && buffer == getBufferOp(getTargets()[move]) && !isPartial(tensorOf(getSources()[move]));
 }
 
 void ExchangeOp::setOrders(ArrayRef<SmallVector<int64_t>> orders) {
@@ -391,6 +391,8 @@ static LogicalResult verifyMove(ExchangeOp op, Value source, Value target, Array
   bool combines = op.getKind() == ExchangeKind::AllReduce || op.getKind() == ExchangeKind::ReduceScatter;
   if (combines && before.size() == after.size())
     return op.emitOpError("is by ") << stringifyExchangeKind(op.getKind()) << ", but combines nothing";
+  if (op.getKind() == ExchangeKind::PackedGather && before.size() != after.size())
+    return op.emitOpError("is by ") << stringifyExchangeKind(op.getKind()) << ", but combines contributions";
   SmallVector<int64_t> sorted(order);
   llvm::sort(sorted);
   if (!llvm::equal(sorted, llvm::seq<int64_t>(tensorOf(source).getRank())))
@@ -408,7 +410,7 @@ LogicalResult ExchangeOp::verify() {
     return emitOpError("has ") << count << " sources and " << getTargets().size() << " targets";
   if (getOrders() && getOrders()->size() != count)
     return emitOpError("has ") << getOrders()->size() << " orders of dimensions for " << count << " moves";
-  if (count > 1 && getKind() != ExchangeKind::Messages)
+  if (count > 1 && getKind() != ExchangeKind::Messages && getKind() != ExchangeKind::PackedGather)
     return emitOpError("is by ") << stringifyExchangeKind(getKind()) << ", but moves " << count << " tensors";
   for (auto [number, source, target] : llvm::enumerate(getSources(), getTargets()))
     if (failed(verifyMove(*this, source, target, getOrder(number))))

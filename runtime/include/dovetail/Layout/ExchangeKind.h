@@ -33,7 +33,15 @@ enum class ExchangeKind {
   ReduceScatter,
   /// Each gives a part, all of equal size, and all get all of them.
   AllGather,
+  /// The same of parts that do not follow each other in memory, or differ in size: each packs its own, of all tensors
+  /// of
+  /// the exchange, into a block as large as the largest, and unpacks the blocks of all.
+  PackedGather,
 };
+
+/// From so many ranks on, parts are packed to be gathered: fewer messages take no longer than the steps of a
+/// collective.
+inline constexpr int minPackedMembers = 4;
 
 /// The kind's name as in messages, such as "all-gather".
 const char *stringifyExchangeKind(ExchangeKind kind);
@@ -55,22 +63,34 @@ struct ExchangePlace {
   /// How elements lie in messages: as in the source, so that what is in one piece there is sent as it is.
   const MemoryFormat &messageFormat() const { return source.format; }
   /// The collective that does the exchange on all ranks: in each group parts of equal size, in the memories without
-  /// gaps and in the order of ranks, and of whole blocks; or nothing at all, where a group needs nothing. `Messages`
-  /// where there is none.
-  /// Costs O(ranks).
-  ExchangeKind findKind() const;
+  /// gaps and in the order of ranks, and of whole blocks; or nothing at all, where a group needs nothing. Parts of
+  /// groups of `minPackedMembers` may lie as they like, and differ in size, by little or as far as that is less than
+  /// `minScatterBytes` of what a group gathers. `Messages` where there is none.
+  /// Costs O(ranks). `elementBytes`: of an element of the tensor.
+  ExchangeKind findKind(int64_t elementBytes) const;
   /// Whether `kind` does the exchange. If not, and `why` is given, it says what is at fault.
   bool fits(ExchangeKind kind, std::string *why = nullptr) const;
+
+private:
+  bool fitsPacked(std::string *why) const;
 };
 
 /// A rank with those that it has a collective with, and what is whose.
 struct CollectiveGroup {
   /// Ranks, ascending. They differ on some axes of the mesh alone, and on these in all ways.
   std::vector<int> members;
-  /// Of each member: what it gets (`ReduceScatter`), gives (`AllGather`), or both (`AllReduce`). All of them are empty
+  /// Of each member: what it gets (`ReduceScatter`), gives (gathers), or both (`AllReduce`). All of them are empty
   /// where the group has nothing to do.
   std::vector<Box> parts;
+
+  /// The largest of the parts, in elements.
+  int64_t largestVolume() const;
 };
+
+/// Whether `kind` collects parts, and combines nothing.
+inline bool isGather(ExchangeKind kind) {
+  return kind == ExchangeKind::AllGather || kind == ExchangeKind::PackedGather;
+}
 
 /// The group of `rank` in a collective of `kind`, which fits the exchange. Without members for `Messages`.
 CollectiveGroup collectiveGroup(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,

@@ -49,6 +49,8 @@ struct ChannelMove {
   layout::ReductionKind reduction = layout::ReductionKind::None;
   /// How elements lie in messages.
   MemoryFormat format;
+  /// Of each member of the group, where a collective does the exchange: the part that is its own.
+  std::vector<layout::Box> parts;
 
   bool inPlace() const { return source.data == target.data; }
 };
@@ -58,7 +60,8 @@ struct ChannelDescription {
   std::string name; ///< As in messages.
   /// The same on all ranks. None writes what another reads or writes.
   std::vector<ChannelMove> moves;
-  /// A collective of the one move that may take the place of messages, and this rank's group in it.
+  /// A collective that may take the place of messages, and this rank's group in it, with the parts of the first move.
+  /// All but `PackedGather` are of one move.
   layout::ExchangeKind kind = layout::ExchangeKind::Messages;
   layout::CollectiveGroup group;
   /// Moves the elements that this rank gets. Outlives the channel.

@@ -41,7 +41,7 @@ struct Message {
 /// What all ranks of a group do with parts of equal size, one for each of them, in the order of ranks. `AllReduce` has
 /// one part, that of all.
 struct Collective {
-  layout::ExchangeKind kind = layout::ExchangeKind::AllGather; ///< Not `Messages`.
+  layout::ExchangeKind kind = layout::ExchangeKind::AllGather; ///< Neither `Messages` nor `PackedGather`.
   layout::ReductionKind reduction = layout::ReductionKind::None;
   ElementType type = ElementType::F32;
   int64_t elements = 0; ///< Of a part.
@@ -60,8 +60,7 @@ public:
                                                                       std::vector<Message> receives) = 0;
   /// Whether there is a collective with results that are those of messages, but for the order of additions.
   bool hasCollective(layout::ExchangeKind kind, layout::ReductionKind reduction, ElementType type) const {
-    return kind == layout::ExchangeKind::AllGather ||
-           (kind != layout::ExchangeKind::Messages && hasReduction(reduction, type));
+    return layout::isGather(kind) || (kind != layout::ExchangeKind::Messages && hasReduction(reduction, type));
   }
   /// Whether collectives reduce so. The same on all ranks.
   virtual bool hasReduction(layout::ReductionKind kind, ElementType type) const = 0;

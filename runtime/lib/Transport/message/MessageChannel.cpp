@@ -37,11 +37,8 @@ absl::Status MessageChannel::prepareMessages(int ranks, Transport &transport) {
       return absl::InternalError(absl::StrCat("exchange '", description.name, "' combines values in their own memory"));
 
   StagedMessages messages(description);
-  absl::StatusOr<std::shared_ptr<std::byte>> memory = description.mover->allocate(messages.bytes);
-  if (!memory.ok())
-    return memory.status();
-  staging = *std::move(memory);
-  stagingBytes = messages.bytes;
+  if (absl::Status status = allocate(messages.bytes); !status.ok())
+    return status;
   messages.bind(staging.get());
 
   std::vector<StridedBox> packs, copies;
@@ -113,7 +110,45 @@ absl::Status MessageChannel::add(absl::StatusOr<std::unique_ptr<DeviceWork>> wor
   return work.status();
 }
 
+absl::Status MessageChannel::allocate(int64_t bytes) {
+  absl::StatusOr<std::shared_ptr<std::byte>> memory = description.mover->allocate(bytes);
+  if (!memory.ok())
+    return memory.status();
+  staging = *std::move(memory);
+  stagingBytes = bytes;
+  return absl::OkStatus();
+}
+
+absl::Status MessageChannel::preparePacked(Transport &transport) {
+  PackedBlocks blocks(description);
+  if (absl::Status status = allocate(blocks.bytes()); !status.ok())
+    return status;
+  blocks.bind(staging.get());
+  const std::vector<int> &members = description.group.members;
+  auto own = static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin());
+  std::vector<StridedBox> packs, copies;
+  for (const PackedBlocks::Part &part : blocks.parts) {
+    if (part.member == own)
+      appendCopies(part.view, part.move->source, part.box, packs);
+    // What is in its place stays as it is: steps may be reading it.
+    if (part.member != own || !part.move->inPlace())
+      appendCopies(part.move->target, part.view, part.box, copies);
+  }
+  for (std::vector<StridedBox> *boxes : {&packs, &copies}) {
+    if (!boxes->empty())
+      if (absl::Status status = add(description.mover->prepare(std::move(*boxes), {})); !status.ok())
+        return status;
+    if (boxes == &packs && blocks.blockBytes > 0)
+      if (absl::Status status = add(transport.prepareCollective(blocks.describeCollective(staging.get(), own)));
+          !status.ok())
+        return status;
+  }
+  return createEvents();
+}
+
 absl::Status MessageChannel::prepareCollective(Transport &transport) {
+  if (description.kind == layout::ExchangeKind::PackedGather)
+    return preparePacked(transport);
   if (!description.group.parts[0].empty())
     if (absl::Status status = add(transport.prepareCollective(describeCollective(description, rank))); !status.ok())
       return status;

@@ -34,7 +34,7 @@ public:
   /// Prepares the collective of the transport's group, which is the channel's.
   absl::Status prepareCollective(Transport &transport);
 
-  /// Of memory that `prepareMessages` has allocated.
+  /// Of memory for messages that was allocated.
   int64_t getStagingBytes() const { return stagingBytes; }
 
   absl::Status start() override { return ready->record(description.mover->getStream(StreamKind::Steps)); }
@@ -45,6 +45,9 @@ public:
 
 private:
   using Part = StagedMessages::Part;
+  /// A packed gather, by way of memory for the blocks of all.
+  absl::Status preparePacked(Transport &transport);
+  absl::Status allocate(int64_t bytes);
   /// Add what becomes of the boxes that a move has received, and of this rank's own.
   static void addCopies(const ChannelMove &move, const std::vector<Part> &received, std::vector<StridedBox> &copies);
   void addCombinations(const ChannelMove &move, const std::vector<Part> &received, int ranks,

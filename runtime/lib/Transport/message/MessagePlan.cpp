@@ -91,7 +91,42 @@ std::vector<Message> StagedMessages::listMessages(const std::vector<Part> &parts
 
 int64_t dovetail::runtime::messageBytes(const ChannelDescription &channel) {
   // All transports gather.
+  if (channel.kind == layout::ExchangeKind::PackedGather)
+    return PackedBlocks(channel).bytes();
   return channel.kind == layout::ExchangeKind::AllGather ? 0 : StagedMessages(channel).bytes;
+}
+
+PackedBlocks::PackedBlocks(const ChannelDescription &channel)
+    : numMembers(static_cast<int64_t>(channel.group.members.size())) {
+  for (int member = 0; member < numMembers; ++member) {
+    int64_t end = 0;
+    for (const ChannelMove &move : channel.moves) {
+      const Box &box = move.parts[member];
+      if (box.empty())
+        continue;
+      MemoryView view = messageView(move.source, box, move.format);
+      parts.push_back({&move, member, box, view, end});
+      end += (view.bytes() + boxAlignment - 1) / boxAlignment * boxAlignment;
+    }
+    blockBytes = std::max(blockBytes, end);
+  }
+  for (Part &part : parts)
+    part.offset += part.member * blockBytes;
+}
+
+void PackedBlocks::bind(std::byte *memory) {
+  for (Part &part : parts)
+    part.view.data = memory + part.offset;
+}
+
+Collective PackedBlocks::describeCollective(std::byte *memory, int own) const {
+  // As bytes, which nobody looks into.
+  return {layout::ExchangeKind::AllGather,
+          layout::ReductionKind::None,
+          ElementType::U8,
+          blockBytes,
+          memory + own * blockBytes,
+          memory};
 }
 
 Collective dovetail::runtime::describeCollective(const ChannelDescription &channel, int rank) {

@@ -57,7 +57,37 @@ private:
   size_t endOfMessage(const std::vector<Part> &parts, size_t first) const;
 };
 
-/// The collective of a channel's kind on this rank, whose group has something to do.
+/// The parts of a packed gather. Each member of the group has a block of memory with its parts of all moves, one after
+/// another; all blocks are as large as the largest, in the order of members.
+class PackedBlocks {
+public:
+  /// A part, and where it is in the memory for all blocks.
+  struct Part {
+    const ChannelMove *move;
+    int member;
+    layout::Box box;
+    MemoryView view; ///< Without its address, until that is known.
+    int64_t offset;
+  };
+
+  /// Needs no addresses. The channel's moves have to stay where they are.
+  explicit PackedBlocks(const ChannelDescription &channel);
+
+  int64_t bytes() const { return blockBytes * numMembers; }
+  /// Gives parts their addresses, with memory of `bytes()` bytes.
+  void bind(std::byte *memory);
+  /// What gathers the blocks, that of this rank among them, which is the member of number `own`.
+  Collective describeCollective(std::byte *memory, int own) const;
+
+  /// But for empty ones.
+  std::vector<Part> parts;
+  int64_t blockBytes = 0;
+
+private:
+  int64_t numMembers;
+};
+
+/// The collective of a channel's kind on this rank, whose group has something to do; not of a packed gather.
 Collective describeCollective(const ChannelDescription &channel, int rank);
 
 } // namespace dovetail::runtime

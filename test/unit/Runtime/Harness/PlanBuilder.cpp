@@ -420,7 +420,7 @@ void PlanBuilder::exchange(uint32_t source, uint32_t target, bool inPrologue) {
     };
     layout::MemoryFormat inFormat = formatOf(*in.format), outFormat = formatOf(*out.format);
     layout::ExchangePlace place{mesh, in.shape, from, to, {inHeld, inFormat}, {outHeld, outFormat}};
-    action.kind = toSchema(place.findKind());
+    action.kind = toSchema(place.findKind(runtime::elementSize(static_cast<runtime::ElementType>(in.type))));
   }
   auto step = std::make_unique<artifact::StepT>();
   step->name = "exchange" + std::to_string(plan.steps.size());
@@ -435,6 +435,10 @@ void PlanBuilder::addMove(uint32_t source, uint32_t target) {
   move->source = source;
   move->target = target;
   move->order = plan.buffers[plan.tensors[source]->buffer]->format->order;
+}
+
+void PlanBuilder::packMoves() {
+  plan.steps.back()->action.AsExchangeStep()->kind = artifact::ExchangeKind::PackedGather;
 }
 
 void PlanBuilder::wait(std::vector<uint32_t> complete, std::vector<uint32_t> read) {

@@ -91,6 +91,8 @@ public:
   void exchange(uint32_t source, uint32_t target, bool inPrologue = false);
   /// Makes a move part of the exchange that was added last, which then is by messages.
   void addMove(uint32_t source, uint32_t target);
+  /// Lets ranks pack all that the last exchange gathers.
+  void packMoves();
   /// A reduction in two phases, which must be possible.
   void exchangeInTwo(uint32_t source, uint32_t target);
   /// Waits for exchanges, by their positions; for plans whose waits are not placed by the harness.

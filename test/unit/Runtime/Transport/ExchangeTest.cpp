@@ -267,6 +267,65 @@ TEST(Exchange, SeveralMovesAtOnce) {
   }
 }
 
+TEST(Exchange, PackedPartsOfSeveralTensors) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    std::vector<int64_t> mesh = {draw(random, 1, 3), draw(random, 2, 3)};
+    // Over both axes, or the last one alone.
+    bool isAll = draw(random, 0, 1);
+    PlanBuilder builder(mesh);
+    std::vector<std::vector<float>> inputs;
+    std::vector<std::pair<uint32_t, uint32_t>> moves;
+    std::vector<Shape> shapes;
+    std::vector<layout::Sharding> turned;
+    for (int64_t i = draw(random, 1, 3); i > 0; --i) {
+      Shape shape = {draw(random, 1, 9), draw(random, 1, 9), draw(random, 1, 4)};
+      Order dims = randomOrder(random, 3);
+      layout::Sharding from = sharding(3), to = from;
+      for (int axis : {0, 1}) {
+        int64_t dim = dims[axis];
+        from.dims[dim] = split(axis, randomCuts(random, shape[dim], mesh[axis]));
+        if (axis == 0 && !isAll)
+          to.dims[dim] = from.dims[dim];
+      }
+      // One of them in place: others find their parts around what is there.
+      bool isInPlace = i == 1;
+      Order order = randomOrder(random, 3);
+      uint32_t target = isInPlace ? builder.buffer(shape, to, order) : 0;
+      uint32_t source = isInPlace ? builder.tensor(target, from) : builder.value(shape, from, order);
+      builder.input("in" + std::to_string(i), source);
+      moves.emplace_back(source,
+                         isInPlace ? builder.tensor(target, to) : builder.value(shape, to, randomOrder(random, 3)));
+      inputs.push_back(randomFloats(random, volume(shape)));
+      for (int axis : {0, 1})
+        if (axis == 1 || isAll)
+          std::reverse(from.dims[dims[axis]].pieces.begin(), from.dims[dims[axis]].pieces.end());
+      shapes.push_back(shape);
+      turned.push_back(from);
+    }
+    builder.exchange(moves[0].first, moves[0].second);
+    for (size_t i = 1; i < moves.size(); ++i)
+      builder.addMove(moves[i].first, moves[i].second);
+    builder.packMoves();
+    // The output is what ranks got from others.
+    for (size_t i = 0; i < moves.size(); ++i) {
+      uint32_t out = builder.value(shapes[i], turned[i]);
+      builder.exchange(moves[i].second, out);
+      builder.output("out" + std::to_string(i), out);
+    }
+    for (std::string target : {"cpu", deviceTarget()}) {
+      SCOPED_TRACE(target);
+      builder.plan.target = target;
+      auto program = builder.program();
+      ASSERT_TRUE(program);
+      auto results = runFloats(program, inputs);
+      ASSERT_TRUE(results.ok()) << results.status();
+      EXPECT_EQ(*results, inputs);
+    }
+  }
+}
+
 TEST(Exchange, SeveralHalosInPlace) {
   // The strips of two values, and what ranks have of a third, which all collect.
   for (std::string target : {"cpu", deviceTarget()}) {

@@ -23,7 +23,8 @@ def Plan_BufferKind : Plan_Enum<"BufferKind", "How long a buffer lives and who f
 
 def Plan_ExchangeKind : Plan_Enum<"ExchangeKind", "How ranks carry out an exchange", [
   I32EnumAttrCase<"Messages", 0, "messages">, I32EnumAttrCase<"AllReduce", 1, "all_reduce">,
-  I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllGather", 3, "all_gather">
+  I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllGather", 3, "all_gather">,
+  I32EnumAttrCase<"PackedGather", 4, "packed_gather">
 ]>;
 
 /// In the order of the schema's MathMode.

@@ -366,9 +366,10 @@ def Plan_ExchangeOp : Plan_StepOp<"exchange", [AttrSizedOperandSegments]> {
     touched. Otherwise no target lies in a buffer of another tensor of the exchange.
 
     `kind` says how ranks carry it out: by messages between any two of them, each with what one rank has for the other in
-    all moves, or, of a single move, by one collective of each group of ranks. `orders` are those of dimensions in
-    messages, outermost first, one for each move; without them, all are in order. Both are chosen by
-    `plan-choose-exchanges`. Messages have the blocks of the two buffers, which are the same.
+    all moves, or, of a single move, by one collective of each group of ranks. A `packed_gather` is one collective for
+    all moves, which have the same groups: each rank packs its parts into one block, and unpacks those of all. `orders`
+    are those of dimensions in messages, outermost first, one for each move; without them, all are in order. Both are
+    chosen by `plan-choose-exchanges`. Messages have the blocks of the two buffers, which are the same.
 
     It may still be under way when later steps run: `plan.wait` waits for `event`.
 
@@ -391,8 +392,8 @@ def Plan_ExchangeOp : Plan_StepOp<"exchange", [AttrSizedOperandSegments]> {
     size_t getNumMoves() { return getSources().size(); }
     /// The order of dimensions in messages of a move.
     ::llvm::SmallVector<int64_t> getOrder(size_t move);
-    /// Whether a move adds to what ranks have of its source, which stays where it is, as it is: messages within one
-    /// buffer, which combine nothing.
+    /// Whether a move adds to what ranks have of its source, which stays where it is, as it is: messages or packed parts
+    /// within one buffer, which combine nothing.
     bool keepsSource(size_t move);
     /// Sets the order of dimensions for all moves.
     void setOrders(::llvm::ArrayRef<::llvm::SmallVector<int64_t>> orders);
