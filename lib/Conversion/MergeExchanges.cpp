@@ -36,6 +36,11 @@ struct Step {
   /// that a rank receives.
   llvm::SmallDenseSet<Operation *, 4> sources;
   int64_t bytes = 0;
+  /// Ranks of a collective that take part with rank 0, and its steps.
+  std::vector<int> members;
+  int64_t steps = 0;
+  /// The first step that reads what ranks receive.
+  Operation *reader = nullptr;
 };
 
 struct MergeExchanges : dovetail::impl::MergeExchangesBase<MergeExchanges> {
@@ -43,6 +48,17 @@ struct MergeExchanges : dovetail::impl::MergeExchangesBase<MergeExchanges> {
 };
 
 } // namespace
+
+/// What a step needs of two gathers at once comes in one, up to so many bytes: to copy these takes less than to begin
+/// an exchange.
+static constexpr int64_t kMaxPackedBytes = 1 << 20;
+
+/// As long as so many messages it takes to begin an exchange, by the order of it.
+static constexpr int64_t kMessagesOfBeginning = 8;
+
+static bool isGather(plan::ExchangeKind kind) {
+  return kind == plan::ExchangeKind::AllGather || kind == plan::ExchangeKind::PackedGather;
+}
 
 static Buffers getBuffers(ValueRange refs) {
   Buffers buffers;
@@ -82,8 +98,49 @@ static void hoistView(Value ref, Operation *op) {
       definition->moveBefore(op);
 }
 
+/// Finds with whom ranks carry out a collective, and in how many steps: those of a tree, down, or up and down.
+static void setGroup(Step &step, const layout::Mesh &mesh) {
+  plan::ExchangeKind kind = step.exchange.getKind();
+  if (kind == plan::ExchangeKind::Messages)
+    return;
+  auto getSide = [&](Value ref) {
+    RankedTensorType type = cast<plan::RefType>(ref.getType()).getTensor();
+    return toLayout(getSharding(type), mesh, type.getRank());
+  };
+  RankedTensorType type = cast<plan::RefType>(step.exchange.getSources()[0].getType()).getTensor();
+  // Groups of all kinds are the same, but of who reduces they are those along the axes that are reduced.
+  layout::ExchangeKind group = isGather(kind) ? layout::ExchangeKind::AllGather : layout::ExchangeKind::AllReduce;
+  step.members = layout::collectiveGroup(mesh, type.getShape(), getSide(step.exchange.getSources()[0]),
+                                         getSide(step.exchange.getTargets()[0]), group, /*rank=*/0)
+                     .members;
+  step.steps = llvm::Log2_64_Ceil(step.members.size()) * (kind == plan::ExchangeKind::AllReduce ? 2 : 1);
+}
+
+static Operation *findReader(const Step &step) {
+  for (Operation *op = step.op->getNextNode(); op; op = op->getNextNode())
+    if (auto later = dyn_cast<plan::StepOpInterface>(op);
+        later && llvm::set_intersects(getBuffers(later.getStepReads()), step.writes))
+      return op;
+  return nullptr;
+}
+
+/// Whether two exchanges may become one of packed parts.
+static bool gatherTogether(Step &a, Step &b) {
+  return isGather(a.exchange.getKind()) && isGather(b.exchange.getKind()) && a.members == b.members &&
+         a.members.size() >= layout::minPackedMembers;
+}
+
+/// Whether messages take no longer than beginning two exchanges, as collectives that they are.
+static bool mayBeMessages(const Step &a, const Step &b) {
+  int64_t further = 0;
+  for (const Step *step : {&a, &b})
+    if (!step->members.empty())
+      further += static_cast<int64_t>(step->members.size()) - 1 - step->steps;
+  return further <= kMessagesOfBeginning;
+}
+
 /// Makes `later` a part of `earlier`, which stays where it is.
-static void merge(plan::ExchangeOp earlier, plan::ExchangeOp later) {
+static void merge(plan::ExchangeOp earlier, plan::ExchangeOp later, plan::ExchangeKind kind) {
   SmallVector<SmallVector<int64_t>> orders;
   SmallVector<StringRef> names;
   for (plan::ExchangeOp op : {earlier, later}) {
@@ -96,7 +153,7 @@ static void merge(plan::ExchangeOp earlier, plan::ExchangeOp later) {
     hoistView(ref, earlier);
   earlier.getSourcesMutable().append(later.getSources());
   earlier.getTargetsMutable().append(later.getTargets());
-  earlier.setKind(plan::ExchangeKind::Messages);
+  earlier.setKind(kind);
   earlier.setOrders(orders);
   if (!names.empty())
     earlier.setStepName(llvm::join(names, ", "));
@@ -105,14 +162,18 @@ static void merge(plan::ExchangeOp earlier, plan::ExchangeOp later) {
 }
 
 /// The earlier step with which an exchange becomes one; null if there is none.
-static Step *findPartner(MutableArrayRef<Step> before, const Step &step) {
+static Step *findPartner(MutableArrayRef<Step> before, Step &step) {
   bool areAdjacent = true;
   for (Step &other : llvm::reverse(before)) {
     if (llvm::set_intersects(other.writes, step.reads) || llvm::set_intersects(other.writes, step.writes) ||
         llvm::set_intersects(other.reads, step.writes))
       return nullptr;
     areAdjacent &= bool(other.exchange);
-    if (!other.exchange || other.bytes + step.bytes >= layout::minScatterBytes)
+    if (!other.exchange)
+      continue;
+    bool gather = gatherTogether(other, step);
+    int64_t limit = gather && other.reader == step.reader ? kMaxPackedBytes : layout::minScatterBytes;
+    if (other.bytes + step.bytes >= limit || (!gather && !mayBeMessages(other, step)))
       continue;
     if (areAdjacent || llvm::set_intersects(step.sources, other.sources))
       return &other;
@@ -134,8 +195,11 @@ static LogicalResult mergeIn(Block &block, const layout::Mesh &mesh) {
               exchange && exchange.getEvent().use_empty() ? exchange : plan::ExchangeOp(),
               getBuffers(stepOp.getStepReads()),
               getBuffers(stepOp.getStepWrites()),
-              {},
-              0};
+              /*sources=*/{},
+              /*bytes=*/0,
+              /*members=*/{},
+              /*steps=*/0,
+              /*reader=*/nullptr};
     if (step.exchange) {
       for (Operation *buffer : step.reads)
         if (Operation *writer = writers.lookup(buffer))
@@ -144,8 +208,16 @@ static LogicalResult mergeIn(Block &block, const layout::Mesh &mesh) {
       if (failed(bytes))
         return failure();
       step.bytes = *bytes;
+      setGroup(step, mesh);
+      step.reader = findReader(step);
       if (Step *partner = findPartner(steps, step)) {
-        merge(partner->exchange, step.exchange);
+        bool gather = gatherTogether(*partner, step);
+        merge(partner->exchange, step.exchange,
+              gather ? plan::ExchangeKind::PackedGather : plan::ExchangeKind::Messages);
+        if (!gather)
+          partner->members.clear();
+        if (step.reader && (!partner->reader || step.reader->isBeforeInBlock(partner->reader)))
+          partner->reader = step.reader;
         partner->reads.insert_range(step.reads);
         partner->writes.insert_range(step.writes);
         partner->sources.insert_range(step.sources);

@@ -207,3 +207,68 @@ plan.program @waiting mesh @mesh target "cpu" {
   %event = plan.exchange %part -> %b : !part -> !all
   plan.wait complete(%event) read(%event)
 }
+
+// -----
+
+// Gathers among many ranks become one of packed parts; what is large does where one step reads both. Sums of many ranks
+// stay collectives.
+
+dovetail.mesh @mesh = ["y" = 16]
+
+!all = !plan.ref<tensor<64x10xf32>>
+!part = !plan.ref<tensor<64x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64}, {}]>>>
+!large = !plan.ref<tensor<64x600xf32>>
+!largePart = !plan.ref<tensor<64x600xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64}, {}]>>>
+!sum = !plan.ref<tensor<64x10xf32, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["y"]>>>
+
+plan.kernel @add(%x: tensor<64x600xf32>, %y: tensor<64x600xf32>) layouts [<[0, 1], [64, 600]>, <[0, 1], [64, 600]>] -> [<[0, 1], [64, 600]>] {
+  %0 = dovetail.add %x, %y : (tensor<64x600xf32>, tensor<64x600xf32>) -> tensor<64x600xf32>
+  plan.yield %0 : tensor<64x600xf32>
+}
+plan.kernel @neg(%x: tensor<64x600xf32>) layouts [<[0, 1], [64, 600]>] -> [<[0, 1], [64, 600]>] {
+  %0 = dovetail.neg %x : (tensor<64x600xf32>) -> tensor<64x600xf32>
+  plan.yield %0 : tensor<64x600xf32>
+}
+
+// CHECK-LABEL: plan.program @many
+plan.program @many mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<64x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64}, {}]>> <[0, 1]>
+  %1 = plan.buffer arena tensor<64x10xf32> <[0, 1]>
+  %2 = plan.buffer arena tensor<64x10xf32> <[0, 1]>
+  %3 = plan.buffer arena tensor<64x600xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64}, {}]>> <[0, 1]>
+  %4 = plan.buffer arena tensor<64x600xf32> <[0, 1]>
+  %5 = plan.buffer arena tensor<64x600xf32> <[0, 1]>
+  %6 = plan.buffer arena tensor<64x600xf32> <[0, 1]>
+  %7 = plan.buffer arena tensor<64x10xf32> <[0, 1]>
+  %8 = plan.buffer arena tensor<64x10xf32> <[0, 1]>
+  %9 = plan.buffer arena tensor<64x10xf32> <[0, 1]>
+  %10 = plan.buffer arena tensor<64x600xf32> <[0, 1]>
+  %part = plan.view %0 : !part
+  %a = plan.view %1 : !all
+  %b = plan.view %2 : !all
+  %largePart = plan.view %3 : !largePart
+  %c = plan.view %4 : !large
+  %d = plan.view %5 : !large
+  %e = plan.view %6 : !large
+  %sum = plan.view %7 : !sum
+  %f = plan.view %8 : !all
+  %g = plan.view %9 : !all
+  %h = plan.view %10 : !large
+  // CHECK: plan.exchange %{{.*}}, %{{.*}} -> %{{.*}}, %{{.*}} by packed_gather {step_name = "small"}
+  plan.exchange %part -> %a by all_gather {step_name = "small"} : !part -> !all
+  plan.exchange %part -> %b by all_gather {step_name = "small"} : !part -> !all
+  // CHECK-NEXT: plan.exchange %{{.*}}, %{{.*}} -> %{{.*}}, %{{.*}} by packed_gather {step_name = "read at once"}
+  plan.exchange %largePart -> %c by all_gather {step_name = "read at once"} : !largePart -> !large
+  plan.exchange %largePart -> %d by packed_gather {step_name = "read at once"} : !largePart -> !large
+  plan.launch @add(%c, %d) -> (%e) loops [64, 600] : (!large, !large) -> (!large)
+  // CHECK: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} by all_gather {step_name = "read first"}
+  plan.exchange %largePart -> %c by all_gather {step_name = "read first"} : !largePart -> !large
+  // CHECK-NEXT: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} by all_gather {step_name = "read later"}
+  plan.exchange %largePart -> %d by all_gather {step_name = "read later"} : !largePart -> !large
+  plan.launch @neg(%c) -> (%e) loops [64, 600] : (!large) -> (!large)
+  plan.launch @neg(%d) -> (%h) loops [64, 600] : (!large) -> (!large)
+  // CHECK: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} by all_reduce {step_name = "one"}
+  plan.exchange %sum -> %f by all_reduce {step_name = "one"} : !sum -> !all
+  // CHECK-NEXT: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} by all_reduce {step_name = "other"}
+  plan.exchange %sum -> %g by all_reduce {step_name = "other"} : !sum -> !all
+}

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from harness.backend import SubprocessBackend, call, tool
 from harness.compare import differences
+from harness.oracle import expected_outputs
 from harness.partition import Partition
 from harness.sanitizers import without_preload
 from subjects import SMALL_SUBJECTS
@@ -143,6 +144,40 @@ def test_large_sums_go_in_two_phases(tmp_path, mesh, rows, kinds):
     assert run_ranks([*command, f"y={tmp_path}/processes.npy"], ranks) == [(0, "", "")] * ranks
     for name in ("local", "processes"):
         assert np.array_equal(np.load(tmp_path / f"{name}.npy"), x @ w)
+
+
+@pytest.mark.parametrize("target", ["emulated", "cpu"])
+@pytest.mark.parametrize("sizes", [[3, 1, 0, 2], [2, 2, 1, 1]], ids=["one empty", "uneven"])
+def test_small_parts_are_packed(tmp_path, target, sizes):
+    """Columns and rows of two tensors, which four ranks collect at once."""
+    value = onnx.helper.make_tensor_value_info
+    outputs = [value("top", onnx.TensorProto.FLOAT, [5, 6]), value("bottom", onnx.TensorProto.FLOAT, [7, 12])]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Neg", ["a"], ["top"]), onnx.helper.make_node("Exp", ["b"], ["bottom"])],
+        "gathers",
+        [value("a", onnx.TensorProto.FLOAT, [5, 6]), value("b", onnx.TensorProto.FLOAT, [7, 12])],
+        outputs,
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "gathers.onnx")
+    partition = Partition({"y": 2, "x": 2}).split("a", 2, 1, "y+x", sizes).split("b", 2, 0, "x+y", [4, 1, 0, 2])
+    for output in ("top", "bottom"):
+        partition.split(output, 2, 0, "_")
+    compile(tmp_path / "gathers.onnx", tmp_path / "gathers.dvt", partition, target=target)
+    code, text, messages = call([tool("dovetail"), "inspect", "--json", tmp_path / "gathers.dvt"])
+    assert code == 0, messages
+    exchanges = json.loads(text)["exchanges"]
+    assert [(exchange["kind"], len(exchange["moves"])) for exchange in exchanges] == [("packed all-gather", 2)]
+
+    random = np.random.default_rng(7)
+    inputs = {name: random.standard_normal(shape, np.float32) for name, shape in (("a", (5, 6)), ("b", (7, 12)))}
+    command = ["run", tmp_path / "gathers.dvt", "--output", tmp_path / "outputs.npz"]
+    for name, array in inputs.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        command += ["--input", f"{name}=@{tmp_path}/{name}.npy"]
+    assert [code for code, _, _ in run_ranks(command, 4)] == [0] * 4
+    found = differences(dict(np.load(tmp_path / "outputs.npz")), expected_outputs(model, inputs))
+    assert not found, found
 
 
 def test_rank_0_speaks(artifact, tmp_path):

@@ -227,9 +227,11 @@ def MergeExchanges : Pass<"plan-merge-exchanges", "::mlir::ModuleOp"> {
   let description = [{
     An exchange joins an earlier one where no step between the two has to do with what it moves, and there is no step
     but other exchanges between them, or the same step wrote what both move. So nothing begins later than it would, and
-    what ranks need of each other goes in one message. That holds for collectives, too, which then are messages. Together
-    they bring no rank as much as the bytes from which reductions have two phases: what is larger is worth waiting for
-    alone.
+    what ranks need of each other goes in one message. That holds for collectives of few ranks, too, which then are
+    messages. Gathers among the same groups of four ranks or more become one gather of packed parts; other collectives of
+    many ranks, which take fewer steps than messages, stay alone. Together they bring no rank as much as the bytes from
+    which reductions have two phases: what is larger is worth waiting for alone. Of gathers whose results the same step
+    reads first it may be a mebibyte.
 
     ```mlir
     plan.exchange %value -> %values by all_gather : !part -> !all
