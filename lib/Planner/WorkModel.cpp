@@ -42,6 +42,34 @@ bool WorkModel::isStored(Value value) {
   return !isProduct || !isCheapElement(user) || user->getResult(0).getType() != value.getType();
 }
 
+/// Elements of a row that a kernel goes over twice, at most: dovetail-fuse-kernels forms no other.
+static constexpr int64_t kMaxRow = 1 << 16;
+
+bool WorkModel::isFoldOfRows(DefinitionOpInterface op, const Definition &definition) {
+  if (op->getNumOperands() != 1 || definition.isProduct || !op.isReduction())
+    return false;
+  Value operand = op->getOperand(0);
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(operand.getType()).getShape(),
+                    result = cast<RankedTensorType>(op->getResult(0).getType()).getShape();
+  if (shape.size() != result.size())
+    return false;
+  // Rows are of the last dimensions.
+  size_t first = std::mismatch(shape.begin(), shape.end(), result.begin()).first - shape.begin();
+  if (llvm::any_of(result.drop_front(first), [](int64_t extent) { return extent != 1; }) ||
+      ShapedType::getNumElements(shape.drop_front(first)) > kMaxRow)
+    return false;
+  bool isReadAgain = false;
+  for (Operation *user : op->getUsers()) {
+    if (!isCheapElement(user))
+      return false;
+    ArrayRef<int64_t> own = cast<RankedTensorType>(user->getResult(0).getType()).getShape();
+    if (own != shape && own != result)
+      return false;
+    isReadAgain |= llvm::is_contained(user->getOperands(), operand);
+  }
+  return isReadAgain;
+}
+
 WorkModel::WorkModel(DefinitionOpInterface op, const OpRelation &relation, const DenseSet<Value> &constants) {
   Definition definition = op.getDefinition();
   for (const Loop &loop : relation.loops)
@@ -80,6 +108,13 @@ WorkModel::WorkModel(DefinitionOpInterface op, const OpRelation &relation, const
     isFused = false;
     written.push_back(std::move(tensor));
   }
+  if (isFoldOfRows(op, definition))
+    llvm::append_range(rowLoops, llvm::seq<unsigned>(definition.resultRank, extents.size()));
+}
+
+bool WorkModel::isPartOfReader(ArrayRef<int64_t> sizes) const {
+  return isFused ||
+         (!rowLoops.empty() && llvm::all_of(rowLoops, [&](unsigned loop) { return sizes[loop] == extents[loop]; }));
 }
 
 bool WorkModel::hasWinogradForm(const Definition &definition) {
@@ -158,6 +193,9 @@ StepWork WorkModel::getWork(ArrayRef<int64_t> sizes) const {
     work.columns *= columnsOfGroup;
     work.batch /= columnsOfGroup;
   }
+  // What one step reads and writes on the way lies in registers and caches.
+  if (!rowLoops.empty() && isPartOfReader(sizes))
+    return work;
   for (const Tensor &tensor : read)
     work.readBytes += getBytes(tensor, sizes);
   for (const Tensor &tensor : written)
@@ -171,7 +209,7 @@ double WorkModel::getSeconds(const Device &device, ArrayRef<int64_t> sizes) cons
   if (isWinograd && device.hasWinograd && work.operations > 0)
     seconds = std::min(seconds, device.getSeconds(work.toWinograd(double(sizes[0]), double(sizes[2]), double(sizes[3]),
                                                                   double(sizes[4]))));
-  return isFused ? std::max(seconds - device.stepSeconds, 0.0) : seconds;
+  return isPartOfReader(sizes) ? std::max(seconds - device.stepSeconds, 0.0) : seconds;
 }
 
 double WorkModel::getSeconds(const Device &device) const { return getSeconds(device, extents); }

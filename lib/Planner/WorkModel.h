@@ -50,6 +50,8 @@ private:
   };
 
   double getBytes(const Tensor &tensor, llvm::ArrayRef<int64_t> sizes) const;
+  /// Whether it is part of the step of the one that reads its results.
+  bool isPartOfReader(llvm::ArrayRef<int64_t> sizes) const;
   double getSeconds(const Device &device, llvm::ArrayRef<int64_t> sizes) const;
   /// The share of all iterations.
   double getShare(llvm::ArrayRef<int64_t> sizes) const;
@@ -58,6 +60,9 @@ private:
 
   /// Whether the accesses of `op` are those of a convolution that Winograd's algorithm is for.
   static bool hasWinogradForm(const Definition &definition);
+
+  /// Whether `op` folds rows that those who read its results go over again, in the same step if it has all of them.
+  static bool isFoldOfRows(DefinitionOpInterface op, const Definition &definition);
 
   /// What an iteration of what is no product takes, on average.
   void findOperations(DefinitionOpInterface op, const Definition &definition);
@@ -77,6 +82,8 @@ private:
   llvm::SmallVector<Tensor> read, written, weights, results;
   /// It is part of the step of the one that reads it.
   bool isFused = false;
+  /// So it is where these loops are whole, which then read what it reads, too.
+  llvm::SmallVector<unsigned> rowLoops;
 };
 
 } // namespace dovetail
