@@ -14,6 +14,8 @@
 
 #include "dovetail/Layout/ExchangeKind.h"
 
+#include "llvm/ADT/bit.h"
+
 #include <cmath>
 #include <numeric>
 
@@ -223,15 +225,38 @@ double ExchangeCosts::getMessageSeconds(ArrayRef<int64_t> shape, double elementB
   return seconds + beginning;
 }
 
+/// The groups of ranks that differ along `axes` alone.
+static std::vector<std::vector<int>> getGroups(const layout::Mesh &mesh, const llvm::SmallBitVector &axes) {
+  std::vector<std::vector<int>> groups(mesh.numRanks());
+  for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
+    std::vector<int> coords = mesh.coordsOf(rank);
+    for (unsigned axis : axes.set_bits())
+      coords[axis] = 0;
+    groups[mesh.rankOf(coords)].push_back(rank);
+  }
+  llvm::erase_if(groups, [](const std::vector<int> &members) { return members.empty(); });
+  return groups;
+}
+
 ExchangeCost ExchangeCosts::getTelling(double bytes, ArrayRef<StringAttr> names) {
   llvm::SmallBitVector axes(mesh.numAxes());
   for (StringAttr name : names)
     axes.set(*mesh.axisIndex({name.data(), name.size()}));
   double others = static_cast<double>(getNumParts(mesh, names) - 1);
   ExchangeCost cost;
+  if (others == 0)
+    return cost;
   cost.totalBytes = bytes * others * mesh.numRanks();
   cost.phases = 1;
-  cost.seconds = Cluster::getSeconds(getLink(axes), {bytes * others, others, 1});
+  if (transport != TransportKind::Streams || others + 1 < layout::minPackedMembers) {
+    cost.seconds = Cluster::getSeconds(getLink(axes), {bytes * others, others, 1});
+    return cost;
+  }
+  auto [entry, isNew] = toldSeconds.try_emplace({axes, llvm::bit_cast<uint64_t>(bytes)}, 0);
+  if (isNew)
+    for (const std::vector<int> &members : getGroups(mesh, axes))
+      entry->second = std::max(entry->second, getCollectiveSeconds(layout::ExchangeKind::PackedGather, bytes, members));
+  cost.seconds = entry->second;
   return cost;
 }
 

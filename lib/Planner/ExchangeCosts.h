@@ -107,6 +107,8 @@ private:
   Levels levels;
   llvm::DenseMap<llvm::SmallBitVector, const Link *> links;
   llvm::DenseMap<ShardingAttr, std::unique_ptr<Layout>> layouts;
+  /// What it takes to tell a group along axes so many bytes, by their bits.
+  llvm::DenseMap<std::pair<llvm::SmallBitVector, uint64_t>, double> toldSeconds;
   /// Of shapes with an element type: models repeat themselves.
   llvm::DenseMap<std::tuple<mlir::Type, ShardingAttr, ShardingAttr>, std::optional<ExchangeCost>> known;
 };

@@ -155,13 +155,14 @@ std::vector<LoopOptions::Split> LoopOptions::getSplits(unsigned place, size_t co
 }
 
 /// Whether the loop can be split into so many parts.
-static bool maySplitLoop(DefinitionOpInterface op, const Loop &loop, int64_t parts) {
+static bool maySplitLoop(DefinitionOpInterface op, const OpRelation &relation, const Loop &loop, int64_t parts) {
+  bool hasParts = llvm::any_of(relation.loops, [](const Loop &other) { return other.kind == LoopKind::Part; });
   switch (loop.kind) {
   case LoopKind::Parallel:
     return loop.extent > 1;
   case LoopKind::Reduction:
-    // What combines the parts of a fold, of each accumulator an operand, is not divided again.
-    return loop.extent > 1 && (loop.reduction || op->getNumOperands() == 1);
+    // What combines the parts of a fold, of each accumulator an operand, is not divided again. Nor is what finds parts.
+    return loop.extent > 1 && (loop.reduction || (op->getNumOperands() == 1 && !hasParts));
   case LoopKind::Scan:
     // What the parts of a scan come to is scanned once more: no more of them than there are elements.
     return loop.extent > parts;
@@ -180,6 +181,14 @@ static bool roundsParts(DefinitionOpInterface op, ReduceKind kind) {
          type.getIntOrFloatBitWidth() < 32;
 }
 
+/// The part of a loop that the rank with most of it has.
+static double getLargestShare(DimShardingAttr loop, int64_t extent) {
+  int64_t largest = 0;
+  for (unsigned piece = 0; piece < loop.getNumPieces(); ++piece)
+    largest = std::max(largest, loop.getPiece(piece).size());
+  return static_cast<double>(largest) / static_cast<double>(std::max<int64_t>(extent, 1));
+}
+
 LoopOption LoopOptions::get(DefinitionOpInterface op, const OpRelation &relation, const WorkModel &work,
                             LoopShardings loops) {
   LoopOption option;
@@ -190,25 +199,26 @@ LoopOption LoopOptions::get(DefinitionOpInterface op, const OpRelation &relation
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   unsigned rank = type.getRank();
   // Where only the operation can combine what ranks have, each gets what all others of its group have found, and has
-  // the result.
+  // the result. Whatever loops are divided so, they are told once.
   LoopShardings combined = loops;
+  SmallVector<StringAttr> told;
+  double bytes = 0;
+  for (Type result : op->getResultTypes())
+    bytes += static_cast<double>(getByteSize(cast<RankedTensorType>(result)));
   for (auto [index, loop] : llvm::enumerate(relation.loops)) {
-    if (!mustDecompose(op, loop, loops[index]))
+    if (!mustDecompose(op, loop, loops[index])) {
+      if (index < rank && loops[index].isSplit())
+        bytes *= getLargestShare(loops[index], loop.extent);
       continue;
-    bool isScan = loop.kind == LoopKind::Scan;
-    if (!isScan)
-      combined[index] = unsplit;
-    double share = 1;
-    for (unsigned dim = 0; dim < rank; ++dim)
-      if (dim != index && loops[dim].isSplit())
-        share /= loops[dim].getNumPieces();
-    double bytes = 0;
-    for (Type result : op->getResultTypes())
-      bytes += static_cast<double>(getByteSize(cast<RankedTensorType>(result))) * share;
-    if (isScan)
+    }
+    llvm::append_range(told, loops[index].getAxes());
+    if (loop.kind == LoopKind::Scan)
       bytes /= static_cast<double>(std::max<int64_t>(loop.extent, 1));
-    option.inner += costs.getTelling(bytes, loops[index].getAxes());
+    else
+      combined[index] = unsplit;
   }
+  if (!told.empty())
+    option.inner = costs.getTelling(bytes, told);
   option.result = getResultSharding(relation, rank, combined, meshName);
   for (auto [number, operand] : llvm::enumerate(op->getOperands()))
     option.needs.push_back(
@@ -240,7 +250,7 @@ std::vector<LoopOption> LoopOptions::get(DefinitionOpInterface op, const OpRelat
   isComplete = true;
   unsigned place = *families.getPlace(op->getResult(0));
   std::vector<LoopOption> options;
-  auto maySplit = [&](unsigned loop, int64_t parts) { return maySplitLoop(op, relation.loops[loop], parts); };
+  auto maySplit = [&](unsigned loop, int64_t parts) { return maySplitLoop(op, relation, relation.loops[loop], parts); };
   for (Split &split : getSplits(place, relation.loops.size(), maySplit)) {
     // Partial values combine in one way only.
     std::optional<ReduceKind> kind;
