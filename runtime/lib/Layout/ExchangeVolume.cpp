@@ -14,6 +14,7 @@
 #include "dovetail/Layout/Exchange.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace dovetail::layout;
 
@@ -58,22 +59,28 @@ struct Parts {
 /// Counts pieces of a dimension.
 class Pieces {
 public:
-  explicit Pieces(const std::vector<Interval> &pieces) {
+  explicit Pieces(std::span<const Interval> pieces) {
     for (Interval piece : pieces)
-      if (!piece.empty()) {
-        begins.push_back(piece.lo);
-        ends.push_back(piece.hi);
-      }
-    sumUp(begins, beginSums);
-    sumUp(ends, endSums);
+      count += !piece.empty();
+    // Begins, ends, and their sums in one piece of memory: it is made very often.
+    positions.reserve(4 * count + 2);
+    for (Interval piece : pieces)
+      if (!piece.empty())
+        positions.push_back(piece.lo);
+    for (Interval piece : pieces)
+      if (!piece.empty())
+        positions.push_back(piece.hi);
+    sumUp(0);
+    sumUp(count);
   }
 
   /// How many have elements of `interval`. Costs the logarithm of how many there are.
   int64_t countIn(Interval interval) const {
     if (interval.empty())
       return 0;
-    int64_t begun = std::lower_bound(begins.begin(), begins.end(), interval.hi) - begins.begin();
-    int64_t ended = std::upper_bound(ends.begin(), ends.end(), interval.lo) - ends.begin();
+    auto begins = positions.begin(), ends = begins + count;
+    int64_t begun = std::lower_bound(begins, begins + count, interval.hi) - begins;
+    int64_t ended = std::upper_bound(ends, ends + count, interval.lo) - ends;
     return begun - ended;
   }
 
@@ -83,25 +90,30 @@ public:
   }
 
 private:
-  /// Sorts positions and finds the sums of the first ones.
-  static void sumUp(std::vector<int64_t> &positions, std::vector<int64_t> &sums) {
-    std::sort(positions.begin(), positions.end());
-    sums.assign(1, 0);
-    for (int64_t position : positions)
-      sums.push_back(sums.back() + position);
+  /// Sorts the positions from `first` on, and adds the sums of the first ones of them.
+  void sumUp(size_t first) {
+    auto begin = positions.begin() + first, end = begin + count;
+    if (!std::is_sorted(begin, end))
+      std::sort(begin, end);
+    int64_t sum = 0;
+    positions.push_back(sum);
+    for (size_t i = 0; i < count; ++i)
+      positions.push_back(sum += positions[first + i]);
   }
 
   /// The elements below `position` in all of them: what lies between it and their begins, less what lies between it and
   /// their ends.
   int64_t sizeBelow(int64_t position) const {
-    auto getDistance = [&](const std::vector<int64_t> &positions, const std::vector<int64_t> &sums) {
-      int64_t below = std::lower_bound(positions.begin(), positions.end(), position) - positions.begin();
-      return below * position - sums[below];
+    auto getDistance = [&](size_t first, size_t sums) {
+      auto begin = positions.begin() + first;
+      int64_t below = std::lower_bound(begin, begin + count, position) - begin;
+      return below * position - positions[sums + below];
     };
-    return getDistance(begins, beginSums) - getDistance(ends, endSums);
+    return getDistance(0, 2 * count) - getDistance(count, 3 * count + 1);
   }
 
-  std::vector<int64_t> begins, beginSums, ends, endSums;
+  size_t count = 0;
+  std::vector<int64_t> positions;
 };
 
 /// Dimensions that mesh axes connect.
@@ -188,7 +200,8 @@ private:
   /// A dimension, what follows from each of its pieces, and where in these lists ranks are that have a coordinate over
   /// the group's axes.
   struct Dim {
-    std::vector<Interval> sources, targets;
+    /// Of shardings, or all of the dimension.
+    std::span<const Interval> sources, targets;
     /// Of each target: how many sources have elements of it.
     std::vector<int64_t> partners;
     /// Of each source, for each coordinate over `fixedAxes` that split the target: the elements that all targets with
@@ -212,7 +225,8 @@ private:
     }
   };
 
-  Dim makeDim(const Mesh &mesh, const DimSharding &from, const DimSharding &to, int64_t extent,
+  /// `whole` is all of the dimension, and outlives what is made.
+  Dim makeDim(const Mesh &mesh, const DimSharding &from, const DimSharding &to, const Interval &whole,
               const DimGroup &group) const;
   /// Adds the parts of ranks whose coordinates differ along the last axis of `group`.
   void addAlongLast(const std::vector<Dim> &dims, int count, int64_t replicas, int64_t nearReplicas);
@@ -221,8 +235,8 @@ private:
   /// `others` with that coordinate have, each counted, and how many have any. `steps` says how the place in that list
   /// grows along `groupAxes`.
   static std::vector<std::pair<int64_t, int64_t>>
-  countOverlaps(const Mesh &mesh, const std::vector<int> &groupAxes, const std::vector<Interval> &list,
-                const std::vector<int> &listSteps, const std::vector<Interval> &others, const std::vector<int> &axes,
+  countOverlaps(const Mesh &mesh, const std::vector<int> &groupAxes, std::span<const Interval> list,
+                const std::vector<int> &listSteps, std::span<const Interval> others, const std::vector<int> &axes,
                 const std::vector<int> &fixed, std::vector<int> &steps);
 
   /// Axes on which source and target are at the same coordinate, as the source has the same at all of them.
@@ -233,12 +247,13 @@ private:
 
 } // namespace
 
-GroupParts::Dim GroupParts::makeDim(const Mesh &mesh, const DimSharding &from, const DimSharding &to, int64_t extent,
-                                    const DimGroup &group) const {
+GroupParts::Dim GroupParts::makeDim(const Mesh &mesh, const DimSharding &from, const DimSharding &to,
+                                    const Interval &whole, const DimGroup &group) const {
   Dim dim;
-  dim.sources = from.isSplit() ? from.pieces : std::vector<Interval>{{0, extent}};
-  dim.targets = to.isSplit() ? to.pieces : std::vector<Interval>{{0, extent}};
+  dim.sources = from.isSplit() ? std::span<const Interval>(from.pieces) : std::span(&whole, 1);
+  dim.targets = to.isSplit() ? std::span<const Interval>(to.pieces) : std::span(&whole, 1);
   Pieces sources(dim.sources);
+  dim.partners.reserve(dim.targets.size());
   for (Interval piece : dim.targets)
     dim.partners.push_back(sources.countIn(piece));
   dim.sourceSteps = getSteps(mesh, group.axes, from.axes);
@@ -264,28 +279,58 @@ GroupParts::Dim GroupParts::makeDim(const Mesh &mesh, const DimSharding &from, c
   return dim;
 }
 
-std::vector<std::pair<int64_t, int64_t>>
-GroupParts::countOverlaps(const Mesh &mesh, const std::vector<int> &groupAxes, const std::vector<Interval> &list,
-                          const std::vector<int> &listSteps, const std::vector<Interval> &others,
-                          const std::vector<int> &axes, const std::vector<int> &fixed, std::vector<int> &steps) {
-  int count = 1;
-  for (int axis : fixed)
-    count *= mesh.axisSize(axis);
-  std::vector<std::vector<Interval>> withCoordinate(count);
-  std::vector<int> coords(mesh.numAxes());
-  for (size_t other = 0; other < others.size(); ++other) {
-    setCoordinate(mesh, axes, static_cast<int>(other), coords);
-    withCoordinate[linearCoordinate(mesh, fixed, coords)].push_back(others[other]);
+/// The pieces of a dimension that `axes` split, by their coordinate over those that are `fixed`, which are some of
+/// these in the same order. Sets where the pieces with each coordinate begin.
+static std::vector<Interval> sortByCoordinate(const Mesh &mesh, std::span<const Interval> pieces,
+                                              const std::vector<int> &axes, const std::vector<int> &fixed,
+                                              std::vector<size_t> &begins) {
+  std::vector<int> coordinates(pieces.size());
+  int stride = 1, step = 1;
+  for (size_t i = axes.size(); i-- > 0;) {
+    int size = mesh.axisSize(axes[i]);
+    if (isIn(fixed, axes[i])) {
+      for (size_t piece = 0; piece < pieces.size(); ++piece)
+        coordinates[piece] += static_cast<int>(piece) / stride % size * step;
+      step *= size;
+    }
+    stride *= size;
   }
+  begins.assign(step + 1, 0);
+  for (int coordinate : coordinates)
+    ++begins[coordinate + 1];
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  std::vector<size_t> next(begins.begin(), begins.end() - 1);
+  std::vector<Interval> sorted(pieces.size());
+  for (size_t piece = 0; piece < pieces.size(); ++piece)
+    sorted[next[coordinates[piece]]++] = pieces[piece];
+  return sorted;
+}
+
+std::vector<std::pair<int64_t, int64_t>>
+GroupParts::countOverlaps(const Mesh &mesh, const std::vector<int> &groupAxes, std::span<const Interval> list,
+                          const std::vector<int> &listSteps, std::span<const Interval> others,
+                          const std::vector<int> &axes, const std::vector<int> &fixed, std::vector<int> &steps) {
+  std::vector<size_t> begins;
+  std::vector<Interval> sorted = sortByCoordinate(mesh, others, axes, fixed, begins);
+  size_t count = begins.size() - 1;
   std::vector<std::pair<int64_t, int64_t>> overlaps(list.size() * count);
-  for (int coordinate = 0; coordinate < count; ++coordinate) {
-    Pieces pieces(withCoordinate[coordinate]);
+  for (size_t coordinate = 0; coordinate < count; ++coordinate) {
+    std::span<const Interval> with =
+        std::span<const Interval>(sorted).subspan(begins[coordinate], begins[coordinate + 1] - begins[coordinate]);
+    if (with.size() == 1) {
+      for (size_t i = 0; i < list.size(); ++i) {
+        int64_t size = list[i].intersect(with[0]).size();
+        overlaps[i * count + coordinate] = {size, size > 0};
+      }
+      continue;
+    }
+    Pieces pieces(with);
     for (size_t i = 0; i < list.size(); ++i)
       overlaps[i * count + coordinate] = {pieces.sizeIn(list[i]), pieces.countIn(list[i])};
   }
   steps = getSteps(mesh, groupAxes, fixed);
   for (size_t i = 0; i < groupAxes.size(); ++i)
-    steps[i] += listSteps[i] * count;
+    steps[i] += listSteps[i] * static_cast<int>(count);
   return overlaps;
 }
 
@@ -338,8 +383,10 @@ GroupParts::GroupParts(const Mesh &mesh, std::span<const int64_t> shape, const S
       nearReplicas *= isIn(nearAxes, axis) ? mesh.axisSize(axis) : 1;
     }
   std::vector<Dim> dims;
+  Box whole = Box::ofShape(shape);
+  dims.reserve(group.dims.size());
   for (int dim : group.dims)
-    dims.push_back(makeDim(mesh, from.dims[dim], to.dims[dim], shape[dim], group));
+    dims.push_back(makeDim(mesh, from.dims[dim], to.dims[dim], whole[dim], group));
   size_t last = group.axes.size() - 1;
   std::vector<int> coords(last);
   while (true) {
