@@ -177,8 +177,7 @@ std::optional<double> ExchangeCosts::getCollectiveSeconds(ArrayRef<int64_t> shap
 
 ExchangeCost ExchangeCosts::getPhase(ArrayRef<int64_t> shape, double elementBytes, const Layout &from,
                                      const Layout &to) {
-  layout::ExchangeVolume volume =
-      layout::getExchangeVolume(mesh, shape, from.plain, to.plain, transport == TransportKind::Streams);
+  layout::ExchangeVolume volume = counter.get(shape, from.plain, to.plain);
   ExchangeCost cost;
   if (volume.total == 0)
     return cost;
@@ -193,24 +192,24 @@ ExchangeCost ExchangeCosts::getPhase(ArrayRef<int64_t> shape, double elementByte
 }
 
 double ExchangeCosts::getMessageSeconds(ArrayRef<int64_t> shape, double elementBytes, const Layout &from,
-                                        const Layout &to, const layout::ExchangeVolume &all) const {
+                                        const Layout &to, const layout::ExchangeVolume &all) {
   bool isStreams = transport == TransportKind::Streams;
   ArrayRef<Link> links = cluster.getLinks();
   SmallVector<LinkTraffic> traffic(links.size());
   // What goes over links up to one is what does not go beyond it.
   layout::ExchangeVolume upTo = all;
   for (auto [number, own] : llvm::enumerate(traffic)) {
-    layout::ExchangeVolume beyond;
+    layout::ExchangeVolume further;
     if (number + 1 < links.size() && static_cast<int>(levels.near[number].size()) < levels.mesh.numAxes())
-      beyond = layout::getExchangeVolume(levels.mesh, shape, from.refined, to.refined, isStreams, levels.near[number]);
+      further = beyond[number].get(shape, from.refined, to.refined);
     // The rank that has most to do with others may not be that which has most to do with those that are far.
     auto getOwn = [&](int64_t before, int64_t behind) {
       return static_cast<double>(std::max<int64_t>(before - behind, 0));
     };
-    own = {getOwn(upTo.largest, beyond.largest) * elementBytes,
-           getOwn(upTo.largestSent, beyond.largestSent) * elementBytes, getOwn(upTo.sources, beyond.sources),
-           getOwn(upTo.targets, beyond.targets)};
-    upTo = beyond;
+    own = {getOwn(upTo.largest, further.largest) * elementBytes,
+           getOwn(upTo.largestSent, further.largestSent) * elementBytes, getOwn(upTo.sources, further.sources),
+           getOwn(upTo.targets, further.targets)};
+    upTo = further;
   }
   if (isStreams)
     return getStreamSeconds(traffic, links, /*isCollective=*/false);

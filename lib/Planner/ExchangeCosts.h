@@ -50,7 +50,11 @@ struct ExchangeCost {
 class ExchangeCosts {
 public:
   ExchangeCosts(layout::Mesh mesh, const Cluster &cluster, TransportKind transport)
-      : mesh(std::move(mesh)), cluster(cluster), transport(transport), levels(this->mesh, cluster) {}
+      : mesh(std::move(mesh)), cluster(cluster), transport(transport), levels(this->mesh, cluster),
+        counter(this->mesh, transport == TransportKind::Streams) {
+    for (const std::vector<int> &near : levels.near)
+      beyond.emplace_back(levels.mesh, transport == TransportKind::Streams, near);
+  }
 
   const layout::Mesh &getMesh() const { return mesh; }
   const Cluster &getCluster() const { return cluster; }
@@ -97,7 +101,7 @@ private:
                                              const layout::Sharding &from, const layout::Sharding &to);
   /// What it takes as messages, which are `all` together.
   double getMessageSeconds(llvm::ArrayRef<int64_t> shape, double elementBytes, const Layout &from, const Layout &to,
-                           const layout::ExchangeVolume &all) const;
+                           const layout::ExchangeVolume &all);
   /// What a library takes for it among these ranks.
   double getCollectiveSeconds(layout::ExchangeKind kind, double partBytes, const std::vector<int> &members) const;
 
@@ -105,6 +109,9 @@ private:
   const Cluster &cluster;
   TransportKind transport;
   Levels levels;
+  /// Of all that exchanges move, and of what goes beyond groups of each link.
+  layout::ExchangeCounter counter;
+  std::vector<layout::ExchangeCounter> beyond;
   llvm::DenseMap<llvm::SmallBitVector, const Link *> links;
   llvm::DenseMap<ShardingAttr, std::unique_ptr<Layout>> layouts;
   /// What it takes to tell a group along axes so many bytes, by their bits.

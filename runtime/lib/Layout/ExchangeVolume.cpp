@@ -6,13 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Implements getExchangeVolume.
+// Implements ExchangeCounter.
 //
 //===----------------------------------------------------------------------===//
 
 #include "GroupParts.h"
 #include "ReducedAxes.h"
 #include "dovetail/Layout/Exchange.h"
+
+#include <map>
+#include <unordered_map>
 
 using namespace dovetail::layout;
 
@@ -59,9 +62,77 @@ static std::vector<DimGroup> groupDims(const Sharding &from, const Sharding &to)
   return groups;
 }
 
+namespace {
+
+/// What ranks receive and send in a group of dimensions.
+struct BothParts {
+  Parts received, sent;
+};
+
+struct HashSplit {
+  size_t operator()(const DimSharding &dim) const {
+    // FNV-1a, of whole numbers.
+    uint64_t hash = 0xcbf29ce484222325;
+    auto add = [&](int64_t number) { hash = (hash ^ static_cast<uint64_t>(number)) * 0x100000001b3; };
+    for (int axis : dim.axes)
+      add(axis);
+    for (Interval piece : dim.pieces) {
+      add(piece.lo);
+      add(piece.hi);
+    }
+    return hash ^ (hash >> 32);
+  }
+};
+
+} // namespace
+
+struct ExchangeCounter::State {
+  Mesh mesh;
+  bool countSent;
+  std::vector<int> nearAxes;
+  /// Each way to split a dimension has a number.
+  std::unordered_map<DimSharding, int64_t, HashSplit> numbers;
+  /// Of groups of dimensions, by extent and both ways of each, and the axes of the group that are reduced.
+  std::map<std::vector<int64_t>, BothParts> known;
+
+  int64_t getNumber(const DimSharding &dim) {
+    return dim.isSplit() ? numbers.try_emplace(dim, static_cast<int64_t>(numbers.size())).first->second : -1;
+  }
+  const BothParts &get(std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
+                       const std::vector<int> &reducedAxes, const DimGroup &group);
+};
+
+const BothParts &ExchangeCounter::State::get(std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
+                                             const std::vector<int> &reducedAxes, const DimGroup &group) {
+  std::vector<int64_t> key;
+  for (int dim : group.dims)
+    key.insert(key.end(), {shape[dim], getNumber(from.dims[dim]), getNumber(to.dims[dim])});
+  for (int axis : group.axes)
+    if (isIn(reducedAxes, axis))
+      key.push_back(axis);
+  auto entry = known.lower_bound(key);
+  if (entry == known.end() || entry->first != key) {
+    GroupParts parts(mesh, shape, from, to, reducedAxes, nearAxes, group, countSent);
+    entry = known.emplace_hint(entry, std::move(key), BothParts{std::move(parts.received), std::move(parts.sent)});
+  }
+  return entry->second;
+}
+
+ExchangeCounter::ExchangeCounter(Mesh mesh, bool countSent, std::vector<int> nearAxes)
+    : state(new State{std::move(mesh), countSent, std::move(nearAxes), {}, {}}) {}
+ExchangeCounter::ExchangeCounter(ExchangeCounter &&) noexcept = default;
+ExchangeCounter &ExchangeCounter::operator=(ExchangeCounter &&) noexcept = default;
+ExchangeCounter::~ExchangeCounter() = default;
+
 ExchangeVolume dovetail::layout::getExchangeVolume(const Mesh &mesh, std::span<const int64_t> shape,
                                                    const Sharding &from, const Sharding &to, bool countSent,
                                                    const std::vector<int> &nearAxes) {
+  return ExchangeCounter(mesh, countSent, nearAxes).get(shape, from, to);
+}
+
+ExchangeVolume ExchangeCounter::get(std::span<const int64_t> shape, const Sharding &from, const Sharding &to) {
+  const Mesh &mesh = state->mesh;
+  const std::vector<int> &nearAxes = state->nearAxes;
   std::vector<int> reducedAxes = findReducedAxes(from, to);
   // Ranks that need the same, over axes of no group; of each contribution too.
   int64_t contributions = 1, nearContributions = 1, replicas = mesh.numRanks(), receivers = 1, nearReceivers = 1;
@@ -81,9 +152,9 @@ ExchangeVolume dovetail::layout::getExchangeVolume(const Mesh &mesh, std::span<c
   sent.add(whole);
   std::vector<int> axes;
   for (const DimGroup &group : groupDims(from, to)) {
-    GroupParts parts(mesh, shape, from, to, reducedAxes, nearAxes, group, countSent);
+    const BothParts &parts = state->get(shape, from, to, reducedAxes, group);
     combine(received, parts.received);
-    if (countSent)
+    if (state->countSent)
       combine(sent, parts.sent);
     axes.insert(axes.end(), group.axes.begin(), group.axes.end());
   }
@@ -102,7 +173,7 @@ ExchangeVolume dovetail::layout::getExchangeVolume(const Mesh &mesh, std::span<c
     if (moved > 0)
       volume.sources = std::max(volume.sources, part.partners * contributions - part.nearPartners * nearContributions);
   }
-  if (!countSent)
+  if (!state->countSent)
     return volume;
   for (const Part &part : sent.greatest) {
     int64_t moved = part.moved * receivers - part.kept * nearReceivers;

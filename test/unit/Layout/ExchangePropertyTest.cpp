@@ -321,6 +321,44 @@ TEST(ExchangePropertyTest, PlansMatchBruteForce) {
   EXPECT_TRUE(HasFailure() || betweenSome > 200) << betweenSome << " of which a part is between near ranks";
 }
 
+/// A sharding of which each dimension is split as in one of the two; none where these together use an axis twice.
+static std::optional<Sharding> mixDims(Random &random, const Sharding &a, const Sharding &b) {
+  Sharding mixed = random.chance(50) ? a : b;
+  std::vector<int> axes = mixed.partialAxes;
+  for (size_t dim = 0; dim < a.dims.size(); ++dim) {
+    mixed.dims[dim] = (random.chance(50) ? a : b).dims[dim];
+    axes.insert(axes.end(), mixed.dims[dim].axes.begin(), mixed.dims[dim].axes.end());
+  }
+  std::sort(axes.begin(), axes.end());
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())
+    return std::nullopt;
+  return mixed;
+}
+
+TEST(ExchangePropertyTest, CountersSayOfEachExchangeWhatIsSaidOfItAlone) {
+  int compared = 0, moving = 0;
+  forRandomCases(3000, [&](Random &random) {
+    Case c = randomCase(random, 60, 12, 20);
+    std::vector<int> nearAxes;
+    for (int axis = 0; axis < c.mesh.numAxes(); ++axis)
+      if (random.chance(50))
+        nearAxes.push_back(axis);
+    ExchangeCounter counter(c.mesh, /*countSent=*/true, nearAxes);
+    for (int i = 0; i < 8; ++i) {
+      std::optional<Sharding> from = mixDims(random, c.from, c.to), to = mixDims(random, c.from, c.to);
+      if (!from || !to || !verifyExchange(c.mesh, c.shape, *from, *to))
+        continue;
+      SCOPED_TRACE("from " + from->str(c.mesh) + "\nto " + to->str(c.mesh));
+      ExchangeVolume volume = getExchangeVolume(c.mesh, c.shape, *from, *to, /*countSent=*/true, nearAxes);
+      EXPECT_EQ(counter.get(c.shape, *from, *to), volume);
+      ++compared;
+      moving += volume.total > 0;
+    }
+  });
+  EXPECT_TRUE(HasFailure() || compared > 2000) << compared << " compared";
+  EXPECT_TRUE(HasFailure() || moving > 1000) << moving << " that move anything";
+}
+
 TEST(ExchangePropertyTest, VolumesOfManyRanksAreSumsOverRanks) {
   int large = 0, moving = 0;
   forRandomCases(3000, [&](Random &random) {

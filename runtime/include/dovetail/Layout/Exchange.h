@@ -11,6 +11,8 @@
 
 #include "dovetail/Layout/Sharding.h"
 
+#include <memory>
+
 namespace dovetail::layout {
 
 /// One box that travels from a rank that holds it to one that needs it.
@@ -146,6 +148,23 @@ struct ExchangeVolume {
 /// differ from them along `nearAxes` alone does not count.
 ExchangeVolume getExchangeVolume(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
                                  const Sharding &to, bool countSent = true, const std::vector<int> &nearAxes = {});
+
+/// Counts what exchanges on one mesh move, as `getExchangeVolume` does. What dimensions come to that mesh axes connect
+/// is kept: the exchanges of a model have most of these in common, and differ in how they are combined. Not
+/// thread-safe.
+class ExchangeCounter {
+public:
+  explicit ExchangeCounter(Mesh mesh, bool countSent = true, std::vector<int> nearAxes = {});
+  ExchangeCounter(ExchangeCounter &&) noexcept;
+  ExchangeCounter &operator=(ExchangeCounter &&) noexcept;
+  ~ExchangeCounter();
+
+  ExchangeVolume get(std::span<const int64_t> shape, const Sharding &from, const Sharding &to);
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
 
 /// What an exchange amounts to.
 enum class ExchangeClass {
