@@ -249,6 +249,8 @@ static artifact::ExchangeKind toSchema(layout::ExchangeKind kind) {
     return artifact::ExchangeKind::ReduceScatter;
   case layout::ExchangeKind::AllGather:
     return artifact::ExchangeKind::AllGather;
+  case layout::ExchangeKind::PackedGather:
+    return artifact::ExchangeKind::PackedGather;
   }
   return artifact::ExchangeKind::Messages;
 }
