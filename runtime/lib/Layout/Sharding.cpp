@@ -39,6 +39,18 @@ int dovetail::layout::linearCoordinate(const Mesh &mesh, std::span<const int> ax
   return coordinate;
 }
 
+/// That of the coordinates of `rank`, of which no list is made: boxes of all ranks are asked for very often.
+static int linearCoordinateOf(const Mesh &mesh, std::span<const int> axes, int rank) {
+  int coordinate = 0;
+  for (int axis : axes) {
+    int stride = 1;
+    for (int minor = axis + 1; minor < mesh.numAxes(); ++minor)
+      stride *= mesh.axisSize(minor);
+    coordinate = coordinate * mesh.axisSize(axis) + rank / stride % mesh.axisSize(axis);
+  }
+  return coordinate;
+}
+
 void dovetail::layout::setCoordinate(const Mesh &mesh, std::span<const int> axes, int coordinate,
                                      std::span<int> coords) {
   for (size_t i = axes.size(); i-- > 0;) {
@@ -166,14 +178,13 @@ bool Sharding::isReplicated() const {
 }
 
 int Sharding::coordinateOf(const Mesh &mesh, int dim, int rank) const {
-  return linearCoordinate(mesh, dims[dim].axes, mesh.coordsOf(rank));
+  return linearCoordinateOf(mesh, dims[dim].axes, rank);
 }
 
 Box Sharding::boxOf(const Mesh &mesh, std::span<const int64_t> shape, int rank) const {
-  std::vector<int> coords = mesh.coordsOf(rank);
   Box box = Box::ofShape(shape);
   for (size_t d = 0; d < dims.size(); ++d)
-    box[static_cast<int>(d)] = dims[d].pieceAt(linearCoordinate(mesh, dims[d].axes, coords), shape[d]);
+    box[static_cast<int>(d)] = dims[d].pieceAt(linearCoordinateOf(mesh, dims[d].axes, rank), shape[d]);
   return box;
 }
 
