@@ -156,10 +156,11 @@ FailureOr<layout::Mesh> dovetail::chooseMesh(Compilation &compilation, Diagnosti
 static FailureOr<RankMemory> getMost(const runtime::Plan &plan, int step = 1) {
   RankMemory most;
   for (int rank = 0; rank < plan.mesh.numRanks(); rank += step) {
-    absl::StatusOr<runtime::SessionStatistics> memory = runtime::estimateStatistics(plan, rank, /*threads=*/1);
-    if (!memory.ok())
+    absl::StatusOr<runtime::MemoryUse> use = runtime::estimateMemoryUse(plan, rank, /*threads=*/1);
+    if (!use.ok())
       return llvm::failure();
-    auto bytes = static_cast<double>(memory->totalBytes() - memory->messageBytes);
+    const runtime::SessionStatistics &memory = use->statistics;
+    auto bytes = static_cast<double>(memory.totalBytes());
     if (rank > 0 && bytes <= most.bytes)
       continue;
     int64_t weights = 0;
@@ -167,7 +168,7 @@ static FailureOr<RankMemory> getMost(const runtime::Plan &plan, int step = 1) {
       if (plan.buffers[buffer].kind == runtime::BufferKind::Constant)
         weights += plan.bufferBox(buffer, rank).volume() * runtime::elementSize(plan.buffers[buffer].type);
     auto kept =
-        static_cast<double>(memory->weightBytes + memory->copiedBytes + memory->persistentBytes + memory->packedBytes);
+        static_cast<double>(memory.weightBytes + memory.copiedBytes + memory.persistentBytes + memory.packedBytes);
     most = {rank, bytes, weights > 0 ? std::max(kept / static_cast<double>(weights), 1.0) : 1.0};
   }
   return most;
