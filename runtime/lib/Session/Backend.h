@@ -52,8 +52,11 @@ public:
   /// Fills `box` of memory for steps, at start-up.
   virtual absl::Status fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) = 0;
 
-  /// Null when the rank has nothing to do. `inPrologue`: the step runs once, so nothing is packed for it.
-  virtual StepExecutorOr createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue) = 0;
+  /// What carries out each of `steps`, which are neither exchanges nor waits: null where the rank has nothing to do,
+  /// and the error of one that cannot be, after which others may be missing. `inPrologue`: they run once, so nothing is
+  /// packed for them.
+  virtual std::vector<StepExecutorOr> createSteps(const RankMemory &memory, absl::Span<const StepInfo *const> steps,
+                                                  bool inPrologue) = 0;
   virtual Mover &mover() = 0;
 
   /// The memory has been allocated, and outlives the transfer.

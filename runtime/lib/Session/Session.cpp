@@ -168,6 +168,12 @@ absl::Status ProgramSession::prepareConstants() {
 
 absl::Status ProgramSession::prepareSteps(const std::vector<StepInfo> &infos, bool inPrologue,
                                           std::vector<PreparedStep> &result) {
+  std::vector<const StepInfo *> work;
+  for (const StepInfo &info : infos)
+    if (!std::holds_alternative<ExchangeCall>(info.action) && !std::holds_alternative<WaitCall>(info.action))
+      work.push_back(&info);
+  std::vector<StepExecutorOr> executors = backend->createSteps(memory, work, inPrologue);
+  auto nextExecutor = executors.begin();
   for (const StepInfo &info : infos) {
     PreparedStep step(info);
     communicator.enterStep(info.name.c_str());
@@ -177,14 +183,14 @@ absl::Status ProgramSession::prepareSteps(const std::vector<StepInfo> &infos, bo
       step.executor = std::move(exchange);
     } else if (const auto *wait = std::get_if<WaitCall>(&info.action)) {
       auto executorsOf = [&](const std::vector<uint32_t> &positions) {
-        std::vector<ExchangeExecutor *> executors;
+        std::vector<ExchangeExecutor *> exchanges;
         for (uint32_t position : positions)
-          executors.push_back(result[position].exchange);
-        return executors;
+          exchanges.push_back(result[position].exchange);
+        return exchanges;
       };
       step.executor = createWaitStep(executorsOf(wait->complete), executorsOf(wait->read));
     } else {
-      StepExecutorOr executor = backend->createStep(memory, info, inPrologue);
+      StepExecutorOr &executor = *nextExecutor++;
       if (!executor.ok())
         return annotate(info, executor.status());
       step.executor = *std::move(executor);

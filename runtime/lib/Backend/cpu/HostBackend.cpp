@@ -15,6 +15,8 @@
 #include "LibrarySteps.h"
 #include "LibraryThreads.h"
 
+#include <atomic>
+
 using namespace dovetail;
 using namespace dovetail::runtime;
 
@@ -113,11 +115,8 @@ public:
     return absl::OkStatus();
   }
 
-  StepExecutorOr createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue) override {
-    if (const auto *call = std::get_if<KernelCall>(&step.action))
-      return createKernelStep(memory, *call, program.getKernel(call->symbol), threads);
-    return createLibraryStep(memory, step, inPrologue, threads);
-  }
+  std::vector<StepExecutorOr> createSteps(const RankMemory &memory, absl::Span<const StepInfo *const> steps,
+                                          bool inPrologue) override;
 
   Mover &mover() override { return hostMover; }
 
@@ -131,12 +130,33 @@ public:
   absl::Status finish() override { return absl::OkStatus(); }
 
 private:
+  StepExecutorOr createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue) {
+    if (const auto *call = std::get_if<KernelCall>(&step.action))
+      return createKernelStep(memory, *call, program.getKernel(call->symbol), threads);
+    return createLibraryStep(memory, step, inPrologue, threads);
+  }
+
   const Program &program;
   ThreadPool threads;
   HostMover hostMover;
 };
 
 } // namespace
+
+std::vector<StepExecutorOr> HostBackend::createSteps(const RankMemory &memory, absl::Span<const StepInfo *const> steps,
+                                                     bool inPrologue) {
+  // Libraries generate code for each of their calls, which takes a large part of the time to start.
+  std::vector<StepExecutorOr> executors(steps.size());
+  std::atomic<size_t> next = 0;
+  auto createNext = [&](int) {
+    for (size_t i; (i = next.fetch_add(1)) < steps.size();)
+      executors[i] = createStep(memory, *steps[i], inPrologue);
+  };
+  threads.run(
+      threads.size(),
+      [](void *context, int part) { (*static_cast<decltype(createNext) *>(context))(part); }, &createNext);
+  return executors;
+}
 
 absl::StatusOr<std::unique_ptr<Backend>> dovetail::runtime::createHostBackend(const Program &program, int rank,
                                                                               SessionOptions options) {

@@ -124,7 +124,8 @@ public:
     return std::shared_ptr<std::byte>(owner, owner->data());
   }
   absl::Status fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) override;
-  StepExecutorOr createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue) override;
+  std::vector<StepExecutorOr> createSteps(const RankMemory &memory, absl::Span<const StepInfo *const> steps,
+                                          bool inPrologue) override;
   Mover &mover() override { return *deviceMover; }
   absl::StatusOr<std::unique_ptr<PortTransfer>> createUpload(const MemoryView &memory,
                                                              const layout::Box &box) override {
@@ -137,6 +138,7 @@ public:
   absl::Status finish() override;
 
 private:
+  StepExecutorOr createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue);
   std::unique_ptr<Device> device;
   bool autotune;
   std::unique_ptr<DeviceStream> steps, moves;
@@ -171,6 +173,17 @@ absl::Status DeviceBackend::fill(const MemoryView &target, const MemoryView &hos
   packed.data = copy.data();
   copyBox(packed, host, box);
   return device->copyToDevice(target.data, packed.data, packed.bytes());
+}
+
+std::vector<StepExecutorOr> DeviceBackend::createSteps(const RankMemory &memory,
+                                                       absl::Span<const StepInfo *const> infos, bool inPrologue) {
+  std::vector<StepExecutorOr> executors;
+  for (const StepInfo *info : infos) {
+    executors.push_back(createStep(memory, *info, inPrologue));
+    if (!executors.back().ok())
+      break;
+  }
+  return executors;
 }
 
 StepExecutorOr DeviceBackend::createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue) {
