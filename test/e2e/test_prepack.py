@@ -104,6 +104,8 @@ def _sections(artifact):
 
 
 PACKED = 6
+#: Bytes of a section that are checked together.
+PART = 4 << 20
 
 
 def _checksum(content):
@@ -114,8 +116,9 @@ def _checksum(content):
 
 def _with_checksums(artifact, content):
     """The content of the artifact, whose section of packed weights was changed."""
-    (_, at, offset, size) = next(s for s in _sections(artifact) if s[0] == PACKED)
-    struct.pack_into("<Q", content, at + 24, _checksum(bytes(content[offset : offset + size])))
+    (_, entry, offset, size) = next(s for s in _sections(artifact) if s[0] == PACKED)
+    parts = [_checksum(bytes(content[at : min(at + PART, offset + size)])) for at in range(offset, offset + size, PART)]
+    struct.pack_into("<Q", content, entry + 24, _checksum(struct.pack(f"<{len(parts)}Q", *parts)))
     count = struct.unpack_from("<I", content, 12)[0]
     struct.pack_into("<Q", content, 24, 0)
     struct.pack_into("<Q", content, 24, _checksum(bytes(content[: 32 + 32 * count])))

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,8 @@
 #include <functional>
 #include <set>
 #include <sys/stat.h>
+#include <system_error>
+#include <thread>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -73,7 +76,7 @@ uint64_t sectionSize(const Section &section) {
 /// XXH3-64 of a stream of spans.
 class Checksum {
 public:
-  Checksum() : state(XXH3_createState()) { XXH3_64bits_reset(state); }
+  Checksum() : state(XXH3_createState()) { reset(); }
   ~Checksum() { XXH3_freeState(state); }
   Checksum(const Checksum &) = delete;
   Checksum &operator=(const Checksum &) = delete;
@@ -83,10 +86,71 @@ public:
       XXH3_64bits_update(state, bytes.data(), bytes.size());
   }
   uint64_t value() const { return XXH3_64bits_digest(state); }
+  /// Begins again.
+  void reset() { XXH3_64bits_reset(state); }
 
 private:
   XXH3_state_t *state;
 };
+
+uint64_t sumUp(const std::vector<uint64_t> &parts) {
+  return XXH3_64bits(parts.data(), parts.size() * sizeof(uint64_t));
+}
+
+/// Of a section that comes as a stream of spans.
+class SectionChecksum {
+public:
+  void add(Bytes bytes) {
+    while (!bytes.empty()) {
+      Bytes first = bytes.first(std::min(bytes.size(), checkedPartBytes - inPart));
+      part.add(first);
+      inPart += first.size();
+      bytes.remove_prefix(first.size());
+      if (inPart == checkedPartBytes)
+        endPart();
+    }
+  }
+  uint64_t value() {
+    if (inPart > 0)
+      endPart();
+    return sumUp(parts);
+  }
+
+private:
+  void endPart() {
+    parts.push_back(part.value());
+    part.reset();
+    inPart = 0;
+  }
+
+  Checksum part;
+  size_t inPart = 0;
+  std::vector<uint64_t> parts;
+};
+
+/// The same of one that lies in memory, by so many threads at most.
+uint64_t sectionChecksum(Bytes section, int threads) {
+  std::vector<uint64_t> parts((section.size() + checkedPartBytes - 1) / checkedPartBytes);
+  std::atomic<size_t> next = 0;
+  auto checkNext = [&] {
+    for (size_t i; (i = next.fetch_add(1)) < parts.size();) {
+      Bytes part = section.subspan(i * checkedPartBytes, checkedPartBytes);
+      parts[i] = XXH3_64bits(part.data(), part.size());
+    }
+  };
+  std::vector<std::thread> others;
+  // To start a thread takes about as long as a tenth of a part.
+  try {
+    for (int other = 1, count = std::min<int>(threads, static_cast<int>(parts.size() / 2)); other < count; ++other)
+      others.emplace_back(checkNext);
+  } catch (const std::system_error &) {
+    // There are no more threads: those that there are check all.
+  }
+  checkNext();
+  for (std::thread &other : others)
+    other.join();
+  return sumUp(parts);
+}
 
 uint64_t headerChecksum(ArtifactHeader header, Bytes table) {
   header.checksum = 0;
@@ -103,7 +167,7 @@ absl::Status emitArtifact(absl::Span<const Section> sections, const Sink &sink) 
     for (const SectionEntry &entry : table)
       if (entry.kind == section.kind && entry.arch == section.arch)
         return absl::InternalError(absl::StrCat("the artifact has two ", sectionName(section.kind), " sections"));
-    Checksum sum;
+    SectionChecksum sum;
     absl::Status status = emitSection(section, [&](Bytes bytes) {
       sum.add(bytes);
       return absl::OkStatus();
@@ -211,8 +275,8 @@ absl::StatusOr<std::vector<std::byte>> dovetail::runtime::serializeArtifact(absl
   return result;
 }
 
-absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes,
-                                                                  absl::FunctionRef<void(Bytes)> unneeded) {
+absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes, absl::FunctionRef<void(Bytes)> unneeded,
+                                                                  int threads) {
   ArtifactHeader header;
   if (bytes.size() < sizeof(header) || std::memcmp(bytes.data(), artifactMagic, sizeof(artifactMagic)) != 0)
     return absl::FailedPreconditionError("not a Dovetail artifact, as `dovetail compile` writes them");
@@ -263,7 +327,7 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes,
     *target = bytes.subspan(entry.offset, entry.size);
     if (target == &result.packed)
       unneeded(result.weights);
-    if (XXH3_64bits(target->data(), target->size()) != entry.checksum)
+    if (sectionChecksum(*target, threads) != entry.checksum)
       return absl::DataLossError(absl::StrCat("the checksum of the ", sectionName(entry.kind),
                                               " section does not match; the file is damaged"));
     if (target == &image.bytes)

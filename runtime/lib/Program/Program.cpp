@@ -8,6 +8,7 @@
 
 #include "dovetail/runtime/Program.h"
 
+#include "../Threads/Cores.h"
 #include "CodeObject.h"
 #include "HostFeatures.h"
 #include "PackedWeights.h"
@@ -28,6 +29,9 @@
 #include <unistd.h>
 
 using namespace dovetail::runtime;
+
+/// More than these the memory does not feed.
+static constexpr int maxCheckingThreads = 4;
 
 /// The artifact's bytes, mapped from a file or copied, and what was loaded from them.
 struct Program::Storage {
@@ -182,7 +186,8 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::load(absl::Span<const st
 absl::StatusOr<std::shared_ptr<const Program>> Program::create(std::unique_ptr<Storage> storage,
                                                                ProgramOptions options) {
   absl::StatusOr<ArtifactSections> sections = parseArtifact(
-      {storage->data, storage->size}, [&](absl::Span<const std::byte> unneeded) { storage->release(unneeded); });
+      {storage->data, storage->size}, [&](absl::Span<const std::byte> unneeded) { storage->release(unneeded); },
+      std::min(countCores(), maxCheckingThreads));
   if (!sections.ok())
     return sections.status();
   absl::StatusOr<Plan> plan = decodePlan(sections->plan, sections->weights.size());

@@ -30,7 +30,10 @@ namespace dovetail::runtime {
 inline constexpr char artifactMagic[8] = {'D', 'O', 'V', 'E', 'T', 'A', 'I', 'L'};
 
 /// Incremented whenever a file of the previous version would be misread.
-inline constexpr uint32_t artifactVersion = 6;
+inline constexpr uint32_t artifactVersion = 7;
+
+/// Sections are checked in parts of so many bytes, of which the last may have fewer, so that threads can share them.
+inline constexpr size_t checkedPartBytes = size_t(4) << 20;
 
 /// Sections begin at multiples of this many bytes, so that each can be mapped alone.
 inline constexpr uint64_t sectionAlignment = 4096;
@@ -65,7 +68,7 @@ struct SectionEntry {
   uint64_t
       offset;    ///< From the beginning of the file: the first multiple of `sectionAlignment` after what comes before.
   uint64_t size; ///< In bytes.
-  uint64_t checksum; ///< XXH3-64 of the section.
+  uint64_t checksum; ///< XXH3-64 of the XXH3-64 of each part of `checkedPartBytes`.
 };
 static_assert(sizeof(SectionEntry) == 32);
 
@@ -111,11 +114,12 @@ struct ArtifactSections {
 };
 
 /// Checks header, bounds and checksums. `unneeded` is told of weights that have been checked and are there packed, too,
-/// so that nobody is likely to read them soon. Errors: FAILED_PRECONDITION for what is not an artifact or has another
-/// version, DATA_LOSS for a damaged one.
+/// so that nobody is likely to read them soon. Up to `threads` threads check. Errors: FAILED_PRECONDITION for what is
+/// not an artifact or has another version, DATA_LOSS for a damaged one.
 absl::StatusOr<ArtifactSections> parseArtifact(
     absl::Span<const std::byte> bytes,
-    absl::FunctionRef<void(absl::Span<const std::byte>)> unneeded = [](absl::Span<const std::byte>) {});
+    absl::FunctionRef<void(absl::Span<const std::byte>)> unneeded = [](absl::Span<const std::byte>) {},
+    int threads = 1);
 
 } // namespace dovetail::runtime
 

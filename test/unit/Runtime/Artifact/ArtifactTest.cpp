@@ -125,6 +125,32 @@ TEST(Artifact, SectionsComeBack) {
   EXPECT_EQ((reinterpret_cast<const char *>(parsed->weights.data()) - text.data()) % 4096, 0);
 }
 
+TEST(Artifact, DamageIsFoundInEachPartOfASection) {
+  constexpr size_t part = runtime::checkedPartBytes;
+  Bytes plan(8, std::byte(1)), weights(3 * part + 100);
+  for (size_t i = 0; i < weights.size(); ++i)
+    weights[i] = std::byte(i * 7 + i / 251);
+  // Pieces end inside of parts, and gaps lie between them.
+  absl::Span<const std::byte> all(weights);
+  auto bytes = runtime::serializeArtifact(
+      {runtime::Section{runtime::SectionKind::Plan, {plan}},
+       runtime::Section{runtime::SectionKind::Weights, {all.first(100), all.subspan(100, 2 * part), all.last(part)}}});
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  auto parse = [&](int threads) { return runtime::parseArtifact(*bytes, [](absl::Span<const std::byte>) {}, threads); };
+  for (int threads : {1, 2, 3, 8})
+    EXPECT_TRUE(parse(threads).ok()) << threads << " threads";
+  size_t begin = bytes->size() - parse(1)->weights.size();
+  for (size_t position : {size_t(0), part - 1, part, 2 * part + 5, 3 * part, bytes->size() - begin - 1}) {
+    (*bytes)[begin + position] ^= std::byte(1);
+    for (int threads : {1, 3}) {
+      absl::Status status = parse(threads).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << "byte " << position << ", " << threads << " threads";
+      EXPECT_THAT(std::string(status.message()), HasSubstr("the checksum of the weights section"));
+    }
+    (*bytes)[begin + position] ^= std::byte(1);
+  }
+}
+
 TEST(Artifact, CodeForSeveralArchitectures) {
   Bytes plan(8, std::byte(1)), ptx(5, std::byte(2)), old(70, std::byte(3)), newer(1, std::byte(4));
   using runtime::SectionKind;
