@@ -101,24 +101,42 @@ static Places getPlaces(Operation *op, const DenseMap<Operation *, Places> &memb
   return places;
 }
 
+/// True if each line of `op` belongs to the line of `root` at the same place, whichever of `members` one follows from
+/// the one to the other. Shapes alone do not tell: a shift by slices and a concatenation keeps them.
+static bool hasLineOfRoot(Operation *op, Operation *root) {
+  SmallVector<Operation *> pending = {op};
+  SmallPtrSet<Operation *, 16> seen = {op};
+  while (!pending.empty()) {
+    Operation *member = pending.pop_back_val();
+    if (member == root)
+      continue;
+    for (Operation *user : member->getUsers()) {
+      if (!isPointwise(user) && !isReduction(user))
+        return false;
+      if (seen.insert(user).second)
+        pending.push_back(user);
+    }
+  }
+  return true;
+}
+
 /// Whether `op`, all of whose users are `members` of the kernel of `root`, may join them.
 static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *, Places> &members) {
   if (!isa<DefinitionOpInterface>(op) || op->use_empty())
     return false;
-  bool pointwiseUsers = true;
   for (Operation *user : op->getUsers()) {
     if (!members.contains(user))
       return false;
     // Whoever reads an element often should find it in memory.
     if (!isCheap(user) && !isReduction(user))
       return false;
-    pointwiseUsers &= isPointwise(user) || isReduction(user);
   }
   RankedTensorType type = getType(op), rootType = getType(root);
-  bool isRow = isRowBroadcast(type.getShape(), rootType.getShape(), plan::getFormat(root->getResult(0)));
+  bool isRow = isRowBroadcast(type.getShape(), rootType.getShape(), plan::getFormat(root->getResult(0))) &&
+               hasLineOfRoot(op, root);
   if (isReduction(op)) {
     // Rows: reduce, then go over the row again, with the result in a register.
-    if (isReduction(root) || !pointwiseUsers || !isRow)
+    if (isReduction(root) || !isRow)
       return false;
     if (isPartial(op->getResult(0)))
       return false;

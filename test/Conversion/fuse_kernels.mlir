@@ -68,3 +68,27 @@ func.func @top(%x: tensor<4x9xf32>) -> (tensor<4x2xi64>, tensor<4x2xf32>) {
   %0:2 = dovetail.top_k %x {k = 2 : i64, axis = 1 : i64, largest = true} : (tensor<4x9xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>)
   return %0#1, %0#0 : tensor<4x2xi64>, tensor<4x2xf32>
 }
+
+// -----
+
+// Where lines are shifted on the way to the result, a sum of one would be taken anew for each of its elements, though the shapes are the same.
+
+// CHECK-LABEL: func.func @shifted
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.reduce
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.sub
+// CHECK-NEXT: dovetail.slice
+// CHECK-NEXT: dovetail.slice
+// CHECK-NEXT: dovetail.concat
+// CHECK-NEXT: plan.yield
+// CHECK-NOT: plan.group
+func.func @shifted(%x: tensor<6x40xf32>) -> tensor<6x40xf32> {
+  %0 = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>} : (tensor<6x40xf32>) -> tensor<6x1xf32>
+  %1 = dovetail.sub %x, %0 : (tensor<6x40xf32>, tensor<6x1xf32>) -> tensor<6x40xf32>
+  %2 = dovetail.slice %1 {starts = array<i64: 2, 0>, sizes = array<i64: 4, 40>, steps = array<i64: 1, 1>} : (tensor<6x40xf32>) -> tensor<4x40xf32>
+  %3 = dovetail.slice %1 {starts = array<i64: 0, 0>, sizes = array<i64: 2, 40>, steps = array<i64: 1, 1>} : (tensor<6x40xf32>) -> tensor<2x40xf32>
+  %4 = dovetail.concat %2, %3 {axis = 0 : i64} : (tensor<4x40xf32>, tensor<2x40xf32>) -> tensor<6x40xf32>
+  return %4 : tensor<6x40xf32>
+}

@@ -99,7 +99,8 @@ def FuseKernels : Pass<"dovetail-fuse-kernels", "::mlir::func::FuncOp"> {
   let description = [{
     Goes from the last operation that is in no group backward, and makes each one the root of a `plan.group`. A producer
     joins when all its users are in the group and recomputing it is cheaper than storing it, and reductions of rows
-    join when they are constant along the innermost dimensions of the result in memory.
+    join when they are constant along the innermost dimensions of the result in memory, and all between them and the
+    result keeps each row where it is.
 
     ```mlir
     %0 = dovetail.mul %a, %b : ...
