@@ -6,12 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Chooses how each value lies in memory.
+// Chooses how each value lies in memory, for the whole function at once.
 //
 //===----------------------------------------------------------------------===//
 
+#include "FormatCosts.h"
 #include "LibraryPass.h"
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Planner/ChoiceGraph.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_CHOOSEFORMATS
@@ -24,27 +26,17 @@ using plan::FormatAttr;
 
 static int64_t getRank(Value value) { return cast<RankedTensorType>(value.getType()).getRank(); }
 
-/// True if each dimension of the operand goes with the result's dimension of the same number, with a reduction or with
-/// none.
-static bool isAligned(const OpRelation &relation, unsigned number, int64_t resultRank) {
-  ArrayRef<DimRelation> dims = relation.operands[number];
-  if (static_cast<int64_t>(dims.size()) != resultRank)
-    return false;
-  for (auto [dim, entry] : llvm::enumerate(dims))
-    if (entry.loop >= 0 && entry.loop < resultRank && entry.loop != static_cast<int>(dim))
-      return false;
-  return true;
-}
-
 namespace {
 
-class FormatChooser {
+/// Carries formats from operations that prefer one to those around them, nearest first, whatever that costs: a good
+/// choice to begin with, and the one that is kept where others cost as much.
+class FormatCarrier {
 public:
-  FormatChooser(func::FuncOp function, const Libraries &libraries)
+  FormatCarrier(func::FuncOp function, const Libraries &libraries)
       : function(function), context(function.getContext()), libraries(libraries) {}
 
-  /// Writes the choices into the function.
-  void run();
+  /// The formats of all arguments and results.
+  DenseMap<Value, FormatAttr> run();
 
 private:
   FormatAttr getRowMajor(Value value) { return FormatAttr::getRowMajor(context, getRank(value)); }
@@ -52,19 +44,6 @@ private:
     FormatAttr wish = wishes.lookup(value);
     return wish ? wish : getRowMajor(value);
   }
-  /// The format that `op` or the library that does it prefers for a tensor of `rank`; null for none.
-  FormatAttr getPreferred(DefinitionOpInterface op, int64_t rank) {
-    const Library *library = libraries.findCall(op);
-    if (int64_t block = library ? library->getChannelBlock(op) : 0; block > 0 && rank >= 3)
-      return FormatAttr::getChannelBlocks(context, rank, block);
-    FormatPreference preference = library ? library->getFormatPreference(op) : op.getFormatPreference();
-    if (preference == FormatPreference::ChannelsLast && rank >= 3)
-      return FormatAttr::getChannelsLast(context, rank);
-    if (preference == FormatPreference::RowMajor)
-      return FormatAttr::getRowMajor(context, rank);
-    return {};
-  }
-
   void collectWishes(Operation &op);
   void assign(Operation &op);
   /// Chooses that of the first result.
@@ -78,6 +57,36 @@ private:
   /// Values whose format an operation's preference decided.
   DenseSet<Value> decided;
   DenseMap<Value, FormatAttr> formats;
+};
+
+/// Chooses the formats of all values together, by what they cost those who write and read them.
+///
+/// Values of one format are one choice: all results of an operation, and what reshards make of them. What prefers a
+/// format has no other; what the user gives has no blocks.
+class FormatChooser {
+public:
+  FormatChooser(func::FuncOp function, const Libraries &libraries)
+      : function(function), libraries(libraries), carried(FormatCarrier(function, libraries).run()) {}
+
+  /// Writes the choices into the function.
+  void run();
+
+private:
+  using Options = SmallVector<FormatAttr, 4>;
+
+  /// The formats that a value may have, the one that is carried to it first. `isFixed`: it has that one.
+  Options getOptions(Value value, bool isFixed);
+  /// Makes one choice of these values.
+  void addChoice(ValueRange values, bool isFixed);
+  void addChoices(Operation &op);
+  void addReads(DefinitionOpInterface op);
+
+  func::FuncOp function;
+  const Libraries &libraries;
+  DenseMap<Value, FormatAttr> carried;
+  ChoiceGraph graph;
+  DenseMap<Value, unsigned> nodes;
+  SmallVector<Options> options;
 };
 
 struct ChooseFormats : LibraryPass<dovetail::impl::ChooseFormatsBase<ChooseFormats>> {
@@ -94,7 +103,7 @@ struct ChooseFormats : LibraryPass<dovetail::impl::ChooseFormatsBase<ChooseForma
 
 } // namespace
 
-void FormatChooser::collectWishes(Operation &op) {
+void FormatCarrier::collectWishes(Operation &op) {
   if (auto reshard = dyn_cast<ReshardOp>(op)) {
     if (FormatAttr wish = wishes.lookup(reshard.getResult()))
       wishes.try_emplace(reshard.getOperand(), wish);
@@ -104,18 +113,17 @@ void FormatChooser::collectWishes(Operation &op) {
   if (!partitionable)
     return;
   int64_t rank = getRank(op.getResult(0));
-  FormatAttr preferred = getPreferred(partitionable, rank);
+  FormatAttr preferred = getPreferredFormat(partitionable, rank, libraries);
   if (!preferred)
     preferred = wishes.lookup(op.getResult(0));
   if (!preferred)
     return;
-  OpRelation relation = partitionable.getRelation();
   for (auto [number, operand] : llvm::enumerate(op.getOperands()))
-    if (getRank(operand) == rank && isAligned(relation, number, rank))
+    if (getRank(operand) == rank && isAlignedWithResult(partitionable, number))
       wishes.try_emplace(operand, preferred);
 }
 
-void FormatChooser::assign(Operation &op) {
+void FormatCarrier::assign(Operation &op) {
   assignFirst(op);
   for (Value other : llvm::drop_begin(op.getResults())) {
     formats[other] = formats.lookup(op.getResult(0));
@@ -124,7 +132,7 @@ void FormatChooser::assign(Operation &op) {
   }
 }
 
-void FormatChooser::assignFirst(Operation &op) {
+void FormatCarrier::assignFirst(Operation &op) {
   Value result = op.getResult(0);
   if (isa<ConstantOp>(op)) {
     formats[result] = getRowMajor(result);
@@ -138,15 +146,14 @@ void FormatChooser::assignFirst(Operation &op) {
   }
   auto partitionable = cast<DefinitionOpInterface>(op);
   int64_t rank = getRank(result);
-  if (FormatAttr preferred = getPreferred(partitionable, rank)) {
+  if (FormatAttr preferred = getPreferredFormat(partitionable, rank, libraries)) {
     formats[result] = preferred;
     decided.insert(result);
     return;
   }
-  OpRelation relation = partitionable.getRelation();
   Value leading;
   for (auto [number, operand] : llvm::enumerate(op.getOperands())) {
-    if (operand.getDefiningOp<ConstantOp>() || getRank(operand) != rank || !isAligned(relation, number, rank))
+    if (operand.getDefiningOp<ConstantOp>() || getRank(operand) != rank || !isAlignedWithResult(partitionable, number))
       continue;
     bool isLarger = leading && cast<RankedTensorType>(operand.getType()).getNumElements() >
                                    cast<RankedTensorType>(leading.getType()).getNumElements();
@@ -162,17 +169,96 @@ void FormatChooser::assignFirst(Operation &op) {
   formats[result] = getWish(result);
 }
 
-void FormatChooser::run() {
+DenseMap<Value, FormatAttr> FormatCarrier::run() {
   Block &block = function.getBody().front();
   for (Operation &op : llvm::reverse(block))
     collectWishes(op);
-  for (BlockArgument argument : function.getArguments()) {
+  for (BlockArgument argument : function.getArguments())
     // What the user gives has no blocks.
     formats[argument] = getWish(argument).isBlocked() ? getRowMajor(argument) : getWish(argument);
-    function.setArgAttr(argument.getArgNumber(), plan::kFormatAttrName, formats[argument]);
-  }
-  for (Operation &op : block.without_terminator()) {
+  for (Operation &op : block.without_terminator())
     assign(op);
-    plan::setFormats(&op, llvm::map_to_vector(op.getResults(), [&](Value value) { return formats.lookup(value); }));
+  return std::move(formats);
+}
+
+FormatChooser::Options FormatChooser::getOptions(Value value, bool isFixed) {
+  Options formats = {carried.lookup(value)};
+  int64_t rank = getRank(value);
+  // Blocks are for what libraries want them for. Formats of less than two dimensions that are longer than 1 are alike.
+  auto isLong = [](int64_t extent) { return extent > 1; };
+  if (isFixed || formats.front().isBlocked() ||
+      llvm::count_if(cast<RankedTensorType>(value.getType()).getShape(), isLong) < 2)
+    return formats;
+  MLIRContext *context = value.getContext();
+  SmallVector<int64_t> columns = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  std::swap(columns[rank - 2], columns[rank - 1]);
+  for (FormatAttr format : {FormatAttr::getRowMajor(context, rank), FormatAttr::getChannelsLast(context, rank),
+                            FormatAttr::get(context, columns)})
+    if (!llvm::is_contained(formats, format))
+      formats.push_back(format);
+  return formats;
+}
+
+void FormatChooser::addChoice(ValueRange values, bool isFixed) {
+  Options formats = getOptions(values.front(), isFixed);
+  std::vector<double> costs;
+  for (FormatAttr format : formats)
+    costs.push_back((isa<BlockArgument>(values.front()) ? getPortCost(values.front(), format) : 0) +
+                    // Of what costs the same, formats that are carried are chosen: half a byte decides that.
+                    (format == formats.front() ? 0 : 0.5));
+  unsigned node = graph.addNode(std::move(costs));
+  options.push_back(std::move(formats));
+  for (Value value : values)
+    nodes[value] = node;
+}
+
+void FormatChooser::addReads(DefinitionOpInterface op) {
+  unsigned node = nodes.lookup(op->getResult(0));
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    unsigned source = nodes.lookup(operand);
+    std::vector<double> costs;
+    for (FormatAttr format : options[source])
+      for (FormatAttr result : options[node])
+        costs.push_back(getReadCost(op, number, format, result, libraries));
+    // What costs the same whatever is chosen decides nothing.
+    if (!llvm::all_equal(costs))
+      graph.addEdge(source, node, std::make_shared<const std::vector<double>>(std::move(costs)));
   }
+}
+
+void FormatChooser::addChoices(Operation &op) {
+  if (auto reshard = dyn_cast<ReshardOp>(op)) {
+    nodes[reshard.getResult()] = nodes.lookup(reshard.getOperand());
+    return;
+  }
+  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
+  bool isFixed = !partitionable || getPreferredFormat(partitionable, getRank(op.getResult(0)), libraries);
+  addChoice(op.getResults(), isFixed);
+  if (partitionable)
+    addReads(partitionable);
+}
+
+void FormatChooser::run() {
+  Block &block = function.getBody().front();
+  for (BlockArgument argument : function.getArguments())
+    addChoice(ValueRange(argument), /*isFixed=*/false);
+  for (Operation &op : block.without_terminator())
+    addChoices(op);
+  for (Value output : block.getTerminator()->getOperands()) {
+    unsigned node = nodes.lookup(output);
+    std::vector<double> costs = graph.getCosts(node);
+    for (auto [cost, format] : llvm::zip_equal(costs, options[node]))
+      cost += getPortCost(output, format);
+    graph.setCosts(node, std::move(costs));
+  }
+
+  std::vector<unsigned> chosen = graph.solve().options;
+  auto getFormat = [&](Value value) {
+    unsigned node = nodes.lookup(value);
+    return options[node][chosen[node]];
+  };
+  for (BlockArgument argument : function.getArguments())
+    function.setArgAttr(argument.getArgNumber(), plan::kFormatAttrName, getFormat(argument));
+  for (Operation &op : block.without_terminator())
+    plan::setFormats(&op, llvm::map_to_vector(op.getResults(), getFormat));
 }

@@ -65,11 +65,9 @@ LogicalResult FormatConverter::convert(plan::GroupOp group) {
     FormatAttr format = plan::getFormat(source);
     if (!format || !resultFormat)
       return group.emitOpError("reads or gives values without memory formats; dovetail-choose-formats chooses them");
-    FormatAttr wanted = library->readsInFormatOfResult(call, number)
-                            ? resultFormat
-                            : FormatAttr::getRowMajor(group.getContext(), format.getRank());
-    if (format == wanted)
+    if (library->readsFormat(call, number, format, resultFormat))
       continue;
+    FormatAttr wanted = library->getReadFormat(call, number, resultFormat);
     Value &copy = copies[{source, wanted}];
     if (!copy) {
       OpBuilder builder(group);

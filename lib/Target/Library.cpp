@@ -44,8 +44,17 @@ bool Library::supports(Operation *op) const {
   return type && type == getElementTypeOrSelf(op->getResult(0).getType());
 }
 
-/// Matrices have their rows and columns in order, and weights those of the model.
-bool Library::readsInFormatOfResult(Operation *op, unsigned number) const { return number == 0 && !isa<MatMulOp>(op); }
+bool Library::readsFormat(Operation *op, unsigned number, plan::FormatAttr format, plan::FormatAttr result) const {
+  return format == getReadFormat(op, number, result);
+}
+
+plan::FormatAttr Library::getReadFormat(Operation *op, unsigned number, plan::FormatAttr result) const {
+  // Matrices have their rows and columns in order, and weights those of the model.
+  if (number == 0 && !isa<MatMulOp>(op))
+    return result;
+  int64_t rank = cast<RankedTensorType>(op->getOperand(number).getType()).getRank();
+  return plan::FormatAttr::getRowMajor(op->getContext(), rank);
+}
 
 //===----------------------------------------------------------------------===//
 // Libraries

@@ -29,6 +29,7 @@ public:
   FormatPreference getFormatPreference(Operation *op) const override {
     return isa<MatMulOp>(op) ? FormatPreference::RowMajor : FormatPreference::ChannelsLast;
   }
+  bool readsFormat(Operation *op, unsigned number, plan::FormatAttr format, plan::FormatAttr result) const override;
   int64_t getChannelBlock(Operation *op) const override;
   std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override {
     return getOneDnnMemory(call, loops, packsOnce, hasAvx512);
@@ -54,6 +55,18 @@ bool OneDnn::hasOperation(Operation *op) const {
     if (kernel > 1 && dilation > 1)
       return false;
   return !pool.getCeil() && pool.getKind() != PoolKind::Lp && isModestPool(pool);
+}
+
+/// The second factor may have its columns one after the other instead of its rows.
+bool OneDnn::readsFormat(Operation *op, unsigned number, plan::FormatAttr format, plan::FormatAttr result) const {
+  if (Library::readsFormat(op, number, format, result))
+    return true;
+  if (!isa<MatMulOp>(op) || number != 1 || format.isBlocked())
+    return false;
+  SmallVector<int64_t> order(format.getOrder());
+  if (order.size() >= 2)
+    std::swap(order[order.size() - 2], order[order.size() - 1]);
+  return llvm::equal(order, llvm::seq<int64_t>(0, order.size()));
 }
 
 int64_t OneDnn::getChannelBlock(Operation *op) const {

@@ -35,3 +35,73 @@ func.func @top(%x: tensor<4x9xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>) {
   %0:2 = dovetail.top_k %x {k = 2 : i64, axis = 1 : i64, largest = true} : (tensor<4x9xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>)
   return %0#0, %0#1 : tensor<4x2xf32>, tensor<4x2xi64>
 }
+
+// -----
+
+// A product takes its second factor by columns, too, so what a transpose makes of it stays in the order in which it is
+// read; of the first factor the library reads rows only.
+
+// CHECK-LABEL: func.func @heads
+// CHECK-SAME: plan.format = #plan.format<[0, 1, 2]>
+func.func @heads(%x: tensor<1x128x512xf32>) -> tensor<1x8x128x128xf32> {
+  // CHECK: dovetail.reshape {{.*}}plan.formats = [#plan.format<[0, 1, 2, 3]>]
+  %0 = dovetail.reshape %x : (tensor<1x128x512xf32>) -> tensor<1x128x8x64xf32>
+  // CHECK: dovetail.transpose {{.*}}permutation = array<i64: 0, 2, 1, 3>, plan.formats = [#plan.format<[0, 1, 2, 3]>]
+  %q = dovetail.transpose %0 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x128x8x64xf32>) -> tensor<1x8x128x64xf32>
+  // CHECK: dovetail.transpose {{.*}}permutation = array<i64: 0, 2, 3, 1>, plan.formats = [#plan.format<[0, 1, 3, 2]>]
+  %k = dovetail.transpose %0 {permutation = array<i64: 0, 2, 3, 1>} : (tensor<1x128x8x64xf32>) -> tensor<1x8x64x128xf32>
+  // CHECK: dovetail.matmul {{.*}}plan.formats = [#plan.format<[0, 1, 2, 3]>]
+  %1 = dovetail.matmul %q, %k : (tensor<1x8x128x64xf32>, tensor<1x8x64x128xf32>) -> tensor<1x8x128x128xf32>
+  return %1 : tensor<1x8x128x128xf32>
+}
+
+// -----
+
+// What is by columns for a product is read so by a kernel between them, too.
+
+// CHECK-LABEL: func.func @chain
+func.func @chain(%a: tensor<64x64xf32>, %x: tensor<64x64xf32>, %s: tensor<1x1xf32>) -> tensor<64x64xf32> {
+  // CHECK: dovetail.transpose {{.*}}plan.formats = [#plan.format<[1, 0]>]
+  %0 = dovetail.transpose %x {permutation = array<i64: 1, 0>} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  // CHECK: dovetail.mul {{.*}}plan.formats = [#plan.format<[1, 0]>]
+  %1 = dovetail.mul %0, %s : (tensor<64x64xf32>, tensor<1x1xf32>) -> tensor<64x64xf32>
+  // CHECK: dovetail.matmul {{.*}}plan.formats = [#plan.format<[0, 1]>]
+  %2 = dovetail.matmul %a, %1 : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %2 : tensor<64x64xf32>
+}
+
+// -----
+
+// A sum of what lies in two formats reads one of them with gaps. Users get its result row-major, so it is that; where a
+// convolution reads it, it is channels last.
+
+// CHECK-LABEL: func.func @sums
+// CHECK-SAME: plan.format = #plan.format<[0, 2, 3, 1]>
+// CHECK-SAME: plan.format = #plan.format<[0, 1]>
+func.func @sums(%x: tensor<1x4x8x8xf32>, %m: tensor<8x32xf32>) -> (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) {
+  %w = dovetail.constant dense<2.0> : tensor<4x4x3x3xf32>
+  // CHECK: dovetail.conv {{.*}}plan.formats = [#plan.format<[0, 2, 3, 1]>]
+  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>} : (tensor<1x4x8x8xf32>, tensor<4x4x3x3xf32>) -> tensor<1x4x8x8xf32>
+  // CHECK: dovetail.reshape {{.*}}plan.formats = [#plan.format<[0, 1, 2, 3]>]
+  %1 = dovetail.reshape %m : (tensor<8x32xf32>) -> tensor<1x4x8x8xf32>
+  // CHECK: dovetail.add {{.*}}plan.formats = [#plan.format<[0, 1, 2, 3]>]
+  %2 = dovetail.add %0, %1 : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  // CHECK: dovetail.sub {{.*}}plan.formats = [#plan.format<[0, 2, 3, 1]>]
+  %3 = dovetail.sub %0, %1 : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %4 = dovetail.conv %3, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>} : (tensor<1x4x8x8xf32>, tensor<4x4x3x3xf32>) -> tensor<1x4x8x8xf32>
+  return %2, %4 : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>
+}
+
+// -----
+
+// What an epilogue can do stays in the format of the call, though users get a copy in another one.
+
+// CHECK-LABEL: func.func @epilogue
+func.func @epilogue(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
+  %w = dovetail.constant dense<2.0> : tensor<4x4x3x3xf32>
+  // CHECK: dovetail.conv {{.*}}plan.formats = [#plan.format<[0, 2, 3, 1]>]
+  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>} : (tensor<1x4x8x8xf32>, tensor<4x4x3x3xf32>) -> tensor<1x4x8x8xf32>
+  // CHECK: dovetail.relu {{.*}}plan.formats = [#plan.format<[0, 2, 3, 1]>]
+  %1 = dovetail.relu %0 : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %1 : tensor<1x4x8x8xf32>
+}

@@ -36,3 +36,17 @@ func.func @copies(%x: tensor<1x4x8x8xf32> {plan.format = #last}) -> (tensor<1x4x
   }
   return %1, %2, %3 : tensor<1x4x8x8xf32>, tensor<1x4x4x4xf32>, tensor<1x4x8x8xf32>
 }
+
+// The second factor of a product may lie by columns, the first one not.
+
+// CHECK-LABEL: func.func @columns
+// CHECK-SAME: %[[A:[a-z0-9]+]]: tensor<8x8xf32>
+// CHECK: %[[COPY:.*]] = plan.convert_format %[[A]] {plan.formats = [#plan.format<[0, 1]>]}
+// CHECK-NEXT: plan.group(%{{.*}} = %[[COPY]], %{{.*}} = %[[A]])
+func.func @columns(%x: tensor<8x8xf32> {plan.format = #plan.format<[1, 0]>}) -> tensor<8x8xf32> {
+  %0 = plan.group(%a = %x, %b = %x) by "onednn" attributes {plan.formats = [#plan.format<[0, 1]>]} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %p = dovetail.matmul %a, %b : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+    plan.yield %p : tensor<8x8xf32>
+  }
+  return %0 : tensor<8x8xf32>
+}

@@ -50,9 +50,15 @@ def WidenCalls : Pass<"dovetail-widen-calls", "::mlir::func::FuncOp"> {
 def ChooseFormats : Pass<"dovetail-choose-formats", "::mlir::func::FuncOp"> {
   let summary = "Choose the memory format of each value";
   let description = [{
-    Channels last around operations that prefer it, row-major around those that prefer that, and in between what the
-    operands have. Of what a library does, the library says what it prefers. Sets `plan.formats` of each operation, one
-    for each result, and `plan.format` of each argument.
+    What an operation, or the library that does it, prefers a format for has that one: channels last around convolutions,
+    row-major around products. For all other values, arguments among them, formats are chosen together, so that what
+    they cost those who write and read them is least: a copy where a library does not take what it reads as it lies, reads
+    with gaps where a kernel that goes through its result in the order of memory does not find its operands in that
+    order, a step more where an epilogue does not lie as its call's result does, and the change of order where users give
+    or get values. Each value may be row-major, channels last, by columns (with the last two dimensions swapped), or as
+    the nearest operation that prefers a format has it, carried from operand to result; of what costs the same it is
+    the latter. So a transpose that makes what a product reads only says in which order that lies. Sets `plan.formats` of
+    each operation, one for each result, and `plan.format` of each argument.
 
     ```mlir
     %0 = dovetail.conv %x, %w {...} : ...
@@ -62,6 +68,20 @@ def ChooseFormats : Pass<"dovetail-choose-formats", "::mlir::func::FuncOp"> {
 
     ```mlir
     %0 = dovetail.conv %x, %w {plan.formats = [#plan.format<[0, 2, 3, 1]>], ...} : ...
+    ```
+
+    and, with the transpose copying rows of 64 instead of single elements,
+
+    ```mlir
+    %1 = dovetail.transpose %0 {permutation = array<i64: 0, 2, 3, 1>} : (tensor<1x128x8x64xf32>) -> tensor<1x8x64x128xf32>
+    %2 = dovetail.matmul %q, %1 : ...
+    ```
+
+    becomes
+
+    ```mlir
+    %1 = dovetail.transpose %0 {plan.formats = [#plan.format<[0, 1, 3, 2]>], ...} : ...
+    %2 = dovetail.matmul %q, %1 {plan.formats = [#plan.format<[0, 1, 2, 3]>]} : ...
     ```
   }];
   let options = LibraryOptions<>.options;
@@ -123,8 +143,8 @@ def FuseKernels : Pass<"dovetail-fuse-kernels", "::mlir::func::FuncOp"> {
 def ConvertFormats : Pass<"dovetail-convert-formats", "::mlir::func::FuncOp"> {
   let summary = "Copy what library calls read in another format";
   let description = [{
-    Where an operand of a library call does not lie as the library wants it, the call reads a `plan.convert_format` of
-    it. Calls share copies.
+    Where an operand of a library call does not lie in a format that the library takes, the call reads a
+    `plan.convert_format` of it. Calls share copies.
   }];
   let options = LibraryOptions<>.options;
   let dependentDialects = ["::dovetail::plan::PlanDialect"];

@@ -14,6 +14,7 @@
 #define DOVETAIL_TARGET_LIBRARY_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/Layout/Box.h"
 
 #include <memory>
@@ -48,9 +49,13 @@ public:
   virtual bool hasEpilogue(mlir::Operation *op, const PostOp &postOp) const = 0;
   /// The memory format in which the library is fast at `op`, which it does.
   virtual FormatPreference getFormatPreference(mlir::Operation *op) const = 0;
-  /// True if a call for `op`, which the library does, reads operand `number` in the format of its result; otherwise it
-  /// reads it row-major.
-  virtual bool readsInFormatOfResult(mlir::Operation *op, unsigned number) const;
+  /// True if a call for `op`, which the library does, reads operand `number` where it lies in `format` while the result
+  /// lies in `result`; otherwise it reads a copy in `getReadFormat`.
+  virtual bool readsFormat(mlir::Operation *op, unsigned number, plan::FormatAttr format,
+                           plan::FormatAttr result) const;
+  /// The format in which a call for `op`, which the library does, reads operand `number` at best, if the result lies in
+  /// `result`: in that or, of what has dimensions of its own, such as weights, row-major.
+  plan::FormatAttr getReadFormat(mlir::Operation *op, unsigned number, plan::FormatAttr result) const;
   /// Elements of the blocks of channels, after the batch and before all else, that the library wants its operands of
   /// `op` to lie in, whatever format it prefers; 0 if it wants none.
   virtual int64_t getChannelBlock(mlir::Operation *op) const { return 0; }

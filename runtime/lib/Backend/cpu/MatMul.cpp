@@ -120,10 +120,12 @@ void MatMulStep::stage(Factor &factor, bool stageAll) {
     factor.offset = scratchPlan.add(factor.view.bytes());
     factor.copy = Copier(factor.view, memory, factor.box);
   }
-  // In memory the library's last two dimensions are swapped when the factor is transposed.
+  // In memory the library's last two dimensions are swapped when the factor is transposed, or lies by columns.
   std::vector<int> physical = order;
-  if (factor.transpose)
-    std::swap(physical[physical.size() - 2], physical[physical.size() - 1]);
+  size_t last = physical.size() - 1;
+  int inner = factor.dims[last], outer = factor.dims[last - 1];
+  if (inner >= 0 && outer >= 0 && factor.view.strides[inner] > factor.view.strides[outer])
+    std::swap(physical[last - 1], physical[last]);
   factor.desc = mergeRowDims(describe(factor.view, factor.box, factor.dims, physical, type));
 }
 
