@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FormatCosts.h"
 #include "Groups.h"
 #include "dovetail/Conversion/Passes.h"
 #include "llvm/ADT/SetVector.h"
@@ -176,17 +177,58 @@ static GroupInputs getInputs(ArrayRef<Operation *> ops, const DenseMap<Operation
   return inputs;
 }
 
+/// Whether `op` does no more than to say where the elements of its operand are: it reads one for each of its own, and
+/// computes nothing but, maybe, a sign.
+static bool isAddress(Operation *op) {
+  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
+  if (!partitionable || op->getNumOperands() != 1 || op->getNumResults() != 1 || !isCheap(op) ||
+      !partitionable.isLinearIn(0) || getType(op).getElementType() != getElementTypeOrSelf(op->getOperand(0)))
+    return false;
+  Definition definition = partitionable.getDefinition();
+  return !definition.isFold && !definition.writes && definition.lines.empty() &&
+         definition.loops.size() == definition.resultRank && definition.reads.size() == 1;
+}
+
+/// Makes a copy of `op` for the users among `members`, so that each kernel that reads it has its own and nobody stores
+/// it, if all other users may do the same: they are in no group yet. Null if that is not so.
+static Operation *copyAddress(Operation *op, const DenseMap<Operation *, Places> &members) {
+  // What is read with gaps is brought into order once, for all.
+  FormatAttr format = isAddress(op) ? plan::getFormat(op->getOperand(0)) : FormatAttr();
+  if (!format || readsWithGaps(cast<DefinitionOpInterface>(op), 0, format, plan::getFormat(op->getResult(0))))
+    return nullptr;
+  auto isMember = [&](Operation *user) { return members.contains(user); };
+  auto mayAbsorb = [&](Operation *user) {
+    return isMember(user) || (user->hasAttr(plan::kFormatsAttrName) && isCheap(user));
+  };
+  if (llvm::none_of(op->getUsers(), isMember) || llvm::all_of(op->getUsers(), isMember) ||
+      !llvm::all_of(op->getUsers(), mayAbsorb))
+    return nullptr;
+  Operation *copy = OpBuilder(op).clone(*op);
+  op->getResult(0).replaceUsesWithIf(copy->getResult(0), [&](OpOperand &use) { return isMember(use.getOwner()); });
+  return copy;
+}
+
 static void formKernel(Operation *root) {
   DenseMap<Operation *, Places> members;
   members[root].insert(0);
   SmallVector<Operation *> ops = {root};
   llvm::SmallSetVector<Value, 16> arguments(root->operand_begin(), root->operand_end());
   for (Operation *op = root->getPrevNode(); op; op = op->getPrevNode()) {
-    if (arguments.size() >= kMaxArguments || !canAbsorb(op, root, members))
+    if (arguments.size() >= kMaxArguments)
       continue;
+    // The copy is before the original, which is for other kernels.
+    Operation *original = op;
+    if (Operation *copy = copyAddress(op, members))
+      op = copy;
     Places places = getPlaces(op, members);
-    if (places.size() > kMaxPlaces)
+    if (!canAbsorb(op, root, members) || places.size() > kMaxPlaces) {
+      if (op != original) {
+        op->replaceAllUsesWith(original);
+        op->erase();
+        op = original;
+      }
       continue;
+    }
     members[op] = std::move(places);
     ops.push_back(op);
     for (Value result : op->getResults())

@@ -92,3 +92,60 @@ func.func @shifted(%x: tensor<6x40xf32>) -> tensor<6x40xf32> {
   %4 = dovetail.concat %2, %3 {axis = 0 : i64} : (tensor<4x40xf32>, tensor<2x40xf32>) -> tensor<6x40xf32>
   return %4 : tensor<6x40xf32>
 }
+
+// -----
+
+// What only says where elements are is part of each kernel that reads it, unless it brings what is read with gaps into
+// order, or somebody needs it in memory.
+
+// CHECK-LABEL: func.func @addresses
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<6x160xf32>
+// CHECK: plan.group(%{{.*}} = %[[X]])
+// CHECK-NEXT: dovetail.reshape
+// CHECK-NEXT: dovetail.slice {{.*}}starts = array<i64: 0, 0, 0>
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group(%{{.*}} = %[[X]])
+// CHECK-NEXT: dovetail.reshape
+// CHECK-NEXT: dovetail.slice {{.*}}starts = array<i64: 0, 2, 0>
+// CHECK-NEXT: dovetail.exp
+// CHECK-NEXT: plan.yield
+// CHECK-NOT: plan.group
+func.func @addresses(%x: tensor<6x160xf32>) -> (tensor<6x2x40xf32>, tensor<6x2x40xf32>) {
+  %0 = dovetail.reshape %x : (tensor<6x160xf32>) -> tensor<6x4x40xf32>
+  %1 = dovetail.slice %0 {starts = array<i64: 0, 0, 0>, sizes = array<i64: 6, 2, 40>, steps = array<i64: 1, 1, 1>} : (tensor<6x4x40xf32>) -> tensor<6x2x40xf32>
+  %2 = dovetail.slice %0 {starts = array<i64: 0, 2, 0>, sizes = array<i64: 6, 2, 40>, steps = array<i64: 1, 1, 1>} : (tensor<6x4x40xf32>) -> tensor<6x2x40xf32>
+  %3 = dovetail.exp %2 : (tensor<6x2x40xf32>) -> tensor<6x2x40xf32>
+  return %1, %3 : tensor<6x2x40xf32>, tensor<6x2x40xf32>
+}
+
+// CHECK-LABEL: func.func @gaps
+// CHECK: %[[T:.*]] = plan.group
+// CHECK-NEXT: dovetail.transpose
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group(%{{.*}} = %[[T]])
+// CHECK-NEXT: dovetail.exp
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group(%{{.*}} = %[[T]])
+// CHECK-NEXT: dovetail.neg
+// CHECK-NEXT: plan.yield
+// CHECK-NOT: plan.group
+func.func @gaps(%x: tensor<40x40xf32>) -> (tensor<40x40xf32>, tensor<40x40xf32>) {
+  %0 = dovetail.transpose %x {permutation = array<i64: 1, 0>} : (tensor<40x40xf32>) -> tensor<40x40xf32>
+  %1 = dovetail.exp %0 : (tensor<40x40xf32>) -> tensor<40x40xf32>
+  %2 = dovetail.neg %0 : (tensor<40x40xf32>) -> tensor<40x40xf32>
+  return %1, %2 : tensor<40x40xf32>, tensor<40x40xf32>
+}
+
+// CHECK-LABEL: func.func @inMemory
+// CHECK: %[[R:.*]] = plan.group
+// CHECK-NEXT: dovetail.reshape
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group(%{{.*}} = %[[R]])
+// CHECK-NEXT: dovetail.exp
+// CHECK-NEXT: plan.yield
+// CHECK: return %[[R]]
+func.func @inMemory(%x: tensor<6x160xf32>) -> (tensor<6x4x40xf32>, tensor<6x4x40xf32>) {
+  %0 = dovetail.reshape %x : (tensor<6x160xf32>) -> tensor<6x4x40xf32>
+  %1 = dovetail.exp %0 : (tensor<6x4x40xf32>) -> tensor<6x4x40xf32>
+  return %0, %1 : tensor<6x4x40xf32>, tensor<6x4x40xf32>
+}
