@@ -13,6 +13,7 @@
 #include "FormatCosts.h"
 #include "Groups.h"
 #include "dovetail/Conversion/Passes.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace dovetail {
@@ -121,6 +122,50 @@ static bool hasLineOfRoot(Operation *op, Operation *root) {
   return true;
 }
 
+/// True if `user` reads no element of the operand of `use` twice: it has a result for each, where it may have more of
+/// others, and none is shifted onto another.
+static bool readsOnce(OpOperand &use) {
+  auto user = dyn_cast<DefinitionOpInterface>(use.getOwner());
+  if (!user || !isCheap(user))
+    return false;
+  Definition definition = user.getDefinition();
+  if (definition.loops.size() != definition.resultRank || !definition.lines.empty() || definition.writes)
+    return false;
+  unsigned reads = 0;
+  for (const Access &access : definition.reads) {
+    if (access.operand != use.getOperandNumber())
+      continue;
+    BitVector seen(definition.loops.size());
+    for (const layout::AccessDim &dim : access.dims) {
+      // The sum of one loop and a constant.
+      std::optional<int> loop = (dim.index - layout::IndexExpr(dim.index.getConstant())).asLoop();
+      if (!loop || dim.divisor != 1 || dim.border != layout::Border::None)
+        return false;
+      seen.set(*loop);
+    }
+    for (auto [number, loop] : llvm::enumerate(definition.loops))
+      if (loop.extent > 1 && !seen[number])
+        return false;
+    ++reads;
+  }
+  return reads == 1;
+}
+
+/// Whether each element of `op`, whose users are all members of the kernel of `root`, is computed once there at most,
+/// in the order in which it would be stored.
+static bool isComputedOnce(Operation *op, Operation *root) {
+  for (; op != root; op = *op->getUsers().begin()) {
+    if (op->getNumResults() != 1 || !op->getResult(0).hasOneUse())
+      return false;
+    OpOperand &use = *op->getResult(0).use_begin();
+    Operation *user = use.getOwner();
+    if (!readsOnce(use) || readsWithGaps(cast<DefinitionOpInterface>(user), use.getOperandNumber(),
+                                         plan::getFormat(op->getResult(0)), plan::getFormat(user->getResult(0))))
+      return false;
+  }
+  return true;
+}
+
 /// Whether `op`, all of whose users are `members` of the kernel of `root`, may join them.
 static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *, Places> &members) {
   if (!isa<DefinitionOpInterface>(op) || op->use_empty())
@@ -145,8 +190,12 @@ static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *
     return operand.getShape() == rootType.getShape() &&
            operand.getNumElements() / std::max<int64_t>(1, type.getNumElements()) <= kMaxRow;
   }
-  if (!isCheap(op))
-    return false;
+  // What costs more is not computed twice.
+  if (!isCheap(op)) {
+    Definition definition = cast<DefinitionOpInterface>(op).getDefinition();
+    return !definition.isFold && !definition.scan && !definition.writes && definition.lines.empty() &&
+           isComputedOnce(op, root);
+  }
   // A small value that many elements share is cheaper to store than to recompute, unless it is constant along rows.
   int64_t volume = rootType.getNumElements();
   for (Operation *user : op->getUsers())

@@ -149,3 +149,48 @@ func.func @inMemory(%x: tensor<6x160xf32>) -> (tensor<6x4x40xf32>, tensor<6x4x40
   %1 = dovetail.exp %0 : (tensor<6x4x40xf32>) -> tensor<6x4x40xf32>
   return %0, %1 : tensor<6x4x40xf32>, tensor<6x4x40xf32>
 }
+
+// -----
+
+// What costs more than to be computed twice is part of the kernel that computes each of its elements once, as it goes to
+// a place of its own in a concatenation, but not where elements are read by several.
+
+// CHECK-LABEL: func.func @once
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.resize
+// CHECK-NEXT: dovetail.relu
+// CHECK-NEXT: dovetail.concat
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.constant
+// CHECK-NEXT: dovetail.conv
+func.func @once(%x: tensor<1x8x4x4xf32>, %y: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
+  %w = dovetail.constant dense<2.0> : tensor<4x12x1x1xf32>
+  %0 = dovetail.resize %x {coordinates = #dovetail.coordinate_mode<half_pixel>, cubic_coeff_a = -7.5e-01 : f32, extrapolation_value = 0.0 : f32, mode = #dovetail.resize_mode<linear>, nearest = #dovetail.nearest_mode<floor>, roi = array<f64>, scales = array<f64: 1.0, 1.0, 2.0, 2.0>, sizes = array<i64: 1, 8, 8, 8>} : (tensor<1x8x4x4xf32>) -> tensor<1x8x8x8xf32>
+  %1 = dovetail.relu %0 : (tensor<1x8x8x8xf32>) -> tensor<1x8x8x8xf32>
+  %2 = dovetail.concat %1, %y {axis = 1 : i64} : (tensor<1x8x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x12x8x8xf32>
+  %3 = dovetail.conv %2, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<1x12x8x8xf32>, tensor<4x12x1x1xf32>) -> tensor<1x4x8x8xf32>
+  return %3 : tensor<1x4x8x8xf32>
+}
+
+// CHECK-LABEL: func.func @twice
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.resize
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.concat
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.resize
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.add
+// CHECK-NEXT: plan.yield
+// CHECK-NOT: plan.group
+func.func @twice(%x: tensor<1x1x4x4xf32>, %y: tensor<1x1x8x8xf32>, %z: tensor<3x1x8x8xf32>) -> (tensor<1x2x8x8xf32>, tensor<3x1x8x8xf32>) {
+  %0 = dovetail.resize %x {coordinates = #dovetail.coordinate_mode<half_pixel>, cubic_coeff_a = -7.5e-01 : f32, extrapolation_value = 0.0 : f32, mode = #dovetail.resize_mode<linear>, nearest = #dovetail.nearest_mode<floor>, roi = array<f64>, scales = array<f64: 1.0, 1.0, 2.0, 2.0>, sizes = array<i64: 1, 1, 8, 8>} : (tensor<1x1x4x4xf32>) -> tensor<1x1x8x8xf32>
+  %1 = dovetail.concat %0, %0 {axis = 1 : i64} : (tensor<1x1x8x8xf32>, tensor<1x1x8x8xf32>) -> tensor<1x2x8x8xf32>
+  %2 = dovetail.resize %x {coordinates = #dovetail.coordinate_mode<half_pixel>, cubic_coeff_a = -7.5e-01 : f32, extrapolation_value = 0.0 : f32, mode = #dovetail.resize_mode<linear>, nearest = #dovetail.nearest_mode<floor>, roi = array<f64>, scales = array<f64: 1.0, 1.0, 2.0, 2.0>, sizes = array<i64: 1, 1, 8, 8>} : (tensor<1x1x4x4xf32>) -> tensor<1x1x8x8xf32>
+  %3 = dovetail.add %z, %2 : (tensor<3x1x8x8xf32>, tensor<1x1x8x8xf32>) -> tensor<3x1x8x8xf32>
+  return %1, %3 : tensor<1x2x8x8xf32>, tensor<3x1x8x8xf32>
+}

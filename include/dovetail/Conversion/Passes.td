@@ -120,9 +120,10 @@ def FuseKernels : Pass<"dovetail-fuse-kernels", "::mlir::func::FuncOp"> {
     Goes from the last operation that is in no group backward, and makes each one the root of a `plan.group`. A producer
     joins when all its users are in the group and recomputing it is cheaper than storing it, and reductions of rows
     join when they are constant along the innermost dimensions of the result in memory, and all between them and the
-    result keeps each row where it is. What only says where the elements of its operand are, such as a
-    reshape or a slice, is part of all kernels that read it, instead of being stored for them, if nobody else does and it
-    reads what follows each other in memory.
+    result keeps each row where it is. What costs more than to be computed twice, such as a resize, joins what reads
+    each of its elements once, in the order of memory: concatenations and elementwise operations. What only says where
+    the elements of its operand are, such as a reshape or a slice, is part of all kernels that read it, instead of being
+    stored for them, if nobody else does and it reads what follows each other in memory.
 
     ```mlir
     %0 = dovetail.mul %a, %b : ...
