@@ -55,6 +55,7 @@ class _RunnerOptions(ctypes.Structure):
         ("timeout_seconds", ctypes.c_double),
         ("autotune", ctypes.c_int32),
         ("communicator", ctypes.c_char_p),
+        ("pin", ctypes.c_int32),
     ]
 
 
@@ -191,12 +192,13 @@ class Program:
                 temporary.unlink()
             raise DovetailError(3, f"cannot write '{path}': {error.strerror}") from error
 
-    def run(self, inputs, threads=1, autotune=False):
+    def run(self, inputs, threads=1, autotune=False, pin=False):
         """Runs all ranks once, as threads of this process; `threads` are divided among them.
 
         `inputs` maps the names of all inputs to arrays of their types and shapes; bfloat16 may be that of `ml_dtypes`.
         Returns the outputs by name. The ranks are kept for later runs. `autotune` measures the algorithms of a GPU's
-        libraries when the ranks start.
+        libraries when the ranks start. `pin` lets each thread of the ranks stay on a processor of its own, of those
+        that the calling thread may run on; the calling thread is left alone.
         """
         threads = operator.index(threads)
         if not 1 <= threads <= _MOST_THREADS:
@@ -219,12 +221,13 @@ class Program:
         keep = []
         runtime = _runtime()
         given, made = self._tensors("input", arrays, keep), self._tensors("output", results, keep)
+        key = threads, bool(autotune), bool(pin)
         # A runner that failed is freed, which must not happen while another thread uses it.
         with self._lock:
-            runner = self._runner(threads, autotune)
+            runner = self._runner(*key)
             code = runtime.dovetail_runner_run(runner, given, len(arrays), made, len(results))
             if code not in (0, 2):
-                self._runners.pop((threads, autotune))[1]()
+                self._runners.pop(key)[1]()
             _check(code)
         return {port.name: array for port, array in zip(self.outputs, results)}
 
@@ -244,12 +247,13 @@ class Program:
         self._types[direction] = types
         return ports
 
-    def _runner(self, threads, autotune):
-        key = threads, autotune
+    def _runner(self, *key):
+        """The runner for `key`: the number of threads, and whether to autotune and to pin."""
         if key not in self._runners:
             runtime = _runtime()
             runner = ctypes.c_void_p()
-            options = _RunnerOptions(threads, 0, autotune)
+            threads, autotune, pin = key
+            options = _RunnerOptions(threads=threads, autotune=autotune, pin=pin)
             _check(runtime.dovetail_runner_create(self._handle, ctypes.byref(options), ctypes.byref(runner)))
             # A runner may outlive its program, so the order does not matter.
             self._runners[key] = runner, weakref.finalize(self, runtime.dovetail_runner_free, runner)

@@ -2,7 +2,9 @@
 """The Python package: compile, run, save, load, and what goes wrong."""
 
 import concurrent.futures
+import contextlib
 import json
+import os
 
 import numpy as np
 import onnx
@@ -91,6 +93,24 @@ def test_repr(dovetail, model):
     assert repr(dovetail.compile(model)).startswith("Program of 'example' for cpu on 1 rank\n")
     device = dovetail.compile(model, target="cuda")
     assert repr(device).startswith("Program of 'example' for cuda on")
+
+
+def test_threads_stay_on_processors(dovetail, model, inputs):
+    def masks():
+        found = {}
+        for thread in map(int, os.listdir("/proc/self/task")):
+            with contextlib.suppress(ProcessLookupError):  # It has just ended.
+                found[thread] = sorted(os.sched_getaffinity(thread))
+        return found
+
+    allowed = sorted(os.sched_getaffinity(0))
+    program = dovetail.compile(model, mesh={"x": 2}, shard={"a": "x,_"})
+    # The runs of either kind have threads of their own.
+    for pin, expected in ((False, [allowed] * 2), (True, [[p] for p in (allowed * 2)[:2]])):
+        before = set(masks())
+        _check(program.run(inputs, threads=2, pin=pin), inputs)
+        assert sorted(mask for thread, mask in masks().items() if thread not in before) == sorted(expected)
+    assert sorted(os.sched_getaffinity(0)) == allowed
 
 
 def test_threads_share_a_program(dovetail, model, inputs):

@@ -90,6 +90,9 @@ typedef struct {
   /// rank: this process is one rank; torchrun, srun, mpirun or the variables DOVETAIL_RANK, DOVETAIL_WORLD_SIZE and
   /// DOVETAIL_ADDRESS say which.
   const char *communicator;
+  /// Not 0: each thread of the ranks stays on a processor of its own, of those that the calling thread may run on, as
+  /// long as there are as many; they take turns otherwise. The calling thread itself is left alone.
+  int32_t pin;
 } dovetail_runner_options;
 
 /// Starts the ranks of a program. `options` may be null. With a process for each rank, all of them make the same calls.

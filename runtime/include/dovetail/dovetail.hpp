@@ -125,10 +125,11 @@ class Runner {
 public:
   /// Starts the ranks and divides `threads` among them. A rank that makes no progress for `timeoutSeconds` ends the
   /// run. `autotune` measures the algorithms of a device's libraries first. With another `communicator`, such as
-  /// "nccl", this process is one rank of several.
+  /// "nccl", this process is one rank of several. `pin` lets each thread of the ranks stay on a processor, of those
+  /// that the calling thread may run on.
   explicit Runner(const Program &program, int threads = 1, double timeoutSeconds = 60, bool autotune = false,
-                  const std::string &communicator = "local") {
-    dovetail_runner_options options = {threads, timeoutSeconds, autotune, communicator.c_str()};
+                  const std::string &communicator = "local", bool pin = false) {
+    dovetail_runner_options options = {threads, timeoutSeconds, autotune, communicator.c_str(), pin};
     dovetail_runner *raw = nullptr;
     detail::check(dovetail_runner_create(program.get(), &options, &raw));
     handle.reset(raw);

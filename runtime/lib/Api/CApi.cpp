@@ -220,6 +220,7 @@ dovetail_status dovetail_runner_create(const dovetail_program *program, const do
       chosen.timeout = std::chrono::milliseconds(std::max(1, static_cast<int>(options->timeout_seconds * 1000)));
     }
     chosen.autotune = options && options->autotune != 0;
+    chosen.pin = options && options->pin != 0;
     if (options && options->communicator)
       chosen.communicator = options->communicator;
     auto created = runtime::ProgramRunner::create(program->program, chosen);

@@ -9,6 +9,7 @@
 #include "../Harness/PlanBuilder.h"
 
 #include "Threads/Cores.h"
+#include "dovetail/dovetail.hpp"
 #include "dovetail/runtime/ProgramRunner.h"
 
 #include <filesystem>
@@ -39,18 +40,35 @@ std::map<int, Processors> threadsHere() {
   return result;
 }
 
-/// Where threads that this one starts for two ranks may run, ascending.
-std::vector<Processors> startedFor(int threads, bool pin) {
+PlanBuilder twoRanks() {
   PlanBuilder builder({2});
   uint32_t value = builder.value({4}, sharding(1), {}, "in");
   builder.input("in", value);
   builder.output("out", value);
-  std::map<int, Processors> before = threadsHere();
+  return builder;
+}
+
+/// A runner of two ranks, as C++ inside of the runtime makes it.
+auto makeRunner(int threads, bool pin) {
   runtime::RunnerOptions options;
   options.threads = threads;
   options.pin = pin;
-  auto runner = runtime::ProgramRunner::create(builder.program(), options);
+  auto runner = runtime::ProgramRunner::create(twoRanks().program(), options);
   EXPECT_TRUE(runner.ok()) << runner.status();
+  return runner;
+}
+
+/// The same, through the C interface.
+auto makeRunnerInC(int threads, bool pin) {
+  std::vector<std::byte> bytes = twoRanks().artifact();
+  return dovetail::Runner(dovetail::Program(bytes.data(), bytes.size()), threads, /*timeoutSeconds=*/60,
+                          /*autotune=*/false, "local", pin);
+}
+
+/// Where the threads may run that `make` starts from this one for its runner, ascending.
+template <typename Make> std::vector<Processors> startedFor(Make make, int threads, bool pin) {
+  std::map<int, Processors> before = threadsHere();
+  auto runner = make(threads, pin);
   // A worker may not have begun yet: what it does first comes before its part of the first job, but there is none.
   std::vector<Processors> result;
   for (int tries = 0; tries < 1000; ++tries) {
@@ -86,8 +104,10 @@ TEST(Pin, ThreadsOfRanksTakeTurnsInsideTheMask) {
       for (size_t thread = 0; thread < 5; ++thread)
         expected.push_back({mask[thread % size]});
       std::sort(expected.begin(), expected.end());
-      EXPECT_EQ(startedFor(5, /*pin=*/true), expected);
+      EXPECT_EQ(startedFor(makeRunner, 5, /*pin=*/true), expected);
+      EXPECT_EQ(startedFor(makeRunnerInC, 5, /*pin=*/true), expected);
       EXPECT_EQ(runtime::allowedProcessors(), mask) << "the caller's thread";
-      EXPECT_EQ(startedFor(5, /*pin=*/false), std::vector<Processors>(5, mask));
+      EXPECT_EQ(startedFor(makeRunner, 5, /*pin=*/false), std::vector<Processors>(5, mask));
+      EXPECT_EQ(startedFor(makeRunnerInC, 5, /*pin=*/false), std::vector<Processors>(5, mask));
     }).join();
 }
