@@ -9,15 +9,16 @@
 #include "dovetail/runtime/Session.h"
 
 #include "../Memory/Alignment.h"
-#include "../Program/PackedWeights.h"
 #include "Backend.h"
 #include "MemoryPlan.h"
 #include "RaceDetection.h"
 #include "WaitCheck.h"
+#include "WeightPacker.h"
 
 #include "absl/strings/match.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 using namespace dovetail;
@@ -31,7 +32,8 @@ public:
       : program(std::move(program)), plan(this->program->getPlan()), communicator(communicator), options(options),
         memory{plan, communicator.rank()} {}
   ~ProgramSession() override {
-    giveUp();
+    if (packer)
+      packer->giveUp();
     // After an error, work may still be under way that uses what is about to be destroyed.
     if (backend)
       (void)backend->finish();
@@ -59,23 +61,17 @@ private:
   absl::Status prepareConstants();
   absl::Status prepareSteps(const std::vector<StepInfo> &infos, bool inPrologue, std::vector<PreparedStep> &result);
   absl::Status allocate();
-  absl::Status allocatePacked();
   absl::StatusOr<std::byte *> allocate(int64_t bytes, std::shared_ptr<std::byte> &owner);
   absl::Status bind();
   absl::Status runPrologue();
   /// Runs the prologue and packs, but for what others do; `again`: only what they did not.
   absl::Status prepareOnce(bool again);
-  /// Whether this rank packs the weights of a step: nobody else has begun to.
-  bool claim(size_t step);
-  absl::Status pack(const PackingPlan::Pause &pause, bool again);
-  /// Lets others do what this rank began to pack.
-  void giveUp();
-  /// Waits for what others pack. False if somebody gave up.
-  absl::StatusOr<bool> waitForOthers();
   absl::Status runSteps();
   absl::Status runStep(PreparedStep &step);
   void noteWrites(const PreparedStep &step) const;
-  absl::Status annotate(const StepInfo &step, const absl::Status &status) const;
+  absl::Status annotate(const StepInfo &step, const absl::Status &status) const {
+    return ofStep(memory.rank, step, status);
+  }
   absl::Status ofPort(const char *kind, const PortInfo &port, const absl::Status &status) const {
     if (status.ok() || absl::StartsWith(status.message(), "rank "))
       return status;
@@ -93,9 +89,7 @@ private:
   std::unique_ptr<Move> recording; ///< Of all steps and exchanges of a run.
   std::vector<ArenaItem> items;    ///< One for each buffer, then those of scratch memory.
   PackingPlan packing;
-  /// Of steps that pack weights as other ranks of the process may, too; null for others.
-  std::vector<std::shared_ptr<PackedWeights::Entry>> shared;
-  std::vector<bool> claimed; ///< For each step, whether this rank is about to pack.
+  std::optional<WeightPacker> packer; ///< Since memory is allocated.
   /// Other ranks read it: kept by the communicator, too.
   struct Memory {
     std::shared_ptr<std::byte> arena, persistent, constants, packed;
@@ -111,14 +105,6 @@ private:
 };
 
 } // namespace
-
-absl::Status ProgramSession::annotate(const StepInfo &step, const absl::Status &status) const {
-  std::string where = absl::StrCat("rank ", memory.rank, ", ", step.kind(), " '", step.name, "'");
-  // What a device reports later on says already where it happened.
-  if (absl::StartsWith(status.message(), absl::StrCat("rank ", memory.rank, ", ")))
-    return status;
-  return absl::Status(status.code(), absl::StrCat(where, ": ", status.message()));
-}
 
 absl::StatusOr<std::byte *> ProgramSession::allocate(int64_t bytes, std::shared_ptr<std::byte> &owner) {
   absl::StatusOr<std::shared_ptr<std::byte>> allocated = backend->allocate(bytes);
@@ -237,8 +223,11 @@ absl::Status ProgramSession::allocate() {
   absl::StatusOr<std::byte *> persistent = allocate(persistentBytes, allocations->persistent);
   if (!persistent.ok())
     return persistent.status();
-  if (absl::Status status = allocatePacked(); !status.ok())
-    return status;
+  packer.emplace(*program, memory, communicator, *backend, steps);
+  absl::StatusOr<std::shared_ptr<std::byte>> packed = packer->allocate();
+  if (!packed.ok())
+    return ofRank(memory.rank, packed.status());
+  allocations->packed = *std::move(packed);
   if (plan.numChecks > 0) {
     absl::StatusOr<std::shared_ptr<std::byte>> allocated = backend->allocateShared(plan.numChecks * sizeof(int64_t));
     if (!allocated.ok())
@@ -261,41 +250,6 @@ absl::Status ProgramSession::allocate() {
       used += alignedSize(view.bytes());
     }
   }
-  return absl::OkStatus();
-}
-
-absl::Status ProgramSession::allocatePacked() {
-  std::vector<PackedWeights::Request> requests;
-  std::vector<size_t> sharing;
-  int64_t own = 0;
-  shared.resize(steps.size());
-  for (size_t i = 0; i < steps.size(); ++i) {
-    if (!steps[i].executor)
-      continue;
-    if (std::string key = steps[i].executor->packedKey(); key.empty()) {
-      own += steps[i].executor->packedUse();
-    } else {
-      requests.push_back({std::move(key), steps[i].executor->packedUse()});
-      sharing.push_back(i);
-    }
-  }
-  std::string packer = plan.isForDevice() ? std::string() : hostPacker();
-  auto entries =
-      program->getPackedWeights().acquire(requests, packer, [&](int64_t bytes) { return backend->allocate(bytes); });
-  if (!entries.ok())
-    return ofRank(memory.rank, entries.status());
-  absl::StatusOr<std::byte *> packed = allocate(own, allocations->packed);
-  if (!packed.ok())
-    return packed.status();
-  for (size_t i = 0; i < sharing.size(); ++i) {
-    shared[sharing[i]] = (*entries)[i];
-    steps[sharing[i]].executor->setPackedMemory((*entries)[i]->data());
-  }
-  for (size_t i = 0; i < steps.size(); ++i)
-    if (steps[i].executor && !shared[i]) {
-      steps[i].executor->setPackedMemory(*packed);
-      *packed += steps[i].executor->packedUse();
-    }
   return absl::OkStatus();
 }
 
@@ -355,13 +309,7 @@ absl::Status ProgramSession::prepare() {
   return runPrologue();
 }
 
-bool ProgramSession::claim(size_t step) {
-  if (!claimed[step] && shared[step])
-    claimed[step] = shared[step]->claim();
-  return claimed[step];
-}
-
-absl::Status ProgramSession::pack(const PackingPlan::Pause &pause, bool again) {
+absl::Status ProgramSession::prepareOnce(bool again) {
   auto release = [&](uint32_t buffer) {
     const BufferInfo &info = plan.buffers[buffer];
     if (packing.transient[buffer]) {
@@ -372,38 +320,18 @@ absl::Status ProgramSession::pack(const PackingPlan::Pause &pause, bool again) {
     }
     program->releaseWeights(info.dataOffset, layout::Box::ofShape(info.shape).volume() * elementSize(info.type));
   };
-  for (uint32_t buffer : pause.released)
-    release(buffer);
-  for (const auto &[index, released] : pause.packs) {
-    StepExecutor *executor = steps[index].executor.get();
-    if (!executor || (shared[index] ? !claim(index) : again))
-      continue;
-    if (absl::Status status = executor->pack(); !status.ok())
-      return annotate(*steps[index].info, status);
-    if (released)
-      release(*released);
-    if (!shared[index])
-      continue;
-    noteWrite(shared[index]->data(), executor->packedUse());
-    shared[index]->finish(/*success=*/true);
-    claimed[index] = false;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ProgramSession::prepareOnce(bool again) {
   for (size_t position = 0; position < packing.pauses.size(); ++position) {
     // It is needed again if somebody gives up, so only its pages are free.
     if (position > prologue.size() && startMemory)
       releasePages(startMemory.get(), stats.startBytes);
-    if (absl::Status status = pack(packing.pauses[position], again); !status.ok())
+    if (absl::Status status = packer->pack(packing.pauses[position], release, again); !status.ok())
       return status;
     if (position >= prologue.size())
       continue;
     const PackingPlan::Purpose &purpose = packing.purposes[position];
     bool isNeeded = purpose.always && !again;
     for (size_t step : purpose.packs)
-      isNeeded |= claim(step) || (!shared[step] && !again);
+      isNeeded |= packer->packs(step, again);
     if (!isNeeded)
       continue;
     absl::Status status = runStep(prologue[position]);
@@ -415,35 +343,14 @@ absl::Status ProgramSession::prepareOnce(bool again) {
   return backend->finish();
 }
 
-void ProgramSession::giveUp() {
-  for (size_t i = 0; i < claimed.size(); ++i)
-    if (claimed[i])
-      shared[i]->finish(/*success=*/false);
-  claimed.assign(steps.size(), false);
-}
-
-absl::StatusOr<bool> ProgramSession::waitForOthers() {
-  for (const std::shared_ptr<PackedWeights::Entry> &entry : shared) {
-    PackedWeights::Entry::State state;
-    while (entry && (state = entry->waitFor(std::chrono::milliseconds(20))) != PackedWeights::Entry::State::Packed) {
-      if (absl::Status status = communicator.state(); !status.ok())
-        return status;
-      if (state == PackedWeights::Entry::State::Empty)
-        return false;
-    }
-  }
-  return true;
-}
-
 absl::Status ProgramSession::runPrologue() {
-  claimed.assign(steps.size(), false);
   absl::StatusOr<bool> complete = false;
   for (bool again = false; complete.ok() && !*complete; again = true) {
     absl::Status status = prepareOnce(again);
-    giveUp();
+    packer->giveUp();
     if (!status.ok())
       return status;
-    complete = waitForOthers();
+    complete = packer->waitForOthers();
   }
   startMemory.reset();
   return complete.ok() ? takeReport() : complete.status();

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include <memory>
@@ -59,6 +60,14 @@ public:
 };
 
 using StepExecutorOr = absl::StatusOr<std::unique_ptr<StepExecutor>>;
+
+/// `error` as one of a step on `rank`. What a device reports later on says already where it happened.
+inline absl::Status ofStep(int rank, const StepInfo &step, const absl::Status &error) {
+  if (absl::StartsWith(error.message(), absl::StrCat("rank ", rank, ", ")))
+    return error;
+  return absl::Status(error.code(),
+                      absl::StrCat("rank ", rank, ", ", step.kind(), " '", step.name, "': ", error.message()));
+}
 
 std::unique_ptr<ExchangeExecutor> createExchangeStep(const RankMemory &memory, const StepInfo &step,
                                                      Communicator &communicator, Mover &mover);
