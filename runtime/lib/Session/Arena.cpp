@@ -61,30 +61,40 @@ int64_t dovetail::runtime::arenaBound(const std::vector<ArenaItem> &items) {
 }
 
 int64_t dovetail::runtime::planArena(std::vector<ArenaItem> &items) {
-  std::vector<size_t> order;
-  for (size_t i = 0; i < items.size(); ++i)
-    if (items[i].bytes > 0)
-      order.push_back(i);
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return std::pair(-items[a].bytes, a) < std::pair(-items[b].bytes, b); });
-
-  // What ends up above all others came too late: it comes in half the time in the next attempt.
-  constexpr int attempts = 64;
   int64_t bound = arenaBound(items), best = -1;
   std::vector<ArenaItem> result;
-  for (int attempt = 0; attempt < attempts && (best < 0 || best - bound > bound / 100); ++attempt) {
-    int64_t total = placeItems(items, order);
-    if (best < 0 || total < best) {
-      best = total;
-      result = items;
+  auto isGood = [&] { return best >= 0 && best - bound <= bound / 100; };
+  // What ends up above all others came too late: it comes in half the time in the next attempt.
+  auto tryFrom = [&](std::vector<size_t> order) {
+    constexpr int attempts = 64;
+    for (int attempt = 0; attempt < attempts && !isGood(); ++attempt) {
+      int64_t total = placeItems(items, order);
+      if (best < 0 || total < best) {
+        best = total;
+        result = items;
+      }
+      auto top = std::find_if(order.begin(), order.end(), [&](size_t index) {
+        return items[index].offset + alignedSize(items[index].bytes) == total;
+      });
+      if (top == order.end() || top == order.begin())
+        return;
+      std::rotate(order.begin() + (top - order.begin()) / 2, top, top + 1);
     }
-    auto top = std::find_if(order.begin(), order.end(), [&](size_t index) {
-      return items[index].offset + alignedSize(items[index].bytes) == total;
-    });
-    if (top == order.end() || top == order.begin())
-      break;
-    std::rotate(order.begin() + (top - order.begin()) / 2, top, top + 1);
-  }
+  };
+  auto orderBy = [&](auto &&key) {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < items.size(); ++i)
+      if (items[i].bytes > 0)
+        order.push_back(i);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(items[a]) > key(items[b]); });
+    return order;
+  };
+  tryFrom(orderBy([](const ArenaItem &item) { return item.bytes; }));
+  // Small ones that live long divide the memory of large ones that come after each other.
+  if (!isGood())
+    tryFrom(orderBy([](const ArenaItem &item) {
+      return static_cast<double>(item.bytes) * static_cast<double>(item.last - item.first + 1);
+    }));
   if (best >= 0)
     items = std::move(result);
   return std::max<int64_t>(best, 0);

@@ -28,7 +28,8 @@ struct ArenaItem {
 int64_t arenaBound(const std::vector<ArenaItem> &items);
 
 /// Gives items whose lives overlap disjoint places: large ones first, each into the tightest gap, and, where that takes
-/// 1 % more than `arenaBound`, in some other orders; the smallest arena of these. Offsets are multiples of
+/// 1 % more than `arenaBound`, in some other orders, those that are large and live long first among them; the smallest
+/// arena of these. Offsets are multiples of
 /// `bufferAlignment`. Returns the size of the arena.
 int64_t planArena(std::vector<ArenaItem> &items);
 

@@ -66,6 +66,18 @@ TEST(Arena, OtherOrdersThanThatOfSizes) {
             1.01);
 }
 
+TEST(Arena, LongLivesFirst) {
+  // The largest goes to the bottom and lives shortly; all else fits only if what outlives it is there.
+  constexpr int64_t unit = 1 << 16;
+  EXPECT_EQ(check({{4 * unit, 0, 5, 0},
+                   {1 * unit, 2, 6, 0},
+                   {6 * unit, 2, 2, 0},
+                   {4 * unit, 3, 3, 0},
+                   {3 * unit, 0, 0, 0},
+                   {3 * unit, 3, 3, 0}}),
+            1);
+}
+
 TEST(Arena, RandomLives) {
   // A chain of values, and some that are needed much later. By sizes alone it is 1.046 times the bound.
   std::mt19937_64 random(1);
