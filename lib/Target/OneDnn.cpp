@@ -69,9 +69,15 @@ bool OneDnn::readsFormat(Operation *op, unsigned number, plan::FormatAttr format
   return llvm::equal(order, llvm::seq<int64_t>(0, order.size()));
 }
 
+/// The library has convolutions of their own for inputs of so few channels, which lie one after the other.
+static constexpr int64_t kMostImageChannels = 3;
+
 int64_t OneDnn::getChannelBlock(Operation *op) const {
   // Transposed convolutions have no fast implementation for blocks, and products no channels.
   if (!wantsBlocks || !isa<ConvOp, PoolOp>(op))
+    return 0;
+  // Of images in blocks, which these hardly fill, it has its slow reference only.
+  if (isa<ConvOp>(op) && cast<RankedTensorType>(op->getOperand(0).getType()).getDimSize(1) <= kMostImageChannels)
     return 0;
   return hasAvx512 ? 16 : 8;
 }
