@@ -65,25 +65,25 @@ auto makeRunnerInC(int threads, bool pin) {
                           /*autotune=*/false, "local", pin);
 }
 
-/// Where the threads may run that `make` starts from this one for its runner, ascending.
-template <typename Make> std::vector<Processors> startedFor(Make make, int threads, bool pin) {
+/// Where the threads may run that `make` starts from this one for its runner, ascending; as soon as it is as
+/// `expected`.
+template <typename Make>
+std::vector<Processors> startedFor(Make make, int threads, bool pin, const std::vector<Processors> &expected) {
   std::map<int, Processors> before = threadsHere();
   auto runner = make(threads, pin);
-  // A worker may not have begun yet: what it does first comes before its part of the first job, but there is none.
+  // A worker may not have begun yet, and is then where the thread is that started it: what it does first comes before
+  // its part of the first job, but there is none.
   std::vector<Processors> result;
   for (int tries = 0; tries < 1000; ++tries) {
     result.clear();
-    bool isSettled = true;
     for (const auto &[thread, processors] : threadsHere())
-      if (!before.count(thread)) {
+      if (!before.count(thread))
         result.push_back(processors);
-        isSettled &= processors.size() == 1;
-      }
-    if (!pin || (isSettled && static_cast<int>(result.size()) == threads))
+    std::sort(result.begin(), result.end());
+    if (!pin || result == expected)
       break;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  std::sort(result.begin(), result.end());
   return result;
 }
 
@@ -104,10 +104,11 @@ TEST(Pin, ThreadsOfRanksTakeTurnsInsideTheMask) {
       for (size_t thread = 0; thread < 5; ++thread)
         expected.push_back({mask[thread % size]});
       std::sort(expected.begin(), expected.end());
-      EXPECT_EQ(startedFor(makeRunner, 5, /*pin=*/true), expected);
-      EXPECT_EQ(startedFor(makeRunnerInC, 5, /*pin=*/true), expected);
+      EXPECT_EQ(startedFor(makeRunner, 5, /*pin=*/true, expected), expected);
+      EXPECT_EQ(startedFor(makeRunnerInC, 5, /*pin=*/true, expected), expected);
       EXPECT_EQ(runtime::allowedProcessors(), mask) << "the caller's thread";
-      EXPECT_EQ(startedFor(makeRunner, 5, /*pin=*/false), std::vector<Processors>(5, mask));
-      EXPECT_EQ(startedFor(makeRunnerInC, 5, /*pin=*/false), std::vector<Processors>(5, mask));
+      std::vector<Processors> free(5, mask);
+      EXPECT_EQ(startedFor(makeRunner, 5, /*pin=*/false, free), free);
+      EXPECT_EQ(startedFor(makeRunnerInC, 5, /*pin=*/false, free), free);
     }).join();
 }
