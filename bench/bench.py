@@ -364,7 +364,11 @@ def main():
         bench = Bench(arguments, pathlib.Path(folder))
         print(f"{machine()}\n")
         tables = []
-        for measure in (against_onnxruntime, halves, runtime_costs, compiling):
+        measures = [against_onnxruntime] * bool(bench.workloads) + [operators] * bool(bench.operators)
+        if not arguments.model and not arguments.operator:
+            measures += [halves, runtime_costs]
+        measures += [compiling] * bool(bench.workloads)
+        for measure in measures:
             for title, header, rows in measure(bench):
                 print(f"{title}\n\n{table(header, rows)}\n", flush=True)
                 tables.append((title, header, rows))
