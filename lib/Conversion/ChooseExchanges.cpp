@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Conversion/Passes.h"
-#include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {
@@ -56,22 +55,6 @@ static std::span<const int64_t> getShape(RankedTensorType type) {
   return {type.getShape().data(), type.getShape().size()};
 }
 
-static plan::ExchangeKind fromLayout(layout::ExchangeKind kind) {
-  switch (kind) {
-  case layout::ExchangeKind::Messages:
-    return plan::ExchangeKind::Messages;
-  case layout::ExchangeKind::AllReduce:
-    return plan::ExchangeKind::AllReduce;
-  case layout::ExchangeKind::ReduceScatter:
-    return plan::ExchangeKind::ReduceScatter;
-  case layout::ExchangeKind::AllGather:
-    return plan::ExchangeKind::AllGather;
-  case layout::ExchangeKind::PackedGather:
-    return plan::ExchangeKind::PackedGather;
-  }
-  llvm_unreachable("covered switch");
-}
-
 /// The attribute of a dimension with cuts.
 static DimShardingAttr getCutsAttr(const layout::DimSharding &dim, int64_t extent, MeshOp mesh) {
   SmallVector<StringAttr> axes;
@@ -105,7 +88,7 @@ static RankedTensorType getScatteredType(const Side &source, const Side &target,
 static void choose(plan::ExchangeOp op, const Side &source, const Side &target, const layout::Mesh &mesh) {
   layout::ExchangePlace place{
       mesh, getShape(source.type), source.sharding, target.sharding, source.getMemory(), target.getMemory()};
-  op.setKind(fromLayout(place.findKind(getElementByteSize(source.type.getElementType()))));
+  op.setKind(plan::fromLayout(place.findKind(getElementByteSize(source.type.getElementType()))));
   const std::vector<int> &order = place.messageFormat().order;
   op.setOrders({SmallVector<int64_t>(order.begin(), order.end())});
 }

@@ -56,10 +56,6 @@ static constexpr int64_t kMaxPackedBytes = 1 << 20;
 /// As long as so many messages it takes to begin an exchange, by the order of it.
 static constexpr int64_t kMessagesOfBeginning = 8;
 
-static bool isGather(plan::ExchangeKind kind) {
-  return kind == plan::ExchangeKind::AllGather || kind == plan::ExchangeKind::PackedGather;
-}
-
 static Buffers getBuffers(ValueRange refs) {
   Buffers buffers;
   for (Value ref : refs)
@@ -100,20 +96,18 @@ static void hoistView(Value ref, Operation *op) {
 
 /// Finds with whom ranks carry out a collective, and in how many steps: those of a tree, down, or up and down.
 static void setGroup(Step &step, const layout::Mesh &mesh) {
-  plan::ExchangeKind kind = step.exchange.getKind();
-  if (kind == plan::ExchangeKind::Messages)
+  layout::ExchangeKind kind = plan::toLayout(step.exchange.getKind());
+  if (kind == layout::ExchangeKind::Messages)
     return;
   auto getSide = [&](Value ref) {
     RankedTensorType type = cast<plan::RefType>(ref.getType()).getTensor();
     return toLayout(getSharding(type), mesh, type.getRank());
   };
   RankedTensorType type = cast<plan::RefType>(step.exchange.getSources()[0].getType()).getTensor();
-  // Groups of all kinds are the same, but of who reduces they are those along the axes that are reduced.
-  layout::ExchangeKind group = isGather(kind) ? layout::ExchangeKind::AllGather : layout::ExchangeKind::AllReduce;
   step.members = layout::collectiveGroup(mesh, type.getShape(), getSide(step.exchange.getSources()[0]),
-                                         getSide(step.exchange.getTargets()[0]), group, /*rank=*/0)
+                                         getSide(step.exchange.getTargets()[0]), kind, /*rank=*/0)
                      .members;
-  step.steps = llvm::Log2_64_Ceil(step.members.size()) * (kind == plan::ExchangeKind::AllReduce ? 2 : 1);
+  step.steps = llvm::Log2_64_Ceil(step.members.size()) * (kind == layout::ExchangeKind::AllReduce ? 2 : 1);
 }
 
 static Operation *findReader(const Step &step) {
@@ -126,7 +120,8 @@ static Operation *findReader(const Step &step) {
 
 /// Whether two exchanges may become one of packed parts.
 static bool gatherTogether(Step &a, Step &b) {
-  return isGather(a.exchange.getKind()) && isGather(b.exchange.getKind()) && a.members == b.members &&
+  return layout::isGather(plan::toLayout(a.exchange.getKind())) &&
+         layout::isGather(plan::toLayout(b.exchange.getKind())) && a.members == b.members &&
          a.members.size() >= layout::minPackedMembers;
 }
 

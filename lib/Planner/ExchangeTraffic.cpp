@@ -99,27 +99,11 @@ void TrafficCounter::addMessages(plan::ExchangeOp op, ExchangeTraffic &traffic) 
   }
 }
 
-static layout::ExchangeKind getLayoutKind(plan::ExchangeKind kind) {
-  switch (kind) {
-  case plan::ExchangeKind::Messages:
-    return layout::ExchangeKind::Messages;
-  case plan::ExchangeKind::AllReduce:
-    return layout::ExchangeKind::AllReduce;
-  case plan::ExchangeKind::ReduceScatter:
-    return layout::ExchangeKind::ReduceScatter;
-  case plan::ExchangeKind::AllGather:
-    return layout::ExchangeKind::AllGather;
-  case plan::ExchangeKind::PackedGather:
-    return layout::ExchangeKind::PackedGather;
-  }
-  llvm_unreachable("covered switch");
-}
-
 void TrafficCounter::addCollective(plan::ExchangeOp op, ExchangeTraffic &traffic) const {
   std::vector<Move> moves;
   for (size_t number = 0; number < op.getNumMoves(); ++number)
     moves.emplace_back(op, number, mesh);
-  layout::ExchangeKind kind = getLayoutKind(op.getKind());
+  layout::ExchangeKind kind = plan::toLayout(op.getKind());
   traffic.groupOf.assign(mesh.numRanks(), -1);
   for (int rank = 0; rank < mesh.numRanks(); ++rank) {
     if (traffic.groupOf[rank] >= 0)

@@ -207,8 +207,7 @@ absl::Status Validator::checkExchange(const std::string &where, const ExchangeCa
   for (const MoveInfo &move : call.moves)
     if (absl::Status status = checkMove(where, move); !status.ok())
       return status;
-  bool isPacked = call.kind == layout::ExchangeKind::PackedGather;
-  if (call.moves.size() > 1 && call.kind != layout::ExchangeKind::Messages && !isPacked)
+  if (call.moves.size() > 1 && !layout::movesMany(call.kind))
     return damaged(where, " is one ", layout::stringifyExchangeKind(call.kind), " of ", call.moves.size(), " tensors");
   // Ranks follow what the plan says, and do not ask whether others find the same.
   for (const MoveInfo &move : call.moves)
@@ -222,7 +221,7 @@ absl::Status Validator::checkExchange(const std::string &where, const ExchangeCa
   };
   // All groups follow from the axes on which the ranks of one differ.
   for (const MoveInfo &move : call.moves)
-    if (isPacked && findGroup(move) != findGroup(call.moves[0]))
+    if (call.kind == layout::ExchangeKind::PackedGather && findGroup(move) != findGroup(call.moves[0]))
       return damaged(where, " gathers tensors among different groups of ranks at once");
   // Their elements go in any order.
   std::map<uint32_t, const MoveInfo *> targets;

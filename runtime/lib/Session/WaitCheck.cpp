@@ -72,7 +72,7 @@ std::vector<Range> WaitChecker::rangesOf(const std::vector<uint32_t> &tensors) c
 }
 
 bool WaitChecker::isOwn(const ExchangeCall &call, uint32_t tensor) const {
-  if (call.kind != layout::ExchangeKind::Messages && call.kind != layout::ExchangeKind::PackedGather)
+  if (!layout::movesMany(call.kind))
     return false;
   return std::any_of(call.moves.begin(), call.moves.end(), [&](const MoveInfo &move) {
     uint32_t buffer = plan.tensors[tensor].buffer;

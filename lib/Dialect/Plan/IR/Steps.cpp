@@ -351,6 +351,24 @@ LogicalResult ReorderOp::verify() {
   return verifyWrites(*this);
 }
 
+/// The two names of each way to exchange.
+static constexpr std::pair<ExchangeKind, layout::ExchangeKind> exchangeKinds[] = {
+    {ExchangeKind::Messages, layout::ExchangeKind::Messages},
+    {ExchangeKind::AllReduce, layout::ExchangeKind::AllReduce},
+    {ExchangeKind::ReduceScatter, layout::ExchangeKind::ReduceScatter},
+    {ExchangeKind::AllGather, layout::ExchangeKind::AllGather},
+    {ExchangeKind::PackedGather, layout::ExchangeKind::PackedGather},
+};
+static_assert(std::size(exchangeKinds) == getMaxEnumValForExchangeKind() + 1);
+
+layout::ExchangeKind plan::toLayout(ExchangeKind kind) {
+  return llvm::find_if(exchangeKinds, [&](const auto &entry) { return entry.first == kind; })->second;
+}
+
+ExchangeKind plan::fromLayout(layout::ExchangeKind kind) {
+  return llvm::find_if(exchangeKinds, [&](const auto &entry) { return entry.second == kind; })->first;
+}
+
 void ExchangeOp::build(OpBuilder &builder, OperationState &state, Value source, Value target, StringAttr stepName) {
   build(builder, state, EventType::get(builder.getContext()), ValueRange(source), ValueRange(target),
         ExchangeKind::Messages, ArrayAttr(), stepName);
@@ -364,8 +382,8 @@ SmallVector<int64_t> ExchangeOp::getOrder(size_t move) {
 
 bool ExchangeOp::keepsSource(size_t move) {
   BufferOp buffer = getBufferOp(getSources()[move]);
-  bool mayKeep = getKind() == ExchangeKind::Messages || getKind() == ExchangeKind::PackedGather;
-  return mayKeep && buffer && buffer == getBufferOp(getTargets()[move]) && !isPartial(tensorOf(getSources()[move]));
+  return layout::movesMany(toLayout(getKind())) && buffer && buffer == getBufferOp(getTargets()[move]) &&
+         !isPartial(tensorOf(getSources()[move]));
 }
 
 void ExchangeOp::setOrders(ArrayRef<SmallVector<int64_t>> orders) {
@@ -410,7 +428,7 @@ LogicalResult ExchangeOp::verify() {
     return emitOpError("has ") << count << " sources and " << getTargets().size() << " targets";
   if (getOrders() && getOrders()->size() != count)
     return emitOpError("has ") << getOrders()->size() << " orders of dimensions for " << count << " moves";
-  if (count > 1 && getKind() != ExchangeKind::Messages && getKind() != ExchangeKind::PackedGather)
+  if (count > 1 && !layout::movesMany(toLayout(getKind())))
     return emitOpError("is by ") << stringifyExchangeKind(getKind()) << ", but moves " << count << " tensors";
   for (auto [number, source, target] : llvm::enumerate(getSources(), getTargets()))
     if (failed(verifyMove(*this, source, target, getOrder(number))))

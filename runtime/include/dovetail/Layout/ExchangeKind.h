@@ -34,8 +34,7 @@ enum class ExchangeKind {
   /// Each gives a part, all of equal size, and all get all of them.
   AllGather,
   /// The same of parts that do not follow each other in memory, or differ in size: each packs its own, of all tensors
-  /// of
-  /// the exchange, into a block as large as the largest, and unpacks the blocks of all.
+  /// of the exchange, into a block as large as the largest, and unpacks the blocks of all.
   PackedGather,
 };
 
@@ -90,6 +89,12 @@ struct CollectiveGroup {
 /// Whether `kind` collects parts, and combines nothing.
 inline bool isGather(ExchangeKind kind) {
   return kind == ExchangeKind::AllGather || kind == ExchangeKind::PackedGather;
+}
+
+/// Whether one exchange of `kind` may move several tensors, and leave what is where it is to be already: the others are
+/// calls of one box.
+inline bool movesMany(ExchangeKind kind) {
+  return kind == ExchangeKind::Messages || kind == ExchangeKind::PackedGather;
 }
 
 /// The group of `rank` in a collective of `kind`, which fits the exchange. Without members for `Messages`.

@@ -15,6 +15,7 @@
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Layout/CallForm.h"
+#include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/Layout/MemoryFormat.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
@@ -59,6 +60,10 @@ class BufferOp;
 
 /// The buffer that a value of type `!plan.ref` lies in.
 BufferOp getBufferOp(mlir::Value ref);
+
+/// The way to exchange by its name in the layout library, and back.
+layout::ExchangeKind toLayout(ExchangeKind kind);
+ExchangeKind fromLayout(layout::ExchangeKind kind);
 
 /// An access as in the text of calls, `(d0, d2 + d4 - 1)`; null after an error.
 AccessAttr parseAccess(mlir::AsmParser &parser);
