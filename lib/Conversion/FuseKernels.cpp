@@ -27,8 +27,6 @@ using plan::FormatAttr;
 
 /// A kernel with more arguments gains nothing and compiles slowly.
 static constexpr size_t kMaxArguments = 24;
-/// A reduction is recomputed for nobody, but its row should stay in the cache between passes.
-static constexpr int64_t kMaxRow = 1 << 16;
 /// For one element of a kernel's result, a fused operation is computed at no more than so many places.
 static constexpr size_t kMaxPlaces = 4;
 
@@ -188,7 +186,7 @@ static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *
       return false;
     auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
     return operand.getShape() == rootType.getShape() &&
-           operand.getNumElements() / std::max<int64_t>(1, type.getNumElements()) <= kMaxRow;
+           operand.getNumElements() / std::max<int64_t>(1, type.getNumElements()) <= plan::kMaxRow;
   }
   // What costs more is not computed twice.
   if (!isCheap(op)) {

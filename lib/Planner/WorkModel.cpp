@@ -14,6 +14,7 @@
 
 #include "ElementWork.h"
 
+#include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/Layout/Winograd.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -42,9 +43,6 @@ bool WorkModel::isStored(Value value) {
   return !isProduct || !isCheapElement(user) || user->getResult(0).getType() != value.getType();
 }
 
-/// Elements of a row that a kernel goes over twice, at most: dovetail-fuse-kernels forms no other.
-static constexpr int64_t kMaxRow = 1 << 16;
-
 bool WorkModel::isFoldOfRows(DefinitionOpInterface op, const Definition &definition) {
   if (op->getNumOperands() != 1 || definition.isProduct || !op.isReduction())
     return false;
@@ -56,7 +54,7 @@ bool WorkModel::isFoldOfRows(DefinitionOpInterface op, const Definition &definit
   // Rows are of the last dimensions.
   size_t first = std::mismatch(shape.begin(), shape.end(), result.begin()).first - shape.begin();
   if (llvm::any_of(result.drop_front(first), [](int64_t extent) { return extent != 1; }) ||
-      ShapedType::getNumElements(shape.drop_front(first)) > kMaxRow)
+      ShapedType::getNumElements(shape.drop_front(first)) > plan::kMaxRow)
     return false;
   bool isReadAgain = false;
   for (Operation *user : op->getUsers()) {

@@ -75,6 +75,9 @@ inline constexpr llvm::StringLiteral kFormatAttrName = "plan.format";
 inline constexpr llvm::StringLiteral kPrologueAttrName = "plan.prologue";
 inline constexpr llvm::StringLiteral kViewAttrName = "plan.view";
 
+/// The most elements of a row that a kernel folds and then goes over again: it should stay in the cache between.
+inline constexpr int64_t kMaxRow = 1 << 16;
+
 /// The memory format that has been chosen for a value of a graph; null if none has.
 FormatAttr getFormat(mlir::Value value);
 /// Chooses the formats of the results of `op`, one for each.
