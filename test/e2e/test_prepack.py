@@ -16,8 +16,27 @@ from onnx import TensorProto, helper, numpy_helper
 REPACKED = "are packed when ranks start"
 
 
-def _model():
-    """Convolutions with folded normalisation, a transposed one, and a product; 37 channels fill no vectors."""
+def _write(folder, nodes, inits, x_shape, y_shape):
+    """Writes a model of one input and a result, and an input; returns the folder and what is expected."""
+    graph = helper.make_graph(
+        nodes,
+        "packed",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x_shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, y_shape)],
+        inits,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, folder / "m.onnx")
+    x = np.random.default_rng(1).standard_normal(x_shape, dtype=np.float32)
+    np.save(folder / "x.npy", x)
+    return folder, dovetail_models.run_onnxruntime(model, {"x": x})
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A folder with the model, an input, and what is expected.
+
+    Convolutions with folded normalisation, a transposed one, and a product; 37 channels fill no vectors."""
     random = np.random.default_rng(5)
     inits, nodes = [], []
 
@@ -32,24 +51,7 @@ def _model():
     nodes.append(helper.make_node("Relu", ["n"], ["r"]))
     nodes.append(helper.make_node("ConvTranspose", ["r", weights("t", 37, 16, 2, 2)], ["u"], strides=[2, 2]))
     nodes.append(helper.make_node("MatMul", ["u", weights("m", 34, 48)], ["y"]))
-    graph = helper.make_graph(
-        nodes,
-        "mixed",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 19, 17])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 16, 38, 48])],
-        inits,
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-
-
-@pytest.fixture
-def files(tmp_path):
-    """A folder with the model, an input, and what is expected."""
-    model = _model()
-    onnx.save(model, tmp_path / "m.onnx")
-    x = np.random.default_rng(1).standard_normal((1, 3, 19, 17), dtype=np.float32)
-    np.save(tmp_path / "x.npy", x)
-    return tmp_path, dovetail_models.run_onnxruntime(model, {"x": x})
+    return _write(tmp_path, nodes, inits, [1, 3, 19, 17], [1, 16, 38, 48])
 
 
 def _compile(folder, *flags):
@@ -164,18 +166,8 @@ def winograd(tmp_path):
     weights = (0.1 * random.standard_normal((40, 40, 3, 3))).astype(np.float32)
     nodes = [helper.make_node("Conv", ["x", "w"], ["a"], pads=[1] * 4),
              helper.make_node("Conv", ["a", "w"], ["y"], pads=[1] * 4, strides=[2, 2])]  # fmt: skip
-    graph = helper.make_graph(
-        nodes,
-        "shared",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 40, 38, 30])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 40, 19, 15])],
-        [numpy_helper.from_array(weights, "w")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    onnx.save(model, tmp_path / "m.onnx")
-    x = random.standard_normal((1, 40, 38, 30), dtype=np.float32)
-    np.save(tmp_path / "x.npy", x)
-    return tmp_path, dovetail_models.run_onnxruntime(model, {"x": x})
+    inits = [numpy_helper.from_array(weights, "w")]
+    return _write(tmp_path, nodes, inits, [1, 40, 38, 30], [1, 40, 19, 15])
 
 
 def _packed(artifact):
@@ -239,18 +231,8 @@ def divided(tmp_path):
     nodes = [helper.make_node("Conv", ["x", "c"], ["a"], pads=[1] * 4, strides=[2, 2]),
              helper.make_node("Flatten", ["a"], ["f"]),
              helper.make_node("MatMul", ["f", "m"], ["y"])]  # fmt: skip
-    graph = helper.make_graph(
-        nodes,
-        "divided",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 24, 40, 32])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 256])],
-        [numpy_helper.from_array(first, "c"), numpy_helper.from_array(second, "m")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    onnx.save(model, tmp_path / "m.onnx")
-    x = random.standard_normal((1, 24, 40, 32), dtype=np.float32)
-    np.save(tmp_path / "x.npy", x)
-    return tmp_path, dovetail_models.run_onnxruntime(model, {"x": x})
+    inits = [numpy_helper.from_array(first, "c"), numpy_helper.from_array(second, "m")]
+    return _write(tmp_path, nodes, inits, [1, 24, 40, 32], [1, 256])
 
 
 def test_other_threads(divided):
