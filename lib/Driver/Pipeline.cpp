@@ -83,7 +83,6 @@ static bool hasWinograd(const CompileOptions &options) {
          options.mayTransform && options.objective != Objective::Memory && !options.channelBlocks;
 }
 
-/// From `propagate` on, types carry shardings that canonicalization patterns know nothing of.
 /// The cluster for products whose factors are rounded so.
 static std::shared_ptr<const Cluster> getCluster(const CompileOptions &options) {
   switch (options.math) {

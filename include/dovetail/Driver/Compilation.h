@@ -83,9 +83,9 @@ private:
   llvm::LogicalResult runPhase(Phase phase);
   /// Runs the phases that are left before emit, and compiles the kernels to machine code.
   llvm::LogicalResult generateCode();
-  /// Runs the phases that are left, the last one with `write`.
   /// Adds weights as calls on this machine want them to the artifact.
   llvm::LogicalResult prepack(Artifact &artifact);
+  /// Runs the phases that are left, the last one with `write`.
   llvm::LogicalResult emit(llvm::function_ref<llvm::LogicalResult(const Artifact &)> write);
   /// Notes what `phase` took since `begin`, and calls the hook.
   llvm::LogicalResult finishPhase(Phase phase, double begin);
