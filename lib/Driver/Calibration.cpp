@@ -33,7 +33,7 @@ static FailureOr<StepTimes> measure(const CalibrationProgram &program, double se
   if (failed(compilation.import(llvm::MemoryBufferRef(program.text, program.name + ".onnxtxt"))))
     return llvm::failure();
   Progress::show("measure " + program.name);
-  return measureSteps(compilation, {}, seconds, diagnostics);
+  return measureSteps(compilation, {}, /*threads=*/1, seconds, diagnostics);
 }
 
 FailureOr<CalibrationSamples> dovetail::measureMachine(int numRanks, double seconds, Diagnostics &diagnostics) {

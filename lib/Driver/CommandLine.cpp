@@ -97,6 +97,12 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
                   "threads, so that programs start faster; elsewhere they are packed again")
       ->check(CLI::Range(1, 4096))
       ->type_name("THREADS");
+  command
+      .add_option("--autotune", arguments.autotune,
+                  "Decide how convolutions are computed by measuring on this machine, on ranks of so many threads, and "
+                  "not by estimates; takes about twice as long as to compile, and some seconds")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("THREADS");
   command.add_flag("--split-launches", arguments.splitLaunches,
                    "Launch kernels that read halos for what needs none first, while ranks exchange");
 }

@@ -12,6 +12,7 @@
 
 #include "dovetail/Driver/Compilation.h"
 
+#include "dovetail/Driver/Autotune.h"
 #include "dovetail/Driver/Execution.h"
 #include "dovetail/Driver/Planning.h"
 #include "dovetail/Driver/Progress.h"
@@ -105,15 +106,37 @@ LogicalResult Compilation::settleOptions() {
   return success();
 }
 
+LogicalResult Compilation::autotune(CompileOptions &tuned) {
+  if (options.autotuneThreads == 0)
+    return success();
+  if (hasWinograd(options)) {
+    Progress::show("measure algorithms");
+    FailureOr<std::vector<plan::ConvolutionAlgorithm>> algorithms = measureAlgorithms(*this, diagnostics);
+    if (failed(algorithms))
+      return failure();
+    tuned.algorithms = std::move(*algorithms);
+  }
+  if (tuned.algorithms.empty())
+    diagnostics.remark("--autotune: no convolution has a choice of algorithms; nothing was measured");
+  else
+    diagnostics.remark("--autotune: " + Twine(llvm::count(tuned.algorithms, plan::ConvolutionAlgorithm::Winograd)) +
+                       " of " + Twine(tuned.algorithms.size()) +
+                       " convolutions with a choice are faster by Winograd's algorithm than by the library's");
+  return success();
+}
+
 LogicalResult Compilation::runPhase(Phase phase) {
   Progress::show(getPhaseName(phase));
   double begin = getSeconds();
   // Only what is left after simplification can be named in requests.
   if (phase == Phase::Propagate && (failed(settleOptions()) || failed(attachRequests(*module, options, diagnostics))))
     return failure();
+  CompileOptions tuned = options;
+  if (phase == Phase::Lower && failed(autotune(tuned)))
+    return failure();
   Diagnostics::Scope scope(diagnostics, context, getPhaseExitCode(phase));
   PassManager passes(&context);
-  addPasses(phase, options, passes);
+  addPasses(phase, tuned, passes);
   if (failed(passes.run(*module))) {
     if (diagnostics.getExitCode() == ExitCode::Ok)
       return diagnostics.error(ExitCode::Internal, "phase " + getPhaseName(phase) + " failed without saying why");

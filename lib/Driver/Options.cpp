@@ -297,6 +297,10 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
     return usage("'--prepack': only library calls on CPUs pack weights, not those of target '" + arguments.target +
                  "'");
   options.prepackThreads = arguments.prepack.value_or(0);
+  if (arguments.autotune && arguments.target != "cpu")
+    return usage("'--autotune': the algorithms of target '" + arguments.target + "' are measured where programs run; " +
+                 "pass --autotune to `dovetail run`");
+  options.autotuneThreads = arguments.autotune.value_or(0);
   options.shardingsSeed = arguments.shardingsSeed;
   options.following = arguments.following;
   if (arguments.halos) {

@@ -77,8 +77,7 @@ ExitCode dovetail::getPhaseExitCode(Phase phase) {
   llvm_unreachable("covered switch");
 }
 
-/// Whether convolutions may be done by Winograd's algorithm, for which weights are transformed to larger ones.
-static bool hasWinograd(const CompileOptions &options) {
+bool dovetail::hasWinograd(const CompileOptions &options) {
   return options.libraries && options.target->hasWinograd(options.codeGen) && options.math == plan::MathMode::F32 &&
          options.mayTransform && options.objective != Objective::Memory && !options.channelBlocks;
 }
@@ -141,7 +140,11 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
         {options.target->getName().str(), options.math});
     passes.addPass(createMergeRows());
     if (hasWinograd(options))
-      passes.addPass(createChooseAlgorithms({}, getCluster(options)));
+      passes.addPass(createChooseAlgorithms(
+          {/*cluster=*/"",
+           llvm::map_to_vector(options.algorithms,
+                               [](auto algorithm) { return plan::stringifyConvolutionAlgorithm(algorithm).str(); })},
+          getCluster(options)));
     // Devices divide their work themselves.
     if (getTransportKind(options.target->getName()) == TransportKind::Threads)
       passes.addPass(createDivideCalls({}, getCluster(options)));

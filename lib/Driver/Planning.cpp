@@ -284,7 +284,11 @@ private:
 FailureOr<Attempt> MemoryFitter::make(CompileOptions options) {
   // What is to be said of the program that is taken is said when that is compiled.
   Diagnostics::ErrorsOnly errorsOnly(diagnostics);
-  Compilation copy = compilation.fork(options, diagnostics);
+  CompileOptions bound = options;
+  // Whatever measurements are going to say, it must fit: these weights take most.
+  if (std::exchange(bound.autotuneThreads, 0) > 0)
+    bound.algorithms = {plan::ConvolutionAlgorithm::Winograd};
+  Compilation copy = compilation.fork(std::move(bound), diagnostics);
   if (failed(copy.runTo(Phase::Propagate)))
     return llvm::failure();
   Expected expected = getExpected(copy.getModule());

@@ -107,6 +107,7 @@ FailureOr<Prediction> dovetail::predict(StringRef path, CompileOptions options, 
     single.autoRanks.reset();
     single.memory.reset();
     single.explain = false;
+    single.autotuneThreads = 0;
     Compilation other = compilation.fork(std::move(single));
     if (failed(other.runTo(Phase::Lower)))
       return failure();

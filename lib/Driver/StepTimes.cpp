@@ -33,7 +33,7 @@ static double toSeconds(std::chrono::steady_clock::duration duration) {
 }
 
 FailureOr<StepTimes> dovetail::measureSteps(Compilation &compilation, const std::vector<std::string> &inputs,
-                                            double seconds, Diagnostics &diagnostics) {
+                                            int threads, double seconds, Diagnostics &diagnostics) {
   StepTimes result;
   if (failed(compilation.runTo(Phase::Lower)))
     return llvm::failure();
@@ -61,7 +61,7 @@ FailureOr<StepTimes> dovetail::measureSteps(Compilation &compilation, const std:
     return diagnostics.error(getExitCode(status), std::string(status.message()));
   };
   runtime::RunnerOptions options;
-  options.threads = (*program)->numRanks();
+  options.threads = threads * (*program)->numRanks();
   options.trace = true;
   auto tensors = tools::readInputs((*program)->getPlan(), inputs, /*randomDefault=*/true);
   if (!tensors.ok())

@@ -32,15 +32,27 @@ struct ChooseAlgorithms : dovetail::impl::ChooseAlgorithmsBase<ChooseAlgorithms>
 
   void runOnOperation() override;
 
-  LogicalResult initialize(MLIRContext *context) override { return findCluster(found, cluster, context); }
+  LogicalResult initialize(MLIRContext *context) override;
 
   std::shared_ptr<const Cluster> found;
+  SmallVector<plan::ConvolutionAlgorithm> given;
 };
 } // namespace
 
 std::unique_ptr<Pass> dovetail::createChooseAlgorithms(ChooseAlgorithmsOptions options,
                                                        std::shared_ptr<const Cluster> cluster) {
   return std::make_unique<ChooseAlgorithms>(std::move(options), std::move(cluster));
+}
+
+LogicalResult ChooseAlgorithms::initialize(MLIRContext *context) {
+  given.clear();
+  for (const std::string &name : algorithms) {
+    std::optional<plan::ConvolutionAlgorithm> algorithm = plan::symbolizeConvolutionAlgorithm(name);
+    if (!algorithm)
+      return emitError(UnknownLoc::get(context)) << "there is no algorithm '" << name << "' for convolutions";
+    given.push_back(*algorithm);
+  }
+  return findCluster(found, cluster, context);
 }
 
 /// True if `call` may be done by Winograd's algorithm, and its weights never change.
@@ -56,6 +68,7 @@ static bool isCandidate(plan::ConvolutionOp call) {
 }
 
 void ChooseAlgorithms::runOnOperation() {
+  size_t number = 0;
   for (auto program : getOperation().getOps<plan::ProgramOp>()) {
     auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr());
     if (!mesh) {
@@ -78,6 +91,10 @@ void ChooseAlgorithms::runOnOperation() {
     for (auto call : llvm::to_vector(program.getBlock()->getOps<plan::ConvolutionOp>())) {
       if (!isCandidate(call))
         continue;
+      if (!given.empty()) {
+        call.setAlgorithm(given[std::min(number++, given.size() - 1)]);
+        continue;
+      }
       FailureOr<double> library = getSeconds(call, plan::ConvolutionAlgorithm::Library);
       FailureOr<double> winograd = getSeconds(call, plan::ConvolutionAlgorithm::Winograd);
       if (failed(library) || failed(winograd))

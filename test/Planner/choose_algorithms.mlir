@@ -1,6 +1,18 @@
 // RUN: dovetail-opt %s --plan-choose-algorithms | FileCheck %s
 // RUN: not dovetail-opt %s --plan-choose-algorithms=cluster=x200 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
+// What was measured is not estimated; the last algorithm is for all that follow, and what has no choice is not counted.
+// RUN: dovetail-opt %s --plan-choose-algorithms=algorithms=library,winograd | FileCheck %s --check-prefix=GIVEN
+// RUN: dovetail-opt %s --plan-choose-algorithms=algorithms=library | FileCheck %s --check-prefix=NONE
+// GIVEN-COUNT-5: plan.convolution
+// GIVEN-NOT: winograd
+// GIVEN: plan.convolution
+// GIVEN-SAME: winograd
+// NONE-NOT: winograd
+
+// RUN: not dovetail-opt %s --plan-choose-algorithms=algorithms=fft 2>&1 | FileCheck %s --check-prefix=ALGORITHM
+// ALGORITHM: error: there is no algorithm 'fft' for convolutions
+
 // UNKNOWN: error: there is no cluster 'x200' that is built in
 
 dovetail.mesh @mesh = ["y" = 2]

@@ -79,6 +79,8 @@ public:
 private:
   /// Settles what options leave open about meshes and memory.
   llvm::LogicalResult settleOptions();
+  /// Measures what they want measured; what is then to be decided so goes into `tuned`, a copy of them.
+  llvm::LogicalResult autotune(CompileOptions &tuned);
   llvm::LogicalResult import(llvm::StringRef name, llvm::function_ref<ImportResult()> import);
   llvm::LogicalResult runPhase(Phase phase);
   /// Runs the phases that are left before emit, and compiles the kernels to machine code.

@@ -94,6 +94,10 @@ struct CompileOptions {
   bool splitLaunches = false;
   /// Threads of a rank for which weights are packed when the artifact is written; 0: they are packed at start-up.
   int prepackThreads = 0;
+  /// Threads of a rank with which alternatives are measured on this machine; 0: they are estimated.
+  int autotuneThreads = 0;
+  /// How convolutions that may be computed in several ways are, as `plan-choose-algorithms` takes it.
+  std::vector<plan::ConvolutionAlgorithm> algorithms;
   /// What these may do with the factors of products; one of the target's.
   plan::MathMode math = plan::MathMode::F32;
 };
@@ -108,7 +112,7 @@ struct CompileArguments {
   uint64_t shardingsSeed = 0;
   Following following = Following::No;
   bool noLibraries = false, channelBlocks = false, noIndexChecks = false, splitLaunches = false;
-  std::optional<int> prepack;
+  std::optional<int> prepack, autotune;
 };
 
 /// Reads the texts. What can only be checked against the model is left to `attachRequests`. Errors are usage errors, or

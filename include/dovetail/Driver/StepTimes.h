@@ -33,10 +33,10 @@ struct StepTimes {
   std::vector<double> runs;
 };
 
-/// Compiles what `compilation` has imported, and runs it on this machine with one thread for each rank: as often as
+/// Compiles what `compilation` has imported, and runs it on this machine with `threads` for each rank: as often as
 /// `seconds` allow, three times at least, after runs that do not count. `inputs` are as of `tools::readInputs`; those
 /// that are not given are random.
-llvm::FailureOr<StepTimes> measureSteps(Compilation &compilation, const std::vector<std::string> &inputs,
+llvm::FailureOr<StepTimes> measureSteps(Compilation &compilation, const std::vector<std::string> &inputs, int threads,
                                         double seconds, Diagnostics &diagnostics);
 
 } // namespace dovetail

@@ -88,9 +88,13 @@ def ChooseAlgorithms : Pass<"plan-choose-algorithms", "::mlir::ModuleOp"> {
     Convolutions that Winograd's algorithm is for are done by it where that is estimated to take the slowest ranks less
     time than the library's own way: transforms of inputs and results, a quarter of the multiplications, and weights
     that are four times as large. Only those are considered whose weights never change, so that they are transformed
-    once. Comes after `dovetail-to-plan`, for programs that run on CPUs.
+    once. With `algorithms`, which somebody measured, nothing is estimated. Comes after `dovetail-to-plan`, for programs
+    that run on CPUs.
   }];
-  let options = [clusterOption];
+  let options = [clusterOption,
+                 ListOption<"algorithms", "algorithms", "std::string",
+                            "`library` or `winograd` for each convolution that has a choice, in the order of programs; "
+                            "the last one is for all that follow">];
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 
