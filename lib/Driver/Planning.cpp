@@ -31,6 +31,8 @@ using llvm::Twine;
 /// Programs that are made to find one that fits; of many ranks, which take longer, fewer.
 static constexpr int kMaxTries = 5;
 static constexpr int kMaxTriesOfMany = 3;
+/// More that are made, of few ranks, to find one that fits and is better.
+static constexpr int kRefinements = 2;
 static constexpr int kManyRanks = 64;
 /// More ranks are not looked for.
 static constexpr int64_t kMostRanks = 1 << 14;
@@ -268,6 +270,9 @@ private:
   /// least. `attempt` does not fit. `estimateNeed` says, after a program, what the planner may expect of one that fits.
   FailureOr<Attempt> tryUntilFits(Attempt attempt, CompileOptions options,
                                   llvm::function_ref<double(const Attempt &)> estimateNeed);
+  /// Looks between `fitting` and `failing`, of which one was allowed too little and the other too much, for one that
+  /// fits and is better.
+  FailureOr<Attempt> refine(Attempt fitting, double failing);
   /// The same with weights as steps need them.
   FailureOr<Attempt> split(Attempt attempt);
   /// The same with weights that may be stored in pieces.
@@ -310,7 +315,9 @@ FailureOr<Attempt> MemoryFitter::make(CompileOptions options) {
 FailureOr<Attempt> MemoryFitter::tryUntilFits(Attempt attempt, CompileOptions options,
                                               llvm::function_ref<double(const Attempt &)> estimateNeed) {
   std::optional<Attempt> least;
+  double failing = 0;
   for (int tries = 1; tries < mostTries && !fits(attempt); ++tries) {
+    failing = attempt.expected.memory;
     double allowed = std::min(options.plannerMemory.value_or(attempt.expected.memory), estimateNeed(attempt)) *
                      (tries > 1 ? 0.95 : 1.0);
     options.plannerMemory = std::max(allowed, 1.0);
@@ -325,7 +332,28 @@ FailureOr<Attempt> MemoryFitter::tryUntilFits(Attempt attempt, CompileOptions op
     if (!least || attempt.most.bytes < least->most.bytes)
       least = attempt;
   }
-  return std::move(*least);
+  return fits(*least) ? refine(std::move(*least), failing) : std::move(*least);
+}
+
+FailureOr<Attempt> MemoryFitter::refine(Attempt fitting, double failing) {
+  const CompileOptions &wanted = compilation.getOptions();
+  int most = mostTries == kMaxTries ? kRefinements : 0;
+  for (int tries = 0; tries < most && fitting.expected.memory < failing; ++tries) {
+    CompileOptions options = fitting.options;
+    options.objective = wanted.objective;
+    options.gathersAhead = wanted.gathersAhead;
+    options.plannerMemory = (fitting.expected.memory + failing) / 2;
+    FailureOr<Attempt> next = make(options);
+    if (failed(next))
+      return llvm::failure();
+    if (!fits(*next))
+      failing = next->expected.memory;
+    else if (next->expected.get(wanted.objective) < fitting.expected.get(wanted.objective))
+      fitting = std::move(*next);
+    else
+      break;
+  }
+  return fitting;
 }
 
 FailureOr<Attempt> MemoryFitter::split(Attempt attempt) {

@@ -57,6 +57,18 @@ def test_weights_are_divided(llama, tmp_path):
         assert sum(e["bytes"] for e in plan["exchanges"] if begin < e["step"] <= end) <= 4 * 211 * 256 * 4
 
 
+def test_more_memory_costs_no_more(llama, tmp_path):
+    """The planner only estimates what programs take, so that some are made until one fits: not the worst of them."""
+    flags = ["--mesh", "t=2", "--objective", "bytes"]
+    most = _most(_plan(llama, tmp_path, *flags))
+    received = []
+    for share in (0.62, 0.65, 0.7, 0.75):
+        plan = _plan(llama, tmp_path, *flags, "--memory", int(share * most))
+        assert _most(plan) <= share * most
+        received.append(sum(exchange["bytes"] for exchange in plan["exchanges"]))
+    assert received == sorted(received, reverse=True)
+
+
 def test_just_above_and_below(llama, tmp_path):
     """What a program needs is enough, and leads to that program."""
     flags = ["--mesh", "t=2", "--objective", "bytes"]
