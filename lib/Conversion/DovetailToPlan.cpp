@@ -232,7 +232,7 @@ LogicalResult PlanEmitter::checkGroup(plan::GroupOp group) {
   for (Value output : group.getOutputs())
     for (auto [number, input] : llvm::enumerate(group.getInputs())) {
       bool isShared = getStorage(input) == getStorage(output);
-      bool isInPlace = group.getInPlace() && number == 0;
+      bool isInPlace = group.getInPlace() == number;
       if (isShared != isInPlace)
         return group.emitOpError(isShared ? "writes over operand " : "is in place, but does not write over operand ")
                << number;

@@ -26,7 +26,7 @@ plan::GroupOp dovetail::formGroup(ArrayRef<Operation *> ops, const GroupInputs &
   Operation *root = ops.back();
   OpBuilder builder(root);
   auto group = plan::GroupOp::create(builder, root->getLoc(), root->getResultTypes(), inputs.values, library,
-                                     /*in_place=*/UnitAttr());
+                                     /*in_place=*/IntegerAttr());
   group->setAttr(plan::kFormatsAttrName, root->getAttr(plan::kFormatsAttrName));
   Block &body = group.getBody().emplaceBlock();
   for (Value value : inputs.values)

@@ -29,13 +29,17 @@ namespace {
 /// Decides for the values of one function.
 class StorageSharer {
 public:
-  StorageSharer(func::FuncOp function, const layout::Mesh &mesh)
-      : block(function.getBody().front()), mesh(mesh), unit(UnitAttr::get(function.getContext())) {}
+  StorageSharer(func::FuncOp function, const layout::Mesh &mesh, bool kernelsInPlace)
+      : block(function.getBody().front()), mesh(mesh), kernelsInPlace(kernelsInPlace),
+        unit(UnitAttr::get(function.getContext())) {}
 
   LogicalResult run();
 
 private:
   void shareInPlace(plan::GroupOp group);
+  bool mayShareInPlace(plan::GroupOp group, unsigned number);
+  /// Whether nobody reads `data` after `group`, nor other ranks at any time.
+  static bool isLastRead(Value data, plan::GroupOp group);
   void shareReshard(ReshardOp op);
   /// Says what lies in each buffer, at the end of the function.
   LogicalResult emit();
@@ -48,6 +52,7 @@ private:
 
   Block &block;
   const layout::Mesh &mesh;
+  bool kernelsInPlace;
   UnitAttr unit;
   DenseMap<Value, Value> parents;
   DenseMap<Value, ShardingAttr> held;
@@ -83,23 +88,50 @@ void StorageSharer::join(Value a, Value b) {
   held[leader] = hull;
 }
 
-void StorageSharer::shareInPlace(plan::GroupOp group) {
-  auto root = dyn_cast<DefinitionOpInterface>(group.getRoot());
-  if (group.getLibrary() || !root || root != &group.getBlock()->front() || group->getNumResults() != 1 ||
-      root->getNumOperands() == 0)
-    return;
-  auto argument = dyn_cast<BlockArgument>(root->getOperand(0));
-  if (!argument || argument.getArgNumber() != 0 || !argument.hasOneUse())
-    return;
-  Value data = group.getInputs().front(), result = group.getOutputs().front();
+bool StorageSharer::isLastRead(Value data, plan::GroupOp group) {
+  return llvm::all_of(data.getUsers(), [&](Operation *user) {
+    return user == group || (isa<plan::GroupOp, plan::ConvertFormatOp>(user) && user->isBeforeInBlock(group));
+  });
+}
+
+bool StorageSharer::mayShareInPlace(plan::GroupOp group, unsigned number) {
+  Value data = group.getInputs()[number], result = group.getOutputs().front();
   // What a user gives, a rank received, or the prologue made, is read again.
   auto producer = data.getDefiningOp<plan::GroupOp>();
-  if (!data.hasOneUse() || !producer || producer->hasAttr(plan::kPrologueAttrName) ||
-      data.getType() != result.getType() || plan::getFormat(data) != plan::getFormat(result) ||
-      !root.getDefinition().writes)
+  if (!producer || producer->hasAttr(plan::kPrologueAttrName) || data.getType() != result.getType() ||
+      plan::getFormat(data) != plan::getFormat(result) || !isLastRead(data, group))
+    return false;
+  auto liesThere = [&](Value input) { return getLeader(input) == getLeader(data); };
+  if (llvm::count_if(group.getInputs(), liesThere) != 1)
+    return false;
+  Block &body = *group.getBlock();
+  BlockArgument argument = body.getArgument(number);
+  if (cast<DefinitionOpInterface>(group.getRoot()).getDefinition().writes)
+    return plan::mayWriteOver(body, argument);
+  std::optional<plan::InPlaceReads> reads = kernelsInPlace ? plan::getInPlaceReads(body, argument) : std::nullopt;
+  if (!reads)
+    return false;
+  // Threads divide rows among them.
+  auto type = cast<RankedTensorType>(result.getType());
+  bool hasRows = reads->row.empty() || llvm::any_of(llvm::seq(type.getRank()), [&](int64_t dim) {
+                   return type.getDimSize(dim) > 1 && !llvm::is_contained(reads->row, dim);
+                 });
+  // Around a halo, what makes the operand would write to memory with gaps.
+  return hasRows && llvm::all_of(result.getUsers(), [&](Operation *user) {
+           return !isa<ReshardOp>(user) ||
+                  covers(getBoxSharding(result), getBoxSharding(user->getResult(0)), type, mesh);
+         });
+}
+
+void StorageSharer::shareInPlace(plan::GroupOp group) {
+  if (group.getLibrary() || group->hasAttr(plan::kPrologueAttrName) || group->getNumResults() != 1)
     return;
-  group.setInPlace(true);
-  join(data, result);
+  for (unsigned number = 0; number < group.getInputs().size(); ++number) {
+    if (!mayShareInPlace(group, number))
+      continue;
+    group.setInPlace(number);
+    return join(group.getInputs()[number], group.getOutputs().front());
+  }
 }
 
 void StorageSharer::shareReshard(ReshardOp op) {
@@ -166,6 +198,6 @@ void ShareStorage::runOnOperation() {
     return signalPassFailure();
   layout::Mesh ranks = mesh->getMesh();
   for (func::FuncOp function : getDefinitions(module))
-    if (failed(StorageSharer(function, ranks).run()))
+    if (failed(StorageSharer(function, ranks, kernelsInPlace).run()))
       return signalPassFailure();
 }

@@ -60,7 +60,7 @@ func.func @place(%x: tensor<4x4xf32>, %i: tensor<4x1xi64>) -> tensor<4x4xf32> {
     plan.yield %1 : tensor<4x4xf32>
   }
   // expected-error@+1 {{is in place, but does not write over operand 0}}
-  %0 = plan.group(%a = %n, %b = %i, %c = %x) attributes {in_place} : (tensor<4x4xf32>, tensor<4x1xi64>, tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = plan.group(%a = %n, %b = %i, %c = %x) attributes {in_place = 0} : (tensor<4x4xf32>, tensor<4x1xi64>, tensor<4x4xf32>) -> tensor<4x4xf32> {
     %1 = dovetail.scatter_nd %a, %b, %c : (tensor<4x4xf32>, tensor<4x1xi64>, tensor<4x4xf32>) -> tensor<4x4xf32>
     plan.yield %1 : tensor<4x4xf32>
   }

@@ -5,7 +5,7 @@
 dovetail.mesh @mesh = ["y" = 2]
 !rows = tensor<9x6xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 9}, {}]>>
 
-// CHECK: plan.kernel @kernel1({{.*}} attributes {in_place,
+// CHECK: plan.kernel @kernel1({{.*}} attributes {in_place = 0 : i64,
 // CHECK-NOT: in_place
 // CHECK-LABEL: plan.program @scatter
 // CHECK: %[[INPUT:.*]] = plan.view

@@ -69,7 +69,7 @@ dovetail.mesh @mesh = ["y" = 1]
 // CHECK-LABEL: func.func @scatter
 // CHECK: %[[N:.*]] = plan.group
 // CHECK-NEXT: dovetail.neg
-// CHECK: %[[S:.*]] = plan.group(%{{.*}} = %[[N]], {{.*}}) attributes {in_place,
+// CHECK: %[[S:.*]] = plan.group(%{{.*}} = %[[N]], {{.*}}) attributes {in_place = 0 : i64,
 // CHECK: plan.group({{.*}}) attributes {plan.formats
 // CHECK-NEXT: dovetail.scatter_nd
 // CHECK: %[[E:.*]] = plan.group

@@ -185,8 +185,12 @@ def ShareStorage : Pass<"dovetail-share-storage", "::mlir::ModuleOp"> {
   let description = [{
     Adds a `plan.storage` for each buffer, with the values that lie in it and what each rank holds. A value and its
     halo-extended reshard share one; a reshard that gives a part of its operand is a `plan.view` in the operand's memory,
-    which needs no step; what is written over (scatter) lies in the memory of an operand that nobody else reads. Of a
-    constant, a rank holds no more than its users need.
+    which needs no step. Of a constant, a rank holds no more than its users need.
+
+    The result of a kernel lies in the memory of an operand of its type and format that no step reads later and no other
+    rank reads, where accesses say that this is possible: what is written over (scatter), or read at no other element
+    than the one that is written, as by elementwise operations, or elsewhere in a row of which it gives values of the
+    whole row, as by a softmax or norm. It is not what the user gives, an exchange brings or the prologue makes.
 
     ```mlir
     %1 = dovetail.reshard %0 : tensor<8xf32, #own> -> tensor<8xf32, #halo>
@@ -198,6 +202,10 @@ def ShareStorage : Pass<"dovetail-share-storage", "::mlir::ModuleOp"> {
     plan.storage arena tensor<8xf32, #halo> <[0]> of %0, %1 : tensor<8xf32, #own>, tensor<8xf32, #halo>
     ```
   }];
+  let options = [
+    Option<"kernelsInPlace", "kernels-in-place", "bool", "true",
+           "Whether kernels may write over what they read: a thread computes a row as a whole">
+  ];
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 

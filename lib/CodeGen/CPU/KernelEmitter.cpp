@@ -106,6 +106,9 @@ func::FuncOp KernelEmitter::emitBodyFunction() {
   for (auto [number, value] : llvm::enumerate(yielded))
     results.push_back(createMemory(entry->getArgument(arguments.size() + number), kernel.getResultLayout(number),
                                    value.getType(), nextNumber));
+  // Pointers do not alias, so both are accessed through one.
+  if (analysis.getInPlaceReads())
+    arguments[*kernel.getInPlace()] = results.front();
   if (!checks.empty())
     records = entry->getArgument(numTensors);
 
@@ -158,6 +161,14 @@ void KernelEmitter::forEach(Value lo, Value hi, function_ref<void(Value)> body) 
 void KernelEmitter::emitLoops(unsigned depth) {
   if (Operation *op = analysis.getLineOp(); op && depth == order.size() - analysis.getInnerLoops().size())
     return emitLine(op, analysis.getInnerLoops());
+  if (const std::optional<plan::InPlaceReads> &reads = analysis.getInPlaceReads();
+      reads && !isInRow && depth == order.size() - reads->row.size()) {
+    emitRowValues();
+    isInRow = true;
+    emitLoops(depth);
+    isInRow = false;
+    return;
+  }
   if (depth == order.size())
     return emitStores();
   unsigned loop = order[depth];
@@ -176,6 +187,26 @@ void KernelEmitter::emitLoops(unsigned depth) {
     index[loop] = iv;
     emitLoops(depth + 1);
   });
+}
+
+void KernelEmitter::emitRowValues() {
+  const plan::InPlaceReads &reads = *analysis.getInPlaceReads();
+  // They are the same at all coordinates of the row.
+  for (unsigned loop : reads.row)
+    index[loop] = ranges[loop].lo;
+  for (auto [op, number] : reads.values)
+    emitValue(op->getOperand(getDefinition(op).reads[number].operand), emitReadIndex(op, number, index));
+}
+
+Value KernelEmitter::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> at) {
+  if (isInRow && &memory == &arguments[*kernel.getInPlace()])
+    for (unsigned loop = 0; loop < rank; ++loop)
+      if (extents[loop] != 1 && getNumber(at[loop]) != getNumber(index[loop])) {
+        if (!failed)
+          kernel.emitOpError("reads what it has written over");
+        failed = true;
+      }
+  return KernelBody::emitLoad(memory, elementType, at);
 }
 
 void KernelEmitter::emitBlocks(unsigned loop) {

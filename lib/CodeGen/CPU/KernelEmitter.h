@@ -64,6 +64,11 @@ private:
   void emitStores(bool isTailed = true);
   void forEach(mlir::Value lo, mlir::Value hi, llvm::function_ref<void(mlir::Value)> body);
 
+  // Results in the memory of an argument.
+  /// Emits what elements of the row inside of the current loops have from all of it.
+  void emitRowValues();
+  mlir::Value emitLoad(const Memory &memory, mlir::Type elementType, llvm::ArrayRef<mlir::Value> index) override;
+
   // Tiles of what is read across what is written.
   /// Finds the loop along which most of what is read lies in memory, if it is another one than the innermost. A short
   /// one becomes the innermost instead.
@@ -102,6 +107,7 @@ private:
   llvm::SmallVector<mlir::Operation *> rowReductions;
   int transposedLoop = -1; ///< -1: none.
   Tile transposed;         ///< Of that loop, where tiles are emitted.
+  bool isInRow = false;    ///< Elements are emitted that may be written over.
   int64_t copies = 1;      ///< How often the loops around the current one repeat the code.
   llvm::DenseMap<mlir::Operation *, Rows> rows;
 };

@@ -26,7 +26,9 @@ static constexpr int64_t shortest = 4;
 static constexpr int64_t tileExtent = 64;
 
 void KernelEmitter::chooseTransposedLoop() {
-  bool isElementwise = !analysis.getLineOp() && extents.size() == rank && order.size() == rank && rank > 1;
+  const std::optional<plan::InPlaceReads> &inPlace = analysis.getInPlaceReads();
+  bool hasRow = inPlace && !inPlace->row.empty();
+  bool isElementwise = !analysis.getLineOp() && !hasRow && extents.size() == rank && order.size() == rank && rank > 1;
   for (unsigned number = 0; number < kernel.getYield().getValues().size(); ++number)
     isElementwise &= !kernel.getResultLayout(number).getFormat().isBlocked();
   if (!isElementwise || order.back() != static_cast<unsigned>(kernel.getResultLayout(0).getOrder().back()) ||

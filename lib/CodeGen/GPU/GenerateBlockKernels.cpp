@@ -56,6 +56,10 @@ struct GenerateBlockKernels : dovetail::impl::GenerateBlockKernelsBase<GenerateB
       if (failed(checkKernel(kernel)))
         return signalPassFailure();
       KernelAnalysis analysis(kernel);
+      if (analysis.getInPlaceReads()) {
+        kernel.emitOpError("reads what it writes over, which only kernels for CPUs do");
+        return signalPassFailure();
+      }
       std::unique_ptr<BlockMapping> mapping = chooseMapping({kernel, builder, analysis, device});
       if (failed(mapping->emit()))
         return signalPassFailure();

@@ -95,7 +95,7 @@ static plan::KernelOp splitKernel(plan::KernelOp kernel, Split &split, ArrayAttr
   Location loc = kernel.getLoc();
   OpBuilder builder(kernel);
   auto combination = plan::KernelOp::create(builder, loc, kernel.getSymNameAttr(), layouts, kernel.getResultLayouts(),
-                                            DenseI64ArrayAttr(), IntegerAttr(), plan::BlocksAttr(), UnitAttr());
+                                            DenseI64ArrayAttr(), IntegerAttr(), plan::BlocksAttr(), IntegerAttr());
   Block *body = builder.createBlock(&combination.getBody());
   SmallVector<Value> parts;
   for (Type type : split.getTypes())

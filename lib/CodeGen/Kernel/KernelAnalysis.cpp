@@ -24,7 +24,7 @@ static constexpr unsigned maxVisits = 64;
 
 /// Sorts loops by a key, those of equal keys in the order that they have.
 template <typename KeyT> static void sortLoops(SmallVectorImpl<unsigned> &loops, KeyT key) {
-  SmallVector<std::tuple<int64_t, size_t, unsigned>> keyed;
+  SmallVector<std::tuple<decltype(key(0)), size_t, unsigned>> keyed;
   for (auto [position, loop] : llvm::enumerate(loops))
     keyed.emplace_back(key(loop), position, loop);
   llvm::sort(keyed);
@@ -76,6 +76,8 @@ KernelAnalysis::KernelAnalysis(plan::KernelOp kernel)
           ++independent[loop];
     }
   }
+  if (std::optional<uint64_t> number = kernel.getInPlace())
+    inPlace = plan::getInPlaceReads(*kernel.getBlock(), kernel.getArguments()[*number]);
   chooseLoopOrder();
 }
 
@@ -164,7 +166,7 @@ void KernelAnalysis::chooseLoopOrder() {
     llvm::erase_if(order, isLine);
     return;
   }
-  sortLoops(order, [&](unsigned loop) -> int64_t { return independent[loop]; });
+  sortLoops(order, [&](unsigned loop) { return std::pair(isOfRow(loop), independent[loop]); });
   rowDepth = rank == 0 ? 0 : rank - 1;
 }
 
@@ -179,7 +181,7 @@ int KernelAnalysis::getParallelLoop() const {
       llvm::append_range(loops, definition.lines);
   for (unsigned loop : loops) {
     // Threads that share an expensive value would each compute it.
-    if (extents[loop] <= 1 || (independent[loop] > 0 && longest >= 0))
+    if (extents[loop] <= 1 || isOfRow(loop) || (independent[loop] > 0 && longest >= 0))
       continue;
     if (longest < 0 || (extents[loop] > extents[longest] && (lineOp || loop != order.back())))
       longest = loop;

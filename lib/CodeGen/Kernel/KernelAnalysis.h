@@ -48,6 +48,10 @@ public:
   /// The operation that writes the kernel's results itself, a line at a time; null if there is none.
   mlir::Operation *getLineOp() const { return lineOp; }
 
+  /// How the kernel reads the argument in whose memory its result lies; none if it reads nothing of it. The loops of
+  /// its row, if it has one, come last in the loop order, and threads do not divide them.
+  const std::optional<plan::InPlaceReads> &getInPlaceReads() const { return inPlace; }
+
   /// The position in the loop order of the loop along which reductions may accumulate rows.
   unsigned getRowDepth() const { return rowDepth; }
 
@@ -102,6 +106,7 @@ private:
   /// Whether the value is used at the coordinates of the kernel's result only.
   bool isOuter(mlir::Operation *op) const;
   unsigned countInner(llvm::function_ref<bool(unsigned loop)> isLine) const;
+  bool isOfRow(unsigned loop) const { return inPlace && llvm::is_contained(inPlace->row, loop); }
   void chooseLoopOrder();
   FoldOrder computeFoldOrder(mlir::Operation *op) const;
 
@@ -114,6 +119,7 @@ private:
   llvm::SmallVector<unsigned> independent;
   llvm::SmallVector<unsigned> order;
   mlir::Operation *lineOp = nullptr;
+  std::optional<plan::InPlaceReads> inPlace;
   unsigned numInner = 0;
   llvm::DenseMap<mlir::Operation *, FoldOrder> foldOrders;
   unsigned rowDepth = 0;

@@ -61,7 +61,7 @@ public:
     return body.loadFrom(scratch, type, position);
   }
   void storeScratch(Value scratch, Value position, Value scalar) override { body.storeTo(scratch, position, scalar); }
-  bool isInPlace() override { return body.kernel.getInPlace(); }
+  bool isInPlace() override { return body.kernel.getInPlace().has_value(); }
 
 private:
   KernelBody &body;

@@ -25,6 +25,31 @@ plan.kernel @softmax(%x: tensor<6x50xf32>) layouts [<[0, 1], [?, 50]>] -> [<[0, 
   plan.yield %0 : tensor<6x50xf32>
 }
 
+// A result in the memory of what is read: maximum and sum of a row are there before the first element is written, and
+// all accesses are through the result's pointer. Threads do not divide the row, though there are but 6 rows.
+
+// CHECK-LABEL: plan.kernel @softmax_in_place
+// CHECK-SAME: parallel_loop = 0
+plan.kernel @softmax_in_place(%x: tensor<6x50xf32>) layouts [<[0, 1], [?, 50]>] -> [<[0, 1], [?, 50]>]
+    attributes {in_place = 0} {
+  %max = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<max>} : (tensor<6x50xf32>) -> tensor<6x1xf32>
+  %shifted = dovetail.sub %x, %max : (tensor<6x50xf32>, tensor<6x1xf32>) -> tensor<6x50xf32>
+  %exp = dovetail.exp %shifted : (tensor<6x50xf32>) -> tensor<6x50xf32>
+  %sum = dovetail.reduce %exp {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>} : (tensor<6x50xf32>) -> tensor<6x1xf32>
+  %0 = dovetail.div %exp, %sum : (tensor<6x50xf32>, tensor<6x1xf32>) -> tensor<6x50xf32>
+  plan.yield %0 : tensor<6x50xf32>
+}
+
+// The row is innermost, whatever the memory format. Another operand keeps its pointer.
+
+plan.kernel @column_in_place(%r: tensor<50x6xf32>, %x: tensor<50x6xf32>)
+    layouts [<[0, 1], [50, ?]>, <[0, 1], [50, ?]>] -> [<[0, 1], [50, ?]>] attributes {in_place = 1} {
+  %sum = dovetail.reduce %x {axes = array<i64: 0>, kind = #dovetail.reduce_kind<sum>} : (tensor<50x6xf32>) -> tensor<1x6xf32>
+  %1 = dovetail.sub %x, %sum : (tensor<50x6xf32>, tensor<1x6xf32>) -> tensor<50x6xf32>
+  %0 = dovetail.add %1, %r : (tensor<50x6xf32>, tensor<50x6xf32>) -> tensor<50x6xf32>
+  plan.yield %0 : tensor<50x6xf32>
+}
+
 // What is reduced becomes innermost, whatever the memory format.
 
 plan.kernel @columns(%x: tensor<50x6xf32>) layouts [<[0, 1], [50, ?]>] -> [<[0, 1], [50, ?]>]
@@ -123,6 +148,35 @@ plan.kernel @other_blocks(%x: tensor<4x40xf32>) layouts [<[0, 1], block 1 by 8, 
 // CHECK: math.exp
 // CHECK: plan.store
 // CHECK: func.func @softmax(
+
+// CHECK: func.func private @softmax_in_place.body(
+// CHECK-SAME: %{{.*}}: !llvm.ptr {llvm.noalias}, %[[Y:arg1]]: !llvm.ptr
+// CHECK: scf.for %[[ROW:.*]] = %arg2 to %arg3
+// CHECK: %[[MAX:.*]] = scf.for {{.*}} iter_args
+// CHECK: plan.load %[[Y]][
+// CHECK: arith.maximumf
+// CHECK: %[[SUM:.*]] = scf.for {{.*}} iter_args
+// CHECK: plan.load %[[Y]][
+// CHECK-NEXT: arith.subf %{{.*}}, %[[MAX]]
+// CHECK: scf.for %{{.*}} = %arg4 to %arg5
+// CHECK-NOT: scf.for
+// CHECK: %[[X:.*]] = plan.load %[[Y]][%[[AT:.*]]]
+// CHECK-NEXT: arith.subf %[[X]], %[[MAX]]
+// CHECK: arith.divf %{{.*}}, %[[SUM]]
+// CHECK-NEXT: plan.store %{{.*}}, %[[Y]][%[[AT]]]
+// CHECK-NEXT: }
+
+// CHECK: func.func private @column_in_place.body(
+// CHECK-SAME: %[[R:arg0]]: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias}, %[[Y:arg2]]: !llvm.ptr {llvm.noalias},
+// CHECK: scf.for %{{.*}} = %arg5 to %arg6
+// CHECK: %[[SUM:.*]] = scf.for {{.*}} iter_args
+// CHECK: plan.load %[[Y]][
+// CHECK: scf.for %{{.*}} = %arg3 to %arg4
+// CHECK-NOT: scf.for
+// CHECK: plan.load %[[Y]][%[[AT:.*]]]
+// CHECK-NEXT: arith.subf %{{.*}}, %[[SUM]]
+// CHECK: plan.load %[[R]][
+// CHECK: plan.store %{{.*}}, %[[Y]][%[[AT]]]
 
 // CHECK: func.func private @columns.body(
 // CHECK: scf.for %{{.*}} = %arg2 to %arg3

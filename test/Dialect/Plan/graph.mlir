@@ -41,8 +41,8 @@ func.func @graph(%x: !own {plan.format = #plan.format<[0, 2, 3, 1]>}, %r: tensor
     %0 = dovetail.neg %a : (tensor<4x4xf32>) -> tensor<4x4xf32>
     plan.yield %0 : tensor<4x4xf32>
   }
-  // CHECK: plan.group({{.*}}) attributes {in_place} :
-  %s = plan.group(%a = %data, %c = %i, %d = %u) attributes {in_place}
+  // CHECK: plan.group({{.*}}) attributes {in_place = 0 : i64} :
+  %s = plan.group(%a = %data, %c = %i, %d = %u) attributes {in_place = 0}
       : (tensor<4x4xf32>, tensor<2x1xi64>, tensor<2x4xf32>) -> tensor<4x4xf32> {
     %0 = dovetail.scatter_nd %a, %c, %d : (tensor<4x4xf32>, tensor<2x1xi64>, tensor<2x4xf32>) -> tensor<4x4xf32>
     plan.yield %0 : tensor<4x4xf32>

@@ -148,9 +148,34 @@ func.func @twice(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
 
 // -----
 
-func.func @writes(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{is in place, but does not consist of an operation that writes over its operand}}
-  %0 = plan.group(%a = %x) attributes {in_place} : (tensor<4xf32>) -> tensor<4xf32> {
+// What the user gave is read again.
+
+func.func @argument(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{is in place, but operand 0 cannot be written over}}
+  %0 = plan.group(%a = %x) attributes {in_place = 0} : (tensor<4xf32>) -> tensor<4xf32> {
+    %1 = dovetail.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+    plan.yield %1 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @reversed(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %n = dovetail.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{is in place, but operand 0 cannot be written over}}
+  %0 = plan.group(%a = %n) attributes {in_place = 0} : (tensor<4xf32>) -> tensor<4xf32> {
+    %1 = dovetail.slice %a {starts = array<i64: 3>, sizes = array<i64: 4>, steps = array<i64: -1>} : (tensor<4xf32>) -> tensor<4xf32>
+    plan.yield %1 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @number(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{is in place, but is no kernel with one result and an operand 1}}
+  %0 = plan.group(%a = %x) attributes {in_place = 1} : (tensor<4xf32>) -> tensor<4xf32> {
     %1 = dovetail.neg %a : (tensor<4xf32>) -> tensor<4xf32>
     plan.yield %1 : tensor<4xf32>
   }
@@ -164,7 +189,7 @@ func.func @writes(%x: tensor<4xf32>) -> tensor<4xf32> {
 func.func @updates(%x: tensor<4x4xf32>, %i: tensor<4x1xi64>) -> tensor<4x4xf32> {
   %n = dovetail.neg %x : (tensor<4x4xf32>) -> tensor<4x4xf32>
   // expected-error@+1 {{is in place, but operand 0 cannot be written over}}
-  %0 = plan.group(%a = %n, %b = %i) attributes {in_place} : (tensor<4x4xf32>, tensor<4x1xi64>) -> tensor<4x4xf32> {
+  %0 = plan.group(%a = %n, %b = %i) attributes {in_place = 0} : (tensor<4x4xf32>, tensor<4x1xi64>) -> tensor<4x4xf32> {
     %1 = dovetail.scatter_nd %a, %b, %a : (tensor<4x4xf32>, tensor<4x1xi64>, tensor<4x4xf32>) -> tensor<4x4xf32>
     plan.yield %1 : tensor<4x4xf32>
   }

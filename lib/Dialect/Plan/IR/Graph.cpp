@@ -91,17 +91,14 @@ static LogicalResult verifyCall(GroupOp group) {
   return success();
 }
 
-/// Checks that a group may write its result over operand 0.
+/// Checks that a group may write its result over an operand.
 static LogicalResult verifyInPlace(GroupOp group) {
-  auto root = dyn_cast<DefinitionOpInterface>(group.getRoot());
-  if (group.getLibrary() || !root ||
-      group.getBlock()->without_terminator().begin() != Block::iterator(group.getRoot()) ||
-      group->getNumResults() != 1 || !root.getDefinition().writes)
-    return group.emitOpError("is in place, but does not consist of an operation that writes over its operand");
-  Value data = root->getOperand(0);
-  if (data != group.getBlock()->getArgument(0) || !data.hasOneUse() || !group.getInputs()[0].getDefiningOp() ||
-      data.getType() != group.getOutputs()[0].getType())
-    return group.emitOpError("is in place, but operand 0 cannot be written over");
+  uint64_t number = *group.getInPlace();
+  if (group.getLibrary() || group->getNumResults() != 1 || number >= group.getInputs().size())
+    return group.emitOpError("is in place, but is no kernel with one result and an operand ") << number;
+  if (!group.getInputs()[number].getDefiningOp() ||
+      !mayWriteOver(*group.getBlock(), group.getBlock()->getArgument(number)))
+    return group.emitOpError("is in place, but operand ") << number << " cannot be written over";
   return success();
 }
 

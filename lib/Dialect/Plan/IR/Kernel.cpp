@@ -242,14 +242,11 @@ LogicalResult KernelOp::verifyRegions() {
       if (cast<RankedTensorType>(type).getEncoding())
         return op.emitOpError("has a sharding; kernels are the same for all ranks");
   }
-  if (getInPlace()) {
-    auto writer = dyn_cast_if_present<DefinitionOpInterface>(yield.getValues().front().getDefiningOp());
-    if (yield.getValues().size() != 1 || !writer || !writer.getDefinition().writes ||
-        writer->getOperand(0) != getArguments().front() || !writer->getOperand(0).hasOneUse() ||
-        getLayout(0) != getResultLayout(0))
-      return emitOpError("cannot have its result in the memory of argument 0, which is to be the operand that the "
-                         "result writes over, and nothing else, of the same layout");
-  }
+  if (std::optional<uint64_t> number = getInPlace())
+    if (*number >= getArguments().size() || yield.getValues().size() != 1 || getLayout(*number) != getResultLayout(0) ||
+        !mayWriteOver(*getBlock(), getArguments()[*number]))
+      return emitOpError("cannot have its result in the memory of argument ")
+             << *number << ", which is to be of the same layout, and what the result writes over, or reads in place";
   int64_t loops = getLoopExtents().size();
   for (int64_t loop : getStaticLoops())
     if (loop < 0 || loop >= loops)

@@ -98,6 +98,31 @@ struct IndexCheck {
   std::optional<unsigned> argument;
 };
 
+/// How the body of a kernel reads an argument over which its result may be written.
+struct InPlaceReads {
+  /// A read of an operation of the body, by its number.
+  struct Read {
+    mlir::Operation *op;
+    unsigned number;
+  };
+
+  /// The loops of the result, ascending, along which the argument is read at other elements than the one written: their
+  /// iterations are a *row*. None: each element of the result reads its own element of the argument alone.
+  llvm::SmallVector<unsigned> row;
+  /// What elements of a row have from all of it, such as its sum, in the order of the body: where operations that are
+  /// computed at the result's own coordinates read values that are the same along the row. Code that writes the result
+  /// reads these before it writes an element of the row, and else its own element alone.
+  llvm::SmallVector<Read> values;
+};
+
+/// Whether the result of a kernel, or group, with this body may lie in the memory of `argument`, as accesses tell: at
+/// each element the argument is read there, or within the row, for values that do not depend on the place in it. None
+/// if not, or if there are several results.
+std::optional<InPlaceReads> getInPlaceReads(mlir::Block &body, mlir::BlockArgument argument);
+/// The same, or that the body is an operation that writes some elements of `argument` anew (`Definition::writes`),
+/// which has no other use.
+bool mayWriteOver(mlir::Block &body, mlir::BlockArgument argument);
+
 } // namespace dovetail::plan
 
 #define GET_OP_CLASSES

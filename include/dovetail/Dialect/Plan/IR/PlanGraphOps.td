@@ -22,8 +22,8 @@ def Plan_GroupOp : Plan_Op<"group", [IsolatedFromAbove, SingleBlock]> {
     values in between are nowhere in memory. A kernel reads the operands in their order.
 
     With `library` the first operation is the one that the library performs, and each other one is a step of its epilogue:
-    it reads the result of the one before, of its own type. With `in_place` the root writes its result over operand 0,
-    which nobody else reads.
+    it reads the result of the one before, of its own type. With `in_place` the root writes its result over the
+    operand of that number, which nobody reads later.
 
     ```mlir
     %y = plan.group(%b = %bias, %a = %x, %c = %w) by "onednn"
@@ -34,7 +34,7 @@ def Plan_GroupOp : Plan_Op<"group", [IsolatedFromAbove, SingleBlock]> {
     }
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, OptionalAttr<StrAttr>:$library, UnitAttr:$in_place);
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, OptionalAttr<StrAttr>:$library, OptionalAttr<I64Attr>:$in_place);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;

@@ -41,8 +41,9 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
 
     `static_loops` are loops that no launch splits: they run over [0, extent), known at compile time. Code generation
     sets `parallel_loop`, the loop whose range is divided among threads of a CPU, or `blocks`, the shape of launches
-    on a device. With `in_place` the result lies in the memory of argument 0, of which the kernel reads nothing, as
-    what it does not write over stays. Operations with `dovetail.check_indices` report indices that are out of range.
+    on a device. With `in_place` the result lies in the memory of the argument of that number. Either the kernel reads
+    nothing of it, as what it does not write over stays, or it reads all that depends on an element before it writes
+    over it (`getInPlaceReads`). Operations with `dovetail.check_indices` report indices that are out of range.
 
     ```mlir
     plan.kernel @add(%a: tensor<1x8x10x10xf32>, %b: tensor<8x1x1xf32>)
@@ -55,7 +56,7 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_LayoutArrayAttr:$layouts, Plan_LayoutArrayAttr:$result_layouts,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$static_loops, OptionalAttr<I64Attr>:$parallel_loop,
-                       OptionalAttr<Plan_BlocksAttr>:$blocks, UnitAttr:$in_place);
+                       OptionalAttr<Plan_BlocksAttr>:$blocks, OptionalAttr<I64Attr>:$in_place);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
@@ -114,8 +115,8 @@ def Plan_Pointer : Type<CPred<"::llvm::isa<::mlir::LLVM::LLVMPointerType>($_self
 def Plan_LoadOp : Plan_Op<"load", [NoMemoryEffect]> {
   let summary = "Reads an element, in generated code";
   let description = [{
-    The element `offset` elements after `base`. What a kernel reads is never written while it runs, so loads may be
-    merged. They may not move out of a loop, which may have an empty range where a rank holds nothing to read. Booleans
+    The element `offset` elements after `base`. What a kernel reads is never written while it runs, or, with `in_place`,
+    after it has been read for the last time, so loads may be merged. They may not move out of a loop, which may have an empty range where a rank holds nothing to read. Booleans
     (i1) occupy a byte. `alignment` is what is known of the address, in bytes, beyond the element's size.
   }];
   let arguments = (ins Plan_Pointer:$base, Index:$offset, OptionalAttr<I64Attr>:$alignment);
