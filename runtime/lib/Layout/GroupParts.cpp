@@ -12,73 +12,7 @@
 
 #include "GroupParts.h"
 
-#include <numeric>
-
 using namespace dovetail::layout;
-
-namespace {
-
-/// Counts pieces of a dimension.
-class Pieces {
-public:
-  explicit Pieces(std::span<const Interval> pieces) {
-    for (Interval piece : pieces)
-      count += !piece.empty();
-    // Begins, ends, and their sums in one piece of memory: it is made very often.
-    positions.reserve(4 * count + 2);
-    for (Interval piece : pieces)
-      if (!piece.empty())
-        positions.push_back(piece.lo);
-    for (Interval piece : pieces)
-      if (!piece.empty())
-        positions.push_back(piece.hi);
-    sumUp(0);
-    sumUp(count);
-  }
-
-  /// How many have elements of `interval`. Costs the logarithm of how many there are.
-  int64_t countIn(Interval interval) const {
-    if (interval.empty())
-      return 0;
-    auto begins = positions.begin(), ends = begins + count;
-    int64_t begun = std::lower_bound(begins, begins + count, interval.hi) - begins;
-    int64_t ended = std::upper_bound(ends, ends + count, interval.lo) - ends;
-    return begun - ended;
-  }
-
-  /// The elements of `interval` in all of them. Costs the same.
-  int64_t sizeIn(Interval interval) const {
-    return interval.empty() ? 0 : sizeBelow(interval.hi) - sizeBelow(interval.lo);
-  }
-
-private:
-  /// Sorts the positions from `first` on, and adds the sums of the first ones of them.
-  void sumUp(size_t first) {
-    auto begin = positions.begin() + first, end = begin + count;
-    if (!std::is_sorted(begin, end))
-      std::sort(begin, end);
-    int64_t sum = 0;
-    positions.push_back(sum);
-    for (size_t i = 0; i < count; ++i)
-      positions.push_back(sum += positions[first + i]);
-  }
-
-  /// The elements below `position` in all of them: what lies between it and their begins, less what lies between it and
-  /// their ends.
-  int64_t sizeBelow(int64_t position) const {
-    auto getDistance = [&](size_t first, size_t sums) {
-      auto begin = positions.begin() + first;
-      int64_t below = std::lower_bound(begin, begin + count, position) - begin;
-      return below * position - positions[sums + below];
-    };
-    return getDistance(0, 2 * count) - getDistance(count, 3 * count + 1);
-  }
-
-  size_t count = 0;
-  std::vector<int64_t> positions;
-};
-
-} // namespace
 
 static bool splitsAny(const Sharding &sharding, const DimGroup &group, int axis) {
   return std::any_of(group.dims.begin(), group.dims.end(),
@@ -111,74 +45,28 @@ GroupParts::Dim GroupParts::makeDim(const Mesh &mesh, const DimSharding &from, c
     std::copy_if(axes.begin(), axes.end(), std::back_inserter(selected), isSelected);
     return selected;
   };
+  int64_t numRanks = 1;
+  for (int axis : group.axes)
+    numRanks *= mesh.axisSize(axis);
+  auto makeOverlaps = [&](std::span<const Interval> list, const std::vector<int> &listSteps,
+                          std::span<const Interval> others, const std::vector<int> &axes, const std::vector<int> &fixed,
+                          std::vector<int> &steps) {
+    Overlaps overlaps(mesh, list, others, axes, fixed, numRanks);
+    steps = getSteps(mesh, group.axes, fixed);
+    for (size_t i = 0; i < group.axes.size(); ++i)
+      steps[i] += listSteps[i] * overlaps.getNumCoordinates();
+    return overlaps;
+  };
   auto isFar = [&](int axis) { return !isIn(nearAxes, axis); };
   if (std::vector<int> far = select(from.axes, isFar); far != from.axes)
-    dim.nearHeld =
-        countOverlaps(mesh, group.axes, dim.targets, dim.targetSteps, dim.sources, from.axes, far, dim.heldSteps);
+    dim.nearHeld = makeOverlaps(dim.targets, dim.targetSteps, dim.sources, from.axes, far, dim.heldSteps);
   if (!countSent)
     return dim;
   auto isFixed = [&](int axis) { return isIn(fixedAxes, axis); };
-  dim.given = countOverlaps(mesh, group.axes, dim.sources, dim.sourceSteps, dim.targets, to.axes,
-                            select(to.axes, isFixed), dim.giveSteps);
+  dim.given = makeOverlaps(dim.sources, dim.sourceSteps, dim.targets, to.axes, select(to.axes, isFixed), dim.giveSteps);
   if (std::vector<int> same = select(to.axes, [&](int axis) { return isFixed(axis) || isFar(axis); }); same != to.axes)
-    dim.nearGiven =
-        countOverlaps(mesh, group.axes, dim.sources, dim.sourceSteps, dim.targets, to.axes, same, dim.nearGiveSteps);
+    dim.nearGiven = makeOverlaps(dim.sources, dim.sourceSteps, dim.targets, to.axes, same, dim.nearGiveSteps);
   return dim;
-}
-
-/// The pieces of a dimension that `axes` split, by their coordinate over those that are `fixed`, which are some of
-/// these in the same order. Sets where the pieces with each coordinate begin.
-static std::vector<Interval> sortByCoordinate(const Mesh &mesh, std::span<const Interval> pieces,
-                                              const std::vector<int> &axes, const std::vector<int> &fixed,
-                                              std::vector<size_t> &begins) {
-  std::vector<int> coordinates(pieces.size());
-  int stride = 1, step = 1;
-  for (size_t i = axes.size(); i-- > 0;) {
-    int size = mesh.axisSize(axes[i]);
-    if (isIn(fixed, axes[i])) {
-      for (size_t piece = 0; piece < pieces.size(); ++piece)
-        coordinates[piece] += static_cast<int>(piece) / stride % size * step;
-      step *= size;
-    }
-    stride *= size;
-  }
-  begins.assign(step + 1, 0);
-  for (int coordinate : coordinates)
-    ++begins[coordinate + 1];
-  std::partial_sum(begins.begin(), begins.end(), begins.begin());
-  std::vector<size_t> next(begins.begin(), begins.end() - 1);
-  std::vector<Interval> sorted(pieces.size());
-  for (size_t piece = 0; piece < pieces.size(); ++piece)
-    sorted[next[coordinates[piece]]++] = pieces[piece];
-  return sorted;
-}
-
-std::vector<std::pair<int64_t, int64_t>>
-GroupParts::countOverlaps(const Mesh &mesh, const std::vector<int> &groupAxes, std::span<const Interval> list,
-                          const std::vector<int> &listSteps, std::span<const Interval> others,
-                          const std::vector<int> &axes, const std::vector<int> &fixed, std::vector<int> &steps) {
-  std::vector<size_t> begins;
-  std::vector<Interval> sorted = sortByCoordinate(mesh, others, axes, fixed, begins);
-  size_t count = begins.size() - 1;
-  std::vector<std::pair<int64_t, int64_t>> overlaps(list.size() * count);
-  for (size_t coordinate = 0; coordinate < count; ++coordinate) {
-    std::span<const Interval> with =
-        std::span<const Interval>(sorted).subspan(begins[coordinate], begins[coordinate + 1] - begins[coordinate]);
-    if (with.size() == 1) {
-      for (size_t i = 0; i < list.size(); ++i) {
-        int64_t size = list[i].intersect(with[0]).size();
-        overlaps[i * count + coordinate] = {size, size > 0};
-      }
-      continue;
-    }
-    Pieces pieces(with);
-    for (size_t i = 0; i < list.size(); ++i)
-      overlaps[i * count + coordinate] = {pieces.sizeIn(list[i]), pieces.countIn(list[i])};
-  }
-  steps = getSteps(mesh, groupAxes, fixed);
-  for (size_t i = 0; i < groupAxes.size(); ++i)
-    steps[i] += listSteps[i] * static_cast<int>(count);
-  return overlaps;
 }
 
 void GroupParts::addAlongLast(const std::vector<Dim> &dims, int count, int64_t replicas, int64_t nearReplicas) {
@@ -193,15 +81,15 @@ void GroupParts::addAlongLast(const std::vector<Dim> &dims, int count, int64_t r
       get.partners *= dim.partners[target];
       int64_t own = needed.intersect(dim.sources[at(dim.source, dim.sourceSteps)]).size();
       std::pair<int64_t, int64_t> itself = {own, own > 0};
-      auto [held, holders] = dim.nearHeld.empty() ? itself : dim.nearHeld[at(dim.held, dim.heldSteps)];
+      auto [held, holders] = !dim.nearHeld ? itself : (*dim.nearHeld)[at(dim.held, dim.heldSteps)];
       get.kept *= std::min(held, needed.size());
       get.nearPartners *= holders;
       if (!countSent)
         continue;
-      auto [size, partners] = dim.given[at(dim.give, dim.giveSteps)];
+      auto [size, partners] = (*dim.given)[at(dim.give, dim.giveSteps)];
       give.moved *= size;
       give.partners *= partners;
-      auto [nearSize, takers] = dim.nearGiven.empty() ? itself : dim.nearGiven[at(dim.nearGive, dim.nearGiveSteps)];
+      auto [nearSize, takers] = !dim.nearGiven ? itself : (*dim.nearGiven)[at(dim.nearGive, dim.nearGiveSteps)];
       give.kept *= nearSize;
       give.nearPartners *= takers;
     }

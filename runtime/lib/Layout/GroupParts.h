@@ -13,16 +13,13 @@
 #ifndef DOVETAIL_RUNTIME_LIB_LAYOUT_GROUPPARTS_H
 #define DOVETAIL_RUNTIME_LIB_LAYOUT_GROUPPARTS_H
 
+#include "Overlaps.h"
 #include "dovetail/Layout/Sharding.h"
 
 #include <algorithm>
-#include <utility>
+#include <optional>
 
 namespace dovetail::layout {
-
-inline bool isIn(const std::vector<int> &axes, int axis) {
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
 
 /// What a rank receives or sends in some dimensions, in elements.
 struct Part {
@@ -85,11 +82,11 @@ private:
     std::vector<int64_t> partners;
     /// Of each source, for each coordinate over `fixedAxes` that split the target: the elements that all targets with
     /// that coordinate need of it, and how many do.
-    std::vector<std::pair<int64_t, int64_t>> given;
+    std::optional<Overlaps> given;
     /// Where near ranks differ in what they have: of each target, for each coordinate over axes that are not near and
     /// split the source, the elements of it that sources with that coordinate have, and how many do. Where they differ
     /// in what they need: what `given` says, for each coordinate over those that are not near, too.
-    std::vector<std::pair<int64_t, int64_t>> nearHeld, nearGiven;
+    std::optional<Overlaps> nearHeld, nearGiven;
     /// Where ranks are, and by how much that changes along each of the group's axes.
     int source = 0, target = 0, give = 0, held = 0, nearGive = 0;
     std::vector<int> sourceSteps, targetSteps, giveSteps, heldSteps, nearGiveSteps;
@@ -109,14 +106,6 @@ private:
               const DimGroup &group) const;
   /// Adds the parts of ranks whose coordinates differ along the last axis of `group`.
   void addAlongLast(const std::vector<Dim> &dims, int count, int64_t replicas, int64_t nearReplicas);
-
-  /// Of each of `list`, for each coordinate over those `axes` of `others` that are `isFixed`: how much of it pieces of
-  /// `others` with that coordinate have, each counted, and how many have any. `steps` says how the place in that list
-  /// grows along `groupAxes`.
-  static std::vector<std::pair<int64_t, int64_t>>
-  countOverlaps(const Mesh &mesh, const std::vector<int> &groupAxes, std::span<const Interval> list,
-                const std::vector<int> &listSteps, std::span<const Interval> others, const std::vector<int> &axes,
-                const std::vector<int> &fixed, std::vector<int> &steps);
 
   /// Axes on which source and target are at the same coordinate, as the source has the same at all of them.
   std::vector<int> fixedAxes;
