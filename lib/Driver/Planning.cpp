@@ -157,8 +157,9 @@ FailureOr<layout::Mesh> dovetail::chooseMesh(Compilation &compilation, Diagnosti
 /// The rank of a lowered program that takes most; of many ranks, each `step`th is looked at.
 static FailureOr<RankMemory> getMost(const runtime::Plan &plan, int step = 1) {
   RankMemory most;
+  runtime::MemoryEstimator estimator(plan, /*threads=*/1);
   for (int rank = 0; rank < plan.mesh.numRanks(); rank += step) {
-    absl::StatusOr<runtime::MemoryUse> use = runtime::estimateMemoryUse(plan, rank, /*threads=*/1);
+    absl::StatusOr<runtime::MemoryUse> use = estimator.estimate(rank);
     if (!use.ok())
       return llvm::failure();
     const runtime::SessionStatistics &memory = use->statistics;

@@ -79,8 +79,9 @@ static FailureOr<PredictedRun> predictRun(Compilation &compilation, const Cluste
     return failure();
   Simulation simulation(*work, cluster);
   std::vector<runtime::MemoryUse> memory;
+  runtime::MemoryEstimator estimator(*plan, threads);
   for (int rank = 0; rank < work->mesh.numRanks(); ++rank) {
-    absl::StatusOr<runtime::MemoryUse> use = runtime::estimateMemoryUse(*plan, rank, threads);
+    absl::StatusOr<runtime::MemoryUse> use = estimator.estimate(rank);
     if (!use.ok())
       return diagnostics.error(getExitCode(use.status()),
                                "rank " + Twine(rank) + ": " + std::string(use.status().message()));

@@ -15,6 +15,7 @@
 #include "dovetail/runtime/Session.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 using namespace dovetail;
@@ -54,7 +55,7 @@ std::vector<ArenaItem> dovetail::runtime::bufferLives(const Plan &plan, int rank
 }
 
 ArenaPlan dovetail::runtime::planArena(const RankMemory &memory, const std::vector<int64_t> &prologueScratch,
-                                       const std::vector<int64_t> &stepScratch) {
+                                       const std::vector<int64_t> &stepScratch, const ItemPlanner &planItems) {
   const Plan &plan = memory.plan;
   ArenaPlan result;
   result.items = bufferLives(plan, memory.rank);
@@ -66,7 +67,7 @@ ArenaPlan dovetail::runtime::planArena(const RankMemory &memory, const std::vect
   };
   addScratch(prologueScratch, 0);
   addScratch(stepScratch, Positions(plan).firstStep);
-  result.bytes = planArena(result.items);
+  result.bytes = planItems(result.items);
   result.packing = PackingPlan::create(memory, result.bytes);
 
   std::vector<ArenaItem> lives = bufferLives(plan, memory.rank), transient(lives.size());
@@ -74,7 +75,7 @@ ArenaPlan dovetail::runtime::planArena(const RankMemory &memory, const std::vect
     if (result.packing.transient[i] && result.packing.lastUses[i] >= 0)
       // Steps of a run do not read it themselves.
       transient[i] = {bufferBytes(plan, i, memory.rank), lives[i].first, result.packing.lastUses[i], 0};
-  result.startBytes = planArena(transient);
+  result.startBytes = planItems(transient);
   for (size_t i = 0; i < lives.size(); ++i)
     if (result.packing.transient[i])
       result.items[i] = transient[i];
@@ -110,7 +111,32 @@ static std::vector<int64_t> aliveBytes(const std::vector<ArenaItem> &items, int6
   return changes;
 }
 
-absl::StatusOr<MemoryUse> dovetail::runtime::estimateMemoryUse(const Plan &plan, int rank, int threads) {
+struct MemoryEstimator::State {
+  const Plan &plan;
+  int threads;
+  /// The sizes of arenas by the bytes and lives of what is in them.
+  std::map<std::vector<int64_t>, int64_t> arenas;
+
+  /// Those that are known already get no places.
+  int64_t getArena(std::vector<ArenaItem> &items) {
+    std::vector<int64_t> key;
+    key.reserve(3 * items.size());
+    for (const ArenaItem &item : items)
+      if (item.bytes > 0)
+        key.insert(key.end(), {item.bytes, item.first, item.last});
+    auto [entry, isNew] = arenas.try_emplace(std::move(key), 0);
+    if (isNew)
+      entry->second = planArena(items);
+    return entry->second;
+  }
+};
+
+MemoryEstimator::MemoryEstimator(const Plan &plan, int threads) : state(new State{plan, threads, {}}) {}
+MemoryEstimator::MemoryEstimator(MemoryEstimator &&) noexcept = default;
+MemoryEstimator::~MemoryEstimator() = default;
+
+absl::StatusOr<MemoryUse> MemoryEstimator::estimate(int rank) {
+  const Plan &plan = state->plan;
   MemoryUse use;
   SessionStatistics &result = use.statistics;
   RankMemory memory = memoryWithoutAddresses(plan, rank);
@@ -118,7 +144,7 @@ absl::StatusOr<MemoryUse> dovetail::runtime::estimateMemoryUse(const Plan &plan,
   auto addSteps = [&](const std::vector<StepInfo> &steps, bool inPrologue, std::vector<int64_t> &scratch) {
     for (const StepInfo &step : steps) {
       absl::StatusOr<CallBytes> bytes = plan.isForDevice() ? deviceCallBytes(memory, step, inPrologue)
-                                                           : hostCallBytes(memory, step, inPrologue, threads);
+                                                           : hostCallBytes(memory, step, inPrologue, state->threads);
       if (!bytes.ok())
         return bytes.status();
       scratch.push_back(bytes->scratch);
@@ -131,7 +157,8 @@ absl::StatusOr<MemoryUse> dovetail::runtime::estimateMemoryUse(const Plan &plan,
     return status;
   if (absl::Status status = addSteps(plan.steps, /*inPrologue=*/false, stepScratch); !status.ok())
     return status;
-  auto [items, arenaBytes, startBytes, packing] = planArena(memory, prologueScratch, stepScratch);
+  auto [items, arenaBytes, startBytes, packing] = planArena(
+      memory, prologueScratch, stepScratch, [&](std::vector<ArenaItem> &all) { return state->getArena(all); });
   result.arenaBytes = arenaBytes;
   result.startBytes = startBytes;
   // They are in the arena of the prologue's own.
@@ -153,7 +180,7 @@ absl::StatusOr<MemoryUse> dovetail::runtime::estimateMemoryUse(const Plan &plan,
 }
 
 absl::StatusOr<SessionStatistics> dovetail::runtime::estimateStatistics(const Plan &plan, int rank, int threads) {
-  absl::StatusOr<MemoryUse> use = estimateMemoryUse(plan, rank, threads);
+  absl::StatusOr<MemoryUse> use = MemoryEstimator(plan, threads).estimate(rank);
   if (!use.ok())
     return use.status();
   RankMemory memory = memoryWithoutAddresses(plan, rank);

@@ -14,6 +14,8 @@
 
 #include "dovetail/runtime/Plan.h"
 
+#include <functional>
+
 namespace dovetail::runtime {
 
 /// Positions in the life of a session: the prologue's steps, the writing of inputs, the steps, the reading of outputs.
@@ -37,10 +39,14 @@ struct ArenaPlan {
   PackingPlan packing;
 };
 
+/// Gives items places, as `planArena` of items does, or only says how much they take together.
+using ItemPlanner = std::function<int64_t(std::vector<ArenaItem> &items)>;
+
 /// Plans the arena of steps that need so much scratch memory, and memory of the prologue, which takes no more than the
 /// arena, unless one piece is larger. `memory` needs no addresses.
-ArenaPlan planArena(const RankMemory &memory, const std::vector<int64_t> &prologueScratch,
-                    const std::vector<int64_t> &stepScratch);
+ArenaPlan planArena(
+    const RankMemory &memory, const std::vector<int64_t> &prologueScratch, const std::vector<int64_t> &stepScratch,
+    const ItemPlanner &planItems = [](std::vector<ArenaItem> &items) { return planArena(items); });
 
 /// Bytes of a buffer on `rank`, as it lies in memory.
 int64_t bufferBytes(const Plan &plan, uint32_t buffer, int rank);

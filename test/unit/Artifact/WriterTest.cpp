@@ -181,7 +181,7 @@ TEST_F(WriterTest, DescribesMemoryAsSessionsHaveIt) {
   auto program = runtime::Program::load(absl::MakeConstSpan(bytes));
   ASSERT_TRUE(program.ok()) << program.status();
   for (int rank : {0, 1}) {
-    auto use = runtime::estimateMemoryUse(*described, rank, 1);
+    auto use = runtime::MemoryEstimator(*described, 1).estimate(rank);
     auto written = runtime::estimateStatistics((*program)->getPlan(), rank, 1);
     ASSERT_TRUE(use.ok() && written.ok()) << use.status() << written.status();
     written->messageBytes = 0;
@@ -205,7 +205,7 @@ TEST_F(WriterTest, DescribesProgramsWithoutTheirData) {
   ASSERT_TRUE(module);
   FailureOr<runtime::Plan> plan = describeProgram(*module);
   ASSERT_TRUE(succeeded(plan)) << messages;
-  auto use = runtime::estimateMemoryUse(*plan, 0, 1);
+  auto use = runtime::MemoryEstimator(*plan, 1).estimate(0);
   ASSERT_TRUE(use.ok()) << use.status();
   EXPECT_EQ(use->statistics.weightBytes, 4000000000000);
 }

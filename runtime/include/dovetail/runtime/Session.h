@@ -68,8 +68,21 @@ struct MemoryUse {
   std::vector<int64_t> aliveBytes;
 };
 
-/// The same as `estimateStatistics`, in the course of a run.
-absl::StatusOr<MemoryUse> estimateMemoryUse(const Plan &plan, int rank, int threads);
+/// The same as `estimateStatistics`, in the course of a run, for many ranks of a plan: those that have as much of all
+/// that is in the arena share its layout. Not thread-safe.
+class MemoryEstimator {
+public:
+  /// `plan` must outlive this.
+  MemoryEstimator(const Plan &plan, int threads);
+  MemoryEstimator(MemoryEstimator &&) noexcept;
+  ~MemoryEstimator();
+
+  absl::StatusOr<MemoryUse> estimate(int rank);
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
 
 /// When a step of the last run began and ended.
 struct StepTime {
