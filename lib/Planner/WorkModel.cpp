@@ -12,8 +12,7 @@
 
 #include "WorkModel.h"
 
-#include "ElementWork.h"
-
+#include "dovetail/Dialect/Dovetail/IR/ElementWork.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/Layout/Winograd.h"
 

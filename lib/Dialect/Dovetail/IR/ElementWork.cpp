@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ElementWork.h"
+#include "dovetail/Dialect/Dovetail/IR/ElementWork.h"
 
 #include "dovetail/Dialect/Dovetail/IR/LineBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_PLANNER_ELEMENTWORK_H
-#define DOVETAIL_LIB_PLANNER_ELEMENTWORK_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTWORK_H
+#define DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTWORK_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 
@@ -27,4 +27,4 @@ double countElement(DefinitionOpInterface op, const Definition &definition, llvm
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_PLANNER_ELEMENTWORK_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTWORK_H
