@@ -39,7 +39,7 @@ struct GenerateCpuKernels : dovetail::impl::GenerateCpuKernelsBase<GenerateCpuKe
       builder.setInsertionPointToEnd(code.getBody());
       if (failed(checkKernel(kernel)))
         return signalPassFailure();
-      KernelAnalysis analysis(kernel);
+      KernelAnalysis analysis(kernel, /*keepsValues=*/true);
       KernelEmitter emitter(kernel, builder, analysis);
       if (failed(emitter.emit()))
         return signalPassFailure();

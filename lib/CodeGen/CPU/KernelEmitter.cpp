@@ -161,12 +161,21 @@ void KernelEmitter::forEach(Value lo, Value hi, function_ref<void(Value)> body) 
 void KernelEmitter::emitLoops(unsigned depth) {
   if (Operation *op = analysis.getLineOp(); op && depth == order.size() - analysis.getInnerLoops().size())
     return emitLine(op, analysis.getInnerLoops());
-  if (const std::optional<plan::InPlaceReads> &reads = analysis.getInPlaceReads();
-      reads && !isInRow && depth == order.size() - reads->row.size()) {
-    emitRowValues();
+  if (bool hasRow = analysis.getKeptValue() || analysis.getInPlaceReads();
+      hasRow && !isInRow && depth == order.size() - analysis.getRow().size()) {
+    if (const std::optional<KernelAnalysis::KeptValue> &kept = analysis.getKeptValue()) {
+      if (kept->inPlace)
+        emitRowValues(*kept->inPlace);
+      isInRow = true;
+      emitKept(*kept, depth);
+      isKept = true;
+      emitRowValues(kept->reads);
+    } else {
+      emitRowValues(*analysis.getInPlaceReads());
+    }
     isInRow = true;
     emitLoops(depth);
-    isInRow = false;
+    isInRow = isKept = false;
     return;
   }
   if (depth == order.size())
@@ -189,19 +198,32 @@ void KernelEmitter::emitLoops(unsigned depth) {
   });
 }
 
-void KernelEmitter::emitRowValues() {
-  const plan::InPlaceReads &reads = *analysis.getInPlaceReads();
+void KernelEmitter::emitRowValues(const plan::InPlaceReads &reads) {
   // They are the same at all coordinates of the row.
-  for (unsigned loop : reads.row)
+  for (unsigned loop : analysis.getRow())
     index[loop] = ranges[loop].lo;
   for (auto [op, number] : reads.values)
     emitValue(op->getOperand(getDefinition(op).reads[number].operand), emitReadIndex(op, number, index));
 }
 
+void KernelEmitter::emitKept(const KernelAnalysis::KeptValue &kept, unsigned depth) {
+  if (depth < order.size()) {
+    unsigned loop = order[depth];
+    forEach(ranges[loop].lo, ranges[loop].hi, [&](Value iv) {
+      index[loop] = iv;
+      emitKept(kept, depth + 1);
+    });
+    return;
+  }
+  Value element = emitValue(kept.op->getResult(0), index);
+  plan::StoreOp::create(builder, kernel.getLoc(), element, results.front().base, emitOffset(results.front(), index),
+                        /*alignment=*/IntegerAttr());
+}
+
 Value KernelEmitter::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> at) {
-  if (isInRow && &memory == &arguments[*kernel.getInPlace()])
+  if (isInRow && analysis.getInPlaceReads() && &memory == &arguments[*kernel.getInPlace()])
     for (unsigned loop = 0; loop < rank; ++loop)
-      if (extents[loop] != 1 && getNumber(at[loop]) != getNumber(index[loop])) {
+      if (isKept || (extents[loop] != 1 && getNumber(at[loop]) != getNumber(index[loop]))) {
         if (!failed)
           kernel.emitOpError("reads what it has written over");
         failed = true;
@@ -248,6 +270,11 @@ void KernelEmitter::emitStores(bool isTailed) {
 }
 
 KernelEmitter::Values KernelEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
+  if (isKept && op == analysis.getKeptValue()->op)
+    return {plan::ReadBackOp::create(
+        builder, kernel.getLoc(),
+        ElementBuilder::scalarType(cast<RankedTensorType>(op->getResult(0).getType()).getElementType()),
+        results.front().base, emitOffset(results.front(), index))};
   auto row = rows.find(op);
   if (row == rows.end())
     return KernelBody::emitOp(op, index);

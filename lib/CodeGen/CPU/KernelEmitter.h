@@ -65,8 +65,10 @@ private:
   void forEach(mlir::Value lo, mlir::Value hi, llvm::function_ref<void(mlir::Value)> body);
 
   // Results in the memory of an argument.
-  /// Emits what elements of the row inside of the current loops have from all of it.
-  void emitRowValues();
+  /// Emits what elements of the row inside of the current loops have from all of it, as `reads` say.
+  void emitRowValues(const plan::InPlaceReads &reads);
+  /// Writes the kept value into the row inside of the current loops.
+  void emitKept(const KernelAnalysis::KeptValue &kept, unsigned depth);
   mlir::Value emitLoad(const Memory &memory, mlir::Type elementType, llvm::ArrayRef<mlir::Value> index) override;
 
   // Tiles of what is read across what is written.
@@ -108,6 +110,7 @@ private:
   int transposedLoop = -1; ///< -1: none.
   Tile transposed;         ///< Of that loop, where tiles are emitted.
   bool isInRow = false;    ///< Elements are emitted that may be written over.
+  bool isKept = false;     ///< The row has the kept value, or elements of the result.
   int64_t copies = 1;      ///< How often the loops around the current one repeat the code.
   llvm::DenseMap<mlir::Operation *, Rows> rows;
 };

@@ -26,8 +26,7 @@ static constexpr int64_t shortest = 4;
 static constexpr int64_t tileExtent = 64;
 
 void KernelEmitter::chooseTransposedLoop() {
-  const std::optional<plan::InPlaceReads> &inPlace = analysis.getInPlaceReads();
-  bool hasRow = inPlace && !inPlace->row.empty();
+  bool hasRow = !analysis.getRow().empty();
   bool isElementwise = !analysis.getLineOp() && !hasRow && extents.size() == rank && order.size() == rank && rank > 1;
   for (unsigned number = 0; number < kernel.getYield().getValues().size(); ++number)
     isElementwise &= !kernel.getResultLayout(number).getFormat().isBlocked();

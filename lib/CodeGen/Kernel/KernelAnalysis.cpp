@@ -12,6 +12,7 @@
 
 #include "KernelAnalysis.h"
 
+#include "dovetail/Dialect/Dovetail/IR/ElementWork.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -37,7 +38,7 @@ static bool isExpensive(Operation *op) {
   return element && !element.isCheapElement();
 }
 
-KernelAnalysis::KernelAnalysis(plan::KernelOp kernel)
+KernelAnalysis::KernelAnalysis(plan::KernelOp kernel, bool keepsValues)
     : kernel(kernel), extents(kernel.getLoopExtents()), rank(kernel.getShape().size()), independent(rank, 0) {
   assert(extents.size() <= maxLoops && "checked before");
   auto record = [&](Value value, ArrayRef<Coordinate> index) {
@@ -78,7 +79,80 @@ KernelAnalysis::KernelAnalysis(plan::KernelOp kernel)
   }
   if (std::optional<uint64_t> number = kernel.getInPlace())
     inPlace = plan::getInPlaceReads(*kernel.getBlock(), kernel.getArguments()[*number]);
+  // What is written over at places that data say, holds nothing else.
+  if (keepsValues && (inPlace || !kernel.getInPlace()))
+    chooseKeptValue();
   chooseLoopOrder();
+}
+
+/// Whether `value` depends on `source` in another way than through `through`.
+static bool dependsOn(Value value, Value source, Operation *through) {
+  SmallVector<Value> pending = {value};
+  DenseSet<Value> seen;
+  while (!pending.empty()) {
+    Value next = pending.pop_back_val();
+    if (next == source)
+      return true;
+    Operation *op = next.getDefiningOp();
+    if (op && op != through && seen.insert(next).second)
+      llvm::append_range(pending, op->getOperands());
+  }
+  return false;
+}
+
+std::optional<KernelAnalysis::KeptValue> KernelAnalysis::getKept(Operation *op) const {
+  // As many additions take longer than to write an element and to read it twice.
+  constexpr double worthwhile = 8;
+  auto definitionOp = dyn_cast<DefinitionOpInterface>(op);
+  Value result = kernel.getYield().getValues().front();
+  // In shorter types, memory would round what is kept, and code does not.
+  auto type = cast<RankedTensorType>(result.getType());
+  if (!definitionOp || op->getNumResults() != 1 || op->getResult(0) == result || op->getResult(0).getType() != type ||
+      !(type.getElementType().isF32() || type.getElementType().isF64()) || definitionOp.isReduction())
+    return std::nullopt;
+  Definition definition = definitionOp.getDefinition();
+  if (definition.loops.size() != definition.resultRank || !definition.lines.empty() ||
+      countElement(definitionOp, definition, type.getShape()) < worthwhile)
+    return std::nullopt;
+  Block &body = *kernel.getBlock();
+  std::optional<plan::InPlaceReads> reads = plan::getInPlaceReads(body, op->getResult(0));
+  if (!reads || reads->row.empty() || reads->values.empty())
+    return std::nullopt;
+  if (!inPlace)
+    return KeptValue{op, std::move(*reads), std::nullopt};
+  Value source = kernel.getArguments()[*kernel.getInPlace()];
+  std::optional<plan::InPlaceReads> before = plan::getInPlaceReads(body, op->getResult(0), source);
+  auto isOfRow = [&](unsigned loop) { return llvm::is_contained(reads->row, loop); };
+  if (!before || !llvm::all_of(before->row, isOfRow) || dependsOn(result, source, op))
+    return std::nullopt;
+  return KeptValue{op, std::move(*reads), std::move(before)};
+}
+
+void KernelAnalysis::chooseKeptValue() {
+  plan::FormatAttr format = kernel.getResultLayout(0).getFormat();
+  auto isStatic = [&](unsigned loop) { return llvm::is_contained(kernel.getStaticLoops(), loop); };
+  if (kernel.getYield().getValues().size() != 1 || format.isBlocked() ||
+      !llvm::all_of(llvm::seq<unsigned>(rank, extents.size()), isStatic))
+    return;
+  for (Operation &op : llvm::reverse(kernel.getBlock()->without_terminator())) {
+    std::optional<KeptValue> found = getKept(&op);
+    if (!found)
+      continue;
+    // The rows lie in one piece, whole on each rank, and there are others for other threads.
+    bool isInRow = true, hasOthers = false;
+    for (int64_t loop : llvm::reverse(format.getOrder())) {
+      if (extents[loop] == 1)
+        continue;
+      bool isOwn = llvm::is_contained(found->reads.row, static_cast<unsigned>(loop));
+      isInRow &= isOwn;
+      hasOthers |= !isOwn;
+      if (isOwn && (!isInRow || !isStatic(loop)))
+        return;
+    }
+    if (hasOthers)
+      kept = std::move(found);
+    return;
+  }
 }
 
 SmallVector<Coordinate> KernelAnalysis::getResultIndex() const {

@@ -36,7 +36,18 @@ public:
   /// Kernels have at most this many loops.
   static constexpr unsigned maxLoops = 64;
 
-  explicit KernelAnalysis(plan::KernelOp kernel);
+  /// A value that rows of the result hold on the way: it costs more to compute than to read back, and is read along the
+  /// whole row before it is read at elements of the result, such as the exponentials of a softmax.
+  struct KeptValue {
+    mlir::Operation *op;
+    /// How the result reads it.
+    plan::InPlaceReads reads;
+    /// How it reads the argument in whose memory the result lies, if there is one.
+    std::optional<plan::InPlaceReads> inPlace;
+  };
+
+  /// `keepsValues`: code may keep one value in rows of the result.
+  explicit KernelAnalysis(plan::KernelOp kernel, bool keepsValues = false);
 
   /// The result loops in the order in which they are to be generated, outermost first: those that the lines of
   /// `getLineOp` go through are not among them.
@@ -51,6 +62,15 @@ public:
   /// How the kernel reads the argument in whose memory its result lies; none if it reads nothing of it. The loops of
   /// its row, if it has one, come last in the loop order, and threads do not divide them.
   const std::optional<plan::InPlaceReads> &getInPlaceReads() const { return inPlace; }
+
+  /// The value that code is to keep; none if nothing is gained by that. The loops of its row come last in the loop
+  /// order, and threads do not divide them.
+  const std::optional<KeptValue> &getKeptValue() const { return kept; }
+
+  /// The loops that come last in the loop order as code first goes along rows of them for values that elements share.
+  llvm::ArrayRef<unsigned> getRow() const {
+    return kept ? llvm::ArrayRef(kept->reads.row) : inPlace ? llvm::ArrayRef(inPlace->row) : llvm::ArrayRef<unsigned>();
+  }
 
   /// The position in the loop order of the loop along which reductions may accumulate rows.
   unsigned getRowDepth() const { return rowDepth; }
@@ -106,7 +126,11 @@ private:
   /// Whether the value is used at the coordinates of the kernel's result only.
   bool isOuter(mlir::Operation *op) const;
   unsigned countInner(llvm::function_ref<bool(unsigned loop)> isLine) const;
-  bool isOfRow(unsigned loop) const { return inPlace && llvm::is_contained(inPlace->row, loop); }
+  bool isOfRow(unsigned loop) const { return llvm::is_contained(getRow(), loop); }
+  /// Finds the value that is worth keeping.
+  void chooseKeptValue();
+  /// How code could keep the result of `op`.
+  std::optional<KeptValue> getKept(mlir::Operation *op) const;
   void chooseLoopOrder();
   FoldOrder computeFoldOrder(mlir::Operation *op) const;
 
@@ -120,6 +144,7 @@ private:
   llvm::SmallVector<unsigned> order;
   mlir::Operation *lineOp = nullptr;
   std::optional<plan::InPlaceReads> inPlace;
+  std::optional<KeptValue> kept;
   unsigned numInner = 0;
   llvm::DenseMap<mlir::Operation *, FoldOrder> foldOrders;
   unsigned rowDepth = 0;

@@ -12,7 +12,8 @@ plan.kernel @elementwise(%x: tensor<1x8x20x10xf32>, %s: tensor<8x1x1xf32>)
   plan.yield %0 : tensor<1x8x20x10xf32>
 }
 
-// The maximum and the sum of a row are computed once for each row.
+// The maximum and the sum of a row are computed once for each row. The exponentials of whole rows are kept in the result,
+// and read back for their sum and for the quotient.
 
 // CHECK-LABEL: plan.kernel @softmax
 plan.kernel @softmax(%x: tensor<6x50xf32>) layouts [<[0, 1], [?, 50]>] -> [<[0, 1], [?, 50]>]
@@ -32,6 +33,18 @@ plan.kernel @softmax(%x: tensor<6x50xf32>) layouts [<[0, 1], [?, 50]>] -> [<[0, 
 // CHECK-SAME: parallel_loop = 0
 plan.kernel @softmax_in_place(%x: tensor<6x50xf32>) layouts [<[0, 1], [?, 50]>] -> [<[0, 1], [?, 50]>]
     attributes {in_place = 0} {
+  %max = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<max>} : (tensor<6x50xf32>) -> tensor<6x1xf32>
+  %shifted = dovetail.sub %x, %max : (tensor<6x50xf32>, tensor<6x1xf32>) -> tensor<6x50xf32>
+  %exp = dovetail.exp %shifted : (tensor<6x50xf32>) -> tensor<6x50xf32>
+  %sum = dovetail.reduce %exp {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>} : (tensor<6x50xf32>) -> tensor<6x1xf32>
+  %0 = dovetail.div %exp, %sum : (tensor<6x50xf32>, tensor<6x1xf32>) -> tensor<6x50xf32>
+  plan.yield %0 : tensor<6x50xf32>
+}
+
+// What is kept takes the place of what is read.
+
+plan.kernel @softmax_kept_in_place(%x: tensor<6x50xf32>) layouts [<[0, 1], [?, 50]>] -> [<[0, 1], [?, 50]>]
+    attributes {in_place = 0, static_loops = array<i64: 1, 2, 3>} {
   %max = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<max>} : (tensor<6x50xf32>) -> tensor<6x1xf32>
   %shifted = dovetail.sub %x, %max : (tensor<6x50xf32>, tensor<6x1xf32>) -> tensor<6x50xf32>
   %exp = dovetail.exp %shifted : (tensor<6x50xf32>) -> tensor<6x50xf32>
@@ -136,17 +149,26 @@ plan.kernel @other_blocks(%x: tensor<4x40xf32>) layouts [<[0, 1], block 1 by 8, 
 // CHECK: call @elementwise.body
 
 // CHECK: func.func private @softmax.body(
-// CHECK: scf.for %{{.*}} = %arg2 to %arg3
-// CHECK: %[[MAX:.*]] = scf.for %{{.*}} = %c0 to %c50 {{.*}} iter_args
+// CHECK-SAME: %[[X:arg0]]: !llvm.ptr {llvm.noalias}, %[[Y:arg1]]: !llvm.ptr
+// CHECK: scf.for %[[ROW:.*]] = %arg2 to %arg3
+// CHECK: %[[MAX:.*]] = scf.for {{.*}} iter_args
+// CHECK: plan.load %[[X]][
 // CHECK: arith.maximumf
-// CHECK: %[[SUM:.*]] = scf.for %{{.*}} = %c0 to %c50 {{.*}} iter_args
-// CHECK: math.exp
-// CHECK: arith.addf {{.*}} fastmath<reassoc,contract>
-// CHECK: scf.for %{{.*}} = %c0 to %c50
+// CHECK: scf.for
 // CHECK-NOT: scf.for
-// CHECK: arith.subf %{{.*}}, %[[MAX]]
-// CHECK: math.exp
-// CHECK: plan.store
+// CHECK: plan.load %[[X]][%[[AT:.*]]]
+// CHECK-NEXT: arith.subf %{{.*}}, %[[MAX]]
+// CHECK-NEXT: %[[EXP:.*]] = math.exp
+// CHECK-NEXT: plan.store %[[EXP]], %[[Y]][
+// CHECK: %[[SUM:.*]] = scf.for {{.*}} iter_args
+// CHECK: plan.read_back %[[Y]][
+// CHECK-NEXT: arith.addf
+// CHECK: scf.for
+// CHECK-NOT: math.exp
+// CHECK: %[[KEPT:.*]] = plan.read_back %[[Y]][%[[AT:.*]]]
+// CHECK-NEXT: %[[QUOTIENT:.*]] = arith.divf %[[KEPT]], %[[SUM]]
+// CHECK-NEXT: plan.store %[[QUOTIENT]], %[[Y]][%[[AT]]]
+// CHECK-NEXT: }
 // CHECK: func.func @softmax(
 
 // CHECK: func.func private @softmax_in_place.body(
@@ -164,6 +186,28 @@ plan.kernel @other_blocks(%x: tensor<4x40xf32>) layouts [<[0, 1], block 1 by 8, 
 // CHECK-NEXT: arith.subf %[[X]], %[[MAX]]
 // CHECK: arith.divf %{{.*}}, %[[SUM]]
 // CHECK-NEXT: plan.store %{{.*}}, %[[Y]][%[[AT]]]
+// CHECK-NEXT: }
+
+// CHECK: func.func private @softmax_kept_in_place.body(
+// CHECK-SAME: %[[X:arg0]]: !llvm.ptr {llvm.noalias}, %[[Y:arg1]]: !llvm.ptr
+// CHECK: scf.for %[[ROW:.*]] = %arg2 to %arg3
+// CHECK: %[[MAX:.*]] = scf.for {{.*}} iter_args
+// CHECK: plan.load %[[Y]][
+// CHECK: arith.maximumf
+// CHECK: scf.for
+// CHECK-NOT: scf.for
+// CHECK: plan.load %[[Y]][%[[AT:.*]]]
+// CHECK-NEXT: arith.subf %{{.*}}, %[[MAX]]
+// CHECK-NEXT: %[[EXP:.*]] = math.exp
+// CHECK-NEXT: plan.store %[[EXP]], %[[Y]][
+// CHECK: %[[SUM:.*]] = scf.for {{.*}} iter_args
+// CHECK: plan.read_back %[[Y]][
+// CHECK-NEXT: arith.addf
+// CHECK: scf.for
+// CHECK-NOT: math.exp
+// CHECK: %[[KEPT:.*]] = plan.read_back %[[Y]][%[[AT:.*]]]
+// CHECK-NEXT: %[[QUOTIENT:.*]] = arith.divf %[[KEPT]], %[[SUM]]
+// CHECK-NEXT: plan.store %[[QUOTIENT]], %[[Y]][%[[AT]]]
 // CHECK-NEXT: }
 
 // CHECK: func.func private @column_in_place.body(

@@ -26,10 +26,10 @@ struct Index {
   uint64_t depends = 0;
 };
 
-/// Follows the reads of one argument from the result backward.
+/// Follows the reads of a value from a result backward.
 class ReadTracer {
 public:
-  ReadTracer(Block &body, BlockArgument argument);
+  ReadTracer(Block &body, Value result, Value source);
 
   std::optional<InPlaceReads> trace();
 
@@ -38,28 +38,27 @@ private:
   /// Where `op`, computed at `index`, has one of its reads.
   static Index getReadIndex(const Definition &definition, const Access &access, const Index &index, Type operand);
   bool isOwnElement(const Index &index, Type type) const;
-  /// Finds the loops along which the argument is read elsewhere than the result is written; false if it is read at
-  /// places that are not known.
+  /// Finds the loops along which the source is read elsewhere than the result is written; false if it is read at places
+  /// that are not known.
   bool findRow();
   /// Finds what the elements of a row have from the row.
   bool findValues();
 
   Block &body;
-  BlockArgument argument;
+  Value source;
   Operation *root;
   ArrayRef<int64_t> shape;
-  DenseSet<Value> reaching; ///< What depends on the argument.
+  DenseSet<Value> reaching; ///< What depends on the source.
   DenseMap<Value, Index> indices;
   InPlaceReads result;
 };
 
 } // namespace
 
-ReadTracer::ReadTracer(Block &body, BlockArgument argument) : body(body), argument(argument) {
-  auto yield = cast<YieldOp>(body.getTerminator());
-  root = yield.getValues().front().getDefiningOp();
-  shape = cast<RankedTensorType>(yield.getValues().front().getType()).getShape();
-  reaching.insert(argument);
+ReadTracer::ReadTracer(Block &body, Value result, Value source)
+    : body(body), source(source), root(result.getDefiningOp()),
+      shape(cast<RankedTensorType>(result.getType()).getShape()) {
+  reaching.insert(source);
   for (Operation &op : body.without_terminator())
     if (llvm::any_of(op.getOperands(), [&](Value operand) { return reaches(operand); }))
       reaching.insert_range(op.getResults());
@@ -142,7 +141,7 @@ bool ReadTracer::findRow() {
         return false;
     }
   }
-  auto found = indices.find(argument);
+  auto found = indices.find(source);
   if (found == indices.end())
     return false;
   for (auto [dim, loop] : llvm::enumerate(found->second.loops))
@@ -181,7 +180,7 @@ bool ReadTracer::findValues() {
         layout::Interval all{0, type.getDimSize(each.index())};
         return each.value().divisor == 1 && all.contains(each.value().need(definition.getRanges()));
       });
-      if ((index.depends & row) != 0 || !isInside || operand == argument)
+      if ((index.depends & row) != 0 || !isInside || operand == source)
         return false;
       result.values.push_back({&op, static_cast<unsigned>(number)});
     }
@@ -192,14 +191,21 @@ bool ReadTracer::findValues() {
 
 std::optional<InPlaceReads> ReadTracer::trace() {
   constexpr size_t maxDims = 64;
-  if (cast<YieldOp>(body.getTerminator()).getValues().size() != 1 || !isa_and_present<DefinitionOpInterface>(root) ||
-      argument.getType() != root->getResult(0).getType() || shape.size() > maxDims || !findRow() || !findValues())
+  if (!isa_and_present<DefinitionOpInterface>(root) || root->getNumResults() != 1 ||
+      source.getType() != root->getResult(0).getType() || shape.size() > maxDims || !findRow() || !findValues())
     return std::nullopt;
   return std::move(result);
 }
 
-std::optional<InPlaceReads> plan::getInPlaceReads(Block &body, BlockArgument argument) {
-  return ReadTracer(body, argument).trace();
+std::optional<InPlaceReads> plan::getInPlaceReads(Block &body, Value result, Value source) {
+  return ReadTracer(body, result, source).trace();
+}
+
+std::optional<InPlaceReads> plan::getInPlaceReads(Block &body, Value source) {
+  auto yield = cast<YieldOp>(body.getTerminator());
+  if (yield.getValues().size() != 1)
+    return std::nullopt;
+  return getInPlaceReads(body, yield.getValues().front(), source);
 }
 
 bool plan::mayWriteOver(Block &body, BlockArgument argument) {

@@ -98,7 +98,8 @@ struct IndexCheck {
   std::optional<unsigned> argument;
 };
 
-/// How the body of a kernel reads an argument over which its result may be written.
+/// How the body of a kernel reads an argument, or what an operation of it computes, over which its result may be
+/// written.
 struct InPlaceReads {
   /// A read of an operation of the body, by its number.
   struct Read {
@@ -106,8 +107,8 @@ struct InPlaceReads {
     unsigned number;
   };
 
-  /// The loops of the result, ascending, along which the argument is read at other elements than the one written: their
-  /// iterations are a *row*. None: each element of the result reads its own element of the argument alone.
+  /// The loops of the result, ascending, along which it is read at other elements than the one written: their
+  /// iterations are a *row*. None: each element of the result reads its own element of it alone.
   llvm::SmallVector<unsigned> row;
   /// What elements of a row have from all of it, such as its sum, in the order of the body: where operations that are
   /// computed at the result's own coordinates read values that are the same along the row. Code that writes the result
@@ -115,10 +116,12 @@ struct InPlaceReads {
   llvm::SmallVector<Read> values;
 };
 
-/// Whether the result of a kernel, or group, with this body may lie in the memory of `argument`, as accesses tell: at
-/// each element the argument is read there, or within the row, for values that do not depend on the place in it. None
-/// if not, or if there are several results.
-std::optional<InPlaceReads> getInPlaceReads(mlir::Block &body, mlir::BlockArgument argument);
+/// Whether `result`, which an operation of the body of a kernel or group computes, may lie in the memory of `source`,
+/// an argument or what another operation computes, as accesses tell: at each element `source` is read there, or within
+/// the row, for values that do not depend on the place in it. None if not.
+std::optional<InPlaceReads> getInPlaceReads(mlir::Block &body, mlir::Value result, mlir::Value source);
+/// The same for all that the body yields; none if there are several results.
+std::optional<InPlaceReads> getInPlaceReads(mlir::Block &body, mlir::Value source);
 /// The same, or that the body is an operation that writes some elements of `argument` anew (`Definition::writes`),
 /// which has no other use.
 bool mayWriteOver(mlir::Block &body, mlir::BlockArgument argument);
