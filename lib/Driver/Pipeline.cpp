@@ -132,6 +132,9 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     break;
   case Phase::Lower:
     passes.addNestedPass<func::FuncOp>(createWidenCalls({libraries, features}));
+    // Only code for CPUs keeps rows in memory.
+    if (getTransportKind(options.target->getName()) == TransportKind::Threads)
+      passes.addNestedPass<func::FuncOp>(createExpandRows());
     // Once more for what was converted.
     passes.addPass(createVerifyPartition());
     buildLowerGraphPipeline(

@@ -114,7 +114,9 @@ static Value expand(SoftmaxOp op, Graph &graph) {
   if (op.getLog())
     return graph.cast(graph.sub(shifted, LogOp::create(graph.builder, graph.loc, statistics.getSums())), elementType);
   Value exponential = ExpOp::create(graph.builder, graph.loc, shifted);
-  return graph.cast(DivOp::create(graph.builder, graph.loc, exponential, statistics.getSums()), elementType);
+  // One division for a row, and not one for each element.
+  Value inverse = ReciprocalOp::create(graph.builder, graph.loc, statistics.getSums());
+  return graph.cast(graph.mul(exponential, inverse), elementType);
 }
 
 static Value expand(LayerNormOp op, Graph &graph) {

@@ -5,7 +5,8 @@
 // CHECK-NEXT: %[[MAX:.*]], %[[SUM:.*]] = dovetail.sum_exp %[[X]] {axes = array<i64: 1>}
 // CHECK-NEXT: %[[SHIFTED:.*]] = dovetail.sub %[[X]], %[[MAX]]
 // CHECK-NEXT: %[[EXP:.*]] = dovetail.exp %[[SHIFTED]]
-// CHECK-NEXT: %[[Y:.*]] = dovetail.div %[[EXP]], %[[SUM]]
+// CHECK-NEXT: %[[INVERSE:.*]] = dovetail.reciprocal %[[SUM]]
+// CHECK-NEXT: %[[Y:.*]] = dovetail.mul %[[EXP]], %[[INVERSE]]
 // CHECK-NEXT: return %[[Y]]
 func.func @softmax(%a: tensor<40x8xf32>) -> tensor<40x8xf32> {
   %0 = dovetail.softmax %a {axis = 1} : (tensor<40x8xf32>) -> tensor<40x8xf32>

@@ -47,6 +47,36 @@ def WidenCalls : Pass<"dovetail-widen-calls", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
+def ExpandRows : Pass<"dovetail-expand-rows", "::mlir::func::FuncOp"> {
+  let summary = "Take folds of whole rows apart";
+  let description = [{
+    Code for CPUs keeps a value that it needs twice in the memory of the result, a row at a time. A fold that combines
+    several values at once, such as `sum_exp`, is for parts of rows; where each rank has all of a row of the last
+    dimensions, which a cache holds, simpler folds are faster if they share such a value with those who read them
+    (`expandRows`).
+
+    ```mlir
+    %m, %s = dovetail.sum_exp %x {axes = [1]} : (tensor<64x128xf32>) -> (tensor<64x1xf32>, tensor<64x1xf32>)
+    %0 = dovetail.sub %x, %m
+    %1 = dovetail.exp %0
+    %2 = dovetail.reciprocal %s
+    %3 = dovetail.mul %1, %2
+    ```
+
+    becomes
+
+    ```mlir
+    %m = dovetail.reduce %x {axes = [1], kind = max}
+    %0 = dovetail.sub %x, %m
+    %1 = dovetail.exp %0
+    %s = dovetail.reduce %1 {axes = [1], kind = sum}
+    %2 = dovetail.reciprocal %s
+    %3 = dovetail.mul %1, %2
+    ```
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
 def ChooseFormats : Pass<"dovetail-choose-formats", "::mlir::func::FuncOp"> {
   let summary = "Choose the memory format of each value";
   let description = [{

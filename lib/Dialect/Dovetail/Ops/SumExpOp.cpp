@@ -71,3 +71,31 @@ FailureOr<SmallVector<Value>> SumExpOp::decompose(OpBuilder &builder, ArrayRef<D
                           return SumExpOp::create(builder, getLoc(), inputs, axes, restarts).getResults();
                         });
 }
+
+/// The exponentials that a softmax divides by their sums are summed as they are: only for rows of nothing but minus
+/// infinity, which then are not numbers, does the sum differ.
+FailureOr<SmallVector<Value>> SumExpOp::expandRows(OpBuilder &builder) {
+  Value input = getInputs().front();
+  if (getInputs().size() != 1 || getRestartsAttr() || !getSums().hasOneUse() ||
+      getElementTypeOrSelf(input) != getType().getElementType())
+    return failure();
+  auto inverse = dyn_cast<ReciprocalOp>(*getSums().getUsers().begin());
+  auto quotient = inverse && inverse->hasOneUse() ? dyn_cast<MulOp>(*inverse->getUsers().begin()) : MulOp();
+  auto exponential = quotient ? quotient.getLhs().getDefiningOp<ExpOp>() : ExpOp();
+  auto difference = exponential ? exponential.getOperand().getDefiningOp<SubOp>() : SubOp();
+  // Ranks must have as much of them as of what this reads.
+  if (!difference || difference.getLhs() != input || difference.getRhs() != getMaxima() ||
+      exponential.getType() != input.getType())
+    return failure();
+  auto reduce = [&](Value value, ReduceKind kind) -> Value {
+    auto op = ReduceOp::create(builder, getLoc(), getMaxima().getType(), value, kind, getAxes());
+    // It has the same loops, which are split alike.
+    op->setDiscardableAttrs(getOperation()->getDiscardableAttrDictionary());
+    return op;
+  };
+  Value maxima = reduce(input, ReduceKind::Max);
+  builder.setInsertionPoint(quotient);
+  Value sums = reduce(exponential, ReduceKind::Sum);
+  inverse->moveBefore(quotient);
+  return SmallVector<Value>{maxima, sums};
+}

@@ -95,6 +95,12 @@ def DefinitionOpInterface : OpInterface<"DefinitionOpInterface"> {
       }], "::llvm::SmallVector<::mlir::Value>", "combineParts",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$parts, "int64_t":$dim), "",
       [{ llvm_unreachable("exchanges combine its results"); }]>,
+    InterfaceMethod<[{
+        Replaces an operation by others, before it or among its users, that gain by keeping a row in memory that they go
+        over several times, none of which is divided among ranks. Returns the values that replace the results; fails,
+        and changes nothing, where nothing would be gained. The operation itself is not erased.
+      }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "expandRows",
+      (ins "::mlir::OpBuilder &":$builder), "", [{ return ::mlir::failure(); }]>,
     InterfaceMethod<"The memory format around this operation: see `FormatPreference`.",
       "::dovetail::FormatPreference", "getFormatPreference", (ins), "",
       [{ return ::dovetail::FormatPreference::Any; }]>

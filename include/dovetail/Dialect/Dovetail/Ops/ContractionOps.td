@@ -137,7 +137,7 @@ def Dovetail_MomentsOp : Dovetail_TupleFoldOp<"moments", ["emitFound", "emitBloc
   let results = (outs Dovetail_FloatTensor:$counts, Dovetail_FloatTensor:$means, Dovetail_FloatTensor:$deviations);
 }
 
-def Dovetail_SumExpOp : Dovetail_TupleFoldOp<"sum_exp"> {
+def Dovetail_SumExpOp : Dovetail_TupleFoldOp<"sum_exp", ["expandRows"]> {
   let summary = "Maximum, and sum of exponentials of differences from it, over some dimensions";
   let description = [{
     Of one input, with `axes` and `restarts` as `moments` has them; of two, which are maxima and sums of parts, those of
