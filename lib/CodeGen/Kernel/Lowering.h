@@ -22,6 +22,9 @@ namespace dovetail {
 /// have a good approximation, and structured loops, in all kernels in `kernels`.
 llvm::LogicalResult lowerKernelBodies(mlir::Operation *kernels, llvm::ArrayRef<llvm::StringRef> emulated = {"bf16"});
 
+/// A pattern for exponentials of f32.
+void populateExpPatterns(mlir::RewritePatternSet &patterns);
+
 /// Patterns for `plan.load` and `plan.store`.
 void populateKernelMemoryPatterns(const mlir::LLVMTypeConverter &types, mlir::RewritePatternSet &patterns);
 

@@ -25,7 +25,7 @@ struct Function {
 };
 
 const Function functions[] = {
-    {"exp", [](double x) { return std::exp(x); }},
+    {"exp", [](double x) { return std::exp(x); }, 1},
     {"log", [](double x) { return std::log(x); }},
     {"sqrt", [](double x) { return std::sqrt(x); }, 0.5},
     {"erf", [](double x) { return std::erf(x); }},
