@@ -52,6 +52,12 @@ Value dovetail::emitReductionTerm(ElementBuilder &builder, ReduceKind kind, Type
   return accumulates ? widen(builder, element, getAccumulatorType(elementType)) : element;
 }
 
+/// The larger or smaller of two numbers; one that is not a number wins. Of zeros of both signs it is either: to order
+/// them takes twice as many instructions for each term.
+template <typename OpT> static Value emitExtreme(ElementBuilder &builder, Value a, Value b) {
+  return builder.create<OpT>(a, b, arith::FastMathFlags::nsz);
+}
+
 Value dovetail::emitReductionCombine(ElementBuilder &builder, ReduceKind kind, bool isUnsigned, Value a, Value b) {
   switch (kind) {
   case ReduceKind::Sum:
@@ -59,9 +65,9 @@ Value dovetail::emitReductionCombine(ElementBuilder &builder, ReduceKind kind, b
   case ReduceKind::Prod:
     return builder.mul(a, b);
   case ReduceKind::Max:
-    return builder.max(a, b, isUnsigned);
+    return isa<FloatType>(a.getType()) ? emitExtreme<arith::MaximumFOp>(builder, a, b) : builder.max(a, b, isUnsigned);
   case ReduceKind::Min:
-    return builder.min(a, b, isUnsigned);
+    return isa<FloatType>(a.getType()) ? emitExtreme<arith::MinimumFOp>(builder, a, b) : builder.min(a, b, isUnsigned);
   case ReduceKind::Owner:
     break;
   }
