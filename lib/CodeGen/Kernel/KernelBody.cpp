@@ -18,6 +18,9 @@
 using namespace mlir;
 using namespace dovetail;
 
+/// Folds of at most so many terms are unrolled.
+static constexpr uint64_t mostUnrolled = 4;
+
 /// Gives an operation of a kernel's body its operands: elements in memory, or computed where they are read.
 class KernelBody::Operands : public ElementSource {
 public:
@@ -307,12 +310,17 @@ KernelBody::Values KernelBody::emitFold(Operation *op, const Fold &fold, ArrayRe
     return fold.emitTerm();
   unsigned position = getFoldPosition(op, loops.front());
   Range range = ranges[loops.front()];
+  // Few terms are code that follows each other, so that the loop around it can be done in vectors.
+  uint64_t terms = 1;
+  for (unsigned loop : loops)
+    terms = llvm::SaturatingMultiply<uint64_t>(terms, isStatic(loop) ? extents[loop] : UINT64_MAX);
   // Each loop has its own accumulators, so that errors of sums grow with the extents of the loops and not with their
   // product.
-  return elements.forLoop(range.lo, range.hi, fold.emitInit(), [&](Value iv, ValueRange carried) {
+  auto body = [&](Value iv, ValueRange carried) {
     foldIndex[position] = iv;
     return fold.emitCombine(carried, emitFold(op, fold, loops.drop_front(), foldIndex));
-  });
+  };
+  return elements.forLoop(range.lo, range.hi, fold.emitInit(), body, terms <= mostUnrolled ? mostUnrolled : 0);
 }
 
 //===----------------------------------------------------------------------===//

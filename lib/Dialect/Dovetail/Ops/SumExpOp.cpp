@@ -55,10 +55,18 @@ Value SumExpOp::emitPass(BodyBuilder &body, unsigned pass, ValueRange found) {
   Value element = widen(builder, readTerm(body), type);
   if (pass == 0)
     return element;
-  // A part of nothing but minus infinity, such as a mask makes, adds nothing to the others.
-  Value isNone = builder.compare(arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq, found[0], builder.lowest(type));
-  Value shift = builder.select(isNone, builder.zero(type), found[0]);
-  return builder.create<math::ExpOp>(builder.sub(element, shift));
+  return builder.create<math::ExpOp>(builder.sub(element, found[0]));
+}
+
+Value SumExpOp::emitFound(ElementBuilder &builder, unsigned pass, Value folded, Value count) {
+  if (pass != 0)
+    return folded;
+  // Where there is nothing but minus infinity, such as a mask makes, a finite maximum leaves exponentials zero, which
+  // add nothing to others.
+  auto type = cast<FloatType>(folded.getType());
+  Value lowest = builder.create<arith::ConstantOp>(
+      FloatAttr::get(type, APFloat::getLargest(type.getFloatSemantics(), /*Negative=*/true)));
+  return builder.max(folded, lowest);
 }
 
 SmallVector<Value> SumExpOp::combineParts(OpBuilder &builder, ValueRange parts, int64_t dim) {

@@ -137,11 +137,12 @@ def Dovetail_MomentsOp : Dovetail_TupleFoldOp<"moments", ["emitFound", "emitBloc
   let results = (outs Dovetail_FloatTensor:$counts, Dovetail_FloatTensor:$means, Dovetail_FloatTensor:$deviations);
 }
 
-def Dovetail_SumExpOp : Dovetail_TupleFoldOp<"sum_exp", ["expandRows"]> {
+def Dovetail_SumExpOp : Dovetail_TupleFoldOp<"sum_exp", ["emitFound", "expandRows"]> {
   let summary = "Maximum, and sum of exponentials of differences from it, over some dimensions";
   let description = [{
     Of one input, with `axes` and `restarts` as `moments` has them; of two, which are maxima and sums of parts, those of
-    all elements. Without elements they are minus infinity and zero. Elements narrower than f32 give f32.
+    all elements. Without elements, or of nothing but minus infinity, they are the least finite number and zero. Elements
+    narrower than f32 give f32.
   }];
   let arguments = (ins Variadic<Dovetail_Tensor>:$inputs, DenseI64ArrayAttr:$axes, Dovetail_RestartsAttr:$restarts);
   let results = (outs Dovetail_FloatTensor:$maxima, Dovetail_FloatTensor:$sums);
