@@ -17,8 +17,10 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <random>
+#include <set>
 
 using namespace mlir;
 using namespace dovetail;
@@ -26,7 +28,8 @@ using namespace dovetail;
 /// Every rank may compute operations that take no more than this share of all the time, as long as all of those
 /// together stay within the tolerance.
 static constexpr double kLightShare = 0.01;
-/// Options of one operation: of more, those with few changes from axis to axis, and of these the most even ones.
+/// Options of one operation: of more, for each set of mesh axes some with few changes from axis to axis, and of these
+/// the most even ones.
 static constexpr size_t kMaxOptions = 64;
 /// How often the price of memory is raised, tenfold each time, and then halved towards the least that suffices.
 static constexpr int kMaxRaises = 12;
@@ -86,6 +89,8 @@ private:
   void stateCuts();
   void findOptions();
   std::vector<LoopOption> getOptions(DefinitionOpInterface op);
+  /// `kMaxOptions` of more options.
+  static std::vector<LoopOption> keepSome(std::vector<LoopOption> found);
   void keepEven();
   void addNodes();
   void addEdges(Value value, const Source &source);
@@ -252,22 +257,42 @@ std::vector<LoopOption> AssignmentProblem::getOptions(DefinitionOpInterface op) 
   for (const LoopOption &option : found)
     least = std::min(least, option.seconds);
   numLimited += found.size() > kMaxOptions || !loopOptions->hasFoundAll();
-  if (found.size() > kMaxOptions) {
-    auto getKey = [&](size_t number) {
-      const LoopOption &option = found[number];
-      return std::tuple(option.changes > LoopOptions::kMaxChanges, option.share / option.imbalance, option.changes,
-                        number);
-    };
-    std::vector<size_t> order(found.size());
-    std::iota(order.begin(), order.end(), 0);
-    llvm::sort(order, [&](size_t a, size_t b) { return getKey(a) < getKey(b); });
-    order.resize(kMaxOptions);
-    std::vector<LoopOption> kept;
-    for (size_t number : order)
-      kept.push_back(std::move(found[number]));
-    return kept;
+  return found.size() > kMaxOptions ? keepSome(std::move(found)) : std::move(found);
+}
+
+std::vector<LoopOption> AssignmentProblem::keepSome(std::vector<LoopOption> found) {
+  // Options that use more axes are more even, but not always faster, so that some of each set of axes stay.
+  std::map<std::set<StringRef>, std::vector<size_t>> byAxes;
+  for (auto [number, option] : llvm::enumerate(found)) {
+    std::set<StringRef> axes;
+    for (DimShardingAttr loop : option.loops)
+      for (StringAttr axis : loop.getAxes())
+        axes.insert(axis.getValue());
+    byAxes[axes].push_back(number);
   }
-  return found;
+  // Those that are not among the first of their axes come later.
+  std::vector<std::pair<bool, size_t>> order;
+  auto getKey = [&](size_t number) {
+    const LoopOption &option = found[number];
+    return std::tuple(option.changes > LoopOptions::kMaxChanges, option.share / option.imbalance, option.changes,
+                      number);
+  };
+  size_t share = kMaxOptions / byAxes.size();
+  for (auto &[axes, numbers] : byAxes) {
+    llvm::sort(numbers, [&](size_t a, size_t b) { return getKey(a) < getKey(b); });
+    // Not to split is an option on any mesh.
+    size_t first = axes.empty() ? std::max<size_t>(share, 1) : share;
+    for (auto [place, number] : llvm::enumerate(numbers))
+      order.push_back({place >= first, number});
+  }
+  llvm::sort(order, [&](auto a, auto b) {
+    return std::tuple(a.first, getKey(a.second)) < std::tuple(b.first, getKey(b.second));
+  });
+  order.resize(kMaxOptions);
+  std::vector<LoopOption> kept;
+  for (auto [isLater, number] : order)
+    kept.push_back(std::move(found[number]));
+  return kept;
 }
 
 void AssignmentProblem::findOptions() {

@@ -54,6 +54,15 @@ def test_agrees_with_what_is_compiled(tmp_path, subject, mesh):
     assert exchanges == {s["step"]: s["bytes"] for s in plan["steps"] if s["kind"] == "exchange"}
 
 
+@pytest.mark.parametrize("model", ["vit", "swin", "unet3d", "convnext"])
+def test_two_axes_are_no_worse_than_one(tmp_path, model):
+    """What can be done on one axis of four ranks can be done on two of two, where not splitting is an option, too."""
+    (tmp_path / "m.onnx").write_bytes(build(model).SerializeToString())
+    flags = [tmp_path / "m.onnx", "--target", "cuda", "--cluster", "h100"]
+    alone, one, two = (_plan(tmp_path, *flags, "--mesh", mesh)[1]["seconds"] for mesh in ("a=1", "a=4", "a=2,b=2"))
+    assert two <= 1.001 * one <= 1.001 * 1.001 * alone
+
+
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 @pytest.mark.parametrize("subject", SMALL_SUBJECTS[:3], ids=lambda subject: subject.name)
 def test_time_adds_up(tmp_path, subject, target):
