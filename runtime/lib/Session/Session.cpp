@@ -320,6 +320,18 @@ absl::Status ProgramSession::prepareOnce(bool again) {
     }
     program->releaseWeights(info.dataOffset, layout::Box::ofShape(info.shape).volume() * elementSize(info.type));
   };
+  // When the artifact was checked, all of it was read. Where that and what the prologue makes are more than what the
+  // session takes later, weights are in memory from when they are needed.
+  std::vector<uint32_t> mapped;
+  int64_t mappedBytes = 0;
+  for (size_t i = 0; i < plan.buffers.size(); ++i)
+    if (plan.isMapped(plan.buffers[i]) && !packing.readInRuns[i]) {
+      mapped.push_back(i);
+      mappedBytes += memory.buffers[i].box.volume() * elementSize(plan.buffers[i].type);
+    }
+  if (!again && mappedBytes + stats.startBytes > stats.arenaBytes + stats.packedBytes)
+    for (uint32_t buffer : mapped)
+      release(buffer);
   for (size_t position = 0; position < packing.pauses.size(); ++position) {
     // It is needed again if somebody gives up, so only its pages are free.
     if (position > prologue.size() && startMemory)
