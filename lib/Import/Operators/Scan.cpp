@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../OnnxNode.h"
+#include "dovetail/Dialect/Dovetail/Ops/ScanOps.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;

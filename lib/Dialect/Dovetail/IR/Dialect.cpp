@@ -28,18 +28,14 @@ using namespace dovetail;
 #define GET_ATTRDEF_CLASSES
 #include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.cpp.inc"
 
-#define GET_OP_CLASSES
-#include "dovetail/Dialect/Dovetail/IR/DovetailOps.cpp.inc"
+#include "dovetail/Dialect/Dovetail/Ops/OpFamilyClasses.inc"
 
 void DovetailDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.cpp.inc"
       >();
-  addOperations<
-#define GET_OP_LIST
-#include "dovetail/Dialect/Dovetail/IR/DovetailOps.cpp.inc"
-      >();
+#include "dovetail/Dialect/Dovetail/Ops/OpFamilyLists.inc"
 }
 
 Operation *DovetailDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {

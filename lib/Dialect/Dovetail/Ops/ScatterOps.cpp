@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReductionSupport.h"
+#include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 
 using namespace mlir;
 using namespace dovetail;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares the dialect, its attributes, interfaces and operations, and what operators share.
+// Declares the dialect, its attributes, interfaces, the operations that many parts name, and what operators share.
 //
 //===----------------------------------------------------------------------===//
 
@@ -113,7 +113,16 @@ evaluate(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> operands, int64_t 
 
 } // namespace dovetail
 
+// The families that many parts name. Others have headers of their own, in Ops.
 #define GET_OP_CLASSES
-#include "dovetail/Dialect/Dovetail/IR/DovetailOps.h.inc"
+#include "dovetail/Dialect/Dovetail/Ops/ContractionOps.h.inc"
+#define GET_OP_CLASSES
+#include "dovetail/Dialect/Dovetail/Ops/CoreOps.h.inc"
+#define GET_OP_CLASSES
+#include "dovetail/Dialect/Dovetail/Ops/ElementwiseOps.h.inc"
+#define GET_OP_CLASSES
+#include "dovetail/Dialect/Dovetail/Ops/NormalizationOps.h.inc"
+#define GET_OP_CLASSES
+#include "dovetail/Dialect/Dovetail/Ops/ShapeOps.h.inc"
 
 #endif // DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAIL_H

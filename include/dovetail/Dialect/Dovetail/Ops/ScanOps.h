@@ -1,0 +1,21 @@
+//===- ScanOps.h - Running sums -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares the operations of ScanOps.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_DOVETAIL_OPS_SCANOPS_H
+#define DOVETAIL_DIALECT_DOVETAIL_OPS_SCANOPS_H
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+
+#define GET_OP_CLASSES
+#include "dovetail/Dialect/Dovetail/Ops/ScanOps.h.inc"
+
+#endif // DOVETAIL_DIALECT_DOVETAIL_OPS_SCANOPS_H
