@@ -25,8 +25,7 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// Every rank may compute operations that take no more than this share of all the time, as long as all of those
-/// together stay within the tolerance.
+/// Light operations take no more than this share of all the time each, and all together what the tolerance leaves.
 static constexpr double kLightShare = 0.01;
 /// Options of one operation: of more, for each set of mesh axes some with few changes from axis to axis, and of these
 /// the most even ones.
@@ -91,6 +90,7 @@ private:
   std::vector<LoopOption> getOptions(DefinitionOpInterface op);
   /// `kMaxOptions` of more options.
   static std::vector<LoopOption> keepSome(std::vector<LoopOption> found);
+  void findLight();
   void keepEven();
   void addNodes();
   void addEdges(Value value, const Source &source);
@@ -142,6 +142,8 @@ private:
   llvm::MapVector<Operation *, std::vector<LoopOption>> options;
   DenseMap<Operation *, double> workOf;
   double totalWork = 0;
+  /// Operations that take so little that it does not matter who has how much of them.
+  DenseSet<Operation *> light;
   /// Operations of which not all options were tried.
   size_t numLimited = 0;
   uint64_t work = 0;
@@ -300,24 +302,31 @@ void AssignmentProblem::findOptions() {
     options[op] = getOptions(op);
 }
 
+void AssignmentProblem::findLight() {
+  // Of equal ones the first.
+  std::vector<std::tuple<double, size_t, Operation *>> byWork;
+  for (const auto &[op, list] : options)
+    byWork.push_back({workOf.lookup(op), byWork.size(), op});
+  llvm::sort(byWork);
+  double together = 0;
+  for (auto [work, number, op] : byWork) {
+    together += work;
+    if (work <= kLightShare * totalWork && together <= (kEvenTolerance - 1) * totalWork)
+      light.insert(op);
+  }
+}
+
 void AssignmentProblem::keepEven() {
   // Else computing everything everywhere would move least. Time has a price for that.
   if (goal.objective == Objective::Time)
     return;
-  // Of equal ones the first.
-  std::vector<std::tuple<double, size_t, std::vector<LoopOption> *>> byWork;
-  for (auto &[op, list] : options)
-    byWork.push_back({workOf.lookup(op), byWork.size(), &list});
-  llvm::sort(byWork);
-  double together = 0;
-  for (auto &[work, number, list] : byWork) {
-    together += work;
-    if (list->size() == 1 || (work <= kLightShare * totalWork && together <= (kEvenTolerance - 1) * totalWork))
+  for (auto &[op, list] : options) {
+    if (list.size() == 1 || light.contains(op))
       continue;
-    double least = list->front().share;
-    for (const LoopOption &option : *list)
+    double least = list.front().share;
+    for (const LoopOption &option : list)
       least = std::min(least, option.share);
-    llvm::erase_if(*list,
+    llvm::erase_if(list,
                    [&](const LoopOption &option) { return option.share > kEvenTolerance * least * option.imbalance; });
   }
 }
@@ -813,8 +822,7 @@ void AssignmentProblem::findIdle(ShardingAssignment &assignment) {
   bool isAny = false;
   DenseSet<Attribute> seen;
   for (auto &[op, list] : options) {
-    double work = workOf.lookup(op);
-    if (work == 0 || work < kLightShare * totalWork)
+    if (light.contains(op))
       continue;
     isAny = true;
     const LoopShardings &loops = assignment.operations.find(op)->second.loops;
@@ -843,6 +851,7 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
   stateCuts();
   loopOptions.emplace(costs, meshName, families);
   findOptions();
+  findLight();
   if (!goal.seed && goal.following == Following::No)
     keepEven();
   addNodes();
@@ -868,7 +877,7 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
   if (goal.explain) {
     assignment.explanations = explain(solution);
     for (auto &[op, least] : leastSeconds)
-      if (workOf.lookup(op) >= kLightShare * totalWork && getOption(solution, op).seconds > kMuchSlower * least)
+      if (!light.contains(op) && getOption(solution, op).seconds > kMuchSlower * least)
         assignment.slow.push_back({op, getOption(solution, op).seconds / least});
   }
   for (const auto &[value, source] : sources)

@@ -119,6 +119,18 @@ def test_deep_networks_are_divided(tmp_path, flags):
     assert whole <= {"k", "v"}, whole
 
 
+def test_deep_networks_name_ranks_that_idle(tmp_path):
+    """No operation of 150 takes much of the time: all of them together do."""
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [3, 1]) for name in ("v0", "v150")]
+    nodes = [onnx.helper.make_node("MatMul", [f"v{i}", "w"], [f"v{i + 1}"]) for i in range(150)]
+    weight = onnx.numpy_helper.from_array(np.full((1, 1), 0.5, np.float32), "w")
+    graph = onnx.helper.make_graph(nodes, "deep", values[:1], values[1:], [weight])
+    path = tmp_path / "deep.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+    code, _, messages = call([tool("dovetail"), "compile", path, "-o", tmp_path / "m.dvt", "--mesh", "a=5"])
+    assert code == 0 and "these ranks idle, as no operation has so many parts: 3, 4" in messages, messages
+
+
 def test_products_of_sums(backend, tmp_path):
     """Cosine similarity: three sums over what is split, two of which are multiplied."""
     value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
