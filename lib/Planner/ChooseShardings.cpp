@@ -297,6 +297,10 @@ static void emitExplanations(func::FuncOp function, const ShardingAssignment &as
                                        << ", is expected to take " << percent(explanation.more) << more << " in all"
                                        << reserve;
   }
+}
+
+/// Says which operations cuts that are stated make slow.
+static void emitSlow(const ShardingAssignment &assignment) {
   for (auto [op, times] : assignment.slow)
     op->emitRemark("is expected to take ")
         << llvm::formatv("{0:f1}", times).str() << " times what it would with its work divided as well as can be";
@@ -358,6 +362,8 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   if (failed(requests))
     return failure();
   auto meshName = FlatSymbolRefAttr::get(meshOp);
+  bool isStated = !requests->arguments.empty() || !requests->results.empty() || !requests->loops.empty() ||
+                  !requests->outputs.empty();
   DenseMap<Operation *, LoopOption> decided;
   FailureOr<ShardingAssignment> assignment;
   // What operations give way to is decided with all else as it is.
@@ -371,6 +377,8 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     emitGap(function, *assignment, goal);
     if (explain) {
       emitExplanations(function, *assignment, goal);
+      if (isStated)
+        emitSlow(*assignment);
       emitStored(*assignment);
     }
     Commit commit(function, meshOp, *assignment, goal);
