@@ -42,6 +42,8 @@ template <typename T> struct Field {
   Unit unit;
   /// Whether 0 is a value: of times, yes; of speeds, no.
   bool mayBeZero;
+  /// What it may be at most, if that is less than anything of this unit may be.
+  double most = 1e30;
 };
 
 constexpr Field<Device> kDeviceFields[] = {
@@ -63,7 +65,7 @@ constexpr Field<Device> kDeviceFields[] = {
     {"near_bytes", &Device::nearBytes, Unit::BytesPerSecond, true},
     {"near_cache", &Device::nearCacheBytes, Unit::Bytes, true},
     {"copied_bytes", &Device::copiedBytes, Unit::BytesPerSecond, false},
-    {"serial_share", &Device::serialShare, Unit::Number, true},
+    {"serial_share", &Device::serialShare, Unit::Number, true, 1},
 };
 
 constexpr Field<Link> kLinkFields[] = {
@@ -85,7 +87,7 @@ private:
   }
   /// That `json` is an object with no other keys than these.
   Error checkKeys(const Json &json, const Twine &key, llvm::ArrayRef<StringRef> known) const;
-  Expected<double> readNumber(const Json &json, const Twine &key, Unit unit, bool mayBeZero) const;
+  Expected<double> readNumber(const Json &json, const Twine &key, Unit unit, bool mayBeZero, double most) const;
   Expected<int64_t> readCount(const Json &json, const Twine &key, int64_t most) const;
   Expected<std::string> readText(const Json &json, const Twine &key) const;
   template <typename T>
@@ -132,6 +134,23 @@ static StringRef getName(Unit unit) {
     return "operations in a second";
   case Unit::Number:
     return "terms";
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// The least that a number may be that is not 0, and the most: far beyond what there is, but sums and quotients of such
+/// numbers are finite.
+static std::pair<double, double> getRange(Unit unit) {
+  switch (unit) {
+  case Unit::Bytes:
+    return {0, 0x1p62};
+  case Unit::Seconds:
+    return {0, 1e9};
+  case Unit::BytesPerSecond:
+  case Unit::PerSecond:
+    return {1, 1e30};
+  case Unit::Number:
+    return {0, 1e12};
   }
   llvm_unreachable("covered switch");
 }
@@ -188,7 +207,8 @@ Error ClusterReader::checkKeys(const Json &json, const Twine &key, llvm::ArrayRe
   return Error::success();
 }
 
-Expected<double> ClusterReader::readNumber(const Json &json, const Twine &key, Unit unit, bool mayBeZero) const {
+Expected<double> ClusterReader::readNumber(const Json &json, const Twine &key, Unit unit, bool mayBeZero,
+                                           double most) const {
   std::optional<double> number;
   if (json.is_number()) {
     number = json.get<double>();
@@ -198,6 +218,11 @@ Expected<double> ClusterReader::readNumber(const Json &json, const Twine &key, U
   if (!number || !std::isfinite(*number) || *number < 0 || (*number == 0 && !mayBeZero))
     return error(key, describe(json) + " is no " + (mayBeZero ? "" : "positive ") + "number of " + getName(unit) +
                           "; write for example " + getExample(unit));
+  auto [leastOfUnit, mostOfUnit] = getRange(unit);
+  if (*number > std::min(most, mostOfUnit))
+    return error(key, describe(json) + " is more than there can be");
+  if (*number > 0 && *number < leastOfUnit)
+    return error(key, describe(json) + " is less than there can be");
   return *number;
 }
 
@@ -223,7 +248,7 @@ Error ClusterReader::readFields(const Json &json, const Twine &key, llvm::ArrayR
         continue;
       return error(key, "'" + field.key + "' is missing; write for example " + getExample(field.unit));
     }
-    Expected<double> number = readNumber(*found, key + "." + field.key, field.unit, field.mayBeZero);
+    Expected<double> number = readNumber(*found, key + "." + field.key, field.unit, field.mayBeZero, field.most);
     if (!number)
       return number.takeError();
     result.*field.member = *number;
@@ -252,11 +277,10 @@ Expected<Device> ClusterReader::readDevice(const Json &json, StringRef name) con
   }
   device.name = name.str();
   if (auto memory = json.find("memory"); memory != json.end()) {
-    Expected<double> bytes = readNumber(*memory, key + ".memory", Unit::Bytes, /*mayBeZero=*/true);
+    Expected<double> bytes =
+        readNumber(*memory, key + ".memory", Unit::Bytes, /*mayBeZero=*/true, getRange(Unit::Bytes).second);
     if (!bytes)
       return bytes.takeError();
-    if (*bytes > 0x1p62)
-      return error(key + ".memory", describe(*memory) + " is more than there can be");
     device.memoryBytes = static_cast<int64_t>(*bytes);
   }
   if (Error failure = readFields<Device>(json, key, kDeviceFields, base != json.end(), device))

@@ -208,7 +208,13 @@ TEST(Cluster, WrongNumbersAreNamed) {
   for (const char *wrong : {"\"\"", "\"GiB\"", "\"iB\"", "\"1i\"", "\"-1GiB\"", "\"1..GiB\"", "-1", "null", "[1]",
                             "true", "\"1 GiB/s\"", "\"1GKB\""})
     EXPECT_THAT(refusalOfDevice("\"memory\": " + std::string(wrong)), HasSubstr("devices.gpu.memory: ")) << wrong;
-  EXPECT_THAT(refusalOfDevice(R"("memory": 1e30)"), HasSubstr("is more than there can be"));
+  EXPECT_THAT(refusalOfDevice(R"("memory": 1e30)"), HasSubstr("devices.gpu.memory: 1e+30 is more than there can be"));
+  // Sums and quotients of what is read are finite.
+  EXPECT_THAT(refusalOfDevice(R"("step": 1e300)"), HasSubstr("devices.gpu.step: 1e+300 is more than there can be"));
+  EXPECT_THAT(refusalOfDevice(R"("bytes": 1e-300)"), HasSubstr("devices.gpu.bytes: 1e-300 is less than there can be"));
+  EXPECT_THAT(refusalOfDevice(R"("operations": 1e300)"), HasSubstr("devices.gpu.operations: 1e+300 is more than"));
+  EXPECT_THAT(refusalOfDevice(R"("half_rows": 1e300)"), HasSubstr("devices.gpu.half_rows: 1e+300 is more than"));
+  EXPECT_THAT(refusalOfDevice(R"("serial_share": 1.5)"), HasSubstr("devices.gpu.serial_share: 1.5 is more than"));
   EXPECT_THAT(refusalOfDevice(R"("near_cache": "1MiB")"), HasSubstr("devices.gpu.near_bytes: there is a cache"));
   EXPECT_THAT(refusalOfDevice(R"("bytes": 0)"), HasSubstr("devices.gpu.bytes: 0 is no positive number"));
   EXPECT_THAT(refusalOfDevice(R"("bytes": "3TB")"), HasSubstr("3e11 or \"300GB/s\""));
