@@ -97,7 +97,7 @@ LogicalResult Compilation::settleOptions() {
     options.mesh = std::move(*mesh);
     options.autoRanks.reset();
   }
-  if (options.memory) {
+  if (!options.memory.empty()) {
     FailureOr<CompileOptions> fitting = fitMemory(*this, diagnostics);
     if (failed(fitting))
       return failure();

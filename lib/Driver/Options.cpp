@@ -52,9 +52,10 @@ public:
   LogicalResult parseArchs(StringRef text);
   LogicalResult parseMath(StringRef text);
   LogicalResult parseTarget(const CompileArguments &arguments);
-  LogicalResult parseMemory(StringRef text);
   /// After the mesh and the target.
   LogicalResult parseCluster(const std::optional<std::string> &fileOrName);
+  /// After the cluster, whose devices say otherwise what ranks have.
+  LogicalResult parseMemory(StringRef text);
 
   CompileOptions options;
 
@@ -349,9 +350,10 @@ FailureOr<Cluster> dovetail::readCluster(StringRef fileOrName, Diagnostics &diag
 }
 
 LogicalResult OptionParser::parseMemory(StringRef text) {
-  options.memory = parseBytes(text);
-  if (!options.memory || !(*options.memory > 0))
+  std::optional<double> bytes = parseBytes(text);
+  if (!bytes || !(*bytes >= 1))
     return usage("'--memory " + text + "': expected a size such as '80GiB' or '512MB'");
+  options.memory.assign(options.mesh.numRanks(), *bytes);
   return llvm::success();
 }
 
@@ -366,9 +368,12 @@ LogicalResult OptionParser::parseCluster(const std::optional<std::string> &fileO
                  Twine(options.mesh.numRanks()) + "; pass a smaller --mesh, or add to 'ranks' of the file");
   // What is built in for the target says nothing about the user's devices.
   if (fileOrName)
-    for (const Device &device : cluster->getDevices())
-      if (device.memoryBytes > 0)
-        options.memory = std::min<double>(options.memory.value_or(device.memoryBytes), device.memoryBytes);
+    for (int rank = 0, e = options.mesh.numRanks(); rank < e; ++rank) {
+      int64_t bytes = cluster->getDevice(rank).memoryBytes;
+      options.memory.push_back(bytes > 0 ? static_cast<double>(bytes) : std::numeric_limits<double>::infinity());
+    }
+  if (llvm::all_of(options.memory, [](double bytes) { return std::isinf(bytes); }))
+    options.memory.clear();
   options.cluster = std::make_shared<const Cluster>(std::move(*cluster));
   return llvm::success();
 }

@@ -13,6 +13,7 @@
 #include "dovetail/Driver/Planning.h"
 
 #include "dovetail/Artifact/Writer.h"
+#include "dovetail/Driver/Pipeline.h"
 #include "dovetail/Planner/Passes.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "dovetail/runtime/Session.h"
@@ -36,6 +37,8 @@ static constexpr int kRefinements = 2;
 static constexpr int kManyRanks = 64;
 /// More ranks are not looked for.
 static constexpr int64_t kMostRanks = 1 << 14;
+/// Nor are they where twice as many have left more than this share of what a rank takes, twice in a row.
+static constexpr double kLittleLess = 0.9;
 /// Meshes of three axes are tried for so many ranks at most.
 static constexpr int64_t kMaxRanksOfThreeAxes = 32;
 /// Where to divide weights for good suffices, they are gathered if that is expected to cost at most this share:
@@ -64,12 +67,16 @@ struct Expected {
   }
 };
 
-/// What a rank of a program takes.
+/// What a rank of a program takes, and has.
 struct RankMemory {
   int rank = 0;
-  double bytes = 0;
+  double bytes = 0, limit = std::numeric_limits<double>::infinity();
   /// Bytes for each byte of weights, with what libraries pack.
   double weightFactor = 1;
+
+  bool fits() const { return bytes <= limit; }
+  /// Of what it has, the part that it takes.
+  double getShare() const { return bytes / limit; }
 };
 } // namespace
 
@@ -91,7 +98,7 @@ static Expected getExpected(mlir::ModuleOp module) {
 static std::optional<Expected> tryOptions(Compilation &compilation, CompileOptions options) {
   Diagnostics quiet(llvm::nulls());
   options.autoRanks.reset();
-  options.memory.reset();
+  options.memory.clear();
   options.explain = false;
   Compilation copy = compilation.fork(std::move(options), quiet);
   if (failed(copy.runTo(Phase::Propagate)))
@@ -154,8 +161,8 @@ FailureOr<layout::Mesh> dovetail::chooseMesh(Compilation &compilation, Diagnosti
   return best->second;
 }
 
-/// The rank of a lowered program that takes most; of many ranks, each `step`th is looked at.
-static FailureOr<RankMemory> getMost(const runtime::Plan &plan, int step = 1) {
+/// The rank of a lowered program that takes most of what it has; of many ranks, each `step`th is looked at.
+static FailureOr<RankMemory> getMost(const runtime::Plan &plan, llvm::ArrayRef<double> limits, int step = 1) {
   RankMemory most;
   runtime::MemoryEstimator estimator(plan, /*threads=*/1);
   for (int rank = 0; rank < plan.mesh.numRanks(); rank += step) {
@@ -163,8 +170,8 @@ static FailureOr<RankMemory> getMost(const runtime::Plan &plan, int step = 1) {
     if (!use.ok())
       return llvm::failure();
     const runtime::SessionStatistics &memory = use->statistics;
-    auto bytes = static_cast<double>(memory.totalBytes());
-    if (rank > 0 && bytes <= most.bytes)
+    RankMemory own{rank, static_cast<double>(memory.totalBytes()), limits[rank]};
+    if (rank > 0 && own.getShare() <= most.getShare())
       continue;
     int64_t weights = 0;
     for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
@@ -172,7 +179,9 @@ static FailureOr<RankMemory> getMost(const runtime::Plan &plan, int step = 1) {
         weights += plan.bufferBox(buffer, rank).volume() * runtime::elementSize(plan.buffers[buffer].type);
     auto kept =
         static_cast<double>(memory.weightBytes + memory.copiedBytes + memory.persistentBytes + memory.packedBytes);
-    most = {rank, bytes, weights > 0 ? std::max(kept / static_cast<double>(weights), 1.0) : 1.0};
+    if (weights > 0)
+      own.weightFactor = std::max(kept / static_cast<double>(weights), 1.0);
+    most = own;
   }
   return most;
 }
@@ -224,24 +233,32 @@ static std::optional<layout::Mesh> findFittingMesh(Compilation &compilation, Com
   options.objective = Objective::Memory;
   options.plannerMemory.reset();
   layout::Mesh mesh = options.mesh;
-  auto fits = [&](int64_t size) {
+  auto getMemory = [&](int64_t size) {
     options.mesh = withSize(mesh, size);
     std::optional<Expected> expected = tryOptions(compilation, options);
-    return expected && expected->memory <= limit;
+    return expected ? expected->memory : std::numeric_limits<double>::infinity();
   };
   int64_t tooSmall = 1;
   for (const layout::MeshAxis &axis : mesh.getAxes())
     tooSmall = std::max<int64_t>(tooSmall, axis.size);
-  int64_t enough = 2 * tooSmall;
-  while (!fits(enough)) {
+  int64_t others = mesh.numRanks() / tooSmall;
+  int64_t most = std::min(kMostRanks, options.cluster->getNumRanks().value_or(kMostRanks)) / others;
+  int64_t enough = tooSmall;
+  double needed = std::numeric_limits<double>::infinity();
+  for (int wasted = 0; needed > limit;) {
     tooSmall = enough;
-    enough *= 2;
-    if (withSize(mesh, enough).numRanks() > kMostRanks)
+    enough = std::min(2 * enough, most);
+    if (enough <= tooSmall)
       return std::nullopt;
+    double less = getMemory(enough);
+    wasted = less > kLittleLess * needed ? wasted + 1 : 0;
+    if (wasted == 2)
+      return std::nullopt;
+    needed = less;
   }
   while (enough - tooSmall > 1) {
     int64_t middle = (tooSmall + enough) / 2;
-    (fits(middle) ? enough : tooSmall) = middle;
+    (getMemory(middle) <= limit ? enough : tooSmall) = middle;
   }
   return withSize(mesh, enough);
 }
@@ -259,14 +276,13 @@ struct Attempt {
 class MemoryFitter {
 public:
   MemoryFitter(Compilation &compilation, Diagnostics &diagnostics)
-      : compilation(compilation), diagnostics(diagnostics), memory(*compilation.getOptions().memory),
+      : compilation(compilation), diagnostics(diagnostics), limits(compilation.getOptions().memory),
         mostTries(compilation.getOptions().mesh.numRanks() > kManyRanks ? kMaxTriesOfMany : kMaxTries) {}
 
   FailureOr<CompileOptions> fit();
 
 private:
   FailureOr<Attempt> make(CompileOptions options);
-  bool fits(const Attempt &attempt) const { return attempt.most.bytes <= memory; }
   /// Makes programs with `options` until one fits, the last one to take least memory; of them, the one that takes
   /// least. `attempt` does not fit. `estimateNeed` says, after a program, what the planner may expect of one that fits.
   FailureOr<Attempt> tryUntilFits(Attempt attempt, CompileOptions options,
@@ -282,7 +298,8 @@ private:
 
   Compilation &compilation;
   Diagnostics &diagnostics;
-  double memory;
+  /// What each rank has.
+  const std::vector<double> limits;
   int mostTries;
 };
 } // namespace
@@ -304,9 +321,9 @@ FailureOr<Attempt> MemoryFitter::make(CompileOptions options) {
   if (failed(plan))
     return llvm::failure();
   // A few ranks mostly say that it does not fit.
-  FailureOr<RankMemory> most = getMost(*plan, std::max(options.mesh.numRanks() / kManyRanks, 1));
-  if (succeeded(most) && most->bytes <= memory)
-    most = getMost(*plan);
+  FailureOr<RankMemory> most = getMost(*plan, limits, std::max(options.mesh.numRanks() / kManyRanks, 1));
+  if (succeeded(most) && most->fits())
+    most = getMost(*plan, limits);
   if (failed(most))
     return diagnostics.error(ExitCode::Unsupported,
                              "what this program takes of memory is not known; leave out --memory");
@@ -317,7 +334,7 @@ FailureOr<Attempt> MemoryFitter::tryUntilFits(Attempt attempt, CompileOptions op
                                               llvm::function_ref<double(const Attempt &)> estimateNeed) {
   std::optional<Attempt> least;
   double failing = 0;
-  for (int tries = 1; tries < mostTries && !fits(attempt); ++tries) {
+  for (int tries = 1; tries < mostTries && !attempt.most.fits(); ++tries) {
     failing = attempt.expected.memory;
     double allowed = std::min(options.plannerMemory.value_or(attempt.expected.memory), estimateNeed(attempt)) *
                      (tries > 1 ? 0.95 : 1.0);
@@ -330,10 +347,10 @@ FailureOr<Attempt> MemoryFitter::tryUntilFits(Attempt attempt, CompileOptions op
     if (failed(next))
       return llvm::failure();
     attempt = std::move(*next);
-    if (!least || attempt.most.bytes < least->most.bytes)
+    if (!least || attempt.most.getShare() < least->most.getShare())
       least = attempt;
   }
-  return fits(*least) ? refine(std::move(*least), failing) : std::move(*least);
+  return least->most.fits() ? refine(std::move(*least), failing) : std::move(*least);
 }
 
 FailureOr<Attempt> MemoryFitter::refine(Attempt fitting, double failing) {
@@ -347,7 +364,7 @@ FailureOr<Attempt> MemoryFitter::refine(Attempt fitting, double failing) {
     FailureOr<Attempt> next = make(options);
     if (failed(next))
       return llvm::failure();
-    if (!fits(*next))
+    if (!next->most.fits())
       failing = next->expected.memory;
     else if (next->expected.get(wanted.objective) < fitting.expected.get(wanted.objective))
       fitting = std::move(*next);
@@ -361,9 +378,8 @@ FailureOr<Attempt> MemoryFitter::split(Attempt attempt) {
   CompileOptions options = attempt.options;
   options.mayGather = false;
   // The planner does not know what will share memory: how much more or less its estimate is, programs tell.
-  return tryUntilFits(std::move(attempt), std::move(options), [&](const Attempt &last) {
-    return memory / (last.most.bytes / std::max(last.expected.memory, 1.0));
-  });
+  return tryUntilFits(std::move(attempt), std::move(options),
+                      [&](const Attempt &last) { return last.expected.memory / last.most.getShare(); });
 }
 
 FailureOr<Attempt> MemoryFitter::gather(Attempt attempt) {
@@ -374,7 +390,7 @@ FailureOr<Attempt> MemoryFitter::gather(Attempt attempt) {
   attempt.expected.memory += (attempt.most.weightFactor - 1) * attempt.expected.weights;
   // What it does not count, such as scratch memory, is mostly the same however weights are stored.
   return tryUntilFits(std::move(attempt), std::move(options),
-                      [&](const Attempt &last) { return last.expected.memory - (last.most.bytes - memory); });
+                      [&](const Attempt &last) { return last.expected.memory - (last.most.bytes - last.most.limit); });
 }
 
 llvm::LogicalResult MemoryFitter::refuse(const Attempt &least, double limit) {
@@ -387,14 +403,14 @@ llvm::LogicalResult MemoryFitter::refuse(const Attempt &least, double limit) {
   return diagnostics.error(ExitCode::DoesNotFit,
                            "the program does not fit: rank " + Twine(least.most.rank) + " needs " +
                                tools::formatBytes(static_cast<int64_t>(least.most.bytes)) + ", and has " +
-                               tools::formatBytes(static_cast<int64_t>(memory)) + "; " + advice +
+                               tools::formatBytes(static_cast<int64_t>(least.most.limit)) + "; " + advice +
                                "; most room is taken by " + listLargest(least.plan, least.most.rank));
 }
 
 FailureOr<CompileOptions> MemoryFitter::fit() {
   CompileOptions options = compilation.getOptions();
   Objective objective = options.objective;
-  options.memory.reset();
+  options.memory.clear();
   options.explain = false;
   FailureOr<Attempt> first = make(options);
   if (failed(first))
@@ -404,14 +420,14 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
     accepted.explain = compilation.getOptions().explain;
     return accepted;
   };
-  if (fits(*first))
+  if (first->most.fits())
     return accept(*first);
-  if (options.target->hasWinograd(options.codeGen)) {
+  if (hasWinograd(options)) {
     options.mayTransform = false;
     first = make(options);
     if (failed(first))
       return llvm::failure();
-    if (fits(*first))
+    if (first->most.fits())
       return accept(*first);
   }
   FailureOr<Attempt> whole = split(*first);
@@ -420,18 +436,18 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
   FailureOr<Attempt> pieces = gather(*first);
   if (failed(pieces))
     return llvm::failure();
-  bool isWhole = fits(*whole) &&
-                 (!fits(*pieces) || kGatheredShare * whole->expected.get(objective) <= pieces->expected.get(objective));
-  if (isWhole || fits(*pieces))
+  bool isWhole = whole->most.fits() && (!pieces->most.fits() || kGatheredShare * whole->expected.get(objective) <=
+                                                                    pieces->expected.get(objective));
+  if (isWhole || pieces->most.fits())
     return accept(isWhole ? *whole : *pieces);
   if (!options.mustFit) {
     options = compilation.getOptions();
-    options.memory.reset();
+    options.memory.clear();
     return options;
   }
-  bool isLess = whole->most.bytes < pieces->most.bytes;
-  return isLess ? refuse(*whole, memory * whole->expected.memory / whole->most.bytes)
-                : refuse(*pieces, pieces->expected.memory - (pieces->most.bytes - memory));
+  bool isLess = whole->most.getShare() < pieces->most.getShare();
+  return isLess ? refuse(*whole, whole->expected.memory / whole->most.getShare())
+                : refuse(*pieces, pieces->expected.memory - (pieces->most.bytes - pieces->most.limit));
 }
 
 FailureOr<CompileOptions> dovetail::fitMemory(Compilation &compilation, Diagnostics &diagnostics) {

@@ -106,7 +106,7 @@ FailureOr<Prediction> dovetail::predict(StringRef path, CompileOptions options, 
     single.shards.clear();
     single.sizes.clear();
     single.autoRanks.reset();
-    single.memory.reset();
+    single.memory.clear();
     single.explain = false;
     single.autotuneThreads = 0;
     Compilation other = compilation.fork(std::move(single));

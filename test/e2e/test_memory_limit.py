@@ -107,6 +107,35 @@ def test_devices_have_memory(llama, tmp_path):
     assert _most(plan) <= 15 << 20
 
 
+def _cluster(tmp_path, *memory):
+    """A file: ranks that differ by their memory alone."""
+    devices = {f"core{i}": {"base": "cpu", "memory": size} for i, size in enumerate(memory)}
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"devices": devices, "ranks": list(devices)}))
+    return path
+
+
+def test_each_rank_has_its_own_memory(llama, tmp_path):
+    """What devices have that are no ranks does not matter, and a rank may take more than another one has."""
+    free = _plan(llama, tmp_path, "--mesh", "t=2")
+    needed = [rank["total_bytes"] for rank in free["ranks"]]
+    assert needed[0] > needed[1]
+    for memory in ((*needed, 1), (needed[0], needed[0] - 1)):
+        plan = _plan(llama, tmp_path, "--mesh", "t=2", "--cluster", _cluster(tmp_path, *memory))
+        assert plan["exchanges"] == free["exchanges"], memory
+    limits = needed[0], needed[1] - 1
+    plan = _plan(llama, tmp_path, "--mesh", "t=2", "--cluster", _cluster(tmp_path, *limits))
+    assert all(rank["total_bytes"] <= limit for rank, limit in zip(plan["ranks"], limits, strict=True))
+
+
+def test_no_more_ranks_than_the_cluster_has(llama, tmp_path):
+    code, _, messages = _compile(llama, tmp_path, "--mesh", "t=2", "--memory", "6MiB")
+    assert code == DOES_NOT_FIT and re.search(r"'--mesh t=\d+'", messages), messages
+    cluster = _cluster(tmp_path, "6MiB", "6MiB")
+    code, _, messages = _compile(llama, tmp_path, "--mesh", "t=2", "--cluster", cluster)
+    assert code == DOES_NOT_FIT and "no mesh with more ranks" in messages, messages
+
+
 def test_results_are_the_same(backend, tmp_path):
     model = dovetail_models.build("llama")
     inputs = {"ids": np.random.default_rng(0).integers(0, 512, (1, 211))}

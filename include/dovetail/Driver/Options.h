@@ -69,8 +69,10 @@ struct CompileOptions {
   const Target *target = findTarget("cpu");
   /// What ranks are, for how long things take; never null. The target's unless the user says otherwise.
   std::shared_ptr<const Cluster> cluster = std::make_shared<const Cluster>(*Cluster::getBuiltIn("cpu"));
-  /// Bytes that each rank may take, or nothing; and what that is to the planner's estimates (`ChooseShardings`).
-  std::optional<double> memory, plannerMemory;
+  /// Bytes that each rank may take, infinitely many where that is not known; empty if no rank has a limit.
+  std::vector<double> memory;
+  /// What that is to the planner's estimates (`ChooseShardings`).
+  std::optional<double> plannerMemory;
   /// How many bytes weights take for each byte, copies in the order of libraries included, as programs have told.
   double plannerWeightFactor = 1;
   /// Whether it is an error if that does not suffice; else the program is made as if it did.
