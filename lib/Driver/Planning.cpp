@@ -137,28 +137,37 @@ FailureOr<layout::Mesh> dovetail::chooseMesh(Compilation &compilation, Diagnosti
   int64_t ranks = *options.autoRanks;
   std::vector<SmallVector<int64_t>> all;
   addFactors(ranks, ranks <= kMaxRanksOfThreeAxes ? 3 : 2, {}, all);
+  // Where memory is limited, those come first on which that is expected to suffice.
+  double limit = std::numeric_limits<double>::infinity();
+  if (!options.memory.empty()) {
+    limit = *llvm::min_element(options.memory);
+    options.plannerMemory = limit;
+  }
   // Of meshes that are as good, the simplest.
   llvm::sort(all, [](const auto &a, const auto &b) { return std::tuple(a.size(), a) < std::tuple(b.size(), b); });
-  std::optional<std::pair<double, layout::Mesh>> best;
+  std::pair<double, double> least;
+  std::optional<layout::Mesh> best;
   std::string alternatives;
   for (llvm::ArrayRef<int64_t> factors : all) {
     options.mesh = makeMesh(factors);
     std::optional<Expected> expected = tryOptions(compilation, options);
     if (!expected)
       continue;
-    double cost = expected->get(options.objective);
+    std::pair cost(std::max(expected->memory - limit, 0.0), expected->get(options.objective));
     alternatives += (alternatives.empty() ? "" : "; ") + options.mesh.str() + " " +
                     llvm::formatv("{0:f3} ms, {1}", expected->seconds * 1e3,
                                   tools::formatBytes(static_cast<int64_t>(expected->bytes)))
                         .str();
-    if (!best || cost < best->first)
-      best.emplace(cost, options.mesh);
+    if (best && cost >= least)
+      continue;
+    least = cost;
+    best = options.mesh;
   }
   // What is wrong is said when the phase runs.
   if (!best)
     return makeMesh({ranks});
-  diagnostics.remark("the mesh is " + best->second.str() + "; expected with others: " + alternatives);
-  return best->second;
+  diagnostics.remark("the mesh is " + best->str() + "; expected with others: " + alternatives);
+  return *std::move(best);
 }
 
 /// The rank of a lowered program that takes most of what it has; of many ranks, each `step`th is looked at.

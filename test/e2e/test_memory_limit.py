@@ -136,6 +136,21 @@ def test_no_more_ranks_than_the_cluster_has(llama, tmp_path):
     assert code == DOES_NOT_FIT and "no mesh with more ranks" in messages, messages
 
 
+def test_a_mesh_is_made_that_fits(tmp_path):
+    """Of 16 ranks along one axis 4 have something of such a tensor, of 4 x 4 all have."""
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4] * 6) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Exp", ["x"], ["y"])], "exp", values[:1], values[1:])
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    least = _most(_plan(path, tmp_path, "--mesh", "a=4,b=4", "--objective", "memory"))
+    assert least < _most(_plan(path, tmp_path, "--mesh", "a=16", "--objective", "memory"))
+    # Beginning an exchange takes so long that all compute all of it.
+    cluster = {"devices": {"core": {"base": "cpu", "step": "10ms"}}}
+    (tmp_path / "cluster.json").write_text(json.dumps(cluster))
+    plan = _plan(path, tmp_path, "--mesh", "auto=16", "--cluster", tmp_path / "cluster.json", "--memory", least)
+    assert _most(plan) <= least
+
+
 def test_results_are_the_same(backend, tmp_path):
     model = dovetail_models.build("llama")
     inputs = {"ids": np.random.default_rng(0).integers(0, 512, (1, 211))}
