@@ -57,9 +57,12 @@ double Prediction::getSpeedup() const {
   return alone && seconds > 0 ? alone->simulation.getSeconds() / seconds : 1;
 }
 
-bool Prediction::fits(int rank) const {
-  int64_t available = cluster.getDevice(rank).memoryBytes;
-  return available == 0 || run.getMemory(rank) <= available;
+int64_t Prediction::getAvailable(int rank) const {
+  // More than any machine has is not told apart.
+  constexpr double most = 0x1p62;
+  if (limits.empty())
+    return cluster.getDevice(rank).memoryBytes;
+  return limits[rank] < most ? static_cast<int64_t>(limits[rank]) : 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -92,6 +95,7 @@ static FailureOr<PredictedRun> predictRun(Compilation &compilation, const Cluste
 
 FailureOr<Prediction> dovetail::predict(StringRef path, CompileOptions options, int threads, Diagnostics &diagnostics) {
   const Cluster cluster = *options.cluster;
+  const std::vector<double> limits = options.memory;
   options.import.mayMissData = true;
   // That it does not fit is part of what is predicted.
   options.mustFit = false;
@@ -128,7 +132,7 @@ FailureOr<Prediction> dovetail::predict(StringRef path, CompileOptions options, 
       for (PlanStep &step : each->work.steps)
         step.op = nullptr;
   return Prediction{path.str(),       options.target->getName().str(), cluster, threads, std::move(*run),
-                    std::move(alone), compilation.getMissingFiles()};
+                    std::move(alone), compilation.getMissingFiles(),   limits};
 }
 
 //===----------------------------------------------------------------------===//

@@ -125,7 +125,7 @@ static json describeRank(const Prediction &prediction, int rank) {
             {"weights_bytes", memory.weightBytes + memory.copiedBytes},
             {"packed_bytes", memory.packedBytes},
             {"total_bytes", memory.totalBytes()},
-            {"device_bytes", prediction.cluster.getDevice(rank).memoryBytes},
+            {"device_bytes", prediction.getAvailable(rank)},
             {"fits", prediction.fits(rank)},
             {"used_bytes", run.memory[rank].aliveBytes}}}};
 }

@@ -259,12 +259,12 @@ void dovetail::drawMemory(const Prediction &prediction, llvm::raw_ostream &os) {
     return;
   for (int rank = 0; rank < run.getNumRanks(); ++rank) {
     most = std::max(most, double(run.getMemory(rank)));
-    available = std::max(available, double(prediction.cluster.getDevice(rank).memoryBytes));
+    available = std::max(available, double(prediction.getAvailable(rank)));
   }
   os << "<h2>Memory of ranks</h2>\n<p>Weights, which stay, and values and scratch memory on top. "
      << "Dashed: all that the rank with most takes, gaps between values included";
   if (available > 0)
-    os << formatv(", {0:f1} % of its device", 100 * most / available);
+    os << formatv(", {0:f1} % of what it has", 100 * most / available);
   os << ".</p>\n";
   std::vector<std::vector<int>> alike = run.getAlikeRanks();
   std::vector<std::pair<std::string, std::string>> legend;
@@ -295,7 +295,7 @@ void dovetail::drawMemory(const Prediction &prediction, llvm::raw_ostream &os) {
   };
   addLimit(most, "#666", "");
   if (available > 0 && available <= top)
-    addLimit(available, "#c00", "what devices have: " + tools::formatBytes(static_cast<int64_t>(available)));
+    addLimit(available, "#c00", "what ranks have: " + tools::formatBytes(static_cast<int64_t>(available)));
   for (size_t number = 0; number < curves; ++number) {
     int rank = alike[number].front();
     picture.addPath(getCurve(run, rank, kWidth / seconds, yScale, bottom),
@@ -329,7 +329,7 @@ static void writeSummary(const Prediction &prediction, llvm::raw_ostream &os) {
   if (run.getNumRanks() > 1)
     cards.push_back({tools::formatBytes(static_cast<int64_t>(bytes)), "that ranks send each other in a run"});
   cards.push_back({tools::formatBytes(memory),
-                   fits ? "memory of the rank that takes most" : "memory of a rank, which does NOT FIT its device"});
+                   fits ? "memory of the rank that takes most" : "memory of a rank, which does NOT FIT"});
   os << "<div class=\"cards\">";
   for (const auto &[number, text] : cards) {
     os << "<div><b>" << number << "</b><br>";

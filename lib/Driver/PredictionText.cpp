@@ -140,7 +140,7 @@ static void printRanks(const Prediction &prediction, llvm::raw_ostream &os) {
   if (exchanges)
     rows[0].push_back("exchanging");
   rows[0].insert(rows[0].end(), {"waiting", "idle at the end"});
-  Rows memory = {{"rank", "in all", "weights", "packed", "values and scratch", "most in use at", "device", ""}};
+  Rows memory = {{"rank", "in all", "weights", "packed", "values and scratch", "most in use at", "available", ""}};
   std::vector<std::vector<int>> alike = run.getAlikeRanks();
   for (const std::vector<int> &ranks : llvm::ArrayRef(alike).take_front(kMaxRows)) {
     int rank = ranks.front();
@@ -154,7 +154,7 @@ static void printRanks(const Prediction &prediction, llvm::raw_ostream &os) {
     rows.push_back(std::move(row));
     const runtime::SessionStatistics &use = run.memory[rank].statistics;
     size_t peak = run.getPeak(rank), steps = run.work.steps.size();
-    int64_t available = prediction.cluster.getDevice(rank).memoryBytes;
+    int64_t available = prediction.getAvailable(rank);
     memory.push_back({formatRanks(ranks), tools::formatBytes(use.totalBytes()),
                       tools::formatBytes(use.weightBytes + use.copiedBytes + use.persistentBytes),
                       tools::formatBytes(use.packedBytes), tools::formatBytes(use.arenaBytes),

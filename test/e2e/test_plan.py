@@ -111,6 +111,20 @@ def _check_trace(trace, plan):
         assert all(end <= begin for (_, end), (begin, _) in zip(events, events[1:], strict=False))
 
 
+def test_what_does_not_fit_is_predicted(tmp_path):
+    """`--memory` says what ranks have: that it does not suffice is said, and the rest is as without it."""
+    (tmp_path / "m.onnx").write_bytes(build("llama").SerializeToString())
+    flags = [tmp_path / "m.onnx", "--mesh", "y=2"]
+    _, free, _, _ = _plan(tmp_path, *flags)
+    assert all(rank["memory"]["device_bytes"] == 0 and rank["memory"]["fits"] for rank in free["ranks"])
+    text, plan, _, page = _plan(tmp_path, *flags, "--memory", "64KiB")
+    assert plan["seconds"] == free["seconds"]
+    assert all(rank["memory"]["device_bytes"] == 1 << 16 and not rank["memory"]["fits"] for rank in plan["ranks"])
+    assert "Ranks whose memory does not suffice: 0-1" in text and "NOT FIT" in page
+    _, plan, _, _ = _plan(tmp_path, *flags, "--memory", "1GiB")
+    assert all(rank["memory"]["device_bytes"] == 1 << 30 and rank["memory"]["fits"] for rank in plan["ranks"])
+
+
 def _without_data(model, folder, name="model.onnx"):
     """Writes a model whose large weights are in a file that is not there."""
     at = 0

@@ -51,12 +51,16 @@ struct Prediction {
   std::optional<PredictedRun> alone;
   /// Weights that are missing, which matters to nothing but runs.
   std::vector<std::string> missingFiles;
+  /// Bytes that each rank may take, as the user says; empty where devices alone say it.
+  std::vector<double> limits;
 
   /// How many times as fast as one device, and what share of the devices' number that is; 1 for one device.
   double getSpeedup() const;
   double getEfficiency() const { return getSpeedup() / run.getNumRanks(); }
-  /// Whether what a rank needs fits its device; true where it is not known what that has.
-  bool fits(int rank) const;
+  /// Bytes that a rank has: as the user says, or its device; 0 where that is not known.
+  int64_t getAvailable(int rank) const;
+  /// Whether a rank has what it needs; true where it is not known what it has.
+  bool fits(int rank) const { return getAvailable(rank) == 0 || run.getMemory(rank) <= getAvailable(rank); }
 };
 
 /// Imports the model at `path` and predicts how it runs on the cluster of `options`, with the phases up to `lower` and
