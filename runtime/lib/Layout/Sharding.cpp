@@ -11,6 +11,8 @@
 #include "dovetail/Layout/Cuts.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 using namespace dovetail::layout;
 
@@ -104,12 +106,15 @@ std::optional<std::vector<int64_t>> DimSharding::cuts(int64_t extent) const {
 }
 
 int64_t dovetail::layout::coveredEnd(std::span<const Interval> pieces) {
-  // Most are in order, and there is one for each of many ranks.
-  auto isBefore = [](Interval a, Interval b) { return a.lo < b.lo; };
+  // Most are in order, but for empty ones, and there is one for each of many ranks.
   std::vector<Interval> sorted;
-  if (!std::is_sorted(pieces.begin(), pieces.end(), isBefore)) {
+  int64_t last = std::numeric_limits<int64_t>::min();
+  bool isSorted = std::all_of(pieces.begin(), pieces.end(), [&](Interval piece) {
+    return piece.empty() || std::exchange(last, piece.lo) <= piece.lo;
+  });
+  if (!isSorted) {
     sorted.assign(pieces.begin(), pieces.end());
-    std::sort(sorted.begin(), sorted.end(), isBefore);
+    std::sort(sorted.begin(), sorted.end(), [](Interval a, Interval b) { return a.lo < b.lo; });
     pieces = sorted;
   }
   int64_t end = 0;
