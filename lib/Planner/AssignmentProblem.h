@@ -1,0 +1,160 @@
+//===- AssignmentProblem.h - What is to be chosen in a function -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares AssignmentProblem, which finds how all of a function is split.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_PLANNER_ASSIGNMENTPROBLEM_H
+#define DOVETAIL_LIB_PLANNER_ASSIGNMENTPROBLEM_H
+
+#include "ShardingAssignment.h"
+#include "WeightStorage.h"
+
+#include <map>
+
+namespace dovetail {
+
+/// Light operations take no more than this share of all the time each, and all together what the tolerance leaves.
+inline constexpr double kLightShare = 0.01;
+
+/// The choices of one function, and the search for the best ones: what `findAssignment` does, which says how.
+class AssignmentProblem {
+public:
+  AssignmentProblem(mlir::func::FuncOp function, const layout::Mesh &mesh, mlir::FlatSymbolRefAttr meshName,
+                    const FunctionRequests &requests, const Goal &goal,
+                    const llvm::DenseMap<mlir::Operation *, LoopOption> &decided)
+      : function(function), meshName(meshName), requests(requests), goal(goal), decided(decided),
+        costs(mesh, goal.cluster, goal.transport), constants(getConstantValues(function)),
+        families(function, costs.getMesh(), goal.cluster), weights(costs, goal.weightFactor) {}
+
+  mlir::FailureOr<ShardingAssignment> solve();
+
+private:
+  /// What is chosen for an argument, an operation or the form in which a value is brought to its users: a node of the
+  /// graph, and what ranks then hold.
+  struct Source {
+    unsigned node;
+    std::vector<ShardingAttr> states;
+  };
+  /// One that reads a value, and what it needs with each of its options.
+  struct Reader {
+    unsigned node;
+    std::vector<ShardingAttr> needs;
+  };
+
+  /// What there is at the time of most memory: values, and operands that are gathered then.
+  struct Peak {
+    llvm::DenseSet<mlir::Value> values;
+    llvm::DenseSet<mlir::OpOperand *> gathered;
+  };
+
+  /// A value that is brought from one to the other.
+  struct Connection {
+    mlir::RankedTensorType type;
+    Source source;
+    Reader reader;
+  };
+
+  void stateCuts();
+  void findOptions();
+  std::vector<LoopOption> getOptions(DefinitionOpInterface op);
+  /// `kMaxOptions` of more options.
+  static std::vector<LoopOption> keepSome(std::vector<LoopOption> found);
+  void findLight();
+  void keepEven();
+  void addNodes();
+  void addEdges(mlir::Value value, const Source &source);
+  /// Lets constants be stored in pieces, where memory matters.
+  void addWeights();
+  /// How all operations read a constant, in their order; nothing if not all of them may gather it.
+  std::vector<WeightStorage::Use> getUses(mlir::Value constant);
+  /// What is chosen, of the source of a value.
+  ShardingAttr getState(const ChoiceGraph::Solution &solution, const Source &source) const {
+    return source.states[solution.options[source.node]];
+  }
+  const LoopOption &getOption(const ChoiceGraph::Solution &solution, mlir::Operation *op) {
+    return options[op][solution.options[sources[op->getResult(0)].node]];
+  }
+  /// Searches with this share of the work that is left.
+  ChoiceGraph::Solution search(double share = 1);
+  ChoiceGraph::Solution follow();
+  /// The same where memory is as large as it takes: if it is what matters, with what is known of where most is used.
+  ChoiceGraph::Solution searchFreely(Peak &atMost);
+  /// Weights cost what memory does: so much a byte, beside what the objective says.
+  void setWeightCosts(double price, const Peak &atMost);
+  void findIdle(ShardingAssignment &assignment);
+  std::vector<Explanation> explain(const ChoiceGraph::Solution &solution);
+  ChoiceGraph::Solution searchWithin(double memory);
+  /// What a solution takes. `peak`, if given, receives what there is at the time of most.
+  Expectation predict(const ChoiceGraph::Solution &solution, Peak *peak = nullptr);
+  void connect(mlir::RankedTensorType type, const Source &source, const Reader &reader);
+  double getCost(const ExchangeCost &cost) const { return cost.get(goal.objective); }
+  /// What an option of an operation costs by itself.
+  double getCost(const LoopOption &option) const;
+  /// The sharding in the type of what a reshard gives; none there means whole.
+  ShardingAttr getStated(mlir::Value value) const {
+    ShardingAttr sharding = getSharding(value);
+    return sharding ? sharding
+                    : ShardingAttr::getReplicated(meshName, cast<mlir::RankedTensorType>(value.getType()).getRank());
+  }
+  /// The shardings that meet a request.
+  std::vector<ShardingAttr> close(mlir::Value value, const ShardingRequest &request);
+
+  mlir::func::FuncOp function;
+  mlir::FlatSymbolRefAttr meshName;
+  const FunctionRequests &requests;
+  const Goal &goal;
+  const llvm::DenseMap<mlir::Operation *, LoopOption> &decided;
+  ExchangeCosts costs;
+  llvm::DenseSet<mlir::Value> constants;
+  CutFamilies families;
+  std::optional<LoopOptions> loopOptions;
+  llvm::MapVector<mlir::Operation *, std::vector<LoopOption>> options;
+  llvm::DenseMap<mlir::Operation *, double> workOf;
+  double totalWork = 0;
+  /// Operations that take so little that it does not matter who has how much of them.
+  llvm::DenseSet<mlir::Operation *> light;
+  /// Operations of which not all options were tried.
+  size_t numLimited = 0;
+  uint64_t work = 0;
+  bool isCut = false;
+  /// Of operations, with the option that takes least.
+  llvm::MapVector<mlir::Operation *, double> leastSeconds;
+  /// Values through which sums may pass.
+  llvm::DenseSet<mlir::Value> mayBePartial;
+  ChoiceGraph graph;
+  WeightStorage weights;
+  llvm::MapVector<mlir::Value, Source> sources;
+  /// Of values whose sharding is requested.
+  llvm::MapVector<mlir::Value, Source> pinned;
+  llvm::MapVector<mlir::OpOperand *, Source> outputs;
+  /// Of values with several users.
+  llvm::MapVector<mlir::Value, Source> forms;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<Reader, 2>> readers;
+  std::vector<Connection> connections;
+  /// What it costs to take a tensor of one type from one sharding to another; negative where that is not known yet.
+  struct Prices {
+    std::vector<unsigned> getNumbers(llvm::ArrayRef<ShardingAttr> shardings) {
+      std::vector<unsigned> list;
+      for (ShardingAttr sharding : shardings)
+        list.push_back(numbers.try_emplace(sharding, numbers.size()).first->second);
+      costs.resize(numbers.size());
+      return list;
+    }
+
+    llvm::DenseMap<ShardingAttr, unsigned> numbers;
+    std::vector<std::vector<double>> costs;
+    std::map<std::pair<std::vector<unsigned>, std::vector<unsigned>>, ChoiceGraph::EdgeCosts> tables;
+  };
+  llvm::DenseMap<mlir::Type, Prices> prices;
+};
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_PLANNER_ASSIGNMENTPROBLEM_H
