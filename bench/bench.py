@@ -363,6 +363,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
         bench = Bench(arguments, pathlib.Path(folder))
         print(f"{machine()}\n")
+        # A model that is missing ends it now, and not when others have been measured for minutes.
+        for workload in bench.workloads:
+            bench.model(workload)
         tables = []
         measures = [against_onnxruntime] * bool(bench.workloads) + [operators] * bool(bench.operators)
         if not arguments.model and not arguments.operator:
