@@ -28,7 +28,7 @@ using namespace dovetail;
 #define GET_ATTRDEF_CLASSES
 #include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.cpp.inc"
 
-#include "dovetail/Dialect/Dovetail/Ops/OpFamilyClasses.inc"
+#include "dovetail/Dialect/Dovetail/Ops/OpFamilies.h.inc"
 
 void DovetailDialect::initialize() {
   addAttributes<
