@@ -8,37 +8,12 @@
 
 #include "KernelConvolution.h"
 
+#include "KernelEpilogue.h"
+
 #include <algorithm>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
-
-namespace {
-
-/// The kernels' step for one of oneDNN's; nothing if there is none.
-std::optional<EpilogueStep> stepOf(const dnnl::post_ops &list, int index) {
-  if (list.kind(index) == dnnl::primitive::kind::sum)
-    return EpilogueStep{EpilogueStep::AddTensor, 0, 0};
-  if (list.kind(index) != dnnl::primitive::kind::eltwise)
-    return std::nullopt;
-  float scale, alpha, beta;
-  dnnl::algorithm algorithm;
-  list.get_params_eltwise(index, scale, algorithm, alpha, beta);
-  switch (algorithm) {
-  case dnnl::algorithm::eltwise_relu:
-    return EpilogueStep{EpilogueStep::Relu, alpha, 0};
-  case dnnl::algorithm::eltwise_clip_v2:
-    return EpilogueStep{EpilogueStep::Clip, alpha, beta};
-  case dnnl::algorithm::eltwise_linear:
-    return EpilogueStep{EpilogueStep::Linear, alpha, beta};
-  case dnnl::algorithm::eltwise_hardswish:
-    return EpilogueStep{EpilogueStep::HardSwish, 0, 0};
-  default:
-    return std::nullopt;
-  }
-}
-
-} // namespace
 
 bool KernelConvolution::takes(const MemoryView &view) {
   return view.blockDim < 0 && (view.strides[1] == 1 || view.box[1].size() == 1);
@@ -64,16 +39,10 @@ KernelConvolution::KernelConvolution(Operands operands, ThreadPool *threads)
     : operands(std::move(operands)), kernels(hostKernels()), threads(threads) {}
 
 PostOps::Outcome KernelConvolution::create(const PostOps::Fused &fused, CallBudget &budget) {
-  dnnl::post_ops list = fused.attributes.get_post_ops();
-  if (list.len() > Epilogue::maxSteps)
+  std::optional<Epilogue> found = kernelEpilogue(fused);
+  if (!found)
     return PostOps::Outcome::Impossible;
-  epilogue = Epilogue();
-  for (int i = 0; i < list.len(); ++i) {
-    std::optional<EpilogueStep> step = stepOf(list, i);
-    if (!step)
-      return PostOps::Outcome::Impossible;
-    epilogue.steps[epilogue.numSteps++] = *step;
-  }
+  epilogue = *found;
   fusesBias = fused.hasBias;
   auto [packed, scratch] = CallBudget::needOf(weightBytes(), threadBytes() * numThreads(), operands.packOnce);
   return budget.allows(packed, scratch) ? PostOps::Outcome::Fast : PostOps::Outcome::Impossible;

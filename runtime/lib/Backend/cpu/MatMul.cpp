@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../common/ProductGeometry.h"
+#include "KernelProduct.h"
 #include "LibrarySteps.h"
 #include "PostOps.h"
 
@@ -30,13 +31,15 @@ public:
   absl::Status create(CallBudget &budget) override;
   bool isSlow() const override { return postOps->isSlow() || postOps->isRestSlow(); }
   bool sharesWeights(LibraryStep &first) override;
-  int64_t packedUse() const override { return packs && !shared ? alignedSize(packedDesc.get_size()) : 0; }
-  std::string packedKey() const override {
-    return packedUse() > 0 ? runtime::packedKey(context, call.b, geometry.bBox, b.desc, packedDesc) : std::string();
+  int64_t packedUse() const override {
+    if (shared)
+      return 0;
+    return kernels ? kernels->packedBytes() : packs ? alignedSize(packedDesc.get_size()) : 0;
   }
+  std::string packedKey() const override;
   void setPackedMemory(std::byte *memory) override { packed = memory; }
   absl::Status bind(std::byte *scratch) override;
-  absl::Status pack() override { return packs && !shared ? packCall.run() : absl::OkStatus(); }
+  absl::Status pack() override;
   absl::Status run() override;
 
 private:
@@ -59,6 +62,8 @@ private:
   /// Has the library work on operands where they are, or on all of them copied to packed memory.
   absl::Status planCall(bool stageAll);
   absl::Status createCall(CallBudget &budget);
+  /// Whether the runtime's own kernels do the call.
+  bool createKernels(CallBudget &budget);
   void stage(Factor &factor, bool stageAll);
 
   const RankMemory &context;
@@ -79,6 +84,7 @@ private:
   int64_t outOffset = 0, scratchpadOffset = 0;
   Copier copyOut;
   std::unique_ptr<PostOps> postOps;
+  std::unique_ptr<KernelProduct> kernels; ///< Null where the library does the call.
   dnnl::matmul primitive;
   memory::desc outDesc, packedDesc, scratchpadDesc;
   bool packs = false;
@@ -150,9 +156,26 @@ absl::Status MatMulStep::planCall(bool stageAll) {
   return absl::OkStatus();
 }
 
+bool MatMulStep::createKernels(CallBudget &budget) {
+  kernels = nullptr;
+  // Parts of a call use what the first one packs as it does.
+  bool isWanted = shared ? shared->kernels != nullptr : KernelProduct::isFaster() && packOnce && !b.staged;
+  if (!isWanted || !KernelProduct::takes(a.desc, b.desc, outDesc))
+    return false;
+  kernels = std::make_unique<KernelProduct>(a.desc, b.desc, outDesc);
+  auto create = [&](const PostOps::Fused &fused) { return kernels->create(fused, budget, shared != nullptr); };
+  if (!postOps->prepare(/*biasFirst=*/true, scratchPlan, create).ok())
+    kernels = nullptr;
+  return kernels != nullptr;
+}
+
 absl::Status MatMulStep::createCall(CallBudget &budget) {
   if (geometry.nothingToSum)
     return postOps->prepareSeparate(scratchPlan);
+  if (createKernels(budget))
+    return absl::OkStatus();
+  if (shared && shared->kernels)
+    return absl::UnimplementedError("another part packs weights for kernels that cannot do this one");
   auto create = [&](const PostOps::Fused &fused) {
     memory::desc weights = shared     ? shared->packedDesc
                            : packOnce ? memory::desc(b.desc.dims(), type, memory::format_tag::any)
@@ -183,6 +206,24 @@ bool MatMulStep::sharesWeights(LibraryStep &first) {
     return false;
   shared = &other;
   return true;
+}
+
+std::string MatMulStep::packedKey() const {
+  if (packedUse() == 0)
+    return {};
+  if (kernels)
+    return runtime::packedKey(context, call.b, geometry.bBox,
+                              kernels->packedFormat() + (b.transpose ? " by rows" : ""));
+  return runtime::packedKey(context, call.b, geometry.bBox, b.desc, packedDesc);
+}
+
+absl::Status MatMulStep::pack() {
+  if (shared)
+    return absl::OkStatus();
+  if (!kernels)
+    return packs ? packCall.run() : absl::OkStatus();
+  kernels->pack();
+  return absl::OkStatus();
 }
 
 absl::Status MatMulStep::plan() {
@@ -240,6 +281,10 @@ absl::Status MatMulStep::bind(std::byte *scratch) {
     if (factor->staged)
       factor->copy.bind(factor->view.data, source.data);
   }
+  if (kernels) {
+    kernels->bind(a.view.data, b.view.data, shared ? shared->packed : packed, outView.data, postOps->biasData());
+    return absl::OkStatus();
+  }
   return guardLibrary([&]() -> absl::Status {
     void *weights = b.view.data;
     if (packs) {
@@ -270,7 +315,9 @@ absl::Status MatMulStep::run() {
       if (factor->staged)
         if (absl::Status status = factor->copy.run(); !status.ok())
           return status;
-    if (absl::Status status = mainCall.run(); !status.ok())
+    if (kernels)
+      kernels->run();
+    else if (absl::Status status = mainCall.run(); !status.ok())
       return status;
   }
   if (absl::Status status = postOps->runRest(); !status.ok())

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Backend/cpu/Kernels/VectorKernels.h"
-#include "Program/HostFeatures.h"
+#include "InstructionSets.h"
 
 #include "gmock/gmock.h"
 
@@ -23,22 +23,6 @@ using namespace dovetail;
 using namespace dovetail::runtime;
 
 namespace {
-
-struct InstructionSet {
-  const char *name;
-  const VectorKernels *kernels;
-};
-
-std::vector<InstructionSet> instructionSets() {
-  std::vector<InstructionSet> sets = {{"generic", &genericKernels}};
-#ifdef __x86_64__
-  if (hostHasFeature("avx2") && hostHasFeature("fma"))
-    sets.push_back({"avx2", &avx2Kernels});
-  if (hostHasFeature("avx512f") && hostHasFeature("avx512vl"))
-    sets.push_back({"avx512", &avx512Kernels});
-#endif
-  return sets;
-}
 
 /// A convolution of `images` x `rows` x `columns` x `inputs`, of which `pad` results begin before it, among channels of
 /// wider memory: `gap` elements lie between neighbours.

@@ -11,7 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #define DOVETAIL_VECTOR_ELEMENTS 8
+#include "Product.h"
 #include "Winograd.h"
 
 const dovetail::runtime::VectorKernels dovetail::runtime::avx2Kernels = {"AVX2", elementsOfVector, elementsOfPanel,
-                                                                         packWinograd, runWinograd};
+                                                                         packWinograd, runWinograd, packProduct, runProduct};

@@ -11,7 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #define DOVETAIL_VECTOR_ELEMENTS 16
+#include "Product.h"
 #include "Winograd.h"
 
 const dovetail::runtime::VectorKernels dovetail::runtime::avx512Kernels = {"AVX-512", elementsOfVector, elementsOfPanel,
-                                                                           packWinograd, runWinograd};
+                                                                           packWinograd, runWinograd, packProduct, runProduct};

@@ -11,7 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #define DOVETAIL_VECTOR_ELEMENTS 4
+#include "Product.h"
 #include "Winograd.h"
 
 const dovetail::runtime::VectorKernels dovetail::runtime::genericKernels = {"any CPU", elementsOfVector,
-                                                                            elementsOfPanel, packWinograd, runWinograd};
+                                                                            elementsOfPanel, packWinograd, runWinograd, packProduct, runProduct};

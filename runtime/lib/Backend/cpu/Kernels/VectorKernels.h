@@ -73,10 +73,28 @@ struct WinogradWeights {
   int64_t outputStride, inputStride, rowStride, columnStride;
 };
 
+/// A product of matrices, of which the second one is packed: output = epilogue(input * weights). All strides are in
+/// elements; columns of input and output follow each other.
+struct ProductTask {
+  const float *input;   ///< [rows, depth].
+  const float *weights; ///< As `packProduct` makes them.
+  float *output;        ///< [rows, columns].
+  int64_t rows, depth, columns;
+  int64_t inputRow, outputRow;
+  Epilogue epilogue; ///< Its bias is one for each column. With an addend, what lies in `output` is added.
+};
+
+/// A second factor [depth, columns] in memory, with strides in elements.
+struct ProductWeights {
+  const float *data;
+  int64_t depth, columns;
+  int64_t termStride, columnStride;
+};
+
 /// Kernels for one instruction set.
 struct VectorKernels {
   /// Raised whenever packed weights change, which artifacts may have.
-  static constexpr int packedVersion = 1;
+  static constexpr int packedVersion = 2;
 
   const char *name; ///< Of the instruction set, which decides how weights are packed.
   int64_t vector;   ///< Elements of a vector.
@@ -87,11 +105,15 @@ struct VectorKernels {
   void (*runWinograd)(const WinogradTask &task, int64_t begin, int64_t end, int64_t firstPanel, int64_t lastPanel,
                       float *scratch);
 
+  void (*packProduct)(const ProductWeights &weights, float *packed);
+  void (*runProduct)(const ProductTask &task);
+
   int64_t panelsOf(int64_t outputs) const { return (outputs + panel - 1) / panel; }
   /// Elements of packed weights.
   int64_t winogradWeights(int64_t outputs, int64_t inputs) const {
     return panelsOf(outputs) * panel * inputs * WinogradTask::taps;
   }
+  int64_t productWeights(int64_t depth, int64_t columns) const { return panelsOf(columns) * panel * depth; }
   /// Elements of scratch memory that `runWinograd` takes.
   int64_t winogradScratch(int64_t inputs, int64_t tilesOfBlock) const {
     int64_t padded = (inputs + vector - 1) / vector * vector;
