@@ -125,6 +125,13 @@ absl::StatusOr<LaunchEnvironment> dovetail::runtime::readLaunchEnvironment(const
     result.port = *port;
   }
 
+  if (const char *token = lookUp("DOVETAIL_TOKEN")) {
+    constexpr size_t mostBytes = 1024;
+    result.token = token;
+    if (result.token.size() > mostBytes)
+      return absl::InvalidArgumentError(
+          absl::StrCat("the variable DOVETAIL_TOKEN has more than ", mostBytes, " characters"));
+  }
   const char *localSize = launcher->localSize ? lookUp(launcher->localSize) : nullptr;
   if (const char *address = lookUp("DOVETAIL_ADDRESS"); address && *address) {
     result.address = address;

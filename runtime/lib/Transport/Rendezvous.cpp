@@ -8,16 +8,12 @@
 
 #include "Rendezvous.h"
 
-#include "RendezvousMessages.h"
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <netdb.h>
-#include <netinet/tcp.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,182 +23,31 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto heartbeatPeriod = std::chrono::milliseconds(200);
-/// A process from which nothing has come for so long has stopped.
-constexpr auto silence = 10 * heartbeatPeriod;
+/// How often ranks say that they live. Rank 0 hears all of them.
+std::chrono::milliseconds heartbeatPeriod(int ranks) { return std::chrono::milliseconds(ranks <= 512 ? 200 : 1000); }
+/// A process from which nothing has come for so long has stopped, also where ranks may take longer than that.
+constexpr std::chrono::milliseconds mostSilence = std::chrono::seconds(7);
+/// Where they may not, machines that are busy with something else are given so much.
+constexpr std::chrono::milliseconds leastSilence = std::chrono::seconds(2);
 /// Within this time it comes to light that a rank is lost.
 constexpr auto reasonDelay = std::chrono::seconds(2);
 
-absl::Status lost(int rank) {
-  return absl::UnavailableError(absl::StrCat("rank ", rank, " is gone: its process ended or its machine is away"));
-}
-
-/// The payload of a message that says what went wrong.
-std::string packFailure(const absl::Status &status) {
-  std::string payload;
-  append(payload, static_cast<uint64_t>(status.code()));
-  return payload + std::string(status.message());
-}
-
 } // namespace
+
+absl::Status Rendezvous::lost(int rank) const {
+  return absl::UnavailableError(absl::StrCat("rank ", rank, " on host '", peers[rank]->host,
+                                             "' is gone: its process ended or its machine is away"));
+}
+
+absl::Status Rendezvous::silent(int rank, std::chrono::milliseconds limit) const {
+  return absl::UnavailableError(absl::StrCat("rank ", rank, " on host '", peers[rank]->host, "' has been silent for ",
+                                             limit.count() / 1000.0,
+                                             " s: its process has stopped or its machine is away"));
+}
 
 bool Rendezvous::send(Peer &peer, uint32_t type, const std::string &payload) {
   std::lock_guard lock(peer.sending);
   return peer.socket >= 0 && sendMessage(peer.socket, type, payload);
-}
-
-void Rendezvous::setUpSocket(int socket) const {
-  int on = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  // A rank that takes nothing any more must not hold up those that write to it.
-  timeval limit{timeout.count() / 1000 + 1, 0};
-  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-}
-
-absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::connect(const LaunchEnvironment &environment,
-                                                                std::chrono::milliseconds timeout) {
-  std::unique_ptr<Rendezvous> result(new Rendezvous(environment, timeout));
-  if (::pipe(result->wake) != 0)
-    return absl::UnavailableError(absl::StrCat("no pipe can be made: ", std::strerror(errno)));
-  if (absl::Status status = environment.rank == 0 ? result->listen() : result->reach(); !status.ok())
-    return status;
-  for (const std::unique_ptr<Peer> &peer : result->peers)
-    peer->heard = peer->changed = Clock::now();
-  result->thread = std::thread([self = result.get()] { self->run(); });
-  return result;
-}
-
-absl::Status Rendezvous::listen() {
-  for (int rank = 0; rank < environment.size; ++rank)
-    peers.push_back(std::make_unique<Peer>());
-  if (environment.size == 1)
-    return absl::OkStatus();
-  int listener = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, off = 0;
-  sockaddr_in6 any = {};
-  any.sin6_family = AF_INET6;
-  any.sin6_addr = in6addr_any;
-  any.sin6_port = htons(static_cast<uint16_t>(environment.port));
-  bool open = false;
-  if (listener >= 0) {
-    ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    ::setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    open = ::bind(listener, reinterpret_cast<sockaddr *>(&any), sizeof(any)) == 0;
-  }
-  if (!open && errno == EAFNOSUPPORT) {
-    if (listener >= 0)
-      ::close(listener);
-    sockaddr_in four = {};
-    four.sin_family = AF_INET;
-    four.sin_port = any.sin6_port;
-    listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    open = ::bind(listener, reinterpret_cast<sockaddr *>(&four), sizeof(four)) == 0;
-  }
-  if (!open || ::listen(listener, environment.size) != 0) {
-    absl::Status status =
-        absl::UnavailableError(absl::StrCat("rank 0 cannot listen on port ", environment.port, ": ",
-                                            std::strerror(errno), "; choose another with DOVETAIL_PORT or --address"));
-    if (listener >= 0)
-      ::close(listener);
-    return status;
-  }
-  int missing = environment.size - 1;
-  while (missing > 0) {
-    pollfd entry{listener, POLLIN, 0};
-    int ready = ::poll(&entry, 1, millisecondsUntil(deadline));
-    if (ready < 0 && errno == EINTR)
-      continue;
-    if (ready <= 0)
-      break;
-    int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-    if (socket < 0)
-      continue;
-    uint32_t type;
-    std::string payload;
-    size_t at = 0;
-    absl::Status status = receiveMessage(socket, type, payload);
-    uint64_t rank = take(payload, at), size = take(payload, at);
-    std::string job = status.ok() ? payload.substr(std::min(at, payload.size())) : "";
-    bool isRank = status.ok() && type == Hello;
-    if (std::string problem = isRank ? whatIsWrong(rank, size, job) : "no rank"; !problem.empty()) {
-      if (isRank)
-        sendMessage(socket, Failure, packFailure(absl::InvalidArgumentError(problem)));
-      ::close(socket); // Somebody else.
-      continue;
-    }
-    setUpSocket(socket);
-    peers[rank]->socket = socket;
-    --missing;
-  }
-  ::close(listener);
-  if (missing == 0)
-    return absl::OkStatus();
-  std::vector<size_t> absent;
-  for (size_t rank = 1; rank < peers.size(); ++rank)
-    if (peers[rank]->socket < 0)
-      absent.push_back(rank);
-  absl::Status late =
-      absl::DeadlineExceededError(absl::StrCat("rank", absent.size() > 1 ? "s " : " ", absl::StrJoin(absent, ", "),
-                                               " did not come to rank 0 within ", timeout.count() / 1000.0, " s"));
-  tell(late);
-  return late;
-}
-
-std::string Rendezvous::whatIsWrong(uint64_t rank, uint64_t size, const std::string &job) const {
-  if (job != environment.job)
-    return absl::StrCat("rank ", rank, " of job '", job, "' has come to rank 0 of job '", environment.job,
-                        "', which uses port ", environment.port,
-                        "; give each job a port of its own with DOVETAIL_PORT or --address");
-  if (size != peers.size())
-    return absl::StrCat("rank 0 is one of ", peers.size(), " ranks, but rank ", rank, " one of ", size,
-                        "; say the same to all processes");
-  if (rank == 0 || rank >= peers.size() || peers[rank]->socket >= 0)
-    return absl::StrCat("two processes are rank ", rank, "; give each a rank of its own, from 0 to ", size - 1);
-  return "";
-}
-
-absl::Status Rendezvous::reach() {
-  std::string problem = "no answer";
-  do {
-    addrinfo hints = {}, *addresses = nullptr;
-    hints.ai_socktype = SOCK_STREAM;
-    std::string port = std::to_string(environment.port);
-    int found = ::getaddrinfo(environment.address.c_str(), port.c_str(), &hints, &addresses);
-    if (found != 0)
-      problem = ::gai_strerror(found);
-    int connected = -1;
-    for (addrinfo *entry = found == 0 ? addresses : nullptr; entry && connected < 0; entry = entry->ai_next) {
-      int socket = ::socket(entry->ai_family, entry->ai_socktype | SOCK_CLOEXEC, entry->ai_protocol);
-      if (socket >= 0)
-        setUpSocket(socket); // Its limit is that of connecting, too.
-      if (socket >= 0 && ::connect(socket, entry->ai_addr, entry->ai_addrlen) == 0) {
-        connected = socket;
-        break;
-      }
-      problem = std::strerror(errno);
-      if (socket >= 0)
-        ::close(socket);
-    }
-    if (found == 0)
-      ::freeaddrinfo(addresses);
-    if (connected >= 0) {
-      peers.push_back(std::make_unique<Peer>());
-      peers[0]->socket = connected;
-      std::string hello;
-      append(hello, environment.rank);
-      append(hello, environment.size);
-      hello += environment.job;
-      if (sendMessage(connected, Hello, hello))
-        return absl::OkStatus();
-      ::close(connected);
-      peers.clear();
-    }
-    // Rank 0 may not have started yet.
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  } while (Clock::now() < deadline);
-  return absl::DeadlineExceededError(absl::StrCat("rank ", environment.rank, " did not reach rank 0 at ",
-                                                  environment.address, ", port ", environment.port, ", within ",
-                                                  timeout.count() / 1000.0, " s: ", problem));
 }
 
 absl::StatusOr<std::string> Rendezvous::takeBlob(int rank) {
@@ -332,8 +177,7 @@ void Rendezvous::handle(int rank, uint32_t type, std::string payload) {
       peer.changed = Clock::now();
     peer.progress = count;
   } else if (type == Failure) {
-    auto code = static_cast<absl::StatusCode>(take(payload, at));
-    keep(absl::Status(code, payload.substr(std::min(at, payload.size()))));
+    keep(unpackFailure(payload));
   } else if (type == Farewell) {
     {
       std::lock_guard lock(mutex);
@@ -359,7 +203,10 @@ void Rendezvous::readFrom(int rank) {
     keep(lost(rank));
 }
 
-void Rendezvous::sendHeartbeats() {
+void Rendezvous::beat() {
+  if (Clock::now() < nextBeat)
+    return;
+  nextBeat = Clock::now() + heartbeatPeriod(environment.size);
   std::string beat;
   append(beat, progress);
   append(beat, busy);
@@ -384,30 +231,36 @@ void Rendezvous::lookForHangs() {
                std::all_of(peers.begin(), peers.end(), [&](const auto &peer) { return peer->changed < limit; });
   if (!hangs)
     return;
-  // One that is silent has stopped; otherwise all wait for the one that is behind, if one is.
-  auto isSilent = [&](const auto &peer) {
-    return peer != peers[0] && !peer->gone && Clock::now() - peer->heard > silence;
-  };
-  auto silent = std::find_if(peers.begin(), peers.end(), isSilent);
+  // All wait for the one that is behind, if one is.
   auto isBehind = [](const auto &a, const auto &b) { return a->progress < b->progress; };
   auto least = std::min_element(peers.begin(), peers.end(), isBehind);
   auto isAsFar = [&](const auto &peer) { return peer->progress == (*least)->progress; };
   bool isAlone = std::count_if(peers.begin(), peers.end(), isAsFar) == 1;
-  auto culprit = silent != peers.end() ? silent : least;
-  std::string who = silent != peers.end() || isAlone
-                        ? absl::StrCat("rank ", culprit - peers.begin(), " has made no progress")
-                        : absl::StrCat("none of ", peers.size(), " ranks has made progress");
-  const std::string &at = (*culprit)->step;
-  keep(absl::DeadlineExceededError(absl::StrCat(
-      who, " for ", timeout.count() / 1000.0, " s", at.empty() ? "" : absl::StrCat(", in step '", at, "'"),
-      silent != peers.end() ? "; its process has stopped" : "; if it is only slow, allow more time (--timeout)")));
+  std::string who =
+      isAlone ? absl::StrCat("rank ", least - peers.begin(), " on host '", (*least)->host, "' has made no progress")
+              : absl::StrCat("none of ", peers.size(), " ranks has made progress");
+  const std::string &at = (*least)->step;
+  keep(absl::DeadlineExceededError(absl::StrCat(who, " for ", timeout.count() / 1000.0, " s",
+                                                at.empty() ? "" : absl::StrCat(", in step '", at, "'"),
+                                                "; if it is only slow, allow more time (--timeout)")));
 }
 
-/// Rank 0 looks for hangs; others look for rank 0.
 void Rendezvous::lookForSilence() {
-  if (busy && peers[0]->socket >= 0 && Clock::now() - peers[0]->heard > timeout + 2 * heartbeatPeriod)
-    keep(
-        absl::DeadlineExceededError(absl::StrCat("rank 0 has not been heard of for ", timeout.count() / 1000.0, " s")));
+  Clock::time_point now = Clock::now();
+  // What stopped this process, or kept it busy with messages, says nothing of the others.
+  Clock::duration late = now - lastLook - heartbeatPeriod(environment.size);
+  lastLook = now;
+  std::chrono::milliseconds limit = std::clamp(timeout, leastSilence, mostSilence);
+  for (size_t rank = 0; rank < peers.size(); ++rank) {
+    Peer &peer = *peers[rank];
+    if (late > std::chrono::seconds(1))
+      peer.heard += late;
+    if (peer.socket < 0 || peer.gone || now - peer.heard <= limit)
+      continue;
+    keep(silent(static_cast<int>(rank), limit));
+    // Whoever is sending something to it gives up.
+    ::shutdown(peer.socket, SHUT_RDWR);
+  }
 }
 
 void Rendezvous::tell(const absl::Status &status) {
@@ -435,7 +288,6 @@ void Rendezvous::announce() {
 }
 
 void Rendezvous::run() {
-  Clock::time_point next = Clock::now();
   while (true) {
     std::vector<pollfd> entries{{wake[0], POLLIN, 0}};
     std::vector<int> ranks{-1};
@@ -444,21 +296,22 @@ void Rendezvous::run() {
         entries.push_back({peers[rank]->socket, POLLIN, 0});
         ranks.push_back(static_cast<int>(rank));
       }
-    ::poll(entries.data(), entries.size(), millisecondsUntil(next));
+    ::poll(entries.data(), entries.size(), millisecondsUntil(nextBeat) + 1);
     if (entries[0].revents) {
       char bytes[64];
       (void)!::read(wake[0], bytes, sizeof(bytes));
     }
-    for (size_t i = 1; i < entries.size(); ++i)
+    for (size_t i = 1; i < entries.size(); ++i) {
       if (entries[i].revents)
         readFrom(ranks[i]);
-    if (Clock::now() >= next) {
-      next = Clock::now() + heartbeatPeriod;
-      sendHeartbeats();
+      // Many messages may take a while.
+      beat();
+    }
+    beat();
+    if (Clock::now() - lastLook >= heartbeatPeriod(environment.size)) {
+      lookForSilence();
       if (environment.rank == 0)
         lookForHangs();
-      else
-        lookForSilence();
     }
     announce();
     if (stopping) {

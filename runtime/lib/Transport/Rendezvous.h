@@ -14,6 +14,8 @@
 #ifndef DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUS_H
 #define DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUS_H
 
+#include "RendezvousEntrance.h"
+
 #include "dovetail/runtime/LaunchEnvironment.h"
 
 #include "absl/status/status.h"
@@ -34,10 +36,12 @@ namespace dovetail::runtime {
 
 class Rendezvous {
 public:
-  /// Returns when all ranks have come. From then on a thread looks after the others. Errors: DEADLINE_EXCEEDED, naming
-  /// those that did not come; UNAVAILABLE.
+  /// Returns when all ranks have come. From then on a thread looks after the others. Rank 0 may have opened its
+  /// entrance before. Errors: DEADLINE_EXCEEDED, naming those that did not come; INVALID_ARGUMENT when rank 0 does not
+  /// take this one for a rank of its run; UNAVAILABLE.
   static absl::StatusOr<std::unique_ptr<Rendezvous>> connect(const LaunchEnvironment &environment,
-                                                             std::chrono::milliseconds timeout);
+                                                             std::chrono::milliseconds timeout,
+                                                             std::unique_ptr<RendezvousEntrance> entrance = nullptr);
   ~Rendezvous();
   Rendezvous(const Rendezvous &) = delete;
   Rendezvous &operator=(const Rendezvous &) = delete;
@@ -66,6 +70,7 @@ private:
 
   struct Peer {
     int socket = -1;
+    std::string host;              ///< Where it runs.
     std::mutex sending;            ///< Messages are sent whole.
     Clock::time_point heard;       ///< When anything came from it.
     bool gone = false;             ///< It has said good-bye. With `mutex`.
@@ -80,18 +85,26 @@ private:
   Rendezvous(const LaunchEnvironment &environment, std::chrono::milliseconds timeout)
       : environment(environment), timeout(timeout), deadline(Clock::now() + timeout) {}
 
-  absl::Status listen();
+  /// Lets all others in.
+  absl::Status receive(std::unique_ptr<RendezvousEntrance> entrance);
   /// Why a process that says so of itself is no rank of this run; empty if it is one.
-  std::string whatIsWrong(uint64_t rank, uint64_t size, const std::string &job) const;
+  std::string whatIsWrong(const Hello &hello) const;
+  /// Finds rank 0.
   absl::Status reach();
+  /// Connects with rank 0 at one of its addresses. Errors: INVALID_ARGUMENT; all others may pass.
+  absl::Status call(const std::string &address);
   void setUpSocket(int socket) const;
   bool send(Peer &peer, uint32_t type, const std::string &payload);
   absl::StatusOr<std::string> takeBlob(int rank);
   void run();
   void readFrom(int rank);
-  void sendHeartbeats();
+  /// Says that this rank lives and what it does, if it is time to.
+  void beat();
   void lookForHangs();
   void lookForSilence();
+  /// That a rank is gone; that it is silent.
+  absl::Status lost(int rank) const;
+  absl::Status silent(int rank, std::chrono::milliseconds limit) const;
   /// Tells the others of an error, and of that which ended the run, once there is one.
   void tell(const absl::Status &status);
   void announce();
@@ -101,6 +114,7 @@ private:
   LaunchEnvironment environment;
   std::chrono::milliseconds timeout;
   Clock::time_point deadline;               ///< For start-up.
+  Clock::time_point nextBeat, lastLook;     ///< Of the thread.
   std::vector<std::unique_ptr<Peer>> peers; ///< Rank 0: by rank. Others: rank 0 alone.
   int wake[2] = {-1, -1};                   ///< A pipe, written to when the thread has something to do.
   std::thread thread;

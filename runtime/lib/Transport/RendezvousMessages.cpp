@@ -13,18 +13,68 @@
 #include <cstring>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 using namespace dovetail::runtime;
 using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// Larger messages are not ours.
-constexpr uint32_t mostBytes = 1u << 30;
 /// How long a rank may take between two parts of a message.
 constexpr auto patience = std::chrono::seconds(5);
+/// Begins greetings. Its last digits are the version of the messages.
+constexpr uint64_t magic = 0xD07E'7A11'0000'0002;
+
+void appendText(std::string &text, const std::string &value) {
+  append(text, value.size());
+  text += value;
+}
+
+/// Empty, with `at` behind the end, if there is less.
+std::string takeText(const std::string &text, size_t &at) {
+  uint64_t size = take(text, at);
+  if (at > text.size() || size > text.size() - at) {
+    at = text.size() + 1;
+    return {};
+  }
+  at += size;
+  return text.substr(at - size, size);
+}
 
 } // namespace
+
+std::string dovetail::runtime::pack(const Hello &hello) {
+  std::string payload;
+  append(payload, magic);
+  appendText(payload, hello.token);
+  append(payload, hello.rank);
+  append(payload, hello.size);
+  appendText(payload, hello.host);
+  appendText(payload, hello.job);
+  return payload;
+}
+
+std::optional<Hello> dovetail::runtime::unpackHello(const std::string &payload) {
+  size_t at = 0;
+  if (take(payload, at) != magic)
+    return std::nullopt;
+  Hello hello;
+  hello.token = takeText(payload, at);
+  hello.rank = take(payload, at);
+  hello.size = take(payload, at);
+  hello.host = takeText(payload, at);
+  hello.job = takeText(payload, at);
+  if (at != payload.size())
+    return std::nullopt;
+  return hello;
+}
+
+std::string dovetail::runtime::hostName() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof(name) - 1) != 0)
+    return "unknown";
+  return name;
+}
 
 int dovetail::runtime::millisecondsUntil(Clock::time_point time) {
   auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(time - Clock::now()).count();
@@ -43,6 +93,18 @@ uint64_t dovetail::runtime::take(const std::string &text, size_t &at) {
   return value;
 }
 
+std::string dovetail::runtime::packFailure(const absl::Status &status) {
+  std::string payload;
+  append(payload, static_cast<uint64_t>(status.code()));
+  return payload + std::string(status.message());
+}
+
+absl::Status dovetail::runtime::unpackFailure(const std::string &payload) {
+  size_t at = 0;
+  auto code = static_cast<absl::StatusCode>(take(payload, at));
+  return absl::Status(code, payload.substr(std::min(at, payload.size())));
+}
+
 bool dovetail::runtime::sendMessage(int socket, uint32_t type, const std::string &payload) {
   uint32_t header[2] = {type, static_cast<uint32_t>(payload.size())};
   std::string bytes(reinterpret_cast<const char *>(header), sizeof(header));
@@ -58,7 +120,7 @@ bool dovetail::runtime::sendMessage(int socket, uint32_t type, const std::string
   return true;
 }
 
-absl::Status dovetail::runtime::receiveMessage(int socket, uint32_t &type, std::string &payload) {
+absl::Status dovetail::runtime::receiveMessage(int socket, uint32_t &type, std::string &payload, uint32_t mostBytes) {
   auto read = [&](char *bytes, size_t size) -> absl::Status {
     for (size_t got = 0; got < size;) {
       pollfd entry{socket, POLLIN, 0};

@@ -13,11 +13,31 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace dovetail::runtime {
 
-enum MessageType : uint32_t { Hello, Blob, Heartbeat, Failure, Farewell };
+enum MessageType : uint32_t { Greeting, Welcome, Blob, Heartbeat, Failure, Farewell };
+
+/// Before its payload a message has its type and the payload's size, of 4 bytes each.
+inline constexpr size_t headerBytes = 8;
+/// No greeting is longer, with its header.
+inline constexpr size_t mostGreetingBytes = 4096;
+
+/// What a process says first to rank 0.
+struct Hello {
+  std::string token; ///< What all processes of a run know, and nobody else; may be empty.
+  uint64_t rank = 0, size = 0;
+  std::string host; ///< Where it runs.
+  std::string job;
+};
+std::string pack(const Hello &hello);
+/// Nothing, if the payload is no greeting of this version.
+std::optional<Hello> unpackHello(const std::string &payload);
+
+/// The name of this machine.
+std::string hostName();
 
 /// Until then, for `poll`.
 int millisecondsUntil(std::chrono::steady_clock::time_point time);
@@ -26,10 +46,16 @@ int millisecondsUntil(std::chrono::steady_clock::time_point time);
 void append(std::string &text, uint64_t value);
 uint64_t take(const std::string &text, size_t &at);
 
+/// The payload of a message that says what went wrong, and the error that it is.
+std::string packFailure(const absl::Status &status);
+absl::Status unpackFailure(const std::string &payload);
+
 /// False when the connection ended, or takes nothing any more.
 bool sendMessage(int socket, uint32_t type, const std::string &payload);
+/// Larger messages are not ours.
+inline constexpr uint32_t mostMessageBytes = 1u << 30;
 /// Errors: DEADLINE_EXCEEDED when nothing comes for some seconds; UNAVAILABLE.
-absl::Status receiveMessage(int socket, uint32_t &type, std::string &payload);
+absl::Status receiveMessage(int socket, uint32_t &type, std::string &payload, uint32_t mostBytes = mostMessageBytes);
 
 } // namespace dovetail::runtime
 

@@ -24,11 +24,12 @@ namespace dovetail::runtime {
 struct LaunchEnvironment {
   std::string launcher; ///< As in messages.
   int rank = 0, size = 1;
-  int localRank = 0;    ///< Among the processes of this machine: the number of its device. The rank, if nobody says.
-  std::string address;  ///< Of rank 0: a host's name or number.
-  int port = 0;         ///< There.
-  std::string job = {}; ///< What the launcher calls the run, so that two on one machine do not mix; may be empty.
-  int localSize = 1;    ///< Processes of this machine; all of them, if nobody says.
+  int localRank = 0;      ///< Among the processes of this machine: the number of its device. The rank, if nobody says.
+  std::string address;    ///< Of rank 0: a host's name or number. Several, with commas in between, are tried in turn.
+  int port = 0;           ///< There.
+  std::string job = {};   ///< What the launcher calls the run, so that two on one machine do not mix; may be empty.
+  int localSize = 1;      ///< Processes of this machine; all of them, if nobody says.
+  std::string token = {}; ///< What all processes of the run know, and nobody else should; may be empty.
 };
 
 /// Finds out from the environment, in this order: DOVETAIL_RANK, DOVETAIL_WORLD_SIZE, DOVETAIL_LOCAL_RANK; torchrun's

@@ -9,9 +9,16 @@
 #include "../Harness/Processes.h"
 #include "Transport/Rendezvous.h"
 
+#include "absl/strings/str_cat.h"
+
+#include <csignal>
+#include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace dovetail::runtime;
@@ -94,6 +101,10 @@ TEST(LaunchEnvironment, JobsAreTheLaunchers) {
   EXPECT_EQ(read({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_NAMESPACE", "11@1"}})->job,
             "11@1");
   EXPECT_EQ(read({{"DOVETAIL_RANK", "0"}, {"DOVETAIL_WORLD_SIZE", "1"}})->job, "");
+  EXPECT_EQ(read({{"DOVETAIL_RANK", "0"}, {"DOVETAIL_WORLD_SIZE", "1"}, {"DOVETAIL_TOKEN", "abc"}})->token, "abc");
+  EXPECT_THAT(
+      problem({{"DOVETAIL_RANK", "0"}, {"DOVETAIL_WORLD_SIZE", "1"}, {"DOVETAIL_TOKEN", std::string(1025, 'a')}}),
+      HasSubstr("DOVETAIL_TOKEN has more than 1024 characters"));
   // Nobody says how many processes this machine has.
   EXPECT_EQ(read({{"DOVETAIL_RANK", "0"}, {"DOVETAIL_WORLD_SIZE", "3"}, {"DOVETAIL_ADDRESS", "head"}})->localSize, 3);
 }
@@ -156,9 +167,7 @@ TEST(Rendezvous, RanksOfOtherJobsAreRefused) {
     EXPECT_EQ((*met)->gather("zero")->back(), "one");
   });
   // Takes nobody's place.
-  auto stranger = Rendezvous::connect({"test", 1, 2, 0, "127.0.0.1", port, "8.0"}, 20s);
-  ASSERT_TRUE(stranger.ok()) << stranger.status();
-  absl::Status status = outcome(**stranger);
+  absl::Status status = Rendezvous::connect({"test", 1, 2, 0, "127.0.0.1", port, "8.0"}, 20s).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(), absl::StrCat("rank 1 of job '8.0' has come to rank 0 of job '7.0', which uses port ",
                                            port, "; give each job a port of its own with DOVETAIL_PORT or --address"));
@@ -166,6 +175,85 @@ TEST(Rendezvous, RanksOfOtherJobsAreRefused) {
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_TRUE((*second)->gather("one").ok());
   first.join();
+}
+
+TEST(Rendezvous, TokensAreCompared) {
+  int port = freePort();
+  std::thread first([&] {
+    auto met = Rendezvous::connect({"test", 0, 2, 0, "127.0.0.1", port, "", 1, "secret"}, 20s);
+    ASSERT_TRUE(met.ok()) << met.status();
+    EXPECT_EQ((*met)->gather("zero")->back(), "one");
+  });
+  for (const char *token : {"", "secre", "secret ", "Secret"}) {
+    absl::Status status = Rendezvous::connect({"test", 1, 2, 0, "127.0.0.1", port, "", 1, token}, 20s).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 has come to rank 0 without the token of its run"));
+  }
+  // Of several addresses that which answers is taken.
+  auto second =
+      Rendezvous::connect({"test", 1, 2, 0, "127.0.0.9,nowhere.invalid,127.0.0.1", port, "", 1, "secret"}, 20s);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_TRUE((*second)->gather("one").ok());
+  first.join();
+}
+
+/// A connection with rank 0, once that listens.
+int visit(int port) {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  for (int i = 0; i < 1000; ++i) {
+    int visitor = ::socket(AF_INET, SOCK_STREAM, 0);
+    if (::connect(visitor, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0)
+      return visitor;
+    ::close(visitor);
+    std::this_thread::sleep_for(10ms);
+  }
+  return -1;
+}
+
+/// Neither those who say nothing, nor those who say too much, keep rank 0 from its ranks.
+TEST(Rendezvous, StrangersHoldNobodyUp) {
+  int port = freePort();
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  std::thread first([&] {
+    auto met = Rendezvous::connect({"test", 0, 2, 0, "127.0.0.1", port}, 20s);
+    ASSERT_TRUE(met.ok()) << met.status();
+    EXPECT_EQ((*met)->gather("zero")->back(), "one");
+  });
+  std::vector<int> visitors;
+  for (int i = 0; i < 300; ++i)
+    visitors.push_back(visit(port));
+  // A greeting of 1 GiB, one cut short, something else of a known length, and another language.
+  const uint32_t huge[] = {0, 1u << 30}, cut[] = {0, 64}, other[] = {2, 8, 0, 0}, garbage[] = {0, 16, 1, 2, 3, 4};
+  const char *http = "GET / HTTP/1.1\r\n\r\n";
+  std::vector<std::pair<const void *, size_t>> texts = {{huge, sizeof(huge)},
+                                                        {cut, sizeof(cut)},
+                                                        {other, sizeof(other)},
+                                                        {garbage, sizeof(garbage)},
+                                                        {http, strlen(http)}};
+  std::vector<int> talkers;
+  for (const auto &[data, size] : texts) {
+    talkers.push_back(visit(port));
+    ASSERT_EQ(::send(talkers.back(), data, size, MSG_NOSIGNAL), static_cast<ssize_t>(size));
+  }
+  // All but the one that may go on are shown the door at once.
+  for (size_t i = 0; i < talkers.size(); ++i) {
+    timeval limit{i == 1 ? 0 : 10, 100'000};
+    char byte;
+    ::setsockopt(talkers[i], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    ssize_t count = ::recv(talkers[i], &byte, 1, 0);
+    EXPECT_EQ(count < 0 && errno == EAGAIN, i == 1) << i;
+  }
+  auto second = Rendezvous::connect({"test", 1, 2, 0, "127.0.0.1", port}, 20s);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_TRUE((*second)->gather("one").ok());
+  first.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 4s);
+  for (std::vector<int> *sockets : {&visitors, &talkers})
+    for (int socket : *sockets)
+      ::close(socket);
 }
 
 TEST(Rendezvous, FailuresReachAllRanks) {
@@ -196,8 +284,8 @@ TEST(Rendezvous, RanksThatMakeNoProgressAreNamed) {
     absl::Status status = outcome(rendezvous);
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
     EXPECT_EQ(status.message(),
-              "rank 1 has made no progress for 0.7 s, in step 'first'; if it is only slow, allow more time "
-              "(--timeout)");
+              absl::StrCat("rank 1 on host '", hostName(), "' has made no progress for 0.7 s, in step 'first'; if it ",
+                           "is only slow, allow more time (--timeout)"));
     std::this_thread::sleep_for(100ms);
   });
 }
@@ -224,7 +312,33 @@ TEST(Rendezvous, LostRanksAreNamed) {
   ASSERT_TRUE(met.ok()) << met.status();
   ASSERT_TRUE((*met)->allGather("").ok());
   (*met)->watch([](const absl::Status &) {});
-  EXPECT_THAT(std::string(outcome(**met).message()), HasSubstr("rank 1 is gone"));
+  EXPECT_EQ(outcome(**met).message(),
+            absl::StrCat("rank 1 on host '", hostName(), "' is gone: its process ended or ", "its machine is away"));
+}
+
+/// A process that is stopped is not waited for until the timeout.
+TEST(Rendezvous, SilentRanksAreNamed) {
+  for (int silent : {0, 1}) {
+    int port = freePort();
+    pid_t child = ::fork();
+    if (child == 0) {
+      auto met = Rendezvous::connect({"test", silent, 2, 0, "127.0.0.1", port}, 60s);
+      bool ok = met.ok() && (*met)->allGather("").ok();
+      ::raise(SIGSTOP);
+      ::_exit(ok ? 0 : 1);
+    }
+    auto met = Rendezvous::connect({"test", 1 - silent, 2, 0, "127.0.0.1", port}, 60s);
+    ASSERT_TRUE(met.ok()) << met.status();
+    ASSERT_TRUE((*met)->allGather("").ok());
+    (*met)->watch([](const absl::Status &) {});
+    std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(outcome(**met).message(),
+              absl::StrCat("rank ", silent, " on host '", hostName(), "' has been silent for 7 s: its process has ",
+                           "stopped or its machine is away"));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
 }
 
 /// The end of a rank that has done its work is no failure.
