@@ -56,6 +56,7 @@ class _RunnerOptions(ctypes.Structure):
         ("autotune", ctypes.c_int32),
         ("communicator", ctypes.c_char_p),
         ("pin", ctypes.c_int32),
+        ("mpi_communicator", ctypes.POINTER(ctypes.c_int32)),
     ]
 
 

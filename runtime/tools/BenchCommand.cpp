@@ -131,6 +131,9 @@ absl::Status BenchCommand::run() {
       stepTimes.add(**runner);
   }
   progress.clear();
+  // What comes next, rank 0 does alone.
+  if (absl::Status status = (*runner)->finish(); !status.ok())
+    return ofArtifact(arguments.artifact, status);
   if (!(*runner)->isFirst())
     return absl::OkStatus();
   if (!trace.empty())

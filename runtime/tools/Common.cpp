@@ -36,7 +36,9 @@ void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
   addRepeatable(command, "--input,-i", arguments.inputs,
                 "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz for all of its arrays, or NAME=random:SEED")
       ->type_name("SPEC");
-  command.add_option("--threads", arguments.threads, "Threads in all, divided among the ranks (each has one at least)")
+  command
+      .add_option("--threads", arguments.threads,
+                  "Threads of this process, divided among its ranks (each has one at least)")
       ->type_name("N")
       ->capture_default_str();
   command.add_flag("--pin", arguments.pin,
@@ -44,8 +46,8 @@ void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
   command
       .add_option(
           "--comm", arguments.communicator,
-          "How ranks communicate: local (threads of this process), nccl (each process is a rank with a GPU), or "
-          "another transport that `devices` lists")
+          "How ranks communicate: local (threads of this process), mpi (each process that mpirun or srun starts is a "
+          "rank), nccl (each process is a rank with a GPU), or another transport that `devices` lists")
       ->type_name("NAME")
       ->capture_default_str();
   command.add_option("--device", arguments.device, "The device for this process's ranks; by default they take turns")

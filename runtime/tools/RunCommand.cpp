@@ -208,7 +208,7 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
   if (absl::Status status = runOn(*inputTensors); !status.ok())
     return status;
   if (!isFirst)
-    return absl::OkStatus();
+    return ofArtifact(arguments.artifact, (*runner)->finish());
   progress.show("write outputs");
   Clock::time_point done = Clock::now();
 
@@ -239,7 +239,7 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
                    .c_str(),
                stderr);
   }
-  return absl::OkStatus();
+  return ofArtifact(arguments.artifact, (*runner)->finish());
 }
 
 void tools::addRunCommand(CLI::App &app, int &exitCode) {

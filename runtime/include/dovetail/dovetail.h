@@ -86,13 +86,19 @@ typedef struct {
   /// Not 0: measure the algorithms of a device's libraries when the ranks start, and use the fastest. 0: take what the
   /// libraries recommend. An error for programs that run on the CPU.
   int32_t autotune;
-  /// Null or "local": all ranks are threads of this process. Another transport, such as "nccl" with a GPU for each
-  /// rank: this process is one rank; torchrun, srun, mpirun or the variables DOVETAIL_RANK, DOVETAIL_WORLD_SIZE and
-  /// DOVETAIL_ADDRESS say which.
+  /// Null or "local": all ranks are threads of this process. Another transport: this process is one rank. With "mpi",
+  /// MPI says which; with others, such as "nccl" with a GPU for each rank, torchrun, srun, mpirun or the variables
+  /// DOVETAIL_RANK, DOVETAIL_WORLD_SIZE and DOVETAIL_ADDRESS do.
   const char *communicator;
   /// Not 0: each thread of the ranks stays on a processor of its own, of those that the calling thread may run on, as
   /// long as there are as many; they take turns otherwise. The calling thread itself is left alone.
   int32_t pin;
+  /// Null, or the communicator of MPI whose processes are the ranks, as MPI_Comm_c2f gives it; `communicator` is then
+  /// null or "mpi". It is duplicated. MPI must have begun with MPI_THREAD_SERIALIZED or more; it is called by other
+  /// threads while a function of this interface is, and at no other time. Its errors are returned. Without it, "mpi"
+  /// begins MPI unless that is done, with all processes that were started as ranks, and ends what it began when the
+  /// process exits: after an error by MPI_Abort.
+  const int32_t *mpi_communicator;
 } dovetail_runner_options;
 
 /// Starts the ranks of a program. `options` may be null. With a process for each rank, all of them make the same calls.

@@ -128,11 +128,14 @@ public:
   /// "nccl", this process is one rank of several. `pin` lets each thread of the ranks stay on a processor, of those
   /// that the calling thread may run on.
   explicit Runner(const Program &program, int threads = 1, double timeoutSeconds = 60, bool autotune = false,
-                  const std::string &communicator = "local", bool pin = false) {
-    dovetail_runner_options options = {threads, timeoutSeconds, autotune, communicator.c_str(), pin};
-    dovetail_runner *raw = nullptr;
-    detail::check(dovetail_runner_create(program.get(), &options, &raw));
-    handle.reset(raw);
+                  const std::string &communicator = "local", bool pin = false)
+      : Runner(program, {threads, timeoutSeconds, autotune, communicator.c_str(), pin, nullptr}) {}
+
+  /// This process is one rank, with `threads` threads: that which it is in a communicator of MPI, of which
+  /// MPI_Comm_c2f gives `communicator`. All of its processes make the same calls; dovetail.h says what MPI has to be.
+  static Runner overMpi(const Program &program, int32_t communicator, int threads = 1, double timeoutSeconds = 60,
+                        bool pin = false) {
+    return Runner(program, {threads, timeoutSeconds, 0, "mpi", pin, &communicator});
   }
 
   /// Reads `inputs` and writes `outputs`, in the order of the program's; on processes other than rank 0 there are none.
@@ -141,6 +144,12 @@ public:
   }
 
 private:
+  Runner(const Program &program, const dovetail_runner_options &options) {
+    dovetail_runner *raw = nullptr;
+    detail::check(dovetail_runner_create(program.get(), &options, &raw));
+    handle.reset(raw);
+  }
+
   struct Deleter {
     void operator()(dovetail_runner *runner) const { dovetail_runner_free(runner); }
   };

@@ -223,6 +223,11 @@ dovetail_status dovetail_runner_create(const dovetail_program *program, const do
     chosen.pin = options && options->pin != 0;
     if (options && options->communicator)
       chosen.communicator = options->communicator;
+    if (options && options->mpi_communicator) {
+      chosen.processes = *options->mpi_communicator;
+      if (!options->communicator)
+        chosen.communicator = "mpi";
+    }
     auto created = runtime::ProgramRunner::create(program->program, chosen);
     if (!created.ok())
       return created.status();

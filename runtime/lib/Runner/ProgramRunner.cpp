@@ -375,6 +375,7 @@ absl::Status ProgramRunner::State::connect() {
   request.program = program->getChecksum();
   request.device = options.device;
   request.process = options.process;
+  request.processes = options.processes;
   request.timeout = options.timeout;
   if (program->getPlan().isForDevice()) {
     absl::StatusOr<const DevicePlugin *> plugin = openDevicePlugin(request.target);
@@ -481,6 +482,12 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const
     end = std::max(end, state->ranks[rank].end);
   }
   return end - begin;
+}
+
+absl::Status ProgramRunner::finish() {
+  std::lock_guard call(state->callMutex);
+  absl::Status status = state->getFailure();
+  return status.ok() ? state->group->meet() : status;
 }
 
 const Program &ProgramRunner::getProgram() const { return *state->program; }

@@ -49,7 +49,10 @@ absl::StatusOr<TransportEntry> find(const std::string &name) {
   absl::StatusOr<const TransportPlugin *> plugin = isName ? open(name) : absl::NotFoundError("it is not a name");
   if (absl::IsNotFound(plugin.status()))
     return absl::InvalidArgumentError(absl::StrCat("there is no transport '", name, "' to connect ranks with, but ",
-                                                   namesOf(listTransports()), ": ", plugin.status().message()));
+                                                   namesOf(listTransports()), ": ", plugin.status().message(),
+                                                   isName ? absl::StrCat("; a build has mpi and nccl where MPI, and "
+                                                                         "the header of NCCL, were installed")
+                                                          : ""));
   if (!plugin.ok())
     return plugin.status();
   return entryOf(name, **plugin);

@@ -63,6 +63,8 @@ struct RunnerOptions {
   std::string communicator = "local";
   /// Which rank this process is, if it is one; without, its environment says so.
   std::optional<LaunchEnvironment> process = std::nullopt;
+  /// With `mpi`: the communicator whose processes are the ranks, as an `MPI_Fint`; without, all that were started.
+  std::optional<int> processes = std::nullopt;
 };
 
 /// Runs a program on all of its ranks. Threads and memory are kept between runs. `run` and `measure` may be called from
@@ -90,6 +92,10 @@ public:
   /// finished its steps.
   absl::StatusOr<std::chrono::nanoseconds> measure(absl::Span<const FullTensor> inputs,
                                                    absl::Span<const FullTensor> outputs);
+
+  /// With a process for each rank: returns when all have called it, which they do when they need each other no more.
+  /// Errors: what ended the run, or a process before it got here.
+  absl::Status finish();
 
   const Program &getProgram() const;
   /// Whether the full outputs come to this process.

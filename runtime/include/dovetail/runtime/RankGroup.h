@@ -66,6 +66,8 @@ struct ConnectionRequest {
   int device = -1;                      ///< For all ranks of this process; negative: none was chosen.
   /// Which rank this process is, if it is one; without, its environment says so.
   std::optional<LaunchEnvironment> process = std::nullopt;
+  /// What the program that this is part of calls its processes, for transports that know who they are: an `MPI_Fint`.
+  std::optional<int> processes = std::nullopt;
   /// A rank that does not come, or makes no progress, for as long ends the run on all ranks.
   std::chrono::milliseconds timeout = std::chrono::seconds(60);
 };

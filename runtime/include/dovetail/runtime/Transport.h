@@ -22,9 +22,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +84,32 @@ struct GroupMember {
   std::shared_ptr<DeviceContext> device;
 };
 
+/// The processes of a run, where a transport knows by itself who they are: nobody has to say which rank one is, and how
+/// it finds the others.
+class ProcessWorld {
+public:
+  virtual ~ProcessWorld() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// Processes of this machine that may use the same cores as this one, which counts, and the number of this one among
+  /// them.
+  virtual int sharers() const = 0;
+  virtual int numberAmongSharers() const = 0;
+
+  /// Carries bytes from rank 0 to all. All ranks call it, at start-up only. Errors: DEADLINE_EXCEEDED, UNAVAILABLE.
+  virtual absl::StatusOr<std::string> broadcast(std::string bytes) = 0;
+  /// Connects the ranks, which all call it, once.
+  virtual absl::StatusOr<std::unique_ptr<Transport>> join() = 0;
+};
+
+/// What processes enter a world for.
+struct WorldRequest {
+  int ranks = 1; ///< Of the program.
+  /// What the program that this is part of calls the processes, if it has said so, such as an `MPI_Fint`.
+  std::optional<int> communicator;
+  std::chrono::milliseconds timeout; ///< For start-up.
+};
+
 /// What a plug-in for a transport is.
 struct TransportPlugin {
   /// `transportPluginVersion` as the plug-in was compiled.
@@ -90,16 +118,20 @@ struct TransportPlugin {
   const char *memory;
   /// What it connects, in a few words, as in `one GPU of NVIDIA for each process`.
   const char *description;
-  /// A name for a new group of processes: the first makes it, and all join with it.
+  /// A name for a new group of processes: the first makes it, and all join with it. Null, as what follows, with
+  /// `enterWorld`.
   absl::StatusOr<std::string> (*nameGroup)();
   /// Joins a group. May wait for the others without end.
   absl::StatusOr<std::unique_ptr<Transport>> (*joinGroup)(const std::string &name, GroupMember member);
   /// The libraries that it needs: the name of each, and its version or what is the matter with it. May be null.
   std::vector<std::pair<std::string, std::string>> (*listLibraries)() = nullptr;
+  /// Null: what the processes are, their launcher's environment says. All of them call it. Errors: UNAVAILABLE when
+  /// they are not as many as the program has ranks, and as below.
+  absl::StatusOr<std::unique_ptr<ProcessWorld>> (*enterWorld)(const WorldRequest &request) = nullptr;
 };
 
 /// Incremented whenever anything in this header or those that it includes changes.
-inline constexpr uint32_t transportPluginVersion = 2;
+inline constexpr uint32_t transportPluginVersion = 3;
 
 /// The one symbol of a plug-in: `extern "C" const TransportPlugin *dovetailTransportPlugin()`.
 inline constexpr const char *transportPluginSymbol = "dovetailTransportPlugin";

@@ -293,6 +293,9 @@ TransportEntry dovetail::runtime::localTransport() {
   TransportInfo info{"local", "all ranks are threads of this process"};
   info.connectsProcesses = false;
   return {info, [](const ConnectionRequest &request) -> absl::StatusOr<std::unique_ptr<RankGroup>> {
+            if (request.processes)
+              return absl::InvalidArgumentError(
+                  "a communicator of MPI was given, but ranks are connected with local, not mpi");
             return std::make_unique<LocalGroup>(request.ranks, request.timeout, request.device);
           }};
 }

@@ -71,7 +71,8 @@ public:
   }
 
   /// Meets the others, and begins to look after them.
-  absl::Status begin(uint64_t program, std::chrono::milliseconds timeout, const TransportChoice &transport);
+  absl::Status begin(uint64_t program, std::chrono::milliseconds timeout, const TransportChoice &transport,
+                     std::unique_ptr<RendezvousEntrance> entrance);
 
   int rank() const override { return environment.rank; }
   int size() const override { return environment.size; }
@@ -125,15 +126,16 @@ constexpr auto pollPeriod = std::chrono::milliseconds(100);
 } // namespace
 
 absl::Status MessageCommunicator::begin(uint64_t program, std::chrono::milliseconds timeout,
-                                        const TransportChoice &transport) {
-  absl::StatusOr<std::unique_ptr<Rendezvous>> met = Rendezvous::connect(environment, timeout);
+                                        const TransportChoice &transport,
+                                        std::unique_ptr<RendezvousEntrance> entrance) {
+  absl::StatusOr<std::unique_ptr<Rendezvous>> met = Rendezvous::connect(environment, timeout, std::move(entrance));
   if (!met.ok())
     return met.status();
   rendezvous = *std::move(met);
   rendezvous->watch([transports = transports](const absl::Status &) { transports->end(); });
   std::string name;
   if (rank() == 0) {
-    absl::StatusOr<std::string> made = transport.plugin.nameGroup();
+    absl::StatusOr<std::string> made = transport.nameGroup();
     if (!made.ok())
       return abort(made.status());
     name = *std::move(made);
@@ -164,8 +166,8 @@ absl::Status MessageCommunicator::joinGroup(const TransportChoice &transport, co
     bool isDone = false;
   };
   auto attempt = std::make_shared<Attempt>();
-  std::thread([attempt, name, member = transport.member, join = transport.plugin.joinGroup] {
-    absl::StatusOr<std::unique_ptr<Transport>> result = join(name, member);
+  std::thread([attempt, name, join = transport.join] {
+    absl::StatusOr<std::unique_ptr<Transport>> result = join(name);
     std::lock_guard lock(attempt->mutex);
     attempt->result = std::move(result);
     attempt->isDone = true;
@@ -248,9 +250,11 @@ void MessageCommunicator::poll() {
 
 absl::StatusOr<std::unique_ptr<ProcessCommunicator>>
 dovetail::runtime::connectProcess(const LaunchEnvironment &environment, uint64_t program,
-                                  std::chrono::milliseconds timeout, const TransportChoice &transport) {
+                                  std::chrono::milliseconds timeout, const TransportChoice &transport,
+                                  std::unique_ptr<RendezvousEntrance> entrance) {
   auto communicator = std::make_unique<MessageCommunicator>(environment);
-  if (absl::Status status = communicator->begin(program, timeout, transport); !status.ok())
+  absl::Status status = communicator->begin(program, timeout, transport, std::move(entrance));
+  if (!status.ok())
     return status;
   return communicator;
 }

@@ -19,10 +19,12 @@
 #include "dovetail/runtime/Transport.h"
 
 #include <chrono>
+#include <functional>
 
 namespace dovetail::runtime {
 
 class Rendezvous;
+class RendezvousEntrance;
 
 class ProcessCommunicator : public Communicator {
 public:
@@ -36,16 +38,18 @@ public:
 /// The transport of a process, as it joins with the others.
 struct TransportChoice {
   std::string name; ///< As in messages.
-  const TransportPlugin &plugin;
-  GroupMember member;
+  /// On rank 0: a name for the group, with which all of them join it. Joining may wait for the others without end.
+  std::function<absl::StatusOr<std::string>()> nameGroup;
+  std::function<absl::StatusOr<std::unique_ptr<Transport>>(const std::string &name)> join;
 };
 
 /// Returns when all ranks have come. A rank that does not come, or makes no progress, for `timeout` ends the run on all
-/// ranks. `program` is the checksum of what they run. Errors: UNAVAILABLE, DEADLINE_EXCEEDED, FAILED_PRECONDITION when
-/// ranks run different programs.
+/// ranks. `program` is the checksum of what they run. Rank 0 may have opened its entrance. Errors: UNAVAILABLE,
+/// DEADLINE_EXCEEDED, FAILED_PRECONDITION when ranks run different programs.
 absl::StatusOr<std::unique_ptr<ProcessCommunicator>> connectProcess(const LaunchEnvironment &environment,
                                                                     uint64_t program, std::chrono::milliseconds timeout,
-                                                                    const TransportChoice &transport);
+                                                                    const TransportChoice &transport,
+                                                                    std::unique_ptr<RendezvousEntrance> entrance);
 
 } // namespace dovetail::runtime
 

@@ -108,7 +108,7 @@ TEST(CApi, ErrorsHaveCodesAndMessages) {
   EXPECT_EQ(std::memcmp(copy, bytes.data(), size), 0);
   dovetail_port port;
   EXPECT_EQ(dovetail_program_input(program, 1, &port), DOVETAIL_ERROR_USAGE);
-  dovetail_runner_options options = {-1, 0, 0, nullptr, 0};
+  dovetail_runner_options options = {-1, 0, 0, nullptr, 0, nullptr};
   dovetail_runner *runner = nullptr;
   EXPECT_EQ(dovetail_runner_create(program, &options, &runner), DOVETAIL_ERROR_USAGE);
   ASSERT_EQ(dovetail_runner_create(program, nullptr, &runner), DOVETAIL_OK);

@@ -1,0 +1,196 @@
+//===- MpiWorld.cpp - Processes that MPI knows ---------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements who the processes of a run are, as a communicator of MPI says, and the plug-in.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MpiTransport.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sched.h>
+
+using namespace dovetail::runtime;
+using namespace dovetail::runtime::mpi;
+
+namespace {
+
+/// FNV-1a: the same on all machines.
+uint64_t digest(const void *data, size_t bytes, uint64_t seed = 0xcbf29ce484222325) {
+  for (size_t i = 0; i < bytes; ++i)
+    seed = (seed ^ static_cast<const unsigned char *>(data)[i]) * 0x100000001b3;
+  return seed;
+}
+
+/// Stands for this machine and the processors of it that this process may use.
+uint64_t placeOfProcess() {
+  char name[MPI_MAX_PROCESSOR_NAME] = {};
+  int length = 0;
+  MPI_Get_processor_name(name, &length);
+  // Containers may have one name on several machines.
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  uint64_t place = digest(boot.data(), boot.size(), digest(name, static_cast<size_t>(length)));
+  constexpr int mostProcessors = 1 << 14;
+  cpu_set_t *set = CPU_ALLOC(mostProcessors);
+  if (set && ::sched_getaffinity(0, CPU_ALLOC_SIZE(mostProcessors), set) == 0)
+    place = digest(set, CPU_ALLOC_SIZE(mostProcessors), place);
+  CPU_FREE(set);
+  return place;
+}
+
+class MpiWorld : public ProcessWorld {
+public:
+  MpiWorld(std::shared_ptr<Group> group, Clock::time_point deadline) : group(std::move(group)), deadline(deadline) {}
+
+  int rank() const override { return group->rank; }
+  int size() const override { return group->size; }
+  int sharers() const override { return numSharers; }
+  int numberAmongSharers() const override { return number; }
+
+  absl::Status findSharers();
+  absl::StatusOr<std::string> broadcast(std::string bytes) override;
+  absl::StatusOr<std::unique_ptr<Transport>> join() override { return makeTransport(group); }
+
+private:
+  std::shared_ptr<Group> group;
+  Clock::time_point deadline;
+  int numSharers = 1, number = 0;
+};
+
+/// Waits for what `start`, a function of MPI, begins.
+template <typename Start>
+absl::Status carryOut(const std::atomic<bool> &isOver, Clock::time_point deadline, const char *function, Start start) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  {
+    std::lock_guard lock(calls());
+    if (absl::Status status = check(start(&request), function); !status.ok())
+      return status;
+  }
+  return waitUntil(
+      isOver,
+      [&](bool &isDone) {
+        int flag = 0;
+        absl::Status status = check(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), function);
+        isDone = flag;
+        return status;
+      },
+      deadline);
+}
+
+absl::Status MpiWorld::findSharers() {
+  uint64_t own = 0;
+  {
+    std::lock_guard lock(calls());
+    own = placeOfProcess();
+  }
+  std::vector<uint64_t> all(size());
+  absl::Status status = carryOut(group->isOver, deadline, "MPI_Iallgather", [&](MPI_Request *request) {
+    return MPI_Iallgather(&own, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, group->handle, request);
+  });
+  numSharers = static_cast<int>(std::count(all.begin(), all.end(), own));
+  number = static_cast<int>(std::count(all.begin(), all.begin() + rank(), own));
+  return status;
+}
+
+absl::StatusOr<std::string> MpiWorld::broadcast(std::string bytes) {
+  uint64_t count = bytes.size();
+  absl::Status status = carryOut(group->isOver, deadline, "MPI_Ibcast", [&](MPI_Request *request) {
+    return MPI_Ibcast(&count, 1, MPI_UINT64_T, 0, group->handle, request);
+  });
+  bytes.resize(status.ok() ? count : 0);
+  if (status.ok())
+    status = carryOut(group->isOver, deadline, "MPI_Ibcast", [&](MPI_Request *request) {
+      return MPI_Ibcast(bytes.data(), static_cast<int>(count), MPI_BYTE, 0, group->handle, request);
+    });
+  if (!status.ok())
+    return status;
+  return bytes;
+}
+
+/// A variable of a launcher that says that there is more than one process; null: none does.
+const char *findLauncher(int &size) {
+  for (const char *variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS",
+                               "SLURM_NTASKS", "WORLD_SIZE"})
+    if (const char *value = std::getenv(variable); value && absl::SimpleAtoi(value, &size) && size > 1)
+      return variable;
+  return nullptr;
+}
+
+absl::Status checkSize(int size, int ranks, bool isGiven) {
+  int started = 0;
+  const char *variable = size == 1 && !isGiven ? findLauncher(started) : nullptr;
+  if (variable)
+    return absl::UnavailableError(
+        absl::StrCat("this process is alone, as ", libraryVersion(), " sees it, but ", variable, " says that ", started,
+                     " were started: they were started by the launcher of another MPI; use the mpirun of this one, or ",
+                     "srun --mpi=pmix, or leave out --comm mpi if this process is to be all ranks"));
+  if (size == ranks)
+    return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("the program is for ", ranks, " ranks, but ",
+                                             isGiven ? "the communicator has " : "MPI has started ", size,
+                                             size == 1 ? " process" : " processes",
+                                             isGiven ? "; give one with a process for each rank"
+                                                     : absl::StrCat("; start one for each rank, as with mpirun -n ",
+                                                                    ranks, " or srun --mpi=pmix -n ", ranks)));
+}
+
+absl::StatusOr<std::unique_ptr<ProcessWorld>> enterWorld(const WorldRequest &request) {
+  Clock::time_point deadline = Clock::now() + request.timeout;
+  MPI_Comm given = MPI_COMM_WORLD;
+  if (request.communicator) {
+    int hasBegun = 0;
+    std::lock_guard lock(calls());
+    if (MPI_Initialized(&hasBegun) != MPI_SUCCESS || !hasBegun)
+      return absl::UnavailableError("a communicator was given, but MPI has not begun in this process");
+    given = MPI_Comm_f2c(*request.communicator);
+    if (given == MPI_COMM_NULL)
+      return absl::UnavailableError("the communicator that was given is MPI_COMM_NULL, or none at all");
+  }
+  if (absl::Status status = begin(request.timeout); !status.ok())
+    return status;
+  int size = 0;
+  {
+    std::lock_guard lock(calls());
+    if (absl::Status status = check(MPI_Comm_size(given, &size), "MPI_Comm_size"); !status.ok())
+      return status;
+  }
+  if (absl::Status status = checkSize(size, request.ranks, request.communicator.has_value()); !status.ok())
+    return status;
+  MPI_Comm own = MPI_COMM_NULL;
+  std::atomic<bool> isOver = false;
+  absl::Status status = carryOut(isOver, deadline, "MPI_Comm_idup",
+                                 [&](MPI_Request *request) { return MPI_Comm_idup(given, &own, request); });
+  if (!status.ok())
+    return status;
+  std::shared_ptr<Group> group;
+  {
+    std::lock_guard lock(calls());
+    group = std::make_shared<Group>(own);
+  }
+  auto world = std::make_unique<MpiWorld>(std::move(group), deadline);
+  if (absl::Status found = world->findSharers(); !found.ok())
+    return found;
+  return world;
+}
+
+std::vector<std::pair<std::string, std::string>> listLibraries() { return {{"MPI", libraryVersion()}}; }
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const TransportPlugin *dovetailTransportPlugin() {
+  static const TransportPlugin plugin = {
+      transportPluginVersion, hostMemory, "each process that mpirun or srun starts is a rank", nullptr, nullptr,
+      listLibraries,          enterWorld};
+  return &plugin;
+}

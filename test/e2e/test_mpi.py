@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whole programs on CPUs with a process for each rank, which MPI connects: the same bits as from threads."""
+
+import numpy as np
+import onnx
+import pytest
+from harness import mpi
+from harness.backend import SubprocessBackend, build_dir, call, tool
+from harness.compare import differences
+from harness.partition import Partition
+from subjects import SMALL_SUBJECTS, SUBJECTS
+
+pytestmark = pytest.mark.skipif(bool(mpi.missing()), reason=mpi.missing() or "nothing is missing")
+
+MESHES = {2: {"y": 2}, 3: {"y": 3}, 4: {"y": 2, "x": 2}, 9: {"y": 3, "x": 3}}
+CASES = [
+    ("unet2d-transposed", 2, "uneven"),
+    ("unet2d-bilinear", 4, "empty"),
+    ("unet3d", 3, "uneven"),
+    ("vit", 2, "empty"),
+    ("vit-encoder", 4, "uneven"),
+    ("llama", 3, "uneven"),
+    ("gpt", 4, "empty"),
+    ("swin", 2, "uneven"),
+    ("mobilenet-v3-small", 3, "empty"),
+    ("dcgan", 4, "uneven"),
+    ("small-unet2d-bilinear", 9, "uneven"),
+    ("small-unet2d-transposed", 9, "empty"),
+    ("small-vit", 9, "uneven"),
+]
+
+
+def _run(line):
+    code, output, messages = line
+    assert code == 0, (output, messages)
+    return messages
+
+
+def _inputs(folder, inputs):
+    flags = []
+    for index, (name, value) in enumerate(inputs.items()):
+        np.save(folder / f"input{index}.npy", value)
+        flags += ["--input", f"{name}=@{folder}/input{index}.npy"]
+    return flags
+
+
+def _outputs(folder, names, kind):
+    files = {name: folder / f"{kind}{index}.npy" for index, name in enumerate(names)}
+    return files, [part for name, file in files.items() for part in ("--output", f"{name}={file}")]
+
+
+def _compare(folder, subject, ranks, style, runs):
+    """Compiles a subject; `runs` gives commands to start ranks with from arguments, whose results are those of threads."""
+    case = subject.prepared()
+    artifact = folder / "model.dvt"
+    SubprocessBackend().compile(
+        case.path, artifact, subject.partition(MESHES[ranks], style), extra=subject.flags()
+    )
+    inputs = _inputs(folder, case.inputs)
+    files, flags = _outputs(folder, case.expected, "local")
+    _run(call([tool("dovetail-run"), "run", artifact, *inputs, *flags]))
+    local = {name: np.load(file) for name, file in files.items()}
+    found = differences(local, case.expected)
+    assert not found, found
+    for index, start in enumerate(runs):
+        files, flags = _outputs(folder, case.expected, f"mpi{index}-")
+        _run(mpi.call(start(["run", artifact, *inputs, *flags, "--timeout", 200])))
+        for name, file in files.items():
+            assert np.load(file).tobytes() == local[name].tobytes(), name
+
+
+def _subject(name):
+    return next(subject for subject in SUBJECTS + SMALL_SUBJECTS if subject.name == name)
+
+
+@pytest.mark.parametrize("name, ranks, style", CASES)
+def test_model(tmp_path, name, ranks, style):
+    _compare(tmp_path, _subject(name), ranks, style, [lambda arguments: mpi.command(ranks, mpi.run_program(*arguments))])
+
+
+def test_over_sockets(tmp_path):
+    """As between machines."""
+    flags = ["--mca", "btl", "self,tcp"]
+    _compare(
+        tmp_path,
+        _subject("small-unet3d"),
+        4,
+        "uneven",
+        [lambda arguments: mpi.command(4, mpi.run_program(*arguments), flags=flags)],
+    )
+
+
+def test_large_messages_are_sent_in_parts(tmp_path):
+    """With the limit of a message at 1000 bytes."""
+    name = "mpi_parts"
+    assert (build_dir() / "lib" / f"libdovetail_transport_{name}.so").exists()
+    _compare(
+        tmp_path,
+        _subject("small-vit"),
+        4,
+        "uneven",
+        [lambda arguments: mpi.command(4, mpi.run_program(*arguments, comm=name))],
+    )
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory):
+    """A folder with a pooling window over rows, for 2 and 3 ranks, and for 2 with other cuts."""
+    folder = tmp_path_factory.mktemp("pool")
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], pads=[1, 1, 1, 1])],
+        "pool",
+        [value("x", onnx.TensorProto.FLOAT, [1, 2, 9, 7])],
+        [value("y", onnx.TensorProto.FLOAT, [1, 2, 9, 7])],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, folder / "pool.onnx")
+    for name, sizes in (("2", [4, 5]), ("2-other", [5, 4]), ("3", [3, 3, 3]), ("1", [9])):
+        partition = Partition({"y": len(sizes)}).split("x", 4, 2, "y", sizes)
+        SubprocessBackend().compile(folder / "pool.onnx", folder / f"pool{name}.dvt", partition)
+    return folder
+
+
+RANDOM = ("--input", "x=random:3")
+
+
+def test_rank_0_speaks(pool, tmp_path):
+    code, output, messages = mpi.call(
+        mpi.command(2, mpi.run_program("run", pool / "pool2.dvt", *RANDOM, "--trace", tmp_path / "trace.json"))
+    )
+    assert (code, messages) == (0, ""), messages
+    assert output.count("float32[1, 2, 9, 7]") == 1
+    assert (tmp_path / "trace.json").exists()
+    code, output, messages = mpi.call(mpi.command(3, mpi.run_program("bench", pool / "pool3.dvt", "--iterations", 3)))
+    assert (code, messages) == (0, ""), messages
+    assert output.count("median") == 1
+
+
+def test_one_rank(pool):
+    """mpirun with one process, and none at all."""
+    line = mpi.run_program("run", pool / "pool1.dvt", *RANDOM)
+    for each in (mpi.command(1, line), [str(part) for part in line]):
+        code, output, messages = mpi.call(each)
+        assert (code, messages) == (0, ""), messages
+        assert output.count("float32[1, 2, 9, 7]") == 1
+
+
+@pytest.mark.parametrize("ranks, program", [(3, "2"), (2, "3"), (2, "1")])
+def test_other_numbers_of_processes(pool, ranks, program):
+    code, _, messages = mpi.call(
+        mpi.command(ranks, mpi.run_program("run", pool / f"pool{program}.dvt", *RANDOM))
+    )
+    assert code == 8
+    wanted = f"the program is for {program} ranks, but MPI has started {ranks} processes; start one for each rank"
+    assert wanted in messages
+
+
+@pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"])
+def test_launcher_of_another_mpi(pool, variable):
+    """Which starts processes that are alone, each of them."""
+    for program in ("2", "1"):
+        line = [str(part) for part in mpi.run_program("run", pool / f"pool{program}.dvt", *RANDOM)]
+        code, _, messages = mpi.call(line, **{variable: "4"})
+        assert code == 8, messages
+        assert f"{variable} says that 4 were started" in messages
+        assert "use the mpirun of this one, or srun --mpi=pmix" in messages
+
+
+def test_other_artifacts_are_refused(pool):
+    programs = [mpi.run_program("run", pool / f"pool{name}.dvt", *RANDOM) for name in ("2", "2-other")]
+    code, output, messages = mpi.call(mpi.command(2, *programs))
+    assert code == 7 and not output, messages
+    assert "rank 1 has another artifact than rank 0" in messages
+
+
+def test_mpi_says_which_rank_one_is(pool):
+    line = mpi.run_program("run", pool / "pool1.dvt", *RANDOM, "--rank", 0, "--world", 1)
+    code, _, messages = mpi.call([str(part) for part in line])
+    assert code == 2
+    assert "which rank this process is, mpi knows by itself; leave out --rank, --world and --address" in messages
+
+
+def test_errors_of_one_rank_end_all(pool, tmp_path):
+    """The input of rank 1 has another shape."""
+    np.save(tmp_path / "x.npy", np.zeros([1, 2, 9, 7], np.float32))
+    np.save(tmp_path / "wrong.npy", np.zeros([1, 2, 9, 8], np.float32))
+    programs = [
+        mpi.run_program("run", pool / "pool2.dvt", "--input", f"x=@{tmp_path}/{name}.npy") for name in ("x", "wrong")
+    ]
+    code, output, messages = mpi.call(mpi.command(2, *programs), timeout=60)
+    assert code == 2 and not output, messages
+    assert "input 'x'" in messages and "[1, 2, 9, 8]" in messages
+
+
+@pytest.mark.parametrize("threads", ["serialized", "funneled"])
+def test_programs_with_mpi_of_their_own(pool, threads):
+    """Two programs at once on halves of the processes, in reverse order; wrong requests are errors that end nothing."""
+    program = build_dir() / "bin" / "mpi-embedding"
+    assert program.exists()
+    code, output, messages = mpi.call(mpi.command(4, [program, pool / "pool2.dvt", threads]))
+    assert (code, messages) == (0, ""), (output, messages)
+    assert output == "as it should be\n" * 4
