@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Common.h"
+#include "ProcessPorts.h"
+
+#include "dovetail/runtime/RankGroup.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -87,7 +90,10 @@ absl::Status BenchCommand::run() {
   if (iterations < 1 || warmup < 0)
     return absl::InvalidArgumentError(
         absl::StrCat("--iterations ", iterations, " --warmup ", warmup, ": at least 1 iteration is needed"));
-  if (steps && (!json || options->process))
+  absl::StatusOr<bool> isProcess = runtime::connectsProcesses(arguments.communicator);
+  if (!isProcess.ok())
+    return isProcess.status();
+  if (steps && (!json || *isProcess))
     return absl::InvalidArgumentError("--steps is for --json, where all ranks are in this process");
   options->trace = !trace.empty() || steps;
   if (!trace.empty())
@@ -101,26 +107,34 @@ absl::Status BenchCommand::run() {
   if (!program.ok())
     return program.status();
   const runtime::Plan &plan = (*program)->getPlan();
-  absl::StatusOr<std::vector<NamedTensor>> inputs = readInputs(plan, arguments.inputs, /*randomDefault=*/true);
-  if (!inputs.ok())
-    return inputs.status();
+  absl::StatusOr<std::vector<NamedTensor>> inputs = std::vector<NamedTensor>();
+  absl::StatusOr<std::vector<std::unique_ptr<InputSource>>> sources = std::vector<std::unique_ptr<InputSource>>();
+  if (*isProcess)
+    sources = openInputs(plan, arguments.inputs, /*randomDefault=*/true);
+  else
+    inputs = readInputs(plan, arguments.inputs, /*randomDefault=*/true);
+  if (!inputs.ok() || !sources.ok())
+    return inputs.ok() ? sources.status() : inputs.status();
   ProgressLine progress;
   progress.show("start ranks");
   auto runner = runtime::ProgramRunner::create(*program, *options);
   if (!runner.ok())
     return ofArtifact(arguments.artifact, runner.status());
   progress.clear();
-  printRemark(**runner);
+  if ((*runner)->isFirst())
+    printRemark(**runner);
   double start = milliseconds(std::chrono::steady_clock::now() - begin);
 
-  std::vector<NamedTensor> outputs = (*runner)->isFirst() ? makeOutputs(plan) : std::vector<NamedTensor>();
+  ProcessPorts ports(plan, *std::move(sources), nullptr);
+  std::vector<NamedTensor> outputs = *isProcess ? std::vector<NamedTensor>() : makeOutputs(plan);
   std::vector<runtime::FullTensor> in = viewsOf(*inputs), out = viewsOf(outputs);
   std::vector<double> times, issueTimes;
   StepTimes stepTimes;
   for (int i = 0; i < warmup + iterations; ++i) {
     progress.show(i < warmup ? absl::StrCat("warm-up ", i + 1, " of ", warmup)
                              : absl::StrCat("iteration ", i - warmup + 1, " of ", iterations));
-    absl::StatusOr<std::chrono::nanoseconds> time = (*runner)->measure(in, out);
+    absl::StatusOr<std::chrono::nanoseconds> time =
+        *isProcess ? (*runner)->measure(ports) : (*runner)->measure(in, out);
     if (!time.ok())
       return ofArtifact(arguments.artifact, time.status());
     if (i < warmup)
@@ -156,7 +170,7 @@ absl::Status BenchCommand::run() {
                              {"max_ms", times.back()},
                              {"issue_ms", issue}};
     // Of other processes it is not known.
-    if (!options->process)
+    if (!*isProcess)
       for (int rank = 0; rank < (*program)->numRanks(); ++rank)
         result["memory"].push_back(describeMemory(rank, (*runner)->statistics(rank)));
     if (steps)

@@ -34,7 +34,8 @@ CLI::Option *tools::addRepeatable(CLI::App &command, const std::string &name, st
 void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
   command.add_option("artifact", arguments.artifact, "Compiled program (.dvt)")->required()->type_name("ARTIFACT");
   addRepeatable(command, "--input,-i", arguments.inputs,
-                "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz for all of its arrays, or NAME=random:SEED")
+                "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz for all of its arrays, NAME=@FILE.raw (elements "
+                "alone, row-major), or NAME=random:SEED")
       ->type_name("SPEC");
   command
       .add_option("--threads", arguments.threads,
@@ -157,127 +158,6 @@ void ProgressLine::clear() {
 
 std::string tools::formatType(runtime::ElementType type, const std::vector<int64_t> &shape) {
   return absl::StrCat(runtime::elementTypeName(type), "[", absl::StrJoin(shape, ", "), "]");
-}
-
-namespace {
-
-std::string listPorts(const std::vector<runtime::PortInfo> &ports) {
-  return absl::StrJoin(ports, ", ", [](std::string *text, const runtime::PortInfo &port) {
-    absl::StrAppend(text, "'", port.name, "' ", formatType(port.type, port.shape));
-  });
-}
-
-/// What random integers of the input in tensor `input` stay below, so that those that kernels look up as they are find
-/// something everywhere; 10 if nothing looks them up.
-int64_t getLimit(const runtime::Plan &plan, uint32_t input) {
-  // Buffers in which the input lies now, at least on some ranks.
-  std::vector<bool> holds(plan.buffers.size());
-  auto bufferOf = [&](uint32_t tensor) { return plan.tensors[tensor].buffer; };
-  holds[bufferOf(input)] = true;
-  int64_t limit = 10;
-  for (const runtime::StepInfo &step : plan.steps) {
-    if (const auto *kernel = std::get_if<runtime::KernelCall>(&step.action))
-      for (const runtime::IndexCheck &check : kernel->checks)
-        if (check.tensor >= 0 && holds[bufferOf(static_cast<uint32_t>(check.tensor))])
-          limit = std::min(limit, check.extent);
-    if (const auto *exchange = std::get_if<runtime::ExchangeCall>(&step.action)) {
-      // No move reads what another one writes.
-      for (const runtime::MoveInfo &move : exchange->moves)
-        holds[bufferOf(move.target)] = holds[bufferOf(move.source)];
-      continue;
-    }
-    bool copies = std::holds_alternative<runtime::ReorderCall>(step.action) && holds[bufferOf(step.reads().front())];
-    for (uint32_t tensor : step.writes())
-      holds[bufferOf(tensor)] = copies;
-  }
-  return limit;
-}
-
-/// Reads one specification; an archive without a name gives several tensors.
-absl::StatusOr<std::vector<NamedTensor>> readSpec(const runtime::Plan &plan, const std::string &spec) {
-  if (!spec.empty() && spec[0] == '@')
-    return readNpz(spec.substr(1));
-  // Names may contain '=', values cannot begin in another way.
-  size_t file = spec.rfind("=@"), random = spec.rfind("=random:");
-  size_t split = file != std::string::npos ? file : random;
-  if (split == std::string::npos || split == 0)
-    return absl::InvalidArgumentError(
-        absl::StrCat("--input ", spec, ": write NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz or NAME=random:SEED"));
-  std::string name = spec.substr(0, split);
-  if (split == file) {
-    std::string path = spec.substr(split + 2);
-    if (!absl::EndsWith(path, ".npz")) {
-      absl::StatusOr<NamedTensor> tensor = readNpy(path);
-      if (!tensor.ok())
-        return tensor.status();
-      tensor->name = name;
-      return std::vector<NamedTensor>{*std::move(tensor)};
-    }
-    absl::StatusOr<std::vector<NamedTensor>> tensors = readNpz(path);
-    if (!tensors.ok())
-      return tensors.status();
-    for (NamedTensor &tensor : *tensors)
-      if (tensor.name == name || tensors->size() == 1) {
-        tensor.name = name;
-        return std::vector<NamedTensor>{std::move(tensor)};
-      }
-    return absl::NotFoundError(absl::StrCat("'", path, "' has no array '", name, "'"));
-  }
-  uint64_t seed;
-  std::string text = spec.substr(split + 8);
-  if (!absl::SimpleAtoi(text, &seed))
-    return absl::InvalidArgumentError(absl::StrCat("--input ", spec, ": the seed in 'random:", text,
-                                                   "' is no number; write for example ", name, "=random:0"));
-  NamedTensor tensor;
-  tensor.name = name;
-  for (const runtime::PortInfo &port : plan.inputs)
-    if (port.name == name) {
-      tensor.type = port.type;
-      tensor.shape = port.shape;
-      fillRandom(tensor, seed, getLimit(plan, port.tensor));
-    }
-  return std::vector<NamedTensor>{std::move(tensor)};
-}
-
-} // namespace
-
-absl::StatusOr<std::vector<NamedTensor>>
-tools::readInputs(const runtime::Plan &plan, const std::vector<std::string> &specs, bool randomDefault, uint64_t seed) {
-  std::map<std::string, NamedTensor> given;
-  for (const std::string &spec : specs) {
-    absl::StatusOr<std::vector<NamedTensor>> tensors = readSpec(plan, spec);
-    if (!tensors.ok())
-      return tensors.status();
-    for (NamedTensor &tensor : *tensors) {
-      bool known = std::any_of(plan.inputs.begin(), plan.inputs.end(),
-                               [&](const runtime::PortInfo &port) { return port.name == tensor.name; });
-      if (!known)
-        return absl::InvalidArgumentError(absl::StrCat("--input ", spec, ": the program has no input '", tensor.name,
-                                                       "'; its inputs are ", listPorts(plan.inputs)));
-      std::string name = tensor.name;
-      if (!given.emplace(name, std::move(tensor)).second)
-        return absl::InvalidArgumentError(absl::StrCat("--input ", spec, ": input '", name, "' is given twice"));
-    }
-  }
-  std::vector<NamedTensor> inputs;
-  for (const runtime::PortInfo &port : plan.inputs) {
-    auto it = given.find(port.name);
-    if (it == given.end() && !randomDefault)
-      return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' ", formatType(port.type, port.shape),
-                                                     " is not given; add --input ", port.name, "=@FILE.npy or --input ",
-                                                     port.name, "=random:0"));
-    if (it == given.end()) {
-      NamedTensor tensor;
-      tensor.name = port.name;
-      tensor.type = port.type;
-      tensor.shape = port.shape;
-      fillRandom(tensor, seed + inputs.size(), getLimit(plan, port.tensor));
-      inputs.push_back(std::move(tensor));
-    } else {
-      inputs.push_back(std::move(it->second));
-    }
-  }
-  return inputs;
 }
 
 std::vector<NamedTensor> tools::makeOutputs(const runtime::Plan &plan) {

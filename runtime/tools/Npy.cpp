@@ -145,7 +145,7 @@ void transpose(NamedTensor &tensor) {
 
 } // namespace
 
-absl::StatusOr<NamedTensor> tools::decodeNpy(absl::Span<const std::byte> bytes) {
+absl::StatusOr<int64_t> tools::npyHeaderBytes(absl::Span<const std::byte> bytes) {
   static constexpr char magic[] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
   if (bytes.size() < 10 || std::memcmp(bytes.data(), magic, sizeof(magic)) != 0)
     return malformed("the magic number is missing");
@@ -157,14 +157,20 @@ absl::StatusOr<NamedTensor> tools::decodeNpy(absl::Span<const std::byte> bytes) 
     return malformed("the header is cut short");
   for (size_t i = 0; i < lengthBytes; ++i)
     length |= static_cast<size_t>(bytes[8 + i]) << (8 * i);
-  absl::Span<const std::byte> rest = bytes.subspan(8 + lengthBytes);
-  if (length > rest.size())
+  return static_cast<int64_t>(8 + lengthBytes + length);
+}
+
+absl::StatusOr<NpyArray> tools::parseNpyHeader(absl::Span<const std::byte> bytes) {
+  absl::StatusOr<int64_t> length = npyHeaderBytes(bytes);
+  if (!length.ok())
+    return length.status();
+  if (*length > static_cast<int64_t>(bytes.size()))
     return malformed("the header is cut short");
-  HeaderParser header(absl::string_view(reinterpret_cast<const char *>(rest.data()), length));
+  size_t begin = bytes[6] == std::byte{1} ? 10 : 12;
+  HeaderParser header(
+      absl::string_view(reinterpret_cast<const char *>(bytes.data()) + begin, static_cast<size_t>(*length) - begin));
   if (!header.parse())
     return malformed("the header cannot be understood");
-
-  NamedTensor tensor;
   const Descriptor *found = nullptr;
   for (const Descriptor &descriptor : descriptors)
     if (header.descr == descriptor.text)
@@ -172,31 +178,46 @@ absl::StatusOr<NamedTensor> tools::decodeNpy(absl::Span<const std::byte> bytes) 
   if (!found)
     return absl::OutOfRangeError(
         absl::StrCat("elements of type '", header.descr, "' are not supported; convert them with astype"));
-  tensor.type = found->type;
-  tensor.shape = *header.shape;
-  uint64_t size = runtime::elementSize(tensor.type);
-  for (int64_t extent : tensor.shape) {
-    if (extent != 0 && size > (uint64_t(1) << 60) / extent)
+  NpyArray array{found->type, *header.shape, *header.fortranOrder && header.shape->size() > 1};
+  array.bytes = runtime::elementSize(array.type);
+  for (int64_t extent : array.shape) {
+    if (extent != 0 && array.bytes > (int64_t(1) << 60) / extent)
       return malformed("its shape is impossible");
-    size *= extent;
+    array.bytes *= extent;
   }
-  rest.remove_prefix(length);
-  if (rest.size() != size)
-    return malformed(absl::StrCat("there are ", rest.size(), " bytes of elements instead of ", size));
+  return array;
+}
+
+absl::Status NpyArray::checkSize(int64_t size) const {
+  if (size != bytes)
+    return malformed(absl::StrCat("there are ", size, " bytes of elements instead of ", bytes));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NamedTensor> tools::decodeNpy(absl::Span<const std::byte> bytes) {
+  absl::StatusOr<NpyArray> array = parseNpyHeader(bytes);
+  if (!array.ok())
+    return array.status();
+  bytes.remove_prefix(static_cast<size_t>(*npyHeaderBytes(bytes)));
+  if (absl::Status status = array->checkSize(static_cast<int64_t>(bytes.size())); !status.ok())
+    return status;
+  NamedTensor tensor;
+  tensor.type = array->type;
+  tensor.shape = array->shape;
   tensor.allocate();
-  std::copy(rest.begin(), rest.end(), tensor.bytes.begin());
-  if (*header.fortranOrder && tensor.shape.size() > 1)
+  std::copy(bytes.begin(), bytes.end(), tensor.bytes.begin());
+  if (array->isReversed)
     transpose(tensor);
   return tensor;
 }
 
-std::string tools::npyHeader(const NamedTensor &tensor) {
+std::string tools::npyHeader(ElementType type, const std::vector<int64_t> &shape) {
   const char *descr = "";
   for (const Descriptor &descriptor : descriptors)
-    if (descriptor.type == tensor.type && !*descr)
+    if (descriptor.type == type && !*descr)
       descr = descriptor.text;
   std::string header = absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (",
-                                    absl::StrJoin(tensor.shape, ", "), tensor.shape.size() == 1 ? "," : "", "), }");
+                                    absl::StrJoin(shape, ", "), shape.size() == 1 ? "," : "", "), }");
   // The elements begin at a multiple of 64 bytes.
   size_t length = (10 + header.size() + 1 + 63) / 64 * 64 - 10;
   header.resize(length - 1, ' ');

@@ -7,13 +7,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "Common.h"
+#include "ProcessPorts.h"
+
+#include "dovetail/runtime/RankGroup.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 #include <chrono>
-#include <cmath>
 #include <memory>
 #include <new>
 
@@ -21,6 +23,13 @@ using namespace dovetail;
 using namespace dovetail::tools;
 
 namespace {
+
+/// Where an output is to be written.
+struct Destination {
+  std::string path;
+  size_t output = 0;
+  bool all = false; ///< An archive of all outputs.
+};
 
 struct RunCommand {
   RunArguments arguments;
@@ -35,13 +44,12 @@ private:
   using Clock = std::chrono::steady_clock;
   absl::Status runLoaded(std::shared_ptr<const runtime::Program> program, const runtime::RunnerOptions &options,
                          ProgressLine &progress, Clock::time_point begin);
-};
-
-/// Where an output is to be written.
-struct Destination {
-  std::string path;
-  size_t output = 0;
-  bool all = false; ///< An archive of all outputs.
+  /// As one of several processes, each with its parts of inputs and outputs.
+  absl::Status runAsProcess(std::shared_ptr<const runtime::Program> program, const runtime::RunnerOptions &options,
+                            const std::vector<Destination> &destinations, ProgressLine &progress,
+                            Clock::time_point begin);
+  void printTiming(Clock::time_point begin, Clock::time_point loaded, Clock::time_point read, Clock::time_point started,
+                   Clock::time_point done) const;
 };
 
 absl::StatusOr<std::vector<Destination>> parseOutputs(const runtime::Plan &plan, const std::vector<std::string> &specs,
@@ -80,58 +88,6 @@ absl::StatusOr<std::vector<Destination>> parseOutputs(const runtime::Plan &plan,
     destinations.push_back(std::move(destination));
   }
   return destinations;
-}
-
-template <typename T> std::string summarize(const NamedTensor &tensor) {
-  const T *data = reinterpret_cast<const T *>(tensor.bytes.data());
-  double least = INFINITY, most = -INFINITY, sum = 0;
-  int64_t count = tensor.numElements(), invalid = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    double value = static_cast<double>(data[i]);
-    if (std::isnan(value)) {
-      ++invalid;
-      continue;
-    }
-    least = std::min(least, value);
-    most = std::max(most, value);
-    sum += value;
-  }
-  if (count == invalid)
-    return count == 0 ? "no elements" : "all NaN";
-  std::string text = absl::StrFormat("min %.6g  mean %.6g  max %.6g", least, sum / (count - invalid), most);
-  return invalid ? absl::StrCat(text, "  NaN in ", invalid, " elements") : text;
-}
-
-std::string summarize(const NamedTensor &tensor) {
-  using runtime::ElementType;
-  switch (tensor.type) {
-  case ElementType::F32:
-    return summarize<float>(tensor);
-  case ElementType::F64:
-    return summarize<double>(tensor);
-  case ElementType::F16:
-    return summarize<_Float16>(tensor);
-  case ElementType::I8:
-    return summarize<int8_t>(tensor);
-  case ElementType::I16:
-    return summarize<int16_t>(tensor);
-  case ElementType::I32:
-    return summarize<int32_t>(tensor);
-  case ElementType::I64:
-    return summarize<int64_t>(tensor);
-  case ElementType::U8:
-  case ElementType::Bool:
-    return summarize<uint8_t>(tensor);
-  case ElementType::U16:
-    return summarize<uint16_t>(tensor);
-  case ElementType::U32:
-    return summarize<uint32_t>(tensor);
-  case ElementType::U64:
-    return summarize<uint64_t>(tensor);
-  case ElementType::BF16:
-    return "";
-  }
-  return "";
 }
 
 } // namespace
@@ -175,6 +131,11 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
     files.push_back(trace);
   if (absl::Status status = checkOutputs(arguments, files); !status.ok())
     return status;
+  absl::StatusOr<bool> isProcess = runtime::connectsProcesses(options.communicator);
+  if (!isProcess.ok())
+    return isProcess.status();
+  if (*isProcess)
+    return runAsProcess(std::move(program), options, *destinations, progress, begin);
   progress.show("read inputs");
   Clock::time_point loaded = Clock::now();
   absl::StatusOr<std::vector<NamedTensor>> inputTensors = readInputs(plan, arguments.inputs, /*randomDefault=*/false);
@@ -187,9 +148,7 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
     return ofArtifact(arguments.artifact, runner.status());
   progress.clear();
   printRemark(**runner);
-  // Of several processes, that of rank 0 gets the outputs, and the others have nothing to say.
-  bool isFirst = (*runner)->isFirst();
-  std::vector<NamedTensor> outputTensors = isFirst ? makeOutputs(plan) : std::vector<NamedTensor>();
+  std::vector<NamedTensor> outputTensors = makeOutputs(plan);
   auto runOn = [&](std::vector<NamedTensor> &inputs) {
     absl::Status status = (*runner)->run(viewsOf(inputs), viewsOf(outputTensors));
     return status.code() == absl::StatusCode::kInvalidArgument ? status : ofArtifact(arguments.artifact, status);
@@ -207,8 +166,6 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
   Clock::time_point started = Clock::now();
   if (absl::Status status = runOn(*inputTensors); !status.ok())
     return status;
-  if (!isFirst)
-    return ofArtifact(arguments.artifact, (*runner)->finish());
   progress.show("write outputs");
   Clock::time_point done = Clock::now();
 
@@ -223,23 +180,99 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
   progress.clear();
   if (destinations->empty()) {
     std::vector<std::vector<std::string>> rows;
-    for (const NamedTensor &tensor : outputTensors)
-      rows.push_back({tensor.name, formatType(tensor.type, tensor.shape), summarize(tensor)});
+    for (const NamedTensor &tensor : outputTensors) {
+      Summary summary;
+      summary.add(tensor.type, tensor.bytes.data(), tensor.numElements());
+      rows.push_back({tensor.name, formatType(tensor.type, tensor.shape), summary.text(tensor.type)});
+    }
     std::fputs(formatTable(rows, "").c_str(), stdout);
   }
-  if (timing) {
-    auto seconds = [](Clock::duration duration) {
-      return absl::StrFormat("%.3f s", std::chrono::duration<double>(duration).count());
-    };
-    std::fputs(formatTable({{"load", seconds(loaded - begin)},
-                            {"read inputs", seconds(read - loaded)},
-                            {warmup > 0 ? "start ranks, warm up" : "start ranks", seconds(started - read)},
-                            {"run", seconds(done - started)},
-                            {"write outputs", seconds(Clock::now() - done)}})
-                   .c_str(),
-               stderr);
+  printTiming(begin, loaded, read, started, done);
+  return absl::OkStatus();
+}
+
+void RunCommand::printTiming(Clock::time_point begin, Clock::time_point loaded, Clock::time_point read,
+                             Clock::time_point started, Clock::time_point done) const {
+  if (!timing)
+    return;
+  auto seconds = [](Clock::duration duration) {
+    return absl::StrFormat("%.3f s", std::chrono::duration<double>(duration).count());
+  };
+  std::fputs(formatTable({{"load", seconds(loaded - begin)},
+                          {"read inputs", seconds(read - loaded)},
+                          {warmup > 0 ? "start ranks, warm up" : "start ranks", seconds(started - read)},
+                          {"run", seconds(done - started)},
+                          {"write outputs", seconds(Clock::now() - done)}})
+                 .c_str(),
+             stderr);
+}
+
+absl::Status RunCommand::runAsProcess(std::shared_ptr<const runtime::Program> program,
+                                      const runtime::RunnerOptions &options,
+                                      const std::vector<Destination> &destinations, ProgressLine &progress,
+                                      Clock::time_point begin) {
+  const runtime::Plan &plan = program->getPlan();
+  std::vector<OutputFiles::File> targets;
+  for (const Destination &destination : destinations) {
+    if (destination.all)
+      return absl::InvalidArgumentError(
+          absl::StrCat("--output ", destination.path, ": with a process for each rank outputs are written in parts, ",
+                       "which archives do not allow; write NAME=FILE.npy for each of them"));
+    targets.push_back({destination.path, destination.output});
   }
-  return ofArtifact(arguments.artifact, (*runner)->finish());
+  Clock::time_point loaded = Clock::now();
+  auto sources = openInputs(plan, arguments.inputs, /*randomDefault=*/false);
+  if (!sources.ok())
+    return sources.status();
+  progress.show("start ranks");
+  Clock::time_point read = Clock::now();
+  auto created = runtime::ProgramRunner::create(program, options);
+  if (!created.ok())
+    return ofArtifact(arguments.artifact, created.status());
+  runtime::ProgramRunner &runner = **created;
+  progress.clear();
+  bool isFirst = runner.isFirst();
+  if (isFirst)
+    printRemark(runner);
+  auto ofRun = [&](const absl::Status &status) {
+    return status.code() == absl::StatusCode::kInvalidArgument ? status : ofArtifact(arguments.artifact, status);
+  };
+  OutputFiles files(std::move(targets));
+  if (absl::Status status = files.open(runner); !status.ok())
+    return status;
+  ProcessPorts ports(plan, *std::move(sources), destinations.empty() ? nullptr : &files);
+  ports.setIdle(true);
+  for (int i = 0; i < warmup; ++i)
+    if (absl::Status status = agree(runner, runner.run(ports)); !status.ok())
+      return ofRun(status);
+  ports.setIdle(false);
+  progress.show("run");
+  Clock::time_point started = Clock::now();
+  // What is wrong with inputs, rank 0 alone may have been told.
+  if (absl::Status status = agree(runner, runner.run(ports)); !status.ok())
+    return ofRun(status);
+  progress.show("write outputs");
+  Clock::time_point done = Clock::now();
+  if (absl::Status status = files.publish(runner); !status.ok())
+    return status;
+  absl::StatusOr<std::vector<Summary>> summaries = ports.summarize(runner);
+  if (!summaries.ok())
+    return summaries.status();
+  progress.clear();
+  if (isFirst && !trace.empty())
+    if (absl::Status status = writeTrace(trace, runner); !status.ok())
+      return status;
+  if (isFirst && destinations.empty()) {
+    std::vector<std::vector<std::string>> rows;
+    for (size_t i = 0; i < plan.outputs.size(); ++i) {
+      const runtime::PortInfo &port = plan.outputs[i];
+      rows.push_back({port.name, formatType(port.type, port.shape), (*summaries)[i].text(port.type)});
+    }
+    std::fputs(formatTable(rows, "").c_str(), stdout);
+  }
+  if (isFirst)
+    printTiming(begin, loaded, read, started, done);
+  return ofArtifact(arguments.artifact, runner.finish());
 }
 
 void tools::addRunCommand(CLI::App &app, int &exitCode) {

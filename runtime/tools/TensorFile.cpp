@@ -21,7 +21,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
-#include <random>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -193,7 +192,7 @@ absl::StatusOr<std::vector<NamedTensor>> tools::readNpz(const std::string &path)
 }
 
 absl::Status tools::writeNpy(const std::string &path, const NamedTensor &tensor) {
-  std::string header = npyHeader(tensor);
+  std::string header = npyHeader(tensor.type, tensor.shape);
   return writeFile(path, {absl::MakeConstSpan(reinterpret_cast<const std::byte *>(header.data()), header.size()),
                           absl::MakeConstSpan(tensor.bytes)});
 }
@@ -221,7 +220,7 @@ absl::Status tools::writeNpz(const std::string &path, absl::Span<const NamedTens
     return archive.status();
   std::vector<std::vector<std::byte>> contents; // Read by libzip when it closes the archive.
   for (const NamedTensor &tensor : tensors) {
-    std::string header = npyHeader(tensor);
+    std::string header = npyHeader(tensor.type, tensor.shape);
     const std::byte *begin = reinterpret_cast<const std::byte *>(header.data());
     std::vector<std::byte> &bytes = contents.emplace_back(begin, begin + header.size());
     bytes.insert(bytes.end(), tensor.bytes.begin(), tensor.bytes.end());
@@ -255,18 +254,25 @@ uint16_t truncateToBrainFloat(float value) {
 
 } // namespace
 
-void tools::fillRandom(NamedTensor &tensor, uint64_t seed, int64_t limit) {
-  tensor.allocate();
-  std::mt19937_64 generator(seed);
-  // The distributions of the standard library differ between implementations.
-  auto real = [&] { return static_cast<double>(generator() >> 11) * 0x1p-52 - 1; };
-  auto integer = [&] { return static_cast<int>(generator() % static_cast<uint64_t>(std::min<int64_t>(limit, 10))); };
-  auto fill = [&](auto type, auto next) {
-    auto *data = reinterpret_cast<decltype(type) *>(tensor.bytes.data());
-    for (int64_t i = 0, n = tensor.numElements(); i < n; ++i)
-      data[i] = static_cast<decltype(type)>(next());
+void tools::fillRandom(ElementType type, uint64_t seed, int64_t limit, int64_t first, int64_t count,
+                       std::byte *target) {
+  // The finaliser of SplitMix64 over numbers that are far apart: each element is made without those before it.
+  auto mix = [](uint64_t bits) {
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+    return bits ^ (bits >> 31);
   };
-  switch (tensor.type) {
+  uint64_t begin = mix(seed + 0x9e3779b97f4a7c15);
+  uint64_t modulus = static_cast<uint64_t>(std::min<int64_t>(limit, 10));
+  auto real = [](uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-52 - 1; };
+  auto integer = [&](uint64_t bits) { return static_cast<int>((bits >> 8) % modulus); };
+  auto fill = [&](auto element, auto make) {
+    auto *data = reinterpret_cast<decltype(element) *>(target);
+    for (int64_t i = 0; i < count; ++i)
+      data[i] =
+          static_cast<decltype(element)>(make(mix(begin + static_cast<uint64_t>(first + i + 1) * 0x9e3779b97f4a7c15)));
+  };
+  switch (type) {
   case ElementType::F32:
     return fill(float(), real);
   case ElementType::F64:
@@ -274,9 +280,9 @@ void tools::fillRandom(NamedTensor &tensor, uint64_t seed, int64_t limit) {
   case ElementType::F16:
     return fill(_Float16(), real);
   case ElementType::BF16:
-    return fill(uint16_t(), [&] { return truncateToBrainFloat(static_cast<float>(real())); });
+    return fill(uint16_t(), [&](uint64_t bits) { return truncateToBrainFloat(static_cast<float>(real(bits))); });
   case ElementType::Bool:
-    return fill(uint8_t(), [&] { return generator() & 1; });
+    return fill(uint8_t(), [](uint64_t bits) { return bits >> 63; });
   case ElementType::I8:
   case ElementType::U8:
     return fill(uint8_t(), integer);
@@ -292,21 +298,30 @@ void tools::fillRandom(NamedTensor &tensor, uint64_t seed, int64_t limit) {
   }
 }
 
-NamedTensor tools::makeWrong(const NamedTensor &tensor) {
-  NamedTensor wrong = tensor;
-  switch (tensor.type) {
+void tools::fillRandom(NamedTensor &tensor, uint64_t seed, int64_t limit) {
+  tensor.allocate();
+  fillRandom(tensor.type, seed, limit, 0, tensor.numElements(), tensor.bytes.data());
+}
+
+void tools::spoil(ElementType type, std::byte *elements, int64_t count) {
+  int64_t size = runtime::elementSize(type);
+  switch (type) {
   case ElementType::F32:
   case ElementType::F64:
   case ElementType::F16:
   case ElementType::BF16:
     // All bits of the exponent, and some of the mantissa.
-    std::fill(wrong.bytes.begin(), wrong.bytes.end(), std::byte{0xff});
-    return wrong;
+    std::fill(elements, elements + size * count, std::byte{0xff});
+    return;
   default:
     break;
   }
-  int64_t size = runtime::elementSize(tensor.type), count = tensor.numElements();
-  for (int64_t i = 0; i < count; ++i)
-    std::memcpy(&wrong.bytes[i * size], &tensor.bytes[(count - 1 - i) * size], size);
+  for (int64_t i = 0, j = count - 1; i < j; ++i, --j)
+    std::swap_ranges(elements + i * size, elements + (i + 1) * size, elements + j * size);
+}
+
+NamedTensor tools::makeWrong(const NamedTensor &tensor) {
+  NamedTensor wrong = tensor;
+  spoil(wrong.type, wrong.bytes.data(), wrong.numElements());
   return wrong;
 }

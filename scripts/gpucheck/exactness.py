@@ -154,13 +154,13 @@ def _run_processes(check, model, program, folder):
     for index, (name, value) in enumerate(inputs.items()):
         np.save(folder / f"input{index}.npy", value)
         flags += ["--input", f"{name}=@{folder / f'input{index}.npy'}"]
-    outputs = folder / "outputs.npz"
+    files = {name: folder / f"output{index}.npy" for index, name in enumerate(expected)}
+    outputs = [part for name, file in files.items() for part in ("--output", f"{name}={file}")]
     for run, warmup in (("first run", 0), ("replay", 2)):
-        _, failure = _launch(check, program, "run", [*flags, "--output", outputs, "--warmup", warmup], folder)
+        _, failure = _launch(check, program, "run", [*flags, *outputs, "--warmup", warmup], folder)
         if failure:
             return failure | {"message": f"{run}: {failure['message']}"}
-        with np.load(outputs) as file:
-            result = verdict({name: file[name] for name in file.files}, expected, program["tolerance"])
+        result = verdict({name: np.load(file) for name, file in files.items()}, expected, program["tolerance"])
         if result["status"] != "ok":
             return result | {"message": f"{run}: {result['message']}"}
     printed, failure = _launch(check, program, "bench", [*flags, "--json"], folder)

@@ -125,6 +125,15 @@ def pool(tmp_path_factory):
 RANDOM = ("--input", "x=random:3")
 
 
+def test_few_processors_are_remarked(pool):
+    """mpirun binds each of two processes to one core unless it is told otherwise."""
+    line = mpi.run_program("run", pool / "pool2.dvt", *RANDOM, "--threads", 2)
+    bound = [part for part in mpi.command(2, ["taskset", "-c", 0, *line])]
+    code, _, messages = mpi.call(bound)
+    assert code == 0
+    assert messages.count("this process has 2 threads, but may use 1 processor only") == 1, messages
+
+
 def test_rank_0_speaks(pool, tmp_path):
     code, output, messages = mpi.call(
         mpi.command(2, mpi.run_program("run", pool / "pool2.dvt", *RANDOM, "--trace", tmp_path / "trace.json"))
@@ -191,6 +200,73 @@ def test_errors_of_one_rank_end_all(pool, tmp_path):
     code, output, messages = mpi.call(mpi.command(2, *programs), timeout=60)
     assert code == 2 and not output, messages
     assert "input 'x'" in messages and "[1, 2, 9, 8]" in messages
+
+
+def _pooled(x):
+    padded = np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=-np.inf)
+    shifted = [padded[:, :, v : v + x.shape[2], u : u + x.shape[3]] for v in range(3) for u in range(3)]
+    return np.max(shifted, axis=0)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "fortran.npy", "x.raw", "x.npz"])
+def test_inputs_are_read_in_parts(pool, tmp_path, name):
+    x = np.random.default_rng(4).standard_normal([1, 2, 9, 7], np.float32)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "fortran.npy", np.asfortranarray(x))
+    np.savez(tmp_path / "x.npz", x=x)
+    x.tofile(tmp_path / "x.raw")
+    for ranks in (2, 3):
+        output = tmp_path / f"y{ranks}.npy"
+        line = mpi.run_program(
+            "run", pool / f"pool{ranks}.dvt", "--input", f"x=@{tmp_path}/{name}", "--output", f"y={output}", "--warmup", 1
+        )
+        assert mpi.call(mpi.command(ranks, line)) == (0, "", "")
+        assert np.array_equal(np.load(output), _pooled(x))
+    _run(call([tool("dovetail-run"), "run", pool / "pool2.dvt", "--input", f"x=@{tmp_path}/{name}", "--output", f"y={tmp_path}/y.npy"]))
+    assert (tmp_path / "y.npy").read_bytes() == (tmp_path / "y2.npy").read_bytes()
+    assert not [file for file in tmp_path.iterdir() if file.name not in {"x.npy", "fortran.npy", "x.raw", "x.npz", "y.npy", "y2.npy", "y3.npy"}]
+
+
+def test_random_inputs_are_those_of_threads(pool, tmp_path):
+    """Each rank makes its part alone; what is printed of outputs is brought together."""
+    printed = []
+    for line in (
+        mpi.command(3, mpi.run_program("run", pool / "pool3.dvt", *RANDOM)),
+        [str(part) for part in (tool("dovetail-run"), "run", pool / "pool3.dvt", *RANDOM)],
+    ):
+        code, output, messages = mpi.call(line)
+        assert (code, messages) == (0, ""), messages
+        printed.append(output)
+    assert printed[0] == printed[1]
+    assert "min" in printed[0] and "max" in printed[0]
+
+
+def test_archives_are_refused(pool, tmp_path):
+    line = mpi.run_program("run", pool / "pool2.dvt", *RANDOM, "--output", tmp_path / "y.npz")
+    code, _, messages = mpi.call(mpi.command(2, line))
+    assert code == 2
+    assert "with a process for each rank outputs are written in parts, which archives do not allow" in messages
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("size, what", [(100, "bytes of elements instead of"), (700, "bytes of elements instead of")])
+def test_inputs_that_are_too_short_or_long(pool, tmp_path, size, what):
+    (tmp_path / "x.raw").write_bytes(bytes(size))
+    line = mpi.run_program("run", pool / "pool2.dvt", "--input", f"x=@{tmp_path}/x.raw", "--output", f"y={tmp_path}/y.npy")
+    code, _, messages = mpi.call(mpi.command(2, line))
+    assert code == 3 and what in messages
+    assert not (tmp_path / "y.npy").exists()
+
+
+def test_no_room_for_outputs(pool, tmp_path):
+    """Files of rank 1 may not be longer than its part needs them to be."""
+    line = mpi.run_program("run", pool / "pool2.dvt", *RANDOM, "--output", f"y={tmp_path}/y.npy")
+    words = " ".join(map(str, line))
+    limited = ["bash", "-c", f"trap '' XFSZ; ulimit -f 0; exec {words}"]
+    code, _, messages = mpi.call(mpi.command(2, line, limited, flags=["--mca", "btl", "self,tcp"]))
+    assert code == 3, messages
+    assert f"rank 1: cannot write '{tmp_path}/y.npy': File too large" in messages
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("threads", ["serialized", "funneled"])

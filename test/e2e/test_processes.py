@@ -65,6 +65,12 @@ def finish(processes):
     return results
 
 
+def output_files(folder, names):
+    """Where outputs of these names go, and the flags that say so."""
+    files = {name: folder / f"output{index}.npy" for index, name in enumerate(names)}
+    return files, [part for name, file in files.items() for part in ("--output", f"{name}={file}")]
+
+
 def compile(model, artifact, partition, extra=(), target="emulated"):
     SubprocessBackend().compile(model, artifact, partition, libraries=False, extra=[*extra, "--target", target])
 
@@ -74,13 +80,14 @@ def compile(model, artifact, partition, extra=(), target="emulated"):
 def test_model(tmp_path, subject, target):
     case, ranks = subject.prepared(), 3
     compile(case.path, tmp_path / "model.dvt", subject.partition({"y": ranks}, "uneven"), subject.flags(), target)
-    flags = ["run", tmp_path / "model.dvt", "--output", tmp_path / "outputs.npz"]
+    files, output_flags = output_files(tmp_path, case.expected)
+    flags = ["run", tmp_path / "model.dvt", *output_flags]
     for index, (name, value) in enumerate(case.inputs.items()):
         np.save(tmp_path / f"input{index}.npy", value)
         flags += ["--input", f"{name}=@{tmp_path}/input{index}.npy"]
     results = run_ranks(flags, ranks, by_flags=False)
     assert [code for code, _, _ in results] == [0] * ranks, results
-    found = differences(dict(np.load(tmp_path / "outputs.npz")), case.expected)
+    found = differences({name: np.load(file) for name, file in files.items()}, case.expected)
     assert not found, found
 
 
@@ -171,12 +178,13 @@ def test_small_parts_are_packed(tmp_path, target, sizes):
 
     random = np.random.default_rng(7)
     inputs = {name: random.standard_normal(shape, np.float32) for name, shape in (("a", (5, 6)), ("b", (7, 12)))}
-    command = ["run", tmp_path / "gathers.dvt", "--output", tmp_path / "outputs.npz"]
+    files, output_flags = output_files(tmp_path, ("top", "bottom"))
+    command = ["run", tmp_path / "gathers.dvt", *output_flags]
     for name, array in inputs.items():
         np.save(tmp_path / f"{name}.npy", array)
         command += ["--input", f"{name}=@{tmp_path}/{name}.npy"]
     assert [code for code, _, _ in run_ranks(command, 4)] == [0] * 4
-    found = differences(dict(np.load(tmp_path / "outputs.npz")), expected_outputs(model, inputs))
+    found = differences({name: np.load(file) for name, file in files.items()}, expected_outputs(model, inputs))
     assert not found, found
 
 

@@ -133,8 +133,10 @@ Examples:
   command->add_option("model", state->model, "ONNX model (.onnx, .onnxtxt)")->required();
   addCompileOptions(*command, state->arguments);
   command->add_flag("--per-op", state->perOp, "Compare every value as well, and name the first that differs");
-  tools::addRepeatable(*command, "--input,-i", state->inputs,
-                       "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz or NAME=random:SEED; random if not given")
+  tools::addRepeatable(
+      *command, "--input,-i", state->inputs,
+      "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz, NAME=@FILE.raw or NAME=random:SEED; random if "
+      "not given")
       ->type_name("SPEC");
   command->add_option("--seed", state->seed, "Seed of random inputs")->type_name("N");
   command->add_option("--threads", state->threads, "Threads in all, divided among the ranks (each has one at least)")

@@ -13,6 +13,7 @@
 #include "../Threads/Cores.h"
 #include "../Threads/Waiter.h"
 #include "OutputPieces.h"
+#include "PartTransfer.h"
 #include "PortChecks.h"
 
 #include "dovetail/runtime/Device.h"
@@ -92,9 +93,9 @@ struct ProgramRunner::State {
   /// Starts the threads of all ranks.
   void startAll(const std::shared_ptr<State> &self);
   absl::Status perform(int rank, unsigned tasks);
+  absl::Status readInputs(Rank &rank);
   absl::Status takeReport(Rank &rank);
   absl::Status deliver(int rank);
-  absl::Status gatherOutput(size_t index, Rank &rank);
   absl::Status gatherTimes(Rank &rank);
   /// The error that ended the run, also if it has just come to light that a rank hangs.
   absl::Status watch() { return group->watch(); }
@@ -102,6 +103,13 @@ struct ProgramRunner::State {
   void begin(unsigned tasks);
   /// Gives all ranks the tasks and waits for them.
   absl::Status dispatch(unsigned tasks);
+  /// What the next run is of. With `callMutex`.
+  void take(absl::Span<const FullTensor> in, absl::Span<const FullTensor> out, PortParts *both) {
+    inputs = in;
+    outputs = out;
+    parts = both;
+  }
+  absl::StatusOr<std::chrono::nanoseconds> measure();
   absl::Status getFailure();
   /// Sets the error that ended the run, unless there is one.
   void fail(const absl::Status &status);
@@ -123,6 +131,7 @@ struct ProgramRunner::State {
   /// What ranks are to do, and the tensors for it: set before `generation` grows, and not while ranks are at it.
   std::atomic<unsigned> tasks{0};
   absl::Span<const FullTensor> inputs, outputs;
+  PortParts *parts = nullptr; ///< In their place.
   std::atomic<uint64_t> generation{0};
   std::atomic<int> pending{0}; ///< Ranks that are still at it.
   Waiter done;                 ///< For these, or for all of them to stop.
@@ -210,13 +219,9 @@ void ProgramRunner::State::startAll(const std::shared_ptr<State> &self) {
 
 absl::Status ProgramRunner::State::perform(int index, unsigned now) {
   Rank &rank = ranks[index];
-  if (now & Scatter) {
-    std::shared_lock lock(tensorMutex);
-    for (size_t i = 0; i < inputs.size() && !abandoned; ++i) {
-      if (absl::Status status = rank.session->writeInput(i, viewOf(inputs[i]), inputs[i].device != 0); !status.ok())
-        return status;
-    }
-  }
+  if (now & Scatter)
+    if (absl::Status status = readInputs(rank); !status.ok())
+      return status;
   if (now & Run) {
     if (absl::Status status = group->meet(); !status.ok())
       return status;
@@ -232,6 +237,18 @@ absl::Status ProgramRunner::State::perform(int index, unsigned now) {
       return status;
   }
   return now & Gather ? deliver(index) : absl::OkStatus();
+}
+
+absl::Status ProgramRunner::State::readInputs(Rank &rank) {
+  std::shared_lock lock(tensorMutex);
+  if (parts && !abandoned)
+    return readParts(program->getPlan(), *rank.session, *rank.communicator, *parts);
+  for (size_t i = 0; i < inputs.size() && !abandoned; ++i)
+    if (absl::Status status =
+            rank.session->writeInput(i, viewOf(inputs[i]), {rank.session->inputBox(i)}, inputs[i].device != 0);
+        !status.ok())
+      return status;
+  return absl::OkStatus();
 }
 
 absl::Status ProgramRunner::State::takeReport(Rank &rank) {
@@ -259,43 +276,17 @@ absl::Status ProgramRunner::State::deliver(int index) {
   std::shared_lock lock(tensorMutex);
   for (size_t i = 0; i < pieces.size() && !abandoned; ++i) {
     absl::Status status;
-    if (isFirst())
+    if (parts)
+      status = writeParts(program->getPlan(), i, pieces[i].of(index), *rank.session, *rank.communicator, *parts);
+    else if (isFirst())
       status = rank.session->readOutput(i, viewOf(outputs[i]), pieces[i].of(index), outputs[i].device != 0);
-    if (status.ok() && !group->isWhole())
-      status = gatherOutput(i, rank);
+    if (status.ok() && !parts && !group->isWhole())
+      status = gatherOutput(program->getPlan(), i, pieces[i], index, *rank.session, *group,
+                            isFirst() ? viewOf(outputs[i]) : MemoryView());
     if (!status.ok())
       return status;
   }
   return !group->isWhole() && options.trace ? gatherTimes(rank) : absl::OkStatus();
-}
-
-/// Carries an output from the other processes to that of rank 0, piece by piece.
-absl::Status ProgramRunner::State::gatherOutput(size_t index, Rank &rank) {
-  ElementType type = program->getPlan().outputs[index].type;
-  for (size_t round = 0; round < pieces[index].rounds(); ++round) {
-    std::string bytes;
-    const layout::Box *piece = isFirst() ? nullptr : pieces[index].piece(own.front(), round);
-    if (piece) {
-      bytes.resize(piece->volume() * elementSize(type));
-      if (absl::Status status =
-              rank.session->readOutput(index, MemoryView::rowMajor(type, *piece, bytes.data()), {*piece});
-          !status.ok())
-        return status;
-    }
-    absl::StatusOr<std::vector<std::string>> all = group->gather(std::move(bytes));
-    if (!all.ok())
-      return all.status();
-    for (size_t source = 1; source < all->size(); ++source) {
-      const layout::Box *box = pieces[index].piece(static_cast<int>(source), round);
-      std::string &got = (*all)[source];
-      if (static_cast<int64_t>(got.size()) != (box ? box->volume() * elementSize(type) : 0))
-        return absl::InternalError(absl::StrCat("rank ", source, " delivers something else than its part of output '",
-                                                program->getPlan().outputs[index].name, "'"));
-      if (box)
-        copyBox(viewOf(outputs[index]), MemoryView::rowMajor(type, *box, got.data()), *box);
-    }
-  }
-  return absl::OkStatus();
 }
 
 absl::Status ProgramRunner::State::gatherTimes(Rank &rank) {
@@ -458,8 +449,14 @@ absl::Status ProgramRunner::run(absl::Span<const FullTensor> inputs, absl::Span<
   if (absl::Status status = state->check(inputs, outputs); !status.ok())
     return status;
   std::lock_guard call(state->callMutex);
-  state->inputs = inputs;
-  state->outputs = outputs;
+  state->take(inputs, outputs, nullptr);
+  absl::Status status = state->dispatch(Scatter | Run | Gather);
+  return status.ok() ? state->report() : status;
+}
+
+absl::Status ProgramRunner::run(PortParts &parts) {
+  std::lock_guard call(state->callMutex);
+  state->take({}, {}, &parts);
   absl::Status status = state->dispatch(Scatter | Run | Gather);
   return status.ok() ? state->report() : status;
 }
@@ -469,17 +466,26 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const
   if (absl::Status status = state->check(inputs, outputs); !status.ok())
     return status;
   std::lock_guard call(state->callMutex);
-  state->inputs = inputs;
-  state->outputs = outputs;
+  state->take(inputs, outputs, nullptr);
+  return state->measure();
+}
+
+absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(PortParts &parts) {
+  std::lock_guard call(state->callMutex);
+  state->take({}, {}, &parts);
+  return state->measure();
+}
+
+absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::State::measure() {
   for (unsigned task : {Scatter, Run, Gather})
-    if (absl::Status status = state->dispatch(task); !status.ok())
+    if (absl::Status status = dispatch(task); !status.ok())
       return status;
-  if (absl::Status status = state->report(); !status.ok())
+  if (absl::Status status = report(); !status.ok())
     return status;
-  auto begin = state->ranks[state->own.front()].begin, end = state->ranks[state->own.front()].end;
-  for (int rank : state->own) {
-    begin = std::min(begin, state->ranks[rank].begin);
-    end = std::max(end, state->ranks[rank].end);
+  auto begin = ranks[own.front()].begin, end = ranks[own.front()].end;
+  for (int rank : own) {
+    begin = std::min(begin, ranks[rank].begin);
+    end = std::max(end, ranks[rank].end);
   }
   return end - begin;
 }
@@ -490,20 +496,34 @@ absl::Status ProgramRunner::finish() {
   return status.ok() ? state->group->meet() : status;
 }
 
+absl::StatusOr<std::vector<std::string>> ProgramRunner::share(std::string own) {
+  std::lock_guard call(state->callMutex);
+  if (absl::Status status = state->getFailure(); !status.ok())
+    return status;
+  return state->group->share(std::move(own));
+}
+
 const Program &ProgramRunner::getProgram() const { return *state->program; }
 
 bool ProgramRunner::isFirst() const { return state->isFirst(); }
 
 std::string ProgramRunner::remark() const {
+  std::string text;
+  auto cores = static_cast<int>(state->processors.size());
+  if (!state->group->isWhole() && state->options.threads > cores)
+    text = absl::StrCat("this process has ", state->options.threads, " threads, but may use ", cores,
+                        cores == 1 ? " processor" : " processors",
+                        " only; let the launcher bind it to more (mpirun --map-by slot:PE=", state->options.threads,
+                        ", srun --cpus-per-task), or give fewer threads");
   PackedWeights &packed = state->program->getPackedWeights();
   const PackedImage &image = packed.getImage();
   int64_t missing = packed.numMissing();
   if (missing == 0)
-    return {};
-  return absl::StrCat("weights of ", missing, " calls are packed when ranks start, since the artifact has them for ",
-                      image.machine, " and ", image.threads, image.threads == 1 ? " thread" : " threads",
-                      " a rank, and here is ", hostPacker(), " and ", threadsOf(state->own.front()),
-                      "; compile the model again with --prepack");
+    return text;
+  return absl::StrCat(text, text.empty() ? "" : "; ", "weights of ", missing,
+                      " calls are packed when ranks start, since the artifact has them for ", image.machine, " and ",
+                      image.threads, image.threads == 1 ? " thread" : " threads", " a rank, and here is ", hostPacker(),
+                      " and ", threadsOf(state->own.front()), "; compile the model again with --prepack");
 }
 
 std::vector<std::byte> ProgramRunner::packedImage() const {

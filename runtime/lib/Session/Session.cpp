@@ -43,8 +43,9 @@ public:
 
   absl::Status run() override;
   absl::Status takeReport() override;
-  absl::Status writeInput(size_t index, const MemoryView &view, bool onDevice) override {
-    return ofPort("input", plan.inputs[index], uploads[index]->run(view, {inputBox(index)}, onDevice));
+  absl::Status writeInput(size_t index, const MemoryView &view, absl::Span<const layout::Box> boxes,
+                          bool onDevice) override {
+    return ofPort("input", plan.inputs[index], uploads[index]->run(view, boxes, onDevice));
   }
   absl::Status readOutput(size_t index, const MemoryView &view, absl::Span<const layout::Box> boxes,
                           bool onDevice) override {

@@ -122,7 +122,7 @@ TEST_F(WriterTest, RunsOnTwoRanks) {
     auto view = runtime::MemoryView::rowMajor(
         runtime::ElementType::F32, layout::Box::ofShape(std::vector<int64_t>{1, 2, 9, 5}), results[rank].data());
     forEach([&](int64_t c, int64_t h, int64_t w) { results[rank][c * 45 + h * 5 + w] = inputAt(c, h, w); });
-    if (absl::Status status = (*session)->writeInput(0, view); !status.ok())
+    if (absl::Status status = (*session)->writeInput(0, view, {(*session)->inputBox(0)}); !status.ok())
       return status;
     if (absl::Status status = (*session)->run(); !status.ok())
       return status;

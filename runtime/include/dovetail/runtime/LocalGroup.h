@@ -39,6 +39,7 @@ public:
   /// rank at fault.
   absl::Status watch() override;
   absl::StatusOr<std::vector<std::string>> gather(std::string own) override { return std::vector{std::move(own)}; }
+  absl::StatusOr<std::vector<std::string>> share(std::string own) override { return std::vector{std::move(own)}; }
   absl::Status meet() override { return absl::OkStatus(); }
   void abort(const absl::Status &status);
 

@@ -42,6 +42,16 @@ struct FullTensor {
   int device = 0;
 };
 
+/// Where inputs come from and outputs go to, box by box. Threads of several ranks call it at once.
+class PortParts {
+public:
+  virtual ~PortParts() = default;
+  /// Writes the elements of `box` of input number `input`, row-major, to `elements`.
+  virtual absl::Status read(size_t input, const layout::Box &box, std::byte *elements) = 0;
+  /// Takes those of an output.
+  virtual absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) = 0;
+};
+
 /// How all ranks together are to run.
 struct RunnerOptions {
   /// Threads in all; they are divided among the ranks, each of which has one at least.
@@ -88,14 +98,23 @@ public:
   /// possible.
   absl::Status run(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs);
 
+  /// The same with parts of inputs and outputs: each rank of this process asks for what it needs of the former, and
+  /// gives what it alone has, or has of others alike, of the latter, so that ranks of all processes together give each
+  /// element once. What they ask for and give takes 16 MiB at a time. Errors: those of `parts` end the run, too.
+  absl::Status run(PortParts &parts);
+
   /// The same, and measures the time from the moment all inputs are in place until the last rank of this process has
   /// finished its steps.
   absl::StatusOr<std::chrono::nanoseconds> measure(absl::Span<const FullTensor> inputs,
                                                    absl::Span<const FullTensor> outputs);
+  absl::StatusOr<std::chrono::nanoseconds> measure(PortParts &parts);
 
   /// With a process for each rank: returns when all have called it, which they do when they need each other no more.
   /// Errors: what ended the run, or a process before it got here.
   absl::Status finish();
+  /// With a process for each rank: what each of them gives, by rank; without, what this one does. All call it, between
+  /// runs.
+  absl::StatusOr<std::vector<std::string>> share(std::string own);
 
   const Program &getProgram() const;
   /// Whether the full outputs come to this process.

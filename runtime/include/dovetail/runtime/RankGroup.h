@@ -47,6 +47,8 @@ public:
   /// Unless the group is whole: carries bytes from all processes to that of rank 0, which gets them by rank; the others
   /// get nothing. All ranks call it, on their threads.
   virtual absl::StatusOr<std::vector<std::string>> gather(std::string own) = 0;
+  /// What each process gives, by rank; if the group is whole, what this one does. All processes call it.
+  virtual absl::StatusOr<std::vector<std::string>> share(std::string own) = 0;
   /// Unless the group is whole: returns when all ranks have come. On their threads, too.
   virtual absl::Status meet() = 0;
 

@@ -108,9 +108,10 @@ public:
   /// that is out of range. It is then forgotten.
   virtual absl::Status takeReport() = 0;
 
-  /// Copies this rank's part of an input from memory of the caller, which holds at least that part: of the host or,
-  /// with `onDevice`, of a device that `dlpackDevice` says.
-  virtual absl::Status writeInput(size_t index, const MemoryView &memory, bool onDevice = false) = 0;
+  /// Copies boxes of an input from memory of the caller, which holds them: of the host or, with `onDevice`, of a device
+  /// that `dlpackDevice` says. They lie in this rank's part, `inputBox`.
+  virtual absl::Status writeInput(size_t index, const MemoryView &memory, absl::Span<const layout::Box> boxes,
+                                  bool onDevice = false) = 0;
   /// Copies boxes of an output to memory of the caller. They lie in this rank's part, `outputBox`, and in what that
   /// memory holds.
   virtual absl::Status readOutput(size_t index, const MemoryView &memory, absl::Span<const layout::Box> boxes,

@@ -14,11 +14,12 @@
 #define DOVETAIL_TOOLS_SUPPORT_H
 
 #include "dovetail/runtime/Plan.h"
-#include "dovetail/tools/TensorFile.h"
+#include "dovetail/tools/InputSource.h"
 
 #include "absl/status/statusor.h"
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ CLI::Option *addRepeatable(CLI::App &command, const std::string &name, std::vect
 /// `randomDefault`, those that are not given are random, from `seed` on; otherwise they are missed.
 absl::StatusOr<std::vector<NamedTensor>> readInputs(const runtime::Plan &plan, const std::vector<std::string> &specs,
                                                     bool randomDefault, uint64_t seed = 0);
+/// The same, to be read in parts. Inputs of other types or shapes than the program's are errors, too: INVALID_ARGUMENT.
+absl::StatusOr<std::vector<std::unique_ptr<InputSource>>>
+openInputs(const runtime::Plan &plan, const std::vector<std::string> &specs, bool randomDefault);
 
 /// Tensors for all outputs of the program.
 std::vector<NamedTensor> makeOutputs(const runtime::Plan &plan);

@@ -59,8 +59,13 @@ absl::Status writeText(const std::string &path, const std::string &text);
 /// Fills a tensor with numbers that depend on the arguments alone: floating-point numbers in [-1, 1), integers from 0
 /// to 9 that are less than `limit`, which is at least 1.
 void fillRandom(NamedTensor &tensor, uint64_t seed, int64_t limit);
-/// `tensor` with other elements: floating-point numbers that are not numbers, or the same integers the other way round,
-/// since others may be out of a range.
+/// `count` of its elements from number `first` on.
+void fillRandom(runtime::ElementType type, uint64_t seed, int64_t limit, int64_t first, int64_t count,
+                std::byte *target);
+/// Replaces elements: by floating-point numbers that are not numbers, or the same integers the other way round, since
+/// others may be out of a range.
+void spoil(runtime::ElementType type, std::byte *elements, int64_t count);
+/// `tensor` with such elements.
 NamedTensor makeWrong(const NamedTensor &tensor);
 
 } // namespace dovetail::tools

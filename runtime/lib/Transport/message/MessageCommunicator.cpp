@@ -98,6 +98,9 @@ public:
   absl::StatusOr<std::vector<std::string>> gather(std::string own) override {
     return rendezvous->gather(std::move(own));
   }
+  absl::StatusOr<std::vector<std::string>> share(std::string own) override {
+    return rendezvous->allGather(std::move(own));
+  }
   absl::Status meet() override { return rendezvous->allGather("").status(); }
 
 private:

@@ -31,6 +31,8 @@ public:
   /// Carries bytes from all ranks to rank 0, which gets them by rank; the others get nothing. All ranks call it, on
   /// their threads.
   virtual absl::StatusOr<std::vector<std::string>> gather(std::string own) = 0;
+  /// What each rank gives, by rank. All of them call it.
+  virtual absl::StatusOr<std::vector<std::string>> share(std::string own) = 0;
   /// Returns when all ranks have come.
   virtual absl::Status meet() = 0;
 };

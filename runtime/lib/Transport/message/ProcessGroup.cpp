@@ -38,6 +38,7 @@ public:
   absl::StatusOr<std::vector<std::string>> gather(std::string own) override {
     return connected->gather(std::move(own));
   }
+  absl::StatusOr<std::vector<std::string>> share(std::string own) override { return connected->share(std::move(own)); }
   absl::Status meet() override { return connected->meet(); }
 
 private:

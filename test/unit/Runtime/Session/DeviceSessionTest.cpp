@@ -130,7 +130,7 @@ TEST(DeviceSession, ExchangesArePartOfWhatIsReplayed) {
         auto view = [&shape](std::vector<float> &values) {
           return runtime::MemoryView::rowMajor(runtime::ElementType::F32, layout::Box::ofShape(shape), values.data());
         };
-        ASSERT_TRUE((*session)->writeInput(0, view(in)).ok());
+        ASSERT_TRUE((*session)->writeInput(0, view(in), {(*session)->inputBox(0)}).ok());
         ASSERT_TRUE((*session)->run().ok());
         ASSERT_TRUE((*session)->readOutput(0, view(out), {layout::Box::ofShape(shape)}).ok());
         EXPECT_EQ(out, expected) << "rank " << rank << ", run " << run;

@@ -1,0 +1,117 @@
+//===- PartTransfer.cpp - Inputs and outputs in parts ---------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PartTransfer.h"
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <memory>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+using layout::Box;
+
+namespace {
+
+constexpr int64_t mostBytes = 16 << 20;
+
+/// Calls `body` for each piece of `box` that takes at most `mostBytes`: halves, and halves of these.
+template <typename Body> absl::Status forEachPiece(const Box &box, int64_t elementBytes, Body body) {
+  if (box.empty())
+    return absl::OkStatus();
+  int dim = 0;
+  while (dim < box.rank() && box[dim].size() <= 1)
+    ++dim;
+  if (dim == box.rank() || box.volume() * elementBytes <= mostBytes)
+    return body(box);
+  Box first = box, second = box;
+  first[dim].hi = second[dim].lo = box[dim].lo + box[dim].size() / 2;
+  absl::Status status = forEachPiece(first, elementBytes, body);
+  return status.ok() ? forEachPiece(second, elementBytes, body) : status;
+}
+
+/// Memory for the elements of a piece, which nobody has to set before.
+std::unique_ptr<std::byte[]> allocateFor(const Box &box, int64_t elementBytes) {
+  return std::make_unique_for_overwrite<std::byte[]>(std::min(mostBytes, box.volume() * elementBytes));
+}
+
+} // namespace
+
+absl::Status dovetail::runtime::readParts(const Plan &plan, Session &session, Communicator &communicator,
+                                          PortParts &parts) {
+  communicator.setBusy(false);
+  absl::Cleanup busy = [&] { communicator.setBusy(true); };
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    ElementType type = plan.inputs[i].type;
+    int64_t elementBytes = elementSize(type);
+    std::unique_ptr<std::byte[]> elements = allocateFor(session.inputBox(i), elementBytes);
+    absl::Status status = forEachPiece(session.inputBox(i), elementBytes, [&](const Box &piece) {
+      if (absl::Status ended = communicator.state(); !ended.ok())
+        return ended;
+      if (absl::Status read = parts.read(i, piece, elements.get()); !read.ok())
+        return ofRank(communicator.rank(), read);
+      return session.writeInput(i, MemoryView::rowMajor(type, piece, elements.get()), {piece});
+    });
+    if (!status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status dovetail::runtime::writeParts(const Plan &plan, size_t index, const std::vector<Box> &boxes,
+                                           Session &session, Communicator &communicator, PortParts &parts) {
+  communicator.setBusy(false);
+  absl::Cleanup busy = [&] { communicator.setBusy(true); };
+  ElementType type = plan.outputs[index].type;
+  int64_t elementBytes = elementSize(type);
+  for (const Box &box : boxes) {
+    std::unique_ptr<std::byte[]> elements = allocateFor(box, elementBytes);
+    absl::Status status = forEachPiece(box, elementBytes, [&](const Box &piece) {
+      if (absl::Status ended = communicator.state(); !ended.ok())
+        return ended;
+      MemoryView view = MemoryView::rowMajor(type, piece, elements.get());
+      if (absl::Status read = session.readOutput(index, view, {piece}); !read.ok())
+        return read;
+      absl::Status written = parts.write(index, piece, elements.get());
+      return written.ok() ? written : ofRank(communicator.rank(), written);
+    });
+    if (!status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status dovetail::runtime::gatherOutput(const Plan &plan, size_t index, const OutputPieces &pieces, int rank,
+                                             Session &session, RankGroup &group, const MemoryView &output) {
+  ElementType type = plan.outputs[index].type;
+  for (size_t round = 0; round < pieces.rounds(); ++round) {
+    std::string bytes;
+    const Box *piece = rank == 0 ? nullptr : pieces.piece(rank, round);
+    if (piece) {
+      bytes.resize(piece->volume() * elementSize(type));
+      if (absl::Status status = session.readOutput(index, MemoryView::rowMajor(type, *piece, bytes.data()), {*piece});
+          !status.ok())
+        return status;
+    }
+    absl::StatusOr<std::vector<std::string>> all = group.gather(std::move(bytes));
+    if (!all.ok())
+      return all.status();
+    for (size_t source = 1; source < all->size(); ++source) {
+      const Box *box = pieces.piece(static_cast<int>(source), round);
+      std::string &got = (*all)[source];
+      if (static_cast<int64_t>(got.size()) != (box ? box->volume() * elementSize(type) : 0))
+        return absl::InternalError(absl::StrCat("rank ", source, " delivers something else than its part of output '",
+                                                plan.outputs[index].name, "'"));
+      if (box)
+        copyBox(output, MemoryView::rowMajor(type, *box, got.data()), *box);
+    }
+  }
+  return absl::OkStatus();
+}

@@ -1,0 +1,238 @@
+//===- OutputFiles.cpp - Outputs that are written in parts -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OutputFiles.h"
+
+#include "Npy.h"
+#include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/tools/InputSource.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <random>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace dovetail;
+using namespace dovetail::tools;
+
+namespace {
+
+/// Names of files to remove when the process is asked to end: memory that signal handlers may read. One that is not in
+/// use begins with zero.
+constexpr size_t mostFiles = 64;
+std::array<std::array<char, PATH_MAX>, mostFiles> unfinished;
+
+constexpr int endings[] = {SIGINT, SIGTERM, SIGHUP};
+
+void removeAndEnd(int signal) {
+  for (const auto &path : unfinished)
+    if (path[0])
+      ::unlink(path.data());
+  // It was blocked meanwhile, and now does what it does without this.
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+void remember(const std::string &path) {
+  for (int signal : endings) {
+    struct sigaction now = {};
+    ::sigaction(signal, nullptr, &now);
+    // Who ignores it, or has something else in mind, goes on to.
+    if (now.sa_handler == SIG_DFL)
+      ::signal(signal, removeAndEnd);
+  }
+  for (auto &entry : unfinished)
+    if (!entry[0] && path.size() < entry.size()) {
+      std::memcpy(entry.data() + 1, path.data() + 1, path.size());
+      std::atomic_signal_fence(std::memory_order_release);
+      entry[0] = path[0];
+      return;
+    }
+}
+
+void forget(const std::string &path) {
+  for (auto &entry : unfinished)
+    if (path == entry.data())
+      entry[0] = 0;
+}
+
+/// How long files of another machine may take to be seen on this one.
+constexpr auto patience = std::chrono::seconds(10);
+
+/// Errors are in errno.
+bool writeAt(int file, int64_t offset, const std::byte *bytes, int64_t count) {
+  while (count > 0) {
+    ssize_t written = ::pwrite(file, bytes, static_cast<size_t>(count), offset);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      return false;
+    bytes += written;
+    offset += written;
+    count -= written;
+  }
+  return true;
+}
+
+std::string folderOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+} // namespace
+
+absl::Status tools::agree(runtime::ProgramRunner &runner, const absl::Status &own) {
+  absl::StatusOr<std::vector<std::string>> all =
+      runner.share(own.ok() ? "" : absl::StrCat(static_cast<int>(own.code()), " ", std::string(own.message())));
+  if (!own.ok() || !all.ok())
+    return own.ok() ? all.status() : own;
+  for (const std::string &other : *all) {
+    std::pair<std::string, std::string> parts = absl::StrSplit(other, absl::MaxSplits(' ', 1));
+    int code = 0;
+    if (!other.empty() && absl::SimpleAtoi(parts.first, &code))
+      return absl::Status(static_cast<absl::StatusCode>(code), parts.second);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputFiles::problem(size_t file) const {
+  return runtime::fileError(errno, absl::StrCat("cannot write '", files[file].path, "'"));
+}
+
+absl::Status OutputFiles::create(const runtime::Plan &plan) {
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (absl::Status status = runtime::checkReplaceable(files[i].path); !status.ok())
+      return status;
+    handles[i] = ::open(temporaries[i].c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (handles[i] < 0)
+      return problem(i);
+    const runtime::PortInfo &port = plan.outputs[files[i].output];
+    std::string header = npyHeader(port.type, port.shape);
+    // Others find the file as long as it will be.
+    if (!writeAt(handles[i], 0, reinterpret_cast<const std::byte *>(header.data()),
+                 static_cast<int64_t>(header.size())) ||
+        ::ftruncate(handles[i], begins[i] + sizes[i]) != 0)
+      return problem(i);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputFiles::find() {
+  for (size_t i = 0; i < files.size(); ++i) {
+    auto deadline = std::chrono::steady_clock::now() + patience;
+    do {
+      handles[i] = ::open(temporaries[i].c_str(), O_WRONLY | O_CLOEXEC);
+      if (handles[i] >= 0 || (errno != ENOENT && errno != ESTALE))
+        break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    } while (std::chrono::steady_clock::now() < deadline);
+    if (handles[i] < 0) {
+      absl::Status status = problem(i);
+      return absl::Status(status.code(), absl::StrCat(status.message(), ", which rank 0 has created as '",
+                                                      temporaries[i], "'; give a folder that all machines share"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputFiles::open(runtime::ProgramRunner &runner) {
+  const runtime::Plan &plan = runner.getProgram().getPlan();
+  // All know the names before there are such files, so that whoever is left removes them.
+  absl::StatusOr<std::vector<std::string>> suffixes = runner.share(absl::StrCat(
+      ".", absl::Hex(std::random_device()(), absl::kZeroPad8), absl::Hex(std::random_device()(), absl::kZeroPad8)));
+  if (!suffixes.ok())
+    return suffixes.status();
+  for (const File &file : files) {
+    const runtime::PortInfo &port = plan.outputs[file.output];
+    begins.push_back(static_cast<int64_t>(npyHeader(port.type, port.shape).size()));
+    sizes.push_back(layout::Box::ofShape(port.shape).volume() * runtime::elementSize(port.type));
+    shapes.push_back(port.shape);
+    temporaries.push_back(file.path + suffixes->front());
+    remember(temporaries.back());
+  }
+  if (absl::Status created = agree(runner, runner.isFirst() ? create(plan) : absl::OkStatus()); !created.ok())
+    return created;
+  return agree(runner, runner.isFirst() ? absl::OkStatus() : find());
+}
+
+absl::Status OutputFiles::write(size_t output, const layout::Box &box, const std::byte *elements) const {
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (files[i].output != output)
+      continue;
+    int64_t elementBytes = sizes[i] / std::max<int64_t>(1, layout::Box::ofShape(shapes[i]).volume());
+    absl::Status status = forEachRun(box, shapes[i], [&](int64_t offset, int64_t at, int64_t count) {
+      bool isWell =
+          writeAt(handles[i], begins[i] + offset * elementBytes, elements + at * elementBytes, count * elementBytes);
+      return isWell ? absl::OkStatus() : problem(i);
+    });
+    if (!status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputFiles::close() {
+  absl::Status status;
+  for (size_t i = 0; i < files.size(); ++i) {
+    bool isWell = ::fsync(handles[i]) == 0 || errno == EINVAL; // What cannot be synchronised is no disk.
+    if (!isWell && status.ok())
+      status = problem(i);
+    if (::close(handles[i]) != 0 && status.ok())
+      status = problem(i);
+    handles[i] = -1;
+  }
+  return status;
+}
+
+absl::Status OutputFiles::rename() const {
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (::rename(temporaries[i].c_str(), files[i].path.c_str()) != 0)
+      return problem(i);
+    int folder = ::open(folderOf(files[i].path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+      ::fsync(folder);
+      ::close(folder);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputFiles::publish(runtime::ProgramRunner &runner) {
+  if (absl::Status status = agree(runner, close()); !status.ok())
+    return status;
+  // From here on files are whole, under whichever name.
+  absl::Status status = agree(runner, runner.isFirst() ? rename() : absl::OkStatus());
+  if (status.ok()) {
+    for (const std::string &temporary : temporaries)
+      forget(temporary);
+    temporaries.clear();
+  }
+  return status;
+}
+
+OutputFiles::~OutputFiles() {
+  for (int handle : handles)
+    if (handle >= 0)
+      ::close(handle);
+  for (const std::string &temporary : temporaries) {
+    ::unlink(temporary.c_str());
+    forget(temporary);
+  }
+}

@@ -1,0 +1,66 @@
+//===- OutputFiles.h - Outputs that are written in parts -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines outputs of which each process writes the parts that it has, and which are there whole or not at all.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_TOOLS_OUTPUTFILES_H
+#define DOVETAIL_TOOLS_OUTPUTFILES_H
+
+#include "dovetail/Layout/Box.h"
+#include "dovetail/runtime/ProgramRunner.h"
+
+#include <string>
+#include <vector>
+
+namespace dovetail::tools {
+
+/// Files of NumPy's that all processes of a run write to, under names that are not theirs yet. Those of a run that ends
+/// otherwise, also by a signal that asks the process to end, are removed by whichever process comes to it.
+class OutputFiles {
+public:
+  struct File {
+    std::string path;
+    size_t output; ///< Its number in the plan.
+  };
+
+  /// All processes create, open, close and publish the same files.
+  explicit OutputFiles(std::vector<File> files) : files(std::move(files)), handles(this->files.size(), -1) {}
+  ~OutputFiles();
+  OutputFiles(const OutputFiles &) = delete;
+  OutputFiles &operator=(const OutputFiles &) = delete;
+
+  /// The process of rank 0 creates the files, all others open them. Errors: those of files, of whichever process.
+  absl::Status open(runtime::ProgramRunner &runner);
+  /// Writes a part of `output`, row-major, to its file, if it has one. By several threads at once.
+  absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) const;
+  /// All that was written is on disk, everywhere; then files get their names. Errors: as above.
+  absl::Status publish(runtime::ProgramRunner &runner);
+
+private:
+  absl::Status create(const runtime::Plan &plan);
+  absl::Status find();
+  absl::Status close();
+  absl::Status rename() const;
+  absl::Status problem(size_t file) const;
+
+  std::vector<File> files;
+  std::vector<std::string> temporaries;
+  std::vector<int> handles;
+  std::vector<int64_t> begins; ///< Where elements begin.
+  std::vector<int64_t> sizes;  ///< Of elements, in bytes.
+  std::vector<std::vector<int64_t>> shapes;
+};
+
+/// `own`, or the first error of another process. All processes call it.
+absl::Status agree(runtime::ProgramRunner &runner, const absl::Status &own);
+
+} // namespace dovetail::tools
+
+#endif // DOVETAIL_TOOLS_OUTPUTFILES_H

@@ -1,0 +1,53 @@
+//===- ProcessPorts.cpp - Inputs and outputs of one of several processes -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProcessPorts.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <cstring>
+
+using namespace dovetail;
+using namespace dovetail::tools;
+
+absl::Status ProcessPorts::read(size_t input, const layout::Box &box, std::byte *elements) {
+  absl::Status status = sources[input]->read(box, elements);
+  if (!status.ok())
+    return absl::Status(status.code(), absl::StrCat("input '", plan.inputs[input].name, "': ", status.message()));
+  if (isIdle)
+    spoil(plan.inputs[input].type, elements, box.volume());
+  return status;
+}
+
+absl::Status ProcessPorts::write(size_t output, const layout::Box &box, const std::byte *elements) {
+  if (isIdle)
+    return absl::OkStatus();
+  if (files)
+    return files->write(output, box, elements);
+  Summary part;
+  part.add(plan.outputs[output].type, elements, box.volume());
+  std::lock_guard lock(mutex);
+  summaries[output].add(part);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Summary>> ProcessPorts::summarize(runtime::ProgramRunner &runner) const {
+  size_t bytes = summaries.size() * sizeof(Summary);
+  absl::StatusOr<std::vector<std::string>> all =
+      runner.share(std::string(reinterpret_cast<const char *>(summaries.data()), bytes));
+  if (!all.ok())
+    return all.status();
+  std::vector<Summary> result(summaries.size());
+  for (const std::string &other : *all)
+    for (size_t i = 0; i < result.size() && other.size() == bytes; ++i) {
+      Summary part;
+      std::memcpy(&part, other.data() + i * sizeof(Summary), sizeof(Summary));
+      result[i].add(part);
+    }
+  return result;
+}

@@ -1,0 +1,37 @@
+//===- Summary.h - Tensors in a few numbers -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines what is printed of outputs that are not written, of which parts may come one after another.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_TOOLS_SUMMARY_H
+#define DOVETAIL_RUNTIME_TOOLS_SUMMARY_H
+
+#include "dovetail/runtime/ElementType.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace dovetail::tools {
+
+struct Summary {
+  double least = INFINITY, most = -INFINITY, sum = 0;
+  int64_t count = 0, invalid = 0; ///< All elements, and those that are not numbers.
+
+  void add(runtime::ElementType type, const std::byte *elements, int64_t count);
+  void add(const Summary &other);
+  /// Empty for types that C++ does not have.
+  std::string text(runtime::ElementType type) const;
+};
+
+} // namespace dovetail::tools
+
+#endif // DOVETAIL_RUNTIME_TOOLS_SUMMARY_H
