@@ -151,6 +151,12 @@ Value RecordingSource::read(unsigned operand, ArrayRef<Value> index) {
     if (definition.reads[definition.loops[loop].index].operand == operand) {
       // In range, or not quite.
       int64_t extent = definition.loops[loop].extent;
+      if (isa<FloatType>(type.getElementType())) {
+        // A position, or one as a fraction.
+        double scale = random() % 2 == 0 ? 1 : static_cast<double>(extent);
+        std::uniform_real_distribution<double> anywhere(-1.25, 1.25);
+        return builder.constant(type.getElementType(), scale * anywhere(random));
+      }
       int64_t index = std::uniform_int_distribution<int64_t>(-extent - 1, extent)(random);
       return builder.constantInt(ElementBuilder::scalarType(type.getElementType()),
                                  llvm::SignExtend64(index, type.getElementTypeBitWidth()));

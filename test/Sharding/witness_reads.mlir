@@ -55,3 +55,26 @@ func.func @owned(%x: tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 8}]>>
   %0 = dovetail.scatter_nd %x, %i, %u {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 3, 8}]>} : (tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 8}]>>, tensor<3x1xi64>, tensor<3xf32, #dovetail.sharding<@mesh, [{}]>>) -> tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 8}]>>
   return %0 : tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 8}]>>
 }
+
+// -----
+
+// A rank reads those neighbours of a position that it owns.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+func.func @sampled(%x: tensor<1x1x8xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 3, 8}]>>, %g: tensor<1x6x1xf32, #dovetail.sharding<@mesh, [{}, {}, {}]>>) -> tensor<1x1x6xf32, #dovetail.sharding<@mesh, [{}, {}, {}], partial = sum ["y"]>> {
+  %0 = dovetail.grid_sample %x, %g {mode = #dovetail.resize_mode<cubic>, padding = #dovetail.pad_mode<reflect>, dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {}, {"y" : 0, 3, 8}]>} : (tensor<1x1x8xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 3, 8}]>>, tensor<1x6x1xf32, #dovetail.sharding<@mesh, [{}, {}, {}]>>) -> tensor<1x1x6xf32, #dovetail.sharding<@mesh, [{}, {}, {}], partial = sum ["y"]>>
+  return %0 : tensor<1x1x6xf32, #dovetail.sharding<@mesh, [{}, {}, {}], partial = sum ["y"]>>
+}
+
+// -----
+
+// Where each rank adds all neighbours, it needs them all.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+func.func @sampled_alone(%x: tensor<1x1x8xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 3, 8}]>>, %g: tensor<1x6x1xf32, #dovetail.sharding<@mesh, [{}, {}, {}]>>) -> tensor<1x1x6xf32, #dovetail.sharding<@mesh, [{}, {}, {}]>> {
+  // expected-error-re @+1 {{reads element (0, 0, {{[0-7]}}) of operand 0, of which rank {{[01]}} holds [0, 1) x [0, 1) x}}
+  %0 = dovetail.grid_sample %x, %g {mode = #dovetail.resize_mode<cubic>, padding = #dovetail.pad_mode<reflect>, dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {}, {}]>} : (tensor<1x1x8xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 3, 8}]>>, tensor<1x6x1xf32, #dovetail.sharding<@mesh, [{}, {}, {}]>>) -> tensor<1x1x6xf32, #dovetail.sharding<@mesh, [{}, {}, {}]>>
+  return %0 : tensor<1x1x6xf32, #dovetail.sharding<@mesh, [{}, {}, {}]>>
+}

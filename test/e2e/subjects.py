@@ -205,6 +205,7 @@ SUBJECTS = [
         input="code",
         split=(("y", 1), ("x", 0)),
     ),
+    Subject("deformable-pyramid", "deformable-pyramid", sizes=(("height", 101), ("width", 77))),
 ]
 
 #: The same kinds of models, small enough for a device that is emulated on the CPU.

@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     normalization,
     quantization,
     resize,
+    sampling,
     scan,
     selection,
     windows,

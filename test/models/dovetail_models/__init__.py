@@ -11,6 +11,7 @@ from .bert import bert
 from .convert import with_element_type
 from .convnext import convnext
 from .dcgan import dcgan
+from .deformable import deformable_pyramid
 from .gpt import gpt
 from .light import NAMES as LIGHT
 from .inputs import (
@@ -46,6 +47,7 @@ BUILDERS = {
     "mobilenet-v3-small": mobilenet_v3_small,
     "efficientnet-b0": efficientnet_b0,
     "dcgan": dcgan,
+    "deformable-pyramid": deformable_pyramid,
     "resnet18": resnet18,
     "resnet50": resnet50,
     **{f"light-{name}": functools.partial(_light.light, name) for name in LIGHT},

@@ -122,13 +122,16 @@ SmallVector<IndexCheck> KernelOp::getIndexChecks() {
       continue;
     Definition definition = partitionable.getDefinition();
     for (const DataIndex &index : definition.getDataIndices()) {
+      Value indices = op.getOperand(definition.reads[index.read].operand);
+      // Positions are checked by nobody.
+      if (isa<FloatType>(getElementTypeOrSelf(indices.getType())))
+        continue;
       // The dimension that is indexed is written, or accessed at the lookup's iteration.
       unsigned indexed = index.loop;
       for (const Access &access : definition.reads)
         for (auto [dim, accessed] : llvm::enumerate(access.dims))
           if (definition.loops[index.loop].isLookup() && accessed.index.asLoop() == static_cast<int>(index.loop))
             indexed = dim;
-      Value indices = op.getOperand(definition.reads[index.read].operand);
       checks.push_back({&op, index.loop, definition.loops[index.loop].extent, indexed,
                         isUnsignedElement(indices.getType()), std::nullopt});
       if (auto argument = dyn_cast<BlockArgument>(indices))
