@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Operators that sample images where data say. A deformable convolution is a convolution of what its windows see.
+// Operators that sample images where data say. A deformable convolution is a matrix product of
+// what its windows see.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,18 +88,43 @@ static OperatorImport deformConv("DeformConv", [](OnnxNode &node) -> llvm::Logic
                           llvm::Twine(dim) + ", which has " + llvm::Twine(windows));
   }
   int64_t groups = node.getInt("group", 1), offsetGroups = node.getInt("offset_group", 1);
-  if (groups < 1 || groups > std::max<int64_t>(node.getShape(image)[1], 1))
-    return node.invalid("'group' is " + llvm::Twine(groups) + ", which does not divide the channels");
-  llvm::ArrayRef<int64_t> kernel = window->kernel;
-  mlir::Value seen = node.create<DeformSampleOp>(image, offset, OptionalOperand{mask}, kernel, window->strides,
-                                                 window->dilations, window->padsLow, offsetGroups);
-  llvm::SmallVector<int64_t> ones(kernel.size(), 1), none(kernel.size(), 0);
-  mlir::Value result = node.create<ConvOp>(seen, weights, kernel, ones, none, none, groups);
-  if (!bias || !result)
-    return node.setResult(result);
-  if (node.getShape(bias) != node.getShape(result).slice(1, 1))
+  int64_t batch = node.getShape(image)[0], channels = node.getShape(image)[1], results = node.getShape(weights)[0];
+  if (groups < 1 || channels % groups != 0 || results % groups != 0 || node.getShape(weights)[1] != channels / groups)
+    return node.invalid(llvm::Twine(groups) + " groups do not fit the weights, or the operand's " +
+                        llvm::Twine(channels) + " channels");
+  if (bias && node.getShape(bias) != llvm::ArrayRef<int64_t>(results))
     return node.invalid("the bias does not have one element for each channel of the result");
-  return node.setResult(node.create<AddOp>(result, node.perChannel(bias, rank)));
+  mlir::Value seen = node.create<DeformSampleOp>(image, offset, OptionalOperand{mask}, window->kernel, window->strides,
+                                                 window->dilations, window->padsLow, groups, offsetGroups);
+  if (!seen)
+    return llvm::failure();
+
+  // The product over taps and channels of [N, groups, windows..., them]: windows are its rows.
+  llvm::ArrayRef<int64_t> windows = node.getShape(offset).drop_front(2);
+  int64_t taps = *countElements(window->kernel), terms = taps * (channels / groups), each = results / groups;
+  llvm::SmallVector<int64_t> shape{batch}, weightShape, biasShape, order{0};
+  if (groups > 1) {
+    shape.push_back(groups);
+    weightShape.push_back(groups);
+    weightShape.append(windows.size() - 1, 1);
+    biasShape.push_back(groups);
+    biasShape.append(windows.size(), 1);
+    order.push_back(1);
+  }
+  order.push_back(order.size() + windows.size());
+  for (size_t dim = 0; dim < windows.size(); ++dim)
+    order.push_back((groups > 1 ? 2 : 1) + dim);
+  llvm::append_range(shape, windows);
+  shape.push_back(terms);
+  weightShape.append({terms, each});
+  biasShape.push_back(each);
+  mlir::Value factors = node.transpose(node.reshape(weights, {groups, each, channels / groups, taps}), {0, 3, 2, 1});
+  mlir::Value result = node.create<MatMulOp>(node.reshape(seen, shape), node.reshape(factors, weightShape));
+  if (bias && result)
+    result = node.create<AddOp>(result, node.reshape(bias, biasShape));
+  shape.assign({batch, results});
+  llvm::append_range(shape, windows);
+  return node.setResult(node.reshape(node.transpose(result, order), shape));
 });
 
 //===----------------------------------------------------------------------===//

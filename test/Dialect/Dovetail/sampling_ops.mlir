@@ -32,13 +32,13 @@ func.func @nearest() -> (tensor<1x1x4xi64>, tensor<1x1x4xi64>) {
 // The example of ONNX's node test without padding, whose windows sum up to 9.5, 11.9, 20 and 24.
 
 // CHECK-LABEL: func.func @deformed
-// CHECK: dense<{{\[\[\[}}[1.500000e+00, 1.000000e+00, 1.000000e+00, 2.000000e+00], [3.000000e+00, 4.000000e+00, 3.900000e+00, 5.000000e+00], [3.000000e+00, 4.000000e+00, 4.000000e+00, 5.000000e+00], [6.000000e+00, 7.000000e+00, 7.000000e+00, 8.000000e+00]]]]>
-func.func @deformed() -> tensor<1x1x4x4xf32> {
+// CHECK: dense<{{\[\[\[\[\[\[\[}}1.500000e+00]], {{\[\[}}1.000000e+00]], {{\[\[}}3.000000e+00]], {{\[\[}}4.000000e+00]]], {{\[\[\[}}1.000000e+00]], {{\[\[}}2.000000e+00]], {{\[\[}}3.900000e+00]], {{\[\[}}5.000000e+00]]]], {{\[\[\[\[}}3.000000e+00]], {{\[\[}}4.000000e+00]], {{\[\[}}6.000000e+00]], {{\[\[}}7.000000e+00]]], {{\[\[\[}}4.000000e+00]], {{\[\[}}5.000000e+00]], {{\[\[}}7.000000e+00]], {{\[\[}}8.000000e+00]]]]]]]>
+func.func @deformed() -> tensor<1x1x2x2x4x1x1xf32> {
   %image = dovetail.constant dense<[[[[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0]]]]> : tensor<1x1x3x3xf32>
   %none = dovetail.constant dense<0.0> : tensor<1x4x2x2xf32>
   %offset = dovetail.constant dense<[[[[0.5, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]], [[0.0, -0.1], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]]]> : tensor<1x8x2x2xf32>
-  %0 = dovetail.deform_sample %image, %offset {kernel = array<i64: 2, 2>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x1x3x3xf32>, tensor<1x8x2x2xf32>) -> tensor<1x1x4x4xf32>
-  return %0 : tensor<1x1x4x4xf32>
+  %0 = dovetail.deform_sample %image, %offset {kernel = array<i64: 2, 2>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>} : (tensor<1x1x3x3xf32>, tensor<1x8x2x2xf32>) -> tensor<1x1x2x2x4x1x1xf32>
+  return %0 : tensor<1x1x2x2x4x1x1xf32>
 }
 
 // Bins of two by two elements: one sample in the middle, where it is at an element, or four; and all of them.
@@ -105,29 +105,29 @@ func.func @nothing(%image: tensor<1x2x0xf32>, %grid: tensor<1x3x1xf32>) -> tenso
 
 // -----
 
-func.func @offsets(%image: tensor<1x4x5x5xf32>, %offset: tensor<1x9x5x5xf32>) -> tensor<1x4x15x15xf32> {
+func.func @offsets(%image: tensor<1x4x5x5xf32>, %offset: tensor<1x9x5x5xf32>) -> tensor<1x1x5x5x9x1x4xf32> {
   // expected-error @+2 {{of 'tensor<1x4x5x5xf32>' with 1 groups of 9 taps they need rank 4 and 18 elements for each window}}
   // expected-error @+1 {{failed to infer returned types}}
-  %0 = dovetail.deform_sample %image, %offset {kernel = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x4x5x5xf32>, tensor<1x9x5x5xf32>) -> tensor<1x4x15x15xf32>
-  return %0 : tensor<1x4x15x15xf32>
+  %0 = dovetail.deform_sample %image, %offset {kernel = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>} : (tensor<1x4x5x5xf32>, tensor<1x9x5x5xf32>) -> tensor<1x1x5x5x9x1x4xf32>
+  return %0 : tensor<1x1x5x5x9x1x4xf32>
 }
 
 // -----
 
-func.func @groups(%image: tensor<1x4x5x5xf32>, %offset: tensor<1x54x5x5xf32>) -> tensor<1x4x15x15xf32> {
+func.func @groups(%image: tensor<1x4x5x5xf32>, %offset: tensor<1x54x5x5xf32>) -> tensor<1x1x5x5x9x1x4xf32> {
   // expected-error @+2 {{has 3 groups, which do not divide the channels of 'tensor<1x4x5x5xf32>'}}
   // expected-error @+1 {{failed to infer returned types}}
-  %0 = dovetail.deform_sample %image, %offset {kernel = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, groups = 3 : i64} : (tensor<1x4x5x5xf32>, tensor<1x54x5x5xf32>) -> tensor<1x4x15x15xf32>
-  return %0 : tensor<1x4x15x15xf32>
+  %0 = dovetail.deform_sample %image, %offset {kernel = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, offset_groups = 3 : i64} : (tensor<1x4x5x5xf32>, tensor<1x54x5x5xf32>) -> tensor<1x1x5x5x9x1x4xf32>
+  return %0 : tensor<1x1x5x5x9x1x4xf32>
 }
 
 // -----
 
-func.func @mask(%image: tensor<1x4x5x5xf32>, %offset: tensor<1x18x5x5xf32>, %mask: tensor<1x9x5x4xf32>) -> tensor<1x4x15x15xf32> {
+func.func @mask(%image: tensor<1x4x5x5xf32>, %offset: tensor<1x18x5x5xf32>, %mask: tensor<1x9x5x4xf32>) -> tensor<1x1x5x5x9x1x4xf32> {
   // expected-error @+2 {{has a mask of type 'tensor<1x9x5x4xf32>', which does not fit 'tensor<1x18x5x5xf32>'}}
   // expected-error @+1 {{failed to infer returned types}}
-  %0 = dovetail.deform_sample %image, %offset, %mask {kernel = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x4x5x5xf32>, tensor<1x18x5x5xf32>, tensor<1x9x5x4xf32>) -> tensor<1x4x15x15xf32>
-  return %0 : tensor<1x4x15x15xf32>
+  %0 = dovetail.deform_sample %image, %offset, %mask {kernel = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>} : (tensor<1x4x5x5xf32>, tensor<1x18x5x5xf32>, tensor<1x9x5x4xf32>) -> tensor<1x1x5x5x9x1x4xf32>
+  return %0 : tensor<1x1x5x5x9x1x4xf32>
 }
 
 // -----

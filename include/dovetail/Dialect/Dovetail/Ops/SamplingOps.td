@@ -31,19 +31,20 @@ def Dovetail_GridSampleOp : Dovetail_SamplingOp<"grid_sample", ["isLinearIn"]> {
 }
 
 def Dovetail_DeformSampleOp : Dovetail_SamplingOp<"deform_sample", ["isLinearIn"]> {
-  let summary = "The elements that the windows of a deformable convolution see, side by side";
+  let summary = "The elements that the windows of a deformable convolution see";
   let description = [{
-    `image` [N, C, spatial...], `offset` [N, groups * taps * rank, windows...], where a window of `kernel` has so many
-    taps, and `mask` [N, groups * taps, windows...], if there is one; the result is [N, C, windows * kernel...]: a
-    convolution of it with the strides `kernel` is the deformable convolution of the image (ONNX DeformConv). Tap k of
-    window w is at w * stride - pads_low + k * dilation plus its offset in each dimension, interpolated linearly between
-    its neighbours, zeros outside of the image, and times its mask. `groups` divide the channels, which share offsets.
+    `image` [N, C, spatial...], `offset` [N, offset_groups * taps * rank, windows...], where a window of `kernel` has so
+    many taps, and `mask` [N, offset_groups * taps, windows...], if there is one; the result is [N, groups, windows...,
+    taps, blocks, block], whose last two dimensions are the channels of a group, divided into blocks that share offsets:
+    its product with the weights, over the last three dimensions, is the deformable convolution (ONNX DeformConv). A tap
+    is at window * stride - pads_low + (its place in the kernel) * dilation plus its offset in each dimension,
+    interpolated linearly between its neighbours, zeros outside of the image, and times its mask.
   }];
   let arguments = (ins Dovetail_FloatTensor:$image, Dovetail_FloatTensor:$offset,
                        Optional<Dovetail_FloatTensor>:$mask, DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,
-                       DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low, I64Attr:$groups);
+                       DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low,
+                       DefaultValuedAttr<I64Attr, "1">:$groups, DefaultValuedAttr<I64Attr, "1">:$offset_groups);
 }
-
 
 def Dovetail_RoiAlignOp : Dovetail_SamplingOp<"roi_align"> {
   let summary = "Averages or maxima of samples in the bins of regions (ONNX RoiAlign)";
