@@ -85,10 +85,11 @@ static bool hasGaps(const Definition &definition, const Access &access, RankedTe
   std::optional<int64_t> step = getStep(definition, access, *innermost, type, format);
   if (!step || *step <= 1)
     return false;
-  // Loops inside of those over the result, and those that the operation goes through itself, may do.
+  // Loops inside of those over the result, and those that the operation goes through itself, may do. Nothing goes
+  // through a lookup.
   for (unsigned loop = 0; loop < definition.loops.size(); ++loop)
-    if ((loop >= definition.resultRank || definition.isLine(loop)) && definition.loops[loop].extent > 1 &&
-        getStep(definition, access, loop, type, format) == 1)
+    if (!definition.loops[loop].isLookup() && (loop >= definition.resultRank || definition.isLine(loop)) &&
+        definition.loops[loop].extent > 1 && getStep(definition, access, loop, type, format) == 1)
       return false;
   return true;
 }
@@ -119,11 +120,20 @@ double dovetail::getReadCost(DefinitionOpInterface op, unsigned number, FormatAt
     cost += 2 * bytes;
   if (!readsWithGaps(op, number, format, result))
     return cost;
-  // No more is read than what the result has elements for, and what is folded.
+  // No more is read than what the result has elements for, and what is folded. Who looks elements up comes back to
+  // them.
   Definition definition = op.getDefinition();
   double most = getBytes(op->getResult(0));
   for (const Loop &loop : llvm::drop_begin(definition.loops, definition.resultRank))
-    most *= std::max<int64_t>(1, loop.extent);
+    if (!loop.isLookup())
+      most *= std::max<int64_t>(1, loop.extent);
+  bool looksUp = llvm::any_of(definition.reads, [&](const Access &access) {
+    return access.operand == number && llvm::any_of(definition.getLookups(), [&](unsigned loop) {
+             return llvm::any_of(access.dims, [&](const layout::AccessDim &dim) { return dim.index.dependsOn(loop); });
+           });
+  });
+  if (looksUp)
+    return cost + kGaps * most;
   return cost + kGaps * std::min(bytes, most);
 }
 

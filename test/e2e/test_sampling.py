@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What neither ONNX Runtime nor the reference computes of sampled images, against NumPy: deformable convolutions of
-other ranks than two, 16-bit floats, and what is sampled where images and positions are split."""
+"""What random cases leave out of sampled images: deformable convolutions of other ranks than two, against NumPy, and
+floats of 16 bits, against ONNX Runtime in f32."""
 
 import itertools
 
@@ -129,6 +129,8 @@ def test_narrow_floats(backend, op, dtype):
     partition = Partition({"y": 2}).split("x", 4, 1, "y", [1, 2])
     model = _model(op, opset, narrow, shape, **attributes)
     actual = backend.compile_and_run(model, partition, narrow, ["y"])["y"]
+    if actual.dtype.kind == "V":  # Files of arrays know no bf16.
+        actual = actual.view(dtype)
     assert actual.dtype == dtype
     rounding = float(ml_dtypes.finfo(dtype).eps)
     assert np.abs(actual.astype(np.float32) - expected).max() <= 2 * rounding * np.abs(expected).max()
