@@ -53,9 +53,9 @@ struct Loop {
   unsigned dim = 0;
   llvm::SmallVector<int64_t> ends = {};
 
-  /// A lookup is a loop of which one iteration alone gives the element: that which an index read from data names. No
-  /// code goes through it. Where it is split, the rank that has the iteration gives the element, which the others take
-  /// from it (`ReduceKind::Owner`): ranks need no more of what is indexed than they have of the loop.
+  /// A lookup is a loop of which no code goes through but the iterations that data name: one, by an index, or several,
+  /// by a position that is no integer. Where it is split, ranks combine what those that they have give by `reduction`
+  /// (`Owner`: the one rank that has it): ranks need no more of what is indexed than they have of the loop.
   bool isLookup() const { return index >= 0; }
 };
 
