@@ -30,6 +30,14 @@ const onnx::FunctionProto *GraphImporter::lookupFunction(const onnx::NodeProto &
 /// The type of a value as ONNX describes it; without one if it is not known.
 static onnx::TypeProto describeType(const Binding &binding) {
   onnx::TypeProto type;
+  if (binding.kind == Binding::Sequence) {
+    onnx::TypeProto *element = type.mutable_sequence_type()->mutable_elem_type();
+    // The element type of an empty sequence is not known, and shapes of elements differ.
+    element->mutable_tensor_type()->set_elem_type(
+        binding.elements->empty() ? onnx::TensorProto::FLOAT
+                                  : convertElementType(OnnxNode::getType(binding.elements->front()).getElementType()));
+    return type;
+  }
   if (binding.kind != Binding::Known)
     return type;
   auto tensor = OnnxNode::getType(binding.value);

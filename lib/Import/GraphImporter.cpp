@@ -57,12 +57,7 @@ llvm::LogicalResult GraphImporter::addUnsupported(const onnx::NodeProto &node, S
                                  << "', opset " << scope.opsets.lookup(domain);
   llvm::raw_string_ostream os(details);
   os << ", on (";
-  llvm::interleaveComma(inputs, os, [&](const Binding &input) {
-    if (input.kind == Binding::Known)
-      os << input.value.getType();
-    else
-      os << (input.kind == Binding::Absent ? "nothing" : "unknown");
-  });
+  llvm::interleaveComma(inputs, os);
   os << ")";
   unsupported.add("node", scope.prefix + describeNode(node), std::move(what), std::move(details), std::move(obstacle));
   bindUnknown(node, scope);
@@ -199,10 +194,12 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
     if (input.kind == Binding::Absent && formal.GetOption() != onnx::OpSchema::Optional)
       return invalidNode(node, scope) << "its operand " << index << " is missing";
   }
-  if (node.op_type() == "If")
-    return importIf(node, scope, inputs);
-  if (ImportFn import = lookupImport(node.op_type()))
-    return importOperator(node, scope, inputs, import);
+  if (auto import = lookupControlFlow(node.op_type()))
+    return importOperator(
+        node, scope, inputs, [&](OnnxNode &onnxNode) { return (this->*import)(onnxNode, scope); },
+        /*takesSequences=*/true);
+  if (const ImportEntry *entry = lookupImport(node.op_type()))
+    return importOperator(node, scope, inputs, entry->fn, entry->takesSequences);
   if (auto it = oneToOne.find(node.op_type()); it != oneToOne.end())
     return importOperator(node, scope, inputs,
                           [&](OnnxNode &onnxNode) { return importOneToOne(onnxNode, it->second); });
@@ -222,19 +219,22 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
 
 llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, Scope &scope,
                                                   llvm::ArrayRef<Binding> inputs,
-                                                  llvm::function_ref<llvm::LogicalResult(OnnxNode &)> import) {
-  llvm::SmallVector<mlir::Value> values;
-  for (const Binding &input : inputs) {
-    if (input.kind == Binding::Unknown) {
-      bindUnknown(node, scope);
-      return llvm::success();
-    }
-    values.push_back(input.value);
+                                                  llvm::function_ref<llvm::LogicalResult(OnnxNode &)> import,
+                                                  bool takesSequences) {
+  if (llvm::any_of(inputs, [](const Binding &input) { return input.kind == Binding::Unknown; })) {
+    bindUnknown(node, scope);
+    return llvm::success();
   }
+  for (auto [number, input] : llvm::enumerate(inputs))
+    if (input.isSequenceOrNothing() && !takesSequences) {
+      std::string what;
+      llvm::raw_string_ostream(what) << input;
+      return invalidNode(node, scope) << "its operand " << number << " is " << what << ", but it takes tensors";
+    }
   mlir::Location loc = getLoc(node, scope);
   auto isUsed = [&](llvm::StringRef name) { return scope.isNeeded(name); };
   mlir::Operation *last = builder.getBlock()->empty() ? nullptr : &builder.getBlock()->back();
-  OnnxNode onnxNode(node, values,
+  OnnxNode onnxNode(node, inputs,
                     {builder, tensors, reporter, loc, scope.prefix + describeNode(node), scope.opsets.lookup(""),
                      scope.owner, isUsed});
   if (failed(import(onnxNode))) {
@@ -244,55 +244,17 @@ llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, S
       return invalidNode(node, scope) << "it could not be imported";
     return addUnsupported(node, scope, inputs, *onnxNode.getObstacle());
   }
-  for (auto [number, name, value] : llvm::enumerate(node.output(), onnxNode.getResults())) {
-    if (!value) {
+  for (auto [number, name, result] : llvm::enumerate(node.output(), onnxNode.getResults())) {
+    if (result.kind == Binding::Absent) {
       if (scope.isNeeded(name))
         return addUnsupported(node, scope, inputs,
                               {"its result number " + std::to_string(number) + " is not computed"});
       continue;
     }
-    scope.bind(name, Binding::known(value));
-    mlir::Operation *op = value.getDefiningOp();
+    scope.bind(name, result);
+    mlir::Operation *op = result.kind == Binding::Known ? result.value.getDefiningOp() : nullptr;
     if (op && getTensorName(op->getLoc()).empty() && (!last || last->isBeforeInBlock(op)))
       op->setLoc(withTensorName(loc, builder.getStringAttr(scope.prefix + name)));
   }
-  return llvm::success();
-}
-
-llvm::LogicalResult GraphImporter::importIf(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs) {
-  if (inputs[0].kind == Binding::Unknown) {
-    bindUnknown(node, scope);
-    return llvm::success();
-  }
-  mlir::ElementsAttr condition = OnnxNode::getConstant(inputs[0].value);
-  std::optional<llvm::SmallVector<int64_t>> values;
-  if (condition)
-    values = readInts(condition);
-  if (!values || values->size() != 1)
-    return addUnsupported(node, scope, inputs, OnnxNode::describeNotConstant("its condition"));
-  llvm::StringRef branchName = values->front() ? "then_branch" : "else_branch";
-  auto attribute = llvm::find_if(node.attribute(),
-                                 [&](const onnx::AttributeProto &attribute) { return attribute.name() == branchName; });
-  const onnx::GraphProto &graph = attribute->g();
-  if (graph.output_size() != node.output_size())
-    return invalidNode(node, scope) << "its " << branchName << " has " << graph.output_size() << " results, but it has "
-                                    << node.output_size();
-  Scope branch;
-  branch.outer = &scope;
-  branch.prefix = scope.prefix;
-  branch.opsets = scope.opsets;
-  branch.attributes = scope.attributes;
-  branch.owner = scope.owner;
-  collectUses(graph, branch.needed);
-  if (failed(importInitializers(graph, branch)) || failed(importNodes(graph.node(), branch)))
-    return llvm::failure();
-  llvm::SmallVector<Binding> results;
-  for (const onnx::ValueInfoProto &output : graph.output()) {
-    const Binding *result = branch.lookup(output.name());
-    if (!result)
-      return invalidNode(node, scope) << "its " << branchName << " does not produce '" << output.name() << "'";
-    results.push_back(*result);
-  }
-  bindResults(node, scope, results);
   return llvm::success();
 }

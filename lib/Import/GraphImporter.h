@@ -47,8 +47,19 @@ private:
   /// A node of ONNX's own domain.
   llvm::LogicalResult importOnnxNode(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs);
   llvm::LogicalResult importOperator(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs,
-                                     llvm::function_ref<llvm::LogicalResult(OnnxNode &)> import);
-  llvm::LogicalResult importIf(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs);
+                                     llvm::function_ref<llvm::LogicalResult(OnnxNode &)> import,
+                                     bool takesSequences = false);
+
+  // In ControlFlow.cpp and ScanNode.cpp: operators that have graphs.
+  using ControlFlowFn = llvm::LogicalResult (GraphImporter::*)(OnnxNode &node, Scope &scope);
+  /// Null for other operators.
+  static ControlFlowFn lookupControlFlow(llvm::StringRef opType);
+  llvm::LogicalResult importIf(OnnxNode &node, Scope &scope);
+  llvm::LogicalResult importLoop(OnnxNode &node, Scope &scope);
+  llvm::LogicalResult importScan(OnnxNode &node, Scope &scope);
+  /// Scan of opset 8, which goes through each entry of a batch by itself.
+  llvm::LogicalResult importBatchedScan(OnnxNode &node, Scope &scope);
+  class Body;
 
   // In Functions.cpp: functions of the model and of ONNX's schemas.
   static std::string getFunctionKey(llvm::StringRef domain, llvm::StringRef name, llvm::StringRef overload);
@@ -81,6 +92,8 @@ private:
   /// The functions whose bodies are being imported.
   llvm::SmallVector<const void *> activeFunctions;
   int64_t numNodes = 0;
+  /// Nodes of graphs that loops repeat, once for each iteration.
+  int64_t numRepeated = 0;
   UnsupportedParts unsupported;
 };
 

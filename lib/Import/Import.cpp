@@ -111,6 +111,9 @@ llvm::LogicalResult GraphImporter::importMain(mlir::func::FuncOp main,
   llvm::SmallVector<mlir::DictionaryAttr> resultAttrs;
   for (const onnx::ValueInfoProto &output : graph.output()) {
     const Binding *result = scope.lookup(output.name());
+    if (result && result->isSequenceOrNothing())
+      return reporter.error(ImportError::Unsupported)
+             << "output '" << output.name() << "' is not a tensor: return the tensors of a sequence one by one";
     if (!result || result->kind != Binding::Known)
       return reporter.invalid() << "output '" << output.name() << "' is not computed";
     if (failed(checkOutputType(output, OnnxNode::getType(result->value))))

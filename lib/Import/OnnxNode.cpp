@@ -31,6 +31,13 @@ llvm::LogicalResult OnnxNode::requireRank(unsigned index, int64_t minRank) {
                  llvm::Twine(minRank) + " is needed");
 }
 
+llvm::FailureOr<std::vector<mlir::Value>> OnnxNode::getSequence(unsigned index) {
+  Binding operand = getOperand(index);
+  if (operand.kind != Binding::Sequence)
+    return invalid("its operand " + llvm::Twine(index) + " is no sequence");
+  return *operand.elements;
+}
+
 mlir::ElementsAttr OnnxNode::getConstant(mlir::Value value) {
   if (auto op = value ? value.getDefiningOp<ConstantOp>() : ConstantOp())
     return op.getValue();
@@ -272,6 +279,18 @@ mlir::Value OnnxNode::slice(mlir::Value value, llvm::ArrayRef<int64_t> starts, l
   return create<SliceOp>(value, starts, sizes, steps);
 }
 
+mlir::Value OnnxNode::stack(llvm::ArrayRef<mlir::Value> values, int64_t axis) {
+  llvm::SmallVector<mlir::Value> entries;
+  for (mlir::Value value : values) {
+    if (!value)
+      return {};
+    llvm::SmallVector<int64_t> shape(getShape(value));
+    shape.insert(shape.begin() + axis, 1);
+    entries.push_back(reshape(value, shape));
+  }
+  return entries.size() == 1 ? entries.front() : create<ConcatOp>(mlir::ValueRange(entries), axis);
+}
+
 mlir::Value OnnxNode::cast(mlir::Value value, mlir::Type elementType) {
   if (!value || getType(value).getElementType() == elementType)
     return value;
@@ -322,9 +341,15 @@ mlir::Value OnnxNode::constantTensor(const onnx::TensorProto &tensor) {
 //===----------------------------------------------------------------------===//
 
 llvm::LogicalResult OnnxNode::setResult(unsigned index, mlir::Value value) {
+  if (!value)
+    return llvm::failure();
+  return setBinding(index, Binding::known(value));
+}
+
+llvm::LogicalResult OnnxNode::setBinding(unsigned index, Binding binding) {
   if (index < results.size())
-    results[index] = value;
-  return llvm::success(static_cast<bool>(value));
+    results[index] = std::move(binding);
+  return llvm::success();
 }
 
 bool OnnxNode::isResultUsed(unsigned index) const {
@@ -340,14 +365,11 @@ llvm::LogicalResult OnnxNode::missing(llvm::StringRef what) {
 llvm::LogicalResult OnnxNode::invalid(const llvm::Twine &message) {
   auto diagnostic = context.reporter.error(ImportError::InvalidModel, context.loc);
   diagnostic << "node '" << context.name << "' (" << proto.op_type() << ")";
-  if (!inputs.empty()) {
-    diagnostic << " on ";
-    llvm::interleaveComma(inputs, diagnostic, [&](mlir::Value input) {
-      if (input)
-        diagnostic << getType(input);
-      else
-        diagnostic << "nothing";
-    });
+  if (!operands.empty()) {
+    std::string types;
+    llvm::raw_string_ostream os(types);
+    llvm::interleaveComma(operands, os);
+    diagnostic << " on " << types;
   }
   return diagnostic << ": " << message;
 }

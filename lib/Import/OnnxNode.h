@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_LIB_IMPORT_ONNXNODE_H
 #define DOVETAIL_LIB_IMPORT_ONNXNODE_H
 
+#include "Binding.h"
 #include "Registry.h"
 #include "Reporter.h"
 #include "TensorData.h"
@@ -49,8 +50,11 @@ public:
     llvm::function_ref<bool(llvm::StringRef)> isUsed;
   };
 
-  OnnxNode(const onnx::NodeProto &proto, llvm::ArrayRef<mlir::Value> inputs, Context context)
-      : proto(proto), inputs(inputs), context(std::move(context)), results(proto.output_size()) {}
+  OnnxNode(const onnx::NodeProto &proto, llvm::ArrayRef<Binding> operands, Context context)
+      : proto(proto), operands(operands), context(std::move(context)), results(proto.output_size()) {
+    for (const Binding &operand : operands)
+      inputs.push_back(operand.value);
+  }
 
   const onnx::NodeProto &getProto() const { return proto; }
   llvm::StringRef getOpType() const { return proto.op_type(); }
@@ -65,6 +69,10 @@ public:
   /// The operand, or null if it is absent.
   mlir::Value getInput(unsigned index) const { return index < inputs.size() ? inputs[index] : mlir::Value(); }
   bool hasInput(unsigned index) const { return static_cast<bool>(getInput(index)); }
+  /// The operand, which may be a sequence where the operator's import is registered for such.
+  Binding getOperand(unsigned index) const { return index < operands.size() ? operands[index] : Binding::absent(); }
+  /// The tensors of a sequence; fails if the operand is none.
+  llvm::FailureOr<std::vector<mlir::Value>> getSequence(unsigned index);
   static mlir::RankedTensorType getType(mlir::Value value) {
     return llvm::cast<mlir::RankedTensorType>(value.getType());
   }
@@ -135,6 +143,8 @@ public:
   mlir::Value broadcast(mlir::Value value, llvm::ArrayRef<int64_t> shape);
   mlir::Value slice(mlir::Value value, llvm::ArrayRef<int64_t> starts, llvm::ArrayRef<int64_t> sizes,
                     llvm::ArrayRef<int64_t> steps);
+  /// Tensors of one shape along a new dimension `axis`; there must be one.
+  mlir::Value stack(llvm::ArrayRef<mlir::Value> values, int64_t axis);
   mlir::Value cast(mlir::Value value, mlir::Type elementType);
   /// Floats of 16 bits as f32: sums of many do not fit into them.
   mlir::Value widen(mlir::Value value);
@@ -150,9 +160,10 @@ public:
 
   llvm::LogicalResult setResult(mlir::Value value) { return setResult(0, value); }
   llvm::LogicalResult setResult(unsigned index, mlir::Value value);
+  llvm::LogicalResult setBinding(unsigned index, Binding binding);
   /// True if the model uses this result.
   bool isResultUsed(unsigned index) const;
-  llvm::ArrayRef<mlir::Value> getResults() const { return results; }
+  llvm::ArrayRef<Binding> getResults() const { return results; }
 
   // Errors.
 
@@ -181,9 +192,11 @@ private:
   template <typename T> static T &&unwrap(T &&value) { return std::forward<T>(value); }
 
   const onnx::NodeProto &proto;
-  llvm::ArrayRef<mlir::Value> inputs;
+  llvm::ArrayRef<Binding> operands;
+  /// Of each operand, the tensor, or null.
+  llvm::SmallVector<mlir::Value> inputs;
   Context context;
-  llvm::SmallVector<mlir::Value> results;
+  llvm::SmallVector<Binding> results;
   std::optional<Obstacle> obstacle;
 };
 

@@ -17,14 +17,17 @@
 using namespace dovetail::importer;
 
 /// Filled while static variables are initialised, and only read afterwards.
-static llvm::StringMap<ImportFn> &getImports() {
-  static llvm::StringMap<ImportFn> imports;
+static llvm::StringMap<ImportEntry> &getImports() {
+  static llvm::StringMap<ImportEntry> imports;
   return imports;
 }
 
-OperatorImport::OperatorImport(llvm::StringRef opType, ImportFn fn) {
-  [[maybe_unused]] bool inserted = getImports().try_emplace(opType, fn).second;
+OperatorImport::OperatorImport(llvm::StringRef opType, ImportFn fn, bool takesSequences) {
+  [[maybe_unused]] bool inserted = getImports().try_emplace(opType, ImportEntry{fn, takesSequences}).second;
   assert(inserted && "two imports of one operator");
 }
 
-ImportFn dovetail::importer::lookupImport(llvm::StringRef opType) { return getImports().lookup(opType); }
+const ImportEntry *dovetail::importer::lookupImport(llvm::StringRef opType) {
+  auto it = getImports().find(opType);
+  return it == getImports().end() ? nullptr : &it->second;
+}

@@ -28,13 +28,19 @@ class OnnxNode;
 /// why.
 using ImportFn = llvm::LogicalResult (*)(OnnxNode &node);
 
-/// Registers, as a static variable, a function for an operator of the default domain.
-struct OperatorImport {
-  OperatorImport(llvm::StringRef opType, ImportFn fn);
+struct ImportEntry {
+  ImportFn fn;
+  /// Whether operands may be sequences or empty optional values.
+  bool takesSequences;
 };
 
-/// The function registered for an operator; null if there is none.
-ImportFn lookupImport(llvm::StringRef opType);
+/// Registers, as a static variable, a function for an operator of the default domain.
+struct OperatorImport {
+  OperatorImport(llvm::StringRef opType, ImportFn fn, bool takesSequences = false);
+};
+
+/// What is registered for an operator; null if there is nothing.
+const ImportEntry *lookupImport(llvm::StringRef opType);
 
 } // namespace dovetail::importer
 

@@ -6,39 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines Scope and computeNeededNames.
+// Defines Scope and collectUses.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DOVETAIL_LIB_IMPORT_SCOPE_H
 #define DOVETAIL_LIB_IMPORT_SCOPE_H
 
-#include "mlir/IR/Value.h"
+#include "Binding.h"
 #include "onnx/onnx_pb.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
-#include <memory>
-
 namespace dovetail::importer {
-
-/// What a name stands for.
-struct Binding {
-  enum Kind {
-    /// A tensor.
-    Known,
-    /// A value that is not computed because something before it is not supported.
-    Unknown,
-    /// An optional operand that the caller of a function left out.
-    Absent
-  };
-  Kind kind;
-  mlir::Value value;
-
-  static Binding known(mlir::Value value) { return {Known, value}; }
-  static Binding unknown() { return {Unknown, {}}; }
-  static Binding absent() { return {Absent, {}}; }
-};
 
 /// A graph or function while its nodes are imported.
 struct Scope {
@@ -75,20 +55,23 @@ struct Scope {
 /// Adds the names that `graph` takes from around it, or defines and uses.
 inline void collectUses(const onnx::GraphProto &graph, llvm::StringSet<> &uses);
 
+/// Adds the names that a node takes, those that its graphs take from around them included.
+inline void addUses(const onnx::NodeProto &node, llvm::StringSet<> &uses) {
+  for (const std::string &input : node.input())
+    uses.insert(input);
+  for (const onnx::AttributeProto &attribute : node.attribute()) {
+    if (attribute.has_g())
+      collectUses(attribute.g(), uses);
+    for (const onnx::GraphProto &graph : attribute.graphs())
+      collectUses(graph, uses);
+  }
+}
+
 /// Adds to `needed`, which holds the names of results, all names that they depend on.
 template <typename Nodes> void addNeededNames(const Nodes &nodes, llvm::StringSet<> &needed) {
-  for (const onnx::NodeProto &node : llvm::reverse(nodes)) {
-    if (llvm::none_of(node.output(), [&](const std::string &name) { return needed.contains(name); }))
-      continue;
-    for (const std::string &input : node.input())
-      needed.insert(input);
-    for (const onnx::AttributeProto &attribute : node.attribute()) {
-      if (attribute.has_g())
-        collectUses(attribute.g(), needed);
-      for (const onnx::GraphProto &graph : attribute.graphs())
-        collectUses(graph, needed);
-    }
-  }
+  for (const onnx::NodeProto &node : llvm::reverse(nodes))
+    if (llvm::any_of(node.output(), [&](const std::string &name) { return needed.contains(name); }))
+      addUses(node, needed);
 }
 
 inline void collectUses(const onnx::GraphProto &graph, llvm::StringSet<> &uses) {

@@ -32,6 +32,7 @@ public:
     parts.push_back({kind.str(), name.str(), std::move(what), std::move(details), std::move(obstacle)});
   }
   bool empty() const { return parts.empty(); }
+  size_t size() const { return parts.size(); }
 
   /// Emits one error, with a line for all parts that have kind, `what` and reason in common, and a remark for each
   /// part.

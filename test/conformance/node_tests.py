@@ -8,7 +8,8 @@ import re
 
 import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
+import tensors
+from onnx import numpy_helper
 
 from harness.oracle import expected_outputs
 from harness.partition import Partition, uneven_sizes
@@ -32,6 +33,7 @@ _COMPILE_TIME_OPERANDS = {
     "HammingWindow": (0,),
     "HannWindow": (0,),
     "If": (0,),
+    "Loop": (0, 1),
     "MelWeightMatrix": (0, 1, 2, 3, 4),
     "OneHot": (1,),
     "Pad": (1, 3),
@@ -48,8 +50,11 @@ _COMPILE_TIME_OPERANDS = {
     "ReduceSumSquare": (1,),
     "Reshape": (1,),
     "Resize": (1, 2, 3),
+    "SequenceErase": (1,),
+    "SequenceInsert": (2,),
     "Slice": (1, 2, 3, 4),
     "Split": (1,),
+    "SplitToSequence": (1,),
     "Squeeze": (1,),
     "Tile": (1,),
     "TopK": (1,),
@@ -71,7 +76,7 @@ _CONTRADICTORY = {
 class NodeTest:
     name: str
     model: onnx.ModelProto
-    #: Both are empty if the test passes sequences, optionals or maps.
+    #: Both are empty if the test passes maps.
     inputs: dict
     expected: dict
 
@@ -89,11 +94,12 @@ def names():
 def load(name):
     """A test with the operands that must be known to a compiler made constant."""
     model = onnx.load(FOLDER / name / "model.onnx")
-    if not all(i.type.HasField("tensor_type") for i in (*model.graph.input, *model.graph.output)):
+    if any(_is_map(i.type) for i in (*model.graph.input, *model.graph.output)):
         return NodeTest(name, model, {}, {})
     data = FOLDER / name / "test_data_set_0"
     inputs = _values(model.graph.input, data, "input")
     expected = _values(model.graph.output, data, "output")
+    inputs, expected = tensors.replace_inputs(model.graph, inputs), tensors.replace_outputs(model.graph, expected)
     for operand in _compile_time_inputs(name, model):
         if operand in inputs:
             _make_constant(model.graph, operand, inputs.pop(operand))
@@ -120,8 +126,14 @@ def _values(infos, folder, kind):
         file = folder / f"{kind}_{index}.pb"
         if not file.exists():  # An optional input that is left out.
             continue
-        values[info.name] = numpy_helper.to_array(TensorProto.FromString(file.read_bytes()))
+        values[info.name] = tensors.read(info.type, file.read_bytes())
     return values
+
+
+def _is_map(type_proto):
+    if type_proto.HasField("sequence_type"):
+        return _is_map(type_proto.sequence_type.elem_type)
+    return type_proto.HasField("map_type")
 
 
 def _make_constant(graph, name, value):

@@ -121,8 +121,8 @@ static OperatorImport unsqueeze("Unsqueeze", [](OnnxNode &node) -> llvm::Logical
   return setReshaped(node, result);
 });
 
-static llvm::LogicalResult importIdentity(OnnxNode &node) { return node.setResult(node.getInput(0)); }
-static OperatorImport identity("Identity", importIdentity);
+static llvm::LogicalResult importIdentity(OnnxNode &node) { return node.setBinding(0, node.getOperand(0)); }
+static OperatorImport identity("Identity", importIdentity, /*takesSequences=*/true);
 
 /// True if the operand is there and known to be 0.
 static bool isZero(OnnxNode &node, unsigned index) {

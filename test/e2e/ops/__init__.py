@@ -3,6 +3,7 @@
 
 from . import (  # noqa: F401
     contraction,
+    control,
     elementwise,
     movement,
     normalization,

@@ -1,0 +1,288 @@
+//===- ControlFlow.cpp - If and Loop -------------------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements the import of If and Loop: the branch that a known condition takes, and loops iteration by iteration, so
+// that whatever an iteration carries to the next one may change its shape. Where a condition is known at run time only,
+// both branches are computed, or all iterations that there may be, and each result is chosen.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphBody.h"
+
+using namespace dovetail;
+using namespace dovetail::importer;
+
+GraphImporter::ControlFlowFn GraphImporter::lookupControlFlow(llvm::StringRef opType) {
+  if (opType == "If")
+    return &GraphImporter::importIf;
+  if (opType == "Loop")
+    return &GraphImporter::importLoop;
+  return opType == "Scan" ? &GraphImporter::importScan : nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Conditions
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A condition: known, or a boolean of rank 0 if not.
+struct Condition {
+  bool isTrue = true;
+  mlir::Value value = {};
+};
+} // namespace
+
+static llvm::FailureOr<Condition> readCondition(OnnxNode &node, Binding binding, llvm::StringRef what) {
+  mlir::Value value = binding.value;
+  if (!value || !OnnxNode::getType(value).getElementType().isInteger(1) ||
+      OnnxNode::getType(value).getNumElements() != 1)
+    return node.invalid(what + " is not a single boolean");
+  if (mlir::ElementsAttr constant = OnnxNode::getConstant(value)) {
+    if (isDataMissing(constant))
+      return node.missing(what);
+    if (auto values = readInts(constant))
+      return Condition{values->front() != 0};
+  }
+  return Condition{true, node.reshape(value, {})};
+}
+
+static llvm::FailureOr<int64_t> readTripCount(OnnxNode &node, unsigned operand, llvm::StringRef what) {
+  auto values = node.getConstantInts(operand, what);
+  if (failed(values))
+    return llvm::failure();
+  if (values->size() != 1)
+    return node.invalid("'" + what + "' is not a single number");
+  return std::max<int64_t>(values->front(), 0);
+}
+
+/// `onTrue` where the condition, of rank 0, holds at run time. Fails where the two differ in more than elements.
+static llvm::FailureOr<Binding> choose(OnnxNode &node, mlir::Value condition, const Binding &onTrue,
+                                       const Binding &onFalse, const llvm::Twine &what) {
+  auto differ = [&] {
+    std::string types;
+    llvm::raw_string_ostream(types) << onTrue << " or " << onFalse;
+    return node.unsupported(what + " is " + types + ", depending on a condition that is known at run time only",
+                            "export the model with values of one shape, or with a condition that shapes decide");
+  };
+  if (onTrue.kind == Binding::Unknown || onFalse.kind == Binding::Unknown)
+    return Binding::unknown();
+  if (onTrue.kind != onFalse.kind)
+    return differ();
+  auto chooseTensor = [&](mlir::Value a, mlir::Value b) -> mlir::Value {
+    if (a == b)
+      return a;
+    return a.getType() == b.getType() ? node.create<SelectOp>(condition, a, b) : mlir::Value();
+  };
+  if (onTrue.kind == Binding::Known) {
+    mlir::Value value = chooseTensor(onTrue.value, onFalse.value);
+    if (!value)
+      return differ();
+    return Binding::known(value);
+  }
+  if (onTrue.kind != Binding::Sequence)
+    return onTrue;
+  if (onTrue.elements->size() != onFalse.elements->size())
+    return differ();
+  std::vector<mlir::Value> elements;
+  for (auto [a, b] : llvm::zip_equal(*onTrue.elements, *onFalse.elements)) {
+    elements.push_back(chooseTensor(a, b));
+    if (!elements.back())
+      return differ();
+  }
+  return Binding::sequence(std::move(elements));
+}
+
+static mlir::Operation *getLastOp(OnnxNode &node) {
+  mlir::Block *block = node.getBuilder().getBlock();
+  return block->empty() ? nullptr : &block->back();
+}
+
+/// Has everything built behind `last` look up index 0 where the condition does not hold: an index of what ONNX does not
+/// compute then may be out of range.
+static llvm::LogicalResult guardLookups(OnnxNode &node, mlir::Operation *last, mlir::Value condition) {
+  mlir::OpBuilder &builder = node.getBuilder();
+  mlir::Block *block = builder.getBlock();
+  llvm::SmallVector<DefinitionOpInterface> ops;
+  for (mlir::Operation *op = last ? last->getNextNode() : &block->front(); op; op = op->getNextNode())
+    if (auto definitionOp = llvm::dyn_cast<DefinitionOpInterface>(op))
+      ops.push_back(definitionOp);
+  for (DefinitionOpInterface op : ops) {
+    Definition definition = op.getDefinition();
+    for (const DataIndex &index : definition.getDataIndices()) {
+      unsigned operand = definition.reads[index.read].operand;
+      mlir::Value given = op->getOperand(operand);
+      if (OnnxNode::getConstant(given))
+        continue;
+      builder.setInsertionPoint(op);
+      mlir::Value guarded = node.create<SelectOp>(condition, given, node.scalarLike(given, 0));
+      builder.setInsertionPointToEnd(block);
+      if (!guarded)
+        return llvm::failure();
+      op->setOperand(operand, guarded);
+    }
+  }
+  return llvm::success();
+}
+
+//===----------------------------------------------------------------------===//
+// If
+//===----------------------------------------------------------------------===//
+
+llvm::LogicalResult GraphImporter::importIf(OnnxNode &node, Scope &scope) {
+  auto condition = readCondition(node, node.getOperand(0), "its condition");
+  if (failed(condition))
+    return llvm::failure();
+  auto importBranch = [&](bool isTaken) {
+    return Body(*this, node, scope, isTaken ? "then_branch" : "else_branch").importBranch();
+  };
+  if (!condition->value) {
+    auto results = importBranch(condition->isTrue);
+    if (failed(results))
+      return llvm::failure();
+    for (auto [number, result] : llvm::enumerate(*results))
+      (void)node.setBinding(number, result);
+    return llvm::success();
+  }
+  mlir::Operation *last = getLastOp(node);
+  auto onTrue = importBranch(true);
+  if (failed(onTrue) || (last != getLastOp(node) && failed(guardLookups(node, last, condition->value))))
+    return llvm::failure();
+  mlir::Value isNot = node.create<NotOp>(condition->value);
+  last = getLastOp(node);
+  auto onFalse = importBranch(false);
+  if (failed(onFalse) || !isNot || failed(guardLookups(node, last, isNot)))
+    return llvm::failure();
+  for (int number = 0; number < node.getProto().output_size(); ++number) {
+    auto chosen = choose(node, condition->value, (*onTrue)[number], (*onFalse)[number],
+                         "its result '" + llvm::Twine(node.getProto().output(number)) + "'");
+    if (failed(chosen) || failed(node.setBinding(number, *chosen)))
+      return llvm::failure();
+  }
+  return llvm::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Loop
+//===----------------------------------------------------------------------===//
+
+llvm::LogicalResult GraphImporter::importLoop(OnnxNode &node, Scope &scope) {
+  std::optional<int64_t> maxTrips;
+  if (node.getOperand(0).kind != Binding::Absent) {
+    auto trips = readTripCount(node, 0, "M");
+    if (failed(trips))
+      return llvm::failure();
+    maxTrips = *trips;
+  }
+  Condition active;
+  if (node.getOperand(1).kind != Binding::Absent) {
+    auto given = readCondition(node, node.getOperand(1), "its condition");
+    if (failed(given))
+      return llvm::failure();
+    active = *given;
+  }
+  llvm::SmallVector<Binding> carried;
+  for (unsigned number = 2; number < node.getNumInputs(); ++number)
+    carried.push_back(node.getOperand(number));
+  Body body(*this, node, scope, "body");
+  int numCarried = carried.size(), numStacked = body.getNumOutputs() - 1 - numCarried;
+  if (body.getNumInputs() != 2 + numCarried || numStacked < 0 ||
+      node.getProto().output_size() > numCarried + numStacked)
+    return node.invalid("its body has " + llvm::Twine(body.getNumInputs()) + " inputs and " +
+                        llvm::Twine(body.getNumOutputs()) + " results, which do not fit it");
+  if (failed(body.prepare()))
+    return llvm::failure();
+
+  std::vector<std::vector<mlir::Value>> stacked(numStacked);
+  auto importIteration = [&](int64_t number, llvm::ArrayRef<Binding> values) {
+    // An iteration that is computed has been asked for.
+    mlir::Value isTrue = node.constant(
+        mlir::DenseElementsAttr::get(mlir::RankedTensorType::get({}, builder.getI1Type()), llvm::ArrayRef(true)));
+    llvm::SmallVector<Binding> arguments{Binding::known(node.reshape(node.constantInts(number), {})),
+                                         Binding::known(isTrue)};
+    llvm::append_range(arguments, values);
+    std::optional<int64_t> numLeft;
+    if (maxTrips)
+      numLeft = *maxTrips - number;
+    // A condition that is known may end the loop long before.
+    if (maxTrips > kMaxRepeatedNodes)
+      numLeft = std::nullopt;
+    return body.importIteration(number, numLeft, arguments);
+  };
+  for (int64_t trip = 0; active.isTrue && (!maxTrips || trip < *maxTrips); ++trip) {
+    mlir::Operation *last = getLastOp(node);
+    auto results = importIteration(trip, carried);
+    if (failed(results))
+      return llvm::failure();
+    if (isAnyUnknown(*results))
+      return setUnknown(node);
+    if (active.value && last != getLastOp(node) && failed(guardLookups(node, last, active.value)))
+      return llvm::failure();
+    for (int number = 0; number < numCarried; ++number) {
+      Binding next = (*results)[1 + number];
+      if (active.value) {
+        auto chosen = choose(node, active.value, next, carried[number],
+                             "what iterations carry, '" + body.getOutputName(1 + number) + "',");
+        if (failed(chosen))
+          return llvm::failure();
+        next = *chosen;
+      }
+      carried[number] = next;
+    }
+    for (int number = 0; number < numStacked; ++number) {
+      int output = 1 + numCarried + number;
+      if (!node.isResultUsed(numCarried + number))
+        continue;
+      if (active.value)
+        return node.unsupported("how many elements '" + body.getOutputName(output) +
+                                    "' has depends on a condition that is known at run time only",
+                                "have iterations carry a tensor of constant shape, and write to it");
+      if (failed(append(node, stacked[number], (*results)[output], body.getOutputName(output))))
+        return llvm::failure();
+    }
+    auto next = readCondition(node, results->front(), "the condition of its body");
+    if (failed(next))
+      return llvm::failure();
+    if (next->value && active.value)
+      next->value = node.create<AndOp>(active.value, next->value);
+    else if (!next->value && next->isTrue)
+      next->value = active.value;
+    active = *next;
+    if (active.value && maxTrips.value_or(std::numeric_limits<int64_t>::max()) > kMaxRepeatedNodes)
+      return node.unsupported("its condition is known at run time only, and nothing bounds its iterations",
+                              "give it a number of iterations that is constant");
+  }
+
+  llvm::SmallVector<Binding> example;
+  for (int number = 0; number < numCarried; ++number)
+    (void)node.setBinding(number, carried[number]);
+  for (int number = 0; number < numStacked; ++number) {
+    if (!node.isResultUsed(numCarried + number))
+      continue;
+    mlir::Value result;
+    if (stacked[number].empty()) {
+      // Only an iteration can say of which type its results would be.
+      if (example.empty()) {
+        auto results = importIteration(0, carried);
+        if (failed(results))
+          return llvm::failure();
+        if (isAnyUnknown(*results))
+          return setUnknown(node);
+        example = *results;
+      }
+      int output = 1 + numCarried + number;
+      if (example[output].kind != Binding::Known)
+        return node.invalid("'" + body.getOutputName(output) + "' is not a tensor");
+      result = stackNone(node, example[output].value, 0);
+    } else {
+      result = node.stack(stacked[number], 0);
+    }
+    if (failed(node.setResult(numCarried + number, result)))
+      return llvm::failure();
+  }
+  return llvm::success();
+}

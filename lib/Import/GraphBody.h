@@ -1,0 +1,75 @@
+//===- GraphBody.h - Graphs of nodes -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines GraphImporter::Body, a graph that is an attribute of a node, and what If, Loop and Scan share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_IMPORT_GRAPHBODY_H
+#define DOVETAIL_LIB_IMPORT_GRAPHBODY_H
+
+#include "GraphImporter.h"
+
+namespace dovetail::importer {
+
+/// How many nodes the iterations of all loops may have: what decides about graphs looks at all of them at once.
+inline constexpr int64_t kMaxRepeatedNodes = 8192;
+
+/// A graph of a node's. What depends on none of its inputs is imported once, all else in each iteration.
+class GraphImporter::Body {
+public:
+  Body(GraphImporter &importer, OnnxNode &node, Scope &scope, llvm::StringRef attribute)
+      : importer(importer), node(node), graph(node.getAttr(attribute)->g()), attribute(attribute) {
+    common.outer = &scope;
+    common.prefix = scope.prefix;
+    common.opsets = scope.opsets;
+    common.attributes = scope.attributes;
+    common.owner = scope.owner;
+    collectUses(graph, common.needed);
+  }
+
+  int getNumInputs() const { return graph.input_size(); }
+  int getNumOutputs() const { return graph.output_size(); }
+  llvm::StringRef getOutputName(int number) const { return graph.output(number).name(); }
+
+  /// Imports what all iterations have in common.
+  llvm::LogicalResult prepare();
+  /// The results of iteration `number`, all unknown if something is not supported. `numLeft`: how many iterations there
+  /// may be from this one on, if that is known.
+  llvm::FailureOr<llvm::SmallVector<Binding>> importIteration(int64_t number, std::optional<int64_t> numLeft,
+                                                              llvm::ArrayRef<Binding> arguments);
+  /// The results of a graph without inputs.
+  llvm::FailureOr<llvm::SmallVector<Binding>> importBranch();
+
+private:
+  llvm::LogicalResult checkSize(std::optional<int64_t> numLeft);
+  llvm::FailureOr<llvm::SmallVector<Binding>> getResults(const Scope &scope, size_t numUnsupported);
+
+  GraphImporter &importer;
+  OnnxNode &node;
+  const onnx::GraphProto &graph;
+  llvm::StringRef attribute;
+  Scope common;
+  /// The nodes of each iteration, and how many they are with those of their own graphs, or 1.
+  llvm::SmallVector<const onnx::NodeProto *> nodes;
+  int64_t size = 0;
+};
+
+/// Whether something before them is not supported.
+bool isAnyUnknown(llvm::ArrayRef<Binding> bindings);
+/// Makes all results of a node unknown.
+llvm::LogicalResult setUnknown(OnnxNode &node);
+/// Collects one result of all iterations, of one type. `name` is that in the graph.
+llvm::LogicalResult append(OnnxNode &node, std::vector<mlir::Value> &stacked, const Binding &result,
+                           llvm::StringRef name);
+/// A tensor of no iterations, each of which would give one of the type of `example`.
+mlir::Value stackNone(OnnxNode &node, mlir::Value example, int64_t axis);
+
+} // namespace dovetail::importer
+
+#endif // DOVETAIL_LIB_IMPORT_GRAPHBODY_H
