@@ -75,6 +75,9 @@ public:
 
   void write(unsigned result, ArrayRef<Value> index, Value element) override;
   Value readBack(unsigned result, ArrayRef<Value> index) override;
+  Value createScratch(Type, int64_t) override { return {}; }
+  Value loadScratch(Value, Type type, Value) override;
+  void storeScratch(Value, Value, Value) override {}
 
   /// For each result the elements that were written.
   std::set<std::pair<unsigned, std::vector<int64_t>>> written;
@@ -183,6 +186,8 @@ void RecordingSink::write(unsigned result, ArrayRef<Value> index, Value) {
 Value RecordingSink::readBack(unsigned result, ArrayRef<Value>) {
   return getUnknown(builder, getElementTypeOrSelf(op->getResult(result).getType()));
 }
+
+Value RecordingSink::loadScratch(Value, Type type, Value) { return getUnknown(builder, type); }
 
 LogicalResult WitnessReads::checkAt(DefinitionOpInterface op, const Definition &definition, RankView &view,
                                     ArrayRef<int64_t> loops) {

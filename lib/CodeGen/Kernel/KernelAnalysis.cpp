@@ -249,10 +249,13 @@ int KernelAnalysis::getParallelLoop() const {
   constexpr int64_t enough = 16;
   int longest = -1;
   SmallVector<unsigned> loops = order;
-  // Of a line that is written where data say, a thread writes what lies in its range.
-  if (lineOp)
-    if (Definition definition = cast<DefinitionOpInterface>(lineOp).getDefinition(); definition.writes)
-      llvm::append_range(loops, definition.lines);
+  // Of a line that may be cut, a thread writes what lies in its range.
+  if (lineOp) {
+    Definition definition = cast<DefinitionOpInterface>(lineOp).getDefinition();
+    for (unsigned loop : definition.lines)
+      if (definition.loops[loop].kind == LoopKind::Parallel)
+        loops.push_back(loop);
+  }
   for (unsigned loop : loops) {
     // Threads that share an expensive value would each compute it.
     if (extents[loop] <= 1 || isOfRow(loop) || (independent[loop] > 0 && longest >= 0))

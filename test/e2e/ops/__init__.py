@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     movement,
     normalization,
     quantization,
+    recurrence,
     resize,
     sampling,
     scan,

@@ -22,13 +22,24 @@ public:
 
   bool take() override {
     llvm::append_range(tileLoops, analysis.getLoopOrder());
+    Operation *op = analysis.getLineOp();
+    if (!op)
+      return false;
+    // Lines of a row program may have parts that do not depend on each other, such as rows of a batch.
+    const Definition &definition = getDefinition(op);
+    for (unsigned loop : definition.lines)
+      if (!definition.writes && definition.loops[loop].kind == LoopKind::Parallel)
+        tileLoops.push_back(loop);
     tileSteps.assign(tileLoops.size(), 1);
-    return analysis.getLineOp() != nullptr;
+    return true;
   }
 
 private:
   void emitTile(Value tile) override {
     setIndex(tile);
+    for (unsigned loop : tileLoops)
+      if (getDefinition(analysis.getLineOp()).isLine(loop))
+        ranges[loop] = {index[loop], elements.addI(index[loop], 1)};
     emitLine(analysis.getLineOp());
   }
 };

@@ -90,6 +90,25 @@ public:
     return builder.zero(getType(result).getElementType());
   }
 
+  Value createScratch(Type type, int64_t size) override {
+    scratch.emplace_back(size);
+    return builder.index(static_cast<int64_t>(scratch.size()) - 1);
+  }
+  Value loadScratch(Value memory, Type type, Value position) override {
+    if (Attribute *entry = getScratch(memory, position); entry && *entry)
+      return arith::ConstantOp::create(builder.getBuilder(), builder.getLoc(), cast<TypedAttr>(*entry));
+    failed = true;
+    return builder.zero(type);
+  }
+  void storeScratch(Value memory, Value position, Value scalar) override {
+    TypedAttr constant;
+    Attribute *entry = getScratch(memory, position);
+    if (entry && matchPattern(scalar, m_Constant(&constant)))
+      *entry = constant;
+    else
+      failed = true;
+  }
+
   /// The elements of all results, if all of them were written as constants.
   FailureOr<SmallVector<Elements>> getValues() const {
     auto isThere = [](Attribute value) { return static_cast<bool>(value); };
@@ -100,10 +119,16 @@ public:
 
 private:
   RankedTensorType getType(unsigned result) const { return cast<RankedTensorType>(op->getResult(result).getType()); }
+  /// Null if it is not known which place is meant.
+  Attribute *getScratch(Value memory, Value position) {
+    std::optional<int64_t> number = ElementBuilder::getConstantIndex(memory);
+    std::optional<int64_t> place = ElementBuilder::getConstantIndex(position);
+    return number && place ? &scratch[*number][*place] : nullptr;
+  }
 
   ElementBuilder &builder;
   Operation *op;
-  SmallVector<Elements> values;
+  SmallVector<Elements> values, scratch;
   bool failed = false;
 };
 } // namespace

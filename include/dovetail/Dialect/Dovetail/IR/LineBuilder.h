@@ -26,7 +26,7 @@ public:
   virtual void write(unsigned result, llvm::ArrayRef<mlir::Value> index, mlir::Value element) = 0;
   /// What was written there last. Results are the operation's memory for what it works out in several steps.
   virtual mlir::Value readBack(unsigned result, llvm::ArrayRef<mlir::Value> index) = 0;
-  /// Memory for `size` scalars of `type`, and its scalars: where lines are gone through together.
+  /// Memory for `size` scalars of `type`, and its scalars: a few KiB at most, as each thread of a device has its own.
   virtual mlir::Value createScratch(mlir::Type type, int64_t size);
   virtual mlir::Value loadScratch(mlir::Value scratch, mlir::Type type, mlir::Value position);
   virtual void storeScratch(mlir::Value scratch, mlir::Value position, mlir::Value scalar);
