@@ -1,0 +1,167 @@
+//===- SortRowsOp.cpp - The order of rows ---------------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines `dovetail.sort_rows`, a row program: a heap of the numbers of rows, in the memory of the result.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
+
+using namespace mlir;
+using namespace dovetail;
+using layout::IndexExpr;
+
+static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+FailureOr<RankedTensorType> SortRowsOp::inferType(std::optional<Location> location, Adaptor adaptor) {
+  RankedTensorType operand = tensorType(adaptor.getOperand());
+  if (operand.getRank() != 2)
+    return emitOptionalError(location, "'", getOperationName(), "' op needs a matrix, but its operand is ", operand);
+  return RankedTensorType::get(operand.getShape().front(), IntegerType::get(operand.getContext(), 64));
+}
+
+Definition SortRowsOp::getDefinition() {
+  Definition definition = Definition::over(getType());
+  definition.loops[0].kind = LoopKind::Whole;
+  definition.lines.push_back(0);
+  SmallVector<layout::AccessDim> &dims = definition.addRead(0);
+  dims.push_back(IndexExpr::unknown(0));
+  dims.push_back(IndexExpr::unknown(1));
+  return definition;
+}
+
+bool SortRowsOp::isCheapElement() { return false; }
+
+namespace {
+/// Emits the line.
+class Sorting {
+public:
+  Sorting(SortRowsOp op, LineBuilder &line)
+      : line(line), elements(line.elements), rows(op.getType().getDimSize(0)),
+        columns(tensorType(op.getOperand()).getDimSize(1)), isUnsigned(isUnsignedElement(op.getOperand().getType())) {}
+
+  void emit();
+
+private:
+  /// The number of a row, of type index.
+  Value read(Value position);
+  void write(Value position, Value row);
+  /// i1: of two elements.
+  Value isLess(Value a, Value b);
+  Value isEqual(Value a, Value b);
+  /// i1: row `a` comes before row `b`, which is another one.
+  Value isBefore(Value a, Value b);
+  /// Puts `row` into the heap of the first `size` rows, of which the one at `position` is free and all below it are in
+  /// order. The last row of all comes first in the heap.
+  void sift(Value row, Value position, Value size);
+
+  LineBuilder &line;
+  ElementBuilder &elements;
+  int64_t rows, columns;
+  bool isUnsigned;
+};
+} // namespace
+
+Value Sorting::read(Value position) {
+  return elements.create<arith::IndexCastOp>(elements.getBuilder().getIndexType(), line.readBack(0, position));
+}
+
+void Sorting::write(Value position, Value row) {
+  line.write(0, position, elements.create<arith::IndexCastOp>(elements.getBuilder().getI64Type(), row));
+}
+
+Value Sorting::isLess(Value a, Value b) {
+  if (!isa<FloatType>(a.getType()))
+    return elements.create<arith::CmpIOp>(isUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt, a, b);
+  // Also where one is no number, unless it is a.
+  return elements.andB(elements.create<arith::CmpFOp>(arith::CmpFPredicate::ULT, a, b),
+                       elements.create<arith::CmpFOp>(arith::CmpFPredicate::ORD, a, a));
+}
+
+Value Sorting::isEqual(Value a, Value b) {
+  if (!isa<FloatType>(a.getType()))
+    return elements.create<arith::CmpIOp>(arith::CmpIPredicate::eq, a, b);
+  Value none = elements.andB(elements.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, a, a),
+                             elements.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, b, b));
+  return elements.create<arith::OrIOp>(elements.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, a, b), none);
+}
+
+Value Sorting::isBefore(Value a, Value b) {
+  Value isFirst = elements.compareI(arith::CmpIPredicate::slt, a, b);
+  if (columns == 0)
+    return isFirst;
+  auto element = [&](Value row, Value column) { return line.read(0, {row, column}); };
+  Value zero = elements.index(0), size = elements.index(columns);
+  Value column = zero, differs = elements.boolean(true);
+  if (columns > 1) {
+    // The first column in which they differ.
+    SmallVector<Value> found = elements.whileLoop(
+        {zero, elements.boolean(false)},
+        [&](ValueRange carried) {
+          Value isColumn = elements.compareI(arith::CmpIPredicate::slt, carried[0], size);
+          return elements.andB(isColumn, elements.create<arith::XOrIOp>(carried[1], elements.boolean(true)));
+        },
+        [&](ValueRange carried) -> SmallVector<Value> {
+          Value same = isEqual(element(a, carried[0]), element(b, carried[0]));
+          return {elements.select(same, elements.addI(carried[0], 1), carried[0]),
+                  elements.create<arith::XOrIOp>(same, elements.boolean(true))};
+        });
+    column = found[0], differs = found[1];
+  }
+  return elements.ifElse(
+      differs, isFirst.getType(),
+      [&] {
+        Value left = element(a, column), right = element(b, column);
+        return elements.create<arith::OrIOp>(isLess(left, right), elements.andB(isEqual(left, right), isFirst));
+      },
+      [&] { return isFirst; });
+}
+
+void Sorting::sift(Value row, Value position, Value size) {
+  auto getChild = [&](Value parent) { return elements.addI(elements.mulI(parent, 2), 1); };
+  SmallVector<Value> end = elements.whileLoop(
+      {position, elements.boolean(true)},
+      [&](ValueRange carried) {
+        Value hasChild = elements.compareI(arith::CmpIPredicate::slt, getChild(carried[0]), size);
+        return elements.andB(carried[1], hasChild);
+      },
+      [&](ValueRange carried) -> SmallVector<Value> {
+        // Of two children, the one that comes last.
+        Value left = getChild(carried[0]), right = elements.addI(left, 1);
+        Value hasRight = elements.compareI(arith::CmpIPredicate::slt, right, size);
+        Value child = elements.ifElse(
+            hasRight, left.getType(), [&] { return elements.select(isBefore(read(left), read(right)), right, left); },
+            [&] { return left; });
+        Value lower = read(child), isAbove = isBefore(row, lower);
+        Value next = elements.ifElse(
+            isAbove, child.getType(),
+            [&] {
+              write(carried[0], lower);
+              return child;
+            },
+            [&] { return carried[0]; });
+        return {next, isAbove};
+      });
+  write(end[0], row);
+}
+
+void Sorting::emit() {
+  Value size = elements.index(rows), zero = elements.index(0);
+  elements.forEach(zero, size, [&](Value row) { write(row, row); });
+  elements.forEach(zero, elements.index(rows / 2), [&](Value i) {
+    Value parent = elements.subI(elements.index(rows / 2 - 1), i);
+    sift(read(parent), parent, size);
+  });
+  elements.forEach(elements.index(1), size, [&](Value i) {
+    Value last = elements.subI(size, i), moved = read(last);
+    write(last, read(zero));
+    sift(moved, zero, last);
+  });
+}
+
+void SortRowsOp::emitLine(LineBuilder &line) { Sorting(*this, line).emit(); }
