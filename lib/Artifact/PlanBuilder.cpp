@@ -13,6 +13,7 @@
 #include "PlanBuilder.h"
 #include "PlanEnums.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/runtime/Plan.h"
 #include "dovetail/runtime/plan_generated.h"
@@ -35,6 +36,8 @@ private:
   LogicalResult addMesh(artifact::PlanT &plan);
   LogicalResult addBuffer(artifact::PlanT &plan, plan::BufferOp op);
   LogicalResult addView(artifact::PlanT &plan, plan::ViewOp op);
+  /// An output, or a count of those before it.
+  void addOutput(artifact::PlanT &plan, plan::OutputOp op);
   LogicalResult addSteps(std::vector<std::unique_ptr<artifact::StepT>> &steps, Block &block);
   LogicalResult addStep(artifact::StepT &step, Operation *op);
 
@@ -425,6 +428,22 @@ LogicalResult PlanBuilder::addSteps(std::vector<std::unique_ptr<artifact::StepT>
   return success();
 }
 
+void PlanBuilder::addOutput(artifact::PlanT &plan, plan::OutputOp op) {
+  if (op->hasAttr(kCountAttrName)) {
+    auto &count = plan.counts.emplace_back(std::make_unique<artifact::CountT>());
+    count->name = op.getName().str();
+    count->tensor = tensorOf(op.getRef());
+    for (const std::unique_ptr<artifact::PortT> &output : plan.outputs)
+      for (auto [number, extent] : llvm::zip(plan.tensors[output->tensor]->counts, output->shape))
+        if (number + 1 == static_cast<int32_t>(plan.counts.size()))
+          count->bound = extent;
+    return;
+  }
+  auto &port = plan.outputs.emplace_back(makePort(op.getName(), op.getRef()));
+  if (auto counts = op->getAttrOfType<DenseI64ArrayAttr>(kCountsAttrName))
+    plan.tensors[port->tensor]->counts.assign(counts.asArrayRef().begin(), counts.asArrayRef().end());
+}
+
 LogicalResult PlanBuilder::build(artifact::PlanT &plan) {
   plan.model = program.getModel().str();
   plan.target = program.getTarget().str();
@@ -440,7 +459,7 @@ LogicalResult PlanBuilder::build(artifact::PlanT &plan) {
   for (auto op : program.getBlock()->getOps<plan::InputOp>())
     plan.inputs.push_back(makePort(op.getName(), op.getRef()));
   for (auto op : program.getBlock()->getOps<plan::OutputOp>())
-    plan.outputs.push_back(makePort(op.getName(), op.getRef()));
+    addOutput(plan, op);
   for (auto op : program.getBlock()->getOps<plan::PrologueOp>())
     if (failed(addSteps(plan.prologue, *op.getBlock())))
       return failure();

@@ -48,6 +48,7 @@ llvm::FailureOr<std::vector<tools::NamedTensor>> dovetail::execute(std::shared_p
   std::vector<tools::NamedTensor> outputs = tools::makeOutputs(program->getPlan());
   if (absl::Status status = (*runner)->run(tools::viewsOf(inputs), tools::viewsOf(outputs)); !status.ok())
     return fail(status, what, diagnostics);
+  tools::cutOutputs(**runner, outputs);
   return outputs;
 }
 

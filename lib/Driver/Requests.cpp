@@ -12,7 +12,7 @@
 
 #include "dovetail/Driver/Requests.h"
 
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/Import/TensorName.h"
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Sharding/ShardingUtils.h"
@@ -36,7 +36,8 @@ std::vector<std::string> dovetail::getInputNames(func::FuncOp main) {
 std::vector<std::string> dovetail::getOutputNames(func::FuncOp main) {
   std::vector<std::string> names;
   for (unsigned i = 0, e = main.getNumResults(); i < e; ++i)
-    names.push_back(main.getResultAttrOfType<StringAttr>(i, kNameAttr).str());
+    if (!main.getResultAttr(i, kCountAttrName))
+      names.push_back(main.getResultAttrOfType<StringAttr>(i, kNameAttr).str());
   return names;
 }
 

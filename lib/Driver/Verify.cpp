@@ -77,7 +77,7 @@ FailureOr<std::vector<Comparison>> dovetail::verify(StringRef path, const Verify
   if (failed(partitioned.import(path)) || failed(partitioned.runTo(Phase::Simplify)))
     return failure();
   func::FuncOp main = getMain(partitioned.getModule());
-  size_t numOutputs = main.getNumResults();
+  size_t numOutputs = getOutputNames(main).size();
   if (options.perOp)
     returnAllValues(main);
   CompileOptions wholeOptions = options.compile;

@@ -93,6 +93,7 @@ def _runtime():
     library.dovetail_runner_free.argtypes = [handle]
     library.dovetail_runner_free.restype = None
     library.dovetail_runner_run.argtypes = [handle, tensors, size, tensors, size]
+    library.dovetail_runner_output_shape.argtypes = [handle, size, ctypes.POINTER(ctypes.c_int64)]
     return library
 
 
@@ -197,7 +198,8 @@ class Program:
         """Runs all ranks once, as threads of this process; `threads` are divided among them.
 
         `inputs` maps the names of all inputs to arrays of their types and shapes; bfloat16 may be that of `ml_dtypes`.
-        Returns the outputs by name. The ranks are kept for later runs. `autotune` measures the algorithms of a GPU's
+        Returns the outputs by name. Where an extent depends on data, the port has its bound, and the array what there
+        is. The ranks are kept for later runs. `autotune` measures the algorithms of a GPU's
         libraries when the ranks start. `pin` lets each thread of the ranks stay on a processor of its own, of those
         that the calling thread may run on; the calling thread is left alone.
         """
@@ -230,7 +232,15 @@ class Program:
             if code not in (0, 2):
                 self._runners.pop(key)[1]()
             _check(code)
+            results = [self._cut(runner, index, array) for index, array in enumerate(results)]
         return {port.name: array for port, array in zip(self.outputs, results)}
+
+    @staticmethod
+    def _cut(runner, index, array):
+        """The output as large as it was in the last run of `runner`."""
+        shape = (ctypes.c_int64 * array.ndim)()
+        _check(_runtime().dovetail_runner_output_shape(runner, index, shape))
+        return array if tuple(shape) == array.shape else array[tuple(map(slice, shape))].copy()
 
     def _axis(self, index):
         name, size = ctypes.c_char_p(), ctypes.c_int32()

@@ -8,6 +8,8 @@
 
 #include "Common.h"
 
+#include "dovetail/runtime/BoxCopy.h"
+#include "dovetail/runtime/MemoryView.h"
 #include "dovetail/runtime/RankGroup.h"
 
 #include "absl/strings/match.h"
@@ -170,6 +172,22 @@ std::vector<NamedTensor> tools::makeOutputs(const runtime::Plan &plan) {
     tensor.allocate();
   }
   return outputs;
+}
+
+void tools::cutOutputs(const runtime::ProgramRunner &runner, std::vector<NamedTensor> &outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    std::vector<int64_t> shape = runner.getOutputShape(i);
+    if (shape == outputs[i].shape)
+      continue;
+    NamedTensor cut{outputs[i].name, outputs[i].type, std::move(shape), {}};
+    cut.allocate();
+    auto viewOf = [](NamedTensor &tensor) {
+      return runtime::MemoryView::rowMajor(tensor.type, layout::Box::ofShape(tensor.shape), tensor.bytes.data());
+    };
+    if (layout::Box box = layout::Box::ofShape(cut.shape); !box.empty())
+      runtime::copyBox(viewOf(cut), viewOf(outputs[i]), box);
+    outputs[i] = std::move(cut);
+  }
 }
 
 std::vector<runtime::FullTensor> tools::viewsOf(std::vector<NamedTensor> &tensors) {

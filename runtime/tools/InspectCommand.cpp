@@ -69,6 +69,8 @@ json describePorts(const Plan &plan, const std::vector<runtime::PortInfo> &ports
   for (const runtime::PortInfo &port : ports) {
     json entry = describeTensor(plan, port.tensor);
     entry["name"] = port.name;
+    for (int32_t count : plan.tensors[port.tensor].counts)
+      entry["bounded"].push_back(count >= 0);
     result.push_back(std::move(entry));
   }
   return result;
@@ -203,7 +205,8 @@ std::string text(const json &value) { return value.get<std::string>(); }
 std::string formatPorts(const json &ports) {
   std::vector<std::vector<std::string>> rows = {{"name", "type", "cut", "format"}};
   for (const json &port : ports)
-    rows.push_back({text(port["name"]), text(port["type"]), text(port["sharding"]), text(port["format"])});
+    rows.push_back({text(port["name"]), absl::StrCat(text(port["type"]), port.contains("bounded") ? " at most" : ""),
+                    text(port["sharding"]), text(port["format"])});
   return formatTable(rows);
 }
 

@@ -168,6 +168,7 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
     return status;
   progress.show("write outputs");
   Clock::time_point done = Clock::now();
+  cutOutputs(**runner, outputTensors);
 
   for (const Destination &destination : *destinations)
     if (absl::Status status = destination.all ? writeNpz(destination.path, outputTensors)

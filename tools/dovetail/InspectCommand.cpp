@@ -105,7 +105,8 @@ LogicalResult InspectCommand::inspectModel(Diagnostics &diagnostics) {
                                      "");
   mlir::func::FuncOp main = getMain(module);
   printValues("Inputs", getInputNames(main), main.getArgumentTypes());
-  printValues("Outputs", getOutputNames(main), main.getResultTypes());
+  std::vector<std::string> outputs = getOutputNames(main);
+  printValues("Outputs", outputs, main.getResultTypes().take_front(outputs.size()));
   printOperations(main);
   return llvm::success();
 }

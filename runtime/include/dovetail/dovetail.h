@@ -114,6 +114,10 @@ DOVETAIL_API void dovetail_runner_free(dovetail_runner *runner);
 /// DOVETAIL_ERROR_USAGE the runner cannot run again. Calls from several threads happen one after another.
 DOVETAIL_API dovetail_status dovetail_runner_run(dovetail_runner *runner, const DLTensor *inputs, size_t num_inputs,
                                                  const DLTensor *outputs, size_t num_outputs);
+/// The extents that an output had in the last run, on rank 0: those of its port, unless they depend on data. Then the
+/// port has their bounds, for which tensors have room, and only the coordinates below these extents mean anything.
+/// `shape` has room for as many as the port has. No run may be under way.
+DOVETAIL_API dovetail_status dovetail_runner_output_shape(const dovetail_runner *runner, size_t index, int64_t *shape);
 
 #ifdef __cplusplus
 } // extern "C"

@@ -143,6 +143,14 @@ public:
     detail::check(dovetail_runner_run(handle.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()));
   }
 
+  /// The extents that output number `index`, described by `port`, had in the last run, on rank 0: those of the port, or
+  /// less where they depend on data. Only the coordinates below them mean anything.
+  std::vector<int64_t> outputShape(size_t index, const Port &port) const {
+    std::vector<int64_t> shape(port.shape.size());
+    detail::check(dovetail_runner_output_shape(handle.get(), index, shape.data()));
+    return shape;
+  }
+
 private:
   Runner(const Program &program, const dovetail_runner_options &options) {
     dovetail_runner *raw = nullptr;

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 
@@ -253,5 +254,18 @@ dovetail_status dovetail_runner_run(dovetail_runner *runner, const DLTensor *inp
     if (!out.ok())
       return out.status();
     return runner->runner->run(*in, *out);
+  });
+}
+
+dovetail_status dovetail_runner_output_shape(const dovetail_runner *runner, size_t index, int64_t *shape) {
+  return guard([&]() -> absl::Status {
+    if (!runner || !shape)
+      return isNull(runner ? "shape" : "runner");
+    size_t count = runner->program->getPlan().outputs.size();
+    if (index >= count)
+      return absl::InvalidArgumentError(absl::StrCat("there is no output ", index, "; the program has ", count));
+    std::vector<int64_t> extents = runner->runner->getOutputShape(index);
+    std::copy(extents.begin(), extents.end(), shape);
+    return absl::OkStatus();
   });
 }

@@ -30,6 +30,13 @@ void addPostOps(const std::vector<PostOpInfo> &ops, std::vector<uint32_t> &reads
 
 } // namespace
 
+std::vector<PortInfo> Plan::getResults() const {
+  std::vector<PortInfo> results = outputs;
+  for (const CountInfo &count : counts)
+    results.push_back({count.name, count.tensor, ElementType::I64, {}});
+  return results;
+}
+
 std::vector<uint32_t> StepInfo::reads() const {
   std::vector<uint32_t> result;
   std::visit(Overloaded{[&](const KernelCall &call) { result = call.reads; },

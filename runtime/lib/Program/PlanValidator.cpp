@@ -358,7 +358,13 @@ absl::Status Validator::validate() {
       return status;
     parts.clear();
   }
-  for (const PortInfo &output : plan.outputs) {
+  for (const CountInfo &count : plan.counts) {
+    if (count.tensor >= plan.tensors.size())
+      return damaged("count '", count.name, "' uses tensor ", count.tensor, " of ", plan.tensors.size());
+    if (plan.bufferOf(count.tensor).type != ElementType::I64 || !shape(count.tensor).empty())
+      return damaged("count '", count.name, "' is no scalar of I64");
+  }
+  for (const PortInfo &output : plan.getResults()) {
     const layout::Sharding &sharding = plan.tensors[output.tensor].sharding;
     if (sharding.isPartial())
       return damaged("output '", output.name, "' is partial");

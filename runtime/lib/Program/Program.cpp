@@ -24,6 +24,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <map>
+#include <set>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -81,14 +82,23 @@ absl::Status checkHost(const Plan &plan) {
   return absl::OkStatus();
 }
 
-/// Sessions know the extents of all dimensions.
+/// Steps go through all of a loop.
 absl::Status checkExtents(const Plan &plan) {
-  std::vector<std::string> names;
-  for (const CountInfo &count : plan.counts)
-    names.push_back(absl::StrCat("'", count.name, "' (at most ", count.bound, ")"));
+  std::set<std::string> names;
+  for (const std::vector<StepInfo> *list : {&plan.prologue, &plan.steps})
+    for (const StepInfo &step : *list)
+      std::visit(
+          [&](const auto &action) {
+            if constexpr (requires { action.loops; })
+              for (const LoopInfo &loop : action.loops)
+                if (loop.count >= 0)
+                  names.insert(absl::StrCat("'", plan.counts[loop.count].name, "' (at most ",
+                                            plan.counts[loop.count].bound, ")"));
+          },
+          step.action);
   if (!names.empty())
     return absl::FailedPreconditionError(
-        absl::StrCat("has dimensions whose extents are known only when it runs, which this runtime does not have: ",
+        absl::StrCat("has steps that end where is known only when it runs, which this runtime does not have: ",
                      absl::StrJoin(names, ", "), "; the artifact was made by a newer compiler ('", plan.producer,
                      "'): use its runtime"));
   return absl::OkStatus();

@@ -88,9 +88,9 @@ absl::Status dovetail::runtime::writeParts(const Plan &plan, size_t index, const
   return absl::OkStatus();
 }
 
-absl::Status dovetail::runtime::gatherOutput(const Plan &plan, size_t index, const OutputPieces &pieces, int rank,
+absl::Status dovetail::runtime::gatherOutput(const PortInfo &port, size_t index, const OutputPieces &pieces, int rank,
                                              Session &session, RankGroup &group, const MemoryView &output) {
-  ElementType type = plan.outputs[index].type;
+  ElementType type = port.type;
   for (size_t round = 0; round < pieces.rounds(); ++round) {
     std::string bytes;
     const Box *piece = rank == 0 ? nullptr : pieces.piece(rank, round);
@@ -107,8 +107,8 @@ absl::Status dovetail::runtime::gatherOutput(const Plan &plan, size_t index, con
       const Box *box = pieces.piece(static_cast<int>(source), round);
       std::string &got = (*all)[source];
       if (static_cast<int64_t>(got.size()) != (box ? box->volume() * elementSize(type) : 0))
-        return absl::InternalError(absl::StrCat("rank ", source, " delivers something else than its part of output '",
-                                                plan.outputs[index].name, "'"));
+        return absl::InternalError(
+            absl::StrCat("rank ", source, " delivers something else than its part of output '", port.name, "'"));
       if (box)
         copyBox(output, MemoryView::rowMajor(type, *box, got.data()), *box);
     }

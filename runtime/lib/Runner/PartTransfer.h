@@ -27,9 +27,9 @@ absl::Status readParts(const Plan &plan, Session &session, Communicator &communi
 absl::Status writeParts(const Plan &plan, size_t index, const std::vector<layout::Box> &boxes, Session &session,
                         Communicator &communicator, PortParts &parts);
 
-/// Carries output number `index` from the processes of all other ranks to that of rank 0, which has `output`, piece by
-/// piece.
-absl::Status gatherOutput(const Plan &plan, size_t index, const OutputPieces &pieces, int rank, Session &session,
+/// Carries `port`, result number `index`, from the processes of all other ranks to that of rank 0, which has `output`,
+/// piece by piece.
+absl::Status gatherOutput(const PortInfo &port, size_t index, const OutputPieces &pieces, int rank, Session &session,
                           RankGroup &group, const MemoryView &output);
 
 } // namespace dovetail::runtime

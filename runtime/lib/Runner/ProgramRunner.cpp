@@ -97,6 +97,10 @@ struct ProgramRunner::State {
   absl::Status takeReport(Rank &rank);
   absl::Status deliver(int rank);
   absl::Status gatherTimes(Rank &rank);
+  /// Checks the counts that the last run has given.
+  absl::Status checkCounts() const;
+  /// That outputs can be given in parts.
+  absl::Status checkParts() const;
   /// The error that ended the run, also if it has just come to light that a rank hangs.
   absl::Status watch() { return group->watch(); }
   /// Lets all ranks begin.
@@ -106,7 +110,11 @@ struct ProgramRunner::State {
   /// What the next run is of. With `callMutex`.
   void take(absl::Span<const FullTensor> in, absl::Span<const FullTensor> out, PortParts *both) {
     inputs = in;
-    outputs = out;
+    outputs.assign(out.begin(), out.end());
+    // Counts, which only the first process gets, come after its outputs.
+    if (isFirst())
+      for (int64_t &count : counts)
+        outputs.push_back({&count, ElementType::I64, {}});
     parts = both;
   }
   absl::StatusOr<std::chrono::nanoseconds> measure();
@@ -126,12 +134,15 @@ struct ProgramRunner::State {
   std::vector<int> own;        ///< The ranks of this process.
   std::vector<int> processors; ///< Those that the caller may run on.
   std::vector<Rank> ranks;
-  std::vector<OutputPieces> pieces; ///< For each output, what ranks deliver.
+  std::vector<PortInfo> results;    ///< Outputs and counts.
+  std::vector<OutputPieces> pieces; ///< For each of these, what ranks deliver.
+  std::vector<int64_t> counts;      ///< Of the last run.
 
   /// What ranks are to do, and the tensors for it: set before `generation` grows, and not while ranks are at it.
   std::atomic<unsigned> tasks{0};
-  absl::Span<const FullTensor> inputs, outputs;
-  PortParts *parts = nullptr; ///< In their place.
+  absl::Span<const FullTensor> inputs;
+  std::vector<FullTensor> outputs; ///< And counts.
+  PortParts *parts = nullptr;      ///< In their place.
   std::atomic<uint64_t> generation{0};
   std::atomic<int> pending{0}; ///< Ranks that are still at it.
   Waiter done;                 ///< For these, or for all of them to stop.
@@ -281,12 +292,28 @@ absl::Status ProgramRunner::State::deliver(int index) {
     else if (isFirst())
       status = rank.session->readOutput(i, viewOf(outputs[i]), pieces[i].of(index), outputs[i].device != 0);
     if (status.ok() && !parts && !group->isWhole())
-      status = gatherOutput(program->getPlan(), i, pieces[i], index, *rank.session, *group,
+      status = gatherOutput(results[i], i, pieces[i], index, *rank.session, *group,
                             isFirst() ? viewOf(outputs[i]) : MemoryView());
     if (!status.ok())
       return status;
   }
   return !group->isWhole() && options.trace ? gatherTimes(rank) : absl::OkStatus();
+}
+
+absl::Status ProgramRunner::State::checkCounts() const {
+  for (size_t i = 0; i < counts.size(); ++i)
+    if (const CountInfo &count = program->getPlan().counts[i]; counts[i] < 0 || counts[i] > count.bound)
+      return absl::InternalError(
+          absl::StrCat("count '", count.name, "' is ", counts[i], ", but at most ", count.bound));
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRunner::State::checkParts() const {
+  if (counts.empty())
+    return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat("the extents of outputs depend on data ('",
+                                               program->getPlan().counts[0].name,
+                                               "'), which processes that write parts of files cannot tell yet"));
 }
 
 absl::Status ProgramRunner::State::gatherTimes(Rank &rank) {
@@ -412,8 +439,11 @@ absl::StatusOr<std::unique_ptr<ProgramRunner>> ProgramRunner::create(std::shared
     return absl::InvalidArgumentError(absl::StrCat("at least 1 thread is needed, not ", options.threads));
   auto state = std::make_shared<State>(std::move(program), options);
   const Plan &plan = state->program->getPlan();
-  for (const PortInfo &output : plan.outputs)
-    state->pieces.emplace_back(plan, output);
+  state->results = plan.getResults();
+  for (const PortInfo &result : state->results)
+    state->pieces.emplace_back(plan, result);
+  for (const CountInfo &count : plan.counts)
+    state->counts.push_back(count.bound);
   if (absl::Status status = state->connect(); !status.ok())
     return status;
 
@@ -451,13 +481,19 @@ absl::Status ProgramRunner::run(absl::Span<const FullTensor> inputs, absl::Span<
   std::lock_guard call(state->callMutex);
   state->take(inputs, outputs, nullptr);
   absl::Status status = state->dispatch(Scatter | Run | Gather);
+  if (status.ok())
+    status = state->checkCounts();
   return status.ok() ? state->report() : status;
 }
 
 absl::Status ProgramRunner::run(PortParts &parts) {
+  if (absl::Status status = state->checkParts(); !status.ok())
+    return status;
   std::lock_guard call(state->callMutex);
   state->take({}, {}, &parts);
   absl::Status status = state->dispatch(Scatter | Run | Gather);
+  if (status.ok())
+    status = state->checkCounts();
   return status.ok() ? state->report() : status;
 }
 
@@ -471,6 +507,8 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const
 }
 
 absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(PortParts &parts) {
+  if (absl::Status status = state->checkParts(); !status.ok())
+    return status;
   std::lock_guard call(state->callMutex);
   state->take({}, {}, &parts);
   return state->measure();
@@ -480,6 +518,8 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::State::measure() {
   for (unsigned task : {Scatter, Run, Gather})
     if (absl::Status status = dispatch(task); !status.ok())
       return status;
+  if (absl::Status status = checkCounts(); !status.ok())
+    return status;
   if (absl::Status status = report(); !status.ok())
     return status;
   auto begin = ranks[own.front()].begin, end = ranks[own.front()].end;
@@ -501,6 +541,16 @@ absl::StatusOr<std::vector<std::string>> ProgramRunner::share(std::string own) {
   if (absl::Status status = state->getFailure(); !status.ok())
     return status;
   return state->group->share(std::move(own));
+}
+
+std::vector<int64_t> ProgramRunner::getOutputShape(size_t index) const {
+  const Plan &plan = state->program->getPlan();
+  std::vector<int64_t> shape = plan.outputs[index].shape;
+  const std::vector<int32_t> &bounds = plan.tensors[plan.outputs[index].tensor].counts;
+  for (size_t dim = 0; dim < bounds.size(); ++dim)
+    if (bounds[dim] >= 0)
+      shape[dim] = state->counts[bounds[dim]];
+  return shape;
 }
 
 const Program &ProgramRunner::getProgram() const { return *state->program; }

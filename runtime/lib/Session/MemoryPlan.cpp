@@ -46,7 +46,7 @@ std::vector<ArenaItem> dovetail::runtime::bufferLives(const Plan &plan, int rank
   for (const PortInfo &port : plan.inputs)
     use(port.tensor, positions.inputs);
   useSteps(plan.steps, positions.firstStep);
-  for (const PortInfo &port : plan.outputs)
+  for (const PortInfo &port : plan.getResults())
     use(port.tensor, positions.outputs);
   for (size_t i = 0; i < items.size(); ++i)
     if (plan.buffers[i].kind == BufferKind::Arena && items[i].last >= 0)

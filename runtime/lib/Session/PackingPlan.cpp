@@ -79,8 +79,8 @@ void Packer::findUses() {
         if (other != tensor)
           result.readInRuns[bufferOf(other)] = true;
   }
-  for (const std::vector<PortInfo> *ports : {&plan.inputs, &plan.outputs})
-    for (const PortInfo &port : *ports)
+  for (const std::vector<PortInfo> &ports : {plan.inputs, plan.getResults()})
+    for (const PortInfo &port : ports)
       result.readInRuns[bufferOf(port.tensor)] = true;
   for (size_t i = 0; i < plan.buffers.size(); ++i)
     if (result.readInRuns[i])

@@ -30,7 +30,7 @@ class ProgramSession : public Session {
 public:
   ProgramSession(std::shared_ptr<const Program> program, Communicator &communicator, SessionOptions options)
       : program(std::move(program)), plan(this->program->getPlan()), communicator(communicator), options(options),
-        memory{plan, communicator.rank()} {}
+        memory{plan, communicator.rank()}, results(plan.getResults()) {}
   ~ProgramSession() override {
     if (packer)
       packer->giveUp();
@@ -49,11 +49,11 @@ public:
   }
   absl::Status readOutput(size_t index, const MemoryView &view, absl::Span<const layout::Box> boxes,
                           bool onDevice) override {
-    return ofPort("output", plan.outputs[index], downloads[index]->run(view, boxes, onDevice));
+    return ofPort("output", results[index], downloads[index]->run(view, boxes, onDevice));
   }
   int dlpackDevice() const override { return backend->dlpackDevice(); }
   layout::Box inputBox(size_t index) const override { return memory.box(plan.inputs[index].tensor); }
-  layout::Box outputBox(size_t index) const override { return memory.box(plan.outputs[index].tensor); }
+  layout::Box outputBox(size_t index) const override { return memory.box(results[index].tensor); }
   const SessionStatistics &statistics() const override { return stats; }
   std::chrono::steady_clock::time_point issued() const override { return issuedAll; }
   const std::vector<StepTime> &times() const override { return stepTimes; }
@@ -85,6 +85,7 @@ private:
   Communicator &communicator;
   SessionOptions options;
   RankMemory memory;
+  std::vector<PortInfo> results; ///< Outputs and counts.
   std::unique_ptr<Backend> backend;
   std::vector<PreparedStep> prologue, steps;
   std::unique_ptr<Move> recording; ///< Of all steps and exchanges of a run.
@@ -267,7 +268,7 @@ absl::Status ProgramSession::bind() {
       return transfer.status();
     uploads.push_back(*std::move(transfer));
   }
-  for (const PortInfo &port : plan.outputs) {
+  for (const PortInfo &port : results) {
     auto transfer = backend->createDownload(memory.memory(port.tensor), memory.box(port.tensor));
     if (!transfer.ok())
       return transfer.status();

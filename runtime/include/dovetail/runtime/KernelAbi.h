@@ -28,8 +28,8 @@ extern "C" {
 ///
 /// The last pointer, which is always there, is that of the run-time counts of the plan, a word of 64 bits for each, in
 /// the memory of the tensors: what bounds those loops and dimensions that the plan says are bounded. The kernel of an
-/// operation that finds a count writes its word; one with bounded loops ends their ranges there. It is null where the
-/// plan has no counts, as all plans of today; kernels take it and do not look at it.
+/// operation that finds a count writes its word; one with bounded loops ends their ranges there. It is null where no
+/// loop of the plan is bounded, as in all plans of today; kernels take it and do not look at it.
 ///
 /// `numbers` holds, for each loop of the step, `lo` and `hi` (a half-open range of global coordinates), and then,
 /// for each tensor, one stride for each logical dimension, in elements. That of a dimension in blocks goes from block

@@ -50,7 +50,8 @@ struct BufferInfo {
 /// How many coordinates of bounded dimensions there are, known when the program runs.
 struct CountInfo {
   std::string name;
-  int64_t bound; ///< It is from 0 to this.
+  int64_t bound;   ///< It is from 0 to this.
+  uint32_t tensor; ///< A scalar of I64.
 };
 
 /// A value, or what ranks hold of it at one time: a part of a buffer.
@@ -270,8 +271,11 @@ struct Plan {
   std::vector<StepInfo> prologue, steps;
   std::vector<PortInfo> inputs, outputs;
   size_t numChecks = 0; ///< Of indices, in all kernels.
-  /// Of bounded dimensions. Sessions do not know them: `Program::load` refuses a plan that has any.
+  /// Of bounded dimensions of outputs. Loops that end at counts are refused by `Program::load`.
   std::vector<CountInfo> counts;
+
+  /// What a run gives: the outputs, and then the counts.
+  std::vector<PortInfo> getResults() const;
 
   /// Whether a device plug-in runs the program.
   bool isForDevice() const { return target != hostTarget; }

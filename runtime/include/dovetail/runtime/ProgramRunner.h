@@ -103,7 +103,11 @@ public:
   /// element once. What they ask for and give takes 16 MiB at a time. Errors: those of `parts` end the run, too.
   absl::Status run(PortParts &parts);
 
-  /// The same, and measures the time from the moment all inputs are in place until the last rank of this process has
+  /// The extents that output number `index` had in the last run: those of its port, but for bounded dimensions, of
+  /// which there are the first coordinates alone. Before the first run, and where `isFirst` does not hold, the bounds.
+  std::vector<int64_t> getOutputShape(size_t index) const;
+
+  /// As `run`, and measures the time from the moment all inputs are in place until the last rank of this process has
   /// finished its steps.
   absl::StatusOr<std::chrono::nanoseconds> measure(absl::Span<const FullTensor> inputs,
                                                    absl::Span<const FullTensor> outputs);

@@ -112,8 +112,8 @@ public:
   /// that `dlpackDevice` says. They lie in this rank's part, `inputBox`.
   virtual absl::Status writeInput(size_t index, const MemoryView &memory, absl::Span<const layout::Box> boxes,
                                   bool onDevice = false) = 0;
-  /// Copies boxes of an output to memory of the caller. They lie in this rank's part, `outputBox`, and in what that
-  /// memory holds.
+  /// Copies boxes of an output, or of a count (see `Plan::getResults`), to memory of the caller. They lie in this
+  /// rank's part, `outputBox`, and in what that memory holds.
   virtual absl::Status readOutput(size_t index, const MemoryView &memory, absl::Span<const layout::Box> boxes,
                                   bool onDevice = false) = 0;
   /// DLPack's number of the kind of devices whose memory it reads and writes directly; 0: none.

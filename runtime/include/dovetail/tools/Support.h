@@ -14,6 +14,7 @@
 #define DOVETAIL_TOOLS_SUPPORT_H
 
 #include "dovetail/runtime/Plan.h"
+#include "dovetail/runtime/ProgramRunner.h"
 #include "dovetail/tools/InputSource.h"
 
 #include "absl/status/statusor.h"
@@ -39,6 +40,8 @@ openInputs(const runtime::Plan &plan, const std::vector<std::string> &specs, boo
 
 /// Tensors for all outputs of the program.
 std::vector<NamedTensor> makeOutputs(const runtime::Plan &plan);
+/// Leaves of these tensors what the last run gave: less than their shape where extents depend on data.
+void cutOutputs(const runtime::ProgramRunner &runner, std::vector<NamedTensor> &outputs);
 std::vector<runtime::FullTensor> viewsOf(std::vector<NamedTensor> &tensors);
 
 /// True if both paths name one file, which need not be there yet.

@@ -238,15 +238,21 @@ TEST(Artifact, ErrorsNameTheFileAndTheReason) {
 
 namespace {
 
+/// Adds a count to a program, which is given as an input of that name.
+void addCount(PlanBuilder &builder, const std::string &name, int64_t bound) {
+  auto &count = builder.plan.counts.emplace_back(std::make_unique<artifact::CountT>());
+  count->name = name;
+  count->bound = bound;
+  count->tensor = builder.value({}, sharding(0), {}, name, artifact::ElementType::I64);
+  builder.input(name, count->tensor);
+}
+
 /// The program with two rows that are bounded: those of the image, and those of the loop that reads the matrix.
 PlanBuilder boundedProgram() {
   PlanBuilder builder = makeProgram();
   builder.placesWaits = false;
-  for (auto [name, bound] : {std::pair<const char *, int64_t>{"boxes", 8}, {"lines", 8}}) {
-    auto &count = builder.plan.counts.emplace_back(std::make_unique<artifact::CountT>());
-    count->name = name;
-    count->bound = bound;
-  }
+  addCount(builder, "boxes", 8);
+  addCount(builder, "lines", 8);
   builder.plan.tensors[0]->counts = {-1, -1, 0, -1};
   builder.plan.steps[3]->action.AsKernelStep()->loops[0]->count = 1;
   return builder;
@@ -270,12 +276,40 @@ TEST(Artifact, BoundedDimensionsAreDecoded) {
   EXPECT_EQ(kernel.loops[1].count, -1);
 }
 
-TEST(Artifact, ProgramsWithBoundedDimensionsAreRefused) {
+TEST(Artifact, OutputsHaveTheExtentsThatCountsSay) {
+  PlanBuilder builder = makeProgram();
+  addCount(builder, "rows", 8);
+  builder.plan.tensors[builder.plan.outputs[1]->tensor]->counts = {0, -1};
+  auto program = Program::load(builder.artifact());
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ((*program)->getPlan().outputs.size(), 2u);
+  auto runner = runtime::ProgramRunner::create(*program);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  std::vector<float> image(192), matrix(48, 1), pooled(192), placed(48);
+  int64_t rows = 5;
+  std::vector<runtime::FullTensor> inputs = {{image.data(), runtime::ElementType::F32, {1, 4, 8, 6}},
+                                             {matrix.data(), runtime::ElementType::F32, {8, 6}},
+                                             {&rows, runtime::ElementType::I64, {}}};
+  std::vector<runtime::FullTensor> outputs = {{pooled.data(), runtime::ElementType::F32, {1, 4, 8, 6}},
+                                              {placed.data(), runtime::ElementType::F32, {8, 6}}};
+  EXPECT_EQ((*runner)->getOutputShape(1), (Shape{8, 6}));
+  for (rows = 5; rows >= 0; rows -= 5) {
+    ASSERT_TRUE((*runner)->run(inputs, outputs).ok());
+    EXPECT_EQ((*runner)->getOutputShape(0), (Shape{1, 4, 8, 6}));
+    EXPECT_EQ((*runner)->getOutputShape(1), (Shape{rows, 6}));
+  }
+  rows = 9;
+  absl::Status status = (*runner)->run(inputs, outputs);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("count 'rows' is 9, but at most 8"));
+}
+
+TEST(Artifact, ProgramsWithBoundedLoopsAreRefused) {
   for (bool executable : {true, false}) {
     absl::Status status = Program::load(boundedProgram().artifact(), {executable}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_EQ(runtime::exitCodeOf(status), 7);
-    EXPECT_THAT(std::string(status.message()), HasSubstr("'boxes' (at most 8), 'lines' (at most 8)"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("runtime does not have: 'lines' (at most 8);"));
     EXPECT_THAT(std::string(status.message()), HasSubstr("newer compiler"));
   }
 }
@@ -296,6 +330,8 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   };
   auto loop = [](PlanBuilder &b) -> artifact::LoopT & { return *b.plan.steps[3]->action.AsKernelStep()->loops[0]; };
   expectBounded("count 'boxes' has an impossible bound -1", [](PlanBuilder &b) { b.plan.counts[0]->bound = -1; });
+  expectBounded("count 'boxes' uses tensor 99", [](PlanBuilder &b) { b.plan.counts[0]->tensor = 99; });
+  expectBounded("count 'lines' is no scalar of I64", [](PlanBuilder &b) { b.plan.counts[1]->tensor = 0; });
   expectBounded("has counts for 1 of 4 dimensions", [](PlanBuilder &b) { b.plan.tensors[0]->counts = {0}; });
   expectBounded("dimension 2 is bounded by count 2 of 2", [](PlanBuilder &b) { b.plan.tensors[0]->counts[2] = 2; });
   expectBounded("dimension 2 is bounded by count -2 of 2", [](PlanBuilder &b) { b.plan.tensors[0]->counts[2] = -2; });
