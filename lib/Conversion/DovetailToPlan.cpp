@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "dovetail/Target/Calls.h"
 
@@ -131,8 +132,11 @@ void PlanEmitter::emitPorts() {
   }
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
     auto name = function.getResultAttrOfType<StringAttr>(index, "dovetail.name");
-    plan::OutputOp::create(steps, value.getLoc(), name ? name : StringAttr::get(context, "output" + Twine(index)),
-                           getView(value));
+    auto output = plan::OutputOp::create(
+        steps, value.getLoc(), name ? name : StringAttr::get(context, "output" + Twine(index)), getView(value));
+    for (StringRef attribute : {kCountAttrName, kCountsAttrName})
+      if (Attribute given = function.getResultAttr(index, attribute))
+        output->setAttr(attribute, given);
   }
 }
 

@@ -27,8 +27,8 @@ const onnx::FunctionProto *GraphImporter::lookupFunction(const onnx::NodeProto &
   return functions.lookup(getFunctionKey(node.domain(), node.op_type(), node.overload()));
 }
 
-/// The type of a value as ONNX describes it; without one if it is not known.
-static onnx::TypeProto describeType(const Binding &binding) {
+/// The type of a value as ONNX describes it; without one if it is not known. Extents that depend on data are none.
+static onnx::TypeProto describeType(const Binding &binding, const Bounds &bounds) {
   onnx::TypeProto type;
   if (binding.kind == Binding::Sequence) {
     onnx::TypeProto *element = type.mutable_sequence_type()->mutable_elem_type();
@@ -43,8 +43,12 @@ static onnx::TypeProto describeType(const Binding &binding) {
   auto tensor = OnnxNode::getType(binding.value);
   type.mutable_tensor_type()->set_elem_type(convertElementType(tensor.getElementType()));
   auto *shape = type.mutable_tensor_type()->mutable_shape();
-  for (int64_t extent : tensor.getShape())
-    shape->add_dim()->set_dim_value(extent);
+  llvm::ArrayRef<mlir::Value> counts = bounds.get(binding.value);
+  for (auto [dim, extent] : llvm::enumerate(tensor.getShape())) {
+    auto *described = shape->add_dim();
+    if (counts.empty() || !counts[dim])
+      described->set_dim_value(extent);
+  }
   return type;
 }
 
@@ -62,7 +66,7 @@ GraphImporter::getSchemaFunction(const onnx::NodeProto &node, const onnx::OpSche
       return llvm::failure();
     std::vector<onnx::TypeProto> types;
     for (const Binding &input : inputs)
-      types.push_back(describeType(input));
+      types.push_back(describeType(input, bounds));
     onnx::FunctionBodyBuildContextImpl context(node, types);
     auto function = std::make_shared<onnx::FunctionProto>();
     if (!schema.BuildContextDependentFunction(context, *function, opset))

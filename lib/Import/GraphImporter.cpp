@@ -16,6 +16,7 @@
 #include "ModelFile.h"
 #include "dovetail/Import/TensorName.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/ScopeExit.h"
 
 using namespace dovetail;
@@ -194,6 +195,13 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
     if (input.kind == Binding::Absent && formal.GetOption() != onnx::OpSchema::Optional)
       return invalidNode(node, scope) << "its operand " << index << " is missing";
   }
+  auto isBounded = [&](mlir::Value value) { return value && bounds.isBounded(value); };
+  for (auto [index, input] : llvm::enumerate(inputs))
+    if ((lookupControlFlow(node.op_type()) && isBounded(input.value)) ||
+        (input.elements && llvm::any_of(*input.elements, isBounded)))
+      return addUnsupported(node, scope, inputs,
+                            {"its operand " + std::to_string(index) +
+                             " has as many elements as data say, which loops and sequences do not pass on"});
   if (auto import = lookupControlFlow(node.op_type()))
     return importOperator(
         node, scope, inputs, [&](OnnxNode &onnxNode) { return (this->*import)(onnxNode, scope); },
@@ -235,8 +243,8 @@ llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, S
   auto isUsed = [&](llvm::StringRef name) { return scope.isNeeded(name); };
   mlir::Operation *last = builder.getBlock()->empty() ? nullptr : &builder.getBlock()->back();
   OnnxNode onnxNode(node, inputs,
-                    {builder, tensors, reporter, loc, scope.prefix + describeNode(node), scope.opsets.lookup(""),
-                     scope.owner, isUsed});
+                    {builder, tensors, reporter, bounds, loc, scope.prefix + describeNode(node),
+                     scope.opsets.lookup(""), scope.owner, isUsed});
   if (failed(import(onnxNode))) {
     if (reporter.getFirstError())
       return llvm::failure();
@@ -244,6 +252,13 @@ llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, S
       return invalidNode(node, scope) << "it could not be imported";
     return addUnsupported(node, scope, inputs, *onnxNode.getObstacle());
   }
+  llvm::SmallVector<mlir::Value> values, results;
+  for (const Binding &input : inputs)
+    values.push_back(input.value);
+  for (const Binding &result : onnxNode.getResults())
+    results.push_back(result.value);
+  if (std::optional<Obstacle> obstacle = inferBounds(values, results, last))
+    return addUnsupported(node, scope, inputs, std::move(*obstacle));
   for (auto [number, name, result] : llvm::enumerate(node.output(), onnxNode.getResults())) {
     if (result.kind == Binding::Absent) {
       if (scope.isNeeded(name))
@@ -257,4 +272,39 @@ llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, S
       op->setLoc(withTensorName(loc, builder.getStringAttr(scope.prefix + name)));
   }
   return llvm::success();
+}
+
+std::optional<Obstacle> GraphImporter::inferBounds(llvm::ArrayRef<mlir::Value> values,
+                                                   llvm::ArrayRef<mlir::Value> results, mlir::Operation *last) {
+  auto bounded = llvm::find_if(values, [&](mlir::Value value) { return bounds.isBounded(value); });
+  if (bounded == values.end())
+    return std::nullopt;
+  // What the import did not use after all need not be right.
+  llvm::SmallVector<mlir::Operation *> created;
+  mlir::Block *block = builder.getBlock();
+  for (mlir::Operation *op = block->empty() ? nullptr : &block->back(); op && op != last;) {
+    mlir::Operation *before = op->getPrevNode();
+    bool stays = llvm::any_of(op->getResults(), [&](mlir::Value value) {
+      return bounds.isCount(value) || llvm::is_contained(results, value);
+    });
+    if (stays || !mlir::isOpTriviallyDead(op)) {
+      created.push_back(op);
+    } else {
+      llvm::for_each(op->getResults(), [&](mlir::Value value) { bounds.forget(value); });
+      op->erase();
+    }
+    op = before;
+  }
+  for (mlir::Operation *op : llvm::reverse(created))
+    if (std::optional<Obstacle> obstacle = bounds.infer(op))
+      return obstacle;
+  // What no operation makes of the operand, such as its shape, follows from its bound.
+  for (auto [number, result] : llvm::enumerate(results))
+    if (result && !bounds.isKnown(result)) {
+      llvm::ArrayRef<mlir::Value> counts = bounds.get(*bounded);
+      unsigned dim = llvm::find_if(counts, [](mlir::Value count) { return static_cast<bool>(count); }) - counts.begin();
+      return describeBounded("operand " + llvm::Twine(bounded - values.begin()), dim, OnnxNode::getShape(*bounded)[dim],
+                             "result " + llvm::Twine(number) + " of the operator follows from it");
+    }
+  return std::nullopt;
 }

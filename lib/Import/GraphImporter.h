@@ -34,7 +34,7 @@ private:
   llvm::LogicalResult importMain(mlir::func::FuncOp main, llvm::ArrayRef<const onnx::ValueInfoProto *> inputs);
   /// Notes a tensor of too many dimensions among what is not supported.
   void checkRank(mlir::Value value, llvm::StringRef name);
-  llvm::LogicalResult checkOutputType(const onnx::ValueInfoProto &output, mlir::RankedTensorType type);
+  llvm::LogicalResult checkOutputType(const onnx::ValueInfoProto &output, mlir::Value value);
 
   llvm::LogicalResult importInitializers(const onnx::GraphProto &graph, Scope &scope);
   template <typename Nodes> llvm::LogicalResult importNodes(const Nodes &nodes, Scope &scope) {
@@ -73,6 +73,10 @@ private:
                                      const onnx::OpSchema *schema, std::shared_ptr<const void> owner, Scope &scope,
                                      llvm::ArrayRef<Binding> inputs);
 
+  /// Finds the bounded dimensions of what was imported for a node, behind `last`, of operands `values` some of which
+  /// have such. Returns why the node cannot be imported, if so.
+  std::optional<Obstacle> inferBounds(llvm::ArrayRef<mlir::Value> values, llvm::ArrayRef<mlir::Value> results,
+                                      mlir::Operation *last);
   /// Lists a node among those that cannot be imported; its results are unknown from then on.
   llvm::LogicalResult addUnsupported(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs,
                                      Obstacle obstacle);
@@ -95,6 +99,7 @@ private:
   /// Nodes of graphs that loops repeat, once for each iteration.
   int64_t numRepeated = 0;
   UnsupportedParts unsupported;
+  Bounds bounds;
 };
 
 } // namespace dovetail::importer

@@ -15,6 +15,7 @@
 #include "GraphImporter.h"
 #include "InputShapes.h"
 #include "ModelFile.h"
+#include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/Import/TensorName.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -108,7 +109,8 @@ llvm::LogicalResult GraphImporter::importMain(mlir::func::FuncOp main,
 
   llvm::SmallVector<mlir::Value> results;
   llvm::SmallVector<mlir::Type> resultTypes;
-  llvm::SmallVector<mlir::DictionaryAttr> resultAttrs;
+  llvm::SmallVector<mlir::DictionaryAttr> resultAttrs, countAttrs;
+  llvm::SmallVector<mlir::Value> counts;
   for (const onnx::ValueInfoProto &output : graph.output()) {
     const Binding *result = scope.lookup(output.name());
     if (result && result->isSequenceOrNothing())
@@ -116,15 +118,32 @@ llvm::LogicalResult GraphImporter::importMain(mlir::func::FuncOp main,
              << "output '" << output.name() << "' is not a tensor: return the tensors of a sequence one by one";
     if (!result || result->kind != Binding::Known)
       return reporter.invalid() << "output '" << output.name() << "' is not computed";
-    if (failed(checkOutputType(output, OnnxNode::getType(result->value))))
+    if (failed(checkOutputType(output, result->value)))
       return llvm::failure();
     results.push_back(result->value);
-    resultTypes.push_back(result->value.getType());
-    resultAttrs.push_back(
-        builder.getDictionaryAttr(builder.getNamedAttr("dovetail.name", builder.getStringAttr(output.name()))));
+    mlir::NamedAttrList attributes;
+    attributes.set("dovetail.name", builder.getStringAttr(output.name()));
+    llvm::SmallVector<int64_t> numbers;
+    for (auto [dim, count] : llvm::enumerate(bounds.get(result->value))) {
+      numbers.push_back(count ? llvm::find(counts, count) - counts.begin() : -1);
+      if (numbers.back() < static_cast<int64_t>(counts.size()))
+        continue;
+      counts.push_back(count);
+      countAttrs.push_back(builder.getDictionaryAttr(
+          {builder.getNamedAttr("dovetail.name", builder.getStringAttr(output.name() + ":" + std::to_string(dim))),
+           builder.getNamedAttr(kCountAttrName, builder.getUnitAttr())}));
+    }
+    if (!numbers.empty())
+      attributes.set(kCountsAttrName, builder.getDenseI64ArrayAttr(numbers));
+    resultAttrs.push_back(attributes.getDictionary(builder.getContext()));
   }
   if (results.empty())
     return reporter.invalid() << "graph '" << graph.name() << "' has no outputs";
+  // Who runs the program is to know the counts of its outputs.
+  results.append(counts.begin(), counts.end());
+  resultAttrs.append(countAttrs);
+  for (mlir::Value result : results)
+    resultTypes.push_back(result.getType());
   mlir::func::ReturnOp::create(builder, reporter.getFileLoc(), results);
   main.setFunctionType(builder.getFunctionType(block->getArgumentTypes(), resultTypes));
   main.setAllResultAttrs(resultAttrs);
@@ -144,7 +163,9 @@ void GraphImporter::checkRank(mlir::Value value, llvm::StringRef name) {
          "export the model with dimensions merged"});
 }
 
-llvm::LogicalResult GraphImporter::checkOutputType(const onnx::ValueInfoProto &output, mlir::RankedTensorType type) {
+llvm::LogicalResult GraphImporter::checkOutputType(const onnx::ValueInfoProto &output, mlir::Value value) {
+  mlir::RankedTensorType type = OnnxNode::getType(value);
+  llvm::ArrayRef<mlir::Value> counts = bounds.get(value);
   if (!output.type().has_tensor_type())
     return llvm::success();
   const auto &declared = output.type().tensor_type();
@@ -157,7 +178,7 @@ llvm::LogicalResult GraphImporter::checkOutputType(const onnx::ValueInfoProto &o
   bool agrees = declared.shape().dim_size() == type.getRank();
   for (int64_t i = 0; agrees && i < type.getRank(); ++i)
     agrees = !declared.shape().dim(i).has_dim_value() || declared.shape().dim(i).dim_value() < 0 ||
-             declared.shape().dim(i).dim_value() == type.getDimSize(i);
+             declared.shape().dim(i).dim_value() == type.getDimSize(i) || (!counts.empty() && counts[i]);
   if (!agrees)
     mlir::emitWarning(reporter.getFileLoc())
         << "output '" << output.name() << "' has type " << type << ", not the shape that the model declares";

@@ -337,6 +337,39 @@ mlir::Value OnnxNode::constantTensor(const onnx::TensorProto &tensor) {
 }
 
 //===----------------------------------------------------------------------===//
+// Dimensions whose extents depend on data
+//===----------------------------------------------------------------------===//
+
+mlir::Value OnnxNode::bound(mlir::Value value, Counts counts) {
+  // The extent may be known after all.
+  for (auto [dim, count] : llvm::enumerate(counts))
+    if (mlir::ElementsAttr constant = getConstant(count); constant && value) {
+      llvm::SmallVector<int64_t> sizes(getShape(value)), starts(sizes.size(), 0), steps(sizes.size(), 1);
+      sizes[dim] = readInts(constant)->front();
+      value = slice(value, starts, sizes, steps);
+      count = {};
+    }
+  if (value && llvm::any_of(counts, [](mlir::Value count) { return static_cast<bool>(count); }))
+    context.bounds.set(value, std::move(counts));
+  return value;
+}
+
+mlir::Value OnnxNode::clearTails(mlir::Value value) {
+  if (!context.bounds.isBounded(value))
+    return value;
+  mlir::Value cleared = importer::clearTails(context.builder, context.loc, value, getCounts(value));
+  for (mlir::Value inner = cleared; inner != value; inner = inner.getDefiningOp()->getOperand(0))
+    context.bounds.set(inner, {});
+  return cleared;
+}
+
+Obstacle OnnxNode::describeBounded(const llvm::Twine &what, mlir::Value value, const llvm::Twine &why) const {
+  auto counts = getCounts(value);
+  unsigned dim = llvm::find_if(counts, [](mlir::Value count) { return static_cast<bool>(count); }) - counts.begin();
+  return importer::describeBounded(what, dim, getShape(value)[dim], why);
+}
+
+//===----------------------------------------------------------------------===//
 // Results and errors
 //===----------------------------------------------------------------------===//
 

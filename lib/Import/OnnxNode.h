@@ -14,6 +14,7 @@
 #define DOVETAIL_LIB_IMPORT_ONNXNODE_H
 
 #include "Binding.h"
+#include "Bounds.h"
 #include "Registry.h"
 #include "Reporter.h"
 #include "TensorData.h"
@@ -40,6 +41,7 @@ public:
     mlir::OpBuilder &builder;
     TensorReader &tensors;
     Reporter &reporter;
+    Bounds &bounds;
     mlir::Location loc;
     /// The node in messages.
     std::string name;
@@ -155,6 +157,18 @@ public:
   mlir::Value perChannel(mlir::Value vector, int64_t rank);
   /// `tensor` of an attribute as a constant.
   mlir::Value constantTensor(const onnx::TensorProto &tensor);
+
+  // Dimensions whose extents depend on data. What is made of operands that have such is found out behind the import:
+  // see `Bounds::infer`.
+
+  /// For each dimension the count that bounds it, or null; empty if none is bounded.
+  llvm::ArrayRef<mlir::Value> getCounts(mlir::Value value) const { return context.bounds.get(value); }
+  /// Says of each dimension of `value` what bounds it.
+  mlir::Value bound(mlir::Value value, Counts counts);
+  /// `value` with zeros in its tails: not bounded any more.
+  mlir::Value clearTails(mlir::Value value);
+  /// That `value`, as a subject `what`, has a dimension that depends on data, and why it must not.
+  Obstacle describeBounded(const llvm::Twine &what, mlir::Value value, const llvm::Twine &why) const;
 
   // Results.
 

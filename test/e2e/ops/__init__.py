@@ -2,6 +2,7 @@
 """Generators of random single-operator cases, one module for each family of operators."""
 
 from . import (  # noqa: F401
+    bounded,
     contraction,
     control,
     elementwise,

@@ -40,6 +40,8 @@ class Draft(Choices):
         self.outputs = []
         #: Types and shapes of outputs whose operator has no shape inference at some opsets.
         self.declared = {}
+        #: Shapes of outputs whose extents depend on data, with their bounds, of which cuts are.
+        self.bounded = {}
         #: Outputs must be equal to the last bit.
         self.exact = False
         #: ONNX Runtime is known to be wrong here: ask the reference of the onnx package.
@@ -116,6 +118,10 @@ class Draft(Choices):
         """States the type and shape of an output: those of the array `like`."""
         dtype = helper.np_dtype_to_tensor_dtype(like.dtype)
         self.declared[name] = helper.make_tensor_value_info(name, dtype, like.shape)
+
+    def declare_type(self, name, element_type):
+        """States the element type of an output alone."""
+        self.declared[name] = helper.make_tensor_value_info(name, element_type, None)
 
     def model(self):
         """The finished ModelProto, checked and with its shapes inferred."""

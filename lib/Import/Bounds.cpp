@@ -1,0 +1,143 @@
+//===- Bounds.cpp - Dimensions whose extents depend on data ---------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements Bounds: what follows from definitions, which name all that an operation reads. No operator is named here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Bounds.h"
+#include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
+
+using namespace dovetail;
+using namespace dovetail::importer;
+
+Obstacle dovetail::importer::describeBounded(const llvm::Twine &what, unsigned dim, int64_t bound,
+                                             const llvm::Twine &why) {
+  return {(what + " has in dimension " + llvm::Twine(dim) + " an extent that depends on data, at most " +
+           llvm::Twine(bound) + ", and " + why)
+              .str(),
+          "end the graph before it, or export the model with an extent that is constant"};
+}
+
+void Bounds::set(mlir::Value value, Counts given) {
+  if (llvm::none_of(given, [](mlir::Value count) { return static_cast<bool>(count); }))
+    given.clear();
+  for (mlir::Value count : given)
+    if (count)
+      used.insert(count);
+  counts[value] = std::move(given);
+}
+
+mlir::Value dovetail::importer::clearTails(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                                           llvm::ArrayRef<mlir::Value> counts) {
+  for (auto [dim, count] : llvm::enumerate(counts))
+    if (count)
+      value = ClearTailOp::create(builder, loc, value, count, static_cast<int64_t>(dim));
+  return value;
+}
+
+void Bounds::clearTails(mlir::Operation *op, unsigned operand) {
+  mlir::OpBuilder builder(op);
+  mlir::Value value = op->getOperand(operand);
+  Counts given(get(value));
+  mlir::Value cleared = importer::clearTails(builder, op->getLoc(), value, given);
+  set(cleared, given);
+  op->setOperand(operand, cleared);
+}
+
+namespace {
+/// The dimensions of the results of one operation.
+class ResultBounds {
+public:
+  ResultBounds(const Bounds &bounds, DefinitionOpInterface op)
+      : bounds(bounds), op(op), definition(op.getDefinition()), counts(definition.resultRank) {}
+
+  std::optional<Obstacle> infer();
+  const Counts &getCounts() const { return counts; }
+  const Definition &getDefinition() const { return definition; }
+
+private:
+  /// The loop that gives the coordinates of a dimension that is read, one for each and in order, if it is of the result
+  /// and an element depends on no other of its iterations, or on those before it alone.
+  std::optional<unsigned> getLoop(const layout::AccessDim &dim, int64_t extent) const;
+  Obstacle describe(unsigned operand, unsigned dim, const llvm::Twine &why) const;
+
+  const Bounds &bounds;
+  DefinitionOpInterface op;
+  Definition definition;
+  Counts counts;
+};
+} // namespace
+
+std::optional<unsigned> ResultBounds::getLoop(const layout::AccessDim &dim, int64_t extent) const {
+  std::optional<int> loop = dim.index.asLoop();
+  if (!loop || dim.divisor != 1 || *loop >= static_cast<int>(definition.resultRank) ||
+      definition.loops[*loop].extent != extent)
+    return std::nullopt;
+  bool isForward = definition.scan && static_cast<int>(definition.scan->loop) == *loop && !definition.scan->isReversed;
+  if (!isForward && (definition.isLine(*loop) || definition.loops[*loop].kind == LoopKind::Scan))
+    return std::nullopt;
+  return *loop;
+}
+
+Obstacle ResultBounds::describe(unsigned operand, unsigned dim, const llvm::Twine &why) const {
+  int64_t bound = llvm::cast<mlir::RankedTensorType>(op->getOperand(operand).getType()).getDimSize(dim);
+  return describeBounded("operand " + llvm::Twine(operand) + " of its " + op->getName().stripDialect(), dim, bound,
+                         why);
+}
+
+std::optional<Obstacle> ResultBounds::infer() {
+  auto getExtent = [&](unsigned operand, unsigned dim) {
+    return llvm::cast<mlir::RankedTensorType>(op->getOperand(operand).getType()).getDimSize(dim);
+  };
+  for (const Access &read : definition.reads)
+    for (auto [dim, count] : llvm::enumerate(bounds.get(op->getOperand(read.operand)))) {
+      if (!count)
+        continue;
+      std::optional<unsigned> loop = getLoop(read.dims[dim], getExtent(read.operand, dim));
+      if (!loop)
+        return describe(read.operand, dim, "its result depends on that extent");
+      if (counts[*loop] && counts[*loop] != count)
+        return describe(read.operand, dim, "meets another one, which need not be equal");
+      counts[*loop] = count;
+    }
+  // What is read along a bounded dimension is bounded by the same count, or broadcast.
+  for (const Access &read : definition.reads) {
+    llvm::ArrayRef<mlir::Value> own = bounds.get(op->getOperand(read.operand));
+    for (auto [dim, access] : llvm::enumerate(read.dims)) {
+      if ((!own.empty() && own[dim]) || getExtent(read.operand, dim) == 1)
+        continue;
+      for (auto [loop, count] : llvm::enumerate(counts))
+        if (count && access.index.dependsOn(loop))
+          return describeBounded("its result", loop, definition.loops[loop].extent,
+                                 "operand " + llvm::Twine(read.operand) + " is read along it, but has the extent " +
+                                     llvm::Twine(getExtent(read.operand, dim)) + " in dimension " + llvm::Twine(dim));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Obstacle> Bounds::infer(mlir::Operation *op) {
+  bool isKnown = llvm::any_of(op->getResults(), [&](mlir::Value result) { return counts.contains(result); });
+  if (isKnown || llvm::none_of(op->getOperands(), [&](mlir::Value operand) { return isBounded(operand); }))
+    return std::nullopt;
+  auto definitionOp = llvm::dyn_cast<DefinitionOpInterface>(op);
+  if (!definitionOp)
+    return Obstacle{"its " + op->getName().stripDialect().str() + " has an operand whose extent depends on data",
+                    "export the model with an extent that is constant"};
+  ResultBounds results(*this, definitionOp);
+  if (std::optional<Obstacle> obstacle = results.infer())
+    return obstacle;
+  // An index in a tail is nobody's: it must not be reported.
+  for (const DataIndex &index : results.getDefinition().getDataIndices())
+    if (unsigned operand = results.getDefinition().reads[index.read].operand; isBounded(op->getOperand(operand)))
+      clearTails(op, operand);
+  for (mlir::Value result : op->getResults())
+    set(result, results.getCounts());
+  return std::nullopt;
+}

@@ -1,0 +1,73 @@
+//===- Bounds.h - Dimensions whose extents depend on data -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares Bounds, which knows of which values that are imported dimensions are bounded, and by which counts.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_IMPORT_BOUNDS_H
+#define DOVETAIL_LIB_IMPORT_BOUNDS_H
+
+#include "UnsupportedParts.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
+
+namespace dovetail::importer {
+
+/// For each dimension of a value the count that bounds it, a scalar of i64; null for those whose extent is known.
+using Counts = llvm::SmallVector<mlir::Value>;
+
+/// The bounded dimensions of values. They have the extent of their bound; what lies beyond the count, the tail, is
+/// computed as all else, and may be anything. So nothing may depend on it: values that are made of bounded ones have
+/// the elements that the model says at the coordinates below all counts, whatever their tails are.
+///
+/// Values stay until all of the model is imported, or `forget` is told.
+class Bounds {
+public:
+  /// The counts of a value's dimensions; empty if none is bounded.
+  llvm::ArrayRef<mlir::Value> get(mlir::Value value) const {
+    auto it = counts.find(value);
+    return it == counts.end() ? llvm::ArrayRef<mlir::Value>() : llvm::ArrayRef<mlir::Value>(it->second);
+  }
+  bool isBounded(mlir::Value value) const { return value && !get(value).empty(); }
+  /// It was found out, or said, what bounds the value, be it nothing.
+  bool isKnown(mlir::Value value) const { return counts.contains(value); }
+  /// Says what bounds a value, whatever it is made of: nothing, if `given` is empty.
+  void set(mlir::Value value, Counts given);
+  /// The value bounds dimensions, and so stays, whoever uses it.
+  bool isCount(mlir::Value value) const { return used.contains(value); }
+  /// Forgets a value that is about to be erased.
+  void forget(mlir::Value value) { counts.erase(value); }
+
+  /// Finds the bounded dimensions of the results of `op`, from those of its operands: a dimension of an operand that is
+  /// read at a loop over a dimension of the result, and nothing else, bounds that dimension. Indices that are looked up
+  /// get tails that are zero. Returns why the results may depend on a tail, or have another extent, if so.
+  std::optional<Obstacle> infer(mlir::Operation *op);
+
+private:
+  /// Makes the tails of operand number `operand` zero, for `op`.
+  void clearTails(mlir::Operation *op, unsigned operand);
+
+  llvm::DenseMap<mlir::Value, Counts> counts;
+  llvm::DenseSet<mlir::Value> used; ///< All that are in `counts`.
+};
+
+/// `value` with zeros in the tails of its dimensions, and what is said of a dimension in messages.
+mlir::Value clearTails(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                       llvm::ArrayRef<mlir::Value> counts);
+
+/// That something needs an extent that depends on data: `what`, as a subject, of which dimension `dim` is bounded.
+Obstacle describeBounded(const llvm::Twine &what, unsigned dim, int64_t bound, const llvm::Twine &why);
+
+} // namespace dovetail::importer
+
+#endif // DOVETAIL_LIB_IMPORT_BOUNDS_H

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Dimensions whose extents depend on data, through a whole model and every way to run it; against NumPy."""
+
+import numpy as np
+import onnx
+import pytest
+from harness.backend import InProcessBackend, call, fastest_backend, tool
+from harness.partition import Partition, uneven_sizes
+from test_processes import run_ranks
+
+TARGETS = ["cpu", "emulated"]
+EXTENT, WIDTH, ENTRIES = 13, 3, 7
+
+#: Rows that are marked, the entries of a table that they name, and what is made of both.
+MODEL = f"""
+<ir_version: 9, opset_import: ["" : 18]>
+chosen (bool[{EXTENT}] keep, float[{EXTENT}, {WIDTH}] rows, int64[{EXTENT}] names, float[{ENTRIES}, {WIDTH}] table)
+  => (float[n, {WIDTH}] mixed, float[{WIDTH}, n] turned, int64[n] running, float[n, 1] total, float[{ENTRIES}, {WIDTH}] whole)
+  <int64[1] last = {{1}}, int64 axis = {{0}}, int64 offset = {{2}}>
+{{
+  kept = Compress<axis = 0>(rows, keep)
+  at = Compress<axis = 0>(names, keep)
+  moved = Sub(at, offset)
+  entries = Gather<axis = 0>(table, moved)
+  product = Mul(kept, kept)
+  shifted = Add(product, kept)
+  mixed = Relu(shifted)
+  turned = Transpose(entries)
+  running = CumSum(at, axis)
+  total = ReduceSum(entries, last)
+  whole = Neg(table)
+}}
+"""
+
+
+def _expected(keep, rows, names, table):
+    kept, at = rows[keep], names[keep]
+    return {
+        "mixed": np.maximum(kept * kept + kept, 0),
+        "turned": table[at - 2].T,
+        "running": np.cumsum(at),
+        "total": table[at - 2].sum(1, keepdims=True),
+        "whole": -table,
+    }
+
+
+def _inputs(rng, density):
+    """Where a row is not marked, its name would be out of range."""
+    keep = rng.random(EXTENT) < density
+    names = np.where(keep, rng.integers(2 - ENTRIES, ENTRIES + 2, EXTENT), 99)
+    rows, table = (rng.integers(-9, 9, (n, WIDTH)).astype(np.float32) for n in (EXTENT, ENTRIES))
+    return {"keep": keep, "rows": rows, "names": names, "table": table}
+
+
+def _assert_equal(actual, expected):
+    assert actual.keys() == expected.keys()
+    for name, value in expected.items():
+        assert actual[name].dtype == value.dtype and actual[name].shape == value.shape, name
+        np.testing.assert_array_equal(actual[name], value, name)
+
+
+@pytest.fixture(scope="module")
+def dovetail(backend):
+    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
+    import dovetail
+
+    return dovetail
+
+
+@pytest.fixture(scope="module")
+def model():
+    # Two counts of one mask need not be known to be equal: each output depends on one of them.
+    return onnx.parser.parse_model(MODEL)
+
+
+def _partition(mesh, tensors):
+    partition = Partition(mesh)
+    axes = "+".join(mesh)
+    shapes = {"keep": (EXTENT,), "rows": (EXTENT, WIDTH), "names": (EXTENT,), "table": (ENTRIES, WIDTH), "mixed": (EXTENT, WIDTH)}
+    for name in tensors:
+        shape = shapes[name]
+        partition.split(name, len(shape), 0, axes, uneven_sizes(shape[0], partition.ranks))
+    return partition
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "mesh, tensors",
+    [({"y": 1}, ()), ({"y": 3}, ("keep", "rows", "names")), ({"y": 2, "x": 2}, ("table", "mixed")), ({"y": 4}, ("rows",))],
+    ids=str,
+)
+def test_runs_differ_in_extents(dovetail, model, mesh, tensors, target):
+    """One program, with counts from none to all, and on devices a recorded run that is replayed with another count."""
+    flags = [*_partition(mesh, tensors).flags(), "--target", target]
+    program = dovetail.compile(model, libraries=False, options=flags)
+    assert [port.shape for port in program.outputs] == [
+        (EXTENT, WIDTH),
+        (WIDTH, EXTENT),
+        (EXTENT,),
+        (EXTENT, 1),
+        (ENTRIES, WIDTH),
+    ]
+    rng = np.random.default_rng(len(tensors))
+    for density in (0.5, 0, 1, 0.2):
+        inputs = _inputs(rng, density)
+        _assert_equal(program.run(inputs), _expected(**inputs))
+
+
+def test_indices_below_the_count_are_checked(dovetail, model):
+    program = dovetail.compile(model, libraries=False, options=_partition({"y": 3}, ("table",)).flags())
+    inputs = _inputs(np.random.default_rng(0), 0.5)
+    inputs["names"][np.flatnonzero(inputs["keep"])[-1]] = ENTRIES + 2
+    with pytest.raises(dovetail.DovetailError, match=rf"index {ENTRIES} .*of extent {ENTRIES}"):
+        program.run(inputs)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_command_line_and_processes(dovetail, model, tmp_path, target):
+    """Files have what there is, whether ranks are threads or processes, and `inspect` says that the bound is one."""
+    inputs = _inputs(np.random.default_rng(1), 0.4)
+    artifact = tmp_path / "model.dvt"
+    flags = [*_partition({"y": 2}, ("rows", "keep")).flags(), "--target", target]
+    dovetail.compile(model, libraries=False, options=flags).save(artifact)
+    given = []
+    for name, value in inputs.items():
+        np.save(tmp_path / f"{name}.npy", value)
+        given += ["--input", f"{name}=@{tmp_path / name}.npy"]
+
+    def check(file):
+        with np.load(file) as archive:
+            _assert_equal(dict(archive), _expected(**inputs))
+
+    run = ["run", artifact, *given]
+    code, _, messages = call([tool("dovetail-run"), *run, "--output", tmp_path / "threads.npz"])
+    assert code == 0, messages
+    check(tmp_path / "threads.npz")
+    results = run_ranks([*run, "--output", tmp_path / "processes.npz"], 2)
+    assert [code for code, _, _ in results] == [0, 0], results
+    check(tmp_path / "processes.npz")
+    code, text, _ = call([tool("dovetail-run"), "inspect", artifact])
+    assert code == 0
+    assert f"float32[{EXTENT}, {WIDTH}] at most" in text
+    assert f"float32[{ENTRIES}, {WIDTH}] at most" not in text
+
+
+def test_verify_compares_what_there_is(tmp_path, backend):
+    model = onnx.parser.parse_model(
+        """
+        <ir_version: 9, opset_import: ["" : 18]>
+        marked (float[9, 5] x, bool[9] keep) => (int64[2, n] where, float[k, 5] kept)
+        {
+          larger = Greater(x, half)
+          where = NonZero(larger)
+          rows = Compress<axis = 0>(x, keep)
+          kept = Exp(rows)
+        }
+        """.replace("{", "<float half = {0.5}> {", 1)
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    for more in ([], ["--per-op"]):
+        command = [tool("dovetail"), "verify", tmp_path / "model.onnx", "--mesh", "y=3", "--shard", "x=y,_", *more]
+        code, output, messages = call(command)
+        assert code == 0, (output, messages)
+        assert "where" in output and "where:1" not in output
