@@ -79,11 +79,27 @@ static FailureOr<artifact::ElementType> getElementType(Operation *op, Type tenso
     return ElementType::F16;
   if (type.isBF16())
     return ElementType::BF16;
+  if (isa<Float8E4M3FNType>(type))
+    return ElementType::F8E4M3FN;
+  if (isa<Float8E4M3FNUZType>(type))
+    return ElementType::F8E4M3FNUZ;
+  if (isa<Float8E5M2Type>(type))
+    return ElementType::F8E5M2;
+  if (isa<Float8E5M2FNUZType>(type))
+    return ElementType::F8E5M2FNUZ;
+  if (isa<Float8E8M0FNUType>(type))
+    return ElementType::F8E8M0;
+  if (isa<Float4E2M1FNType>(type))
+    return ElementType::F4E2M1;
   if (auto integer = dyn_cast<IntegerType>(type)) {
     bool isUnsigned = integer.isUnsigned();
     switch (integer.getWidth()) {
     case 1:
       return ElementType::Bool;
+    case 2:
+      return isUnsigned ? ElementType::U2 : ElementType::I2;
+    case 4:
+      return isUnsigned ? ElementType::U4 : ElementType::I4;
     case 8:
       return isUnsigned ? ElementType::U8 : ElementType::I8;
     case 16:

@@ -32,6 +32,46 @@ template <bool isBFloat> struct Half {
     return llvm::APFloat(semantics, llvm::APInt(16, bits)).convertToFloat();
   }
 };
+
+const llvm::fltSemantics &getSemantics(ElementType type) {
+  switch (type) {
+  case ElementType::F8E4M3FN:
+    return llvm::APFloat::Float8E4M3FN();
+  case ElementType::F8E4M3FNUZ:
+    return llvm::APFloat::Float8E4M3FNUZ();
+  case ElementType::F8E5M2:
+    return llvm::APFloat::Float8E5M2();
+  case ElementType::F8E5M2FNUZ:
+    return llvm::APFloat::Float8E5M2FNUZ();
+  case ElementType::F8E8M0:
+    return llvm::APFloat::Float8E8M0FNU();
+  default:
+    return llvm::APFloat::Float4E2M1FN();
+  }
+}
+
+/// Floats of at most 8 bits, widened.
+template <ElementType type> struct NarrowFloat {
+  uint8_t bits;
+  operator double() const {
+    const llvm::fltSemantics &semantics = getSemantics(type);
+    unsigned width = llvm::APFloat::getSizeInBits(semantics);
+    return llvm::APFloat(semantics, llvm::APInt(8, bits).trunc(width)).convertToDouble();
+  }
+};
+
+/// Integers of 2 and 4 bits, widened.
+template <unsigned width, bool isSigned> struct NarrowInt {
+  uint8_t bits;
+  operator double() const { return value(); }
+  bool operator==(NarrowInt other) const { return value() == other.value(); }
+  int value() const {
+    int value = bits & ((1 << width) - 1);
+    return isSigned && value >= 1 << (width - 1) ? value - (1 << width) : value;
+  }
+};
+template <typename T> constexpr bool isInteger = std::is_integral_v<T>;
+template <unsigned width, bool isSigned> constexpr bool isInteger<NarrowInt<width, isSigned>> = true;
 } // namespace
 
 /// Calls `function` with a value of the C++ type of the elements.
@@ -62,6 +102,26 @@ template <typename Function> static void dispatch(ElementType type, Function fun
     return function(uint32_t());
   case ElementType::U64:
     return function(uint64_t());
+  case ElementType::F8E4M3FN:
+    return function(NarrowFloat<ElementType::F8E4M3FN>());
+  case ElementType::F8E4M3FNUZ:
+    return function(NarrowFloat<ElementType::F8E4M3FNUZ>());
+  case ElementType::F8E5M2:
+    return function(NarrowFloat<ElementType::F8E5M2>());
+  case ElementType::F8E5M2FNUZ:
+    return function(NarrowFloat<ElementType::F8E5M2FNUZ>());
+  case ElementType::F8E8M0:
+    return function(NarrowFloat<ElementType::F8E8M0>());
+  case ElementType::F4E2M1:
+    return function(NarrowFloat<ElementType::F4E2M1>());
+  case ElementType::I4:
+    return function(NarrowInt<4, true>());
+  case ElementType::U4:
+    return function(NarrowInt<4, false>());
+  case ElementType::I2:
+    return function(NarrowInt<2, true>());
+  case ElementType::U2:
+    return function(NarrowInt<2, false>());
   }
 }
 
@@ -71,6 +131,17 @@ static double getTolerance(ElementType type) {
     return std::ldexp(1.0, -8);
   case ElementType::BF16:
     return std::ldexp(1.0, -5);
+  // One step of the largest number: what is rounded to so few digits may be next to a tie.
+  case ElementType::F8E4M3FN:
+  case ElementType::F8E4M3FNUZ:
+    return std::ldexp(1.0, -3);
+  case ElementType::F8E5M2:
+  case ElementType::F8E5M2FNUZ:
+    return std::ldexp(1.0, -2);
+  case ElementType::F4E2M1:
+    return std::ldexp(1.0, -1);
+  case ElementType::F8E8M0:
+    return 1;
   default:
     return kRelativeTolerance;
   }
@@ -98,7 +169,7 @@ static Difference compareElements(const tools::NamedTensor &actualData, const to
     result.actual = static_cast<double>(actual[i]);
     result.expected = static_cast<double>(expected[i]);
   };
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (isInteger<T>) {
     for (int64_t i = 0; i < count; ++i) {
       double a = static_cast<double>(actual[i]), e = static_cast<double>(expected[i]);
       result.magnitude = std::max(result.magnitude, std::abs(e));

@@ -117,5 +117,5 @@ mlir::ElementsAttr TensorReader::readExternal(const onnx::TensorProto &tensor, m
     return {};
   }
   llvm::ArrayRef<char> bytes(file->getBufferStart() + offset, size);
-  return makeConstant(type, bytes, file, tensor.name());
+  return makePackedConstant(type, bytes, file, tensor.name());
 }

@@ -67,8 +67,7 @@ private:
       int32_t elementType = input->type().tensor_type().elem_type();
       if (!convertElementType(elementType, reporter.getContext()))
         return reporter.error(ImportError::Unsupported)
-               << "input '" << input->name() << "' has elements of type " << describeElementType(elementType)
-               << ", which is not supported";
+               << "input '" << input->name() << "' has " << describeUnsupportedElements(elementType);
     }
     return llvm::success();
   }

@@ -12,6 +12,7 @@
 
 #include "OnnxNode.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/SmallSet.h"
@@ -294,7 +295,21 @@ mlir::Value OnnxNode::stack(llvm::ArrayRef<mlir::Value> values, int64_t axis) {
 mlir::Value OnnxNode::cast(mlir::Value value, mlir::Type elementType) {
   if (!value || getType(value).getElementType() == elementType)
     return value;
+  if (isNarrow(elementType))
+    return narrow(value, elementType, /*saturate=*/true);
+  if (isNarrow(getType(value).getElementType()))
+    return cast(create<WidenOp>(value), elementType);
   return create<CastOp>(value, elementType);
+}
+
+mlir::Value OnnxNode::narrow(mlir::Value value, mlir::Type elementType, bool saturate, llvm::StringRef roundMode) {
+  if (!value || getType(value).getElementType() == elementType)
+    return value;
+  mlir::Type from = getType(value).getElementType(), between = getWideType(elementType);
+  // f32 lacks digits of these numbers, which matter at ties.
+  if (llvm::isa<mlir::FloatType>(elementType) && !isNarrow(from) && from.getIntOrFloatBitWidth() > 16 && !from.isF32())
+    between = getBuilder().getF64Type();
+  return create<NarrowOp>(cast(value, between), elementType, saturate, roundMode);
 }
 
 mlir::Value OnnxNode::widen(mlir::Value value) {
@@ -419,8 +434,11 @@ Obstacle OnnxNode::describeNotConstant(const llvm::Twine &what) {
 }
 
 Obstacle OnnxNode::describeUnsupportedElements(int32_t type) {
+  if (type == onnx::TensorProto::STRING)
+    return {"strings are not supported, as programs compute with numbers",
+            "do what needs strings before the model, or after it"};
   return {"elements of type " + describeElementType(type) + " are not supported",
-          "export the model with floats of 16 to 64 bits, integers of 8 to 64 bits, or booleans"};
+          "export the model with floats of at most 64 bits, integers of 2 to 64 bits, or booleans"};
 }
 
 //===----------------------------------------------------------------------===//

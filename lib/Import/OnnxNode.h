@@ -147,7 +147,10 @@ public:
                     llvm::ArrayRef<int64_t> steps);
   /// Tensors of one shape along a new dimension `axis`; there must be one.
   mlir::Value stack(llvm::ArrayRef<mlir::Value> values, int64_t axis);
+  /// As ONNX Cast does it where nothing else is said.
   mlir::Value cast(mlir::Value value, mlir::Type elementType);
+  /// The same to a float of at most 8 bits or an integer of 2 or 4 bits; see `NarrowOp`.
+  mlir::Value narrow(mlir::Value value, mlir::Type elementType, bool saturate, llvm::StringRef roundMode = "up");
   /// Floats of 16 bits as f32: sums of many do not fit into them.
   mlir::Value widen(mlir::Value value);
   mlir::Value reduce(mlir::Value value, ReduceKind kind, llvm::ArrayRef<int64_t> axes);

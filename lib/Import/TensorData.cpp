@@ -12,6 +12,7 @@
 
 #include "TensorData.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -62,6 +63,26 @@ mlir::Type dovetail::importer::convertElementType(int32_t onnxType, mlir::MLIRCo
     return builder.getIntegerType(32, /*isSigned=*/false);
   case TensorProto::UINT64:
     return builder.getIntegerType(64, /*isSigned=*/false);
+  case TensorProto::INT4:
+    return builder.getIntegerType(4);
+  case TensorProto::UINT4:
+    return builder.getIntegerType(4, /*isSigned=*/false);
+  case TensorProto::INT2:
+    return builder.getIntegerType(2);
+  case TensorProto::UINT2:
+    return builder.getIntegerType(2, /*isSigned=*/false);
+  case TensorProto::FLOAT8E4M3FN:
+    return builder.getType<mlir::Float8E4M3FNType>();
+  case TensorProto::FLOAT8E4M3FNUZ:
+    return builder.getType<mlir::Float8E4M3FNUZType>();
+  case TensorProto::FLOAT8E5M2:
+    return builder.getType<mlir::Float8E5M2Type>();
+  case TensorProto::FLOAT8E5M2FNUZ:
+    return builder.getType<mlir::Float8E5M2FNUZType>();
+  case TensorProto::FLOAT8E8M0:
+    return builder.getType<mlir::Float8E8M0FNUType>();
+  case TensorProto::FLOAT4E2M1:
+    return builder.getType<mlir::Float4E2M1FNType>();
   default:
     return {};
   }
@@ -78,6 +99,12 @@ std::string dovetail::importer::describeElementType(int32_t onnxType) {
   if (TensorProto::DataType_IsValid(onnxType))
     return TensorProto::DataType_Name(static_cast<TensorProto::DataType>(onnxType));
   return "number " + std::to_string(onnxType);
+}
+
+std::string dovetail::importer::describeUnsupportedElements(int32_t onnxType) {
+  if (onnxType == TensorProto::STRING)
+    return "strings as elements: programs compute with numbers; do what needs strings before the model, or after it";
+  return "elements of type " + describeElementType(onnxType) + ", which is not supported";
 }
 
 std::optional<int64_t> dovetail::importer::countElements(llvm::ArrayRef<int64_t> shape) {
@@ -98,6 +125,19 @@ bool dovetail::importer::isSmallConstant(mlir::RankedTensorType type) {
 
 /// Bytes of an element in memory.
 static int64_t getElementSize(mlir::Type type) { return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8); }
+
+/// How many elements ONNX packs into a byte.
+static int64_t getElementsPerByte(mlir::Type type) { return isNarrow(type) ? 8 / type.getIntOrFloatBitWidth() : 1; }
+
+/// The first `count` elements that are packed into `bytes`, low bits first, a byte for each.
+static llvm::SmallVector<char> unpack(llvm::ArrayRef<char> bytes, int64_t count, mlir::Type type) {
+  llvm::SmallVector<char> elements(count);
+  unsigned width = type.getIntOrFloatBitWidth(), perByte = 8 / width;
+  for (int64_t i = 0; i < count; ++i)
+    elements[i] =
+        static_cast<char>((static_cast<uint8_t>(bytes[i / perByte]) >> (i % perByte * width)) & ((1u << width) - 1));
+  return elements;
+}
 
 static mlir::ElementsAttr makeSmallConstant(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes) {
   if (bytes.empty())
@@ -129,6 +169,13 @@ mlir::ElementsAttr dovetail::importer::makeConstant(mlir::RankedTensorType type,
     for (char &byte : blob.getMutableData())
       byte = byte != 0;
   return mlir::DenseResourceElementsAttr::get(type, name, std::move(blob));
+}
+
+mlir::ElementsAttr dovetail::importer::makePackedConstant(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes,
+                                                          std::shared_ptr<const void> owner, llvm::StringRef name) {
+  if (getElementsPerByte(type.getElementType()) == 1)
+    return makeConstant(type, bytes, std::move(owner), name);
+  return makeConstant(type, unpack(bytes, type.getNumElements(), type.getElementType()), nullptr, name);
 }
 
 mlir::ElementsAttr dovetail::importer::makeMissingConstant(mlir::RankedTensorType type, llvm::StringRef name) {
@@ -205,8 +252,7 @@ mlir::ElementsAttr TensorReader::read(const TensorProto &tensor, llvm::StringRef
     ImportError kind = tensor.data_type() != TensorProto::UNDEFINED && TensorProto::DataType_IsValid(tensor.data_type())
                            ? ImportError::Unsupported
                            : ImportError::InvalidModel;
-    reporter.error(kind) << what << " has elements of type " << describeElementType(tensor.data_type())
-                         << ", which is not supported";
+    reporter.error(kind) << what << " has " << describeUnsupportedElements(tensor.data_type());
     return {};
   }
   llvm::SmallVector<int64_t> shape(tensor.dims().begin(), tensor.dims().end());
@@ -223,7 +269,7 @@ mlir::ElementsAttr TensorReader::read(const TensorProto &tensor, llvm::StringRef
     return {};
   }
   auto type = mlir::RankedTensorType::get(shape, elementType);
-  uint64_t size = *count * getElementSize(elementType);
+  uint64_t size = llvm::divideCeil(*count * getElementSize(elementType), getElementsPerByte(elementType));
   if (tensor.data_location() == TensorProto::EXTERNAL)
     return readExternal(tensor, type, size, what);
   if (!tensor.has_raw_data())
@@ -234,7 +280,7 @@ mlir::ElementsAttr TensorReader::read(const TensorProto &tensor, llvm::StringRef
                        << " bytes of data";
     return {};
   }
-  return makeConstant(type, llvm::ArrayRef<char>(raw.data(), raw.size()), std::move(owner), tensor.name());
+  return makePackedConstant(type, llvm::ArrayRef<char>(raw.data(), raw.size()), std::move(owner), tensor.name());
 }
 
 /// The elements of a field of `Stored`, as they are or converted to `Element`.
@@ -283,6 +329,22 @@ mlir::ElementsAttr TensorReader::readFields(const TensorProto &tensor, mlir::Ran
   case TensorProto::FLOAT16:
   case TensorProto::BFLOAT16:
     return convert(uint16_t(), tensor.int32_data(), "int32_data");
+  case TensorProto::INT4:
+  case TensorProto::UINT4:
+  case TensorProto::INT2:
+  case TensorProto::UINT2:
+  case TensorProto::FLOAT4E2M1: {
+    // Each number is a byte of packed elements.
+    llvm::SmallVector<char> bytes;
+    for (int32_t byte : tensor.int32_data())
+      bytes.push_back(static_cast<char>(byte));
+    if (static_cast<int64_t>(bytes.size()) !=
+        llvm::divideCeil(type.getNumElements(), getElementsPerByte(type.getElementType()))) {
+      reporter.invalid() << what << " has type " << type << " but " << bytes.size() << " bytes in 'int32_data'";
+      return {};
+    }
+    return makePackedConstant(type, bytes, nullptr, tensor.name());
+  }
   default:
     return convert(uint8_t(), tensor.int32_data(), "int32_data");
   }

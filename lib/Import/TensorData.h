@@ -32,6 +32,8 @@ mlir::Type convertElementType(int32_t onnxType, mlir::MLIRContext *context);
 onnx::TensorProto::DataType convertElementType(mlir::Type type);
 /// How messages name an `onnx::TensorProto::DataType`.
 std::string describeElementType(int32_t onnxType);
+/// What messages say that something has whose elements are of a type that there is not.
+std::string describeUnsupportedElements(int32_t onnxType);
 
 /// The number of elements of a shape, unless it is negative or so large that
 /// later arithmetic on sizes could overflow.
@@ -46,6 +48,10 @@ bool isSmallConstant(mlir::RankedTensorType type);
 /// type asks for.
 mlir::ElementsAttr makeConstant(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes,
                                 std::shared_ptr<const void> owner, llvm::StringRef name);
+
+/// The same from bytes as ONNX packs elements of 4 and of 2 bits: several into one, without gaps between rows.
+mlir::ElementsAttr makePackedConstant(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes,
+                                      std::shared_ptr<const void> owner, llvm::StringRef name);
 
 /// A constant whose data are missing.
 mlir::ElementsAttr makeMissingConstant(mlir::RankedTensorType type, llvm::StringRef name);

@@ -61,6 +61,12 @@ class _RunnerOptions(ctypes.Structure):
 
 
 _CPU = 1
+#: What the elements of types that NumPy lacks are given as.
+_BITS = {"bfloat16": np.uint16}
+_BITS |= dict.fromkeys(
+    ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn"], np.uint8
+)
+_BITS |= dict.fromkeys(["int4", "uint4", "int2", "uint2"], np.uint8)
 # As the command line.
 _MOST_THREADS = 4096
 
@@ -104,7 +110,11 @@ def _check(code):
 
 @dataclasses.dataclass(frozen=True)
 class Port:
-    """An input or output of a program. `dtype` is NumPy's name, or "bfloat16" (the bits are then uint16)."""
+    """An input or output of a program. `dtype` is NumPy's name, or where NumPy has no such type that of `ml_dtypes`.
+
+    The elements are then given as bits: of "bfloat16" as uint16, of floats and integers of at most 8 bits, such as
+    "float8_e4m3fn" and "int4", as uint8, a byte for each element.
+    """
 
     name: str
     dtype: str
@@ -115,12 +125,12 @@ class Port:
 
     @property
     def numpy_dtype(self):
-        return np.dtype(np.uint16 if self.dtype == "bfloat16" else self.dtype)
+        return np.dtype(_BITS.get(self.dtype, self.dtype))
 
 
-def _bits(array):
-    """bfloat16 of ml_dtypes, which ONNX's own package uses, as the bits that `Port` says."""
-    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+def _bits(array, port):
+    """An array of the port's type of ml_dtypes, which ONNX's own package uses, as the bits that `Port` says."""
+    return array.view(_BITS[port.dtype]) if port.dtype in _BITS and array.dtype.name == port.dtype else array
 
 
 def _addressable(array):
@@ -197,9 +207,9 @@ class Program:
     def run(self, inputs, threads=1, autotune=False, pin=False):
         """Runs all ranks once, as threads of this process; `threads` are divided among them.
 
-        `inputs` maps the names of all inputs to arrays of their types and shapes; bfloat16 may be that of `ml_dtypes`.
-        Returns the outputs by name. Where an extent depends on data, the port has its bound, and the array what there
-        is. The ranks are kept for later runs. `autotune` measures the algorithms of a GPU's
+        `inputs` maps the names of all inputs to arrays of their types and shapes; types that NumPy lacks may be those
+        of `ml_dtypes`. Returns the outputs by name. Where an extent depends on data, the port has its bound, and the
+        array what there is. The ranks are kept for later runs. `autotune` measures the algorithms of a GPU's
         libraries when the ranks start. `pin` lets each thread of the ranks stay on a processor of its own, of those
         that the calling thread may run on; the calling thread is left alone.
         """
@@ -212,7 +222,7 @@ class Program:
             known = ", ".join(f"'{port.name}'" for port in self.inputs)
             what = f"there is no input '{min(unknown)}'" if unknown else f"input '{missing[0]}' is not given"
             raise DovetailError(2, f"{what}; the program's inputs are {known}")
-        arrays = [_addressable(_bits(np.asarray(inputs[port.name]))) for port in self.inputs]
+        arrays = [_addressable(_bits(np.asarray(inputs[port.name]), port)) for port in self.inputs]
         for port, array in zip(self.inputs, arrays):
             if array.dtype != port.numpy_dtype or array.shape != port.shape:
                 raise DovetailError(

@@ -73,8 +73,11 @@ private:
 /// Elements in a file: in row-major order, or with the dimensions the other way round.
 class FileSource : public InputSource {
 public:
-  FileSource(std::shared_ptr<File> file, int64_t begin, ElementType type, std::vector<int64_t> shape, bool isReversed)
-      : InputSource(type, std::move(shape)), file(std::move(file)), begin(begin), isReversed(isReversed) {}
+  FileSource(std::shared_ptr<File> file, int64_t begin, ElementType type, std::vector<int64_t> shape, bool isReversed,
+             bool opaque)
+      : InputSource(type, std::move(shape)), file(std::move(file)), begin(begin), isReversed(isReversed) {
+    isOpaque = opaque;
+  }
 
   absl::Status read(const Box &box, std::byte *target) const override {
     if (box.empty())
@@ -133,7 +136,9 @@ private:
 
 class HeldTensor : public InputSource {
 public:
-  explicit HeldTensor(NamedTensor held) : InputSource(held.type, held.shape), tensor(std::move(held)) {}
+  explicit HeldTensor(NamedTensor held) : InputSource(held.type, held.shape), tensor(std::move(held)) {
+    isOpaque = tensor.isOpaque;
+  }
 
   absl::Status read(const Box &box, std::byte *target) const override {
     int64_t elementBytes = runtime::elementSize(type());
@@ -206,7 +211,8 @@ absl::StatusOr<std::unique_ptr<InputSource>> tools::openNpy(const std::string &p
       array = status;
   if (!array.ok())
     return annotate(array.status());
-  return std::make_unique<FileSource>(*std::move(file), *length, array->type, array->shape, array->isReversed);
+  return std::make_unique<FileSource>(*std::move(file), *length, array->type, array->shape, array->isReversed,
+                                      array->isOpaque);
 }
 
 absl::StatusOr<std::unique_ptr<InputSource>> tools::openRaw(const std::string &path, ElementType type,
@@ -218,7 +224,8 @@ absl::StatusOr<std::unique_ptr<InputSource>> tools::openRaw(const std::string &p
   if ((*file)->size != bytes)
     return absl::OutOfRangeError(
         absl::StrCat("'", path, "' has ", (*file)->size, " bytes of elements instead of ", bytes));
-  return std::make_unique<FileSource>(*std::move(file), 0, type, std::move(shape), /*isReversed=*/false);
+  return std::make_unique<FileSource>(*std::move(file), 0, type, std::move(shape), /*isReversed=*/false,
+                                      /*opaque=*/false);
 }
 
 std::unique_ptr<InputSource> tools::makeRandom(ElementType type, std::vector<int64_t> shape, uint64_t seed,

@@ -110,6 +110,12 @@ absl::StatusOr<std::vector<NamedTensor>> readArchive(const InputSpec &spec) {
   return absl::NotFoundError(absl::StrCat("'", spec.path, "' has no array '", spec.name, "'"));
 }
 
+absl::Status describeUnnamed(const PortInfo &port) {
+  return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' ", formatType(port.type, port.shape),
+                                                 " is given elements of one byte whose type the file does not name; "
+                                                 "convert them with astype"));
+}
+
 /// What the inputs are that `specs` give, in the order of the plan's. `add` hands over those of one specification, of
 /// which there may be several; `makeDefault` makes those that are not given, if they may be missing.
 template <typename T>
@@ -204,9 +210,18 @@ tools::readInputs(const runtime::Plan &plan, const std::vector<std::string> &spe
     values.emplace_back(spec.name, *std::move(tensor));
     return values;
   };
-  return collect<NamedTensor>(
+  absl::StatusOr<std::vector<NamedTensor>> inputs = collect<NamedTensor>(
       plan, specs, read, [&](const PortInfo &port, size_t index) { return makeRandomTensor(plan, port, seed + index); },
       randomDefault);
+  for (size_t i = 0; inputs.ok() && i < inputs->size(); ++i) {
+    NamedTensor &tensor = (*inputs)[i];
+    // Files do not tell these types apart; bytes are their bits.
+    if (runtime::isNarrow(plan.inputs[i].type) && tensor.type == runtime::ElementType::U8)
+      tensor.type = plan.inputs[i].type;
+    else if (tensor.isOpaque)
+      return describeUnnamed(plan.inputs[i]);
+  }
+  return inputs;
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<InputSource>>>
@@ -240,7 +255,9 @@ tools::openInputs(const runtime::Plan &plan, const std::vector<std::string> &spe
       randomDefault);
   for (size_t i = 0; sources.ok() && i < sources->size(); ++i) {
     const PortInfo &port = plan.inputs[i];
-    const InputSource &source = *(*sources)[i];
+    InputSource &source = *(*sources)[i];
+    if (!source.nameType(port.type))
+      return describeUnnamed(port);
     if (source.type() != port.type || source.shape() != port.shape)
       return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' is ", formatType(port.type, port.shape),
                                                      ", but a tensor ", formatType(source.type(), source.shape()),

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -26,7 +27,9 @@ struct Descriptor {
   ElementType type;
 };
 
-/// NumPy has no type for bfloat16: arrays of it are two opaque bytes for each element.
+/// NumPy has no type for bfloat16: arrays of it are two opaque bytes for each element. Arrays of 8-bit floats, and of
+/// what has fewer bits, are one; NumPy's own name for a float of 8 bits is what ml_dtypes makes of float8_e5m2.
+constexpr const char *opaqueBytes[] = {"|V1", "<V1", "<f1"};
 constexpr Descriptor descriptors[] = {{"<f4", ElementType::F32},  {"<f8", ElementType::F64}, {"<f2", ElementType::F16},
                                       {"<V2", ElementType::BF16}, {"|i1", ElementType::I8},  {"<i2", ElementType::I16},
                                       {"<i4", ElementType::I32},  {"<i8", ElementType::I64}, {"|u1", ElementType::U8},
@@ -175,10 +178,13 @@ absl::StatusOr<NpyArray> tools::parseNpyHeader(absl::Span<const std::byte> bytes
   for (const Descriptor &descriptor : descriptors)
     if (header.descr == descriptor.text)
       found = &descriptor;
-  if (!found)
+  bool isOpaque = std::find(std::begin(opaqueBytes), std::end(opaqueBytes), header.descr) != std::end(opaqueBytes);
+  if (!found && !isOpaque)
     return absl::OutOfRangeError(
         absl::StrCat("elements of type '", header.descr, "' are not supported; convert them with astype"));
-  NpyArray array{found->type, *header.shape, *header.fortranOrder && header.shape->size() > 1};
+  NpyArray array{found ? found->type : ElementType::U8, *header.shape,
+                 *header.fortranOrder && header.shape->size() > 1};
+  array.isOpaque = isOpaque;
   array.bytes = runtime::elementSize(array.type);
   for (int64_t extent : array.shape) {
     if (extent != 0 && array.bytes > (int64_t(1) << 60) / extent)
@@ -203,6 +209,7 @@ absl::StatusOr<NamedTensor> tools::decodeNpy(absl::Span<const std::byte> bytes) 
     return status;
   NamedTensor tensor;
   tensor.type = array->type;
+  tensor.isOpaque = array->isOpaque;
   tensor.shape = array->shape;
   tensor.allocate();
   std::copy(bytes.begin(), bytes.end(), tensor.bytes.begin());
@@ -212,7 +219,7 @@ absl::StatusOr<NamedTensor> tools::decodeNpy(absl::Span<const std::byte> bytes) 
 }
 
 std::string tools::npyHeader(ElementType type, const std::vector<int64_t> &shape) {
-  const char *descr = "";
+  const char *descr = runtime::isNarrow(type) ? opaqueBytes[0] : "";
   for (const Descriptor &descriptor : descriptors)
     if (descriptor.type == type && !*descr)
       descr = descriptor.text;

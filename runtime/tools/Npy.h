@@ -22,6 +22,8 @@ struct NpyArray {
   std::vector<int64_t> shape;
   bool isReversed;   ///< Elements lie as those of a row-major array with the dimensions the other way round.
   int64_t bytes = 0; ///< Of all elements.
+  /// An element is a byte of a type that the file does not name; `type` is U8.
+  bool isOpaque = false;
 
   /// Whether the file has so many bytes of elements. Errors: OUT_OF_RANGE.
   absl::Status checkSize(int64_t size) const;

@@ -62,6 +62,16 @@ void Summary::add(runtime::ElementType type, const std::byte *elements, int64_t 
   case ElementType::U64:
     return addAll<uint64_t>(*this, elements, number);
   case ElementType::BF16:
+  case ElementType::F8E4M3FN:
+  case ElementType::F8E4M3FNUZ:
+  case ElementType::F8E5M2:
+  case ElementType::F8E5M2FNUZ:
+  case ElementType::F8E8M0:
+  case ElementType::F4E2M1:
+  case ElementType::I4:
+  case ElementType::U4:
+  case ElementType::I2:
+  case ElementType::U2:
     return;
   }
 }
@@ -75,7 +85,7 @@ void Summary::add(const Summary &other) {
 }
 
 std::string Summary::text(runtime::ElementType type) const {
-  if (type == runtime::ElementType::BF16)
+  if (type == runtime::ElementType::BF16 || runtime::isNarrow(type))
     return "";
   if (count == invalid)
     return count == 0 ? "no elements" : "all NaN";

@@ -295,6 +295,21 @@ void tools::fillRandom(ElementType type, uint64_t seed, int64_t limit, int64_t f
   case ElementType::I64:
   case ElementType::U64:
     return fill(uint64_t(), integer);
+  case ElementType::F8E4M3FN:
+  case ElementType::F8E4M3FNUZ:
+  case ElementType::F8E5M2:
+  case ElementType::F8E5M2FNUZ:
+    // Exponents around that of 1, which is close to the middle.
+    return fill(uint8_t(), [](uint64_t bits) { return (bits & 0x80) + 0x30 + (bits >> 32) % 16; });
+  case ElementType::F8E8M0:
+    return fill(uint8_t(), [](uint64_t bits) { return 0x78 + (bits >> 32) % 16; });
+  case ElementType::F4E2M1:
+  case ElementType::I4:
+  case ElementType::U4:
+    return fill(uint8_t(), [](uint64_t bits) { return bits >> 60; });
+  case ElementType::I2:
+  case ElementType::U2:
+    return fill(uint8_t(), [](uint64_t bits) { return bits >> 62; });
   }
 }
 
@@ -310,8 +325,16 @@ void tools::spoil(ElementType type, std::byte *elements, int64_t count) {
   case ElementType::F64:
   case ElementType::F16:
   case ElementType::BF16:
+  case ElementType::F8E4M3FN:
+  case ElementType::F8E5M2:
+  case ElementType::F8E8M0:
     // All bits of the exponent, and some of the mantissa.
     std::fill(elements, elements + size * count, std::byte{0xff});
+    return;
+  case ElementType::F8E4M3FNUZ:
+  case ElementType::F8E5M2FNUZ:
+    // What would be a negative zero.
+    std::fill(elements, elements + size * count, std::byte{0x80});
     return;
   default:
     break;

@@ -11,6 +11,7 @@ import onnx
 import tensors
 from onnx import numpy_helper
 
+from harness.compare import from_bits
 from harness.oracle import expected_outputs
 from harness.partition import Partition, uneven_sizes
 
@@ -177,8 +178,7 @@ def difference(actual, expected):
         found = actual.get(name)
         if found is None:
             return f"{name}: not produced"
-        if value.dtype.name == "bfloat16" and found.dtype == np.uint16:  # NumPy itself has no such type.
-            found = found.view(value.dtype)
+        found = from_bits(found, value.dtype)
         if found.dtype != value.dtype or found.shape != value.shape:
             return (
                 f"{name}: {found.dtype}{list(found.shape)}, "

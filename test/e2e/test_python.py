@@ -138,6 +138,22 @@ def test_bfloat16(dovetail):
         np.testing.assert_array_equal(program.run({"x": given})["y"], (-x).view(np.uint16))
 
 
+@pytest.mark.parametrize("kind", ["FLOAT8E4M3FN", "FLOAT8E5M2", "INT4", "UINT2"])
+def test_narrow_types(dovetail, kind):
+    """Go in as the package onnx makes them, or as a byte for each element, and come out as that."""
+    element_type = getattr(TensorProto, kind)
+    values = [helper.make_tensor_value_info(name, element_type, [3]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "identity", values[:1], values[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=11)
+    program = dovetail.compile(model)
+    x = np.array([1, 0, 3]).astype(helper.tensor_dtype_to_np_dtype(element_type))
+    assert program.inputs[0].dtype == x.dtype.name
+    for given in (x, x.view(np.uint8)):
+        np.testing.assert_array_equal(program.run({"x": given})["y"], x.view(np.uint8))
+    with pytest.raises(dovetail.DovetailError, match=f"takes {x.dtype.name}"):
+        program.run({"x": x.astype(np.float32)})
+
+
 def test_paths_and_bytes(dovetail, model, inputs, tmp_path):
     path = tmp_path / "example.onnx"
     path.write_bytes(model.SerializeToString())

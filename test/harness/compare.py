@@ -4,6 +4,19 @@
 import numpy as np
 
 
+def from_bits(actual, dtype):
+    """`actual`, as elements of `dtype` where NumPy lacks this type and programs return the bits."""
+    lacks = np.dtype(dtype).type.__module__ == "ml_dtypes"
+    if lacks and actual.dtype.kind in "uV" and actual.itemsize == np.dtype(dtype).itemsize:
+        return actual.view(dtype)
+    return actual
+
+
+def _as_numbers(array):
+    """Numbers of a type that NumPy lacks, as f32, which has all of them."""
+    return array.astype(np.float32) if array.dtype.type.__module__ == "ml_dtypes" else array
+
+
 def difference(actual, expected, tolerance=1e-4, name="output", floor=0.0):
     """None if they agree, else a sentence that names the first place where they do not.
 
@@ -12,12 +25,14 @@ def difference(actual, expected, tolerance=1e-4, name="output", floor=0.0):
     equals NaN.
     """
     actual, expected = np.asarray(actual), np.asarray(expected)
+    actual = from_bits(actual, expected.dtype)
     if actual.dtype != expected.dtype:
         return f"{name}: type {actual.dtype}, expected {expected.dtype}"
     if actual.shape != expected.shape:
         return f"{name}: shape {actual.shape}, expected {expected.shape}"
     if expected.size == 0:
         return None
+    actual, expected = _as_numbers(actual), _as_numbers(expected)
     if not np.issubdtype(expected.dtype, np.inexact) or tolerance == 0:
         equal = actual == expected
         if np.issubdtype(expected.dtype, np.inexact):

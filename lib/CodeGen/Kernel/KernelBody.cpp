@@ -12,6 +12,7 @@
 
 #include "KernelBody.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -422,6 +423,9 @@ void KernelBody::storeTo(Value buffer, Value position, Value scalar) {
 /// The elements of a small constant in row-major order, signless, booleans as bytes.
 static DenseElementsAttr flatten(DenseElementsAttr value) {
   Type type = ElementBuilder::scalarType(value.getElementType());
+  if (isNarrow(value.getElementType()))
+    return DenseElementsAttr::getFromRawBuffer(RankedTensorType::get({value.getNumElements()}, type),
+                                               value.getRawData());
   auto flat = value.reshape(RankedTensorType::get({value.getNumElements()}, value.getElementType()));
   if (type.isInteger(1))
     return flat.mapValues(IntegerType::get(type.getContext(), 8), [](const APInt &bit) { return bit.zext(8); });
@@ -439,6 +443,8 @@ Value KernelBody::emitConstant(ConstantOp constant, ArrayRef<Value> index) {
     return elements.zero(type);
   }
   if (value.isSplat()) {
+    if (isNarrow(value.getElementType()))
+      return elements.constantInt(type, value.getRawData().front());
     if (auto floatType = dyn_cast<FloatType>(type))
       return arith::ConstantOp::create(builder, loc, FloatAttr::get(floatType, value.getSplatValue<APFloat>()));
     return arith::ConstantOp::create(builder, loc, IntegerAttr::get(type, value.getSplatValue<APInt>()));

@@ -12,6 +12,7 @@
 
 #include "KernelBody.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Dominance.h"
@@ -27,6 +28,8 @@ LogicalResult dovetail::checkKernel(plan::KernelOp kernel) {
                                       << KernelAnalysis::maxLoops << " can be generated";
   auto isSupported = [](Type type) {
     Type element = cast<RankedTensorType>(type).getElementType();
+    if (isNarrow(element))
+      return true;
     if (auto integer = dyn_cast<IntegerType>(element))
       return llvm::is_contained({1, 8, 16, 32, 64}, static_cast<int>(integer.getWidth()));
     return isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(element);

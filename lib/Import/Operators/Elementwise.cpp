@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../OnnxNode.h"
+#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;
@@ -62,12 +63,19 @@ static OperatorImport prelu("PRelu", [](OnnxNode &node) {
   return node.setResult(result);
 });
 
-/// `saturate` matters for 8-bit floats alone, which are not supported.
+/// The operand as elements of `type`. The attributes matter for 8-bit floats alone.
+static llvm::LogicalResult convert(OnnxNode &node, mlir::Type type) {
+  mlir::Value value = node.getInput(0);
+  if (!isNarrow(type))
+    return node.setResult(node.cast(value, type));
+  return node.setResult(node.narrow(value, type, node.getInt("saturate", 1) != 0, node.getString("round_mode", "up")));
+}
+
 static OperatorImport castTo("Cast", [](OnnxNode &node) {
   mlir::Type type = convertElementType(node.getInt("to", 0), node.getBuilder().getContext());
   if (!type)
     return node.unsupported(OnnxNode::describeUnsupportedElements(node.getInt("to", 0)));
-  return node.setResult(node.cast(node.getInput(0), type));
+  return convert(node, type);
 });
 
 static OperatorImport bitCast("BitCast", [](OnnxNode &node) {
@@ -78,5 +86,17 @@ static OperatorImport bitCast("BitCast", [](OnnxNode &node) {
 });
 
 static OperatorImport castLike("CastLike", [](OnnxNode &node) {
-  return node.setResult(node.cast(node.getInput(0), node.getType(node.getInput(1)).getElementType()));
+  return convert(node, node.getType(node.getInput(1)).getElementType());
+});
+
+/// A predicate of floats: 8-bit floats have it as f32.
+template <typename OpT, typename... Args> static llvm::LogicalResult importPredicate(OnnxNode &node, Args... args) {
+  mlir::Value value = node.getInput(0);
+  if (isNarrow(node.getType(value).getElementType()))
+    value = node.create<WidenOp>(value);
+  return node.setResult(node.create<OpT>(value, args...));
+}
+static OperatorImport isNaN("IsNaN", importPredicate<IsNaNOp>);
+static OperatorImport isInf("IsInf", [](OnnxNode &node) {
+  return importPredicate<IsInfOp>(node, node.getInt("detect_negative", 1), node.getInt("detect_positive", 1));
 });

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contractions.h"
+#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 
 #include "llvm/ADT/APInt.h"
 
@@ -81,7 +82,26 @@ static mlir::Value saturate(OnnxNode &node, mlir::Value value, OptionalOperand z
 }
 
 /// True for the integers that values are quantised to.
-static bool isQuantizedType(mlir::Type type) { return type.isInteger(8) || type.isInteger(16); }
+static bool isQuantizedInteger(mlir::Type type) {
+  return type.isInteger(8) || type.isInteger(16) || type.isInteger(4) || type.isInteger(2);
+}
+
+/// True for the floats that values are quantised to.
+static bool isQuantizedFloat(mlir::Type type) {
+  return llvm::isa<mlir::FloatType>(type) && isNarrow(type) && !llvm::isa<mlir::Float8E8M0FNUType>(type);
+}
+
+/// `steps` and, where there is one, the zero point, as elements of `type`, a float of at most 8 bits.
+static mlir::Value quantizeToFloat(OnnxNode &node, mlir::Value steps, mlir::Value zeroPoint, mlir::Type type) {
+  if (zeroPoint && !llvm::isa<mlir::Float4E2M1FNType>(type)) {
+    // Nothing but zero is in use, and a zero keeps its sign: -(-x - 0) is x.
+    zeroPoint = node.cast(zeroPoint, node.getType(steps).getElementType());
+    steps = node.create<NegOp>(node.create<SubOp>(node.create<NegOp>(steps), zeroPoint));
+  } else if (zeroPoint) {
+    steps = node.create<AddOp>(steps, node.cast(zeroPoint, node.getType(steps).getElementType()));
+  }
+  return node.narrow(steps, type, node.getInt("saturate", 1) != 0);
+}
 
 static OperatorImport quantizeLinear("QuantizeLinear", [](OnnxNode &node) -> llvm::LogicalResult {
   mlir::Value input = node.getInput(0);
@@ -91,19 +111,25 @@ static OperatorImport quantizeLinear("QuantizeLinear", [](OnnxNode &node) -> llv
     type = node.getType(node.getInput(2)).getElementType();
   else if (int64_t given = node.getInt("output_dtype", 0))
     type = convertElementType(given, context);
-  if (!type || !isQuantizedType(type))
-    return node.unsupported("quantisation to this type is not supported; integers of 8 and 16 bits are");
+  if (!type || !(isQuantizedInteger(type) || isQuantizedFloat(type)))
+    return node.unsupported(
+        "quantisation to this type is not supported; integers of 2 to 16 bits, floats of 4 bits, and "
+        "those of 8 bits but FLOAT8E8M0 are");
   int64_t axis = node.getInt("axis", 1), blockSize = node.getInt("block_size", 0);
   mlir::Type precision = node.getType(node.getInput(1)).getElementType();
+  // In integers, or powers of two alone, nothing can be divided.
+  if (precision.isInteger() || isNarrow(precision))
+    precision = node.getBuilder().getF32Type();
   if (int64_t given = node.getInt("precision", 0))
     precision = convertElementType(given, context);
-  if (!llvm::isa_and_present<mlir::FloatType>(precision))
-    return node.invalid("'precision' is not the type of a float");
+  if (!llvm::isa_and_present<mlir::FloatType>(precision) || isNarrow(precision))
+    return node.invalid("'precision' is not the type of a float that numbers are divided in");
   mlir::Value scale = alignParameter(node, node.cast(node.getInput(1), precision), input, axis, blockSize), zeroPoint;
   if (node.hasInput(2) && !(zeroPoint = alignParameter(node, node.getInput(2), input, axis, blockSize)))
     return llvm::failure();
   mlir::Value steps = node.create<DivOp>(node.cast(input, precision), scale);
-  return node.setResult(saturate(node, steps, {zeroPoint}, type));
+  return node.setResult(isQuantizedFloat(type) ? quantizeToFloat(node, steps, zeroPoint, type)
+                                               : saturate(node, steps, {zeroPoint}, type));
 });
 
 static OperatorImport dequantizeLinear("DequantizeLinear", [](OnnxNode &node) -> llvm::LogicalResult {
@@ -112,14 +138,23 @@ static OperatorImport dequantizeLinear("DequantizeLinear", [](OnnxNode &node) ->
   mlir::Type type = node.getType(node.getInput(1)).getElementType();
   if (int64_t given = node.getInt("output_dtype", 0))
     type = convertElementType(given, builder.getContext());
-  if (!llvm::isa_and_present<mlir::FloatType>(type))
-    return node.invalid("'output_dtype' is not the type of a float");
+  if (!llvm::isa_and_present<mlir::FloatType>(type) || isNarrow(type))
+    return node.invalid(
+        "the result is not of a float of 16 bits or more, which 'output_dtype', or else the scale, says");
   int64_t axis = node.getInt("axis", 1), blockSize = node.getInt("block_size", 0);
   mlir::Value scale = alignParameter(node, node.getInput(1), input, axis, blockSize), zeroPoint;
   if (node.hasInput(2) && !(zeroPoint = alignParameter(node, node.getInput(2), input, axis, blockSize)))
     return llvm::failure();
-  mlir::Value steps = node.cast(subtractZeroPoint(node, input, {zeroPoint}), builder.getF32Type());
-  return node.setResult(node.cast(node.create<MulOp>(steps, node.cast(scale, builder.getF32Type())), type));
+  mlir::Type f32 = builder.getF32Type();
+  mlir::Value steps;
+  if (llvm::isa<mlir::FloatType>(node.getType(input).getElementType())) {
+    steps = node.cast(input, f32);
+    if (zeroPoint)
+      steps = node.create<SubOp>(steps, node.cast(zeroPoint, f32));
+  } else {
+    steps = node.cast(subtractZeroPoint(node, input, {zeroPoint}), f32);
+  }
+  return node.setResult(node.cast(node.create<MulOp>(steps, node.cast(scale, f32)), type));
 });
 
 /// A parameter of the left operand of a matrix product: one number, or one for each row.
@@ -165,7 +200,7 @@ static mlir::Value rescale(OnnxNode &node, mlir::Value accumulator, mlir::Value 
 
 static OperatorImport qlinearMatMul("QLinearMatMul", [](OnnxNode &node) -> llvm::LogicalResult {
   mlir::Type type = node.getType(node.getInput(7)).getElementType();
-  if (!isQuantizedType(type))
+  if (!type.isInteger(8) && !type.isInteger(16))
     return node.unsupported("quantisation to this type is not supported; integers of 8 and 16 bits are");
   mlir::Value lhs = subtractZeroPoint(node, node.getInput(0), {alignRows(node, node.getInput(2))});
   mlir::Value rhs = subtractZeroPoint(node, node.getInput(3), {node.getInput(5)});

@@ -46,13 +46,15 @@ typedef struct dovetail_program dovetail_program;
 /// The ranks of a program, ready to run.
 typedef struct dovetail_runner dovetail_runner;
 
-/// An input or output. Strings and arrays belong to the program. Booleans have the type of 8-bit unsigned integers.
+/// An input or output. Strings and arrays belong to the program. Booleans have the type of 8-bit unsigned integers, as
+/// have floats and integers of fewer than 8 bits, of which each is a byte, whose low bits count. 8-bit floats have the
+/// types that DLPack 1.1 has for them; tensors of 8-bit unsigned integers, which are their bits, are taken, too.
 typedef struct {
   const char *name;
   DLDataType type;
   int32_t ndim;
   const int64_t *shape;
-  const char *type_name; ///< As NumPy spells it, such as "float32"; tells booleans apart.
+  const char *type_name; ///< As NumPy, or ml_dtypes, spells it, such as "float32" and "int4"; tells bytes apart.
 } dovetail_port;
 
 /// Loads and verifies the artifact at `path`.

@@ -53,6 +53,10 @@ template <typename Body> dovetail_status guard(Body body) {
 
 absl::Status isNull(const char *what) { return absl::InvalidArgumentError(absl::StrCat(what, " is null")); }
 
+// Newer versions of DLPack have types for booleans and 8-bit floats.
+constexpr uint8_t dlpackBool = 6, dlpackE4M3FN = 10, dlpackE4M3FNUZ = 11, dlpackE5M2 = 12, dlpackE5M2FNUZ = 13,
+                  dlpackE8M0 = 14;
+
 DLDataType dataTypeOf(ElementType type) {
   uint8_t bits = static_cast<uint8_t>(8 * runtime::elementSize(type));
   switch (type) {
@@ -67,9 +71,27 @@ DLDataType dataTypeOf(ElementType type) {
   case ElementType::I32:
   case ElementType::I64:
     return {kDLInt, bits, 1};
+  case ElementType::F8E4M3FN:
+    return {dlpackE4M3FN, bits, 1};
+  case ElementType::F8E4M3FNUZ:
+    return {dlpackE4M3FNUZ, bits, 1};
+  case ElementType::F8E5M2:
+    return {dlpackE5M2, bits, 1};
+  case ElementType::F8E5M2FNUZ:
+    return {dlpackE5M2FNUZ, bits, 1};
+  case ElementType::F8E8M0:
+    return {dlpackE8M0, bits, 1};
   default:
     return {kDLUInt, bits, 1};
   }
+}
+
+/// Whether tensors of type `given` may be those of a port of type `type`.
+bool matches(DLDataType given, ElementType type) {
+  DLDataType wanted = dataTypeOf(type);
+  bool hasCode = given.code == wanted.code || (type == ElementType::Bool && given.code == dlpackBool) ||
+                 (runtime::isNarrow(type) && given.code == kDLUInt);
+  return hasCode && given.bits == wanted.bits && given.lanes == 1;
 }
 
 absl::Status describePort(const std::vector<runtime::PortInfo> &ports, size_t index, dovetail_port *port) {
@@ -95,13 +117,7 @@ absl::StatusOr<std::vector<runtime::FullTensor>> convert(const char *kind, const
   for (size_t i = 0; i < count; ++i) {
     const DLTensor &tensor = tensors[i];
     std::string where = absl::StrCat(kind, " '", ports[i].name, "'");
-    DLDataType wanted = dataTypeOf(ports[i].type);
-    // Newer versions of DLPack have a type for booleans.
-    constexpr uint8_t dlpackBool = 6;
-    bool same =
-        (tensor.dtype.code == wanted.code || (ports[i].type == ElementType::Bool && tensor.dtype.code == dlpackBool)) &&
-        tensor.dtype.bits == wanted.bits && tensor.dtype.lanes == 1;
-    if (!same)
+    if (!matches(tensor.dtype, ports[i].type))
       return absl::InvalidArgumentError(absl::StrCat(
           where, " has element type ", runtime::elementTypeName(ports[i].type), ", but a tensor with type code ",
           static_cast<int>(tensor.dtype.code), " of ", static_cast<int>(tensor.dtype.bits), " bits was given"));

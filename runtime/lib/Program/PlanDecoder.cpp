@@ -156,6 +156,10 @@ absl::Status Decoder::decodeTensor(size_t index, const artifact::Tensor &tensor)
     return damaged(where, " lies in buffer ", info.buffer, " of ", plan.buffers.size());
   RETURN_IF_ERROR(decodeSharding(where, *tensor.dims(), tensor.partial_axes(), tensor.partial_kind(),
                                  plan.buffers[info.buffer].shape, info.sharding));
+  if (isNarrow(plan.buffers[info.buffer].type) && info.sharding.partialKind != layout::ReductionKind::None &&
+      info.sharding.partialKind != layout::ReductionKind::Owner)
+    return damaged(where, " is partial, but elements of ", elementTypeName(plan.buffers[info.buffer].type),
+                   " cannot be combined");
   if (tensor.counts())
     info.counts.assign(tensor.counts()->begin(), tensor.counts()->end());
   plan.tensors.push_back(std::move(info));

@@ -43,6 +43,26 @@ std::optional<ElementType> dovetail::runtime::fromSchema(artifact::ElementType v
     return ElementType::U64;
   case artifact::ElementType::Bool:
     return ElementType::Bool;
+  case artifact::ElementType::F8E4M3FN:
+    return ElementType::F8E4M3FN;
+  case artifact::ElementType::F8E4M3FNUZ:
+    return ElementType::F8E4M3FNUZ;
+  case artifact::ElementType::F8E5M2:
+    return ElementType::F8E5M2;
+  case artifact::ElementType::F8E5M2FNUZ:
+    return ElementType::F8E5M2FNUZ;
+  case artifact::ElementType::F8E8M0:
+    return ElementType::F8E8M0;
+  case artifact::ElementType::F4E2M1:
+    return ElementType::F4E2M1;
+  case artifact::ElementType::I4:
+    return ElementType::I4;
+  case artifact::ElementType::U4:
+    return ElementType::U4;
+  case artifact::ElementType::I2:
+    return ElementType::I2;
+  case artifact::ElementType::U2:
+    return ElementType::U2;
   }
   return std::nullopt;
 }

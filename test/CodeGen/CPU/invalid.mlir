@@ -13,7 +13,7 @@ plan.kernel @weights(%x: tensor<4xf32>) layouts [<[0], [4]>] -> [<[0], [4]>] {
 
 // -----
 
-// expected-error@+1 {{has an argument of type 'tensor<4xi4>', which kernels cannot read}}
-plan.kernel @nibbles(%x: tensor<4xi4>) layouts [<[0], [4]>] -> [<[0], [4]>] {
-  plan.yield %x : tensor<4xi4>
+// expected-error@+1 {{has an argument of type 'tensor<4xi6>', which kernels cannot read}}
+plan.kernel @odd_width(%x: tensor<4xi6>) layouts [<[0], [4]>] -> [<[0], [4]>] {
+  plan.yield %x : tensor<4xi6>
 }

@@ -27,7 +27,7 @@ func.func @f(%x: tensor<3xf32>) {
 // -----
 
 func.func @f(%x: tensor<3xi32>) {
-  // expected-error@+1 {{operand #0 must be statically shaped tensor of floating-point values}}
+  // expected-error@+1 {{operand #0 must be statically shaped tensor of floating-point (16 bits or more) values}}
   %0 = dovetail.exp %x : (tensor<3xi32>) -> tensor<3xi32>
   return
 }

@@ -7,6 +7,7 @@ from . import (  # noqa: F401
     control,
     elementwise,
     movement,
+    narrow,
     normalization,
     quantization,
     recurrence,

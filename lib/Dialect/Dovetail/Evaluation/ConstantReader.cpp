@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
-#include "dovetail/Dialect/Dovetail/IR/ElementBuilder.h"
+#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 
 using namespace mlir;
@@ -39,6 +39,8 @@ APInt ConstantReader::readBits(int64_t i) const {
   unsigned width = elementType.getIntOrFloatBitWidth();
   if (auto dense = dyn_cast<DenseElementsAttr>(attribute)) {
     int64_t position = dense.isSplat() ? 0 : i;
+    if (isNarrow(elementType))
+      return APInt(8, static_cast<uint8_t>(dense.getRawData()[position])).trunc(width);
     if (isa<FloatType>(elementType))
       return (*(dense.value_begin<APFloat>() + position)).bitcastToAPInt();
     return *(dense.value_begin<APInt>() + position);
@@ -53,6 +55,8 @@ APInt ConstantReader::readBits(int64_t i) const {
 
 TypedAttr ConstantReader::read(int64_t i) const {
   APInt bits = readBits(i);
+  if (isNarrow(elementType))
+    return IntegerAttr::get(ElementBuilder::scalarType(elementType), bits.zext(8));
   if (auto floatType = dyn_cast<FloatType>(elementType))
     return FloatAttr::get(floatType, APFloat(floatType.getFloatSemantics(), bits));
   return IntegerAttr::get(ElementBuilder::scalarType(elementType), bits);

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -202,6 +202,11 @@ static DenseElementsAttr getConstant(RankedTensorType type, Elements &values) {
   // One value stands for all when they are equal.
   if (!values.empty() && llvm::all_equal(values))
     values.truncate(1);
+  if (isNarrow(type.getElementType()) && !values.empty())
+    return DenseElementsAttr::getFromRawBuffer(type, llvm::map_to_vector(values, [](Attribute value) {
+                                                 return static_cast<char>(
+                                                     cast<IntegerAttr>(value).getValue().getZExtValue());
+                                               }));
   if (isa<FloatType>(type.getElementType()))
     return DenseElementsAttr::get(
         type, llvm::map_to_vector(values, [](Attribute value) { return cast<FloatAttr>(value).getValue(); }));

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Dovetail/IR/ElementBuilder.h"
+#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/APFloat.h"
@@ -19,6 +20,8 @@ using namespace mlir;
 using namespace dovetail;
 
 Type ElementBuilder::scalarType(Type type) {
+  if (isNarrow(type))
+    return IntegerType::get(type.getContext(), 8);
   if (auto integer = dyn_cast<IntegerType>(type))
     return IntegerType::get(type.getContext(), integer.getWidth());
   return type;
@@ -37,9 +40,10 @@ Value ElementBuilder::constant(Type type, double value) {
 }
 
 Value ElementBuilder::constantInt(Type type, int64_t value) {
+  type = scalarType(type);
   if (auto floatType = dyn_cast<FloatType>(type))
     return arith::ConstantOp::create(builder, loc, FloatAttr::get(floatType, static_cast<double>(value)));
-  auto integer = cast<IntegerType>(scalarType(type));
+  auto integer = cast<IntegerType>(type);
   APInt bits = APInt(64, value, /*isSigned=*/true).sextOrTrunc(integer.getWidth());
   return arith::ConstantOp::create(builder, loc, IntegerAttr::get(integer, bits));
 }

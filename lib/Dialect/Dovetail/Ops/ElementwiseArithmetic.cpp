@@ -21,8 +21,8 @@ Value CastOp::emitScalar(ElementBuilder &builder, ArrayRef<Value> operands) {
   return scalar::cast(builder, operands[0], getElementTypeOrSelf(getOperand().getType()), getTo());
 }
 
-/// The width of an element in memory.
-static unsigned getStoredWidth(Type type) { return std::max(type.getIntOrFloatBitWidth(), 8u); }
+/// How many bits of an element in memory there are.
+static unsigned getStoredWidth(Type type) { return type.isInteger(1) ? 8 : type.getIntOrFloatBitWidth(); }
 
 LogicalResult BitCastOp::verify() {
   Type from = getOperand().getType().getElementType();

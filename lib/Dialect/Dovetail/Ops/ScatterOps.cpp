@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReductionSupport.h"
+#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 
 using namespace mlir;
@@ -33,6 +34,9 @@ static FailureOr<RankedTensorType> inferScatter(std::optional<Location> location
     return emitOptionalError(location, "'", name, "' op cannot combine by kind ", stringifyReduceKind(*reduction));
   if (data.getElementType().isInteger(1) && (reduction == ReduceKind::Sum || reduction == ReduceKind::Prod))
     return emitOptionalError(location, "'", name, "' op that adds or multiplies needs numbers, but has elements of i1");
+  if (isNarrow(data.getElementType()) && reduction)
+    return emitOptionalError(location, "'", name, "' op that combines needs numbers, but has elements of ",
+                             data.getElementType(), ", which are only stored");
   return RankedTensorType::get(data.getShape(), data.getElementType());
 }
 

@@ -17,8 +17,35 @@
 
 namespace dovetail::runtime {
 
-/// In the order of the plan's schema.
-enum class ElementType : uint8_t { F32, F64, F16, BF16, I8, I16, I32, I64, U8, U16, U32, U64, Bool };
+/// In the order of the plan's schema. Elements of fewer than 8 bits are a byte each, whose low bits count.
+enum class ElementType : uint8_t {
+  F32,
+  F64,
+  F16,
+  BF16,
+  I8,
+  I16,
+  I32,
+  I64,
+  U8,
+  U16,
+  U32,
+  U64,
+  Bool,
+  F8E4M3FN,
+  F8E4M3FNUZ,
+  F8E5M2,
+  F8E5M2FNUZ,
+  F8E8M0,
+  F4E2M1,
+  I4,
+  U4,
+  I2,
+  U2
+};
+
+/// True for types that are stored, moved and converted only: floats of at most 8 bits, integers of 2 and 4 bits.
+constexpr bool isNarrow(ElementType type) { return type > ElementType::Bool; }
 
 /// Bytes of an element.
 constexpr int64_t elementSize(ElementType type) {
@@ -26,6 +53,16 @@ constexpr int64_t elementSize(ElementType type) {
   case ElementType::I8:
   case ElementType::U8:
   case ElementType::Bool:
+  case ElementType::F8E4M3FN:
+  case ElementType::F8E4M3FNUZ:
+  case ElementType::F8E5M2:
+  case ElementType::F8E5M2FNUZ:
+  case ElementType::F8E8M0:
+  case ElementType::F4E2M1:
+  case ElementType::I4:
+  case ElementType::U4:
+  case ElementType::I2:
+  case ElementType::U2:
     return 1;
   case ElementType::F16:
   case ElementType::BF16:
@@ -58,7 +95,7 @@ constexpr ElementType unsignedTypeOf(ElementType type) {
   }
 }
 
-/// The name as NumPy spells it, such as "float32".
+/// The name as NumPy spells it, such as "float32", or the package ml_dtypes where NumPy has no such type.
 constexpr const char *elementTypeName(ElementType type) {
   switch (type) {
   case ElementType::F32:
@@ -87,6 +124,26 @@ constexpr const char *elementTypeName(ElementType type) {
     return "uint64";
   case ElementType::Bool:
     return "bool";
+  case ElementType::F8E4M3FN:
+    return "float8_e4m3fn";
+  case ElementType::F8E4M3FNUZ:
+    return "float8_e4m3fnuz";
+  case ElementType::F8E5M2:
+    return "float8_e5m2";
+  case ElementType::F8E5M2FNUZ:
+    return "float8_e5m2fnuz";
+  case ElementType::F8E8M0:
+    return "float8_e8m0fnu";
+  case ElementType::F4E2M1:
+    return "float4_e2m1fn";
+  case ElementType::I4:
+    return "int4";
+  case ElementType::U4:
+    return "uint4";
+  case ElementType::I2:
+    return "int2";
+  case ElementType::U2:
+    return "uint2";
   }
   return "unknown";
 }

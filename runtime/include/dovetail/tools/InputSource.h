@@ -33,8 +33,20 @@ public:
   virtual ~InputSource() = default;
   runtime::ElementType type() const { return elementType; }
   const std::vector<int64_t> &shape() const { return extents; }
+  /// Files do not tell types of at most 8 bits apart, for which NumPy has no names: bytes become the bits of `wanted`,
+  /// if that is one of these. False if the elements are of a type that the file does not name, and `wanted` is none.
+  bool nameType(runtime::ElementType wanted) {
+    if (runtime::isNarrow(wanted) && elementType == runtime::ElementType::U8)
+      elementType = wanted;
+    else if (isOpaque)
+      return false;
+    return true;
+  }
   /// Writes the elements of `box`, row-major, to `target`. Errors: those of files; messages name the file.
   virtual absl::Status read(const layout::Box &box, std::byte *target) const = 0;
+
+protected:
+  bool isOpaque = false; ///< An element is a byte of a type that the file does not name.
 
 private:
   runtime::ElementType elementType;

@@ -32,6 +32,8 @@ struct NamedTensor {
   runtime::ElementType type = runtime::ElementType::F32;
   std::vector<int64_t> shape;
   std::vector<std::byte> bytes;
+  /// An element is a byte of a type that the file does not name; `type` is U8.
+  bool isOpaque = false;
 
   /// Makes `bytes` as large as the tensor is.
   void allocate();
@@ -57,7 +59,7 @@ absl::Status checkWritable(const std::string &path);
 absl::Status writeText(const std::string &path, const std::string &text);
 
 /// Fills a tensor with numbers that depend on the arguments alone: floating-point numbers in [-1, 1), integers from 0
-/// to 9 that are less than `limit`, which is at least 1.
+/// to 9 that are less than `limit`, which is at least 1; of 8-bit floats numbers around 1, of fewer bits any number.
 void fillRandom(NamedTensor &tensor, uint64_t seed, int64_t limit);
 /// `count` of its elements from number `first` on.
 void fillRandom(runtime::ElementType type, uint64_t seed, int64_t limit, int64_t first, int64_t count,

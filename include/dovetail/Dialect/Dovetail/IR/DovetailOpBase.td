@@ -16,11 +16,32 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-/// A ranked tensor of static shape.
+/// Element types that are stored, moved and converted, but not computed with. An element is a byte in memory.
+def Dovetail_NarrowFloat : AnyTypeOf<[F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU, F4E2M1FN],
+                                     "8-bit or 4-bit floating-point">;
+def Dovetail_NarrowInteger : AnyTypeOf<[AnyI<2>, AnyI<4>], "4-bit or 2-bit integer">;
+/// Those that operations compute with.
+def Dovetail_Float : Type<And<[AnyFloat.predicate, CPred<"$_self.getIntOrFloatBitWidth() > 8">]>,
+                          "floating-point (16 bits or more)">;
+def Dovetail_Integer : Type<And<[AnyInteger.predicate, Neg<Dovetail_NarrowInteger.predicate>]>,
+                            "boolean or integer (8 bits or more)">;
+
+/// A ranked tensor of static shape, whose elements may be moved.
 def Dovetail_Tensor : StaticShapeTensorOf<[AnyFloat, AnyInteger]>;
-def Dovetail_FloatTensor : StaticShapeTensorOf<[AnyFloat]>;
-def Dovetail_IntegerTensor : StaticShapeTensorOf<[AnyInteger]>;
+def Dovetail_NarrowTensor : StaticShapeTensorOf<[Dovetail_NarrowFloat, Dovetail_NarrowInteger]>;
+/// Tensors of what may be computed with.
+def Dovetail_NumberTensor : StaticShapeTensorOf<[Dovetail_Float, Dovetail_Integer]>;
+def Dovetail_FloatTensor : StaticShapeTensorOf<[Dovetail_Float]>;
+def Dovetail_IntegerTensor : StaticShapeTensorOf<[Dovetail_Integer]>;
 def Dovetail_BoolTensor : StaticShapeTensorOf<[I1]>;
+
+def Dovetail_ElementTypeAttr : ConfinedAttr<TypeAttr, [AttrConstraint<
+    CPred<"::llvm::isa<::mlir::FloatType, ::mlir::IntegerType>(::llvm::cast<::mlir::TypeAttr>($_self).getValue())">,
+    "a float or integer type">]>;
+def Dovetail_NumberTypeAttr : ConfinedAttr<Dovetail_ElementTypeAttr, [AttrConstraint<
+    SubstLeaves<"$_self", "::llvm::cast<::mlir::TypeAttr>($_self).getValue()",
+                Or<[Dovetail_Float.predicate, Dovetail_Integer.predicate]>>,
+    "the type of what can be computed with: a float of 16 bits or more, a boolean, or an integer of 8 bits or more">]>;
 
 /// Defines the ONNX name of an operation.
 class Dovetail_OnnxNamed<string name> : NativeOpTrait<"OnnxNamed", [], "", [{
@@ -80,6 +101,31 @@ class Dovetail_InferredOp<string mnemonic, list<Trait> traits = [], list<string>
     : Dovetail_ComputeOp<mnemonic, traits # [InferTypeOpAdaptorWithIsCompatible], methods> {
   let extraClassDeclaration = inferDeclaration;
   let extraClassDefinition = inferDefinition;
+}
+
+/// An operation on elements at the same coordinates; operands broadcast as in NumPy. C++ defines
+/// `Value emitScalar(ElementBuilder &, ArrayRef<Value> operands)`, the operation on signless scalars.
+class Dovetail_ElementwiseOp<string mnemonic, list<Trait> traits = [], list<string> methods = []>
+    : Dovetail_InferredOp<mnemonic, traits # [Dovetail_Elementwise], ["emitBody"] # methods> {
+  /// The element type of the result, given `adaptor`.
+  code resultElementType = "::mlir::getElementTypeOrSelf(adaptor.getOperands().front().getType())";
+  code scalarDeclaration = inferDeclaration # [{
+    ::mlir::Value emitScalar(::dovetail::ElementBuilder &builder, ::llvm::ArrayRef<::mlir::Value> operands);
+  }];
+  let extraClassDeclaration = scalarDeclaration;
+  let extraClassDefinition = inferDefinition # [{
+    ::mlir::FailureOr<::mlir::RankedTensorType> $cppClass::inferType(
+        std::optional<::mlir::Location> location, Adaptor adaptor) {
+      return ::dovetail::inferElementwiseType(location, getOperationName(), adaptor.getOperands(),
+          }] # resultElementType # [{);
+    }
+    ::dovetail::Definition $cppClass::getDefinition() {
+      return ::dovetail::getElementwiseDefinition(getOperation());
+    }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::emitBody(::dovetail::BodyBuilder &body) {
+      return {emitScalar(body.elements, ::dovetail::readAll(body))};
+    }
+  }];
 }
 
 #endif // DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILOPBASE_TD

@@ -19,7 +19,7 @@ def Dovetail_ConvOp : Dovetail_InferredOp<"conv", [],
     uneven. No bias: that is an `add`. Loops: N, O, result spatial..., then C/groups as a sum (split only when groups is
     1).
   }];
-  let arguments = (ins Dovetail_Tensor:$input, Dovetail_Tensor:$weights,
+  let arguments = (ins Dovetail_NumberTensor:$input, Dovetail_NumberTensor:$weights,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
                        DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high,
                        DefaultValuedAttr<I64Attr, "1">:$groups);
@@ -32,7 +32,7 @@ def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose", [],
     `input` [N, C, spatial...], `weights` [C, O/groups, window...]. Result extent: stride * (extent - 1) +
     output_padding + (window - 1) * dilation + 1 - pads_low - pads_high.
   }];
-  let arguments = (ins Dovetail_Tensor:$input, Dovetail_Tensor:$weights,
+  let arguments = (ins Dovetail_NumberTensor:$input, Dovetail_NumberTensor:$weights,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
                        DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high,
                        DenseI64ArrayAttr:$output_padding, DefaultValuedAttr<I64Attr, "1">:$groups);
@@ -47,7 +47,7 @@ def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [],
     and its pads, but not those beyond the trailing pad. A maximum skips NaN, unlike `reduce`; that of a window without
     numbers is the least value of the type. `p` is the order of the Lp norm, 1 or more.
   }];
-  let arguments = (ins Dovetail_Tensor:$input, Dovetail_PoolKindAttr:$kind, DenseI64ArrayAttr:$kernel,
+  let arguments = (ins Dovetail_NumberTensor:$input, Dovetail_PoolKindAttr:$kind, DenseI64ArrayAttr:$kernel,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
                        DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, UnitAttr:$ceil,
                        DefaultValuedAttr<I64Attr, "2">:$p);
@@ -60,7 +60,7 @@ def Dovetail_MaxPoolIndicesOp : Dovetail_InferredOp<"max_pool_indices", [],
     The position in the whole of `input`, or with `column_major` in it with the spatial dimensions in reverse order.
     Among equals it is the first, in row-major order; a window without numbers gives -1.
   }];
-  let arguments = (ins Dovetail_Tensor:$input, DenseI64ArrayAttr:$kernel,
+  let arguments = (ins Dovetail_NumberTensor:$input, DenseI64ArrayAttr:$kernel,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
                        DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, UnitAttr:$ceil,
                        UnitAttr:$column_major);
@@ -73,7 +73,7 @@ def Dovetail_LrnOp : Dovetail_InferredOp<"lrn", [],
     x / (bias + alpha / size * s)^beta, where s is the sum of the squares of `size` channels around that of x, as far as
     they exist.
   }];
-  let arguments = (ins Dovetail_Tensor:$input, I64Attr:$size, F32Attr:$alpha, F32Attr:$beta, F32Attr:$bias);
+  let arguments = (ins Dovetail_NumberTensor:$input, I64Attr:$size, F32Attr:$alpha, F32Attr:$beta, F32Attr:$bias);
 }
 
 def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul", [],
@@ -82,7 +82,7 @@ def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul", [],
   let description = [{
     Both operands have rank 2 or more (vectors are reshaped on import). Loops: batch..., m, n, then k as a sum.
   }];
-  let arguments = (ins Dovetail_Tensor:$lhs, Dovetail_Tensor:$rhs);
+  let arguments = (ins Dovetail_NumberTensor:$lhs, Dovetail_NumberTensor:$rhs);
 }
 
 def Dovetail_ReduceOp : Dovetail_InferredOp<"reduce", [],
@@ -92,7 +92,7 @@ def Dovetail_ReduceOp : Dovetail_InferredOp<"reduce", [],
     Loops: the result's dimensions (those reduced have extent 1), then one reduction for each of `axes` (sorted,
     unique).
   }];
-  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_ReduceKindAttr:$kind, DenseI64ArrayAttr:$axes);
+  let arguments = (ins Dovetail_NumberTensor:$operand, Dovetail_ReduceKindAttr:$kind, DenseI64ArrayAttr:$axes);
 }
 
 /// A fold of elements to several values, which only the operation can combine, or of such values of parts. Its arguments
@@ -133,7 +133,8 @@ def Dovetail_MomentsOp : Dovetail_TupleFoldOp<"moments", ["emitFound", "emitBloc
 
     One that is split where it reduces gives way to one of parts, which ranks divide, and one that combines them.
   }];
-  let arguments = (ins Variadic<Dovetail_Tensor>:$inputs, DenseI64ArrayAttr:$axes, Dovetail_RestartsAttr:$restarts);
+  let arguments = (ins Variadic<Dovetail_NumberTensor>:$inputs, DenseI64ArrayAttr:$axes,
+                       Dovetail_RestartsAttr:$restarts);
   let results = (outs Dovetail_FloatTensor:$counts, Dovetail_FloatTensor:$means, Dovetail_FloatTensor:$deviations);
 }
 
@@ -144,7 +145,8 @@ def Dovetail_SumExpOp : Dovetail_TupleFoldOp<"sum_exp", ["emitFound", "expandRow
     all elements. Without elements, or of nothing but minus infinity, they are the least finite number and zero. Elements
     narrower than f32 give f32.
   }];
-  let arguments = (ins Variadic<Dovetail_Tensor>:$inputs, DenseI64ArrayAttr:$axes, Dovetail_RestartsAttr:$restarts);
+  let arguments = (ins Variadic<Dovetail_NumberTensor>:$inputs, DenseI64ArrayAttr:$axes,
+                       Dovetail_RestartsAttr:$restarts);
   let results = (outs Dovetail_FloatTensor:$maxima, Dovetail_FloatTensor:$sums);
 }
 
@@ -155,9 +157,9 @@ def Dovetail_ArgReduceOp : Dovetail_TupleFoldOp<"arg_reduce", ["emitBlock"]> {
     positions of parts, those of the whole. Among equals it is the first, or with `last` the last one. NaN is beyond all
     numbers, as for NumPy. Without elements the position is -1.
   }];
-  let arguments = (ins Variadic<Dovetail_Tensor>:$inputs, Dovetail_ReduceKindAttr:$kind, UnitAttr:$last,
+  let arguments = (ins Variadic<Dovetail_NumberTensor>:$inputs, Dovetail_ReduceKindAttr:$kind, UnitAttr:$last,
                        DenseI64ArrayAttr:$axes, Dovetail_RestartsAttr:$restarts);
-  let results = (outs Dovetail_Tensor:$values, Dovetail_Tensor:$positions);
+  let results = (outs Dovetail_NumberTensor:$values, Dovetail_NumberTensor:$positions);
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getOperation()->getResult(0).getType());

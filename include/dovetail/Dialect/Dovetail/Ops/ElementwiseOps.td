@@ -11,33 +11,8 @@
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
-/// An operation on elements at the same coordinates; operands broadcast as in NumPy. C++ defines
-/// `Value emitScalar(ElementBuilder &, ArrayRef<Value> operands)`, the operation on signless scalars.
-class Dovetail_ElementwiseOp<string mnemonic, list<Trait> traits = [], list<string> methods = []>
-    : Dovetail_InferredOp<mnemonic, traits # [Dovetail_Elementwise], ["emitBody"] # methods> {
-  /// The element type of the result, given `adaptor`.
-  code resultElementType = "::mlir::getElementTypeOrSelf(adaptor.getOperands().front().getType())";
-  code scalarDeclaration = inferDeclaration # [{
-    ::mlir::Value emitScalar(::dovetail::ElementBuilder &builder, ::llvm::ArrayRef<::mlir::Value> operands);
-  }];
-  let extraClassDeclaration = scalarDeclaration;
-  let extraClassDefinition = inferDefinition # [{
-    ::mlir::FailureOr<::mlir::RankedTensorType> $cppClass::inferType(
-        std::optional<::mlir::Location> location, Adaptor adaptor) {
-      return ::dovetail::inferElementwiseType(location, getOperationName(), adaptor.getOperands(),
-          }] # resultElementType # [{);
-    }
-    ::dovetail::Definition $cppClass::getDefinition() {
-      return ::dovetail::getElementwiseDefinition(getOperation());
-    }
-    ::llvm::SmallVector<::mlir::Value> $cppClass::emitBody(::dovetail::BodyBuilder &body) {
-      return {emitScalar(body.elements, ::dovetail::readAll(body))};
-    }
-  }];
-}
-
 class Dovetail_UnaryOp<string mnemonic, string onnx = "", list<string> methods = [],
-                       Type type = Dovetail_Tensor, list<Trait> traits = []>
+                       Type type = Dovetail_NumberTensor, list<Trait> traits = []>
     : Dovetail_ElementwiseOp<mnemonic, traits # !if(!empty(onnx), []<Trait>, Dovetail_Onnx<onnx>.traits),
                              methods> {
   let arguments = (ins type:$operand);
@@ -48,7 +23,7 @@ class Dovetail_FloatUnaryOp<string mnemonic, string onnx = "", list<Trait> trait
     : Dovetail_UnaryOp<mnemonic, onnx, [], Dovetail_FloatTensor, traits>;
 
 class Dovetail_BinaryOp<string mnemonic, string onnx = "", list<string> methods = [],
-                        Type type = Dovetail_Tensor, list<Trait> traits = []>
+                        Type type = Dovetail_NumberTensor, list<Trait> traits = []>
     : Dovetail_ElementwiseOp<mnemonic, [AllElementTypesMatch<["lhs", "rhs"]>] # traits #
         !if(!empty(onnx), []<Trait>, Dovetail_Onnx<onnx>.traits), methods> {
   let arguments = (ins type:$lhs, type:$rhs);
@@ -67,10 +42,6 @@ class Dovetail_PredicateOp<string mnemonic, string onnx> : Dovetail_FloatUnaryOp
 }
 
 class Dovetail_FloatAttr<string value> : DefaultValuedAttr<F32Attr, value>;
-
-def Dovetail_ElementTypeAttr : ConfinedAttr<TypeAttr, [AttrConstraint<
-    CPred<"::llvm::isa<::mlir::FloatType, ::mlir::IntegerType>(::llvm::cast<::mlir::TypeAttr>($_self).getValue())">,
-    "a float or integer type">]>;
 
 //===----------------------------------------------------------------------===//
 // Unary
@@ -101,7 +72,7 @@ def Dovetail_AsinhOp : Dovetail_FloatUnaryOp<"asinh", "Asinh">;
 def Dovetail_AcoshOp : Dovetail_FloatUnaryOp<"acosh", "Acosh">;
 def Dovetail_AtanhOp : Dovetail_FloatUnaryOp<"atanh", "Atanh">;
 def Dovetail_SigmoidOp : Dovetail_FloatUnaryOp<"sigmoid", "Sigmoid", [Dovetail_PostOp]>;
-def Dovetail_ReluOp : Dovetail_UnaryOp<"relu", "Relu", [], Dovetail_Tensor, [Dovetail_PostOp]>;
+def Dovetail_ReluOp : Dovetail_UnaryOp<"relu", "Relu", [], Dovetail_NumberTensor, [Dovetail_PostOp]>;
 def Dovetail_SoftplusOp : Dovetail_FloatUnaryOp<"softplus", "Softplus">;
 def Dovetail_SoftsignOp : Dovetail_FloatUnaryOp<"softsign", "Softsign">;
 def Dovetail_MishOp : Dovetail_FloatUnaryOp<"mish", "Mish">;
@@ -135,7 +106,7 @@ def Dovetail_HardSigmoidOp : Dovetail_FloatUnaryOp<"hard_sigmoid", "HardSigmoid"
                        Dovetail_FloatAttr<"0.5f">:$beta);
 }
 def Dovetail_ShrinkOp : Dovetail_UnaryOp<"shrink", "Shrink"> {
-  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_FloatAttr<"0.5f">:$lambd,
+  let arguments = (ins Dovetail_NumberTensor:$operand, Dovetail_FloatAttr<"0.5f">:$lambd,
                        Dovetail_FloatAttr<"0.0f">:$bias);
 }
 def Dovetail_SwishOp : Dovetail_FloatUnaryOp<"swish", "Swish", [Dovetail_PostOp]> {
@@ -153,7 +124,7 @@ def Dovetail_CastOp : Dovetail_UnaryOp<"cast"> {
     is `!= 0`. What ONNX leaves open, a float beyond the integer's range or NaN, gives what x86 does: the least i32 (i64
     for wider types and ui32), of which narrower types keep the low bits.
   }];
-  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_ElementTypeAttr:$to);
+  let arguments = (ins Dovetail_NumberTensor:$operand, Dovetail_NumberTypeAttr:$to);
   let resultElementType = "adaptor.getTo()";
 }
 
@@ -171,16 +142,16 @@ def Dovetail_BitCastOp : Dovetail_UnaryOp<"bit_cast"> {
 // Binary
 //===----------------------------------------------------------------------===//
 
-def Dovetail_AddOp : Dovetail_BinaryOp<"add", "Add", [], Dovetail_Tensor, [Dovetail_PostOp]>;
+def Dovetail_AddOp : Dovetail_BinaryOp<"add", "Add", [], Dovetail_NumberTensor, [Dovetail_PostOp]>;
 def Dovetail_SubOp : Dovetail_BinaryOp<"sub", "Sub">;
-def Dovetail_MulOp : Dovetail_BinaryOp<"mul", "Mul", ["isLinearIn"], Dovetail_Tensor, [Dovetail_PostOp]>;
+def Dovetail_MulOp : Dovetail_BinaryOp<"mul", "Mul", ["isLinearIn"], Dovetail_NumberTensor, [Dovetail_PostOp]>;
 def Dovetail_DivOp : Dovetail_BinaryOp<"div", "Div", ["isLinearIn"]> {
   let description = [{
     Integers truncate toward zero; an integer divided by zero gives zero.
   }];
 }
-def Dovetail_MaxOp : Dovetail_BinaryOp<"max", "", [], Dovetail_Tensor, [Dovetail_PostOp]>;
-def Dovetail_MinOp : Dovetail_BinaryOp<"min", "", [], Dovetail_Tensor, [Dovetail_PostOp]>;
+def Dovetail_MaxOp : Dovetail_BinaryOp<"max", "", [], Dovetail_NumberTensor, [Dovetail_PostOp]>;
+def Dovetail_MinOp : Dovetail_BinaryOp<"min", "", [], Dovetail_NumberTensor, [Dovetail_PostOp]>;
 def Dovetail_PReluOp : Dovetail_BinaryOp<"prelu">;
 def Dovetail_AndOp : Dovetail_BinaryOp<"and", "And", [], Dovetail_BoolTensor>;
 def Dovetail_OrOp : Dovetail_BinaryOp<"or", "Or", [], Dovetail_BoolTensor>;
@@ -202,13 +173,13 @@ def Dovetail_PowOp : Dovetail_ElementwiseOp<"pow", Dovetail_Onnx<"Pow">.traits> 
   let description = [{
     Integers are raised in f64 and converted as by `cast`.
   }];
-  let arguments = (ins Dovetail_Tensor:$lhs, Dovetail_Tensor:$rhs);
+  let arguments = (ins Dovetail_NumberTensor:$lhs, Dovetail_NumberTensor:$rhs);
 }
 def Dovetail_ModOp : Dovetail_BinaryOp<"mod", "Mod"> {
   let description = [{
     The remainder has the sign of the divisor, or with `fmod` that of the dividend. An integer modulo zero gives zero.
   }];
-  let arguments = (ins Dovetail_Tensor:$lhs, Dovetail_Tensor:$rhs, DefaultValuedAttr<SI64Attr, "0">:$fmod);
+  let arguments = (ins Dovetail_NumberTensor:$lhs, Dovetail_NumberTensor:$rhs, DefaultValuedAttr<SI64Attr, "0">:$fmod);
 }
 def Dovetail_BitShiftOp : Dovetail_BinaryOp<"bit_shift", "BitShift"> {
   let description = [{
@@ -220,7 +191,7 @@ def Dovetail_BitShiftOp : Dovetail_BinaryOp<"bit_shift", "BitShift"> {
 
 def Dovetail_SelectOp : Dovetail_ElementwiseOp<"select", Dovetail_Onnx<"Where">.traits> {
   let summary = "Elementwise ONNX Where";
-  let arguments = (ins Dovetail_Tensor:$condition, Dovetail_Tensor:$on_true, Dovetail_Tensor:$on_false);
+  let arguments = (ins Dovetail_NumberTensor:$condition, Dovetail_Tensor:$on_true, Dovetail_Tensor:$on_false);
   let resultElementType = "::mlir::getElementTypeOrSelf(adaptor.getOnTrue().getType())";
   let hasVerifier = 1;
 }

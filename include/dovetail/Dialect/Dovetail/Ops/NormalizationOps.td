@@ -23,7 +23,7 @@ def Dovetail_SoftmaxOp : Dovetail_NormOp<"softmax", []> {
   let description = [{
     exp(x - max(x)) / sum(exp(x - max(x))) along `axis`; with `log`, its logarithm without the detour.
   }];
-  let arguments = (ins Dovetail_Tensor:$operand, I64Attr:$axis, UnitAttr:$log);
+  let arguments = (ins Dovetail_NumberTensor:$operand, I64Attr:$axis, UnitAttr:$log);
 }
 
 def Dovetail_LayerNormOp : Dovetail_NormOp<"layer_norm"> {
@@ -31,8 +31,8 @@ def Dovetail_LayerNormOp : Dovetail_NormOp<"layer_norm"> {
   let description = [{
     (x - mean) / sqrt(variance + epsilon) * scale + bias; scale and bias broadcast to the operand.
   }];
-  let arguments = (ins Dovetail_Tensor:$operand, Optional<Dovetail_Tensor>:$scale, Optional<Dovetail_Tensor>:$bias,
-                       I64Attr:$axis, F32Attr:$epsilon);
+  let arguments = (ins Dovetail_NumberTensor:$operand, Optional<Dovetail_NumberTensor>:$scale,
+                       Optional<Dovetail_NumberTensor>:$bias, I64Attr:$axis, F32Attr:$epsilon);
 }
 
 def Dovetail_GroupNormOp : Dovetail_NormOp<"group_norm"> {
@@ -40,8 +40,8 @@ def Dovetail_GroupNormOp : Dovetail_NormOp<"group_norm"> {
   let description = [{
     Over [N, C, spatial...]; scale and bias have shape [C]. Instance normalisation has as many groups as channels.
   }];
-  let arguments = (ins Dovetail_Tensor:$operand, Optional<Dovetail_Tensor>:$scale, Optional<Dovetail_Tensor>:$bias,
-                       I64Attr:$groups, F32Attr:$epsilon);
+  let arguments = (ins Dovetail_NumberTensor:$operand, Optional<Dovetail_NumberTensor>:$scale,
+                       Optional<Dovetail_NumberTensor>:$bias, I64Attr:$groups, F32Attr:$epsilon);
 }
 
 #endif // DOVETAIL_DIALECT_DOVETAIL_OPS_NORMALIZATIONOPS_TD

@@ -23,8 +23,8 @@ def Dovetail_ScanOp : Dovetail_InferredOp<"scan", [],
     A scan that is split gives way to one that begins anew at the cuts: each rank reduces its parts
     (`dovetail.reduce_parts`), all know the results, a value for each part, and scan these for where theirs start.
   }];
-  let arguments = (ins Dovetail_Tensor:$operand, Optional<Dovetail_Tensor>:$start, Dovetail_ReduceKindAttr:$kind,
-                       I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse,
+  let arguments = (ins Dovetail_NumberTensor:$operand, Optional<Dovetail_NumberTensor>:$start,
+                       Dovetail_ReduceKindAttr:$kind, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$restarts);
 }
 
@@ -35,7 +35,7 @@ def Dovetail_ReducePartsOp : Dovetail_InferredOp<"reduce_parts", [],
     `restarts`, ascending positions inside of dimension `axis`, are where one part ends and the next begins. The result has
     an element for each part; floats narrower than f32 give f32.
   }];
-  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_ReduceKindAttr:$kind, I64Attr:$axis,
+  let arguments = (ins Dovetail_NumberTensor:$operand, Dovetail_ReduceKindAttr:$kind, I64Attr:$axis,
                        DenseI64ArrayAttr:$restarts);
 }
 

@@ -23,7 +23,7 @@ def Dovetail_ScatterNDOp : Dovetail_ScatterOp<"scatter_nd"> {
     are applied in their row-major order. Each rank writes what it owns of the result. An index beyond either end is
     reported when the program runs, unless its checks are left out; then such an update is not written.
   }];
-  let arguments = (ins Dovetail_Tensor:$data, Dovetail_Tensor:$indices, Dovetail_Tensor:$updates,
+  let arguments = (ins Dovetail_Tensor:$data, Dovetail_NumberTensor:$indices, Dovetail_Tensor:$updates,
                        OptionalAttr<Dovetail_ReduceKindAttr>:$reduction);
 }
 
@@ -32,7 +32,7 @@ def Dovetail_ScatterElementsOp : Dovetail_ScatterOp<"scatter_elements"> {
   let description = [{
     As `scatter_nd`; `indices` and `updates` have one shape, of the rank of `data` and nowhere but on `axis` larger.
   }];
-  let arguments = (ins Dovetail_Tensor:$data, Dovetail_Tensor:$indices, Dovetail_Tensor:$updates, I64Attr:$axis,
+  let arguments = (ins Dovetail_Tensor:$data, Dovetail_NumberTensor:$indices, Dovetail_Tensor:$updates, I64Attr:$axis,
                        OptionalAttr<Dovetail_ReduceKindAttr>:$reduction);
 }
 
@@ -42,7 +42,7 @@ def Dovetail_TopKOp : Op<Dovetail_Dialect, "top_k", [Pure, InferTypeOpAdaptorWit
   let description = [{
     Of equal elements the first comes first. NaN is larger than all numbers. A row program: `axis` stays whole.
   }];
-  let arguments = (ins Dovetail_Tensor:$operand, I64Attr:$k, I64Attr:$axis, BoolAttr:$largest);
+  let arguments = (ins Dovetail_NumberTensor:$operand, I64Attr:$k, I64Attr:$axis, BoolAttr:$largest);
   let results = (outs Dovetail_Tensor:$values, Dovetail_Tensor:$indices);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   let extraClassDefinition = [{

@@ -60,7 +60,7 @@ def Dovetail_GatherOp : Dovetail_InferredOp<"gather", [], []> {
     indices. Indices that are a constant vector give the axis an exact relation; otherwise it is looked up: ranks may
     each read what they have of it.
   }];
-  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_Tensor:$indices, I64Attr:$axis);
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_NumberTensor:$indices, I64Attr:$axis);
 }
 
 def Dovetail_GatherElementsOp : Dovetail_InferredOp<"gather_elements", Dovetail_Onnx<"GatherElements">.traits, []> {
@@ -68,7 +68,8 @@ def Dovetail_GatherElementsOp : Dovetail_InferredOp<"gather_elements", Dovetail_
   let description = [{
     As in `gather`, with indices of the result's shape.
   }];
-  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_Tensor:$indices, DefaultValuedAttr<SI64Attr, "0">:$axis);
+  let arguments = (ins Dovetail_Tensor:$operand, Dovetail_NumberTensor:$indices,
+                       DefaultValuedAttr<SI64Attr, "0">:$axis);
 }
 
 def Dovetail_ResizeOp : Dovetail_InferredOp<"resize", [], ["emitBody", "getFormatPreference", "isCheapElement"]> {
@@ -79,7 +80,7 @@ def Dovetail_ResizeOp : Dovetail_InferredOp<"resize", [], ["emitBody", "getForma
     (the symmetric mode in f64), and a dimension of scale 1 is copied, as are all if the shape does not change, whatever
     the mode and the roi.
   }];
-  let arguments = (ins Dovetail_Tensor:$operand, DenseI64ArrayAttr:$sizes, DenseF64ArrayAttr:$scales,
+  let arguments = (ins Dovetail_NumberTensor:$operand, DenseI64ArrayAttr:$sizes, DenseF64ArrayAttr:$scales,
                        Dovetail_ResizeModeAttr:$mode, Dovetail_CoordinateModeAttr:$coordinates,
                        Dovetail_NearestModeAttr:$nearest, DenseF64ArrayAttr:$roi,
                        F32Attr:$cubic_coeff_a, UnitAttr:$exclude_outside, F32Attr:$extrapolation_value);
