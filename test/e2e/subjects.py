@@ -206,6 +206,16 @@ SUBJECTS = [
         split=(("y", 1), ("x", 0)),
     ),
     Subject("deformable-pyramid", "deformable-pyramid", sizes=(("height", 101), ("width", 77))),
+    Subject("bilstm", "bilstm", input="signal", split=(("y", 0), ("x", 1))),
+    Subject(
+        "gru-encoder",
+        "gru-encoder",
+        input="ids",
+        split=(("y", 0), ("x", 1)),
+        make_input=lambda: token_inputs(3, 30),
+    ),
+    Subject("loop-decoder", "loop-decoder", input="memory", split=(("y", 1), ("x", 0))),
+    Subject("scan-filter", "scan-filter", input="signal", split=(("y", 2), ("x", 1))),
 ]
 
 #: The same kinds of models, small enough for a device that is emulated on the CPU.

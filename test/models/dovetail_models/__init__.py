@@ -24,6 +24,7 @@ from .inputs import (
 )
 from .llama import llama
 from .mobile import efficientnet_b0, mobilenet_v3_small
+from .recurrent import bilstm, gru_encoder, loop_decoder, scan_filter
 from .rounding import rounded_weights, run_exactly, run_rounding_each
 from .resnet import resnet18, resnet50
 from .swin import swin
@@ -48,6 +49,10 @@ BUILDERS = {
     "efficientnet-b0": efficientnet_b0,
     "dcgan": dcgan,
     "deformable-pyramid": deformable_pyramid,
+    "bilstm": bilstm,
+    "gru-encoder": gru_encoder,
+    "loop-decoder": loop_decoder,
+    "scan-filter": scan_filter,
     "resnet18": resnet18,
     "resnet50": resnet50,
     **{f"light-{name}": functools.partial(_light.light, name) for name in LIGHT},
