@@ -36,6 +36,7 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions) {
   functions.addPass(createExpandNorms());
   functions.addPass(createFoldConstants());
   functions.addPass(createCSEPass());
+  functions.addPass(createPackConstants());
 }
 
 void dovetail::registerSimplifyPipeline() {

@@ -267,6 +267,33 @@ def test_movement(backend, kind, axis):
         np.testing.assert_array_equal(results[name], np.ascontiguousarray(value).view(np.uint8), name)
 
 
+@pytest.mark.parametrize("kind", ["INT4", "UINT2", "FLOAT4E2M1"])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_packed_weights(backend, tmp_path, kind, axis):
+    """Weights take their few bits in the artifact, and ranks may cut them between elements of a byte."""
+    rng = np.random.default_rng(2)
+    weights = rng.choice(_all(kind), (301, 1037))
+    scales = rng.uniform(0.5, 1, (7, 1037)).astype(np.float32)
+    x = rng.standard_normal((6, 301)).astype(np.float32)
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s"], ["f"], axis=0, block_size=43),
+        helper.make_node("MatMul", ["x", "f"], ["y"]),
+    ]
+    partition = Partition({"y": 3})
+    if axis is not None:
+        partition.split("x", 2, axis, "y", uneven_sizes(x.shape[axis], 3))
+    constants = [_constant("w", weights), _constant("s", scales)]
+    model, artifact = _model(nodes, {"x": x}, {"y": "FLOAT"}, constants), tmp_path / "model.dvt"
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    backend.compile(path, artifact, partition)
+    actual = backend.run(artifact, {"x": x}, ["y"], tmp_path)["y"]
+    expected = x.astype(np.float64) @ (weights.astype(np.float64) * np.repeat(scales, 43, 0))
+    np.testing.assert_allclose(actual, expected, atol=1e-5 * np.abs(expected).max())
+    # Besides weights and scales, code and plan.
+    assert artifact.stat().st_size < weights.size * _bits(kind) / 8 + scales.nbytes + 60000
+
+
 @pytest.mark.parametrize("op", ["Add", "Relu", "MatMul", "ReduceMax"])
 @pytest.mark.parametrize("kind", ["INT4", "FLOAT8E5M2"])
 def test_arithmetic_is_refused(backend, op, kind):

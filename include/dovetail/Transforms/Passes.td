@@ -23,6 +23,16 @@ def FoldConstants : Pass<"dovetail-fold-constants"> {
   ];
 }
 
+def PackConstants : Pass<"dovetail-pack-constants"> {
+  let summary = "Store large constants of 4- and 2-bit elements with several of them in a byte";
+  let description = [{
+    The constant becomes one of bytes, and a `dovetail.unpack` of it, which becomes part of the kernels that read it.
+    Elements share bytes along a dimension that is not the last one, if there is another, so that loops over the last
+    one read bytes that follow each other.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
 def SimplifyArithmetic : Pass<"dovetail-simplify-arithmetic"> {
   let summary = "Drop and merge arithmetic with constants";
   let description = [{

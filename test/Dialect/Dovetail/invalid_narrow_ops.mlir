@@ -70,3 +70,27 @@ func.func @f(%data: tensor<4xi4>, %indices: tensor<2x1xi64>, %updates: tensor<2x
   %0 = dovetail.scatter_nd %data, %indices, %updates {reduction = #dovetail.reduce_kind<sum>} : (tensor<4xi4>, tensor<2x1xi64>, tensor<2xi4>) -> tensor<4xi4>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<3x4xui8>) {
+  // expected-error@+1 {{unpacks 'tensor<3x4xui8>' to 'tensor<7x4xi4>', whose bytes along dimension 0 are 4}}
+  %0 = dovetail.unpack %x {dim = 0 : i64} : (tensor<3x4xui8>) -> tensor<7x4xi4>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<3xui8>) {
+  // expected-error@+1 {{makes elements of 'f8E5M2'; they have 4 or 2 bits}}
+  %0 = dovetail.unpack %x {dim = 0 : i64} : (tensor<3xui8>) -> tensor<3xf8E5M2>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<3xui8>) {
+  // expected-error@+1 {{unpacks dimension 1, which 'tensor<6xi4>' does not have}}
+  %0 = dovetail.unpack %x {dim = 1 : i64} : (tensor<3xui8>) -> tensor<6xi4>
+  return
+}

@@ -68,3 +68,12 @@ func.func @move() -> (tensor<2x2xi4>, tensor<2xf8E5M2>) {
   %3 = dovetail.pad %2 {low = array<i64: 0>, high = array<i64: 1>, mode = #dovetail.pad_mode<constant>} : (tensor<1xf8E5M2>) -> tensor<2xf8E5M2>
   return %1, %3 : tensor<2x2xi4>, tensor<2xf8E5M2>
 }
+
+// Bytes of rows 0 and 1, and of row 2 alone; the first row has the low bits.
+// CHECK-LABEL: func @unpack
+// CHECK: dense<{{\[\[}}1, 2], [-1, -2], [4, 5]]> : tensor<3x2xi4>
+func.func @unpack() -> tensor<3x2xi4> {
+  %0 = dovetail.constant dense<[[0xF1, 0xE2], [0x04, 0x05]]> : tensor<2x2xui8>
+  %1 = dovetail.unpack %0 {dim = 0 : i64} : (tensor<2x2xui8>) -> tensor<3x2xi4>
+  return %1 : tensor<3x2xi4>
+}

@@ -38,4 +38,17 @@ def Dovetail_NarrowOp : Dovetail_ElementwiseOp<"narrow"> {
   let hasVerifier = 1;
 }
 
+def Dovetail_UnpackOp : Dovetail_ComputeOp<"unpack"> {
+  let summary = "Elements of 4 or 2 bits of which bytes hold several that follow each other along a dimension";
+  let description = [{
+    The first one has the low bits. Where an extent is no multiple of how many a byte has, some bits of the last bytes
+    are not used. Constants are stored so: `dovetail-pack-constants`.
+  }];
+  let arguments = (ins StaticShapeTensorOf<[UI8]>:$operand, I64Attr:$dim);
+  let hasVerifier = 1;
+  let extraClassDeclaration = typeDeclaration # [{
+    static int64_t getElementsPerByte(::mlir::Type narrow);
+  }];
+}
+
 #endif // DOVETAIL_DIALECT_DOVETAIL_OPS_NARROWOPS_TD
