@@ -5,6 +5,7 @@ from . import (  # noqa: F401
     bounded,
     contraction,
     control,
+    einsum,
     elementwise,
     movement,
     narrow,
