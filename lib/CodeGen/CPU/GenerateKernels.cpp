@@ -16,6 +16,7 @@
 
 #include "dovetail/CodeGen/CPU/Compile.h"
 #include "dovetail/CodeGen/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_GENERATECPUKERNELS
@@ -27,6 +28,11 @@ using namespace dovetail;
 
 namespace {
 struct GenerateCpuKernels : dovetail::impl::GenerateCpuKernelsBase<GenerateCpuKernels> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    GenerateCpuKernelsBase::getDependentDialects(registry);
+    // Of operations that go through several lines at once.
+    registry.insert<vector::VectorDialect>();
+  }
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto kernels = llvm::to_vector(module.getOps<plan::KernelOp>());

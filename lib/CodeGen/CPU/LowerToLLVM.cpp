@@ -21,6 +21,7 @@
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -58,6 +59,7 @@ LogicalResult dovetail::lowerKernelsToLLVM(ModuleOp kernels, const FloatInstruct
   cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
   populateFuncToLLVMConversionPatterns(types, patterns);
   populateKernelMemoryPatterns(types, patterns);
+  populateVectorToLLVMConversionPatterns(types, patterns);
   LLVMConversionTarget target(*context);
   target.addLegalOp<ModuleOp>();
   if (failed(applyFullConversion(kernels, target, std::move(patterns))))

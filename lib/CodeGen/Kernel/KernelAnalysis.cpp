@@ -13,6 +13,8 @@
 #include "KernelAnalysis.h"
 
 #include "dovetail/Dialect/Dovetail/IR/ElementWork.h"
+#include "dovetail/Dialect/Dovetail/IR/JoinedLines.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -220,6 +222,19 @@ unsigned KernelAnalysis::countInner(function_ref<bool(unsigned)> isLine) const {
   return count;
 }
 
+/// Moves the loop along which lines are gone through together, if there is one, to the end of the order.
+void KernelAnalysis::chooseJoinedLoop() {
+  int64_t lanes = countJoinedLines(getElementTypeOrSelf(lineOp->getResult(0)));
+  unsigned *best = nullptr;
+  for (unsigned &loop : llvm::reverse(order))
+    if (extents[loop] > 1 && (!best || (extents[*best] < lanes && extents[loop] > extents[*best])))
+      best = &loop;
+  if (!best)
+    return;
+  std::rotate(best, best + 1, order.end());
+  numInner = 1;
+}
+
 void KernelAnalysis::chooseLoopOrder() {
   plan::FormatAttr format = kernel.getResultLayout(0).getFormat();
   order = llvm::to_vector_of<unsigned>(format.getOrder());
@@ -238,6 +253,8 @@ void KernelAnalysis::chooseLoopOrder() {
     else if (definition.scan && !isLine(order.back()) && extents[order.back()] > 1)
       numInner = countInner(isLine);
     llvm::erase_if(order, isLine);
+    if (lineOp->hasTrait<JoinsLines>())
+      chooseJoinedLoop();
     return;
   }
   sortLoops(order, [&](unsigned loop) { return std::pair(isOfRow(loop), independent[loop]); });

@@ -131,6 +131,7 @@ private:
   void chooseKeptValue();
   /// How code could keep the result of `op`.
   std::optional<KeptValue> getKept(mlir::Operation *op) const;
+  void chooseJoinedLoop();
   void chooseLoopOrder();
   FoldOrder computeFoldOrder(mlir::Operation *op) const;
 

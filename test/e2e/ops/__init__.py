@@ -16,6 +16,7 @@ from . import (  # noqa: F401
     sampling,
     scan,
     selection,
+    spectral,
     windows,
 )
 from .draft import GENERATORS, WEIGHTS, Draft  # noqa: F401

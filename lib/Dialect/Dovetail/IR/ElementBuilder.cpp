@@ -14,6 +14,7 @@
 #include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/APFloat.h"
 
 using namespace mlir;
@@ -108,14 +109,17 @@ Value ElementBuilder::andB(Value a, Value b) { return create<arith::AndIOp>(a, b
 // Scalars
 //===----------------------------------------------------------------------===//
 
+/// A float, or a vector of floats.
+static bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value)); }
+
 Value ElementBuilder::add(Value a, Value b) {
-  return isa<FloatType>(a.getType()) ? create<arith::AddFOp>(a, b) : create<arith::AddIOp>(a, b);
+  return isFloat(a) ? create<arith::AddFOp>(a, b) : create<arith::AddIOp>(a, b);
 }
 Value ElementBuilder::sub(Value a, Value b) {
-  return isa<FloatType>(a.getType()) ? create<arith::SubFOp>(a, b) : create<arith::SubIOp>(a, b);
+  return isFloat(a) ? create<arith::SubFOp>(a, b) : create<arith::SubIOp>(a, b);
 }
 Value ElementBuilder::mul(Value a, Value b) {
-  return isa<FloatType>(a.getType()) ? create<arith::MulFOp>(a, b) : create<arith::MulIOp>(a, b);
+  return isFloat(a) ? create<arith::MulFOp>(a, b) : create<arith::MulIOp>(a, b);
 }
 Value ElementBuilder::div(Value a, Value b, bool isUnsigned) {
   if (isa<FloatType>(a.getType()))

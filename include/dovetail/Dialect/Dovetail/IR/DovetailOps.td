@@ -20,5 +20,6 @@ include "dovetail/Dialect/Dovetail/Ops/SamplingOps.td"
 include "dovetail/Dialect/Dovetail/Ops/ScanOps.td"
 include "dovetail/Dialect/Dovetail/Ops/SelectionOps.td"
 include "dovetail/Dialect/Dovetail/Ops/ShapeOps.td"
+include "dovetail/Dialect/Dovetail/Ops/SpectralOps.td"
 
 #endif // DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILOPS_TD

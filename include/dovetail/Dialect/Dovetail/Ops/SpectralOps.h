@@ -1,0 +1,22 @@
+//===- SpectralOps.h - Fourier transforms -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares the operations of SpectralOps.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_DOVETAIL_OPS_SPECTRALOPS_H
+#define DOVETAIL_DIALECT_DOVETAIL_OPS_SPECTRALOPS_H
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/IR/JoinedLines.h"
+
+#define GET_OP_CLASSES
+#include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h.inc"
+
+#endif // DOVETAIL_DIALECT_DOVETAIL_OPS_SPECTRALOPS_H
