@@ -216,6 +216,8 @@ SUBJECTS = [
     ),
     Subject("loop-decoder", "loop-decoder", input="memory", split=(("y", 1), ("x", 0))),
     Subject("scan-filter", "scan-filter", input="signal", split=(("y", 2), ("x", 1))),
+    Subject("fno2d", "fno2d", input="field"),
+    Subject("fno3d", "fno3d", input="field", split=(("y", 4), ("x", 2))),
 ]
 
 #: The same kinds of models, small enough for a device that is emulated on the CPU.

@@ -12,6 +12,7 @@ from .convert import with_element_type
 from .convnext import convnext
 from .dcgan import dcgan
 from .deformable import deformable_pyramid
+from .fno import fno2d, fno3d
 from .gpt import gpt
 from .light import NAMES as LIGHT
 from .inputs import (
@@ -53,6 +54,8 @@ BUILDERS = {
     "gru-encoder": gru_encoder,
     "loop-decoder": loop_decoder,
     "scan-filter": scan_filter,
+    "fno2d": fno2d,
+    "fno3d": fno3d,
     "resnet18": resnet18,
     "resnet50": resnet50,
     **{f"light-{name}": functools.partial(_light.light, name) for name in LIGHT},
