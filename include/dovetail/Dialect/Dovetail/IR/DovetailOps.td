@@ -9,6 +9,7 @@
 #ifndef DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILOPS_TD
 #define DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILOPS_TD
 
+include "dovetail/Dialect/Dovetail/Ops/AttentionOps.td"
 include "dovetail/Dialect/Dovetail/Ops/BoundedOps.td"
 include "dovetail/Dialect/Dovetail/Ops/ContractionOps.td"
 include "dovetail/Dialect/Dovetail/Ops/CoreOps.td"

@@ -1,0 +1,41 @@
+//===- AttentionOps.td - Attention -*- tablegen -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_DOVETAIL_OPS_ATTENTIONOPS_TD
+#define DOVETAIL_DIALECT_DOVETAIL_OPS_ATTENTIONOPS_TD
+
+include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
+
+def Dovetail_AttentionOp : Dovetail_TensorOp<"attention", [InferTypeOpAdaptorWithIsCompatible,
+    DeclareOpInterfaceMethods<DefinitionOpInterface, ["emitLine", "isCheapElement", "getFormatPreference"]>]> {
+  let summary = "Values weighed by the softmax of products of queries and keys, whose scores are never stored";
+  let description = [{
+    `query` [batch..., M, D], `key` [batch..., N, D], `value` [batch..., N, E]; the result is [batch..., M, E]. Batches
+    of keys and values are those of queries, or 1. With s[m, n] = `scale` * sum over d of query[m, d] * key[n, d]:
+
+      result[m, e] = sum over n of softmax over n of s'[m, n] * value[n, e]
+
+    where s' is s without a `mask`; s + mask where its elements are floats; and where they are i1, s where the mask is
+    true and `fill` elsewhere. The mask broadcasts to [batch..., M, N]. A row program: columns, keys and depth stay whole.
+
+    ```mlir
+    dovetail.attention %q, %k, %v mask %m {scale = 0.125 : f32}
+        : (tensor<8x512x64xf32>, tensor<8x512x64xf32>, tensor<8x512x64xf32>, tensor<512x512xf32>) -> tensor<8x512x64xf32>
+    ```
+  }];
+  let arguments = (ins Dovetail_FloatTensor:$query, Dovetail_FloatTensor:$key, Dovetail_FloatTensor:$value,
+                       Optional<Dovetail_Tensor>:$mask, F32Attr:$scale,
+                       DefaultValuedAttr<F32Attr, "-std::numeric_limits<float>::infinity()">:$fill);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`mask` $mask^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = inferDeclaration;
+  let extraClassDefinition = inferDefinition;
+}
+
+#endif // DOVETAIL_DIALECT_DOVETAIL_OPS_ATTENTIONOPS_TD

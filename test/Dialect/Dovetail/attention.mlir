@@ -1,0 +1,80 @@
+// RUN: dovetail-opt %s --split-input-file --verify-diagnostics --dovetail-fold-constants | FileCheck %s
+
+// Two queries and three keys of depth 1, and values of two columns. The first query is zero, so that all keys weigh the
+// same; a mask leaves the second one nothing but the last key.
+
+// CHECK-LABEL: func.func @values
+// CHECK: dense<{{\[}}[2.000000e+00, 3.000000e+00], [4.000000e+00, 7.000000e+00]]>
+func.func @values() -> tensor<2x2xf32> {
+  %q = dovetail.constant dense<[[0.0], [1.0]]> : tensor<2x1xf32>
+  %k = dovetail.constant dense<[[1.0], [2.0], [3.0]]> : tensor<3x1xf32>
+  %v = dovetail.constant dense<[[1.0, 1.0], [1.0, 1.0], [4.0, 7.0]]> : tensor<3x2xf32>
+  %m = dovetail.constant dense<[[true, true, true], [false, false, true]]> : tensor<2x3xi1>
+  %0 = dovetail.attention %q, %k, %v mask %m {scale = 1.0 : f32} : (tensor<2x1xf32>, tensor<3x1xf32>, tensor<3x2xf32>, tensor<2x3xi1>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}
+
+// -----
+
+func.func @depth(%q: tensor<2x3x4xf32>, %k: tensor<2x5x3xf32>, %v: tensor<2x5x6xf32>) {
+  // expected-error @+2 {{queries and keys differ in depth}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = dovetail.attention %q, %k, %v {scale = 1.0 : f32} : (tensor<2x3x4xf32>, tensor<2x5x3xf32>, tensor<2x5x6xf32>) -> tensor<2x3x6xf32>
+  return
+}
+
+// -----
+
+func.func @keys(%q: tensor<2x3x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2x4x6xf32>) {
+  // expected-error @+2 {{there are not as many keys as values}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = dovetail.attention %q, %k, %v {scale = 1.0 : f32} : (tensor<2x3x4xf32>, tensor<2x5x4xf32>, tensor<2x4x6xf32>) -> tensor<2x3x6xf32>
+  return
+}
+
+// -----
+
+func.func @batch(%q: tensor<2x3x4xf32>, %k: tensor<3x5x4xf32>, %v: tensor<2x5x6xf32>) {
+  // expected-error @+2 {{batches of keys and values are those of queries, or 1}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = dovetail.attention %q, %k, %v {scale = 1.0 : f32} : (tensor<2x3x4xf32>, tensor<3x5x4xf32>, tensor<2x5x6xf32>) -> tensor<2x3x6xf32>
+  return
+}
+
+// -----
+
+func.func @nothing(%q: tensor<3x4xf32>, %k: tensor<0x4xf32>, %v: tensor<0x6xf32>) {
+  // expected-error @+2 {{there are no keys}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = dovetail.attention %q, %k, %v {scale = 1.0 : f32} : (tensor<3x4xf32>, tensor<0x4xf32>, tensor<0x6xf32>) -> tensor<3x6xf32>
+  return
+}
+
+// -----
+
+func.func @mask(%q: tensor<3x4xf32>, %k: tensor<5x4xf32>, %v: tensor<5x6xf32>, %m: tensor<4x5xf32>) {
+  // expected-error @+2 {{their scores are no shape that the mask's broadcasts to}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = dovetail.attention %q, %k, %v mask %m {scale = 1.0 : f32} : (tensor<3x4xf32>, tensor<5x4xf32>, tensor<5x6xf32>, tensor<4x5xf32>) -> tensor<3x6xf32>
+  return
+}
+
+// -----
+
+func.func @mask_type(%q: tensor<3x4xf32>, %k: tensor<5x4xf32>, %v: tensor<5x6xf32>, %m: tensor<3x5xi32>) {
+  // expected-error @+2 {{the mask's elements are neither i1 nor of their type}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = dovetail.attention %q, %k, %v mask %m {scale = 1.0 : f32} : (tensor<3x4xf32>, tensor<5x4xf32>, tensor<5x6xf32>, tensor<3x5xi32>) -> tensor<3x6xf32>
+  return
+}
+
+// -----
+
+// Columns, keys and depth stay whole.
+
+dovetail.mesh @mesh = ["y" = 2]
+func.func @columns(%q: tensor<3x4xf32>, %k: tensor<5x4xf32>, %v: tensor<5x6xf32>) {
+  // expected-error @+1 {{splits loop 1, which must stay whole}}
+  %0 = dovetail.attention %q, %k, %v {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 2, 6}]>, scale = 1.0 : f32} : (tensor<3x4xf32>, tensor<5x4xf32>, tensor<5x6xf32>) -> tensor<3x6xf32>
+  return
+}
