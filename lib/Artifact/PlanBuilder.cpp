@@ -44,6 +44,7 @@ private:
   artifact::KernelStepT makeKernel(plan::LaunchOp op, plan::KernelOp kernel);
   artifact::ConvolutionT makeConvolution(plan::ConvolutionOp op);
   artifact::MatMulT makeMatMul(plan::MatMulOp op);
+  artifact::AttentionT makeAttention(plan::AttentionOp op);
   artifact::PoolT makePool(plan::PoolOp op, artifact::PoolKind kind);
   std::vector<std::unique_ptr<artifact::PostOpT>> makePostOps(ArrayAttr postOps, OperandRange tensors);
   std::unique_ptr<artifact::PortT> makePort(StringRef name, Value ref);
@@ -357,6 +358,25 @@ artifact::PoolT PlanBuilder::makePool(plan::PoolOp op, artifact::PoolKind kind) 
   return call;
 }
 
+artifact::AttentionT PlanBuilder::makeAttention(plan::AttentionOp op) {
+  artifact::AttentionT call;
+  call.query = tensorOf(op.getQuery());
+  call.key = tensorOf(op.getKey());
+  call.value = tensorOf(op.getValue());
+  call.output = tensorOf(op.getOutput());
+  call.loops = makeLoops(op.getLoops());
+  call.query_access = makeAccess(op.getReads()[0]);
+  call.key_access = makeAccess(op.getReads()[1]);
+  call.value_access = makeAccess(op.getReads()[2]);
+  if (op.getMask()) {
+    call.mask = tensorOf(op.getMask());
+    call.mask_access = makeAccess(op.getReads()[3]);
+  }
+  call.scale = op.getScale().convertToFloat();
+  call.fill = op.getFill().convertToFloat();
+  return call;
+}
+
 /// What traces and messages call a step: its name, that of its location, or nothing.
 static std::string getStepName(Operation *op) {
   if (auto name = op->getAttrOfType<StringAttr>("step_name"))
@@ -397,6 +417,7 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
       })
       .Case([&](plan::ConvolutionOp call) { return setLibraryCall(makeConvolution(call), call.getMemoryAttr()); })
       .Case([&](plan::MatMulOp call) { return setLibraryCall(makeMatMul(call), call.getMemoryAttr()); })
+      .Case([&](plan::AttentionOp call) { return setLibraryCall(makeAttention(call), call.getMemoryAttr()); })
       .Case([&](plan::PoolOp call) -> LogicalResult {
         std::optional<artifact::PoolKind> kind = toSchema(call.getKind());
         if (!kind)

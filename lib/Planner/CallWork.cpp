@@ -136,9 +136,29 @@ static StepWork getWork(plan::PoolOp op, ArrayRef<int64_t> loops) {
   return work;
 }
 
+/// Two products, of queries and keys and of weights and values, as one whose depth is theirs.
+static StepWork getWork(plan::AttentionOp op, ArrayRef<int64_t> loops) {
+  StepWork work;
+  size_t rank = getTensor(op.getOutput()).getRank();
+  double rows = getProduct(loops.take_front(rank - 1)), keys = double(loops[rank]);
+  if (rows * keys == 0)
+    return work;
+  work.kind = StepWork::Kind::Product;
+  work.bits = getFactorBits(op, op.getQuery());
+  work.depth = double(loops[rank - 1]) + double(loops[rank + 1]);
+  work.batch = getProduct(loops.take_front(rank - 2));
+  work.rows = double(loops[rank - 2]);
+  work.columns = keys;
+  work.operations = rows * keys * work.depth;
+  // An exponential, scale, maximum and sum for each score.
+  work.resultOperations = rows * keys * (op.getMask() ? 15 : 13);
+  return work;
+}
+
 StepWork dovetail::getCallWork(Operation *call, ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
-  StepWork work = TypeSwitch<Operation *, StepWork>(call).Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp>(
-      [&](auto op) { return getWork(op, loops); });
+  StepWork work = TypeSwitch<Operation *, StepWork>(call)
+                      .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp>(
+                          [&](auto op) { return getWork(op, loops); });
   RankedTensorType output = getTensor(cast<plan::StepOpInterface>(call).getStepWrites()[0]);
   double elements = getProduct(loops.take_front(output.getRank()));
   if (elements == 0)

@@ -235,7 +235,7 @@ FailureOr<PlanStep> WorkCounter::get(plan::StepOpInterface op) {
                                step.type = "kernel";
                                return addLaunch(step, launch);
                              })
-                             .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp>([&](auto call) {
+                             .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp>([&](auto call) {
                                addCall(step, call, call.getLoops());
                                return success();
                              })

@@ -12,6 +12,8 @@
 
 #include "dovetail/Target/Calls.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/AttentionOps.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -37,6 +39,15 @@ LogicalResult dovetail::createCall(OpBuilder &builder, Operation *op, const Call
           return pool.emitOpError("has an epilogue, which no call of a pool has");
         plan::PoolOp::create(builder, loc, parts.operands[0], parts.result, parts.loops, parts.reads,
                              pool.getKindAttr(), parts.name, /*memory=*/{}, /*division=*/{});
+        return success();
+      })
+      .Case([&](AttentionOp attention) -> LogicalResult {
+        if (!parts.postOps.empty())
+          return attention.emitOpError("has an epilogue, which no call of attention has");
+        Value mask = attention.getMask() ? parts.operands[3] : Value();
+        plan::AttentionOp::create(builder, loc, parts.operands[0], parts.operands[1], parts.operands[2], mask,
+                                  parts.result, parts.loops, parts.reads, attention.getScaleAttr(),
+                                  attention.getFillAttr(), parts.name, /*memory=*/{}, /*division=*/{});
         return success();
       })
       .Default([](Operation *other) { return other->emitOpError("has no library call"); });

@@ -29,7 +29,11 @@ FloatType Library::getComputeType(Operation *op) const {
     return {};
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   auto type = dyn_cast<FloatType>(result.getElementType());
-  auto isAlike = [&](Type operand) { return getElementTypeOrSelf(operand) == type; };
+  // What is no number, such as a mask, is of a type of its own.
+  auto isAlike = [&](Type operand) {
+    Type own = getElementTypeOrSelf(operand);
+    return own == type || own.isInteger(1);
+  };
   if (!type || !llvm::all_of(op->getOperandTypes(), isAlike))
     return {};
   // Where there is nothing to read, the result is where sums start from, and libraries go by other rules.
@@ -70,7 +74,8 @@ struct Entry {
 static constexpr Entry kLibraries[] = {{"onednn", createOneDnn},
                                        {"onednn-blocks", createOneDnnBlocks},
                                        {"cudnn", createCudnn},
-                                       {"cublaslt", createCublasLt}};
+                                       {"cublaslt", createCublasLt},
+                                       {"kernels", createHostKernels}};
 
 FailureOr<Libraries> Libraries::create(Location location, ArrayRef<std::string> names, ArrayRef<std::string> features) {
   Libraries result;

@@ -49,6 +49,10 @@ std::vector<uint32_t> StepInfo::reads() const {
                           addPostOps(call.postOps, result);
                         },
                         [&](const PoolCall &call) { result = {call.input}; },
+                        [&](const AttentionCall &call) {
+                          for (const auto &operand : call.operands())
+                            result.push_back(operand.first);
+                        },
                         [&](const ReorderCall &call) { result = {call.source}; },
                         [&](const ExchangeCall &call) {
                           for (const MoveInfo &move : call.moves)
@@ -64,6 +68,7 @@ std::vector<uint32_t> StepInfo::writes() const {
                                [](const ConvolutionCall &call) { return std::vector<uint32_t>{call.output}; },
                                [](const MatMulCall &call) { return std::vector<uint32_t>{call.output}; },
                                [](const PoolCall &call) { return std::vector<uint32_t>{call.output}; },
+                               [](const AttentionCall &call) { return std::vector<uint32_t>{call.output}; },
                                [](const ReorderCall &call) { return std::vector<uint32_t>{call.target}; },
                                [](const ExchangeCall &call) {
                                  std::vector<uint32_t> targets;
@@ -76,17 +81,17 @@ std::vector<uint32_t> StepInfo::writes() const {
 }
 
 const char *StepInfo::kind() const {
-  return std::visit(Overloaded{[](const KernelCall &) { return "kernel"; },
-                               [](const ConvolutionCall &call) {
-                                 return call.form.isTransposed                             ? "deconvolution"
-                                        : call.algorithm == ConvolutionAlgorithm::Winograd ? "winograd"
-                                                                                           : "convolution";
-                               },
-                               [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
-                               [](const ReorderCall &) { return "reorder"; },
-                               [](const ExchangeCall &) { return "exchange"; },
-                               [](const WaitCall &) { return "wait"; }},
-                    action);
+  return std::visit(
+      Overloaded{[](const KernelCall &) { return "kernel"; },
+                 [](const ConvolutionCall &call) {
+                   return call.form.isTransposed                             ? "deconvolution"
+                          : call.algorithm == ConvolutionAlgorithm::Winograd ? "winograd"
+                                                                             : "convolution";
+                 },
+                 [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
+                 [](const AttentionCall &) { return "attention"; }, [](const ReorderCall &) { return "reorder"; },
+                 [](const ExchangeCall &) { return "exchange"; }, [](const WaitCall &) { return "wait"; }},
+      action);
 }
 
 const char *dovetail::runtime::mathModeName(MathMode mode) {

@@ -49,6 +49,7 @@ private:
   absl::Status checkConvolution(const std::string &where, const ConvolutionCall &call);
   absl::Status checkMatMul(const std::string &where, const MatMulCall &call);
   absl::Status checkPool(const std::string &where, const PoolCall &call);
+  absl::Status checkAttention(const std::string &where, const AttentionCall &call);
   absl::Status checkMove(const std::string &where, const MoveInfo &move);
   absl::Status checkExchange(const std::string &where, const ExchangeCall &call);
   absl::Status checkParts(const std::string &where, const std::vector<const KernelCall *> &parts);
@@ -190,6 +191,38 @@ absl::Status Validator::checkPool(const std::string &where, const PoolCall &call
                     {{call.input, call.inputAccess, 2}});
 }
 
+absl::Status Validator::checkAttention(const std::string &where, const AttentionCall &call) {
+  if (absl::Status status = checkLoops(where, call.loops, call.output, /*sums=*/0, /*taps=*/2,
+                                       {{call.query, call.queryAccess, noWindow},
+                                        {call.key, call.keyAccess, noWindow},
+                                        {call.value, call.valueAccess, noWindow}});
+      !status.ok())
+    return status;
+  if (call.loops[shape(call.output).size() - 1].dim.isSplit())
+    return damaged(where, " splits the columns of its result");
+  if (plan.isForDevice())
+    return damaged(where, " is for CPUs only");
+  if (plan.bufferOf(call.output).type != ElementType::F32)
+    return damaged(where, " is not in f32");
+  for (uint32_t tensor : {call.query, call.key, call.value, call.output})
+    if (plan.bufferOf(tensor).format.isBlocked())
+      return damaged(where, " has an operand or result in blocks");
+  if (call.mask < 0)
+    return absl::OkStatus();
+  auto mask = static_cast<uint32_t>(call.mask);
+  const BufferInfo &buffer = plan.bufferOf(mask);
+  if (buffer.type != ElementType::F32 && buffer.type != ElementType::Bool)
+    return damaged(where, " has a mask that is neither f32 nor of booleans");
+  if (buffer.format.isBlocked())
+    return damaged(where, " has a mask in blocks");
+  std::vector<int64_t> extents;
+  for (const LoopInfo &loop : call.loops)
+    extents.push_back(loop.extent);
+  if (!layout::fits(call.maskAccess, buffer.shape, extents, buffer.shape.size()))
+    return damaged(where, " has a mask of other extents than its scores");
+  return absl::OkStatus();
+}
+
 absl::Status Validator::checkMove(const std::string &where, const MoveInfo &move) {
   if (shape(move.source) != shape(move.target) || !sameType(move.source, move.target))
     return damaged(where, " has a target of another shape or type than its source");
@@ -291,6 +324,12 @@ absl::Status Validator::checkStep(const std::string &where, const StepInfo &step
   if (const auto *call = std::get_if<PoolCall>(&step.action))
     if (overlaps(call->input, call->output))
       return inPlace();
+  if (const auto *call = std::get_if<AttentionCall>(&step.action))
+    for (const auto &operand : call->operands())
+      if (overlaps(operand.first, call->output))
+        return inPlace();
+  if (const auto *call = std::get_if<AttentionCall>(&step.action))
+    return checkAttention(where, *call);
   if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
     return checkConvolution(where, *call);
   if (const auto *call = std::get_if<MatMulCall>(&step.action))

@@ -258,6 +258,28 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     call.form = *std::move(form);
     RETURN_IF_ERROR(checkWindows(where, call.form.windows));
     action = std::move(call);
+  } else if (const artifact::Attention *source = step.call_as_Attention()) {
+    AttentionCall call{
+        source->query(), source->key(), source->value(), source->output(), source->mask(), {}, {}, {}, {}, {}};
+    RETURN_IF_ERROR(check({call.query, call.key, call.value, call.output}));
+    RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
+    RETURN_IF_ERROR(decodeAccess(where, *source->query_access(), call.loops, call.queryAccess));
+    RETURN_IF_ERROR(decodeAccess(where, *source->key_access(), call.loops, call.keyAccess));
+    RETURN_IF_ERROR(decodeAccess(where, *source->value_access(), call.loops, call.valueAccess));
+    if (call.mask >= 0) {
+      RETURN_IF_ERROR(tensorIndex(where, static_cast<uint32_t>(call.mask)));
+      if (!source->mask_access())
+        return damaged(where, " has a mask, but does not say where it is read");
+      RETURN_IF_ERROR(decodeAccess(where, *source->mask_access(), call.loops, call.maskAccess));
+    }
+    std::vector<layout::AccessDims> accesses;
+    for (const auto &operand : call.operands())
+      accesses.emplace_back(*operand.second);
+    if (!layout::isAttention(accesses, extentsOf(call.loops)))
+      return isNone("attention");
+    call.scale = source->scale();
+    call.fill = source->fill();
+    action = std::move(call);
   } else if (const artifact::Reorder *source = step.call_as_Reorder()) {
     ReorderCall call{source->source(), source->target()};
     RETURN_IF_ERROR(check({call.source, call.target}));

@@ -48,6 +48,14 @@ struct ProductForm {
                                          std::span<const int64_t> loops);
 };
 
+/// An access in each dimension of an operand.
+using AccessDims = std::span<const AccessDim>;
+
+/// Whether operands are read as attention does: queries [batch..., M, D], keys [batch..., N, D], values [batch..., N,
+/// E], and maybe a mask that broadcasts to [batch..., M, N]. The loops are the dimensions of the result, [batch..., M,
+/// E], then keys and depth. Batches of all but queries, and dimensions of the mask, may be accessed at 0.
+bool isAttention(std::span<const AccessDims> accesses, std::span<const int64_t> loops);
+
 /// The operand's channel that is channel `channel` of the group of `outer`, a channel that is one of `outerPerGroup` of
 /// its group, if groups have `perGroup` channels of the operand.
 IndexExpr channelOfGroup(int64_t groups, const IndexExpr &outer, int64_t outerPerGroup, const IndexExpr &channel,

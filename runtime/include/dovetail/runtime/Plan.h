@@ -161,6 +161,24 @@ struct PoolCall {
   layout::PoolForm form; ///< What this access is.
 };
 
+/// A library call for attention: values weighed by the softmax of products of queries and keys. In f32.
+struct AttentionCall {
+  uint32_t query, key, value, output;
+  int64_t mask = -1;           ///< A tensor, or negative: floats are added to scores, and of Bool false is `fill`.
+  std::vector<LoopInfo> loops; ///< The dimensions of the output, keys, the depth of products.
+  Access queryAccess, keyAccess, valueAccess, maskAccess;
+  float scale = 1, fill = 0;
+
+  /// What it reads, with the accesses.
+  std::vector<std::pair<uint32_t, const Access *>> operands() const {
+    std::vector<std::pair<uint32_t, const Access *>> result = {
+        {query, &queryAccess}, {key, &keyAccess}, {value, &valueAccess}};
+    if (mask >= 0)
+      result.emplace_back(static_cast<uint32_t>(mask), &maskAccess);
+    return result;
+  }
+};
+
 /// A copy into another memory format.
 struct ReorderCall {
   uint32_t source, target;
@@ -215,7 +233,8 @@ struct CallBytes {
 };
 
 /// What a step does.
-using StepAction = std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCall, ReorderCall, ExchangeCall, WaitCall>;
+using StepAction =
+    std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCall, AttentionCall, ReorderCall, ExchangeCall, WaitCall>;
 
 /// One entry of the step list, named after the node that it comes from.
 struct StepInfo {

@@ -174,6 +174,8 @@ std::vector<Box> divide(const Box &loops, const CallDivision &division, int thre
 
 /// Whether kernels of the runtime's own do the call. They divide it themselves.
 bool hasOwnKernels(const StepAction &action) {
+  if (std::holds_alternative<AttentionCall>(action))
+    return true;
   const auto *call = std::get_if<ConvolutionCall>(&action);
   return call && call->algorithm != ConvolutionAlgorithm::Library;
 }
@@ -194,6 +196,8 @@ std::unique_ptr<LibraryStep> makePart(const RankMemory &context, const StepInfo 
     return makeConvolution(context, *call, loops, weightUse(context, step, call->weights, inPrologue), threads);
   if (const auto *call = std::get_if<MatMulCall>(&step.action))
     return makeMatMul(context, *call, loops, weightUse(context, step, call->b, inPrologue));
+  if (const auto *call = std::get_if<AttentionCall>(&step.action))
+    return makeAttention(context, *call, loops, threads);
   return makePool(context, std::get<PoolCall>(step.action), loops);
 }
 
@@ -208,6 +212,8 @@ std::optional<std::pair<Box, bool>> loopsOf(const RankMemory &context, const Ste
     return get(*call, {call->input, call->weights});
   if (const auto *call = std::get_if<MatMulCall>(&action))
     return get(*call, {call->a, call->b});
+  if (const auto *call = std::get_if<AttentionCall>(&action))
+    return get(*call, {call->query, call->key, call->value});
   const auto &call = std::get<PoolCall>(action);
   return get(call, {call.input});
 }

@@ -56,6 +56,8 @@ std::unique_ptr<LibraryStep> makeConvolution(const RankMemory &context, const Co
 std::unique_ptr<LibraryStep> makeMatMul(const RankMemory &context, const MatMulCall &call, const layout::Box &loops,
                                         WeightUse use);
 std::unique_ptr<LibraryStep> makePool(const RankMemory &context, const PoolCall &call, const layout::Box &loops);
+std::unique_ptr<LibraryStep> makeAttention(const RankMemory &context, const AttentionCall &call,
+                                           const layout::Box &loops, ThreadPool *threads);
 StepExecutorOr createReorder(const RankMemory &context, const ReorderCall &call);
 
 } // namespace dovetail::runtime

@@ -352,6 +352,32 @@ def Plan_PoolOp : Plan_CallOp<"pool"> {
   }];
 }
 
+def Plan_AttentionOp : Plan_CallOp<"attention"> {
+  let summary = "Attention by a library, which stores no scores";
+  let description = [{
+    As `Attention` in the schema, and as `dovetail.attention`. Behind the output's dimensions come the keys and the depth
+    of products, both whole. A `mask` of i1 takes `fill` for what it leaves out; one of floats is added.
+
+    ```mlir
+    plan.attention %q, %k, %v mask %m : !m -> %y loops [8, 512 by <{"y" : 0, 300, 512}>, 64, 512, 64]
+        reads [(d0, d1, d4), (d0, d3, d4), (d0, d3, d2), (d1, d3)] {scale = 0.125 : f32} : !q, !k, !v -> !y
+    ```
+  }];
+  let arguments = (ins Plan_RefType:$query, Plan_RefType:$key, Plan_RefType:$value, Optional<Plan_RefType>:$mask,
+                       Plan_RefType:$output, Plan_LoopArrayAttr:$loops, Plan_AccessArrayAttr:$reads, F32Attr:$scale,
+                       DefaultValuedAttr<F32Attr, "-std::numeric_limits<float>::infinity()">:$fill,
+                       OptionalAttr<StrAttr>:$step_name, OptionalAttr<Plan_CallMemoryAttr>:$memory,
+                       OptionalAttr<Plan_DivisionAttr>:$division);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`mask` $mask^ `:` type($mask))? `->` $output `loops` custom<Loops>($loops)
+    `reads` custom<Accesses>($reads) attr-dict `:` type($query) `,` type($key) `,` type($value) `->` type($output)
+  }];
+  let extraClassDeclaration = [{
+    /// Whether its accesses are those of attention.
+    bool hasForm();
+  }];
+}
+
 def Plan_ReorderOp : Plan_StepOp<"reorder"> {
   let summary = "Copies a value to another buffer, maybe of another memory format (on devices: not into blocks)";
   let arguments = (ins Plan_RefType:$source, Plan_RefType:$target, OptionalAttr<StrAttr>:$step_name);

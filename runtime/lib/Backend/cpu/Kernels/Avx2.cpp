@@ -11,8 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #define DOVETAIL_VECTOR_ELEMENTS 8
+#include "Attention.h"
 #include "Product.h"
 #include "Winograd.h"
 
-const dovetail::runtime::VectorKernels dovetail::runtime::avx2Kernels = {"AVX2", elementsOfVector, elementsOfPanel,
-                                                                         packWinograd, runWinograd, packProduct, runProduct};
+const dovetail::runtime::VectorKernels dovetail::runtime::avx2Kernels = {
+    "AVX2", elementsOfVector, elementsOfPanel, packWinograd, runWinograd, packProduct, runProduct, runAttention};

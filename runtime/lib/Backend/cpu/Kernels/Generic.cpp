@@ -11,8 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #define DOVETAIL_VECTOR_ELEMENTS 4
+#include "Attention.h"
 #include "Product.h"
 #include "Winograd.h"
 
-const dovetail::runtime::VectorKernels dovetail::runtime::genericKernels = {"any CPU", elementsOfVector,
-                                                                            elementsOfPanel, packWinograd, runWinograd, packProduct, runProduct};
+const dovetail::runtime::VectorKernels dovetail::runtime::genericKernels = {
+    "any CPU", elementsOfVector, elementsOfPanel, packWinograd, runWinograd, packProduct, runProduct, runAttention};

@@ -91,6 +91,19 @@ struct ProductWeights {
   int64_t termStride, columnStride;
 };
 
+/// Attention of some queries to all keys: values weighed by the softmax of products. Keys are gone through once, a
+/// block at a time, and what was summed is scaled where a larger score is found, so that no more than a block of scores
+/// is ever stored. All strides are in elements; those of masks are 0 where they broadcast.
+struct AttentionTask {
+  const float *query, *key, *value;
+  float *output;
+  const float *addend;   ///< Of the scores, or null.
+  const uint8_t *choice; ///< Scores are `fill` where it is 0; or null.
+  int64_t keys, depth, columns;
+  int64_t queryRow, queryDepth, keyRow, keyDepth, valueRow, valueColumn, outputRow, outputColumn, maskRow, maskKey;
+  float scale, fill;
+};
+
 /// Kernels for one instruction set.
 struct VectorKernels {
   /// Raised whenever packed weights change, which artifacts may have.
@@ -107,6 +120,9 @@ struct VectorKernels {
 
   void (*packProduct)(const ProductWeights &weights, float *packed);
   void (*runProduct)(const ProductTask &task);
+  /// Computes rows [begin, end) of the result, `layout::attentionRows` at most. `scratch` has
+  /// `layout::attentionScratch` elements.
+  void (*runAttention)(const AttentionTask &task, int64_t begin, int64_t end, float *scratch);
 
   int64_t panelsOf(int64_t outputs) const { return (outputs + panel - 1) / panel; }
   /// Elements of packed weights.

@@ -1,0 +1,37 @@
+//===- Attention.h - Sizes of attention -------------------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines for compiler and runtime how many queries and keys attention takes at once, and what memory that takes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LAYOUT_ATTENTION_H
+#define DOVETAIL_LAYOUT_ATTENTION_H
+
+#include <cstdint>
+
+namespace dovetail::layout {
+
+/// Queries whose scores with a block of keys are computed at once: many, so that keys and values are packed less often,
+/// and few enough for a cache near the core.
+inline constexpr int64_t attentionRows = 192, attentionKeys = 128;
+/// Columns of packed keys and values are in multiples of that, at most.
+inline constexpr int64_t attentionPanel = 32;
+
+/// Elements, of f32, of scratch memory for each thread: queries, sums, scores and weights, packed keys and values, the
+/// products of a panel, and the largest score, sum and factor of each row.
+inline constexpr int64_t attentionScratch(int64_t depth, int64_t columns) {
+  int64_t padded = (columns + attentionPanel - 1) / attentionPanel * attentionPanel;
+  int64_t elements =
+      attentionRows * (depth + padded + 2 * attentionKeys + attentionPanel + 3) + attentionKeys * (depth + padded);
+  return (elements + 15) / 16 * 16; // Whole cache lines.
+}
+
+} // namespace dovetail::layout
+
+#endif // DOVETAIL_LAYOUT_ATTENTION_H

@@ -1,0 +1,77 @@
+// RUN: dovetail-opt %s --split-input-file --verify-diagnostics | FileCheck %s
+
+dovetail.mesh @mesh = ["y" = 2]
+// CHECK-LABEL: plan.program @attention
+plan.program @attention mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<2x9x4xf32> <[0, 1, 2]>
+  %1 = plan.buffer arena tensor<1x7x4xf32> <[0, 1, 2]>
+  %2 = plan.buffer arena tensor<1x7x3xf32> <[0, 1, 2]>
+  %3 = plan.buffer arena tensor<9x1xi1> <[0, 1]>
+  %4 = plan.buffer arena tensor<2x9x3xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 4, 9}, {}]>> <[0, 1, 2]>
+  %q = plan.view %0 : !plan.ref<tensor<2x9x4xf32>>
+  %k = plan.view %1 : !plan.ref<tensor<1x7x4xf32>>
+  %v = plan.view %2 : !plan.ref<tensor<1x7x3xf32>>
+  %m = plan.view %3 : !plan.ref<tensor<9x1xi1>>
+  %y = plan.view %4 : !plan.ref<tensor<2x9x3xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 4, 9}, {}]>>>
+  // CHECK: plan.attention %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}} : !{{.*}} -> %{{.*}} loops [2, 9 by <{"y" : 0, 4, 9}>, 3, 7, 4]
+  // CHECK-SAME: reads [(d0, d1, d4), (0, d3, d4), (0, d3, d2), (d1, 0)] {fill = -1.000000e+00 : f32, scale = 5.000000e-01 : f32} :
+  plan.attention %q, %k, %v mask %m : !plan.ref<tensor<9x1xi1>> -> %y loops [2, 9 by <{"y" : 0, 4, 9}>, 3, 7, 4]
+    reads [(d0, d1, d4), (0, d3, d4), (0, d3, d2), (d1, 0)] {scale = 0.5 : f32, fill = -1.0 : f32}
+    : !plan.ref<tensor<2x9x4xf32>>, !plan.ref<tensor<1x7x4xf32>>, !plan.ref<tensor<1x7x3xf32>>
+    -> !plan.ref<tensor<2x9x3xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 4, 9}, {}]>>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @form mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
+  %1 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
+  %x = plan.view %0 : !plan.ref<tensor<9x4xf32>>
+  %y = plan.view %1 : !plan.ref<tensor<9x4xf32>>
+  // expected-error@+1 {{reads its operands as no attention does}}
+  plan.attention %x, %x, %x -> %y loops [9, 4, 9, 4] reads [(d0, d3), (d2, d3), (d0, d1)] {scale = 0.5 : f32}
+    : !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>> -> !plan.ref<tensor<9x4xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @keys mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
+  %1 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
+  %x = plan.view %0 : !plan.ref<tensor<9x4xf32>>
+  %y = plan.view %1 : !plan.ref<tensor<9x4xf32>>
+  // expected-error@+1 {{splits loop 2, which is a tap}}
+  plan.attention %x, %x, %x -> %y loops [9, 4, 9 by <{"y" : 0, 4, 9}>, 4] reads [(d0, d3), (d2, d3), (d2, d1)] {scale = 0.5 : f32}
+    : !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>> -> !plan.ref<tensor<9x4xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @extents mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
+  %1 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
+  %x = plan.view %0 : !plan.ref<tensor<9x4xf32>>
+  %y = plan.view %1 : !plan.ref<tensor<9x4xf32>>
+  // expected-error@+1 {{reads operand 1 as a tensor of other extents than 'tensor<9x4xf32>'}}
+  plan.attention %x, %x, %x -> %y loops [9, 4, 8, 4] reads [(d0, d3), (d2, d3), (d2, d1)] {scale = 0.5 : f32}
+    : !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>> -> !plan.ref<tensor<9x4xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @mask mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
+  %1 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
+  %2 = plan.buffer arena tensor<9x9xi32> <[0, 1]>
+  %x = plan.view %0 : !plan.ref<tensor<9x4xf32>>
+  %y = plan.view %1 : !plan.ref<tensor<9x4xf32>>
+  %m = plan.view %2 : !plan.ref<tensor<9x9xi32>>
+  // expected-error@+1 {{which is neither of i1 nor of 'f32'}}
+  plan.attention %x, %x, %x mask %m : !plan.ref<tensor<9x9xi32>> -> %y loops [9, 4, 9, 4]
+    reads [(d0, d3), (d2, d3), (d2, d1), (d0, d2)] {scale = 0.5 : f32}
+    : !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>> -> !plan.ref<tensor<9x4xf32>>
+}
