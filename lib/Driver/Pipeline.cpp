@@ -109,7 +109,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
   case Phase::Emit:
     break;
   case Phase::Simplify:
-    buildSimplifyPipeline(passes.nest<func::FuncOp>());
+    buildSimplifyPipeline(passes.nest<func::FuncOp>(), options.libraries && options.target->hasAttention());
     passes.addNestedPass<func::FuncOp>(createCheckIndices({options.indexChecks}));
     break;
   case Phase::Propagate:

@@ -18,7 +18,7 @@
 using namespace mlir;
 using namespace dovetail;
 
-void dovetail::buildSimplifyPipeline(OpPassManager &functions) {
+void dovetail::buildSimplifyPipeline(OpPassManager &functions, bool hasAttention) {
   // Patterns compare values, so that what is written twice must be one value, and constants must be computed.
   functions.addPass(createCSEPass());
   functions.addPass(createFoldConstants());
@@ -33,6 +33,8 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions) {
   functions.addPass(createSimplifyShapes());
   functions.addPass(createFoldScales());
   functions.addPass(createFoldPads());
+  if (hasAttention)
+    functions.addPass(createFormAttention());
   functions.addPass(createExpandNorms());
   functions.addPass(createFoldConstants());
   functions.addPass(createCSEPass());
@@ -41,5 +43,5 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions) {
 
 void dovetail::registerSimplifyPipeline() {
   PassPipelineRegistration<>("dovetail-simplify", "Simplify the graph before shardings are chosen",
-                             [](OpPassManager &passes) { buildSimplifyPipeline(passes.nest<func::FuncOp>()); });
+                             [](OpPassManager &passes) { buildSimplifyPipeline(passes.nest<func::FuncOp>(), /*hasAttention=*/false); });
 }

@@ -56,6 +56,8 @@ public:
   virtual llvm::ArrayRef<plan::MathMode> getMathModes() const;
   /// Whether the runtime has kernels for Winograd's algorithm on the processor that `options` name.
   virtual bool hasWinograd(const CodeGenOptions &options) const { return false; }
+  /// Whether the runtime has kernels for attention, which its libraries do.
+  virtual bool hasAttention() const { return false; }
   /// Architectures that code can be generated for, ascending; none where CPUs are named instead.
   virtual llvm::ArrayRef<int> getArchs() const { return {}; }
   /// The built-in cluster whose devices and links ranks are taken to have, unless the user says otherwise.

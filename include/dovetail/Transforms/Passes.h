@@ -26,7 +26,7 @@ namespace dovetail {
 #include "dovetail/Transforms/Passes.h.inc"
 
 /// Adds the passes of the phase `simplify`, in their order, to a pass manager of functions.
-void buildSimplifyPipeline(mlir::OpPassManager &functions);
+void buildSimplifyPipeline(mlir::OpPassManager &functions, bool hasAttention);
 
 /// Registers that as the pipeline `dovetail-simplify`.
 void registerSimplifyPipeline();

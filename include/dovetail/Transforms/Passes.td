@@ -66,6 +66,19 @@ def RecognizeNorms : Pass<"dovetail-recognize-norms"> {
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
+def FormAttention : Pass<"dovetail-form-attention"> {
+  let summary = "Make attention of two products with a softmax between them";
+  let description = [{
+    `softmax(scale * q k^T + mask) v` becomes `dovetail.attention`, which stores no scores, where these would not stay
+    in a cache near the core. The scale may be missing, as may the mask, which may also be a `select` between scores
+    and a constant.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+  let options = [
+    Option<"minScores", "min-scores", "int64_t", "65536", "Least number of scores of a batch to form attention for">
+  ];
+}
+
 def ExpandNorms : Pass<"dovetail-expand-norms"> {
   let summary = "Replace normalisations by statistics and elementwise operations";
   let description = [{

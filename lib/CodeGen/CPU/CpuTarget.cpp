@@ -24,11 +24,11 @@ class CpuTarget : public Target {
 public:
   StringRef getName() const override { return "cpu"; }
   ArrayRef<std::string> getLibraries() const override {
-    static const std::string libraries[] = {"onednn"};
+    static const std::string libraries[] = {"onednn", "kernels"};
     return libraries;
   }
   ArrayRef<std::string> getBlockedLibraries() const override {
-    static const std::string libraries[] = {"onednn-blocks"};
+    static const std::string libraries[] = {"onednn-blocks", "kernels"};
     return libraries;
   }
   ArrayRef<plan::MathMode> getMathModes() const override {
@@ -42,6 +42,7 @@ public:
     std::vector<std::string> features = getFeatures(options);
     return llvm::is_contained(features, "avx2") && llvm::is_contained(features, "fma");
   }
+  bool hasAttention() const override { return true; }
   void addPasses(OpPassManager &passes) const override { passes.addPass(createGenerateCpuKernels()); }
   FailureOr<ProgramCode> compile(ModuleOp module, const CodeGenOptions &options) const override {
     return compileCpuKernels(module, options);
