@@ -72,7 +72,7 @@ def evaluate(request):
             return Outcome(name, FAILED, f"{label}, --cpu {cpu}: {error}")
         if not test.expected:
             return Outcome(name, FAILED, "compiles, though its values are not tensors")
-        found = node_tests.difference(actual, test.expected)
+        found = node_tests.difference(test, actual)
         if found:
             return Outcome(name, FAILED, f"{label} ({partition} --cpu {cpu}): {found}")
     return Outcome(name, PASSED, partitions=len(partitions))
