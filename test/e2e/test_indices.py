@@ -106,6 +106,40 @@ def test_out_of_range(dovetail, op, mesh, axes, split, target):
         _assert_same_bits(clamping.run({"table": table, "indices": bad})["picked"], expected)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dim", [0, 1, 2, None])
+def test_tuples_out_of_range(dovetail, dim, target):
+    """Each index of a tuple is checked against its own dimension."""
+    rng = np.random.default_rng([0 if dim is None else dim + 1])
+    table = rng.standard_normal((7, 44, 3)).astype(np.float32)
+    indices = rng.integers([-7, -44], [7, 44], (5, 2))
+    node = helper.make_node("GatherND", ["table", "indices"], ["picked"], name="the_lookup")
+    inputs = [
+        helper.make_tensor_value_info("table", TensorProto.FLOAT, table.shape),
+        helper.make_tensor_value_info("indices", TensorProto.INT64, indices.shape),
+    ]
+    outputs = [helper.make_tensor_value_info("picked", TensorProto.FLOAT, [5, 3])]
+    graph = helper.make_graph([node], "lookup", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    partition = Partition({"y": 3})
+    if dim is not None:
+        partition.split("table", 3, dim, "y", [[2, 0, 5], [4, 39, 1], [0, 1, 2]][dim])
+    options = [*partition.flags(), "--target", target]
+    program = dovetail.compile(model, options=options)
+    clamping = dovetail.compile(model, index_checks=False, options=options)
+    for component, extent in enumerate(table.shape[:2]):
+        for wrong in [extent, -extent - 1, np.iinfo(np.int64).max]:
+            bad = indices.copy()
+            bad[3, component] = wrong
+            pattern = f"^rank \\d+, node 'the_lookup': index {wrong} is out of range for dimension {component} of extent {extent}; "
+            with pytest.raises(dovetail.DovetailError, match=pattern) as error:
+                program.run({"table": table, "indices": bad}, threads=4)
+            assert error.value.code == USAGE
+            _assert_same_bits(program.run({"table": table, "indices": indices})["picked"], table[tuple(indices.T)])
+            clamped = tuple(_positions(bad[:, i], table.shape[i]) for i in range(2))
+            _assert_same_bits(clamping.run({"table": table, "indices": bad})["picked"], table[clamped])
+
+
 def _scatter(op, rng):
     """A model that scatters 6 updates into [7, 11], and indices that are all different."""
     names = {"ScatterND": [6, 2], "ScatterElements": [6, 1]}
@@ -153,6 +187,31 @@ def test_scatter_out_of_range(dovetail, op, dim, target):
         without = expected.copy()
         without[3] = inputs["data"][3]
         _assert_same_bits(careless.run(bad)["result"], without)
+
+
+@pytest.mark.parametrize("mesh", [{"y": 1}, {"y": 3}], ids=str)
+def test_cache_out_of_range(dovetail, mesh):
+    """A cache whose new slices would lie beyond its end, or before its beginning."""
+    node = helper.make_node("TensorScatter", ["cache", "update", "places"], ["result"], name="the_cache", axis=1)
+    inputs = [
+        helper.make_tensor_value_info("cache", TensorProto.FLOAT, [2, 9, 3]),
+        helper.make_tensor_value_info("update", TensorProto.FLOAT, [2, 4, 3]),
+        helper.make_tensor_value_info("places", TensorProto.INT64, [2]),
+    ]
+    outputs = [helper.make_tensor_value_info("result", TensorProto.FLOAT, [2, 9, 3])]
+    graph = helper.make_graph([node], "cache", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=11)
+    partition = Partition(mesh).split("cache", 3, 1, "y", [4, 0, 5] if mesh["y"] == 3 else None)
+    program = dovetail.compile(model, options=partition.flags())
+    rng = np.random.default_rng(0)
+    cache, update = (rng.standard_normal((2, n, 3)).astype(np.float32) for n in (9, 4))
+    for wrong, found in ((6, 9), (-1, 2**64 - 1)):
+        with pytest.raises(dovetail.DovetailError, match=f"node 'the_cache': index {found} is out of range .* extent 9"):
+            program.run({"cache": cache, "update": update, "places": np.int64([5, wrong])})
+    expected = cache.copy()
+    expected[0, 5:9], expected[1, :4] = update
+    given = {"cache": cache, "update": update, "places": np.int64([5, 0])}
+    _assert_same_bits(program.run(given)["result"], expected)
 
 
 @pytest.mark.parametrize("target", TARGETS)

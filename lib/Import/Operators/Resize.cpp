@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "../OnnxNode.h"
+#include "dovetail/Dialect/Dovetail/Ops/IndexingOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/ResampleWindows.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;
@@ -151,6 +153,79 @@ static llvm::LogicalResult setSizes(OnnxNode &node, Resize &resize, llvm::ArrayR
   return llvm::success();
 }
 
+/// Dimension number `dim` of `value` resized with antialias; sets `isOutside`, which broadcasts to the result, to where
+/// elements have another value.
+static mlir::Value resample(OnnxNode &node, const Resize &resize, mlir::Value value, unsigned dim,
+                            mlir::Value &isOutside) {
+  int64_t rank = OnnxNode::getRank(value);
+  ResampledDim description{OnnxNode::getShape(value)[dim],
+                           resize.sizes[dim],
+                           static_cast<float>(resize.scales[dim]),
+                           resize.mode,
+                           resize.coordinates,
+                           resize.cubicCoeffA,
+                           resize.excludeOutside};
+  if (!resize.roi.empty()) {
+    description.roiStart = static_cast<float>(resize.roi[dim]);
+    description.roiEnd = static_cast<float>(resize.roi[rank + dim]);
+  }
+  ResampleWindows windows = computeResampleWindows(description);
+  if (llvm::is_contained(windows.isOutside, true)) {
+    llvm::SmallVector<int64_t> shape(rank, 1);
+    shape[dim] = resize.sizes[dim];
+    auto type = mlir::RankedTensorType::get(shape, node.getBuilder().getI1Type());
+    mlir::Value own = node.constant(mlir::DenseElementsAttr::get(type, llvm::ArrayRef<bool>(windows.isOutside)));
+    isOutside = isOutside ? node.create<OrOp>(isOutside, own) : own;
+  }
+  auto type =
+      mlir::RankedTensorType::get({resize.sizes[dim], windows.width}, OnnxNode::getType(value).getElementType());
+  return node.create<ResampleOp>(value, node.constantFloats(type, windows.weights), node.constantInts(windows.starts),
+                                 dim);
+}
+
+/// One dimension after the other, of floats: only the end is rounded to the element type. Integers are rounded to
+/// nearest, and saturate.
+static mlir::Value buildAntialiased(OnnxNode &node, const Resize &resize, mlir::Value input) {
+  llvm::ArrayRef<int64_t> shape = OnnxNode::getShape(input);
+  mlir::Type elementType = OnnxNode::getType(input).getElementType();
+  if (elementType.isInteger(1))
+    return (void)node.invalid("booleans cannot be interpolated"), mlir::Value();
+  constexpr int64_t maxExtent = int64_t(1) << 24;
+  for (auto [extent, size] : llvm::zip_equal(shape, resize.sizes))
+    if (extent != size && std::max(extent, size) > maxExtent)
+      return (void)node.unsupported("antialias is supported up to " + llvm::Twine(maxExtent) +
+                                    " elements of a dimension"),
+             mlir::Value();
+  bool isFloat = llvm::isa<mlir::FloatType>(elementType);
+  mlir::Value value = isFloat ? node.widen(input) : node.cast(input, node.getBuilder().getF64Type()), isOutside;
+  // Those that shrink most come first, as the others then have less to do.
+  auto dims = llvm::to_vector(llvm::seq<unsigned>(0, shape.size()));
+  llvm::sort(dims,
+             [&](unsigned a, unsigned b) { return std::pair(resize.scales[a], a) < std::pair(resize.scales[b], b); });
+  for (unsigned dim : dims)
+    if (value && shape[dim] > 0 && resize.sizes[dim] > 0 &&
+        (resize.scales[dim] != 1 || resize.sizes[dim] != shape[dim]))
+      value = resample(node, resize, value, dim, isOutside);
+  if (value && !isFloat) {
+    unsigned width = elementType.getIntOrFloatBitWidth();
+    bool isUnsigned = elementType.isUnsignedInteger();
+    auto bound = [&](llvm::APInt number) {
+      llvm::APFloat real(llvm::APFloat::IEEEdouble());
+      // Below what does not fit: the largest numbers of 64 bits are not doubles.
+      real.convertFromAPInt(number, !isUnsigned, llvm::APFloat::rmTowardZero);
+      return node.scalarLike(value, real.convertToDouble());
+    };
+    llvm::APInt least = isUnsigned ? llvm::APInt::getMinValue(width) : llvm::APInt::getSignedMinValue(width);
+    llvm::APInt most = isUnsigned ? llvm::APInt::getMaxValue(width) : llvm::APInt::getSignedMaxValue(width);
+    value = node.create<MinOp>(node.create<MaxOp>(node.create<RoundOp>(value), bound(least)), bound(most));
+  }
+  value = node.cast(value, elementType);
+  // Empty results have no elements to replace.
+  if (value && isOutside && OnnxNode::getType(value).getNumElements() > 0)
+    value = node.create<SelectOp>(isOutside, node.scalarLike(value, resize.extrapolationValue), value);
+  return value;
+}
+
 static OperatorImport resizeImport("Resize", [](OnnxNode &node) -> llvm::LogicalResult {
   if (node.getOpset() < 11)
     return importUpsample(node);
@@ -196,9 +271,6 @@ static OperatorImport resizeImport("Resize", [](OnnxNode &node) -> llvm::Logical
         failed(setSizes(node, resize, *axes, *sizes, node.getString("keep_aspect_ratio_policy", "stretch"))))
       return llvm::failure();
   }
-  if (node.getInt("antialias", 0) != 0 && resize.mode != ResizeMode::Nearest &&
-      llvm::any_of(resize.scales, [](double scale) { return scale < 1; }))
-    return node.unsupported("antialias is not supported where a dimension shrinks");
   if (resize.coordinates == CoordinateMode::TfCropAndResize) {
     if (!isGiven(1))
       return node.invalid("'roi' is missing, which tf_crop_and_resize needs");
@@ -212,5 +284,9 @@ static OperatorImport resizeImport("Resize", [](OnnxNode &node) -> llvm::Logical
     resize.roi = spread<double>(values.take_front(count), *axes, llvm::SmallVector<double>(rank, 0));
     resize.roi.append(spread<double>(values.drop_front(count), *axes, llvm::SmallVector<double>(rank, 1)));
   }
+  // Where nothing shrinks there is nothing to smooth.
+  if (node.getInt("antialias", 0) != 0 && resize.mode != ResizeMode::Nearest &&
+      llvm::any_of(resize.scales, [](double scale) { return scale < 1; }))
+    return node.setResult(buildAntialiased(node, resize, input));
   return node.setResult(resize.build(node, input));
 });

@@ -132,13 +132,13 @@ static bool isZero(OnnxNode &node, unsigned index) {
 }
 
 static OperatorImport dropout("Dropout", [](OnnxNode &node) -> llvm::LogicalResult {
-  if (node.hasInput(2)) {
+  if (node.hasInput(2) && !isZero(node, 1)) {
     auto isTraining = node.getConstantInts(2, "training_mode");
     if (failed(isTraining))
       return llvm::failure();
     if (isTraining->size() != 1)
       return node.invalid("'training_mode' is not a single boolean");
-    if (isTraining->front() != 0 && !isZero(node, 1))
+    if (isTraining->front() != 0)
       return node.unsupported("training_mode with a ratio above 0 is not supported", "export the model for inference");
   }
   // Nothing is dropped, which the mask says.

@@ -7,6 +7,7 @@ from . import (  # noqa: F401
     control,
     einsum,
     elementwise,
+    indexing,
     movement,
     narrow,
     normalization,

@@ -41,6 +41,8 @@ def _is_ambiguous(coordinates, nearest_mode):
 def resize(d, op):
     """Draws again what has no certain answer: nothing is added to the draft before the end."""
     opset = d.since(10)
+    if opset >= 18 and d.chance(0.4):
+        return antialiased(d, op)
     rank = d.pick(3, 4, 4, 4, 5)
     largest = {3: 30, 4: 14, 5: 7}[rank]
     shape = [d.integer(1, 2), d.integer(1, 4), *(d.integer(1, largest) for _ in range(rank - 2))]
@@ -121,6 +123,67 @@ def resize(d, op):
         nearest_mode=nearest_mode if mode == "nearest" else None,
         extrapolation_value=d.pick(None, 0.5) if coordinates == "tf_crop_and_resize" else None,
         axes=axes,
+    )
+
+
+def antialiased(d, op):
+    """Some dimensions shrink, others may grow."""
+    rank = d.pick(3, 4, 4, 4, 5)
+    largest = {3: 30, 4: 14, 5: 7}[rank]
+    shape = [d.integer(1, 2), d.integer(1, 4), *(d.integer(2, largest) for _ in range(rank - 2))]
+    chosen = list(range(2, rank)) if d.chance(0.8) else list(range(rank))
+    modes = ["half_pixel", "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"]
+    if d.opset >= 19:
+        modes.append("half_pixel_symmetric")
+    coordinates = "tf_crop_and_resize" if d.chance(0.1) else d.pick(*modes)
+    mode = d.pick("linear", "cubic")
+    scales = [float(np.float32(d.pick(*_SCALES, 0.25, 0.3))) for _ in chosen]
+    sizes = [int(np.floor(shape[a] * s)) for a, s in zip(chosen, scales)]
+    dtype = d.pick(np.float32, np.float32, np.float32, np.float64, np.uint8, np.int32)
+    if np.dtype(dtype).kind in "ui":  # Weights are exact, and so are ties.
+        scales, sizes, mode = [0.5] * len(chosen), [shape[a] // 2 for a in chosen], "linear"
+    by_sizes = d.chance(0.4)
+    if by_sizes:
+        sizes = [d.integer(1, shape[a] + 1) for a in chosen]
+        scales = [n / shape[a] for n, a in zip(sizes, chosen)]
+    if min(sizes) < 1 or min(scales) >= 1:
+        return antialiased(d, op)
+    # Where an extent stays, but the scale is not one, ONNX Runtime copies.
+    if any(n == shape[a] and s != 1 for n, a, s in zip(sizes, chosen, scales)):
+        return antialiased(d, op)
+    if by_sizes and np.dtype(dtype).kind in "ui":
+        dtype = np.float32
+    # ONNX Runtime has f32 in two dimensions of four, and rounds integers after each of them. In some modes the reference
+    # takes other extents than the specification says.
+    d.prefer_reference = rank != 4 or len(chosen) != 2 or dtype != np.float32
+    if d.prefer_reference:
+        coordinates = d.pick("half_pixel", "asymmetric")
+    axes = None
+    if not d.prefer_reference and d.chance(0.5):  # The reference is wrong about axes.
+        axes = [a - rank if d.chance(0.3) else a for a in chosen]
+    else:
+        rest = rank - len(chosen)
+        chosen, scales, sizes = list(range(rank)), [1.0] * rest + scales, shape[:rest] + sizes
+    roi = ""
+    if coordinates == "tf_crop_and_resize":
+        starts = [0.0 if s == 1 else d.rng.uniform(-0.2, 0.5) for s in scales]
+        ends = [1.0 if s == 1 else b + d.rng.uniform(0.2, 0.8) for b, s in zip(starts, scales)]
+        roi = d.constant(np.array(starts + ends, np.float32))
+    inputs = [d.input(d.values(shape, dtype, -100, 100) if np.dtype(dtype).kind in "ui" else d.values(shape, dtype)), roi]
+    if by_sizes:
+        inputs += ["", d.constant(np.array(sizes, np.int64))]
+    else:
+        inputs.append(d.constant(np.array(scales, np.float32)))
+    d.node(
+        op,
+        *inputs,
+        mode=mode,
+        antialias=1,
+        axes=axes,
+        coordinate_transformation_mode=coordinates,
+        exclude_outside=d.pick(None, 0, 1),
+        cubic_coeff_a=d.pick(None, -0.5) if mode == "cubic" else None,
+        extrapolation_value=d.pick(None, 0.5) if coordinates == "tf_crop_and_resize" else None,
     )
 
 

@@ -187,7 +187,8 @@ void BodyBuilder::report(const DataIndex &index, const Position &found, Value re
 }
 
 Value BodyBuilder::lookUp(unsigned loop) {
-  DataIndex index{loop, static_cast<unsigned>(definition.loops[loop].index)};
+  SmallVector<DataIndex, 1> indices = definition.getDataIndices();
+  const DataIndex &index = *llvm::find_if(indices, [&](const DataIndex &of) { return of.loop == loop; });
   int64_t extent = definition.loops[loop].extent;
   Position found = readPosition(index);
   loops[loop] = isUnsignedElement(op->getOperand(definition.reads[index.read].operand).getType())

@@ -68,16 +68,19 @@ SmallVector<unsigned, 1> Definition::getLookups() const {
 
 SmallVector<DataIndex, 1> Definition::getDataIndices() const {
   SmallVector<DataIndex, 1> indices;
+  // Elements of a read whose own last index is unknown take turns.
+  auto add = [&](unsigned loop, unsigned read) {
+    std::optional<unsigned> component;
+    if (ArrayRef<AccessDim> dims = reads[read].dims; !dims.empty() && dims.back().index.hasUnknown())
+      component = llvm::count_if(indices, [&](const DataIndex &other) { return other.read == read; });
+    indices.push_back({loop, read, component});
+  };
   for (unsigned loop : getLookups())
-    indices.push_back({loop, static_cast<unsigned>(loops[loop].index)});
-  if (!writes)
-    return indices;
-  bool takesTurns = reads[indexRead].dims.back().index.hasUnknown();
-  unsigned component = 0;
-  for (auto [dim, written] : llvm::enumerate(*writes))
-    if (written.index.hasUnknown())
-      indices.push_back(
-          {static_cast<unsigned>(dim), indexRead, takesTurns ? std::optional(component++) : std::nullopt});
+    add(loop, loops[loop].index);
+  if (writes)
+    for (auto [dim, written] : llvm::enumerate(*writes))
+      if (written.index.hasUnknown())
+        add(dim, indexRead);
   return indices;
 }
 

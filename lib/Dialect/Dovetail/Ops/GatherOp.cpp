@@ -10,9 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
-#include "mlir/IR/Matchers.h"
+#include "IndexSupport.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -35,23 +33,6 @@ FailureOr<RankedTensorType> GatherOp::inferType(std::optional<Location> location
   llvm::append_range(shape, indices.getShape());
   llvm::append_range(shape, type.getShape().drop_front(axis + 1));
   return RankedTensorType::get(shape, type.getElementType());
-}
-
-/// The positions along an axis of `extent` that constant indices name, clamped.
-static std::optional<std::vector<int64_t>> getPositions(Value indices, int64_t extent) {
-  while (auto reshard = indices.getDefiningOp<ReshardOp>())
-    indices = reshard.getOperand();
-  Attribute constant;
-  if (!matchPattern(indices, m_Constant(&constant)))
-    return std::nullopt;
-  std::optional<ConstantReader> reader = ConstantReader::create(constant);
-  if (!reader)
-    return std::nullopt;
-  bool isUnsigned = isUnsignedElement(indices.getType());
-  std::vector<int64_t> positions;
-  for (int64_t i = 0, count = tensorType(indices).getNumElements(); i < count; ++i)
-    positions.push_back(*lookUp(reader->readBits(i), isUnsigned, extent, /*clamp=*/true));
-  return positions;
 }
 
 Definition GatherOp::getDefinition() {

@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines `dovetail.scatter_nd` and `dovetail.scatter_elements`.
+// Defines `dovetail.scatter_nd`, `dovetail.scatter_elements` and `dovetail.tensor_scatter`.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ReductionSupport.h"
+#include "dovetail/Dialect/Dovetail/Ops/IndexingOps.h"
 #include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 
@@ -140,4 +141,46 @@ bool ScatterElementsOp::isCheapElement() { return false; }
 
 SmallVector<Value> ScatterElementsOp::emitCombine(ElementBuilder &builder, ValueRange accumulators, ValueRange term) {
   return emitUpdate(builder, getType(), getReduction(), accumulators.front(), term.front());
+}
+
+//===----------------------------------------------------------------------===//
+// TensorScatter
+//===----------------------------------------------------------------------===//
+
+FailureOr<RankedTensorType> TensorScatterOp::inferType(std::optional<Location> location, Adaptor adaptor) {
+  RankedTensorType data = tensorType(adaptor.getData()), indices = tensorType(adaptor.getIndices()),
+                   updates = tensorType(adaptor.getUpdates());
+  auto axis = static_cast<int64_t>(adaptor.getAxis());
+  if (axis < 1 || axis >= data.getRank())
+    return emitOptionalError(location, "'", getOperationName(), "' op has axis ", axis, ", which is not one of ", data,
+                             " behind the batch");
+  bool fits = updates.getRank() == data.getRank() && indices.getRank() == 2 &&
+              indices.getDimSize(0) == data.getDimSize(0) && indices.getDimSize(1) == updates.getDimSize(axis);
+  for (int64_t dim = 0; fits && dim < data.getRank(); ++dim)
+    fits = dim == axis || updates.getDimSize(dim) == data.getDimSize(dim);
+  return inferScatter(location, getOperationName(), data, indices, updates, /*reduction=*/std::nullopt, fits);
+}
+
+Definition TensorScatterOp::getDefinition() {
+  unsigned axis = getAxis();
+  Definition definition = Definition::over(getType());
+  definition.lines.push_back(axis);
+  SmallVector<AccessDim> at;
+  for (unsigned dim = 0; dim < definition.resultRank; ++dim)
+    at.push_back(Definition::at(dim));
+  definition.addRead(0) = at;
+  definition.writes = at;
+  (*definition.writes)[axis] = IndexExpr::unknown(0);
+  IndexExpr slice = definition.addLoop(tensorType(getUpdates()).getDimSize(axis), LoopKind::Tap);
+  at[axis] = slice;
+  definition.addRead(2) = at;
+  definition.addRead(1) = {Definition::at(0), slice};
+  definition.indexRead = 2;
+  return definition;
+}
+
+bool TensorScatterOp::isCheapElement() { return false; }
+
+SmallVector<Value> TensorScatterOp::emitCombine(ElementBuilder &, ValueRange, ValueRange term) {
+  return {term.front()};
 }

@@ -47,7 +47,7 @@ struct Loop {
   LoopKind kind = LoopKind::Parallel;
   /// For reductions, how results of ranks combine; none: only the operation's own `emitCombine` can say.
   std::optional<ReduceKind> reduction = ReduceKind::Sum;
-  /// Of a lookup, the number of the read that gives the index.
+  /// Of a lookup, the number of the read that gives the index. If its own last index is unknown, lookups take turns.
   int index = -1;
   /// Of kind `Part`: iteration p of loop `dim`, of the result, goes through [ends[p], ends[p + 1]), which may be empty.
   unsigned dim = 0;

@@ -1,0 +1,21 @@
+//===- MatrixOps.h - Operations on square matrices -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares the operations of MatrixOps.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_DOVETAIL_OPS_MATRIXOPS_H
+#define DOVETAIL_DIALECT_DOVETAIL_OPS_MATRIXOPS_H
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+
+#define GET_OP_CLASSES
+#include "dovetail/Dialect/Dovetail/Ops/MatrixOps.h.inc"
+
+#endif // DOVETAIL_DIALECT_DOVETAIL_OPS_MATRIXOPS_H
