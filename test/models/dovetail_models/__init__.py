@@ -13,7 +13,9 @@ from .convnext import convnext
 from .dcgan import dcgan
 from .deformable import deformable_pyramid
 from .fno import fno2d, fno3d
+from .experts import experts
 from .gpt import gpt
+from .graph_network import graph_inputs, graph_network
 from .light import NAMES as LIGHT
 from .inputs import (
     input_infos,
@@ -56,6 +58,8 @@ BUILDERS = {
     "scan-filter": scan_filter,
     "fno2d": fno2d,
     "fno3d": fno3d,
+    "graph-network": graph_network,
+    "experts": experts,
     "resnet18": resnet18,
     "resnet50": resnet50,
     **{f"light-{name}": functools.partial(_light.light, name) for name in LIGHT},

@@ -42,20 +42,30 @@ def _shift_mask(height, width, window, shift):
     return np.where(regions[:, None] == regions[:, :, None], 0, -100).astype(np.float32)
 
 
-def _position_bias(g, window, heads):
-    """(1, heads, positions, positions): of a table of relative positions, folded as exporters do."""
+def _position_bias(g, window, heads, is_folded):
+    """(1, heads, positions, positions): of a table of relative positions, folded as most exporters do."""
     table = g.normal((2 * window - 1, 2 * window - 1, heads), 0.5)
     rows, columns = (c.ravel() for c in np.indices((window, window)))
     index = (rows[:, None] - rows + window - 1, columns[:, None] - columns + window - 1)
-    return g.weight(table[index].transpose(2, 0, 1)[None], "bias_table")
+    if is_folded:
+        return g.weight(table[index].transpose(2, 0, 1)[None], "bias_table")
+    # table[index] of PyTorch, and of functional frameworks.
+    positions = window * window
+    if heads % 2:
+        flat = g.weight(table.reshape(-1, heads), "bias_table")
+        number = g.weight((index[0] * (2 * window - 1) + index[1]).ravel(), "index")
+        bias = g.op("Reshape", g.op("Gather", flat, number, axis=0), g.ints(positions, positions, heads))
+    else:
+        bias = g.op("GatherND", g.weight(table, "bias_table"), g.weight(np.stack(index, -1), "index"))
+    return g.op("Unsqueeze", g.op("Transpose", bias, perm=[2, 0, 1]), g.ints(0))
 
 
-def _attention(g, x, size, heads, window, mask):
+def _attention(g, x, size, heads, window, mask, is_folded):
     """Within each window; `mask` has one entry a window of an image, or is None."""
     positions = window * window
     query, key, value = heads_by_gather(g, g.linear(x, size, 3 * size), heads)
     scores = g.op("MatMul", g.op("Mul", query, g.constant((size // heads) ** -0.5)), key)
-    scores = g.op("Add", scores, _position_bias(g, window, heads))
+    scores = g.op("Add", scores, _position_bias(g, window, heads, is_folded))
     if mask is not None:
         scores = g.op("Reshape", scores, g.ints(-1, len(mask), heads, positions, positions))
         scores = g.op("Add", scores, g.weight(mask[None, :, None], "mask"))
@@ -65,14 +75,14 @@ def _attention(g, x, size, heads, window, mask):
     return g.linear(g.op("Reshape", mixed, g.ints(-1, positions, size)), size, size)
 
 
-def _block(g, x, height, width, size, heads, window, shift):
+def _block(g, x, height, width, size, heads, window, shift, is_folded):
     y = layer_norm(g, x, size, False)
     y = g.op("Reshape", y, g.ints(-1, height, width, size))
     if shift:
         y = _roll(g, y, shift)
     mask = _shift_mask(height, width, window, shift) if shift else None
     y = _windows(g, y, height, width, window, size)
-    y = _attention(g, y, size, heads, window, mask)
+    y = _attention(g, y, size, heads, window, mask, is_folded)
     y = _from_windows(g, y, height, width, window, size)
     if shift:
         y = _roll(g, y, -shift)
@@ -105,6 +115,7 @@ def swin(
     heads=(3, 6),
     blocks=(2, 2),
     classes=10,
+    is_folded=True,
     opset=17,
     seed=0,
 ):
@@ -113,7 +124,8 @@ def swin(
     Outputs `features` (batch, length, channels) and `logits` (batch, classes).
 
     Stage N has `blocks[N]` blocks and `size` * 2**N channels; every stage's patches must make whole
-    windows. Height and width are fixed; `batch` may be symbolic.
+    windows. Height and width are fixed; `batch` may be symbolic. Tables of relative positions are gathered unless
+    `is_folded`.
     """
     g = Graph("swin", opset, seed)
     x = g.input("image", [batch, 3, height, width])
@@ -127,7 +139,7 @@ def swin(
             height, width, size = height // 2, width // 2, 2 * size
         for block in range(count):
             shift = window // 2 if block % 2 else 0
-            x = _block(g, x, height, width, size, heads[stage], window, shift)
+            x = _block(g, x, height, width, size, heads[stage], window, shift, is_folded)
     x = layer_norm(g, x, size, False)
     g.output(x, "features", 3)
     pooled = g.op("GlobalAveragePool", g.op("Transpose", x, perm=[0, 2, 1]))
