@@ -416,7 +416,11 @@ llvm::LogicalResult OnnxNode::invalid(const llvm::Twine &message) {
   if (!operands.empty()) {
     std::string types;
     llvm::raw_string_ostream os(types);
-    llvm::interleaveComma(operands, os);
+    llvm::interleaveComma(operands, os, [&](const Binding &operand) {
+      // As diagnostics write types.
+      llvm::StringRef quote = operand.kind == Binding::Known ? "'" : "";
+      os << quote << operand << quote;
+    });
     diagnostic << " on " << types;
   }
   return diagnostic << ": " << message;
