@@ -36,7 +36,7 @@ func.func @weights(%x: tensor<5x2x1x3xf32>, %r: tensor<1x3x4xf32>, %h: tensor<2x
 // -----
 
 func.func @lengths(%x: tensor<5x2x1x3xf32>, %r: tensor<1x3x3xf32>, %h: tensor<2x3xf32>, %l: tensor<2xf32>) {
-  // expected-error@+1 {{operand #3 must be statically shaped tensor of integer values}}
+  // expected-error@+1 {{operand #3 must be statically shaped tensor of boolean or integer (8 bits or more) values}}
   %0 = dovetail.rnn %x, %r, %h, %l {functions = ["relu"], alphas = array<f32: 0.0>, betas = array<f32: 0.0>, clip = 0.0 : f32, reverse = false} : (tensor<5x2x1x3xf32>, tensor<1x3x3xf32>, tensor<2x3xf32>, tensor<2xf32>) -> tensor<5x2x3xf32>
   return
 }
