@@ -230,31 +230,31 @@ FailureOr<PlanStep> WorkCounter::get(plan::StepOpInterface op) {
   step.op = op;
   step.name = getName(op);
   step.type = op->getName().stripDialect().str();
-  LogicalResult result = TypeSwitch<Operation *, LogicalResult>(op)
-                             .Case([&](plan::LaunchOp launch) {
-                               step.type = "kernel";
-                               return addLaunch(step, launch);
-                             })
-                             .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp>([&](auto call) {
-                               addCall(step, call, call.getLoops());
-                               return success();
-                             })
-                             .Case([&](plan::ReorderOp call) {
-                               addReorder(step, call);
-                               return success();
-                             })
-                             .Case([&](plan::ExchangeOp call) {
-                               step.kind = PlanStep::Kind::Exchange;
-                               step.traffic = traffic.get(call);
-                               return success();
-                             })
-                             .Case([&](plan::WaitOp) {
-                               step.kind = PlanStep::Kind::Wait;
-                               return success();
-                             })
-                             .Default([](Operation *other) {
-                               return other->emitOpError("is a step of which nothing says how long it takes");
-                             });
+  LogicalResult result =
+      TypeSwitch<Operation *, LogicalResult>(op)
+          .Case([&](plan::LaunchOp launch) {
+            step.type = "kernel";
+            return addLaunch(step, launch);
+          })
+          .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp>([&](auto call) {
+            addCall(step, call, call.getLoops());
+            return success();
+          })
+          .Case([&](plan::ReorderOp call) {
+            addReorder(step, call);
+            return success();
+          })
+          .Case([&](plan::ExchangeOp call) {
+            step.kind = PlanStep::Kind::Exchange;
+            step.traffic = traffic.get(call);
+            return success();
+          })
+          .Case([&](plan::WaitOp) {
+            step.kind = PlanStep::Kind::Wait;
+            return success();
+          })
+          .Default(
+              [](Operation *other) { return other->emitOpError("is a step of which nothing says how long it takes"); });
   if (failed(result))
     return failure();
   return step;

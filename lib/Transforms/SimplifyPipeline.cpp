@@ -42,6 +42,7 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions, bool hasAttention
 }
 
 void dovetail::registerSimplifyPipeline() {
-  PassPipelineRegistration<>("dovetail-simplify", "Simplify the graph before shardings are chosen",
-                             [](OpPassManager &passes) { buildSimplifyPipeline(passes.nest<func::FuncOp>(), /*hasAttention=*/false); });
+  PassPipelineRegistration<>(
+      "dovetail-simplify", "Simplify the graph before shardings are chosen",
+      [](OpPassManager &passes) { buildSimplifyPipeline(passes.nest<func::FuncOp>(), /*hasAttention=*/false); });
 }
