@@ -258,10 +258,10 @@ TEST_F(WriterTest, RefusesWhatArtifactsCannotExpress) {
   EXPECT_TRUE(compile(R"mlir(
     dovetail.mesh @mesh = ["y" = 1]
     plan.program @main mesh @mesh target "cpu" {
-      %0 = plan.buffer arena tensor<3x2xi4> <[1, 0]>
+      %0 = plan.buffer arena tensor<3x2xi7> <[1, 0]>
     })mlir")
                   .empty());
-  EXPECT_NE(messages.find("has elements of 'i4', which artifacts do not have"), std::string::npos) << messages;
+  EXPECT_NE(messages.find("has elements of 'i7', which artifacts do not have"), std::string::npos) << messages;
 }
 
 TEST_F(WriterTest, NamesTheCpuThatIsNotKnown) {
