@@ -189,6 +189,8 @@ static OperatorImport maxUnpool("MaxUnpool", [](OnnxNode &node) -> llvm::Logical
     mlir::Value first = node.create<MulOp>(node.count(0, planes), node.reshape(node.constantInts(*plane), {}));
     mlir::Value within = node.create<SubOp>(node.reshape(indices, {shape[0], shape[1], perPlane}),
                                             node.reshape(first, {shape[0], shape[1], 1}));
+    // A window of nothing but NaN has no maximum: what the pool has there goes to the first place.
+    within = node.create<MaxOp>(within, node.scalarLike(within, 0));
     value = node.create<ScatterElementsOp>(node.broadcast(zero, {shape[0], shape[1], *plane}), asUnsigned(node, within),
                                            node.reshape(input, {shape[0], shape[1], perPlane}), 2, ReduceKindAttr());
   } else {
