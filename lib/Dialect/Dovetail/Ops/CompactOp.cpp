@@ -52,12 +52,15 @@ void CompactOp::emitLine(LineBuilder &line) {
     line.write(0, index, element);
   };
   Value zero = elements.index(0), size = elements.index(getType().getShape().back());
+  // Places that data decide are no proof that all of the line is written.
+  Value none = elements.zero(type);
+  elements.forEach(zero, size, [&](Value iv) { write(iv, none); });
   // What is written where nothing is marked is written over: without a branch that nobody could foresee.
   SmallVector<Value> end = elements.forLoop(zero, size, zero, [&](Value iv, ValueRange carried) -> SmallVector<Value> {
     write(carried.front(), elements.create<arith::IndexCastOp>(type, iv));
     return {elements.select(line.read(0, iv), elements.addI(carried.front(), 1), carried.front())};
   });
-  elements.forEach(end.front(), size, [&](Value iv) { write(iv, elements.zero(type)); });
+  elements.runIf(elements.compareI(arith::CmpIPredicate::slt, end.front(), size), [&] { write(end.front(), none); });
 }
 
 //===----------------------------------------------------------------------===//

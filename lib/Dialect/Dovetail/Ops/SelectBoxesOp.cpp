@@ -122,8 +122,10 @@ void BoxSelection::emit() {
   Value limit = elements.minI(toIndex(line.read(Limit)), size), most = line.read(Overlap);
   Value threshold = op.getThreshold() ? line.read(Threshold) : Value();
   Value yes = elements.boolean(true), no = elements.boolean(false);
+  Value none = elements.constantInt(elements.getBuilder().getI64Type(), -1);
+  elements.forEach(zero, size, [&](Value position) { line.write(0, at(position), none); });
   // The next box, how many there are so far, and whether a score may still be good enough.
-  SmallVector<Value> end = elements.whileLoop(
+  elements.whileLoop(
       {zero, zero, yes},
       [&](ValueRange carried) {
         Value isNext = elements.andB(elements.compareI(arith::CmpIPredicate::slt, carried[0], numBoxes),
@@ -159,8 +161,6 @@ void BoxSelection::emit() {
         Value next = elements.select(isTaken, elements.addI(carried[1], 1), carried[1]);
         return {elements.addI(carried[0], 1), next, goesOn};
       });
-  Value none = elements.constantInt(elements.getBuilder().getI64Type(), -1);
-  elements.forEach(end[1], size, [&](Value position) { line.write(0, at(position), none); });
 }
 
 void SelectBoxesOp::emitLine(LineBuilder &line) { BoxSelection(*this, line).emit(); }
