@@ -36,7 +36,9 @@ void runProduct(const ProductTask &task) {
   constexpr int64_t cachedElements = 40 << 10;
   int64_t cached = cachedElements / (task.depth > 0 ? task.depth : 1) / rowsOfProduct * rowsOfProduct;
   int64_t block = cached < rowsOfProduct ? rowsOfProduct : cached;
-  float sums[rowsOfProduct * elementsOfPanel];
+  // Each block of terms has sums of its own, so that errors of long ones do not grow with all of them.
+  constexpr int64_t blockOfTerms = 1024;
+  float sums[rowsOfProduct * elementsOfPanel], others[rowsOfProduct * elementsOfPanel];
   for (int64_t first = 0; first < task.rows; first += block) {
     int64_t rows = task.rows - first < block ? task.rows - first : block;
     int64_t parts = (rows + rowsOfProduct - 1) / rowsOfProduct;
@@ -45,7 +47,15 @@ void runProduct(const ProductTask &task) {
       for (int64_t part = 0; part < parts; ++part) {
         int64_t low = rows * part / parts, count = rows * (part + 1) / parts - low;
         const float *from = task.input + (first + low) * task.inputRow;
-        multiplyRows<vectorsOfPanel>(count)(from, task.inputRow, weights, task.depth, sums);
+        Multiply multiply = multiplyRows<vectorsOfPanel>(count);
+        multiply(from, task.inputRow, weights, task.depth < blockOfTerms ? task.depth : blockOfTerms, sums);
+        for (int64_t term = blockOfTerms; term < task.depth; term += blockOfTerms) {
+          int64_t left = task.depth - term;
+          multiply(from + term, task.inputRow, weights + term * elementsOfPanel,
+                   left < blockOfTerms ? left : blockOfTerms, others);
+          for (int64_t i = 0; i < count * elementsOfPanel; i += elementsOfVector)
+            store(sums + i, load(sums + i) + load(others + i));
+        }
         for (int64_t row = 0; row < count; ++row) {
           int64_t at = (first + low + row) * task.outputRow + column;
 #pragma unroll
