@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators whose results have as many elements as data say, and what others make of such results. All are exact."""
+"""Operators whose results have as many elements as data say, and what others make of such results."""
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -54,10 +54,11 @@ def compress(d, op):
     else:
         bound[axis] = count
     result = d.node(op, d.input(data), mask, axis=axis)
-    d.declare_type(result, helper.np_dtype_to_tensor_dtype(data.dtype))
+    d.declare_type(result, helper.np_dtype_to_tensor_dtype(data.dtype), len(bound))
     d.bounded[result] = bound
     if d.chance(0.4) and data.dtype == np.float32:
-        # Elementwise, with a scalar and with itself.
+        # Elementwise, with a scalar and with itself: a product and a sum may be rounded once.
+        d.exact = False
         twice = d.node("Mul", result, d.node("Abs", result, final=False), final=False)
         d.bounded[d.node("Add", twice, d.constant(np.float32(2)))] = bound
 
@@ -78,7 +79,7 @@ def unique(d, op):
     for index, name in enumerate(names):
         d.bounded[name] = [extent] if index else bound
     for name in names[1:]:
-        d.declare_type(name, TensorProto.INT64)
+        d.declare_type(name, TensorProto.INT64, 1)
 
 
 @generates("NonMaxSuppression", weight=4)
@@ -103,5 +104,6 @@ def non_max_suppression(d, op):
     ]
     number = d.pick(0, 1, 2, 3, 3, 3)
     result = d.node(op, *inputs, *extra[:number], center_point_box=center)
+    d.declare_type(result, TensorProto.INT64, 2)
     limit = 0 if number == 0 else min(most, boxes) if extra[0] in d.constants else boxes
     d.bounded[result] = [batches * classes * limit, 3]

@@ -119,9 +119,9 @@ class Draft(Choices):
         dtype = helper.np_dtype_to_tensor_dtype(like.dtype)
         self.declared[name] = helper.make_tensor_value_info(name, dtype, like.shape)
 
-    def declare_type(self, name, element_type):
-        """States the element type of an output alone."""
-        self.declared[name] = helper.make_tensor_value_info(name, element_type, None)
+    def declare_type(self, name, element_type, rank):
+        """States the type of an output without its extents."""
+        self.declared[name] = helper.make_tensor_value_info(name, element_type, [None] * rank)
 
     def model(self):
         """The finished ModelProto, checked and with its shapes inferred."""
