@@ -4,7 +4,7 @@
 import numpy as np
 import onnx
 import pytest
-from harness.backend import InProcessBackend, call, fastest_backend, tool
+from harness.backend import InProcessBackend, UNSUPPORTED, call, fastest_backend, tool
 from harness.partition import Partition, uneven_sizes
 from test_processes import run_ranks
 
@@ -116,7 +116,9 @@ def test_indices_below_the_count_are_checked(dovetail, model):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_command_line_and_processes(dovetail, model, tmp_path, target):
-    """Files have what there is, whether ranks are threads or processes, and `inspect` says that the bound is one."""
+    """Files have what there is, and `inspect` says that the bound is one. Processes that write parts of files cannot tell
+    how much there is, and say so.
+    """
     inputs = _inputs(np.random.default_rng(1), 0.4)
     artifact = tmp_path / "model.dvt"
     flags = [*_partition({"y": 2}, ("rows", "keep")).flags(), "--target", target]
@@ -134,9 +136,11 @@ def test_command_line_and_processes(dovetail, model, tmp_path, target):
     code, _, messages = call([tool("dovetail-run"), *run, "--output", tmp_path / "threads.npz"])
     assert code == 0, messages
     check(tmp_path / "threads.npz")
-    results = run_ranks([*run, "--output", tmp_path / "processes.npz"], 2)
-    assert [code for code, _, _ in results] == [0, 0], results
-    check(tmp_path / "processes.npz")
+    parts = [arg for name in _expected(**inputs) for arg in ("--output", f"{name}={tmp_path}/{name}-parts.npy")]
+    results = run_ranks([*run, *parts], 2)
+    assert all(code == UNSUPPORTED for code, _, _ in results), results
+    assert all("depend on data" in messages for _, _, messages in results), results
+    assert not list(tmp_path.glob("*-parts.npy*"))
     code, text, _ = call([tool("dovetail-run"), "inspect", artifact])
     assert code == 0
     assert f"float32[{EXTENT}, {WIDTH}] at most" in text
