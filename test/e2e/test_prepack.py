@@ -11,6 +11,7 @@ import onnx
 import pytest
 from harness.backend import call, tool
 from harness.compare import differences
+from harness.cpus import runnable_cpus
 from onnx import TensorProto, helper, numpy_helper
 
 REPACKED = "are packed when ranks start"
@@ -151,6 +152,8 @@ def test_weights_of_the_image_are_used(files):
 @pytest.mark.parametrize("isa", ["AVX2", "SSE41"])
 def test_other_instructions_pack_again(files, monkeypatch, isa):
     """The library is told to use fewer instructions than when the weights were packed."""
+    if isa == "AVX2" and "x86-64-v4" not in runnable_cpus():
+        pytest.skip("without AVX-512 these are no fewer")
     folder, expected = files
     artifact = _compile(folder, "--cpu", "x86-64-v2", "--prepack", 1)
     assert REPACKED not in _run(folder, artifact, expected)[0]
@@ -224,7 +227,9 @@ def test_other_kernels_pack_again(winograd):
 
 @pytest.fixture
 def divided(tmp_path):
-    """The same of a convolution whose rows threads divide, and a product of one row whose columns they divide."""
+    """The same of a convolution whose rows threads divide, and a product of one row whose columns they divide. The latter
+    is packed on machines with AVX-512: without it, the library wants parts of weights in one piece, and no more.
+    """
     random = np.random.default_rng(11)
     first = (0.1 * random.standard_normal((40, 24, 3, 3))).astype(np.float32)
     second = (0.1 * random.standard_normal((40 * 20 * 16, 256))).astype(np.float32)
@@ -243,6 +248,7 @@ def test_other_threads(divided):
     for operation, loop in ("plan.convolution", 2), ("plan.matmul", 1):
         line = next(line for line in plan.splitlines() if operation in line)
         assert f"<loop = {loop}," in line, line
+    packs_products = "x86-64-v4" in runnable_cpus()
     results, artifacts = {}, {}
     plain = _compile(folder)
     for threads in (1, 2, 4):
@@ -252,12 +258,12 @@ def test_other_threads(divided):
         artifacts[threads] = _compile(folder, "--prepack", threads).rename(folder / f"{threads}.dvt")
     keys = {threads: _keys(artifact) for threads, artifact in artifacts.items()}
     for packing, artifact in artifacts.items():
-        assert len(keys[packing]) == 2
+        assert len(keys[packing]) == 2 or (len(keys[packing]) == 1 and not packs_products)
         for threads in (1, 2, 4):
             messages, result = _run(folder, artifact, expected, threads)
             np.testing.assert_array_equal(result, results[threads])
             missing = len(keys[threads] - keys[packing])
-            assert (missing > 0) == (threads != packing)
+            assert missing == 0 if threads == packing else missing > 0 or not packs_products
             if missing > 0:
                 assert f"weights of {missing} calls" in messages and f"and {packing} thread" in messages, messages
             else:
