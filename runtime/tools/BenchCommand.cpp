@@ -103,7 +103,8 @@ absl::Status BenchCommand::run() {
     if (absl::Status status = checkOutputs(arguments, {trace}); !status.ok())
       return status;
   auto begin = std::chrono::steady_clock::now();
-  absl::StatusOr<std::shared_ptr<const runtime::Program>> program = runtime::Program::load(arguments.artifact);
+  absl::StatusOr<std::shared_ptr<const runtime::Program>> program =
+      runtime::Program::load(arguments.artifact, {.checkWeights = !*isProcess});
   if (!program.ok())
     return program.status();
   const runtime::Plan &plan = (*program)->getPlan();

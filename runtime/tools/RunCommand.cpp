@@ -102,7 +102,11 @@ absl::Status RunCommand::run() {
   ProgressLine progress;
   progress.show("load");
   Clock::time_point begin = Clock::now();
-  absl::StatusOr<std::shared_ptr<const runtime::Program>> program = runtime::Program::load(arguments.artifact);
+  absl::StatusOr<bool> isProcess = runtime::connectsProcesses(options->communicator);
+  if (!isProcess.ok())
+    return isProcess.status();
+  absl::StatusOr<std::shared_ptr<const runtime::Program>> program =
+      runtime::Program::load(arguments.artifact, {.checkWeights = !*isProcess});
   if (!program.ok())
     return program.status();
   try {

@@ -277,3 +277,46 @@ def test_programs_with_mpi_of_their_own(pool, threads):
     code, output, messages = mpi.call(mpi.command(4, [program, pool / "pool2.dvt", threads]))
     assert (code, messages) == (0, ""), (output, messages)
     assert output == "as it should be\n" * 4
+
+
+def test_each_process_reads_its_weights_alone(tmp_path):
+    """Rank 0 does not notice damage in what rank 2 alone needs, which does, as do threads of one process."""
+    channels, terms = 3072, 1024  # A part of 4 MiB for each rank.
+    rng = np.random.default_rng(5)
+    weights = rng.standard_normal((channels, terms, 1, 1), np.float32)
+    value, x = onnx.helper.make_tensor_value_info, rng.standard_normal((1, terms, 3, 2), np.float32)
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Conv", ["x", "w"], ["y"])],
+        "channels",
+        [value("x", onnx.TensorProto.FLOAT, x.shape)],
+        [value("y", onnx.TensorProto.FLOAT, [1, channels, 3, 2])],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "model.onnx")
+    good, damaged, output = tmp_path / "good.dvt", tmp_path / "damaged.dvt", tmp_path / "y.npy"
+    arguments = ["compile", tmp_path / "model.onnx", "-o", good, "--mesh", "c=3", "--shard", "y=_,c,_,_"]
+    _run(call([tool("dovetail"), *arguments]))
+    data = bytearray(good.read_bytes())
+    place = data.find(weights[2560].tobytes())
+    assert place > 0, "the weights of rank 2 are not where they should be"
+    data[place] ^= 1
+    damaged.write_bytes(data)
+    np.save(tmp_path / "x.npy", x)
+    run = {
+        name: ["run", file, "--input", f"x=@{tmp_path}/x.npy", "--output", f"y={output}"]
+        for name, file in (("good", good), ("damaged", damaged))
+    }
+
+    def start(*names):
+        return mpi.call(mpi.command(len(names), *[mpi.run_program(*run[name]) for name in names]))
+
+    assert start("damaged", "damaged", "good") == (0, "", "")
+    expected = np.einsum("oi,ihw->ohw", weights[:, :, 0, 0], x[0])[None]
+    np.testing.assert_allclose(np.load(output), expected, rtol=1e-4, atol=1e-3)
+    output.unlink()
+    code, _, messages = start("good", "good", "damaged")
+    assert code == 7 and "rank 2: the checksum of the weights section does not match" in messages, messages
+    code, _, messages = call([tool("dovetail-run"), *run["damaged"]])
+    assert code == 7 and "the checksum of the weights section does not match" in messages
+    assert not output.exists()

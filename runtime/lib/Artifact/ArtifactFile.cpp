@@ -93,12 +93,10 @@ private:
   XXH3_state_t *state;
 };
 
-uint64_t sumUp(const std::vector<uint64_t> &parts) {
-  return XXH3_64bits(parts.data(), parts.size() * sizeof(uint64_t));
-}
+size_t numParts(uint64_t bytes) { return (bytes + checkedPartBytes - 1) / checkedPartBytes; }
 
-/// Of a section that comes as a stream of spans.
-class SectionChecksum {
+/// Those of the parts of a section that comes as a stream of spans.
+class PartChecksums {
 public:
   void add(Bytes bytes) {
     while (!bytes.empty()) {
@@ -110,10 +108,10 @@ public:
         endPart();
     }
   }
-  uint64_t value() {
+  const std::vector<uint64_t> &values() {
     if (inPart > 0)
       endPart();
-    return sumUp(parts);
+    return parts;
   }
 
 private:
@@ -128,30 +126,7 @@ private:
   std::vector<uint64_t> parts;
 };
 
-/// The same of one that lies in memory, by so many threads at most.
-uint64_t sectionChecksum(Bytes section, int threads) {
-  std::vector<uint64_t> parts((section.size() + checkedPartBytes - 1) / checkedPartBytes);
-  std::atomic<size_t> next = 0;
-  auto checkNext = [&] {
-    for (size_t i; (i = next.fetch_add(1)) < parts.size();) {
-      Bytes part = section.subspan(i * checkedPartBytes, checkedPartBytes);
-      parts[i] = XXH3_64bits(part.data(), part.size());
-    }
-  };
-  std::vector<std::thread> others;
-  // To start a thread takes about as long as a tenth of a part.
-  try {
-    for (int other = 1, count = std::min<int>(threads, static_cast<int>(parts.size() / 2)); other < count; ++other)
-      others.emplace_back(checkNext);
-  } catch (const std::system_error &) {
-    // There are no more threads: those that there are check all.
-  }
-  checkNext();
-  for (std::thread &other : others)
-    other.join();
-  return sumUp(parts);
-}
-
+/// `table`: that of the sections, and the checksums of their parts.
 uint64_t headerChecksum(ArtifactHeader header, Bytes table) {
   header.checksum = 0;
   Checksum sum;
@@ -160,25 +135,35 @@ uint64_t headerChecksum(ArtifactHeader header, Bytes table) {
   return sum.value();
 }
 
+template <typename T> Bytes bytesOf(const std::vector<T> &values) {
+  return {reinterpret_cast<const std::byte *>(values.data()), values.size() * sizeof(T)};
+}
+
 absl::Status emitArtifact(absl::Span<const Section> sections, const Sink &sink) {
   std::vector<SectionEntry> table;
+  std::vector<uint64_t> sums;
   uint64_t position = sizeof(ArtifactHeader) + sections.size() * sizeof(SectionEntry);
+  for (const Section &section : sections)
+    position += numParts(sectionSize(section)) * sizeof(uint64_t);
   for (const Section &section : sections) {
     for (const SectionEntry &entry : table)
       if (entry.kind == section.kind && entry.arch == section.arch)
         return absl::InternalError(absl::StrCat("the artifact has two ", sectionName(section.kind), " sections"));
-    SectionChecksum sum;
+    PartChecksums parts;
     absl::Status status = emitSection(section, [&](Bytes bytes) {
-      sum.add(bytes);
+      parts.add(bytes);
       return absl::OkStatus();
     });
     if (!status.ok())
       return status;
+    sums.insert(sums.end(), parts.values().begin(), parts.values().end());
     uint64_t offset = alignTo(position, sectionAlignment);
-    table.push_back({section.kind, section.arch, offset, sectionSize(section), sum.value()});
+    table.push_back({section.kind, section.arch, offset, sectionSize(section)});
     position = offset + table.back().size;
   }
-  Bytes tableBytes(reinterpret_cast<const std::byte *>(table.data()), table.size() * sizeof(SectionEntry));
+  std::vector<std::byte> tableBytes;
+  for (Bytes bytes : {bytesOf(table), bytesOf(sums)})
+    tableBytes.insert(tableBytes.end(), bytes.begin(), bytes.end());
   ArtifactHeader header{};
   std::memcpy(header.magic, artifactMagic, sizeof(artifactMagic));
   header.version = artifactVersion;
@@ -275,8 +260,47 @@ absl::StatusOr<std::vector<std::byte>> dovetail::runtime::serializeArtifact(absl
   return result;
 }
 
-absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes, absl::FunctionRef<void(Bytes)> unneeded,
-                                                                  int threads) {
+CheckedSection::CheckedSection(SectionKind kind, Bytes bytes, Bytes sums)
+    : kind(kind), bytes(bytes), sums(sums), isRight(new std::atomic<bool>[numParts(bytes.size())]()) {}
+
+absl::Status CheckedSection::check(Bytes range, int threads) const {
+  if (range.empty())
+    return absl::OkStatus();
+  uint64_t begin = range.data() - bytes.data();
+  size_t first = begin / checkedPartBytes, end = numParts(begin + range.size());
+  std::atomic<size_t> next = first;
+  std::atomic<bool> isDamaged = false;
+  auto checkNext = [&] {
+    for (size_t i; (i = next.fetch_add(1)) < end;) {
+      if (isRight[i].load(std::memory_order_relaxed))
+        continue;
+      Bytes part = bytes.subspan(i * checkedPartBytes, checkedPartBytes);
+      uint64_t sum;
+      std::memcpy(&sum, sums.data() + i * sizeof(sum), sizeof(sum));
+      bool same = XXH3_64bits(part.data(), part.size()) == sum;
+      isRight[i].store(same, std::memory_order_relaxed);
+      if (!same)
+        isDamaged = true;
+    }
+  };
+  std::vector<std::thread> others;
+  // To start a thread takes about as long as a tenth of a part.
+  try {
+    for (int other = 1, count = std::min<int>(threads, static_cast<int>((end - first) / 2)); other < count; ++other)
+      others.emplace_back(checkNext);
+  } catch (const std::system_error &) {
+    // There are no more threads: those that there are check all.
+  }
+  checkNext();
+  for (std::thread &other : others)
+    other.join();
+  if (isDamaged)
+    return absl::DataLossError(
+        absl::StrCat("the checksum of the ", sectionName(kind), " section does not match; the file is damaged"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes, int threads) {
   ArtifactHeader header;
   if (bytes.size() < sizeof(header) || std::memcmp(bytes.data(), artifactMagic, sizeof(artifactMagic)) != 0)
     return absl::FailedPreconditionError("not a Dovetail artifact, as `dovetail compile` writes them");
@@ -291,7 +315,17 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes, a
   Bytes rest = bytes.subspan(sizeof(header));
   if (header.sectionCount > rest.size() / sizeof(SectionEntry))
     return absl::DataLossError("the table of sections does not fit into the file");
-  Bytes table = rest.first(header.sectionCount * sizeof(SectionEntry));
+  uint64_t tableSize = header.sectionCount * sizeof(SectionEntry), sumsSize = 0;
+  for (uint32_t i = 0; i < header.sectionCount; ++i) {
+    SectionEntry entry;
+    std::memcpy(&entry, rest.data() + i * sizeof(entry), sizeof(entry));
+    if (entry.size > bytes.size())
+      return absl::DataLossError("the table of sections is wrong; the file is damaged");
+    sumsSize += numParts(entry.size) * sizeof(uint64_t);
+  }
+  if (sumsSize > rest.size() - tableSize)
+    return absl::DataLossError("the table of sections does not fit into the file");
+  Bytes table = rest.first(tableSize + sumsSize), sums = table.subspan(tableSize);
   if (headerChecksum(header, table) != header.checksum)
     return absl::DataLossError("the checksum of the header does not match; the file is damaged");
 
@@ -304,12 +338,13 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes, a
     std::memcpy(&entry, table.data() + i * sizeof(entry), sizeof(entry));
     bool forArch = entry.kind == SectionKind::Ptx || entry.kind == SectionKind::Cubin;
     CodeImage image{entry.kind, entry.arch, {}};
+    CheckedSection *lazy = entry.kind == SectionKind::Weights  ? &result.weights
+                           : entry.kind == SectionKind::Packed ? &result.packed
+                                                               : nullptr;
     Bytes *target = entry.kind == SectionKind::Plan              ? &result.plan
-                    : entry.kind == SectionKind::Weights         ? &result.weights
-                    : entry.kind == SectionKind::Packed          ? &result.packed
                     : forArch || entry.kind == SectionKind::Code ? &image.bytes
                                                                  : nullptr;
-    if (!target)
+    if (!lazy && !target)
       return absl::FailedPreconditionError(
           absl::StrCat("unknown section kind ", static_cast<uint32_t>(entry.kind), "; compile the model again"));
     if ((entry.arch != 0) != forArch)
@@ -324,12 +359,16 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes, a
     if (std::any_of(gap.begin(), gap.end(), [](std::byte byte) { return byte != std::byte(0); }))
       return absl::DataLossError(absl::StrCat("there is something before the ", sectionName(entry.kind), " section"));
     position = entry.offset + entry.size;
-    *target = bytes.subspan(entry.offset, entry.size);
-    if (target == &result.packed)
-      unneeded(result.weights);
-    if (sectionChecksum(*target, threads) != entry.checksum)
-      return absl::DataLossError(absl::StrCat("the checksum of the ", sectionName(entry.kind),
-                                              " section does not match; the file is damaged"));
+    CheckedSection section(entry.kind, bytes.subspan(entry.offset, entry.size),
+                           sums.first(numParts(entry.size) * sizeof(uint64_t)));
+    sums.remove_prefix(numParts(entry.size) * sizeof(uint64_t));
+    if (lazy) {
+      *lazy = std::move(section);
+      continue;
+    }
+    if (absl::Status status = section.checkAll(threads); !status.ok())
+      return status;
+    *target = section.getBytes();
     if (target == &image.bytes)
       result.code.push_back(image);
   }

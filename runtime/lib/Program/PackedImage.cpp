@@ -10,6 +10,7 @@
 
 #include "dovetail/runtime/ArtifactFormat.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -40,9 +41,13 @@ std::vector<std::byte> PackedImage::serialize() const {
   return result;
 }
 
-absl::StatusOr<PackedImage> PackedImage::parse(absl::Span<const std::byte> bytes) {
+absl::StatusOr<PackedImage> PackedImage::parse(absl::Span<const std::byte> bytes,
+                                               absl::FunctionRef<absl::Status(absl::Span<const std::byte>)> check) {
   const absl::Status damaged = absl::DataLossError("damaged artifact: the table of packed weights is wrong");
   uint64_t position = 0;
+  auto checkNext = [&](uint64_t size) {
+    return check(bytes.subspan(position, std::min<uint64_t>(size, bytes.size() - position)));
+  };
   auto read = [&](uint64_t &number) {
     if (bytes.size() - position < sizeof(number))
       return false;
@@ -50,6 +55,8 @@ absl::StatusOr<PackedImage> PackedImage::parse(absl::Span<const std::byte> bytes
     position += sizeof(number);
     return true;
   };
+  if (absl::Status status = checkNext(3 * sizeof(uint64_t)); !status.ok())
+    return status;
   uint64_t count, threads, length;
   if (!read(count) || !read(threads) || !read(length) || threads > INT32_MAX ||
       count > bytes.size() / (3 * sizeof(uint64_t)))
@@ -57,6 +64,8 @@ absl::StatusOr<PackedImage> PackedImage::parse(absl::Span<const std::byte> bytes
   struct Row {
     uint64_t length, offset, size;
   };
+  if (absl::Status status = checkNext(count * sizeof(Row)); !status.ok())
+    return status;
   std::vector<Row> rows(count);
   for (Row &row : rows)
     if (!read(row.length) || !read(row.offset) || !read(row.size))
@@ -70,6 +79,11 @@ absl::StatusOr<PackedImage> PackedImage::parse(absl::Span<const std::byte> bytes
   image.threads = static_cast<int>(threads);
   if (length > bytes.size() - position)
     return damaged;
+  uint64_t texts = length;
+  for (const Row &row : rows)
+    texts += std::min<uint64_t>(row.length, bytes.size());
+  if (absl::Status status = checkNext(texts); !status.ok())
+    return status;
   image.machine = text(length);
   for (const Row &row : rows) {
     if (row.length > bytes.size() - position)

@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_RUNTIME_PROGRAM_PACKEDIMAGE_H
 #define DOVETAIL_RUNTIME_PROGRAM_PACKEDIMAGE_H
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
@@ -33,8 +34,11 @@ struct PackedImage {
   /// What is read again by `parse`: a header of numbers of 64 bits (entries, threads, length of `machine`; for each
   /// entry the length of its key, offset and size of its bytes), the texts, and the bytes.
   std::vector<std::byte> serialize() const;
-  /// The entries lie in `bytes`, which is aligned. Errors: DATA_LOSS.
-  static absl::StatusOr<PackedImage> parse(absl::Span<const std::byte> bytes);
+  /// The entries lie in `bytes`, which is aligned. `check` is asked for the first bytes before they are looked at, and
+  /// not for those of entries. Errors: DATA_LOSS, and those of `check`.
+  static absl::StatusOr<PackedImage> parse(
+      absl::Span<const std::byte> bytes,
+      absl::FunctionRef<absl::Status(absl::Span<const std::byte>)> check = [](auto) { return absl::OkStatus(); });
 };
 
 } // namespace dovetail::runtime

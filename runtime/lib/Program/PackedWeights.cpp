@@ -50,6 +50,8 @@ PackedWeights::acquire(const std::vector<Request> &requests, const std::string &
       auto packed = image.entries.find(request.key);
       if (packed != image.entries.end() && image.machine == machine &&
           static_cast<int64_t>(packed->second.size()) == request.bytes) {
+        if (absl::Status status = checkImage(packed->second); !status.ok())
+          return status;
         entry->state = Entry::State::Packed;
         entry->memory = const_cast<std::byte *>(packed->second.data()); // Nobody writes to what is packed.
         result.push_back(std::move(entry));

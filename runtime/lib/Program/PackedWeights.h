@@ -22,6 +22,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,11 +62,17 @@ public:
     std::string key; ///< What is packed, and how: equal where the packed bytes are.
     int64_t bytes;   ///< A multiple of `bufferAlignment`.
   };
-  /// What the program's artifact has packed, which outlives this. Called before all else.
-  void setImage(PackedImage packed) { image = std::move(packed); }
+  /// Says whether bytes of the artifact are what they were. Errors: DATA_LOSS.
+  using Check = std::function<absl::Status(absl::Span<const std::byte>)>;
+  /// What the program's artifact has packed, which outlives this, and is checked entry by entry when it is used. Called
+  /// before all else.
+  void setImage(PackedImage packed, Check check) {
+    image = std::move(packed);
+    checkImage = std::move(check);
+  }
 
   /// Entries with these keys: those that there are, those of the image if it is for `machine`, and new ones, whose
-  /// memory `allocate` gives, one piece for all of them. Errors: those of `allocate`.
+  /// memory `allocate` gives, one piece for all of them. Errors: those of `allocate`, and of the check of the image.
   absl::StatusOr<std::vector<std::shared_ptr<Entry>>>
   acquire(const std::vector<Request> &requests, const std::string &machine,
           absl::FunctionRef<absl::StatusOr<std::shared_ptr<std::byte>>(int64_t bytes)> allocate);
@@ -82,6 +89,7 @@ public:
 private:
   std::mutex mutex;
   PackedImage image;
+  Check checkImage;
   int64_t missing = 0;
   std::map<std::string, std::weak_ptr<Entry>> entries;
 };

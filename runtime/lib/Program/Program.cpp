@@ -195,26 +195,36 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::load(absl::Span<const st
 
 absl::StatusOr<std::shared_ptr<const Program>> Program::create(std::unique_ptr<Storage> storage,
                                                                ProgramOptions options) {
-  absl::StatusOr<ArtifactSections> sections = parseArtifact(
-      {storage->data, storage->size}, [&](absl::Span<const std::byte> unneeded) { storage->release(unneeded); },
-      std::min(countCores(), maxCheckingThreads));
+  int threads = std::min(countCores(), maxCheckingThreads);
+  absl::StatusOr<ArtifactSections> sections = parseArtifact({storage->data, storage->size}, threads);
   if (!sections.ok())
     return sections.status();
-  absl::StatusOr<Plan> plan = decodePlan(sections->plan, sections->weights.size());
+  if (options.checkWeights) {
+    if (absl::Status status = sections->weights.checkAll(threads); !status.ok())
+      return status;
+    // What is there packed, too, nobody is likely to read soon.
+    if (!sections->packed.getBytes().empty())
+      storage->release(sections->weights.getBytes());
+    if (absl::Status status = sections->packed.checkAll(threads); !status.ok())
+      return status;
+  }
+  absl::StatusOr<Plan> plan = decodePlan(sections->plan, sections->weights.getBytes().size());
   if (!plan.ok())
     return plan.status();
   if (absl::Status status = checkExtents(*plan); !status.ok())
     return status;
 
   std::shared_ptr<Program> program(new Program());
-  if (!sections->packed.empty()) {
-    absl::StatusOr<PackedImage> image = PackedImage::parse(sections->packed);
+  program->weights = std::move(sections->weights);
+  program->packedImage = std::move(sections->packed);
+  if (const CheckedSection &section = program->packedImage; !section.getBytes().empty()) {
+    auto check = [&section](absl::Span<const std::byte> bytes) { return section.check(bytes); };
+    absl::StatusOr<PackedImage> image = PackedImage::parse(section.getBytes(), check);
     if (!image.ok())
       return image.status();
-    program->packed->setImage(*std::move(image));
+    program->packed->setImage(*std::move(image), check);
   }
   program->plan = *std::move(plan);
-  program->weights = sections->weights;
   program->checksum = sections->checksum;
   program->code = std::move(sections->code);
   if (options.executable) {
@@ -229,7 +239,45 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::create(std::unique_ptr<S
 
 absl::Span<const std::byte> Program::getArtifact() const { return {storage->data, storage->size}; }
 
-void Program::releaseWeights(uint64_t offset, uint64_t size) const { storage->release(weights.subspan(offset, size)); }
+absl::Status Program::checkWeights(const BufferInfo &buffer, const layout::Box &box) const {
+  if (box.empty())
+    return absl::OkStatus();
+  absl::Span<const std::byte> bytes = getWeights().subspan(buffer.dataOffset, buffer.dataSize);
+  std::vector<uint64_t> strides(box.rank());
+  uint64_t stride = elementSize(buffer.type);
+  for (int dim = box.rank() - 1; dim >= 0; --dim) {
+    strides[dim] = stride;
+    stride *= buffer.shape[dim];
+  }
+  // Along dimensions whose steps are shorter than a part, each part from the first element to the last has some.
+  int numOuter = 0;
+  while (numOuter < box.rank() && strides[numOuter] >= checkedPartBytes)
+    ++numOuter;
+  uint64_t begin = 0, last = 0;
+  for (int dim = 0; dim < box.rank(); ++dim) {
+    begin += box[dim].lo * strides[dim];
+    if (dim >= numOuter)
+      last += (box[dim].size() - 1) * strides[dim];
+  }
+  uint64_t length = last + elementSize(buffer.type);
+  std::vector<int64_t> index(numOuter, 0);
+  while (true) {
+    uint64_t offset = begin;
+    for (int dim = 0; dim < numOuter; ++dim)
+      offset += index[dim] * strides[dim];
+    if (absl::Status status = weights.check(bytes.subspan(offset, length)); !status.ok())
+      return status;
+    int dim = numOuter - 1;
+    while (dim >= 0 && ++index[dim] == box[dim].size())
+      index[dim--] = 0;
+    if (dim < 0)
+      return absl::OkStatus();
+  }
+}
+
+void Program::releaseWeights(uint64_t offset, uint64_t size) const {
+  storage->release(getWeights().subspan(offset, size));
+}
 
 size_t Program::getCodeSize() const {
   size_t size = 0;

@@ -60,6 +60,10 @@ public:
 
 private:
   absl::Status prepareConstants();
+  /// Makes sure that what `step` reads of constants is what was compiled, before it does: of all of them, or of those
+  /// that steps of a run do not only pack.
+  absl::Status checkConstants(const StepInfo &step, bool inRuns = false) const;
+  absl::Status checkConstant(uint32_t tensor, const layout::Box &box) const;
   absl::Status prepareSteps(const std::vector<StepInfo> &infos, bool inPrologue, std::vector<PreparedStep> &result);
   absl::Status allocate();
   absl::StatusOr<std::byte *> allocate(int64_t bytes, std::shared_ptr<std::byte> &owner);
@@ -146,9 +150,43 @@ absl::Status ProgramSession::prepareConstants() {
       view = whole.part(view.box);
       continue;
     }
+    if (absl::Status status = program->checkWeights(buffer, view.box); !status.ok())
+      return ofRank(memory.rank, status);
     view.data = *copies + used;
     used += alignedSize(view.bytes());
     if (absl::Status status = backend->fill(view, whole, view.box); !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProgramSession::checkConstant(uint32_t tensor, const layout::Box &box) const {
+  const BufferInfo &buffer = plan.bufferOf(tensor);
+  if (!plan.isMapped(buffer))
+    return absl::OkStatus();
+  absl::Status status = program->checkWeights(buffer, box);
+  return status.ok() ? status : ofRank(memory.rank, status);
+}
+
+absl::Status ProgramSession::checkConstants(const StepInfo &step, bool inRuns) const {
+  // Of a call's weights a rank may need less than it can reach.
+  auto needOf = [&](uint32_t tensor, const auto &call, const Access &access) {
+    std::vector<layout::Interval> ranges;
+    for (const LoopInfo &loop : call.loops)
+      ranges.push_back(memory.range(loop));
+    return layout::needOf(access, ranges).intersect(memory.box(tensor));
+  };
+  for (uint32_t tensor : step.reads()) {
+    if (inRuns && !packing.readInRuns[plan.tensors[tensor].buffer])
+      continue;
+    layout::Box box = memory.box(tensor);
+    if (const auto *convolution = std::get_if<ConvolutionCall>(&step.action);
+        convolution && convolution->weights == tensor && convolution->input != tensor)
+      box = needOf(tensor, *convolution, convolution->weightsAccess);
+    else if (const auto *product = std::get_if<MatMulCall>(&step.action);
+             product && product->b == tensor && product->a != tensor)
+      box = needOf(tensor, *product, product->bAccess);
+    if (absl::Status status = checkConstant(tensor, box); !status.ok())
       return status;
   }
   return absl::OkStatus();
@@ -303,6 +341,13 @@ absl::Status ProgramSession::prepare() {
     return status;
   if (absl::Status status = checkWaits(plan, memory.rank, items, "step", steps); !status.ok())
     return status;
+  // What is only packed is checked then, unless somebody else packs it.
+  for (const StepInfo &step : plan.steps)
+    if (absl::Status status = checkConstants(step, /*inRuns=*/true); !status.ok())
+      return status;
+  for (const PortInfo &port : results)
+    if (absl::Status status = checkConstant(port.tensor, memory.box(port.tensor)); !status.ok())
+      return status;
   stepTimes.resize(options.trace ? steps.size() : 0);
   communicator.enterStep("start-up");
   if (absl::Status status = communicator.connect(); !status.ok())
@@ -322,6 +367,7 @@ absl::Status ProgramSession::prepareOnce(bool again) {
     }
     program->releaseWeights(info.dataOffset, layout::Box::ofShape(info.shape).volume() * elementSize(info.type));
   };
+  auto check = [&](const StepInfo &step) { return checkConstants(step); };
   // When the artifact was checked, all of it was read. Where that and what the prologue makes are more than what the
   // session takes later, weights are in memory from when they are needed.
   std::vector<uint32_t> mapped;
@@ -338,7 +384,7 @@ absl::Status ProgramSession::prepareOnce(bool again) {
     // It is needed again if somebody gives up, so only its pages are free.
     if (position > prologue.size() && startMemory)
       releasePages(startMemory.get(), stats.startBytes);
-    if (absl::Status status = packer->pack(packing.pauses[position], release, again); !status.ok())
+    if (absl::Status status = packer->pack(packing.pauses[position], check, release, again); !status.ok())
       return status;
     if (position >= prologue.size())
       continue;
@@ -348,7 +394,9 @@ absl::Status ProgramSession::prepareOnce(bool again) {
       isNeeded |= packer->packs(step, again);
     if (!isNeeded)
       continue;
-    absl::Status status = runStep(prologue[position]);
+    absl::Status status = check(*prologue[position].info);
+    if (status.ok())
+      status = runStep(prologue[position]);
     if (status.ok())
       status = backend->finish();
     if (!status.ok())

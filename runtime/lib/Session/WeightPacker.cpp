@@ -60,15 +60,19 @@ bool WeightPacker::packs(size_t step, bool again) {
   return claimed[step];
 }
 
-absl::Status WeightPacker::pack(const PackingPlan::Pause &pause, absl::FunctionRef<void(uint32_t buffer)> release,
-                                bool again) {
+absl::Status WeightPacker::pack(const PackingPlan::Pause &pause,
+                                absl::FunctionRef<absl::Status(const StepInfo &)> check,
+                                absl::FunctionRef<void(uint32_t buffer)> release, bool again) {
   for (uint32_t buffer : pause.released)
     release(buffer);
   for (const auto &[index, released] : pause.packs) {
     StepExecutor *executor = steps[index].executor.get();
     if (!executor || !packs(index, again))
       continue;
-    if (absl::Status status = executor->pack(); !status.ok())
+    absl::Status status = check(*steps[index].info);
+    if (status.ok())
+      status = executor->pack();
+    if (!status.ok())
       return ofStep(memory.rank, *steps[index].info, status);
     if (released)
       release(*released);

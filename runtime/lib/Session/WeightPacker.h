@@ -44,9 +44,10 @@ public:
   /// Whether this rank is to pack the weights of `step`: they are its own, or nobody else has begun to, which nobody
   /// does then until `pack` or `giveUp`. `again`: its own are packed already.
   bool packs(size_t step, bool again);
-  /// Packs what this rank is to pack in a pause of the prologue, and has `release` give back buffers that nothing reads
-  /// any more. Errors: those of steps.
-  absl::Status pack(const PackingPlan::Pause &pause, absl::FunctionRef<void(uint32_t buffer)> release, bool again);
+  /// Packs what this rank is to pack in a pause of the prologue, asks `check` for what a step reads before that, and
+  /// has `release` give back buffers that nothing reads any more. Errors: those of steps and of `check`.
+  absl::Status pack(const PackingPlan::Pause &pause, absl::FunctionRef<absl::Status(const StepInfo &)> check,
+                    absl::FunctionRef<void(uint32_t buffer)> release, bool again);
   /// Lets others do what this rank is to pack and has not packed.
   void giveUp();
   /// Waits for what others pack. False if one of them gave up. Errors: those of the communicator.

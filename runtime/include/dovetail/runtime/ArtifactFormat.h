@@ -7,21 +7,22 @@
 //===----------------------------------------------------------------------===//
 //
 // Defines the layout of a `.dvt` file, which the compiler writes and the runtime maps: a header, a table of sections,
-// and the sections. All numbers are little-endian.
+// checksums of their parts, and the sections. All numbers are little-endian.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DOVETAIL_RUNTIME_ARTIFACTFORMAT_H
 #define DOVETAIL_RUNTIME_ARTIFACTFORMAT_H
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,10 @@ namespace dovetail::runtime {
 inline constexpr char artifactMagic[8] = {'D', 'O', 'V', 'E', 'T', 'A', 'I', 'L'};
 
 /// Incremented whenever a file of the previous version would be misread.
-inline constexpr uint32_t artifactVersion = 7;
+inline constexpr uint32_t artifactVersion = 8;
 
-/// Sections are checked in parts of so many bytes, of which the last may have fewer, so that threads can share them.
+/// Sections are checked in parts of so many bytes, of which the last may have fewer, so that threads can share them,
+/// and who needs a part of the weights reads no others.
 inline constexpr size_t checkedPartBytes = size_t(4) << 20;
 
 /// Sections begin at multiples of this many bytes, so that each can be mapped alone.
@@ -51,13 +53,14 @@ enum class SectionKind : uint32_t {
   Packed = 6,  ///< Weights as library calls want them (`PackedImage`); absent when they are packed at start-up.
 };
 
-/// The first bytes of an artifact; the table of sections follows.
+/// The first bytes of an artifact. The table of sections follows, and for each section, in this order, the XXH3-64 of
+/// each of its parts, 8 bytes each.
 struct ArtifactHeader {
   char magic[8];
   uint32_t version;
   uint32_t sectionCount;
   uint64_t fileSize;
-  uint64_t checksum; ///< XXH3-64 of the header, with this field zero, and the section table.
+  uint64_t checksum; ///< XXH3-64 of the header, with this field zero, the table and the checksums of parts.
 };
 static_assert(sizeof(ArtifactHeader) == 32);
 
@@ -68,9 +71,8 @@ struct SectionEntry {
   uint64_t
       offset;    ///< From the beginning of the file: the first multiple of `sectionAlignment` after what comes before.
   uint64_t size; ///< In bytes.
-  uint64_t checksum; ///< XXH3-64 of the XXH3-64 of each part of `checkedPartBytes`.
 };
-static_assert(sizeof(SectionEntry) == 32);
+static_assert(sizeof(SectionEntry) == 24);
 
 /// What goes into one section. The bytes are not owned.
 struct Section {
@@ -104,22 +106,37 @@ struct CodeImage {
   absl::Span<const std::byte> bytes;
 };
 
+/// A section of an artifact in memory, and what its parts are to be. Points into the artifact. Thread-safe.
+class CheckedSection {
+public:
+  CheckedSection() = default; ///< An absent one, without bytes.
+  CheckedSection(SectionKind kind, absl::Span<const std::byte> bytes, absl::Span<const std::byte> sums);
+
+  absl::Span<const std::byte> getBytes() const { return bytes; }
+  /// Checks the parts that have any of `range`, which lies in the section, but for those that were found to be right
+  /// before. Up to `threads` threads do so. Errors: DATA_LOSS.
+  absl::Status check(absl::Span<const std::byte> range, int threads = 1) const;
+  absl::Status checkAll(int threads) const { return check(bytes, threads); }
+
+private:
+  SectionKind kind = SectionKind::Plan;
+  absl::Span<const std::byte> bytes, sums;
+  std::unique_ptr<std::atomic<bool>[]> isRight; ///< Of each part: whether it is known to be.
+};
+
 /// The sections of an artifact in memory; they point into the bytes that were parsed.
 struct ArtifactSections {
   uint64_t checksum = 0; ///< Of the header, and so of all sections.
   absl::Span<const std::byte> plan;
-  absl::Span<const std::byte> weights; ///< Empty when absent.
-  absl::Span<const std::byte> packed;  ///< Empty when absent.
-  std::vector<CodeImage> code;         ///< Sections of kinds Code, Ptx and Cubin, in the order of the file.
+  CheckedSection weights;      ///< Empty when absent.
+  CheckedSection packed;       ///< Empty when absent.
+  std::vector<CodeImage> code; ///< Sections of kinds Code, Ptx and Cubin, in the order of the file.
 };
 
-/// Checks header, bounds and checksums. `unneeded` is told of weights that have been checked and are there packed, too,
-/// so that nobody is likely to read them soon. Up to `threads` threads check. Errors: FAILED_PRECONDITION for what is
-/// not an artifact or has another version, DATA_LOSS for a damaged one.
-absl::StatusOr<ArtifactSections> parseArtifact(
-    absl::Span<const std::byte> bytes,
-    absl::FunctionRef<void(absl::Span<const std::byte>)> unneeded = [](absl::Span<const std::byte>) {},
-    int threads = 1);
+/// Checks header and bounds, and checksums of all sections but `weights` and `packed`, which are left to who reads
+/// them. Up to `threads` threads check. Errors: FAILED_PRECONDITION for what is not an artifact or has another version,
+/// DATA_LOSS for a damaged one.
+absl::StatusOr<ArtifactSections> parseArtifact(absl::Span<const std::byte> bytes, int threads = 1);
 
 } // namespace dovetail::runtime
 

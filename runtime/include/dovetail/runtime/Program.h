@@ -34,14 +34,17 @@ struct ProgramOptions {
   /// Makes the program executable: checks the CPU and loads the kernels; those for devices are loaded by sessions.
   /// Without it, a program for another CPU or for a device that is not there can be looked at.
   bool executable = true;
+  /// Checks all weights while loading. Without it, each session checks the parts that its rank reads, and no others are
+  /// read, which is for processes that have one rank of many.
+  bool checkWeights = true;
 };
 
 /// A compiled program: immutable, and shared by the sessions of all ranks of a process. Thread-safe.
 class Program {
 public:
-  /// Maps the artifact at `path` and verifies all of it. Errors: NOT_FOUND, PERMISSION_DENIED and other codes of the
-  /// file system; FAILED_PRECONDITION for files that are no artifacts, have another format version or need what this
-  /// runtime or CPU lacks; DATA_LOSS for damaged ones.
+  /// Maps the artifact at `path` and verifies all of it, but for weights where the options say so. Errors: NOT_FOUND,
+  /// PERMISSION_DENIED and other codes of the file system; FAILED_PRECONDITION for files that are no artifacts, have
+  /// another format version or need what this runtime or CPU lacks; DATA_LOSS for damaged ones.
   static absl::StatusOr<std::shared_ptr<const Program>> load(const std::string &path, ProgramOptions options = {});
   /// The same for an artifact in memory, which is copied.
   static absl::StatusOr<std::shared_ptr<const Program>> load(absl::Span<const std::byte> bytes,
@@ -54,7 +57,9 @@ public:
   int numRanks() const { return plan.mesh.numRanks(); }
   /// All bytes that it was loaded from.
   absl::Span<const std::byte> getArtifact() const;
-  absl::Span<const std::byte> getWeights() const { return weights; }
+  absl::Span<const std::byte> getWeights() const { return weights.getBytes(); }
+  /// Makes sure that the elements in `box` of `buffer`, a constant, are what was compiled. Errors: DATA_LOSS.
+  absl::Status checkWeights(const BufferInfo &buffer, const layout::Box &box) const;
   /// Says that a part of the weights is not going to be read soon: where it is mapped from a file, the system may have
   /// its memory, and reads it again when need be.
   void releaseWeights(uint64_t offset, uint64_t size) const;
@@ -79,7 +84,7 @@ private:
   std::unique_ptr<Storage> storage;
   std::unique_ptr<PackedWeights> packed;
   Plan plan;
-  absl::Span<const std::byte> weights;
+  CheckedSection weights, packedImage;
   std::vector<CodeImage> code;
   uint64_t checksum = 0;
   bool executable = false;

@@ -118,11 +118,12 @@ TEST(Artifact, SectionsComeBack) {
   EXPECT_EQ(Bytes(parsed->plan.begin(), parsed->plan.end()), plan);
   EXPECT_TRUE(parsed->code.empty());
   EXPECT_EQ(runtime::pieceOffsets({10, 70}), (std::vector<uint64_t>{0, 64}));
-  ASSERT_EQ(parsed->weights.size(), 64u + 70u);
-  EXPECT_EQ(parsed->weights[9], std::byte(2));
-  EXPECT_EQ(parsed->weights[10], std::byte(0));
-  EXPECT_EQ(parsed->weights[64], std::byte(3));
-  EXPECT_EQ((reinterpret_cast<const char *>(parsed->weights.data()) - text.data()) % 4096, 0);
+  absl::Span<const std::byte> weights = parsed->weights.getBytes();
+  ASSERT_EQ(weights.size(), 64u + 70u);
+  EXPECT_EQ(weights[9], std::byte(2));
+  EXPECT_EQ(weights[10], std::byte(0));
+  EXPECT_EQ(weights[64], std::byte(3));
+  EXPECT_EQ((reinterpret_cast<const char *>(weights.data()) - text.data()) % 4096, 0);
 }
 
 TEST(Artifact, DamageIsFoundInEachPartOfASection) {
@@ -136,18 +137,78 @@ TEST(Artifact, DamageIsFoundInEachPartOfASection) {
       {runtime::Section{runtime::SectionKind::Plan, {plan}},
        runtime::Section{runtime::SectionKind::Weights, {all.first(100), all.subspan(100, 2 * part), all.last(part)}}});
   ASSERT_TRUE(bytes.ok()) << bytes.status();
-  auto parse = [&](int threads) { return runtime::parseArtifact(*bytes, [](absl::Span<const std::byte>) {}, threads); };
+  auto weightsOf = [&] {
+    auto sections = runtime::parseArtifact(*bytes);
+    EXPECT_TRUE(sections.ok()) << sections.status();
+    return std::move(sections->weights);
+  };
   for (int threads : {1, 2, 3, 8})
-    EXPECT_TRUE(parse(threads).ok()) << threads << " threads";
-  size_t begin = bytes->size() - parse(1)->weights.size();
-  for (size_t position : {size_t(0), part - 1, part, 2 * part + 5, 3 * part, bytes->size() - begin - 1}) {
+    EXPECT_TRUE(weightsOf().checkAll(threads).ok()) << threads << " threads";
+  size_t size = weightsOf().getBytes().size(), begin = bytes->size() - size;
+  for (size_t position : {size_t(0), part - 1, part, 2 * part + 5, 3 * part, size - 1}) {
     (*bytes)[begin + position] ^= std::byte(1);
     for (int threads : {1, 3}) {
-      absl::Status status = parse(threads).status();
+      absl::Status status = weightsOf().checkAll(threads);
       EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << "byte " << position << ", " << threads << " threads";
       EXPECT_THAT(std::string(status.message()), HasSubstr("the checksum of the weights section"));
     }
+    // Who reads other parts is not concerned, in whichever order they are read.
+    runtime::CheckedSection section = weightsOf();
+    for (int round : {0, 1})
+      for (size_t first = 0; first < size; first += part / 2) {
+        size_t length = std::min(part / 2, size - first);
+        EXPECT_EQ(section.check(section.getBytes().subspan(first, length)).ok(), first / part != position / part)
+            << "byte " << position << ", read from " << first << ", round " << round;
+      }
     (*bytes)[begin + position] ^= std::byte(1);
+  }
+}
+
+TEST(Artifact, ChecksumsOfPartsAreChecked) {
+  Bytes good = makeProgram().artifact();
+  runtime::ArtifactHeader header;
+  std::memcpy(&header, good.data(), sizeof(header));
+  size_t sums = sizeof(header) + header.sectionCount * sizeof(runtime::SectionEntry);
+  good[sums] ^= std::byte(1);
+  absl::Status status = runtime::parseArtifact(good).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the checksum of the header"));
+}
+
+TEST(Artifact, SessionsCheckTheWeightsThatTheyRead) {
+  // Each row is a part; each of two ranks reads two of them.
+  constexpr int64_t columns = runtime::checkedPartBytes / sizeof(float);
+  PlanBuilder builder({2});
+  auto rows = split(0, {0, 2, 4});
+  std::mt19937_64 random(3);
+  uint32_t weights = builder.constantValue({4, columns}, sharding(2, {{0, rows}}), randomFloats(random, 4 * columns));
+  builder.output("weights", weights);
+  Bytes bytes = builder.artifact();
+  auto sections = runtime::parseArtifact(bytes);
+  ASSERT_TRUE(sections.ok()) << sections.status();
+  size_t begin = sections->weights.getBytes().data() - bytes.data();
+  const runtime::ProgramOptions unchecked = {.executable = false, .checkWeights = false};
+  for (int64_t row = 0; row < 4; ++row) {
+    Bytes damaged = bytes;
+    damaged[begin + row * columns * sizeof(float) + 17] ^= std::byte(4);
+    EXPECT_EQ(Program::load(damaged).status().code(), absl::StatusCode::kDataLoss);
+    auto program = Program::load(damaged, unchecked);
+    ASSERT_TRUE(program.ok()) << program.status();
+    const runtime::BufferInfo &buffer = (*program)->getPlan().bufferOf(weights);
+    for (int rank : {0, 1}) {
+      absl::Status status = (*program)->checkWeights(buffer, (*program)->getPlan().bufferBox(0, rank));
+      EXPECT_EQ(status.ok(), row / 2 != rank) << "row " << row << ", rank " << rank << ": " << status;
+    }
+    // A column has some of each part.
+    EXPECT_FALSE((*program)->checkWeights(buffer, layout::Box{{0, 4}, {5, 6}}).ok());
+    EXPECT_EQ((*program)->checkWeights(buffer, layout::Box{{row, row + 1}, {columns - 1, columns}}).ok(), false);
+    EXPECT_TRUE((*program)->checkWeights(buffer, layout::Box{{row, row}, {0, columns}}).ok());
+
+    auto toRun = Program::load(damaged, {.checkWeights = false});
+    ASSERT_TRUE(toRun.ok()) << toRun.status();
+    absl::Status status = runFloats(*toRun, {}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("rank " + std::to_string(row / 2)));
   }
 }
 
@@ -264,7 +325,7 @@ TEST(Artifact, BoundedDimensionsAreDecoded) {
   Bytes bytes = boundedProgram().artifact();
   auto sections = runtime::parseArtifact(bytes);
   ASSERT_TRUE(sections.ok()) << sections.status();
-  auto plan = runtime::decodePlan(sections->plan, sections->weights.size());
+  auto plan = runtime::decodePlan(sections->plan, sections->weights.getBytes().size());
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->counts.size(), 2u);
   EXPECT_EQ(plan->counts[0].name, "boxes");
@@ -505,9 +566,10 @@ TEST(ArtifactFuzz, DamagedPlansWithGoodChecksumsNeverCrash) {
       value = random() % 2 ? value + random() % 9 - 4 : random() % 16;
       std::memcpy(plan.data() + at, &value, 4);
     }
-    auto bytes = runtime::serializeArtifact({runtime::Section{runtime::SectionKind::Plan, {plan}},
-                                             runtime::Section{runtime::SectionKind::Code, {sections->code[0].bytes}},
-                                             runtime::Section{runtime::SectionKind::Weights, {sections->weights}}});
+    auto bytes =
+        runtime::serializeArtifact({runtime::Section{runtime::SectionKind::Plan, {plan}},
+                                    runtime::Section{runtime::SectionKind::Code, {sections->code[0].bytes}},
+                                    runtime::Section{runtime::SectionKind::Weights, {sections->weights.getBytes()}}});
     ASSERT_TRUE(bytes.ok());
     auto program = Program::load(*bytes);
     if (!program.ok())

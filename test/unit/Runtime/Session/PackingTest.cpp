@@ -439,7 +439,7 @@ TEST(Packing, AnImageIsForOneMachine) {
   std::vector<std::byte> packed(64, std::byte(7));
   auto missingOn = [&](const char *machine, int64_t bytes) {
     runtime::PackedWeights weights;
-    weights.setImage({"this", 1, {{"a", packed}}});
+    weights.setImage({"this", 1, {{"a", packed}}}, [](auto) { return absl::OkStatus(); });
     auto entries = weights.acquire({{"a", bytes}}, machine, [](int64_t size) {
       return std::shared_ptr<std::byte>(new std::byte[size], std::default_delete<std::byte[]>());
     });
