@@ -6,10 +6,16 @@
     mask = program.run({"image": image})["mask"]
     program.save("unet.dvt")
     program = dovetail.Program.load("unet.dvt")
+
+Under MPI each process is one rank, and gives and gets what that holds:
+
+    runner = dovetail.Runner(program, comm=mpi4py.MPI.COMM_WORLD)
+    outputs = runner.run_local({"image": image[program.part("image", runner.ranks[0])]})
 """
 
 from ._compiler import compile
 from ._errors import DovetailError
 from ._program import Port, Program
+from ._runner import Runner
 
-__all__ = ["DovetailError", "Port", "Program", "compile"]
+__all__ = ["DovetailError", "Port", "Program", "Runner", "compile"]

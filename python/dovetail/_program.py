@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import dataclasses
 import functools
+import itertools
 import operator
 import os
 import pathlib
@@ -78,6 +79,7 @@ def _runtime():
     tensors = ctypes.POINTER(_Tensor)
     library.dovetail_last_error.restype = ctypes.c_char_p
     library.dovetail_program_load.argtypes = [ctypes.c_char_p, out]
+    library.dovetail_program_open.argtypes = [ctypes.c_char_p, out]
     library.dovetail_program_load_bytes.argtypes = [ctypes.c_char_p, size, out]
     library.dovetail_program_bytes.argtypes = [handle, out, ctypes.POINTER(size)]
     library.dovetail_program_free.argtypes = [handle]
@@ -95,10 +97,15 @@ def _runtime():
         count.argtypes = [handle]
         count.restype = size
         getattr(library, f"dovetail_program_{direction}").argtypes = [handle, size, ctypes.POINTER(_Port)]
+        numbers = ctypes.POINTER(ctypes.c_int64)
+        part = getattr(library, f"dovetail_program_{direction}_part")
+        part.argtypes = [handle, size, ctypes.c_int32, numbers, numbers]
     library.dovetail_runner_create.argtypes = [handle, ctypes.POINTER(_RunnerOptions), out]
     library.dovetail_runner_free.argtypes = [handle]
     library.dovetail_runner_free.restype = None
     library.dovetail_runner_run.argtypes = [handle, tensors, size, tensors, size]
+    library.dovetail_runner_run_local.argtypes = [handle, tensors, size, tensors, size]
+    library.dovetail_runner_ranks.argtypes = [handle, *[ctypes.POINTER(ctypes.c_int32)] * 2]
     library.dovetail_runner_output_shape.argtypes = [handle, size, ctypes.POINTER(ctypes.c_int64)]
     return library
 
@@ -137,6 +144,13 @@ def _addressable(array):
     """`array`, or a copy where its elements are not aligned or its strides no multiples of their size."""
     whole = all(stride % array.itemsize == 0 for stride in array.strides)
     return array if whole and array.flags.aligned else array.copy(order="C")
+
+
+def _number_of_threads(threads):
+    threads = operator.index(threads)
+    if not 1 <= threads <= _MOST_THREADS:
+        raise DovetailError(2, f"threads={threads}: give a number from 1 to {_MOST_THREADS}")
+    return threads
 
 
 class Program:
@@ -182,10 +196,16 @@ class Program:
         return "\n".join(lines)
 
     @staticmethod
-    def load(path):
-        """Loads and verifies the artifact in the file `path`, which is mapped: it may be replaced, but not changed."""
+    def load(path, check_weights=True):
+        """Loads and verifies the artifact in the file `path`, which is mapped: it may be replaced, but not changed.
+
+        Without `check_weights`, runners verify weights, each of them those that its ranks read, and no others are read:
+        for processes that are one rank of many.
+        """
         handle = ctypes.c_void_p()
-        _check(_runtime().dovetail_program_load(os.fsencode(path), ctypes.byref(handle)))
+        runtime = _runtime()
+        load = runtime.dovetail_program_load if check_weights else runtime.dovetail_program_open
+        _check(load(os.fsencode(path), ctypes.byref(handle)))
         program = Program.__new__(Program)
         program._own(handle)
         return program
@@ -213,23 +233,9 @@ class Program:
         libraries when the ranks start. `pin` lets each thread of the ranks stay on a processor of its own, of those
         that the calling thread may run on; the calling thread is left alone.
         """
-        threads = operator.index(threads)
-        if not 1 <= threads <= _MOST_THREADS:
-            raise DovetailError(2, f"threads={threads}: give a number from 1 to {_MOST_THREADS}")
-        unknown = set(inputs) - {port.name for port in self.inputs}
-        missing = [port.name for port in self.inputs if port.name not in inputs]
-        if unknown or missing:
-            known = ", ".join(f"'{port.name}'" for port in self.inputs)
-            what = f"there is no input '{min(unknown)}'" if unknown else f"input '{missing[0]}' is not given"
-            raise DovetailError(2, f"{what}; the program's inputs are {known}")
-        arrays = [_addressable(_bits(np.asarray(inputs[port.name]), port)) for port in self.inputs]
-        for port, array in zip(self.inputs, arrays):
-            if array.dtype != port.numpy_dtype or array.shape != port.shape:
-                raise DovetailError(
-                    2,
-                    f"input '{port.name}' is {array.dtype}{list(array.shape)}, but the program takes "
-                    f"{port.dtype}{list(port.shape)}",
-                )
+        threads = _number_of_threads(threads)
+        self._check_names(inputs)
+        arrays = [self._array(port, inputs[port.name], port.shape) for port in self.inputs]
         results = [np.empty(port.shape, port.numpy_dtype) for port in self.outputs]
         keep = []
         runtime = _runtime()
@@ -244,6 +250,44 @@ class Program:
             _check(code)
             results = [self._cut(runner, index, array) for index, array in enumerate(results)]
         return {port.name: array for port, array in zip(self.outputs, results)}
+
+    def part(self, name, rank):
+        """What `rank` holds of the input or output `name`: a slice for each dimension, by which arrays are indexed.
+
+        A rank may hold nothing, and several ranks the same elements.
+        """
+        for direction, ports in (("input", self.inputs), ("output", self.outputs)):
+            for index, port in enumerate(ports):
+                if port.name == name:
+                    return self._part(direction, index, rank)
+        known = ", ".join(f"'{port.name}'" for port in self.inputs + self.outputs)
+        raise DovetailError(2, f"there is no input or output '{name}'; the program has {known}")
+
+    def _part(self, direction, index, rank):
+        ndim = len((self.inputs if direction == "input" else self.outputs)[index].shape)
+        offsets, extents = (ctypes.c_int64 * ndim)(), (ctypes.c_int64 * ndim)()
+        part = getattr(_runtime(), f"dovetail_program_{direction}_part")
+        _check(part(self._handle, index, operator.index(rank), offsets, extents))
+        return tuple(slice(offset, offset + extent) for offset, extent in zip(offsets, extents))
+
+    def _check_names(self, inputs):
+        unknown = set(inputs) - {port.name for port in self.inputs}
+        missing = [port.name for port in self.inputs if port.name not in inputs]
+        if unknown or missing:
+            known = ", ".join(f"'{port.name}'" for port in self.inputs)
+            what = f"there is no input '{min(unknown)}'" if unknown else f"input '{missing[0]}' is not given"
+            raise DovetailError(2, f"{what}; the program's inputs are {known}")
+
+    @staticmethod
+    def _array(port, value, shape, holder="the program takes"):
+        """What is given for an input, as `holder` takes it: with that shape."""
+        array = _addressable(_bits(np.asarray(value), port))
+        if array.dtype != port.numpy_dtype or array.shape != shape:
+            raise DovetailError(
+                2,
+                f"input '{port.name}' is {array.dtype}{list(array.shape)}, but {holder} {port.dtype}{list(shape)}",
+            )
+        return array
 
     @staticmethod
     def _cut(runner, index, array):
@@ -281,9 +325,9 @@ class Program:
         return self._runners[key][0]
 
     def _tensors(self, direction, arrays, keep):
-        """DLTensors for `arrays`; what they point to is appended to `keep`."""
+        """DLTensors for `arrays`, one or more for each port; what they point to is appended to `keep`."""
         tensors = (_Tensor * len(arrays))()
-        for tensor, array, data_type in zip(tensors, arrays, self._types[direction]):
+        for tensor, array, data_type in zip(tensors, arrays, itertools.cycle(self._types[direction])):
             shape = (ctypes.c_int64 * array.ndim)(*array.shape)
             strides = (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))
             keep += [array, shape, strides]

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole programs on CPUs with a process for each rank, which MPI connects: the same bits as from threads."""
 
+import os
+import pathlib
+import sys
+
 import numpy as np
 import onnx
 import pytest
@@ -320,3 +324,34 @@ def test_each_process_reads_its_weights_alone(tmp_path):
     code, _, messages = call([tool("dovetail-run"), *run["damaged"]])
     assert code == 7 and "the checksum of the weights section does not match" in messages
     assert not output.exists()
+
+
+LOCAL = """
+import sys
+import numpy as np
+import dovetail
+
+program = dovetail.Program.load(sys.argv[1], check_weights=False)
+x = np.arange(126, dtype=np.float32).reshape(1, 2, 9, 7) % 29
+with dovetail.Runner(program, comm="mpi") as runner:
+    (rank,) = runner.ranks
+    y = runner.run_local({"x": runner.to_local("x", x)})["y"]
+    np.save(f"{sys.argv[2]}/{rank}.npy", y)
+"""
+
+
+def test_python_programs_give_what_their_ranks_hold(pool, tmp_path):
+    """Without MPI for Python: the runtime begins MPI itself."""
+    from harness.backend import InProcessBackend, fastest_backend
+
+    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
+    import dovetail
+
+    paths = os.pathsep.join([str(pathlib.Path(dovetail.__file__).parent.parent), *filter(None, sys.path)])
+    line = mpi.command(3, [sys.executable, "-c", LOCAL, pool / "pool3.dvt", tmp_path])
+    code, _, messages = mpi.call(line, PYTHONPATH=paths)
+    assert code == 0, messages
+    program = dovetail.Program.load(pool / "pool3.dvt")
+    whole = dovetail.Runner(program).from_local("y", [np.load(tmp_path / f"{rank}.npy") for rank in range(3)])
+    x = np.arange(126, dtype=np.float32).reshape(1, 2, 9, 7) % 29
+    assert np.array_equal(whole, _pooled(x))

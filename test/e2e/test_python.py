@@ -95,6 +95,36 @@ def test_repr(dovetail, model):
     assert repr(device).startswith("Program of 'example' for cuda on")
 
 
+@pytest.mark.parametrize("ranks, rows", [(1, [6]), (3, [4, 0, 2])])
+def test_what_ranks_hold(dovetail, model, inputs, ranks, rows):
+    program = dovetail.compile(model, mesh={"y": ranks}, shard={"a": "y,_", "b": "y,_"}, sizes={"a:0": rows, "b:0": rows})
+    begins = np.cumsum([0, *rows])
+    for rank in range(ranks):
+        assert program.part("a", rank) == (slice(begins[rank], begins[rank + 1]), slice(0, 5))
+        assert program.part("larger", rank)[1] == slice(0, 5)
+    with dovetail.Runner(program, threads=2) as runner:
+        assert runner.ranks == range(ranks)
+        local = {name: runner.to_local(name, np.asfortranarray(array)) for name, array in inputs.items()}
+        for _ in range(2):
+            outputs = runner.run_local(local)
+        _check({name: runner.from_local(name, parts) for name, parts in outputs.items()}, inputs)
+        with pytest.raises(dovetail.DovetailError, match="there is no input or output 'c'; the program has 'a', 'b', "):
+            program.part("c", 0)
+        with pytest.raises(dovetail.DovetailError, match=f"there is no rank {ranks}; the program has {ranks}"):
+            program.part("a", ranks)
+        with pytest.raises(dovetail.DovetailError, match="input 'b' is not given"):
+            runner.run_local({"a": local["a"]})
+        if ranks > 1:
+            with pytest.raises(dovetail.DovetailError, match="input 'a' is given 2 times for 3 ranks"):
+                runner.run_local(local | {"a": local["a"][:2]})
+            with pytest.raises(dovetail.DovetailError, match=r"'a' is float32\[2, 5\], but rank 0 holds float32\[4, 5\]"):
+                runner.run_local(local | {"a": local["a"][::-1]})
+            with pytest.raises(dovetail.DovetailError, match="output 'sum' is held by 3 ranks, not by 1"):
+                runner.from_local("sum", outputs["sum"][:1])
+    with pytest.raises(dovetail.DovetailError, match="there is no transport 'smoke'"):
+        dovetail.Runner(program, comm="smoke")
+
+
 def test_threads_stay_on_processors(dovetail, model, inputs):
     def masks():
         found = {}

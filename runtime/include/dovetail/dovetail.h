@@ -59,6 +59,9 @@ typedef struct {
 
 /// Loads and verifies the artifact at `path`.
 DOVETAIL_API dovetail_status dovetail_program_load(const char *path, dovetail_program **program);
+/// As dovetail_program_load, but leaves it to runners to verify weights, each of them those parts that its ranks read,
+/// and no others are read: for processes that are one rank of many.
+DOVETAIL_API dovetail_status dovetail_program_open(const char *path, dovetail_program **program);
 /// Loads and verifies an artifact in memory, which is copied.
 DOVETAIL_API dovetail_status dovetail_program_load_bytes(const void *bytes, size_t size, dovetail_program **program);
 /// The artifact itself, as it was loaded. It belongs to the program.
@@ -81,6 +84,14 @@ DOVETAIL_API size_t dovetail_program_num_outputs(const dovetail_program *program
 DOVETAIL_API dovetail_status dovetail_program_input(const dovetail_program *program, size_t index, dovetail_port *port);
 DOVETAIL_API dovetail_status dovetail_program_output(const dovetail_program *program, size_t index,
                                                      dovetail_port *port);
+
+/// What `rank` holds of an input or output: in each dimension as many elements as `extents` says, from that of
+/// `offsets` on. Both have room for as many numbers as the port has dimensions. A rank may hold nothing, and several
+/// ranks the same elements.
+DOVETAIL_API dovetail_status dovetail_program_input_part(const dovetail_program *program, size_t index, int32_t rank,
+                                                         int64_t *offsets, int64_t *extents);
+DOVETAIL_API dovetail_status dovetail_program_output_part(const dovetail_program *program, size_t index, int32_t rank,
+                                                          int64_t *offsets, int64_t *extents);
 
 typedef struct {
   int32_t threads;        ///< In all, divided among the ranks; 0 means 1.
@@ -116,6 +127,13 @@ DOVETAIL_API void dovetail_runner_free(dovetail_runner *runner);
 /// DOVETAIL_ERROR_USAGE the runner cannot run again. Calls from several threads happen one after another.
 DOVETAIL_API dovetail_status dovetail_runner_run(dovetail_runner *runner, const DLTensor *inputs, size_t num_inputs,
                                                  const DLTensor *outputs, size_t num_outputs);
+/// The ranks of this process: `count` from `first` on.
+DOVETAIL_API dovetail_status dovetail_runner_ranks(const dovetail_runner *runner, int32_t *first, int32_t *count);
+/// As dovetail_runner_run, with what the ranks of this process hold: for each rank in turn a tensor for each port, with
+/// the extents of the rank's part. No process gets elements of another. Where ranks hold the same elements of an input,
+/// they are given the same. DOVETAIL_ERROR_UNSUPPORTED where extents of outputs depend on data.
+DOVETAIL_API dovetail_status dovetail_runner_run_local(dovetail_runner *runner, const DLTensor *inputs,
+                                                       size_t num_inputs, const DLTensor *outputs, size_t num_outputs);
 /// The extents that an output had in the last run, on rank 0: those of its port, unless they depend on data. Then the
 /// port has their bounds, for which tensors have room, and only the coordinates below these extents mean anything.
 /// `shape` has room for as many as the port has. No run may be under way.

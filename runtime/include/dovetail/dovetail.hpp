@@ -67,13 +67,20 @@ struct Port {
   }
 };
 
+/// What a rank holds of an input or output: in each dimension as many elements as `extents` says, from that of
+/// `offsets` on.
+struct Part {
+  std::vector<int64_t> offsets, extents;
+};
+
 /// A compiled program. Thread-safe.
 class Program {
 public:
-  /// Loads and verifies the artifact at `path`.
-  explicit Program(const std::string &path) {
+  /// Loads and verifies the artifact at `path`. Without `checkWeights`, runners verify weights, each of them those that
+  /// its ranks read: for processes that are one rank of many.
+  explicit Program(const std::string &path, bool checkWeights = true) {
     dovetail_program *raw = nullptr;
-    detail::check(dovetail_program_load(path.c_str(), &raw));
+    detail::check((checkWeights ? dovetail_program_load : dovetail_program_open)(path.c_str(), &raw));
     handle.reset(raw);
   }
   /// The same for an artifact in memory, which is copied.
@@ -99,6 +106,9 @@ public:
   int numRanks() const { return dovetail_program_num_ranks(handle.get()); }
   std::vector<Port> inputs() const { return ports(dovetail_program_num_inputs, dovetail_program_input); }
   std::vector<Port> outputs() const { return ports(dovetail_program_num_outputs, dovetail_program_output); }
+  /// What `rank` holds of input or output number `index`.
+  Part inputPart(size_t index, int rank) const { return part(inputs(), dovetail_program_input_part, index, rank); }
+  Part outputPart(size_t index, int rank) const { return part(outputs(), dovetail_program_output_part, index, rank); }
   /// The handle for the C interface; it belongs to this object.
   const dovetail_program *get() const { return handle.get(); }
 
@@ -111,6 +121,15 @@ private:
       detail::check(describe(handle.get(), i, &port));
       result.push_back({port.name, port.type, std::vector<int64_t>(port.shape, port.shape + port.ndim)});
     }
+    return result;
+  }
+
+  Part part(const std::vector<Port> &ports,
+            dovetail_status (*describe)(const dovetail_program *, size_t, int32_t, int64_t *, int64_t *), size_t index,
+            int rank) const {
+    size_t rankOfPort = index < ports.size() ? ports[index].shape.size() : 0;
+    Part result{std::vector<int64_t>(rankOfPort), std::vector<int64_t>(rankOfPort)};
+    detail::check(describe(handle.get(), index, rank, result.offsets.data(), result.extents.data()));
     return result;
   }
 
@@ -141,6 +160,19 @@ public:
   /// Reads `inputs` and writes `outputs`, in the order of the program's; on processes other than rank 0 there are none.
   void run(const std::vector<DLTensor> &inputs, const std::vector<DLTensor> &outputs) {
     detail::check(dovetail_runner_run(handle.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()));
+  }
+
+  /// As `run`, with what the ranks of this process hold: for each rank of `ranks`, in turn, a tensor for each port,
+  /// with the extents of the rank's part. No process gets elements of another.
+  void runLocal(const std::vector<DLTensor> &inputs, const std::vector<DLTensor> &outputs) {
+    detail::check(
+        dovetail_runner_run_local(handle.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()));
+  }
+  /// The first of this process's ranks, and how many there are.
+  std::pair<int, int> ranks() const {
+    int32_t first, count;
+    detail::check(dovetail_runner_ranks(handle.get(), &first, &count));
+    return {first, count};
   }
 
   /// The extents that output number `index`, described by `port`, had in the last run, on rank 0: those of the port, or

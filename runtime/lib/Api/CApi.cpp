@@ -106,26 +106,29 @@ absl::Status describePort(const std::vector<runtime::PortInfo> &ports, size_t in
 }
 
 /// DLPack's tensors as the runtime's; types and shapes are compared with the ports by the runner.
+/// There are some for each of `ranks`.
 absl::StatusOr<std::vector<runtime::FullTensor>> convert(const char *kind, const std::vector<runtime::PortInfo> &ports,
-                                                         const DLTensor *tensors, size_t count) {
-  if (count != ports.size())
-    return absl::InvalidArgumentError(
-        absl::StrCat("the program has ", ports.size(), " ", kind, "s, but ", count, " were given"));
+                                                         const DLTensor *tensors, size_t count, size_t ranks = 1) {
+  if (count != ports.size() * ranks)
+    return absl::InvalidArgumentError(absl::StrCat("the program has ", ports.size(), " ", kind, "s",
+                                                   ranks > 1 ? absl::StrCat(" on each of ", ranks, " ranks") : "",
+                                                   ", but ", count, " were given"));
   if (!tensors && count > 0)
     return isNull("the list of tensors");
   std::vector<runtime::FullTensor> result;
   for (size_t i = 0; i < count; ++i) {
     const DLTensor &tensor = tensors[i];
-    std::string where = absl::StrCat(kind, " '", ports[i].name, "'");
-    if (!matches(tensor.dtype, ports[i].type))
+    const runtime::PortInfo &port = ports[i % ports.size()];
+    std::string where = absl::StrCat(kind, " '", port.name, "'");
+    if (!matches(tensor.dtype, port.type))
       return absl::InvalidArgumentError(absl::StrCat(
-          where, " has element type ", runtime::elementTypeName(ports[i].type), ", but a tensor with type code ",
+          where, " has element type ", runtime::elementTypeName(port.type), ", but a tensor with type code ",
           static_cast<int>(tensor.dtype.code), " of ", static_cast<int>(tensor.dtype.bits), " bits was given"));
     if (tensor.ndim < 0 || (tensor.ndim > 0 && !tensor.shape))
       return isNull("the shape of a tensor");
     runtime::FullTensor host;
     host.data = tensor.data ? static_cast<std::byte *>(tensor.data) + tensor.byte_offset : nullptr;
-    host.type = ports[i].type;
+    host.type = port.type;
     // Pinned memory is the host's.
     if (tensor.device.device_type != kDLCPU && tensor.device.device_type != kDLCUDAHost)
       host.device = tensor.device.device_type;
@@ -137,20 +140,44 @@ absl::StatusOr<std::vector<runtime::FullTensor>> convert(const char *kind, const
   return result;
 }
 
+absl::Status describePart(const dovetail_program *program, const std::vector<runtime::PortInfo> &ports, size_t index,
+                          int32_t rank, int64_t *offsets, int64_t *extents) {
+  const runtime::Plan &plan = program->program->getPlan();
+  if (index >= ports.size())
+    return absl::InvalidArgumentError(absl::StrCat("there is no port ", index, " of ", ports.size()));
+  if (rank < 0 || rank >= plan.mesh.numRanks())
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no rank ", rank, "; the program has ", plan.mesh.numRanks()));
+  layout::Box box = plan.tensorBox(ports[index].tensor, rank);
+  if (box.rank() > 0 && (!offsets || !extents))
+    return isNull(offsets ? "extents" : "offsets");
+  for (int dim = 0; dim < box.rank(); ++dim) {
+    offsets[dim] = box[dim].lo;
+    extents[dim] = box[dim].size();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status loadFile(const char *path, dovetail_program **program, bool checkWeights) {
+  if (!path || !program)
+    return isNull(path ? "program" : "path");
+  auto loaded = runtime::Program::load(std::string(path), {.checkWeights = checkWeights});
+  if (!loaded.ok())
+    return loaded.status();
+  *program = new dovetail_program{*std::move(loaded)};
+  return absl::OkStatus();
+}
+
 } // namespace
 
 const char *dovetail_last_error(void) { return lastError().c_str(); }
 
 dovetail_status dovetail_program_load(const char *path, dovetail_program **program) {
-  return guard([&]() -> absl::Status {
-    if (!path || !program)
-      return isNull(path ? "program" : "path");
-    auto loaded = runtime::Program::load(std::string(path));
-    if (!loaded.ok())
-      return loaded.status();
-    *program = new dovetail_program{*std::move(loaded)};
-    return absl::OkStatus();
-  });
+  return guard([&] { return loadFile(path, program, /*checkWeights=*/true); });
+}
+
+dovetail_status dovetail_program_open(const char *path, dovetail_program **program) {
+  return guard([&] { return loadFile(path, program, /*checkWeights=*/false); });
 }
 
 dovetail_status dovetail_program_load_bytes(const void *bytes, size_t size, dovetail_program **program) {
@@ -223,6 +250,22 @@ dovetail_status dovetail_program_output(const dovetail_program *program, size_t 
       [&] { return program ? describePort(program->program->getPlan().outputs, index, port) : isNull("program"); });
 }
 
+dovetail_status dovetail_program_input_part(const dovetail_program *program, size_t index, int32_t rank,
+                                            int64_t *offsets, int64_t *extents) {
+  return guard([&] {
+    return program ? describePart(program, program->program->getPlan().inputs, index, rank, offsets, extents)
+                   : isNull("program");
+  });
+}
+
+dovetail_status dovetail_program_output_part(const dovetail_program *program, size_t index, int32_t rank,
+                                             int64_t *offsets, int64_t *extents) {
+  return guard([&] {
+    return program ? describePart(program, program->program->getPlan().outputs, index, rank, offsets, extents)
+                   : isNull("program");
+  });
+}
+
 dovetail_status dovetail_runner_create(const dovetail_program *program, const dovetail_runner_options *options,
                                        dovetail_runner **runner) {
   return guard([&]() -> absl::Status {
@@ -270,6 +313,33 @@ dovetail_status dovetail_runner_run(dovetail_runner *runner, const DLTensor *inp
     if (!out.ok())
       return out.status();
     return runner->runner->run(*in, *out);
+  });
+}
+
+dovetail_status dovetail_runner_ranks(const dovetail_runner *runner, int32_t *first, int32_t *count) {
+  return guard([&]() -> absl::Status {
+    if (!runner || !first || !count)
+      return isNull(!runner ? "runner" : !first ? "first" : "count");
+    *first = runner->runner->ranks().front();
+    *count = static_cast<int32_t>(runner->runner->ranks().size());
+    return absl::OkStatus();
+  });
+}
+
+dovetail_status dovetail_runner_run_local(dovetail_runner *runner, const DLTensor *inputs, size_t num_inputs,
+                                          const DLTensor *outputs, size_t num_outputs) {
+  return guard([&]() -> absl::Status {
+    if (!runner)
+      return isNull("runner");
+    const runtime::Plan &plan = runner->program->getPlan();
+    size_t ranks = runner->runner->ranks().size();
+    auto in = convert("input", plan.inputs, inputs, num_inputs, ranks);
+    if (!in.ok())
+      return in.status();
+    auto out = convert("output", plan.outputs, outputs, num_outputs, ranks);
+    if (!out.ok())
+      return out.status();
+    return runner->runner->runLocal(*in, *out);
   });
 }
 

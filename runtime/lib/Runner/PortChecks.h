@@ -18,6 +18,10 @@ namespace dovetail::runtime {
 absl::Status checkTensors(const char *kind, const std::vector<PortInfo> &ports, absl::Span<const FullTensor> tensors,
                           int device);
 
+/// The same of what each of `ranks` holds in turn, with the extents of its boxes. Errors name the rank, too.
+absl::Status checkLocalTensors(const char *kind, const Plan &plan, const std::vector<PortInfo> &ports,
+                               absl::Span<const FullTensor> tensors, const std::vector<int> &ranks, int device);
+
 } // namespace dovetail::runtime
 
 #endif // DOVETAIL_RUNTIME_RUNNER_PORTCHECKS_H

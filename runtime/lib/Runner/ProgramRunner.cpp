@@ -21,6 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -36,12 +37,14 @@ namespace {
 
 enum Task : unsigned { Scatter = 1, Run = 2, Gather = 4, Stop = 8 };
 
-MemoryView viewOf(const FullTensor &tensor) {
-  MemoryView view = MemoryView::rowMajor(tensor.type, layout::Box::ofShape(tensor.shape), tensor.data);
+/// A tensor that holds `box`, or all.
+MemoryView viewOf(const FullTensor &tensor, const layout::Box &box) {
+  MemoryView view = MemoryView::rowMajor(tensor.type, box, tensor.data);
   if (!tensor.strides.empty())
     view.strides = tensor.strides;
   return view;
 }
+MemoryView viewOf(const FullTensor &tensor) { return viewOf(tensor, layout::Box::ofShape(tensor.shape)); }
 
 /// What `body` returns; a lack of memory or of threads is an error, too.
 template <typename Body> absl::Status guard(int rank, Body body) {
@@ -93,14 +96,18 @@ struct ProgramRunner::State {
   /// Starts the threads of all ranks.
   void startAll(const std::shared_ptr<State> &self);
   absl::Status perform(int rank, unsigned tasks);
-  absl::Status readInputs(Rank &rank);
+  absl::Status readInputs(int rank);
   absl::Status takeReport(Rank &rank);
   absl::Status deliver(int rank);
+  /// Where the tensors of a rank of this process begin among as many of each.
+  size_t firstLocal(int rank, size_t numPorts) const {
+    return (std::find(own.begin(), own.end(), rank) - own.begin()) * numPorts;
+  }
   absl::Status gatherTimes(Rank &rank);
   /// Checks the counts that the last run has given.
   absl::Status checkCounts() const;
-  /// That outputs can be given in parts.
-  absl::Status checkParts() const;
+  /// That outputs can be given in parts, as `what` are.
+  absl::Status checkParts(absl::string_view what = "processes that write parts of files") const;
   /// The error that ended the run, also if it has just come to light that a rank hangs.
   absl::Status watch() { return group->watch(); }
   /// Lets all ranks begin.
@@ -116,6 +123,7 @@ struct ProgramRunner::State {
       for (int64_t &count : counts)
         outputs.push_back({&count, ElementType::I64, {}});
     parts = both;
+    areLocal = false;
   }
   absl::StatusOr<std::chrono::nanoseconds> measure();
   absl::Status getFailure();
@@ -143,6 +151,7 @@ struct ProgramRunner::State {
   absl::Span<const FullTensor> inputs;
   std::vector<FullTensor> outputs; ///< And counts.
   PortParts *parts = nullptr;      ///< In their place.
+  bool areLocal = false;           ///< Whether they are what ranks hold.
   std::atomic<uint64_t> generation{0};
   std::atomic<int> pending{0}; ///< Ranks that are still at it.
   Waiter done;                 ///< For these, or for all of them to stop.
@@ -231,7 +240,7 @@ void ProgramRunner::State::startAll(const std::shared_ptr<State> &self) {
 absl::Status ProgramRunner::State::perform(int index, unsigned now) {
   Rank &rank = ranks[index];
   if (now & Scatter)
-    if (absl::Status status = readInputs(rank); !status.ok())
+    if (absl::Status status = readInputs(index); !status.ok())
       return status;
   if (now & Run) {
     if (absl::Status status = group->meet(); !status.ok())
@@ -250,15 +259,19 @@ absl::Status ProgramRunner::State::perform(int index, unsigned now) {
   return now & Gather ? deliver(index) : absl::OkStatus();
 }
 
-absl::Status ProgramRunner::State::readInputs(Rank &rank) {
+absl::Status ProgramRunner::State::readInputs(int index) {
+  Rank &rank = ranks[index];
   std::shared_lock lock(tensorMutex);
   if (parts && !abandoned)
     return readParts(program->getPlan(), *rank.session, *rank.communicator, *parts);
-  for (size_t i = 0; i < inputs.size() && !abandoned; ++i)
-    if (absl::Status status =
-            rank.session->writeInput(i, viewOf(inputs[i]), {rank.session->inputBox(i)}, inputs[i].device != 0);
-        !status.ok())
+  size_t count = program->getPlan().inputs.size(), first = areLocal ? firstLocal(index, count) : 0;
+  for (size_t i = 0; i < count && !abandoned; ++i) {
+    const FullTensor &tensor = inputs[first + i];
+    layout::Box box = rank.session->inputBox(i);
+    MemoryView view = areLocal ? viewOf(tensor, box) : viewOf(tensor);
+    if (absl::Status status = rank.session->writeInput(i, view, {box}, tensor.device != 0); !status.ok())
       return status;
+  }
   return absl::OkStatus();
 }
 
@@ -285,7 +298,13 @@ absl::Status ProgramRunner::State::report() const {
 absl::Status ProgramRunner::State::deliver(int index) {
   Rank &rank = ranks[index];
   std::shared_lock lock(tensorMutex);
-  for (size_t i = 0; i < pieces.size() && !abandoned; ++i) {
+  for (size_t i = 0; areLocal && i < pieces.size() && !abandoned; ++i) {
+    const FullTensor &tensor = outputs[firstLocal(index, pieces.size()) + i];
+    layout::Box box = rank.session->outputBox(i);
+    if (absl::Status status = rank.session->readOutput(i, viewOf(tensor, box), {box}, tensor.device != 0); !status.ok())
+      return status;
+  }
+  for (size_t i = 0; !areLocal && i < pieces.size() && !abandoned; ++i) {
     absl::Status status;
     if (parts)
       status = writeParts(program->getPlan(), i, pieces[i].of(index), *rank.session, *rank.communicator, *parts);
@@ -308,12 +327,12 @@ absl::Status ProgramRunner::State::checkCounts() const {
   return absl::OkStatus();
 }
 
-absl::Status ProgramRunner::State::checkParts() const {
+absl::Status ProgramRunner::State::checkParts(absl::string_view what) const {
   if (counts.empty())
     return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat("the extents of outputs depend on data ('",
-                                               program->getPlan().counts[0].name,
-                                               "'), which processes that write parts of files cannot tell yet"));
+                                               program->getPlan().counts[0].name, "'), which ", what,
+                                               " cannot tell yet"));
 }
 
 absl::Status ProgramRunner::State::gatherTimes(Rank &rank) {
@@ -496,6 +515,24 @@ absl::Status ProgramRunner::run(PortParts &parts) {
     status = state->checkCounts();
   return status.ok() ? state->report() : status;
 }
+
+absl::Status ProgramRunner::runLocal(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs) {
+  if (absl::Status status = state->checkParts("parts of outputs"); !status.ok())
+    return status;
+  const Plan &plan = state->program->getPlan();
+  int device = state->ranks[state->own.front()].session->dlpackDevice();
+  if (absl::Status status = checkLocalTensors("input", plan, plan.inputs, inputs, state->own, device); !status.ok())
+    return status;
+  if (absl::Status status = checkLocalTensors("output", plan, plan.outputs, outputs, state->own, device); !status.ok())
+    return status;
+  std::lock_guard call(state->callMutex);
+  state->take(inputs, outputs, nullptr);
+  state->areLocal = true;
+  absl::Status status = state->dispatch(Scatter | Run | Gather);
+  return status.ok() ? state->report() : status;
+}
+
+const std::vector<int> &ProgramRunner::ranks() const { return state->own; }
 
 absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const FullTensor> inputs,
                                                                 absl::Span<const FullTensor> outputs) {

@@ -31,7 +31,7 @@
 
 namespace dovetail::runtime {
 
-/// A full tensor in memory that is not owned, of the host or of a device.
+/// A tensor in memory that is not owned, of the host or of a device: all of it, or what a rank holds.
 struct FullTensor {
   void *data = nullptr;
   ElementType type = ElementType::F32;
@@ -102,6 +102,14 @@ public:
   /// gives what it alone has, or has of others alike, of the latter, so that ranks of all processes together give each
   /// element once. What they ask for and give takes 16 MiB at a time. Errors: those of `parts` end the run, too.
   absl::Status run(PortParts &parts);
+
+  /// The same with what the ranks of this process hold: for each of them, in the order of `ranks`, a tensor for each
+  /// port, with the extents of the rank's box (`Plan::tensorBox` of the port's tensor). No rank gets elements of
+  /// another, nothing is copied elsewhere; where boxes of inputs overlap, they have the same elements, which is up to
+  /// the caller. Errors: as above; UNIMPLEMENTED where extents of outputs depend on data.
+  absl::Status runLocal(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs);
+  /// The ranks of this process, ascending.
+  const std::vector<int> &ranks() const;
 
   /// The extents that output number `index` had in the last run: those of its port, but for bounded dimensions, of
   /// which there are the first coordinates alone. Before the first run, and where `isFirst` does not hold, the bounds.

@@ -67,6 +67,63 @@ TEST(CApi, RunsFromStridedTensors) {
   }
 }
 
+TEST(CApi, RunsWithWhatRanksHold) {
+  std::vector<std::byte> bytes = makeArtifact();
+  dovetail::Program program(bytes.data(), bytes.size());
+  std::vector<dovetail::Port> inputs = program.inputs(), outputs = program.outputs();
+  dovetail::Runner runner(program);
+  EXPECT_EQ(runner.ranks(), (std::pair<int, int>{0, 2}));
+  std::vector<DLTensor> in, out;
+  std::vector<dovetail::Part> parts;
+  std::vector<std::vector<float>> given, got;
+  for (int rank : {0, 1}) {
+    parts.push_back(program.inputPart(0, rank));
+    EXPECT_EQ(parts[rank].offsets, (std::vector<int64_t>{0, rank == 0 ? 0 : 2}));
+    EXPECT_EQ(parts[rank].extents, (std::vector<int64_t>{2, rank == 0 ? 2 : 4}));
+    EXPECT_EQ(program.outputPart(0, rank).extents, parts[rank].extents);
+    given.emplace_back(2 * parts[rank].extents[1], 10.0f * rank);
+    got.emplace_back(given[rank].size());
+  }
+  // What the second rank holds lies transposed.
+  int64_t strides[] = {1, 2};
+  for (int rank : {0, 1}) {
+    for (auto [list, data, port] : {std::tuple(&in, &given, &inputs[0]), std::tuple(&out, &got, &outputs[0])}) {
+      DLTensor tensor = port->tensor((*data)[rank].data());
+      tensor.shape = parts[rank].extents.data();
+      list->push_back(tensor);
+    }
+    for (int64_t j = 0; j < parts[rank].extents[1]; ++j)
+      for (int64_t i : {0, 1})
+        given[rank][rank == 0 ? i * 2 + j : i + 2 * j] = static_cast<float>(7 * i + j + parts[rank].offsets[1]);
+  }
+  in[1].strides = strides;
+  runner.runLocal(in, out);
+  for (int rank : {0, 1})
+    for (int64_t i : {0, 1})
+      for (int64_t j = 0; j < parts[rank].extents[1]; ++j) {
+        int64_t column = j + parts[rank].offsets[1];
+        EXPECT_EQ(got[rank][i * parts[rank].extents[1] + j], static_cast<float>(7 * i + column + 1000 * i + column));
+      }
+
+  auto fails = [&](std::vector<DLTensor> in, const char *words) {
+    EXPECT_EQ(dovetail_runner_run_local(nullptr, in.data(), in.size(), out.data(), out.size()), DOVETAIL_ERROR_USAGE);
+    try {
+      runner.runLocal(in, out);
+      ADD_FAILURE();
+    } catch (const dovetail::Error &error) {
+      EXPECT_EQ(error.status(), DOVETAIL_ERROR_USAGE);
+      EXPECT_THAT(error.what(), HasSubstr(words));
+    }
+  };
+  fails({in[0]}, "on each of 2 ranks");
+  fails({in[1], in[0]}, "what rank 0 holds of input 'x' has shape [2, 2]");
+  EXPECT_THROW(program.inputPart(1, 0), dovetail::Error);
+  EXPECT_THROW(program.inputPart(0, 2), dovetail::Error);
+  EXPECT_THROW(program.outputPart(0, -1), dovetail::Error);
+  // Neither has ended the runner.
+  runner.runLocal(in, out);
+}
+
 TEST(CApi, ThreadsShareARunner) {
   std::vector<std::byte> bytes = makeArtifact();
   dovetail::Program program(bytes.data(), bytes.size());
