@@ -20,15 +20,15 @@ namespace dovetail::layout {
 /// Queries whose scores with a block of keys are computed at once: many, so that keys and values are packed less often,
 /// and few enough for a cache near the core.
 inline constexpr int64_t attentionRows = 192, attentionKeys = 128;
-/// Columns of packed keys and values are in multiples of that, at most.
-inline constexpr int64_t attentionPanel = 32;
+/// Columns of packed keys and values are in multiples of that, and vectors have so many elements, at most.
+inline constexpr int64_t attentionPanel = 32, attentionVector = 16;
 
-/// Elements, of f32, of scratch memory for each thread: queries, sums, scores and weights, packed keys and values, the
-/// products of a panel, and the largest score, sum and factor of each row.
+/// Elements, of f32, of scratch memory for each thread: queries, sums and scores, packed keys and values, and for each
+/// row two vectors and three numbers.
 inline constexpr int64_t attentionScratch(int64_t depth, int64_t columns) {
   int64_t padded = (columns + attentionPanel - 1) / attentionPanel * attentionPanel;
   int64_t elements =
-      attentionRows * (depth + padded + 2 * attentionKeys + attentionPanel + 3) + attentionKeys * (depth + padded);
+      attentionRows * (depth + padded + attentionKeys + 2 * attentionVector + 3) + attentionKeys * (depth + padded);
   return (elements + 15) / 16 * 16; // Whole cache lines.
 }
 

@@ -44,9 +44,16 @@ private:
     std::vector<int64_t> strides; ///< For each dimension of the batch, in elements; 0 where it broadcasts.
     std::byte *data = nullptr;
   };
+  /// A multiple of the rows that products of any instruction set take at once.
+  static constexpr int64_t rowsOfUnit = 12;
+
   int numThreads() const { return threads ? threads->size() : 1; }
   int64_t threadBytes() const { return alignedSize(4 * layout::attentionScratch(task.depth, task.columns)); }
   Operand makeOperand(uint32_t tensor, Box box) const;
+  /// The first row of a block: products take several rows at once.
+  int64_t firstRow(int64_t block) const {
+    return std::min((rows + rowsOfUnit - 1) / rowsOfUnit * block / blocks * rowsOfUnit, rows);
+  }
   void runPart(int part);
 
   const RankMemory &context;
@@ -111,7 +118,7 @@ absl::Status AttentionStep::plan() {
   rows = loops[rank - 2].size();
   // Each thread has two blocks at least, so that one that is late holds up the others less.
   blocks = std::max((rows + layout::attentionRows - 1) / layout::attentionRows,
-                    std::min((2 * numThreads() + batches - 1) / batches, (rows + 11) / 12));
+                    std::min((2 * numThreads() + batches - 1) / batches, (rows + rowsOfUnit - 1) / rowsOfUnit));
   return absl::OkStatus();
 }
 
@@ -156,7 +163,7 @@ void AttentionStep::runPart(int part) {
       own.choice = reinterpret_cast<const uint8_t *>(operands[4].data) + offsets[4];
     else if (call.mask >= 0)
       own.addend = at(4);
-    kernels.runAttention(own, rows * (block % blocks) / blocks, rows * (block % blocks + 1) / blocks, memory);
+    kernels.runAttention(own, firstRow(block % blocks), firstRow(block % blocks + 1), memory);
   }
 }
 

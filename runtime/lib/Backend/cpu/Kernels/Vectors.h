@@ -86,11 +86,11 @@ inline Vector finish(const Epilogue &epilogue, Vector x, const float *addend, in
   return x;
 }
 
-/// c[rows x panel] = a[rows x depth] * b[depth x panel], of the first `vectors` vectors of each row of the panel.
+/// sums[rows x vectors] += a[rows x depth] * b[depth x panel], of the first `vectors` vectors of each row of the panel.
 template <int rows, int vectors>
-void multiply(const float *a, int64_t rowStride, const float *b, int64_t depth, float *c) {
+__attribute__((always_inline)) inline void addProduct(const float *a, int64_t rowStride, const float *b, int64_t depth,
+                                                      Vector (&sums)[rows][vectors]) {
   constexpr int bases = (rows + 2) / 3;
-  Vector sums[rows][vectors] = {};
   // Rows are addressed in threes from a register each, as there are not enough for all. The compiler is kept from
   // seeing through that.
   const float *base[bases];
@@ -130,6 +130,13 @@ void multiply(const float *a, int64_t rowStride, const float *b, int64_t depth, 
     addTerm(0);
     advance(1);
   }
+}
+
+/// c[rows x panel] = a[rows x depth] * b[depth x panel], of the first `vectors` vectors of each row of the panel.
+template <int rows, int vectors>
+void multiply(const float *a, int64_t rowStride, const float *b, int64_t depth, float *c) {
+  Vector sums[rows][vectors] = {};
+  addProduct<rows, vectors>(a, rowStride, b, depth, sums);
 #pragma unroll
   for (int row = 0; row < rows; ++row)
 #pragma unroll
