@@ -28,7 +28,7 @@ void dovetail::buildLowerGraphPipeline(OpPassManager &passes, ArrayRef<std::stri
   functions.addPass(createConvertFormats({names, available}));
   functions.addPass(createFormPrologue());
   functions.addPass(createPlaceGathers({gathersAhead}));
-  passes.addPass(createShareStorage({/*kernelsInPlace=*/program.target == "cpu"}));
+  passes.addPass(createShareStorage({/*kernelsInPlace=*/program.target == "cpu", names, available}));
   passes.addPass(createDovetailToPlan(program));
 }
 

@@ -13,6 +13,7 @@
 
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Sharding/ShardingUtils.h"
+#include "dovetail/Target/Library.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace dovetail {
@@ -29,8 +30,8 @@ namespace {
 /// Decides for the values of one function.
 class StorageSharer {
 public:
-  StorageSharer(func::FuncOp function, const layout::Mesh &mesh, bool kernelsInPlace)
-      : block(function.getBody().front()), mesh(mesh), kernelsInPlace(kernelsInPlace),
+  StorageSharer(func::FuncOp function, const layout::Mesh &mesh, bool kernelsInPlace, const Libraries &libraries)
+      : block(function.getBody().front()), mesh(mesh), kernelsInPlace(kernelsInPlace), libraries(libraries),
         unit(UnitAttr::get(function.getContext())) {}
 
   LogicalResult run();
@@ -38,6 +39,12 @@ public:
 private:
   void shareInPlace(plan::GroupOp group);
   bool mayShareInPlace(plan::GroupOp group, unsigned number);
+  /// What is alike for kernels and calls.
+  bool mayWriteOver(plan::GroupOp group, unsigned number);
+  /// Whether no other rank's elements of `result` come to lie around this one's.
+  bool hasNoHalo(Value result);
+  /// Whether the library can write the result of a call over operand `number` of the group.
+  bool callWritesOver(plan::GroupOp group, unsigned number);
   /// Whether nobody reads `data` after `group`, nor other ranks at any time.
   static bool isLastRead(Value data, plan::GroupOp group);
   void shareReshard(ReshardOp op);
@@ -53,6 +60,7 @@ private:
   Block &block;
   const layout::Mesh &mesh;
   bool kernelsInPlace;
+  const Libraries &libraries;
   UnitAttr unit;
   DenseMap<Value, Value> parents;
   DenseMap<Value, ShardingAttr> held;
@@ -94,15 +102,43 @@ bool StorageSharer::isLastRead(Value data, plan::GroupOp group) {
   });
 }
 
+bool StorageSharer::mayWriteOver(plan::GroupOp group, unsigned number) {
+  Value data = group.getInputs()[number], result = group.getOutputs().front();
+  if (data.getType() != result.getType() || plan::getFormat(data) != plan::getFormat(result) ||
+      !isLastRead(data, group))
+    return false;
+  auto liesThere = [&](Value input) { return getLeader(input) == getLeader(data); };
+  return llvm::count_if(group.getInputs(), liesThere) == 1;
+}
+
+bool StorageSharer::hasNoHalo(Value result) {
+  auto type = cast<RankedTensorType>(result.getType());
+  return llvm::all_of(result.getUsers(), [&](Operation *user) {
+    return !isa<ReshardOp>(user) || covers(getBoxSharding(result), getBoxSharding(user->getResult(0)), type, mesh);
+  });
+}
+
+bool StorageSharer::callWritesOver(plan::GroupOp group, unsigned number) {
+  Value data = group.getInputs()[number];
+  // What a rank received, or the prologue made, is read again.
+  Operation *producer = data.getDefiningOp();
+  if (producer && (!isa<plan::GroupOp>(producer) || producer->hasAttr(plan::kPrologueAttrName)))
+    return false;
+  const Library *library = libraries.get(*group.getLibrary());
+  BlockArgument argument = group.getBlock()->getArgument(number);
+  if (!library || !argument.hasOneUse() || argument.use_begin()->getOwner() != group.getCall())
+    return false;
+  return library->writesOver(group.getCall(), argument.use_begin()->getOperandNumber()) &&
+         mayWriteOver(group, number) && hasNoHalo(group.getOutputs().front());
+}
+
 bool StorageSharer::mayShareInPlace(plan::GroupOp group, unsigned number) {
+  if (group.getLibrary())
+    return callWritesOver(group, number);
   Value data = group.getInputs()[number], result = group.getOutputs().front();
   // What a user gives, a rank received, or the prologue made, is read again.
   auto producer = data.getDefiningOp<plan::GroupOp>();
-  if (!producer || producer->hasAttr(plan::kPrologueAttrName) || data.getType() != result.getType() ||
-      plan::getFormat(data) != plan::getFormat(result) || !isLastRead(data, group))
-    return false;
-  auto liesThere = [&](Value input) { return getLeader(input) == getLeader(data); };
-  if (llvm::count_if(group.getInputs(), liesThere) != 1)
+  if (!producer || producer->hasAttr(plan::kPrologueAttrName) || !mayWriteOver(group, number))
     return false;
   Block &body = *group.getBlock();
   BlockArgument argument = body.getArgument(number);
@@ -117,14 +153,11 @@ bool StorageSharer::mayShareInPlace(plan::GroupOp group, unsigned number) {
                    return type.getDimSize(dim) > 1 && !llvm::is_contained(reads->row, dim);
                  });
   // Around a halo, what makes the operand would write to memory with gaps.
-  return hasRows && llvm::all_of(result.getUsers(), [&](Operation *user) {
-           return !isa<ReshardOp>(user) ||
-                  covers(getBoxSharding(result), getBoxSharding(user->getResult(0)), type, mesh);
-         });
+  return hasRows && hasNoHalo(result);
 }
 
 void StorageSharer::shareInPlace(plan::GroupOp group) {
-  if (group.getLibrary() || group->hasAttr(plan::kPrologueAttrName) || group->getNumResults() != 1)
+  if (group->hasAttr(plan::kPrologueAttrName) || group->getNumResults() != 1)
     return;
   for (unsigned number = 0; number < group.getInputs().size(); ++number) {
     if (!mayShareInPlace(group, number))
@@ -196,8 +229,11 @@ void ShareStorage::runOnOperation() {
   FailureOr<MeshOp> mesh = requireModuleMesh(module);
   if (failed(mesh))
     return signalPassFailure();
+  FailureOr<Libraries> callable = Libraries::create(module.getLoc(), libraries, features);
+  if (failed(callable))
+    return signalPassFailure();
   layout::Mesh ranks = mesh->getMesh();
   for (func::FuncOp function : getDefinitions(module))
-    if (failed(StorageSharer(function, ranks, kernelsInPlace).run()))
+    if (failed(StorageSharer(function, ranks, kernelsInPlace, *callable).run()))
       return signalPassFailure();
 }

@@ -135,6 +135,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
     // Only code for CPUs keeps rows in memory.
     if (getTransportKind(options.target->getName()) == TransportKind::Threads)
       passes.addNestedPass<func::FuncOp>(createExpandRows());
+    passes.addNestedPass<func::FuncOp>(createMergeHeads({libraries, features}));
     // Once more for what was converted.
     passes.addPass(createVerifyPartition());
     buildLowerGraphPipeline(

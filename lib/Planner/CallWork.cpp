@@ -12,10 +12,12 @@
 
 #include "CallWork.h"
 
+#include "dovetail/Dialect/Plan/IR/AttentionCall.h"
 #include "dovetail/Layout/Window.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -140,13 +142,16 @@ static StepWork getWork(plan::PoolOp op, ArrayRef<int64_t> loops) {
 static StepWork getWork(plan::AttentionOp op, ArrayRef<int64_t> loops) {
   StepWork work;
   size_t rank = getTensor(op.getOutput()).getRank();
-  double rows = getProduct(loops.take_front(rank - 1)), keys = double(loops[rank]);
+  // Heads that follow each other in columns are products of their own.
+  double columns = std::min(double(plan::getHeadColumns(op)), double(loops[rank - 1]));
+  double heads = columns == 0 ? 0 : std::ceil(double(loops[rank - 1]) / columns);
+  double rows = heads * getProduct(loops.take_front(rank - 1)), keys = double(loops[rank]);
   if (rows * keys == 0)
     return work;
   work.kind = StepWork::Kind::Product;
   work.bits = getFactorBits(op, op.getQuery());
-  work.depth = double(loops[rank - 1]) + double(loops[rank + 1]);
-  work.batch = getProduct(loops.take_front(rank - 2));
+  work.depth = columns + double(loops[rank + 1]);
+  work.batch = heads * getProduct(loops.take_front(rank - 2));
   work.rows = double(loops[rank - 2]);
   work.columns = keys;
   work.operations = rows * keys * work.depth;

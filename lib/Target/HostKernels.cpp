@@ -13,7 +13,9 @@
 #include "Factories.h"
 
 #include "dovetail/Dialect/Dovetail/Ops/AttentionOps.h"
+#include "dovetail/Dialect/Plan/IR/AttentionCall.h"
 #include "dovetail/Layout/Attention.h"
+#include "dovetail/Layout/AttentionForm.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -27,11 +29,25 @@ public:
   bool readsFormat(Operation *, unsigned, plan::FormatAttr format, plan::FormatAttr) const override {
     return !format.isBlocked();
   }
+  /// Queries of a head and a row, at a time.
+  bool writesOver(Operation *op, unsigned number) const override {
+    if (number != 0)
+      return false;
+    Definition definition = cast<AttentionOp>(op).getDefinition();
+    std::vector<layout::AccessDims> accesses;
+    for (const Access &read : definition.reads)
+      accesses.emplace_back(read.dims);
+    SmallVector<int64_t> extents = llvm::map_to_vector(definition.loops, [](const Loop &loop) { return loop.extent; });
+    return layout::mayWriteOverQueries(accesses, extents);
+  }
   std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override {
-    if (!isa<plan::AttentionOp>(call))
+    auto attention = dyn_cast<plan::AttentionOp>(call);
+    if (!attention)
       return std::nullopt;
-    int64_t columns = loops.rank() - 3;
-    return CallBytes{0, 0, 4 * layout::attentionScratch(loops[columns + 2].size(), loops[columns].size())};
+    int column = loops.rank() - 3;
+    return CallBytes{0, 0,
+                     4 * layout::attentionScratch(loops[column + 2].size(),
+                                                  std::min(plan::getHeadColumns(attention), loops[column].size()))};
   }
 
 protected:

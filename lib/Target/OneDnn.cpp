@@ -30,6 +30,7 @@ public:
     return isa<MatMulOp>(op) ? FormatPreference::RowMajor : FormatPreference::ChannelsLast;
   }
   bool readsFormat(Operation *op, unsigned number, plan::FormatAttr format, plan::FormatAttr result) const override;
+  bool writesOver(Operation *op, unsigned number) const override;
   int64_t getChannelBlock(Operation *op) const override;
   std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override {
     return getOneDnnMemory(call, loops, packsOnce, hasAvx512);
@@ -67,6 +68,23 @@ bool OneDnn::readsFormat(Operation *op, unsigned number, plan::FormatAttr format
   if (order.size() >= 2)
     std::swap(order[order.size() - 2], order[order.size() - 1]);
   return llvm::equal(order, llvm::seq<int64_t>(0, order.size()));
+}
+
+/// The result of a product is computed some rows at a time, and copied over these: where it is smaller, what that saves
+/// does not matter.
+static constexpr int64_t kLeastBytesInPlace = 16 << 20;
+
+bool OneDnn::writesOver(Operation *op, unsigned number) const {
+  auto product = dyn_cast<MatMulOp>(op);
+  if (!product || number != 0 || !product.getType().getElementType().isF32() ||
+      product.getLhs().getType() != product.getType() || product.getType().getNumElements() * 4 < kLeastBytesInPlace)
+    return false;
+  // Each row of the result is made of the same row of the first factor.
+  Definition definition = cast<DefinitionOpInterface>(op).getDefinition();
+  ArrayRef<layout::AccessDim> dims = definition.reads.front().dims;
+  return definition.reads.front().operand == 0 && llvm::all_of(llvm::enumerate(dims.drop_back()), [](auto each) {
+           return each.value() == layout::AccessDim(Definition::at(each.index()));
+         });
 }
 
 /// The library has convolutions of their own for inputs of so few channels, which lie one after the other.

@@ -165,7 +165,8 @@ LogicalResult AttentionPattern::matchAndRewrite(MatMulOp product, PatternRewrite
   auto attention =
       AttentionOp::create(rewriter, loc, product.getType(), query, keys, extendTo(rewriter, loc, value, rank), mask,
                           rewriter.getF32FloatAttr(static_cast<float>(scores->scale)),
-                          rewriter.getF32FloatAttr(static_cast<float>(scores->fill)));
+                          rewriter.getF32FloatAttr(static_cast<float>(scores->fill)),
+                          /*heads=*/DenseI64ArrayAttr(), /*offsets=*/DenseI64ArrayAttr());
   attention->setDiscardableAttrs(product->getDiscardableAttrDictionary());
   rewriter.replaceOp(product, attention);
   return success();

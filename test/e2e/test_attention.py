@@ -15,8 +15,9 @@ from ops import Draft
 HEADS, DEPTH = 3, 24
 
 
-def _attention(tokens=300, mask=None, keys_first=True, heads=HEADS, batch=2, shared=False):
-    """Attention as exporters write it, with projections before and behind it; `mask` as in `MASKS`."""
+def _attention(tokens=300, mask=None, keys_first=True, heads=HEADS, batch=2, shared=False, joined=None):
+    """Attention as exporters write it, with projections before and behind it; `mask` as in `MASKS`. `joined`: queries,
+    keys and values are one product, which is split (`split`), or whose heads are moved apart together (`moved`)."""
     rng = np.random.default_rng(3)
     draft = Draft(rng)
     width = heads * DEPTH
@@ -31,19 +32,39 @@ def _attention(tokens=300, mask=None, keys_first=True, heads=HEADS, batch=2, sha
         return draft.node("Transpose", draft.node("Reshape", value, shape, final=False), perm=order, final=False)
 
     kept = 1 if shared else heads
-    query = heads_of(project(x, width), heads, [0, 2, 1, 3])
-    key = heads_of(project(x, kept * DEPTH), kept, [0, 2, 3, 1] if keys_first else [0, 2, 1, 3])
-    if not keys_first:
+    if joined == "moved":
+        shape = draft.constant(np.array([batch, tokens, 3, heads, DEPTH]))
+        moved = draft.node("Reshape", project(x, 3 * width), shape, final=False)
+        moved = draft.node("Transpose", moved, perm=[2, 0, 3, 1, 4], final=False)
+        query, key, value = (
+            draft.node("Gather", moved, draft.constant(np.array(i)), axis=0, final=False) for i in range(3)
+        )
         key = draft.node("Transpose", key, perm=[0, 1, 3, 2], final=False)
-    value = heads_of(project(x, kept * DEPTH), kept, [0, 2, 1, 3])
+    else:
+        if joined == "split":
+            parts = project(x, 3 * width)
+            bounds = [draft.constant(np.array([i * width])) for i in range(4)]
+            last = draft.constant(np.array([2]))
+            parts = [
+                draft.node("Slice", parts, bounds[i], bounds[i + 1], last, final=False) for i in range(3)
+            ]
+        else:
+            parts = [project(x, count * DEPTH) for count in (heads, kept, kept)]
+        query = heads_of(parts[0], heads, [0, 2, 1, 3])
+        key = heads_of(parts[1], kept, [0, 2, 3, 1] if keys_first else [0, 2, 1, 3])
+        if not keys_first:
+            key = draft.node("Transpose", key, perm=[0, 1, 3, 2], final=False)
+        value = heads_of(parts[2], kept, [0, 2, 1, 3])
     scores = draft.node("MatMul", query, key, final=False)
     scores = draft.node("Div", scores, draft.constant(np.float32(np.sqrt(DEPTH))), final=False)
     if mask is not None:
         scores = mask(draft, rng, scores, tokens)
     weights = draft.node("Softmax", scores, axis=-1, final=False)
-    joined = draft.node("Transpose", draft.node("MatMul", weights, value, final=False), perm=[0, 2, 1, 3], final=False)
-    joined = draft.node("Reshape", joined, draft.constant(np.array([batch, tokens, width])), final=False)
-    draft.node("MatMul", joined, draft.constant(rng.standard_normal((width, 5)).astype(np.float32)))
+    merged = draft.node("Transpose", draft.node("MatMul", weights, value, final=False), perm=[0, 2, 1, 3], final=False)
+    merged = draft.node("Reshape", merged, draft.constant(np.array([batch, tokens, width])), final=False)
+    # As many columns as there are lets the product write over what it reads, where there are enough rows.
+    columns = 5 if tokens < 4096 else width
+    draft.node("MatMul", merged, draft.constant(rng.standard_normal((width, columns)).astype(np.float32)))
     return draft
 
 
@@ -105,11 +126,24 @@ def test_masks(backend, tmp_path, mask, partition):
     _check(backend, draft, PARTITIONS[partition])
 
 
-@pytest.mark.parametrize("options", [{"keys_first": False}, {"shared": True}, {"heads": 1, "batch": 1}], ids=str)
+SPELLINGS = [
+    {"keys_first": False},
+    {"shared": True},
+    {"heads": 1, "batch": 1},
+    {"joined": "split"},
+    {"joined": "split", "keys_first": False},
+    {"joined": "moved"},
+]
+
+
+@pytest.mark.parametrize("options", SPELLINGS, ids=str)
 def test_spellings(backend, tmp_path, options):
     draft = _attention(**options)
     for name in ("whole", "tokens", "uneven"):
-        assert _plan(tmp_path, draft, PARTITIONS[name]).count("plan.attention ") == 1
+        plan = _plan(tmp_path, draft, PARTITIONS[name])
+        assert plan.count("plan.attention ") == 1
+        # Heads are read and written where they are.
+        assert name != "whole" or "plan.launch" not in plan
         _check(backend, draft, PARTITIONS[name])
 
 
@@ -119,7 +153,7 @@ def test_heads_are_divided(backend, tmp_path):
     query = draft.nodes[0].output[0]
     partition = Partition({"t": 3}).split(query, 3, 2, "t")
     text = _plan(tmp_path, draft, partition)
-    loops = re.search(r"plan.attention .* loops \[2, 3 by <\{\"t\" : 0, 1, 2, 3\}>, 400, 24, 400, 24\]", text)
+    loops = re.search(r"plan.attention .* loops \[2, 400, 72 by <\{\"t\" : 0, 24, 48, 72\}>, 400, 24\]", text)
     assert loops, text
     _check(backend, draft, partition)
 
@@ -143,13 +177,46 @@ def test_threads(backend, tmp_path, threads):
         assert np.array_equal(first[name], second[name])
 
 
-def test_memory_of_long_sequences(tmp_path):
-    """4 096 tokens of 3 heads have 200 MB of scores, which are never stored."""
-    onnx.save(_attention(tokens=4096, batch=1).model(), tmp_path / "model.onnx")
+def _values_bytes(tmp_path, draft):
+    """What values take of memory, as `inspect` says, and the plan."""
+    onnx.save(draft.model(), tmp_path / "model.onnx")
     artifact = tmp_path / "model.dvt"
     code, _, messages = call([tool("dovetail"), "compile", tmp_path / "model.onnx", "-o", artifact])
     assert code == 0, messages
     code, text, messages = call([tool("dovetail"), "inspect", artifact, "--json"])
     assert code == 0, messages
-    arena = max(int(number) for number in re.findall(r'"values_bytes": *(\d+)', text))
-    assert 0 < arena < 16 << 20
+    return max(int(number) for number in re.findall(r'"values_bytes": *(\d+)', text))
+
+
+def test_memory_of_long_sequences(tmp_path):
+    """4 096 tokens of 3 heads have 200 MB of scores, which are never stored."""
+    assert 0 < _values_bytes(tmp_path, _attention(tokens=4096, batch=1)) < 16 << 20
+
+
+def test_memory_of_32768_tokens(tmp_path):
+    """Queries, keys and values are all that there is at a time: values are written over what they are made of, and the
+    result over queries."""
+    draft = _attention(tokens=32768, batch=1, heads=22)
+    assert 3 < _values_bytes(tmp_path, draft) / (4 * 32768 * 22 * DEPTH) < 3.05
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_products_over_their_factors(backend, tmp_path, threads):
+    """Rows that are written over are read before, whoever computes them; whole, and split unevenly."""
+    rng = np.random.default_rng(5)
+    draft = Draft(rng)
+    value = draft.input(rng.standard_normal((2, 4133, 512)).astype(np.float32), "x")
+    for _ in range(2):
+        weights = (rng.standard_normal((512, 512)) / 22).astype(np.float32)
+        value = draft.node("MatMul", value, draft.constant(weights), final=False)
+        value = draft.node("Relu", value, final=False)
+    draft.node("MatMul", value, draft.constant((rng.standard_normal((512, 512)) / 22).astype(np.float32)))
+    model = draft.model()
+    expected = expected_outputs(model, draft.inputs)
+    onnx.save(model, tmp_path / "model.onnx")
+    for partition in (Partition({"y": 1}), Partition({"y": 3}).split("x", 3, 1, "y", (17, 0, 4116))):
+        assert len(re.findall(r"plan.buffer +arena", _plan(tmp_path, draft, partition))) == 1
+        artifact = tmp_path / "model.dvt"
+        backend.compile(tmp_path / "model.onnx", artifact, partition)
+        actual = backend.run(artifact, draft.inputs, list(expected), tmp_path, threads=threads)
+        assert not differences(actual, expected, tolerance=1e-5)

@@ -77,6 +77,33 @@ def ExpandRows : Pass<"dovetail-expand-rows", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
+def MergeHeads : Pass<"dovetail-merge-heads", "::mlir::func::FuncOp"> {
+  let summary = "Let attention read and write heads that follow each other in columns";
+  let description = [{
+    Where a transpose and a reshape merge the heads of a result, a library's attention writes it merged, and reads
+    queries, keys and values before what moved their heads apart, slices of one tensor among them: heads are a step in
+    memory. What ranks compute stays the same. Where a rank has no more than what was moved, all stays as it is.
+
+    ```mlir
+    %0 = dovetail.reshape %x : (tensor<1x128x512xf32>) -> tensor<1x128x8x64xf32>
+    %q = dovetail.transpose %0 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x128x8x64xf32>) -> tensor<1x8x128x64xf32>
+    ...
+    %1 = dovetail.attention %q, %k, %v {...} : ... -> tensor<1x8x128x64xf32>
+    %2 = dovetail.transpose %1 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x8x128x64xf32>) -> tensor<1x128x8x64xf32>
+    %3 = dovetail.reshape %2 : (tensor<1x128x8x64xf32>) -> tensor<1x128x512xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %3 = dovetail.attention %x, %y, %z {heads = array<i64: 8, 8, 64, 64>, offsets = array<i64: 0, 0, 0>, ...}
+        : ... -> tensor<1x128x512xf32>
+    ```
+  }];
+  let options = LibraryOptions<>.options;
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
 def ChooseFormats : Pass<"dovetail-choose-formats", "::mlir::func::FuncOp"> {
   let summary = "Choose the memory format of each value";
   let description = [{
@@ -220,7 +247,8 @@ def ShareStorage : Pass<"dovetail-share-storage", "::mlir::ModuleOp"> {
     The result of a kernel lies in the memory of an operand of its type and format that no step reads later and no other
     rank reads, where accesses say that this is possible: what is written over (scatter), or read at no other element
     than the one that is written, as by elementwise operations, or elsewhere in a row of which it gives values of the
-    whole row, as by a softmax or norm. It is not what the user gives, an exchange brings or the prologue makes.
+    whole row, as by a softmax or norm. It is not what the user gives, an exchange brings or the prologue makes. So does
+    the result of a call, where its library can do that (`Library::writesOver`), over what the user gives, too.
 
     ```mlir
     %1 = dovetail.reshard %0 : tensor<8xf32, #own> -> tensor<8xf32, #halo>
@@ -235,7 +263,7 @@ def ShareStorage : Pass<"dovetail-share-storage", "::mlir::ModuleOp"> {
   let options = [
     Option<"kernelsInPlace", "kernels-in-place", "bool", "true",
            "Whether kernels may write over what they read: a thread computes a row as a whole">
-  ];
+  ] # LibraryOptions<>.options;
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 

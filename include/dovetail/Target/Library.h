@@ -56,6 +56,9 @@ public:
   /// The format in which a call for `op`, which the library does, reads operand `number` at best, if the result lies in
   /// `result`: in that or, of what has dimensions of its own, such as weights, row-major.
   plan::FormatAttr getReadFormat(mlir::Operation *op, unsigned number, plan::FormatAttr result) const;
+  /// True if a call for `op`, which the library does, can write its result over operand `number`, of the same type and
+  /// format, which nothing else reads, and it pays to do so.
+  virtual bool writesOver(mlir::Operation *op, unsigned number) const { return false; }
   /// Elements of the blocks of channels, after the batch and before all else, that the library wants its operands of
   /// `op` to lie in, whatever format it prefers; 0 if it wants none.
   virtual int64_t getChannelBlock(mlir::Operation *op) const { return 0; }

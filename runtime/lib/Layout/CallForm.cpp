@@ -12,6 +12,8 @@
 
 #include "dovetail/Layout/CallForm.h"
 
+#include "dovetail/Layout/AttentionForm.h"
+
 #include <algorithm>
 
 using namespace dovetail;
@@ -145,24 +147,8 @@ std::optional<ProductForm> ProductForm::find(std::span<const AccessDim> a, std::
 }
 
 bool dovetail::layout::isAttention(std::span<const AccessDims> accesses, std::span<const int64_t> loops) {
-  if (accesses.size() < 3 || accesses.size() > 4 || loops.size() < 4)
-    return false;
-  size_t rank = loops.size() - 2, row = rank - 2, column = rank - 1, key = rank, depth = rank + 1;
-  const size_t last[][2] = {{row, depth}, {key, depth}, {key, column}, {row, key}};
-  for (size_t number = 0; number < accesses.size(); ++number) {
-    AccessDims access = accesses[number];
-    bool isMask = number == 3;
-    if (!isPossible(access, loops) || access.size() > rank || (!isMask && access.size() != rank))
-      return false;
-    for (size_t dim = 0; dim < access.size(); ++dim) {
-      size_t loop = rank - access.size() + dim;
-      bool isBatch = loop < row, mayBroadcast = isMask || (number > 0 && isBatch);
-      if (!isLoop(access[dim], isBatch ? loop : last[number][loop - row]) &&
-          !(mayBroadcast && access[dim] == AccessDim(0)))
-        return false;
-    }
-  }
-  return true;
+  return std::all_of(accesses.begin(), accesses.end(), [&](AccessDims access) { return isPossible(access, loops); }) &&
+         AttentionForm::find(accesses, loops).has_value();
 }
 
 bool dovetail::layout::fits(std::span<const AccessDim> access, std::span<const int64_t> shape,

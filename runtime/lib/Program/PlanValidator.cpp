@@ -8,6 +8,7 @@
 
 #include "PlanValidator.h"
 
+#include "dovetail/Layout/AttentionForm.h"
 #include "dovetail/Layout/Exchange.h"
 
 #include "absl/strings/str_cat.h"
@@ -48,6 +49,7 @@ private:
                           size_t taps, std::initializer_list<Read> reads);
   absl::Status checkConvolution(const std::string &where, const ConvolutionCall &call);
   absl::Status checkMatMul(const std::string &where, const MatMulCall &call);
+  bool mayWriteOver(const MatMulCall &call) const;
   absl::Status checkPool(const std::string &where, const PoolCall &call);
   absl::Status checkAttention(const std::string &where, const AttentionCall &call);
   absl::Status checkMove(const std::string &where, const MoveInfo &move);
@@ -171,6 +173,20 @@ absl::Status Validator::checkConvolution(const std::string &where, const Convolu
   return checkPostOps(where, call.postOps, call.output);
 }
 
+/// Whether each row of the result is made of the same row of the first factor, and nothing else of it.
+bool Validator::mayWriteOver(const MatMulCall &call) const {
+  size_t rank = shape(call.output).size();
+  if (plan.isForDevice() || call.aAccess.size() != rank || shape(call.a) != shape(call.output))
+    return false;
+  for (size_t dim = 0; dim + 1 < rank; ++dim)
+    if (!(call.aAccess[dim] == layout::AccessDim(layout::IndexExpr::loop(static_cast<int>(dim)))))
+      return false;
+  for (const PostOpInfo &op : call.postOps)
+    if (op.readsTensor() && plan.tensors[op.tensor].buffer == plan.tensors[call.output].buffer)
+      return false;
+  return true;
+}
+
 absl::Status Validator::checkMatMul(const std::string &where, const MatMulCall &call) {
   if (absl::Status status = checkLoops(where, call.loops, call.output, /*sums=*/1, /*taps=*/0,
                                        {{call.a, call.aAccess, noWindow}, {call.b, call.bAccess, noWindow}});
@@ -192,14 +208,24 @@ absl::Status Validator::checkPool(const std::string &where, const PoolCall &call
 }
 
 absl::Status Validator::checkAttention(const std::string &where, const AttentionCall &call) {
-  if (absl::Status status = checkLoops(where, call.loops, call.output, /*sums=*/0, /*taps=*/2,
-                                       {{call.query, call.queryAccess, noWindow},
-                                        {call.key, call.keyAccess, noWindow},
-                                        {call.value, call.valueAccess, noWindow}});
-      !status.ok())
+  if (absl::Status status = checkLoops(where, call.loops, call.output, /*sums=*/0, /*taps=*/2, {}); !status.ok())
     return status;
-  if (call.loops[shape(call.output).size() - 1].dim.isSplit())
-    return damaged(where, " splits the columns of its result");
+  std::vector<int64_t> extents;
+  for (const LoopInfo &loop : call.loops)
+    extents.push_back(loop.extent);
+  std::vector<layout::AccessDims> accesses;
+  for (const auto &[tensor, access] : call.operands()) {
+    // Operands may be more than what is read of them.
+    if (!layout::staysInside(*access, shape(tensor), extents))
+      return damaged(where, " reads a tensor of ", shapeStr(shape(tensor)), " as one of other extents");
+    if (static_cast<int64_t>(tensor) != call.mask && !sameType(tensor, call.output))
+      return damaged(where, " has operands of different types");
+    accesses.emplace_back(*access);
+  }
+  for (const auto &[tensor, access] : call.operands())
+    if (plan.tensors[tensor].buffer == plan.tensors[call.output].buffer &&
+        (access != &call.queryAccess || !layout::mayWriteOverQueries(accesses, extents)))
+      return damaged(where, " writes over its own operand");
   if (plan.isForDevice())
     return damaged(where, " is for CPUs only");
   if (plan.bufferOf(call.output).type != ElementType::F32)
@@ -215,11 +241,6 @@ absl::Status Validator::checkAttention(const std::string &where, const Attention
     return damaged(where, " has a mask that is neither f32 nor of booleans");
   if (buffer.format.isBlocked())
     return damaged(where, " has a mask in blocks");
-  std::vector<int64_t> extents;
-  for (const LoopInfo &loop : call.loops)
-    extents.push_back(loop.extent);
-  if (!layout::fits(call.maskAccess, buffer.shape, extents, buffer.shape.size()))
-    return damaged(where, " has a mask of other extents than its scores");
   return absl::OkStatus();
 }
 
@@ -319,15 +340,11 @@ absl::Status Validator::checkStep(const std::string &where, const StepInfo &step
     if (overlaps(call->input, call->output) || overlaps(call->weights, call->output))
       return inPlace();
   if (const auto *call = std::get_if<MatMulCall>(&step.action))
-    if (overlaps(call->a, call->output) || overlaps(call->b, call->output))
+    if ((overlaps(call->a, call->output) && !mayWriteOver(*call)) || overlaps(call->b, call->output))
       return inPlace();
   if (const auto *call = std::get_if<PoolCall>(&step.action))
     if (overlaps(call->input, call->output))
       return inPlace();
-  if (const auto *call = std::get_if<AttentionCall>(&step.action))
-    for (const auto &operand : call->operands())
-      if (overlaps(operand.first, call->output))
-        return inPlace();
   if (const auto *call = std::get_if<AttentionCall>(&step.action))
     return checkAttention(where, *call);
   if (const auto *call = std::get_if<ConvolutionCall>(&step.action))

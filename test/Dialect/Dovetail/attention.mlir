@@ -16,6 +16,47 @@ func.func @values() -> tensor<2x2xf32> {
 
 // -----
 
+// The same with two heads that follow each other in columns: of the second one, all weighs the same.
+
+// CHECK-LABEL: func.func @heads
+// CHECK: dense<{{\[}}[2.000000e+00, 3.000000e+00, 2.000000e+00, 3.000000e+00], [4.000000e+00, 7.000000e+00, 2.000000e+00, 3.000000e+00]]>
+func.func @heads() -> tensor<2x4xf32> {
+  %q = dovetail.constant dense<[[0.0, 0.0], [1.0, 0.0]]> : tensor<2x2xf32>
+  %kv = dovetail.constant dense<[[9.0, 1.0, 1.0, 1.0], [9.0, 2.0, 1.0, 1.0], [9.0, 3.0, 4.0, 7.0]]> : tensor<3x4xf32>
+  %m = dovetail.constant dense<[[[true, true, true], [false, false, true]], [[true, true, true], [true, true, true]]]> : tensor<2x2x3xi1>
+  %0 = dovetail.attention %q, %kv, %kv mask %m {scale = 1.0 : f32, heads = array<i64: 2, 1, 1, 2>, offsets = array<i64: 0, 1, 2>} : (tensor<2x2xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x2x3xi1>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+func.func @other_heads(%q: tensor<2x2xf32>, %kv: tensor<3x4xf32>) {
+  // expected-error @+2 {{one of them has other heads}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = dovetail.attention %q, %kv, %kv {scale = 1.0 : f32, heads = array<i64: 2, 1, 1, 2>, offsets = array<i64: 0, 1, 3>} : (tensor<2x2xf32>, tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @shared_heads(%q: tensor<2x3xf32>, %kv: tensor<3x4xf32>) {
+  // expected-error @+2 {{heads of keys divide those of queries}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = dovetail.attention %q, %kv, %kv {scale = 1.0 : f32, heads = array<i64: 3, 2, 1, 1>, offsets = array<i64: 0, 0, 2>} : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @no_offsets(%q: tensor<2x2xf32>) {
+  // expected-error @+2 {{heads are four numbers, with three offsets}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = dovetail.attention %q, %q, %q {scale = 1.0 : f32, heads = array<i64: 2, 2, 1, 1>} : (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
 func.func @depth(%q: tensor<2x3x4xf32>, %k: tensor<2x5x3xf32>, %v: tensor<2x5x6xf32>) {
   // expected-error @+2 {{queries and keys differ in depth}}
   // expected-error @+1 {{failed to infer returned types}}

@@ -56,7 +56,7 @@ plan.program @extents mesh @mesh target "cpu" {
   %x = plan.view %0 : !plan.ref<tensor<9x4xf32>>
   %y = plan.view %1 : !plan.ref<tensor<9x4xf32>>
   // expected-error@+1 {{reads operand 1 as a tensor of other extents than 'tensor<9x4xf32>'}}
-  plan.attention %x, %x, %x -> %y loops [9, 4, 8, 4] reads [(d0, d3), (d2, d3), (d2, d1)] {scale = 0.5 : f32}
+  plan.attention %x, %x, %x -> %y loops [9, 4, 10, 4] reads [(d0, d3), (d2, d3), (d2, d1)] {scale = 0.5 : f32}
     : !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>> -> !plan.ref<tensor<9x4xf32>>
 }
 
@@ -74,4 +74,52 @@ plan.program @mask mesh @mesh target "cpu" {
   plan.attention %x, %x, %x mask %m : !plan.ref<tensor<9x9xi32>> -> %y loops [9, 4, 9, 4]
     reads [(d0, d3), (d2, d3), (d2, d1), (d0, d2)] {scale = 0.5 : f32}
     : !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>> -> !plan.ref<tensor<9x4xf32>>
+}
+
+// -----
+
+// Two heads of queries follow each other in columns, and share what one tensor has of keys and values. The result lies
+// where queries do.
+
+dovetail.mesh @mesh = ["y" = 2]
+// CHECK-LABEL: plan.program @heads
+plan.program @heads mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<9x8xf32> <[0, 1]>
+  %1 = plan.buffer arena tensor<7x8xf32> <[0, 1]>
+  %q = plan.view %0 : !plan.ref<tensor<9x8xf32>>
+  %k = plan.view %1 : !plan.ref<tensor<7x8xf32>>
+  %y = plan.view %0 : !plan.ref<tensor<9x8xf32>>
+  // CHECK: loops [9, 8, 7, 4] reads [(d0, d3 + 4*floor((d1) / 4)), (d2, d3), (d2, ((d1) mod 4) + 4)]
+  plan.attention %q, %k, %k -> %y loops [9, 8, 7, 4]
+    reads [(d0, 4*floor((d1) / 4) + d3), (d2, d3), (d2, ((d1) mod 4) + 4)] {scale = 0.5 : f32}
+    : !plan.ref<tensor<9x8xf32>>, !plan.ref<tensor<7x8xf32>>, !plan.ref<tensor<7x8xf32>> -> !plan.ref<tensor<9x8xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @over_keys mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
+  %1 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
+  %x = plan.view %0 : !plan.ref<tensor<9x4xf32>>
+  %k = plan.view %1 : !plan.ref<tensor<9x4xf32>>
+  // expected-error@+1 {{writes over operand 1, which it still reads}}
+  plan.attention %x, %k, %x -> %k loops [9, 4, 9, 4] reads [(d0, d3), (d2, d3), (d2, d1)] {scale = 0.5 : f32}
+    : !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>> -> !plan.ref<tensor<9x4xf32>>
+}
+
+// -----
+
+// Heads of queries are as long as those of the result, but the second one is read where the first one is written.
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @over_other_heads mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<9x8xf32> <[0, 1]>
+  %1 = plan.buffer arena tensor<7x8xf32> <[0, 1]>
+  %q = plan.view %0 : !plan.ref<tensor<9x8xf32>>
+  %k = plan.view %1 : !plan.ref<tensor<7x8xf32>>
+  // expected-error@+1 {{writes over operand 0, which it still reads}}
+  plan.attention %q, %k, %k -> %q loops [9, 8, 7, 4]
+    reads [(d0, d3), (d2, d3), (d2, ((d1) mod 4) + 4)] {scale = 0.5 : f32}
+    : !plan.ref<tensor<9x8xf32>>, !plan.ref<tensor<7x8xf32>>, !plan.ref<tensor<7x8xf32>> -> !plan.ref<tensor<9x8xf32>>
 }

@@ -174,12 +174,25 @@ func.func @reversed(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @number(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{is in place, but is no kernel with one result and an operand 1}}
+  // expected-error@+1 {{is in place, but has not one result and an operand 1}}
   %0 = plan.group(%a = %x) attributes {in_place = 1} : (tensor<4xf32>) -> tensor<4xf32> {
     %1 = dovetail.neg %a : (tensor<4xf32>) -> tensor<4xf32>
     plan.yield %1 : tensor<4xf32>
   }
   return %0 : tensor<4xf32>
+}
+
+// -----
+
+// A call has its result where an operand of the same type is.
+
+func.func @call(%x: tensor<4x2xf32>, %w: tensor<2x4xf32>) -> tensor<4x4xf32> {
+  // expected-error@+1 {{is in place, but operand 0 is of another type than its result}}
+  %0 = plan.group(%a = %x, %b = %w) by "onednn" attributes {in_place = 0 : i64} : (tensor<4x2xf32>, tensor<2x4xf32>) -> tensor<4x4xf32> {
+    %1 = dovetail.matmul %a, %b : (tensor<4x2xf32>, tensor<2x4xf32>) -> tensor<4x4xf32>
+    plan.yield %1 : tensor<4x4xf32>
+  }
+  return %0 : tensor<4x4xf32>
 }
 
 // -----

@@ -20,19 +20,106 @@ using namespace mlir;
 using namespace dovetail;
 using layout::IndexExpr;
 
+namespace {
+/// What a definition says of heads that follow each other in columns.
+struct Heads {
+  int64_t queries, keys, depth, columns;
+  ArrayRef<int64_t> offsets; ///< -1 where heads are a dimension.
+
+  explicit Heads(ArrayRef<int64_t> heads, ArrayRef<int64_t> offsets)
+      : queries(heads[0]), keys(heads[1]), depth(heads[2]), columns(heads[3]), offsets(offsets) {}
+
+  int64_t perKeys() const { return queries / keys; }
+};
+} // namespace
+
+/// What must be so whether heads follow each other or not: `fail` says what is not.
+static LogicalResult checkElements(AttentionOp::Adaptor adaptor, function_ref<LogicalResult(const Twine &why)> fail) {
+  Type elements = cast<RankedTensorType>(adaptor.getQuery().getType()).getElementType();
+  for (Value operand : {adaptor.getKey(), adaptor.getValue()})
+    if (cast<RankedTensorType>(operand.getType()).getElementType() != elements)
+      return fail("their elements differ in type");
+  if (!adaptor.getMask())
+    return success();
+  Type mask = cast<RankedTensorType>(adaptor.getMask().getType()).getElementType();
+  return mask.isInteger(1) || mask == elements ? success()
+                                               : fail("the mask's elements are neither i1 nor of their type");
+}
+
+/// The mask's shape broadcasts to that of scores.
+static LogicalResult checkMask(Value mask, ArrayRef<int64_t> scores,
+                               function_ref<LogicalResult(const Twine &why)> fail) {
+  SmallVector<int64_t> broadcast;
+  if (mask &&
+      (!OpTrait::util::getBroadcastedShape(scores, cast<RankedTensorType>(mask.getType()).getShape(), broadcast) ||
+       ArrayRef<int64_t>(broadcast) != scores))
+    return fail("their scores are no shape that the mask's broadcasts to");
+  return success();
+}
+
+/// The shape of a result whose heads follow each other.
+static FailureOr<SmallVector<int64_t>> inferHeads(AttentionOp::Adaptor adaptor,
+                                                  function_ref<LogicalResult(const Twine &why)> fail) {
+  std::optional<ArrayRef<int64_t>> given = adaptor.getHeads(), offsets = adaptor.getOffsets();
+  if (!given || !offsets || given->size() != 4 || offsets->size() != 3)
+    return fail("heads are four numbers, with three offsets"), failure();
+  auto [all, shared] = std::pair((*given)[0], (*given)[1]);
+  constexpr int64_t most = int64_t(1) << 31;
+  if (llvm::any_of(*given, [](int64_t number) { return number < 1 || number >= most; }) || all % shared != 0)
+    return fail("numbers of heads and their sizes are positive, and heads of keys divide those of queries"), failure();
+  Heads heads(*given, *offsets);
+  const int64_t counts[] = {heads.queries, heads.keys, heads.keys}, sizes[] = {heads.depth, heads.depth, heads.columns};
+  std::optional<SmallVector<int64_t>> batch;
+  SmallVector<int64_t> rows;
+  const Value operands[] = {adaptor.getQuery(), adaptor.getKey(), adaptor.getValue()};
+  for (auto [number, operand] : llvm::enumerate(operands)) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(operand.getType()).getShape();
+    int64_t offset = heads.offsets[number];
+    if (shape.size() < (offset < 0 ? 3 : 2) || offset < -1)
+      return fail("one of them has too few dimensions"), failure();
+    if (offset < 0 ? shape.back() != sizes[number] || shape[shape.size() - 3] != counts[number]
+                   : offset > shape.back() || shape.back() - offset < counts[number] * sizes[number])
+      return fail("one of them has other heads"), failure();
+    rows.push_back(shape[shape.size() - 2]);
+    ArrayRef<int64_t> own = shape.drop_back(offset < 0 ? 3 : 2);
+    if (!batch)
+      batch = SmallVector<int64_t>(own);
+    if (own.size() != batch->size() || llvm::any_of(llvm::zip(own, *batch), [](auto pair) {
+          return std::get<0>(pair) != 1 && std::get<0>(pair) != std::get<1>(pair);
+        }))
+      return fail("batches of keys and values are those of queries, or 1"), failure();
+  }
+  if (rows[1] != rows[2])
+    return fail("there are not as many keys as values"), failure();
+  if (rows[1] == 0)
+    return fail("there are no keys"), failure();
+  SmallVector<int64_t> shape = *batch, scores = *batch;
+  scores.append({heads.queries, rows[0], rows[1]});
+  shape.append({rows[0], heads.queries * heads.columns});
+  if (failed(checkMask(adaptor.getMask(), scores, fail)))
+    return failure();
+  return shape;
+}
+
 FailureOr<RankedTensorType> AttentionOp::inferType(std::optional<Location> location, Adaptor adaptor) {
   auto query = cast<RankedTensorType>(adaptor.getQuery().getType());
   auto key = cast<RankedTensorType>(adaptor.getKey().getType());
   auto value = cast<RankedTensorType>(adaptor.getValue().getType());
-  auto fail = [&](const Twine &why) {
+  auto fail = [&](const Twine &why) -> LogicalResult {
     return emitOptionalError(location, "'", getOperationName(), "' op has queries ", query, ", keys ", key,
                              " and values ", value, ": ", why);
   };
+  if (failed(checkElements(adaptor, fail)))
+    return failure();
+  if (adaptor.getHeads() || adaptor.getOffsets()) {
+    FailureOr<SmallVector<int64_t>> shape = inferHeads(adaptor, fail);
+    if (failed(shape))
+      return failure();
+    return RankedTensorType::get(*shape, query.getElementType());
+  }
   int64_t rank = query.getRank();
   if (rank < 2 || key.getRank() != rank || value.getRank() != rank)
     return fail("all need the same rank, 2 or more");
-  if (key.getElementType() != query.getElementType() || value.getElementType() != query.getElementType())
-    return fail("their elements differ in type");
   for (RankedTensorType type : {key, value})
     for (int64_t dim = 0; dim < rank - 2; ++dim)
       if (type.getDimSize(dim) != 1 && type.getDimSize(dim) != query.getDimSize(dim))
@@ -43,42 +130,63 @@ FailureOr<RankedTensorType> AttentionOp::inferType(std::optional<Location> locat
     return fail("there are not as many keys as values");
   if (key.getDimSize(rank - 2) == 0)
     return fail("there are no keys");
-  SmallVector<int64_t> shape(query.getShape());
+  SmallVector<int64_t> shape(query.getShape()), scores(query.getShape());
   shape.back() = value.getShape().back();
-  if (adaptor.getMask()) {
-    auto mask = cast<RankedTensorType>(adaptor.getMask().getType());
-    if (!mask.getElementType().isInteger(1) && mask.getElementType() != query.getElementType())
-      return fail("the mask's elements are neither i1 nor of their type");
-    SmallVector<int64_t> scores(query.getShape()), broadcast;
-    scores.back() = key.getDimSize(rank - 2);
-    if (!OpTrait::util::getBroadcastedShape(scores, mask.getShape(), broadcast) || broadcast != scores)
-      return fail("their scores are no shape that the mask's broadcasts to");
-  }
+  scores.back() = key.getDimSize(rank - 2);
+  if (failed(checkMask(adaptor.getMask(), scores, fail)))
+    return failure();
   return RankedTensorType::get(shape, query.getElementType());
 }
 
 /// Behind the dimensions of the result come the loops over keys and depth. Reads are in the order of operands.
 Definition AttentionOp::getDefinition() {
   RankedTensorType result = getType();
-  unsigned rank = result.getRank();
+  unsigned rank = result.getRank(), last = rank - 1;
   Definition definition = Definition::over(result);
-  definition.loops[rank - 1].kind = LoopKind::Whole;
-  definition.lines.push_back(rank - 1);
-  ArrayRef<int64_t> keys = cast<RankedTensorType>(getKey().getType()).getShape();
-  IndexExpr row = Definition::at(rank - 2), column = Definition::at(rank - 1),
-            key = definition.addLoop(keys[rank - 2], LoopKind::Tap),
-            depth = definition.addLoop(keys[rank - 1], LoopKind::Tap);
-  const IndexExpr last[][2] = {{row, depth}, {key, depth}, {key, column}, {row, key}};
+  definition.lines.push_back(last);
+  std::optional<Heads> heads;
+  if (getHeads())
+    heads.emplace(*getHeads(), *getOffsets());
+  else
+    definition.loops[last].kind = LoopKind::Whole;
+  auto typeOf = [](Value value) { return cast<RankedTensorType>(value.getType()); };
+  RankedTensorType keys = typeOf(getKey());
+  IndexExpr row = Definition::at(rank - 2), column = Definition::at(last),
+            key = definition.addLoop(keys.getDimSize(keys.getRank() - 2), LoopKind::Tap),
+            depth = definition.addLoop(heads ? heads->depth : keys.getShape().back(), LoopKind::Tap);
+  // Of queries, keys, values and the mask: the head, and the last two dimensions.
+  IndexExpr head, shared, inHead = column;
+  if (heads) {
+    head = column.floorDiv(heads->columns);
+    shared = column.floorDiv(heads->columns * heads->perKeys());
+    inHead = heads->queries == 1 ? column : column.mod(heads->columns);
+  }
+  const IndexExpr ofHead[] = {head, shared, shared, head};
+  const IndexExpr lastTwo[][2] = {{row, depth}, {key, depth}, {key, inHead}, {row, key}};
   for (auto [number, operand] : llvm::enumerate(getOperands())) {
-    ArrayRef<int64_t> shape = cast<RankedTensorType>(operand.getType()).getShape();
+    ArrayRef<int64_t> shape = typeOf(operand).getShape();
+    // All dimensions that it may have.
+    SmallVector<IndexExpr> full;
+    for (unsigned dim = 0; dim + 2 < rank; ++dim)
+      full.push_back(Definition::at(dim));
+    bool inColumns = heads && number < 3 && heads->offsets[number] >= 0;
+    if (heads && !inColumns)
+      full.push_back(ofHead[number]);
+    full.push_back(lastTwo[number][0]);
+    if (inColumns) {
+      int64_t size = number == 2 ? heads->columns : heads->depth;
+      // Heads of values that follow each other are columns as they are.
+      bool isColumn = number == 2 && heads->perKeys() == 1;
+      full.push_back(heads->offsets[number] + (isColumn ? column : ofHead[number] * size + lastTwo[number][1]));
+    } else {
+      full.push_back(lastTwo[number][1]);
+    }
+    // Dimensions of masks may be missing, and broadcast, as batches do.
     SmallVector<layout::AccessDim> &dims = definition.addRead(number);
+    size_t missing = full.size() - shape.size();
     for (auto [dim, extent] : llvm::enumerate(shape)) {
-      // Those of masks may be missing, and broadcast.
-      unsigned loop = rank - shape.size() + dim;
-      if (loop + 2 >= rank)
-        dims.push_back(number == 3 && extent == 1 ? IndexExpr(0) : last[number][loop + 2 - rank]);
-      else
-        dims.push_back(extent == result.getDimSize(loop) ? Definition::at(loop) : IndexExpr(0));
+      bool isBatch = missing + dim + 2 < rank, mayBroadcast = number == 3 || (number > 0 && isBatch);
+      dims.push_back(mayBroadcast && extent == 1 ? IndexExpr(0) : full[missing + dim]);
     }
   }
   return definition;
@@ -119,37 +227,50 @@ void AttentionOp::emitLine(LineBuilder &line) {
   auto elementType = cast<FloatType>(getType().getElementType()),
        type = cast<FloatType>(getAccumulatorType(elementType));
   Value zero = elements.index(0), keys = elements.index(definition.loops[key].extent);
-  auto [begin, end] = line.getRange(column);
   auto at = [&](Value e) {
     SmallVector<Value> index(line.getResultIndex());
     index[column] = e;
     return index;
   };
-  auto update = [&](function_ref<Value(Value e)> get) {
-    elements.forEach(begin, end, [&](Value e) { line.write(0, at(e), elements.convertFloat(get(e), elementType)); });
-  };
   auto readSum = [&](Value e) { return elements.convertFloat(line.readBack(0, at(e)), type); };
-
-  update([&](Value) { return elements.zero(type); });
-  Value most = elements
-                   .forLoop(zero, keys, {elements.lowest(type)},
-                            [&](Value n, ValueRange carried) -> SmallVector<Value> {
-                              line.setLoop(key, n);
-                              return {elements.max(carried[0], emitScore(*this, line))};
-                            })
-                   .front();
-  Value sum = elements
-                  .forLoop(zero, keys, {elements.zero(type)},
-                           [&](Value n, ValueRange carried) -> SmallVector<Value> {
-                             line.setLoop(key, n);
-                             Value weight = elements.create<math::ExpOp>(elements.sub(emitScore(*this, line), most));
-                             update([&](Value e) {
-                               line.setLoop(column, e);
-                               Value value = elements.convertFloat(line.read(2), type);
-                               return elements.add(readSum(e), elements.mul(weight, value));
-                             });
-                             return {elements.add(carried[0], weight)};
-                           })
-                  .front();
-  update([&](Value e) { return elements.div(readSum(e), sum); });
+  /// The columns [begin, end), of one head.
+  auto emitHead = [&](Value begin, Value end) {
+    auto update = [&](function_ref<Value(Value e)> get) {
+      elements.forEach(begin, end, [&](Value e) { line.write(0, at(e), elements.convertFloat(get(e), elementType)); });
+    };
+    auto emitScoreOf = [&](Value n) {
+      line.setLoop(key, n);
+      line.setLoop(column, begin);
+      return emitScore(*this, line);
+    };
+    update([&](Value) { return elements.zero(type); });
+    Value most = elements
+                     .forLoop(zero, keys, {elements.lowest(type)},
+                              [&](Value n, ValueRange carried) -> SmallVector<Value> {
+                                return {elements.max(carried[0], emitScoreOf(n))};
+                              })
+                     .front();
+    Value sum = elements
+                    .forLoop(zero, keys, {elements.zero(type)},
+                             [&](Value n, ValueRange carried) -> SmallVector<Value> {
+                               Value weight = elements.create<math::ExpOp>(elements.sub(emitScoreOf(n), most));
+                               update([&](Value e) {
+                                 line.setLoop(column, e);
+                                 Value value = elements.convertFloat(line.read(2), type);
+                                 return elements.add(readSum(e), elements.mul(weight, value));
+                               });
+                               return {elements.add(carried[0], weight)};
+                             })
+                    .front();
+    update([&](Value e) { return elements.div(readSum(e), sum); });
+  };
+  auto [begin, end] = line.getRange(column);
+  if (!getHeads())
+    return emitHead(begin, end);
+  int64_t columns = (*getHeads())[3];
+  Value first = elements.floorDivI(begin, columns), last = elements.floorDivI(elements.addI(end, columns - 1), columns);
+  elements.forEach(first, last, [&, begin = begin, end = end](Value head) {
+    Value from = elements.mulI(head, columns);
+    emitHead(elements.maxI(from, begin), elements.minI(elements.addI(from, columns), end));
+  });
 }

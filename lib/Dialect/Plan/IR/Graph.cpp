@@ -94,8 +94,14 @@ static LogicalResult verifyCall(GroupOp group) {
 /// Checks that a group may write its result over an operand.
 static LogicalResult verifyInPlace(GroupOp group) {
   uint64_t number = *group.getInPlace();
-  if (group.getLibrary() || group->getNumResults() != 1 || number >= group.getInputs().size())
-    return group.emitOpError("is in place, but is no kernel with one result and an operand ") << number;
+  if (group->getNumResults() != 1 || number >= group.getInputs().size())
+    return group.emitOpError("is in place, but has not one result and an operand ") << number;
+  if (group.getLibrary()) {
+    // What a call reads when, its step says.
+    if (group.getInputs()[number].getType() != group.getOutputs().front().getType())
+      return group.emitOpError("is in place, but operand ") << number << " is of another type than its result";
+    return success();
+  }
   if (!group.getInputs()[number].getDefiningOp() ||
       !mayWriteOver(*group.getBlock(), group.getBlock()->getArgument(number)))
     return group.emitOpError("is in place, but operand ") << number << " cannot be written over";

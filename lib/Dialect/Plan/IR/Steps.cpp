@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/Dialect/Plan/IR/AttentionCall.h"
 #include "dovetail/Layout/Winograd.h"
 #include "mlir/Dialect/Traits.h"
 #include "mlir/IR/Builders.h"
@@ -222,11 +222,11 @@ static ArrayRef<layout::AccessDim> getAccess(ArrayAttr reads, unsigned number) {
 
 /// Checks that the loops of a library call are the dimensions of its output, `numSums` sums and `numTaps` taps, and
 /// that its operands have the extents that it goes through; where there are taps, dimensions of windows, from number 2
-/// of the first operand on, may have others, unless the taps are no windows. `numTaps`: nothing if the accesses are not
-/// what they are to be, `what`.
+/// of the first operand on, may have others; operands that `mayBeLarger` are not looked at. `numTaps`: nothing if the
+/// accesses are not what they are to be, `what`.
 template <typename OpT>
 static LogicalResult verifyCall(OpT op, StringRef what, unsigned numSums, std::optional<size_t> numTaps,
-                                ArrayRef<Value> operands, bool hasWindows = true) {
+                                ArrayRef<Value> operands, bool mayBeLarger = false) {
   ArrayRef<int64_t> shape = tensorOf(op.getOutput()).getShape();
   SmallVector<int64_t> extents = getExtents(op.getLoops());
   if (op.getReads().size() != operands.size())
@@ -241,8 +241,8 @@ static LogicalResult verifyCall(OpT op, StringRef what, unsigned numSums, std::o
       return op.emitOpError("splits loop ") << number << ", which is a tap";
   for (auto [number, operand] : llvm::enumerate(operands)) {
     RankedTensorType type = tensorOf(operand);
-    size_t firstWindow = hasWindows && *numTaps > 0 && number == 0 ? 2 : type.getRank();
-    if (!layout::fits(getAccess(op.getReads(), number), type.getShape(), extents, firstWindow))
+    size_t firstWindow = *numTaps > 0 && number == 0 ? 2 : type.getRank();
+    if (!mayBeLarger && !layout::fits(getAccess(op.getReads(), number), type.getShape(), extents, firstWindow))
       return op.emitOpError("reads operand ") << number << " as a tensor of other extents than " << type;
   }
   if (std::optional<DivisionAttr> division = op.getDivision();
@@ -320,13 +320,6 @@ LogicalResult plan::PoolOp::verify() {
   return verifyWrites(*this);
 }
 
-bool plan::AttentionOp::hasForm() {
-  std::vector<layout::AccessDims> accesses;
-  for (unsigned number = 0, e = getReads().size(); number < e; ++number)
-    accesses.emplace_back(getAccess(getReads(), number));
-  return layout::isAttention(accesses, getExtents(getLoops()));
-}
-
 SmallVector<Value> plan::AttentionOp::getStepReads() {
   SmallVector<Value> reads = {getQuery(), getKey(), getValue()};
   if (getMask())
@@ -337,9 +330,9 @@ SmallVector<Value> plan::AttentionOp::getStepWrites() { return {getOutput()}; }
 bool plan::AttentionOp::takesScratch() { return true; }
 
 LogicalResult plan::AttentionOp::verify() {
-  // The extents of keys and depth are those of operands, as for taps that are no windows.
   std::optional<size_t> numTaps = hasForm() ? std::optional<size_t>(2) : std::nullopt;
-  if (failed(verifyCall(*this, "attention", /*numSums=*/0, numTaps, getStepReads(), /*hasWindows=*/false)))
+  if (failed(verifyCall(*this, "attention", /*numSums=*/0, numTaps, getStepReads(), /*mayBeLarger=*/true)) ||
+      failed(verifyReads(*this)))
     return failure();
   Type elementType = tensorOf(getOutput()).getElementType();
   if (getMask() && !tensorOf(getMask()).getElementType().isInteger(1) &&

@@ -15,6 +15,7 @@
 #include "LibrarySteps.h"
 
 #include "dovetail/Layout/Attention.h"
+#include "dovetail/Layout/AttentionForm.h"
 #include "dovetail/Layout/Window.h"
 
 #include <algorithm>
@@ -38,18 +39,26 @@ public:
   absl::Status run() override;
 
 private:
-  /// A tensor whose elements differ between batches: where those of the first one lie, and how far apart they are.
+  /// An operand or the result: where the elements of the first iterations lie, and how far apart others are, in
+  /// elements.
   struct Operand {
     Box box;
-    std::vector<int64_t> strides; ///< For each dimension of the batch, in elements; 0 where it broadcasts.
+    std::vector<int64_t> batch, heads; ///< For each dimension of the batch, and for each head.
+    int64_t row = 0, key = 0, depth = 0, column = 0;
     std::byte *data = nullptr;
+  };
+  /// A head of the result, or what the rank has of its columns.
+  struct Head {
+    int64_t begin, end;
   };
   /// A multiple of the rows that products of any instruction set take at once.
   static constexpr int64_t rowsOfUnit = 12;
 
   int numThreads() const { return threads ? threads->size() : 1; }
-  int64_t threadBytes() const { return alignedSize(4 * layout::attentionScratch(task.depth, task.columns)); }
-  Operand makeOperand(uint32_t tensor, Box box) const;
+  int64_t threadBytes() const {
+    return alignedSize(4 * layout::attentionScratch(task.depth, std::min(form.columns, loops[rank - 1].size())));
+  }
+  Operand makeOperand(uint32_t tensor, const Access &access) const;
   /// The first row of a block: products take several rows at once.
   int64_t firstRow(int64_t block) const {
     return std::min((rows + rowsOfUnit - 1) / rowsOfUnit * block / blocks * rowsOfUnit, rows);
@@ -60,65 +69,100 @@ private:
   const AttentionCall &call;
   Box loops;
   ThreadPool *threads;
-  int rank = 0;                    ///< Of the result.
+  int rank = 0; ///< Of the result.
+  layout::AttentionForm form;
+  std::vector<Head> heads;
   std::array<Operand, 5> operands; ///< The result, queries, keys, values, the mask.
   AttentionTask task{};
-  int64_t batches = 1, rows = 0, blocks = 1; ///< Each batch has so many blocks of rows.
+  int64_t batches = 1, rows = 0, blocks = 1; ///< Each head of a batch has so many blocks of rows.
   std::byte *scratch = nullptr;
 };
 
 } // namespace
 
-/// Strides of dimensions of the result before the last two; the task has those of the others.
-AttentionStep::Operand AttentionStep::makeOperand(uint32_t tensor, Box box) const {
+AttentionStep::Operand AttentionStep::makeOperand(uint32_t tensor, const Access &access) const {
   const MemoryView &view = context.memory(tensor);
-  Operand operand{std::move(box), {}, nullptr};
-  int missing = rank - operand.box.rank();
-  for (int dim = 0; dim < rank - 2; ++dim) {
-    bool moves = dim >= missing && operand.box[dim - missing].size() > 1;
-    operand.strides.push_back(moves ? view.strides[dim - missing] : 0);
+  std::vector<int64_t> first;
+  for (const layout::Interval &range : loops)
+    first.push_back(range.lo);
+  auto offset = [&](const std::vector<int64_t> &point) {
+    int64_t sum = 0;
+    for (size_t dim = 0; dim < access.size(); ++dim)
+      sum += (access[dim].index.evaluate(point) - access[dim].index.evaluate(first)) * view.strides[dim];
+    return sum;
+  };
+  // Where it is read is the sum of what follows from each loop.
+  auto step = [&](int loop, int64_t begin) {
+    std::vector<int64_t> point = first, next = first;
+    point[loop] = begin;
+    next[loop] = begin + 1;
+    return offset(next) - offset(point);
+  };
+  Operand operand{layout::needOf(access, loops), {}, {}};
+  for (int dim = 0; dim < rank - 2; ++dim)
+    operand.batch.push_back(step(dim, first[dim]));
+  for (const Head &head : heads) {
+    std::vector<int64_t> point = first;
+    point[rank - 1] = head.begin;
+    operand.heads.push_back(offset(point));
+    // The first of two columns of a head is as good as any other.
+    if (head.end - head.begin > 1)
+      operand.column = step(rank - 1, head.begin);
   }
+  operand.row = step(rank - 2, first[rank - 2]);
+  operand.key = step(rank, first[rank]);
+  operand.depth = step(rank + 1, first[rank + 1]);
   return operand;
 }
 
 absl::Status AttentionStep::plan() {
   rank = loops.rank() - 2;
-  Box result(std::vector<layout::Interval>(loops.begin(), loops.begin() + rank));
+  std::vector<int64_t> extents;
+  for (const LoopInfo &loop : call.loops)
+    extents.push_back(loop.extent);
+  std::vector<layout::AccessDims> accesses;
+  for (const auto &operand : call.operands())
+    accesses.emplace_back(*operand.second);
+  std::optional<layout::AttentionForm> found = layout::AttentionForm::find(accesses, extents);
+  if (!found)
+    return absl::DataLossError("damaged plan: it reads its operands as no attention does");
+  form = *found;
+  const layout::Interval &columns = loops[rank - 1];
+  for (int64_t begin = columns.lo, end; begin < columns.hi; begin = end) {
+    end = std::min(begin / form.columns * form.columns + form.columns, columns.hi);
+    heads.push_back({begin, end});
+  }
+  Access result;
+  for (int dim = 0; dim < rank; ++dim)
+    result.emplace_back(layout::IndexExpr::loop(dim));
   operands[0] = makeOperand(call.output, result);
   size_t number = 1;
   for (const auto &[tensor, access] : call.operands()) {
-    Box box = layout::needOf(*access, loops);
-    if (absl::Status status = context.checkHeld(tensor, box); !status.ok())
+    if (absl::Status status = context.checkHeld(tensor, layout::needOf(*access, loops)); !status.ok())
       return status;
-    operands[number++] = makeOperand(tensor, std::move(box));
+    operands[number++] = makeOperand(tensor, *access);
   }
-  auto strides = [&](uint32_t tensor) { return context.memory(tensor).strides.end(); };
   task.keys = loops[rank].size();
   task.depth = loops[rank + 1].size();
-  task.columns = loops[rank - 1].size();
-  task.queryRow = strides(call.query)[-2];
-  task.queryDepth = strides(call.query)[-1];
-  task.keyRow = strides(call.key)[-2];
-  task.keyDepth = strides(call.key)[-1];
-  task.valueRow = strides(call.value)[-2];
-  task.valueColumn = strides(call.value)[-1];
-  task.outputRow = strides(call.output)[-2];
-  task.outputColumn = strides(call.output)[-1];
-  if (call.mask >= 0) {
-    const Box &box = operands[4].box;
-    int last = box.rank();
-    auto stride = [&](int dim) { return last >= dim && box[last - dim].size() > 1 ? strides(call.mask)[-dim] : 0; };
-    task.maskKey = stride(1);
-    task.maskRow = stride(2);
-  }
+  task.queryRow = operands[1].row;
+  task.queryDepth = operands[1].depth;
+  task.keyRow = operands[2].key;
+  task.keyDepth = operands[2].depth;
+  task.valueRow = operands[3].key;
+  task.valueColumn = operands[3].column;
+  task.outputRow = operands[0].row;
+  task.outputColumn = operands[0].column;
+  task.maskRow = operands[4].row;
+  task.maskKey = operands[4].key;
   task.scale = call.scale;
   task.fill = call.fill;
   for (int dim = 0; dim < rank - 2; ++dim)
     batches *= loops[dim].size();
   rows = loops[rank - 2].size();
   // Each thread has two blocks at least, so that one that is late holds up the others less.
+  int64_t parts = batches * static_cast<int64_t>(heads.size());
   blocks = std::max((rows + layout::attentionRows - 1) / layout::attentionRows,
-                    std::min((2 * numThreads() + batches - 1) / batches, (rows + rowsOfUnit - 1) / rowsOfUnit));
+                    std::min((2 * numThreads() + parts - 1) / parts, (rows + rowsOfUnit - 1) / rowsOfUnit));
   return absl::OkStatus();
 }
 
@@ -141,20 +185,24 @@ absl::Status AttentionStep::bind(std::byte *memory) {
 
 void AttentionStep::runPart(int part) {
   AttentionTask own = task;
-  int64_t parts = numThreads(), total = batches * blocks;
+  int64_t parts = numThreads(), numHeads = static_cast<int64_t>(heads.size()), total = batches * numHeads * blocks;
   auto *memory = reinterpret_cast<float *>(scratch + threadBytes() * part);
   const VectorKernels &kernels = hostKernels();
   for (int64_t block = total * part / parts; block < total * (part + 1) / parts; ++block) {
     std::array<int64_t, 5> offsets{};
-    int64_t batch = block / blocks;
+    int64_t head = block / blocks % numHeads, batch = block / blocks / numHeads;
+    for (size_t i = 0; i < operands.size(); ++i)
+      if (operands[i].data)
+        offsets[i] = operands[i].heads[head];
     for (int dim = rank - 3; dim >= 0; --dim) {
       int64_t coordinate = batch % loops[dim].size();
       batch /= loops[dim].size();
       for (size_t i = 0; i < operands.size(); ++i)
         if (operands[i].data)
-          offsets[i] += coordinate * operands[i].strides[dim];
+          offsets[i] += coordinate * operands[i].batch[dim];
     }
     auto at = [&](size_t i) { return reinterpret_cast<float *>(operands[i].data) + offsets[i]; };
+    own.columns = heads[head].end - heads[head].begin;
     own.output = at(0);
     own.query = at(1);
     own.key = at(2);

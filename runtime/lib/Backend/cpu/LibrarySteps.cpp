@@ -77,11 +77,11 @@ namespace {
 
 using Parts = std::vector<std::unique_ptr<LibraryStep>>;
 
-/// The parts of a call, done by the threads of a rank.
+/// The parts of a call, done by the threads of a rank, each of which does several that follow each other.
 class DividedStep : public StepExecutor {
 public:
-  DividedStep(Parts steps, ThreadPool &pool, int64_t scratch, int64_t packed)
-      : parts(std::move(steps)), outcomes(parts.size()), pool(pool), scratch(scratch), packed(packed) {}
+  DividedStep(Parts steps, size_t lanes, ThreadPool &pool, int64_t scratch, int64_t packed)
+      : parts(std::move(steps)), outcomes(lanes), pool(pool), scratch(scratch), packed(packed) {}
 
   int64_t scratchBytes() const override { return scratch; }
   int64_t packedBytes() const override { return packed; }
@@ -110,29 +110,38 @@ public:
     }
   }
   absl::Status bind(std::byte *scratch) override {
-    for (const auto &part : parts) {
-      if (absl::Status status = part->bind(scratch); !status.ok())
-        return status;
-      scratch += alignedSize(part->scratchBytes());
+    // The parts of a lane take turns.
+    for (size_t lane = 0; lane < outcomes.size(); ++lane) {
+      int64_t most = 0;
+      for (size_t part = firstPart(lane); part < firstPart(lane + 1); ++part) {
+        if (absl::Status status = parts[part]->bind(scratch); !status.ok())
+          return status;
+        most = std::max(most, parts[part]->scratchBytes());
+      }
+      scratch += alignedSize(most);
     }
     return absl::OkStatus();
   }
   absl::Status pack() override {
-    return runParts([](void *self, int part) {
-      auto *step = static_cast<DividedStep *>(self);
-      step->outcomes[part] = step->parts[part]->pack();
+    return runLanes([](void *self, int lane) {
+      static_cast<DividedStep *>(self)->runLane(lane, [](LibraryStep &part) { return part.pack(); });
     });
   }
   absl::Status run() override {
-    return runParts([](void *self, int part) {
-      auto *step = static_cast<DividedStep *>(self);
-      step->outcomes[part] = step->parts[part]->run();
+    return runLanes([](void *self, int lane) {
+      static_cast<DividedStep *>(self)->runLane(lane, [](LibraryStep &part) { return part.run(); });
     });
   }
 
 private:
-  absl::Status runParts(ThreadPool::Body body) {
-    pool.run(static_cast<int>(parts.size()), body, this);
+  size_t firstPart(size_t lane) const { return parts.size() * lane / outcomes.size(); }
+  template <typename Body> void runLane(int lane, Body body) {
+    outcomes[lane] = absl::OkStatus();
+    for (size_t part = firstPart(lane); part < firstPart(lane + 1) && outcomes[lane].ok(); ++part)
+      outcomes[lane] = body(*parts[part]);
+  }
+  absl::Status runLanes(ThreadPool::Body body) {
+    pool.run(static_cast<int>(outcomes.size()), body, this);
     for (const absl::Status &outcome : outcomes)
       if (!outcome.ok())
         return outcome;
@@ -140,15 +149,17 @@ private:
   }
 
   Parts parts;
-  std::vector<absl::Status> outcomes; ///< Of the last run of each.
+  std::vector<absl::Status> outcomes; ///< Of the last run of each lane.
   ThreadPool &pool;
   int64_t scratch, packed;
 };
 
 /// What divided and undivided calls look like on one rank, before the library is asked.
 struct CallPlan {
-  Parts whole;   ///< One, for a single thread but where kernels divide it.
-  Parts divided; ///< None where the call is not divided.
+  Parts whole;            ///< One, for a single thread but where kernels divide it.
+  Parts divided;          ///< None where the call is not divided.
+  size_t lanes = 0;       ///< How many threads do the parts.
+  bool isInPlace = false; ///< Only in parts: the result of each is copied over what it has read.
   /// What each part may take in scratch memory besides its staging, and in packed weights where all have their own.
   int64_t scratchShare = 0, packedShare = 0;
   int64_t wholeScratch = 0, wholePacked = 0; ///< The same of the whole.
@@ -178,6 +189,27 @@ bool hasOwnKernels(const StepAction &action) {
     return true;
   const auto *call = std::get_if<ConvolutionCall>(&action);
   return call && call->algorithm != ConvolutionAlgorithm::Library;
+}
+
+/// Rows of a product that are computed before they are written over those of the first factor: as many as a cache near
+/// the core holds.
+constexpr int64_t bytesInPlace = 512 << 10;
+
+/// Parts of a product that writes over its first factor.
+std::vector<Box> divideInPlace(const RankMemory &context, const MatMulCall &call, const Box &loops) {
+  // Dimensions that are the rows of one product have nothing between them as long as the first ones are divided.
+  int last = loops.rank() - 2, loop = last - call.rowDims;
+  while (loop < last - 1 && loops[loop].size() == 1)
+    ++loop;
+  int64_t bytes = elementSize(context.memory(call.output).type);
+  for (int dim = 0; dim <= last; ++dim)
+    bytes *= loops[dim].size();
+  Interval range = loops[loop];
+  int64_t count = std::clamp<int64_t>((bytes + bytesInPlace - 1) / bytesInPlace, 1, range.size());
+  std::vector<Box> parts(count, loops);
+  for (int64_t part = 0; part < count; ++part)
+    parts[part][loop] = {range.lo + range.size() * part / count, range.lo + range.size() * (part + 1) / count};
+  return parts;
 }
 
 /// Whether parts of the call may run at the same time: none reads what another writes.
@@ -233,22 +265,34 @@ absl::StatusOr<std::unique_ptr<CallPlan>> planCall(const RankMemory &context, co
   result->wholeScratch = alignedSize(step.memory->scratchBytes(context.rank, ownKernels ? threads : 1));
   result->wholePacked = alignedSize(step.memory->packedBytes(context.rank));
   result->bytes = {result->whole[0]->stagingBytes() + result->wholeScratch, result->wholePacked};
-  if (!step.division || !loops->second || ownKernels)
+  const auto *product = std::get_if<MatMulCall>(&step.action);
+  result->isInPlace =
+      product && context.plan.tensors[product->a].buffer == context.plan.tensors[product->output].buffer;
+  if (!result->isInPlace && (!step.division || !loops->second || ownKernels))
     return result;
-  std::vector<Box> boxes = divide(loops->first, *step.division, threads);
-  int64_t scratch = 0, count = static_cast<int64_t>(boxes.size());
+  std::vector<Box> boxes = result->isInPlace ? divideInPlace(context, *product, loops->first)
+                                             : divide(loops->first, *step.division, threads);
+  int64_t largest = 0, scratch = 0;
   for (const Box &box : boxes) {
     std::unique_ptr<LibraryStep> part = makePart(context, step, box, inPrologue, pool);
     // What cannot be done in parts, may be possible as a whole.
-    if (!part->plan().ok()) {
+    if (absl::Status status = part->plan(); !status.ok()) {
       result->divided.clear();
-      return result;
+      return result->isInPlace ? absl::StatusOr<std::unique_ptr<CallPlan>>(status) : std::move(result);
     }
+    largest = std::max(largest, alignedSize(part->stagingBytes()));
     scratch += alignedSize(part->stagingBytes());
     result->divided.push_back(std::move(part));
   }
-  if (count == 0)
+  if (boxes.empty())
     return result;
+  int64_t count = static_cast<int64_t>(boxes.size());
+  if (result->isInPlace) {
+    count = std::min<int64_t>(count, threads);
+    scratch = count * largest;
+    result->bytes = {};
+  }
+  result->lanes = static_cast<size_t>(count);
   int parts = static_cast<int>(count);
   result->scratchShare = alignedSize((step.memory->scratchBytes(context.rank, parts) + count - 1) / count);
   int64_t packed = alignedSize(step.memory->packedBytes(context.rank, parts));
@@ -269,7 +313,7 @@ absl::Status createParts(CallPlan &plan, int64_t packedBytes) {
     int64_t packed = !shares ? plan.packedShare : i == 0 ? packedBytes : 0;
     if (absl::Status status = parts[i]->prepare(packed, plan.scratchShare); !status.ok())
       return status;
-    if (parts[i]->isSlow())
+    if (parts[i]->isSlow() && !plan.isInPlace)
       return absl::UnimplementedError("the library is slow with a part");
   }
   return absl::OkStatus();
@@ -288,13 +332,16 @@ StepExecutorOr dovetail::runtime::createLibraryStep(const RankMemory &context, c
     return nullptr;
   CallPlan &call = **plan;
   // Parts for which the library has nothing fast, or nothing that keeps to the memory, are not worth it.
-  Parts *chosen = &call.divided;
-  if (call.divided.empty() || !createParts(call, call.bytes.packed).ok()) {
-    chosen = &call.whole;
+  absl::Status divided = call.divided.empty() ? absl::NotFoundError("") : createParts(call, call.bytes.packed);
+  if (call.isInPlace && !divided.ok())
+    return divided;
+  if (!divided.ok()) {
+    call.lanes = 1;
     if (absl::Status status = call.whole[0]->prepare(call.wholePacked, call.wholeScratch); !status.ok())
       return status;
   }
-  return std::make_unique<DividedStep>(std::move(*chosen), pool, call.bytes.scratch, call.bytes.packed);
+  return std::make_unique<DividedStep>(std::move(divided.ok() ? call.divided : call.whole), call.lanes, pool,
+                                       call.bytes.scratch, call.bytes.packed);
 }
 
 absl::StatusOr<CallBytes> dovetail::runtime::hostCallBytes(const RankMemory &context, const StepInfo &step,

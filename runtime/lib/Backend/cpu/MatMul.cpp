@@ -138,8 +138,9 @@ void MatMulStep::stage(Factor &factor, bool stageAll) {
 absl::Status MatMulStep::planCall(bool stageAll) {
   scratchPlan = ScratchPlan();
   const MemoryView &memory = context.memory(output);
-  stagedOut =
-      stageAll || geometry.nothingToSum || memory.blockDim >= 0 || PostOps::needsStaging(context, call.postOps, output);
+  bool writesOver = context.plan.tensors[call.a].buffer == context.plan.tensors[output].buffer;
+  stagedOut = stageAll || writesOver || geometry.nothingToSum || memory.blockDim >= 0 ||
+              PostOps::needsStaging(context, call.postOps, output);
   outView = memory.part(geometry.outBox);
   if (stagedOut) {
     outView = MemoryView::packed(memory.type, geometry.outBox, MemoryFormat::rowMajor(geometry.outBox.rank()));

@@ -23,14 +23,23 @@ def Dovetail_AttentionOp : Dovetail_TensorOp<"attention", [InferTypeOpAdaptorWit
     where s' is s without a `mask`; s + mask where its elements are floats; and where they are i1, s where the mask is
     true and `fill` elsewhere. The mask broadcasts to [batch..., M, N]. A row program: columns, keys and depth stay whole.
 
+    With `heads` [H, K, D, E] that is done for each of H heads, which follow each other in the columns of the result:
+    [batch..., M, H * E]. Keys and values have K heads, a divisor of H, each for as many heads of queries as the next one.
+    `offsets` says of queries, keys and values where the heads are: at -1 they are a dimension, as in [batch..., K, N, D];
+    else they follow each other in the columns as those of the result do, from this one on: [batch..., N, ...], so that
+    all three may be parts of one tensor. The mask broadcasts to [batch..., H, M, N]. Heads may be split.
+
     ```mlir
     dovetail.attention %q, %k, %v mask %m {scale = 0.125 : f32}
         : (tensor<8x512x64xf32>, tensor<8x512x64xf32>, tensor<8x512x64xf32>, tensor<512x512xf32>) -> tensor<8x512x64xf32>
+    dovetail.attention %q, %kv, %kv {scale = 0.125 : f32, heads = array<i64: 8, 8, 64, 64>, offsets = array<i64: 0, 0, 512>}
+        : (tensor<1x512x512xf32>, tensor<1x512x1024xf32>, tensor<1x512x1024xf32>) -> tensor<1x512x512xf32>
     ```
   }];
   let arguments = (ins Dovetail_FloatTensor:$query, Dovetail_FloatTensor:$key, Dovetail_FloatTensor:$value,
                        Optional<Dovetail_Tensor>:$mask, F32Attr:$scale,
-                       DefaultValuedAttr<F32Attr, "-std::numeric_limits<float>::infinity()">:$fill);
+                       DefaultValuedAttr<F32Attr, "-std::numeric_limits<float>::infinity()">:$fill,
+                       OptionalAttr<DenseI64ArrayAttr>:$heads, OptionalAttr<DenseI64ArrayAttr>:$offsets);
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` $mask^)? attr-dict `:` functional-type(operands, results)
   }];

@@ -1,0 +1,51 @@
+//===- AttentionCall.cpp - What calls of attention read -------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines what follows from the accesses of `plan.attention`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Plan/IR/AttentionCall.h"
+
+#include "dovetail/Layout/AttentionForm.h"
+
+using namespace mlir;
+using namespace dovetail;
+using namespace dovetail::plan;
+
+static std::vector<layout::AccessDims> getAccesses(AttentionOp call) {
+  std::vector<layout::AccessDims> accesses;
+  for (auto read : call.getReads().getAsRange<AccessAttr>())
+    accesses.emplace_back(read.getDims().get());
+  return accesses;
+}
+
+static SmallVector<int64_t> getExtents(AttentionOp call) {
+  return llvm::map_to_vector(call.getLoops().getAsRange<LoopAttr>(), [](LoopAttr loop) { return loop.getExtent(); });
+}
+
+bool AttentionOp::hasForm() { return layout::isAttention(getAccesses(*this), getExtents(*this)); }
+
+int64_t plan::getHeadColumns(AttentionOp call) {
+  return layout::AttentionForm::find(getAccesses(call), getExtents(call))->columns;
+}
+
+LogicalResult plan::verifyReads(AttentionOp call) {
+  std::vector<layout::AccessDims> accesses = getAccesses(call);
+  SmallVector<int64_t> extents = getExtents(call);
+  BufferOp output = getBufferOp(call.getOutput());
+  for (auto [number, operand] : llvm::enumerate(call.getStepReads())) {
+    RankedTensorType type = cast<RefType>(operand.getType()).getTensor();
+    if (!layout::staysInside(accesses[number], type.getShape(), extents))
+      return call.emitOpError("reads operand ") << number << " as a tensor of other extents than " << type;
+    bool isShared = output && getBufferOp(operand) == output;
+    if (isShared && (number != 0 || !layout::mayWriteOverQueries(accesses, extents)))
+      return call.emitOpError("writes over operand ") << number << ", which it still reads";
+  }
+  return success();
+}
