@@ -53,7 +53,7 @@ using AccessDims = std::span<const AccessDim>;
 
 /// Whether operands are read as attention does: queries [batch..., M, D], keys [batch..., N, D], values [batch..., N,
 /// E], and maybe a mask that broadcasts to [batch..., M, N]. The loops are the dimensions of the result, [batch..., M,
-/// E], then keys and depth. Batches of all but queries, and dimensions of the mask, may be accessed at 0.
+/// E], then keys and depth. Where heads follow each other in columns, and what else may be, `AttentionForm` says.
 bool isAttention(std::span<const AccessDims> accesses, std::span<const int64_t> loops);
 
 /// The operand's channel that is channel `channel` of the group of `outer`, a channel that is one of `outerPerGroup` of
