@@ -195,6 +195,7 @@ SUBJECTS = [
         make_input=lambda: token_inputs(3, 41, mask=True),
     ),
     Subject("swin", "swin", sizes=(("batch", 2),)),
+    Subject("swin-v2", "swin-v2", sizes=(("batch", 2),)),
     Subject("swin-gathered", "swin", sizes=(("batch", 2), ("size", 24), ("is_folded", False))),
     Subject(
         "graph-network",
@@ -203,6 +204,7 @@ SUBJECTS = [
         split=(("y", 0), ("x", 1)),
         make_input=dovetail_models.graph_inputs,
     ),
+    Subject("dgcnn", "dgcnn", input="cloud", split=(("y", 2), ("x", 0))),
     Subject("experts", "experts", input="tokens", split=(("y", 1), ("x", 0))),
     Subject("convnext", "convnext"),
     Subject("mobilenet-v3-small", "mobilenet-v3-small", sizes=(("height", 101), ("width", 77))),
@@ -224,8 +226,24 @@ SUBJECTS = [
         make_input=lambda: token_inputs(3, 30),
     ),
     Subject("loop-decoder", "loop-decoder", input="memory", split=(("y", 1), ("x", 0))),
+    Subject(
+        "cached-step",
+        "cached-step",
+        input="keys_0",
+        split=(("y", 2), ("x", 1)),
+        make_input=dovetail_models.cached_inputs,
+    ),
+    Subject(
+        "cached-loop",
+        "cached-loop",
+        input="values_0",
+        split=(("y", 1), ("x", 0)),
+        make_input=dovetail_models.cached_inputs,
+    ),
     Subject("scan-filter", "scan-filter", input="signal", split=(("y", 2), ("x", 1))),
     Subject("fno2d", "fno2d", input="field"),
+    Subject("fno2d-torch", "fno2d-torch", input="field"),
+    Subject("afno", "afno", input="fields"),
     Subject("fno3d", "fno3d", input="field", split=(("y", 4), ("x", 2))),
 ]
 

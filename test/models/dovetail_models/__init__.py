@@ -7,13 +7,17 @@
 import functools
 
 from . import light as _light
+from .afno import afno
 from .bert import bert
+from .cached import cached_inputs, cached_loop, cached_step
 from .convert import with_element_type
 from .convnext import convnext
 from .dcgan import dcgan
 from .deformable import deformable_pyramid
-from .fno import fno2d, fno3d
+from .dgcnn import dgcnn
 from .experts import experts
+from .fno import fno2d, fno3d
+from .fno_torch import fno2d_torch
 from .gpt import gpt
 from .graph_network import graph_inputs, graph_network
 from .light import NAMES as LIGHT
@@ -31,6 +35,7 @@ from .recurrent import bilstm, gru_encoder, loop_decoder, scan_filter
 from .rounding import rounded_weights, run_exactly, run_rounding_each
 from .resnet import resnet18, resnet50
 from .swin import swin
+from .swin2 import swin_v2
 from .trained import FILES as TRAINED
 from .trained import trained, trained_path
 from .unet2d import unet2d
@@ -47,6 +52,7 @@ BUILDERS = {
     "gpt": gpt,
     "bert": bert,
     "swin": swin,
+    "swin-v2": swin_v2,
     "convnext": convnext,
     "mobilenet-v3-small": mobilenet_v3_small,
     "efficientnet-b0": efficientnet_b0,
@@ -58,6 +64,11 @@ BUILDERS = {
     "scan-filter": scan_filter,
     "fno2d": fno2d,
     "fno3d": fno3d,
+    "fno2d-torch": fno2d_torch,
+    "afno": afno,
+    "dgcnn": dgcnn,
+    "cached-step": cached_step,
+    "cached-loop": cached_loop,
     "graph-network": graph_network,
     "experts": experts,
     "resnet18": resnet18,

@@ -3,37 +3,16 @@
 
 import itertools
 
-import numpy as np
-
 from .graph import Graph
+from .spectra import invert_real, part, transform
 from .transformer import gelu
-
-
-def _part(g, x, axis, start, end, step=1):
-    return g.op("Slice", x, g.ints(start), g.ints(end), g.ints(axis), g.ints(step))
-
-
-def _transform(g, x, axis, **attributes):
-    """A DFT of x (..., 1 or 2)."""
-    if g.opset < 20:
-        return g.op("DFT", x, axis=axis, **attributes)
-    return g.op("DFT", x, "", g.constant(axis, np.int64), **attributes)
-
-
-def _invert_real(g, spectrum, axis, extent):
-    """Real numbers (..., 1) of the first `extent` // 2 + 1 elements of their spectrum."""
-    # ONNX Runtime lacks inverse transforms of one side, so exporters add the other one.
-    mirrored = _part(g, spectrum, axis, (extent - 1) // 2, 0, -1)
-    conjugate = g.op("Mul", mirrored, g.constant([1.0, -1.0]))
-    whole = g.op("Concat", spectrum, conjugate, axis=axis)
-    return _part(g, _transform(g, whole, axis, inverse=1), axis + 1, 0, 1)
 
 
 def _multiply(g, x, weight, letters):
     """The products of complex numbers x (batch, in, modes, 2) and (in, out, modes, 2), summed over the second."""
     equation = f"bi{letters},io{letters}->bo{letters}"
     last = len(letters) + 2
-    a, b = (g.op("Squeeze", _part(g, x, last, i, i + 1), g.ints(last)) for i in (0, 1))
+    a, b = (g.op("Squeeze", part(g, x, last, i, i + 1), g.ints(last)) for i in (0, 1))
     c, d = (g.weight(weight[..., i]) for i in (0, 1))
     product = lambda v, w: g.op("Einsum", v, w, equation=equation)  # noqa: E731
     real = g.op("Sub", product(a, c), product(b, d))
@@ -45,11 +24,11 @@ def _spectral(g, x, channels, extents, modes, early):
     """Products of the lowest modes of x (batch, channels, extents) with weights. `early`: cut off as soon as may be."""
     rank = len(extents)
     axes = list(range(2, 2 + rank))
-    x = _transform(g, g.op("Unsqueeze", x, g.ints(2 + rank)), axes[-1], onesided=1)
-    cut = lambda v: _part(g, v, axes[-1], 0, modes[-1])  # noqa: E731
+    x = transform(g, g.op("Unsqueeze", x, g.ints(2 + rank)), axes[-1], onesided=1)
+    cut = lambda v: part(g, v, axes[-1], 0, modes[-1])  # noqa: E731
     x = cut(x) if early else x
     for axis in reversed(axes[:-1]):
-        x = _transform(g, x, axis)
+        x = transform(g, x, axis)
     x = x if early else cut(x)
     # Each dimension but the last has the modes of both signs: corners of the spectrum.
     scale = 1 / channels
@@ -58,7 +37,7 @@ def _spectral(g, x, channels, extents, modes, early):
         corner = x
         for axis, sign in zip(axes, signs):
             m = modes[axis - 2]
-            corner = _part(g, corner, axis, *((-m, 2**62) if sign else (0, m)))
+            corner = part(g, corner, axis, *((-m, 2**62) if sign else (0, m)))
         weight = g.uniform((channels, channels, *modes, 2), -scale, scale) * 2
         corners[signs] = _multiply(g, corner, weight, "xyz"[:rank])
     # Zeros between the corners, innermost dimensions first.
@@ -70,12 +49,12 @@ def _spectral(g, x, channels, extents, modes, early):
             pads = [0] * (2 * (rank + 3))
             pads[rank + 3 + axis] = missing
             low = g.op("Pad", corners[*signs, 0], g.ints(*pads))
-            joined[signs] = _transform(g, g.op("Concat", low, corners[*signs, 1], axis=axis), axis, inverse=1)
+            joined[signs] = transform(g, g.op("Concat", low, corners[*signs, 1], axis=axis), axis, inverse=1)
         corners = joined
     pads = [0] * (2 * (rank + 3))
     pads[rank + 3 + axes[-1]] = extents[-1] // 2 + 1 - modes[-1]
     x = g.op("Pad", corners[()], g.ints(*pads))
-    return g.op("Squeeze", _invert_real(g, x, axes[-1], extents[-1]), g.ints(2 + rank))
+    return g.op("Squeeze", invert_real(g, x, axes[-1], extents[-1]), g.ints(2 + rank))
 
 
 def fno(extents, modes, batch=1, channels=12, layers=2, early=False, opset=17, seed=0):

@@ -6,32 +6,32 @@ import numpy as np
 from .graph import Graph
 from .transformer import gelu, heads_by_gather, layer_norm
 
-_END = np.iinfo(np.int64).max
+END = np.iinfo(np.int64).max
 
 
-def _roll(g, x, shift):
+def roll(g, x, shift):
     """torch.roll of height and width, towards the beginning or, by a negative shift, the end."""
     for axis in (1, 2):
-        low = g.op("Slice", x, g.ints(shift), g.ints(_END), g.ints(axis), g.ints(1))
+        low = g.op("Slice", x, g.ints(shift), g.ints(END), g.ints(axis), g.ints(1))
         high = g.op("Slice", x, g.ints(0), g.ints(shift), g.ints(axis), g.ints(1))
         x = g.op("Concat", low, high, axis=axis)
     return x
 
 
-def _windows(g, x, height, width, window, size):
+def split_windows(g, x, height, width, window, size):
     """(batch, height, width, size) as (batch * windows, window * window, size)."""
     shape = g.ints(-1, height // window, window, width // window, window, size)
     x = g.op("Transpose", g.op("Reshape", x, shape), perm=[0, 1, 3, 2, 4, 5])
     return g.op("Reshape", x, g.ints(-1, window * window, size))
 
 
-def _from_windows(g, x, height, width, window, size):
+def from_windows(g, x, height, width, window, size):
     shape = g.ints(-1, height // window, width // window, window, window, size)
     x = g.op("Transpose", g.op("Reshape", x, shape), perm=[0, 1, 3, 2, 4, 5])
     return g.op("Reshape", x, g.ints(-1, height, width, size))
 
 
-def _shift_mask(height, width, window, shift):
+def shift_mask(height, width, window, shift):
     """(windows, positions, positions): -100 between what is adjacent only because it was rolled."""
     regions = np.zeros((height, width))
     bounds = [slice(0, -window), slice(-window, -shift), slice(-shift, None)]
@@ -79,13 +79,13 @@ def _block(g, x, height, width, size, heads, window, shift, is_folded):
     y = layer_norm(g, x, size, False)
     y = g.op("Reshape", y, g.ints(-1, height, width, size))
     if shift:
-        y = _roll(g, y, shift)
-    mask = _shift_mask(height, width, window, shift) if shift else None
-    y = _windows(g, y, height, width, window, size)
+        y = roll(g, y, shift)
+    mask = shift_mask(height, width, window, shift) if shift else None
+    y = split_windows(g, y, height, width, window, size)
     y = _attention(g, y, size, heads, window, mask, is_folded)
-    y = _from_windows(g, y, height, width, window, size)
+    y = from_windows(g, y, height, width, window, size)
     if shift:
-        y = _roll(g, y, -shift)
+        y = roll(g, y, -shift)
     x = g.op("Add", x, g.op("Reshape", y, g.ints(-1, height * width, size)))
     y = g.linear(layer_norm(g, x, size, False), size, 4 * size)
     return g.op("Add", x, g.linear(gelu(g, y), 4 * size, size))
@@ -99,7 +99,7 @@ def _merge_patches(g, x, height, width, size):
         for row in (0, 1):
             part = x
             for axis, begin in ((1, row), (2, column)):
-                part = g.op("Slice", part, g.ints(begin), g.ints(_END), g.ints(axis), g.ints(2))
+                part = g.op("Slice", part, g.ints(begin), g.ints(END), g.ints(axis), g.ints(2))
             parts.append(part)
     x = g.op("Reshape", g.op("Concat", *parts, axis=-1), g.ints(-1, height * width // 4, 4 * size))
     return g.linear(layer_norm(g, x, 4 * size, False), 4 * size, 2 * size, bias=False)
