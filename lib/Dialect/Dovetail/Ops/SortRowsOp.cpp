@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LineHeap.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 
 using namespace mlir;
@@ -38,41 +39,35 @@ Definition SortRowsOp::getDefinition() {
 bool SortRowsOp::isCheapElement() { return false; }
 
 namespace {
-/// Emits the line.
-class Sorting {
+/// The numbers of rows, of type index.
+class Sorting : public LineHeap {
 public:
   Sorting(SortRowsOp op, LineBuilder &line)
-      : line(line), elements(line.elements), rows(op.getType().getDimSize(0)),
+      : LineHeap(line.elements), line(line), rows(op.getType().getDimSize(0)),
         columns(tensorType(op.getOperand()).getDimSize(1)), isUnsigned(isUnsignedElement(op.getOperand().getType())) {}
 
   void emit();
 
 private:
-  /// The number of a row, of type index.
-  Value read(Value position);
-  void write(Value position, Value row);
+  Entry read(Value position) override;
+  void write(Value position, const Entry &row) override;
   /// i1: of two elements.
   Value isLess(Value a, Value b);
   Value isEqual(Value a, Value b);
-  /// i1: row `a` comes before row `b`, which is another one.
-  Value isBefore(Value a, Value b);
-  /// Puts `row` into the heap of the first `size` rows, of which the one at `position` is free and all below it are in
-  /// order. The last row of all comes first in the heap.
-  void sift(Value row, Value position, Value size);
+  Value isBefore(const Entry &first, const Entry &second) override;
 
   LineBuilder &line;
-  ElementBuilder &elements;
   int64_t rows, columns;
   bool isUnsigned;
 };
 } // namespace
 
-Value Sorting::read(Value position) {
-  return elements.create<arith::IndexCastOp>(elements.getBuilder().getIndexType(), line.readBack(0, position));
+Sorting::Entry Sorting::read(Value position) {
+  return {elements.create<arith::IndexCastOp>(elements.getBuilder().getIndexType(), line.readBack(0, position))};
 }
 
-void Sorting::write(Value position, Value row) {
-  line.write(0, position, elements.create<arith::IndexCastOp>(elements.getBuilder().getI64Type(), row));
+void Sorting::write(Value position, const Entry &row) {
+  line.write(0, position, elements.create<arith::IndexCastOp>(elements.getBuilder().getI64Type(), row.front()));
 }
 
 Value Sorting::isLess(Value a, Value b) {
@@ -91,7 +86,8 @@ Value Sorting::isEqual(Value a, Value b) {
   return elements.create<arith::OrIOp>(elements.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, a, b), none);
 }
 
-Value Sorting::isBefore(Value a, Value b) {
+Value Sorting::isBefore(const Entry &first, const Entry &second) {
+  Value a = first.front(), b = second.front();
   Value isFirst = elements.compareI(arith::CmpIPredicate::slt, a, b);
   if (columns == 0)
     return isFirst;
@@ -122,46 +118,10 @@ Value Sorting::isBefore(Value a, Value b) {
       [&] { return isFirst; });
 }
 
-void Sorting::sift(Value row, Value position, Value size) {
-  auto getChild = [&](Value parent) { return elements.addI(elements.mulI(parent, 2), 1); };
-  SmallVector<Value> end = elements.whileLoop(
-      {position, elements.boolean(true)},
-      [&](ValueRange carried) {
-        Value hasChild = elements.compareI(arith::CmpIPredicate::slt, getChild(carried[0]), size);
-        return elements.andB(carried[1], hasChild);
-      },
-      [&](ValueRange carried) -> SmallVector<Value> {
-        // Of two children, the one that comes last.
-        Value left = getChild(carried[0]), right = elements.addI(left, 1);
-        Value hasRight = elements.compareI(arith::CmpIPredicate::slt, right, size);
-        Value child = elements.ifElse(
-            hasRight, left.getType(), [&] { return elements.select(isBefore(read(left), read(right)), right, left); },
-            [&] { return left; });
-        Value lower = read(child), isAbove = isBefore(row, lower);
-        Value next = elements.ifElse(
-            isAbove, child.getType(),
-            [&] {
-              write(carried[0], lower);
-              return child;
-            },
-            [&] { return carried[0]; });
-        return {next, isAbove};
-      });
-  write(end[0], row);
-}
-
 void Sorting::emit() {
-  Value size = elements.index(rows), zero = elements.index(0);
-  elements.forEach(zero, size, [&](Value row) { write(row, row); });
-  elements.forEach(zero, elements.index(rows / 2), [&](Value i) {
-    Value parent = elements.subI(elements.index(rows / 2 - 1), i);
-    sift(read(parent), parent, size);
-  });
-  elements.forEach(elements.index(1), size, [&](Value i) {
-    Value last = elements.subI(size, i), moved = read(last);
-    write(last, read(zero));
-    sift(moved, zero, last);
-  });
+  elements.forEach(elements.index(0), elements.index(rows), [&](Value row) { write(row, {row}); });
+  build(rows);
+  sort(rows);
 }
 
 void SortRowsOp::emitLine(LineBuilder &line) { Sorting(*this, line).emit(); }

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LineHeap.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 
 using namespace mlir;
@@ -48,28 +49,20 @@ Definition TopKOp::getDefinition() {
 bool TopKOp::isCheapElement() { return false; }
 
 namespace {
-/// Emits the choice of one line.
-class Selection {
+/// Emits the choice of one line: an entry is an element, and where it is in the operand.
+class Selection : public LineHeap {
 public:
-  Selection(TopKOp op, LineBuilder &line) : op(op), line(line), elements(line.elements) {}
+  Selection(TopKOp op, LineBuilder &line) : LineHeap(line.elements), op(op), line(line) {}
 
   void emit();
 
 private:
-  /// An element, and where it is in the operand.
-  struct Entry {
-    Value value, index;
-  };
   Entry readOperand(Value position);
-  Entry read(Value position);
-  void write(Value position, Entry entry);
+  Entry read(Value position) override;
+  void write(Value position, const Entry &entry) override;
   /// i1: value `a` comes before `b` in the result, and they are not equal.
   Value isGreater(Value a, Value b);
-  /// i1: `a` comes before `b` in the result.
-  Value isBefore(Entry a, Entry b);
-  /// Puts `entry` into the heap of the first `size` entries, of which the one at `position` is free and all below it
-  /// are in order. The last entry of all comes first in the heap.
-  void sift(Entry entry, Value position, Value size);
+  Value isBefore(const Entry &a, const Entry &b) override;
 
   SmallVector<Value> at(Value position) {
     SmallVector<Value> index(line.getResultIndex());
@@ -79,7 +72,6 @@ private:
 
   TopKOp op;
   LineBuilder &line;
-  ElementBuilder &elements;
 };
 } // namespace
 
@@ -91,9 +83,9 @@ Selection::Entry Selection::read(Value position) {
   return {line.readBack(0, at(position)), line.readBack(1, at(position))};
 }
 
-void Selection::write(Value position, Entry entry) {
-  line.write(0, at(position), entry.value);
-  line.write(1, at(position), entry.index);
+void Selection::write(Value position, const Entry &entry) {
+  line.write(0, at(position), entry[0]);
+  line.write(1, at(position), entry[1]);
 }
 
 Value Selection::isGreater(Value a, Value b) {
@@ -108,67 +100,30 @@ Value Selection::isGreater(Value a, Value b) {
   return elements.andB(isGreater, elements.create<arith::CmpFOp>(arith::CmpFPredicate::ORD, b, b));
 }
 
-Value Selection::isBefore(Entry a, Entry b) {
-  Value isFirst = elements.create<arith::CmpIOp>(arith::CmpIPredicate::slt, a.index, b.index);
-  Value isNotLess = elements.create<arith::XOrIOp>(isGreater(b.value, a.value), elements.boolean(true));
-  return elements.create<arith::OrIOp>(isGreater(a.value, b.value), elements.andB(isNotLess, isFirst));
-}
-
-void Selection::sift(Entry entry, Value position, Value size) {
-  auto getChild = [&](Value parent) { return elements.addI(elements.mulI(parent, 2), 1); };
-  SmallVector<Value> end = elements.whileLoop(
-      {position, elements.boolean(true)},
-      [&](ValueRange carried) {
-        Value hasChild = elements.compareI(arith::CmpIPredicate::slt, getChild(carried[0]), size);
-        return elements.andB(carried[1], hasChild);
-      },
-      [&](ValueRange carried) -> SmallVector<Value> {
-        // Of two children, the one that comes last.
-        Value left = getChild(carried[0]), right = elements.addI(left, 1);
-        Value hasRight = elements.compareI(arith::CmpIPredicate::slt, right, size);
-        Value child = elements.ifElse(
-            hasRight, left.getType(), [&] { return elements.select(isBefore(read(left), read(right)), right, left); },
-            [&] { return left; });
-        Entry lower = read(child);
-        Value isAbove = isBefore(entry, lower);
-        Value next = elements.ifElse(
-            isAbove, child.getType(),
-            [&] {
-              write(carried[0], lower);
-              return child;
-            },
-            [&] { return carried[0]; });
-        return {next, isAbove};
-      });
-  write(end[0], entry);
+Value Selection::isBefore(const Entry &a, const Entry &b) {
+  Value isFirst = elements.create<arith::CmpIOp>(arith::CmpIPredicate::slt, a[1], b[1]);
+  Value isNotLess = elements.create<arith::XOrIOp>(isGreater(b[0], a[0]), elements.boolean(true));
+  return elements.create<arith::OrIOp>(isGreater(a[0], b[0]), elements.andB(isNotLess, isFirst));
 }
 
 void Selection::emit() {
   int64_t k = op.getK(), extent = cast<RankedTensorType>(op.getOperand().getType()).getDimSize(op.getAxis());
   Value size = elements.index(k), zero = elements.index(0);
   elements.forEach(zero, size, [&](Value i) { write(i, readOperand(i)); });
-  elements.forEach(zero, elements.index(k / 2), [&](Value i) {
-    Value parent = elements.subI(elements.index(k / 2 - 1), i);
-    sift(read(parent), parent, size);
-  });
+  build(k);
   if (k > 0)
-    elements.forLoop(size, elements.index(extent), read(zero).value, [&](Value i, ValueRange carried) {
+    elements.forLoop(size, elements.index(extent), read(zero)[0], [&](Value i, ValueRange carried) {
       // Of equal elements the later one never counts. Few get here, so the comparison is all that there is to do.
       Entry entry = readOperand(i);
       Value last = carried.front();
       auto enter = [&]() -> SmallVector<Value> {
         sift(entry, zero, size);
-        return {read(zero).value};
+        return {read(zero)[0]};
       };
-      return elements.ifElse(isGreater(entry.value, last), last.getType(), enter,
+      return elements.ifElse(isGreater(entry[0], last), last.getType(), enter,
                              [&]() -> SmallVector<Value> { return {last}; });
     });
-  elements.forEach(elements.index(1), size, [&](Value i) {
-    Value last = elements.subI(size, i);
-    Entry moved = read(last);
-    write(last, read(zero));
-    sift(moved, zero, last);
-  });
+  sort(k);
 }
 
 void TopKOp::emitLine(LineBuilder &line) { Selection(*this, line).emit(); }
