@@ -23,24 +23,37 @@ template <typename OpT> static std::optional<unsigned> getRead(OpT op, unsigned 
   return count == 0 ? std::nullopt : std::optional<unsigned>(first);
 }
 
+/// The type of results, once what all recurrences have is right.
+template <typename OpT>
+static FailureOr<RankedTensorType> inferStates(std::optional<Location> location, typename OpT::Adaptor adaptor) {
+  StringRef name = OpT::getOperationName();
+  Value input = adaptor.getInput();
+  if (failed(verifyRecurrence(location, name, adaptor.getOperands(), OpT::numGates, adaptor.getFunctions(),
+                              adaptor.getAlphas(), adaptor.getBetas(), adaptor.getClip(), OpT::numFunctions)))
+    return failure();
+  RankedTensorType type = getStatesType(input);
+  if (failed(verifyOptional(location, name, adaptor.getLengths(), "lengths", type.getDimSize(1), input,
+                            /*isLengths=*/true)))
+    return failure();
+  return type;
+}
+
 //===----------------------------------------------------------------------===//
 // LSTM
 //===----------------------------------------------------------------------===//
 
 LogicalResult LstmOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                        SmallVectorImpl<Type> &types) {
+  FailureOr<RankedTensorType> type = inferStates<LstmOp>(location, adaptor);
+  if (failed(type))
+    return failure();
   StringRef name = getOperationName();
   Value input = adaptor.getInput();
-  if (failed(verifyRecurrence(location, name, adaptor.getOperands(), numGates, adaptor.getFunctions(),
-                              adaptor.getAlphas(), adaptor.getBetas(), adaptor.getClip(), numFunctions)))
-    return failure();
-  RankedTensorType type = getStatesType(input);
-  int64_t batch = type.getDimSize(1), hidden = type.getDimSize(2);
+  int64_t batch = type->getDimSize(1), hidden = type->getDimSize(2);
   if (failed(verifyOptional(location, name, adaptor.getInitialCells(), "first cells", {batch, hidden}, input)) ||
-      failed(verifyOptional(location, name, adaptor.getPeepholes(), "peepholes", {3, hidden}, input)) ||
-      failed(verifyOptional(location, name, adaptor.getLengths(), "lengths", batch, input, /*isLengths=*/true)))
+      failed(verifyOptional(location, name, adaptor.getPeepholes(), "peepholes", {3, hidden}, input)))
     return failure();
-  types.append(2, type);
+  types.append(2, *type);
   return success();
 }
 
@@ -96,17 +109,11 @@ void LstmOp::emitLine(LineBuilder &line) {
 
 LogicalResult GruOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                       SmallVectorImpl<Type> &types) {
-  StringRef name = getOperationName();
-  Value input = adaptor.getInput();
-  if (failed(verifyRecurrence(location, name, adaptor.getOperands(), numGates, adaptor.getFunctions(),
-                              adaptor.getAlphas(), adaptor.getBetas(), adaptor.getClip(), numFunctions)))
+  FailureOr<RankedTensorType> type = inferStates<GruOp>(location, adaptor);
+  if (failed(type) || failed(verifyOptional(location, getOperationName(), adaptor.getBias(), "bias",
+                                            type->getDimSize(2), adaptor.getInput())))
     return failure();
-  RankedTensorType type = getStatesType(input);
-  if (failed(verifyOptional(location, name, adaptor.getBias(), "bias", type.getDimSize(2), input)) ||
-      failed(verifyOptional(location, name, adaptor.getLengths(), "lengths", type.getDimSize(1), input,
-                            /*isLengths=*/true)))
-    return failure();
-  types.append(2, type);
+  types.append(2, *type);
   return success();
 }
 
@@ -177,16 +184,10 @@ void GruOp::emitLine(LineBuilder &line) {
 
 LogicalResult RnnOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                       SmallVectorImpl<Type> &types) {
-  StringRef name = getOperationName();
-  Value input = adaptor.getInput();
-  if (failed(verifyRecurrence(location, name, adaptor.getOperands(), numGates, adaptor.getFunctions(),
-                              adaptor.getAlphas(), adaptor.getBetas(), adaptor.getClip(), numFunctions)))
+  FailureOr<RankedTensorType> type = inferStates<RnnOp>(location, adaptor);
+  if (failed(type))
     return failure();
-  RankedTensorType type = getStatesType(input);
-  if (failed(verifyOptional(location, name, adaptor.getLengths(), "lengths", type.getDimSize(1), input,
-                            /*isLengths=*/true)))
-    return failure();
-  types.push_back(type);
+  types.push_back(*type);
   return success();
 }
 
