@@ -47,19 +47,9 @@ std::optional<memory::data_type> carrierType(ElementType type) {
   case ElementType::I8:
   case ElementType::U8:
   case ElementType::Bool:
-  case ElementType::F8E4M3FN:
-  case ElementType::F8E4M3FNUZ:
-  case ElementType::F8E5M2:
-  case ElementType::F8E5M2FNUZ:
-  case ElementType::F8E8M0:
-  case ElementType::F4E2M1:
-  case ElementType::I4:
-  case ElementType::U4:
-  case ElementType::I2:
-  case ElementType::U2:
     return memory::data_type::u8;
   default:
-    return std::nullopt;
+    return isNarrow(type) ? std::optional(memory::data_type::u8) : std::nullopt;
   }
 }
 
