@@ -13,6 +13,7 @@
 #include "PlanBuilder.h"
 #include "PlanEnums.h"
 
+#include "dovetail/Dialect/Dovetail/IR/Feedback.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/runtime/Plan.h"
@@ -466,6 +467,12 @@ LogicalResult PlanBuilder::addSteps(std::vector<std::unique_ptr<artifact::StepT>
 }
 
 void PlanBuilder::addOutput(artifact::PlanT &plan, plan::OutputOp op) {
+  if (auto feedback = op->getAttrOfType<DenseI64ArrayAttr>(kFeedbackAttrName)) {
+    artifact::PortT &input = *plan.inputs[feedback[0]];
+    input.fed_by = static_cast<int32_t>(feedback[1]);
+    input.next = tensorOf(op.getRef());
+    return;
+  }
   if (op->hasAttr(kCountAttrName)) {
     auto &count = plan.counts.emplace_back(std::make_unique<artifact::CountT>());
     count->name = op.getName().str();

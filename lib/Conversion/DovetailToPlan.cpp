@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Dovetail/IR/Feedback.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "dovetail/Target/Calls.h"
@@ -134,7 +135,7 @@ void PlanEmitter::emitPorts() {
     auto name = function.getResultAttrOfType<StringAttr>(index, "dovetail.name");
     auto output = plan::OutputOp::create(
         steps, value.getLoc(), name ? name : StringAttr::get(context, "output" + Twine(index)), getView(value));
-    for (StringRef attribute : {kCountAttrName, kCountsAttrName})
+    for (StringRef attribute : {kCountAttrName, kCountsAttrName, kFeedbackAttrName})
       if (Attribute given = function.getResultAttr(index, attribute))
         output->setAttr(attribute, given);
   }

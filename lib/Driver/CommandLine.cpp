@@ -31,6 +31,10 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
   addRepeatable(command, "--sizes", arguments.sizes,
                 "Extents of the shards of a dimension, 'balanced' or 'chunk'; chosen by the compiler if not given")
       ->type_name("NAME:DIM=300,212");
+  addRepeatable(command, "--feedback", arguments.feedback,
+                "An output that is an input of the next run, of the same type and shape: `run --steps N` then runs the "
+                "program again and again, while ranks keep their parts; several are fed back at once")
+      ->type_name("OUT:IN");
   command
       .add_option(
           "--objective", arguments.objective,

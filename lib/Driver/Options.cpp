@@ -395,5 +395,7 @@ FailureOr<CompileOptions> dovetail::parseOptions(const CompileArguments &argumen
       failed(parseAll(arguments.dims, &OptionParser::parseDim)) ||
       failed(parseAll(arguments.shapes, &OptionParser::parseShape)))
     return llvm::failure();
+  parser.options.feedback = arguments.feedback;
+  parser.options.feedback = arguments.feedback;
   return std::move(parser.options);
 }

@@ -12,6 +12,7 @@
 
 #include "dovetail/Driver/Requests.h"
 
+#include "dovetail/Dialect/Dovetail/IR/Feedback.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/Import/TensorName.h"
 #include "dovetail/Layout/Cuts.h"
@@ -36,7 +37,7 @@ std::vector<std::string> dovetail::getInputNames(func::FuncOp main) {
 std::vector<std::string> dovetail::getOutputNames(func::FuncOp main) {
   std::vector<std::string> names;
   for (unsigned i = 0, e = main.getNumResults(); i < e; ++i)
-    if (!main.getResultAttr(i, kCountAttrName))
+    if (!main.getResultAttr(i, kCountAttrName) && !main.getResultAttr(i, kFeedbackAttrName))
       names.push_back(main.getResultAttrOfType<StringAttr>(i, kNameAttr).str());
   return names;
 }
@@ -73,6 +74,9 @@ public:
     for (const ShardRequest &request : options.shards)
       if (failed(attach(request)))
         return failure();
+    for (const std::string &feedback : options.feedback)
+      if (failed(feedBack(feedback)))
+        return failure();
     return success();
   }
 
@@ -81,6 +85,8 @@ private:
   /// The value that `option` names.
   FailureOr<ShardedValue> find(StringRef option, StringRef tensor);
   LogicalResult attach(const ShardRequest &request);
+  /// Adds what an input is to be in the next run to the results.
+  LogicalResult feedBack(StringRef text);
   /// That there is a --shard for these sizes.
   LogicalResult checkSizes(const SizesRequest &sizes);
   FailureOr<DimShardingAttr> getDim(const ShardRequest &request, unsigned dim, int64_t extent);
@@ -94,6 +100,7 @@ private:
   MLIRContext *context;
   const CompileOptions &options;
   Diagnostics &diagnostics;
+  llvm::SmallDenseSet<unsigned> fedBack; ///< Inputs.
 };
 
 } // namespace
@@ -202,6 +209,50 @@ LogicalResult RequestAttacher::attach(const ShardRequest &request) {
     target->op->setAttr(kShardAttrName, attribute);
     break;
   }
+  return success();
+}
+
+LogicalResult RequestAttacher::feedBack(StringRef text) {
+  std::string option = ("--feedback " + text).str();
+  std::vector<std::string> inputs = getInputNames(main), outputs = getOutputNames(main);
+  // Names of tensors may contain colons.
+  std::optional<std::pair<unsigned, unsigned>> found;
+  for (size_t colon = text.find(':'); colon != StringRef::npos; colon = text.find(':', colon + 1)) {
+    auto output = llvm::find(outputs, text.take_front(colon)), input = llvm::find(inputs, text.drop_front(colon + 1));
+    if (output == outputs.end() || input == inputs.end())
+      continue;
+    if (found)
+      return usage("'" + option + "': more than one ':' could be that between an output and an input");
+    found = {output - outputs.begin(), input - inputs.begin()};
+  }
+  if (!found)
+    return usage("'" + option +
+                 "': expected the names of an output and of an input, as OUT:IN; the model's outputs are " +
+                 listNames(outputs) + ", its inputs " + listNames(inputs));
+  auto [output, input] = *found;
+  Type from = main.getResultTypes()[output], to = main.getArgumentTypes()[input];
+  if (from != to) {
+    std::string text;
+    llvm::raw_string_ostream(text) << "output '" << outputs[output] << "' is " << from << ", but input '"
+                                   << inputs[input] << "' " << to;
+    return usage("'" + option + "': " + text + "; what is fed back has the input's type and shape");
+  }
+  if (main.getResultAttr(output, kCountsAttrName))
+    return usage("'" + option + "': the extents of output '" + outputs[output] +
+                 "' depend on data, so it cannot be an input of the next run");
+  if (!fedBack.insert(input).second)
+    return usage("'" + option + "': input '" + inputs[input] + "' already has a --feedback");
+  Operation *terminator = main.getBody().front().getTerminator();
+  terminator->insertOperands(terminator->getNumOperands(), terminator->getOperand(output));
+  SmallVector<Type> types(main.getResultTypes());
+  types.push_back(types[output]);
+  SmallVector<DictionaryAttr> attributes;
+  main.getAllResultAttrs(attributes);
+  Builder builder(context);
+  attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+      kFeedbackAttrName, builder.getDenseI64ArrayAttr({static_cast<int64_t>(input), static_cast<int64_t>(output)}))));
+  main.setType(builder.getFunctionType(main.getArgumentTypes(), types));
+  main.setAllResultAttrs(attributes);
   return success();
 }
 

@@ -32,12 +32,13 @@ void AssignmentProblem::addNodes() {
       sources[argument] = addFree(close(argument, request->second));
       continue;
     }
-    // Where the user may hand over parts, ranks are not given more than they need.
+    // Where the user may hand over parts, ranks are not given more than they need. What is fed back, he gives once.
+    bool isFedBack = llvm::any_of(requests.feedback, [&](const auto &entry) { return entry.second == argument; });
     auto type = cast<RankedTensorType>(argument.getType());
     std::vector<ShardingAttr> states = loopOptions->get(*families.getPlace(argument), type);
     std::vector<double> giving;
     for (ShardingAttr state : states)
-      giving.push_back(getCost(costs.getGiving(type, state)));
+      giving.push_back(isFedBack ? 0 : getCost(costs.getGiving(type, state)));
     unsigned node = graph.addNode(std::move(giving));
     sources[argument] = {node, std::move(states)};
   }
@@ -73,6 +74,14 @@ void AssignmentProblem::addNodes() {
         pinned[result] = addFree(close(result, request->second));
   }
   for (OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
+    auto feedback = llvm::find_if(requests.feedback, [&](const auto &entry) { return entry.first == &operand; });
+    if (feedback != requests.feedback.end()) {
+      // It is brought to where the argument is.
+      const Source &argument = outputs[&operand] = sources[feedback->second];
+      if (operand.get() != feedback->second)
+        readers[operand.get()].push_back({argument.node, argument.states});
+      continue;
+    }
     auto request = llvm::find_if(requests.outputs, [&](const auto &entry) { return entry.first == &operand; });
     Source output = addFree(request == requests.outputs.end() ? std::vector<ShardingAttr>{ShardingAttr()}
                                                               : close(operand.get(), request->second));

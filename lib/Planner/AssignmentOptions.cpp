@@ -49,6 +49,8 @@ void AssignmentProblem::stateCuts() {
       else if (dim.isSplit())
         families.state(*place + index, dim, isStated);
   };
+  for (auto [operand, argument] : requests.feedback)
+    families.feedBack(operand->get(), argument);
   for (BlockArgument argument : function.getArguments())
     if (auto request = requests.arguments.find(argument); request != requests.arguments.end())
       state(argument, request->second);

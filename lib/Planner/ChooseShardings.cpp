@@ -394,13 +394,15 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     isOpen = commit.isOpen;
   }
   emitIdle(function, *assignment);
-  for (auto &[operand, dims] : requests->outputs) {
-    ShardingAttr wanted = ShardingAttr::get(&getContext(), meshName, dims, {}, ReduceKind::Sum);
-    ShardingAttr held = getSharding(operand->get());
-    if (wanted == held || (!held && wanted.isReplicated()))
-      continue;
-    operand->set(reshardBefore(operand->getOwner(), operand->get(), wanted));
-  }
+  auto bringTo = [](OpOperand &operand, ShardingAttr wanted) {
+    ShardingAttr held = getSharding(operand.get());
+    if (wanted != held && (held || !wanted.isReplicated()))
+      operand.set(reshardBefore(operand.getOwner(), operand.get(), wanted));
+  };
+  for (auto &[operand, dims] : requests->outputs)
+    bringTo(*operand, ShardingAttr::get(&getContext(), meshName, dims, {}, ReduceKind::Sum));
+  for (auto &[operand, argument] : requests->feedback)
+    bringTo(*operand, getSharding(argument));
   // What takes the place of an operation may be split as was requested of that.
   for (auto reshard : llvm::make_early_inc_range(function.getBody().front().getOps<ReshardOp>()))
     if (reshard.getOperand().getType() == reshard.getType()) {

@@ -85,12 +85,26 @@ void CutFamilies::addOperation(Operation *op, const DenseSet<Value> &constants) 
       LoopKind kind = relation.loops[entry.loop].kind;
       if (kind == LoopKind::Whole || kind == LoopKind::Part || kind == LoopKind::Tap)
         continue;
-      double bytes = static_cast<double>(getByteSize(type)) / std::max<int64_t>(type.getDimSize(dim), 1);
-      linksOf[*held + dim].push_back(links.size());
-      linksOf[first + entry.loop].push_back(links.size());
-      links.push_back({*held + static_cast<unsigned>(dim), first + entry.loop, entry.map, bytes});
+      addLink(type, *held, dim, first + entry.loop, entry.map);
     }
   }
+}
+
+void CutFamilies::addLink(RankedTensorType type, unsigned held, unsigned dim, unsigned loop,
+                          const layout::DimMap &map) {
+  double bytes = static_cast<double>(getByteSize(type)) / std::max<int64_t>(type.getDimSize(dim), 1);
+  linksOf[held + dim].push_back(links.size());
+  linksOf[loop].push_back(links.size());
+  links.push_back({held + dim, loop, map, bytes});
+}
+
+void CutFamilies::feedBack(Value value, BlockArgument argument) {
+  std::optional<unsigned> held = getPlace(value), next = getPlace(argument);
+  if (!held || !next || *held == *next)
+    return;
+  auto type = cast<RankedTensorType>(argument.getType());
+  for (unsigned dim = 0, e = type.getRank(); dim < e; ++dim)
+    addLink(type, *held, dim, *next + dim, DimRelation::identity(dim).map);
 }
 
 void CutFamilies::state(unsigned place, DimShardingAttr cuts, bool isStated) {

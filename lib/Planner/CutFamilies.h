@@ -46,6 +46,8 @@ public:
   /// constants alone. Others follow it: dimensions, then reductions.
   std::optional<unsigned> getPlace(mlir::Value value) const;
 
+  /// Connects a value with the argument that it is in the next run. To come before all that follows.
+  void feedBack(mlir::Value value, mlir::BlockArgument argument);
   /// Cuts that are given for a place: stated, or decided before. To come before `get`.
   void state(unsigned place, DimShardingAttr cuts, bool isStated);
   /// A place that is to be cut over these axes, wherever that is best. To come before `get`.
@@ -74,6 +76,8 @@ private:
 
   void addOperation(mlir::Operation *op, const llvm::DenseSet<mlir::Value> &constants);
   unsigned addPlaces(llvm::ArrayRef<int64_t> extents, double work);
+  /// Connects dimension `dim` of a value of `type` whose places begin with `held`.
+  void addLink(mlir::RankedTensorType type, unsigned held, unsigned dim, unsigned loop, const layout::DimMap &map);
   void findFamilies(llvm::ArrayRef<mlir::StringAttr> axes, std::vector<llvm::SmallVector<Cuts, 1>> &cuts);
   /// What is allowed at a place that follows one of which so much is allowed: whole elements cannot be divided.
   double getAllowed(double imbalance, unsigned place, size_t parts) const;

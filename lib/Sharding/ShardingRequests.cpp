@@ -12,6 +12,7 @@
 
 #include "dovetail/Sharding/ShardingRequests.h"
 
+#include "dovetail/Dialect/Dovetail/IR/Feedback.h"
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
@@ -70,6 +71,7 @@ private:
   LogicalResult readArguments();
   LogicalResult readOperation(DefinitionOpInterface op);
   LogicalResult readOutputs();
+  LogicalResult readFeedback();
   /// What is asked for `value`: `request`, which may be null, or the sharding in its type.
   FailureOr<ArrayAttr> getStated(Value value, ArrayAttr request, const Twine &name);
 
@@ -102,7 +104,7 @@ FailureOr<FunctionRequests> RequestReader::read() {
   for (auto op : function.getBody().front().getOps<DefinitionOpInterface>())
     if (failed(readOperation(op)))
       return failure();
-  if (failed(readOutputs()))
+  if (failed(readOutputs()) || failed(readFeedback()))
     return failure();
   return std::move(requests);
 }
@@ -163,6 +165,30 @@ LogicalResult RequestReader::readOutputs() {
     if (failed(dims))
       return failure();
     requests.outputs.push_back({&operand, *dims});
+  }
+  return success();
+}
+
+LogicalResult RequestReader::readFeedback() {
+  for (OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    auto pair = function.getResultAttrOfType<DenseI64ArrayAttr>(index, kFeedbackAttrName);
+    if (!pair)
+      continue;
+    int64_t number = pair.size() == 2 ? pair[0] : -1;
+    if (number < 0 || number >= function.getNumArguments())
+      return function.emitError() << "result " << index << " is fed back to no argument: " << pair;
+    BlockArgument argument = function.getArgument(number);
+    auto type = cast<RankedTensorType>(argument.getType()), given = cast<RankedTensorType>(operand.get().getType());
+    if (type.getShape() != given.getShape() || type.getElementType() != given.getElementType())
+      return function.emitError() << "result " << index << " is fed back to argument " << number
+                                  << ", but their types differ: " << given << " and " << type;
+    if (function.getResultAttr(index, kShardAttrName))
+      return function.emitError() << "result " << index << " is cut as argument " << number
+                                  << " is, to which it is fed back: no other sharding can be requested";
+    if (llvm::any_of(requests.feedback, [&](const auto &other) { return other.second == argument; }))
+      return function.emitError() << "two results are fed back to argument " << number;
+    requests.feedback.push_back({&operand, argument});
   }
   return success();
 }

@@ -103,9 +103,10 @@ def _runtime():
     library.dovetail_runner_create.argtypes = [handle, ctypes.POINTER(_RunnerOptions), out]
     library.dovetail_runner_free.argtypes = [handle]
     library.dovetail_runner_free.restype = None
-    library.dovetail_runner_run.argtypes = [handle, tensors, size, tensors, size]
     library.dovetail_runner_run_local.argtypes = [handle, tensors, size, tensors, size]
     library.dovetail_runner_ranks.argtypes = [handle, *[ctypes.POINTER(ctypes.c_int32)] * 2]
+    library.dovetail_runner_run_steps.argtypes = [handle, tensors, size, tensors, size, ctypes.c_int64]
+    library.dovetail_program_feedback.argtypes = [handle, size, ctypes.POINTER(ctypes.c_int64)]
     library.dovetail_runner_output_shape.argtypes = [handle, size, ctypes.POINTER(ctypes.c_int64)]
     return library
 
@@ -157,7 +158,8 @@ class Program:
     """A compiled program. Threads may share it: runs happen one after another.
 
     `model` is the name of the graph that it was compiled from, `target` what it was compiled for, and `mesh` maps axes
-    to sizes, in order; `num_ranks` is their product. `inputs` and `outputs` are lists of `Port`.
+    to sizes, in order; `num_ranks` is their product. `inputs` and `outputs` are lists of `Port`. `feedback` maps names
+    of inputs to those of the outputs that they are in the next step.
     """
 
     def __init__(self, artifact):
@@ -186,6 +188,7 @@ class Program:
         self.num_ranks = runtime.dovetail_program_num_ranks(handle)
         self.inputs = self._ports("input")
         self.outputs = self._ports("output")
+        self.feedback = self._feedback()
 
     def __repr__(self):
         axes = ",".join(f"{name}={size}" for name, size in self.mesh.items())
@@ -224,7 +227,7 @@ class Program:
                 temporary.unlink()
             raise DovetailError(3, f"cannot write '{path}': {error.strerror}") from error
 
-    def run(self, inputs, threads=1, autotune=False, pin=False):
+    def run(self, inputs, threads=1, autotune=False, pin=False, steps=1):
         """Runs all ranks once, as threads of this process; `threads` are divided among them.
 
         `inputs` maps the names of all inputs to arrays of their types and shapes; types that NumPy lacks may be those
@@ -232,7 +235,13 @@ class Program:
         array what there is. The ranks are kept for later runs. `autotune` measures the algorithms of a GPU's
         libraries when the ranks start. `pin` lets each thread of the ranks stay on a processor of its own, of those
         that the calling thread may run on; the calling thread is left alone.
+
+        With several `steps` they run so often, from the second time on with the last outputs for the inputs that these
+        are fed back to (`feedback`), which stay where they are on each rank; the outputs are those of the last step.
         """
+        steps = operator.index(steps)
+        if not 1 <= steps < 1 << 63:
+            raise DovetailError(2, f"steps={steps}: give a number from 1")
         threads = _number_of_threads(threads)
         self._check_names(inputs)
         arrays = [self._array(port, inputs[port.name], port.shape) for port in self.inputs]
@@ -244,7 +253,7 @@ class Program:
         # A runner that failed is freed, which must not happen while another thread uses it.
         with self._lock:
             runner = self._runner(*key)
-            code = runtime.dovetail_runner_run(runner, given, len(arrays), made, len(results))
+            code = runtime.dovetail_runner_run_steps(runner, given, len(arrays), made, len(results), steps)
             if code not in (0, 2):
                 self._runners.pop(key)[1]()
             _check(code)
@@ -300,6 +309,14 @@ class Program:
         name, size = ctypes.c_char_p(), ctypes.c_int32()
         _check(_runtime().dovetail_program_axis(self._handle, index, ctypes.byref(name), ctypes.byref(size)))
         return name.value.decode(), size.value
+
+    def _feedback(self):
+        output, pairs = ctypes.c_int64(), {}
+        for index, port in enumerate(self.inputs):
+            _check(_runtime().dovetail_program_feedback(self._handle, index, ctypes.byref(output)))
+            if output.value >= 0:
+                pairs[port.name] = self.outputs[output.value].name
+        return pairs
 
     def _ports(self, direction):
         runtime = _runtime()

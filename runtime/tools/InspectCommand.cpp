@@ -71,6 +71,8 @@ json describePorts(const Plan &plan, const std::vector<runtime::PortInfo> &ports
     entry["name"] = port.name;
     for (int32_t count : plan.tensors[port.tensor].counts)
       entry["bounded"].push_back(count >= 0);
+    if (port.fedBy >= 0)
+      entry["fed_by"] = plan.outputs[port.fedBy].name;
     result.push_back(std::move(entry));
   }
   return result;
@@ -204,9 +206,12 @@ std::string text(const json &value) { return value.get<std::string>(); }
 
 std::string formatPorts(const json &ports) {
   std::vector<std::vector<std::string>> rows = {{"name", "type", "cut", "format"}};
-  for (const json &port : ports)
+  for (const json &port : ports) {
     rows.push_back({text(port["name"]), absl::StrCat(text(port["type"]), port.contains("bounded") ? " at most" : ""),
                     text(port["sharding"]), text(port["format"])});
+    if (port.contains("fed_by"))
+      rows.back().push_back(absl::StrCat("in the next run output ", text(port["fed_by"])));
+  }
   return formatTable(rows);
 }
 

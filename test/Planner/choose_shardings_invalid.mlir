@@ -96,3 +96,41 @@ func.func @two_results(%a: tensor<4x9xf32>) {
 dovetail.mesh @mesh = ["y" = 2]
 // expected-error@+1 {{a module has one mesh, but this is the second}}
 dovetail.mesh @another = ["y" = 2]
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// expected-error @below {{result 0 is fed back to no argument: array<i64: 1, 0>}}
+func.func @no_argument(%a: tensor<8xf32>) -> (tensor<8xf32> {dovetail.feedback = array<i64: 1, 0>}) {
+  return %a : tensor<8xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// expected-error @below {{result 0 is fed back to argument 1, but their types differ: 'tensor<8xf32>' and 'tensor<4xf32>'}}
+func.func @other_type(%a: tensor<8xf32>, %b: tensor<4xf32>) -> (tensor<8xf32> {dovetail.feedback = array<i64: 1, 0>}) {
+  return %a : tensor<8xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// expected-error @below {{two results are fed back to argument 0}}
+func.func @twice(%a: tensor<8xf32>)
+    -> (tensor<8xf32> {dovetail.feedback = array<i64: 0, 0>}, tensor<8xf32> {dovetail.feedback = array<i64: 0, 0>}) {
+  return %a, %a : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// expected-error @below {{result 0 is cut as argument 0 is, to which it is fed back: no other sharding can be requested}}
+func.func @requested(%a: tensor<8xf32>) -> (tensor<8xf32> {dovetail.feedback = array<i64: 0, 0>,
+                                                         dovetail.shard = [#dovetail.dim_sharding<{"y"}>]}) {
+  return %a : tensor<8xf32>
+}

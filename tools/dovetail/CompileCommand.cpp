@@ -205,6 +205,7 @@ void dovetail::addCompileCommand(CLI::App &app, int &exitCode) {
   dovetail compile unet.onnx -o unet.dvt --mesh y=4 --shard image=_,_,y,_
   dovetail compile unet.onnx --mesh y=4 --shard image=_,_,y,_ --sizes image:2=300,212,256,232
   dovetail compile det.onnx --shape x=1,3,736,1280 --mesh y=2,x=2 --shard x=_,_,y,x
+  dovetail compile weather.onnx --mesh y=4 --shard state=_,_,y,_ --feedback next:state
   dovetail compile unet.onnx --mesh y=4 --shard image=_,_,y,_ --compile-to=partition)");
   auto state = std::make_shared<CompileCommand>();
   command->add_option("model", state->model, "ONNX model (.onnx, .onnxtxt)")->required();

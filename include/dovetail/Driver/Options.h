@@ -55,6 +55,8 @@ struct CompileOptions {
   layout::Mesh mesh{{{"rank", 1}}};
   std::vector<ShardRequest> shards;
   std::vector<SizesRequest> sizes;
+  /// As the user spelt them, as names may contain colons.
+  std::vector<std::string> feedback;
   /// What is to be least of all ways to split what is not stated.
   Objective objective = Objective::Time;
   /// What the search for that may take (`SearchLimits::work`).
@@ -107,7 +109,7 @@ struct CompileOptions {
 /// The same as texts, each as the user spelt it.
 struct CompileArguments {
   std::optional<std::string> mesh;
-  std::vector<std::string> shards, sizes, dims, shapes;
+  std::vector<std::string> shards, sizes, feedback, dims, shapes;
   std::string target = "cpu";
   std::optional<std::string> cpu, arch, math, objective, cluster, memory, halos;
   std::optional<double> searchSeconds;

@@ -38,10 +38,12 @@ struct FunctionRequests {
   llvm::DenseMap<mlir::Operation *, LoopShardings> loops;
   /// For operands of the terminator.
   llvm::SmallVector<std::pair<mlir::OpOperand *, ShardingRequest>> outputs;
+  /// Operands of the terminator that are what arguments are to be in the next run: they are cut as these are.
+  llvm::SmallVector<std::pair<mlir::OpOperand *, mlir::BlockArgument>> feedback;
 };
 
-/// Reads what is stated: `dovetail.shard` of arguments, results and operations, `dovetail.loops`, and shardings in
-/// types. An error where that contradicts itself, the values, or the mesh.
+/// Reads what is stated: `dovetail.shard` of arguments, results and operations, `dovetail.loops`, `dovetail.feedback`,
+/// and shardings in types. An error where that contradicts itself, the values, or the mesh.
 mlir::FailureOr<FunctionRequests> readRequests(mlir::func::FuncOp function, MeshOp mesh);
 
 } // namespace dovetail

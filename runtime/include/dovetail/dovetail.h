@@ -92,6 +92,10 @@ DOVETAIL_API dovetail_status dovetail_program_input_part(const dovetail_program 
                                                          int64_t *offsets, int64_t *extents);
 DOVETAIL_API dovetail_status dovetail_program_output_part(const dovetail_program *program, size_t index, int32_t rank,
                                                           int64_t *offsets, int64_t *extents);
+/// Sets `output` to the number of the output that input number `input` is in the next step
+/// (`dovetail_runner_run_steps`), or to -1 if it is given and stays the same. `input` must be below the number of
+/// inputs.
+DOVETAIL_API dovetail_status dovetail_program_feedback(const dovetail_program *program, size_t input, int64_t *output);
 
 typedef struct {
   int32_t threads;        ///< In all, divided among the ranks; 0 means 1.
@@ -127,6 +131,13 @@ DOVETAIL_API void dovetail_runner_free(dovetail_runner *runner);
 /// DOVETAIL_ERROR_USAGE the runner cannot run again. Calls from several threads happen one after another.
 DOVETAIL_API dovetail_status dovetail_runner_run(dovetail_runner *runner, const DLTensor *inputs, size_t num_inputs,
                                                  const DLTensor *outputs, size_t num_outputs);
+/// The same for `steps` runs, one after the other, from the second on with outputs of the one before for the inputs
+/// that they are fed back to; all others stay as they are. `outputs` are those of the last step. Ranks keep what is fed
+/// back: nothing of it is gathered in between. Fails with DOVETAIL_ERROR_USAGE if `steps` is less than 1, or more and
+/// no output is fed back.
+DOVETAIL_API dovetail_status dovetail_runner_run_steps(dovetail_runner *runner, const DLTensor *inputs,
+                                                       size_t num_inputs, const DLTensor *outputs, size_t num_outputs,
+                                                       int64_t steps);
 /// The ranks of this process: `count` from `first` on.
 DOVETAIL_API dovetail_status dovetail_runner_ranks(const dovetail_runner *runner, int32_t *first, int32_t *count);
 /// As dovetail_runner_run, with what the ranks of this process hold: for each rank in turn a tensor for each port, with

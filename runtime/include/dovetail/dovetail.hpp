@@ -158,8 +158,10 @@ public:
   }
 
   /// Reads `inputs` and writes `outputs`, in the order of the program's; on processes other than rank 0 there are none.
-  void run(const std::vector<DLTensor> &inputs, const std::vector<DLTensor> &outputs) {
-    detail::check(dovetail_runner_run(handle.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()));
+  /// With several `steps`, outputs that are fed back are inputs of the next one, and `outputs` are those of the last.
+  void run(const std::vector<DLTensor> &inputs, const std::vector<DLTensor> &outputs, int64_t steps = 1) {
+    detail::check(
+        dovetail_runner_run_steps(handle.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size(), steps));
   }
 
   /// As `run`, with what the ranks of this process hold: for each rank of `ranks`, in turn, a tensor for each port,

@@ -266,6 +266,18 @@ dovetail_status dovetail_program_output_part(const dovetail_program *program, si
   });
 }
 
+dovetail_status dovetail_program_feedback(const dovetail_program *program, size_t input, int64_t *output) {
+  return guard([&]() -> absl::Status {
+    if (!program || !output)
+      return isNull(program ? "output" : "program");
+    const std::vector<runtime::PortInfo> &inputs = program->program->getPlan().inputs;
+    if (input >= inputs.size())
+      return absl::InvalidArgumentError(absl::StrCat("there is no input ", input, "; the program has ", inputs.size()));
+    *output = inputs[input].fedBy;
+    return absl::OkStatus();
+  });
+}
+
 dovetail_status dovetail_runner_create(const dovetail_program *program, const dovetail_runner_options *options,
                                        dovetail_runner **runner) {
   return guard([&]() -> absl::Status {
@@ -300,6 +312,11 @@ void dovetail_runner_free(dovetail_runner *runner) { delete runner; }
 
 dovetail_status dovetail_runner_run(dovetail_runner *runner, const DLTensor *inputs, size_t num_inputs,
                                     const DLTensor *outputs, size_t num_outputs) {
+  return dovetail_runner_run_steps(runner, inputs, num_inputs, outputs, num_outputs, 1);
+}
+
+dovetail_status dovetail_runner_run_steps(dovetail_runner *runner, const DLTensor *inputs, size_t num_inputs,
+                                          const DLTensor *outputs, size_t num_outputs, int64_t steps) {
   return guard([&]() -> absl::Status {
     if (!runner)
       return isNull("runner");
@@ -308,11 +325,11 @@ dovetail_status dovetail_runner_run(dovetail_runner *runner, const DLTensor *inp
     if (!in.ok())
       return in.status();
     if (num_outputs == 0 && !runner->runner->isFirst())
-      return runner->runner->run(*in, {});
+      return runner->runner->run(*in, {}, steps);
     auto out = convert("output", plan.outputs, outputs, num_outputs);
     if (!out.ok())
       return out.status();
-    return runner->runner->run(*in, *out);
+    return runner->runner->run(*in, *out, steps);
   });
 }
 

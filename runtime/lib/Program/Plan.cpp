@@ -37,6 +37,10 @@ std::vector<PortInfo> Plan::getResults() const {
   return results;
 }
 
+bool Plan::hasFeedback() const {
+  return std::any_of(inputs.begin(), inputs.end(), [](const PortInfo &input) { return input.fedBy >= 0; });
+}
+
 std::vector<uint32_t> StepInfo::reads() const {
   std::vector<uint32_t> result;
   std::visit(Overloaded{[&](const KernelCall &call) { result = call.reads; },

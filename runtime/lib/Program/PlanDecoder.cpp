@@ -186,6 +186,11 @@ absl::Status Decoder::decodePorts(const char *list,
       return damaged(where, " has another type or shape than its tensor");
     if (!names.insert(info.name).second)
       return damaged("there are two ", list, "s called '", info.name, "'");
+    if (port->fed_by() >= 0) {
+      info.fedBy = port->fed_by();
+      info.next = port->next();
+      RETURN_IF_ERROR(tensorIndex(where, info.next));
+    }
     result.push_back(std::move(info));
   }
   return absl::OkStatus();

@@ -56,6 +56,7 @@ private:
   absl::Status checkExchange(const std::string &where, const ExchangeCall &call);
   absl::Status checkParts(const std::string &where, const std::vector<const KernelCall *> &parts);
   absl::Status checkPostOps(const std::string &where, const std::vector<PostOpInfo> &ops, uint32_t output);
+  absl::Status checkFeedback(const PortInfo &input);
   const std::vector<int64_t> &shape(uint32_t tensor) const { return plan.bufferOf(tensor).shape; }
   bool sameType(uint32_t a, uint32_t b) const { return plan.bufferOf(a).type == plan.bufferOf(b).type; }
 
@@ -430,6 +431,25 @@ absl::Status Validator::validate() {
                                                  layout::Sharding::replicated(output.shape.size()), &why))
       return damaged("output '", output.name, "': ", why);
   }
+  for (const PortInfo &input : plan.inputs)
+    if (absl::Status status = checkFeedback(input); !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
+absl::Status Validator::checkFeedback(const PortInfo &input) {
+  if (input.fedBy < 0)
+    return absl::OkStatus();
+  if (static_cast<size_t>(input.fedBy) >= plan.outputs.size())
+    return damaged("input '", input.name, "' is fed by output ", input.fedBy, " of ", plan.outputs.size());
+  const PortInfo &output = plan.outputs[input.fedBy];
+  auto differs = [&](const auto &other) { return other.type != input.type || other.shape != input.shape; };
+  if (differs(output) || differs(plan.bufferOf(input.next)))
+    return damaged("input '", input.name, "' is fed by output '", output.name, "', which has another type or shape");
+  if (!written[plan.tensors[input.next].buffer])
+    return damaged("nothing writes what input '", input.name, "' is fed");
+  if (plan.tensors[input.next].sharding != plan.tensors[input.tensor].sharding)
+    return damaged("ranks do not hold what input '", input.name, "' is fed as they hold the input");
   return absl::OkStatus();
 }
 

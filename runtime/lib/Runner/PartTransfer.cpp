@@ -44,25 +44,20 @@ std::unique_ptr<std::byte[]> allocateFor(const Box &box, int64_t elementBytes) {
 
 } // namespace
 
-absl::Status dovetail::runtime::readParts(const Plan &plan, Session &session, Communicator &communicator,
+absl::Status dovetail::runtime::readParts(const Plan &plan, size_t index, Session &session, Communicator &communicator,
                                           PortParts &parts) {
   communicator.setBusy(false);
   absl::Cleanup busy = [&] { communicator.setBusy(true); };
-  for (size_t i = 0; i < plan.inputs.size(); ++i) {
-    ElementType type = plan.inputs[i].type;
-    int64_t elementBytes = elementSize(type);
-    std::unique_ptr<std::byte[]> elements = allocateFor(session.inputBox(i), elementBytes);
-    absl::Status status = forEachPiece(session.inputBox(i), elementBytes, [&](const Box &piece) {
-      if (absl::Status ended = communicator.state(); !ended.ok())
-        return ended;
-      if (absl::Status read = parts.read(i, piece, elements.get()); !read.ok())
-        return ofRank(communicator.rank(), read);
-      return session.writeInput(i, MemoryView::rowMajor(type, piece, elements.get()), {piece});
-    });
-    if (!status.ok())
-      return status;
-  }
-  return absl::OkStatus();
+  ElementType type = plan.inputs[index].type;
+  int64_t elementBytes = elementSize(type);
+  std::unique_ptr<std::byte[]> elements = allocateFor(session.inputBox(index), elementBytes);
+  return forEachPiece(session.inputBox(index), elementBytes, [&](const Box &piece) {
+    if (absl::Status ended = communicator.state(); !ended.ok())
+      return ended;
+    if (absl::Status read = parts.read(index, piece, elements.get()); !read.ok())
+      return ofRank(communicator.rank(), read);
+    return session.writeInput(index, MemoryView::rowMajor(type, piece, elements.get()), {piece});
+  });
 }
 
 absl::Status dovetail::runtime::writeParts(const Plan &plan, size_t index, const std::vector<Box> &boxes,

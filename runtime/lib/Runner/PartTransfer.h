@@ -20,9 +20,9 @@
 
 namespace dovetail::runtime {
 
-/// Meanwhile no progress is expected of the rank: how long files take, nobody knows. Errors: those of `parts`, with the
-/// rank, and what ended the run on another one.
-absl::Status readParts(const Plan &plan, Session &session, Communicator &communicator, PortParts &parts);
+/// Carries what the rank has of input number `index`. Meanwhile no progress is expected of the rank: how long files
+/// take, nobody knows. Errors: those of `parts`, with the rank, and what ended the run on another one.
+absl::Status readParts(const Plan &plan, size_t index, Session &session, Communicator &communicator, PortParts &parts);
 /// The same of `boxes` of output number `index`.
 absl::Status writeParts(const Plan &plan, size_t index, const std::vector<layout::Box> &boxes, Session &session,
                         Communicator &communicator, PortParts &parts);

@@ -35,7 +35,7 @@ using namespace dovetail::runtime;
 
 namespace {
 
-enum Task : unsigned { Scatter = 1, Run = 2, Gather = 4, Stop = 8 };
+enum Task : unsigned { Scatter = 1, Run = 2, Gather = 4, Stop = 8, FeedBack = 16 };
 
 /// A tensor that holds `box`, or all.
 MemoryView viewOf(const FullTensor &tensor, const layout::Box &box) {
@@ -96,7 +96,8 @@ struct ProgramRunner::State {
   /// Starts the threads of all ranks.
   void startAll(const std::shared_ptr<State> &self);
   absl::Status perform(int rank, unsigned tasks);
-  absl::Status readInputs(int rank);
+  /// `isFed`: but for those that are fed back.
+  absl::Status readInputs(int rank, bool isFed);
   absl::Status takeReport(Rank &rank);
   absl::Status deliver(int rank);
   /// Where the tensors of a rank of this process begin among as many of each.
@@ -107,7 +108,7 @@ struct ProgramRunner::State {
   /// Checks the counts that the last run has given.
   absl::Status checkCounts() const;
   /// That outputs can be given in parts, as `what` are.
-  absl::Status checkParts(absl::string_view what = "processes that write parts of files") const;
+  absl::Status checkParts(absl::string_view what = "a run that writes parts of files") const;
   /// The error that ended the run, also if it has just come to light that a rank hangs.
   absl::Status watch() { return group->watch(); }
   /// Lets all ranks begin.
@@ -125,6 +126,8 @@ struct ProgramRunner::State {
     parts = both;
     areLocal = false;
   }
+  /// One run, with these tasks.
+  absl::Status runOnce(unsigned tasks);
   absl::StatusOr<std::chrono::nanoseconds> measure();
   absl::Status getFailure();
   /// Sets the error that ended the run, unless there is one.
@@ -152,6 +155,7 @@ struct ProgramRunner::State {
   std::vector<FullTensor> outputs; ///< And counts.
   PortParts *parts = nullptr;      ///< In their place.
   bool areLocal = false;           ///< Whether they are what ranks hold.
+  bool hasRun = false;             ///< Whether the last run left what inputs are fed. With `callMutex`.
   std::atomic<uint64_t> generation{0};
   std::atomic<int> pending{0}; ///< Ranks that are still at it.
   Waiter done;                 ///< For these, or for all of them to stop.
@@ -239,8 +243,11 @@ void ProgramRunner::State::startAll(const std::shared_ptr<State> &self) {
 
 absl::Status ProgramRunner::State::perform(int index, unsigned now) {
   Rank &rank = ranks[index];
+  if (now & FeedBack)
+    if (absl::Status status = rank.session->feedBack(); !status.ok())
+      return status;
   if (now & Scatter)
-    if (absl::Status status = readInputs(index); !status.ok())
+    if (absl::Status status = readInputs(index, now & FeedBack); !status.ok())
       return status;
   if (now & Run) {
     if (absl::Status status = group->meet(); !status.ok())
@@ -259,17 +266,24 @@ absl::Status ProgramRunner::State::perform(int index, unsigned now) {
   return now & Gather ? deliver(index) : absl::OkStatus();
 }
 
-absl::Status ProgramRunner::State::readInputs(int index) {
+absl::Status ProgramRunner::State::readInputs(int index, bool isFed) {
   Rank &rank = ranks[index];
   std::shared_lock lock(tensorMutex);
-  if (parts && !abandoned)
-    return readParts(program->getPlan(), *rank.session, *rank.communicator, *parts);
-  size_t count = program->getPlan().inputs.size(), first = areLocal ? firstLocal(index, count) : 0;
-  for (size_t i = 0; i < count && !abandoned; ++i) {
-    const FullTensor &tensor = inputs[first + i];
-    layout::Box box = rank.session->inputBox(i);
-    MemoryView view = areLocal ? viewOf(tensor, box) : viewOf(tensor);
-    if (absl::Status status = rank.session->writeInput(i, view, {box}, tensor.device != 0); !status.ok())
+  const Plan &plan = program->getPlan();
+  size_t first = areLocal ? firstLocal(index, plan.inputs.size()) : 0;
+  for (size_t i = 0; i < plan.inputs.size() && !abandoned; ++i) {
+    if (isFed && plan.inputs[i].fedBy >= 0)
+      continue;
+    absl::Status status;
+    if (parts) {
+      status = readParts(plan, i, *rank.session, *rank.communicator, *parts);
+    } else {
+      const FullTensor &tensor = inputs[first + i];
+      layout::Box box = rank.session->inputBox(i);
+      MemoryView view = areLocal ? viewOf(tensor, box) : viewOf(tensor);
+      status = rank.session->writeInput(i, view, {box}, tensor.device != 0);
+    }
+    if (!status.ok())
       return status;
   }
   return absl::OkStatus();
@@ -494,15 +508,21 @@ ProgramRunner::~ProgramRunner() {
   }
 }
 
-absl::Status ProgramRunner::run(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs) {
+absl::Status ProgramRunner::run(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs,
+                                int64_t steps) {
   if (absl::Status status = state->check(inputs, outputs); !status.ok())
     return status;
+  if (steps < 1)
+    return absl::InvalidArgumentError(absl::StrCat("a program runs for 1 step at least, not ", steps));
+  if (steps > 1 && !state->program->getPlan().hasFeedback())
+    return absl::InvalidArgumentError(absl::StrCat("all of ", steps, " steps would be the same, as no output is fed ",
+                                                   "back to an input; compile the model with --feedback OUT:IN"));
   std::lock_guard call(state->callMutex);
   state->take(inputs, outputs, nullptr);
-  absl::Status status = state->dispatch(Scatter | Run | Gather);
-  if (status.ok())
-    status = state->checkCounts();
-  return status.ok() ? state->report() : status;
+  absl::Status status;
+  for (int64_t step = 0; step < steps && status.ok(); ++step)
+    status = state->runOnce(Scatter | Run | (step > 0 ? FeedBack : 0) | (step + 1 == steps ? Gather : 0));
+  return status;
 }
 
 absl::Status ProgramRunner::run(PortParts &parts) {
@@ -510,10 +530,28 @@ absl::Status ProgramRunner::run(PortParts &parts) {
     return status;
   std::lock_guard call(state->callMutex);
   state->take({}, {}, &parts);
-  absl::Status status = state->dispatch(Scatter | Run | Gather);
+  return state->runOnce(Scatter | Run | Gather);
+}
+
+absl::Status ProgramRunner::proceed(PortParts &parts) {
+  if (absl::Status status = state->checkParts(); !status.ok())
+    return status;
+  std::lock_guard call(state->callMutex);
+  if (!state->hasRun)
+    return absl::InvalidArgumentError("there is no run to go on after: the first one is given all inputs");
+  state->take({}, {}, &parts);
+  return state->runOnce(FeedBack | Scatter | Run | Gather);
+}
+
+absl::Status ProgramRunner::State::runOnce(unsigned now) {
+  hasRun = false;
+  absl::Status status = dispatch(now);
   if (status.ok())
-    status = state->checkCounts();
-  return status.ok() ? state->report() : status;
+    status = checkCounts();
+  if (status.ok())
+    status = report();
+  hasRun = status.ok();
+  return status;
 }
 
 absl::Status ProgramRunner::runLocal(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs) {
@@ -528,8 +566,7 @@ absl::Status ProgramRunner::runLocal(absl::Span<const FullTensor> inputs, absl::
   std::lock_guard call(state->callMutex);
   state->take(inputs, outputs, nullptr);
   state->areLocal = true;
-  absl::Status status = state->dispatch(Scatter | Run | Gather);
-  return status.ok() ? state->report() : status;
+  return state->runOnce(Scatter | Run | Gather);
 }
 
 const std::vector<int> &ProgramRunner::ranks() const { return state->own; }
@@ -552,6 +589,7 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(PortParts &parts
 }
 
 absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::State::measure() {
+  hasRun = false;
   for (unsigned task : {Scatter, Run, Gather})
     if (absl::Status status = dispatch(task); !status.ok())
       return status;
@@ -591,6 +629,8 @@ std::vector<int64_t> ProgramRunner::getOutputShape(size_t index) const {
 }
 
 const Program &ProgramRunner::getProgram() const { return *state->program; }
+
+const std::vector<int> &ProgramRunner::ranks() const { return state->own; }
 
 bool ProgramRunner::isFirst() const { return state->isFirst(); }
 

@@ -10,6 +10,7 @@
 
 #include "../Memory/Alignment.h"
 #include "Backend.h"
+#include "Feedback.h"
 
 #include "dovetail/runtime/MemoryView.h"
 #include "dovetail/runtime/Session.h"
@@ -48,6 +49,13 @@ std::vector<ArenaItem> dovetail::runtime::bufferLives(const Plan &plan, int rank
   useSteps(plan.steps, positions.firstStep);
   for (const PortInfo &port : plan.getResults())
     use(port.tensor, positions.outputs);
+  for (const PortInfo &port : plan.inputs)
+    if (port.fedBy >= 0)
+      use(port.next, positions.outputs);
+  // Copied there when the run is over, while what others are fed is still needed.
+  for (const FeedbackCopy &copy : orderFeedback(plan))
+    if (!copy.isStaged)
+      use(plan.inputs[copy.input].tensor, positions.outputs);
   for (size_t i = 0; i < items.size(); ++i)
     if (plan.buffers[i].kind == BufferKind::Arena && items[i].last >= 0)
       items[i].bytes = bufferBytes(plan, i, rank);
@@ -165,6 +173,7 @@ absl::StatusOr<MemoryUse> MemoryEstimator::estimate(int rank) {
   for (size_t i = 0; i < packing.transient.size(); ++i)
     if (packing.transient[i])
       items[i].bytes = 0;
+  result.persistentBytes = stagedBytes(memory);
   Positions positions(plan);
   use.aliveBytes = aliveBytes(items, positions.inputs, positions.outputs);
   for (size_t i = 0; i < plan.buffers.size(); ++i) {

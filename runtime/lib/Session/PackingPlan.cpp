@@ -82,6 +82,9 @@ void Packer::findUses() {
   for (const std::vector<PortInfo> &ports : {plan.inputs, plan.getResults()})
     for (const PortInfo &port : ports)
       result.readInRuns[bufferOf(port.tensor)] = true;
+  for (const PortInfo &input : plan.inputs)
+    if (input.fedBy >= 0)
+      result.readInRuns[bufferOf(input.next)] = true;
   for (size_t i = 0; i < plan.buffers.size(); ++i)
     if (result.readInRuns[i])
       result.transient[i] = false;

@@ -10,6 +10,7 @@
 
 #include "../Memory/Alignment.h"
 #include "Backend.h"
+#include "Feedback.h"
 #include "MemoryPlan.h"
 #include "RaceDetection.h"
 #include "WaitCheck.h"
@@ -50,6 +51,10 @@ public:
   absl::Status readOutput(size_t index, const MemoryView &view, absl::Span<const layout::Box> boxes,
                           bool onDevice) override {
     return ofPort("output", results[index], downloads[index]->run(view, boxes, onDevice));
+  }
+  absl::Status feedBack() override {
+    absl::Status status = feedback.run();
+    return status.ok() ? status : ofRank(memory.rank, status);
   }
   int dlpackDevice() const override { return backend->dlpackDevice(); }
   layout::Box inputBox(size_t index) const override { return memory.box(plan.inputs[index].tensor); }
@@ -103,6 +108,7 @@ private:
   std::shared_ptr<Memory> allocations = std::make_shared<Memory>();
   std::shared_ptr<std::byte> startMemory; ///< What the prologue makes and steps pack; gone when that is done.
   std::vector<std::unique_ptr<PortTransfer>> uploads, downloads;
+  Feedback feedback;
   std::shared_ptr<std::byte> records; ///< The memory of `RankMemory::records`.
   SessionStatistics stats;
   std::vector<StepTime> stepTimes;
@@ -241,6 +247,7 @@ absl::Status ProgramSession::allocate() {
   items = std::move(planned.items);
   packing = std::move(planned.packing);
   int64_t persistentBytes = 0;
+  stats.persistentBytes = stagedBytes(memory);
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     if (plan.buffers[i].kind == BufferKind::Persistent && !packing.transient[i])
       persistentBytes += alignedSize(memory.buffers[i].bytes());
@@ -253,7 +260,7 @@ absl::Status ProgramSession::allocate() {
 
   stats.arenaBytes = planned.bytes;
   stats.startBytes = planned.startBytes;
-  stats.persistentBytes = persistentBytes;
+  stats.persistentBytes += persistentBytes;
   absl::StatusOr<std::byte *> arena = allocate(stats.arenaBytes, allocations->arena);
   if (!arena.ok())
     return arena.status();
@@ -312,7 +319,7 @@ absl::Status ProgramSession::bind() {
       return transfer.status();
     downloads.push_back(*std::move(transfer));
   }
-  return absl::OkStatus();
+  return feedback.prepare(memory, *backend, uploads);
 }
 
 absl::Status ProgramSession::prepare() {

@@ -256,6 +256,10 @@ struct PortInfo {
   uint32_t tensor;
   ElementType type;
   std::vector<int64_t> shape;
+  /// Of an input that is fed back: the number of the output that it is in the next run, else negative; and the tensor
+  /// that then has it, of which each rank holds what it holds of the input.
+  int32_t fedBy = -1;
+  uint32_t next = 0;
 };
 
 /// The target whose kernels the CPU calls; all others are devices.
@@ -295,6 +299,9 @@ struct Plan {
 
   /// What a run gives: the outputs, and then the counts.
   std::vector<PortInfo> getResults() const;
+
+  /// Whether outputs are inputs of the next run.
+  bool hasFeedback() const;
 
   /// Whether a device plug-in runs the program.
   bool isForDevice() const { return target != hostTarget; }

@@ -93,15 +93,19 @@ public:
   ProgramRunner &operator=(const ProgramRunner &) = delete;
 
   /// Reads `inputs` and writes `outputs`, in the order of the plan's ports. Those on devices of the program's kind are
-  /// not staged: each rank copies its part from or to where it is. Errors: INVALID_ARGUMENT, naming the port,
-  /// when their number, a type or a shape is wrong; otherwise what ended the run, after which no further run is
-  /// possible.
-  absl::Status run(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs);
+  /// not staged: each rank copies its part from or to where it is. With several `steps` the program runs so often,
+  /// from the second time on with its own outputs for inputs that are fed back; `outputs` are those of the last one.
+  /// Errors: INVALID_ARGUMENT, naming the port, when their number, a type or a shape is wrong, or there are steps and
+  /// no feedback; otherwise what ended the run, after which no further run is possible.
+  absl::Status run(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs, int64_t steps = 1);
 
   /// The same with parts of inputs and outputs: each rank of this process asks for what it needs of the former, and
   /// gives what it alone has, or has of others alike, of the latter, so that ranks of all processes together give each
   /// element once. What they ask for and give takes 16 MiB at a time. Errors: those of `parts` end the run, too.
   absl::Status run(PortParts &parts);
+  /// The same, but inputs that are fed back are what the last run left for them, and nobody is asked for these. Errors:
+  /// INVALID_ARGUMENT, too, if there was none since the runner was created, or since one that failed.
+  absl::Status proceed(PortParts &parts);
 
   /// The same with what the ranks of this process hold: for each of them, in the order of `ranks`, a tensor for each
   /// port, with the extents of the rank's box (`Plan::tensorBox` of the port's tensor). No rank gets elements of
@@ -129,6 +133,8 @@ public:
   absl::StatusOr<std::vector<std::string>> share(std::string own);
 
   const Program &getProgram() const;
+  /// Those of this process.
+  const std::vector<int> &ranks() const;
   /// Whether the full outputs come to this process.
   bool isFirst() const;
   /// What is noteworthy about the start, such as that weights had to be packed which the artifact has packed for

@@ -116,6 +116,9 @@ public:
   /// rank's part, `outputBox`, and in what that memory holds.
   virtual absl::Status readOutput(size_t index, const MemoryView &memory, absl::Span<const layout::Box> boxes,
                                   bool onDevice = false) = 0;
+  /// Gives the inputs that are fed back what they are to be after the last run, in place of `writeInput`. It comes
+  /// before that of all others, and after it outputs are valid no more.
+  virtual absl::Status feedBack() = 0;
   /// DLPack's number of the kind of devices whose memory it reads and writes directly; 0: none.
   virtual int dlpackDevice() const = 0;
   /// This rank's part of an input or output.
