@@ -35,9 +35,11 @@ CLI::Option *tools::addRepeatable(CLI::App &command, const std::string &name, st
 
 void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
   command.add_option("artifact", arguments.artifact, "Compiled program (.dvt)")->required()->type_name("ARTIFACT");
-  addRepeatable(command, "--input,-i", arguments.inputs,
-                "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz for all of its arrays, NAME=@FILE.raw (elements "
-                "alone, row-major), or NAME=random:SEED")
+  addRepeatable(
+      command, "--input,-i", arguments.inputs,
+      "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz for all of its arrays, NAME=@FILE.raw (elements "
+      "alone, row-major), or NAME=random:SEED; in `run` a file for each step, NAME=FOLDER/*.npy, or an array with "
+      "one dimension more, whose first is that of steps")
       ->type_name("SPEC");
   command
       .add_option("--threads", arguments.threads,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Common.h"
+#include "InputSequence.h"
 
 #include "dovetail/tools/InputSource.h"
 
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sys/stat.h>
 
 using namespace dovetail;
 using namespace dovetail::tools;
@@ -66,18 +68,36 @@ struct InputSpec {
   uint64_t seed = 0;
 };
 
-absl::StatusOr<InputSpec> parseSpec(const std::string &text) {
+/// Null if there is none of that name.
+const PortInfo *findInput(const runtime::Plan &plan, const std::string &name) {
+  for (const PortInfo &port : plan.inputs)
+    if (port.name == name)
+      return &port;
+  return nullptr;
+}
+
+/// Where the name of an input ends that files are given to, with or without '@'; npos if none does.
+size_t findFile(const runtime::Plan &plan, const std::string &text) {
+  if (size_t file = text.rfind("=@"); file != std::string::npos)
+    return file;
+  for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1))
+    if (findInput(plan, text.substr(0, at)) && isPattern(text.substr(at + 1)))
+      return at;
+  return std::string::npos;
+}
+
+absl::StatusOr<InputSpec> parseSpec(const runtime::Plan &plan, const std::string &text) {
   if (!text.empty() && text[0] == '@')
     return InputSpec{InputSpec::WholeNpz, text, "", text.substr(1)};
   // Names may contain '=', values cannot begin in another way.
-  size_t file = text.rfind("=@"), random = text.rfind("=random:");
+  size_t file = findFile(plan, text), random = text.rfind("=random:");
   size_t split = file != std::string::npos ? file : random;
   if (split == std::string::npos || split == 0)
     return absl::InvalidArgumentError(absl::StrCat(
         "--input ", text, ": write NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz, NAME=@FILE.raw or NAME=random:SEED"));
   InputSpec spec{InputSpec::Random, text, text.substr(0, split), ""};
   if (split == file) {
-    spec.path = text.substr(split + 2);
+    spec.path = text.substr(split + (text[split + 1] == '@' ? 2 : 1));
     spec.kind = absl::EndsWith(spec.path, ".npz")   ? InputSpec::Npz
                 : absl::EndsWith(spec.path, ".raw") ? InputSpec::Raw
                                                     : InputSpec::Npy;
@@ -88,14 +108,6 @@ absl::StatusOr<InputSpec> parseSpec(const std::string &text) {
     return absl::InvalidArgumentError(absl::StrCat("--input ", text, ": the seed in 'random:", seed,
                                                    "' is no number; write for example ", spec.name, "=random:0"));
   return spec;
-}
-
-/// Null if there is none of that name.
-const PortInfo *findInput(const runtime::Plan &plan, const std::string &name) {
-  for (const PortInfo &port : plan.inputs)
-    if (port.name == name)
-      return &port;
-  return nullptr;
 }
 
 absl::StatusOr<std::vector<NamedTensor>> readArchive(const InputSpec &spec) {
@@ -116,33 +128,53 @@ absl::Status describeUnnamed(const PortInfo &port) {
                                                  "convert them with astype"));
 }
 
-/// What the inputs are that `specs` give, in the order of the plan's. `add` hands over those of one specification, of
-/// which there may be several; `makeDefault` makes those that are not given, if they may be missing.
+/// How the inputs of a command come to be what it takes them as.
+template <typename T> struct Ways {
+  absl::FunctionRef<T(const PortInfo &port, uint64_t seed)> makeRandom;
+  /// An array of an archive, with the name of an input.
+  absl::FunctionRef<T(NamedTensor tensor, const InputSpec &spec)> hold;
+  /// A file of another kind.
+  absl::FunctionRef<absl::StatusOr<T>(const InputSpec &spec, const PortInfo &port)> open;
+};
+
+/// What the inputs are that `specs` give, in the order of the plan's. With `randomDefault` those that are not given are
+/// random, from `seed` on.
 template <typename T>
-absl::StatusOr<std::vector<T>>
-collect(const runtime::Plan &plan, const std::vector<std::string> &specs,
-        absl::FunctionRef<absl::StatusOr<std::vector<std::pair<std::string, T>>>(const InputSpec &spec)> read,
-        absl::FunctionRef<T(const PortInfo &port, size_t index)> makeDefault, bool randomDefault) {
+absl::StatusOr<std::vector<T>> collect(const runtime::Plan &plan, const std::vector<std::string> &specs,
+                                       const Ways<T> &ways, bool randomDefault, uint64_t seed) {
   std::map<std::string, T> given;
   for (const std::string &text : specs) {
-    absl::StatusOr<InputSpec> spec = parseSpec(text);
+    absl::StatusOr<InputSpec> spec = parseSpec(plan, text);
     if (!spec.ok())
       return spec.status();
+    auto add = [&](const std::string &name, T value) {
+      if (!given.emplace(name, std::move(value)).second)
+        return absl::InvalidArgumentError(absl::StrCat("--input ", text, ": input '", name, "' is given twice"));
+      return absl::OkStatus();
+    };
     auto unknown = [&](const std::string &name) {
       return absl::InvalidArgumentError(absl::StrCat("--input ", text, ": the program has no input '", name,
                                                      "'; its inputs are ", listPorts(plan.inputs)));
     };
-    if (spec->kind != InputSpec::WholeNpz && !findInput(plan, spec->name))
+    const PortInfo *port = findInput(plan, spec->name);
+    if (spec->kind != InputSpec::WholeNpz && !port)
       return unknown(spec->name);
-    auto values = read(*spec);
-    if (!values.ok())
-      return values.status();
-    for (auto &[name, value] : *values) {
-      if (!findInput(plan, name))
-        return unknown(name);
-      if (!given.emplace(name, std::move(value)).second)
-        return absl::InvalidArgumentError(absl::StrCat("--input ", text, ": input '", name, "' is given twice"));
+    absl::Status status;
+    if (spec->kind == InputSpec::Random) {
+      status = add(spec->name, ways.makeRandom(*port, spec->seed));
+    } else if (spec->kind == InputSpec::WholeNpz || (spec->kind == InputSpec::Npz && !isPattern(spec->path))) {
+      absl::StatusOr<std::vector<NamedTensor>> tensors = readArchive(*spec);
+      status = tensors.status();
+      for (size_t i = 0; status.ok() && i < tensors->size(); ++i) {
+        std::string name = (*tensors)[i].name;
+        status = findInput(plan, name) ? add(name, ways.hold(std::move((*tensors)[i]), *spec)) : unknown(name);
+      }
+    } else {
+      absl::StatusOr<T> value = ways.open(*spec, *port);
+      status = value.ok() ? add(spec->name, *std::move(value)) : value.status();
     }
+    if (!status.ok())
+      return status;
   }
   std::vector<T> inputs;
   for (const PortInfo &port : plan.inputs) {
@@ -151,7 +183,7 @@ collect(const runtime::Plan &plan, const std::vector<std::string> &specs,
       return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' ", formatType(port.type, port.shape),
                                                      " is not given; add --input ", port.name, "=@FILE.npy or --input ",
                                                      port.name, "=random:0"));
-    inputs.push_back(it == given.end() ? makeDefault(port, inputs.size()) : std::move(it->second));
+    inputs.push_back(it == given.end() ? ways.makeRandom(port, seed + inputs.size()) : std::move(it->second));
   }
   return inputs;
 }
@@ -169,28 +201,42 @@ std::unique_ptr<InputSource> makeRandomSource(const runtime::Plan &plan, const P
   return makeRandom(port.type, port.shape, seed, getLimit(plan, port.tensor));
 }
 
+absl::StatusOr<std::unique_ptr<InputSource>> openSource(const InputSpec &spec, const std::string &path,
+                                                        const PortInfo &port) {
+  if (spec.kind != InputSpec::Npz)
+    return spec.kind == InputSpec::Raw ? openRaw(path, port.type, port.shape) : openNpy(path);
+  absl::StatusOr<std::vector<NamedTensor>> tensors = readArchive({spec.kind, spec.text, spec.name, path});
+  if (!tensors.ok())
+    return tensors.status();
+  return holdTensor(std::move(tensors->front()));
+}
+
+/// That a source is of the input's type, and of its shape or, if it has `steps`, of one dimension more.
+absl::Status checkSource(const PortInfo &port, InputSource &source, bool hasSteps) {
+  if (!source.nameType(port.type))
+    return describeUnnamed(port);
+  absl::Span<const int64_t> shape = source.shape();
+  if (source.type() != port.type || shape.subspan(hasSteps ? 1 : 0) != absl::MakeConstSpan(port.shape))
+    return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' is ", formatType(port.type, port.shape),
+                                                   ", but a tensor ", formatType(source.type(), source.shape()),
+                                                   " was given; convert it, or compile the model for that shape"));
+  return absl::OkStatus();
+}
+
+/// Whether the first dimension of a source is that of steps.
+bool hasSteps(const PortInfo &port, const std::vector<int64_t> &shape) {
+  return shape.size() == port.shape.size() + 1 && std::equal(port.shape.begin(), port.shape.end(), shape.begin() + 1);
+}
+
 } // namespace
 
 absl::StatusOr<std::vector<NamedTensor>>
 tools::readInputs(const runtime::Plan &plan, const std::vector<std::string> &specs, bool randomDefault, uint64_t seed) {
-  using Values = std::vector<std::pair<std::string, NamedTensor>>;
-  auto read = [&](const InputSpec &spec) -> absl::StatusOr<Values> {
-    Values values;
-    if (spec.kind == InputSpec::Random) {
-      values.emplace_back(spec.name, makeRandomTensor(plan, *findInput(plan, spec.name), spec.seed));
-      return values;
-    }
-    if (spec.kind == InputSpec::Npz || spec.kind == InputSpec::WholeNpz) {
-      absl::StatusOr<std::vector<NamedTensor>> tensors = readArchive(spec);
-      if (!tensors.ok())
-        return tensors.status();
-      for (NamedTensor &tensor : *tensors)
-        values.emplace_back(std::string(tensor.name), std::move(tensor));
-      return values;
-    }
+  auto random = [&](const PortInfo &port, uint64_t number) { return makeRandomTensor(plan, port, number); };
+  auto hold = [](NamedTensor tensor, const InputSpec &) { return tensor; };
+  auto open = [](const InputSpec &spec, const PortInfo &port) -> absl::StatusOr<NamedTensor> {
     absl::StatusOr<NamedTensor> tensor = NamedTensor();
     if (spec.kind == InputSpec::Raw) {
-      const PortInfo &port = *findInput(plan, spec.name);
       absl::StatusOr<std::unique_ptr<InputSource>> source = openRaw(spec.path, port.type, port.shape);
       tensor->type = port.type;
       tensor->shape = port.shape;
@@ -204,15 +250,12 @@ tools::readInputs(const runtime::Plan &plan, const std::vector<std::string> &spe
     } else {
       tensor = readNpy(spec.path);
     }
-    if (!tensor.ok())
-      return tensor.status();
-    tensor->name = spec.name;
-    values.emplace_back(spec.name, *std::move(tensor));
-    return values;
+    if (tensor.ok())
+      tensor->name = spec.name;
+    return tensor;
   };
-  absl::StatusOr<std::vector<NamedTensor>> inputs = collect<NamedTensor>(
-      plan, specs, read, [&](const PortInfo &port, size_t index) { return makeRandomTensor(plan, port, seed + index); },
-      randomDefault);
+  absl::StatusOr<std::vector<NamedTensor>> inputs =
+      collect<NamedTensor>(plan, specs, {random, hold, open}, randomDefault, seed);
   for (size_t i = 0; inputs.ok() && i < inputs->size(); ++i) {
     NamedTensor &tensor = (*inputs)[i];
     // Files do not tell these types apart; bytes are their bits.
@@ -227,41 +270,79 @@ tools::readInputs(const runtime::Plan &plan, const std::vector<std::string> &spe
 absl::StatusOr<std::vector<std::unique_ptr<InputSource>>>
 tools::openInputs(const runtime::Plan &plan, const std::vector<std::string> &specs, bool randomDefault) {
   using Source = std::unique_ptr<InputSource>;
-  using Values = std::vector<std::pair<std::string, Source>>;
-  auto open = [&](const InputSpec &spec) -> absl::StatusOr<Values> {
-    Values values;
-    if (spec.kind == InputSpec::Random) {
-      values.emplace_back(spec.name, makeRandomSource(plan, *findInput(plan, spec.name), spec.seed));
-      return values;
-    }
-    if (spec.kind == InputSpec::Npz || spec.kind == InputSpec::WholeNpz) {
-      absl::StatusOr<std::vector<NamedTensor>> tensors = readArchive(spec);
-      if (!tensors.ok())
-        return tensors.status();
-      for (NamedTensor &tensor : *tensors)
-        values.emplace_back(std::string(tensor.name), holdTensor(std::move(tensor)));
-      return values;
-    }
-    const PortInfo &port = *findInput(plan, spec.name);
-    absl::StatusOr<Source> source =
-        spec.kind == InputSpec::Raw ? openRaw(spec.path, port.type, port.shape) : openNpy(spec.path);
-    if (!source.ok())
-      return source.status();
-    values.emplace_back(spec.name, *std::move(source));
-    return values;
-  };
-  absl::StatusOr<std::vector<Source>> sources = collect<Source>(
-      plan, specs, open, [&](const PortInfo &port, size_t index) { return makeRandomSource(plan, port, index); },
-      randomDefault);
-  for (size_t i = 0; sources.ok() && i < sources->size(); ++i) {
-    const PortInfo &port = plan.inputs[i];
-    InputSource &source = *(*sources)[i];
-    if (!source.nameType(port.type))
-      return describeUnnamed(port);
-    if (source.type() != port.type || source.shape() != port.shape)
-      return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' is ", formatType(port.type, port.shape),
-                                                     ", but a tensor ", formatType(source.type(), source.shape()),
-                                                     " was given; convert it, or compile the model for that shape"));
-  }
+  auto random = [&](const PortInfo &port, uint64_t number) { return makeRandomSource(plan, port, number); };
+  auto hold = [](NamedTensor tensor, const InputSpec &) { return holdTensor(std::move(tensor)); };
+  auto open = [](const InputSpec &spec, const PortInfo &port) { return openSource(spec, spec.path, port); };
+  absl::StatusOr<std::vector<Source>> sources =
+      collect<Source>(plan, specs, {random, hold, open}, randomDefault, /*seed=*/0);
+  for (size_t i = 0; sources.ok() && i < sources->size(); ++i)
+    if (absl::Status status = checkSource(plan.inputs[i], *(*sources)[i], /*hasSteps=*/false); !status.ok())
+      return status;
   return sources;
+}
+
+bool tools::haveSteps(const runtime::Plan &plan, const std::vector<std::string> &specs) {
+  return std::any_of(specs.begin(), specs.end(), [&](const std::string &text) {
+    absl::StatusOr<InputSpec> spec = parseSpec(plan, text);
+    const PortInfo *port = spec.ok() ? findInput(plan, spec->name) : nullptr;
+    if (!port || spec->kind == InputSpec::Random)
+      return false;
+    // To open a pipe, and not to read it, would be noticed at its other end.
+    struct stat info;
+    if (spec->kind != InputSpec::Npy || ::stat(spec->path.c_str(), &info) != 0 || !S_ISREG(info.st_mode))
+      return isPattern(spec->path);
+    absl::StatusOr<std::unique_ptr<InputSource>> source = openNpy(spec->path);
+    return source.ok() && hasSteps(*port, (*source)->shape());
+  });
+}
+
+absl::StatusOr<std::unique_ptr<InputSource>> tools::openInputFile(const PortInfo &port, const std::string &path) {
+  absl::StatusOr<std::unique_ptr<InputSource>> source = openNpy(path);
+  if (source.ok())
+    if (absl::Status status = checkSource(port, **source, /*hasSteps=*/false); !status.ok())
+      return status;
+  return source;
+}
+
+absl::StatusOr<std::vector<InputSequence>> tools::openSequences(const runtime::Plan &plan,
+                                                                const std::vector<std::string> &specs) {
+  // What is wrong with a file that is there from the beginning.
+  absl::Status wrong;
+  auto make = [&](const PortInfo &port, std::shared_ptr<InputSource> source, std::string file) {
+    bool isStacked = hasSteps(port, source->shape());
+    if (absl::Status status = checkSource(port, *source, isStacked); !status.ok() && wrong.ok())
+      wrong = status;
+    return InputSequence(std::move(source), isStacked, std::move(file));
+  };
+  auto random = [&](const PortInfo &port, uint64_t number) {
+    return make(port, makeRandomSource(plan, port, number), "");
+  };
+  auto hold = [&](NamedTensor tensor, const InputSpec &spec) {
+    const PortInfo &port = *findInput(plan, tensor.name);
+    return make(port, holdTensor(std::move(tensor)), spec.path);
+  };
+  auto open = [&](const InputSpec &spec, const PortInfo &port) -> absl::StatusOr<InputSequence> {
+    if (!isPattern(spec.path)) {
+      absl::StatusOr<std::unique_ptr<InputSource>> source = openSource(spec, spec.path, port);
+      if (!source.ok())
+        return source.status();
+      return make(port, *std::move(source), spec.path);
+    }
+    absl::StatusOr<std::vector<std::string>> files = expandPattern(spec.path);
+    if (!files.ok())
+      return absl::Status(files.status().code(), absl::StrCat("--input ", spec.text, ": ", files.status().message()));
+    return InputSequence(*std::move(files),
+                         [spec, &port](const std::string &path) -> absl::StatusOr<std::unique_ptr<InputSource>> {
+                           absl::StatusOr<std::unique_ptr<InputSource>> source = openSource(spec, path, port);
+                           if (!source.ok())
+                             return source;
+                           absl::Status status = checkSource(port, **source, /*hasSteps=*/false);
+                           if (!status.ok())
+                             return absl::Status(status.code(), absl::StrCat("'", path, "': ", status.message()));
+                           return source;
+                         });
+  };
+  absl::StatusOr<std::vector<InputSequence>> sequences =
+      collect<InputSequence>(plan, specs, {random, hold, open}, /*randomDefault=*/false, /*seed=*/0);
+  return sequences.ok() && !wrong.ok() ? wrong : std::move(sequences);
 }

@@ -152,21 +152,32 @@ absl::Status OutputFiles::find() {
   return absl::OkStatus();
 }
 
-absl::Status OutputFiles::open(runtime::ProgramRunner &runner) {
-  const runtime::Plan &plan = runner.getProgram().getPlan();
-  // All know the names before there are such files, so that whoever is left removes them.
+absl::StatusOr<std::string> OutputFiles::makeSuffix(runtime::ProgramRunner &runner) {
   absl::StatusOr<std::vector<std::string>> suffixes = runner.share(absl::StrCat(
       ".", absl::Hex(std::random_device()(), absl::kZeroPad8), absl::Hex(std::random_device()(), absl::kZeroPad8)));
   if (!suffixes.ok())
     return suffixes.status();
+  return suffixes->front();
+}
+
+void OutputFiles::setNames(const runtime::Plan &plan, const std::string &suffix) {
   for (const File &file : files) {
     const runtime::PortInfo &port = plan.outputs[file.output];
     begins.push_back(static_cast<int64_t>(npyHeader(port.type, port.shape).size()));
     sizes.push_back(layout::Box::ofShape(port.shape).volume() * runtime::elementSize(port.type));
     shapes.push_back(port.shape);
-    temporaries.push_back(file.path + suffixes->front());
+    temporaries.push_back(file.path + suffix);
     remember(temporaries.back());
   }
+}
+
+absl::Status OutputFiles::open(runtime::ProgramRunner &runner) {
+  const runtime::Plan &plan = runner.getProgram().getPlan();
+  absl::StatusOr<std::string> suffix = makeSuffix(runner);
+  if (!suffix.ok())
+    return suffix.status();
+  // All know the names before there are such files, so that whoever is left removes them.
+  setNames(plan, *suffix);
   if (absl::Status created = agree(runner, runner.isFirst() ? create(plan) : absl::OkStatus()); !created.ok())
     return created;
   return agree(runner, runner.isFirst() ? absl::OkStatus() : find());
@@ -219,12 +230,15 @@ absl::Status OutputFiles::publish(runtime::ProgramRunner &runner) {
     return status;
   // From here on files are whole, under whichever name.
   absl::Status status = agree(runner, runner.isFirst() ? rename() : absl::OkStatus());
-  if (status.ok()) {
-    for (const std::string &temporary : temporaries)
-      forget(temporary);
-    temporaries.clear();
-  }
+  if (status.ok())
+    keep();
   return status;
+}
+
+void OutputFiles::keep() {
+  for (const std::string &temporary : temporaries)
+    forget(temporary);
+  temporaries.clear();
 }
 
 OutputFiles::~OutputFiles() {

@@ -36,6 +36,9 @@ public:
   OutputFiles(const OutputFiles &) = delete;
   OutputFiles &operator=(const OutputFiles &) = delete;
 
+  /// What temporary names end in, the same for all processes, which all call it.
+  static absl::StatusOr<std::string> makeSuffix(runtime::ProgramRunner &runner);
+
   /// The process of rank 0 creates the files, all others open them. Errors: those of files, of whichever process.
   absl::Status open(runtime::ProgramRunner &runner);
   /// Writes a part of `output`, row-major, to its file, if it has one. By several threads at once.
@@ -43,11 +46,21 @@ public:
   /// All that was written is on disk, everywhere; then files get their names. Errors: as above.
   absl::Status publish(runtime::ProgramRunner &runner);
 
-private:
+  /// The same step by step, for processes that agree at other times. Errors are this process's alone.
+  ///
+  /// First of all, the files have these temporary names, which are removed by whoever gives up.
+  void setNames(const runtime::Plan &plan, const std::string &suffix);
+  /// Rank 0 creates them, then all others find them.
   absl::Status create(const runtime::Plan &plan);
   absl::Status find();
+  bool isOpen() const { return handles.empty() || handles[0] >= 0; }
+  /// All that this process has written is on disk.
   absl::Status close();
+  /// When all processes have closed them: rank 0 gives them their names, and none removes them any more.
   absl::Status rename() const;
+  void keep();
+
+private:
   absl::Status problem(size_t file) const;
 
   std::vector<File> files;

@@ -10,8 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 
-#include <cstring>
-
 using namespace dovetail;
 using namespace dovetail::tools;
 
@@ -37,17 +35,5 @@ absl::Status ProcessPorts::write(size_t output, const layout::Box &box, const st
 }
 
 absl::StatusOr<std::vector<Summary>> ProcessPorts::summarize(runtime::ProgramRunner &runner) const {
-  size_t bytes = summaries.size() * sizeof(Summary);
-  absl::StatusOr<std::vector<std::string>> all =
-      runner.share(std::string(reinterpret_cast<const char *>(summaries.data()), bytes));
-  if (!all.ok())
-    return all.status();
-  std::vector<Summary> result(summaries.size());
-  for (const std::string &other : *all)
-    for (size_t i = 0; i < result.size() && other.size() == bytes; ++i) {
-      Summary part;
-      std::memcpy(&part, other.data() + i * sizeof(Summary), sizeof(Summary));
-      result[i].add(part);
-    }
-  return result;
+  return shareSummaries(runner, summaries);
 }

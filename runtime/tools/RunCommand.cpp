@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Common.h"
+#include "Destination.h"
 #include "ProcessPorts.h"
+#include "RunSteps.h"
 
 #include "dovetail/runtime/RankGroup.h"
 
@@ -24,19 +26,13 @@ using namespace dovetail::tools;
 
 namespace {
 
-/// Where an output is to be written.
-struct Destination {
-  std::string path;
-  size_t output = 0;
-  bool all = false; ///< An archive of all outputs.
-};
-
 struct RunCommand {
   RunArguments arguments;
   std::vector<std::string> outputs;
   std::string trace;
   int warmup = 0;
-  bool timing = false;
+  int64_t steps = 0;
+  bool timing = false, resume = false;
 
   absl::Status run();
 
@@ -52,44 +48,6 @@ private:
                    Clock::time_point done) const;
 };
 
-absl::StatusOr<std::vector<Destination>> parseOutputs(const runtime::Plan &plan, const std::vector<std::string> &specs,
-                                                      bool willWrite) {
-  std::vector<Destination> destinations;
-  for (const std::string &spec : specs) {
-    Destination destination;
-    size_t split = spec.rfind('=');
-    if (split == std::string::npos) {
-      if (!absl::EndsWith(spec, ".npz"))
-        return absl::InvalidArgumentError(
-            absl::StrCat("--output ", spec, ": write NAME=FILE.npy, or FILE.npz for all outputs"));
-      destination.path = spec;
-      destination.all = true;
-    } else {
-      std::string name = spec.substr(0, split), known;
-      destination.path = spec.substr(split + 1);
-      destination.output = plan.outputs.size();
-      for (size_t i = 0; i < plan.outputs.size(); ++i) {
-        absl::StrAppend(&known, i ? ", '" : "'", plan.outputs[i].name, "'");
-        if (plan.outputs[i].name == name)
-          destination.output = i;
-      }
-      if (destination.output == plan.outputs.size())
-        return absl::InvalidArgumentError(
-            absl::StrCat("--output ", spec, ": the program has no output '", name, "'; its outputs are ", known));
-      // Another ending would be another kind of file, perhaps one that is still needed.
-      if (!absl::EndsWith(destination.path, ".npy"))
-        return absl::InvalidArgumentError(
-            absl::StrCat("--output ", spec, ": the name of the file must end in .npy; write ", name, "=FILE.npy"));
-    }
-    // Better now than after the run.
-    if (willWrite)
-      if (absl::Status status = checkWritable(destination.path); !status.ok())
-        return status;
-    destinations.push_back(std::move(destination));
-  }
-  return destinations;
-}
-
 } // namespace
 
 absl::Status RunCommand::run() {
@@ -98,6 +56,8 @@ absl::Status RunCommand::run() {
     return options.status();
   if (warmup < 0)
     return absl::InvalidArgumentError(absl::StrCat("--warmup ", warmup, ": give a number from 0"));
+  if (steps < 0)
+    return absl::InvalidArgumentError(absl::StrCat("--steps ", steps, ": give a number from 1"));
   options->trace = !trace.empty();
   ProgressLine progress;
   progress.show("load");
@@ -135,6 +95,8 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
     files.push_back(trace);
   if (absl::Status status = checkOutputs(arguments, files); !status.ok())
     return status;
+  if (StepsRequest request{arguments, outputs, steps, resume, warmup, trace, timing}; asksForSteps(plan, request))
+    return runSteps(std::move(program), options, request, *destinations, progress, begin);
   absl::StatusOr<bool> isProcess = runtime::connectsProcesses(options.communicator);
   if (!isProcess.ok())
     return isProcess.status();
@@ -284,9 +246,10 @@ void tools::addRunCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand("run", "Run a compiled program on all of its ranks");
   auto state = std::make_shared<RunCommand>();
   addRunOptions(*command, state->arguments);
-  addRepeatable(
-      *command, "--output,-o", state->outputs,
-      "Where to write an output: NAME=FILE.npy, or FILE.npz for all of them; without any, a summary is printed")
+  addRepeatable(*command, "--output,-o", state->outputs,
+                "Where to write an output: NAME=FILE.npy, or FILE.npz for all of them; in steps "
+                "NAME=FOLDER/{step}.npy, or {name} "
+                "for the name of the input's file; without any, a summary is printed")
       ->type_name("SPEC");
   command->add_option("--trace", state->trace, "Write when steps and exchanges ran on each rank (Perfetto, Chrome)")
       ->type_name("FILE.json");
@@ -296,12 +259,29 @@ void tools::addRunCommand(CLI::App &app, int &exitCode) {
                    "replays, and nothing may depend on what is in memory")
       ->type_name("N")
       ->capture_default_str();
+  command
+      ->add_option(
+          "--steps", state->steps,
+          "Run so many times: outputs that are fed back (`compile --feedback`) are inputs of the next step, and "
+          "inputs with a file for each step change; without, as many as there are files")
+      ->type_name("N");
+  command->add_flag(
+      "--resume", state->resume,
+      "Go on after the last step whose outputs are complete, as a file beside the first of them says; the "
+      "outputs are the same as if the run had not been interrupted");
   command->add_flag("--timing", state->timing, "Say how long each part of the work took");
   command->footer("Examples:\n"
                   "  " +
                   app.get_name() +
                   " run unet.dvt --input image=@image.npy --output mask=mask.npy\n"
                   "  " +
-                  app.get_name() + " run unet.dvt --input image=random:0 --threads 4 --trace trace.json");
+                  app.get_name() +
+                  " run unet.dvt --input image=random:0 --threads 4 --trace trace.json\n"
+                  "  " +
+                  app.get_name() +
+                  " run unet.dvt --input 'image=frames/*.npy' --output mask=masks/{name}.npy\n"
+                  "  mpirun -n 4 " +
+                  app.get_name() +
+                  " run weather.dvt --comm mpi --input now=@now.npy --steps 12 --output next=days/{step}.npy --resume");
   setAction(app, *command, exitCode, [state] { return state->run(); });
 }

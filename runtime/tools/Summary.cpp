@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace dovetail;
 using namespace dovetail::tools;
@@ -81,4 +82,21 @@ std::string Summary::text(runtime::ElementType type) const {
     return count == 0 ? "no elements" : "all NaN";
   std::string text = absl::StrFormat("min %.6g  mean %.6g  max %.6g", least, sum / (count - invalid), most);
   return invalid ? absl::StrCat(text, "  NaN in ", invalid, " elements") : text;
+}
+
+absl::StatusOr<std::vector<Summary>> tools::shareSummaries(runtime::ProgramRunner &runner,
+                                                           const std::vector<Summary> &own) {
+  size_t bytes = own.size() * sizeof(Summary);
+  absl::StatusOr<std::vector<std::string>> all =
+      runner.share(std::string(reinterpret_cast<const char *>(own.data()), bytes));
+  if (!all.ok())
+    return all.status();
+  std::vector<Summary> result(own.size());
+  for (const std::string &other : *all)
+    for (size_t i = 0; i < result.size() && other.size() == bytes; ++i) {
+      Summary part;
+      std::memcpy(&part, other.data() + i * sizeof(Summary), sizeof(Summary));
+      result[i].add(part);
+    }
+  return result;
 }

@@ -13,12 +13,13 @@
 #ifndef DOVETAIL_RUNTIME_TOOLS_SUMMARY_H
 #define DOVETAIL_RUNTIME_TOOLS_SUMMARY_H
 
-#include "dovetail/runtime/ElementType.h"
+#include "dovetail/runtime/ProgramRunner.h"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace dovetail::tools {
 
@@ -31,6 +32,10 @@ struct Summary {
   /// Empty for types that C++ does not have.
   std::string text(runtime::ElementType type) const;
 };
+
+/// On rank 0's process, summaries of what all processes have, each of which gives its `own`, one for each output. All
+/// call it.
+absl::StatusOr<std::vector<Summary>> shareSummaries(runtime::ProgramRunner &runner, const std::vector<Summary> &own);
 
 } // namespace dovetail::tools
 

@@ -1,0 +1,136 @@
+//===- StepPorts.h - Inputs and outputs of many steps -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how a process takes inputs from files and writes outputs to others in step after step, and does so for the
+// next step and the last one while one runs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_TOOLS_STEPPORTS_H
+#define DOVETAIL_RUNTIME_TOOLS_STEPPORTS_H
+
+#include "InputSequence.h"
+#include "OutputFiles.h"
+#include "Summary.h"
+
+#include "dovetail/runtime/ProgramRunner.h"
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace dovetail::tools {
+
+/// Reads the parts of inputs that the ranks of this process need in the next step, as soon as they have taken those of
+/// the one before: it holds those of one step.
+class StepReader {
+public:
+  /// Inputs that are the same in all steps are none of its business. `ranks` are those of this process.
+  StepReader(const runtime::Plan &plan, const std::vector<InputSequence> &inputs, const std::vector<int> &ranks,
+             int64_t first, int64_t end);
+  ~StepReader();
+
+  /// A part of what an input is in the step at hand. By several threads at once.
+  absl::Status read(size_t input, const layout::Box &box, std::byte *elements);
+
+private:
+  struct Part {
+    size_t input;
+    layout::Box box;
+    std::vector<std::byte> elements;
+  };
+
+  void work(int64_t first, int64_t end);
+  absl::Status readStep(int64_t step);
+
+  const runtime::Plan &plan;
+  const std::vector<InputSequence> &inputs;
+  std::vector<Part> parts;
+  int64_t wanted = 0; ///< Elements that all ranks take of a step.
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool isThere = false, isOver = false; ///< Of a step: all of it has been read. Nobody wants more.
+  int64_t taken = 0;
+  absl::Status status;
+  std::thread thread;
+};
+
+/// Writes the parts of outputs that ranks of this process have. Those of a step wait until the last one's are on disk.
+class StepWriter {
+public:
+  StepWriter() : thread([this] { work(); }) {}
+  ~StepWriter();
+
+  /// Where parts go from now on, those of `step`, counted from 0. The files live until `wait` has returned.
+  void begin(int64_t step, OutputFiles &target);
+  /// By several threads at once. Errors: those of files, of this part or one before, with the step.
+  absl::Status write(size_t output, const layout::Box &box, const std::byte *elements, int64_t bytes);
+  /// There are no more parts of this step.
+  void end();
+  /// Returns when those of all steps that ended are on disk. Errors: as above.
+  absl::Status wait();
+
+private:
+  /// A part of an output, or without elements the end of a step.
+  struct Part {
+    int64_t step;
+    OutputFiles *files;
+    size_t output;
+    layout::Box box;
+    std::vector<std::byte> elements;
+  };
+
+  void work();
+  static absl::Status carryOut(const Part &part);
+
+  int64_t step = 0;
+  OutputFiles *files = nullptr;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Part> queue;
+  bool isEnding = false, isOver = false; ///< A step has ended, and is not on disk yet. Nobody writes any more.
+  absl::Status status;
+  std::thread thread;
+};
+
+/// Both, for a runner.
+class StepPorts : public runtime::PortParts {
+public:
+  /// Without `writer`, outputs are summarised.
+  StepPorts(const runtime::Plan &plan, const std::vector<InputSequence> &inputs, StepWriter *writer)
+      : plan(plan), inputs(inputs), initial(inputs.size()), writer(writer), summaries(plan.outputs.size()) {}
+
+  absl::Status read(size_t input, const layout::Box &box, std::byte *elements) override;
+  absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) override;
+
+  /// What an input is in the first run, in place of what it was given.
+  void setInitial(size_t input, std::shared_ptr<InputSource> source) { initial[input] = std::move(source); }
+  /// Who reads what differs from step to step, unless runs are for nothing.
+  void setReader(StepReader &value) { reader = &value; }
+  /// Whether runs are for nothing: inputs are as `makeWrong` makes those of the first step, and outputs go nowhere.
+  void setIdle(bool value) { isIdle = value; }
+  /// The summaries of the last run's outputs, on rank 0's process. All processes call it.
+  absl::StatusOr<std::vector<Summary>> takeSummaries(runtime::ProgramRunner &runner);
+
+private:
+  const runtime::Plan &plan;
+  const std::vector<InputSequence> &inputs;
+  std::vector<std::shared_ptr<InputSource>> initial;
+  StepReader *reader = nullptr;
+  StepWriter *writer;
+  bool isIdle = false;
+  std::mutex mutex;
+  std::vector<Summary> summaries; ///< Of what this process has. With `mutex`, in runs.
+};
+
+} // namespace dovetail::tools
+
+#endif // DOVETAIL_RUNTIME_TOOLS_STEPPORTS_H

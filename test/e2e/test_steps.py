@@ -1,0 +1,394 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs in steps: on their own outputs, on a file for each step, interrupted and resumed; in one process and in several."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from harness import mpi
+from harness.backend import ROOT, call, tool
+
+FLOAT, FLOAT16 = onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16
+SHAPE = [1, 2, 9, 12]
+LOCAL = pytest.param(None, id="local")
+MPI = pytest.param(3, id="mpi", marks=pytest.mark.skipif(bool(mpi.missing()), reason=mpi.missing() or "it is there"))
+
+# (mesh, shardings): the states cut alike, in other ways, open, whole.
+CUTS = {
+    "alike": (["y=3"], ["a=_,_,y,_", "b=_,_,y,_"]),
+    "uneven": (["y=3"], ["a=_,_,y,_", "--sizes", "a:2=4,0,5"]),
+    "other": (["y=3"], ["a=_,_,y,_", "next_a=_,_,_,y", "b=_,_,_,y"]),
+    "open": (["y=3"], ["next_b=_,_,_,y"]),
+    "two-axes": (["y=3,x=2"], ["a=_,_,y,x", "next_b=_,_,x,y"]),
+    "one": (["y=1"], []),
+}
+
+
+def _model():
+    """Two states that take each other's places, of which one is computed with what stays the same."""
+    value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
+    weight = np.random.default_rng(1).standard_normal([2, 2, 3, 3]).astype(np.float32) / 5
+    graph = onnx.helper.make_graph(
+        [
+            node("Conv", ["b", "weight"], ["mixed"], pads=[1, 1, 1, 1]),
+            node("Add", ["mixed", "force"], ["forced"]),
+            node("Tanh", ["forced"], ["next_a"]),
+            node("Sin", ["a"], ["next_b"]),
+            node("Cast", ["a"], ["half"], to=FLOAT16),
+        ],
+        "states",
+        [value(name, FLOAT, SHAPE) for name in ("a", "b", "force")],
+        [value("next_a", FLOAT, SHAPE), value("next_b", FLOAT, SHAPE), value("half", FLOAT16, SHAPE)],
+        [onnx.numpy_helper.from_array(weight, "weight")],
+    )
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The model, its inputs, a file of `force` for each of 11 steps, and all of these in one."""
+    folder = tmp_path_factory.mktemp("steps")
+    onnx.save(_model(), folder / "states.onnx")
+    rng = np.random.default_rng(2)
+    for name in ("a", "b", "force"):
+        np.save(folder / f"{name}.npy", rng.standard_normal(SHAPE).astype(np.float32))
+    (folder / "forces").mkdir()
+    forces = rng.standard_normal([11, *SHAPE]).astype(np.float32)
+    for index, force in enumerate(forces):
+        # 10 and 11 come after 9.
+        np.save(folder / "forces" / f"hour{index + 1}.npy", force)
+    np.save(folder / "forces.npy", forces)
+    return folder
+
+
+def _compile(folder, name, flags=("--feedback", "next_a:a", "--feedback", "next_b:b"), target="cpu"):
+    mesh, shards = CUTS[name]
+    artifact = folder / f"{name}-{target}-{len(flags)}.dvt"
+    if not artifact.exists():
+        line = ["--mesh", *mesh, "--objective", "bytes", "--target", target, *flags]
+        line += ["--no-libraries"] if target == "emulated" else []
+        for shard in shards:
+            line += ["--shard"] if "=_" in shard else []
+            line.append(shard)
+        code, output, messages = call([tool("dovetail"), "compile", folder / "states.onnx", "-o", artifact, *line])
+        assert code == 0, messages
+    return artifact
+
+
+def _start(processes, arguments):
+    line = mpi.run_program(*arguments) if processes else [tool("dovetail-run"), *arguments]
+    return mpi.command(processes, line) if processes else [str(part) for part in line]
+
+
+def _call(processes, *arguments):
+    return mpi.call(_start(processes, ["run", *arguments]))
+
+
+def _run(processes, *arguments):
+    code, output, messages = _call(processes, *arguments)
+    assert code == 0, messages
+    return output, messages
+
+
+def _given(folder, **other):
+    names = {name: f"@{folder}/{name}.npy" for name in ("a", "b", "force")} | other
+    return [part for name, value in names.items() for part in ("--input", f"{name}={value}")]
+
+
+def _one_by_one(folder, artifact, out, steps, forces=None):
+    """What a step after the other gives, each a run of its own; by step and output."""
+    results = []
+    given = {}
+    for step in range(steps):
+        if forces:
+            given["force"] = f"@{forces[step]}"
+        files = {name: out / f"{name}-{step + 1}.npy" for name in ("next_a", "next_b", "half")}
+        flags = [part for name, file in files.items() for part in ("--output", f"{name}={file}")]
+        _run(None, artifact, *_given(folder, **given), *flags)
+        given |= {"a": f"@{files['next_a']}", "b": f"@{files['next_b']}"}
+        results.append({name: np.load(file) for name, file in files.items()})
+    return results
+
+
+def _check_onnxruntime(folder, results, forces=None):
+    session = onnxruntime.InferenceSession(str(folder / "states.onnx"), providers=["CPUExecutionProvider"])
+    feed = {name: np.load(folder / f"{name}.npy") for name in ("a", "b", "force")}
+    for step, result in enumerate(results):
+        if forces:
+            feed["force"] = np.load(forces[step])
+        names = [output.name for output in session.get_outputs()]
+        expected = dict(zip(names, session.run(names, feed)))
+        for name in ("next_a", "next_b"):
+            np.testing.assert_allclose(result[name], expected[name], rtol=0, atol=1e-5)
+        feed |= {"a": expected["next_a"], "b": expected["next_b"]}
+
+
+def _check(out, results, pattern="{name}-{step:04}.npy", names=("next_a", "next_b", "half")):
+    for step, result in enumerate(results, 1):
+        for name in names:
+            found = np.load(out / pattern.format(name=name, step=step))
+            assert found.dtype == result[name].dtype and found.shape == result[name].shape
+            assert found.tobytes() == result[name].tobytes(), (name, step)
+
+
+def _outputs(out, names=("next_a", "next_b", "half")):
+    return [part for name in names for part in ("--output", f"{name}={out}/{name}-{{step}}.npy")]
+
+
+@pytest.mark.parametrize("target", ["cpu", "emulated"])
+@pytest.mark.parametrize("name", CUTS)
+def test_feedback(folder, tmp_path, name, target):
+    artifact = _compile(folder, name, target=target)
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "out").mkdir()
+    results = _one_by_one(folder, artifact, tmp_path / "alone", 4)
+    _check_onnxruntime(folder, results)
+    assert _run(None, artifact, *_given(folder), "--steps", 4, *_outputs(tmp_path / "out")) == ("", "")
+    _check(tmp_path / "out", results)
+    # With threads, and after runs on numbers that are none.
+    _run(None, artifact, *_given(folder), "--steps", 4, "--threads", 5, "--warmup", 2, *_outputs(tmp_path / "out"))
+    _check_onnxruntime(folder, [{n: np.load(tmp_path / "out" / f"{n}-{s:04}.npy") for n in ("next_a", "next_b")} for s in (1, 2, 3, 4)])
+
+
+@pytest.mark.skipif(bool(mpi.missing()), reason=mpi.missing() or "it is there")
+@pytest.mark.parametrize("name", ["uneven", "other"])
+def test_feedback_among_processes(folder, tmp_path, name):
+    artifact = _compile(folder, name)
+    for kind in ("local", "mpi"):
+        (tmp_path / kind).mkdir()
+        _run(3 if kind == "mpi" else None, artifact, *_given(folder), "--steps", 5, *_outputs(tmp_path / kind))
+    names = sorted(file.name for file in (tmp_path / "local").iterdir())
+    assert len(names) == 16 and names == sorted(file.name for file in (tmp_path / "mpi").iterdir())
+    for file in names:
+        if file.endswith(".npy"):
+            assert (tmp_path / "local" / file).read_bytes() == (tmp_path / "mpi" / file).read_bytes(), file
+
+
+def test_feedback_in_memory(folder):
+    """The interface of Python, and so of C."""
+    dovetail = pytest.importorskip("dovetail")
+    program = dovetail.Program.load(_compile(folder, "other"))
+    assert program.feedback == {"a": "next_a", "b": "next_b"}
+    inputs = {name: np.load(folder / f"{name}.npy") for name in ("a", "b", "force")}
+    found = program.run(inputs, steps=3)
+    state = dict(inputs)
+    for _ in range(3):
+        expected = program.run(state)
+        state |= {"a": expected["next_a"], "b": expected["next_b"]}
+    for name, value in expected.items():
+        assert found[name].tobytes() == value.tobytes(), name
+    plain = dovetail.Program.load(_compile(folder, "one", flags=()))
+    with pytest.raises(dovetail.DovetailError, match="all of 2 steps would be the same"):
+        plain.run(inputs, steps=2)
+    with pytest.raises(dovetail.DovetailError, match="give a number from 1"):
+        program.run(inputs, steps=0)
+
+
+def _forces(folder):
+    return [folder / "forces" / f"hour{step}.npy" for step in range(1, 12)]
+
+
+@pytest.mark.parametrize("processes", [LOCAL, MPI])
+@pytest.mark.parametrize("kind", ["pattern", "at", "stacked", "both"])
+def test_sequences(folder, tmp_path, processes, kind):
+    """With a file for each step, whose numbers count, or a part of a file, and with feedback, too."""
+    artifact = _compile(folder, "uneven", flags=("--feedback", "next_a:a", "--feedback", "next_b:b") if kind == "both" else ())
+    (tmp_path / "out").mkdir()
+    force = {"at": f"@{folder}/forces/*.npy", "stacked": f"@{folder}/forces.npy"}.get(kind, f"{folder}/forces/hour*.npy")
+    pattern = "{name}-{step:04}.npy" if kind == "stacked" else "{name}-hour{step}.npy"
+    place = "{step}" if kind == "stacked" else "{name}"
+    flags = [part for n in ("next_a", "next_b", "half") for part in ("--output", f"{n}={tmp_path}/out/{n}-{place}.npy")]
+    assert _run(processes, artifact, *_given(folder, force=force), *flags) == ("", "")
+    if kind == "both":
+        results = _one_by_one(folder, artifact, tmp_path, 11, _forces(folder))
+    else:
+        results = [_one_by_one(folder, artifact, tmp_path, 1, [file])[0] for file in _forces(folder)]
+    _check(tmp_path / "out", results, pattern)
+    assert len(list((tmp_path / "out").iterdir())) == 3 * 11 + 1
+    # Fewer steps than files.
+    output, _ = _run(processes, artifact, *_given(folder, force=force), "--steps", 2)
+    assert [line.split()[:3] for line in output.splitlines()] == [
+        ["step", str(step), name] for step in (1, 2) for name in ("next_a", "next_b", "half")
+    ]
+
+
+def _kill_midway(process, out, file):
+    """Kills all processes of a run once `file` is there."""
+    deadline = time.monotonic() + 120
+    while not (out / file).exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    for entry in pathlib.Path("/proc").iterdir():
+        # mpirun's ranks have groups of their own.
+        try:
+            session = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[3]) if entry.name.isdigit() else 0
+        except OSError:
+            continue
+        if session == process.pid:
+            os.kill(int(entry.name), signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.mark.parametrize("processes", [LOCAL, MPI])
+@pytest.mark.parametrize("names", [("next_a", "next_b"), ("next_a",), ("half",)], ids=["all", "one", "none"])
+def test_resume(folder, tmp_path, processes, names):
+    """Killed, and killed again: the outputs are those of a run that was not. States may be no outputs."""
+    artifact = _compile(folder, "other")
+    steps = 600
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    whole.mkdir()
+    out.mkdir()
+    arguments = [artifact, *_given(folder), "--steps", steps]
+    _run(None, *arguments, *_outputs(whole, names))
+    resumed = []
+    for number, last in enumerate((7, 31)):
+        line = _start(processes, ["run", *arguments, *_outputs(out, names), *(["--resume"] if number else [])])
+        _kill_midway(mpi.start(line), out, f"{names[0]}-{last:04}.npy")
+        for file in out.glob(f"{names[0]}-????.npy"):
+            assert file.read_bytes() == (whole / file.name).read_bytes()
+        resumed.append(json.loads((out / f"{names[0]}.resume.json").read_text())["done"])
+    assert 7 <= resumed[0] + 1 and resumed[0] < resumed[1] + 1 < steps
+    _, messages = _run(processes, *arguments, *_outputs(out, names), "--resume")
+    assert f"goes on with step {resumed[1] + 1} of {steps}" in messages
+    expected = {file.name: file for file in whole.iterdir()}
+    assert sorted(expected) == sorted(file.name for file in out.iterdir())
+    for name, file in expected.items():
+        if name.endswith(".npy"):
+            assert file.read_bytes() == (out / name).read_bytes(), name
+    # Nothing is left to do; more steps are.
+    _, messages = _run(processes, *arguments, *_outputs(out, names), "--resume")
+    assert "all steps are complete" in messages
+    arguments[-1] = steps + 2
+    _run(processes, *arguments, *_outputs(out, names), "--resume")
+    _run(None, *arguments, *_outputs(whole, names))
+    assert (out / f"{names[0]}-{steps + 2:04}.npy").read_bytes() == (whole / f"{names[0]}-{steps + 2:04}.npy").read_bytes()
+
+
+def test_resume_is_refused(folder, tmp_path):
+    artifact, other = _compile(folder, "uneven"), _compile(folder, "alike")
+    flags = _outputs(tmp_path, ("next_a", "next_b"))
+    given = _given(folder, force=f"{tmp_path}/f*.npy")
+    for step in (1, 2, 3):
+        np.save(tmp_path / f"f{step}.npy", np.load(folder / "force.npy"))
+
+    def refused(program, given, flags, what):
+        code, _, messages = _call(None, program, *given, *flags, "--resume")
+        assert code == 2 and what in messages and "next_a.resume.json' is of another run" in messages, messages
+
+    _, messages = _run(None, artifact, *given, *flags, "--resume")
+    assert "next_a.resume.json'; begins with step 1" in messages
+    refused(other, given, flags, "it ran another program than")
+    refused(artifact, _given(folder), [*flags, "--steps", 3], "it had no --input force=@")
+    refused(artifact, given, _outputs(tmp_path, ("next_a",)), "it had --output next_b=")
+    changed = tmp_path / "next_b-0003.npy"
+    value = changed.read_bytes()
+    changed.write_bytes(value)
+    refused(artifact, given, flags, "next_b-0003.npy', which input 'b' is fed, has changed since, or is gone")
+    np.save(tmp_path / "f2.npy", np.zeros(SHAPE, np.float32))
+    refused(artifact, given, flags, "the files of input 'force' have changed since, or are others")
+    manifest = tmp_path / "next_a.resume.json"
+    manifest.write_text("{")
+    code, _, messages = _call(None, artifact, *given, *flags, "--resume")
+    assert code == 3 and "next_a.resume.json' does not say how far a run has come" in messages
+    # Who begins anew does not mind.
+    _run(None, artifact, *given, *flags)
+    assert json.loads(manifest.read_text())["done"] == 3
+
+
+@pytest.mark.parametrize("processes", [LOCAL, MPI])
+def test_errors_name_step_and_file(folder, tmp_path, processes):
+    artifact = _compile(folder, "uneven", flags=())
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    for step in (1, 2, 3, 4):
+        np.save(tmp_path / "in" / f"{step}.npy", np.zeros(SHAPE if step != 3 else SHAPE[1:], np.float32))
+    arguments = [artifact, *_given(folder, force=f"{tmp_path}/in/*.npy"), "--output", f"next_a={tmp_path}/out/{{name}}.npy"]
+    code, _, messages = _call(processes, *arguments)
+    assert code == 2, messages
+    assert "step 3: " in messages and "/in/3.npy': input 'force' is float32[1, 2, 9, 12], but a tensor float32[2, 9, 12]" in messages
+    # What was complete stays, and nothing else does.
+    names = sorted(file.name for file in (tmp_path / "out").iterdir())
+    assert names in (["1.npy", "run.resume.json"], ["1.npy", "2.npy", "run.resume.json"]), names
+    np.save(tmp_path / "in" / "3.npy", np.zeros(SHAPE, np.float32))
+    _run(processes, *arguments, "--resume")
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["1.npy", "2.npy", "3.npy", "4.npy", "run.resume.json"]
+
+
+@pytest.mark.parametrize("processes", [LOCAL, MPI])
+def test_steps_that_cannot_be_written(folder, tmp_path, processes):
+    """What came before is there."""
+    artifact = _compile(folder, "uneven")
+    (tmp_path / "next_a-0003.npy").mkdir()
+    code, _, messages = _call(processes, artifact, *_given(folder), "--steps", 4, *_outputs(tmp_path))
+    assert code == 3, messages
+    assert "step 3: " in messages and "next_a-0003.npy'" in messages
+    done = json.loads((tmp_path / "next_a.resume.json").read_text())["done"]
+    files = [f"{name}-{step:04}.npy" for name in ("half", "next_a", "next_b") for step in range(1, done + 1)]
+    assert 1 <= done <= 2
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([*files, "next_a-0003.npy", "next_a.resume.json"])
+    (tmp_path / "next_a-0003.npy").rmdir()
+    _run(processes, artifact, *_given(folder), "--steps", 4, *_outputs(tmp_path), "--resume")
+    assert len(list(tmp_path.iterdir())) == 13
+
+
+@pytest.mark.parametrize(
+    "given, flags, what",
+    [
+        ({}, ["--steps", 2], "all steps would be the same; compile the model with --feedback OUT:IN"),
+        ({}, ["--steps", -1], "--steps -1: give a number from 1"),
+        ({}, ["--resume"], "--resume: a run that writes nothing leaves nothing to go on with"),
+        ({"force": "{0}/none*.npy"}, [], "there is no file '"),
+        ({"force": "{0}/forces/*.npy"}, ["--steps", 12], "input 'force' is given for 11 steps, but there are 12"),
+        ({"force": "{0}/forces/*.npy", "a": "{0}/forces/hour1*.npy"}, [], "input 'a' is given for 3 steps, but input 'force' for 11"),
+        ({"force": "{0}/forces/*.npy"}, ["--output", "half={1}/y.npy"], "11 steps would write to it; put {step} into its name, or {name}"),
+        ({"force": "{0}/forces/*.npy"}, ["--output", "{1}/y.npz"], "the steps of a run write arrays, no archives"),
+        ({"force": "@{0}/forces.npy"}, ["--output", "half={1}/{name}.npy"], "no input has a file for each step, whose name {name} could be"),
+        ({"force": "{0}/forces/*.npy"}, ["--output", "half={0}/forces/{name}.npy"], "would be written over what is read"),
+        ({"force": "{0}/forces/*.npy"}, ["--output", "half={1}/{step}.npy", "--output", "next_a={1}/{step}.npy"], "would be written over another output"),
+    ],
+)  # fmt: skip
+def test_refused(folder, tmp_path, given, flags, what):
+    def fill(text):
+        return str(text).replace("{0}", str(folder)).replace("{1}", str(tmp_path))
+
+    given = {name: fill(value) for name, value in given.items()}
+    code, _, messages = _call(None, _compile(folder, "one", flags=()), *_given(folder, **given), *map(fill, flags))
+    assert code == (3 if "no file" in what else 2), messages
+    assert what in messages
+    assert not list(tmp_path.iterdir())
+
+
+def test_fed_inputs_have_no_sequence(folder):
+    code, _, messages = _call(None, _compile(folder, "one"), *_given(folder, a=f"{folder}/forces/*.npy"))
+    assert code == 2
+    assert "input 'a' is output 'next_a' of the step before, so only what it is at first can be given" in messages
+
+
+def test_progress(folder, tmp_path):
+    """On terminals alone: the step, and how long the rest takes."""
+    line = _start(None, ["run", _compile(folder, "one"), *_given(folder), "--steps", 3])
+    leader, follower = os.openpty()
+    process = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=follower, timeout=60)
+    os.close(follower)
+    shown = os.read(leader, 1 << 16).decode()
+    assert process.returncode == 0
+    assert "step 1 of 3 ..." in shown and "step 3 of 3, 0 s left ..." in shown
+
+
+@pytest.mark.skipif(bool(mpi.missing()), reason=mpi.missing() or "it is there")
+def test_weather(tmp_path):
+    """The example, small: four ranks, compared with one."""
+    line = [sys.executable, ROOT / "examples" / "weather.py", "--build", tool("dovetail").parents[1], "--out", tmp_path]
+    code, output, messages = mpi.call([str(part) for part in [*line, "--height", 37, "--width", 72, "--steps", 3]])
+    assert code == 0, messages
+    assert "Largest difference from one rank in any step" in output
+    assert pathlib.Path(tmp_path / "weather.png").read_bytes()[:4] == b"\x89PNG"
