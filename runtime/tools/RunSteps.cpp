@@ -267,6 +267,11 @@ absl::StatusOr<int64_t> StepsRun::readManifest() {
     for (int64_t step = left->done; step < std::min(left->done + 2, total); ++step)
       for (const OutputFiles::File &file : filesOf(step))
         ::unlink((file.path + left->suffix).c_str());
+    // It ended before it removed what is of no use any more.
+    if (left->done - 2 < total)
+      for (const RunManifest::State &state : stateAfter(left->done - 2))
+        if (state.isOwn)
+          ::unlink(state.path.c_str());
     for (const std::string &file : left->owned)
       if (!request.resume && absl::StartsWith(file, base) && absl::EndsWith(file, ".npy"))
         ::unlink(file.c_str());

@@ -14,7 +14,7 @@ import onnx
 import onnxruntime
 import pytest
 from harness import mpi
-from harness.backend import ROOT, call, tool
+from harness.backend import ROOT, InProcessBackend, call, fastest_backend, tool
 
 FLOAT, FLOAT16 = onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16
 SHAPE = [1, 2, 9, 12]
@@ -174,7 +174,9 @@ def test_feedback_among_processes(folder, tmp_path, name):
 
 def test_feedback_in_memory(folder):
     """The interface of Python, and so of C."""
-    dovetail = pytest.importorskip("dovetail")
+    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
+    import dovetail
+
     program = dovetail.Program.load(_compile(folder, "other"))
     assert program.feedback == {"a": "next_a", "b": "next_b"}
     inputs = {name: np.load(folder / f"{name}.npy") for name in ("a", "b", "force")}
@@ -185,6 +187,9 @@ def test_feedback_in_memory(folder):
         state |= {"a": expected["next_a"], "b": expected["next_b"]}
     for name, value in expected.items():
         assert found[name].tobytes() == value.tobytes(), name
+    # Compiled in this process, too.
+    again = dovetail.compile(folder / "states.onnx", feedback={"next_a": "a", "next_b": "b"}).run(inputs, steps=3)
+    np.testing.assert_allclose(again["next_a"], found["next_a"], rtol=0, atol=1e-5)
     plain = dovetail.Program.load(_compile(folder, "one", flags=()))
     with pytest.raises(dovetail.DovetailError, match="all of 2 steps would be the same"):
         plain.run(inputs, steps=2)
