@@ -135,6 +135,34 @@ static LogicalResult simplifyPad(PadOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// A slice of neighbours in what a constant extends is the operand extended by less, or cropped, or nothing but zeros.
+static LogicalResult sliceOfPad(SliceOp op, PatternRewriter &rewriter) {
+  auto pad = op.getOperand().getDefiningOp<PadOp>();
+  if (!pad || pad.getMode() != PadMode::Constant || typeOf(op).getNumElements() == 0)
+    return failure();
+  SmallVector<int64_t> low, high;
+  bool isOutside = false;
+  for (auto [dim, extent] : llvm::enumerate(shapeOf(pad.getOperand()))) {
+    int64_t size = op.getSizes()[dim], before = pad.getLow()[dim] - op.getStarts()[dim];
+    // Where the pad crops, others are in front.
+    if ((size > 1 && op.getSteps()[dim] != 1) || pad.getLow()[dim] < 0 || pad.getHigh()[dim] < 0)
+      return failure();
+    isOutside |= before >= size || before + extent <= 0;
+    low.push_back(before);
+    high.push_back(size - before - extent);
+  }
+  if (!isOutside) {
+    rewriter.replaceOpWithNewOp<PadOp>(op, pad.getOperand(), pad.getValue(), low, high, PadMode::Constant);
+    return success();
+  }
+  if (pad.getValue())
+    return failure();
+  RankedTensorType type = typeOf(op);
+  rewriter.replaceOpWithNewOp<ConstantOp>(op,
+                                          DenseElementsAttr::get(type, rewriter.getZeroAttr(type.getElementType())));
+  return success();
+}
+
 static LogicalResult simplifyBroadcast(BroadcastOp op, PatternRewriter &rewriter) {
   if (op.getOperand().getType() == op.getType())
     return replaceBy(op, op.getOperand(), rewriter);
@@ -241,5 +269,6 @@ void dovetail::populateMergeShapes(RewritePatternSet &patterns) {
   patterns.add(simplifyConcat);
   patterns.add(splitConcat);
   patterns.add(sliceOfConcat);
+  patterns.add(sliceOfPad);
   patterns.add(simplifyReduce);
 }

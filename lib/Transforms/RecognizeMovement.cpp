@@ -6,19 +6,23 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Recognises circular padding that is written as a concatenation of slices, and slices that are written as gathers.
+// Recognises padding that is written as a concatenation, slices that are written as gathers, and concatenations that
+// are written as scatters.
 //
 //===----------------------------------------------------------------------===//
 
 #include "GraphMatch.h"
 #include "ShapePatterns.h"
 #include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
+#include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace dovetail;
 
 //===----------------------------------------------------------------------===//
-// Circular padding
+// Padding
 //===----------------------------------------------------------------------===//
 
 /// How many elements of `source` along `axis` the slice `value` takes, at its end or at its beginning; 0 if it is
@@ -59,6 +63,32 @@ static LogicalResult recognizeCircularPad(ConcatOp op, PatternRewriter &rewriter
   return failure();
 }
 
+/// All elements are zeros of positive sign.
+static bool isZeros(Value value) {
+  std::optional<double> number = getSplat(value);
+  return number && *number == 0 && !std::signbit(*number);
+}
+
+/// concat(zeros, x, zeros) is x with padding.
+static LogicalResult recognizePad(ConcatOp op, PatternRewriter &rewriter) {
+  auto axis = static_cast<int64_t>(op.getAxis());
+  SmallVector<int64_t> low(op.getType().getRank(), 0), high(low);
+  Value source;
+  for (Value input : op.getInputs()) {
+    if (!isZeros(input)) {
+      if (source)
+        return failure();
+      source = input;
+      continue;
+    }
+    (source ? high : low)[axis] += shapeOf(input)[axis];
+  }
+  if (!source || op.getInputs().size() == 1)
+    return failure();
+  rewriter.replaceOpWithNewOp<PadOp>(op, source, Value(), low, high, PadMode::Constant);
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Gather
 //===----------------------------------------------------------------------===//
@@ -92,7 +122,91 @@ static LogicalResult gatherToSlice(GatherOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Scatter
+//===----------------------------------------------------------------------===//
+
+/// Where the first of `count` neighbours is that constant `indices` name, one after the other, along dimension `axis`
+/// of `extent` elements, the same along all other dimensions; none if they do not.
+static std::optional<int64_t> getFirstOfRange(Value indices, int64_t axis, int64_t extent) {
+  SmallVector<int64_t> shape(shapeOf(indices));
+  // What is repeated has 1 in place of extents.
+  if (auto broadcast = indices.getDefiningOp<BroadcastOp>()) {
+    indices = broadcast.getOperand();
+    size_t missing = shape.size() - shapeOf(indices).size();
+    llvm::fill(shape, 1);
+    llvm::copy(shapeOf(indices), shape.begin() + missing);
+  }
+  auto constant = indices.getDefiningOp<ConstantOp>();
+  std::optional<ConstantReader> reader =
+      constant ? ConstantReader::create(constant.getValue()) : std::optional<ConstantReader>();
+  int64_t total = typeOf(indices).getNumElements();
+  if (!reader || total == 0)
+    return std::nullopt;
+  bool isUnsigned = isUnsignedElement(typeOf(indices).getElementType());
+  int64_t inner = ShapedType::getNumElements(ArrayRef(shape).drop_front(axis + 1)), first = 0;
+  for (int64_t i = 0; i < total; ++i) {
+    // Of indices that are out of range others see to.
+    std::optional<int64_t> position = dovetail::lookUp(reader->readBits(i), isUnsigned, extent);
+    if (i == 0)
+      first = position.value_or(0);
+    if (position != first + i / inner % shape[axis])
+      return std::nullopt;
+  }
+  return first;
+}
+
+/// `data` with `updates` from `first` on along `axis`, in place of what is there.
+static Value replacePart(OpBuilder &builder, Location loc, Value data, Value updates, int64_t axis, int64_t first) {
+  int64_t rank = typeOf(data).getRank(), end = first + shapeOf(updates)[axis];
+  Value source = data;
+  while (auto slice = source.getDefiningOp<SliceOp>())
+    source = slice.getOperand();
+  if (isZeros(source)) {
+    SmallVector<int64_t> low(rank, 0), high(rank, 0);
+    low[axis] = first;
+    high[axis] = shapeOf(data)[axis] - end;
+    return PadOp::create(builder, loc, updates, Value(), low, high, PadMode::Constant);
+  }
+  SmallVector<int64_t> starts(rank, 0), sizes(shapeOf(data)), steps(rank, 1);
+  sizes[axis] = first;
+  Value before = SliceOp::create(builder, loc, data, starts, sizes, steps);
+  starts[axis] = end;
+  sizes[axis] = shapeOf(data)[axis] - end;
+  Value after = SliceOp::create(builder, loc, data, starts, sizes, steps);
+  return ConcatOp::create(builder, loc, ValueRange({before, updates, after}), axis);
+}
+
+/// A scatter to constant neighbours, whole slices of the data.
+static LogicalResult scatterToConcat(ScatterElementsOp op, PatternRewriter &rewriter) {
+  auto axis = static_cast<int64_t>(op.getAxis());
+  ArrayRef<int64_t> data = shapeOf(op.getData()), updates = shapeOf(op.getUpdates());
+  for (auto [dim, extent] : llvm::enumerate(updates))
+    if (static_cast<int64_t>(dim) != axis && extent != data[dim])
+      return failure();
+  std::optional<int64_t> first = getFirstOfRange(op.getIndices(), axis, data[axis]);
+  if (op.getReduction() || !first)
+    return failure();
+  rewriter.replaceOp(op, replacePart(rewriter, op.getLoc(), op.getData(), op.getUpdates(), axis, *first));
+  return success();
+}
+
+/// The same of slices of the first dimension.
+static LogicalResult scatterNDToConcat(ScatterNDOp op, PatternRewriter &rewriter) {
+  ArrayRef<int64_t> indices = shapeOf(op.getIndices());
+  if (op.getReduction() || indices.size() != 2 || indices.back() != 1)
+    return failure();
+  std::optional<int64_t> first = getFirstOfRange(op.getIndices(), 0, shapeOf(op.getData()).front());
+  if (!first)
+    return failure();
+  rewriter.replaceOp(op, replacePart(rewriter, op.getLoc(), op.getData(), op.getUpdates(), 0, *first));
+  return success();
+}
+
 void dovetail::populateRecognizeMovement(RewritePatternSet &patterns) {
   patterns.add(recognizeCircularPad);
+  patterns.add(recognizePad);
   patterns.add(gatherToSlice);
+  patterns.add(scatterToConcat);
+  patterns.add(scatterNDToConcat);
 }

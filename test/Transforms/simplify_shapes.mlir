@@ -132,8 +132,8 @@ func.func @gathers(%arg0: tensor<3x2xf32>) -> (tensor<2xf32>, tensor<2x2xf32>, t
 // CHECK-NOT: dovetail.transpose
 // CHECK: dovetail.add %arg0, %{{.*}} : (tensor<1x2x3x4xf32>, tensor<1x2x1x1xf32>)
 // CHECK: dovetail.relu
+// CHECK: dovetail.slice %{{.*}} {sizes = array<i64: 1, 2, 3, 3>, starts = array<i64: 0, 0, 0, 1>
 // CHECK: dovetail.pad %{{.*}} {high = array<i64: 0, 0, 1, 0>, low = array<i64: 0, 0, 0, 2>
-// CHECK: dovetail.slice %{{.*}} {sizes = array<i64: 1, 2, 4, 5>, starts = array<i64: 0, 0, 0, 1>
 // CHECK: dovetail.concat %{{.*}} {axis = 1 : i64}
 // CHECK: dovetail.softmax %{{.*}} {axis = 1 : i64}
 // CHECK-NOT: dovetail.transpose
@@ -143,8 +143,8 @@ func.func @channels_last(%arg0: tensor<1x2x3x4xf32>) -> tensor<1x4x4x5xf32> {
   %0 = dovetail.transpose %arg0 {permutation = array<i64: 0, 2, 3, 1>} : (tensor<1x2x3x4xf32>) -> tensor<1x3x4x2xf32>
   %1 = dovetail.add %0, %b : (tensor<1x3x4x2xf32>, tensor<2xf32>) -> tensor<1x3x4x2xf32>
   %2 = dovetail.relu %1 : (tensor<1x3x4x2xf32>) -> tensor<1x3x4x2xf32>
-  %3 = dovetail.pad %2 {low = array<i64: 0, 0, 2, 0>, high = array<i64: 0, 1, 0, 0>, mode = #dovetail.pad_mode<constant>} : (tensor<1x3x4x2xf32>) -> tensor<1x4x6x2xf32>
-  %4 = dovetail.slice %3 {starts = array<i64: 0, 0, 1, 0>, sizes = array<i64: 1, 4, 5, 2>, steps = array<i64: 1, 1, 1, 1>} : (tensor<1x4x6x2xf32>) -> tensor<1x4x5x2xf32>
+  %3 = dovetail.slice %2 {starts = array<i64: 0, 0, 1, 0>, sizes = array<i64: 1, 3, 3, 2>, steps = array<i64: 1, 1, 1, 1>} : (tensor<1x3x4x2xf32>) -> tensor<1x3x3x2xf32>
+  %4 = dovetail.pad %3 {low = array<i64: 0, 0, 2, 0>, high = array<i64: 0, 1, 0, 0>, mode = #dovetail.pad_mode<constant>} : (tensor<1x3x3x2xf32>) -> tensor<1x4x5x2xf32>
   %5 = dovetail.concat %4, %4 {axis = 3 : i64} : (tensor<1x4x5x2xf32>, tensor<1x4x5x2xf32>) -> tensor<1x4x5x4xf32>
   %6 = dovetail.softmax %5 {axis = 3 : i64} : (tensor<1x4x5x4xf32>) -> tensor<1x4x5x4xf32>
   %7 = dovetail.transpose %6 {permutation = array<i64: 0, 3, 1, 2>} : (tensor<1x4x5x4xf32>) -> tensor<1x4x4x5xf32>
@@ -214,4 +214,61 @@ func.func @pixel_shuffle(%arg0: tensor<1x8x2x3xf32>) -> tensor<1x2x4x6xf32> {
   %1 = dovetail.transpose %0 {permutation = array<i64: 0, 1, 4, 2, 5, 3>} : (tensor<1x2x2x2x2x3xf32>) -> tensor<1x2x2x2x3x2xf32>
   %2 = dovetail.reshape %1 : (tensor<1x2x2x2x3x2xf32>) -> tensor<1x2x4x6xf32>
   return %2 : tensor<1x2x4x6xf32>
+}
+
+// CHECK-LABEL: func @slices_of_pads
+// CHECK-DAG: dovetail.pad %arg0 {high = array<i64: -1, 2>, low = array<i64: 1, 0>
+// CHECK-DAG: dovetail.constant dense<0.000000e+00> : tensor<1x4xf32>
+// CHECK-NOT: dovetail.slice
+func.func @slices_of_pads(%arg0: tensor<3x4xf32>) -> (tensor<3x6xf32>, tensor<1x4xf32>) {
+  %0 = dovetail.pad %arg0 {low = array<i64: 2, 1>, high = array<i64: 0, 3>, mode = #dovetail.pad_mode<constant>} : (tensor<3x4xf32>) -> tensor<5x8xf32>
+  %1 = dovetail.slice %0 {starts = array<i64: 1, 1>, sizes = array<i64: 3, 6>, steps = array<i64: 1, 1>} : (tensor<5x8xf32>) -> tensor<3x6xf32>
+  %2 = dovetail.slice %0 {starts = array<i64: 0, 0>, sizes = array<i64: 1, 4>, steps = array<i64: 1, 1>} : (tensor<5x8xf32>) -> tensor<1x4xf32>
+  return %1, %2 : tensor<3x6xf32>, tensor<1x4xf32>
+}
+
+// CHECK-LABEL: func @zeros_around
+// CHECK: %[[P:.*]] = dovetail.pad %arg0 {high = array<i64: 0, 2>, low = array<i64: 0, 1>
+// CHECK: dovetail.concat %arg0, {{.*}}, %arg0
+// CHECK: return %[[P]]
+func.func @zeros_around(%arg0: tensor<3x4xf32>) -> (tensor<3x7xf32>, tensor<3x9xf32>) {
+  %one = dovetail.constant dense<0.0> : tensor<3x1xf32>
+  %two = dovetail.constant dense<0.0> : tensor<3x2xf32>
+  %0 = dovetail.concat %one, %arg0, %two {axis = 1 : i64} : (tensor<3x1xf32>, tensor<3x4xf32>, tensor<3x2xf32>) -> tensor<3x7xf32>
+  %1 = dovetail.concat %arg0, %one, %arg0 {axis = 1 : i64} : (tensor<3x4xf32>, tensor<3x1xf32>, tensor<3x4xf32>) -> tensor<3x9xf32>
+  return %0, %1 : tensor<3x7xf32>, tensor<3x9xf32>
+}
+
+// CHECK-LABEL: func @scatters
+// CHECK-DAG: dovetail.pad %arg1 {high = array<i64: 0, 2>, low = array<i64: 0, 1>
+// CHECK-DAG: %[[L:.*]] = dovetail.slice %arg0 {sizes = array<i64: 2, 1>, starts = array<i64: 0, 0>
+// CHECK-DAG: %[[H:.*]] = dovetail.slice %arg0 {sizes = array<i64: 2, 2>, starts = array<i64: 0, 3>
+// CHECK-DAG: dovetail.concat %[[L]], %arg1, %[[H]] {axis = 1 : i64}
+// CHECK-DAG: %[[R:.*]] = dovetail.slice %arg0 {sizes = array<i64: 1, 5>, starts = array<i64: 0, 0>
+// CHECK-DAG: dovetail.concat %[[R]], %arg2 {axis = 0 : i64}
+func.func @scatters(%arg0: tensor<2x5xf32>, %arg1: tensor<2x2xf32>, %arg2: tensor<1x5xf32>) -> (tensor<2x5xf32>, tensor<2x5xf32>, tensor<2x5xf32>) {
+  %zeros = dovetail.constant dense<0.0> : tensor<2x5xf32>
+  %given = dovetail.constant dense<[1, 2]> : tensor<2xi64>
+  %index = dovetail.broadcast %given : (tensor<2xi64>) -> tensor<2x2xi64>
+  %whole = dovetail.constant dense<[[1, -3], [1, 2]]> : tensor<2x2xi64>
+  %row = dovetail.constant dense<-1> : tensor<1x1xi64>
+  %0 = dovetail.scatter_elements %zeros, %index, %arg1 {axis = 1 : i64} : (tensor<2x5xf32>, tensor<2x2xi64>, tensor<2x2xf32>) -> tensor<2x5xf32>
+  %1 = dovetail.scatter_elements %arg0, %whole, %arg1 {axis = 1 : i64} : (tensor<2x5xf32>, tensor<2x2xi64>, tensor<2x2xf32>) -> tensor<2x5xf32>
+  %2 = dovetail.scatter_nd %arg0, %row, %arg2 : (tensor<2x5xf32>, tensor<1x1xi64>, tensor<1x5xf32>) -> tensor<2x5xf32>
+  return %0, %1, %2 : tensor<2x5xf32>, tensor<2x5xf32>, tensor<2x5xf32>
+}
+
+// Sums, other orders, indices that differ between rows, and fewer rows stay what they are.
+// CHECK-LABEL: func @other_scatters
+// CHECK-COUNT-4: dovetail.scatter_elements
+func.func @other_scatters(%arg0: tensor<2x5xf32>, %arg1: tensor<2x2xf32>, %arg2: tensor<1x2xf32>) -> (tensor<2x5xf32>, tensor<2x5xf32>, tensor<2x5xf32>, tensor<2x5xf32>) {
+  %up = dovetail.constant dense<[[1, 2], [1, 2]]> : tensor<2x2xi64>
+  %down = dovetail.constant dense<[[2, 1], [2, 1]]> : tensor<2x2xi64>
+  %shifted = dovetail.constant dense<[[1, 2], [2, 3]]> : tensor<2x2xi64>
+  %one = dovetail.constant dense<[[1, 2]]> : tensor<1x2xi64>
+  %0 = dovetail.scatter_elements %arg0, %up, %arg1 {axis = 1 : i64, reduction = #dovetail.reduce_kind<sum>} : (tensor<2x5xf32>, tensor<2x2xi64>, tensor<2x2xf32>) -> tensor<2x5xf32>
+  %1 = dovetail.scatter_elements %arg0, %down, %arg1 {axis = 1 : i64} : (tensor<2x5xf32>, tensor<2x2xi64>, tensor<2x2xf32>) -> tensor<2x5xf32>
+  %2 = dovetail.scatter_elements %arg0, %shifted, %arg1 {axis = 1 : i64} : (tensor<2x5xf32>, tensor<2x2xi64>, tensor<2x2xf32>) -> tensor<2x5xf32>
+  %3 = dovetail.scatter_elements %arg0, %one, %arg2 {axis = 1 : i64} : (tensor<2x5xf32>, tensor<1x2xi64>, tensor<1x2xf32>) -> tensor<2x5xf32>
+  return %0, %1, %2, %3 : tensor<2x5xf32>, tensor<2x5xf32>, tensor<2x5xf32>, tensor<2x5xf32>
 }
