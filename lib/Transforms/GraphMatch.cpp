@@ -21,14 +21,18 @@
 using namespace mlir;
 using namespace dovetail;
 
-LogicalResult dovetail::applyToGraph(Operation *root, RewritePatternSet patterns) {
+LogicalResult dovetail::requireUnsharded(Operation *root) {
   WalkResult result = root->walk([&](Operation *op) {
     for (Value value : op->getResults())
       if (getSharding(value))
         return WalkResult(op->emitError("carries a sharding; the graph is simplified before shardings are chosen"));
     return WalkResult::advance();
   });
-  if (result.wasInterrupted())
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult dovetail::applyToGraph(Operation *root, RewritePatternSet patterns) {
+  if (failed(requireUnsharded(root)))
     return failure();
   // Sharing constants would drop their locations, which name the weights.
   return applyPatternsGreedily(root, std::move(patterns), GreedyRewriteConfig().enableConstantCSE(false));

@@ -21,8 +21,12 @@
 
 namespace dovetail {
 
-/// Applies `patterns` below `root` until nothing changes. Constants stay where they are, with their locations. Fails,
-/// with an error, if a type carries a sharding: a user may have asked for it on a value that a pattern would remove.
+/// Fails, with an error, if a type below `root` carries a sharding: a user may have asked for it on a value that a pass
+/// would remove.
+llvm::LogicalResult requireUnsharded(mlir::Operation *root);
+
+/// Applies `patterns` below `root` until nothing changes. Constants stay where they are, with their locations. Fails
+/// where `requireUnsharded` does.
 llvm::LogicalResult applyToGraph(mlir::Operation *root, mlir::RewritePatternSet patterns);
 
 inline mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }

@@ -31,6 +31,9 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions, bool hasAttention
   functions.addPass(createRecognizeActivations());
   // What was recognised has fewer reshapes around it, and products have their factors next to them.
   functions.addPass(createSimplifyShapes());
+  functions.addPass(createHoistSlices());
+  functions.addPass(createSinkPads());
+  functions.addPass(createSimplifyShapes());
   functions.addPass(createFoldScales());
   functions.addPass(createFoldPads());
   if (hasAttention)

@@ -56,6 +56,27 @@ def SimplifyShapes : Pass<"dovetail-simplify-shapes"> {
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
+def HoistSlices : Pass<"dovetail-hoist-slices"> {
+  let summary = "Compute only what slices take of a result";
+  let description = [{
+    Where slices are all that is read of a result, and the operation reads its operands at the same place along a
+    dimension, whatever that is (rows of products, the dimensions that a Fourier transform does not go along), it is
+    done on slices of its operands, if that saves work: its own or, of an operation that costs little, that of what is
+    computed for it. So less is moved between ranks, too.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
+def SinkPads : Pass<"dovetail-sink-pads"> {
+  let summary = "Compute nothing of zeros that only come along";
+  let description = [{
+    An operation that costs work, is linear in an operand, and reads it at the same place along a dimension, makes zeros
+    of zeros: padding of the operand along that dimension becomes padding of the result. What is concatenated with equal
+    pads is padded once.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
 def RecognizeNorms : Pass<"dovetail-recognize-norms"> {
   let summary = "Recognize normalisations that are spelt out";
   let description = [{

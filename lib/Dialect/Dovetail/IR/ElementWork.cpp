@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Implements countElement.
+// Implements countElement and readsOnly.
 //
 //===----------------------------------------------------------------------===//
 
@@ -124,9 +124,8 @@ private:
 };
 } // namespace
 
-double dovetail::countElement(DefinitionOpInterface op, const Definition &definition, ArrayRef<int64_t> ends,
-                              double otherwise) {
-  Block block;
+/// Emits an element of the result, or a line, into `block`, of which the coordinates are arguments.
+static void emitInto(Block &block, DefinitionOpInterface op, const Definition &definition, ArrayRef<int64_t> ends) {
   OpBuilder builder(op.getContext());
   builder.setInsertionPointToStart(&block);
   Location location = op.getLoc();
@@ -137,17 +136,29 @@ double dovetail::countElement(DefinitionOpInterface op, const Definition &defini
   Anything anything(elements, op, ends);
   if (definition.lines.empty()) {
     emitElement(op, definition, elements, index, anything);
-  } else {
-    index.resize(definition.loops.size());
-    for (unsigned loop : definition.lines)
-      index[loop] = {};
-    LineBuilder line(elements, op, definition, index, anything, anything);
-    op.emitLine(line);
+    return;
   }
+  index.resize(definition.loops.size());
+  for (unsigned loop : definition.lines)
+    index[loop] = {};
+  LineBuilder line(elements, op, definition, index, anything, anything);
+  op.emitLine(line);
+}
+
+double dovetail::countElement(DefinitionOpInterface op, const Definition &definition, ArrayRef<int64_t> ends,
+                              double otherwise) {
+  Block block;
+  emitInto(block, op, definition, ends);
   DenseSet<Value> values;
   return count(block, otherwise, values);
 }
 
 double dovetail::countElement(DefinitionOpInterface op, const Definition &definition, ArrayRef<int64_t> ends) {
   return countElement(op, definition, ends, kUnknownIterations);
+}
+
+bool dovetail::readsOnly(DefinitionOpInterface op, const Definition &definition, unsigned loop) {
+  Block block;
+  emitInto(block, op, definition, llvm::map_to_vector(definition.loops, [](const Loop &loop) { return loop.extent; }));
+  return block.getArgument(loop).use_empty();
 }

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares countElement, which counts what an operation emits for an element of its result.
+// Declares countElement, which counts what an operation emits for an element of its result, and readsOnly, which says
+// whether a coordinate serves reads alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +25,10 @@ double countElement(DefinitionOpInterface op, const Definition &definition, llvm
                     double otherwise);
 /// The same with so many iterations as are usual where data say when a loop ends.
 double countElement(DefinitionOpInterface op, const Definition &definition, llvm::ArrayRef<int64_t> ends);
+
+/// Whether what `op` emits uses the coordinate of `loop`, a dimension of its result but none of a line, as an index of
+/// reads and of what it writes, and for nothing else: then an element does not depend on where it is.
+bool readsOnly(DefinitionOpInterface op, const Definition &definition, unsigned loop);
 
 } // namespace dovetail
 
