@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fourier transforms of all kinds of lengths are as exact as NumPy's of the same type, against NumPy in float64."""
 
+import json
+
 import numpy as np
 import onnx
 import pytest
+from dovetail_models import fno2d, fno2d_torch, random_inputs, run_onnxruntime
+from harness.backend import call, tool
+from harness.compare import differences
 from harness.partition import Partition, sizes_with_empty_shard
 from onnx import TensorProto, helper, numpy_helper
 
@@ -114,3 +119,29 @@ def test_types_of_16_bits_are_rounded_once(backend, kind):
     step = 2.0**-11 if kind == TensorProto.FLOAT16 else 2.0**-8
     parts = np.stack([expected.real, expected.imag], -1)
     assert np.all(np.abs(results["y"] - parts) <= step * np.abs(parts) + 1e-4)
+
+
+@pytest.mark.parametrize("build", [fno2d, fno2d_torch])
+@pytest.mark.parametrize("axis", [2, 3])
+def test_only_modes_that_are_kept_move(backend, tmp_path, build, axis):
+    """Modes are cut off behind both transforms, and put among zeros before the inverse ones."""
+    channels, extent, modes = 16, 64, 6
+    model = build(height=extent, width=extent, modes=(modes, modes), channels=channels, layers=2)
+    inputs = random_inputs(model, seed=2)
+    partition = Partition({"y": 4})
+    for name in ("field", "solution"):
+        partition.split(name, 4, axis, "y")
+    expected = run_onnxruntime(model, inputs)
+    found = differences(backend.compile_and_run(model, partition, inputs, list(expected)), expected)
+    assert not found, found
+    path, artifact = tmp_path / "fno.onnx", tmp_path / "fno.dvt"
+    onnx.save(model, path)
+    command = [tool("dovetail"), "compile", path, "-o", artifact, *partition.flags()]
+    code, _, messages = call(command)
+    assert code == 0, messages
+    code, text, messages = call([tool("dovetail"), "inspect", "--json", artifact])
+    assert code == 0, messages
+    # The field itself is brought together for the first transform where that dimension is split: of three channels.
+    field, spectrum = 3 * extent * extent * 4, channels * extent * modes * 2 * 4
+    for exchange in json.loads(text)["exchanges"]:
+        assert exchange["bytes"] <= max(field, spectrum), exchange
