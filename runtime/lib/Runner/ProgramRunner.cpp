@@ -569,8 +569,6 @@ absl::Status ProgramRunner::runLocal(absl::Span<const FullTensor> inputs, absl::
   return state->runOnce(Scatter | Run | Gather);
 }
 
-const std::vector<int> &ProgramRunner::ranks() const { return state->own; }
-
 absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const FullTensor> inputs,
                                                                 absl::Span<const FullTensor> outputs) {
   if (absl::Status status = state->check(inputs, outputs); !status.ok())

@@ -112,8 +112,6 @@ public:
   /// another, nothing is copied elsewhere; where boxes of inputs overlap, they have the same elements, which is up to
   /// the caller. Errors: as above; UNIMPLEMENTED where extents of outputs depend on data.
   absl::Status runLocal(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs);
-  /// The ranks of this process, ascending.
-  const std::vector<int> &ranks() const;
 
   /// The extents that output number `index` had in the last run: those of its port, but for bounded dimensions, of
   /// which there are the first coordinates alone. Before the first run, and where `isFirst` does not hold, the bounds.
@@ -133,7 +131,7 @@ public:
   absl::StatusOr<std::vector<std::string>> share(std::string own);
 
   const Program &getProgram() const;
-  /// Those of this process.
+  /// Those of this process, ascending.
   const std::vector<int> &ranks() const;
   /// Whether the full outputs come to this process.
   bool isFirst() const;
