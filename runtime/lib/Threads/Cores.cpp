@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
 #include <algorithm>
@@ -126,7 +127,7 @@ double bandwidthOfGroups(const std::string &root, bool isSecond) {
   if (!hierarchy || !group)
     return least;
   // A container sees part of the hierarchy, and may be told its group as it is called outside or inside.
-  if (hierarchy->group != "/" && absl::StartsWith(*group, hierarchy->group))
+  if (hierarchy->group != "/" && absl::StartsWith(absl::StrCat(*group, "/"), absl::StrCat(hierarchy->group, "/")))
     group = group->substr(hierarchy->group.size());
   for (std::string path = *group;; path.erase(path.rfind('/'))) {
     while (!path.empty() && path.back() == '/')
