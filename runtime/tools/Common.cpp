@@ -119,7 +119,7 @@ absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(const RunArguments &
     return absl::InvalidArgumentError(absl::StrCat("--threads ", arguments.threads, ": give a number from 1 to 4096"));
   if (!(arguments.timeout > 0 && arguments.timeout <= 1e6))
     return absl::InvalidArgumentError(
-        absl::StrCat("--timeout ", arguments.timeout, ": give a number of seconds above 0"));
+        absl::StrCat("--timeout ", arguments.timeout, ": give a number of seconds above 0, at most 1000000"));
   if (arguments.device < -1)
     return absl::InvalidArgumentError(absl::StrCat("--device ", arguments.device, ": devices are counted from 0"));
   options.threads = arguments.threads;

@@ -153,8 +153,8 @@ std::vector<StepExecutorOr> HostBackend::createSteps(const RankMemory &memory, a
       executors[i] = createStep(memory, *steps[i], inPrologue);
   };
   threads.run(
-      threads.size(),
-      [](void *context, int part) { (*static_cast<decltype(createNext) *>(context))(part); }, &createNext);
+      threads.size(), [](void *context, int part) { (*static_cast<decltype(createNext) *>(context))(part); },
+      &createNext);
   return executors;
 }
 
@@ -162,7 +162,7 @@ absl::StatusOr<std::unique_ptr<Backend>> dovetail::runtime::createHostBackend(co
                                                                               SessionOptions options) {
   if (options.autotune)
     return absl::InvalidArgumentError(absl::StrCat("autotune is for devices, but the program is for target '",
-                                                   hostTarget, "', whose libraries choose without measuring"));
+                                                   hostTarget, "', for which `dovetail compile --autotune` measures"));
   auto backend = std::make_unique<HostBackend>(program, options);
   if (backend->numThreads() < options.threads)
     return absl::ResourceExhaustedError(absl::StrCat("rank ", rank, " cannot start ", options.threads,
