@@ -69,6 +69,10 @@ LogicalResult PlanCommand::run(Diagnostics &diagnostics) {
                              "'" + model + "' is a compiled program, not a model; `dovetail plan` takes the model");
   if (threads < 1 || threads > 4096)
     return diagnostics.error(ExitCode::Usage, "--threads " + llvm::Twine(threads) + ": give a number from 1 to 4096");
+  for (auto [given, name] : {std::pair(arguments.prepack, "--prepack"), std::pair(arguments.autotune, "--autotune")})
+    if (given)
+      return diagnostics.error(ExitCode::Usage, llvm::Twine("'") + name + "': `dovetail plan` runs nothing on this " +
+                                                    "machine; give it to `dovetail compile`");
   llvm::FailureOr<CompileOptions> options = parseOptions(arguments, diagnostics);
   if (failed(options) || failed(checkFiles(diagnostics)))
     return llvm::failure();
