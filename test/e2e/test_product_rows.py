@@ -90,3 +90,36 @@ def test_halo(backend, tmp_path, dim, sizes, merged):
     assert "plan.exchange" in text
     assert text.count("plan.matmul") == 1
     assert f"row_dims = {merged}" in text if merged else "row_dims" not in text
+
+
+@pytest.mark.parametrize("sizes", [[61], [61, 3, 0], [1] * 64, [21, 22, 21]], ids=len)
+def test_parts_of_few_rows_are_computed_as_all(backend, sizes):
+    """Relu gives +0, of which the inverse is infinity, and NaN where there was one, on however many ranks."""
+    rng = np.random.default_rng(12)
+    rows = sum(sizes)
+    x = rng.standard_normal((rows, 3)).astype(np.float32)
+    x[3, 1], x[rows - 2, 0], x[5, 2] = -np.inf, np.inf, np.nan
+    weights = _weights(rng, 3, 33)
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [
+            onnx.helper.make_node("MatMul", ["x", "w"], ["product"]),
+            onnx.helper.make_node("Relu", ["product"], ["rectified"]),
+            onnx.helper.make_node("Reciprocal", ["rectified"], ["y"]),
+        ],
+        "rectified",
+        [value("x", onnx.TensorProto.FLOAT, x.shape)],
+        [value("y", onnx.TensorProto.FLOAT, [rows, 33])],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    partition = Partition({"y": len(sizes)})
+    partition.split("x", 2, 0, "y", sizes)
+    actual = backend.compile_and_run(model, partition, {"x": x}, ["y"])["y"]
+    whole = backend.compile_and_run(model, Partition({"y": 1}), {"x": x}, ["y"])["y"]
+    np.testing.assert_allclose(actual, whole, rtol=1e-6)
+    # What a library makes of NaN is its own; of all else the result is that of ONNX Runtime.
+    expected = expected_outputs(model, {"x": x})["y"]
+    known = ~np.isnan(expected)
+    assert np.count_nonzero(np.isposinf(expected)) > 100
+    np.testing.assert_allclose(actual[known], expected[known], rtol=1e-3)

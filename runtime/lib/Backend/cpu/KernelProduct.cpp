@@ -30,13 +30,14 @@ const VectorKernels *KernelProduct::fastKernels() {
 #endif
 }
 
-bool KernelProduct::takes(const memory::desc &input, const memory::desc &weights, const memory::desc &output) {
+bool KernelProduct::takes(const memory::desc &input, const memory::desc &weights, const memory::desc &output,
+                          int64_t rowsOfAll) {
   memory::dims a = input.dims(), b = weights.dims(), c = output.dims();
   size_t last = c.size() - 1;
   for (size_t dim = 0; dim + 1 < last; ++dim)
     if (b[dim] != 1)
       return false;
-  return output.data_type() == memory::data_type::f32 && c[last - 1] >= leastRows &&
+  return output.data_type() == memory::data_type::f32 && rowsOfAll >= leastRows && c[last - 1] > 0 &&
          (stridesOf(input)[last] == 1 || a[last] == 1) && (stridesOf(output)[last] == 1 || c[last] == 1);
 }
 

@@ -28,9 +28,11 @@ public:
   /// AVX2 it copies factors in each call, and takes up to three times as long.
   static bool isFaster() { return &hostKernels() == fastKernels(); }
   /// Whether they do products of `rows` x `depth` with `depth` x `columns`, with dimensions before the last two as a
-  /// batch. Of few rows all that takes time is to read weights.
+  /// batch. `rowsOfAll`: how many all ranks have together. Of few rows all that takes time is to read weights; that is
+  /// asked of the whole product, as ranks are to give what one would, which libraries do not for values that are no
+  /// numbers.
   static bool takes(const dnnl::memory::desc &input, const dnnl::memory::desc &weights,
-                    const dnnl::memory::desc &output);
+                    const dnnl::memory::desc &output, int64_t rowsOfAll);
 
   KernelProduct(const dnnl::memory::desc &input, const dnnl::memory::desc &weights, const dnnl::memory::desc &output);
 

@@ -161,7 +161,10 @@ bool MatMulStep::createKernels(CallBudget &budget) {
   kernels = nullptr;
   // Parts of a call use what the first one packs as it does.
   bool isWanted = shared ? shared->kernels != nullptr : KernelProduct::isFaster() && packOnce && !b.staged;
-  if (!isWanted || !KernelProduct::takes(a.desc, b.desc, outDesc))
+  int64_t rows = 1;
+  for (int last = geometry.outBox.rank() - 1, dim = last - call.rowDims; dim < last; ++dim)
+    rows *= call.loops[dim].extent;
+  if (!isWanted || !KernelProduct::takes(a.desc, b.desc, outDesc, rows))
     return false;
   kernels = std::make_unique<KernelProduct>(a.desc, b.desc, outDesc);
   auto create = [&](const PostOps::Fused &fused) { return kernels->create(fused, budget, shared != nullptr); };

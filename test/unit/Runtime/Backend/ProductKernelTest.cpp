@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 using namespace dovetail::runtime;
@@ -101,5 +102,36 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Product,
                                          Case{13, 64, 17, 0, true}, Case{50, 33, 9, 2, true},
                                          Case{29, 3000, 40, 0, false}, Case{25, 50000, 3, 1, true},
                                          Case{6, 0, 20, 0, false}));
+
+TEST(ProductEpilogue, ReluGivesZeroOrNaN) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  // Sums of nothing, to which these are added.
+  std::vector<float> bias = {-infinity, -1, -0.0f, 0, 2, infinity, std::nanf(""), -1e-45f, 3};
+  for (const InstructionSet &set : instructionSets()) {
+    SCOPED_TRACE(set.name);
+    auto columns = static_cast<int64_t>(bias.size());
+    std::vector<float> packed(std::max<int64_t>(set.kernels->productWeights(0, columns), 1)),
+        output(3 * bias.size(), 7);
+    ProductTask task{};
+    task.weights = packed.data();
+    task.input = output.data();
+    task.output = output.data();
+    task.rows = 3;
+    task.columns = task.outputRow = columns;
+    task.epilogue.bias = bias.data();
+    task.epilogue.steps[0] = {EpilogueStep::Relu, 0, 0};
+    task.epilogue.numSteps = 1;
+    set.kernels->runProduct(task);
+    for (size_t i = 0; i < output.size(); ++i) {
+      float given = bias[i % bias.size()];
+      if (std::isnan(given)) {
+        EXPECT_TRUE(std::isnan(output[i])) << "element " << i;
+        continue;
+      }
+      EXPECT_EQ(output[i], std::max(given, 0.0f)) << "element " << i;
+      EXPECT_FALSE(std::signbit(output[i])) << "element " << i;
+    }
+  }
+}
 
 } // namespace

@@ -64,9 +64,12 @@ inline Vector finish(const Epilogue &epilogue, Vector x, const float *addend, in
     case EpilogueStep::AddTensor:
       x += loadFirst(addend, count);
       break;
-    case EpilogueStep::Relu:
-      x = x < 0.0f ? x * step.alpha : x;
+    case EpilogueStep::Relu: {
+      // Without a slope the result is +0 also of -0 and of -infinity, which no product with 0 gives.
+      Vector negative = step.alpha == 0 ? Vector{} : x * step.alpha;
+      x = x <= 0.0f ? negative : x;
       break;
+    }
     case EpilogueStep::Clip:
       x = x < step.alpha ? splat(step.alpha) : x;
       x = x > step.beta ? splat(step.beta) : x;
