@@ -24,6 +24,7 @@
 namespace {
 
 using dovetail::layout::attentionKeys;
+using dovetail::layout::attentionProductRows;
 using dovetail::layout::attentionRows;
 using dovetail::runtime::AttentionTask;
 
@@ -126,9 +127,10 @@ public:
       : task(task), begin(begin), rows(end - begin),
         padded((task.columns + elementsOfPanel - 1) / elementsOfPanel * elementsOfPanel), queries(scratch),
         sums(queries + attentionRows * task.depth), scores(sums + attentionRows * padded),
-        packedKeys(scores + attentionRows * attentionKeys), packedValues(packedKeys + attentionKeys * task.depth),
-        highest(packedValues + attentionKeys * padded), totals(highest + attentionRows * elementsOfVector),
-        most(totals + attentionRows * elementsOfVector), next(most + attentionRows), factors(next + attentionRows) {}
+        packedKeys(scores + attentionProductRows * attentionKeys),
+        packedValues(packedKeys + attentionKeys * task.depth), totals(packedValues + attentionKeys * padded),
+        most(totals + attentionRows * elementsOfVector), highest(most + attentionRows),
+        changes(highest + attentionProductRows * elementsOfVector), factors(changes + attentionProductRows) {}
 
   void run() {
     for (int64_t row = 0; row < rows; ++row) {
@@ -138,19 +140,18 @@ public:
       for (int64_t column = 0; column < padded; column += elementsOfVector)
         store(sums + row * padded + column, Vector{});
       store(totals + row * elementsOfVector, Vector{});
+      most[row] = -largestFloat;
     }
-    // Rows behind the last one are there so that vectors of rows are whole.
-    for (int64_t row = 0; row < attentionRows; ++row)
-      most[row] = next[row] = -largestFloat;
+    for (int64_t i = 0; i < attentionProductRows; ++i)
+      changes[i] = 0;
     for (int64_t first = 0; first < task.keys; first += attentionKeys) {
       int64_t count = task.keys - first < attentionKeys ? task.keys - first : attentionKeys;
-      if (isLeftOut(first, count))
+      if (isLeftOut(0, rows, first, count))
         continue;
-      for (int64_t row = 0; row < rows; ++row)
-        store(highest + row * elementsOfVector, splat(most[row]));
-      multiplyKeys(first, count);
-      weigh(first, count);
-      addValues(first, count);
+      pack(first, count);
+      int64_t parts = (rows + rowsOfProduct - 1) / rowsOfProduct;
+      for (int64_t part = 0; part < parts; ++part)
+        runRows(rows * part / parts, rows * (part + 1) / parts, first, count);
     }
     for (int64_t row = 0; row < rows; ++row) {
       float inverse = 1 / sum(load(totals + row * elementsOfVector));
@@ -166,14 +167,14 @@ public:
   }
 
 private:
-  /// Whether the mask leaves nothing of a block of keys that a row could see.
-  bool isLeftOut(int64_t first, int64_t count) const {
+  /// Whether the mask leaves nothing of a block of keys that rows [low, high) could see.
+  bool isLeftOut(int64_t low, int64_t high, int64_t first, int64_t count) const {
     if (!task.addend && !task.choice)
       return false;
     if (task.choice && !(task.fill <= unreachable))
       return false;
     bool isInfinite = !task.choice || task.fill == -infinity;
-    for (int64_t row = 0; row < (task.maskRow == 0 ? 1 : rows); ++row) {
+    for (int64_t row = low; row < (task.maskRow == 0 ? low + 1 : high); ++row) {
       int64_t offset = (begin + row) * task.maskRow + first * task.maskKey;
       for (int64_t key = 0; key < (task.maskKey == 0 ? 1 : count); ++key) {
         if (task.choice) {
@@ -190,7 +191,7 @@ private:
     if (isInfinite)
       return true;
     // Rows that have seen nothing else are as if nothing were left out.
-    for (int64_t row = 0; row < rows; ++row)
+    for (int64_t row = low; row < high; ++row)
       if (!(most[row] > reachable))
         return false;
     return true;
@@ -234,24 +235,38 @@ private:
     }
   }
 
-  void multiplyKeys(int64_t first, int64_t count) {
-    for (int64_t key = 0; key < count; key += elementsOfPanel) {
-      float *packed = packedKeys + key * task.depth;
+  void pack(int64_t first, int64_t count) {
+    for (int64_t key = 0; key < count; key += elementsOfPanel)
       packKeys(task.key + (first + key) * task.keyRow, count - key < elementsOfPanel ? count - key : elementsOfPanel,
-               packed);
-      forParts([&](int64_t row, AttentionProducts products) {
-        products.multiplyKeys(queries + row * task.depth, packed, task.depth, scores + row * attentionKeys + key,
-                              highest + row * elementsOfVector);
-      });
-    }
+               packedKeys + key * task.depth);
+    for (int64_t column = 0; column < padded; column += elementsOfPanel)
+      packValues(task.value + first * task.valueRow + column * task.valueColumn, count,
+                 task.columns - column < elementsOfPanel ? task.columns - column : elementsOfPanel,
+                 packedValues + column * attentionKeys);
+  }
+
+  /// Adds what rows [begin, end), of one product, have of a block of keys. Their scores stay in the nearest cache.
+  void runRows(int64_t low, int64_t high, int64_t first, int64_t count) {
+    if (isLeftOut(low, high, first, count))
+      return;
+    AttentionProducts products = AttentionProducts::of(high - low);
+    for (int64_t row = low; row < high; ++row)
+      store(highest + (row - low) * elementsOfVector, splat(most[row]));
+    for (int64_t key = 0; key < count; key += elementsOfPanel)
+      products.multiplyKeys(queries + low * task.depth, packedKeys + key * task.depth, task.depth, scores + key,
+                            highest);
+    weigh(low, high, first, count);
+    for (int64_t column = 0; column < padded; column += elementsOfPanel)
+      products.multiplyValues(scores, packedValues + column * attentionKeys, count, factors,
+                              sums + low * padded + column, padded);
   }
 
   /// Adds the mask to the scores of a row, and takes the largest one again: of keys that there are.
-  void mask(int64_t row, int64_t first, int64_t count) {
+  void mask(int64_t low, int64_t row, int64_t first, int64_t count) {
     Vector most = splat(this->most[row]);
     int64_t offset = (begin + row) * task.maskRow + first * task.maskKey;
     for (int64_t key = 0; key < count; key += elementsOfVector) {
-      float *at = scores + row * attentionKeys + key;
+      float *at = scores + (row - low) * attentionKeys + key;
       int64_t left = count - key;
       Vector score = load(at);
       if (task.addend) {
@@ -264,27 +279,27 @@ private:
       store(at, score);
       most = larger(score, most);
     }
-    store(highest + row * elementsOfVector, most);
+    store(highest + (row - low) * elementsOfVector, most);
   }
 
   /// Makes weights of scores, and finds what sums are to be scaled by.
-  void weigh(int64_t first, int64_t count) {
+  void weigh(int64_t low, int64_t high, int64_t first, int64_t count) {
     bool isWhole = count % elementsOfPanel == 0;
-    for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t row = low; row < high; ++row) {
       if (task.addend || task.choice || !isWhole)
-        mask(row, first, count);
-      next[row] = largest(load(highest + row * elementsOfVector));
+        mask(low, row, first, count);
+      float now = largest(load(highest + (row - low) * elementsOfVector));
+      changes[row - low] = most[row] - now;
+      most[row] = now;
     }
-    for (int64_t row = 0; row < rows; row += elementsOfVector) {
-      Vector now = load(next + row);
-      store(factors + row, exponential(load(most + row) - now));
-      store(most + row, now);
-    }
-    for (int64_t row = 0; row < rows; ++row) {
-      float *at = scores + row * attentionKeys;
+    // Vectors of rows are whole; what is behind the last one does not matter.
+    for (int64_t row = 0; row < high - low; row += elementsOfVector)
+      store(factors + row, exponential(load(changes + row)));
+    for (int64_t row = low; row < high; ++row) {
+      float *at = scores + (row - low) * attentionKeys;
       Vector now = splat(most[row]);
       constexpr int parts = 2;
-      Vector weighed[parts] = {load(totals + row * elementsOfVector) * factors[row]};
+      Vector weighed[parts] = {load(totals + row * elementsOfVector) * factors[row - low]};
       int64_t key = 0;
       for (; key + parts * elementsOfVector <= count; key += parts * elementsOfVector)
 #pragma unroll
@@ -302,34 +317,17 @@ private:
     }
   }
 
-  void addValues(int64_t first, int64_t count) {
-    for (int64_t column = 0; column < padded; column += elementsOfPanel) {
-      float *to = packedValues + column * attentionKeys;
-      int64_t filled = task.columns - column < elementsOfPanel ? task.columns - column : elementsOfPanel;
-      const float *from = task.value + first * task.valueRow + column * task.valueColumn;
-      for (int64_t key = 0; key < count; ++key, to += elementsOfPanel, from += task.valueRow) {
-        if (task.valueColumn == 1 && filled == elementsOfPanel) {
+  /// Packs `filled` columns of values, `elementsOfPanel` at most.
+  void packValues(const float *from, int64_t count, int64_t filled, float *to) const {
+    for (int64_t key = 0; key < count; ++key, to += elementsOfPanel, from += task.valueRow) {
+      if (task.valueColumn == 1 && filled == elementsOfPanel) {
 #pragma unroll
-          for (int vector = 0; vector < vectorsOfPanel; ++vector)
-            store(to + vector * elementsOfVector, load(from + vector * elementsOfVector));
-          continue;
-        }
-        for (int64_t i = 0; i < elementsOfPanel; ++i)
-          to[i] = i < filled ? from[i * task.valueColumn] : 0;
+        for (int vector = 0; vector < vectorsOfPanel; ++vector)
+          store(to + vector * elementsOfVector, load(from + vector * elementsOfVector));
+        continue;
       }
-      forParts([&](int64_t row, AttentionProducts products) {
-        products.multiplyValues(scores + row * attentionKeys, packedValues + column * attentionKeys, count,
-                                factors + row, sums + row * padded + column, padded);
-      });
-    }
-  }
-
-  /// Calls `body` for rows that are multiplied at once.
-  template <typename Body> void forParts(Body body) {
-    int64_t parts = (rows + rowsOfProduct - 1) / rowsOfProduct;
-    for (int64_t part = 0; part < parts; ++part) {
-      int64_t low = rows * part / parts;
-      body(low, AttentionProducts::of(rows * (part + 1) / parts - low));
+      for (int64_t i = 0; i < elementsOfPanel; ++i)
+        to[i] = i < filled ? from[i * task.valueColumn] : 0;
     }
   }
 
@@ -355,10 +353,12 @@ private:
   int64_t begin, rows, padded;
   float *queries;                   ///< [rows, depth], scaled.
   float *sums;                      ///< [rows, padded]: of weights and values, relative to the largest score.
-  float *scores;                    ///< [rows, keys], then the weights in their place.
+  float *scores;                    ///< [rows of a product, keys], then the weights in their place.
   float *packedKeys, *packedValues; ///< [panels, depth or keys, elements of a panel].
-  float *highest, *totals;          ///< [rows, elements of a vector]: of scores, and of weights.
-  float *most, *next, *factors;     ///< The largest score of each row, with a block of keys, what sums are scaled by.
+  float *totals;                    ///< [rows, elements of a vector]: of weights.
+  float *most;                      ///< The largest score of each row.
+  float *highest, *changes,
+      *factors; ///< Of rows of a product: scores, what is added to the largest one, what sums are scaled by.
 };
 
 void runAttention(const AttentionTask &task, int64_t begin, int64_t end, float *scratch) {
