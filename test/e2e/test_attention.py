@@ -45,9 +45,7 @@ def _attention(tokens=300, mask=None, keys_first=True, heads=HEADS, batch=2, sha
             parts = project(x, 3 * width)
             bounds = [draft.constant(np.array([i * width])) for i in range(4)]
             last = draft.constant(np.array([2]))
-            parts = [
-                draft.node("Slice", parts, bounds[i], bounds[i + 1], last, final=False) for i in range(3)
-            ]
+            parts = [draft.node("Slice", parts, bounds[i], bounds[i + 1], last, final=False) for i in range(3)]
         else:
             parts = [project(x, count * DEPTH) for count in (heads, kept, kept)]
         query = heads_of(parts[0], heads, [0, 2, 1, 3])
@@ -178,7 +176,7 @@ def test_threads(backend, tmp_path, threads):
 
 
 def _values_bytes(tmp_path, draft):
-    """What values take of memory, as `inspect` says, and the plan."""
+    """What values take of memory, as `inspect` says."""
     onnx.save(draft.model(), tmp_path / "model.onnx")
     artifact = tmp_path / "model.dvt"
     code, _, messages = call([tool("dovetail"), "compile", tmp_path / "model.onnx", "-o", artifact])

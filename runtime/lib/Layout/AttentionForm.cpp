@@ -20,6 +20,7 @@ using namespace dovetail::layout;
 
 /// Products of loops and factors beyond that are no addresses.
 static constexpr int64_t most = int64_t(1) << 31;
+static constexpr int64_t mostAddress = int64_t(1) << 40;
 /// Heads of more columns than these in all have to be a dimension.
 static constexpr int64_t mostColumns = int64_t(1) << 24;
 
@@ -73,12 +74,16 @@ bool DimReader::isRead(std::span<const int> allowed) const {
   if (loops[column] > mostColumns)
     return false;
   // Along the columns of a head it stays where it is, or goes on by the same step for all of them.
-  int64_t step = isAllowed(column) && head > 1 ? at(1) - at(0) : 0, before = at(0);
-  if (step < 0)
+  auto isAddress = [](int64_t value) { return value > -mostAddress && value < mostAddress; };
+  int64_t before = at(0), second = head > 1 ? at(1) : before;
+  if (!isAddress(before) || !isAddress(second))
+    return false;
+  int64_t step = isAllowed(column) ? second - before : 0;
+  if (step < 0 || step >= most)
     return false;
   for (int64_t first = 0; first < loops[column]; first += head) {
     int64_t start = at(first);
-    if (start < before)
+    if (start < before || !isAddress(start))
       return false;
     before = start;
     for (int64_t i = 1; i < head; ++i)

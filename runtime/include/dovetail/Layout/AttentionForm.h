@@ -27,8 +27,6 @@ struct AttentionForm {
   /// queries; batch, key and depth for keys; batch, key and column for values; batch, row and key for a mask; and of
   /// anything that depends on the head alone. No index decreases along a loop.
   static std::optional<AttentionForm> find(std::span<const AccessDims> accesses, std::span<const int64_t> loops);
-
-  int64_t headsOf(std::span<const int64_t> loops) const { return loops[loops.size() - 3] / columns; }
 };
 
 /// Whether `access` stays inside of a tensor of `shape` in loops of these extents.
