@@ -41,6 +41,7 @@ from .trained import trained, trained_path
 from .unet2d import unet2d
 from .unet3d import unet3d
 from .vit import vit, vit_encoder
+from .weather import weather
 
 BUILDERS = {
     "unet2d-transposed": functools.partial(unet2d, "transposed"),
@@ -48,6 +49,7 @@ BUILDERS = {
     "unet3d": unet3d,
     "vit": vit,
     "vit-encoder": vit_encoder,
+    "weather": weather,
     "llama": llama,
     "gpt": gpt,
     "bert": bert,
