@@ -158,6 +158,20 @@ def test_feedback(folder, tmp_path, name, target):
     _check_onnxruntime(folder, [{n: np.load(tmp_path / "out" / f"{n}-{s:04}.npy") for n in ("next_a", "next_b")} for s in (1, 2, 3, 4)])
 
 
+@pytest.mark.parametrize("seed", [3, 5, 7, 10, 12])
+def test_feedback_however_all_is_split(folder, tmp_path, seed):
+    """All that can be decided is, at random: which ranks hold what of states, and whether they compute halos."""
+    mesh, halos = [("y=3", "never"), ("y=2,x=2", "always"), ("y=4", "gain")][seed % 3]
+    target = ["emulated", "--no-libraries"] if seed % 5 == 0 else ["cpu"]
+    feedback = ["--feedback", "next_a:a", "--feedback", "next_b:b"]
+    line = [tool("dovetail"), "compile", folder / "states.onnx", "-o", tmp_path / "states.dvt", "--mesh", mesh, *feedback]
+    code, _, messages = call([*line, "--halos", halos, "--shardings-seed", seed, "--target", *target])
+    assert code == 0, messages
+    _run(None, tmp_path / "states.dvt", *_given(folder), "--steps", 4, *_outputs(tmp_path, ("next_a", "next_b")))
+    found = [{name: np.load(tmp_path / f"{name}-{step:04}.npy") for name in ("next_a", "next_b")} for step in (1, 2, 3, 4)]
+    _check_onnxruntime(folder, found)
+
+
 @pytest.mark.skipif(bool(mpi.missing()), reason=mpi.missing() or "it is there")
 @pytest.mark.parametrize("name", ["uneven", "other"])
 def test_feedback_among_processes(folder, tmp_path, name):
@@ -276,6 +290,24 @@ def test_resume(folder, tmp_path, processes, names):
     _run(processes, *arguments, *_outputs(out, names), "--resume")
     _run(None, *arguments, *_outputs(whole, names))
     assert (out / f"{names[0]}-{steps + 2:04}.npy").read_bytes() == (whole / f"{names[0]}-{steps + 2:04}.npy").read_bytes()
+
+
+def test_asked_to_end(folder, tmp_path):
+    """By SIGTERM, as batch systems do: what is not complete is gone at once."""
+    line = _start(None, ["run", _compile(folder, "other"), *_given(folder), "--steps", 5000, *_outputs(tmp_path, ("next_a",))])
+    process = mpi.start(line)
+    while not (tmp_path / "next_a-0005.npy").exists():
+        assert process.poll() is None
+        time.sleep(0.001)
+    process.terminate()
+    process.communicate()
+    assert process.returncode == -signal.SIGTERM
+    last = json.loads((tmp_path / "next_a.resume.json").read_text())["done"]
+    expected = {f"next_a-{step:04}.npy" for step in range(1, last + 1)} | {"next_a.resume.json"}
+    # Between a step's files and what says so, it may have ended, too.
+    more = {f"next_a-{last + 1:04}.npy", *(f"next_a.resume.1.{step:04}.npy" for step in (last - 1, last, last + 1))}
+    names = {file.name for file in tmp_path.iterdir()}
+    assert expected <= names <= expected | more, names ^ expected
 
 
 def test_resume_is_refused(folder, tmp_path):
