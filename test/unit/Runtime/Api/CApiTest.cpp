@@ -19,8 +19,12 @@ using testing::HasSubstr;
 
 namespace {
 
+/// How a plan says what its input is in the next run: not at all, as its output, or as a value that is cut in another
+/// way.
+enum class Fed { Not, Output, Otherwise };
+
 /// y[i, j] = x[i, j] + 1000 i + j, on two ranks.
-std::vector<std::byte> makeArtifact() {
+std::vector<std::byte> makeArtifact(Fed fed = Fed::Not) {
   PlanBuilder builder({2});
   auto dim = split(0, {0, 2, 6});
   auto cut = sharding(2, {{1, dim}});
@@ -29,6 +33,15 @@ std::vector<std::byte> makeArtifact() {
   builder.input("x", in);
   builder.kernel("scaleAndPlace", {in, scale}, {out}, {{2, {}}, {6, dim}});
   builder.output("y", out);
+  if (fed != Fed::Not) {
+    auto &input = *builder.plan.inputs[0];
+    input.fed_by = 0;
+    input.next = out;
+    if (fed == Fed::Otherwise) {
+      input.next = builder.value({2, 6}, sharding(2));
+      builder.exchange(out, input.next);
+    }
+  }
   return builder.artifact();
 }
 
@@ -144,6 +157,42 @@ TEST(CApi, ThreadsShareARunner) {
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_EQ(numWrong, 0);
+}
+
+TEST(CApi, StepsRunOnTheirOutputs) {
+  std::vector<std::byte> bytes = makeArtifact(Fed::Output);
+  dovetail::Program program(bytes.data(), bytes.size());
+  std::vector<dovetail::Port> inputs = program.inputs(), outputs = program.outputs();
+  int64_t output = -1;
+  ASSERT_EQ(dovetail_program_feedback(program.get(), 0, &output), DOVETAIL_OK);
+  EXPECT_EQ(output, 0);
+  EXPECT_EQ(dovetail_program_feedback(program.get(), 1, &output), DOVETAIL_ERROR_USAGE);
+  dovetail::Runner runner(program, 2);
+  std::vector<float> in(12, 5), out(12);
+  for (int64_t steps : {1, 4, 2}) {
+    runner.run({inputs[0].tensor(in.data())}, {outputs[0].tensor(out.data())}, steps);
+    for (int i = 0; i < 12; ++i)
+      EXPECT_EQ(out[i], static_cast<float>(5 + steps * (1000 * (i / 6) + i % 6)));
+  }
+  EXPECT_THROW(runner.run({inputs[0].tensor(in.data())}, {outputs[0].tensor(out.data())}, 0), dovetail::Error);
+
+  bytes = makeArtifact();
+  dovetail::Program plain(bytes.data(), bytes.size());
+  ASSERT_EQ(dovetail_program_feedback(plain.get(), 0, &output), DOVETAIL_OK);
+  EXPECT_EQ(output, -1);
+  try {
+    dovetail::Runner(plain).run({inputs[0].tensor(in.data())}, {outputs[0].tensor(out.data())}, 2);
+    FAIL();
+  } catch (const dovetail::Error &error) {
+    EXPECT_THAT(error.what(), HasSubstr("all of 2 steps would be the same, as no output is fed back"));
+  }
+}
+
+TEST(CApi, FeedbackIsCutAsTheInputIs) {
+  std::vector<std::byte> bytes = makeArtifact(Fed::Otherwise);
+  dovetail_program *program = nullptr;
+  EXPECT_EQ(dovetail_program_load_bytes(bytes.data(), bytes.size(), &program), DOVETAIL_ERROR_ARTIFACT);
+  EXPECT_THAT(dovetail_last_error(), HasSubstr("ranks do not hold what input 'x' is fed as they hold the input"));
 }
 
 TEST(CApi, ErrorsHaveCodesAndMessages) {
