@@ -29,6 +29,9 @@ public:
   /// The module, or null if an error was reported.
   mlir::OwningOpRef<mlir::ModuleOp> run();
 
+  /// Whether an operator of the default domain has graphs that are imported with the one that it is part of.
+  static bool isControlFlow(llvm::StringRef opType) { return lookupControlFlow(opType) != nullptr; }
+
 private:
   mlir::OwningOpRef<mlir::ModuleOp> createModule();
   llvm::LogicalResult importMain(mlir::func::FuncOp main, llvm::ArrayRef<const onnx::ValueInfoProto *> inputs);

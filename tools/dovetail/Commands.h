@@ -22,6 +22,7 @@ void addCalibrateCommand(CLI::App &app, int &exitCode);
 void addCompileCommand(CLI::App &app, int &exitCode);
 void addVerifyCommand(CLI::App &app, int &exitCode);
 void addInspectCommand(CLI::App &app, int &exitCode);
+void addOperatorsCommand(CLI::App &app, int &exitCode);
 void addPlanCommand(CLI::App &app, int &exitCode);
 
 } // namespace dovetail

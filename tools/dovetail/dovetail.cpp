@@ -51,6 +51,7 @@ int main(int argc, char **argv) {
   addVerifyCommand(app, exitCode);
   addInspectCommand(app, exitCode);
   addPlanCommand(app, exitCode);
+  addOperatorsCommand(app, exitCode);
   tools::addBenchCommand(app, exitCode);
   tools::addDevicesCommand(app, exitCode);
   addCalibrateCommand(app, exitCode);

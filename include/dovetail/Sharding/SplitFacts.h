@@ -1,0 +1,44 @@
+//===- SplitFacts.h - What moves where a dimension is split -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares getSplitFacts, which follows a dimension of a value through a graph and says, from definitions alone, what
+// it takes to have it split.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_SHARDING_SPLITFACTS_H
+#define DOVETAIL_SHARDING_SPLITFACTS_H
+
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <set>
+
+namespace dovetail {
+
+/// What moves between ranks.
+enum class SplitFact {
+  Halo,  ///< Elements beyond the cuts, which windows read.
+  Order, ///< Elements that go to another rank, as a dimension is reversed, cut off or repeated.
+  Sum,   ///< Parts of sums, all of the result's extents, or of means and the like.
+  Parts, ///< What ranks make of their terms, for each element of the result.
+  Carry, ///< What a running sum has come to at each cut.
+  Owner, ///< What is looked up, from the rank that has it.
+  Whole  ///< All of the dimension is brought together, or another one is split instead.
+};
+
+/// `halo`, as documents and tools name it.
+llvm::StringRef stringifySplitFact(SplitFact fact);
+
+/// What moves where dimension `dim` of `value` is split, in all that is computed of it, as long as the dimension can be
+/// followed. Nothing: ranks compute their parts. Graphs are those from before shardings are chosen.
+std::set<SplitFact> getSplitFacts(mlir::Value value, int64_t dim);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_SHARDING_SPLITFACTS_H

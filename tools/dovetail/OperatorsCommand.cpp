@@ -1,0 +1,148 @@
+//===- OperatorsCommand.cpp - dovetail operators --------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Lists the ONNX operators that are known, or says of models what moves where their inputs are split.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+
+#include "dovetail/Driver/Compilation.h"
+#include "dovetail/Driver/Progress.h"
+#include "dovetail/Driver/Requests.h"
+#include "dovetail/Import/Operators.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+#include "dovetail/Sharding/SplitFacts.h"
+#include "dovetail/tools/Support.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace dovetail;
+using llvm::LogicalResult;
+using nlohmann::json;
+
+namespace {
+struct OperatorsCommand {
+  std::vector<std::string> models;
+  bool isJson = false;
+  CompileArguments arguments;
+
+  LogicalResult run(Diagnostics &diagnostics);
+
+private:
+  LogicalResult describe(const std::string &path, mlir::MLIRContext &context, json &described,
+                         Diagnostics &diagnostics);
+};
+} // namespace
+
+static const char *getWay(KnownOperator::Way way) {
+  switch (way) {
+  case KnownOperator::Import:
+    return "import";
+  case KnownOperator::Operation:
+    return "operation";
+  case KnownOperator::Function:
+    return "function";
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// Adds the inputs of a model to `described`, each with its type and, for each dimension, what moves.
+LogicalResult OperatorsCommand::describe(const std::string &path, mlir::MLIRContext &context, json &described,
+                                         Diagnostics &diagnostics) {
+  llvm::FailureOr<CompileOptions> options = parseOptions(arguments, diagnostics);
+  if (failed(options))
+    return llvm::failure();
+  Compilation compilation(context, std::move(*options), diagnostics);
+  if (failed(compilation.import(path)))
+    return llvm::failure();
+  mlir::func::FuncOp main = getMain(compilation.getModule());
+  json inputs = json::array();
+  for (auto [name, argument] : llvm::zip_equal(getInputNames(main), main.getArguments())) {
+    auto type = llvm::cast<mlir::RankedTensorType>(argument.getType());
+    std::string text;
+    llvm::raw_string_ostream(text) << type.getElementType();
+    json dims = json::array();
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      json facts = json::array();
+      for (SplitFact fact : getSplitFacts(argument, dim))
+        facts.push_back(stringifySplitFact(fact).str());
+      dims.push_back(std::move(facts));
+    }
+    inputs.push_back({{"name", name}, {"type", text}, {"shape", type.getShape().vec()}, {"moves", std::move(dims)}});
+  }
+  described.push_back({{"model", path}, {"inputs", std::move(inputs)}});
+  return llvm::success();
+}
+
+LogicalResult OperatorsCommand::run(Diagnostics &diagnostics) {
+  std::unique_ptr<mlir::MLIRContext> context = createContext();
+  if (models.empty()) {
+    json operators = json::array();
+    std::vector<std::vector<std::string>> rows = {{"operator", "imported by"}};
+    for (const KnownOperator &known : listOperators(*context)) {
+      operators.push_back({{"name", known.name}, {"way", getWay(known.way)}});
+      rows.push_back({known.name, getWay(known.way)});
+    }
+    llvm::outs() << (isJson ? operators.dump(1) + "\n" : tools::formatTable(rows));
+    return llvm::success();
+  }
+  json described = json::array();
+  for (const std::string &model : models)
+    if (failed(describe(model, *context, described, diagnostics)))
+      return llvm::failure();
+  Progress::clear();
+  if (isJson) {
+    llvm::outs() << described.dump(1) << "\n";
+    return llvm::success();
+  }
+  for (const json &model : described) {
+    std::vector<std::vector<std::string>> rows = {{"input", "dimension", "extent", "what moves"}};
+    for (const json &input : model["inputs"])
+      for (size_t dim = 0; dim < input["shape"].size(); ++dim) {
+        auto facts = input["moves"][dim].get<std::vector<std::string>>();
+        rows.push_back({input["name"].get<std::string>(), std::to_string(dim),
+                        std::to_string(input["shape"][dim].get<int64_t>()),
+                        facts.empty() ? "nothing" : llvm::join(facts, ", ")});
+      }
+    llvm::outs() << model["model"].get<std::string>() << "\n" << tools::formatTable(rows);
+  }
+  return llvm::success();
+}
+
+void dovetail::addOperatorsCommand(CLI::App &app, int &exitCode) {
+  CLI::App *command = app.add_subcommand(
+      "operators", "List the ONNX operators that are known, or what moves where inputs of a model are split");
+  command->footer(R"(What moves between ranks where a dimension is split:
+  nothing  ranks compute their parts
+  halo     elements beyond the cuts
+  order    elements that go to another rank, as a dimension is reversed or repeated
+  sum      parts of sums, means, maxima, of the result's extents
+  parts    what each rank's terms come to, combined by all
+  carry    what running sums come to at each cut
+  owner    what is looked up, from the rank that has it
+  whole    all of the dimension, or another one is split instead
+
+Examples:
+  dovetail operators
+  dovetail operators unet.onnx --dim N=1)");
+  auto state = std::make_shared<OperatorsCommand>();
+  command->add_option("models", state->models, "ONNX models (.onnx, .onnxtxt)");
+  command->add_flag("--json", state->isJson, "Print JSON");
+  tools::addRepeatable(*command, "--dim", state->arguments.dims, "Extent of a named dimension of the models")
+      ->type_name("N=1");
+  tools::addRepeatable(*command, "--shape", state->arguments.shapes, "Shape of an input of the models")
+      ->type_name("NAME=1,3,736,1280");
+  command->callback([state, &exitCode] {
+    Progress::enable();
+    Diagnostics diagnostics(llvm::errs());
+    (void)state->run(diagnostics);
+    exitCode = static_cast<int>(diagnostics.getExitCode());
+  });
+}
