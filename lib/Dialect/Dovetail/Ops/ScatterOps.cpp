@@ -41,6 +41,24 @@ static FailureOr<RankedTensorType> inferScatter(std::optional<Location> location
   return RankedTensorType::get(data.getShape(), data.getElementType());
 }
 
+/// Places `count` updates, one after the other, along dimension `axis`, and leaves the others where they are. There is
+/// an index for each element or, where indices are those of the batch, for each update of an entry of the batch.
+static Definition defineAlong(RankedTensorType type, unsigned axis, int64_t count, bool isOfBatch) {
+  Definition definition = Definition::over(type);
+  definition.lines.push_back(axis);
+  SmallVector<AccessDim> at;
+  for (unsigned dim = 0; dim < definition.resultRank; ++dim)
+    at.push_back(Definition::at(dim));
+  definition.addRead(0) = at;
+  definition.writes = at;
+  (*definition.writes)[axis] = IndexExpr::unknown(0);
+  at[axis] = definition.addLoop(count, LoopKind::Tap);
+  definition.addRead(2) = at;
+  definition.addRead(1) = isOfBatch ? SmallVector<AccessDim>{at[0], at[axis]} : at;
+  definition.indexRead = 2;
+  return definition;
+}
+
 /// What is there, combined with an update.
 static SmallVector<Value> emitUpdate(ElementBuilder &builder, Type type, std::optional<ReduceKind> reduction, Value old,
                                      Value update) {
@@ -122,19 +140,7 @@ FailureOr<RankedTensorType> ScatterElementsOp::inferType(std::optional<Location>
 
 Definition ScatterElementsOp::getDefinition() {
   unsigned axis = getAxis();
-  Definition definition = Definition::over(getType());
-  definition.lines.push_back(axis);
-  SmallVector<AccessDim> at;
-  for (unsigned dim = 0; dim < definition.resultRank; ++dim)
-    at.push_back(Definition::at(dim));
-  definition.addRead(0) = at;
-  definition.writes = at;
-  (*definition.writes)[axis] = IndexExpr::unknown(0);
-  at[axis] = definition.addLoop(tensorType(getIndices()).getDimSize(axis), LoopKind::Tap);
-  definition.addRead(2) = at;
-  definition.addRead(1) = at;
-  definition.indexRead = 2;
-  return definition;
+  return defineAlong(getType(), axis, tensorType(getIndices()).getDimSize(axis), /*isOfBatch=*/false);
 }
 
 bool ScatterElementsOp::isCheapElement() { return false; }
@@ -163,20 +169,7 @@ FailureOr<RankedTensorType> TensorScatterOp::inferType(std::optional<Location> l
 
 Definition TensorScatterOp::getDefinition() {
   unsigned axis = getAxis();
-  Definition definition = Definition::over(getType());
-  definition.lines.push_back(axis);
-  SmallVector<AccessDim> at;
-  for (unsigned dim = 0; dim < definition.resultRank; ++dim)
-    at.push_back(Definition::at(dim));
-  definition.addRead(0) = at;
-  definition.writes = at;
-  (*definition.writes)[axis] = IndexExpr::unknown(0);
-  IndexExpr slice = definition.addLoop(tensorType(getUpdates()).getDimSize(axis), LoopKind::Tap);
-  at[axis] = slice;
-  definition.addRead(2) = at;
-  definition.addRead(1) = {Definition::at(0), slice};
-  definition.indexRead = 2;
-  return definition;
+  return defineAlong(getType(), axis, tensorType(getUpdates()).getDimSize(axis), /*isOfBatch=*/true);
 }
 
 bool TensorScatterOp::isCheapElement() { return false; }
