@@ -13,7 +13,6 @@
 #include "SplitLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -255,6 +254,12 @@ std::optional<Pieces> IterationAnalysis::divide(const Pieces &a, const Pieces &b
     int64_t divisor = b.constant;
     if (b.factor != 0 || divisor <= 0 || (!rounds && std::min(a.at(begin), a.at(last)) < 0))
       return false;
+    if (a.factor % divisor == 0) {
+      int64_t number = llvm::divideFloorSigned(a.constant, divisor);
+      append(result, begin,
+             isRemainder ? Affine{0, a.constant - number * divisor} : Affine{a.factor / divisor, number});
+      return true;
+    }
     auto quotient = [&](int64_t iv) { return llvm::divideFloorSigned(a.at(iv), divisor); };
     if (std::abs(quotient(last) - quotient(begin)) >= static_cast<int64_t>(maxPieces))
       return false;
@@ -453,14 +458,18 @@ static bool splitLoop(scf::ForOp loop, const IndexBounds &bounds) {
   return true;
 }
 
-bool dovetail::splitLoops(Operation *function, const IndexBounds &bounds) {
+SmallVector<scf::ForOp> dovetail::getInnermostLoops(Operation *function) {
   SmallVector<scf::ForOp> loops;
   function->walk([&](scf::ForOp loop) {
     if (isInnermost(loop))
       loops.push_back(loop);
   });
-  bool changes = false;
-  for (scf::ForOp loop : loops)
+  return loops;
+}
+
+bool dovetail::splitLoops(Operation *function, const IndexBounds &bounds) {
+  bool changes = joinResidues(function);
+  for (scf::ForOp loop : getInnermostLoops(function))
     changes |= splitLoop(loop, bounds);
   return changes;
 }

@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares splitLoops.
+// Declares splitLoops, joinResidues.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DOVETAIL_LIB_CODEGEN_CPU_SPLITLOOPS_H
 #define DOVETAIL_LIB_CODEGEN_CPU_SPLITLOOPS_H
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Operation.h"
 
 #include <utility>
@@ -28,6 +29,14 @@ using IndexBounds = llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>>;
 /// The order of iterations stays. `bounds` are those of the function's arguments, where they are known.
 /// Returns whether it has split any.
 bool splitLoops(mlir::Operation *function, const IndexBounds &bounds);
+
+/// Goes through several iterations of innermost loops of constant ends at once, as many as it takes until what is left
+/// of divisions that comparisons depend on is the same again: of windows with a stride those taps then are known that
+/// have an element. Returns whether it has changed any.
+bool joinResidues(mlir::Operation *function);
+
+/// The loops in `function` that have but branches inside.
+llvm::SmallVector<mlir::scf::ForOp> getInnermostLoops(mlir::Operation *function);
 
 } // namespace dovetail
 

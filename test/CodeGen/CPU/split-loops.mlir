@@ -75,3 +75,21 @@ plan.kernel @joined(%a: tensor<30x40xf32>, %b: tensor<30x60xf32>) layouts [<[0, 
   %2 = dovetail.reshape %1 : (tensor<30x1xf32>) -> tensor<30xf32>
   plan.yield %2 : tensor<30xf32>
 }
+
+// Of windows with a stride, even and odd elements of the result have different taps: two at once have the same every
+// time.
+
+// CHECK: func.func private @strides.body(
+// CHECK-NOT: scf.if
+// CHECK-NOT: arith.floordivsi
+// CHECK: scf.for %{{.*}} = %c1{{.*}} to %c50
+// CHECK-COUNT-2: plan.load
+// CHECK: plan.store
+// CHECK: plan.load
+// CHECK: plan.store
+// CHECK-NOT: scf.if
+// CHECK-LABEL: func.func @strides(
+plan.kernel @strides(%x: tensor<1x4x3x50xf32>) layouts [<[0, 1, 2, 3], [1, 4, 3, 50]>] -> [<[0, 1, 2], [1, 4, 101]>] attributes {static_loops = array<i64: 0, 1, 2>} {
+  %0 = dovetail.col2im %x {sizes = array<i64: 101>, strides = array<i64: 2>, dilations = array<i64: 1>, pads_low = array<i64: 0>, pads_high = array<i64: 0>} : (tensor<1x4x3x50xf32>) -> tensor<1x4x101xf32>
+  plan.yield %0 : tensor<1x4x101xf32>
+}
