@@ -59,8 +59,9 @@ static std::optional<unsigned> getInnermostLoop(RankedTensorType result, FormatA
   return std::nullopt;
 }
 
-/// The elements in memory from what the first iteration of `loop` reads to what the next one does; nothing if that
-/// depends on data, or not each iteration reads an element.
+/// The elements in memory from what the first iteration of `loop` reads to what the next one does, wherever data or the
+/// operation say that this is along other dimensions; nothing if the step depends on them, or not each iteration reads
+/// an element.
 static std::optional<int64_t> getStep(const Definition &definition, const Access &access, unsigned loop,
                                       RankedTensorType type, FormatAttr format) {
   std::vector<int64_t> strides = format.toLayout().strides(type.getShape());
@@ -68,7 +69,11 @@ static std::optional<int64_t> getStep(const Definition &definition, const Access
   next[loop] = 1;
   int64_t step = 0;
   for (auto [number, dim] : llvm::enumerate(access.dims)) {
-    if (dim.index.hasUnknown() || dim.divisor != 1)
+    if (dim.divisor != 1)
+      return std::nullopt;
+    if (!dim.index.dependsOn(static_cast<int>(loop)))
+      continue;
+    if (dim.index.hasUnknown())
       return std::nullopt;
     bool isInBlocks = static_cast<int64_t>(number) == format.getBlockDim();
     step += (dim.index.evaluate(next) - dim.index.evaluate(first)) * (isInBlocks ? 1 : strides[number]);
@@ -120,9 +125,11 @@ double dovetail::getReadCost(DefinitionOpInterface op, unsigned number, FormatAt
     cost += 2 * bytes;
   if (!readsWithGaps(op, number, format, result))
     return cost;
-  // No more is read than what the result has elements for, and what is folded. Who looks elements up comes back to
-  // them.
+  // No more is read than what the result has elements for, and what is folded, unless the operation goes through lines
+  // as it likes. Who looks elements up comes back to them.
   Definition definition = op.getDefinition();
+  if (!definition.lines.empty())
+    return cost + kGaps * bytes;
   double most = getBytes(op->getResult(0));
   for (const Loop &loop : llvm::drop_begin(definition.loops, definition.resultRank))
     if (!loop.isLookup())
