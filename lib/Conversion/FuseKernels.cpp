@@ -164,15 +164,42 @@ static bool isComputedOnce(Operation *op, Operation *root) {
   return true;
 }
 
+/// Whether `op` does no more than to say where the elements of its operand are: it reads one for each of its own, and
+/// computes nothing but, maybe, a sign.
+static bool isAddress(Operation *op) {
+  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
+  if (!partitionable || op->getNumOperands() != 1 || op->getNumResults() != 1 || !isCheap(op) ||
+      !partitionable.isLinearIn(0) || getType(op).getElementType() != getElementTypeOrSelf(op->getOperand(0)))
+    return false;
+  Definition definition = partitionable.getDefinition();
+  return !definition.isFold && !definition.writes && definition.lines.empty() &&
+         definition.loops.size() == definition.resultRank && definition.reads.size() == 1;
+}
+
+/// Whether `use` reads what is stored in the order in which it would be stored anew: then there is nothing to gain by
+/// that, however often it reads an element. Where there are lines, or elements are written where data say, an operation
+/// may do as it likes with its operands; those of products go into shared memory.
+static bool readsAddress(OpOperand &use) {
+  Operation *op = use.get().getDefiningOp();
+  auto user = dyn_cast<DefinitionOpInterface>(use.getOwner());
+  if (!user || !isAddress(op) ||
+      readsWithGaps(cast<DefinitionOpInterface>(op), 0, plan::getFormat(op->getOperand(0)),
+                    plan::getFormat(op->getResult(0))))
+    return false;
+  Definition definition = user.getDefinition();
+  return definition.isFold ? !definition.isProduct : definition.writes && use.getOperandNumber() > 0;
+}
+
 /// Whether `op`, all of whose users are `members` of the kernel of `root`, may join them.
 static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *, Places> &members) {
   if (!isa<DefinitionOpInterface>(op) || op->use_empty())
     return false;
-  for (Operation *user : op->getUsers()) {
+  for (OpOperand &use : op->getUses()) {
+    Operation *user = use.getOwner();
     if (!members.contains(user))
       return false;
     // Whoever reads an element often should find it in memory.
-    if (!isCheap(user) && !isReduction(user))
+    if (!isCheap(user) && !isReduction(user) && !readsAddress(use))
       return false;
   }
   RankedTensorType type = getType(op), rootType = getType(root);
@@ -194,6 +221,8 @@ static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *
     return !definition.isFold && !definition.scan && !definition.writes && definition.lines.empty() &&
            isComputedOnce(op, root);
   }
+  if (llvm::all_of(op->getUses(), readsAddress))
+    return true;
   // A small value that many elements share is cheaper to store than to recompute, unless it is constant along rows.
   int64_t volume = rootType.getNumElements();
   for (Operation *user : op->getUsers())
@@ -222,18 +251,6 @@ static GroupInputs getInputs(ArrayRef<Operation *> ops, const DenseMap<Operation
         inputs.numbers[&operand] = number->second;
     }
   return inputs;
-}
-
-/// Whether `op` does no more than to say where the elements of its operand are: it reads one for each of its own, and
-/// computes nothing but, maybe, a sign.
-static bool isAddress(Operation *op) {
-  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
-  if (!partitionable || op->getNumOperands() != 1 || op->getNumResults() != 1 || !isCheap(op) ||
-      !partitionable.isLinearIn(0) || getType(op).getElementType() != getElementTypeOrSelf(op->getOperand(0)))
-    return false;
-  Definition definition = partitionable.getDefinition();
-  return !definition.isFold && !definition.writes && definition.lines.empty() &&
-         definition.loops.size() == definition.resultRank && definition.reads.size() == 1;
 }
 
 /// Makes a copy of `op` for the users among `members`, so that each kernel that reads it has its own and nobody stores

@@ -194,3 +194,37 @@ func.func @twice(%x: tensor<1x1x4x4xf32>, %y: tensor<1x1x8x8xf32>, %z: tensor<3x
   %3 = dovetail.add %z, %2 : (tensor<3x1x8x8xf32>, tensor<1x1x8x8xf32>) -> tensor<3x1x8x8xf32>
   return %1, %3 : tensor<1x2x8x8xf32>, tensor<3x1x8x8xf32>
 }
+
+// -----
+
+// An address costs nothing, however often it is read: of blocks that are added up, of a pool, of updates that are placed.
+// What the updates are placed in is read where it is, and what computes something is stored.
+
+// CHECK-LABEL: func.func @addresses
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.reshape
+// CHECK-NEXT: dovetail.col2im
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.reshape
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.reshape
+// CHECK-NEXT: dovetail.scatter_nd
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.exp
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.col2im
+// CHECK-NEXT: plan.yield
+func.func @addresses(%x: tensor<1x12x50xf32>, %d: tensor<10x10xf32>, %i: tensor<9x1xi64>, %u: tensor<3x3xf32>, %e: tensor<1x4x3x50xf32>) -> (tensor<1x4x101xf32>, tensor<100xf32>, tensor<1x4x101xf32>) {
+  %0 = dovetail.reshape %x : (tensor<1x12x50xf32>) -> tensor<1x4x3x50xf32>
+  %1 = dovetail.col2im %0 {sizes = array<i64: 101>, strides = array<i64: 2>, dilations = array<i64: 1>, pads_low = array<i64: 0>, pads_high = array<i64: 0>} : (tensor<1x4x3x50xf32>) -> tensor<1x4x101xf32>
+  %2 = dovetail.reshape %d : (tensor<10x10xf32>) -> tensor<100xf32>
+  %3 = dovetail.reshape %u : (tensor<3x3xf32>) -> tensor<9xf32>
+  %4 = dovetail.scatter_nd %2, %i, %3 : (tensor<100xf32>, tensor<9x1xi64>, tensor<9xf32>) -> tensor<100xf32>
+  %5 = dovetail.exp %e : (tensor<1x4x3x50xf32>) -> tensor<1x4x3x50xf32>
+  %6 = dovetail.col2im %5 {sizes = array<i64: 101>, strides = array<i64: 2>, dilations = array<i64: 1>, pads_low = array<i64: 0>, pads_high = array<i64: 0>} : (tensor<1x4x3x50xf32>) -> tensor<1x4x101xf32>
+  return %1, %4, %6 : tensor<1x4x101xf32>, tensor<100xf32>, tensor<1x4x101xf32>
+}
