@@ -112,11 +112,12 @@ func.func @epilogue(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
 // which of them it reads, and the states are fewer.
 
 // CHECK-LABEL: func.func @recurrence
-func.func @recurrence(%x: tensor<6x1x1x32xf32>, %h: tensor<1x32xf32>) -> tensor<6x1x32xf32> {
+func.func @recurrence(%x: tensor<6x3x1x32xf32>, %h: tensor<3x32xf32>) -> tensor<6x3x32xf32> {
   // CHECK: dovetail.constant {{.*}}plan.formats = [#plan.format<[0, 1, 2]>]
   %r = dovetail.constant dense<2.0> : tensor<1x32x32xf32>
   // CHECK: dovetail.transpose {{.*}}plan.formats = [#plan.format<[0, 1, 2]>]
   %w = dovetail.transpose %r {permutation = array<i64: 0, 2, 1>} : (tensor<1x32x32xf32>) -> tensor<1x32x32xf32>
-  %0 = dovetail.rnn %x, %w, %h {functions = ["tanh"], alphas = array<f32: 0.0>, betas = array<f32: 0.0>, clip = 0.0 : f32, reverse = false} : (tensor<6x1x1x32xf32>, tensor<1x32x32xf32>, tensor<1x32xf32>) -> tensor<6x1x32xf32>
-  return %0 : tensor<6x1x32xf32>
+  // CHECK: dovetail.rnn {{.*}}plan.formats = [#plan.format<[0, 1, 2]>]
+  %0 = dovetail.rnn %x, %w, %h {functions = ["tanh"], alphas = array<f32: 0.0>, betas = array<f32: 0.0>, clip = 0.0 : f32, reverse = false} : (tensor<6x3x1x32xf32>, tensor<1x32x32xf32>, tensor<3x32xf32>) -> tensor<6x3x32xf32>
+  return %0 : tensor<6x3x32xf32>
 }

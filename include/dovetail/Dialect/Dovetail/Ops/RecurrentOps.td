@@ -20,7 +20,7 @@ include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 /// [batch, hidden]. Results are [time, batch, hidden].
 class Dovetail_RecurrenceOp<string mnemonic, string gates, string functions, list<Trait> traits>
     : Op<Dovetail_Dialect, mnemonic, [Pure, InferTypeOpAdaptorWithIsCompatible,
-          DeclareOpInterfaceMethods<DefinitionOpInterface, ["emitLine", "isCheapElement"]>] # traits> {
+          DeclareOpInterfaceMethods<DefinitionOpInterface, ["emitLine", "isCheapElement", "getFormatPreference"]>] # traits> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{
     /// How many products with the state there are, for each element of it.
@@ -30,7 +30,9 @@ class Dovetail_RecurrenceOp<string mnemonic, string gates, string functions, lis
       return ::llvm::cast<::mlir::RankedTensorType>(getStates().getType());
     }
   }];
+  // Hidden elements are gone through innermost, whatever the formats.
   let extraClassDefinition = [{
+    ::dovetail::FormatPreference $cppClass::getFormatPreference() { return ::dovetail::FormatPreference::RowMajor; }
     bool $cppClass::isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r) {
       return ::dovetail::equalUpToSharding(l, r);
     }
