@@ -62,7 +62,9 @@ std::vector<uint32_t> StepInfo::reads() const {
                           for (const MoveInfo &move : call.moves)
                             result.push_back(move.source);
                         },
-                        [](const WaitCall &) {}},
+                        [&](const RepeatCall &call) { result = {call.condition}; },
+                        [&](const ChooseCall &call) { result = {call.condition}; }, [](const WaitCall &) {},
+                        [](const EndCall &) {}},
              action);
   return result;
 }
@@ -80,22 +82,27 @@ std::vector<uint32_t> StepInfo::writes() const {
                                    targets.push_back(move.target);
                                  return targets;
                                },
-                               [](const WaitCall &) { return std::vector<uint32_t>(); }},
+                               [](const WaitCall &) { return std::vector<uint32_t>(); },
+                               [](const RepeatCall &) { return std::vector<uint32_t>(); },
+                               [](const ChooseCall &) { return std::vector<uint32_t>(); },
+                               [](const EndCall &) { return std::vector<uint32_t>(); }},
                     action);
 }
 
 const char *StepInfo::kind() const {
-  return std::visit(
-      Overloaded{[](const KernelCall &) { return "kernel"; },
-                 [](const ConvolutionCall &call) {
-                   return call.form.isTransposed                             ? "deconvolution"
-                          : call.algorithm == ConvolutionAlgorithm::Winograd ? "winograd"
-                                                                             : "convolution";
-                 },
-                 [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
-                 [](const AttentionCall &) { return "attention"; }, [](const ReorderCall &) { return "reorder"; },
-                 [](const ExchangeCall &) { return "exchange"; }, [](const WaitCall &) { return "wait"; }},
-      action);
+  return std::visit(Overloaded{[](const KernelCall &) { return "kernel"; },
+                               [](const ConvolutionCall &call) {
+                                 return call.form.isTransposed                             ? "deconvolution"
+                                        : call.algorithm == ConvolutionAlgorithm::Winograd ? "winograd"
+                                                                                           : "convolution";
+                               },
+                               [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
+                               [](const AttentionCall &) { return "attention"; },
+                               [](const ReorderCall &) { return "reorder"; },
+                               [](const ExchangeCall &) { return "exchange"; }, [](const WaitCall &) { return "wait"; },
+                               [](const RepeatCall &) { return "repeat"; }, [](const ChooseCall &) { return "choose"; },
+                               [](const EndCall &) { return "end"; }},
+                    action);
 }
 
 const char *dovetail::runtime::mathModeName(MathMode mode) {

@@ -55,6 +55,7 @@ private:
   absl::Status checkMove(const std::string &where, const MoveInfo &move);
   absl::Status checkExchange(const std::string &where, const ExchangeCall &call);
   absl::Status checkParts(const std::string &where, const std::vector<const KernelCall *> &parts);
+  absl::Status checkCondition(const std::string &where, uint32_t condition, bool inPrologue);
   absl::Status checkPostOps(const std::string &where, const std::vector<PostOpInfo> &ops, uint32_t output);
   absl::Status checkFeedback(const PortInfo &input);
   const std::vector<int64_t> &shape(uint32_t tensor) const { return plan.bufferOf(tensor).shape; }
@@ -62,6 +63,8 @@ private:
 
   const Plan &plan;
   std::vector<bool> written; ///< For each buffer: whether something is in it.
+  /// The same where the repeats began that have not ended: there may be no iteration that writes anything.
+  std::vector<std::vector<bool>> writtenBefore;
 };
 
 } // namespace
@@ -314,6 +317,15 @@ absl::Status Validator::checkParts(const std::string &where, const std::vector<c
   return absl::OkStatus();
 }
 
+absl::Status Validator::checkCondition(const std::string &where, uint32_t condition, bool inPrologue) {
+  if (inPrologue || plan.isForDevice())
+    return damaged(where, " repeats or chooses steps, but not of a run on CPUs");
+  if (plan.bufferOf(condition).type != ElementType::Bool || !shape(condition).empty() ||
+      plan.tensors[condition].sharding.isPartial())
+    return damaged(where, " has a condition that is no scalar of Bool");
+  return absl::OkStatus();
+}
+
 absl::Status Validator::checkStep(const std::string &where, const StepInfo &step, bool inPrologue) {
   for (uint32_t tensor : step.reads())
     if (!written[plan.tensors[tensor].buffer])
@@ -356,6 +368,17 @@ absl::Status Validator::checkStep(const std::string &where, const StepInfo &step
     return checkPool(where, *call);
   if (const auto *call = std::get_if<ExchangeCall>(&step.action))
     return checkExchange(where, *call);
+  if (const auto *call = std::get_if<RepeatCall>(&step.action)) {
+    writtenBefore.push_back(written);
+    return checkCondition(where, call->condition, inPrologue);
+  }
+  if (const auto *call = std::get_if<ChooseCall>(&step.action))
+    return checkCondition(where, call->condition, inPrologue);
+  if (const auto *call = std::get_if<EndCall>(&step.action);
+      call && std::holds_alternative<RepeatCall>(plan.steps[call->begin].action)) {
+    written = std::move(writtenBefore.back());
+    writtenBefore.pop_back();
+  }
   if (const auto *call = std::get_if<ReorderCall>(&step.action)) {
     if (shape(call->source) != shape(call->target) || !sameType(call->source, call->target))
       return damaged(where, " has a target of another shape or type than its source");

@@ -319,6 +319,9 @@ absl::Status Decoder::decodeWait(const std::string &where, const artifact::WaitS
     for (uint32_t position : *source) {
       if (position >= before.size() || !std::holds_alternative<ExchangeCall>(before[position].action))
         return damaged(where, " waits for step ", position, ", which is no exchange before it");
+      if (std::any_of(before.begin() + position, before.end(),
+                      [](const StepInfo &other) { return other.isBoundary(); }))
+        return damaged(where, " waits for step ", position, " of another iteration");
       // Channels are joined and fenced once for each run.
       if (seen[position])
         return damaged(where, " waits for step ", position, " a second time");
@@ -367,6 +370,7 @@ absl::Status Decoder::decodeSteps(const char *list,
                                   const flatbuffers::Vector<flatbuffers::Offset<artifact::Step>> &steps,
                                   std::vector<StepInfo> &result) {
   Waited waited;
+  std::vector<uint32_t> open; // Repeats and choices that have not ended.
   for (const artifact::Step *step : steps) {
     StepInfo info;
     info.name = str(step->name());
@@ -389,10 +393,30 @@ absl::Status Decoder::decodeSteps(const char *list,
       WaitCall call;
       RETURN_IF_ERROR(decodeWait(where, *wait, result, waited, call));
       info.action = std::move(call);
+    } else if (const artifact::RepeatStep *repeat = step->action_as_RepeatStep()) {
+      RETURN_IF_ERROR(tensorIndex(where, repeat->condition()));
+      open.push_back(static_cast<uint32_t>(result.size()));
+      info.action = RepeatCall{repeat->condition(), 0};
+    } else if (const artifact::ChooseStep *choose = step->action_as_ChooseStep()) {
+      RETURN_IF_ERROR(tensorIndex(where, choose->condition()));
+      open.push_back(static_cast<uint32_t>(result.size()));
+      info.action = ChooseCall{choose->condition(), choose->when(), 0};
+    } else if (step->action_as_EndStep()) {
+      if (open.empty())
+        return damaged(where, " ends no steps that are repeated or chosen");
+      auto end = static_cast<uint32_t>(result.size());
+      if (auto *repeat = std::get_if<RepeatCall>(&result[open.back()].action))
+        repeat->end = end;
+      else
+        std::get<ChooseCall>(result[open.back()].action).end = end;
+      info.action = EndCall{open.back()};
+      open.pop_back();
     } else {
       return damaged(where, " is of an unknown kind");
     }
     result.push_back(std::move(info));
   }
+  if (!open.empty())
+    return damaged(list, " ", open.back(), " '", result[open.back()].name, "' repeats or chooses steps without an end");
   return absl::OkStatus();
 }

@@ -56,6 +56,23 @@ std::vector<ArenaItem> dovetail::runtime::bufferLives(const Plan &plan, int rank
   for (const FeedbackCopy &copy : orderFeedback(plan))
     if (!copy.isStaged)
       use(plan.inputs[copy.input].tensor, positions.outputs);
+  // What comes from before the first iteration is there in each of them, and what is there behind the last one lies
+  // where no other one has something else. Inner repeats end first.
+  for (const StepInfo &step : plan.steps)
+    if (const auto *end = std::get_if<EndCall>(&step.action)) {
+      const auto *repeat = std::get_if<RepeatCall>(&plan.steps[end->begin].action);
+      if (!repeat)
+        continue;
+      int64_t first = positions.firstStep + end->begin, last = positions.firstStep + repeat->end;
+      for (ArenaItem &item : items) {
+        if (item.last < first || last < item.first)
+          continue;
+        if (item.first <= first)
+          item.last = std::max(item.last, last);
+        if (item.last > last)
+          item.first = std::min(item.first, first);
+      }
+    }
   for (size_t i = 0; i < items.size(); ++i)
     if (plan.buffers[i].kind == BufferKind::Arena && items[i].last >= 0)
       items[i].bytes = bufferBytes(plan, i, rank);

@@ -78,6 +78,8 @@ private:
   absl::Status prepareOnce(bool again);
   absl::Status runSteps();
   absl::Status runStep(PreparedStep &step);
+  /// Which step comes after one that says how often others run.
+  absl::StatusOr<size_t> pass(size_t position);
   void noteWrites(const PreparedStep &step) const;
   absl::Status annotate(const StepInfo &step, const absl::Status &status) const {
     return ofStep(memory.rank, step, status);
@@ -97,6 +99,7 @@ private:
   std::vector<PortInfo> results; ///< Outputs and counts.
   std::unique_ptr<Backend> backend;
   std::vector<PreparedStep> prologue, steps;
+  bool mayRecord = true;           ///< Steps are the same in each run.
   std::unique_ptr<Move> recording; ///< Of all steps and exchanges of a run.
   std::vector<ArenaItem> items;    ///< One for each buffer, then those of scratch memory.
   PackingPlan packing;
@@ -202,7 +205,8 @@ absl::Status ProgramSession::prepareSteps(const std::vector<StepInfo> &infos, bo
                                           std::vector<PreparedStep> &result) {
   std::vector<const StepInfo *> work;
   for (const StepInfo &info : infos)
-    if (!std::holds_alternative<ExchangeCall>(info.action) && !std::holds_alternative<WaitCall>(info.action))
+    if (!std::holds_alternative<ExchangeCall>(info.action) && !std::holds_alternative<WaitCall>(info.action) &&
+        !info.isBoundary())
       work.push_back(&info);
   std::vector<StepExecutorOr> executors = backend->createSteps(memory, work, inPrologue);
   auto nextExecutor = executors.begin();
@@ -221,6 +225,8 @@ absl::Status ProgramSession::prepareSteps(const std::vector<StepInfo> &infos, bo
         return exchanges;
       };
       step.executor = createWaitStep(executorsOf(wait->complete), executorsOf(wait->read));
+    } else if (info.isBoundary()) {
+      mayRecord = false;
     } else {
       StepExecutorOr &executor = *nextExecutor++;
       if (!executor.ok())
@@ -458,12 +464,42 @@ absl::Status ProgramSession::runStep(PreparedStep &step) {
   return step.executor ? step.executor->run() : absl::OkStatus();
 }
 
+absl::StatusOr<size_t> ProgramSession::pass(size_t position) {
+  const PreparedStep &step = steps[position];
+  communicator.enterStep(step.info->name.c_str());
+  const auto *repeat = std::get_if<RepeatCall>(&step.info->action);
+  const auto *choose = std::get_if<ChooseCall>(&step.info->action);
+  size_t next = position + 1;
+  if (repeat || choose) {
+    uint32_t condition = repeat ? repeat->condition : choose->condition;
+    absl::StatusOr<bool> holds = communicator.decide(*memory.memory(condition).data != std::byte{0});
+    if (!holds.ok())
+      return holds.status();
+    if (*holds != (repeat || choose->when))
+      next = (repeat ? repeat->end : choose->end) + 1;
+  } else if (size_t begin = std::get<EndCall>(step.info->action).begin;
+             std::holds_alternative<RepeatCall>(steps[begin].info->action)) {
+    next = begin;
+  }
+  return next;
+}
+
 absl::Status ProgramSession::runSteps() {
   auto failed = [&](const StepInfo &step, const absl::Status &status) {
     return communicator.state().ok() ? annotate(step, status) : communicator.state();
   };
+  // What does not run takes no time.
+  auto begun = std::chrono::steady_clock::now();
+  std::fill(stepTimes.begin(), stepTimes.end(), StepTime{begun, begun});
   for (size_t i = 0; i < steps.size(); ++i) {
     PreparedStep &step = steps[i];
+    if (step.info->isBoundary()) {
+      absl::StatusOr<size_t> next = pass(i);
+      if (!next.ok())
+        return failed(*step.info, next.status());
+      i = *next - 1;
+      continue;
+    }
     if (options.trace)
       stepTimes[i].begin = std::chrono::steady_clock::now();
     absl::Status status = runStep(step);
@@ -485,7 +521,7 @@ absl::Status ProgramSession::run() {
     return status;
   // The first run warms up what is set up when it is needed.
   absl::Status status;
-  if (++runs == 2 && !options.trace) {
+  if (++runs == 2 && !options.trace && mayRecord) {
     absl::StatusOr<std::unique_ptr<Move>> recorded = communicator.record(backend->mover(), [&] { return runSteps(); });
     status = recorded.status();
     if (status.ok())

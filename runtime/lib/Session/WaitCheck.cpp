@@ -122,6 +122,11 @@ absl::Status WaitChecker::check() {
       std::erase_if(held, isIn(wait->read));
       continue;
     }
+    if (step.info->isBoundary())
+      for (const std::vector<Open> *open : {&running, &held})
+        if (!open->empty())
+          return fail(absl::StrCat(list, " ", position, ", where an iteration begins or ends,"), open->front(),
+                      "which may be under way");
     if (absl::Status status = checkStep(step); !status.ok())
       return status;
     if (!step.exchange)

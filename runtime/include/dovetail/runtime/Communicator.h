@@ -107,6 +107,8 @@ public:
   /// same run, and all run the result, as it may be one for all of them. It is destroyed when none of its runs is under
   /// way any more. Null if the mover cannot record; then `issue` was not called.
   virtual absl::StatusOr<std::unique_ptr<Move>> record(Mover &mover, absl::FunctionRef<absl::Status()> issue) = 0;
+  /// What rank 0 gives for `decision`, on all ranks, which all call it. Errors: those that ended the run.
+  virtual absl::StatusOr<bool> decide(bool decision) = 0;
   /// Says what this rank is about to do, as messages about a rank that hangs name it. `name` must outlive the
   /// communicator.
   virtual void enterStep(const char *name) = 0;

@@ -203,6 +203,24 @@ struct WaitCall {
   std::vector<uint32_t> read;     ///< No other rank reads this one's sources any more.
 };
 
+/// Repeats the steps behind it, up to that at position `end`, as long as a scalar of Bool holds.
+struct RepeatCall {
+  uint32_t condition = 0;
+  uint32_t end = 0;
+};
+
+/// Runs the steps behind it, up to that at position `end`, only if a scalar of Bool is `when`.
+struct ChooseCall {
+  uint32_t condition = 0;
+  bool when = true;
+  uint32_t end = 0;
+};
+
+/// Ends the repeat, or choice, that begins at position `begin`.
+struct EndCall {
+  uint32_t begin = 0;
+};
+
 /// What a library call takes at most besides its operands and copies of them, in bytes.
 struct CallMemory {
   /// One number for each rank, or one for all: weights in the library's own form, kept while a session lives; memory
@@ -233,8 +251,8 @@ struct CallBytes {
 };
 
 /// What a step does.
-using StepAction =
-    std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCall, AttentionCall, ReorderCall, ExchangeCall, WaitCall>;
+using StepAction = std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCall, AttentionCall, ReorderCall,
+                                ExchangeCall, WaitCall, RepeatCall, ChooseCall, EndCall>;
 
 /// One entry of the step list, named after the node that it comes from.
 struct StepInfo {
@@ -248,6 +266,11 @@ struct StepInfo {
   std::vector<uint32_t> writes() const;
   /// `kernel`, `convolution`, `exchange`, ..., as in reports.
   const char *kind() const;
+  /// Whether the steps before it and those behind it do not run equally often.
+  bool isBoundary() const {
+    return std::holds_alternative<RepeatCall>(action) || std::holds_alternative<ChooseCall>(action) ||
+           std::holds_alternative<EndCall>(action);
+  }
 };
 
 /// An input or output of the program.

@@ -97,6 +97,8 @@ public:
     return recordTogether(group, ownRank, mover, issue);
   }
 
+  absl::StatusOr<bool> decide(bool decision) override;
+
   void enterStep(const char *name) override {
     RankState &self = *group->ranks[ownRank];
     self.step.store(name, std::memory_order_relaxed);
@@ -137,6 +139,31 @@ absl::Status LocalCommunicator::connect() {
       return status;
   unresolved.clear();
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> LocalCommunicator::decide(bool decision) {
+  RankState &self = *group->ranks[ownRank];
+  uint64_t number = self.decisions.load() + 1;
+  if (ownRank != 0) {
+    auto isThere = [&] { return group->decision.load() / 2 >= number; };
+    if (absl::Status status = group->wait(ownRank, 0, isThere); !status.ok())
+      return status;
+    decision = group->decision.load() % 2 != 0;
+    self.decisions.store(number);
+    group->notify(0);
+    return decision;
+  }
+  // There is one word for it: all know the one before by then.
+  for (int peer = 1; peer < size(); ++peer) {
+    auto isKnown = [&] { return group->ranks[peer]->decisions.load() + 1 >= number; };
+    if (absl::Status status = group->wait(0, peer, isKnown); !status.ok())
+      return status;
+  }
+  self.decisions.store(number);
+  group->decision.store(2 * number + (decision ? 1 : 0));
+  for (int peer = 1; peer < size(); ++peer)
+    group->notify(peer);
+  return decision;
 }
 
 LocalChannel::Pull &LocalChannel::pullFrom(int source) {

@@ -45,6 +45,7 @@ struct RankState {
 
   std::unique_ptr<DeviceEvent> meeting; ///< Where the rank last met others in its stream of steps.
   std::atomic<uint64_t> meetings{0};    ///< How often it did.
+  std::atomic<uint64_t> decisions{0};   ///< Of rank 0, of which the rank knows.
 
   /// Others look at it far more often than it changes: not next to what the rank writes at each step.
   alignas(64) Waiter waiter;
@@ -71,6 +72,8 @@ struct LocalGroup::State {
   absl::Status failure() const;
 
   std::vector<std::unique_ptr<RankState>> ranks;
+  /// The last decision of rank 0: its number, from 1, twice, and 1 more if it is yes.
+  std::atomic<uint64_t> decision{0};
   std::mutex recordingMutex;
   std::unique_ptr<Move> recording; ///< Of all ranks. With `recordingMutex`.
   const std::chrono::milliseconds timeout;

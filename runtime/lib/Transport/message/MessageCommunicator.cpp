@@ -86,6 +86,10 @@ public:
   absl::Status connect() override;
   int64_t messageBytes() const override { return stagingBytes; }
   absl::StatusOr<std::unique_ptr<Move>> record(Mover &mover, absl::FunctionRef<absl::Status()> issue) override;
+  absl::StatusOr<bool> decide(bool decision) override {
+    absl::StatusOr<std::vector<std::string>> given = rendezvous->allGather(decision ? "1" : "0");
+    return given.ok() ? absl::StatusOr<bool>(given->front() == "1") : given.status();
+  }
   void setBusy(bool busy) override { rendezvous->setBusy(busy); }
   void enterStep(const char *name) override { rendezvous->enterStep(name); }
   absl::Status state() const override { return rendezvous->failure(); }

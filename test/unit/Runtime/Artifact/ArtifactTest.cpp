@@ -646,6 +646,79 @@ TEST(Artifact, PartsOfLaunchesThatDoNotFitAreRefused) {
   }
 }
 
+TEST(Artifact, RepeatsThatDoNotFitAreRefused) {
+  // As many halos as there are iterations.
+  auto build = [](auto change) {
+    PlanBuilder builder = hostBuilder({2});
+    builder.placesWaits = false;
+    auto add = [&](auto step) {
+      auto &entry = builder.plan.steps.emplace_back(std::make_unique<artifact::StepT>());
+      entry->name = "repeat";
+      entry->action.Set(std::move(step));
+    };
+    uint32_t halo = builder.buffer({8, 6}, sharding(2, {{0, windows(0, {{0, 5}, {3, 8}})}}));
+    uint32_t own = builder.tensor(halo, sharding(2, {{0, split(0, {0, 4, 8})}})),
+             wide = builder.tensor(halo, sharding(2, {{0, windows(0, {{0, 5}, {3, 8}})}}));
+    uint32_t on = builder.value({}, sharding(0), {}, "on", artifact::ElementType::Bool);
+    uint32_t result = builder.value({8, 6}, sharding(2, {{0, split(0, {0, 4, 8})}}));
+    builder.input("on", on);
+    builder.input("own", own);
+    artifact::RepeatStepT repeat;
+    repeat.condition = on;
+    add(repeat);
+    add(repeat);
+    builder.exchange(own, wide);
+    builder.wait({2}, {2});
+    builder.kernel("increment", {}, {result}, {{8, split(0, {0, 4, 8})}, {6, {}}});
+    add(artifact::EndStepT());
+    add(artifact::EndStepT());
+    builder.output("own", own);
+    change(builder, result);
+    return Program::load(builder.artifact()).status();
+  };
+  EXPECT_TRUE(build([](PlanBuilder &, uint32_t) {}).ok());
+  auto expect = [&](const char *words, auto change) {
+    absl::Status status = build(change);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+  };
+  expect("step 0 'repeat' repeats or chooses steps without an end",
+         [](PlanBuilder &b, uint32_t) { b.plan.steps.pop_back(); });
+  expect("step 7 'repeat' ends no steps", [](PlanBuilder &b, uint32_t) {
+    b.plan.steps.push_back(std::make_unique<artifact::StepT>(*b.plan.steps.back()));
+  });
+  expect("step 0 'repeat' uses tensor 99",
+         [](PlanBuilder &b, uint32_t) { b.plan.steps[0]->action.AsRepeatStep()->condition = 99; });
+  expect("step 1 'repeat' has a condition that is no scalar of Bool", [](PlanBuilder &b, uint32_t) {
+    uint32_t other = b.value({1}, sharding(1), {}, "other", artifact::ElementType::Bool);
+    b.input("other", other);
+    b.plan.steps[1]->action.AsRepeatStep()->condition = other;
+  });
+  expect("step 1 'repeat' has a condition that is no scalar of Bool", [](PlanBuilder &b, uint32_t) {
+    uint32_t other = b.value({}, sharding(0), {}, "other", artifact::ElementType::U8);
+    b.input("other", other);
+    b.plan.steps[1]->action.AsRepeatStep()->condition = other;
+  });
+  expect("step 1 'repeat' reads tensor", [](PlanBuilder &b, uint32_t) {
+    b.plan.steps[1]->action.AsRepeatStep()->condition =
+        b.value({}, sharding(0), {}, "other", artifact::ElementType::Bool);
+  });
+  // There may be no iteration.
+  expect("nothing writes output 'result'", [](PlanBuilder &b, uint32_t result) { b.output("result", result); });
+  expect("waits for step 2 of another iteration", [](PlanBuilder &b, uint32_t) {
+    std::swap(b.plan.steps[3], b.plan.steps[4]);
+    std::swap(b.plan.steps[4], b.plan.steps[5]);
+  });
+  expect("prologue step 1 'repeat' repeats or chooses steps, but not of a run on CPUs", [](PlanBuilder &b, uint32_t) {
+    uint32_t constant = b.buffer({}, sharding(0), {}, artifact::BufferKind::Persistent, artifact::ElementType::Bool);
+    uint32_t on = b.tensor(constant, sharding(0));
+    b.kernel("increment", {}, {on}, {}, -1, /*inPrologue=*/true);
+    b.plan.prologue.push_back(std::make_unique<artifact::StepT>(*b.plan.steps[0]));
+    b.plan.prologue.push_back(std::make_unique<artifact::StepT>(*b.plan.steps.back()));
+    b.plan.prologue[1]->action.AsRepeatStep()->condition = on;
+  });
+}
+
 TEST(Artifact, ExchangesThatDoNotFitAreRefused) {
   using artifact::ExchangeKind;
   auto good = exchanger().program();

@@ -174,6 +174,28 @@ TEST(WaitCheck, NothingIsUnderWayAtTheEnd) {
   }
 }
 
+TEST(WaitCheck, NothingIsUnderWayWhereIterationsBegin) {
+  for (bool completes : {false, true}) {
+    Gather builder;
+    uint32_t on = builder.value({}, sharding(0), {}, "on", artifact::ElementType::Bool);
+    builder.input("on", on);
+    if (completes)
+      builder.wait({0}, {});
+    auto add = [&](auto action) {
+      builder.plan.steps.push_back(std::make_unique<artifact::StepT>());
+      builder.plan.steps.back()->name = "again";
+      builder.plan.steps.back()->action.Set(std::move(action));
+    };
+    artifact::RepeatStepT repeat;
+    repeat.condition = on;
+    add(repeat);
+    add(artifact::EndStepT());
+    builder.output("out", builder.all);
+    expectRefused(builder, "step " + std::to_string(completes ? 2 : 1) +
+                               ", where an iteration begins or ends, does not wait for exchange 'exchange0' in step 0");
+  }
+}
+
 TEST(WaitCheck, WhatOthersHaveReadIsComplete) {
   Gather builder;
   builder.wait({}, {0});
