@@ -15,6 +15,7 @@
 
 #include "dovetail/Dialect/Dovetail/IR/Feedback.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
+#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/runtime/Plan.h"
 #include "dovetail/runtime/plan_generated.h"
@@ -451,6 +452,23 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
         for (Value event : wait.getRead())
           call.read.push_back(events.at(event));
         step.action.Set(std::move(call));
+        return success();
+      })
+      .Case([&](plan::RepeatOp repeat) {
+        artifact::RepeatStepT call;
+        call.condition = tensorOf(repeat.getCondition());
+        step.action.Set(std::move(call));
+        return success();
+      })
+      .Case([&](plan::ChooseOp choose) {
+        artifact::ChooseStepT call;
+        call.condition = tensorOf(choose.getCondition());
+        call.when = !choose.getNegated();
+        step.action.Set(std::move(call));
+        return success();
+      })
+      .Case([&](plan::EndOp) {
+        step.action.Set(artifact::EndStepT());
         return success();
       })
       .Default([](Operation *other) { return other->emitOpError("is a step that artifacts do not have"); });

@@ -13,6 +13,7 @@
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Dovetail/IR/Feedback.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
+#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "dovetail/Target/Calls.h"
 
@@ -44,6 +45,7 @@ private:
   LogicalResult readLoops(plan::GroupOp group);
 
   void emitPorts();
+  void emitEnd(plan::EndLoopOp end);
   LogicalResult emitCall(plan::GroupOp group);
   void emitKernel(plan::GroupOp group);
 
@@ -139,6 +141,14 @@ void PlanEmitter::emitPorts() {
       if (Attribute given = function.getResultAttr(index, attribute))
         output->setAttr(attribute, given);
   }
+}
+
+void PlanEmitter::emitEnd(plan::EndLoopOp end) {
+  // All other next values have places of their own, so that none is written over before it has been read.
+  for (auto [carried, next] : llvm::zip_equal(end.getCarried(), end.getNext()))
+    if (getStorage(carried) != getStorage(next))
+      plan::ReorderOp::create(steps, end.getLoc(), getView(next), getView(carried), getStepName(next.getDefiningOp()));
+  plan::EndOp::create(steps, end.getLoc(), getStepName(end));
 }
 
 void PlanEmitter::emitKernel(plan::GroupOp group) {
@@ -268,7 +278,8 @@ LogicalResult PlanEmitter::readStorage() {
       return function.emitError("argument ") << argument.getArgNumber() << " of " << function.getSymNameAttr()
                                              << " lies nowhere in memory; dovetail-share-storage decides where";
   for (Operation &op : block) {
-    if (!isa<ConstantOp, ReshardOp, plan::GroupOp, plan::ConvertFormatOp, plan::StorageOp, func::ReturnOp>(op))
+    if (!isa<ConstantOp, ReshardOp, plan::GroupOp, plan::ConvertFormatOp, plan::StorageOp, plan::BeginLoopOp,
+             plan::EndLoopOp, plan::BeginChoiceOp, plan::EndChoiceOp, func::ReturnOp>(op))
       return op.emitOpError("is in no group; dovetail-form-calls and dovetail-fuse-kernels form groups");
     if (llvm::any_of(op.getOperands(), lacksStorage) ||
         (!isa<ConstantOp>(op) && llvm::any_of(op.getResults(), lacksStorage)))
@@ -305,6 +316,20 @@ LogicalResult PlanEmitter::run() {
     } else if (auto copy = dyn_cast<plan::ConvertFormatOp>(op)) {
       Value source = getView(copy.getSource()), target = getView(copy.getResult());
       plan::ReorderOp::create(getSteps(&op), op.getLoc(), source, target, StringAttr());
+    } else if (auto begin = dyn_cast<plan::BeginLoopOp>(op)) {
+      plan::RepeatOp::create(steps, op.getLoc(), getView(begin.getCondition()), getStepName(&op));
+    } else if (auto end = dyn_cast<plan::EndLoopOp>(op)) {
+      emitEnd(end);
+    } else if (auto choice = dyn_cast<plan::BeginChoiceOp>(op)) {
+      plan::ChooseOp::create(steps, op.getLoc(), getView(choice.getCondition()), choice.getNegatedAttr(),
+                             getStepName(&op));
+    } else if (isa<plan::EndChoiceOp>(op)) {
+      // All that is needed may have become part of other kernels, or of the prologue.
+      auto begin = dyn_cast<plan::ChooseOp>(steps.getInsertionBlock()->back());
+      if (begin)
+        begin.erase();
+      else
+        plan::EndOp::create(steps, op.getLoc(), getStepName(&op));
     } else if (auto group = dyn_cast<plan::GroupOp>(op)) {
       if (!group.getLibrary())
         emitKernel(group);

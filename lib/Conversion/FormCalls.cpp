@@ -74,6 +74,9 @@ LogicalResult FormCalls::run(func::FuncOp function, const Libraries &callable) {
   Block &block = function.getBody().front();
   SmallVector<Operation *> ops;
   for (Operation &op : block.without_terminator()) {
+    // Where loops and choices begin and end there is no value.
+    if (op.getNumResults() == 0)
+      continue;
     if (!op.hasAttr(plan::kFormatsAttrName))
       return op.emitOpError("has no memory formats; dovetail-choose-formats chooses them");
     ops.push_back(&op);

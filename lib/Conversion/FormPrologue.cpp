@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {
@@ -36,9 +37,12 @@ void FormPrologue::runOnOperation() {
     Operation *producer = value.getDefiningOp();
     return producer && (isa<ConstantOp>(producer) || producer->hasAttr(plan::kPrologueAttrName));
   };
+  // What is written over in each iteration begins anew in each run.
+  auto isCarried = [](Operation &op) { return llvm::any_of(op.getUsers(), llvm::IsaPred<plan::EndLoopOp>); };
   for (Operation &op : getOperation().getBody().front().without_terminator()) {
     auto reshard = dyn_cast<ReshardOp>(op);
-    if (isa<ConstantOp>(op) || (reshard && isGather(reshard)) || !llvm::all_of(op.getOperands(), isConstant))
+    if (isa<ConstantOp>(op) || op.getNumResults() == 0 || isCarried(op) || (reshard && isGather(reshard)) ||
+        !llvm::all_of(op.getOperands(), isConstant))
       continue;
     op.setAttr(plan::kPrologueAttrName, UnitAttr::get(&getContext()));
   }

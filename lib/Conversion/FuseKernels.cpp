@@ -272,13 +272,15 @@ static Operation *copyAddress(Operation *op, const DenseMap<Operation *, Places>
   return copy;
 }
 
-static void formKernel(Operation *root) {
+/// Makes a kernel of `root` and what it absorbs, of the same loop: what comes before one is not computed in each
+/// iteration.
+static void formKernel(Operation *root, const DenseMap<Operation *, Operation *> &loops) {
   DenseMap<Operation *, Places> members;
   members[root].insert(0);
   SmallVector<Operation *> ops = {root};
   llvm::SmallSetVector<Value, 16> arguments(root->operand_begin(), root->operand_end());
   for (Operation *op = root->getPrevNode(); op; op = op->getPrevNode()) {
-    if (arguments.size() >= kMaxArguments)
+    if (arguments.size() >= kMaxArguments || loops.lookup(op) != loops.lookup(root))
       continue;
     // The copy is before the original, which is for other kernels.
     Operation *original = op;
@@ -307,6 +309,7 @@ void FuseKernels::runOnOperation() {
   if (getOperation().isDeclaration())
     return;
   Block &block = getOperation().getBody().front();
+  DenseMap<Operation *, Operation *> loops = findLoops(block);
   SmallVector<Operation *> ops;
   for (auto op : block.getOps<DefinitionOpInterface>()) {
     if (!op->hasAttr(plan::kFormatsAttrName)) {
@@ -317,5 +320,5 @@ void FuseKernels::runOnOperation() {
   }
   for (Operation *op : llvm::reverse(ops))
     if (op->getBlock() == &block) // Others are in kernels by now.
-      formKernel(op);
+      formKernel(op, loops);
 }

@@ -12,6 +12,7 @@
 
 #include "Groups.h"
 
+#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -57,4 +58,18 @@ plan::GroupOp dovetail::formGroup(ArrayRef<Operation *> ops, const GroupInputs &
   builder.setInsertionPointToEnd(&body);
   plan::YieldOp::create(builder, root->getLoc(), root->getResults());
   return group;
+}
+
+DenseMap<Operation *, Operation *> dovetail::findLoops(Block &block) {
+  DenseMap<Operation *, Operation *> loops;
+  SmallVector<Operation *> open;
+  for (Operation &op : block) {
+    if (!open.empty())
+      loops[&op] = open.back();
+    if (isa<plan::BeginLoopOp>(op))
+      open.push_back(&op);
+    else if (isa<plan::EndLoopOp>(op) && !open.empty())
+      open.pop_back();
+  }
+  return loops;
 }

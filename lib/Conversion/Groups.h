@@ -33,6 +33,9 @@ struct GroupInputs {
 /// copied into the group. `library` is null for a kernel.
 plan::GroupOp formGroup(llvm::ArrayRef<mlir::Operation *> ops, const GroupInputs &inputs, mlir::StringAttr library);
 
+/// For each operation of a block the `plan.begin_loop` of the innermost loop that it is in; nothing for those in none.
+llvm::DenseMap<mlir::Operation *, mlir::Operation *> findLoops(mlir::Block &block);
+
 } // namespace dovetail
 
 #endif // DOVETAIL_LIB_CONVERSION_GROUPS_H

@@ -23,6 +23,10 @@ void dovetail::buildLowerGraphPipeline(OpPassManager &passes, ArrayRef<std::stri
   SmallVector<std::string> names(libraries), available(features);
   OpPassManager &functions = passes.nest<func::FuncOp>();
   functions.addPass(createChooseFormats({names, available}));
+  functions.addPass(createFormLoops());
+  // Devices compute both sides.
+  if (program.target == "cpu")
+    functions.addPass(createFormChoices());
   functions.addPass(createFormCalls({names, available}));
   functions.addPass(createFuseKernels());
   functions.addPass(createConvertFormats({names, available}));

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "llvm/ADT/SetOperations.h"
@@ -160,6 +161,8 @@ static void merge(plan::ExchangeOp earlier, plan::ExchangeOp later, plan::Exchan
 static Step *findPartner(MutableArrayRef<Step> before, Step &step) {
   bool areAdjacent = true;
   for (Step &other : llvm::reverse(before)) {
+    if (plan::isBoundary(other.op))
+      return nullptr;
     if (llvm::set_intersects(other.writes, step.reads) || llvm::set_intersects(other.writes, step.writes) ||
         llvm::set_intersects(other.reads, step.writes))
       return nullptr;

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {
@@ -147,10 +148,13 @@ void WaitPlacer::run() {
       return writesSources(step, exchange) || llvm::any_of(exchange.getSources(), isGone);
     };
     builder.setInsertionPoint(step);
+    // An exchange belongs to one iteration.
+    bool waitsForAll = plan::isBoundary(step);
     SmallVector<plan::ExchangeOp> complete = take(running, [&](plan::ExchangeOp exchange) {
-      return needsTargets(step, exchange) || mayOverwrite(exchange) || llvm::any_of(exchange.getTargets(), isGone);
+      return waitsForAll || needsTargets(step, exchange) || mayOverwrite(exchange) ||
+             llvm::any_of(exchange.getTargets(), isGone);
     });
-    wait(complete, take(held, mayOverwrite));
+    wait(complete, take(held, [&](plan::ExchangeOp exchange) { return waitsForAll || mayOverwrite(exchange); }));
     if (auto exchange = dyn_cast<plan::ExchangeOp>(*step)) {
       running.push_back(exchange);
       held.push_back(exchange);

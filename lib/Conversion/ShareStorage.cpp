@@ -11,7 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Groups.h"
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "dovetail/Target/Library.h"
 #include "llvm/ADT/MapVector.h"
@@ -39,12 +41,19 @@ public:
 private:
   void shareInPlace(plan::GroupOp group);
   bool mayShareInPlace(plan::GroupOp group, unsigned number);
-  /// What is alike for kernels and calls.
+  /// What is alike for kernels and calls: whether `group` reads operand `number` as the last one, and once.
   bool mayWriteOver(plan::GroupOp group, unsigned number);
+  /// Whether nothing else that `group` reads lies where operand `number` does.
+  bool liesAlone(plan::GroupOp group, unsigned number);
   /// Whether no other rank's elements of `result` come to lie around this one's.
   bool hasNoHalo(Value result);
   /// Whether the library can write the result of a call over operand `number` of the group.
   bool callWritesOver(plan::GroupOp group, unsigned number);
+  /// Whether a kernel can.
+  bool kernelWritesOver(plan::GroupOp group, unsigned number);
+  /// Has what is computed for the next iteration written over what it takes the place of.
+  void shareCarried(plan::EndLoopOp end);
+  bool mayShareCarried(plan::EndLoopOp end, plan::GroupOp group, unsigned number);
   /// Whether nobody reads `data` after `group`, nor other ranks at any time.
   static bool isLastRead(Value data, plan::GroupOp group);
   void shareReshard(ReshardOp op);
@@ -64,6 +73,8 @@ private:
   UnitAttr unit;
   DenseMap<Value, Value> parents;
   DenseMap<Value, ShardingAttr> held;
+  /// As `findLoops` gives it.
+  DenseMap<Operation *, Operation *> loopOf;
 };
 
 struct ShareStorage : dovetail::impl::ShareStorageBase<ShareStorage> {
@@ -104,11 +115,15 @@ bool StorageSharer::isLastRead(Value data, plan::GroupOp group) {
 
 bool StorageSharer::mayWriteOver(plan::GroupOp group, unsigned number) {
   Value data = group.getInputs()[number], result = group.getOutputs().front();
-  if (data.getType() != result.getType() || plan::getFormat(data) != plan::getFormat(result) ||
-      !isLastRead(data, group))
-    return false;
-  auto liesThere = [&](Value input) { return getLeader(input) == getLeader(data); };
-  return llvm::count_if(group.getInputs(), liesThere) == 1;
+  // In a loop, the next iteration reads what comes from outside once more.
+  return data.getType() == result.getType() && plan::getFormat(data) == plan::getFormat(result) &&
+         isLastRead(data, group) && loopOf.lookup(data.getDefiningOp()) == loopOf.lookup(group) &&
+         liesAlone(group, number);
+}
+
+bool StorageSharer::liesAlone(plan::GroupOp group, unsigned number) {
+  Value leader = getLeader(group.getInputs()[number]);
+  return llvm::count_if(group.getInputs(), [&](Value input) { return getLeader(input) == leader; }) == 1;
 }
 
 bool StorageSharer::hasNoHalo(Value result) {
@@ -135,11 +150,15 @@ bool StorageSharer::callWritesOver(plan::GroupOp group, unsigned number) {
 bool StorageSharer::mayShareInPlace(plan::GroupOp group, unsigned number) {
   if (group.getLibrary())
     return callWritesOver(group, number);
-  Value data = group.getInputs()[number], result = group.getOutputs().front();
   // What a user gives, a rank received, or the prologue made, is read again.
-  auto producer = data.getDefiningOp<plan::GroupOp>();
+  auto producer = group.getInputs()[number].getDefiningOp<plan::GroupOp>();
   if (!producer || producer->hasAttr(plan::kPrologueAttrName) || !mayWriteOver(group, number))
     return false;
+  return kernelWritesOver(group, number);
+}
+
+bool StorageSharer::kernelWritesOver(plan::GroupOp group, unsigned number) {
+  Value result = group.getOutputs().front();
   Block &body = *group.getBlock();
   BlockArgument argument = body.getArgument(number);
   if (cast<DefinitionOpInterface>(group.getRoot()).getDefinition().writes)
@@ -157,13 +176,40 @@ bool StorageSharer::mayShareInPlace(plan::GroupOp group, unsigned number) {
 }
 
 void StorageSharer::shareInPlace(plan::GroupOp group) {
-  if (group->hasAttr(plan::kPrologueAttrName) || group->getNumResults() != 1)
+  if (group->hasAttr(plan::kPrologueAttrName) || group->getNumResults() != 1 || group.getInPlace())
     return;
   for (unsigned number = 0; number < group.getInputs().size(); ++number) {
     if (!mayShareInPlace(group, number))
       continue;
     group.setInPlace(number);
     return join(group.getInputs()[number], group.getOutputs().front());
+  }
+}
+
+bool StorageSharer::mayShareCarried(plan::EndLoopOp end, plan::GroupOp group, unsigned number) {
+  Value carried = group.getInputs()[number], next = group.getOutputs().front();
+  // Whoever comes behind the loop finds the last one there.
+  auto isElsewhere = [&](Operation *user) {
+    return user == group || isa<plan::BeginLoopOp, plan::EndLoopOp>(user) ||
+           (isa<plan::GroupOp, plan::ConvertFormatOp>(user) &&
+            (user->isBeforeInBlock(group) || end->isBeforeInBlock(user)));
+  };
+  return carried.getType() == next.getType() && plan::getFormat(carried) == plan::getFormat(next) &&
+         llvm::all_of(carried.getUsers(), isElsewhere) && liesAlone(group, number) && kernelWritesOver(group, number);
+}
+
+void StorageSharer::shareCarried(plan::EndLoopOp end) {
+  for (auto [carried, next] : llvm::zip_equal(end.getCarried(), end.getNext())) {
+    auto group = next.getDefiningOp<plan::GroupOp>();
+    // In an inner loop it is computed several times.
+    if (!group || group.getLibrary() || group->getNumResults() != 1 || loopOf.lookup(group) != loopOf.lookup(end))
+      continue;
+    auto place = llvm::find(group.getInputs(), carried);
+    unsigned number = std::distance(group.getInputs().begin(), place);
+    if (place == group.getInputs().end() || group.getInPlace() || !mayShareCarried(end, group, number))
+      continue;
+    group.setInPlace(number);
+    join(carried, next);
   }
 }
 
@@ -217,6 +263,9 @@ LogicalResult StorageSharer::emit() {
 }
 
 LogicalResult StorageSharer::run() {
+  loopOf = findLoops(block);
+  for (auto end : block.getOps<plan::EndLoopOp>())
+    shareCarried(end);
   for (auto group : block.getOps<plan::GroupOp>())
     shareInPlace(group);
   for (auto op : block.getOps<ReshardOp>())

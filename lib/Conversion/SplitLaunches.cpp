@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -211,6 +212,9 @@ void SplitLaunches::runOnOperation() {
       auto step = dyn_cast<plan::StepOpInterface>(op);
       if (!step)
         continue;
+      // There nothing is under way.
+      if (plan::isBoundary(step))
+        halos.clear();
       for (Value written : step.getStepWrites())
         halos.remove_if(
             [&](const auto &entry) { return plan::getBufferOp(entry.first) == plan::getBufferOp(written); });

@@ -8,11 +8,14 @@
 //
 // Implements the import of If and Loop: the branch that a known condition takes, and loops iteration by iteration, so
 // that whatever an iteration carries to the next one may change its shape. Where a condition is known at run time only,
-// both branches are computed, or all iterations that there may be, and each result is chosen.
+// both branches are imported, or all iterations that there may be, and each result is chosen; or one iteration is, where
+// no number bounds them.
 //
 //===----------------------------------------------------------------------===//
 
 #include "GraphBody.h"
+
+#include "dovetail/Dialect/Dovetail/Ops/ControlOps.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;
@@ -29,28 +32,6 @@ GraphImporter::ControlFlowFn GraphImporter::lookupControlFlow(llvm::StringRef op
 // Conditions
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A condition: known, or a boolean of rank 0 if not.
-struct Condition {
-  bool isTrue = true;
-  mlir::Value value = {};
-};
-} // namespace
-
-static llvm::FailureOr<Condition> readCondition(OnnxNode &node, Binding binding, llvm::StringRef what) {
-  mlir::Value value = binding.value;
-  if (!value || !OnnxNode::getType(value).getElementType().isInteger(1) ||
-      OnnxNode::getType(value).getNumElements() != 1)
-    return node.invalid(what + " is not a single boolean");
-  if (mlir::ElementsAttr constant = OnnxNode::getConstant(value)) {
-    if (isDataMissing(constant))
-      return node.missing(what);
-    if (auto values = readInts(constant))
-      return Condition{values->front() != 0};
-  }
-  return Condition{true, node.reshape(value, {})};
-}
-
 static llvm::FailureOr<int64_t> readTripCount(OnnxNode &node, unsigned operand, llvm::StringRef what) {
   auto values = node.getConstantInts(operand, what);
   if (failed(values))
@@ -61,8 +42,10 @@ static llvm::FailureOr<int64_t> readTripCount(OnnxNode &node, unsigned operand, 
 }
 
 /// `onTrue` where the condition, of rank 0, holds at run time. Fails where the two differ in more than elements.
+/// `choice`: the number of a choice whose sides need not be computed both.
 static llvm::FailureOr<Binding> choose(OnnxNode &node, mlir::Value condition, const Binding &onTrue,
-                                       const Binding &onFalse, const llvm::Twine &what) {
+                                       const Binding &onFalse, const llvm::Twine &what,
+                                       std::optional<uint64_t> choice = std::nullopt) {
   auto differ = [&] {
     std::string types;
     llvm::raw_string_ostream(types) << onTrue << " or " << onFalse;
@@ -76,7 +59,11 @@ static llvm::FailureOr<Binding> choose(OnnxNode &node, mlir::Value condition, co
   auto chooseTensor = [&](mlir::Value a, mlir::Value b) -> mlir::Value {
     if (a == b)
       return a;
-    return a.getType() == b.getType() ? node.create<SelectOp>(condition, a, b) : mlir::Value();
+    if (a.getType() != b.getType())
+      return {};
+    if (choice)
+      return ChooseOp::create(node.getBuilder(), node.getLoc(), a.getType(), condition, a, b, *choice);
+    return node.create<SelectOp>(condition, a, b);
   };
   if (onTrue.kind == Binding::Known) {
     mlir::Value value = chooseTensor(onTrue.value, onFalse.value);
@@ -112,6 +99,16 @@ static llvm::LogicalResult guardLookups(OnnxNode &node, mlir::Operation *last, m
     if (auto definitionOp = llvm::dyn_cast<DefinitionOpInterface>(op))
       ops.push_back(definitionOp);
   for (DefinitionOpInterface op : ops) {
+    // A loop that ONNX does not begin might never end.
+    if (auto carry = llvm::dyn_cast<CarryOp>(op.getOperation()); carry && carry.getSlot() == 0) {
+      builder.setInsertionPoint(op);
+      mlir::Value guarded = node.create<AndOp>(condition, carry.getInit());
+      builder.setInsertionPointToEnd(block);
+      if (!guarded)
+        return llvm::failure();
+      carry->setOperand(0, guarded);
+      continue;
+    }
     Definition definition = op.getDefinition();
     for (const DataIndex &index : definition.getDataIndices()) {
       unsigned operand = definition.reads[index.read].operand;
@@ -133,6 +130,16 @@ static llvm::LogicalResult guardLookups(OnnxNode &node, mlir::Operation *last, m
 // If
 //===----------------------------------------------------------------------===//
 
+/// Whether something built behind `last` costs more than to choose.
+static bool isCostly(OnnxNode &node, mlir::Operation *last) {
+  mlir::Block *block = node.getBuilder().getBlock();
+  for (mlir::Operation *op = last ? last->getNextNode() : &block->front(); op; op = op->getNextNode())
+    if (auto definitionOp = llvm::dyn_cast<DefinitionOpInterface>(op);
+        definitionOp && (!definitionOp.isCheapElement() || definitionOp.isReduction()))
+      return true;
+  return false;
+}
+
 llvm::LogicalResult GraphImporter::importIf(OnnxNode &node, Scope &scope) {
   auto condition = readCondition(node, node.getOperand(0), "its condition");
   if (failed(condition))
@@ -148,7 +155,7 @@ llvm::LogicalResult GraphImporter::importIf(OnnxNode &node, Scope &scope) {
       (void)node.setBinding(number, result);
     return llvm::success();
   }
-  mlir::Operation *last = getLastOp(node);
+  mlir::Operation *last = getLastOp(node), *first = last;
   auto onTrue = importBranch(true);
   if (failed(onTrue) || (last != getLastOp(node) && failed(guardLookups(node, last, condition->value))))
     return llvm::failure();
@@ -157,9 +164,12 @@ llvm::LogicalResult GraphImporter::importIf(OnnxNode &node, Scope &scope) {
   auto onFalse = importBranch(false);
   if (failed(onFalse) || !isNot || failed(guardLookups(node, last, isNot)))
     return llvm::failure();
+  std::optional<uint64_t> choice;
+  if (isCostly(node, first))
+    choice = numChoices++;
   for (int number = 0; number < node.getProto().output_size(); ++number) {
     auto chosen = choose(node, condition->value, (*onTrue)[number], (*onFalse)[number],
-                         "its result '" + llvm::Twine(node.getProto().output(number)) + "'");
+                         "its result '" + llvm::Twine(node.getProto().output(number)) + "'", choice);
     if (failed(chosen) || failed(node.setBinding(number, *chosen)))
       return llvm::failure();
   }
@@ -172,7 +182,12 @@ llvm::LogicalResult GraphImporter::importIf(OnnxNode &node, Scope &scope) {
 
 llvm::LogicalResult GraphImporter::importLoop(OnnxNode &node, Scope &scope) {
   std::optional<int64_t> maxTrips;
-  if (node.getOperand(0).kind != Binding::Absent) {
+  mlir::Value counted;
+  if (mlir::Value given = node.getInput(0); given && !OnnxNode::getConstant(given)) {
+    if (!OnnxNode::getType(given).getElementType().isInteger(64) || OnnxNode::getType(given).getNumElements() != 1)
+      return node.invalid("'M' is not a single number");
+    counted = given;
+  } else if (node.getOperand(0).kind != Binding::Absent) {
     auto trips = readTripCount(node, 0, "M");
     if (failed(trips))
       return llvm::failure();
@@ -197,23 +212,37 @@ llvm::LogicalResult GraphImporter::importLoop(OnnxNode &node, Scope &scope) {
   if (failed(body.prepare()))
     return llvm::failure();
 
+  auto getTruth = [&] {
+    return node.constant(
+        mlir::DenseElementsAttr::get(mlir::RankedTensorType::get({}, builder.getI1Type()), llvm::ArrayRef(true)));
+  };
+  // Where not all iterations can be imported, one is. What has been imported of others is of no use then.
+  auto repeat = [&, first = active, initial = carried, before = numRepeated] {
+    numRepeated = before;
+    RepeatedLoop loop{initial, numStacked};
+    loop.length = counted ? std::nullopt : maxTrips;
+    loop.trips = loop.length ? node.constantInts(*loop.length) : counted;
+    loop.on = first.value;
+    return importRepeated(node, body, loop);
+  };
+  bool isLong = !maxTrips || *maxTrips > kMaxRepeatedNodes;
+  if (active.isTrue && (counted || (active.value && isLong)))
+    return repeat();
+
+  // A condition that is known may end the loop long before.
+  auto getNumLeft = [&](int64_t trip) { return isLong ? std::nullopt : std::optional(*maxTrips - trip); };
   std::vector<std::vector<mlir::Value>> stacked(numStacked);
   auto importIteration = [&](int64_t number, llvm::ArrayRef<Binding> values) {
     // An iteration that is computed has been asked for.
-    mlir::Value isTrue = node.constant(
-        mlir::DenseElementsAttr::get(mlir::RankedTensorType::get({}, builder.getI1Type()), llvm::ArrayRef(true)));
+    mlir::Value isTrue = getTruth();
     llvm::SmallVector<Binding> arguments{Binding::known(node.reshape(node.constantInts(number), {})),
                                          Binding::known(isTrue)};
     llvm::append_range(arguments, values);
-    std::optional<int64_t> numLeft;
-    if (maxTrips)
-      numLeft = *maxTrips - number;
-    // A condition that is known may end the loop long before.
-    if (maxTrips > kMaxRepeatedNodes)
-      numLeft = std::nullopt;
-    return body.importIteration(number, numLeft, arguments);
+    return body.importIteration(number, getNumLeft(number), arguments);
   };
   for (int64_t trip = 0; active.isTrue && (!maxTrips || trip < *maxTrips); ++trip) {
+    if (maxTrips && !body.fits(getNumLeft(trip)))
+      return repeat();
     mlir::Operation *last = getLastOp(node);
     auto results = importIteration(trip, carried);
     if (failed(results))
@@ -252,9 +281,8 @@ llvm::LogicalResult GraphImporter::importLoop(OnnxNode &node, Scope &scope) {
     else if (!next->value && next->isTrue)
       next->value = active.value;
     active = *next;
-    if (active.value && maxTrips.value_or(std::numeric_limits<int64_t>::max()) > kMaxRepeatedNodes)
-      return node.unsupported("its condition is known at run time only, and nothing bounds its iterations",
-                              "give it a number of iterations that is constant");
+    if (active.value && isLong)
+      return repeat();
   }
 
   llvm::SmallVector<Binding> example;

@@ -53,7 +53,7 @@ llvm::LogicalResult GraphImporter::Body::prepare() {
 }
 
 llvm::LogicalResult GraphImporter::Body::checkSize(std::optional<int64_t> numLeft) {
-  if (numLeft.value_or(1) <= (kMaxRepeatedNodes - importer.numRepeated) / size)
+  if (fits(numLeft))
     return llvm::success();
   std::string number = numLeft ? std::to_string(*numLeft) : "too many";
   return node.unsupported("it has " + number + " iterations of " + std::to_string(size) +
@@ -105,6 +105,20 @@ llvm::FailureOr<llvm::SmallVector<Binding>> GraphImporter::Body::importBranch() 
   if (failed(prepare()))
     return llvm::failure();
   return getResults(common, numUnsupported);
+}
+
+llvm::FailureOr<Condition> dovetail::importer::readCondition(OnnxNode &node, Binding binding, llvm::StringRef what) {
+  mlir::Value value = binding.value;
+  if (!value || !OnnxNode::getType(value).getElementType().isInteger(1) ||
+      OnnxNode::getType(value).getNumElements() != 1)
+    return node.invalid(what + " is not a single boolean");
+  if (mlir::ElementsAttr constant = OnnxNode::getConstant(value)) {
+    if (isDataMissing(constant))
+      return node.missing(what);
+    if (auto values = readInts(constant))
+      return Condition{values->front() != 0};
+  }
+  return Condition{true, node.reshape(value, {})};
 }
 
 bool dovetail::importer::isAnyUnknown(llvm::ArrayRef<Binding> bindings) {

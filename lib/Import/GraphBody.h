@@ -39,6 +39,10 @@ public:
 
   /// Imports what all iterations have in common.
   llvm::LogicalResult prepare();
+  /// Whether so many iterations, of an unknown number one, are few enough to be imported each by itself.
+  bool fits(std::optional<int64_t> numLeft) const {
+    return numLeft.value_or(1) <= (kMaxRepeatedNodes - importer.numRepeated) / size;
+  }
   /// The results of iteration `number`, all unknown if something is not supported. `numLeft`: how many iterations there
   /// may be from this one on, if that is known.
   llvm::FailureOr<llvm::SmallVector<Binding>> importIteration(int64_t number, std::optional<int64_t> numLeft,
@@ -60,6 +64,30 @@ private:
   int64_t size = 0;
 };
 
+/// A loop of which one iteration is imported, as it is repeated when the program runs.
+struct RepeatedLoop {
+  llvm::ArrayRef<Binding> initial; ///< What it carries.
+  int numStacked;                  ///< Results of each iteration that are stacked.
+  /// How many iterations there are at most, of i64; null: no number bounds them. `length`: the same, if it is known.
+  mlir::Value trips = {};
+  std::optional<int64_t> length = std::nullopt;
+  /// Whether there is a first one, a boolean of rank 0; null: there is.
+  mlir::Value on = {};
+  /// Of Loop: the body has the iteration's number and a condition as its first arguments, and as its first result
+  /// whether there is another iteration.
+  bool hasCondition = true;
+  /// Of Scan: what the body reads of sequences in iteration `trip`, and where results are stacked along.
+  llvm::function_ref<mlir::Value(int number, mlir::Value trip)> getEntry = {};
+  int numEntries = 0;
+  llvm::ArrayRef<int64_t> axes = {}, directions = {};
+};
+
+/// A condition: known, or a boolean of rank 0 if not.
+struct Condition {
+  bool isTrue = true;
+  mlir::Value value = {};
+};
+llvm::FailureOr<Condition> readCondition(OnnxNode &node, Binding binding, llvm::StringRef what);
 /// Whether something before them is not supported.
 bool isAnyUnknown(llvm::ArrayRef<Binding> bindings);
 /// Makes all results of a node unknown.

@@ -22,6 +22,8 @@
 namespace dovetail::importer {
 
 /// Imports one model that checkModel has accepted.
+struct RepeatedLoop;
+
 class GraphImporter {
 public:
   GraphImporter(std::shared_ptr<const onnx::ModelProto> model, const ImportOptions &options, Reporter &reporter);
@@ -63,6 +65,7 @@ private:
   /// Scan of opset 8, which goes through each entry of a batch by itself.
   llvm::LogicalResult importBatchedScan(OnnxNode &node, Scope &scope);
   class Body;
+  llvm::LogicalResult importRepeated(OnnxNode &node, Body &body, const RepeatedLoop &loop);
 
   // In Functions.cpp: functions of the model and of ONNX's schemas.
   static std::string getFunctionKey(llvm::StringRef domain, llvm::StringRef name, llvm::StringRef overload);
@@ -101,6 +104,8 @@ private:
   int64_t numNodes = 0;
   /// Nodes of graphs that loops repeat, once for each iteration.
   int64_t numRepeated = 0;
+  /// Loops of the program, and choices.
+  int64_t numLoops = 0, numChoices = 0;
   UnsupportedParts unsupported;
   Bounds bounds;
 };

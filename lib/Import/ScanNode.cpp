@@ -83,6 +83,23 @@ llvm::LogicalResult GraphImporter::importScan(OnnxNode &node, Scope &scope) {
   llvm::SmallVector<Binding> carried;
   for (int64_t number = 0; number < numCarried; ++number)
     carried.push_back(node.getOperand(number));
+  if (!body.fits(*length)) {
+    // What is read of sequences, in each iteration.
+    auto getEntry = [&](int number, mlir::Value trip) -> mlir::Value {
+      mlir::Value last = node.reshape(node.constantInts(*length - 1), {});
+      mlir::Value position = (*directions)[number] ? node.create<SubOp>(last, trip) : trip;
+      return node.create<GatherOp>(node.getInput(numCarried + number), position, (*axes)[number]);
+    };
+    RepeatedLoop loop{carried, static_cast<int>(numStacked)};
+    loop.length = length;
+    loop.trips = node.constantInts(*length);
+    loop.hasCondition = false;
+    loop.getEntry = getEntry;
+    loop.numEntries = static_cast<int>(numScanned);
+    loop.axes = *resultAxes;
+    loop.directions = *resultDirections;
+    return importRepeated(node, body, loop);
+  }
   std::vector<std::vector<mlir::Value>> stacked(numStacked);
   // Of an empty sequence, one iteration says of which types results would be: it reads what is not there.
   bool isEmpty = *length == 0;

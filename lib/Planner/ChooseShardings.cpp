@@ -13,6 +13,7 @@
 #include "PassCluster.h"
 #include "ShardingAssignment.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/ControlOps.h"
 #include "dovetail/Layout/Exchange.h"
 #include "dovetail/Planner/Passes.h"
 #include "llvm/ADT/SetVector.h"
@@ -69,6 +70,9 @@ public:
 private:
   /// Replaces an operation that ranks cannot divide by itself as `option` says; else leaves such loops whole.
   bool decompose(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option);
+  /// Has the loops of an operation split as those of the one that gives its first operand.
+  void follow(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option);
+  void setLoops(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option, LoopShardings loops);
   void assign(DefinitionOpInterface op);
   void meet(Value value, ShardingAttr wanted);
   /// What a user needs of a value; null for a result of the function that is to be split in no certain way.
@@ -111,15 +115,29 @@ bool Commit::decompose(DefinitionOpInterface op, const OpRelation &relation, Loo
       op->erase();
       return isOpen = true;
     }
-    option.loops[index] = DimShardingAttr::getUnsplit(op.getContext());
-    option.passedAxes.clear();
-    for (auto [number, operand] : llvm::enumerate(op->getOperands()))
-      option.needs[number] =
-          getNeededSharding(relation, number, cast<RankedTensorType>(operand.getType()), option.loops, meshName);
+    LoopShardings loops(option.loops);
+    loops[index] = DimShardingAttr::getUnsplit(op.getContext());
+    setLoops(op, relation, option, std::move(loops));
     op.emitRemark("is computed whole: ranks cannot divide dimension ")
         << index << ", along which it reduces or accumulates";
   }
   return false;
+}
+
+void Commit::setLoops(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option, LoopShardings loops) {
+  option.loops = std::move(loops);
+  option.passedAxes.clear();
+  for (auto [number, operand] : llvm::enumerate(op->getOperands()))
+    option.needs[number] =
+        getNeededSharding(relation, number, cast<RankedTensorType>(operand.getType()), option.loops, meshName);
+}
+
+void Commit::follow(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option) {
+  Operation *first = op->getOperand(0).getDefiningOp();
+  while (auto reshard = dyn_cast_if_present<ReshardOp>(first))
+    first = reshard.getOperand().getDefiningOp();
+  if (auto entry = decided.find(first); entry != decided.end())
+    setLoops(op, relation, option, LoopShardings(entry->second.loops));
 }
 
 void Commit::meet(Value value, ShardingAttr wanted) {
@@ -176,6 +194,8 @@ void Commit::bring(Value value, ShardingAttr form) {
 void Commit::assign(DefinitionOpInterface op) {
   OpRelation relation = op.getRelation();
   LoopOption option = assignment.operations.lookup(op);
+  if (op->hasTrait<SplitAsFirst>())
+    follow(op, relation, option);
   if (decompose(op, relation, option))
     return;
   assignLoopShardings(op, relation, option.loops, meshName);

@@ -16,6 +16,7 @@
 
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Planner/ChoiceGraph.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -196,8 +197,8 @@ LogicalResult HaloProblem::findChoices() {
     Choice &choice = choices[op];
     choice.relation = op.getRelation();
     choice.options.push_back(*loops);
-    choice.mayWiden =
-        !constants.contains(op->getResult(0)) && mayWiden(choice.relation, getSharding(op->getResult(0)), *loops);
+    choice.mayWiden = !constants.contains(op->getResult(0)) && isPure(op) &&
+                      mayWiden(choice.relation, getSharding(op->getResult(0)), *loops);
     for (OpOperand &operand : op->getOpOperands()) {
       Value source = getSource(operand.get());
       // Constants are at hand; partial values are combined as they are.

@@ -16,6 +16,7 @@
 #include "ExchangeTraffic.h"
 #include "KernelWork.h"
 
+#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -249,7 +250,7 @@ FailureOr<PlanStep> WorkCounter::get(plan::StepOpInterface op) {
             step.traffic = traffic.get(call);
             return success();
           })
-          .Case([&](plan::WaitOp) {
+          .Case<plan::WaitOp, plan::RepeatOp, plan::ChooseOp, plan::EndOp>([&](auto) {
             step.kind = PlanStep::Kind::Wait;
             return success();
           })

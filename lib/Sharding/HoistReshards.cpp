@@ -13,6 +13,7 @@
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Sharding/Passes.h"
 #include "dovetail/Sharding/ShardingUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace dovetail {
@@ -61,8 +62,8 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
   auto op = reshard.getOperand().getDefiningOp<DefinitionOpInterface>();
   if (!op || op->getNumResults() != 1 || !reshard.getOperand().hasOneUse())
     return;
-  // What is computed on more than one rank must cost less than its transfer.
-  if (!op.isCheapElement())
+  // What is computed on more than one rank must cost less than its transfer, and be what its operands say.
+  if (!op.isCheapElement() || !isPure(op))
     return;
   auto type = cast<RankedTensorType>(reshard.getOperand().getType());
   ShardingAttr held = getSharding(type), wanted = getSharding(reshard.getResult());

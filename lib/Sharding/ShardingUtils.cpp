@@ -12,6 +12,7 @@
 
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "dovetail/Layout/Exchange.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -39,7 +40,7 @@ FailureOr<MeshOp> dovetail::requireModuleMesh(ModuleOp module) {
 DenseSet<Value> dovetail::getConstantValues(func::FuncOp function) {
   DenseSet<Value> constants;
   for (Operation &op : function.getBody().front())
-    if (isa<ConstantOp, DefinitionOpInterface>(op) &&
+    if (isa<ConstantOp, DefinitionOpInterface>(op) && isPure(&op) &&
         llvm::all_of(op.getOperands(), [&](Value operand) { return constants.contains(operand); }))
       constants.insert(op.result_begin(), op.result_end());
   return constants;

@@ -13,6 +13,7 @@
 #include "GraphMatch.h"
 
 #include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -51,7 +52,7 @@ static bool isConstantOnly(Value value, SmallPtrSetImpl<Operation *> &seen, int 
   // What was seen before is constant, or the walk would have ended.
   if (isa<ConstantOp>(op) || !seen.insert(op).second)
     return true;
-  return isa<DefinitionOpInterface>(op) &&
+  return isa<DefinitionOpInterface>(op) && isPure(op) &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return isConstantOnly(operand, seen, depth + 1); });
 }
 

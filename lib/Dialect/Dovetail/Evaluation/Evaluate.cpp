@@ -13,6 +13,7 @@
 #include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
 #include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -233,7 +234,7 @@ static bool isSmall(const Definition &definition, int64_t maxElements) {
 FailureOr<SmallVector<DenseElementsAttr>> dovetail::evaluate(Operation *op, ArrayRef<Attribute> operands,
                                                              int64_t maxElements) {
   auto partitionable = dyn_cast<DefinitionOpInterface>(op);
-  if (!partitionable || operands.size() != op->getNumOperands())
+  if (!partitionable || !isPure(op) || operands.size() != op->getNumOperands())
     return failure();
   Definition definition = partitionable.getDefinition();
   if (!isSmall(definition, maxElements))

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -41,5 +41,9 @@ void PlanDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dovetail/Dialect/Plan/IR/PlanOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dovetail/Dialect/Plan/IR/PlanControlOps.cpp.inc"
       >();
 }

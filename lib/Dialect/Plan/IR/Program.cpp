@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Containment.h"
-#include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Layout/Box.h"
 #include "mlir/IR/Builders.h"
 
@@ -30,9 +30,16 @@ BufferOp plan::getBufferOp(Value ref) {
 
 LogicalResult ProgramOp::verifyRegions() {
   bool prologue = false, steps = false;
+  SmallVector<Operation *> open;
   for (Operation &op : *getBlock()) {
     if (isa<StepOpInterface>(op)) {
       steps = true;
+      if (isa<RepeatOp, ChooseOp>(op))
+        open.push_back(&op);
+      if (isa<EndOp>(op) && open.empty())
+        return op.emitOpError("ends no plan.repeat or plan.choose");
+      if (isa<EndOp>(op))
+        open.pop_back();
     } else if (isa<PrologueOp>(op)) {
       if (prologue || steps)
         return op.emitOpError("must be the only one of its program, before all steps");
@@ -41,6 +48,8 @@ LogicalResult ProgramOp::verifyRegions() {
       return op.emitOpError("cannot be in a plan.program");
     }
   }
+  if (!open.empty())
+    return open.back()->emitOpError("has no plan.end");
   return success();
 }
 

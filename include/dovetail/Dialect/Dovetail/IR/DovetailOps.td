@@ -12,6 +12,7 @@
 include "dovetail/Dialect/Dovetail/Ops/AttentionOps.td"
 include "dovetail/Dialect/Dovetail/Ops/BoundedOps.td"
 include "dovetail/Dialect/Dovetail/Ops/ContractionOps.td"
+include "dovetail/Dialect/Dovetail/Ops/ControlOps.td"
 include "dovetail/Dialect/Dovetail/Ops/CoreOps.td"
 include "dovetail/Dialect/Dovetail/Ops/ElementwiseOps.td"
 include "dovetail/Dialect/Dovetail/Ops/IndexingOps.td"

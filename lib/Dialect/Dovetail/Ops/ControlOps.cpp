@@ -1,0 +1,64 @@
+//===- ControlOps.cpp - Loops and choices of a graph ----------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines carry, next, leave and choose: all of them give elements of an operand as they are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/Ops/ControlOps.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+/// All operands of the result's rank are read at its loops.
+static Definition getCopyDefinition(Operation *op) {
+  Definition definition = Definition::over(cast<RankedTensorType>(op->getResult(0).getType()));
+  for (unsigned operand = 0; operand < op->getNumOperands(); ++operand) {
+    SmallVector<layout::AccessDim> &dims = definition.addRead(operand);
+    for (int64_t dim = 0, rank = cast<RankedTensorType>(op->getOperand(operand).getType()).getRank(); dim < rank; ++dim)
+      dims.push_back(Definition::at(dim));
+  }
+  return definition;
+}
+
+template <typename OpT> static LogicalResult verifyCarried(OpT op) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  for (Value operand : op->getOperands())
+    if (!equalUpToSharding(operand.getType(), type))
+      return op.emitOpError("gives ") << type << " of " << operand.getType() << ": what a loop carries keeps its type";
+  if (op.getSlot() == 0 && (type.getRank() != 0 || !type.getElementType().isInteger(1)))
+    return op.emitOpError("is of value 0, the condition, but has type ") << type;
+  return success();
+}
+
+Definition CarryOp::getDefinition() { return getCopyDefinition(*this); }
+SmallVector<Value> CarryOp::emitBody(BodyBuilder &body) { return {body.read(0)}; }
+LogicalResult CarryOp::verify() { return verifyCarried(*this); }
+
+Definition NextOp::getDefinition() { return getCopyDefinition(*this); }
+SmallVector<Value> NextOp::emitBody(BodyBuilder &body) { return {body.read(1)}; }
+LogicalResult NextOp::verify() { return verifyCarried(*this); }
+
+Definition LeaveOp::getDefinition() { return getCopyDefinition(*this); }
+SmallVector<Value> LeaveOp::emitBody(BodyBuilder &body) { return {body.read(0)}; }
+LogicalResult LeaveOp::verify() { return verifyCarried(*this); }
+
+Definition ChooseOp::getDefinition() { return getCopyDefinition(*this); }
+
+SmallVector<Value> ChooseOp::emitBody(BodyBuilder &body) {
+  return {body.elements.select(body.read(0), body.read(1), body.read(2))};
+}
+
+LogicalResult ChooseOp::verify() {
+  for (Value operand : {getOnTrue(), getOnFalse()})
+    if (!equalUpToSharding(operand.getType(), getType()))
+      return emitOpError("chooses ") << operand.getType() << " for " << getType();
+  if (auto type = cast<RankedTensorType>(getCondition().getType()); type.getRank() != 0)
+    return emitOpError("has a condition of type ") << type << "; it must be a boolean of rank 0";
+  return success();
+}
