@@ -8,8 +8,8 @@
 //
 // Implements the import of If and Loop: the branch that a known condition takes, and loops iteration by iteration, so
 // that whatever an iteration carries to the next one may change its shape. Where a condition is known at run time only,
-// both branches are imported, or all iterations that there may be, and each result is chosen; or one iteration is, where
-// no number bounds them.
+// both branches are imported, or all iterations that there may be, and each result is chosen; or one iteration is,
+// where no number bounds them.
 //
 //===----------------------------------------------------------------------===//
 
