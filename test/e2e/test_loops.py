@@ -77,6 +77,24 @@ nested (int64 trips, float[6, 6] m, float[6, 5] x) => (float[6, 5] y)
 }}
 """
 
+#: An inner loop that depends on the outer one by what it reads alone: it begins anew in each iteration all the same.
+AGAIN = f"""{HEAD}
+again (int64 trips, float[6, 5] x) => (float[6, 5] y)
+{{
+  start = Neg(x)
+  y = Loop(trips, , x) <
+    body = outer (int64 i, bool on, float[6, 5] a) => (bool goes, float[6, 5] b) {{
+      goes = Identity(on)
+      inner = Loop(trips, , start) <
+        body = add (int64 j, bool on2, float[6, 5] p) => (bool goes2, float[6, 5] q) {{
+          goes2 = Identity(on2)
+          q = Add(p, a)
+        }}>
+      b = Sub(inner, x)
+    }}>
+}}
+"""
+
 #: In a branch: a loop that would never end is not begun where the branch is not taken.
 BRANCH = f"""{HEAD}
 branch (bool taken, float[8] x) => (float[8] y)
@@ -202,6 +220,12 @@ CASES = {
         {"m": 0, "x": 1},
         False,
         [{"trips": _number(trips), "m": _small(5, 6, 6), "x": _small(6, 6, 5)} for trips in (4, 0, 1)],
+    ),
+    "again": (
+        AGAIN,
+        {"x": 0},
+        True,
+        [{"trips": _number(trips), "x": _values(17, 6, 5)} for trips in (3, 0, 1, 4)],
     ),
     "branch": (
         BRANCH,
