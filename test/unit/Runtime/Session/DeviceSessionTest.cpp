@@ -90,6 +90,7 @@ public:
     ++recordings;
     return inner->record(mover, issue);
   }
+  absl::StatusOr<bool> decide(bool decision) override { return inner->decide(decision); }
   void enterStep(const char *name) override { inner->enterStep(name); }
   void setBusy(bool busy) override { inner->setBusy(busy); }
   absl::Status state() const override { return inner->state(); }
