@@ -134,8 +134,12 @@ static std::optional<int64_t> getFirstOfRange(Value indices, int64_t axis, int64
   if (auto broadcast = indices.getDefiningOp<BroadcastOp>()) {
     indices = broadcast.getOperand();
     size_t missing = shape.size() - shapeOf(indices).size();
+    int64_t along = shape[axis];
     llvm::fill(shape, 1);
     llvm::copy(shapeOf(indices), shape.begin() + missing);
+    // Along the axis one index in many places is no range.
+    if (shape[axis] != along)
+      return std::nullopt;
   }
   auto constant = indices.getDefiningOp<ConstantOp>();
   std::optional<ConstantReader> reader =
