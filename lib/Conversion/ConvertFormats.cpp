@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Groups.h"
 #include "LibraryPass.h"
 #include "dovetail/Conversion/Passes.h"
 
@@ -27,21 +28,23 @@ namespace {
 /// Converts what the calls of one function read.
 class FormatConverter {
 public:
-  explicit FormatConverter(const Libraries &libraries) : libraries(libraries) {}
+  FormatConverter(const Libraries &libraries, Block &block) : libraries(libraries), regions(findRegions(block)) {}
 
   LogicalResult convert(plan::GroupOp group);
 
 private:
   const Libraries &libraries;
-  /// Copies of values in other formats, which calls share.
-  DenseMap<std::pair<Value, Attribute>, Value> copies;
+  /// As `findRegions` gives it.
+  DenseMap<Operation *, Operation *> regions;
+  /// Copies of values in other formats, which calls of one loop or choice share.
+  DenseMap<Operation *, DenseMap<std::pair<Value, Attribute>, Value>> copies;
 };
 
 struct ConvertFormats : LibraryPass<dovetail::impl::ConvertFormatsBase<ConvertFormats>> {
   using LibraryPass::LibraryPass;
 
   LogicalResult run(func::FuncOp function, const Libraries &callable) override {
-    FormatConverter converter(callable);
+    FormatConverter converter(callable, function.getBody().front());
     for (auto group : function.getBody().front().getOps<plan::GroupOp>())
       if (group.getLibrary() && failed(converter.convert(group)))
         return failure();
@@ -68,7 +71,7 @@ LogicalResult FormatConverter::convert(plan::GroupOp group) {
     if (library->readsFormat(call, number, format, resultFormat))
       continue;
     FormatAttr wanted = library->getReadFormat(call, number, resultFormat);
-    Value &copy = copies[{source, wanted}];
+    Value &copy = copies[regions.lookup(group)][{source, wanted}];
     if (!copy) {
       OpBuilder builder(group);
       auto conversion = plan::ConvertFormatOp::create(builder, source.getLoc(), source.getType(), source);

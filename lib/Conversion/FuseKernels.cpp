@@ -272,9 +272,16 @@ static Operation *copyAddress(Operation *op, const DenseMap<Operation *, Places>
   return copy;
 }
 
+/// Whether `op` reads indices from data, which are reported where they are out of range.
+static bool readsIndices(Operation *op) {
+  auto defined = dyn_cast<DefinitionOpInterface>(op);
+  return defined && !defined.getDefinition().getDataIndices().empty();
+}
+
 /// Makes a kernel of `root` and what it absorbs, of the same loop: what comes before one is not computed in each
-/// iteration.
-static void formKernel(Operation *root, const DenseMap<Operation *, Operation *> &loops) {
+/// iteration. What looks up indices stays in its choice, as these may be nowhere if it is not done.
+static void formKernel(Operation *root, const DenseMap<Operation *, Operation *> &loops,
+                       const DenseMap<Operation *, Operation *> &regions) {
   DenseMap<Operation *, Places> members;
   members[root].insert(0);
   SmallVector<Operation *> ops = {root};
@@ -287,7 +294,8 @@ static void formKernel(Operation *root, const DenseMap<Operation *, Operation *>
     if (Operation *copy = copyAddress(op, members))
       op = copy;
     Places places = getPlaces(op, members);
-    if (!canAbsorb(op, root, members) || places.size() > kMaxPlaces) {
+    bool mayLeave = regions.lookup(original) == regions.lookup(root) || !readsIndices(original);
+    if (!mayLeave || !canAbsorb(op, root, members) || places.size() > kMaxPlaces) {
       if (op != original) {
         op->replaceAllUsesWith(original);
         op->erase();
@@ -309,7 +317,7 @@ void FuseKernels::runOnOperation() {
   if (getOperation().isDeclaration())
     return;
   Block &block = getOperation().getBody().front();
-  DenseMap<Operation *, Operation *> loops = findLoops(block);
+  DenseMap<Operation *, Operation *> loops = findLoops(block), regions = findRegions(block);
   SmallVector<Operation *> ops;
   for (auto op : block.getOps<DefinitionOpInterface>()) {
     if (!op->hasAttr(plan::kFormatsAttrName)) {
@@ -320,5 +328,5 @@ void FuseKernels::runOnOperation() {
   }
   for (Operation *op : llvm::reverse(ops))
     if (op->getBlock() == &block) // Others are in kernels by now.
-      formKernel(op, loops);
+      formKernel(op, loops, regions);
 }

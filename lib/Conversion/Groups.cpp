@@ -60,16 +60,30 @@ plan::GroupOp dovetail::formGroup(ArrayRef<Operation *> ops, const GroupInputs &
   return group;
 }
 
-DenseMap<Operation *, Operation *> dovetail::findLoops(Block &block) {
-  DenseMap<Operation *, Operation *> loops;
+/// For each operation the innermost of those before it for which `begins` holds and that have not ended.
+static DenseMap<Operation *, Operation *> findInnermost(Block &block, llvm::function_ref<bool(Operation &)> begins,
+                                                        llvm::function_ref<bool(Operation &)> ends) {
+  DenseMap<Operation *, Operation *> innermost;
   SmallVector<Operation *> open;
   for (Operation &op : block) {
     if (!open.empty())
-      loops[&op] = open.back();
-    if (isa<plan::BeginLoopOp>(op))
+      innermost[&op] = open.back();
+    if (begins(op))
       open.push_back(&op);
-    else if (isa<plan::EndLoopOp>(op) && !open.empty())
+    else if (ends(op) && !open.empty())
       open.pop_back();
   }
-  return loops;
+  return innermost;
+}
+
+DenseMap<Operation *, Operation *> dovetail::findLoops(Block &block) {
+  return findInnermost(
+      block, [](Operation &op) { return isa<plan::BeginLoopOp>(op); },
+      [](Operation &op) { return isa<plan::EndLoopOp>(op); });
+}
+
+DenseMap<Operation *, Operation *> dovetail::findRegions(Block &block) {
+  return findInnermost(
+      block, [](Operation &op) { return isa<plan::BeginLoopOp, plan::BeginChoiceOp>(op); },
+      [](Operation &op) { return isa<plan::EndLoopOp, plan::EndChoiceOp>(op); });
 }

@@ -35,6 +35,9 @@ plan::GroupOp formGroup(llvm::ArrayRef<mlir::Operation *> ops, const GroupInputs
 
 /// For each operation of a block the `plan.begin_loop` of the innermost loop that it is in; nothing for those in none.
 llvm::DenseMap<mlir::Operation *, mlir::Operation *> findLoops(mlir::Block &block);
+/// The same with choices: `plan.begin_loop` or `plan.begin_choice`. What is made in one need not be there outside of
+/// it.
+llvm::DenseMap<mlir::Operation *, mlir::Operation *> findRegions(mlir::Block &block);
 
 } // namespace dovetail
 

@@ -10,7 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Groups.h"
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {
@@ -50,10 +52,13 @@ static bool readsWeights(Operation &op) {
          });
 }
 
-/// The step before which a gather for `user` begins: the last one before it that reads weights, or the first of all.
+/// The step before which a gather for `user` begins: the last one before it that reads weights, or the first of all, or
+/// of the loop or choice that it is in.
 static Operation *getLayerBefore(Operation *user) {
   Operation *first = user;
   for (Operation *op = user->getPrevNode(); op; op = op->getPrevNode()) {
+    if (isa<plan::BeginLoopOp, plan::EndLoopOp, plan::BeginChoiceOp, plan::EndChoiceOp>(op))
+      break;
     if (!isStep(*op))
       continue;
     first = op;
@@ -98,6 +103,7 @@ void PlaceGathers::runOnOperation() {
     if (!(reshard && isGather(reshard)) && (isStep(op) || op.hasTrait<OpTrait::IsTerminator>()))
       positions[&op] = number++;
   }
+  DenseMap<Operation *, Operation *> regions = findRegions(block);
   for (ReshardOp gather : gathers) {
     SmallVector<OpOperand *> uses = llvm::to_vector(llvm::make_pointer_range(gather->getUses()));
     llvm::sort(uses, [&](OpOperand *a, OpOperand *b) {
@@ -105,7 +111,7 @@ void PlaceGathers::runOnOperation() {
     });
     for (auto begin = uses.begin(); begin != uses.end();) {
       auto end = std::next(begin);
-      while (end != uses.end() &&
+      while (end != uses.end() && regions.lookup((*end)->getOwner()) == regions.lookup((*begin)->getOwner()) &&
              positions.lookup((*end)->getOwner()) <= positions.lookup((*std::prev(end))->getOwner()) + 1)
         ++end;
       gatherFor(gather, {begin, end});

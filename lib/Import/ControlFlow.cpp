@@ -84,14 +84,12 @@ static llvm::FailureOr<Binding> choose(OnnxNode &node, mlir::Value condition, co
   return Binding::sequence(std::move(elements));
 }
 
-static mlir::Operation *getLastOp(OnnxNode &node) {
+mlir::Operation *dovetail::importer::getLastOp(OnnxNode &node) {
   mlir::Block *block = node.getBuilder().getBlock();
   return block->empty() ? nullptr : &block->back();
 }
 
-/// Has everything built behind `last` look up index 0 where the condition does not hold: an index of what ONNX does not
-/// compute then may be out of range.
-static llvm::LogicalResult guardLookups(OnnxNode &node, mlir::Operation *last, mlir::Value condition) {
+llvm::LogicalResult dovetail::importer::guardLookups(OnnxNode &node, mlir::Operation *last, mlir::Value condition) {
   mlir::OpBuilder &builder = node.getBuilder();
   mlir::Block *block = builder.getBlock();
   llvm::SmallVector<DefinitionOpInterface> ops;
@@ -209,7 +207,16 @@ llvm::LogicalResult GraphImporter::importLoop(OnnxNode &node, Scope &scope) {
       node.getProto().output_size() > numCarried + numStacked)
     return node.invalid("its body has " + llvm::Twine(body.getNumInputs()) + " inputs and " +
                         llvm::Twine(body.getNumOutputs()) + " results, which do not fit it");
-  if (failed(body.prepare()))
+  // Whether there is an iteration, where that is not known. What does not depend on one comes before all of them.
+  mlir::Value begins = active.value;
+  if (counted) {
+    mlir::Value isAny = node.create<LessOp>(node.reshape(node.constantInts(0), {}), node.reshape(counted, {}));
+    begins = begins ? node.create<AndOp>(begins, isAny) : isAny;
+    if (!begins)
+      return llvm::failure();
+  }
+  mlir::Operation *last = getLastOp(node);
+  if (failed(body.prepare()) || (begins && last != getLastOp(node) && failed(guardLookups(node, last, begins))))
     return llvm::failure();
 
   auto getTruth = [&] {

@@ -87,6 +87,12 @@ struct Condition {
   bool isTrue = true;
   mlir::Value value = {};
 };
+/// The operation that was built last; null if none was.
+mlir::Operation *getLastOp(OnnxNode &node);
+/// Has everything built behind `last` look up index 0 where the condition does not hold, and its loops have no
+/// iteration then: an index of what ONNX does not compute may be out of range, and a loop that it does not begin may
+/// never end.
+llvm::LogicalResult guardLookups(OnnxNode &node, mlir::Operation *last, mlir::Value condition);
 llvm::FailureOr<Condition> readCondition(OnnxNode &node, Binding binding, llvm::StringRef what);
 /// Whether something before them is not supported.
 bool isAnyUnknown(llvm::ArrayRef<Binding> bindings);

@@ -121,11 +121,15 @@ llvm::LogicalResult GraphImporter::importRepeated(OnnxNode &node, Body &body, co
       return llvm::failure();
     arguments.push_back(Binding::known(entry));
   }
+  mlir::Operation *last = getLastOp(node);
   auto results = body.importIteration(0, /*numLeft=*/std::nullopt, arguments);
   if (failed(results))
     return llvm::failure();
   if (isAnyUnknown(*results))
     return setUnknown(node);
+  // What does not depend on the iteration comes before the loop, also if there is none.
+  if (last != getLastOp(node) && failed(guardLookups(node, last, on)))
+    return llvm::failure();
 
   Condition goesOn;
   if (loop.hasCondition) {
