@@ -31,7 +31,8 @@ namespace {
 class File {
 public:
   static absl::StatusOr<std::shared_ptr<File>> open(const std::string &path) {
-    int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // A pipe is refused, and not waited for.
+    int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
       return runtime::fileError(errno, absl::StrCat("cannot open '", path, "'"));
     auto file = std::make_shared<File>(path, descriptor);

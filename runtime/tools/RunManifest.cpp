@@ -172,7 +172,7 @@ void RunManifest::removeTemporaries() const {
     pattern += c;
   }
   glob_t found = {};
-  if (::glob((pattern + ".??????").c_str(), 0, nullptr, &found) == 0)
+  if (::glob((pattern + ".new-??????").c_str(), 0, nullptr, &found) == 0)
     for (size_t i = 0; i < found.gl_pathc; ++i)
       ::unlink(found.gl_pathv[i]);
   ::globfree(&found);

@@ -258,9 +258,11 @@ absl::StatusOr<int64_t> StepsRun::readManifest() {
   int64_t done = 0;
   if (left && request.resume) {
     done = left->done;
-    if (done <= total)
-      if (absl::Status status = manifest->checkFits(stateAfter(done - 1), done); !status.ok())
-        return status;
+    if (done > total)
+      return absl::InvalidArgumentError(absl::StrCat("--resume: '", manifest->getPath(), "' is of a run with ", done,
+                                                     " complete steps, more than ", total));
+    if (absl::Status status = manifest->checkFits(stateAfter(done - 1), done); !status.ok())
+      return status;
   }
   if (left) {
     // A run is at one step, and writes the last one.
@@ -279,7 +281,7 @@ absl::StatusOr<int64_t> StepsRun::readManifest() {
   if (request.resume)
     std::fprintf(stderr, "dovetail: remark: %s\n",
                  !left           ? absl::StrCat("there is no '", manifest->getPath(), "'; begins with step 1").c_str()
-                 : done >= total ? "all steps are complete"
+                 : done == total ? "all steps are complete"
                                  : absl::StrCat("goes on with step ", done + 1, " of ", total).c_str());
   return done;
 }
@@ -389,10 +391,14 @@ absl::Status StepsRun::runStep(int64_t step) {
       (void)complete(step - 1, *written);
     return heard;
   }
-  own = written ? ofStep(step - 1, complete(step - 1, *written)) : absl::OkStatus();
-  if (own.ok())
-    own = ofStep(step + 1, openFiles(step + 1));
-  if (absl::Status status = agree(*runner, own); !status.ok())
+  // The manifest must not say of a step that is not there that it is complete.
+  if (written) {
+    absl::Status before = agree(*runner, ofStep(step - 1, complete(step - 1, *written)));
+    canFinish = before.ok();
+    if (!before.ok())
+      return before;
+  }
+  if (absl::Status status = agree(*runner, ofStep(step + 1, openFiles(step + 1))); !status.ok())
     return status;
   return writer ? absl::OkStatus() : printSummaries(step);
 }

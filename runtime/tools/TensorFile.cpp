@@ -119,7 +119,7 @@ absl::StatusOr<ZipArchive> openZip(const std::string &path, int flags) {
 absl::Status writeFile(const std::string &path, std::initializer_list<absl::Span<const std::byte>> pieces) {
   if (absl::Status status = runtime::checkReplaceable(path); !status.ok())
     return status;
-  std::string temporary = path + ".XXXXXX";
+  std::string temporary = path + ".new-XXXXXX";
   int file = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (file < 0)
     return runtime::fileError(errno, absl::StrCat("cannot write '", path, "'"));
