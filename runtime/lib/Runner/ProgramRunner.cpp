@@ -250,8 +250,11 @@ absl::Status ProgramRunner::State::perform(int index, unsigned now) {
     if (absl::Status status = readInputs(index, now & FeedBack); !status.ok())
       return status;
   if (now & Run) {
+    // Others may still read their inputs, which takes as long as it takes.
+    rank.communicator->setBusy(false);
     if (absl::Status status = group->meet(); !status.ok())
       return status;
+    rank.communicator->setBusy(true);
     rank.begin = std::chrono::steady_clock::now();
     absl::Status status = rank.session->run();
     rank.end = std::chrono::steady_clock::now();
@@ -520,8 +523,18 @@ absl::Status ProgramRunner::run(absl::Span<const FullTensor> inputs, absl::Span<
   std::lock_guard call(state->callMutex);
   state->take(inputs, outputs, nullptr);
   absl::Status status;
-  for (int64_t step = 0; step < steps && status.ok(); ++step)
+  for (int64_t step = 0; step < steps && status.ok(); ++step) {
     status = state->runOnce(Scatter | Run | (step > 0 ? FeedBack : 0) | (step + 1 == steps ? Gather : 0));
+    if (step + 1 == steps || state->group->isWhole() || !state->getFailure().ok())
+      continue;
+    // What is wrong with inputs, rank 0 alone may have been told; all processes stop at one step.
+    absl::StatusOr<std::vector<std::string>> all = state->group->share(std::string(status.message()));
+    if (!all.ok())
+      return all.status();
+    for (const std::string &message : *all)
+      if (status.ok() && !message.empty())
+        status = absl::InvalidArgumentError(message);
+  }
   return status;
 }
 

@@ -361,6 +361,10 @@ absl::Status ProgramSession::prepare() {
   for (const PortInfo &port : results)
     if (absl::Status status = checkConstant(port.tensor, memory.box(port.tensor)); !status.ok())
       return status;
+  for (const PortInfo &port : plan.inputs)
+    if (port.fedBy >= 0)
+      if (absl::Status status = checkConstant(port.next, memory.box(port.next)); !status.ok())
+        return status;
   stepTimes.resize(options.trace ? steps.size() : 0);
   communicator.enterStep("start-up");
   if (absl::Status status = communicator.connect(); !status.ok())
