@@ -40,7 +40,8 @@ class Runner:
 
     def close(self):
         """Stops the ranks. Where they are processes, all close their runners."""
-        self._finalizer()
+        with self._lock:
+            self._finalizer()
 
     def __enter__(self):
         return self
@@ -50,6 +51,9 @@ class Runner:
 
     def to_local(self, name, array):
         """What the ranks of this process hold of `array`, all of an input: a view, or a list of one for each rank."""
+        shapes = {port.name: port.shape for port in self.program.inputs + self.program.outputs}
+        if name in shapes and np.shape(array) != shapes[name]:
+            raise DovetailError(2, f"'{name}' has the shape {list(shapes[name])}, not {list(np.shape(array))}")
         parts = [array[self.program.part(name, rank)] for rank in self.ranks]
         return parts if len(parts) > 1 else parts[0]
 
@@ -68,6 +72,12 @@ class Runner:
             raise DovetailError(2, f"output '{name}' is held by {self.program.num_ranks} ranks, not by {len(parts)}")
         whole = np.empty(port.shape, port.numpy_dtype)
         for rank, part in enumerate(parts):
+            part, shape = np.asarray(part), self._shape(port, rank)
+            if part.shape != shape or part.dtype != port.numpy_dtype:
+                raise DovetailError(
+                    2,
+                    f"rank {rank} holds {port.dtype}{list(shape)} of output '{name}', not {part.dtype}{list(part.shape)}",
+                )
             whole[self.program.part(name, rank)] = part
         return whole
 
@@ -93,6 +103,8 @@ class Runner:
         keep = []
         tensors = program._tensors("input", given, keep), len(given), program._tensors("output", made, keep), len(made)
         with self._lock:
+            if not self._finalizer.alive:
+                raise DovetailError(2, "the runner is closed")
             _check(_runtime().dovetail_runner_run_local(self._handle, *tensors))
         count = len(program.outputs)
         results = {port.name: made[index::count] for index, port in enumerate(program.outputs)}

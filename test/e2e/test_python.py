@@ -121,6 +121,13 @@ def test_what_ranks_hold(dovetail, model, inputs, ranks, rows):
                 runner.run_local(local | {"a": local["a"][::-1]})
             with pytest.raises(dovetail.DovetailError, match="output 'sum' is held by 3 ranks, not by 1"):
                 runner.from_local("sum", outputs["sum"][:1])
+        with pytest.raises(dovetail.DovetailError, match=r"'a' has the shape \[6, 5\], not \[7, 5\]"):
+            runner.to_local("a", np.zeros((7, 5), np.float32))
+        whole = [np.zeros((6, 5))] * ranks
+        with pytest.raises(dovetail.DovetailError, match=r"of output 'sum', not float64\[6, 5\]"):
+            runner.from_local("sum", whole)
+    with pytest.raises(dovetail.DovetailError, match="the runner is closed"):
+        runner.run_local(local)
     with pytest.raises(dovetail.DovetailError, match="there is no transport 'smoke'"):
         dovetail.Runner(program, comm="smoke")
 
