@@ -96,19 +96,21 @@ def test_results_are_the_same(files, mesh, cpu):
     np.testing.assert_array_equal(prepacked, result)
 
 
-def _sections(artifact):
-    """(kind, offset in the table, offset, size) of each section."""
-    content = artifact.read_bytes()
-    count = struct.unpack_from("<I", content, 12)[0]
-    for number in range(count):
-        at = 32 + 32 * number
-        kind, _, offset, size = struct.unpack_from("<IIQQ", content, at)
-        yield kind, at, offset, size
-
-
 PACKED = 6
 #: Bytes of a section that are checked together.
 PART = 4 << 20
+
+
+def _sections(artifact):
+    """(kind, where the checksums of its parts are, offset, size) of each section; behind the last one (0, end of them)."""
+    content = artifact.read_bytes()
+    count = struct.unpack_from("<I", content, 12)[0]
+    sums = 32 + 24 * count
+    for number in range(count):
+        kind, _, offset, size = struct.unpack_from("<IIQQ", content, 32 + 24 * number)
+        yield kind, sums, offset, size
+        sums += 8 * -(-size // PART)
+    yield 0, sums, 0, 0
 
 
 def _checksum(content):
@@ -119,12 +121,12 @@ def _checksum(content):
 
 def _with_checksums(artifact, content):
     """The content of the artifact, whose section of packed weights was changed."""
-    (_, entry, offset, size) = next(s for s in _sections(artifact) if s[0] == PACKED)
+    (_, sums, offset, size) = next(s for s in _sections(artifact) if s[0] == PACKED)
     parts = [_checksum(bytes(content[at : min(at + PART, offset + size)])) for at in range(offset, offset + size, PART)]
-    struct.pack_into("<Q", content, entry + 24, _checksum(struct.pack(f"<{len(parts)}Q", *parts)))
-    count = struct.unpack_from("<I", content, 12)[0]
+    struct.pack_into(f"<{len(parts)}Q", content, sums, *parts)
+    end = list(_sections(artifact))[-1][1]
     struct.pack_into("<Q", content, 24, 0)
-    struct.pack_into("<Q", content, 24, _checksum(bytes(content[: 32 + 32 * count])))
+    struct.pack_into("<Q", content, 24, _checksum(bytes(content[:end])))
     return content
 
 
