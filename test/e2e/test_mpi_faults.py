@@ -4,6 +4,7 @@
 DOVETAIL_FAULTS faults are tried, at random moments of a seed of their own; 6 when it is not set.
 """
 
+import contextlib
 import os
 import pathlib
 import random
@@ -159,7 +160,8 @@ def test_faults_at_any_moment(program, tmp_path, seed):
     while process.poll() is None and time.monotonic() - begin < 60:
         if file.exists() and not any(_is_running(pid) for pid in ranks.values() if pid not in stopped):
             for pid in stopped:
-                os.kill(pid, signal.SIGCONT)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
             break
         time.sleep(0.05)
     code, output, messages = mpi.finish(process, timeout=90)
