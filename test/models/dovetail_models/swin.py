@@ -60,12 +60,8 @@ def _position_bias(g, window, heads, is_folded):
     return g.op("Unsqueeze", g.op("Transpose", bias, perm=[2, 0, 1]), g.ints(0))
 
 
-def _attention(g, x, size, heads, window, mask, is_folded):
-    """Within each window; `mask` has one entry a window of an image, or is None."""
-    positions = window * window
-    query, key, value = heads_by_gather(g, g.linear(x, size, 3 * size), heads)
-    scores = g.op("MatMul", g.op("Mul", query, g.constant((size // heads) ** -0.5)), key)
-    scores = g.op("Add", scores, _position_bias(g, window, heads, is_folded))
+def weigh_values(g, scores, value, size, heads, positions, mask):
+    """What is behind the scores of windows: `mask` has one entry a window of an image, or is None."""
     if mask is not None:
         scores = g.op("Reshape", scores, g.ints(-1, len(mask), heads, positions, positions))
         scores = g.op("Add", scores, g.weight(mask[None, :, None], "mask"))
@@ -73,6 +69,15 @@ def _attention(g, x, size, heads, window, mask, is_folded):
     mixed = g.op("MatMul", g.op("Softmax", scores, axis=-1), value)
     mixed = g.op("Transpose", mixed, perm=[0, 2, 1, 3])
     return g.linear(g.op("Reshape", mixed, g.ints(-1, positions, size)), size, size)
+
+
+def _attention(g, x, size, heads, window, mask, is_folded):
+    """Within each window; `mask` has one entry a window of an image, or is None."""
+    positions = window * window
+    query, key, value = heads_by_gather(g, g.linear(x, size, 3 * size), heads)
+    scores = g.op("MatMul", g.op("Mul", query, g.constant((size // heads) ** -0.5)), key)
+    scores = g.op("Add", scores, _position_bias(g, window, heads, is_folded))
+    return weigh_values(g, scores, value, size, heads, positions, mask)
 
 
 def _block(g, x, height, width, size, heads, window, shift, is_folded):

@@ -4,7 +4,7 @@
 import numpy as np
 
 from .graph import Graph
-from .swin import from_windows, roll, shift_mask, split_windows, END
+from .swin import from_windows, roll, shift_mask, split_windows, weigh_values, END
 from .transformer import gelu, heads_by_gather, layer_norm
 
 
@@ -43,13 +43,7 @@ def _attention(g, x, size, heads, window, mask, inner):
     scale = g.weight(g.uniform((heads, 1, 1), 1.0, 5.0), "logit_scale")
     scale = g.op("Exp", g.op("Clip", scale, "", g.constant(np.log(100.0))))
     scores = g.op("Add", g.op("Mul", scores, scale), _position_bias(g, window, heads, inner))
-    if mask is not None:
-        scores = g.op("Reshape", scores, g.ints(-1, len(mask), heads, positions, positions))
-        scores = g.op("Add", scores, g.weight(mask[None, :, None], "mask"))
-        scores = g.op("Reshape", scores, g.ints(-1, heads, positions, positions))
-    mixed = g.op("MatMul", g.op("Softmax", scores, axis=-1), value)
-    mixed = g.op("Transpose", mixed, perm=[0, 2, 1, 3])
-    return g.linear(g.op("Reshape", mixed, g.ints(-1, positions, size)), size, size)
+    return weigh_values(g, scores, value, size, heads, positions, mask)
 
 
 def _block(g, x, height, width, size, heads, window, shift, inner):
