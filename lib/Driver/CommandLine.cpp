@@ -19,6 +19,11 @@
 using namespace dovetail;
 using tools::addRepeatable;
 
+void dovetail::addShapeOptions(CLI::App &command, CompileArguments &arguments) {
+  addRepeatable(command, "--dim", arguments.dims, "Extent of a named dimension of the model")->type_name("N=1");
+  addRepeatable(command, "--shape", arguments.shapes, "Shape of an input of the model")->type_name("NAME=1,3,736,1280");
+}
+
 void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments) {
   command
       .add_option("--mesh", arguments.mesh,
@@ -72,8 +77,7 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
       .add_option("--memory", arguments.memory,
                   "What each rank may take at most, for weights, values and all else; by default what --cluster says")
       ->type_name("80GiB");
-  addRepeatable(command, "--dim", arguments.dims, "Extent of a named dimension of the model")->type_name("N=1");
-  addRepeatable(command, "--shape", arguments.shapes, "Shape of an input")->type_name("NAME=1,3,736,1280");
+  addShapeOptions(command, arguments);
   command.add_option("--target", arguments.target, "What to compile for: " + listTargets())->type_name("NAME");
   command
       .add_option("--cpu", arguments.cpu,

@@ -13,6 +13,7 @@
 #include "Commands.h"
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Driver/CommandLine.h"
 #include "dovetail/Driver/Compilation.h"
 #include "dovetail/Driver/Execution.h"
 #include "dovetail/Driver/Progress.h"
@@ -138,10 +139,7 @@ void dovetail::addInspectCommand(CLI::App &app, int &exitCode) {
                    "Threads of each rank: library calls take scratch memory for each (compiled programs)")
       ->capture_default_str()
       ->type_name("N");
-  tools::addRepeatable(*command, "--dim", state->arguments.dims, "Extent of a named dimension of the model")
-      ->type_name("N=1");
-  tools::addRepeatable(*command, "--shape", state->arguments.shapes, "Shape of an input of the model")
-      ->type_name("NAME=1,3,736,1280");
+  addShapeOptions(*command, state->arguments);
   command->callback([state, &exitCode] {
     Progress::enable();
     Diagnostics diagnostics(llvm::errs());

@@ -12,6 +12,7 @@
 
 #include "Commands.h"
 
+#include "dovetail/Driver/CommandLine.h"
 #include "dovetail/Driver/Compilation.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Requests.h"
@@ -135,10 +136,7 @@ Examples:
   auto state = std::make_shared<OperatorsCommand>();
   command->add_option("models", state->models, "ONNX models (.onnx, .onnxtxt)");
   command->add_flag("--json", state->isJson, "Print JSON");
-  tools::addRepeatable(*command, "--dim", state->arguments.dims, "Extent of a named dimension of the models")
-      ->type_name("N=1");
-  tools::addRepeatable(*command, "--shape", state->arguments.shapes, "Shape of an input of the models")
-      ->type_name("NAME=1,3,736,1280");
+  addShapeOptions(*command, state->arguments);
   command->callback([state, &exitCode] {
     Progress::enable();
     Diagnostics diagnostics(llvm::errs());

@@ -21,6 +21,8 @@ namespace dovetail {
 
 /// Adds the options that decide what a model is compiled to. `arguments` must outlive the parse.
 void addCompileOptions(CLI::App &command, CompileArguments &arguments);
+/// Adds those of them that fix extents which the model leaves open, alone.
+void addShapeOptions(CLI::App &command, CompileArguments &arguments);
 /// The same options, from an array of arguments instead of a command line. Errors are usage errors.
 llvm::FailureOr<CompileOptions> parseOptions(llvm::ArrayRef<std::string> arguments, Diagnostics &diagnostics);
 
