@@ -21,6 +21,13 @@ _NUMBERS = {
     "ScaledTanh": 2,
     "HardSigmoid": 2,
 }
+#: Those whose values have a bound.
+_BOUNDED = {"Tanh", "Sigmoid", "Softsign", "ScaledTanh", "HardSigmoid"}
+
+
+def _overflows(names):
+    """Whether ONNX Runtime's Softplus, log(1 + exp(x)), may overflow, as states grow from step to step."""
+    return "Softplus" in names and not set(names) <= _BOUNDED | {"Softplus"}
 
 
 def _activations(d, op, directions):
@@ -65,7 +72,7 @@ def recurrence(d, op):
         attributes["input_forget"] = d.pick(None, None, 0, 1)
     if op == "GRU":
         attributes["linear_before_reset"] = d.pick(None, 0, 1)
-    if d.chance(0.3):
+    if d.chance(0.3) or _overflows(attributes.get("activations", [])):
         attributes["clip"] = round(d.rng.uniform(0.3, 2), 3)
     while operands[-1] == "":
         operands.pop()
