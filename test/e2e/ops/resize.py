@@ -126,6 +126,25 @@ def resize(d, op):
     )
 
 
+def _ties_at_borders(x, axes, coordinates):
+    """Whether a result of integers that are halved lies between two of them, at a border, where its weights, thirds or
+    sevenths, are not exact."""
+    first, taps = {"half_pixel": (-1, (1, 3, 3, 1)), "asymmetric": (-1, (1, 2, 1))}[coordinates]
+    values, is_inexact = x.astype(np.float64), np.array(False)
+    for axis in axes:
+        extent = x.shape[axis]
+        weights = np.zeros((extent // 2, extent))
+        for o in range(len(weights)):
+            for i, tap in enumerate(taps, 2 * o + first):
+                if 0 <= i < extent:
+                    weights[o, i] = tap
+        sums = weights.sum(1, keepdims=True)
+        values = np.moveaxis(np.tensordot(weights / sums, values, (1, axis)), 0, axis)
+        others = tuple(dim for dim in range(x.ndim) if dim != axis)
+        is_inexact = is_inexact | np.expand_dims(sums[:, 0] < sum(taps), others)
+    return bool(np.any((np.abs(values % 1 - 0.5) < 1e-4) & is_inexact))
+
+
 def antialiased(d, op):
     """Some dimensions shrink, others may grow."""
     rank = d.pick(3, 4, 4, 4, 5)
@@ -140,7 +159,7 @@ def antialiased(d, op):
     scales = [float(np.float32(d.pick(*_SCALES, 0.25, 0.3))) for _ in chosen]
     sizes = [int(np.floor(shape[a] * s)) for a, s in zip(chosen, scales)]
     dtype = d.pick(np.float32, np.float32, np.float32, np.float64, np.uint8, np.int32)
-    if np.dtype(dtype).kind in "ui":  # Weights are exact, and so are ties.
+    if np.dtype(dtype).kind in "ui":  # Weights are exact, and so are ties, but at borders.
         scales, sizes, mode = [0.5] * len(chosen), [shape[a] // 2 for a in chosen], "linear"
     by_sizes = d.chance(0.4)
     if by_sizes:
@@ -169,7 +188,10 @@ def antialiased(d, op):
         starts = [0.0 if s == 1 else d.rng.uniform(-0.2, 0.5) for s in scales]
         ends = [1.0 if s == 1 else b + d.rng.uniform(0.2, 0.8) for b, s in zip(starts, scales)]
         roi = d.constant(np.array(starts + ends, np.float32))
-    inputs = [d.input(d.values(shape, dtype, -100, 100) if np.dtype(dtype).kind in "ui" else d.values(shape, dtype)), roi]
+    x = d.values(shape, dtype, -100, 100) if np.dtype(dtype).kind in "ui" else d.values(shape, dtype)
+    if x.dtype.kind in "ui" and _ties_at_borders(x, [a for a, s in zip(chosen, scales) if s != 1], coordinates):
+        return antialiased(d, op)
+    inputs = [d.input(x), roi]
     if by_sizes:
         inputs += ["", d.constant(np.array(sizes, np.int64))]
     else:
