@@ -8,6 +8,8 @@
 // GIVEN-NOT: winograd
 // GIVEN: plan.convolution
 // GIVEN-SAME: winograd
+// GIVEN: plan.convolution
+// GIVEN-SAME: winograd
 // NONE-NOT: winograd
 
 // RUN: not dovetail-opt %s --plan-choose-algorithms=algorithms=fft 2>&1 | FileCheck %s --check-prefix=ALGORITHM
@@ -21,6 +23,8 @@ dovetail.mesh @mesh = ["y" = 2]
 !w = !plan.ref<tensor<64x64x3x3xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>>>
 !s = !plan.ref<tensor<1x64x28x28xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>>>
 !t = !plan.ref<tensor<1x64x2x2xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>>>
+!d = !plan.ref<tensor<1x512x7x7xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>>>
+!m = !plan.ref<tensor<512x512x3x3xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>>>
 !b = !plan.ref<tensor<1x64x56x56xbf16, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>>>
 !v = !plan.ref<tensor<64x64x3x3xbf16, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>>>
 
@@ -35,6 +39,8 @@ plan.program @program mesh @mesh target "cpu" {
   %6 = plan.buffer arena tensor<1x64x56x56xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 1, 2, 3], block 1 by 16>
   %7 = plan.buffer arena tensor<1x64x56x56xbf16, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 2, 3, 1]>
   %8 = plan.buffer persistent tensor<64x64x3x3xbf16, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 1, 2, 3]>
+  %9 = plan.buffer arena tensor<1x512x7x7xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 2, 3, 1]>
+  %10 = plan.buffer persistent tensor<512x512x3x3xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 1, 2, 3]>
   %x = plan.view %0 : !x
   %y = plan.view %1 : !x
   %w = plan.view %2 : !w
@@ -44,6 +50,8 @@ plan.program @program mesh @mesh target "cpu" {
   %blocks = plan.view %6 : !x
   %half = plan.view %7 : !b
   %halves = plan.view %8 : !v
+  %deep = plan.view %9 : !d
+  %many = plan.view %10 : !m
 
   // CHECK: plan.convolution
   // CHECK-SAME: algorithm = #plan<convolution_algorithm winograd>
@@ -59,6 +67,10 @@ plan.program @program mesh @mesh target "cpu" {
     : !x, !w -> !x
   plan.convolution %blocks, %w -> %blocks loops [1, 64, 56, 56, 64, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
     : !x, !w -> !x
+  // Of few tiles and many channels, time that is saved does not make up for weights.
+  // CHECK-NOT: winograd
+  plan.convolution %deep, %many -> %deep loops [1, 512, 7, 7, 512, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
+    : !d, !m -> !d
   // One tile costs more to transform than its products save.
   plan.convolution %small, %w -> %small loops [1, 64, 2, 2, 64, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
     : !t, !w -> !t

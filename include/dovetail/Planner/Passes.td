@@ -87,8 +87,8 @@ def ChooseAlgorithms : Pass<"plan-choose-algorithms", "::mlir::ModuleOp"> {
   let description = [{
     Convolutions that Winograd's algorithm is for are done by it where that is estimated to take the slowest ranks less
     time than the library's own way: transforms of inputs and results, a quarter of the multiplications, and weights
-    that are four times as large. Only those are considered whose weights never change, so that they are transformed
-    once. With `algorithms`, which somebody measured, nothing is estimated. Comes after `dovetail-to-plan`, for programs
+    that are four times as large. That has to save enough in 32 runs to make up for what these take when a session
+    starts. Only those are considered whose weights never change, so that they are transformed once. With `algorithms`, which somebody measured, nothing is estimated. Comes after `dovetail-to-plan`, for programs
     that run on CPUs.
   }];
   let options = [clusterOption,
