@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CheckChoices.h"
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Dovetail/IR/Feedback.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
@@ -295,7 +296,7 @@ LogicalResult PlanEmitter::readStorage() {
 }
 
 LogicalResult PlanEmitter::run() {
-  if (failed(readStorage()))
+  if (failed(readStorage()) || failed(checkChoices(function.getBody().front())))
     return failure();
   Block *body = program.getBlock();
   // Buffers and views, then the prologue, then ports and steps.

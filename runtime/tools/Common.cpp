@@ -9,6 +9,7 @@
 #include "Common.h"
 
 #include "dovetail/runtime/BoxCopy.h"
+#include "dovetail/runtime/MemoryFill.h"
 #include "dovetail/runtime/MemoryView.h"
 #include "dovetail/runtime/RankGroup.h"
 
@@ -70,6 +71,11 @@ void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
       ->capture_default_str();
   command.add_flag("--autotune", arguments.autotune,
                    "Measure the algorithms of a device's libraries first, and use the fastest");
+  // For tests: a group without a name is not part of the help.
+  command.add_option("--fill-memory", arguments.memoryFill, "What each byte of memory is before it is written to")
+      ->group("")
+      ->check(CLI::Range(0, 255))
+      ->type_name("BYTE");
 }
 
 /// Which rank this process is: as arguments say, and then its environment.
@@ -124,6 +130,7 @@ absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(const RunArguments &
     return absl::InvalidArgumentError(absl::StrCat("--device ", arguments.device, ": devices are counted from 0"));
   options.threads = arguments.threads;
   options.timeout = std::chrono::milliseconds(std::max<int64_t>(1, static_cast<int64_t>(arguments.timeout * 1000)));
+  runtime::fillMemory(static_cast<std::byte>(arguments.memoryFill));
   options.pin = arguments.pin;
   options.autotune = arguments.autotune;
   options.device = arguments.device;

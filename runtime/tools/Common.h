@@ -40,6 +40,7 @@ struct RunArguments {
   int threads = 1;
   double timeout = 60;
   bool autotune = false;
+  int memoryFill = 0;
   bool pin = false;
   int device = -1, rank = -1, world = -1;
   std::string address;

@@ -30,6 +30,9 @@ EXIT_CODES = {
 USAGE = 2
 UNSUPPORTED = 5
 
+#: What each byte of memory is before it is written to: NaN in floats, and no index.
+MEMORY_FILL = 0xFF
+
 
 def build_dir():
     """$DOVETAIL_BUILD_DIR, or build/release of the checkout."""
@@ -86,7 +89,7 @@ class SubprocessBackend:
 
     def run(self, artifact, inputs, outputs, folder, threads=1):
         """Runs an artifact on all of its ranks; returns the named outputs."""
-        command = [tool("dovetail-run"), "run", artifact, "--threads", threads]
+        command = [tool("dovetail-run"), "run", artifact, "--threads", threads, "--fill-memory", MEMORY_FILL]
         for index, (name, value) in enumerate(inputs.items()):
             file = folder / f"input{index}.npy"
             np.save(file, value)
@@ -122,10 +125,13 @@ def _soiled(value):
 class InProcessBackend:
     """Compiles and runs through the Python package, in this process: fast, but a crash is the caller's.
 
-    With `soils`, a first run leaves NaN in all memory that it writes: the next must not depend on what was there.
+    What is not written to is `MEMORY_FILL`, as by the tools. With `soils`, a first run leaves NaN in all memory that it writes: the next must not depend on what was there.
     """
 
     def __init__(self, soils=False, threads=1):
+        from dovetail._library import open_library
+
+        open_library("dovetail").dovetail_fill_memory(MEMORY_FILL)
         self.soils = soils
         self.threads = threads
 

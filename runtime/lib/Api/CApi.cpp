@@ -9,6 +9,7 @@
 #include "dovetail/dovetail.h"
 
 #include "dovetail/runtime/ExitCode.h"
+#include "dovetail/runtime/MemoryFill.h"
 #include "dovetail/runtime/ProgramRunner.h"
 
 #include "absl/strings/str_cat.h"
@@ -372,3 +373,6 @@ dovetail_status dovetail_runner_output_shape(const dovetail_runner *runner, size
     return absl::OkStatus();
   });
 }
+
+/// For tests, and so in no header: see MemoryFill.h.
+extern "C" DOVETAIL_API void dovetail_fill_memory(uint8_t value) { runtime::fillMemory(std::byte{value}); }

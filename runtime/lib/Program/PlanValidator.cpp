@@ -61,10 +61,16 @@ private:
   const std::vector<int64_t> &shape(uint32_t tensor) const { return plan.bufferOf(tensor).shape; }
   bool sameType(uint32_t a, uint32_t b) const { return plan.bufferOf(a).type == plan.bufferOf(b).type; }
 
+  absl::Status checkRead(const std::string &where, const StepInfo &step, uint32_t tensor) const;
+  void endSteps(size_t begin);
+
+  /// What is in a buffer: nothing, something if steps have been chosen that may not be, or something.
+  enum class Written { No, Chosen, Yes };
+
   const Plan &plan;
-  std::vector<bool> written; ///< For each buffer: whether something is in it.
-  /// The same where the repeats began that have not ended: there may be no iteration that writes anything.
-  std::vector<std::vector<bool>> writtenBefore;
+  std::vector<Written> written; ///< For each buffer.
+  /// The same where the repeats and choices began that have not ended: there may be no iteration that writes anything.
+  std::vector<std::vector<Written>> writtenBefore;
 };
 
 } // namespace
@@ -323,19 +329,43 @@ absl::Status Validator::checkCondition(const std::string &where, uint32_t condit
   if (plan.bufferOf(condition).type != ElementType::Bool || !shape(condition).empty() ||
       plan.tensors[condition].sharding.isPartial())
     return damaged(where, " has a condition that is no scalar of Bool");
+  writtenBefore.push_back(written);
   return absl::OkStatus();
+}
+
+absl::Status Validator::checkRead(const std::string &where, const StepInfo &step, uint32_t tensor) const {
+  Written state = written[plan.tensors[tensor].buffer];
+  if (state == Written::No)
+    return damaged(where, " reads tensor ", tensor, " '", plan.tensors[tensor].name,
+                   "' before anything is written to it");
+  // Kernels may choose between what one choice makes and what another does.
+  if (state == Written::Chosen && !std::holds_alternative<KernelCall>(step.action))
+    return damaged(where, " reads tensor ", tensor, " '", plan.tensors[tensor].name,
+                   "', which is written only if a condition holds");
+  return absl::OkStatus();
+}
+
+/// What may not have run has written nothing for certain: there may be no iteration, and who reads what was chosen must
+/// choose, too.
+void Validator::endSteps(size_t begin) {
+  std::vector<Written> before = std::move(writtenBefore.back());
+  writtenBefore.pop_back();
+  bool isChoice = std::holds_alternative<ChooseCall>(plan.steps[begin].action);
+  for (size_t i = 0; isChoice && i < before.size(); ++i)
+    if (before[i] == Written::No && written[i] != Written::No)
+      before[i] = Written::Chosen;
+  written = std::move(before);
 }
 
 absl::Status Validator::checkStep(const std::string &where, const StepInfo &step, bool inPrologue) {
   for (uint32_t tensor : step.reads())
-    if (!written[plan.tensors[tensor].buffer])
-      return damaged(where, " reads tensor ", tensor, " '", plan.tensors[tensor].name,
-                     "' before anything is written to it");
+    if (absl::Status status = checkRead(where, step, tensor); !status.ok())
+      return status;
   for (uint32_t tensor : step.writes()) {
     BufferKind kind = plan.bufferOf(tensor).kind;
     if (kind == BufferKind::Constant || (kind == BufferKind::Persistent && !inPrologue))
       return damaged(where, " writes tensor ", tensor, " '", plan.tensors[tensor].name, "', which is constant");
-    written[plan.tensors[tensor].buffer] = true;
+    written[plan.tensors[tensor].buffer] = Written::Yes;
   }
   const std::vector<LoopInfo> *loops = std::visit(
       [](const auto &action) -> const std::vector<LoopInfo> * {
@@ -344,41 +374,30 @@ absl::Status Validator::checkStep(const std::string &where, const StepInfo &step
         return nullptr;
       },
       step.action);
-  if (loops)
-    if (absl::Status status = checkBoundedLoops(where, *loops); !status.ok())
-      return status;
+  if (absl::Status status = loops ? checkBoundedLoops(where, *loops) : absl::OkStatus(); !status.ok())
+    return status;
   auto overlaps = [&](uint32_t a, uint32_t b) { return plan.tensors[a].buffer == plan.tensors[b].buffer; };
   auto inPlace = [&] { return damaged(where, " writes over its own operand"); };
   if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
-    if (overlaps(call->input, call->output) || overlaps(call->weights, call->output))
-      return inPlace();
-  if (const auto *call = std::get_if<MatMulCall>(&step.action))
-    if ((overlaps(call->a, call->output) && !mayWriteOver(*call)) || overlaps(call->b, call->output))
-      return inPlace();
+    return overlaps(call->input, call->output) || overlaps(call->weights, call->output)
+               ? inPlace()
+               : checkConvolution(where, *call);
+  if (const auto *call = std::get_if<MatMulCall>(&step.action)) {
+    bool isInPlace = (overlaps(call->a, call->output) && !mayWriteOver(*call)) || overlaps(call->b, call->output);
+    return isInPlace ? inPlace() : checkMatMul(where, *call);
+  }
   if (const auto *call = std::get_if<PoolCall>(&step.action))
-    if (overlaps(call->input, call->output))
-      return inPlace();
+    return overlaps(call->input, call->output) ? inPlace() : checkPool(where, *call);
   if (const auto *call = std::get_if<AttentionCall>(&step.action))
     return checkAttention(where, *call);
-  if (const auto *call = std::get_if<ConvolutionCall>(&step.action))
-    return checkConvolution(where, *call);
-  if (const auto *call = std::get_if<MatMulCall>(&step.action))
-    return checkMatMul(where, *call);
-  if (const auto *call = std::get_if<PoolCall>(&step.action))
-    return checkPool(where, *call);
   if (const auto *call = std::get_if<ExchangeCall>(&step.action))
     return checkExchange(where, *call);
-  if (const auto *call = std::get_if<RepeatCall>(&step.action)) {
-    writtenBefore.push_back(written);
+  if (const auto *call = std::get_if<RepeatCall>(&step.action))
     return checkCondition(where, call->condition, inPrologue);
-  }
   if (const auto *call = std::get_if<ChooseCall>(&step.action))
     return checkCondition(where, call->condition, inPrologue);
-  if (const auto *call = std::get_if<EndCall>(&step.action);
-      call && std::holds_alternative<RepeatCall>(plan.steps[call->begin].action)) {
-    written = std::move(writtenBefore.back());
-    writtenBefore.pop_back();
-  }
+  if (const auto *call = std::get_if<EndCall>(&step.action))
+    endSteps(call->begin);
   if (const auto *call = std::get_if<ReorderCall>(&step.action)) {
     if (shape(call->source) != shape(call->target) || !sameType(call->source, call->target))
       return damaged(where, " has a target of another shape or type than its source");
@@ -399,7 +418,8 @@ absl::Status Validator::validate() {
 
   written.resize(plan.buffers.size());
   for (size_t i = 0; i < plan.buffers.size(); ++i)
-    written[i] = plan.buffers[i].kind == BufferKind::Constant;
+    if (plan.buffers[i].kind == BufferKind::Constant)
+      written[i] = Written::Yes;
   for (size_t i = 0; i < plan.prologue.size(); ++i) {
     std::string where = absl::StrCat("prologue step ", i, " '", plan.prologue[i].name, "'");
     if (absl::Status status = checkStep(where, plan.prologue[i], /*inPrologue=*/true); !status.ok())
@@ -408,7 +428,7 @@ absl::Status Validator::validate() {
   // The prologue's arena does not outlive it.
   for (size_t i = 0; i < plan.buffers.size(); ++i)
     if (plan.buffers[i].kind == BufferKind::Arena)
-      written[i] = false;
+      written[i] = Written::No;
   for (const PortInfo &input : plan.inputs) {
     if (plan.bufferOf(input.tensor).kind != BufferKind::Arena)
       return damaged("input '", input.name, "' lies in a constant buffer");
@@ -416,7 +436,7 @@ absl::Status Validator::validate() {
       return damaged("input '", input.name, "' is partial");
     if (plan.bufferOf(input.tensor).format.isBlocked())
       return damaged("input '", input.name, "' lies in blocks");
-    written[plan.tensors[input.tensor].buffer] = true;
+    written[plan.tensors[input.tensor].buffer] = Written::Yes;
   }
   std::vector<const KernelCall *> parts;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
@@ -448,7 +468,7 @@ absl::Status Validator::validate() {
     const layout::Sharding &sharding = plan.tensors[output.tensor].sharding;
     if (sharding.isPartial())
       return damaged("output '", output.name, "' is partial");
-    if (!written[plan.tensors[output.tensor].buffer])
+    if (written[plan.tensors[output.tensor].buffer] != Written::Yes)
       return damaged("nothing writes output '", output.name, "'");
     if (std::string why; !layout::verifyExchange(plan.mesh, output.shape, sharding,
                                                  layout::Sharding::replicated(output.shape.size()), &why))
@@ -469,7 +489,7 @@ absl::Status Validator::checkFeedback(const PortInfo &input) {
   auto differs = [&](const auto &other) { return other.type != input.type || other.shape != input.shape; };
   if (differs(output) || differs(plan.bufferOf(input.next)))
     return damaged("input '", input.name, "' is fed by output '", output.name, "', which has another type or shape");
-  if (!written[plan.tensors[input.next].buffer])
+  if (written[plan.tensors[input.next].buffer] != Written::Yes)
     return damaged("nothing writes what input '", input.name, "' is fed");
   if (plan.tensors[input.next].sharding != plan.tensors[input.tensor].sharding)
     return damaged("ranks do not hold what input '", input.name, "' is fed as they hold the input");

@@ -10,9 +10,13 @@
 
 #include "../Memory/Alignment.h"
 
+#include "dovetail/runtime/MemoryFill.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <numeric>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -100,6 +104,11 @@ int64_t dovetail::runtime::planArena(std::vector<ArenaItem> &items) {
   return std::max<int64_t>(best, 0);
 }
 
+/// What `fillMemory` was given last.
+static std::atomic<std::byte> memoryFill;
+
+void dovetail::runtime::fillMemory(std::byte value) { memoryFill = value; }
+
 absl::StatusOr<Allocation> Allocation::create(int64_t bytes) {
   Allocation result;
   if (bytes == 0)
@@ -115,6 +124,8 @@ absl::StatusOr<Allocation> Allocation::create(int64_t bytes) {
   // Fewer page faults and TLB misses; harmless where it is not supported.
   if (bytes >= (4 << 20))
     ::madvise(memory, bytes, MADV_HUGEPAGE);
+  if (std::byte fill = memoryFill; fill != std::byte{0})
+    std::memset(memory, static_cast<int>(fill), bytes);
   result.memory = static_cast<std::byte *>(memory);
   result.bytes = bytes;
   return result;

@@ -37,7 +37,7 @@ int64_t planArena(std::vector<ArenaItem> &items);
 /// again.
 void releasePages(std::byte *memory, int64_t bytes);
 
-/// Zeroed memory, aligned to pages.
+/// Memory aligned to pages, zeroed but for `fillMemory`.
 class Allocation {
 public:
   Allocation() = default;

@@ -719,6 +719,45 @@ TEST(Artifact, RepeatsThatDoNotFitAreRefused) {
   });
 }
 
+TEST(Artifact, WhatIsChosenIsReadByKernelsAlone) {
+  auto build = [](auto change) {
+    PlanBuilder builder = hostBuilder({1});
+    builder.placesWaits = false;
+    auto add = [&](auto step) {
+      auto &entry = builder.plan.steps.emplace_back(std::make_unique<artifact::StepT>());
+      entry->name = "choose";
+      entry->action.Set(std::move(step));
+    };
+    std::vector<std::pair<int64_t, layout::DimSharding>> loops = {{8, {}}};
+    uint32_t on = builder.value({}, sharding(0), {}, "on", artifact::ElementType::Bool);
+    uint32_t chosen = builder.value({8}, sharding(1), {}, "chosen"), result = builder.value({8}, sharding(1));
+    builder.input("on", on);
+    artifact::ChooseStepT choose;
+    choose.condition = on;
+    add(choose);
+    builder.kernel("increment", {}, {chosen}, loops);
+    add(artifact::EndStepT());
+    builder.kernel("increment", {chosen}, {result}, loops);
+    builder.output("result", result);
+    change(builder, chosen, result);
+    return Program::load(builder.artifact()).status();
+  };
+  EXPECT_TRUE(build([](PlanBuilder &, uint32_t, uint32_t) {}).ok());
+  auto expect = [&](const char *words, auto change) {
+    absl::Status status = build(change);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+  };
+  expect("'chosen', which is written only if a condition holds", [](PlanBuilder &b, uint32_t chosen, uint32_t result) {
+    artifact::ReorderT reorder;
+    reorder.source = chosen;
+    reorder.target = result;
+    b.library(reorder);
+  });
+  expect("nothing writes output 'chosen'",
+         [](PlanBuilder &b, uint32_t chosen, uint32_t) { b.output("chosen", chosen); });
+}
+
 TEST(Artifact, ExchangesThatDoNotFitAreRefused) {
   using artifact::ExchangeKind;
   auto good = exchanger().program();

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Session/Arena.h"
+#include "dovetail/runtime/MemoryFill.h"
 
 #include "gtest/gtest.h"
 
@@ -94,4 +95,17 @@ TEST(Arena, RandomLives) {
     sum += check(items);
   }
   EXPECT_LE(sum / count, 1.02);
+}
+
+TEST(Allocation, HasWhatTestsFillItWith) {
+  auto isFilled = [](std::byte value) {
+    absl::StatusOr<Allocation> allocation = Allocation::create(10000);
+    return allocation.ok() && std::all_of(allocation->data(), allocation->data() + allocation->size(),
+                                          [&](std::byte other) { return other == value; });
+  };
+  EXPECT_TRUE(isFilled(std::byte{0}));
+  fillMemory(std::byte{0xff});
+  EXPECT_TRUE(isFilled(std::byte{0xff}));
+  fillMemory(std::byte{0});
+  EXPECT_TRUE(isFilled(std::byte{0}));
 }
