@@ -27,6 +27,7 @@ def GenerateCpuKernels : Pass<"plan-generate-cpu-kernels", "::mlir::ModuleOp"> {
     the value is computed outside of them. Where neighbours in memory are read along another loop than the innermost,
     tiles of both are read into a buffer, in squares that are transposed in registers. Innermost loops end where the
     form of what they read changes, at borders of pads or operands of a concatenation, and others go on from there.
+    Neighbours in memory that each go through terms by loops of their own, whose bounds they share, do so together.
     Sets the kernel's `parallel_loop`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",

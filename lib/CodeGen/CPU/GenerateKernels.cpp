@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "InterchangeLoops.h"
 #include "KernelEmitter.h"
 #include "PackTransposes.h"
 #include "SplitLoops.h"
@@ -53,6 +54,8 @@ struct GenerateCpuKernels : dovetail::impl::GenerateCpuKernelsBase<GenerateCpuKe
       emitter.addBounds(bounds);
     }
     simplifyKernels(code);
+    if (interchangeLoops(code))
+      simplifyKernels(code);
     packTransposes(code);
     // Much of what changed in a loop does not change in its parts.
     if (splitLoops(code, bounds))
