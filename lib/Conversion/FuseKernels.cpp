@@ -43,6 +43,12 @@ static bool isCheap(Operation *op) {
   return element && element.isCheapElement();
 }
 
+static bool isUniformConstant(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  return elements && elements.isSplat();
+}
+
 /// True if every operand dimension has the coordinates of the result's dimension aligned with it, or is broadcast.
 static bool isPointwise(Operation *op) {
   auto partitionable = dyn_cast<DefinitionOpInterface>(op);
@@ -176,17 +182,27 @@ static bool isAddress(Operation *op) {
          definition.loops.size() == definition.resultRank && definition.reads.size() == 1;
 }
 
+/// Whether `op` gives the same everywhere: constants that become part of the code.
+static bool isUniform(Operation *op) {
+  return isCheap(op) && op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), isUniformConstant);
+}
+
 /// Whether `use` reads what is stored in the order in which it would be stored anew: then there is nothing to gain by
 /// that, however often it reads an element. Where there are lines, or elements are written where data say, an operation
 /// may do as it likes with its operands; those of products go into shared memory.
 static bool readsAddress(OpOperand &use) {
   Operation *op = use.get().getDefiningOp();
   auto user = dyn_cast<DefinitionOpInterface>(use.getOwner());
-  if (!user || !isAddress(op) ||
-      readsWithGaps(cast<DefinitionOpInterface>(op), 0, plan::getFormat(op->getOperand(0)),
-                    plan::getFormat(op->getResult(0))))
+  if (!user || !isCheap(op))
     return false;
   Definition definition = user.getDefinition();
+  // Where an update goes is read once, and what is the same everywhere need not be in memory.
+  if (definition.writes &&
+      (isUniform(op) || (use.getOperandNumber() > 0 && isPointwise(op) && getType(op).getElementType().isInteger())))
+    return true;
+  if (!isAddress(op) || readsWithGaps(cast<DefinitionOpInterface>(op), 0, plan::getFormat(op->getOperand(0)),
+                                      plan::getFormat(op->getResult(0))))
+    return false;
   return definition.isFold ? !definition.isProduct : definition.writes && use.getOperandNumber() > 0;
 }
 
@@ -233,16 +249,11 @@ static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *
 
 /// What a kernel of `ops` reads, in order of use. Uniform constants become part of its code.
 static GroupInputs getInputs(ArrayRef<Operation *> ops, const DenseMap<Operation *, Places> &members) {
-  auto isUniform = [](Value value) {
-    auto constant = value.getDefiningOp<ConstantOp>();
-    auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-    return elements && elements.isSplat();
-  };
   GroupInputs inputs;
   DenseMap<Value, unsigned> numbers;
   for (Operation *op : ops)
     for (OpOperand &operand : op->getOpOperands()) {
-      if (members.contains(operand.get().getDefiningOp()) || isUniform(operand.get()))
+      if (members.contains(operand.get().getDefiningOp()) || isUniformConstant(operand.get()))
         continue;
       auto [number, isNew] = numbers.try_emplace(operand.get(), inputs.values.size());
       if (isNew)

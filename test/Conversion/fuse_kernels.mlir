@@ -228,3 +228,27 @@ func.func @addresses(%x: tensor<1x12x50xf32>, %d: tensor<10x10xf32>, %i: tensor<
   %6 = dovetail.col2im %5 {sizes = array<i64: 101>, strides = array<i64: 2>, dilations = array<i64: 1>, pads_low = array<i64: 0>, pads_high = array<i64: 0>} : (tensor<1x4x3x50xf32>) -> tensor<1x4x101xf32>
   return %1, %4, %6 : tensor<1x4x101xf32>, tensor<100xf32>, tensor<1x4x101xf32>
 }
+
+// -----
+
+// What is the same everywhere need not be in memory for updates to be placed in, and where they go is computed with
+// them, as each is read once. What updates are is computed once for all threads.
+
+// CHECK-LABEL: func.func @places
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.exp
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.constant
+// CHECK-NEXT: dovetail.broadcast
+// CHECK-NEXT: dovetail.cast
+// CHECK-NEXT: dovetail.scatter_nd
+// CHECK-NEXT: plan.yield
+func.func @places(%i: tensor<9x1xi64>, %u: tensor<9xf32>) -> tensor<100xf32> {
+  %zero = dovetail.constant dense<0.0> : tensor<f32>
+  %0 = dovetail.broadcast %zero : (tensor<f32>) -> tensor<100xf32>
+  %1 = dovetail.cast %i {to = ui64} : (tensor<9x1xi64>) -> tensor<9x1xui64>
+  %2 = dovetail.exp %u : (tensor<9xf32>) -> tensor<9xf32>
+  %3 = dovetail.scatter_nd %0, %1, %2 : (tensor<100xf32>, tensor<9x1xui64>, tensor<9xf32>) -> tensor<100xf32>
+  return %3 : tensor<100xf32>
+}

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Ops/ReductionSupport.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -151,22 +152,35 @@ void ScanLine::emit() {
 // Writes where data say
 //===----------------------------------------------------------------------===//
 
-/// Combines what is there with an element at the current coordinates of the taps, if this rank computes it.
-static void writeOver(DefinitionOpInterface op, LineBuilder &line) {
+namespace {
+/// Where an update goes.
+struct Place {
+  SmallVector<std::pair<unsigned, Value>> positions; ///< Of dimensions of the result.
+  Value isOwned;                                     ///< i1: this rank writes there.
+};
+} // namespace
+
+/// Reads where the update at the current coordinates of the taps goes.
+static Place emitPlace(LineBuilder &line) {
   ElementBuilder &elements = line.elements;
-  SmallVector<Value> place(line.getResultIndex());
-  Value isOwned = elements.boolean(true);
+  Place place{{}, elements.boolean(true)};
   for (const DataIndex &index : line.getDefinition().getDataIndices()) {
     BodyBuilder::Position found = line.readPosition(index);
     line.report(index, found, elements.boolean(true));
     auto [lo, hi] = line.getRange(index.loop);
-    isOwned = elements.andB(isOwned, elements.compareI(arith::CmpIPredicate::sle, lo, found.position));
-    isOwned = elements.andB(isOwned, elements.compareI(arith::CmpIPredicate::slt, found.position, hi));
-    place[index.loop] = found.position;
+    place.isOwned = elements.andB(place.isOwned, elements.compareI(arith::CmpIPredicate::sle, lo, found.position));
+    place.isOwned = elements.andB(place.isOwned, elements.compareI(arith::CmpIPredicate::slt, found.position, hi));
+    place.positions.emplace_back(index.loop, found.position);
   }
-  elements.runIf(isOwned, [&] {
-    line.write(0, place, op.emitCombine(elements, line.readBack(0, place), op.emitBody(line)).front());
-  });
+  return place;
+}
+
+/// i1: these reads have elements at the current coordinates.
+static Value emitIsThere(LineBuilder &line, const llvm::SmallSetVector<unsigned, 2> &reads) {
+  Value isThere = line.elements.boolean(true);
+  for (unsigned read : reads)
+    isThere = line.elements.andB(isThere, line.isInside(read));
+  return isThere;
 }
 
 static void emitWrites(DefinitionOpInterface op, LineBuilder &line) {
@@ -178,15 +192,37 @@ static void emitWrites(DefinitionOpInterface op, LineBuilder &line) {
   // The other reads are of iterations, whatever the line's loops are.
   for (unsigned loop : definition.lines)
     line.setLoop(loop, {});
-  SmallVector<unsigned> taps;
+  SmallVector<unsigned> taps, inner;
   for (unsigned loop = definition.resultRank; loop < definition.loops.size(); ++loop)
     taps.push_back(loop);
-  llvm::append_range(taps, line.getInnerLoops());
+  llvm::SmallSetVector<unsigned, 2> indices, others;
+  for (const DataIndex &index : definition.getDataIndices())
+    indices.insert(index.read);
+  for (unsigned read = 1; read < definition.reads.size(); ++read)
+    if (!indices.contains(read))
+      others.insert(read);
+  // Neighbours that go to the same place ask for it once.
+  bool isShared = llvm::none_of(indices, [&](unsigned read) {
+    return llvm::any_of(definition.reads[read].dims, [&](const layout::AccessDim &dim) {
+      return llvm::any_of(line.getInnerLoops(), [&](unsigned loop) { return dim.index.dependsOn(loop); });
+    });
+  });
+  llvm::append_range(isShared ? inner : taps, line.getInnerLoops());
   forEach(line, taps, [&] {
-    Value isThere = line.elements.boolean(true);
-    for (unsigned read = 1; read < definition.reads.size(); ++read)
-      isThere = line.elements.andB(isThere, line.isInside(read));
-    line.elements.runIf(isThere, [&] { writeOver(op, line); });
+    line.elements.runIf(emitIsThere(line, indices), [&] {
+      Place place = emitPlace(line);
+      line.elements.runIf(place.isOwned, [&] {
+        forEach(line, inner, [&] {
+          line.elements.runIf(emitIsThere(line, others), [&] {
+            SmallVector<Value> at(line.getResultIndex());
+            for (auto [dim, position] : place.positions)
+              at[dim] = position;
+            Value combined = op.emitCombine(line.elements, line.readBack(0, at), op.emitBody(line)).front();
+            line.write(0, at, combined);
+          });
+        });
+      });
+    });
   });
 }
 
