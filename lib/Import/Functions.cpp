@@ -71,6 +71,9 @@ GraphImporter::getSchemaFunction(const onnx::NodeProto &node, const onnx::OpSche
     auto function = std::make_shared<onnx::FunctionProto>();
     if (!schema.BuildContextDependentFunction(context, *function, opset))
       return llvm::failure();
+    // Bodies of other domains say the version of these alone.
+    if (llvm::none_of(function->opset_import(), [](const auto &opset) { return opset.domain().empty(); }))
+      function->add_opset_import()->set_version(opset);
     return std::shared_ptr<const onnx::FunctionProto>(std::move(function));
   } catch (const std::exception &) {
     // The schema has no body for these attributes and types.

@@ -124,6 +124,28 @@ static onnx::NodeProto resolveReferences(const onnx::NodeProto &node,
   return resolved;
 }
 
+/// Whether there may be a body that depends on types, but is not known for unknown ones.
+static bool hasUnknownBody(const onnx::OpSchema &schema, llvm::ArrayRef<Binding> inputs) {
+  return schema.HasContextDependentFunction() &&
+         llvm::any_of(inputs, [](const Binding &input) { return input.kind == Binding::Unknown; });
+}
+
+/// What ONNX says of an operator of another domain of its own than the main one; null for what it does not know, or
+/// `node` does not fit.
+static const onnx::OpSchema *lookupForeignSchema(const onnx::NodeProto &node, const Scope &scope) {
+  auto opset = scope.opsets.find(node.domain());
+  if (opset == scope.opsets.end())
+    return nullptr;
+  try {
+    const onnx::OpSchema *schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, node.domain());
+    if (schema)
+      schema->Verify(node);
+    return schema;
+  } catch (const std::exception &) {
+    return nullptr;
+  }
+}
+
 llvm::LogicalResult GraphImporter::importNode(const onnx::NodeProto &original, Scope &scope) {
   if (++numNodes > kMaxNodes)
     return reporter.invalid() << "the model expands to more than " << kMaxNodes << " nodes";
@@ -157,6 +179,15 @@ llvm::LogicalResult GraphImporter::importNode(const onnx::NodeProto &original, S
     return importOnnxNode(node, scope, inputs);
   if (function)
     return importFunction(node, *function, nullptr, model, scope, inputs);
+  if (const onnx::OpSchema *schema = lookupForeignSchema(node, scope)) {
+    auto body = getSchemaFunction(node, *schema, scope, inputs);
+    if (succeeded(body))
+      return importFunction(node, **body, schema, nullptr, scope, inputs);
+    if (hasUnknownBody(*schema, inputs)) {
+      bindUnknown(node, scope);
+      return llvm::success();
+    }
+  }
   return addUnsupported(node, scope, inputs,
                         {"neither this domain is known nor does the model define a function of this name",
                          "export the model with operators of ONNX, or with a function of this name"});
@@ -214,9 +245,7 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
   auto function = getSchemaFunction(node, *schema, scope, inputs);
   if (succeeded(function))
     return importFunction(node, **function, schema, nullptr, scope, inputs);
-  // A body that depends on types may exist, but not be known for unknown ones.
-  bool hasUnknown = llvm::any_of(inputs, [](const Binding &input) { return input.kind == Binding::Unknown; });
-  if (hasUnknown && schema->HasContextDependentFunction()) {
+  if (hasUnknownBody(*schema, inputs)) {
     bindUnknown(node, scope);
     return llvm::success();
   }
