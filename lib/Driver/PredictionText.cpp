@@ -70,6 +70,14 @@ static void printHead(const Prediction &prediction, llvm::raw_ostream &os) {
          formatv("{0:f2}, efficiency {1}", prediction.getSpeedup(), percent(prediction.getEfficiency())).str()});
   }
   os << tools::formatTable(rows, "");
+  auto has = [&]<typename Call>(std::type_identity<Call>) {
+    return llvm::any_of(run.plan.steps,
+                        [](const runtime::StepInfo &step) { return std::holds_alternative<Call>(step.action); });
+  };
+  if (has(std::type_identity<runtime::RepeatCall>()))
+    os << "\nSteps that are repeated count once: how often, a run alone knows\n";
+  if (has(std::type_identity<runtime::ChooseCall>()))
+    os << "\nSteps that are chosen count, though a run leaves some of them out\n";
   if (!prediction.missingFiles.empty())
     os << "\nWithout weights: '" << prediction.missingFiles.front() << "'"
        << (prediction.missingFiles.size() > 1

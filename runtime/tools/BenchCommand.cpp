@@ -205,7 +205,10 @@ void tools::addBenchCommand(CLI::App &app, int &exitCode) {
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--warmup", state->warmup, "Runs before that")->type_name("N")->capture_default_str();
-  command->add_option("--trace", state->trace, "Write when steps and exchanges ran in the last run (Perfetto, Chrome)")
+  command
+      ->add_option(
+          "--trace", state->trace,
+          "Write when steps and exchanges ran in the last run, those of loops in the last iteration (Perfetto, Chrome)")
       ->type_name("FILE.json");
   command->add_flag("--json", state->json, "Print JSON");
   command->add_flag("--steps", state->steps,

@@ -251,7 +251,10 @@ void tools::addRunCommand(CLI::App &app, int &exitCode) {
                 "NAME=FOLDER/{step}.npy, or {name} "
                 "for the name of the input's file; without any, a summary is printed")
       ->type_name("SPEC");
-  command->add_option("--trace", state->trace, "Write when steps and exchanges ran on each rank (Perfetto, Chrome)")
+  command
+      ->add_option(
+          "--trace", state->trace,
+          "Write when steps and exchanges ran on each rank, those of loops in the last iteration (Perfetto, Chrome)")
       ->type_name("FILE.json");
   command
       ->add_option("--warmup", state->warmup,
