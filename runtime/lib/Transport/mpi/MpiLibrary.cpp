@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::mpi;
@@ -144,6 +145,12 @@ absl::Status mpi::begin(std::chrono::milliseconds timeout) {
         hasBegun ? "begin it with MPI_Init_thread and MPI_THREAD_SERIALIZED or more"
                  : "use one that has MPI_THREAD_SERIALIZED"));
   return absl::OkStatus();
+}
+
+void mpi::keepForEver(std::shared_ptr<void> memory) {
+  static auto *kept = new std::vector<std::shared_ptr<void>>; // Until the very end of the process.
+  std::lock_guard lock(calls());
+  kept->push_back(std::move(memory));
 }
 
 void mpi::noteFailure() { hasFailed = true; }

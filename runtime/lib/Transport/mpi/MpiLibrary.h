@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <mpi.h>
 #include <mutex>
 #include <string>
@@ -43,6 +44,9 @@ absl::Status begin(std::chrono::milliseconds timeout);
 /// The run has failed. When the process exits, it ends all others of its run, and does not wait for them in
 /// MPI_Finalize.
 void noteFailure();
+
+/// Keeps memory that MPI may still write to, as what was begun has not ended and cannot be called back.
+void keepForEver(std::shared_ptr<void> memory);
 
 /// What `isDone` says at last, which it is asked again and again: whether something is done. It calls MPI once. Errors:
 /// its own; UNAVAILABLE when `isOver` comes first; DEADLINE_EXCEEDED.

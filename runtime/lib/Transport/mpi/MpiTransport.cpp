@@ -270,7 +270,7 @@ Group::Group(MPI_Comm made) : handle(made) {
 Group::~Group() {
   std::lock_guard lock(calls());
   int hasEnded = 0;
-  if (!isOver && MPI_Finalized(&hasEnded) == MPI_SUCCESS && !hasEnded)
+  if (!isOver && !isHeld && MPI_Finalized(&hasEnded) == MPI_SUCCESS && !hasEnded)
     MPI_Comm_free(&handle);
 }
 

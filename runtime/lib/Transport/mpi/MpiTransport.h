@@ -24,7 +24,7 @@ class Group {
 public:
   /// With `calls` held.
   explicit Group(MPI_Comm handle);
-  /// Collective, unless the communication was ended; then nobody waits for the others.
+  /// Collective, unless the communication was ended or given up; then nobody waits for the others.
   ~Group();
   Group(const Group &) = delete;
   Group &operator=(const Group &) = delete;
@@ -32,6 +32,8 @@ public:
   MPI_Comm handle;
   int rank = 0, size = 1;
   std::atomic<bool> isOver = false; ///< Nothing is waited for any more.
+  /// Something was given up that MPI may still see to.
+  std::atomic<bool> isHeld = false;
 };
 
 std::unique_ptr<Transport> makeTransport(std::shared_ptr<Group> group);

@@ -68,16 +68,18 @@ private:
   int numSharers = 1, number = 0;
 };
 
-/// Waits for what `start`, a function of MPI, begins.
+/// Waits for what `start`, a function of MPI, begins, which reads and writes `memory`. Where it is given up, that
+/// stays: collectives cannot be called back.
 template <typename Start>
-absl::Status carryOut(const std::atomic<bool> &isOver, Clock::time_point deadline, const char *function, Start start) {
+absl::Status carryOut(const std::atomic<bool> &isOver, Clock::time_point deadline, const char *function,
+                      std::shared_ptr<void> memory, Start start) {
   MPI_Request request = MPI_REQUEST_NULL;
   {
     std::lock_guard lock(calls());
     if (absl::Status status = check(start(&request), function); !status.ok())
       return status;
   }
-  return waitUntil(
+  absl::Status status = waitUntil(
       isOver,
       [&](bool &isDone) {
         int flag = 0;
@@ -86,6 +88,19 @@ absl::Status carryOut(const std::atomic<bool> &isOver, Clock::time_point deadlin
         return status;
       },
       deadline);
+  if (!status.ok())
+    keepForEver(std::move(memory));
+  return status;
+}
+
+/// The same for a collective of a group, which then is given up.
+template <typename Start>
+absl::Status carryOut(Group &group, Clock::time_point deadline, const char *function, std::shared_ptr<void> memory,
+                      Start start) {
+  absl::Status status = carryOut(group.isOver, deadline, function, std::move(memory), start);
+  if (!status.ok())
+    group.isHeld = true;
+  return status;
 }
 
 absl::Status MpiWorld::findSharers() {
@@ -94,28 +109,34 @@ absl::Status MpiWorld::findSharers() {
     std::lock_guard lock(calls());
     own = placeOfProcess();
   }
-  std::vector<uint64_t> all(size());
-  absl::Status status = carryOut(group->isOver, deadline, "MPI_Iallgather", [&](MPI_Request *request) {
-    return MPI_Iallgather(&own, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, group->handle, request);
+  // This process's own behind those of all.
+  auto places = std::make_shared<std::vector<uint64_t>>(size() + 1, own);
+  uint64_t *all = places->data(), *end = all + size();
+  absl::Status status = carryOut(*group, deadline, "MPI_Iallgather", places, [&](MPI_Request *request) {
+    return MPI_Iallgather(end, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, group->handle, request);
   });
-  numSharers = static_cast<int>(std::count(all.begin(), all.end(), own));
-  number = static_cast<int>(std::count(all.begin(), all.begin() + rank(), own));
-  return status;
+  if (!status.ok())
+    return status;
+  numSharers = static_cast<int>(std::count(all, end, own));
+  number = static_cast<int>(std::count(all, all + rank(), own));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> MpiWorld::broadcast(std::string bytes) {
-  uint64_t count = bytes.size();
-  absl::Status status = carryOut(group->isOver, deadline, "MPI_Ibcast", [&](MPI_Request *request) {
-    return MPI_Ibcast(&count, 1, MPI_UINT64_T, 0, group->handle, request);
+  auto count = std::make_shared<uint64_t>(bytes.size());
+  absl::Status status = carryOut(*group, deadline, "MPI_Ibcast", count, [&](MPI_Request *request) {
+    return MPI_Ibcast(count.get(), 1, MPI_UINT64_T, 0, group->handle, request);
   });
-  bytes.resize(status.ok() ? count : 0);
-  if (status.ok())
-    status = carryOut(group->isOver, deadline, "MPI_Ibcast", [&](MPI_Request *request) {
-      return MPI_Ibcast(bytes.data(), static_cast<int>(count), MPI_BYTE, 0, group->handle, request);
-    });
   if (!status.ok())
     return status;
-  return bytes;
+  auto told = std::make_shared<std::string>(std::move(bytes));
+  told->resize(*count);
+  status = carryOut(*group, deadline, "MPI_Ibcast", told, [&](MPI_Request *request) {
+    return MPI_Ibcast(told->data(), static_cast<int>(*count), MPI_BYTE, 0, group->handle, request);
+  });
+  if (!status.ok())
+    return status;
+  return *told;
 }
 
 /// A variable of a launcher that says that there is more than one process; null: none does.
@@ -167,16 +188,16 @@ absl::StatusOr<std::unique_ptr<ProcessWorld>> enterWorld(const WorldRequest &req
   }
   if (absl::Status status = checkSize(size, request.ranks, request.communicator.has_value()); !status.ok())
     return status;
-  MPI_Comm own = MPI_COMM_NULL;
+  auto own = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
   std::atomic<bool> isOver = false;
-  absl::Status status = carryOut(isOver, deadline, "MPI_Comm_idup",
-                                 [&](MPI_Request *request) { return MPI_Comm_idup(given, &own, request); });
+  absl::Status status = carryOut(isOver, deadline, "MPI_Comm_idup", own,
+                                 [&](MPI_Request *request) { return MPI_Comm_idup(given, own.get(), request); });
   if (!status.ok())
     return status;
   std::shared_ptr<Group> group;
   {
     std::lock_guard lock(calls());
-    group = std::make_shared<Group>(own);
+    group = std::make_shared<Group>(*own);
   }
   auto world = std::make_unique<MpiWorld>(std::move(group), deadline);
   if (absl::Status found = world->findSharers(); !found.ok())
