@@ -51,6 +51,17 @@ absl::Status tools::writeTrace(const std::string &path, const runtime::ProgramRu
       if (const auto *call = std::get_if<runtime::WaitCall>(&step.action)) {
         arguments["complete"] = call->complete;
         arguments["read"] = call->read;
+        // What goes on beside the steps between has a row of its own.
+        for (uint32_t exchange : call->complete)
+          for (const char *phase : {"b", "e"})
+            events.push_back(
+                {{"name", plan.steps[exchange].name},
+                 {"cat", "under way"},
+                 {"ph", phase},
+                 {"id", exchange},
+                 {"pid", rank},
+                 {"tid", 0},
+                 {"ts", microseconds((*phase == 'b' ? runner.times(rank)[exchange].begin : time.end) - origin)}});
       }
       events.push_back({{"name", step.name.empty() ? step.kind() : step.name},
                         {"cat", step.kind()},

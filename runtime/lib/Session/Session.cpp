@@ -41,6 +41,8 @@ public:
   }
 
   absl::Status prepare();
+  /// Others may be reading what the prologue made.
+  void keepStartMemory() { communicator.keep(std::move(startMemory)); }
 
   absl::Status run() override;
   absl::Status takeReport() override;
@@ -340,6 +342,8 @@ absl::Status ProgramSession::prepare() {
     return created.status();
   backend = *std::move(created);
   communicator.keep(allocations);
+  // Weights that ranks exchange are read where the artifact is mapped.
+  communicator.keep(std::const_pointer_cast<Program>(program));
   if (absl::Status status = prepareConstants(); !status.ok())
     return status;
   if (absl::Status status = prepareSteps(plan.prologue, /*inPrologue=*/true, prologue); !status.ok())
@@ -508,7 +512,8 @@ absl::Status ProgramSession::runSteps() {
       stepTimes[i].begin = std::chrono::steady_clock::now();
     absl::Status status = runStep(step);
     if (options.trace) {
-      if (status.ok() && step.exchange)
+      // On CPUs a step takes as long as it keeps the rank's thread: what goes on besides, waits show.
+      if (status.ok() && step.exchange && !backend->mover().doesAtOnce())
         status = step.exchange->join();
       if (status.ok())
         status = backend->finish();
@@ -552,7 +557,9 @@ absl::Status ProgramSession::run() {
 absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Program> program,
                                                          Communicator &communicator, SessionOptions options) {
   auto session = std::make_unique<ProgramSession>(std::move(program), communicator, options);
-  if (absl::Status status = session->prepare(); !status.ok())
+  if (absl::Status status = session->prepare(); !status.ok()) {
+    session->keepStartMemory();
     return communicator.abort(status);
+  }
   return std::unique_ptr<Session>(std::move(session));
 }

@@ -41,6 +41,8 @@ public:
   virtual ~Mover() = default;
 
   virtual DeviceStream &getStream(StreamKind kind) = 0;
+  /// Whether work is done when the call that issues it returns.
+  virtual bool doesAtOnce() const { return false; }
   /// An event for these streams; streams of other ranks may wait for it, too.
   virtual absl::StatusOr<std::unique_ptr<DeviceEvent>> createEvent() = 0;
   /// Memory of the rank, null for no bytes. Errors: RESOURCE_EXHAUSTED.

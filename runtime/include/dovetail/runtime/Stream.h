@@ -18,6 +18,7 @@
 #define DOVETAIL_RUNTIME_STREAM_H
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -65,6 +66,11 @@ class DeviceWork {
 public:
   virtual ~DeviceWork() = default;
   virtual absl::Status issue(DeviceStream &stream) = 0;
+  /// The same where a stream does at once what is issued to it (`Mover::doesAtOnce`), but for what waits for other
+  /// processes: that may still be under way, and `proceed` sees to it.
+  virtual absl::Status begin(DeviceStream &stream) { return issue(stream); }
+  /// Whether what was begun is done, which is waited for if `waits`. Errors: what went wrong with it.
+  virtual absl::StatusOr<bool> proceed(bool /*waits*/) { return true; }
 };
 
 /// A device as all of this process share it. Thread-safe.

@@ -75,6 +75,9 @@ public:
   virtual absl::Status check() = 0;
   /// Makes work that waits for other ranks end. Thread-safe, and may be called once only.
   virtual void abort() = 0;
+  /// Whether messages of work that is destroyed may still be read or written, as it was given up and could not be
+  /// called back. Then their memory must never be given back. Thread-safe.
+  virtual bool holdsMemory() const { return false; }
 };
 
 /// A process that joins a group.
@@ -131,7 +134,7 @@ struct TransportPlugin {
 };
 
 /// Incremented whenever anything in this header or those that it includes changes.
-inline constexpr uint32_t transportPluginVersion = 3;
+inline constexpr uint32_t transportPluginVersion = 4;
 
 /// The one symbol of a plug-in: `extern "C" const TransportPlugin *dovetailTransportPlugin()`.
 inline constexpr const char *transportPluginSymbol = "dovetailTransportPlugin";

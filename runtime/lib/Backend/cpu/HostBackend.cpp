@@ -56,6 +56,7 @@ public:
 class HostMover : public Mover {
 public:
   DeviceStream &getStream(StreamKind) override { return stream; }
+  bool doesAtOnce() const override { return true; }
   absl::StatusOr<std::unique_ptr<DeviceEvent>> createEvent() override { return std::make_unique<HostEvent>(); }
   absl::StatusOr<std::shared_ptr<std::byte>> allocate(int64_t bytes) override {
     absl::StatusOr<Allocation> allocation = Allocation::create(bytes);

@@ -11,25 +11,12 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
 using layout::Box;
 using layout::ReductionKind;
-
-namespace {
-
-class TransportMove : public Move {
-public:
-  TransportMove(std::unique_ptr<DeviceWork> work, DeviceStream &stream) : work(std::move(work)), stream(stream) {}
-  absl::Status run() override { return work->issue(stream); }
-
-private:
-  std::unique_ptr<DeviceWork> work;
-  DeviceStream &stream;
-};
-
-} // namespace
 
 absl::Status MessageChannel::prepareMessages(int ranks, Transport &transport) {
   for (const ChannelMove &move : description.moves)
@@ -43,7 +30,7 @@ absl::Status MessageChannel::prepareMessages(int ranks, Transport &transport) {
 
   std::vector<StridedBox> packs, copies;
   std::vector<CombinationDescription> combinations;
-  for (const Part &part : messages.sends)
+  for (const StagedMessages::Part &part : messages.sends)
     if (part.offset >= 0)
       appendCopies(part.view, part.move->source, part.box, packs);
   for (const ChannelMove &move : description.moves) {
@@ -66,18 +53,18 @@ absl::Status MessageChannel::prepareMessages(int ranks, Transport &transport) {
   return createEvents();
 }
 
-void MessageChannel::addCopies(const ChannelMove &move, const std::vector<Part> &received,
+void MessageChannel::addCopies(const ChannelMove &move, const std::vector<StagedMessages::Part> &received,
                                std::vector<StridedBox> &copies) {
   if (!move.inPlace())
     for (const Box &box : move.local)
       appendCopies(move.target, move.source, box, copies);
-  for (const Part &part : received)
+  for (const StagedMessages::Part &part : received)
     if (part.move == &move && part.offset >= 0)
       appendCopies(move.target, part.view, part.box, copies);
 }
 
-void MessageChannel::addCombinations(const ChannelMove &move, const std::vector<Part> &received, int ranks,
-                                     std::vector<StridedBox> &copies,
+void MessageChannel::addCombinations(const ChannelMove &move, const std::vector<StagedMessages::Part> &received,
+                                     int ranks, std::vector<StridedBox> &copies,
                                      std::vector<CombinationDescription> &combinations) const {
   // In ascending order of the sources, this rank included: so all ranks get the same bits.
   struct Contribution {
@@ -89,7 +76,7 @@ void MessageChannel::addCombinations(const ChannelMove &move, const std::vector<
     if (from == rank)
       for (const Box &box : move.local)
         contributions.push_back({&move.source, &box});
-    for (const Part &part : received)
+    for (const StagedMessages::Part &part : received)
       if (part.move == &move && part.peer == from)
         contributions.push_back({&part.view, &part.box});
   }
@@ -102,12 +89,6 @@ void MessageChannel::addCombinations(const ChannelMove &move, const std::vector<
     }
     combinations.push_back(describeCombination(move.reduction, move.target, *view, *box));
   }
-}
-
-absl::Status MessageChannel::add(absl::StatusOr<std::unique_ptr<DeviceWork>> work) {
-  if (work.ok())
-    moves.push_back(std::make_unique<TransportMove>(*std::move(work), description.mover->getStream(StreamKind::Moves)));
-  return work.status();
 }
 
 absl::Status MessageChannel::allocate(int64_t bytes) {
@@ -165,13 +146,50 @@ absl::Status MessageChannel::createEvents() {
   return absl::OkStatus();
 }
 
+absl::Status MessageChannel::proceed(bool waits) {
+  DeviceStream &stream = description.mover->getStream(StreamKind::Moves);
+  bool isAtOnce = description.mover->doesAtOnce();
+  for (; next < parts.size(); ++next) {
+    const Part &part = parts[next];
+    absl::Status status;
+    if (part.move)
+      status = part.move->run();
+    else if (!isAtOnce)
+      status = part.work->issue(stream);
+    else if (!std::exchange(isUnderWay, true))
+      status = part.work->begin(stream);
+    if (!status.ok())
+      return status;
+    if (!isUnderWay)
+      continue;
+    absl::StatusOr<bool> isDone = part.work->proceed(waits);
+    if (!isDone.ok() || !*isDone)
+      return isDone.status();
+    isUnderWay = false;
+    std::erase(underWay, this);
+  }
+  return absl::OkStatus();
+}
+
+void MessageChannel::progress() {
+  if (problem.ok())
+    problem = proceed(/*waits=*/false);
+}
+
 absl::Status MessageChannel::finish() {
   DeviceStream &stream = description.mover->getStream(StreamKind::Moves);
   absl::Status status = rendezvous.failure();
   if (status.ok())
     status = stream.wait(*ready);
-  for (const std::unique_ptr<Move> &move : moves)
-    if (status.ok())
-      status = move->run();
+  next = 0;
+  if (status.ok())
+    status = proceed(/*waits=*/false);
+  if (isUnderWay)
+    underWay.push_back(this);
   return status.ok() ? complete->record(stream) : status;
+}
+
+absl::Status MessageChannel::join() {
+  absl::Status status = isUnderWay && problem.ok() ? proceed(/*waits=*/true) : problem;
+  return status.ok() ? description.mover->getStream(StreamKind::Steps).wait(*complete) : status;
 }

@@ -25,8 +25,11 @@ namespace dovetail::runtime {
 /// through memory of the channel, packed by one launch and unpacked by another.
 class MessageChannel : public Channel {
 public:
-  MessageChannel(Rendezvous &rendezvous, int rank, ChannelDescription description)
-      : rendezvous(rendezvous), rank(rank), description(std::move(description)) {}
+  /// It is in the list `underWay` while it waits for others.
+  MessageChannel(Rendezvous &rendezvous, std::vector<MessageChannel *> &underWay, int rank,
+                 ChannelDescription description)
+      : rendezvous(rendezvous), underWay(underWay), rank(rank), description(std::move(description)) {}
+  ~MessageChannel() override { std::erase(underWay, this); }
 
   const ChannelDescription &getDescription() const { return description; }
   /// Prepares messages between all of `ranks` ranks.
@@ -34,39 +37,58 @@ public:
   /// Prepares the collective of the transport's group, which is the channel's.
   absl::Status prepareCollective(Transport &transport);
 
-  /// Of memory for messages that was allocated.
+  /// Memory for messages that was allocated, and its bytes.
+  const std::shared_ptr<std::byte> &getStaging() const { return staging; }
   int64_t getStagingBytes() const { return stagingBytes; }
+
+  /// Goes on with what is under way, if that need not be waited for. Errors come with `join`.
+  void progress();
 
   absl::Status start() override { return ready->record(description.mover->getStream(StreamKind::Steps)); }
   absl::Status finish() override;
-  absl::Status join() override { return description.mover->getStream(StreamKind::Steps).wait(*complete); }
+  absl::Status join() override;
   /// The messages are sent when the target is complete.
   absl::Status fence() override { return join(); }
 
 private:
-  using Part = StagedMessages::Part;
   /// A packed gather, by way of memory for the blocks of all.
   absl::Status preparePacked(Transport &transport);
   absl::Status allocate(int64_t bytes);
   /// Add what becomes of the boxes that a move has received, and of this rank's own.
-  static void addCopies(const ChannelMove &move, const std::vector<Part> &received, std::vector<StridedBox> &copies);
-  void addCombinations(const ChannelMove &move, const std::vector<Part> &received, int ranks,
+  static void addCopies(const ChannelMove &move, const std::vector<StagedMessages::Part> &received,
+                        std::vector<StridedBox> &copies);
+  void addCombinations(const ChannelMove &move, const std::vector<StagedMessages::Part> &received, int ranks,
                        std::vector<StridedBox> &copies, std::vector<CombinationDescription> &combinations) const;
   absl::Status add(absl::StatusOr<std::unique_ptr<Move>> move) {
     if (move.ok())
-      moves.push_back(*std::move(move));
+      parts.push_back({*std::move(move), nullptr});
     return move.status();
   }
   /// What a transport has prepared.
-  absl::Status add(absl::StatusOr<std::unique_ptr<DeviceWork>> work);
+  absl::Status add(absl::StatusOr<std::unique_ptr<DeviceWork>> work) {
+    if (work.ok())
+      parts.push_back({nullptr, *std::move(work)});
+    return work.status();
+  }
   absl::Status createEvents();
+  /// Does what is left, as far as nobody has to be waited for unless `waits`.
+  absl::Status proceed(bool waits);
 
   Rendezvous &rendezvous;
+  std::vector<MessageChannel *> &underWay;
   int rank;
   ChannelDescription description;
   std::shared_ptr<std::byte> staging;
   int64_t stagingBytes = 0;
-  std::vector<std::unique_ptr<Move>> moves; ///< One after another.
+  /// A move of this rank, or messages of a transport.
+  struct Part {
+    std::unique_ptr<Move> move;
+    std::unique_ptr<DeviceWork> work;
+  };
+  std::vector<Part> parts; ///< One after another.
+  size_t next = 0;         ///< The part that is done next, or is under way.
+  bool isUnderWay = false;
+  absl::Status problem; ///< What `progress` has found.
   std::unique_ptr<DeviceEvent> ready, complete;
 };
 

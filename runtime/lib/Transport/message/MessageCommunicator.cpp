@@ -48,11 +48,24 @@ public:
     return absl::OkStatus();
   }
 
+  bool holdMemory() {
+    std::lock_guard lock(mutex);
+    return std::any_of(all.begin(), all.end(), [](const auto &transport) { return transport->holdsMemory(); });
+  }
+
 private:
   std::mutex mutex;
   std::vector<std::unique_ptr<Transport>> all;
   bool isOver = false;
 };
+
+/// Nobody knows when messages end that are written there.
+void keepForEver(std::vector<std::shared_ptr<void>> memory) {
+  static std::mutex mutex;
+  static auto *kept = new std::vector<std::shared_ptr<void>>;
+  std::lock_guard lock(mutex);
+  std::move(memory.begin(), memory.end(), std::back_inserter(*kept));
+}
 
 class MessageCommunicator : public ProcessCommunicator {
 public:
@@ -68,6 +81,8 @@ public:
       poller.join();
     // The last word to the others; then nothing calls back any more.
     rendezvous.reset();
+    if (transports->holdMemory())
+      keepForEver(std::move(memory));
   }
 
   /// Meets the others, and begins to look after them.
@@ -78,7 +93,7 @@ public:
   int size() const override { return environment.size; }
 
   absl::StatusOr<std::unique_ptr<Channel>> open(ChannelDescription description) override {
-    auto channel = std::make_unique<MessageChannel>(*rendezvous, rank(), std::move(description));
+    auto channel = std::make_unique<MessageChannel>(*rendezvous, underWay, rank(), std::move(description));
     channels.push_back(channel.get());
     return channel;
   }
@@ -91,7 +106,12 @@ public:
     return given.ok() ? absl::StatusOr<bool>(given->front() == "1") : given.status();
   }
   void setBusy(bool busy) override { rendezvous->setBusy(busy); }
-  void enterStep(const char *name) override { rendezvous->enterStep(name); }
+  void enterStep(const char *name) override {
+    rendezvous->enterStep(name);
+    // Those that are done are taken from the list.
+    for (size_t i = underWay.size(); i-- > 0;)
+      underWay[i]->progress();
+  }
   absl::Status state() const override { return rendezvous->failure(); }
   absl::Status abort(const absl::Status &status) override {
     // When a rank is lost, what connects and computes fails on the others first.
@@ -120,6 +140,7 @@ private:
   /// By this rank's group, which says what groups the others are divided into: those along the same axes of the mesh.
   std::map<std::vector<int>, Transport *> groups;
   std::vector<MessageChannel *> channels; ///< Until `connect`.
+  std::vector<MessageChannel *> underWay;
   int64_t stagingBytes = 0;
   std::vector<std::shared_ptr<void>> memory;
   std::thread poller;
@@ -207,7 +228,9 @@ absl::Status MessageCommunicator::connect() {
     if (!status.ok())
       return status;
     stagingBytes += channel->getStagingBytes();
+    memory.push_back(channel->getStaging());
   }
+  underWay.reserve(channels.size());
   channels.clear();
   return state();
 }

@@ -32,21 +32,66 @@ namespace {
 #endif
 constexpr int64_t mostBytes = DOVETAIL_MPI_MOST_BYTES;
 
+#ifndef DOVETAIL_MPI_DELAY_US
+/// Microseconds that messages take at least, from when they are begun. Tests have more.
+#define DOVETAIL_MPI_DELAY_US 0
+#endif
+constexpr std::chrono::microseconds leastDelay(DOVETAIL_MPI_DELAY_US);
+
+/// What takes a request or more. It is begun, and asked for until it is done.
 class Work : public DeviceWork, public HostTask {
 public:
   explicit Work(std::shared_ptr<Group> group) : group(std::move(group)) {}
   absl::Status issue(DeviceStream &stream) override { return stream.call(*this); }
+  absl::Status begin(DeviceStream &) override {
+    earliest = Clock::now() + leastDelay;
+    return start();
+  }
+  absl::StatusOr<bool> proceed(bool waits) override;
+  absl::Status perform() override {
+    earliest = Clock::now() + leastDelay;
+    absl::Status status = start();
+    return status.ok() ? proceed(/*waits=*/true).status() : status;
+  }
 
 protected:
+  virtual absl::Status start() = 0;
+  /// With `calls` held, once for each call of MPI.
+  virtual absl::Status ask(bool &isDone) = 0;
+
   std::shared_ptr<Group> group;
+
+private:
+  Clock::time_point earliest; ///< When it may be done.
 };
+
+absl::StatusOr<bool> Work::proceed(bool waits) {
+  bool isDone = false;
+  auto askInTime = [&](bool &isDone) {
+    absl::Status status = ask(isDone);
+    isDone = isDone && (leastDelay.count() == 0 || Clock::now() >= earliest);
+    return status;
+  };
+  absl::Status status;
+  if (waits) {
+    status = waitUntil(group->isOver, askInTime);
+    isDone = true;
+  } else {
+    std::lock_guard lock(calls());
+    status = askInTime(isDone);
+  }
+  if (!status.ok())
+    return status;
+  return isDone;
+}
 
 class Exchange : public Work {
 public:
   using Work::Work;
   ~Exchange() override;
   absl::Status prepare(const std::vector<Message> &sends, const std::vector<Message> &receives);
-  absl::Status perform() override;
+  absl::Status start() override;
+  absl::Status ask(bool &isDone) override;
 
 private:
   /// With `calls` held. Adds a request for each part of `message`.
@@ -58,7 +103,7 @@ private:
   std::vector<MPI_Status> statuses;
   std::vector<int> peers; ///< By request.
   size_t numReceives = 0;
-  bool isUnderWay = false;
+  size_t numUnderWay = 0; ///< Of them, from the first.
 };
 
 absl::Status Exchange::add(const Message &message, bool isSent) {
@@ -105,42 +150,51 @@ absl::Status Exchange::explain(int result) const {
   return check(result, "MPI_Testall");
 }
 
-absl::Status Exchange::perform() {
-  {
-    std::lock_guard lock(calls());
-    isUnderWay = true;
-    // One after another: MPI_Startall may take any order.
-    for (MPI_Request &request : requests)
-      if (absl::Status status = check(MPI_Start(&request), "MPI_Start"); !status.ok())
-        return status;
+absl::Status Exchange::start() {
+  std::lock_guard lock(calls());
+  numUnderWay = 0;
+  // One after another: MPI_Startall may take any order.
+  for (MPI_Request &request : requests) {
+    if (absl::Status status = check(MPI_Start(&request), "MPI_Start"); !status.ok())
+      return status;
+    ++numUnderWay;
   }
-  absl::Status status = waitUntil(group->isOver, [&](bool &isDone) {
-    int flag = 0;
-    int result = MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag, statuses.data());
-    isDone = flag;
-    return result == MPI_SUCCESS ? absl::OkStatus() : explain(result);
-  });
-  isUnderWay = !status.ok();
-  return status;
+  return absl::OkStatus();
 }
+
+absl::Status Exchange::ask(bool &isDone) {
+  int flag = 0;
+  int result = MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag, statuses.data());
+  isDone = flag;
+  if (result != MPI_SUCCESS)
+    return explain(result);
+  if (isDone)
+    numUnderWay = 0;
+  return absl::OkStatus();
+}
+
+/// What was given up may end within this time, all of it together.
+constexpr auto endTimeout = std::chrono::milliseconds(200);
 
 Exchange::~Exchange() {
   std::lock_guard lock(calls());
   int hasEnded = 0;
   if (MPI_Finalized(&hasEnded) != MPI_SUCCESS || hasEnded)
     return;
+  // Nothing may arrive in memory that is given back, or be read there. What is sent cannot be called back, and what has
+  // begun to arrive ends with its sender only.
+  for (size_t i = 0; i < std::min(numUnderWay, numReceives); ++i)
+    MPI_Cancel(&requests[i]);
+  Clock::time_point deadline = Clock::now() + endTimeout;
   for (size_t i = 0; i < requests.size(); ++i) {
-    // Nothing may arrive in memory that is given back. Whether what is sent can be called back, nobody promises, but
-    // that memory is only read.
-    int isDone = 1;
-    if (isUnderWay && i < numReceives && MPI_Cancel(&requests[i]) == MPI_SUCCESS) {
-      // What has begun to arrive ends with its sender only.
-      Clock::time_point deadline = Clock::now() + std::chrono::seconds(1);
-      do
-        MPI_Test(&requests[i], &isDone, MPI_STATUS_IGNORE);
-      while (!isDone && Clock::now() < deadline);
+    int isDone = i >= numUnderWay;
+    while (!isDone) {
+      if (MPI_Test(&requests[i], &isDone, MPI_STATUS_IGNORE) != MPI_SUCCESS || group->isHeld || Clock::now() > deadline)
+        break;
     }
-    if (isDone && requests[i] != MPI_REQUEST_NULL)
+    if (!isDone)
+      group->isHeld = true;
+    else if (requests[i] != MPI_REQUEST_NULL)
       MPI_Request_free(&requests[i]);
   }
 }
@@ -149,29 +203,31 @@ Exchange::~Exchange() {
 class Gather : public Work {
 public:
   Gather(std::shared_ptr<Group> group, const Collective &collective) : Work(std::move(group)), what(collective) {}
+  ~Gather() override {
+    // A collective cannot be called back.
+    if (request != MPI_REQUEST_NULL)
+      group->isHeld = true;
+  }
 
-  absl::Status perform() override {
+  absl::Status start() override {
     int bytes = static_cast<int>(what.elements * elementSize(what.type));
     bool isInPlace = what.source == what.target + static_cast<int64_t>(group->rank) * bytes;
-    MPI_Request request = MPI_REQUEST_NULL;
-    {
-      std::lock_guard lock(calls());
-      // The blocking one could not be given up when another rank is lost.
-      int result = MPI_Iallgather(isInPlace ? MPI_IN_PLACE : what.source, bytes, MPI_BYTE, what.target, bytes, MPI_BYTE,
-                                  group->handle, &request);
-      if (absl::Status status = check(result, "MPI_Iallgather"); !status.ok())
-        return status;
-    }
-    return waitUntil(group->isOver, [&](bool &isDone) {
-      int flag = 0;
-      absl::Status status = check(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), "MPI_Iallgather");
-      isDone = flag;
-      return status;
-    });
+    std::lock_guard lock(calls());
+    // The blocking one could not be given up when another rank is lost.
+    int result = MPI_Iallgather(isInPlace ? MPI_IN_PLACE : what.source, bytes, MPI_BYTE, what.target, bytes, MPI_BYTE,
+                                group->handle, &request);
+    return check(result, "MPI_Iallgather");
+  }
+  absl::Status ask(bool &isDone) override {
+    int flag = 0;
+    absl::Status status = check(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), "MPI_Iallgather");
+    isDone = flag;
+    return status;
   }
 
 private:
   Collective what;
+  MPI_Request request = MPI_REQUEST_NULL;
 };
 
 /// The same of parts that are too large for it: as messages. The rank's own part may lie elsewhere.
@@ -190,11 +246,12 @@ public:
       }
     return exchange.prepare(sends, receives);
   }
-  absl::Status perform() override {
+  absl::Status start() override {
     if (source != target)
       std::memcpy(target, source, static_cast<size_t>(bytes));
-    return exchange.perform();
+    return exchange.start();
   }
+  absl::Status ask(bool &isDone) override { return exchange.ask(isDone); }
 
 private:
   Exchange exchange;
@@ -254,6 +311,7 @@ public:
     noteFailure();
     group->isOver = true;
   }
+  bool holdsMemory() const override { return group->isHeld; }
 
 private:
   std::shared_ptr<Group> group;
