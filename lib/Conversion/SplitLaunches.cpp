@@ -31,29 +31,66 @@ struct SplitDim {
   SmallVector<layout::Interval> low, interior, high;
 };
 
-/// A launch that reads halos: for each read, what ranks own of it where an exchange brings the rest, else null.
-class LaunchSplitter {
+/// A launch or library call that reads halos: for each read, what ranks own of it where an exchange brings the rest,
+/// else null.
+class StepSplitter {
 public:
-  LaunchSplitter(plan::LaunchOp launch, plan::KernelOp kernel, const layout::Mesh &mesh, FlatSymbolRefAttr meshName,
-                 SmallVector<Value> own);
+  StepSplitter(plan::StepOpInterface step, unsigned numDims, const layout::Mesh &mesh, FlatSymbolRefAttr meshName,
+               SmallVector<Value> own);
+  virtual ~StepSplitter() = default;
 
-  /// Replaces the launch by several, if there is something to compute without the exchange.
+  /// Replaces the step by several, if there is something to compute without the exchange.
   void run();
 
-private:
+protected:
   /// True if iterations of the results' dimensions `dims` read nothing but what ranks own.
-  bool readsOwn(ArrayRef<DimShardingAttr> dims);
-  /// The interior of dimension `dim`, where no other dimension reads anything.
-  SplitDim findInterior(unsigned dim);
-  void emit(StringRef what, ArrayRef<DimShardingAttr> dims, ValueRange reads);
+  virtual bool readsOwn(ArrayRef<DimShardingAttr> dims) const = 0;
+  /// What accumulates along dimension `dim` begins anew where ranks do, and nowhere else.
+  virtual bool isScan(unsigned /*dim*/) const { return false; }
+  ArrayAttr getLoops() const { return step->getAttrOfType<ArrayAttr>("loops"); }
 
-  plan::LaunchOp launch;
-  plan::KernelOp kernel;
+  plan::StepOpInterface step;
   const layout::Mesh &mesh;
   FlatSymbolRefAttr meshName;
   SmallVector<Value> own;
   /// How the results' dimensions are split.
   SmallVector<DimShardingAttr> dims;
+
+private:
+  /// The interior of dimension `dim`, where no other dimension reads anything.
+  SplitDim findInterior(unsigned dim) const;
+  void emit(StringRef what, ArrayRef<DimShardingAttr> dims, bool readsOwn);
+};
+
+class LaunchSplitter : public StepSplitter {
+public:
+  LaunchSplitter(plan::LaunchOp launch, plan::KernelOp kernel, const layout::Mesh &mesh, FlatSymbolRefAttr meshName,
+                 SmallVector<Value> own)
+      : StepSplitter(launch, kernel.getShape().size(), mesh, meshName, std::move(own)), kernel(kernel) {}
+
+protected:
+  bool readsOwn(ArrayRef<DimShardingAttr> dims) const override;
+  bool isScan(unsigned dim) const override {
+    auto root = kernel.getYield().getValues().front().getDefiningOp<DefinitionOpInterface>();
+    return root && root.getDefinition().loops[dim].kind == LoopKind::Scan;
+  }
+
+private:
+  mutable plan::KernelOp kernel;
+};
+
+class CallSplitter : public StepSplitter {
+public:
+  CallSplitter(plan::StepOpInterface call, unsigned numDims, const layout::Mesh &mesh, FlatSymbolRefAttr meshName,
+               SmallVector<Value> own)
+      : StepSplitter(call, numDims, mesh, meshName, std::move(own)) {}
+
+protected:
+  bool readsOwn(ArrayRef<DimShardingAttr> dims) const override;
+
+private:
+  /// What iterations of `loops` need of a dimension of `extent`.
+  DimShardingAttr getNeed(const layout::AccessDim &access, ArrayRef<DimShardingAttr> loops, int64_t extent) const;
 };
 
 struct SplitLaunches : dovetail::impl::SplitLaunchesBase<SplitLaunches> {
@@ -64,20 +101,19 @@ struct SplitLaunches : dovetail::impl::SplitLaunchesBase<SplitLaunches> {
 
 } // namespace
 
-LaunchSplitter::LaunchSplitter(plan::LaunchOp launch, plan::KernelOp kernel, const layout::Mesh &mesh,
-                               FlatSymbolRefAttr meshName, SmallVector<Value> own)
-    : launch(launch), kernel(kernel), mesh(mesh), meshName(meshName), own(std::move(own)) {
-  auto loops = launch.getLoops().getAsRange<plan::LoopAttr>();
-  for (plan::LoopAttr loop : llvm::make_range(loops.begin(), std::next(loops.begin(), kernel.getShape().size())))
-    dims.push_back(loop.getDim());
+StepSplitter::StepSplitter(plan::StepOpInterface step, unsigned numDims, const layout::Mesh &mesh,
+                           FlatSymbolRefAttr meshName, SmallVector<Value> own)
+    : step(step), mesh(mesh), meshName(meshName), own(std::move(own)) {
+  for (Attribute loop : getLoops().getValue().take_front(numDims))
+    dims.push_back(cast<plan::LoopAttr>(loop).getDim());
 }
 
 static bool isEmpty(DimShardingAttr dim) {
   return llvm::all_of(llvm::seq(dim.getNumPieces()), [&](unsigned i) { return dim.getPiece(i).empty(); });
 }
 
-bool LaunchSplitter::readsOwn(ArrayRef<DimShardingAttr> dims) {
-  MLIRContext *context = launch.getContext();
+bool LaunchSplitter::readsOwn(ArrayRef<DimShardingAttr> dims) const {
+  MLIRContext *context = meshName.getContext();
   // What is needed of each value of the kernel, from its results backward: at least that.
   DenseMap<Value, ShardingAttr> needs;
   auto need = [&](Value value, ShardingAttr sharding) {
@@ -114,7 +150,52 @@ bool LaunchSplitter::readsOwn(ArrayRef<DimShardingAttr> dims) {
   return true;
 }
 
-SplitDim LaunchSplitter::findInterior(unsigned dim) {
+DimShardingAttr CallSplitter::getNeed(const layout::AccessDim &access, ArrayRef<DimShardingAttr> loops,
+                                      int64_t extent) const {
+  auto unsplit = DimShardingAttr::getUnsplit(meshName.getContext());
+  std::vector<layout::Interval> ranges;
+  std::optional<unsigned> split;
+  for (auto [number, loop] : llvm::enumerate(getLoops().getAsRange<plan::LoopAttr>())) {
+    ranges.push_back({0, loop.getExtent()});
+    if (!loops[number].isSplit() || !access.index.dependsOn(static_cast<int>(number)))
+      continue;
+    if (split)
+      return unsplit;
+    split = number;
+  }
+  if (!split)
+    return unsplit;
+  SmallVector<layout::Interval> windows;
+  for (layout::Interval piece : loops[*split].getIntervals()) {
+    ranges[*split] = piece;
+    layout::Interval need = piece.empty() ? piece : access.need(ranges).intersect({0, extent});
+    windows.push_back(need.empty() ? layout::Interval{0, 0} : need);
+  }
+  return DimShardingAttr::getWindows(loops[*split].getAxes(), windows);
+}
+
+bool CallSplitter::readsOwn(ArrayRef<DimShardingAttr> dims) const {
+  // Sums and taps go on as far as they do.
+  SmallVector<DimShardingAttr> loops(dims);
+  for (Attribute loop : getLoops().getValue().drop_front(dims.size()))
+    loops.push_back(cast<plan::LoopAttr>(loop).getDim());
+  auto reads = step->getAttrOfType<ArrayAttr>("reads");
+  for (auto [number, source] : llvm::enumerate(own)) {
+    if (!source)
+      continue;
+    const plan::AccessDims &access = cast<plan::AccessAttr>(reads[number]).getDims();
+    RankedTensorType type = cast<plan::RefType>(source.getType()).getTensor();
+    SmallVector<DimShardingAttr> needs;
+    for (auto [dim, extent] : llvm::zip_equal(access.get(), type.getShape()))
+      needs.push_back(getNeed(dim, loops, extent));
+    auto needed = ShardingAttr::get(meshName.getContext(), meshName, needs, {}, ReduceKind::Sum);
+    if (!covers(getSharding(type), needed, type, mesh))
+      return false;
+  }
+  return true;
+}
+
+SplitDim StepSplitter::findInterior(unsigned dim) const {
   DimShardingAttr split = dims[dim];
   SmallVector<layout::Interval> nothing(split.getNumPieces());
   // Without iterations the other dimensions need nothing.
@@ -150,26 +231,28 @@ SplitDim LaunchSplitter::findInterior(unsigned dim) {
   return result;
 }
 
-void LaunchSplitter::emit(StringRef what, ArrayRef<DimShardingAttr> dims, ValueRange reads) {
+void StepSplitter::emit(StringRef what, ArrayRef<DimShardingAttr> dims, bool readsOwn) {
   if (llvm::any_of(dims, [](DimShardingAttr dim) { return dim.isSplit() && isEmpty(dim); }))
     return;
-  OpBuilder builder(launch);
-  SmallVector<Attribute> loops(launch.getLoops().getValue());
+  OpBuilder builder(step);
+  SmallVector<Attribute> loops(getLoops().getValue());
   for (auto [loop, dim] : llvm::zip(loops, dims))
     loop = plan::LoopAttr::get(builder.getContext(), cast<plan::LoopAttr>(loop).getExtent(), dim);
-  std::optional<StringRef> name = launch.getStepName();
-  plan::LaunchOp::create(builder, launch.getLoc(), launch.getKernelAttr(), reads, launch.getWrites(),
-                         builder.getArrayAttr(loops),
-                         name ? builder.getStringAttr(*name + " (" + what + ")") : StringAttr(), ArrayAttr());
+  Operation *part = builder.clone(*step);
+  part->setAttr("loops", builder.getArrayAttr(loops));
+  if (auto name = step->getAttrOfType<StringAttr>("step_name"))
+    part->setAttr("step_name", builder.getStringAttr(name.getValue() + " (" + what + ")"));
+  if (readsOwn)
+    for (auto [operand, source] : llvm::zip(part->getOpOperands(), own))
+      if (source)
+        operand.set(source);
 }
 
-void LaunchSplitter::run() {
+void StepSplitter::run() {
   SmallVector<SplitDim> splits;
   SmallVector<DimShardingAttr> interior(dims);
-  auto root = kernel.getYield().getValues().front().getDefiningOp<DefinitionOpInterface>();
   for (auto [dim, split] : llvm::enumerate(dims)) {
-    // What accumulates along a loop begins anew where ranks do, and nowhere else.
-    if (!split.isSplit() || (root && root.getDefinition().loops[dim].kind == LoopKind::Scan))
+    if (!split.isSplit() || isScan(dim))
       continue;
     SplitDim found = findInterior(dim);
     interior[dim] = DimShardingAttr::getWindows(split.getAxes(), found.interior);
@@ -184,21 +267,17 @@ void LaunchSplitter::run() {
   if (splits.empty() || !readsOwn(interior))
     return;
 
-  SmallVector<Value> reads(launch.getReads());
-  for (auto [read, source] : llvm::zip_equal(reads, own))
-    if (source)
-      read = source;
-  emit("interior", interior, reads);
+  emit("interior", interior, /*readsOwn=*/true);
   // The boundaries of a dimension, within the interior of those before it.
   SmallVector<DimShardingAttr> windows(dims);
   for (const SplitDim &split : splits) {
     for (ArrayRef<layout::Interval> side : {ArrayRef(split.low), ArrayRef(split.high)}) {
       windows[split.dim] = DimShardingAttr::getWindows(dims[split.dim].getAxes(), side);
-      emit("boundary", windows, launch.getReads());
+      emit("boundary", windows, /*readsOwn=*/false);
     }
     windows[split.dim] = interior[split.dim];
   }
-  launch.erase();
+  step.erase();
 }
 
 void SplitLaunches::runOnOperation() {
@@ -224,12 +303,28 @@ void SplitLaunches::runOnOperation() {
             halos[target] = source;
         continue;
       }
+      // What a call reads with accesses comes first; its epilogue reads each element where it writes.
+      auto accesses = op.getAttrOfType<ArrayAttr>("reads");
+      size_t numReads = accesses ? accesses.size() : step.getStepReads().size();
+      SmallVector<Value> own = llvm::map_to_vector(ArrayRef(step.getStepReads()).take_front(numReads),
+                                                   [&](Value read) { return halos.lookup(read); });
+      auto isOver = [&](Value written) {
+        return llvm::any_of(step.getStepReads(),
+                            [&](Value read) { return plan::getBufferOp(read) == plan::getBufferOp(written); });
+      };
+      if (llvm::all_of(own, [](Value source) { return source == nullptr; }) ||
+          llvm::any_of(step.getStepWrites(), isOver))
+        continue;
+      if (accesses) {
+        auto result = cast<plan::RefType>(step.getStepWrites()[0].getType()).getTensor();
+        CallSplitter(step, result.getRank(), mesh, program.getMeshAttr(), std::move(own)).run();
+        continue;
+      }
       auto launch = dyn_cast<plan::LaunchOp>(op);
       if (!launch || launch.getChecks())
         continue;
       auto kernel = symbols.lookupNearestSymbolFrom<plan::KernelOp>(program, launch.getKernelAttr());
-      SmallVector<Value> own = llvm::map_to_vector(launch.getReads(), [&](Value read) { return halos.lookup(read); });
-      if (!kernel.getInPlace() && llvm::any_of(own, [](Value source) { return source != nullptr; }))
+      if (!kernel.getInPlace())
         LaunchSplitter(launch, kernel, mesh, program.getMeshAttr(), std::move(own)).run();
     }
   }

@@ -112,7 +112,7 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
       ->check(CLI::Range(1, 4096))
       ->type_name("THREADS");
   command.add_flag("--split-launches", arguments.splitLaunches,
-                   "Launch kernels that read halos for what needs none first, while ranks exchange");
+                   "Compute what needs no halo first, in kernels and library calls, while ranks exchange");
 }
 
 llvm::FailureOr<CompileOptions> dovetail::parseOptions(llvm::ArrayRef<std::string> arguments,

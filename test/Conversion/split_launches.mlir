@@ -101,3 +101,42 @@ plan.program @whole mesh @mesh target "cpu" {
   plan.launch @write(%y) -> (%own) loops [8 by <{"y" : 0, 4, 8}>, 8] : (!own) -> (!own)
   plan.launch @copy(%halo) -> (%y) loops [8 by <{"y" : 0, 4, 8}>, 8] : (!halo) -> (!own)
 }
+
+// -----
+
+// A library call is split alike; its epilogue stays with each part. What reads the rank's own part alone stays whole.
+
+dovetail.mesh @mesh = ["y" = 2]
+!own = !plan.ref<tensor<1x4x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 5, 10}, {}]>>>
+!halo = !plan.ref<tensor<1x4x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 6), (4, 10)}, {}]>>>
+!out = !plan.ref<tensor<1x8x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 5, 10}, {}]>>>
+
+// CHECK-LABEL: plan.program @convolution
+plan.program @convolution mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<1x4x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 6), (4, 10)}, {}]>> <[0, 1, 2, 3]>
+  // CHECK: %[[OWN:.*]] = plan.view
+  // CHECK: %[[HALO:.*]] = plan.view
+  %own = plan.view %0 : !own
+  %halo = plan.view %0 : !halo
+  %1 = plan.buffer constant tensor<8x4x3x3xf32> <[0, 1, 2, 3]> = dense<1.0> : tensor<8x4x3x3xf32>
+  %w = plan.view %1 : !plan.ref<tensor<8x4x3x3xf32>>
+  %2 = plan.buffer constant tensor<8x4x1x1xf32> <[0, 1, 2, 3]> = dense<1.0> : tensor<8x4x1x1xf32>
+  %point = plan.view %2 : !plan.ref<tensor<8x4x1x1xf32>>
+  %3 = plan.buffer arena tensor<1x8x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 5, 10}, {}]>> <[0, 1, 2, 3]>
+  %y = plan.view %3 : !out
+  %4 = plan.buffer arena tensor<1x8x10x10xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 5, 10}, {}]>> <[0, 1, 2, 3]>
+  %z = plan.view %4 : !out
+  // CHECK: plan.exchange
+  plan.exchange %own -> %halo : !own -> !halo
+  // CHECK-NEXT: plan.convolution %[[OWN]], %{{.*}} -> %[[Y:.*]] loops [1, 8, 10 by <{"y" : (0, 4), (6, 10)}>, 10, 4, 3, 3] {{.*}}post_ops = [#plan.post_op<relu>], step_name = "conv (interior)"
+  // CHECK-NEXT: plan.convolution %[[HALO]], %{{.*}} -> %[[Y]] loops [1, 8, 10 by <{"y" : (0, 0), (5, 6)}>, 10, 4, 3, 3] {{.*}}post_ops = [#plan.post_op<relu>], step_name = "conv (boundary)"
+  // CHECK-NEXT: plan.convolution %[[HALO]], %{{.*}} -> %[[Y]] loops [1, 8, 10 by <{"y" : (4, 5), (10, 10)}>, 10, 4, 3, 3] {{.*}}post_ops = [#plan.post_op<relu>], step_name = "conv (boundary)"
+  plan.convolution %halo, %w -> %y loops [1, 8, 10 by <{"y" : 0, 5, 10}>, 10, 4, 3, 3]
+      reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] {post_ops = [#plan.post_op<relu>], step_name = "conv"}
+      : !halo, !plan.ref<tensor<8x4x3x3xf32>> -> !out
+  // CHECK-NEXT: plan.convolution %[[HALO]], %{{.*}} -> %{{.*}} loops [1, 8, 10 by <{"y" : 0, 5, 10}>, 10, 4, 1, 1] {{.*}}step_name = "point"
+  // CHECK-NEXT: }
+  plan.convolution %halo, %point -> %z loops [1, 8, 10 by <{"y" : 0, 5, 10}>, 10, 4, 1, 1]
+      reads [(d0, d4, d2 + d5, d3 + d6), (d1, d4, d5, d6)] {step_name = "point"}
+      : !halo, !plan.ref<tensor<8x4x1x1xf32>> -> !out
+}
