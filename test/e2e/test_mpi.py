@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole programs on CPUs with a process for each rank, which MPI connects: the same bits as from threads."""
 
+import json
 import os
 import pathlib
 import sys
@@ -16,7 +17,7 @@ from subjects import SMALL_SUBJECTS, SUBJECTS
 
 pytestmark = pytest.mark.skipif(bool(mpi.missing()), reason=mpi.missing() or "nothing is missing")
 
-MESHES = {2: {"y": 2}, 3: {"y": 3}, 4: {"y": 2, "x": 2}, 9: {"y": 3, "x": 3}}
+MESHES = {2: {"y": 2}, 3: {"y": 3}, 4: {"y": 2, "x": 2}, 9: {"y": 3, "x": 3}, 64: {"y": 8, "x": 8}}
 CASES = [
     ("unet2d-transposed", 2, "uneven"),
     ("unet2d-bilinear", 4, "empty"),
@@ -31,6 +32,7 @@ CASES = [
     ("small-unet2d-bilinear", 9, "uneven"),
     ("small-unet2d-transposed", 9, "empty"),
     ("small-vit", 9, "uneven"),
+    ("small-unet2d-bilinear", 64, "uneven"),
 ]
 
 
@@ -53,22 +55,22 @@ def _outputs(folder, names, kind):
     return files, [part for name, file in files.items() for part in ("--output", f"{name}={file}")]
 
 
-def _compare(folder, subject, ranks, style, runs):
-    """Compiles a subject; `runs` gives commands to start ranks with from arguments, whose results are those of threads."""
+def _compare(folder, subject, ranks, style, runs, flags=()):
+    """Compiles a subject, with more flags; `runs` gives commands to start ranks with from arguments, whose results are those of threads."""
     case = subject.prepared()
     artifact = folder / "model.dvt"
     SubprocessBackend().compile(
-        case.path, artifact, subject.partition(MESHES[ranks], style), extra=subject.flags()
+        case.path, artifact, subject.partition(MESHES[ranks], style), extra=[*subject.flags(), *flags]
     )
     inputs = _inputs(folder, case.inputs)
-    files, flags = _outputs(folder, case.expected, "local")
-    _run(call([tool("dovetail-run"), "run", artifact, *inputs, *flags]))
+    files, outputs = _outputs(folder, case.expected, "local")
+    _run(call([tool("dovetail-run"), "run", artifact, *inputs, *outputs]))
     local = {name: np.load(file) for name, file in files.items()}
     found = differences(local, case.expected)
     assert not found, found
     for index, start in enumerate(runs):
-        files, flags = _outputs(folder, case.expected, f"mpi{index}-")
-        _run(mpi.call(start(["run", artifact, *inputs, *flags, "--timeout", 200])))
+        files, outputs = _outputs(folder, case.expected, f"mpi{index}-")
+        _run(mpi.call(start(["run", artifact, *inputs, *outputs, "--timeout", 200])))
         for name, file in files.items():
             assert np.load(file).tobytes() == local[name].tobytes(), name
 
@@ -105,6 +107,25 @@ def test_large_messages_are_sent_in_parts(tmp_path):
         "uneven",
         [lambda arguments: mpi.command(4, mpi.run_program(*arguments, comm=name))],
     )
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_steps_go_on_beside_messages(tmp_path, ranks):
+    """What needs no halo is computed while messages that are late are under way, by library calls, too."""
+    name, trace = "mpi_late", tmp_path / "trace.json"
+    assert (build_dir() / "lib" / f"libdovetail_transport_{name}.so").exists()
+    start = lambda arguments: mpi.command(ranks, mpi.run_program(*arguments, "--trace", trace, comm=name))
+    _compare(tmp_path, _subject("small-unet2d-transposed"), ranks, "uneven", [start], ["--split-launches"])
+    events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["pid"] == 0]
+    begins = {event["id"]: event["ts"] for event in events if event["ph"] == "b"}
+    ends = {event["id"]: event["ts"] for event in events if event["ph"] == "e"}
+    assert begins.keys() == ends.keys() and begins
+    interiors = [event for event in events if event["name"].endswith("(interior)")]
+    assert any(event["cat"] == "convolution" for event in interiors)
+    for event in interiors:
+        assert any(begins[id] <= event["ts"] and event["ts"] + event["dur"] <= ends[id] for id in begins), event
+    for id, begin in begins.items():
+        assert ends[id] - begin >= 200, "messages take 200 us at least"
 
 
 def _save_pool(path, columns):
