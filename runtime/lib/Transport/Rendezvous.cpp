@@ -87,10 +87,14 @@ absl::StatusOr<std::vector<std::string>> Rendezvous::allGather(std::string own) 
   if (!all.ok())
     return all;
   if (environment.rank == 0) {
+    // Most often many ranks in a row give the same: of thousands of ranks each gets a few bytes then.
     std::string packed;
-    for (const std::string &blob : *all) {
-      append(packed, blob.size());
-      packed += blob;
+    for (auto first = all->begin(); first != all->end();) {
+      auto next = std::find_if(first, all->end(), [&](const std::string &blob) { return blob != *first; });
+      append(packed, static_cast<uint64_t>(next - first));
+      append(packed, first->size());
+      packed += *first;
+      first = next;
     }
     for (int rank = 1; rank < environment.size; ++rank)
       if (!send(*peers[rank], Blob, packed))
@@ -100,14 +104,14 @@ absl::StatusOr<std::vector<std::string>> Rendezvous::allGather(std::string own) 
   absl::StatusOr<std::string> packed = takeBlob(0);
   if (!packed.ok())
     return packed.status();
-  all->resize(environment.size);
   size_t at = 0;
-  for (std::string &blob : *all) {
-    uint64_t size = take(*packed, at);
-    if (at > packed->size() || size > packed->size() - at)
+  for (size_t missing = environment.size; missing > 0;) {
+    uint64_t count = take(*packed, at), size = take(*packed, at);
+    if (at > packed->size() || size > packed->size() - at || count == 0 || count > missing)
       return absl::UnavailableError("rank 0 sent something else than Dovetail does");
-    blob = packed->substr(at, size);
+    all->insert(all->end(), count, packed->substr(at, size));
     at += size;
+    missing -= count;
   }
   return all;
 }
