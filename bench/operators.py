@@ -25,6 +25,11 @@ class Operator:
     read: float = 1.0
     #: Whether time is that of moving bytes, as that of arithmetic on one core is less.
     bound_by_memory: bool = True
+    #: (input, low, high): what its elements are between, where what an input usually has does not do.
+    ranges: tuple = ()
+    #: Inputs that are part of the model.
+    constants: tuple = ()
+    opset: int = 20
 
     @property
     def stem(self):
@@ -39,15 +44,29 @@ class Operator:
         """The model."""
         initializers = f" <{self.initializers}>" if self.initializers else ""
         text = (
-            '<ir_version: 9, opset_import: ["" : 20]>\n'
+            f'<ir_version: {9 if self.opset < 21 else 11}, opset_import: ["" : {self.opset}]>\n'
             f"operator ({self.inputs}) => ({self.output}){initializers} {{ {self.code} }}"
         )
-        return onnx.parser.parse_model(text)
+        model = onnx.parser.parse_model(text)
+        inputs = self.make_inputs(model)
+        for name in self.constants:
+            model.graph.initializer.append(onnx.numpy_helper.from_array(inputs[name], name))
+        given = [info for info in model.graph.input if info.name not in self.constants]
+        del model.graph.input[:]
+        model.graph.input.extend(given)
+        return model
 
     def make_inputs(self, model):
-        """All inputs by name: floats as of a normal distribution, small positive integers, booleans."""
+        """All inputs by name: floats as of a normal distribution, small positive integers, booleans; or `ranges`."""
         rng = np.random.default_rng(5)
-        return {info.name: _random(rng, *_type(info)) for info in model.graph.input}
+        inputs = {info.name: _random(rng, *_type(info)) for info in model.graph.input}
+        for name, low, high in self.ranges:
+            if name not in inputs:
+                continue
+            value = inputs[name]
+            draw = rng.integers if value.dtype.kind == "i" else rng.uniform
+            inputs[name] = draw(low, high, value.shape).astype(value.dtype)
+        return inputs
 
     def count_bytes(self, model):
         """Bytes of inputs that must be read, and of the result, which must be written."""
@@ -88,6 +107,11 @@ def _image(label, height, code, initializers="", width=None, **others):
 
 def _fold(label, shape, code, initializers="", source="4096,1024", **others):
     return Operator(label, f"float[{source}] x", f"float[{shape}] y", code, initializers, **others)
+
+
+def _lookup(label, inputs, output, code, initializers="", ranges=(), **others):
+    """One whose data say where it reads or writes, or that computes more than it moves."""
+    return Operator(label, inputs, output, code, initializers, bound_by_memory=False, ranges=ranges, **others)
 
 
 OPERATORS = (
@@ -221,4 +245,116 @@ OPERATORS = (
     _image("MaxPool, 2 × 2", 128, "y = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x)"),
     _image("AveragePool, 3 × 3", 256, "y = AveragePool<kernel_shape=[3,3], pads=[1,1,1,1]>(x)", bound_by_memory=False),
     _fold("ReduceL2 of rows, 4096 × 1024", "4096", "y = ReduceL2<keepdims=0>(x, a)", "int64[1] a = {1}"),
+    # Scans and selections.
+    _fold("CumSum of columns, 4096 × 1024", "4096,1024", "y = CumSum(x, a)", "int64 a = {0}", bound_by_memory=False),
+    *(
+        _lookup(
+            f"TopK, {k} of 4096 × 1024", "float[4096,1024] x", f"float[4096,{k}] y", "y, j = TopK(x, k)",
+            f"int64[1] k = {{{k}}}",
+        )
+        for k in (10, 512)
+    ),
+    _lookup(
+        "OneHot, 65536 × 64", "int64[65536] i", "float[65536,64] y", "y = OneHot(i, d, v)",
+        "int64 d = {64}, float[2] v = {0, 1}",
+    ),
+    _lookup("NonZero, 2048²", "bool[2048,2048] x", "int64[2,N] y", "y = NonZero(x)"),
+    _lookup(
+        "Compress of rows, 16384 × 256", "float[16384,256] x, bool[16384] c", "float[N,256] y",
+        "y = Compress<axis=0>(x, c)",
+    ),
+    _lookup("Unique, 65536", "float[65536] x", "float[N] y", "y = Unique(x)", ranges=(("x", 0, 1),)),
+    _lookup(
+        "NonMaxSuppression, 2000 boxes", "float[1,2000,4] b, float[1,4,2000] s", "int64[N,3] y",
+        "y = NonMaxSuppression<center_point_box=1>(b, s, k, t)", "int64 k = {100}, float t = {0.5}",
+        ranges=(("b", 0, 1), ("s", 0, 1)),
+    ),
+    # Lookups and scatters.
+    _lookup(
+        "GatherND, 65536 of 512² × 16", "float[512,512,16] x, int64[65536,2] i", "float[65536,16] y",
+        "y = GatherND(x, i)", ranges=(("i", 0, 512),),
+    ),
+    _lookup(
+        "ScatterND, add, 65536 to 512² × 16", "float[512,512,16] x, int64[65536,2] i, float[65536,16] u",
+        "float[512,512,16] y", 'y = ScatterND<reduction="add">(x, i, u)', ranges=(("i", 0, 512),),
+    ),
+    _lookup(
+        "ScatterElements, add, 2048 × 1024", "float[2048,1024] x, int64[2048,1024] i, float[2048,1024] u",
+        "float[2048,1024] y", 'y = ScatterElements<axis=0, reduction="add">(x, i, u)', ranges=(("i", 0, 2048),),
+    ),
+    _lookup(
+        "GridSample, linear, 64 × 256²", "float[1,64,256,256] x, float[1,256,256,2] g", "float[1,64,256,256] y",
+        'y = GridSample<mode="linear">(x, g)', ranges=(("g", -1, 1),),
+    ),
+    _lookup(
+        "GridSample, cubic, 16 × 128²", "float[1,16,128,128] x, float[1,128,128,2] g", "float[1,16,128,128] y",
+        'y = GridSample<mode="cubic", padding_mode="border">(x, g)', ranges=(("g", -1, 1),),
+    ),
+    _lookup(
+        "DeformConv, 3 × 3, 64 to 64, 64²", "float[1,64,64,64] x, float[64,64,3,3] w, float[1,18,64,64] o",
+        "float[1,64,64,64] y", "y = DeformConv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w, o)",
+    ),
+    _lookup(
+        "RoiAlign, 256 of 64 × 64²", "float[1,64,64,64] x, float[256,4] r, int64[256] b", "float[256,64,7,7] y",
+        "y = RoiAlign<output_height=7, output_width=7>(x, r, b)",
+        ranges=(("r", (0, 0, 32, 32), (31, 31, 63, 63)), ("b", 0, 1)),
+    ),
+    _lookup(
+        "MaxRoiPool, 256 of 64 × 64²", "float[1,64,64,64] x, float[256,5] r", "float[256,64,7,7] y",
+        "y = MaxRoiPool<pooled_shape=[7,7]>(x, r)", ranges=(("r", (0, 0, 0, 32, 32), (0.1, 31, 31, 63, 63)),),
+    ),
+    _lookup(
+        "MaxUnpool, 64 × 128² to 256²", "float[1,64,128,128] x, int64[1,64,128,128] i", "float[1,64,256,256] y",
+        "y = MaxUnpool<kernel_shape=[2,2], strides=[2,2]>(x, i)", ranges=(("i", 0, 64 * 256 * 256),),
+    ),
+    _lookup(
+        "Col2Im, 32 × 3² to 128²", "float[1,288,16384] x", "float[1,32,128,128] y",
+        "y = Col2Im<pads=[1,1,1,1]>(x, s, k)", "int64[2] s = {128,128}, int64[2] k = {3,3}",
+    ),
+    _image(
+        "Resize, linear with antialias, × 1/2", 128, 'y = Resize<mode="linear", antialias=1>(x, , s)',
+        "float[4] s = {1,1,0.5,0.5}", bound_by_memory=False,
+    ),
+    _image(
+        "Resize, cubic with antialias, × 1/2", 128, 'y = Resize<mode="cubic", antialias=1>(x, , s)',
+        "float[4] s = {1,1,0.5,0.5}", bound_by_memory=False,
+    ),
+    # Spectra.
+    *(
+        _lookup(
+            f"DFT of {length}, {rows} rows", f"float[{rows},{length},2] x", f"float[{rows},{length},2] y",
+            "y = DFT(x, , a)", "int64 a = {1}",
+        )
+        for length, rows in ((64, 4096), (1024, 256), (1000, 256), (2187, 128), (1009, 64))
+    ),
+    _lookup(
+        "STFT, 256 of 65536", "float[1,65536,1] x", "float[1,511,129,2] y", "y = STFT<onesided=1>(x, s, , n)",
+        "int64 s = {128}, int64 n = {256}",
+    ),
+    # Products.
+    _lookup(
+        "Einsum, bij,bjk->bik, 16 × 256³", "float[16,256,256] a, float[16,256,256] b", "float[16,256,256] y",
+        'y = Einsum<equation="bij,bjk->bik">(a, b)',
+    ),
+    _lookup("Einsum, ii->i, 2048²", "float[2048,2048] x", "float[2048] y", 'y = Einsum<equation="ii->i">(x)'),
+    _lookup("Det, 1024 of 16²", "float[1024,16,16] x", "float[1024] y", "y = Det(x)"),
+    Operator("Trilu, 2048²", "float[2048,2048] x", "float[2048,2048] y", "y = Trilu<upper=0>(x)"),
+    _lookup(
+        "RotaryEmbedding, 16 × 2048 × 64", "float[1,16,2048,64] x, float[2048,32] c, float[2048,32] s, int64[1,2048] p",
+        "float[1,16,2048,64] y", "y = RotaryEmbedding(x, c, s, p)", opset=23,
+    ),
+    Operator(
+        "RMSNormalization, 4096 × 1024", "float[4096,1024] x, float[1024] g", "float[4096,1024] y",
+        "y = RMSNormalization<axis=1>(x, g)", opset=23,
+    ),
+    _image("LpPool, 2 × 2", 128, "y = LpPool<kernel_shape=[2,2], strides=[2,2]>(x)", bound_by_memory=False),
+    # Recurrences.
+    *(
+        _lookup(
+            f"{name}, 100 steps of {batch} × 256", f"float[100,{batch},256] x, float[1,{gates * 256},256] w, "
+            f"float[1,{gates * 256},256] r", f"float[100,1,{batch},256] y", f"y = {name}<hidden_size=256>(x, w, r)",
+            ranges=(("w", -0.06, 0.06), ("r", -0.06, 0.06)), constants=("w", "r"),
+        )
+        for name, gates, batch in (("LSTM", 4, 1), ("LSTM", 4, 16), ("GRU", 3, 1), ("GRU", 3, 16))
+    ),
 )  # fmt: skip

@@ -43,7 +43,6 @@ ADVICE = {
     "TfIdfVectorizer": "count terms before the model, and give it the vector",
     "ai.onnx.ml.": "end the graph before the operator: trees and feature maps are no tensor operations",
     "ai.onnx.preview.training.": "train elsewhere, and export the trained model",
-    "ai.onnx.preview.FlexAttention": "export attention as Attention, or as MatMul and Softmax",
     "input has strings": "map strings to numbers before the model",
     "model uses opset 1": "convert it with `onnx.version_converter`, or export it anew",
 }
