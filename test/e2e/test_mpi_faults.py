@@ -48,20 +48,22 @@ def _ranks(launcher):
         if not entry.name.isdigit():
             continue
         try:
+            if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) != launcher:
+                continue
             variables = (entry / "environ").read_bytes().split(b"\0")
-            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
         except (OSError, IndexError):
             continue
         for variable in variables:
-            if variable.startswith(b"OMPI_COMM_WORLD_RANK=") and parent == launcher:
+            if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
                 found[int(variable.split(b"=")[1])] = int(entry.name)
     return found
 
 
 def _await_ranks(process):
+    """All of them, or, where the run is over before that is seen, as on a machine that is busy, those that were."""
     for _ in range(1000):
         ranks = _ranks(process.pid)
-        if len(ranks) == RANKS:
+        if len(ranks) == RANKS or process.poll() is not None:
             return ranks
         time.sleep(0.01)
     raise AssertionError("the ranks did not start")
@@ -150,6 +152,8 @@ def test_faults_at_any_moment(program, tmp_path, seed):
     stopped = set()
     for culprit in choose.sample(range(RANKS), choose.choice([1, 1, 2])):
         kind = choose.choice([signal.SIGKILL, signal.SIGSTOP])
+        if culprit not in ranks:
+            continue
         try:
             os.kill(ranks[culprit], kind)
         except ProcessLookupError:
