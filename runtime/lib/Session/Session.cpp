@@ -418,6 +418,9 @@ absl::Status ProgramSession::prepareOnce(bool again) {
     absl::Status status = check(*prologue[position].info);
     if (status.ok())
       status = runStep(prologue[position]);
+    // What an exchange brings may be packed next.
+    if (status.ok() && prologue[position].exchange)
+      status = prologue[position].exchange->join();
     if (status.ok())
       status = backend->finish();
     if (!status.ok())
