@@ -9,22 +9,20 @@
 #include "OutputFiles.h"
 
 #include "Npy.h"
+#include "Unfinished.h"
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/tools/InputSource.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
-#include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <climits>
-#include <csignal>
-#include <cstring>
 #include <fcntl.h>
 #include <random>
+#include <set>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -33,45 +31,6 @@ using namespace dovetail;
 using namespace dovetail::tools;
 
 namespace {
-
-/// Names of files to remove when the process is asked to end: memory that signal handlers may read. One that is not in
-/// use begins with zero.
-constexpr size_t mostFiles = 64;
-std::array<std::array<char, PATH_MAX>, mostFiles> unfinished;
-
-constexpr int endings[] = {SIGINT, SIGTERM, SIGHUP};
-
-void removeAndEnd(int signal) {
-  for (const auto &path : unfinished)
-    if (path[0])
-      ::unlink(path.data());
-  // It was blocked meanwhile, and now does what it does without this.
-  ::signal(signal, SIG_DFL);
-  ::raise(signal);
-}
-
-void remember(const std::string &path) {
-  for (int signal : endings) {
-    struct sigaction now = {};
-    ::sigaction(signal, nullptr, &now);
-    // Who ignores it, or has something else in mind, goes on to.
-    if (now.sa_handler == SIG_DFL)
-      ::signal(signal, removeAndEnd);
-  }
-  for (auto &entry : unfinished)
-    if (!entry[0] && path.size() < entry.size()) {
-      std::memcpy(entry.data() + 1, path.data() + 1, path.size());
-      std::atomic_signal_fence(std::memory_order_release);
-      entry[0] = path[0];
-      return;
-    }
-}
-
-void forget(const std::string &path) {
-  for (auto &entry : unfinished)
-    if (path == entry.data())
-      entry[0] = 0;
-}
 
 /// How long files of another machine may take to be seen on this one.
 constexpr auto patience = std::chrono::seconds(10);
@@ -91,11 +50,6 @@ bool writeAt(int file, int64_t offset, const std::byte *bytes, int64_t count) {
   return true;
 }
 
-std::string folderOf(const std::string &path) {
-  size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
-}
-
 } // namespace
 
 absl::Status tools::agree(runtime::ProgramRunner &runner, const absl::Status &own) {
@@ -109,6 +63,17 @@ absl::Status tools::agree(runtime::ProgramRunner &runner, const absl::Status &ow
     if (!other.empty() && absl::SimpleAtoi(parts.first, &code))
       return absl::Status(static_cast<absl::StatusCode>(code), parts.second);
   }
+  return absl::OkStatus();
+}
+
+absl::Status tools::compareOutputs(runtime::ProgramRunner &runner, const std::vector<std::string> &outputs) {
+  absl::StatusOr<std::vector<std::string>> all = runner.share(absl::StrJoin(outputs, "\n"));
+  if (!all.ok())
+    return all.status();
+  for (size_t rank = 0; rank < all->size(); ++rank)
+    if ((*all)[rank] != all->front())
+      return absl::InvalidArgumentError(
+          absl::StrCat("rank ", rank, " was given other --output than rank 0; start all processes with the same ones"));
   return absl::OkStatus();
 }
 
@@ -167,7 +132,7 @@ void OutputFiles::setNames(const runtime::Plan &plan, const std::string &suffix)
     sizes.push_back(layout::Box::ofShape(port.shape).volume() * runtime::elementSize(port.type));
     shapes.push_back(port.shape);
     temporaries.push_back(file.path + suffix);
-    remember(temporaries.back());
+    rememberUnfinished(temporaries.back());
   }
 }
 
@@ -213,15 +178,14 @@ absl::Status OutputFiles::close() {
 }
 
 absl::Status OutputFiles::rename() const {
+  std::set<std::string> folders;
   for (size_t i = 0; i < files.size(); ++i) {
     if (::rename(temporaries[i].c_str(), files[i].path.c_str()) != 0)
       return problem(i);
-    int folder = ::open(folderOf(files[i].path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) {
-      ::fsync(folder);
-      ::close(folder);
-    }
+    folders.insert(folderOf(files[i].path));
   }
+  for (const std::string &folder : folders)
+    syncFolder(folder);
   return absl::OkStatus();
 }
 
@@ -237,7 +201,7 @@ absl::Status OutputFiles::publish(runtime::ProgramRunner &runner) {
 
 void OutputFiles::keep() {
   for (const std::string &temporary : temporaries)
-    forget(temporary);
+    forgetUnfinished(temporary);
   temporaries.clear();
 }
 
@@ -247,6 +211,6 @@ OutputFiles::~OutputFiles() {
       ::close(handle);
   for (const std::string &temporary : temporaries) {
     ::unlink(temporary.c_str());
-    forget(temporary);
+    forgetUnfinished(temporary);
   }
 }

@@ -71,6 +71,10 @@ private:
   std::vector<std::vector<int64_t>> shapes;
 };
 
+/// That all processes were given the same `outputs`, as the command line has them: what they send each other depends on
+/// it. All call it. Errors: INVALID_ARGUMENT.
+absl::Status compareOutputs(runtime::ProgramRunner &runner, const std::vector<std::string> &outputs);
+
 /// `own`, or the first error of another process. All processes call it.
 absl::Status agree(runtime::ProgramRunner &runner, const absl::Status &own);
 

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <memory>
 #include <new>
+#include <optional>
 
 using namespace dovetail;
 using namespace dovetail::tools;
@@ -31,7 +32,7 @@ struct RunCommand {
   std::vector<std::string> outputs;
   std::string trace;
   int warmup = 0;
-  int64_t steps = 0;
+  std::optional<int64_t> steps;
   bool timing = false, resume = false;
 
   absl::Status run();
@@ -56,8 +57,8 @@ absl::Status RunCommand::run() {
     return options.status();
   if (warmup < 0)
     return absl::InvalidArgumentError(absl::StrCat("--warmup ", warmup, ": give a number from 0"));
-  if (steps < 0)
-    return absl::InvalidArgumentError(absl::StrCat("--steps ", steps, ": give a number from 1"));
+  if (steps && *steps < 1)
+    return absl::InvalidArgumentError(absl::StrCat("--steps ", *steps, ": give a number from 1"));
   options->trace = !trace.empty();
   ProgressLine progress;
   progress.show("load");
@@ -95,7 +96,8 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
     files.push_back(trace);
   if (absl::Status status = checkOutputs(arguments, files); !status.ok())
     return status;
-  if (StepsRequest request{arguments, outputs, steps, resume, warmup, trace, timing}; asksForSteps(plan, request))
+  if (StepsRequest request{arguments, outputs, steps.value_or(0), resume, warmup, trace, timing};
+      asksForSteps(plan, request))
     return runSteps(std::move(program), options, request, *destinations, progress, begin);
   absl::StatusOr<bool> isProcess = runtime::connectsProcesses(options.communicator);
   if (!isProcess.ok())
@@ -204,6 +206,8 @@ absl::Status RunCommand::runAsProcess(std::shared_ptr<const runtime::Program> pr
   auto ofRun = [&](const absl::Status &status) {
     return status.code() == absl::StatusCode::kInvalidArgument ? status : ofArtifact(arguments.artifact, status);
   };
+  if (absl::Status status = compareOutputs(runner, outputs); !status.ok())
+    return status;
   OutputFiles files(std::move(targets));
   if (absl::Status status = files.open(runner); !status.ok())
     return status;

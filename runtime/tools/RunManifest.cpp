@@ -8,6 +8,7 @@
 
 #include "RunManifest.h"
 
+#include "Unfinished.h"
 #include "dovetail/runtime/ArtifactFormat.h"
 
 #include "absl/strings/str_cat.h"
@@ -104,16 +105,14 @@ absl::StatusOr<std::optional<RunManifest::Left>> RunManifest::read() {
       return absl::OutOfRangeError(absl::StrCat("'", path, "' was written by another version of dovetail; remove it"));
     result.done = left.at("done").get<int64_t>();
     result.suffix = left.at("suffix").get<std::string>();
-    for (const json &entry : left.at("state"))
-      if (entry.at("own").get<bool>())
-        result.owned.push_back(entry.at("file").get<std::string>());
+    // NAME=FILE.npy.
+    for (const json &entry : left.at("outputs"))
+      result.outputs.push_back(entry.get<std::string>().substr(entry.get<std::string>().rfind('=') + 1));
   } catch (const json::exception &) {
     return absl::OutOfRangeError(absl::StrCat("'", path, "' does not say how far a run has come; remove it"));
   }
   // Names of files to remove are made with it.
-  bool isSuffix = result.suffix.size() == 17 && result.suffix[0] == '.' &&
-                  result.suffix.find_first_not_of("0123456789abcdef", 1) == std::string::npos;
-  if (result.done < 0 || result.done > (int64_t(1) << 40) || !isSuffix)
+  if (result.done < 0 || result.done > (int64_t(1) << 40) || !isSuffix(result.suffix))
     return absl::OutOfRangeError(absl::StrCat("'", path, "' is damaged; remove it"));
   return result;
 }
@@ -160,19 +159,13 @@ absl::Status RunManifest::write(int64_t done, const std::string &suffix, const s
                             {"file", entry.path},
                             {"identity", identify(entry.path)},
                             {"own", entry.isOwn}});
-  return writeText(path, now.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+  return writeText(path, now.dump(2, ' ', false, json::error_handler_t::replace) + "\n", /*onDisk=*/true);
 }
 
 void RunManifest::removeTemporaries() const {
   // As `writeText` calls them.
-  std::string pattern;
-  for (char c : path) {
-    if (c == '*' || c == '?' || c == '[' || c == '\\')
-      pattern += '\\';
-    pattern += c;
-  }
   glob_t found = {};
-  if (::glob((pattern + ".new-??????").c_str(), 0, nullptr, &found) == 0)
+  if (::glob((makePattern(path) + ".new-??????").c_str(), 0, nullptr, &found) == 0)
     for (size_t i = 0; i < found.gl_pathc; ++i)
       ::unlink(found.gl_pathv[i]);
   ::globfree(&found);

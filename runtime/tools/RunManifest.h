@@ -42,8 +42,8 @@ public:
   /// What an earlier run left.
   struct Left {
     int64_t done = 0;
-    std::string suffix;             ///< Of names of files that were not complete.
-    std::vector<std::string> owned; ///< Files of the state that have no other use.
+    std::string suffix;               ///< Of names of files that were not complete.
+    std::vector<std::string> outputs; ///< What these names are otherwise, with the places of Destination.h.
   };
   /// Nothing if there was none. Errors: OUT_OF_RANGE for a file that is something else.
   absl::StatusOr<std::optional<Left>> read();
@@ -51,7 +51,7 @@ public:
   /// Errors: INVALID_ARGUMENT, which name what differs.
   absl::Status checkFits(const std::vector<State> &state, int64_t done);
 
-  /// Says that so many steps are complete. Errors: those of files.
+  /// Says that so many steps are complete, on disk. Errors: those of files.
   absl::Status write(int64_t done, const std::string &suffix, const std::vector<State> &state);
 
   const std::string &getPath() const { return path; }

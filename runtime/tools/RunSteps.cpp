@@ -8,19 +8,14 @@
 
 #include "RunSteps.h"
 
-#include "RunManifest.h"
+#include "StepFiles.h"
 #include "StepPorts.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <set>
 #include <unistd.h>
 
 using namespace dovetail;
@@ -28,19 +23,6 @@ using namespace dovetail::tools;
 using Clock = std::chrono::steady_clock;
 
 namespace {
-
-/// The name of a file without folder and ending.
-std::string stemOf(const std::string &path) { return std::filesystem::path(path).stem().string(); }
-
-/// What names of files that belong to a run begin with, made of that of its first output.
-std::string getBase(const std::string &output) {
-  size_t slash = output.rfind('/');
-  std::string folder = slash == std::string::npos ? "" : output.substr(0, slash + 1);
-  std::string name = absl::StrReplaceAll(output.substr(folder.size()), {{stepPlace, ""}, {namePlace, ""}});
-  name = std::string(absl::StripSuffix(name, ".npy"));
-  name.erase(name.find_last_not_of("-_.") + 1);
-  return absl::StrCat(folder, name.empty() ? "run" : name, ".resume");
-}
 
 std::string formatDuration(double seconds) {
   if (seconds < 100)
@@ -58,16 +40,9 @@ public:
   absl::Status run(const runtime::RunnerOptions &options, Clock::time_point begin);
 
 private:
-  /// A file for each step.
-  struct Pattern {
-    std::string path;
-    size_t output;
-  };
-
   absl::Status countSteps();
   /// Says where everything goes, and checks that it takes the place of nothing.
   absl::Status placeOutputs();
-  absl::Status checkPaths() const;
   /// That all processes see the same files.
   absl::Status compareInputs();
   /// Finds the first step; an earlier run may have done some.
@@ -79,18 +54,12 @@ private:
   absl::Status runStep(int64_t step);
   absl::Status openFiles(int64_t step);
   /// The files of a step, which are on disk everywhere, get their names.
-  absl::Status complete(int64_t step, OutputFiles &files);
+  absl::Status complete(int64_t step, OutputFiles &written);
   absl::Status printSummaries(int64_t step);
   void showProgress(int64_t step);
 
   /// Whether all ranks are in this process.
   bool isAlone() const { return runner->ranks().size() == static_cast<size_t>(program->numRanks()); }
-  std::string nameOf(int64_t step) const {
-    return named < sequences.size() ? stemOf(sequences[named].files()[step]) : std::string();
-  }
-  std::vector<OutputFiles::File> filesOf(int64_t step) const;
-  /// What the step after this one is fed.
-  std::vector<RunManifest::State> stateAfter(int64_t step) const;
   absl::Status ofStep(int64_t step, const absl::Status &status) const;
 
   std::shared_ptr<const runtime::Program> program;
@@ -101,8 +70,8 @@ private:
   std::vector<InputSequence> sequences;
   size_t named = 0; ///< The input whose files `namePlace` stands for; their number if there is none.
   int64_t total = 0, first = 0;
-  std::vector<Pattern> patterns; ///< Of outputs, then those of the state alone.
-  std::string base, suffix;
+  std::optional<StepFiles> files;
+  std::string suffix;
   std::optional<RunManifest> manifest;
   Clock::time_point started;
   std::unique_ptr<OutputFiles> current, last;
@@ -151,79 +120,17 @@ absl::Status StepsRun::countSteps() {
 }
 
 absl::Status StepsRun::placeOutputs() {
-  for (const Destination &destination : destinations) {
-    auto fail = [&](const std::string &what) {
-      return absl::InvalidArgumentError(absl::StrCat("--output ", destination.path, ": ", what));
-    };
-    size_t slash = destination.path.rfind('/');
-    if (destination.all)
-      return fail("the steps of a run write arrays, no archives; write NAME=FILE.npy for each output");
-    if (total > 1 && !hasPlaces(destination.path))
-      return fail(absl::StrCat(total, " steps would write to it; put {step} into its name",
-                               named < sequences.size() ? ", or {name} for that of the input's file" : ""));
-    if (slash != std::string::npos && hasPlaces(destination.path.substr(0, slash)))
-      return fail("{step} and {name} can be part of the name of a file, but not of a folder");
-    if (absl::StrContains(destination.path, namePlace) && named == sequences.size())
-      return fail("no input has a file for each step, whose name {name} could be; write {step}");
-    patterns.push_back({destination.path, destination.output});
-  }
   if (request.resume && destinations.empty())
     return absl::InvalidArgumentError("--resume: a run that writes nothing leaves nothing to go on with; add --output");
-  if (destinations.empty() || (total == 1 && !request.resume))
-    return checkPaths();
-  base = getBase(destinations.front().path);
   // What steps are fed must survive the run.
-  for (const runtime::PortInfo &input : plan.inputs)
-    if (input.fedBy >= 0 && std::none_of(patterns.begin(), patterns.end(), [&](const Pattern &pattern) {
-          return pattern.output == static_cast<size_t>(input.fedBy);
-        }))
-      patterns.push_back(
-          {absl::StrCat(base, ".", input.fedBy, ".", stepPlace, ".npy"), static_cast<size_t>(input.fedBy)});
-  manifest.emplace(base + ".json", request.arguments.artifact, *program, request.arguments.inputs, request.outputs,
-                   sequences);
-  return checkPaths();
-}
-
-absl::Status StepsRun::checkPaths() const {
-  auto canonical = [](const std::string &path) {
-    std::error_code error;
-    std::filesystem::path absolute = std::filesystem::absolute(path, error);
-    std::filesystem::path result = std::filesystem::weakly_canonical(absolute, error);
-    return (error ? absolute : result).string();
-  };
-  std::set<std::string> read = {canonical(request.arguments.artifact)}, written;
-  for (const InputSequence &sequence : sequences)
-    for (const std::string &file : sequence.files())
-      read.insert(canonical(file));
-  for (int64_t step = 0; step < total; ++step)
-    for (const OutputFiles::File &file : filesOf(step)) {
-      std::string path = canonical(file.path);
-      const char *what = read.contains(path)            ? "what is read"
-                         : !written.insert(path).second ? "another output"
-                                                        : nullptr;
-      if (what)
-        return absl::InvalidArgumentError(
-            absl::StrCat("'", file.path, "' would be written over ", what, "; give it another name"));
-    }
+  bool keepsState = !destinations.empty() && (total > 1 || request.resume);
+  files.emplace(plan, sequences, destinations, named, total);
+  if (absl::Status status = files->place(request.arguments.artifact, keepsState); !status.ok())
+    return status;
+  if (keepsState)
+    manifest.emplace(files->getBase() + ".json", request.arguments.artifact, *program, request.arguments.inputs,
+                     request.outputs, sequences);
   return absl::OkStatus();
-}
-
-std::vector<OutputFiles::File> StepsRun::filesOf(int64_t step) const {
-  std::vector<OutputFiles::File> files;
-  for (const Pattern &pattern : patterns)
-    files.push_back({fillPlaces(pattern.path, step, nameOf(step)), pattern.output});
-  return files;
-}
-
-std::vector<RunManifest::State> StepsRun::stateAfter(int64_t step) const {
-  std::vector<RunManifest::State> state;
-  for (size_t i = 0; i < plan.inputs.size() && step >= 0; ++i)
-    for (size_t j = 0; j < patterns.size(); ++j)
-      if (plan.inputs[i].fedBy == static_cast<int32_t>(patterns[j].output)) {
-        state.push_back({i, fillPlaces(patterns[j].path, step, nameOf(step)), j >= destinations.size()});
-        break;
-      }
-  return state;
 }
 
 absl::Status StepsRun::ofStep(int64_t step, const absl::Status &status) const {
@@ -238,6 +145,8 @@ absl::Status StepsRun::compareInputs() {
   std::string seen = absl::StrCat(total);
   for (const InputSequence &sequence : sequences)
     absl::StrAppend(&seen, " ", hashTexts(sequence.files()));
+  if (absl::Status status = compareOutputs(*runner, request.outputs); !status.ok())
+    return status;
   absl::StatusOr<std::vector<std::string>> all = runner->share(seen);
   if (!all.ok())
     return all.status();
@@ -249,6 +158,8 @@ absl::Status StepsRun::compareInputs() {
 }
 
 absl::StatusOr<int64_t> StepsRun::readManifest() {
+  if (absl::Status status = files->lock(suffix); !status.ok())
+    return status;
   absl::StatusOr<std::optional<RunManifest::Left>> read = manifest->read();
   if (!read.ok())
     // Who begins anew need not know.
@@ -261,23 +172,11 @@ absl::StatusOr<int64_t> StepsRun::readManifest() {
     if (done > total)
       return absl::InvalidArgumentError(absl::StrCat("--resume: '", manifest->getPath(), "' is of a run with ", done,
                                                      " complete steps, more than ", total));
-    if (absl::Status status = manifest->checkFits(stateAfter(done - 1), done); !status.ok())
+    if (absl::Status status = manifest->checkFits(files->stateAfter(done - 1), done); !status.ok())
       return status;
   }
-  if (left) {
-    // A run is at one step, and writes the last one.
-    for (int64_t step = left->done; step < std::min(left->done + 2, total); ++step)
-      for (const OutputFiles::File &file : filesOf(step))
-        ::unlink((file.path + left->suffix).c_str());
-    // It ended before it removed what is of no use any more.
-    if (left->done - 2 < total)
-      for (const RunManifest::State &state : stateAfter(left->done - 2))
-        if (state.isOwn)
-          ::unlink(state.path.c_str());
-    for (const std::string &file : left->owned)
-      if (!request.resume && absl::StartsWith(file, base) && absl::EndsWith(file, ".npy"))
-        ::unlink(file.c_str());
-  }
+  if (left)
+    files->clean(*left, done);
   if (request.resume)
     std::fprintf(stderr, "dovetail: remark: %s\n",
                  !left           ? absl::StrCat("there is no '", manifest->getPath(), "'; begins with step 1").c_str()
@@ -302,7 +201,7 @@ absl::Status StepsRun::findFirst() {
   if (!absl::SimpleAtoi(all->front(), &first))
     return absl::InternalError("rank 0 does not say which step is the first");
   absl::Status status;
-  for (const RunManifest::State &state : stateAfter(first < total ? first - 1 : -1)) {
+  for (const RunManifest::State &state : files->stateAfter(first < total ? first - 1 : -1)) {
     absl::StatusOr<std::unique_ptr<InputSource>> source = openInputFile(plan.inputs[state.input], state.path);
     if (source.ok())
       ports->setInitial(state.input, *std::move(source));
@@ -310,7 +209,7 @@ absl::Status StepsRun::findFirst() {
       status = source.status();
   }
   if (status.ok() && runner->isFirst() && first < total)
-    status = manifest->write(first, suffix, stateAfter(first - 1));
+    status = manifest->write(first, suffix, files->stateAfter(first - 1));
   return agree(*runner, status);
 }
 
@@ -326,23 +225,23 @@ absl::Status StepsRun::warmUp() {
 absl::Status StepsRun::openFiles(int64_t step) {
   if (!writer || step >= total)
     return absl::OkStatus();
-  current = std::make_unique<OutputFiles>(filesOf(step));
+  current = std::make_unique<OutputFiles>(files->of(step));
   current->setNames(plan, suffix);
   return runner->isFirst() ? current->create(plan) : absl::OkStatus();
 }
 
-absl::Status StepsRun::complete(int64_t step, OutputFiles &files) {
+absl::Status StepsRun::complete(int64_t step, OutputFiles &written) {
   absl::Status status;
   if (runner->isFirst()) {
-    status = files.rename();
+    status = written.rename();
     if (status.ok() && manifest)
-      status = manifest->write(step + 1, suffix, stateAfter(step));
-    for (const RunManifest::State &state : stateAfter(step - 1))
+      status = manifest->write(step + 1, suffix, files->stateAfter(step));
+    for (const RunManifest::State &state : files->stateAfter(step - 1))
       if (state.isOwn && status.ok())
         ::unlink(state.path.c_str());
   }
   if (status.ok())
-    files.keep();
+    written.keep();
   return status;
 }
 

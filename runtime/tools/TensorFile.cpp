@@ -9,6 +9,7 @@
 #include "dovetail/tools/TensorFile.h"
 
 #include "Npy.h"
+#include "Unfinished.h"
 #include "dovetail/runtime/ArtifactFormat.h"
 
 #include "absl/strings/match.h"
@@ -116,13 +117,15 @@ absl::StatusOr<ZipArchive> openZip(const std::string &path, int flags) {
 }
 
 /// Writes pieces to a file beside `path` and renames it.
-absl::Status writeFile(const std::string &path, std::initializer_list<absl::Span<const std::byte>> pieces) {
+absl::Status writeFile(const std::string &path, std::initializer_list<absl::Span<const std::byte>> pieces,
+                       bool onDisk = false) {
   if (absl::Status status = runtime::checkReplaceable(path); !status.ok())
     return status;
   std::string temporary = path + ".new-XXXXXX";
   int file = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (file < 0)
     return runtime::fileError(errno, absl::StrCat("cannot write '", path, "'"));
+  rememberUnfinished(temporary);
   mode_t mask = ::umask(0);
   ::umask(mask);
   ::fchmod(file, 0666 & ~mask);
@@ -136,12 +139,17 @@ absl::Status writeFile(const std::string &path, std::initializer_list<absl::Span
       if (ok)
         piece.remove_prefix(count);
     }
+  // What cannot be synchronised is no disk.
+  if (ok && onDisk)
+    ok = ::fsync(file) == 0 || errno == EINVAL;
   ok = ::close(file) == 0 && ok;
   ok = ok && ::rename(temporary.c_str(), path.c_str()) == 0;
-  if (ok)
-    return absl::OkStatus();
-  absl::Status status = runtime::fileError(errno, absl::StrCat("cannot write '", path, "'"));
-  ::unlink(temporary.c_str());
+  absl::Status status = ok ? absl::OkStatus() : runtime::fileError(errno, absl::StrCat("cannot write '", path, "'"));
+  if (!ok)
+    ::unlink(temporary.c_str());
+  else if (onDisk)
+    syncFolder(folderOf(path));
+  forgetUnfinished(temporary);
   return status;
 }
 
@@ -197,13 +205,25 @@ absl::Status tools::writeNpy(const std::string &path, const NamedTensor &tensor)
                           absl::MakeConstSpan(tensor.bytes)});
 }
 
-absl::Status tools::writeText(const std::string &path, const std::string &text) {
-  return writeFile(path, {absl::MakeConstSpan(reinterpret_cast<const std::byte *>(text.data()), text.size())});
+absl::Status tools::writeText(const std::string &path, const std::string &text, bool onDisk) {
+  return writeFile(path, {absl::MakeConstSpan(reinterpret_cast<const std::byte *>(text.data()), text.size())}, onDisk);
+}
+
+std::string tools::folderOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+void tools::syncFolder(const std::string &path) {
+  int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0)
+    return;
+  ::fsync(folder);
+  ::close(folder);
 }
 
 absl::Status tools::checkWritable(const std::string &path) {
-  size_t slash = path.rfind('/');
-  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  std::string folder = folderOf(path);
   if (::access(folder.c_str(), W_OK) != 0)
     return errno == ENOENT || errno == ENOTDIR
                ? absl::NotFoundError(absl::StrCat("cannot write '", path, "': there is no folder '", folder, "'"))

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -310,6 +311,96 @@ def test_asked_to_end(folder, tmp_path):
     assert expected <= names <= expected | more, names ^ expected
 
 
+def _wait_for(path, process):
+    deadline = time.monotonic() + 120
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("processes", [LOCAL, MPI])
+def test_two_runs_at_once(folder, tmp_path, processes):
+    """Who comes second to the same files is refused, and does no harm; other files in that folder are another matter."""
+    line = ["run", _compile(folder, "other"), *_given(folder), "--steps"]
+    process = mpi.start(_start(None, [*line, 3000, *_outputs(tmp_path, ("next_a",))]))
+    try:
+        _wait_for(tmp_path / "next_a-0002.npy", process)
+        for names in (("next_a",), ("next_b", "next_a")):
+            code, _, messages = mpi.call(_start(processes, [*line, 3, *_outputs(tmp_path, names), "--resume"]))
+            assert code == 3, messages
+            assert f"another run (process {process.pid} on host '{os.uname().nodename}') holds '{tmp_path}/next_a.lock'" in messages
+        assert not (tmp_path / "next_b.lock").exists()
+        _run(processes, *line[1:], 3, *_outputs(tmp_path, ("half",)))
+        assert process.poll() is None
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+    assert not list(tmp_path.glob("*.lock"))
+    _run(processes, *line[1:], 3, *_outputs(tmp_path, ("next_a",)))
+    assert json.loads((tmp_path / "next_a.resume.json").read_text())["done"] == 3
+
+
+@pytest.mark.parametrize("then", [("next_a",), ("half",), ("next_b",)])
+def test_fewer_outputs_than_before(folder, tmp_path, then):
+    """What a killed run has left of outputs that the next one does not have goes, too."""
+    artifact, first = _compile(folder, "other"), ("next_a", "half")
+    process = mpi.start(_start(None, ["run", artifact, *_given(folder), "--steps", 5000, *_outputs(tmp_path, first)]))
+    _wait_for(tmp_path / "half-0003.npy", process)
+    os.kill(process.pid, signal.SIGSTOP)
+    kept = {file for file in tmp_path.iterdir() if file.suffix == ".npy" and "resume" not in file.name}
+    process.kill()
+    process.communicate()
+    unfinished = {file.name for file in tmp_path.glob("*.npy.*")}
+    assert any(name.startswith("half-") for name in unfinished), unfinished
+    _run(None, artifact, *_given(folder), "--steps", 2, *_outputs(tmp_path, then))
+    left = {file.name for file in tmp_path.glob("*.npy.*")}
+    # Of a run whose manifest has another name, what both write.
+    assert left == {name for name in unfinished if then[0] != "next_a" and not name.startswith(then[0])}
+    assert kept <= set(tmp_path.iterdir())
+    if then == ("next_a",):
+        names = {f"next_a.resume.{name}" for name in ("json", "1.0002.npy")}
+        assert {file.name for file in tmp_path.iterdir()} == names | {file.name for file in kept}
+
+
+def test_a_hundred_outputs_when_asked_to_end(tmp_path):
+    """None of them stays without its name."""
+    value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
+    names = [f"y{index}" for index in range(100)]
+    graph = onnx.helper.make_graph(
+        [node("Add", ["x", "x" if index == 0 else names[index - 1]], [name]) for index, name in enumerate(names)],
+        "many",
+        [value("x", FLOAT, [4])],
+        [value(name, FLOAT, [4]) for name in names],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "many.onnx")
+    feedback = ["--feedback", "y99:x"]
+    code, _, messages = call([tool("dovetail"), "compile", tmp_path / "many.onnx", "-o", tmp_path / "many.dvt", *feedback])
+    assert code == 0, messages
+    out = tmp_path / "out"
+    out.mkdir()
+    line = ["run", tmp_path / "many.dvt", "--input", "x=random:1", "--steps", 5000, *_outputs(out, names)]
+    process = mpi.start(_start(None, line))
+    _wait_for(out / "y99-0002.npy", process)
+    process.terminate()
+    process.communicate()
+    assert process.returncode == -signal.SIGTERM
+    assert not list(out.glob("*.npy.*")) and not list(out.glob("*.lock"))
+
+
+def test_many_steps_begin_at_once(folder, tmp_path):
+    """Names are compared before anything runs: of 300 000 steps in less than 4 s of a processor, and the last is found."""
+    (tmp_path / "y-300000.npy").symlink_to(folder / "force.npy")
+    given = _given(folder, force=f"@{tmp_path}/y-300000.npy")
+    artifact = _compile(folder, "one")
+    begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+    code, _, messages = _call(None, artifact, *given, "--output", f"half={tmp_path}/y-{{step}}.npy", "--steps", 300000)
+    end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert code == 2 and "y-300000.npy' would be written over what is read" in messages, messages
+    assert end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime < 4
+
+
 def test_resume_is_refused(folder, tmp_path):
     artifact, other = _compile(folder, "uneven"), _compile(folder, "alike")
     flags = _outputs(tmp_path, ("next_a", "next_b"))
@@ -382,6 +473,7 @@ def test_steps_that_cannot_be_written(folder, tmp_path, processes):
     [
         ({}, ["--steps", 2], "all steps would be the same; compile the model with --feedback OUT:IN"),
         ({}, ["--steps", -1], "--steps -1: give a number from 1"),
+        ({}, ["--steps", 0], "--steps 0: give a number from 1"),
         ({}, ["--resume"], "--resume: a run that writes nothing leaves nothing to go on with"),
         ({"force": "{0}/none*.npy"}, [], "there is no file '"),
         ({"force": "{0}/forces/*.npy"}, ["--steps", 12], "input 'force' is given for 11 steps, but there are 12"),

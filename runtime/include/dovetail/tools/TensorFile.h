@@ -55,8 +55,13 @@ absl::Status writeNpz(const std::string &path, absl::Span<const NamedTensor> ten
 /// That a file can be written there: its folder exists, and nothing but a regular file has that name. To be asked
 /// before long work.
 absl::Status checkWritable(const std::string &path);
-/// Writes text to a temporary file that is then renamed.
-absl::Status writeText(const std::string &path, const std::string &text);
+/// Writes text to a temporary file that is then renamed. With `onDisk`, that is on disk in this order when it returns,
+/// so that whatever happens to the machine, there is the old file or the new one.
+absl::Status writeText(const std::string &path, const std::string &text, bool onDisk = false);
+/// The folder of a file, with a slash if the name has one.
+std::string folderOf(const std::string &path);
+/// Has the names of files in a folder on disk, if the file system does such things.
+void syncFolder(const std::string &folder);
 
 /// Fills a tensor with numbers that depend on the arguments alone: floating-point numbers in [-1, 1), integers from 0
 /// to 9 that are less than `limit`, which is at least 1; of 8-bit floats numbers around 1, of fewer bits any number.
