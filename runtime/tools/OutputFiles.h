@@ -30,6 +30,9 @@ public:
     size_t output; ///< Its number in the plan.
   };
 
+  /// File systems of many machines take shorter pieces one after another, and lock more than these.
+  static constexpr int64_t pieceBytes = 1 << 20;
+
   /// All processes create, open, close and publish the same files.
   explicit OutputFiles(std::vector<File> files) : files(std::move(files)), handles(this->files.size(), -1) {}
   ~OutputFiles();

@@ -110,6 +110,7 @@ public:
 
   absl::Status read(size_t input, const layout::Box &box, std::byte *elements) override;
   absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) override;
+  int64_t pieceBytes() const override { return writer && !isIdle ? OutputFiles::pieceBytes : 0; }
 
   /// What an input is in the first run, in place of what it was given.
   void setInitial(size_t input, std::shared_ptr<InputSource> source) { initial[input] = std::move(source); }

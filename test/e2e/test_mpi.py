@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import shutil
 import sys
 
 import numpy as np
@@ -255,6 +256,73 @@ def test_inputs_are_read_in_parts(pool, tmp_path, name):
     _run(call([tool("dovetail-run"), "run", pool / "pool2.dvt", "--input", f"x=@{tmp_path}/{name}", "--output", f"y={tmp_path}/y.npy"]))
     assert (tmp_path / "y.npy").read_bytes() == (tmp_path / "y2.npy").read_bytes()
     assert not [file for file in tmp_path.iterdir() if file.name not in {"x.npy", "fortran.npy", "x.raw", "x.npz", "y.npy", "y2.npy", "y3.npy"}]
+
+
+def _short_pieces(folder, shape, mesh, *flags):
+    """A program whose ranks have columns of its outputs."""
+    value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
+    nodes = [node("Neg", ["x"], ["y"]), node("Cast", ["x"], ["half"], to=onnx.TensorProto.FLOAT16)]
+    types = {"y": onnx.TensorProto.FLOAT, "half": onnx.TensorProto.FLOAT16}
+    outputs = [value(name, kind, shape) for name, kind in types.items()]
+    graph = onnx.helper.make_graph(nodes, "columns", [value("x", onnx.TensorProto.FLOAT, shape)], outputs)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, folder / "columns.onnx")
+    line = ["compile", folder / "columns.onnx", "-o", folder / "columns.dvt", "--mesh", mesh, "--objective", "bytes"]
+    _run(call([tool("dovetail"), *line, *flags]))
+    return folder / "columns.dvt"
+
+
+@pytest.mark.parametrize(
+    "shape, mesh, flags, most",
+    [
+        ([1801, 1200], "x=4", ["--shard", "x=_,x"], 1),  # 1 801 pieces a rank, of two or three slabs in all.
+        ([3, 50, 7, 31], "x=3", ["--shard", "x=_,_,_,x"], 1),
+        ([2, 3, 400, 1100], "y=2,x=2", ["--shard", "x=_,_,y,x"], 1),
+        ([2, 3, 400, 1100], "y=2,x=2", ["--shard", "x=_,_,_,x"], 1),  # Two ranks have the same.
+        ([12, 400, 600], "x=3", ["--shard", "x=_,x,_", "--sizes", "x:1=1,399,0"], 2),  # A rank has nothing.
+        ([2, 1, 2_600_000], "x=3", ["--shard", "x=_,_,x"], 2),  # A row has more than a slab; its thirds are long.
+        ([2, 1, 2_600_000], "x=13", ["--shard", "x=_,_,x"], 1),  # These are not.
+        ([9, 2, 5], "x=3", ["--shard", "x=_,_,x", "--sizes", "x:2=5,0,0"], 1),
+        ([40, 300_000], "y=4", ["--shard", "x=y,_"], 1),  # Long pieces are written where they are.
+    ],
+)
+def test_outputs_of_short_pieces_are_written_in_slabs(tmp_path, shape, mesh, flags, most):
+    """Each process writes few pieces, whatever the sharding: so many of each output."""
+    artifact = _short_pieces(tmp_path, shape, mesh, *flags)
+    x = np.random.default_rng(6).standard_normal(shape).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    outputs = [part for name in ("y", "half") for part in ("--output", f"{name}={tmp_path}/{name}.npy")]
+    line = mpi.run_program("run", artifact, "--input", f"x=@{tmp_path}/x.npy", *outputs)
+    ranks = int(np.prod([int(axis.split("=")[1]) for axis in mesh.split(",")]))
+    if shutil.which("strace"):
+        line = ["strace", "-f", "-qq", "-e", "trace=pwrite64", "-o", f"{tmp_path}/trace", "-ff", *line]
+    assert mpi.call(mpi.command(ranks, line)) == (0, "", "")
+    assert np.load(tmp_path / "y.npy").tobytes() == (-x).tobytes()
+    assert np.load(tmp_path / "half.npy").tobytes() == x.astype(np.float16).tobytes()
+    for trace in tmp_path.glob("trace.*"):
+        assert trace.read_text().count("pwrite64(") <= 2 * most + 2, trace.read_text()[:2000]
+
+
+def test_steps_of_short_pieces(tmp_path):
+    artifact = _short_pieces(tmp_path, [300, 200], "x=3", "--shard", "x=_,x")
+    x = np.random.default_rng(7).standard_normal([4, 300, 200]).astype(np.float32)
+    outputs = [part for name in ("y", "half") for part in ("--output", f"{name}={tmp_path}/{name}-{{step}}.npy")]
+    (tmp_path / "in").mkdir()
+    for step, value in enumerate(x):
+        np.save(tmp_path / "in" / f"{step}.npy", value)
+    line = mpi.run_program("run", artifact, "--input", f"x={tmp_path}/in/*.npy", *outputs, "--warmup", 1)
+    assert mpi.call(mpi.command(3, line)) == (0, "", "")
+    for step, value in enumerate(x, 1):
+        assert np.load(tmp_path / f"y-{step:04}.npy").tobytes() == (-value).tobytes()
+        assert np.load(tmp_path / f"half-{step:04}.npy").tobytes() == value.astype(np.float16).tobytes()
+
+
+def test_other_outputs_of_a_rank_are_refused(pool, tmp_path):
+    """Ranks would wait for each other."""
+    line = mpi.run_program("run", pool / "pool2.dvt", *RANDOM)
+    code, _, messages = mpi.call(mpi.command(2, line, [*line, "--output", f"y={tmp_path}/y.npy"]), timeout=60)
+    assert code == 2 and "rank 1 was given other --output than rank 0" in messages, messages
+    assert not list(tmp_path.iterdir())
 
 
 def test_random_inputs_are_those_of_threads(pool, tmp_path):

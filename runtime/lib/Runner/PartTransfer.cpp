@@ -8,6 +8,8 @@
 
 #include "PartTransfer.h"
 
+#include "OutputSlabs.h"
+
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 
@@ -60,13 +62,38 @@ absl::Status dovetail::runtime::readParts(const Plan &plan, size_t index, Sessio
   });
 }
 
-absl::Status dovetail::runtime::writeParts(const Plan &plan, size_t index, const std::vector<Box> &boxes,
-                                           Session &session, Communicator &communicator, PortParts &parts) {
+/// All ranks come here for the same outputs.
+static absl::Status writeSlabs(const PortInfo &port, size_t index, const OutputSlabs &slabs, Session &session,
+                               Communicator &communicator, PortParts &parts) {
+  int rank = communicator.rank();
+  auto elements = std::make_unique_for_overwrite<std::byte[]>(slabs.slabBytes());
+  for (int64_t round = 0; round < slabs.rounds(); ++round) {
+    if (absl::Status ended = communicator.state(); !ended.ok())
+      return ended;
+    Box slab = slabs.slab(rank, round);
+    absl::Status status =
+        session.exchangeOutput(index, slabs.sends(rank, round), slabs.receives(rank, round), slabs.local(rank, round),
+                               MemoryView::rowMajor(port.type, slab, elements.get()));
+    if (!status.ok())
+      return status;
+    if (absl::Status written = slab.empty() ? status : parts.write(index, slab, elements.get()); !written.ok())
+      return ofRank(rank, written);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status dovetail::runtime::writeParts(const Plan &plan, size_t index, const OutputPieces &pieces,
+                                           bool areProcesses, Session &session, Communicator &communicator,
+                                           PortParts &parts) {
+  // Others may still write, which takes as long as it takes.
   communicator.setBusy(false);
   absl::Cleanup busy = [&] { communicator.setBusy(true); };
+  if (int64_t bytes = parts.pieceBytes(); areProcesses && bytes > 0 && session.canExchangeOutput(index))
+    if (OutputSlabs slabs(plan.outputs[index], pieces, communicator.size()); slabs.areBetter(bytes))
+      return writeSlabs(plan.outputs[index], index, slabs, session, communicator, parts);
   ElementType type = plan.outputs[index].type;
   int64_t elementBytes = elementSize(type);
-  for (const Box &box : boxes) {
+  for (const Box &box : pieces.of(communicator.rank())) {
     std::unique_ptr<std::byte[]> elements = allocateFor(box, elementBytes);
     absl::Status status = forEachPiece(box, elementBytes, [&](const Box &piece) {
       if (absl::Status ended = communicator.state(); !ended.ok())

@@ -324,7 +324,8 @@ absl::Status ProgramRunner::State::deliver(int index) {
   for (size_t i = 0; !areLocal && i < pieces.size() && !abandoned; ++i) {
     absl::Status status;
     if (parts)
-      status = writeParts(program->getPlan(), i, pieces[i].of(index), *rank.session, *rank.communicator, *parts);
+      status =
+          writeParts(program->getPlan(), i, pieces[i], !group->isWhole(), *rank.session, *rank.communicator, *parts);
     else if (isFirst())
       status = rank.session->readOutput(i, viewOf(outputs[i]), pieces[i].of(index), outputs[i].device != 0);
     if (status.ok() && !parts && !group->isWhole())

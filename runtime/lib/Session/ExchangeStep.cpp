@@ -125,6 +125,23 @@ std::unique_ptr<ExchangeExecutor> dovetail::runtime::createExchangeStep(const Ra
   return std::make_unique<ExchangeStep>(memory, step, communicator, mover);
 }
 
+absl::Status dovetail::runtime::exchangeOnce(Communicator &communicator, Mover &mover, const std::string &name,
+                                             ChannelMove move) {
+  ChannelDescription description;
+  description.name = name;
+  description.mover = &mover;
+  description.moves.push_back(std::move(move));
+  absl::StatusOr<std::unique_ptr<Channel>> channel = communicator.open(std::move(description));
+  if (!channel.ok())
+    return channel.status();
+  absl::Status status = communicator.connect();
+  if (status.ok())
+    status = (*channel)->start();
+  if (status.ok())
+    status = (*channel)->finish();
+  return status.ok() ? (*channel)->join() : status;
+}
+
 int64_t dovetail::runtime::messageBytes(const RankMemory &memory, const ExchangeCall &call) {
   return messageBytes(describeChannel(memory, call));
 }

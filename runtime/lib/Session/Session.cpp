@@ -54,6 +54,21 @@ public:
                           bool onDevice) override {
     return ofPort("output", results[index], downloads[index]->run(view, boxes, onDevice));
   }
+  bool canExchangeOutput(size_t index) const override {
+    return backend->usesHostMemory() && !plan.bufferOf(results[index].tensor).format.isBlocked();
+  }
+  absl::Status exchangeOutput(size_t index, std::vector<layout::Transfer> sends, std::vector<layout::Transfer> receives,
+                              std::vector<layout::Box> local, const MemoryView &target) override {
+    ChannelMove move;
+    move.source = memory.memory(results[index].tensor);
+    move.target = target;
+    move.sends = std::move(sends);
+    move.receives = std::move(receives);
+    move.local = std::move(local);
+    move.format = layout::MemoryFormat::rowMajor(target.box.rank());
+    return ofPort("output", results[index],
+                  exchangeOnce(communicator, backend->mover(), results[index].name, std::move(move)));
+  }
   absl::Status feedBack() override {
     absl::Status status = feedback.run();
     return status.ok() ? status : ofRank(memory.rank, status);

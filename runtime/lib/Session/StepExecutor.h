@@ -76,6 +76,8 @@ std::unique_ptr<ExchangeExecutor> createExchangeStep(const RankMemory &memory, c
 std::unique_ptr<StepExecutor> createWaitStep(std::vector<ExchangeExecutor *> complete,
                                              std::vector<ExchangeExecutor *> read);
 
+/// An exchange of one move that happens once: all ranks call it at the same time, between runs.
+absl::Status exchangeOnce(Communicator &communicator, Mover &mover, const std::string &name, ChannelMove move);
 /// Bytes of memory into which the messages of an exchange are packed where ranks are processes. `memory` needs no
 /// addresses.
 int64_t messageBytes(const RankMemory &memory, const ExchangeCall &call);

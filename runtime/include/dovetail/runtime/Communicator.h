@@ -99,7 +99,8 @@ public:
   virtual absl::StatusOr<std::unique_ptr<Channel>> open(ChannelDescription description) = 0;
   /// Keeps memory that others may read until no rank can any more, even if this one fails and gives it up.
   virtual void keep(std::shared_ptr<void> memory) = 0;
-  /// Called when this rank has opened its channels, which may be used from then on.
+  /// Called when this rank has opened its channels, which may be used from then on. Where ranks are processes, all of
+  /// them may do so again later, with more channels.
   virtual absl::Status connect() = 0;
   /// Bytes of memory for messages that `connect` has allocated.
   virtual int64_t messageBytes() const { return 0; }
