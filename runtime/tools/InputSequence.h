@@ -58,9 +58,9 @@ absl::StatusOr<std::vector<std::string>> expandPattern(const std::string &patter
 /// Whether inputs are not the same in all steps, as their specifications say: patterns, and files with one dimension
 /// more.
 bool haveSteps(const runtime::Plan &plan, const std::vector<std::string> &specs);
-/// As `openInputs`, of a program's inputs in each step.
+/// As `openInputs`, of a program's inputs in each step, by one process or by each of several.
 absl::StatusOr<std::vector<InputSequence>> openSequences(const runtime::Plan &plan,
-                                                         const std::vector<std::string> &specs);
+                                                         const std::vector<std::string> &specs, bool areProcesses);
 /// `path`, of which the elements are those of an input. Errors: as of `openInputs`.
 absl::StatusOr<std::unique_ptr<InputSource>> openInputFile(const runtime::PortInfo &port, const std::string &path);
 

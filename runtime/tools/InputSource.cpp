@@ -9,8 +9,10 @@
 #include "dovetail/tools/InputSource.h"
 
 #include "Npy.h"
+#include "Npz.h"
 #include "dovetail/runtime/ArtifactFormat.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -189,31 +191,65 @@ absl::Status tools::forEachRun(const Box &box, const std::vector<int64_t> &exten
   }
 }
 
+/// An array of NumPy's that `bytes` bytes of a file are, from `begin` on. Errors: OUT_OF_RANGE, with what is wrong.
+static absl::StatusOr<std::unique_ptr<InputSource>> openArray(std::shared_ptr<File> file, int64_t begin,
+                                                              int64_t bytes) {
+  // The header says how long it is.
+  std::vector<std::byte> header(std::min(bytes, npyPrologueBytes));
+  if (absl::Status status = file->read(begin, header.data(), header.size()); !status.ok())
+    return status;
+  absl::StatusOr<int64_t> length = npyHeaderBytes(header);
+  if (!length.ok())
+    return length.status();
+  header.resize(std::min(bytes, *length));
+  if (absl::Status status = file->read(begin, header.data(), header.size()); !status.ok())
+    return status;
+  absl::StatusOr<NpyArray> array = parseNpyHeader(header);
+  if (array.ok())
+    if (absl::Status status = array->checkSize(bytes - *length); !status.ok())
+      array = status;
+  if (!array.ok())
+    return array.status();
+  return std::make_unique<FileSource>(std::move(file), begin + *length, array->type, array->shape, array->isReversed,
+                                      array->isOpaque);
+}
+
+/// `status` as one of `path`, unless its message names it.
+static absl::Status ofFile(const std::string &path, const absl::Status &status) {
+  if (status.ok() || !absl::IsOutOfRange(status) || absl::StrContains(status.message(), absl::StrCat("'", path, "'")))
+    return status;
+  return absl::Status(status.code(), absl::StrCat("'", path, "': ", status.message()));
+}
+
 absl::StatusOr<std::unique_ptr<InputSource>> tools::openNpy(const std::string &path) {
   absl::StatusOr<std::shared_ptr<File>> file = File::open(path);
   if (!file.ok())
     return file.status();
-  auto annotate = [&](const absl::Status &status) {
-    return absl::Status(status.code(), absl::StrCat("'", path, "': ", status.message()));
-  };
-  // The header says how long it is.
-  std::vector<std::byte> bytes(std::min<int64_t>((*file)->size, npyPrologueBytes));
-  if (absl::Status status = (*file)->read(0, bytes.data(), bytes.size()); !status.ok())
-    return status;
-  absl::StatusOr<int64_t> length = npyHeaderBytes(bytes);
-  if (!length.ok())
-    return annotate(length.status());
-  bytes.resize(std::min<int64_t>((*file)->size, *length));
-  if (absl::Status status = (*file)->read(0, bytes.data(), bytes.size()); !status.ok())
-    return status;
-  absl::StatusOr<NpyArray> array = parseNpyHeader(bytes);
-  if (array.ok())
-    if (absl::Status status = array->checkSize((*file)->size - *length); !status.ok())
-      array = status;
-  if (!array.ok())
-    return annotate(array.status());
-  return std::make_unique<FileSource>(*std::move(file), *length, array->type, array->shape, array->isReversed,
-                                      array->isOpaque);
+  int64_t size = (*file)->size;
+  absl::StatusOr<std::unique_ptr<InputSource>> array = openArray(*std::move(file), 0, size);
+  return array.ok() ? std::move(array) : ofFile(path, array.status());
+}
+
+absl::StatusOr<std::vector<ArchivedArray>> tools::openNpz(const std::string &path) {
+  absl::StatusOr<std::shared_ptr<File>> file = File::open(path);
+  if (!file.ok())
+    return file.status();
+  absl::StatusOr<std::vector<NpzMember>> members =
+      listNpz((*file)->size,
+              [&](int64_t offset, std::byte *target, int64_t bytes) { return (*file)->read(offset, target, bytes); });
+  if (!members.ok())
+    return ofFile(path, members.status());
+  std::vector<ArchivedArray> arrays;
+  for (NpzMember &member : *members) {
+    arrays.push_back({std::move(member.name), nullptr});
+    if (!member.isStored)
+      continue;
+    absl::StatusOr<std::unique_ptr<InputSource>> array = openArray(*file, member.begin, member.bytes);
+    if (!array.ok())
+      return ofFile(absl::StrCat(path, ":", arrays.back().name, ".npy"), array.status());
+    arrays.back().source = *std::move(array);
+  }
+  return arrays;
 }
 
 absl::StatusOr<std::unique_ptr<InputSource>> tools::openRaw(const std::string &path, ElementType type,

@@ -110,16 +110,62 @@ absl::StatusOr<InputSpec> parseSpec(const runtime::Plan &plan, const std::string
   return spec;
 }
 
-absl::StatusOr<std::vector<NamedTensor>> readArchive(const InputSpec &spec) {
-  absl::StatusOr<std::vector<NamedTensor>> tensors = readNpz(spec.path);
-  if (!tensors.ok() || spec.kind == InputSpec::WholeNpz)
-    return tensors;
-  for (NamedTensor &tensor : *tensors)
-    if (tensor.name == spec.name || tensors->size() == 1) {
-      tensor.name = spec.name;
-      return std::vector<NamedTensor>{std::move(tensor)};
+/// Arrays of an archive, with the names of inputs.
+template <typename T> using Arrays = std::vector<std::pair<std::string, T>>;
+
+/// Those of `arrays`, all of an archive's, that are asked for.
+template <typename T> absl::StatusOr<Arrays<T>> choose(const InputSpec &spec, Arrays<T> arrays) {
+  if (spec.kind == InputSpec::WholeNpz)
+    return arrays;
+  bool isAlone = arrays.size() == 1;
+  for (auto &[name, array] : arrays)
+    if (name == spec.name || isAlone) {
+      Arrays<T> chosen;
+      chosen.emplace_back(spec.name, std::move(array));
+      return chosen;
     }
   return absl::NotFoundError(absl::StrCat("'", spec.path, "' has no array '", spec.name, "'"));
+}
+
+absl::StatusOr<Arrays<NamedTensor>> readArchive(const InputSpec &spec) {
+  absl::StatusOr<std::vector<NamedTensor>> tensors = readNpz(spec.path);
+  if (!tensors.ok())
+    return tensors.status();
+  Arrays<NamedTensor> arrays;
+  for (NamedTensor &tensor : *tensors)
+    arrays.emplace_back(tensor.name, std::move(tensor));
+  absl::StatusOr<Arrays<NamedTensor>> chosen = choose(spec, std::move(arrays));
+  if (chosen.ok())
+    for (auto &[name, tensor] : *chosen)
+      tensor.name = name;
+  return chosen;
+}
+
+/// What is compressed is read whole and kept, unless other processes do the same (`areProcesses`).
+absl::StatusOr<Arrays<std::unique_ptr<InputSource>>> openArchive(const InputSpec &spec, bool areProcesses) {
+  absl::StatusOr<std::vector<ArchivedArray>> opened = openNpz(spec.path);
+  if (!opened.ok())
+    return opened.status();
+  Arrays<std::unique_ptr<InputSource>> all;
+  for (ArchivedArray &array : *opened)
+    all.emplace_back(std::move(array.name), std::move(array.source));
+  absl::StatusOr<Arrays<std::unique_ptr<InputSource>>> chosen = choose(spec, std::move(all));
+  if (!chosen.ok())
+    return chosen;
+  auto compressed = std::find_if(chosen->begin(), chosen->end(), [](const auto &array) { return !array.second; });
+  if (compressed == chosen->end())
+    return chosen;
+  if (areProcesses)
+    return absl::InvalidArgumentError(absl::StrCat("--input ", spec.text, ": array '", compressed->first, "' in '",
+                                                   spec.path, "' is compressed, so that no process can read its part ",
+                                                   "alone; save it with numpy.savez, or as .npy"));
+  absl::StatusOr<Arrays<NamedTensor>> tensors = readArchive(spec);
+  if (!tensors.ok())
+    return tensors.status();
+  chosen->clear();
+  for (auto &[name, tensor] : *tensors)
+    chosen->emplace_back(name, holdTensor(std::move(tensor)));
+  return chosen;
 }
 
 absl::Status describeUnnamed(const PortInfo &port) {
@@ -131,8 +177,8 @@ absl::Status describeUnnamed(const PortInfo &port) {
 /// How the inputs of a command come to be what it takes them as.
 template <typename T> struct Ways {
   absl::FunctionRef<T(const PortInfo &port, uint64_t seed)> makeRandom;
-  /// An array of an archive, with the name of an input.
-  absl::FunctionRef<T(NamedTensor tensor, const InputSpec &spec)> hold;
+  /// An archive, of one input or all.
+  absl::FunctionRef<absl::StatusOr<Arrays<T>>(const InputSpec &spec)> openArchive;
   /// A file of another kind.
   absl::FunctionRef<absl::StatusOr<T>(const InputSpec &spec, const PortInfo &port)> open;
 };
@@ -163,11 +209,11 @@ absl::StatusOr<std::vector<T>> collect(const runtime::Plan &plan, const std::vec
     if (spec->kind == InputSpec::Random) {
       status = add(spec->name, ways.makeRandom(*port, spec->seed));
     } else if (spec->kind == InputSpec::WholeNpz || (spec->kind == InputSpec::Npz && !isPattern(spec->path))) {
-      absl::StatusOr<std::vector<NamedTensor>> tensors = readArchive(*spec);
-      status = tensors.status();
-      for (size_t i = 0; status.ok() && i < tensors->size(); ++i) {
-        std::string name = (*tensors)[i].name;
-        status = findInput(plan, name) ? add(name, ways.hold(std::move((*tensors)[i]), *spec)) : unknown(name);
+      absl::StatusOr<Arrays<T>> arrays = ways.openArchive(*spec);
+      status = arrays.status();
+      for (size_t i = 0; status.ok() && i < arrays->size(); ++i) {
+        auto &[name, array] = (*arrays)[i];
+        status = findInput(plan, name) ? add(name, std::move(array)) : unknown(name);
       }
     } else {
       absl::StatusOr<T> value = ways.open(*spec, *port);
@@ -202,13 +248,14 @@ std::unique_ptr<InputSource> makeRandomSource(const runtime::Plan &plan, const P
 }
 
 absl::StatusOr<std::unique_ptr<InputSource>> openSource(const InputSpec &spec, const std::string &path,
-                                                        const PortInfo &port) {
+                                                        const PortInfo &port, bool areProcesses) {
   if (spec.kind != InputSpec::Npz)
     return spec.kind == InputSpec::Raw ? openRaw(path, port.type, port.shape) : openNpy(path);
-  absl::StatusOr<std::vector<NamedTensor>> tensors = readArchive({spec.kind, spec.text, spec.name, path});
-  if (!tensors.ok())
-    return tensors.status();
-  return holdTensor(std::move(tensors->front()));
+  absl::StatusOr<Arrays<std::unique_ptr<InputSource>>> arrays =
+      openArchive({spec.kind, spec.text, spec.name, path}, areProcesses);
+  if (!arrays.ok())
+    return arrays.status();
+  return std::move(arrays->front().second);
 }
 
 /// That a source is of the input's type, and of its shape or, if it has `steps`, of one dimension more.
@@ -233,7 +280,6 @@ bool hasSteps(const PortInfo &port, const std::vector<int64_t> &shape) {
 absl::StatusOr<std::vector<NamedTensor>>
 tools::readInputs(const runtime::Plan &plan, const std::vector<std::string> &specs, bool randomDefault, uint64_t seed) {
   auto random = [&](const PortInfo &port, uint64_t number) { return makeRandomTensor(plan, port, number); };
-  auto hold = [](NamedTensor tensor, const InputSpec &) { return tensor; };
   auto open = [](const InputSpec &spec, const PortInfo &port) -> absl::StatusOr<NamedTensor> {
     absl::StatusOr<NamedTensor> tensor = NamedTensor();
     if (spec.kind == InputSpec::Raw) {
@@ -255,7 +301,7 @@ tools::readInputs(const runtime::Plan &plan, const std::vector<std::string> &spe
     return tensor;
   };
   absl::StatusOr<std::vector<NamedTensor>> inputs =
-      collect<NamedTensor>(plan, specs, {random, hold, open}, randomDefault, seed);
+      collect<NamedTensor>(plan, specs, {random, readArchive, open}, randomDefault, seed);
   for (size_t i = 0; inputs.ok() && i < inputs->size(); ++i) {
     NamedTensor &tensor = (*inputs)[i];
     // Files do not tell these types apart; bytes are their bits.
@@ -271,10 +317,13 @@ absl::StatusOr<std::vector<std::unique_ptr<InputSource>>>
 tools::openInputs(const runtime::Plan &plan, const std::vector<std::string> &specs, bool randomDefault) {
   using Source = std::unique_ptr<InputSource>;
   auto random = [&](const PortInfo &port, uint64_t number) { return makeRandomSource(plan, port, number); };
-  auto hold = [](NamedTensor tensor, const InputSpec &) { return holdTensor(std::move(tensor)); };
-  auto open = [](const InputSpec &spec, const PortInfo &port) { return openSource(spec, spec.path, port); };
+  bool areProcesses = plan.mesh.numRanks() > 1;
+  auto archive = [&](const InputSpec &spec) { return openArchive(spec, areProcesses); };
+  auto open = [&](const InputSpec &spec, const PortInfo &port) {
+    return openSource(spec, spec.path, port, areProcesses);
+  };
   absl::StatusOr<std::vector<Source>> sources =
-      collect<Source>(plan, specs, {random, hold, open}, randomDefault, /*seed=*/0);
+      collect<Source>(plan, specs, {random, archive, open}, randomDefault, /*seed=*/0);
   for (size_t i = 0; sources.ok() && i < sources->size(); ++i)
     if (absl::Status status = checkSource(plan.inputs[i], *(*sources)[i], /*hasSteps=*/false); !status.ok())
       return status;
@@ -304,8 +353,8 @@ absl::StatusOr<std::unique_ptr<InputSource>> tools::openInputFile(const PortInfo
   return source;
 }
 
-absl::StatusOr<std::vector<InputSequence>> tools::openSequences(const runtime::Plan &plan,
-                                                                const std::vector<std::string> &specs) {
+absl::StatusOr<std::vector<InputSequence>>
+tools::openSequences(const runtime::Plan &plan, const std::vector<std::string> &specs, bool areProcesses) {
   // What is wrong with a file that is there from the beginning.
   absl::Status wrong;
   auto make = [&](const PortInfo &port, std::shared_ptr<InputSource> source, std::string file) {
@@ -317,13 +366,21 @@ absl::StatusOr<std::vector<InputSequence>> tools::openSequences(const runtime::P
   auto random = [&](const PortInfo &port, uint64_t number) {
     return make(port, makeRandomSource(plan, port, number), "");
   };
-  auto hold = [&](NamedTensor tensor, const InputSpec &spec) {
-    const PortInfo &port = *findInput(plan, tensor.name);
-    return make(port, holdTensor(std::move(tensor)), spec.path);
+  auto archive = [&](const InputSpec &spec) -> absl::StatusOr<Arrays<InputSequence>> {
+    absl::StatusOr<Arrays<std::unique_ptr<InputSource>>> arrays = openArchive(spec, areProcesses);
+    if (!arrays.ok())
+      return arrays.status();
+    Arrays<InputSequence> result;
+    for (auto &[name, source] : *arrays) {
+      const PortInfo *port = findInput(plan, name);
+      result.emplace_back(name, port ? make(*port, std::move(source), spec.path)
+                                     : InputSequence(std::move(source), /*isStacked=*/false, spec.path));
+    }
+    return result;
   };
   auto open = [&](const InputSpec &spec, const PortInfo &port) -> absl::StatusOr<InputSequence> {
     if (!isPattern(spec.path)) {
-      absl::StatusOr<std::unique_ptr<InputSource>> source = openSource(spec, spec.path, port);
+      absl::StatusOr<std::unique_ptr<InputSource>> source = openSource(spec, spec.path, port, areProcesses);
       if (!source.ok())
         return source.status();
       return make(port, *std::move(source), spec.path);
@@ -331,18 +388,19 @@ absl::StatusOr<std::vector<InputSequence>> tools::openSequences(const runtime::P
     absl::StatusOr<std::vector<std::string>> files = expandPattern(spec.path);
     if (!files.ok())
       return absl::Status(files.status().code(), absl::StrCat("--input ", spec.text, ": ", files.status().message()));
-    return InputSequence(*std::move(files),
-                         [spec, &port](const std::string &path) -> absl::StatusOr<std::unique_ptr<InputSource>> {
-                           absl::StatusOr<std::unique_ptr<InputSource>> source = openSource(spec, path, port);
-                           if (!source.ok())
-                             return source;
-                           absl::Status status = checkSource(port, **source, /*hasSteps=*/false);
-                           if (!status.ok())
-                             return absl::Status(status.code(), absl::StrCat("'", path, "': ", status.message()));
-                           return source;
-                         });
+    return InputSequence(
+        *std::move(files),
+        [spec, &port, areProcesses](const std::string &path) -> absl::StatusOr<std::unique_ptr<InputSource>> {
+          absl::StatusOr<std::unique_ptr<InputSource>> source = openSource(spec, path, port, areProcesses);
+          if (!source.ok())
+            return source;
+          absl::Status status = checkSource(port, **source, /*hasSteps=*/false);
+          if (!status.ok())
+            return absl::Status(status.code(), absl::StrCat("'", path, "': ", status.message()));
+          return source;
+        });
   };
   absl::StatusOr<std::vector<InputSequence>> sequences =
-      collect<InputSequence>(plan, specs, {random, hold, open}, /*randomDefault=*/false, /*seed=*/0);
+      collect<InputSequence>(plan, specs, {random, archive, open}, /*randomDefault=*/false, /*seed=*/0);
   return sequences.ok() && !wrong.ok() ? wrong : std::move(sequences);
 }

@@ -11,6 +11,8 @@
 #include "StepFiles.h"
 #include "StepPorts.h"
 
+#include "dovetail/runtime/RankGroup.h"
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -83,7 +85,11 @@ private:
 };
 
 absl::Status StepsRun::countSteps() {
-  absl::StatusOr<std::vector<InputSequence>> opened = openSequences(plan, request.arguments.inputs);
+  absl::StatusOr<bool> connects = runtime::connectsProcesses(request.arguments.communicator);
+  if (!connects.ok())
+    return connects.status();
+  absl::StatusOr<std::vector<InputSequence>> opened =
+      openSequences(plan, request.arguments.inputs, *connects && program->numRanks() > 1);
   if (!opened.ok())
     return opened.status();
   sequences = *std::move(opened);

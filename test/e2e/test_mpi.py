@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole programs on CPUs with a process for each rank, which MPI connects: the same bits as from threads."""
 
+import io
 import json
 import os
 import pathlib
 import shutil
 import sys
+import zipfile
 
 import numpy as np
 import onnx
@@ -306,11 +308,12 @@ def test_outputs_of_short_pieces_are_written_in_slabs(tmp_path, shape, mesh, fla
 def test_steps_of_short_pieces(tmp_path):
     artifact = _short_pieces(tmp_path, [300, 200], "x=3", "--shard", "x=_,x")
     x = np.random.default_rng(7).standard_normal([4, 300, 200]).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
     outputs = [part for name in ("y", "half") for part in ("--output", f"{name}={tmp_path}/{name}-{{step}}.npy")]
     (tmp_path / "in").mkdir()
     for step, value in enumerate(x):
-        np.save(tmp_path / "in" / f"{step}.npy", value)
-    line = mpi.run_program("run", artifact, "--input", f"x={tmp_path}/in/*.npy", *outputs, "--warmup", 1)
+        np.savez(tmp_path / "in" / f"{step}.npz", x=value)
+    line = mpi.run_program("run", artifact, "--input", f"x={tmp_path}/in/*.npz", *outputs, "--warmup", 1)
     assert mpi.call(mpi.command(3, line)) == (0, "", "")
     for step, value in enumerate(x, 1):
         assert np.load(tmp_path / f"y-{step:04}.npy").tobytes() == (-value).tobytes()
@@ -323,6 +326,70 @@ def test_other_outputs_of_a_rank_are_refused(pool, tmp_path):
     code, _, messages = mpi.call(mpi.command(2, line, [*line, "--output", f"y={tmp_path}/y.npy"]), timeout=60)
     assert code == 2 and "rank 1 was given other --output than rank 0" in messages, messages
     assert not list(tmp_path.iterdir())
+
+
+def test_archives_are_read_in_parts(pool, tmp_path):
+    """Of large ones a process reads its part alone; what is compressed is refused by name where ranks are processes."""
+    x = np.random.default_rng(8).standard_normal([1, 2, 9, 7], np.float32)
+    fortran = np.asfortranarray(x)
+    np.savez(tmp_path / "two.npz", other=np.zeros(3), x=fortran)
+    np.savez_compressed(tmp_path / "packed.npz", x=x)
+    # As other programs write them: with a comment, and with fields and data between members.
+    with zipfile.ZipFile(tmp_path / "strange.npz", "w") as archive:
+        info = zipfile.ZipInfo("x.npy")
+        info.extra = b"\xfe\xca\x04\x00abcd"
+        buffer = io.BytesIO()
+        np.save(buffer, x)
+        archive.writestr(info, buffer.getvalue())
+        archive.writestr("notes.npy", b"this is no array", zipfile.ZIP_DEFLATED)
+        archive.comment = b"PK\x05\x06" + bytes(30)
+    for name in ("two", "strange"):
+        line = mpi.run_program("run", pool / "pool3.dvt", "--input", f"x=@{tmp_path}/{name}.npz", "--output", f"y={tmp_path}/y.npy")
+        assert mpi.call(mpi.command(3, line)) == (0, "", "")
+        assert np.array_equal(np.load(tmp_path / "y.npy"), _pooled(x))
+        (tmp_path / "y.npy").unlink()
+    line = mpi.run_program("run", pool / "pool3.dvt", "--input", f"x=@{tmp_path}/packed.npz", "--output", f"y={tmp_path}/y.npy")
+    code, _, messages = mpi.call(mpi.command(3, line))
+    assert code == 2 and f"array 'x' in '{tmp_path}/packed.npz' is compressed" in messages, messages
+    local = ["run", pool / "pool3.dvt", "--output", f"y={tmp_path}/y-{{step}}.npy"]
+    for name in ("two", "packed"):
+        (tmp_path / name).mkdir()
+        (tmp_path / f"{name}.npz").rename(tmp_path / name / "1.npz")
+        _run(call([tool("dovetail-run"), *local, "--input", f"x={tmp_path}/{name}/*.npz"]))
+        assert np.array_equal(np.load(tmp_path / "y-0001.npy"), _pooled(x))
+    # Damaged in any place, it is an error or another array, and no signal.
+    good = (tmp_path / "two" / "1.npz").read_bytes()
+    rng = np.random.default_rng(9)
+    for attempt in range(60):
+        damaged = bytearray(good[: rng.integers(len(good))] if attempt % 3 == 0 else good)
+        for place in rng.integers(0, max(1, len(damaged)), 0 if attempt % 3 == 0 else 3):
+            damaged[place if attempt % 3 == 1 else -1 - place % 150] ^= 1 << rng.integers(8)
+        (tmp_path / "two" / "1.npz").write_bytes(damaged)
+        code, _, messages = call([tool("dovetail-run"), *local, "--input", f"x={tmp_path}/two/*.npz"])
+        assert code in (0, 2, 3), (attempt, code, messages)
+        assert code == 0 or "1.npz" in messages or "input 'x'" in messages, messages
+
+
+@pytest.mark.parametrize("kind", ["npy", "fortran", "npz", "raw"])
+def test_files_of_half_the_size(tmp_path, kind):
+    """An error, and no signal as from a mapping; no output stays."""
+    artifact = _short_pieces(tmp_path, [1024, 2048], "x=2", "--shard", "x=_,x")
+    x = np.random.default_rng(10).standard_normal([1024, 2048]).astype(np.float32)
+    suffix = kind if kind != "fortran" else "npy"
+    good = tmp_path / f"good.{suffix}"
+    (tmp_path / "in").mkdir()
+    if kind == "npz":
+        np.savez(good, x=x)
+    elif kind == "raw":
+        x.tofile(good)
+    else:
+        np.save(good, np.asfortranarray(x) if kind == "fortran" else x)
+    whole = good.read_bytes()
+    line = mpi.run_program("run", artifact, "--input", f"x=@{tmp_path}/in/1.{suffix}", "--output", f"y={tmp_path}/y.npy")
+    (tmp_path / "in" / f"1.{suffix}").write_bytes(whole[: len(whole) // 2])
+    code, _, messages = mpi.call(mpi.command(2, line))
+    assert code == 3 and f"in/1.{suffix}'" in messages, messages
+    assert not list(tmp_path.glob("y.npy*"))
 
 
 def test_random_inputs_are_those_of_threads(pool, tmp_path):

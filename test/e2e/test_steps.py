@@ -389,6 +389,24 @@ def test_a_hundred_outputs_when_asked_to_end(tmp_path):
     assert not list(out.glob("*.npy.*")) and not list(out.glob("*.lock"))
 
 
+@pytest.mark.parametrize("kind", ["npy", "fortran", "npz"])
+def test_input_that_is_cut_short_meanwhile(folder, tmp_path, kind):
+    """After it was opened: an error that names it, and no signal as from a mapping. What is complete stays."""
+    forces = np.random.default_rng(3).standard_normal([3000, *SHAPE]).astype(np.float32)
+    file = tmp_path / ("forces.npz" if kind == "npz" else "forces.npy")
+    if kind == "npz":
+        np.savez(file, force=forces)
+    else:
+        np.save(file, np.asfortranarray(forces) if kind == "fortran" else forces)
+    given = _given(folder, force=f"@{file}")
+    process = mpi.start(_start(None, ["run", _compile(folder, "uneven"), *given, "--steps", 3000, *_outputs(tmp_path, ("next_a",))]))
+    _wait_for(tmp_path / "next_a-0003.npy", process)
+    os.truncate(file, 5000)
+    code, _, messages = mpi.finish(process)
+    assert code == 3 and f"'{file}' ends at byte" in messages and "it was cut short while it was read" in messages, messages
+    assert not list(tmp_path.glob("*.npy.*"))
+
+
 def test_many_steps_begin_at_once(folder, tmp_path):
     """Names are compared before anything runs: of 300 000 steps in less than 4 s of a processor, and the last is found."""
     (tmp_path / "y-300000.npy").symlink_to(folder / "force.npy")

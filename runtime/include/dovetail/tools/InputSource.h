@@ -55,6 +55,14 @@ private:
 
 /// An array in a file of NumPy's. Errors: as those of `readNpy`, but what is read later must still be there.
 absl::StatusOr<std::unique_ptr<InputSource>> openNpy(const std::string &path);
+/// An array of an archive; null if it is not in there as it is, but compressed.
+struct ArchivedArray {
+  std::string name;
+  std::unique_ptr<InputSource> source;
+};
+/// The arrays of an archive. Nobody compares checksums, for which all of an array would have to be read. Errors: as
+/// above.
+absl::StatusOr<std::vector<ArchivedArray>> openNpz(const std::string &path);
 /// A file that consists of the elements alone, row-major. Errors: as above.
 absl::StatusOr<std::unique_ptr<InputSource>> openRaw(const std::string &path, runtime::ElementType type,
                                                      std::vector<int64_t> shape);
