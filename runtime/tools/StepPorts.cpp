@@ -21,6 +21,8 @@ using runtime::MemoryView;
 namespace {
 
 constexpr int64_t mostBytes = 16 << 20;
+/// What a process has in memory of inputs of the next step and of outputs of the last one, at most.
+constexpr int64_t mostHeld = 24 << 20, mostWaiting = 32 << 20;
 
 /// What `body` returns; a lack of memory is an error, too.
 template <typename Body> absl::Status guard(Body body) {
@@ -33,13 +35,14 @@ template <typename Body> absl::Status guard(Body body) {
 
 /// Calls `body` for slabs of `box` that lie in one piece in a row-major array of it, with the number of their first
 /// element.
-template <typename Body> absl::Status forEachSlab(const Box &box, int64_t elementBytes, Body body) {
+template <typename Body>
+absl::Status forEachSlab(const Box &box, int64_t elementBytes, Body body, int64_t most = mostBytes) {
   int dim = 0;
   while (dim < box.rank() && box[dim].size() == 1)
     ++dim;
   if (dim == box.rank())
     return body(box, 0);
-  int64_t row = box.volume() / box[dim].size(), rows = std::max<int64_t>(1, mostBytes / (row * elementBytes));
+  int64_t row = box.volume() / box[dim].size(), rows = std::max<int64_t>(1, most / (row * elementBytes));
   absl::Status status;
   for (int64_t lo = box[dim].lo; lo < box[dim].hi && status.ok(); lo += rows) {
     Box slab = box;
@@ -63,7 +66,8 @@ absl::Status ofInput(const runtime::Plan &plan, size_t input, const absl::Status
 
 StepReader::StepReader(const runtime::Plan &plan, const std::vector<InputSequence> &inputs,
                        const std::vector<int> &ranks, int64_t first, int64_t end)
-    : plan(plan), inputs(inputs) {
+    : plan(plan), inputs(inputs), sources(inputs.size()) {
+  int64_t held = 0;
   for (size_t i = 0; i < inputs.size(); ++i)
     for (int rank : ranks) {
       Box box = plan.tensorBox(plan.inputs[i].tensor, rank);
@@ -71,9 +75,12 @@ StepReader::StepReader(const runtime::Plan &plan, const std::vector<InputSequenc
         continue;
       wanted += box.volume();
       // Ranks may have the same.
-      if (std::none_of(parts.begin(), parts.end(),
-                       [&](const Part &part) { return part.input == i && part.box == box; }))
-        parts.push_back({i, std::move(box), {}});
+      if (std::any_of(parts.begin(), parts.end(), [&](const Part &part) { return part.input == i && part.box == box; }))
+        continue;
+      int64_t bytes = box.volume() * runtime::elementSize(plan.inputs[i].type);
+      bool isHeld = held + bytes <= mostHeld;
+      held += isHeld ? bytes : 0;
+      parts.push_back({i, std::move(box), isHeld});
     }
   if (wanted > 0)
     thread = std::thread([this, first, end] { work(first, end); });
@@ -90,7 +97,7 @@ StepReader::~StepReader() {
 }
 
 absl::Status StepReader::readStep(int64_t step) {
-  std::vector<std::shared_ptr<InputSource>> sources(inputs.size());
+  std::fill(sources.begin(), sources.end(), nullptr);
   for (Part &part : parts) {
     if (!sources[part.input]) {
       absl::StatusOr<std::shared_ptr<InputSource>> opened = inputs[part.input].open(step);
@@ -98,6 +105,8 @@ absl::Status StepReader::readStep(int64_t step) {
         return ofInput(plan, part.input, opened.status());
       sources[part.input] = *std::move(opened);
     }
+    if (!part.isHeld)
+      continue;
     int64_t elementBytes = runtime::elementSize(plan.inputs[part.input].type);
     part.elements.resize(part.box.volume() * elementBytes);
     absl::Status read = forEachSlab(part.box, elementBytes, [&](const Box &slab, int64_t first) {
@@ -114,16 +123,47 @@ absl::Status StepReader::readStep(int64_t step) {
   return absl::OkStatus();
 }
 
+void StepReader::warmUp() {
+  constexpr int64_t most = 1 << 20;
+  for (const Part &part : parts) {
+    if (part.isHeld)
+      continue;
+    int64_t elementBytes = runtime::elementSize(plan.inputs[part.input].type);
+    // What is wrong comes to light when it is read in earnest.
+    absl::Status read = guard([&] {
+      std::vector<std::byte> elements;
+      auto readSlab = [&](const Box &slab, int64_t) -> absl::Status {
+        {
+          std::lock_guard lock(mutex);
+          if (isOver || isRead)
+            return absl::CancelledError("it is read in earnest, or not any more");
+        }
+        if (slab.volume() * elementBytes > mostBytes)
+          return absl::OkStatus();
+        elements.resize(slab.volume() * elementBytes);
+        return sources[part.input]->read(slab, elements.data());
+      };
+      return forEachSlab(part.box, elementBytes, readSlab, most);
+    });
+    if (!read.ok())
+      return;
+  }
+}
+
 void StepReader::work(int64_t first, int64_t end) {
   for (int64_t step = first; step < end; ++step) {
     absl::Status read = guard([&] { return readStep(step); });
     std::unique_lock lock(mutex);
     status = read;
     isThere = true;
+    isRead = false;
     taken = 0;
     changed.notify_all();
     if (!read.ok())
       return;
+    lock.unlock();
+    warmUp();
+    lock.lock();
     changed.wait(lock, [&] { return !isThere || isOver; });
     if (isOver)
       return;
@@ -135,12 +175,17 @@ absl::Status StepReader::read(size_t input, const Box &box, std::byte *elements)
   changed.wait(lock, [&] { return isThere; });
   if (!status.ok())
     return status;
+  isRead = true;
+  std::shared_ptr<InputSource> source = sources[input];
   lock.unlock();
   runtime::ElementType type = plan.inputs[input].type;
   auto part = std::find_if(parts.begin(), parts.end(),
                            [&](const Part &part) { return part.input == input && part.box.contains(box); });
-  runtime::copyBox(MemoryView::rowMajor(type, box, elements),
-                   MemoryView::rowMajor(type, part->box, part->elements.data()), box);
+  if (part->isHeld)
+    runtime::copyBox(MemoryView::rowMajor(type, box, elements),
+                     MemoryView::rowMajor(type, part->box, part->elements.data()), box);
+  else if (absl::Status read = source->read(box, elements); !read.ok())
+    return ofInput(plan, input, read);
   lock.lock();
   taken += box.volume();
   if (taken < wanted)
@@ -171,9 +216,10 @@ void StepWriter::begin(int64_t number, OutputFiles &target) {
 
 absl::Status StepWriter::write(size_t output, const Box &box, const std::byte *elements, int64_t bytes) {
   std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return !isEnding; });
+  changed.wait(lock, [&] { return !status.ok() || (!isEnding && (waiting == 0 || waiting + bytes <= mostWaiting)); });
   if (!status.ok())
     return status;
+  waiting += bytes;
   queue.push_back({step, files, output, box, {elements, elements + bytes}});
   changed.notify_all();
   return absl::OkStatus();
@@ -218,6 +264,8 @@ void StepWriter::work() {
       status = absl::Status(result.code(), absl::StrCat("step ", part.step + 1, ": ", result.message()));
     if (part.elements.empty())
       isEnding = false;
+    waiting -= static_cast<int64_t>(part.elements.size());
+    part.elements = {};
     changed.notify_all();
   }
 }

@@ -29,7 +29,8 @@
 namespace dovetail::tools {
 
 /// Reads the parts of inputs that the ranks of this process need in the next step, as soon as they have taken those of
-/// the one before: it holds those of one step.
+/// the one before. It holds those of one step, as far as they are small; of others it sees to it that the machine has
+/// them in its cache of files, from where ranks read them.
 class StepReader {
 public:
   /// Inputs that are the same in all steps are none of its business. `ranks` are those of this process.
@@ -44,11 +45,14 @@ private:
   struct Part {
     size_t input;
     layout::Box box;
-    std::vector<std::byte> elements;
+    bool isHeld;
+    std::vector<std::byte> elements = {};
   };
 
   void work(int64_t first, int64_t end);
   absl::Status readStep(int64_t step);
+  /// Reads what is not held for nothing, until somebody reads it in earnest.
+  void warmUp();
 
   const runtime::Plan &plan;
   const std::vector<InputSequence> &inputs;
@@ -58,12 +62,16 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   bool isThere = false, isOver = false; ///< Of a step: all of it has been read. Nobody wants more.
+  bool isRead = false;                  ///< Ranks have begun to take that.
   int64_t taken = 0;
+  std::vector<std::shared_ptr<InputSource>> sources; ///< Of that step; without `mutex` where nobody else reads.
   absl::Status status;
   std::thread thread;
 };
 
-/// Writes the parts of outputs that ranks of this process have. Those of a step wait until the last one's are on disk.
+/// Writes the parts of outputs that ranks of this process have. Those of a step wait until the last one's are on disk,
+/// and for each other if there are too many. Writing is to copy to the machine's cache of files; that these are on
+/// disk, one waits for while the next step runs.
 class StepWriter {
 public:
   StepWriter() : thread([this] { work(); }) {}
@@ -96,6 +104,7 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Part> queue;
+  int64_t waiting = 0;                   ///< Bytes of parts that are not written yet.
   bool isEnding = false, isOver = false; ///< A step has ended, and is not on disk yet. Nobody writes any more.
   absl::Status status;
   std::thread thread;

@@ -320,6 +320,37 @@ def test_steps_of_short_pieces(tmp_path):
         assert np.load(tmp_path / f"half-{step:04}.npy").tobytes() == value.astype(np.float16).tobytes()
 
 
+PEAK = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+open(sys.argv[1], "a").write(f"{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}\\n")
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("cut", ["x=x,_", "x=_,x"])
+def test_steps_take_no_more_than_their_parts(tmp_path, cut):
+    """Of 400 MB in each step, a third of inputs and outputs each: what the plan says, and at most 128 MB more."""
+    shape, steps = [4096, 24576], 3
+    artifact = _short_pieces(tmp_path, shape, "x=3", "--shard", cut)
+    code, text, messages = call([tool("dovetail-run"), "inspect", "--json", artifact])
+    assert code == 0, messages
+    planned = max(rank["total_bytes"] for rank in json.loads(text)["ranks"])
+    (tmp_path / "in").mkdir()
+    x = np.lib.format.open_memmap(tmp_path / "in" / "1.npy", "w+", np.float32, tuple(shape))
+    x[:] = np.arange(shape[1], dtype=np.float32) + np.arange(shape[0], dtype=np.float32)[:, None] * 0.5
+    x.flush()
+    for step in range(2, steps + 1):
+        os.link(tmp_path / "in" / "1.npy", tmp_path / "in" / f"{step}.npy")
+    line = mpi.run_program("run", artifact, "--input", f"x={tmp_path}/in/*.npy", "--output", f"y={tmp_path}/y-{{step}}.npy")
+    assert mpi.call(mpi.command(3, [sys.executable, "-c", PEAK, tmp_path / "peaks", *line])) == (0, "", "")
+    for step in range(1, steps + 1):
+        y = np.load(tmp_path / f"y-{step:04}.npy", mmap_mode="r")
+        assert all(np.array_equal(y[row], -x[row]) for row in range(0, shape[0], 7))
+    peaks = [1024 * int(peak) for peak in (tmp_path / "peaks").read_text().split()]
+    assert len(peaks) == 3 and max(peaks) <= planned + 128e6, (peaks, planned)
+
+
 def test_other_outputs_of_a_rank_are_refused(pool, tmp_path):
     """Ranks would wait for each other."""
     line = mpi.run_program("run", pool / "pool2.dvt", *RANDOM)
