@@ -38,8 +38,9 @@ void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
   command.add_option("artifact", arguments.artifact, "Compiled program (.dvt)")->required()->type_name("ARTIFACT");
   addRepeatable(
       command, "--input,-i", arguments.inputs,
-      "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz for all of its arrays, NAME=@FILE.raw (elements "
-      "alone, row-major), or NAME=random:SEED; in `run` a file for each step, NAME=FOLDER/*.npy, or an array with "
+      "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz for all of its arrays (not compressed if ranks are "
+      "processes), NAME=@FILE.raw (elements alone, row-major), or NAME=random:SEED; in `run` a file for each step, "
+      "NAME=FOLDER/*.npy, or an array with "
       "one dimension more, whose first is that of steps")
       ->type_name("SPEC");
   command

@@ -251,7 +251,7 @@ void tools::addRunCommand(CLI::App &app, int &exitCode) {
   auto state = std::make_shared<RunCommand>();
   addRunOptions(*command, state->arguments);
   addRepeatable(*command, "--output,-o", state->outputs,
-                "Where to write an output: NAME=FILE.npy, or FILE.npz for all of them; in steps "
+                "Where to write an output: NAME=FILE.npy, or by one process FILE.npz for all of them; in steps "
                 "NAME=FOLDER/{step}.npy, or {name} "
                 "for the name of the input's file; without any, a summary is printed")
       ->type_name("SPEC");
@@ -270,12 +270,12 @@ void tools::addRunCommand(CLI::App &app, int &exitCode) {
       ->add_option(
           "--steps", state->steps,
           "Run so many times: outputs that are fed back (`compile --feedback`) are inputs of the next step, and "
-          "inputs with a file for each step change; without, as many as there are files")
+          "inputs with a file for each step change; without, as many as there are files or parts of one")
       ->type_name("N");
-  command->add_flag(
-      "--resume", state->resume,
-      "Go on after the last step whose outputs are complete, as a file beside the first of them says; the "
-      "outputs are the same as if the run had not been interrupted");
+  command->add_flag("--resume", state->resume,
+                    "Go on after the last step whose outputs are complete, as a file beside the first of them says, or "
+                    "with the first "
+                    "if there is none; the outputs are the same as if the run had not been interrupted");
   command->add_flag("--timing", state->timing, "Say how long each part of the work took");
   command->footer("Examples:\n"
                   "  " +
