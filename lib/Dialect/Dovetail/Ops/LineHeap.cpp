@@ -15,28 +15,49 @@
 using namespace mlir;
 using namespace dovetail;
 
+/// Most entries belong near the bottom. So children move up, all the way, which of two is chosen without a branch, and
+/// then the entry goes up from there (Floyd's way, as in Wegener, "Bottom-up-heapsort", 1993).
 void LineHeap::sift(const Entry &entry, Value position, Value size) {
   auto getChild = [&](Value parent) { return elements.addI(elements.mulI(parent, 2), 1); };
+  auto isInside = [&](Value place) { return elements.compareI(arith::CmpIPredicate::slt, place, size); };
+  Value free = elements
+                   .whileLoop(
+                       {position}, [&](ValueRange carried) { return isInside(elements.addI(getChild(carried[0]), 1)); },
+                       [&](ValueRange carried) -> SmallVector<Value> {
+                         // Of two children, the one that comes last.
+                         Value left = getChild(carried[0]), right = elements.addI(left, 1);
+                         Entry a = read(left), b = read(right), last;
+                         Value isRight = isBefore(a, b);
+                         for (auto [ofLeft, ofRight] : llvm::zip_equal(a, b))
+                           last.push_back(elements.select(isRight, ofRight, ofLeft));
+                         write(carried[0], last);
+                         return {elements.select(isRight, right, left)};
+                       })
+                   .front();
+  // The last of all may be the only child.
+  Value only = getChild(free);
+  free = elements.ifElse(
+      isInside(only), free.getType(),
+      [&] {
+        write(free, read(only));
+        return only;
+      },
+      [&] { return free; });
   SmallVector<Value> end = elements.whileLoop(
-      {position, elements.boolean(true)},
+      {free, elements.boolean(true)},
       [&](ValueRange carried) {
-        Value hasChild = elements.compareI(arith::CmpIPredicate::slt, getChild(carried[0]), size);
-        return elements.andB(carried[1], hasChild);
+        Value isBelow = elements.compareI(arith::CmpIPredicate::sgt, carried[0], position);
+        return elements.andB(carried[1], isBelow);
       },
       [&](ValueRange carried) -> SmallVector<Value> {
-        // Of two children, the one that comes last.
-        Value left = getChild(carried[0]), right = elements.addI(left, 1);
-        Value hasRight = elements.compareI(arith::CmpIPredicate::slt, right, size);
-        Value child = elements.ifElse(
-            hasRight, left.getType(), [&] { return elements.select(isBefore(read(left), read(right)), right, left); },
-            [&] { return left; });
-        Entry lower = read(child);
-        Value isAbove = isBefore(entry, lower);
+        Value parent = elements.create<arith::ShRUIOp>(elements.subI(carried[0], elements.index(1)), elements.index(1));
+        Entry upper = read(parent);
+        Value isAbove = isBefore(upper, entry);
         Value next = elements.ifElse(
-            isAbove, child.getType(),
+            isAbove, parent.getType(),
             [&] {
-              write(carried[0], lower);
-              return child;
+              write(carried[0], upper);
+              return parent;
             },
             [&] { return carried[0]; });
         return {next, isAbove};
