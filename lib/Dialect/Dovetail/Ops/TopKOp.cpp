@@ -14,6 +14,8 @@
 #include "LineHeap.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace dovetail;
 
@@ -48,21 +50,40 @@ Definition TopKOp::getDefinition() {
 
 bool TopKOp::isCheapElement() { return false; }
 
+/// Elements that are compared at once, before any of them enters a heap.
+static constexpr int64_t blockSize = 16;
+/// The bits of an index in an entry that is one number.
+static constexpr int64_t indexMask = 0xffffffff;
+
 namespace {
-/// Emits the choice of one line: an entry is an element, and where it is in the operand.
+/// Emits the choice of one line. An entry is an element's rank, by which it is compared, and where it is in the
+/// operand. Of elements of up to 32 bits the rank is an integer, and the entry one number, so that a comparison is one
+/// instruction; their values are read again when all is in order. Of others it is the element itself.
 class Selection : public LineHeap {
 public:
-  Selection(TopKOp op, LineBuilder &line) : LineHeap(line.elements), op(op), line(line) {}
+  Selection(TopKOp op, LineBuilder &line)
+      : LineHeap(line.elements), op(op), line(line), builder(elements.getBuilder()),
+        type(ElementBuilder::scalarType(getElementTypeOrSelf(op.getValues().getType()))),
+        extent(cast<RankedTensorType>(op.getOperand().getType()).getDimSize(op.getAxis())),
+        isPacked(type.getIntOrFloatBitWidth() <= 32 && extent <= indexMask) {}
 
   void emit();
 
 private:
+  Value integer(int64_t value) { return elements.constantInt(builder.getI64Type(), value); }
+  Value getRank(Value position);
   Entry readOperand(Value position);
   Entry read(Value position) override;
   void write(Value position, const Entry &entry) override;
-  /// i1: value `a` comes before `b` in the result, and they are not equal.
+  /// The rank of the entry that comes last.
+  Value readLast();
+  /// i1: rank `a` comes before `b`, and they are not equal.
   Value isGreater(Value a, Value b);
   Value isBefore(const Entry &a, const Entry &b) override;
+  /// Has the elements [lo, hi) enter the heap, of which `last` comes last; returns what does then.
+  Value emitScan(Value lo, Value hi, Value last);
+  /// Writes the elements and indices of entries that are one number.
+  void unpack();
 
   SmallVector<Value> at(Value position) {
     SmallVector<Value> index(line.getResultIndex());
@@ -72,23 +93,69 @@ private:
 
   TopKOp op;
   LineBuilder &line;
+  OpBuilder &builder;
+  Type type; ///< Of elements.
+  int64_t extent;
+  bool isPacked;
 };
 } // namespace
 
+/// Ranks of floats are their bits, with all but the sign inverted where that is set.
+Value Selection::getRank(Value position) {
+  Value element = line.read(0, position);
+  if (!isPacked)
+    return element;
+  IntegerType rank = builder.getI32Type();
+  auto constant = [&](int64_t value) { return elements.constantInt(rank, value); };
+  Value bits = element;
+  if (isa<FloatType>(type)) {
+    FloatType f32 = builder.getF32Type();
+    Value number = elements.convertFloat(element, f32), zero = elements.zero(f32);
+    Value isZero = elements.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, number, zero),
+          isNaN = elements.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, number, number);
+    Value whole = elements.create<arith::BitcastOp>(rank, elements.select(isZero, zero, number));
+    Value sign = elements.create<arith::ShRSIOp>(whole, constant(31));
+    bits = elements.create<arith::XOrIOp>(whole, elements.create<arith::AndIOp>(sign, constant(0x7fffffff)));
+    bits = elements.select(isNaN, constant(0x7fffffff), bits);
+  } else if (isUnsignedElement(op.getValues().getType())) {
+    bits = type == rank ? elements.create<arith::XOrIOp>(bits, constant(std::numeric_limits<int32_t>::min()))
+                        : elements.create<arith::ExtUIOp>(rank, bits);
+  } else if (type != rank) {
+    bits = elements.create<arith::ExtSIOp>(rank, bits);
+  }
+  return op.getLargest() ? bits : elements.create<arith::XOrIOp>(bits, constant(-1));
+}
+
 Selection::Entry Selection::readOperand(Value position) {
-  return {line.read(0, position), elements.create<arith::IndexCastOp>(elements.getBuilder().getI64Type(), position)};
+  Value rank = getRank(position), index = elements.create<arith::IndexCastOp>(builder.getI64Type(), position);
+  if (!isPacked)
+    return {rank, index};
+  Value high = elements.create<arith::ShLIOp>(elements.create<arith::ExtSIOp>(builder.getI64Type(), rank), integer(32));
+  // Of equal elements the first comes first.
+  return {elements.create<arith::OrIOp>(high, elements.create<arith::XOrIOp>(index, integer(indexMask)))};
 }
 
 Selection::Entry Selection::read(Value position) {
-  return {line.readBack(0, at(position)), line.readBack(1, at(position))};
+  Value index = line.readBack(1, at(position));
+  return isPacked ? Entry{index} : Entry{line.readBack(0, at(position)), index};
 }
 
 void Selection::write(Value position, const Entry &entry) {
-  line.write(0, at(position), entry[0]);
-  line.write(1, at(position), entry[1]);
+  if (!isPacked)
+    line.write(0, at(position), entry.front());
+  line.write(1, at(position), entry.back());
+}
+
+Value Selection::readLast() {
+  Value last = read(elements.index(0)).front();
+  if (!isPacked)
+    return last;
+  return elements.create<arith::TruncIOp>(builder.getI32Type(), elements.create<arith::ShRSIOp>(last, integer(32)));
 }
 
 Value Selection::isGreater(Value a, Value b) {
+  if (isPacked)
+    return elements.create<arith::CmpIOp>(arith::CmpIPredicate::sgt, a, b);
   if (!op.getLargest())
     std::swap(a, b);
   bool isUnsigned = isUnsignedElement(op.getValues().getType());
@@ -101,29 +168,72 @@ Value Selection::isGreater(Value a, Value b) {
 }
 
 Value Selection::isBefore(const Entry &a, const Entry &b) {
+  if (isPacked)
+    return isGreater(a[0], b[0]);
   Value isFirst = elements.create<arith::CmpIOp>(arith::CmpIPredicate::slt, a[1], b[1]);
   Value isNotLess = elements.create<arith::XOrIOp>(isGreater(b[0], a[0]), elements.boolean(true));
   return elements.create<arith::OrIOp>(isGreater(a[0], b[0]), elements.andB(isNotLess, isFirst));
 }
 
+Value Selection::emitScan(Value lo, Value hi, Value last) {
+  Value zero = elements.index(0), size = elements.index(op.getK());
+  return elements
+      .forLoop(lo, hi, last,
+               [&](Value i, ValueRange carried) -> SmallVector<Value> {
+                 // Of equal elements the later one never counts.
+                 return {elements.ifElse(
+                     isGreater(getRank(i), carried[0]), last.getType(),
+                     [&] {
+                       sift(readOperand(i), zero, size);
+                       return readLast();
+                     },
+                     [&] { return carried[0]; })};
+               })
+      .front();
+}
+
+void Selection::unpack() {
+  elements.forEach(elements.index(0), elements.index(op.getK()), [&](Value i) {
+    Value low = elements.create<arith::AndIOp>(read(i).front(), integer(indexMask));
+    Value index = elements.create<arith::XOrIOp>(low, integer(indexMask));
+    line.write(1, at(i), index);
+    line.write(0, at(i), line.read(0, elements.create<arith::IndexCastOp>(builder.getIndexType(), index)));
+  });
+}
+
 void Selection::emit() {
-  int64_t k = op.getK(), extent = cast<RankedTensorType>(op.getOperand().getType()).getDimSize(op.getAxis());
-  Value size = elements.index(k), zero = elements.index(0);
-  elements.forEach(zero, size, [&](Value i) { write(i, readOperand(i)); });
+  int64_t k = op.getK();
+  elements.forEach(elements.index(0), elements.index(k), [&](Value i) { write(i, readOperand(i)); });
   build(k);
-  if (k > 0)
-    elements.forLoop(size, elements.index(extent), read(zero)[0], [&](Value i, ValueRange carried) {
-      // Of equal elements the later one never counts. Few get here, so the comparison is all that there is to do.
-      Entry entry = readOperand(i);
-      Value last = carried.front();
-      auto enter = [&]() -> SmallVector<Value> {
-        sift(entry, zero, size);
-        return {read(zero)[0]};
-      };
-      return elements.ifElse(isGreater(entry[0], last), last.getType(), enter,
-                             [&]() -> SmallVector<Value> { return {last}; });
-    });
+  if (k > 0 && k < extent) {
+    // Few elements get in, so most blocks are done when all of them have been compared with the last one.
+    int64_t blocks = (extent - k) / blockSize, behind = k + blocks * blockSize;
+    auto compare = [&](Value first, Value last) {
+      return elements
+          .forLoop(
+              elements.index(0), elements.index(blockSize), elements.boolean(false),
+              [&](Value i, ValueRange any) -> SmallVector<Value> {
+                Value enters = isGreater(getRank(elements.addI(first, i)), last);
+                return {elements.create<arith::OrIOp>(any[0], enters)};
+              },
+              /*maxUnroll=*/blockSize)
+          .front();
+    };
+    Value last = elements
+                     .forLoop(elements.index(0), elements.index(blocks), readLast(),
+                              [&](Value block, ValueRange carried) -> SmallVector<Value> {
+                                Value first = elements.addI(elements.mulI(block, blockSize), k);
+                                return {elements.ifElse(
+                                    compare(first, carried[0]), carried[0].getType(),
+                                    [&] { return emitScan(first, elements.addI(first, blockSize), carried[0]); },
+                                    [&] { return carried[0]; })};
+                              })
+                     .front();
+    emitScan(elements.index(behind), elements.index(extent), last);
+  }
   sort(k);
+  if (isPacked)
+    unpack();
 }
 
 void TopKOp::emitLine(LineBuilder &line) { Selection(*this, line).emit(); }
