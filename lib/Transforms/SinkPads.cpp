@@ -13,6 +13,7 @@
 #include "GraphMatch.h"
 #include "PlainLoops.h"
 #include "dovetail/Transforms/Passes.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <cmath>
 
@@ -56,10 +57,14 @@ static void replacePadded(OpBuilder &builder, Operation *op, Value value, ArrayR
   }
   auto padded = PadOp::create(builder, op->getLoc(), value, Value(), low, high, PadMode::Constant);
   op->getResult(0).replaceAllUsesWith(padded);
-  SmallVector<Value> operands(op->getOperands());
+  // Several operands may be the same.
+  llvm::SmallSetVector<PadOp, 4> pads;
+  for (Value operand : op->getOperands())
+    if (auto own = operand.getDefiningOp<PadOp>())
+      pads.insert(own);
   op->erase();
-  for (Value operand : operands)
-    if (auto unused = operand.getDefiningOp<PadOp>(); unused && unused->use_empty())
+  for (PadOp unused : pads)
+    if (unused->use_empty())
       unused->erase();
 }
 

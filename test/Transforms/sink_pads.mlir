@@ -49,3 +49,16 @@ func.func @rows(%arg0: tensor<2x4xf32>) -> tensor<5x5xf32> {
   %1 = dovetail.matmul %0, %w : (tensor<5x4xf32>, tensor<4x5xf32>) -> tensor<5x5xf32>
   return %1 : tensor<5x5xf32>
 }
+
+// -----
+
+// One pad may be read twice.
+// CHECK-LABEL: func @twice
+// CHECK: %[[C:.*]] = dovetail.concat %arg0, %arg0 {axis = 0 : i64} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<4x4xf32>
+// CHECK-NEXT: %[[P:.*]] = dovetail.pad %[[C]] {high = array<i64: 0, 2>, low = array<i64: 0, 1>
+// CHECK-NEXT: return %[[P]]
+func.func @twice(%arg0: tensor<2x4xf32>) -> tensor<4x7xf32> {
+  %0 = dovetail.pad %arg0 {low = array<i64: 0, 1>, high = array<i64: 0, 2>, mode = #dovetail.pad_mode<constant>} : (tensor<2x4xf32>) -> tensor<2x7xf32>
+  %1 = dovetail.concat %0, %0 {axis = 0 : i64} : (tensor<2x7xf32>, tensor<2x7xf32>) -> tensor<4x7xf32>
+  return %1 : tensor<4x7xf32>
+}
