@@ -24,6 +24,23 @@ func.func @scatter(%x: !rows, %i: tensor<5x1xi64>, %u: tensor<5x6xf32>) -> (!row
 
 // -----
 
+// The same where the kernel computes the place: a cache to which a step writes a row is not copied.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+// CHECK: plan.kernel @kernel1(%[[ON:.*]]: tensor<i1>, %[[AT:.*]]: tensor<1x1xi64>, %[[DATA:.*]]: tensor<9x6xf32>, {{.*}} attributes {in_place = 2 : i64,
+// CHECK: %[[PLACE:.*]] = dovetail.select %[[ON]], %[[AT]]
+// CHECK: dovetail.scatter_nd %[[DATA]], %[[PLACE]]
+func.func @computed(%x: tensor<9x6xf32>, %on: tensor<i1>, %i: tensor<1x1xi64>, %u: tensor<1x6xf32>) -> tensor<9x6xf32> {
+  %zero = dovetail.constant dense<0> : tensor<i64>
+  %n = dovetail.neg %x : (tensor<9x6xf32>) -> tensor<9x6xf32>
+  %at = dovetail.select %on, %i, %zero : (tensor<i1>, tensor<1x1xi64>, tensor<i64>) -> tensor<1x1xi64>
+  %0 = dovetail.scatter_nd %n, %at, %u : (tensor<9x6xf32>, tensor<1x1xi64>, tensor<1x6xf32>) -> tensor<9x6xf32>
+  return %0 : tensor<9x6xf32>
+}
+
+// -----
+
 // One kernel writes all results of an operation.
 
 dovetail.mesh @mesh = ["y" = 2]

@@ -212,8 +212,7 @@ bool plan::mayWriteOver(Block &body, BlockArgument argument) {
   auto yield = cast<YieldOp>(body.getTerminator());
   auto root = yield.getValues().front().getDefiningOp<DefinitionOpInterface>();
   if (root && root.getDefinition().writes)
-    return &body.front() == root.getOperation() && yield.getValues().size() == 1 && argument.getArgNumber() == 0 &&
-           root->getOperand(0) == argument && argument.hasOneUse() &&
+    return yield.getValues().size() == 1 && root->getOperand(0) == argument && argument.hasOneUse() &&
            argument.getType() == yield.getValues().front().getType();
   return getInPlaceReads(body, argument).has_value();
 }

@@ -122,7 +122,7 @@ struct InPlaceReads {
 std::optional<InPlaceReads> getInPlaceReads(mlir::Block &body, mlir::Value result, mlir::Value source);
 /// The same for all that the body yields; none if there are several results.
 std::optional<InPlaceReads> getInPlaceReads(mlir::Block &body, mlir::Value source);
-/// The same, or that the body is an operation that writes some elements of `argument` anew (`Definition::writes`),
+/// The same, or that the last operation of the body writes some elements of `argument` anew (`Definition::writes`),
 /// which has no other use.
 bool mayWriteOver(mlir::Block &body, mlir::BlockArgument argument);
 
