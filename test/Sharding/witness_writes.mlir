@@ -10,7 +10,7 @@ dovetail.mesh @mesh = ["y" = 2]
 !i = tensor<4xi64, #dovetail.sharding<@mesh, [{"y" : 0, 2, 4}]>>
 
 func.func @outside(%x: !x) -> !v {
-  // expected-error @+1 {{writes element (2) of result 0, which rank 0 does not compute}}
+  // expected-error @+1 {{writes element (2) of result 1, which rank 0 does not compute}}
   %0:2 = dovetail.top_k %x {axis = 0 : i64, k = 4 : i64, largest = true, dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 2, 4}]>} : (!x) -> (!v, !i)
   return %0#0 : !v
 }
