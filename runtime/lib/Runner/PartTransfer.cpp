@@ -66,7 +66,8 @@ absl::Status dovetail::runtime::readParts(const Plan &plan, size_t index, Sessio
 static absl::Status writeSlabs(const PortInfo &port, size_t index, const OutputSlabs &slabs, Session &session,
                                Communicator &communicator, PortParts &parts) {
   int rank = communicator.rank();
-  auto elements = std::make_unique_for_overwrite<std::byte[]>(slabs.slabBytes());
+  // Others may still send to it when this rank gives up.
+  std::shared_ptr<std::byte[]> elements = std::make_shared_for_overwrite<std::byte[]>(slabs.slabBytes());
   for (int64_t round = 0; round < slabs.rounds(); ++round) {
     if (absl::Status ended = communicator.state(); !ended.ok())
       return ended;
@@ -74,8 +75,10 @@ static absl::Status writeSlabs(const PortInfo &port, size_t index, const OutputS
     absl::Status status =
         session.exchangeOutput(index, slabs.sends(rank, round), slabs.receives(rank, round), slabs.local(rank, round),
                                MemoryView::rowMajor(port.type, slab, elements.get()));
-    if (!status.ok())
+    if (!status.ok()) {
+      communicator.keep(elements);
       return status;
+    }
     if (absl::Status written = slab.empty() ? status : parts.write(index, slab, elements.get()); !written.ok())
       return ofRank(rank, written);
   }

@@ -18,6 +18,14 @@ using namespace dovetail::runtime;
 using layout::Box;
 using layout::ReductionKind;
 
+MessageChannel::~MessageChannel() {
+  --open.count;
+  std::erase(open.underWay, this);
+  open.stagingBytes -= stagingBytes;
+  if (isUnderWay || !rendezvous.failure().ok())
+    open.memory.push_back(staging);
+}
+
 absl::Status MessageChannel::prepareMessages(int ranks, Transport &transport) {
   for (const ChannelMove &move : description.moves)
     if (move.reduction != ReductionKind::None && move.inPlace() && !move.local.empty() && !move.receives.empty())
@@ -97,6 +105,7 @@ absl::Status MessageChannel::allocate(int64_t bytes) {
     return memory.status();
   staging = *std::move(memory);
   stagingBytes = bytes;
+  open.stagingBytes += bytes;
   return absl::OkStatus();
 }
 
@@ -166,7 +175,7 @@ absl::Status MessageChannel::proceed(bool waits) {
     if (!isDone.ok() || !*isDone)
       return isDone.status();
     isUnderWay = false;
-    std::erase(underWay, this);
+    std::erase(open.underWay, this);
   }
   return absl::OkStatus();
 }
@@ -185,7 +194,7 @@ absl::Status MessageChannel::finish() {
   if (status.ok())
     status = proceed(/*waits=*/false);
   if (isUnderWay)
-    underWay.push_back(this);
+    open.underWay.push_back(this);
   return status.ok() ? complete->record(stream) : status;
 }
 

@@ -20,26 +20,33 @@
 
 namespace dovetail::runtime {
 
+class MessageChannel;
+
+/// What a communicator knows of its channels.
+struct OpenChannels {
+  size_t count = 0;
+  std::vector<MessageChannel *> underWay; ///< Those that wait for others.
+  int64_t stagingBytes = 0;               ///< Of the memory that they allocated.
+  /// Memory of channels that were given up: it may still be read or written.
+  std::vector<std::shared_ptr<void>> memory;
+};
+
 /// What a peer gets in several moves is one message; each box of a single move is one of its own. Boxes that are
 /// messages and contiguous are sent from where they are and received where they belong; all else of all peers goes
 /// through memory of the channel, packed by one launch and unpacked by another.
 class MessageChannel : public Channel {
 public:
-  /// It is in the list `underWay` while it waits for others.
-  MessageChannel(Rendezvous &rendezvous, std::vector<MessageChannel *> &underWay, int rank,
-                 ChannelDescription description)
-      : rendezvous(rendezvous), underWay(underWay), rank(rank), description(std::move(description)) {}
-  ~MessageChannel() override { std::erase(underWay, this); }
+  MessageChannel(Rendezvous &rendezvous, OpenChannels &open, int rank, ChannelDescription description)
+      : rendezvous(rendezvous), open(open), rank(rank), description(std::move(description)) {
+    ++open.count;
+  }
+  ~MessageChannel() override;
 
   const ChannelDescription &getDescription() const { return description; }
   /// Prepares messages between all of `ranks` ranks.
   absl::Status prepareMessages(int ranks, Transport &transport);
   /// Prepares the collective of the transport's group, which is the channel's.
   absl::Status prepareCollective(Transport &transport);
-
-  /// Memory for messages that was allocated, and its bytes.
-  const std::shared_ptr<std::byte> &getStaging() const { return staging; }
-  int64_t getStagingBytes() const { return stagingBytes; }
 
   /// Goes on with what is under way, if that need not be waited for. Errors come with `join`.
   void progress();
@@ -75,7 +82,7 @@ private:
   absl::Status proceed(bool waits);
 
   Rendezvous &rendezvous;
-  std::vector<MessageChannel *> &underWay;
+  OpenChannels &open;
   int rank;
   ChannelDescription description;
   std::shared_ptr<std::byte> staging;

@@ -82,7 +82,7 @@ public:
     // The last word to the others; then nothing calls back any more.
     rendezvous.reset();
     if (transports->holdMemory())
-      keepForEver(std::move(memory));
+      keepForEver(std::move(openChannels.memory));
   }
 
   /// Meets the others, and begins to look after them.
@@ -93,13 +93,13 @@ public:
   int size() const override { return environment.size; }
 
   absl::StatusOr<std::unique_ptr<Channel>> open(ChannelDescription description) override {
-    auto channel = std::make_unique<MessageChannel>(*rendezvous, underWay, rank(), std::move(description));
+    auto channel = std::make_unique<MessageChannel>(*rendezvous, openChannels, rank(), std::move(description));
     channels.push_back(channel.get());
     return channel;
   }
-  void keep(std::shared_ptr<void> kept) override { memory.push_back(std::move(kept)); }
+  void keep(std::shared_ptr<void> kept) override { openChannels.memory.push_back(std::move(kept)); }
   absl::Status connect() override;
-  int64_t messageBytes() const override { return stagingBytes; }
+  int64_t messageBytes() const override { return openChannels.stagingBytes; }
   absl::StatusOr<std::unique_ptr<Move>> record(Mover &mover, absl::FunctionRef<absl::Status()> issue) override;
   absl::StatusOr<bool> decide(bool decision) override {
     absl::StatusOr<std::vector<std::string>> given = rendezvous->allGather(decision ? "1" : "0");
@@ -109,8 +109,8 @@ public:
   void enterStep(const char *name) override {
     rendezvous->enterStep(name);
     // Those that are done are taken from the list.
-    for (size_t i = underWay.size(); i-- > 0;)
-      underWay[i]->progress();
+    for (size_t i = openChannels.underWay.size(); i-- > 0;)
+      openChannels.underWay[i]->progress();
   }
   absl::Status state() const override { return rendezvous->failure(); }
   absl::Status abort(const absl::Status &status) override {
@@ -140,9 +140,7 @@ private:
   /// By this rank's group, which says what groups the others are divided into: those along the same axes of the mesh.
   std::map<std::vector<int>, Transport *> groups;
   std::vector<MessageChannel *> channels; ///< Until `connect`.
-  std::vector<MessageChannel *> underWay;
-  int64_t stagingBytes = 0;
-  std::vector<std::shared_ptr<void>> memory;
+  OpenChannels openChannels;
   std::thread poller;
   std::mutex pollMutex;
   std::condition_variable pollSignal;
@@ -227,10 +225,8 @@ absl::Status MessageCommunicator::connect() {
     absl::Status status = *group ? channel->prepareCollective(**group) : channel->prepareMessages(size(), *world);
     if (!status.ok())
       return status;
-    stagingBytes += channel->getStagingBytes();
-    memory.push_back(channel->getStaging());
   }
-  underWay.reserve(channels.size());
+  openChannels.underWay.reserve(openChannels.count);
   channels.clear();
   return state();
 }
