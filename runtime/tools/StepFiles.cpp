@@ -169,9 +169,11 @@ std::vector<RunManifest::State> StepFiles::stateAfter(int64_t step) const {
 
 absl::Status StepFiles::lock(const std::string &suffix) {
   std::set<std::string> taken;
+  Names names;
   for (const Destination &destination : destinations) {
     std::string path = baseOf(destination.path) + ".lock";
-    if (!taken.insert(path).second)
+    // One file may be named in several ways.
+    if (!taken.insert(names.inFolder(path)).second)
       continue;
     absl::StatusOr<std::unique_ptr<RunLock>> lock = RunLock::take(path, suffix);
     if (!lock.ok())
