@@ -35,15 +35,16 @@ def _partitions():
     yield Partition({"y": 2, "x": 3}).split("image", 4, 2, "y", (22, 1)).split("image", 4, 3, "x", (10, 0, 8))
 
 
-def _steps(model, partition, folder, options):
-    """The names of the kernels that are launched."""
+def _steps(model, partition, folder, options, libraries=False):
+    """The names of the kernels that are launched, or of what libraries do."""
     onnx.save(model, folder / "model.onnx")
-    command = [tool("dovetail"), "compile", folder / "model.onnx", "-o", folder / "model.dvt", "--no-libraries"]
+    command = [tool("dovetail"), "compile", folder / "model.onnx", "-o", folder / "model.dvt"]
+    command += [] if libraries else ["--no-libraries"]
     code, _, messages = call([*command, *partition.flags(), *options])
     assert code == 0, messages
     code, text, messages = call([tool("dovetail"), "inspect", "--json", folder / "model.dvt"])
     assert code == 0, messages
-    return [step["name"] for step in json.loads(text)["steps"] if step["kind"] == "kernel"]
+    return [step["name"] for step in json.loads(text)["steps"] if (step["kind"] != "kernel") == libraries]
 
 
 @pytest.mark.parametrize("target", ["cpu", "emulated"])
@@ -81,3 +82,40 @@ def test_scans_stay_in_one_piece(backend, tmp_path):
     assert any("(interior)" in name for name in _steps(model, partition, tmp_path, options[1:]))
     actual = backend.compile_and_run(model, partition, inputs, list(expected), False, options)
     assert not differences(actual, expected)
+
+
+#: Calls that read halos: their operator, attributes, and the shape of their weights for 16 channels.
+CALLS = {
+    "winograd": ("Conv", {"pads": [1, 1, 1, 1]}, (16, 16, 3, 3)),
+    "strides": ("Conv", {"pads": [2, 1, 2, 1], "strides": [2, 1]}, (16, 16, 5, 3)),
+    "dilations": ("Conv", {"pads": [3, 1, 1, 1], "dilations": [2, 1]}, (16, 16, 3, 3)),
+    "groups": ("Conv", {"pads": [1, 0, 1, 0], "group": 4}, (16, 4, 3, 1)),
+    "depthwise": ("Conv", {"pads": [2, 2, 2, 2], "group": 16}, (16, 1, 5, 5)),
+    "transposed": ("ConvTranspose", {"pads": [1, 1, 1, 1], "strides": [2, 2]}, (16, 16, 4, 4)),
+    "average": ("AveragePool", {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}, None),
+}
+
+
+@pytest.mark.parametrize("sizes", [(16, 17), (5, 1, 27), (9, 0, 8, 16)], ids=str)
+@pytest.mark.parametrize("kind", CALLS)
+def test_library_calls(backend, tmp_path, kind, sizes):
+    """The same of what libraries do, and of epilogues. Algorithms may differ with extents, and so may last bits. Where
+    ranks have few rows all of them may need halos."""
+    operator, attributes, shape = CALLS[kind]
+    rng = np.random.default_rng(len(sizes))
+    draft = Draft(rng)
+    image = draft.input(rng.standard_normal((1, 16, 33, 20)).astype(np.float32), "image")
+    # What is exchanged is computed.
+    point = draft.constant(rng.standard_normal((16, 16, 1, 1)).astype(np.float32) / 4)
+    value = draft.node("Conv", image, point, final=False)
+    weights = [draft.constant(rng.standard_normal(shape).astype(np.float32) / 4)] if shape else []
+    value = draft.node(operator, value, *weights, **attributes, final=not shape)
+    if shape:
+        draft.node("Relu", value)
+    model, inputs = draft.model(), draft.inputs
+    partition = Partition({"y": len(sizes)}).split("image", 4, 2, "y", sizes)
+    expected = expected_outputs(model, inputs)
+    actual = backend.compile_and_run(model, partition, inputs, list(expected), True, ["--split-launches"])
+    assert not differences(actual, expected)
+    names = _steps(model, partition, tmp_path, ["--split-launches"], libraries=True)
+    assert min(sizes) < 16 or any("(interior)" in name for name in names), names
