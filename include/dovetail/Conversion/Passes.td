@@ -421,10 +421,10 @@ def BoundCalls : Pass<"dovetail-bound-calls", "::mlir::ModuleOp"> {
 def SplitLaunches : Pass<"plan-split-launches", "::mlir::ModuleOp"> {
   let summary = "Compute what needs no halo while ranks exchange halos";
   let description = [{
-    A launch that reads values of which an exchange brings a halo into the memory of the rank's own part becomes several:
-    an interior launch, of the iterations that read nothing but what ranks own, and boundary launches of what is left, at
-    most two for each dimension that is split. The interior reads the rank's own part, so it need not wait for the
-    exchange. Together the launches go through each iteration of the results once on every rank.
+    A launch or library call that reads values of which an exchange brings a halo into the memory of the rank's own part
+    becomes several: an interior one, of the iterations that read nothing but what ranks own, and boundaries of what is
+    left, at most two for each dimension that is split. The interior reads the rank's own part, so it need not wait for the
+    exchange. Together they go through each iteration of the results once on every rank.
 
     ```mlir
     plan.exchange %own -> %halo : ...

@@ -18,10 +18,10 @@
 namespace dovetail {
 
 /// Where neighbours in memory, such as the channels of an image, each fold the same iterations of loops of their own,
-/// whose number is not known, lets a tile of them go through these loops together, with an accumulator for each in
-/// scratch memory: what does not depend on the neighbour, such as where a sample lies and what it weighs, is computed
-/// once for all of them, and the loop over them becomes vectors. Each fold takes its terms in the same order. Returns
-/// whether it has changed any loops.
+/// lets a tile of them go through these loops together, with an accumulator for each in scratch memory: what does not
+/// depend on the neighbour, such as where a sample lies and what it weighs, is computed once for all of them, and the
+/// loop over them becomes vectors. Each fold takes its terms in the same order. Returns whether it has changed any
+/// loops.
 bool interchangeLoops(mlir::Operation *code);
 
 } // namespace dovetail
