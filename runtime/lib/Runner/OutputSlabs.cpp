@@ -80,36 +80,30 @@ Box OutputSlabs::slab(int rank, int64_t round) const {
   return box;
 }
 
+std::vector<Box> OutputSlabs::common(int source, int dest, int64_t round) const {
+  std::vector<Box> result;
+  Box wanted = slab(dest, round);
+  for (const Box &piece : pieces.of(source))
+    if (Box common = piece.intersect(wanted); !common.empty())
+      result.push_back(std::move(common));
+  return result;
+}
+
 std::vector<Transfer> OutputSlabs::sends(int rank, int64_t round) const {
   std::vector<Transfer> result;
-  for (int dest = 0; dest < ranks; ++dest) {
-    if (dest == rank)
-      continue;
-    Box wanted = slab(dest, round);
-    for (const Box &piece : pieces.of(rank))
-      if (Box common = piece.intersect(wanted); !common.empty())
-        result.push_back({rank, dest, std::move(common)});
-  }
+  for (int dest = 0; dest < ranks; ++dest)
+    if (dest != rank)
+      for (Box &box : common(rank, dest, round))
+        result.push_back({rank, dest, std::move(box)});
   return result;
 }
 
 std::vector<Transfer> OutputSlabs::receives(int rank, int64_t round) const {
   std::vector<Transfer> result;
-  Box wanted = slab(rank, round);
   for (int source = 0; source < ranks; ++source)
-    for (const Box &piece : pieces.of(source))
-      if (source != rank)
-        if (Box common = piece.intersect(wanted); !common.empty())
-          result.push_back({source, rank, std::move(common)});
-  return result;
-}
-
-std::vector<Box> OutputSlabs::local(int rank, int64_t round) const {
-  std::vector<Box> result;
-  Box wanted = slab(rank, round);
-  for (const Box &piece : pieces.of(rank))
-    if (Box common = piece.intersect(wanted); !common.empty())
-      result.push_back(std::move(common));
+    if (source != rank)
+      for (Box &box : common(source, rank, round))
+        result.push_back({source, rank, std::move(box)});
   return result;
 }
 

@@ -36,11 +36,13 @@ public:
   /// What ranks send each other in a round, and what each has of its own slab.
   std::vector<layout::Transfer> sends(int rank, int64_t round) const;
   std::vector<layout::Transfer> receives(int rank, int64_t round) const;
-  std::vector<layout::Box> local(int rank, int64_t round) const;
+  std::vector<layout::Box> local(int rank, int64_t round) const { return common(rank, rank, round); }
   /// Of the largest.
   int64_t slabBytes() const;
 
 private:
+  /// What `source` has of the slab of `dest` in a round.
+  std::vector<layout::Box> common(int source, int dest, int64_t round) const;
   int64_t firstOf(int rank) const { return numSlabs * rank / ranks; }
 
   const OutputPieces &pieces;
