@@ -124,12 +124,6 @@ static onnx::NodeProto resolveReferences(const onnx::NodeProto &node,
   return resolved;
 }
 
-/// Whether there may be a body that depends on types, but is not known for unknown ones.
-static bool hasUnknownBody(const onnx::OpSchema &schema, llvm::ArrayRef<Binding> inputs) {
-  return schema.HasContextDependentFunction() &&
-         llvm::any_of(inputs, [](const Binding &input) { return input.kind == Binding::Unknown; });
-}
-
 /// What ONNX says of an operator of another domain of its own than the main one; null for what it does not know, or
 /// `node` does not fit.
 static const onnx::OpSchema *lookupForeignSchema(const onnx::NodeProto &node, const Scope &scope) {
@@ -179,18 +173,25 @@ llvm::LogicalResult GraphImporter::importNode(const onnx::NodeProto &original, S
     return importOnnxNode(node, scope, inputs);
   if (function)
     return importFunction(node, *function, nullptr, model, scope, inputs);
-  if (const onnx::OpSchema *schema = lookupForeignSchema(node, scope)) {
-    auto body = getSchemaFunction(node, *schema, scope, inputs);
-    if (succeeded(body))
-      return importFunction(node, **body, schema, nullptr, scope, inputs);
-    if (hasUnknownBody(*schema, inputs)) {
-      bindUnknown(node, scope);
-      return llvm::success();
-    }
-  }
+  if (const onnx::OpSchema *schema = lookupForeignSchema(node, scope))
+    if (std::optional<llvm::LogicalResult> imported = importBody(node, *schema, scope, inputs))
+      return *imported;
   return addUnsupported(node, scope, inputs,
                         {"neither this domain is known nor does the model define a function of this name",
                          "export the model with operators of ONNX, or with a function of this name"});
+}
+
+std::optional<llvm::LogicalResult> GraphImporter::importBody(const onnx::NodeProto &node, const onnx::OpSchema &schema,
+                                                             Scope &scope, llvm::ArrayRef<Binding> inputs) {
+  auto function = getSchemaFunction(node, schema, scope, inputs);
+  if (succeeded(function))
+    return importFunction(node, **function, &schema, nullptr, scope, inputs);
+  // A body that depends on types may exist, but not be known for unknown ones.
+  bool hasUnknown = llvm::any_of(inputs, [](const Binding &input) { return input.kind == Binding::Unknown; });
+  if (!hasUnknown || !schema.HasContextDependentFunction())
+    return std::nullopt;
+  bindUnknown(node, scope);
+  return llvm::success();
 }
 
 llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, Scope &scope,
@@ -242,13 +243,8 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
   if (auto it = oneToOne.find(node.op_type()); it != oneToOne.end())
     return importOperator(node, scope, inputs,
                           [&](OnnxNode &onnxNode) { return importOneToOne(onnxNode, it->second); });
-  auto function = getSchemaFunction(node, *schema, scope, inputs);
-  if (succeeded(function))
-    return importFunction(node, **function, schema, nullptr, scope, inputs);
-  if (hasUnknownBody(*schema, inputs)) {
-    bindUnknown(node, scope);
-    return llvm::success();
-  }
+  if (std::optional<llvm::LogicalResult> imported = importBody(node, *schema, scope, inputs))
+    return *imported;
   return addUnsupported(node, scope, inputs,
                         {"there is no implementation of this operator",
                          "export the model with other operators in its place, or end the graph before it"});

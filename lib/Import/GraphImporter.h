@@ -79,6 +79,10 @@ private:
                                      const onnx::OpSchema *schema, std::shared_ptr<const void> owner, Scope &scope,
                                      llvm::ArrayRef<Binding> inputs);
 
+  /// Imports a node by the body that its schema gives; nothing if there is none.
+  std::optional<llvm::LogicalResult> importBody(const onnx::NodeProto &node, const onnx::OpSchema &schema, Scope &scope,
+                                                llvm::ArrayRef<Binding> inputs);
+
   /// Finds the bounded dimensions of what was imported for a node, behind `last`, of operands `values` some of which
   /// have such. Returns why the node cannot be imported, if so.
   std::optional<Obstacle> inferBounds(llvm::ArrayRef<mlir::Value> values, llvm::ArrayRef<mlir::Value> results,
