@@ -39,6 +39,10 @@ CASES = [
 ]
 
 
+# What a process sends to another of its machine is a message, too.
+MESSAGES = ["-x", "DOVETAIL_SHARED_MEMORY=0"]
+
+
 def _run(line):
     code, output, messages = line
     assert code == 0, (output, messages)
@@ -84,12 +88,28 @@ def _subject(name):
 
 @pytest.mark.parametrize("name, ranks, style", CASES)
 def test_model(tmp_path, name, ranks, style):
-    _compare(tmp_path, _subject(name), ranks, style, [lambda arguments: mpi.command(ranks, mpi.run_program(*arguments))])
+    """By memory that processes share, and by messages."""
+    flags = [(), MESSAGES]
+    runs = [lambda arguments, more=more: mpi.command(ranks, mpi.run_program(*arguments), flags=more) for more in flags]
+    _compare(tmp_path, _subject(name), ranks, style, runs)
+
+
+def test_one_that_shares_no_memory(tmp_path):
+    """Rank 2 may not, or not as much as it takes: all of the machine send messages."""
+
+    def start(limit):
+        def commands(arguments):
+            line = mpi.run_program(*arguments)
+            return mpi.command(4, *[["env", f"DOVETAIL_SHARED_MEMORY={limit}", *line] if rank == 2 else line for rank in range(4)])
+
+        return commands
+
+    _compare(tmp_path, _subject("small-unet2d-transposed"), 4, "uneven", [start(0), start(5000)])
 
 
 def test_over_sockets(tmp_path):
     """As between machines."""
-    flags = ["--mca", "btl", "self,tcp"]
+    flags = ["--mca", "btl", "self,tcp", *MESSAGES]
     _compare(
         tmp_path,
         _subject("small-unet3d"),
@@ -108,7 +128,7 @@ def test_large_messages_are_sent_in_parts(tmp_path):
         _subject("small-vit"),
         4,
         "uneven",
-        [lambda arguments: mpi.command(4, mpi.run_program(*arguments, comm=name))],
+        [lambda arguments: mpi.command(4, mpi.run_program(*arguments, comm=name), flags=MESSAGES)],
     )
 
 
@@ -117,7 +137,7 @@ def test_steps_go_on_beside_messages(tmp_path, ranks):
     """What needs no halo is computed while messages that are late are under way, by library calls, too."""
     name, trace = "mpi_late", tmp_path / "trace.json"
     assert (build_dir() / "lib" / f"libdovetail_transport_{name}.so").exists()
-    start = lambda arguments: mpi.command(ranks, mpi.run_program(*arguments, "--trace", trace, comm=name))
+    start = lambda arguments: mpi.command(ranks, mpi.run_program(*arguments, "--trace", trace, comm=name), flags=MESSAGES)
     _compare(tmp_path, _subject("small-unet2d-transposed"), ranks, "uneven", [start], ["--split-launches"])
     events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["pid"] == 0]
     begins = {event["id"]: event["ts"] for event in events if event["ph"] == "b"}
@@ -156,6 +176,12 @@ def pool(tmp_path_factory):
 
 
 RANDOM = ("--input", "x=random:3")
+
+
+def test_limits_of_shared_memory_are_numbers(pool):
+    line = mpi.run_program("bench", pool / "pool2.dvt", "--iterations", 1)
+    code, _, messages = mpi.call(mpi.command(2, line), DOVETAIL_SHARED_MEMORY="much")
+    assert code != 0 and "DOVETAIL_SHARED_MEMORY is 'much'" in messages, (code, messages)
 
 
 def test_few_processors_are_remarked(pool):

@@ -386,6 +386,12 @@ absl::Status ProgramSession::prepare() {
         return status;
   stepTimes.resize(options.trace ? steps.size() : 0);
   communicator.enterStep("start-up");
+  // But for the memory of the prologue, which is given back.
+  if (backend->usesHostMemory()) {
+    communicator.offer(allocations->arena.get(), stats.arenaBytes);
+    communicator.offer(allocations->persistent.get(), stats.persistentBytes - stagedBytes(memory));
+    communicator.offer(allocations->constants.get(), stats.copiedBytes);
+  }
   if (absl::Status status = communicator.connect(); !status.ok())
     return status;
   stats.messageBytes = communicator.messageBytes();

@@ -116,6 +116,50 @@ absl::StatusOr<std::vector<std::string>> Rendezvous::allGather(std::string own) 
   return all;
 }
 
+absl::StatusOr<std::map<int, std::string>> Rendezvous::gatherAlike(const std::string &key, const std::string &own) {
+  std::string given;
+  append(given, key.size());
+  absl::StatusOr<std::vector<std::string>> all = gather(absl::StrCat(given, key, own));
+  if (!all.ok())
+    return all.status();
+  std::map<int, std::string> result;
+  if (environment.rank == 0) {
+    std::map<std::string, std::vector<std::pair<int, std::string>>> byKey;
+    for (int rank = 0; rank < environment.size; ++rank) {
+      size_t at = 0, size = take((*all)[rank], at);
+      if (at > (*all)[rank].size() || size > (*all)[rank].size() - at)
+        return absl::UnavailableError(absl::StrCat("rank ", rank, " sent something else than Dovetail does"));
+      byKey[(*all)[rank].substr(at, size)].push_back({rank, (*all)[rank].substr(at + size)});
+    }
+    for (const auto &[found, members] : byKey) {
+      std::string packed;
+      for (const auto &[rank, blob] : members) {
+        append(packed, static_cast<uint64_t>(rank));
+        append(packed, blob.size());
+        packed += blob;
+      }
+      for (const auto &[rank, blob] : members) {
+        if (rank != 0 && !send(*peers[rank], Blob, found.empty() ? "" : packed))
+          return reason(lost(rank));
+        if (found == key && !key.empty())
+          result[rank] = blob;
+      }
+    }
+    return result;
+  }
+  absl::StatusOr<std::string> packed = takeBlob(0);
+  if (!packed.ok())
+    return packed.status();
+  for (size_t at = 0; at < packed->size();) {
+    uint64_t rank = take(*packed, at), size = take(*packed, at);
+    if (at > packed->size() || size > packed->size() - at || rank >= static_cast<uint64_t>(environment.size))
+      return absl::UnavailableError("rank 0 sent something else than Dovetail does");
+    result[static_cast<int>(rank)] = packed->substr(at, size);
+    at += size;
+  }
+  return result;
+}
+
 void Rendezvous::setBusy(bool value) {
   progress.fetch_add(1);
   busy.store(value);

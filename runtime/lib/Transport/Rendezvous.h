@@ -26,6 +26,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -50,6 +51,9 @@ public:
   absl::StatusOr<std::vector<std::string>> gather(std::string own);
   /// What each rank gave, by rank. All ranks call it.
   absl::StatusOr<std::vector<std::string>> allGather(std::string own);
+  /// What each rank with the same `key` gave, by rank; with an empty key nothing. All ranks call it, but each hears of
+  /// those alone.
+  absl::StatusOr<std::map<int, std::string>> gatherAlike(const std::string &key, const std::string &own);
 
   /// When some rank fails, `onFailure` is called once, on another thread.
   void watch(std::function<void(const absl::Status &)> onFailure);

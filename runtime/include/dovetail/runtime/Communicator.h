@@ -99,6 +99,10 @@ public:
   virtual absl::StatusOr<std::unique_ptr<Channel>> open(ChannelDescription description) = 0;
   /// Keeps memory that others may read until no rank can any more, even if this one fails and gives it up.
   virtual void keep(std::shared_ptr<void> memory) = 0;
+  /// Says that sources of moves are in this memory of the host, whose whole pages belong to the caller, and are not used
+  /// until `connect` has returned: they stay at their addresses and keep their contents, but may become pages that other
+  /// processes read, too.
+  virtual void offer(std::byte * /*memory*/, int64_t /*bytes*/) {}
   /// Called when this rank has opened its channels, which may be used from then on. Where ranks are processes, all of
   /// them may do so again later, with more channels.
   virtual absl::Status connect() = 0;

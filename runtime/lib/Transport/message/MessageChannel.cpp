@@ -8,15 +8,32 @@
 
 #include "MessageChannel.h"
 
+#include "../../Threads/Waiter.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <sched.h>
+#include <set>
+#include <time.h>
 #include <utility>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
 using layout::Box;
 using layout::ReductionKind;
+
+void OpenChannels::progress() {
+  // Those that are done are taken from the list.
+  for (size_t i = underWay.size(); i-- > 0;)
+    underWay[i]->progress();
+}
+
+bool MessageChannel::isNear() const {
+  const std::vector<int> &members = description.group.members;
+  return neighbours && neighbours->allShare(number) &&
+         std::all_of(members.begin(), members.end(), [&](int member) { return neighbours->has(member); });
+}
 
 MessageChannel::~MessageChannel() {
   --open.count;
@@ -31,10 +48,14 @@ absl::Status MessageChannel::prepareMessages(int ranks, Transport &transport) {
     if (move.reduction != ReductionKind::None && move.inPlace() && !move.local.empty() && !move.receives.empty())
       return absl::InternalError(absl::StrCat("exchange '", description.name, "' combines values in their own memory"));
 
-  StagedMessages messages(description);
+  // Who has the source says whether others read it.
+  StagedMessages messages(
+      description, [&](int peer) { return isShared(peer, rank); }, [&](int peer) { return isShared(peer, peer); });
   if (absl::Status status = allocate(messages.bytes); !status.ok())
     return status;
   messages.bind(staging.get());
+  std::vector<StagedMessages::Part> received = messages.receives;
+  addNear(received);
 
   std::vector<StridedBox> packs, copies;
   std::vector<CombinationDescription> combinations;
@@ -43,9 +64,9 @@ absl::Status MessageChannel::prepareMessages(int ranks, Transport &transport) {
       appendCopies(part.view, part.move->source, part.box, packs);
   for (const ChannelMove &move : description.moves) {
     if (move.reduction == ReductionKind::None)
-      addCopies(move, messages.receives, copies);
+      addCopies(move, received, copies);
     else
-      addCombinations(move, messages.receives, ranks, copies, combinations);
+      addCombinations(move, received, ranks, copies, combinations);
   }
   if (!packs.empty())
     if (absl::Status status = add(description.mover->prepare(std::move(packs), {})); !status.ok())
@@ -55,10 +76,32 @@ absl::Status MessageChannel::prepareMessages(int ranks, Transport &transport) {
             transport.prepareExchange(messages.listMessages(messages.sends), messages.listMessages(messages.receives)));
         !status.ok())
       return status;
+  firstNear = parts.size();
   if (!copies.empty())
     if (absl::Status status = add(description.mover->prepare(std::move(copies), std::move(combinations))); !status.ok())
       return status;
   return createEvents();
+}
+
+void MessageChannel::addNear(std::vector<StagedMessages::Part> &received) {
+  std::set<int> from, to;
+  for (size_t i = 0; i < description.moves.size(); ++i) {
+    const ChannelMove &move = description.moves[i];
+    for (const layout::Transfer &transfer : move.receives)
+      if (isShared(transfer.source, transfer.source)) {
+        from.insert(transfer.source);
+        // Neither in memory for messages nor in its place.
+        MemoryView source = neighbours->sourceOf(transfer.source, number, i, move.target.type);
+        received.push_back({&move, transfer.source, transfer.box, source, /*offset=*/0});
+      }
+    for (const layout::Transfer &transfer : move.sends)
+      if (isShared(transfer.dest, rank))
+        to.insert(transfer.dest);
+  }
+  for (int peer : from)
+    sources.push_back(&neighbours->countsOf(peer, number));
+  for (int peer : to)
+    readers.push_back(&neighbours->countsOf(peer, number));
 }
 
 void MessageChannel::addCopies(const ChannelMove &move, const std::vector<StagedMessages::Part> &received,
@@ -155,10 +198,24 @@ absl::Status MessageChannel::createEvents() {
   return absl::OkStatus();
 }
 
+bool MessageChannel::haveStarted() const {
+  return std::all_of(sources.begin(), sources.end(), [&](const ChannelCounts *source) {
+    return source->started.load(std::memory_order_acquire) >= runs;
+  });
+}
+
 absl::Status MessageChannel::proceed(bool waits) {
   DeviceStream &stream = description.mover->getStream(StreamKind::Moves);
   bool isAtOnce = description.mover->doesAtOnce();
-  for (; next < parts.size(); ++next) {
+  for (; next < parts.size() || !sources.empty(); ++next) {
+    if (next == firstNear && !sources.empty()) {
+      isUnderWay = !haveStarted();
+      if (isUnderWay)
+        return absl::OkStatus();
+      std::erase(open.underWay, this);
+    }
+    if (next == parts.size())
+      break;
     const Part &part = parts[next];
     absl::Status status;
     if (part.move)
@@ -177,12 +234,44 @@ absl::Status MessageChannel::proceed(bool waits) {
     isUnderWay = false;
     std::erase(open.underWay, this);
   }
+  if (!sources.empty())
+    neighbours->counts(number).finished.store(runs, std::memory_order_release);
   return absl::OkStatus();
 }
 
 void MessageChannel::progress() {
   if (problem.ok())
     problem = proceed(/*waits=*/false);
+}
+
+absl::Status MessageChannel::waitUntil(absl::FunctionRef<bool()> isDone) const {
+  using Clock = std::chrono::steady_clock;
+  // Others may wait for what this rank has not read yet.
+  auto look = [&] {
+    open.progress();
+    return isDone();
+  };
+  if (spinUntil(look))
+    return absl::OkStatus();
+  // Who waits longer leaves the core to others, and then to itself.
+  constexpr std::chrono::microseconds yielding(2000);
+  constexpr timespec nap = {0, 50'000};
+  for (Clock::time_point begin = Clock::now(); !look();) {
+    if (absl::Status status = rendezvous.failure(); !status.ok())
+      return status;
+    if (Clock::now() - begin > yielding)
+      ::nanosleep(&nap, nullptr);
+    else
+      ::sched_yield();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MessageChannel::start() {
+  ++runs;
+  if (!readers.empty())
+    neighbours->counts(number).started.store(runs, std::memory_order_release);
+  return ready->record(description.mover->getStream(StreamKind::Steps));
 }
 
 absl::Status MessageChannel::finish() {
@@ -199,6 +288,19 @@ absl::Status MessageChannel::finish() {
 }
 
 absl::Status MessageChannel::join() {
-  absl::Status status = isUnderWay && problem.ok() ? proceed(/*waits=*/true) : problem;
+  absl::Status status;
+  if (isUnderWay && open.areNear)
+    status = waitUntil([&] { return !isUnderWay || !problem.ok(); });
+  else if (isUnderWay && problem.ok())
+    status = proceed(/*waits=*/true);
+  if (status.ok())
+    status = problem;
   return status.ok() ? description.mover->getStream(StreamKind::Steps).wait(*complete) : status;
+}
+
+absl::Status MessageChannel::fence() {
+  absl::Status status = join();
+  auto isRead = [&](const ChannelCounts *reader) { return reader->finished.load(std::memory_order_acquire) >= runs; };
+  auto areDone = [&] { return std::all_of(readers.begin(), readers.end(), isRead); };
+  return status.ok() && !areDone() ? waitUntil(areDone) : status;
 }

@@ -11,9 +11,12 @@
 #include "MessageChannel.h"
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 #include <condition_variable>
+#include <cstdlib>
+#include <limits>
 #include <map>
 #include <thread>
 
@@ -98,6 +101,7 @@ public:
     return channel;
   }
   void keep(std::shared_ptr<void> kept) override { openChannels.memory.push_back(std::move(kept)); }
+  void offer(std::byte *memory, int64_t bytes) override { offers.push_back({memory, bytes}); }
   absl::Status connect() override;
   int64_t messageBytes() const override { return openChannels.stagingBytes; }
   absl::StatusOr<std::unique_ptr<Move>> record(Mover &mover, absl::FunctionRef<absl::Status()> issue) override;
@@ -108,9 +112,7 @@ public:
   void setBusy(bool busy) override { rendezvous->setBusy(busy); }
   void enterStep(const char *name) override {
     rendezvous->enterStep(name);
-    // Those that are done are taken from the list.
-    for (size_t i = openChannels.underWay.size(); i-- > 0;)
-      openChannels.underWay[i]->progress();
+    openChannels.progress();
   }
   absl::Status state() const override { return rendezvous->failure(); }
   absl::Status abort(const absl::Status &status) override {
@@ -129,6 +131,8 @@ public:
 
 private:
   absl::Status joinGroup(const TransportChoice &transport, const std::string &name, std::chrono::milliseconds timeout);
+  /// Finds out who reads each other's memory in the channels that are open by now.
+  absl::Status findNeighbours();
   /// The transport for the collective of a channel; null where messages do the exchange.
   absl::StatusOr<Transport *> groupTransport(const ChannelDescription &channel);
   void poll();
@@ -141,6 +145,7 @@ private:
   std::map<std::vector<int>, Transport *> groups;
   std::vector<MessageChannel *> channels; ///< Until `connect`.
   OpenChannels openChannels;
+  std::vector<ByteRange> offers; ///< Until `connect`.
   std::thread poller;
   std::mutex pollMutex;
   std::condition_variable pollSignal;
@@ -148,6 +153,8 @@ private:
 };
 
 constexpr auto pollPeriod = std::chrono::milliseconds(100);
+/// How many bytes of its memory a process shares with others of its machine at most.
+constexpr const char *sharedMemoryVariable = "DOVETAIL_SHARED_MEMORY";
 
 } // namespace
 
@@ -217,9 +224,33 @@ absl::Status MessageCommunicator::joinGroup(const TransportChoice &transport, co
   return absl::OkStatus();
 }
 
+absl::Status MessageCommunicator::findNeighbours() {
+  int64_t mostBytes = std::numeric_limits<int64_t>::max();
+  if (const char *value = std::getenv(sharedMemoryVariable);
+      value && *value && (!absl::SimpleAtoi(value, &mostBytes) || mostBytes < 0))
+    return absl::InvalidArgumentError(
+        absl::StrCat(sharedMemoryVariable, " is '", value, "'; it is a number of bytes, 0 for messages only"));
+  std::vector<const ChannelDescription *> descriptions;
+  for (const MessageChannel *channel : channels)
+    descriptions.push_back(&channel->getDescription());
+  absl::StatusOr<std::shared_ptr<Neighbours>> neighbours =
+      Neighbours::find(*rendezvous, rank(), std::exchange(offers, {}), descriptions, mostBytes);
+  if (!neighbours.ok())
+    return neighbours.status();
+  openChannels.areNear = *neighbours != nullptr;
+  for (size_t i = 0; i < channels.size(); ++i)
+    channels[i]->setNeighbours(*neighbours, i);
+  return absl::OkStatus();
+}
+
 absl::Status MessageCommunicator::connect() {
+  // Those that come later are for what is sent once.
+  if (!offers.empty() && size() > 1)
+    if (absl::Status status = findNeighbours(); !status.ok())
+      return status;
   for (MessageChannel *channel : channels) {
-    absl::StatusOr<Transport *> group = groupTransport(channel->getDescription());
+    absl::StatusOr<Transport *> group =
+        channel->isNear() ? absl::StatusOr<Transport *>(nullptr) : groupTransport(channel->getDescription());
     if (!group.ok())
       return group.status();
     absl::Status status = *group ? channel->prepareCollective(**group) : channel->prepareMessages(size(), *world);

@@ -27,18 +27,21 @@ bool dovetail::runtime::isMessage(const MemoryView &memory, const Box &box, cons
 static constexpr int64_t messageAlignment = 256;
 static constexpr int64_t boxAlignment = 16;
 
-StagedMessages::StagedMessages(const ChannelDescription &channel)
-    : joins(channel.moves.size() > 1), sends(list(channel.moves, /*areSent=*/true)),
-      receives(list(channel.moves, /*areSent=*/false)) {
+StagedMessages::StagedMessages(const ChannelDescription &channel, absl::FunctionRef<bool(int peer)> readsOwn,
+                               absl::FunctionRef<bool(int peer)> isRead)
+    : joins(channel.moves.size() > 1), sends(list(channel.moves, /*areSent=*/true, readsOwn)),
+      receives(list(channel.moves, /*areSent=*/false, isRead)) {
   place(sends, /*areSent=*/true);
   place(receives, /*areSent=*/false);
 }
 
-std::vector<StagedMessages::Part> StagedMessages::list(const std::vector<ChannelMove> &moves, bool areSent) const {
+std::vector<StagedMessages::Part> StagedMessages::list(const std::vector<ChannelMove> &moves, bool areSent,
+                                                       absl::FunctionRef<bool(int peer)> isNear) const {
   std::vector<Part> parts;
   for (const ChannelMove &move : moves)
     for (const layout::Transfer &transfer : areSent ? move.sends : move.receives)
-      parts.push_back({&move, areSent ? transfer.dest : transfer.source, transfer.box});
+      if (int peer = areSent ? transfer.dest : transfer.source; !isNear(peer))
+        parts.push_back({&move, peer, transfer.box});
   // One move is as it comes.
   if (joins)
     std::stable_sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) { return a.peer < b.peer; });

@@ -16,6 +16,8 @@
 #include "dovetail/runtime/Communicator.h"
 #include "dovetail/runtime/Transport.h"
 
+#include "absl/functional/function_ref.h"
+
 namespace dovetail::runtime {
 
 /// Whether `box` lies in `memory` as in a message.
@@ -34,8 +36,11 @@ public:
     int64_t offset = -1;
   };
 
-  /// Needs no addresses. The channel's moves have to stay where they are.
-  explicit StagedMessages(const ChannelDescription &channel);
+  /// Needs no addresses. The channel's moves have to stay where they are. Nothing is sent to ranks that read this one's
+  /// memory, and received from those whose memory it reads.
+  explicit StagedMessages(
+      const ChannelDescription &channel, absl::FunctionRef<bool(int peer)> readsOwn = [](int) { return false; },
+      absl::FunctionRef<bool(int peer)> isRead = [](int) { return false; });
 
   /// Gives parts their addresses, with memory for messages of `bytes` bytes.
   void bind(std::byte *memory);
@@ -51,7 +56,8 @@ public:
   int64_t bytes = 0; ///< Of the memory for messages.
 
 private:
-  std::vector<Part> list(const std::vector<ChannelMove> &moves, bool areSent) const;
+  std::vector<Part> list(const std::vector<ChannelMove> &moves, bool areSent,
+                         absl::FunctionRef<bool(int peer)> isNear) const;
   void place(std::vector<Part> &parts, bool areSent);
   /// Behind the last of the parts that are one message with part `first`.
   size_t endOfMessage(const std::vector<Part> &parts, size_t first) const;

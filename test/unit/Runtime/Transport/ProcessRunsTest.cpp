@@ -18,6 +18,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <fstream>
 #include <thread>
 #include <unistd.h>
 
@@ -99,6 +100,32 @@ std::vector<Outcome> runUntilEnd(std::shared_ptr<const runtime::Program> program
     }
     return "nothing happened";
   });
+}
+
+TEST(ProcessRuns, SharesMemoryUnlessToldOtherwise) {
+  if (!hasKernels())
+    GTEST_SKIP() << "there is no compiler for kernels";
+  auto program = gatherer(3, /*onDevice=*/false).program();
+  // How many segments of others each rank has mapped.
+  auto countMaps = [&](const char *limitOfRank1) {
+    std::string counts;
+    auto outcomes = inProcesses(3, [&](const runtime::LaunchEnvironment &environment) -> std::string {
+      ::setenv("DOVETAIL_SHARED_MEMORY", environment.rank == 1 ? limitOfRank1 : "", 1);
+      auto runner = runtime::ProgramRunner::create(program, optionsOf(environment, 10));
+      if (!runner.ok())
+        return std::string(runner.status().message());
+      std::ifstream maps("/proc/self/maps");
+      int count = 0;
+      for (std::string line; std::getline(maps, line);)
+        count += line.find("memfd:dovetail-shared") != std::string::npos && line.find(" r--s ") != std::string::npos;
+      return std::to_string(count);
+    });
+    for (const Outcome &outcome : outcomes)
+      counts += outcome.text + " ";
+    return counts;
+  };
+  EXPECT_EQ(countMaps(""), "2 2 2 ");
+  EXPECT_EQ(countMaps("0"), "0 0 0 ");
 }
 
 TEST(ProcessRuns, ARankThatNeverComesIsNamed) {
