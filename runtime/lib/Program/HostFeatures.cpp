@@ -13,11 +13,42 @@
 
 using namespace dovetail::runtime;
 
-/// What the CPU says of itself in ECX; 0 where it does not know the question.
-static unsigned cpuidEcx(unsigned leaf) {
+namespace {
+
+/// What the CPU says of itself; zeros where it does not know the question.
+struct Registers {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid(leaf, &eax, &ebx, &ecx, &edx) ? ecx : 0;
+};
+
+Registers cpuid(unsigned leaf, unsigned subleaf = 0) {
+  Registers result;
+  if (!__get_cpuid_count(leaf, subleaf, &result.eax, &result.ebx, &result.ecx, &result.edx))
+    return {};
+  return result;
 }
+
+bool hasBit(unsigned value, unsigned bit) { return (value >> bit & 1) != 0; }
+
+/// The version of AVX10 (Intel's AVX10 Architecture Specification, CPUID); 0 if the CPU has none, or the system does
+/// not save what it needs.
+unsigned avx10Version() {
+  bool has = __builtin_cpu_supports("avx512f") != 0 && hasBit(cpuid(7, 1).edx, 19);
+  return has ? cpuid(0x24).ebx & 0xff : 0;
+}
+
+/// One of the features of AVX that compilers cannot all be asked for.
+bool hasAvxExtension(unsigned word, unsigned bit) { return __builtin_cpu_supports("avx") != 0 && hasBit(word, bit); }
+
+/// APX, all of it, which CPUs have together, and its registers are saved (XCR0, bit 19).
+bool hasApx() {
+  if (!hasBit(cpuid(7, 1).edx, 21) || (cpuid(1).ecx & bit_OSXSAVE) == 0)
+    return false;
+  unsigned low, high;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return hasBit(low, 19);
+}
+
+} // namespace
 
 bool dovetail::runtime::hostHasFeature(const std::string &name) {
   // The builtin takes literals only.
@@ -100,27 +131,25 @@ bool dovetail::runtime::hostHasFeature(const std::string &name) {
       FEATURE("xsavec"),
       FEATURE("xsaveopt"),
       FEATURE("xsaves"),
-#ifdef __clang__ // GCC learns of these later.
-      FEATURE("avx10.1"),
-      FEATURE("avx10.2"),
-      FEATURE("avxifma"),
-      FEATURE("avxneconvert"),
-      FEATURE("avxvnniint16"),
-      FEATURE("avxvnniint8"),
-      // LLVM's names for the parts of APX, which CPUs have together.
-      {"ccmp", __builtin_cpu_supports("apxf") != 0},
-      {"cf", __builtin_cpu_supports("apxf") != 0},
-      {"egpr", __builtin_cpu_supports("apxf") != 0},
-      {"ndd", __builtin_cpu_supports("apxf") != 0},
-      {"nf", __builtin_cpu_supports("apxf") != 0},
-      {"ppx", __builtin_cpu_supports("apxf") != 0},
-      {"push2pop2", __builtin_cpu_supports("apxf") != 0},
-      {"zu", __builtin_cpu_supports("apxf") != 0},
-#endif
       // clang-format on
       // GCC 12 cannot be asked for these.
-      {"cx16", (cpuidEcx(1) & bit_CMPXCHG16B) != 0},
-      {"sahf", (cpuidEcx(0x80000001) & bit_LAHF_LM) != 0},
+      {"cx16", (cpuid(1).ecx & bit_CMPXCHG16B) != 0},
+      {"sahf", (cpuid(0x80000001).ecx & bit_LAHF_LM) != 0},
+      {"avx10.1", avx10Version() >= 1},
+      {"avx10.2", avx10Version() >= 2},
+      {"avxifma", hasAvxExtension(cpuid(7, 1).eax, 23)},
+      {"avxneconvert", hasAvxExtension(cpuid(7, 1).edx, 5)},
+      {"avxvnniint16", hasAvxExtension(cpuid(7, 1).edx, 10)},
+      {"avxvnniint8", hasAvxExtension(cpuid(7, 1).edx, 4)},
+      // LLVM's names for the parts of APX.
+      {"ccmp", hasApx()},
+      {"cf", hasApx()},
+      {"egpr", hasApx()},
+      {"ndd", hasApx()},
+      {"nf", hasApx()},
+      {"ppx", hasApx()},
+      {"push2pop2", hasApx()},
+      {"zu", hasApx()},
       // Part of every x86-64 CPU, or of another feature.
       {"64bit", true},
       {"cx8", true},
