@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<RendezvousEntrance>> RendezvousEntrance::open(int
   int listener = listenOn(port);
   if (listener < 0)
     return absl::UnavailableError(port == 0
-                                      ? absl::StrCat("rank 0 cannot listen on any port: ", std::strerror(errno))
+                                      ? absl::StrCat("no port can be listened on: ", std::strerror(errno))
                                       : absl::StrCat("rank 0 cannot listen on port ", port, ": ", std::strerror(errno),
                                                      "; choose another with DOVETAIL_PORT or --address"));
   return std::unique_ptr<RendezvousEntrance>(new RendezvousEntrance(listener));
@@ -136,7 +136,7 @@ bool RendezvousEntrance::readSome(Visitor &visitor) {
   }
 }
 
-absl::StatusOr<RendezvousEntrance::Guest> RendezvousEntrance::next(Clock::time_point deadline) {
+absl::StatusOr<RendezvousEntrance::Guest> RendezvousEntrance::next(Clock::time_point deadline, int interruption) {
   for (;;) {
     for (auto visitor = visitors.begin(); visitor != visitors.end();) {
       if (!readSome(*visitor) || Clock::now() - visitor->since > patience) {
@@ -163,7 +163,7 @@ absl::StatusOr<RendezvousEntrance::Guest> RendezvousEntrance::next(Clock::time_p
     }
     if (Clock::now() >= deadline)
       return absl::DeadlineExceededError("nobody came");
-    std::vector<pollfd> entries{{listener, POLLIN, 0}};
+    std::vector<pollfd> entries{{listener, POLLIN, 0}, {interruption, POLLIN, 0}};
     Clock::time_point until = deadline;
     for (const Visitor &visitor : visitors) {
       entries.push_back({visitor.socket, POLLIN, 0});
@@ -172,6 +172,8 @@ absl::StatusOr<RendezvousEntrance::Guest> RendezvousEntrance::next(Clock::time_p
     ::poll(entries.data(), entries.size(), millisecondsUntil(until) + 1);
     if (entries[0].revents)
       admit();
+    if (entries[1].revents)
+      return absl::CancelledError("interrupted");
   }
 }
 

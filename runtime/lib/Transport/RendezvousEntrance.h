@@ -40,8 +40,9 @@ public:
     int socket;
     Hello hello;
   };
-  /// Returns when the next one has come. Errors: DEADLINE_EXCEEDED.
-  absl::StatusOr<Guest> next(Clock::time_point deadline);
+  /// Returns when the next one has come. Errors: DEADLINE_EXCEEDED; CANCELLED when there is something to read from
+  /// `interruption`.
+  absl::StatusOr<Guest> next(Clock::time_point deadline, int interruption);
 
   /// The addresses of this machine, with commas in between: those that others reach first.
   static std::string ownAddresses();

@@ -23,7 +23,7 @@ namespace {
 /// How long a rank may take between two parts of a message.
 constexpr auto patience = std::chrono::seconds(5);
 /// Begins greetings. Its last digits are the version of the messages.
-constexpr uint64_t magic = 0xD07E'7A11'0000'0002;
+constexpr uint64_t magic = 0xD07E'7A11'0000'0003;
 
 void appendText(std::string &text, const std::string &value) {
   append(text, value.size());
@@ -41,6 +41,20 @@ std::string takeText(const std::string &text, size_t &at) {
   return text.substr(at - size, size);
 }
 
+void appendPlace(std::string &text, const Place &place) {
+  append(text, place.rank);
+  appendText(text, place.addresses);
+  append(text, place.port);
+}
+
+Place takePlace(const std::string &text, size_t &at) {
+  Place place;
+  place.rank = take(text, at);
+  place.addresses = takeText(text, at);
+  place.port = take(text, at);
+  return place;
+}
+
 } // namespace
 
 std::string dovetail::runtime::pack(const Hello &hello) {
@@ -51,6 +65,8 @@ std::string dovetail::runtime::pack(const Hello &hello) {
   append(payload, hello.size);
   appendText(payload, hello.host);
   appendText(payload, hello.job);
+  append(payload, hello.to);
+  appendPlace(payload, hello.place);
   return payload;
 }
 
@@ -64,9 +80,64 @@ std::optional<Hello> dovetail::runtime::unpackHello(const std::string &payload) 
   hello.size = take(payload, at);
   hello.host = takeText(payload, at);
   hello.job = takeText(payload, at);
+  hello.to = take(payload, at);
+  hello.place = takePlace(payload, at);
   if (at != payload.size())
     return std::nullopt;
   return hello;
+}
+
+std::string dovetail::runtime::pack(const Place &place) {
+  std::string payload;
+  appendPlace(payload, place);
+  return payload;
+}
+
+std::optional<Place> dovetail::runtime::unpackPlace(const std::string &payload) {
+  size_t at = 0;
+  Place place = takePlace(payload, at);
+  if (at != payload.size())
+    return std::nullopt;
+  return place;
+}
+
+void Progress::add(const Progress &others) {
+  done += others.done;
+  busy = busy || others.busy;
+  if (others.least == least) {
+    behind += others.behind;
+  } else if (others.least < least) {
+    least = others.least;
+    behind = others.behind;
+    rank = others.rank;
+    host = others.host;
+    step = others.step;
+  }
+}
+
+std::string dovetail::runtime::pack(const Progress &progress) {
+  std::string payload;
+  for (uint64_t value :
+       {progress.done, static_cast<uint64_t>(progress.busy), progress.least, progress.behind, progress.rank})
+    append(payload, value);
+  appendText(payload, progress.host);
+  appendText(payload, progress.step);
+  return payload;
+}
+
+std::optional<Progress> dovetail::runtime::unpackProgress(const std::string &payload) {
+  size_t at = 0;
+  Progress progress;
+  progress.done = take(payload, at);
+  progress.busy = take(payload, at) != 0;
+  progress.least = take(payload, at);
+  progress.behind = take(payload, at);
+  progress.rank = take(payload, at);
+  progress.host = takeText(payload, at);
+  progress.step = takeText(payload, at);
+  if (at != payload.size())
+    return std::nullopt;
+  return progress;
 }
 
 std::string dovetail::runtime::hostName() {

@@ -18,23 +18,55 @@
 
 namespace dovetail::runtime {
 
-enum MessageType : uint32_t { Greeting, Welcome, Blob, Heartbeat, Failure, Farewell };
+/// Greetings are answered with a welcome, a referral to somebody else, or a failure. A rank is ready when all ranks
+/// below it are; rank 0 says so to all.
+enum MessageType : uint32_t { Greeting, Welcome, Referral, Ready, Blob, Heartbeat, Failure, Farewell };
 
 /// Before its payload a message has its type and the payload's size, of 4 bytes each.
 inline constexpr size_t headerBytes = 8;
 /// No greeting is longer, with its header.
 inline constexpr size_t mostGreetingBytes = 4096;
 
-/// What a process says first to rank 0.
+/// Where a rank can be reached.
+struct Place {
+  uint64_t rank = 0;
+  std::string addresses; ///< With commas in between.
+  uint64_t port = 0;     ///< 0: it is not known yet.
+};
+
+/// What a process says first to another one.
 struct Hello {
   std::string token; ///< What all processes of a run know, and nobody else; may be empty.
   uint64_t rank = 0, size = 0;
   std::string host; ///< Where it runs.
   std::string job;
+  uint64_t to = 0; ///< The rank that it looks for: an address may be that of another machine, too.
+  Place place;     ///< Where those below it find it.
 };
 std::string pack(const Hello &hello);
 /// Nothing, if the payload is no greeting of this version.
 std::optional<Hello> unpackHello(const std::string &payload);
+
+/// The payload of a referral.
+std::string pack(const Place &place);
+/// Nothing, if the payload is none.
+std::optional<Place> unpackPlace(const std::string &payload);
+
+/// What some ranks do.
+struct Progress {
+  uint64_t done = 0;      ///< Grows whenever one of them gets on.
+  bool busy = true;       ///< One of them is expected to.
+  uint64_t least = 0;     ///< How far those are that are behind; counts the same on all ranks.
+  uint64_t behind = 1;    ///< How many these are.
+  uint64_t rank = 0;      ///< The first of them,
+  std::string host, step; ///< where it runs, and what it does.
+
+  /// That of these and others, whose ranks are larger.
+  void add(const Progress &others);
+};
+std::string pack(const Progress &progress);
+/// Nothing, if the payload is none.
+std::optional<Progress> unpackProgress(const std::string &payload);
 
 /// The name of this machine.
 std::string hostName();

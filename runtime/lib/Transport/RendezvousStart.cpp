@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Implements the beginning of a rendezvous: the others find rank 0, which lets them in.
+// Implements the beginning of a rendezvous: all ask at rank 0, which lets those in that are right below it, and sends
+// the others to these, who do the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,118 +42,218 @@ bool isConnected(int socket) {
 
 } // namespace
 
-void Rendezvous::setUpSocket(int socket) const {
-  int on = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  // A rank that takes nothing any more must not hold up those that write to it.
-  timeval limit{timeout.count() / 1000 + 1, 0};
-  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+Rendezvous::Peer::Peer(Subtree ranks) : ranks(ranks) {
+  progress.behind = static_cast<uint64_t>(ranks.size());
+  progress.rank = static_cast<uint64_t>(ranks.rank);
+  progress.step = "start-up";
+}
+
+Rendezvous::Rendezvous(const LaunchEnvironment &environment, std::chrono::milliseconds timeout)
+    : environment(environment), host(hostName()), timeout(timeout), deadline(Clock::now() + timeout),
+      place(findPlace(environment.rank, environment.size)), came(place.own.size()) {
+  if (place.parent >= 0)
+    peers.push_back(std::make_unique<Peer>(Subtree{place.parent, place.parent + 1}));
+  for (const Subtree &child : place.children)
+    peers.push_back(std::make_unique<Peer>(child));
 }
 
 absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::connect(const LaunchEnvironment &environment,
                                                                 std::chrono::milliseconds timeout,
                                                                 std::unique_ptr<RendezvousEntrance> entrance) {
   std::unique_ptr<Rendezvous> result(new Rendezvous(environment, timeout));
-  if (::pipe2(result->wake, O_CLOEXEC) != 0)
-    return absl::UnavailableError(absl::StrCat("no pipe can be made: ", std::strerror(errno)));
-  absl::Status status = environment.rank == 0 ? result->receive(std::move(entrance)) : result->reach();
-  if (!status.ok())
-    return status;
-  for (const std::unique_ptr<Peer> &peer : result->peers)
-    peer->heard = peer->changed = Clock::now();
-  result->lastLook = Clock::now();
-  result->thread = std::thread([self = result.get()] { self->run(); });
-  return result;
+  absl::Status status = result->start(std::move(entrance));
+  if (status.ok())
+    return result;
+  // Its end tells the others.
+  result->keep(status);
+  return status;
 }
 
-absl::Status Rendezvous::receive(std::unique_ptr<RendezvousEntrance> entrance) {
-  for (int rank = 0; rank < environment.size; ++rank)
-    peers.push_back(std::make_unique<Peer>());
-  peers[0]->host = hostName();
-  if (environment.size == 1)
-    return absl::OkStatus();
-  if (!entrance) {
-    absl::StatusOr<std::unique_ptr<RendezvousEntrance>> opened = RendezvousEntrance::open(environment.port);
+absl::Status Rendezvous::start(std::unique_ptr<RendezvousEntrance> entrance) {
+  for (EventFile *file : {&wake, &news})
+    if (absl::Status status = file->open(); !status.ok())
+      return status;
+  if (!entrance && !place.children.empty()) {
+    absl::StatusOr<std::unique_ptr<RendezvousEntrance>> opened =
+        RendezvousEntrance::open(parent() ? 0 : environment.port);
     if (!opened.ok())
-      return opened.status();
+      return absl::Status(opened.status().code(),
+                          absl::StrCat("rank ", environment.rank, ": ", opened.status().message()));
     entrance = *std::move(opened);
   }
-  for (int missing = environment.size - 1; missing > 0;) {
-    absl::StatusOr<RendezvousEntrance::Guest> guest = entrance->next(deadline);
-    if (!guest.ok())
-      break;
-    if (std::string problem = whatIsWrong(guest->hello); !problem.empty()) {
-      sendMessage(guest->socket, Failure, packFailure(absl::InvalidArgumentError(problem)));
-      ::close(guest->socket);
-      continue;
-    }
-    if (!sendMessage(guest->socket, Welcome, peers[0]->host)) {
-      ::close(guest->socket); // It will come again.
-      continue;
-    }
-    setUpSocket(guest->socket);
-    Peer &peer = *peers[guest->hello.rank];
-    // One that waited too long for an answer comes again.
-    if (peer.socket >= 0)
-      ::close(peer.socket);
-    else
-      --missing;
-    peer.host = guest->hello.host;
-    peer.socket = guest->socket;
+  thread = std::thread([this] { run(); });
+  Place own{static_cast<uint64_t>(environment.rank), "", 0};
+  if (parent() && entrance) {
+    own.addresses = RendezvousEntrance::ownAddresses();
+    own.port = static_cast<uint64_t>(entrance->port());
   }
-  std::vector<size_t> absent;
-  for (size_t rank = 1; rank < peers.size(); ++rank)
-    if (peers[rank]->socket < 0)
-      absent.push_back(rank);
-  if (absent.empty())
+  absl::Status status = parent() ? reach(own) : absl::OkStatus();
+  if (status.ok() && entrance)
+    status = admit(*entrance);
+  if (status.ok() && parent())
+    status = awaitOthers();
+  complete = status.ok();
+  for (const std::unique_ptr<Peer> &child : children())
+    if (status.ok() && !send(*child, Ready, ""))
+      status = reason(lost(*child));
+  return status;
+}
+
+absl::Status Rendezvous::awaitOthers() {
+  if (!send(*parent(), Ready, ""))
+    return reason(lost(*parent()));
+  std::unique_lock lock(mutex);
+  arrival.wait(lock, [&] { return parent()->ready || parent()->gone || !error.ok(); });
+  if (parent()->ready)
     return absl::OkStatus();
-  absl::Status late =
-      absl::DeadlineExceededError(absl::StrCat("rank", absent.size() > 1 ? "s " : " ", absl::StrJoin(absent, ", "),
-                                               " did not come to rank 0 within ", timeout.count() / 1000.0, " s"));
-  tell(late);
-  return late;
+  if (!error.ok())
+    return error;
+  return absl::UnavailableError(absl::StrCat("rank ", place.parent, " has ended before the others"));
+}
+
+void Rendezvous::connectPeer(Peer &peer, int socket, std::string where, bool confirmed) {
+  int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  // A rank that takes nothing any more must not hold up those that write to it.
+  timeval limit{timeout.count() / 1000 + 1, 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+  peer.host = std::move(where);
+  peer.heard = Clock::now();
+  peer.confirmed = confirmed;
+  peer.socket = socket;
+  wake.signal();
+}
+
+Rendezvous::Peer &Rendezvous::childOf(int rank) const {
+  return **std::find_if(children().begin(), children().end(),
+                        [&](const std::unique_ptr<Peer> &child) { return child->ranks.contains(rank); });
+}
+
+absl::Status Rendezvous::admit(RendezvousEntrance &entrance) {
+  for (;;) {
+    {
+      std::lock_guard lock(mutex);
+      if (!error.ok())
+        return error;
+      if (std::all_of(children().begin(), children().end(), [](const auto &child) { return child->ready; }))
+        return absl::OkStatus();
+    }
+    absl::StatusOr<RendezvousEntrance::Guest> guest = entrance.next(deadline, news.descriptor());
+    if (absl::IsDeadlineExceeded(guest.status()))
+      break;
+    if (guest.ok())
+      answer(*guest);
+    else
+      news.clear();
+  }
+  std::vector<int> absent;
+  for (int rank = place.own.rank + 1; rank < place.own.end; ++rank)
+    if (!came[rank - place.own.rank])
+      absent.push_back(rank);
+  std::string who = absent.empty() ? absl::StrCat("the ranks below rank ", environment.rank, " did not find each other")
+                                   : absl::StrCat("rank", absent.size() > 1 ? "s " : " ", absl::StrJoin(absent, ", "),
+                                                  " did not come to rank ", environment.rank);
+  return absl::DeadlineExceededError(absl::StrCat(who, " within ", timeout.count() / 1000.0, " s"));
+}
+
+void Rendezvous::answer(const RendezvousEntrance::Guest &guest) {
+  const Hello &hello = guest.hello;
+  auto dismiss = [&](uint32_t type, const std::string &payload) {
+    sendMessage(guest.socket, type, payload);
+    ::close(guest.socket);
+  };
+  auto isElsewhere = [&] {
+    dismiss(Failure, packFailure(absl::UnavailableError(
+                         absl::StrCat("rank ", environment.rank, " answers there, not rank ", hello.to))));
+  };
+  if (hello.to != static_cast<uint64_t>(environment.rank))
+    return isElsewhere();
+  if (std::string problem = whatIsWrong(hello); !problem.empty())
+    return dismiss(Failure, packFailure(absl::InvalidArgumentError(problem)));
+  int rank = static_cast<int>(hello.rank);
+  if (!place.own.contains(rank))
+    return isElsewhere();
+  came[rank - environment.rank] = true;
+  Peer &child = childOf(rank);
+  if (child.ranks.rank != rank)
+    return dismiss(Referral, pack(child.socket >= 0 ? child.place : Place{hello.rank, "", 0}));
+  // It waited too long for an answer before, which the thread finds out.
+  if (child.socket >= 0)
+    return dismiss(Referral, pack(Place{hello.rank, "", 0}));
+  if (!sendMessage(guest.socket, Welcome, host)) {
+    ::close(guest.socket); // It will come again.
+    return;
+  }
+  child.place = hello.place;
+  connectPeer(child, guest.socket, hello.host, /*confirmed=*/false);
 }
 
 std::string Rendezvous::whatIsWrong(const Hello &hello) const {
+  int own = environment.rank, size = environment.size;
   if (hello.job != environment.job)
-    return absl::StrCat("rank ", hello.rank, " of job '", hello.job, "' has come to rank 0 of job '", environment.job,
-                        "', which uses port ", environment.port,
+    return absl::StrCat("rank ", hello.rank, " of job '", hello.job, "' has come to rank ", own, " of job '",
+                        environment.job, "', which uses port ", environment.port,
                         "; give each job a port of its own with DOVETAIL_PORT or --address");
   if (hello.token != environment.token)
-    return absl::StrCat("rank ", hello.rank, " has come to rank 0 without the token of its run; give all processes of ",
-                        "a run, and no others, the same DOVETAIL_TOKEN");
-  if (hello.size != peers.size())
-    return absl::StrCat("rank 0 is one of ", peers.size(), " ranks, but rank ", hello.rank, " one of ", hello.size,
+    return absl::StrCat("rank ", hello.rank, " has come to rank ", own, " without the token of its run; give all ",
+                        "processes of a run, and no others, the same DOVETAIL_TOKEN");
+  if (hello.size != static_cast<uint64_t>(size))
+    return absl::StrCat("rank ", own, " is one of ", size, " ranks, but rank ", hello.rank, " one of ", hello.size,
                         "; say the same to all processes");
-  if (hello.rank == 0 || hello.rank >= peers.size() || isConnected(peers[hello.rank]->socket))
+  if (hello.rank >= hello.size || hello.rank == static_cast<uint64_t>(own) ||
+      std::any_of(children().begin(), children().end(), [&](const std::unique_ptr<Peer> &child) {
+        return child->ranks.rank == static_cast<int>(hello.rank) && isConnected(child->socket);
+      }))
     return absl::StrCat("two processes are rank ", hello.rank, "; give each a rank of its own, from 0 to ",
                         hello.size - 1);
   return "";
 }
 
-absl::Status Rendezvous::reach() {
-  peers.push_back(std::make_unique<Peer>());
+absl::Status Rendezvous::reach(const Place &own) {
+  const Place root{0, environment.address, static_cast<uint64_t>(environment.port)};
+  // With thousands of ranks, those that have to wait must not keep rank 0 busy.
+  const auto mostPause = std::chrono::milliseconds(std::max(50, environment.size / 8));
+  auto pause = std::chrono::milliseconds(5);
   absl::Status problem;
+  Place asked = root, next = root;
   do {
-    for (absl::string_view address : absl::StrSplit(environment.address, ',')) {
-      problem = call(std::string(address));
-      if (problem.ok() || absl::IsInvalidArgument(problem))
+    asked = next;
+    next = root;
+    for (absl::string_view address : absl::StrSplit(asked.addresses, ',')) {
+      absl::StatusOr<std::optional<Place>> answer = call(std::string(address), asked, own);
+      problem = answer.status();
+      if (answer.ok() && !*answer)
+        return absl::OkStatus();
+      if (absl::IsInvalidArgument(problem))
         return problem;
+      if (!answer.ok())
+        continue;
+      if ((*answer)->port != 0 && (*answer)->rank > asked.rank)
+        next = **std::move(answer);
+      else
+        problem = absl::UnavailableError("the ranks between that and this one have not come");
+      break;
     }
-    // Rank 0 may not have started yet.
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    // Who is to answer may not have started yet.
+    if (next.rank == 0) {
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, mostPause);
+    }
   } while (Clock::now() < deadline);
-  return absl::DeadlineExceededError(absl::StrCat("rank ", environment.rank, " did not reach rank 0 at ",
-                                                  environment.address, ", port ", environment.port, ", within ",
+  return absl::DeadlineExceededError(absl::StrCat("rank ", environment.rank, " did not reach rank ", asked.rank, " at ",
+                                                  asked.addresses, ", port ", asked.port, ", within ",
                                                   timeout.count() / 1000.0, " s: ", problem.message()));
 }
 
-absl::Status Rendezvous::call(const std::string &address) {
+absl::StatusOr<std::optional<Place>> Rendezvous::call(const std::string &address, const Place &asked,
+                                                      const Place &own) {
   addrinfo hints = {}, *addresses = nullptr;
   hints.ai_socktype = SOCK_STREAM;
-  if (int error = ::getaddrinfo(address.c_str(), std::to_string(environment.port).c_str(), &hints, &addresses))
+  if (int error = ::getaddrinfo(address.c_str(), std::to_string(asked.port).c_str(), &hints, &addresses))
     return absl::UnavailableError(::gai_strerror(error));
   absl::Cleanup free = [&] { ::freeaddrinfo(addresses); };
+  const std::string greeting = pack({environment.token, static_cast<uint64_t>(environment.rank),
+                                     static_cast<uint64_t>(environment.size), host, environment.job, asked.rank, own});
   absl::Status problem = absl::UnavailableError("no answer");
   for (addrinfo *entry = addresses; entry; entry = entry->ai_next) {
     int socket = ::socket(entry->ai_family, entry->ai_socktype | SOCK_CLOEXEC, entry->ai_protocol);
@@ -165,25 +266,23 @@ absl::Status Rendezvous::call(const std::string &address) {
     std::string answer;
     if (::connect(socket, entry->ai_addr, entry->ai_addrlen) != 0)
       problem = absl::UnavailableError(std::strerror(errno));
-    else if (!sendMessage(socket, Greeting,
-                          pack({environment.token, static_cast<uint64_t>(environment.rank),
-                                static_cast<uint64_t>(environment.size), hostName(), environment.job})))
+    else if (!sendMessage(socket, Greeting, greeting))
       problem = absl::UnavailableError("the connection ended");
     else
       problem = receiveMessage(socket, type, answer, mostGreetingBytes);
     if (problem.ok() && type == Welcome) {
-      setUpSocket(socket);
-      peers[0]->socket = socket;
-      peers[0]->host = answer;
-      return absl::OkStatus();
+      connectPeer(*parent(), socket, answer, /*confirmed=*/true);
+      return std::nullopt;
     }
     ::close(socket);
     if (!problem.ok())
       continue;
+    if (std::optional<Place> place = unpackPlace(answer); type == Referral && place)
+      return place;
     problem =
         type == Failure ? unpackFailure(answer) : absl::UnavailableError("something else than Dovetail answers there");
     if (absl::IsInvalidArgument(problem))
       return problem;
   }
-  return problem.ok() ? absl::UnavailableError("no answer") : problem;
+  return problem;
 }

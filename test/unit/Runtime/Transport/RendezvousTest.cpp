@@ -1,4 +1,4 @@
-//===- ProcessesTest.cpp - Ranks as processes --------------------------------===//
+//===- RendezvousTest.cpp - Processes that know each other ---------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,16 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Harness/Processes.h"
 #include "Transport/Rendezvous.h"
+#include "../Harness/Processes.h"
 
 #include "absl/strings/str_cat.h"
 
+#include <barrier>
 #include <csignal>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <map>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -23,109 +23,21 @@
 
 using namespace dovetail::runtime;
 using dovetail::test::freePort;
-using testing::AnyOf;
+using testing::Each;
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
 namespace {
 
-using Variables = std::map<std::string, std::string>;
-
-absl::StatusOr<LaunchEnvironment> read(const Variables &variables) {
-  return readLaunchEnvironment([&](const char *name) -> const char * {
-    auto it = variables.find(name);
-    return it == variables.end() ? nullptr : it->second.c_str();
-  });
-}
-
-std::string problem(const Variables &variables) { return std::string(read(variables).status().message()); }
-
-TEST(LaunchEnvironment, Torchrun) {
-  auto result = read({{"RANK", "3"},
-                      {"WORLD_SIZE", "8"},
-                      {"LOCAL_RANK", "1"},
-                      {"LOCAL_WORLD_SIZE", "2"},
-                      {"MASTER_ADDR", "10.0.0.7"},
-                      {"MASTER_PORT", "29500"}});
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->launcher, "torchrun");
-  EXPECT_EQ(result->rank, 3);
-  EXPECT_EQ(result->size, 8);
-  EXPECT_EQ(result->localRank, 1);
-  EXPECT_EQ(result->localSize, 2);
-  EXPECT_EQ(result->address, "10.0.0.7");
-  EXPECT_EQ(result->port, 29501); // torchrun listens on its port itself.
-}
-
-TEST(LaunchEnvironment, MpirunOnOneMachine) {
-  auto result = read({{"OMPI_COMM_WORLD_RANK", "1"},
-                      {"OMPI_COMM_WORLD_SIZE", "2"},
-                      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
-                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->rank, 1);
-  EXPECT_EQ(result->localSize, 2);
-  EXPECT_EQ(result->address, "127.0.0.1");
-}
-
-TEST(LaunchEnvironment, MpirunOnMoreNeedsAnAddress) {
-  Variables variables{{"OMPI_COMM_WORLD_RANK", "1"},
-                      {"OMPI_COMM_WORLD_SIZE", "4"},
-                      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
-                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
-  EXPECT_THAT(problem(variables), HasSubstr("DOVETAIL_ADDRESS is not set, and mpirun does not say"));
-  variables["DOVETAIL_ADDRESS"] = "head";
-  variables["DOVETAIL_PORT"] = "4000";
-  EXPECT_EQ(read(variables)->address, "head");
-  EXPECT_EQ(read(variables)->port, 4000);
-}
-
-TEST(LaunchEnvironment, SrunTakesTheFirstHost) {
-  for (auto [list, first] : std::map<std::string, std::string>{{"node7", "node7"},
-                                                               {"node7,node9", "node7"},
-                                                               {"node[07-09,12],login1", "node07"},
-                                                               {"gpu-a[3,5]", "gpu-a3"},
-                                                               {"r[1-2]-ib,x", "r1-ib"}})
-    EXPECT_EQ(
-        read({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_LOCALID", "0"}, {"SLURM_STEP_NODELIST", list}})
-            ->address,
-        first);
-}
-
-TEST(LaunchEnvironment, JobsAreTheLaunchers) {
-  Variables slurm{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_JOB_ID", "4711"}, {"SLURM_STEP_ID", "2"}};
-  EXPECT_EQ(read(slurm)->job, "4711.2");
-  // Without srun, several launches of one allocation are told apart by their own launcher.
-  slurm.insert({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"TORCHELASTIC_RUN_ID", "night"}});
-  EXPECT_EQ(read(slurm)->job, "night");
-  EXPECT_EQ(read({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_NAMESPACE", "11@1"}})->job,
-            "11@1");
-  EXPECT_EQ(read({{"DOVETAIL_RANK", "0"}, {"DOVETAIL_WORLD_SIZE", "1"}})->job, "");
-  EXPECT_EQ(read({{"DOVETAIL_RANK", "0"}, {"DOVETAIL_WORLD_SIZE", "1"}, {"DOVETAIL_TOKEN", "abc"}})->token, "abc");
-  EXPECT_THAT(
-      problem({{"DOVETAIL_RANK", "0"}, {"DOVETAIL_WORLD_SIZE", "1"}, {"DOVETAIL_TOKEN", std::string(1025, 'a')}}),
-      HasSubstr("DOVETAIL_TOKEN has more than 1024 characters"));
-  // Nobody says how many processes this machine has.
-  EXPECT_EQ(read({{"DOVETAIL_RANK", "0"}, {"DOVETAIL_WORLD_SIZE", "3"}, {"DOVETAIL_ADDRESS", "head"}})->localSize, 3);
-}
-
-TEST(LaunchEnvironment, WrongValuesAreNamed) {
-  EXPECT_THAT(problem({}), HasSubstr("start it with torchrun, mpirun or srun"));
-  EXPECT_THAT(problem({{"RANK", "1"}}), HasSubstr("the variable WORLD_SIZE is not set"));
-  EXPECT_THAT(problem({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK is '2', not a number from 0 to 1"));
-  EXPECT_THAT(problem({{"RANK", "x"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK is 'x'"));
-  EXPECT_THAT(problem({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_PORT", "65535"}}), HasSubstr("MASTER_PORT"));
-  EXPECT_THAT(problem({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_WORLD_SIZE", "2"}}),
-              HasSubstr("LOCAL_WORLD_SIZE is '2', not a number from 1 to 1"));
-}
-
 /// Runs `body(rank, rendezvous)` on a thread for each of `size` ranks.
 void onRanks(int size, std::chrono::milliseconds timeout, const std::function<void(int, Rendezvous &)> &body) {
   int port = freePort();
   std::vector<std::thread> threads;
+  std::barrier allHaveMet(size);
   for (int rank = 0; rank < size; ++rank)
-    threads.emplace_back([=] {
+    threads.emplace_back([&, rank] {
       auto met = Rendezvous::connect({"test", rank, size, rank, "127.0.0.1", port}, timeout);
+      allHaveMet.arrive_and_wait();
       ASSERT_TRUE(met.ok()) << met.status();
       body(rank, **met);
     });
@@ -349,6 +261,156 @@ TEST(Rendezvous, FarewellsAreNoFailures) {
       std::this_thread::sleep_for(500ms);
     EXPECT_TRUE(rendezvous.failure().ok()) << rendezvous.failure();
   });
+}
+
+/// The tree of `size` ranks holds together, and is flat.
+void checkTree(int size, int mostDepth) {
+  std::vector<int> depth(size);
+  for (int rank = 0; rank < size; ++rank) {
+    TreePlace place = findPlace(rank, size);
+    ASSERT_EQ(place.own.rank, rank);
+    ASSERT_EQ(place.parent < 0, rank == 0);
+    if (rank > 0) {
+      // Whoever is above knows of it, and comes before.
+      ASSERT_LT(place.parent, rank);
+      TreePlace above = findPlace(place.parent, size);
+      ASSERT_EQ(std::count_if(above.children.begin(), above.children.end(),
+                              [&](const Subtree &child) { return child.rank == rank && child.end == place.own.end; }),
+                1);
+      depth[rank] = depth[place.parent] + 1;
+    }
+    ASSERT_LE(depth[rank], mostDepth);
+    ASSERT_LE(place.children.size(), 4u);
+    // Those below are all between this rank and its end, each once.
+    int next = rank + 1;
+    for (const Subtree &child : place.children) {
+      ASSERT_EQ(child.rank, next);
+      ASSERT_LT(child.rank, child.end);
+      next = child.end;
+    }
+    ASSERT_EQ(next, place.own.end);
+  }
+}
+
+TEST(RendezvousTree, HasAllRanksOnce) {
+  for (int size = 1; size <= 100; ++size)
+    checkTree(size, size <= 1 ? 0 : size <= 5 ? 1 : size <= 21 ? 2 : size <= 85 ? 3 : 4);
+  checkTree(4096, 6); // 1 + 4 + 16 + ... + 4^6 = 5461.
+}
+
+/// What `rank` gives in `round`: long and short texts, some of them like those of its neighbours.
+std::string gift(int rank, int round) {
+  return round == 0 ? std::string() : std::string((rank / 3 * 977) % 5000, static_cast<char>('a' + rank / 3 % 26));
+}
+
+TEST(Rendezvous, GathersAlongTheTree) {
+  for (int size : {6, 9, 30})
+    onRanks(size, 30s, [&](int rank, Rendezvous &rendezvous) {
+      for (int round = 0; round < 3; ++round) {
+        auto all = rendezvous.allGather(gift(rank, round));
+        ASSERT_TRUE(all.ok()) << all.status();
+        ASSERT_EQ(all->size(), static_cast<size_t>(size));
+        for (int peer = 0; peer < size; ++peer)
+          ASSERT_EQ((*all)[peer], gift(peer, round)) << peer;
+        auto first = rendezvous.gather(gift(rank, round + 1));
+        ASSERT_TRUE(first.ok()) << first.status();
+        ASSERT_EQ(first->size(), rank == 0 ? static_cast<size_t>(size) : 0);
+        for (size_t peer = 0; peer < first->size(); ++peer)
+          ASSERT_EQ((*first)[peer], gift(static_cast<int>(peer), round + 1));
+        // Ranks of five keys, and some of none.
+        auto key = [](int peer) { return peer % 7 > 4 ? std::string() : absl::StrCat("key", peer % 7); };
+        auto alike = rendezvous.gatherAlike(key(rank), gift(rank, round));
+        ASSERT_TRUE(alike.ok()) << alike.status();
+        std::map<int, std::string> expected;
+        for (int peer = 0; peer < size; ++peer)
+          if (!key(rank).empty() && key(peer) == key(rank))
+            expected[peer] = gift(peer, round);
+        ASSERT_EQ(*alike, expected);
+      }
+    });
+}
+
+TEST(Rendezvous, FailuresReachAllRanksOfTheTree) {
+  for (int culprit : {0, 6, 29}) // The root, one with ranks below it, one without.
+    onRanks(30, 30s, [&](int rank, Rendezvous &rendezvous) {
+      rendezvous.watch([](const absl::Status &) {});
+      if (rank == culprit)
+        rendezvous.fail(absl::ResourceExhaustedError("no memory"));
+      EXPECT_EQ(outcome(rendezvous).message(), "no memory") << rank;
+      std::this_thread::sleep_for(300ms); // Let the others hear of it.
+    });
+}
+
+/// Rank 0 hears of ranks that are far from it.
+TEST(Rendezvous, RanksOfTheTreeThatMakeNoProgressAreNamed) {
+  onRanks(30, 2s, [](int rank, Rendezvous &rendezvous) {
+    rendezvous.watch([](const absl::Status &) {});
+    rendezvous.setBusy(true);
+    rendezvous.enterStep("first");
+    if (rank != 28)
+      rendezvous.enterStep("second");
+    EXPECT_EQ(outcome(rendezvous).message(),
+              absl::StrCat("rank 28 on host '", hostName(), "' has made no progress for 2 s, in step 'first'; if it ",
+                           "is only slow, allow more time (--timeout)"));
+    std::this_thread::sleep_for(300ms);
+  });
+}
+
+TEST(Rendezvous, AbsentRanksOfTheTreeAreNamed) {
+  // Ranks 1 and 2 find their places; of 4 and 6, whose way is by 3 and 5, rank 0 knows that they came.
+  int port = freePort();
+  std::vector<std::thread> threads;
+  for (int rank : {0, 1, 2, 4, 6})
+    threads.emplace_back([=] {
+      auto met = Rendezvous::connect({"test", rank, 9, rank, "127.0.0.1", port}, rank == 0 ? 2000ms : 1000ms);
+      if (rank == 0)
+        EXPECT_EQ(met.status().message(), "ranks 3, 5, 7, 8 did not come to rank 0 within 2 s");
+      if (rank == 4)
+        EXPECT_THAT(std::string(met.status().message()), HasSubstr("rank 4 did not reach rank 0 at 127.0.0.1, port "));
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+/// Runs 9 ranks of a tree in processes, in which `culprit` ends by `signal` when all have met, and returns what the
+/// others hear.
+std::vector<std::string> hearOf(int culprit, int signal) {
+  std::vector<dovetail::test::Outcome> outcomes =
+      dovetail::test::inProcesses(9, [&](const LaunchEnvironment &environment) -> std::string {
+        auto met = Rendezvous::connect(environment, 60s);
+        if (!met.ok())
+          return std::string(met.status().message());
+        (*met)->watch([](const absl::Status &) {});
+        if (environment.rank == culprit) {
+          // Whoever reads what it writes needs its end.
+          if (signal == SIGSTOP && ::fork() == 0) {
+            std::this_thread::sleep_for(10s);
+            ::kill(::getppid(), SIGKILL);
+            ::_exit(0);
+          }
+          ::raise(signal);
+        }
+        std::string heard(outcome(**met).message());
+        std::this_thread::sleep_for(300ms);
+        return heard;
+      });
+  std::vector<std::string> heard;
+  for (const dovetail::test::Outcome &outcome : outcomes)
+    heard.push_back(outcome.text);
+  heard.erase(heard.begin() + culprit);
+  return heard;
+}
+
+TEST(Rendezvous, LostRanksOfTheTreeAreNamed) {
+  for (int culprit : {0, 3, 8}) // The root, one with a rank below it, one without.
+    EXPECT_THAT(hearOf(culprit, SIGKILL), Each(absl::StrCat("rank ", culprit, " on host '", hostName(),
+                                                            "' is gone: its process ended or its machine is away")));
+}
+
+TEST(Rendezvous, SilentRanksOfTheTreeAreNamed) {
+  EXPECT_THAT(hearOf(3, SIGSTOP),
+              Each(absl::StrCat("rank 3 on host '", hostName(),
+                                "' has been silent for 7 s: its process has stopped or its machine is away")));
 }
 
 } // namespace
