@@ -58,7 +58,8 @@ absl::Status tools::writeTrace(const std::string &path, const runtime::ProgramRu
                 {{"name", plan.steps[exchange].name},
                  {"cat", "under way"},
                  {"ph", phase},
-                 {"id", exchange},
+                 // Ids are those of all processes.
+                 {"id", std::to_string(rank) + "." + std::to_string(exchange)},
                  {"pid", rank},
                  {"tid", 0},
                  {"ts", microseconds((*phase == 'b' ? runner.times(rank)[exchange].begin : time.end) - origin)}});

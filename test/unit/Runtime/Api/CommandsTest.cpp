@@ -120,12 +120,17 @@ TEST_F(Commands, RunReadsAndWritesFiles) {
   EXPECT_EQ((*all)[0].bytes, y->bytes);
 
   nlohmann::json trace = nlohmann::json::parse(read("trace.json"));
-  std::map<std::string, int> steps;
-  for (const nlohmann::json &event : trace["traceEvents"])
+  std::map<std::string, int> steps, begun;
+  for (const nlohmann::json &event : trace["traceEvents"]) {
     if (event["ph"] == "X") {
       ++steps[event["cat"].get<std::string>()];
       EXPECT_GE(event["dur"].get<double>(), 0);
     }
+    // What has the same id is one, whichever rank it belongs to.
+    if (event["ph"] == "b")
+      EXPECT_EQ(++begun[event["id"].get<std::string>()], 1);
+  }
+  EXPECT_EQ(begun.size(), 3u);
   // The kernel waits for the exchange, and the end for what others read.
   EXPECT_EQ(steps, (std::map<std::string, int>{{"exchange", 3}, {"kernel", 3}, {"wait", 2 * 3}}));
 }
