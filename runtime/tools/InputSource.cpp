@@ -230,7 +230,7 @@ absl::StatusOr<std::unique_ptr<InputSource>> tools::openNpy(const std::string &p
   return array.ok() ? std::move(array) : ofFile(path, array.status());
 }
 
-absl::StatusOr<std::vector<ArchivedArray>> tools::openNpz(const std::string &path) {
+absl::StatusOr<std::vector<ArchivedArray>> tools::openNpz(const std::string &path, const std::string &only) {
   absl::StatusOr<std::shared_ptr<File>> file = File::open(path);
   if (!file.ok())
     return file.status();
@@ -241,6 +241,8 @@ absl::StatusOr<std::vector<ArchivedArray>> tools::openNpz(const std::string &pat
     return ofFile(path, members.status());
   std::vector<ArchivedArray> arrays;
   for (NpzMember &member : *members) {
+    if (!only.empty() && members->size() > 1 && member.name != only)
+      continue;
     arrays.push_back({std::move(member.name), nullptr});
     if (!member.isStored)
       continue;

@@ -128,7 +128,7 @@ template <typename T> absl::StatusOr<Arrays<T>> choose(const InputSpec &spec, Ar
 }
 
 absl::StatusOr<Arrays<NamedTensor>> readArchive(const InputSpec &spec) {
-  absl::StatusOr<std::vector<NamedTensor>> tensors = readNpz(spec.path);
+  absl::StatusOr<std::vector<NamedTensor>> tensors = readNpz(spec.path, spec.name);
   if (!tensors.ok())
     return tensors.status();
   Arrays<NamedTensor> arrays;
@@ -143,7 +143,7 @@ absl::StatusOr<Arrays<NamedTensor>> readArchive(const InputSpec &spec) {
 
 /// What is compressed is read whole and kept, unless other processes do the same (`areProcesses`).
 absl::StatusOr<Arrays<std::unique_ptr<InputSource>>> openArchive(const InputSpec &spec, bool areProcesses) {
-  absl::StatusOr<std::vector<ArchivedArray>> opened = openNpz(spec.path);
+  absl::StatusOr<std::vector<ArchivedArray>> opened = openNpz(spec.path, spec.name);
   if (!opened.ok())
     return opened.status();
   Arrays<std::unique_ptr<InputSource>> all;

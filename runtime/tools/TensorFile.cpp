@@ -163,7 +163,7 @@ absl::StatusOr<NamedTensor> tools::readNpy(const std::string &path) {
   return tensor.ok() ? std::move(tensor) : annotate(tensor.status(), path);
 }
 
-absl::StatusOr<std::vector<NamedTensor>> tools::readNpz(const std::string &path) {
+absl::StatusOr<std::vector<NamedTensor>> tools::readNpz(const std::string &path, const std::string &only) {
   absl::StatusOr<ZipArchive> archive = openZip(path, ZIP_RDONLY);
   if (!archive.ok())
     return archive.status();
@@ -174,6 +174,8 @@ absl::StatusOr<std::vector<NamedTensor>> tools::readNpz(const std::string &path)
         !(info.valid & ZIP_STAT_NAME))
       return absl::OutOfRangeError(absl::StrCat("'", path, "': entry ", i, " is damaged"));
     std::string name = info.name;
+    if (!only.empty() && n > 1 && absl::StripSuffix(name, ".npy") != only)
+      continue;
     std::vector<std::byte> bytes;
     zip_file_t *file = zip_fopen_index(archive->get(), i, 0);
     // The size that the archive states is a claim: do not allocate more than arrives.

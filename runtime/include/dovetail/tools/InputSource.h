@@ -60,9 +60,9 @@ struct ArchivedArray {
   std::string name;
   std::unique_ptr<InputSource> source;
 };
-/// The arrays of an archive. Nobody compares checksums, for which all of an array would have to be read. Errors: as
-/// above.
-absl::StatusOr<std::vector<ArchivedArray>> openNpz(const std::string &path);
+/// The arrays of an archive, or of several of them the one called `only`, if that is not empty: others may be of types
+/// that are not ours. Nobody compares checksums, for which all of an array would have to be read. Errors: as above.
+absl::StatusOr<std::vector<ArchivedArray>> openNpz(const std::string &path, const std::string &only = "");
 /// A file that consists of the elements alone, row-major. Errors: as above.
 absl::StatusOr<std::unique_ptr<InputSource>> openRaw(const std::string &path, runtime::ElementType type,
                                                      std::vector<int64_t> shape);

@@ -45,8 +45,9 @@ struct NamedTensor {
 /// Reads the array in the file `path`. Errors: NOT_FOUND and other codes of the file system, or OUT_OF_RANGE for a file
 /// that is no such file or damaged; messages name the file.
 absl::StatusOr<NamedTensor> readNpy(const std::string &path);
-/// Reads all arrays of an archive, each with its name.
-absl::StatusOr<std::vector<NamedTensor>> readNpz(const std::string &path);
+/// Reads all arrays of an archive, each with its name, or of several arrays the one called `only`, if that is not
+/// empty.
+absl::StatusOr<std::vector<NamedTensor>> readNpz(const std::string &path, const std::string &only = "");
 
 /// Write to a temporary file that is then renamed.
 absl::Status writeNpy(const std::string &path, const NamedTensor &tensor);
