@@ -165,7 +165,7 @@ absl::Status RunManifest::write(int64_t done, const std::string &suffix, const s
 void RunManifest::removeTemporaries() const {
   // As `writeText` calls them.
   glob_t found = {};
-  if (::glob((makePattern(path) + ".new-??????").c_str(), 0, nullptr, &found) == 0)
+  if (::glob((makePattern(path) + ".new-????????????????").c_str(), 0, nullptr, &found) == 0)
     for (size_t i = 0; i < found.gl_pathc; ++i)
       ::unlink(found.gl_pathv[i]);
   ::globfree(&found);

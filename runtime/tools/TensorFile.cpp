@@ -22,6 +22,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
+#include <random>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -121,14 +122,17 @@ absl::Status writeFile(const std::string &path, std::initializer_list<absl::Span
                        bool onDisk = false) {
   if (absl::Status status = runtime::checkReplaceable(path); !status.ok())
     return status;
-  std::string temporary = path + ".new-XXXXXX";
-  int file = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (file < 0)
-    return runtime::fileError(errno, absl::StrCat("cannot write '", path, "'"));
+  std::random_device random;
+  std::string temporary =
+      absl::StrCat(path, ".new-", absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
+  // Before it is there: a signal may come at any time.
   rememberUnfinished(temporary);
-  mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(file, 0666 & ~mask);
+  int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) {
+    absl::Status status = runtime::fileError(errno, absl::StrCat("cannot write '", path, "'"));
+    forgetUnfinished(temporary);
+    return status;
+  }
   bool ok = true;
   for (absl::Span<const std::byte> piece : pieces)
     while (ok && !piece.empty()) {
