@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <fcntl.h>
@@ -146,6 +147,10 @@ absl::Status OutputFiles::open(runtime::ProgramRunner &runner) {
   if (absl::Status created = agree(runner, runner.isFirst() ? create(plan) : absl::OkStatus()); !created.ok())
     return created;
   return agree(runner, runner.isFirst() ? absl::OkStatus() : find());
+}
+
+bool OutputFiles::has(size_t output) const {
+  return std::any_of(files.begin(), files.end(), [&](const File &file) { return file.output == output; });
 }
 
 absl::Status OutputFiles::write(size_t output, const layout::Box &box, const std::byte *elements) const {

@@ -44,6 +44,8 @@ public:
 
   /// The process of rank 0 creates the files, all others open them. Errors: those of files, of whichever process.
   absl::Status open(runtime::ProgramRunner &runner);
+  /// `output` has a file.
+  bool has(size_t output) const;
   /// Writes a part of `output`, row-major, to its file, if it has one. By several threads at once.
   absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) const;
   /// All that was written is on disk, everywhere; then files get their names. Errors: as above.

@@ -22,6 +22,10 @@ absl::Status ProcessPorts::read(size_t input, const layout::Box &box, std::byte 
   return status;
 }
 
+int64_t ProcessPorts::pieceBytes(size_t output) const {
+  return files && !isIdle && files->has(output) ? OutputFiles::pieceBytes : 0;
+}
+
 absl::Status ProcessPorts::write(size_t output, const layout::Box &box, const std::byte *elements) {
   if (isIdle)
     return absl::OkStatus();

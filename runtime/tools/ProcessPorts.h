@@ -32,7 +32,7 @@ public:
 
   absl::Status read(size_t input, const layout::Box &box, std::byte *elements) override;
   absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) override;
-  int64_t pieceBytes() const override { return files && !isIdle ? OutputFiles::pieceBytes : 0; }
+  int64_t pieceBytes(size_t output) const override;
 
   /// Whether runs are for nothing: inputs are as `makeWrong` makes them, part by part, and outputs go nowhere.
   void setIdle(bool value) { isIdle = value; }

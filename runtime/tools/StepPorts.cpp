@@ -214,6 +214,11 @@ void StepWriter::begin(int64_t number, OutputFiles &target) {
   files = &target;
 }
 
+bool StepWriter::has(size_t output) {
+  std::lock_guard lock(mutex);
+  return files && files->has(output);
+}
+
 absl::Status StepWriter::write(size_t output, const Box &box, const std::byte *elements, int64_t bytes) {
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return !status.ok() || (!isEnding && (waiting == 0 || waiting + bytes <= mostWaiting)); });
@@ -286,12 +291,17 @@ absl::Status StepPorts::read(size_t input, const Box &box, std::byte *elements) 
   return reader->read(input, box, elements);
 }
 
+int64_t StepPorts::pieceBytes(size_t output) const {
+  return writer && !isIdle && writer->has(output) ? OutputFiles::pieceBytes : 0;
+}
+
 absl::Status StepPorts::write(size_t output, const Box &box, const std::byte *elements) {
   if (isIdle)
     return absl::OkStatus();
   runtime::ElementType type = plan.outputs[output].type;
   if (writer)
-    return writer->write(output, box, elements, box.volume() * runtime::elementSize(type));
+    return !writer->has(output) ? absl::OkStatus()
+                                : writer->write(output, box, elements, box.volume() * runtime::elementSize(type));
   Summary part;
   part.add(type, elements, box.volume());
   std::lock_guard lock(mutex);

@@ -79,6 +79,8 @@ public:
 
   /// Where parts go from now on, those of `step`, counted from 0. The files live until `wait` has returned.
   void begin(int64_t step, OutputFiles &target);
+  /// The step that is written now has a file for `output`.
+  bool has(size_t output);
   /// By several threads at once. Errors: those of files, of this part or one before, with the step.
   absl::Status write(size_t output, const layout::Box &box, const std::byte *elements, int64_t bytes);
   /// There are no more parts of this step.
@@ -119,7 +121,7 @@ public:
 
   absl::Status read(size_t input, const layout::Box &box, std::byte *elements) override;
   absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) override;
-  int64_t pieceBytes() const override { return writer && !isIdle ? OutputFiles::pieceBytes : 0; }
+  int64_t pieceBytes(size_t output) const override;
 
   /// What an input is in the first run, in place of what it was given.
   void setInitial(size_t input, std::shared_ptr<InputSource> source) { initial[input] = std::move(source); }

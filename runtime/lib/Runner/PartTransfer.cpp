@@ -91,7 +91,7 @@ absl::Status dovetail::runtime::writeParts(const Plan &plan, size_t index, const
   // Others may still write, which takes as long as it takes.
   communicator.setBusy(false);
   absl::Cleanup busy = [&] { communicator.setBusy(true); };
-  if (int64_t bytes = parts.pieceBytes(); areProcesses && bytes > 0 && session.canExchangeOutput(index))
+  if (int64_t bytes = parts.pieceBytes(index); areProcesses && bytes > 0 && session.canExchangeOutput(index))
     if (OutputSlabs slabs(plan.outputs[index], pieces, communicator.size()); slabs.areBetter(bytes))
       return writeSlabs(plan.outputs[index], index, slabs, session, communicator, parts);
   ElementType type = plan.outputs[index].type;

@@ -50,9 +50,10 @@ public:
   virtual absl::Status read(size_t input, const layout::Box &box, std::byte *elements) = 0;
   /// Takes those of an output.
   virtual absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) = 0;
-  /// How many bytes of what it takes should lie together in a row-major array of the whole output, as in a file. Where
-  /// a rank is a process and has shorter pieces, ranks exchange them for longer ones first. The same on all of them.
-  virtual int64_t pieceBytes() const { return 0; }
+  /// How many bytes of what it takes of an output should lie together in a row-major array of all of it, as in a file.
+  /// Where a rank is a process and has shorter pieces, ranks exchange them for longer ones first. The same on all of
+  /// them.
+  virtual int64_t pieceBytes(size_t /*output*/) const { return 0; }
 };
 
 /// How all ranks together are to run.
