@@ -67,14 +67,24 @@ absl::Status tools::agree(runtime::ProgramRunner &runner, const absl::Status &ow
   return absl::OkStatus();
 }
 
-absl::Status tools::compareOutputs(runtime::ProgramRunner &runner, const std::vector<std::string> &outputs) {
-  absl::StatusOr<std::vector<std::string>> all = runner.share(absl::StrJoin(outputs, "\n"));
+absl::Status tools::compareOptions(runtime::ProgramRunner &runner, const std::map<std::string, std::string> &options) {
+  std::vector<std::string> texts;
+  for (const auto &[name, value] : options)
+    texts.push_back(absl::StrCat(name, "=", value));
+  const std::string separator(1, '\0');
+  absl::StatusOr<std::vector<std::string>> all = runner.share(absl::StrJoin(texts, separator));
   if (!all.ok())
     return all.status();
-  for (size_t rank = 0; rank < all->size(); ++rank)
-    if ((*all)[rank] != all->front())
-      return absl::InvalidArgumentError(
-          absl::StrCat("rank ", rank, " was given other --output than rank 0; start all processes with the same ones"));
+  for (size_t rank = 0; rank < all->size(); ++rank) {
+    if ((*all)[rank] == all->front())
+      continue;
+    std::vector<std::string> first = absl::StrSplit(all->front(), separator),
+                             other = absl::StrSplit((*all)[rank], separator);
+    size_t at = std::mismatch(first.begin(), first.end(), other.begin(), other.end()).first - first.begin();
+    std::string name = at < first.size() ? first[at].substr(0, first[at].find('=')) : "options";
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", rank, " was given other ", name, " than rank 0; start all processes with the same ones"));
+  }
   return absl::OkStatus();
 }
 

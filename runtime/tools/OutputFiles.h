@@ -16,6 +16,7 @@
 #include "dovetail/Layout/Box.h"
 #include "dovetail/runtime/ProgramRunner.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -76,9 +77,9 @@ private:
   std::vector<std::vector<int64_t>> shapes;
 };
 
-/// That all processes were given the same `outputs`, as the command line has them: what they send each other depends on
-/// it. All call it. Errors: INVALID_ARGUMENT.
-absl::Status compareOutputs(runtime::ProgramRunner &runner, const std::vector<std::string> &outputs);
+/// That all processes were given the same options, each by its name with its values as the command line has them: what
+/// they send each other depends on it. All call it. Errors: INVALID_ARGUMENT, naming the option.
+absl::Status compareOptions(runtime::ProgramRunner &runner, const std::map<std::string, std::string> &options);
 
 /// `own`, or the first error of another process. All processes call it.
 absl::Status agree(runtime::ProgramRunner &runner, const absl::Status &own);

@@ -43,8 +43,8 @@ private:
                          ProgressLine &progress, Clock::time_point begin);
   /// As one of several processes, each with its parts of inputs and outputs.
   absl::Status runAsProcess(std::shared_ptr<const runtime::Program> program, const runtime::RunnerOptions &options,
-                            const std::vector<Destination> &destinations, ProgressLine &progress,
-                            Clock::time_point begin);
+                            const StepsRequest &request, const std::vector<Destination> &destinations,
+                            ProgressLine &progress, Clock::time_point begin);
   void printTiming(Clock::time_point begin, Clock::time_point loaded, Clock::time_point read, Clock::time_point started,
                    Clock::time_point done) const;
 };
@@ -96,14 +96,14 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
     files.push_back(trace);
   if (absl::Status status = checkOutputs(arguments, files); !status.ok())
     return status;
-  if (StepsRequest request{arguments, outputs, steps.value_or(0), resume, warmup, trace, timing};
-      asksForSteps(plan, request))
+  const StepsRequest request{arguments, outputs, steps.value_or(0), resume, warmup, trace, timing};
+  if (asksForSteps(plan, request))
     return runSteps(std::move(program), options, request, *destinations, progress, begin);
   absl::StatusOr<bool> isProcess = runtime::connectsProcesses(options.communicator);
   if (!isProcess.ok())
     return isProcess.status();
   if (*isProcess)
-    return runAsProcess(std::move(program), options, *destinations, progress, begin);
+    return runAsProcess(std::move(program), options, request, *destinations, progress, begin);
   progress.show("read inputs");
   Clock::time_point loaded = Clock::now();
   absl::StatusOr<std::vector<NamedTensor>> inputTensors = readInputs(plan, arguments.inputs, /*randomDefault=*/false);
@@ -177,7 +177,7 @@ void RunCommand::printTiming(Clock::time_point begin, Clock::time_point loaded, 
 }
 
 absl::Status RunCommand::runAsProcess(std::shared_ptr<const runtime::Program> program,
-                                      const runtime::RunnerOptions &options,
+                                      const runtime::RunnerOptions &options, const StepsRequest &request,
                                       const std::vector<Destination> &destinations, ProgressLine &progress,
                                       Clock::time_point begin) {
   const runtime::Plan &plan = program->getPlan();
@@ -206,7 +206,7 @@ absl::Status RunCommand::runAsProcess(std::shared_ptr<const runtime::Program> pr
   auto ofRun = [&](const absl::Status &status) {
     return status.code() == absl::StatusCode::kInvalidArgument ? status : ofArtifact(arguments.artifact, status);
   };
-  if (absl::Status status = compareOutputs(runner, outputs); !status.ok())
+  if (absl::Status status = compareOptions(runner, optionsOf(request)); !status.ok())
     return status;
   OutputFiles files(std::move(targets));
   if (absl::Status status = files.open(runner); !status.ok())

@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <unistd.h>
@@ -151,8 +152,6 @@ absl::Status StepsRun::compareInputs() {
   std::string seen = absl::StrCat(total);
   for (const InputSequence &sequence : sequences)
     absl::StrAppend(&seen, " ", hashTexts(sequence.files()));
-  if (absl::Status status = compareOutputs(*runner, request.outputs); !status.ok())
-    return status;
   absl::StatusOr<std::vector<std::string>> all = runner->share(seen);
   if (!all.ok())
     return all.status();
@@ -197,7 +196,7 @@ absl::Status StepsRun::findFirst() {
     return made.status();
   suffix = *std::move(made);
   if (!manifest)
-    return absl::OkStatus();
+    return agree(*runner, runner->isFirst() ? files->lock(suffix) : absl::OkStatus());
   absl::StatusOr<int64_t> found = runner->isFirst() ? readManifest() : 0;
   if (absl::Status status = agree(*runner, found.status()); !status.ok())
     return status;
@@ -337,6 +336,8 @@ absl::Status StepsRun::run(const runtime::RunnerOptions &options, Clock::time_po
   progress.clear();
   if (runner->isFirst())
     printRemark(*runner);
+  if (absl::Status status = compareOptions(*runner, optionsOf(request)); !status.ok())
+    return status;
   if (absl::Status status = agree(*runner, compareInputs()); !status.ok())
     return status;
   if (!destinations.empty())
@@ -372,6 +373,13 @@ absl::Status StepsRun::run(const runtime::RunnerOptions &options, Clock::time_po
 }
 
 } // namespace
+
+std::map<std::string, std::string> tools::optionsOf(const StepsRequest &request) {
+  return {{"--output", absl::StrJoin(request.outputs, " ")},
+          {"--resume", absl::StrCat(request.resume)},
+          {"--steps", absl::StrCat(request.steps)},
+          {"--warmup", absl::StrCat(request.warmup)}};
+}
 
 bool tools::asksForSteps(const runtime::Plan &plan, const StepsRequest &request) {
   return request.steps > 0 || request.resume || haveSteps(plan, request.arguments.inputs) ||

@@ -17,6 +17,8 @@
 #include "Destination.h"
 
 #include <chrono>
+#include <map>
+#include <string>
 
 namespace dovetail::tools {
 
@@ -30,6 +32,9 @@ struct StepsRequest {
   std::string trace;
   bool timing;
 };
+
+/// What all processes have to be given alike (`compareOptions`).
+std::map<std::string, std::string> optionsOf(const StepsRequest &request);
 
 /// Whether that is what is asked for, and not one run.
 bool asksForSteps(const runtime::Plan &plan, const StepsRequest &request);

@@ -23,6 +23,7 @@
 #include <map>
 #include <set>
 #include <sys/stat.h>
+#include <tuple>
 #include <unistd.h>
 #include <unordered_set>
 
@@ -91,7 +92,11 @@ absl::Status StepFiles::place(const std::string &artifact, bool keepsState) {
     patterns.push_back({destination.path, destination.output});
   }
   if (keepsState) {
-    base = baseOf(destinations.front().path) + ".resume";
+    // Whatever the order in which they are given.
+    auto first = std::min_element(destinations.begin(), destinations.end(), [](const auto &a, const auto &b) {
+      return std::tie(a.output, a.path) < std::tie(b.output, b.path);
+    });
+    base = baseOf(first->path) + ".resume";
     for (const runtime::PortInfo &input : plan.inputs)
       if (input.fedBy >= 0 && std::none_of(patterns.begin(), patterns.end(), [&](const Pattern &pattern) {
             return pattern.output == static_cast<size_t>(input.fedBy);

@@ -385,6 +385,14 @@ def test_other_outputs_of_a_rank_are_refused(pool, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("flag, value", [("--warmup", 3), ("--steps", 1)])
+def test_other_flags_of_a_rank_are_refused(pool, flag, value):
+    """Without this, one would wait for the other's run until the timeout."""
+    line = mpi.run_program("run", pool / "pool2.dvt", *RANDOM)
+    code, _, messages = mpi.call(mpi.command(2, [*line, flag, value], line), timeout=60)
+    assert code == 2 and f"rank 1 was given other {flag} than rank 0" in messages, messages
+
+
 def test_archives_are_read_in_parts(pool, tmp_path):
     """Of large ones a process reads its part alone; what is compressed is refused by name where ranks are processes."""
     x = np.random.default_rng(8).standard_normal([1, 2, 9, 7], np.float32)

@@ -293,6 +293,14 @@ def test_resume(folder, tmp_path, processes, names):
     assert (out / f"{names[0]}-{steps + 2:04}.npy").read_bytes() == (whole / f"{names[0]}-{steps + 2:04}.npy").read_bytes()
 
 
+def test_resume_with_outputs_in_another_order(folder, tmp_path):
+    line = [_compile(folder, "other"), *_given(folder), "--steps"]
+    _run(None, *line, 3, *_outputs(tmp_path, ("next_a", "half")))
+    _, messages = _run(None, *line, 5, *_outputs(tmp_path, ("half", "next_a")), "--resume")
+    assert "goes on with step 4 of 5" in messages
+    _check(tmp_path, _one_by_one(folder, line[0], tmp_path, 5), names=("next_a", "half"))
+
+
 def test_asked_to_end(folder, tmp_path):
     """By SIGTERM, as batch systems do: what is not complete is gone at once."""
     line = _start(None, ["run", _compile(folder, "other"), *_given(folder), "--steps", 5000, *_outputs(tmp_path, ("next_a",))])
@@ -331,6 +339,9 @@ def test_two_runs_at_once(folder, tmp_path, processes):
             assert code == 3, messages
             assert f"another run (process {process.pid} on host '{os.uname().nodename}') holds '{tmp_path}/next_a.lock'" in messages
         assert not (tmp_path / "next_b.lock").exists()
+        # One step keeps no state, but writes such a file, too.
+        code, _, messages = mpi.call(_start(processes, [*line, 1, *_outputs(tmp_path, ("next_a",))]))
+        assert code == 3 and f"holds '{tmp_path}/next_a.lock'" in messages, messages
         _run(processes, *line[1:], 3, *_outputs(tmp_path, ("half",)))
         assert process.poll() is None
     finally:
