@@ -124,20 +124,17 @@ static onnx::NodeProto resolveReferences(const onnx::NodeProto &node,
   return resolved;
 }
 
-/// What ONNX says of an operator of another domain of its own than the main one; null for what it does not know, or
-/// `node` does not fit.
+/// What ONNX says of an operator of another domain of its own than the main one; null for what it does not know.
 static const onnx::OpSchema *lookupForeignSchema(const onnx::NodeProto &node, const Scope &scope) {
   auto opset = scope.opsets.find(node.domain());
-  if (opset == scope.opsets.end())
-    return nullptr;
-  try {
-    const onnx::OpSchema *schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, node.domain());
-    if (schema)
-      schema->Verify(node);
-    return schema;
-  } catch (const std::exception &) {
-    return nullptr;
-  }
+  return opset == scope.opsets.end() ? nullptr
+                                     : onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, node.domain());
+}
+
+/// What is said of operators that ONNX has, and nothing here.
+static Obstacle describeMissing() {
+  return {"there is no implementation of this operator",
+          "export the model with other operators in its place, or end the graph before it"};
 }
 
 llvm::LogicalResult GraphImporter::importNode(const onnx::NodeProto &original, Scope &scope) {
@@ -173,9 +170,15 @@ llvm::LogicalResult GraphImporter::importNode(const onnx::NodeProto &original, S
     return importOnnxNode(node, scope, inputs);
   if (function)
     return importFunction(node, *function, nullptr, model, scope, inputs);
-  if (const onnx::OpSchema *schema = lookupForeignSchema(node, scope))
-    if (std::optional<llvm::LogicalResult> imported = importBody(node, *schema, scope, inputs))
-      return *imported;
+  if (const onnx::OpSchema *schema = lookupForeignSchema(node, scope)) {
+    try {
+      schema->Verify(node);
+    } catch (const std::exception &error) {
+      return invalidNode(node, scope) << error.what();
+    }
+    std::optional<llvm::LogicalResult> imported = importBody(node, *schema, scope, inputs);
+    return imported ? *imported : addUnsupported(node, scope, inputs, describeMissing());
+  }
   return addUnsupported(node, scope, inputs,
                         {"neither this domain is known nor does the model define a function of this name",
                          "export the model with operators of ONNX, or with a function of this name"});
@@ -245,9 +248,7 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
                           [&](OnnxNode &onnxNode) { return importOneToOne(onnxNode, it->second); });
   if (std::optional<llvm::LogicalResult> imported = importBody(node, *schema, scope, inputs))
     return *imported;
-  return addUnsupported(node, scope, inputs,
-                        {"there is no implementation of this operator",
-                         "export the model with other operators in its place, or end the graph before it"});
+  return addUnsupported(node, scope, inputs, describeMissing());
 }
 
 llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, Scope &scope,
