@@ -39,7 +39,12 @@ private:
   LogicalResult addBuffer(artifact::PlanT &plan, plan::BufferOp op);
   LogicalResult addView(artifact::PlanT &plan, plan::ViewOp op);
   /// An output, or a count of those before it.
+  using Ports = std::vector<std::unique_ptr<artifact::PortT>>;
+  void addInput(artifact::PlanT &plan, plan::InputOp op);
   void addOutput(artifact::PlanT &plan, plan::OutputOp op);
+  template <typename PortOp> void addPort(artifact::PlanT &plan, PortOp op, Ports &ports);
+  /// The next count of the plan, in tensor `ref`, which bounds dimensions of `ports`.
+  artifact::CountT &addCount(artifact::PlanT &plan, StringRef name, Value ref, const Ports &ports);
   LogicalResult addSteps(std::vector<std::unique_ptr<artifact::StepT>> &steps, Block &block);
   LogicalResult addStep(artifact::StepT &step, Operation *op);
 
@@ -484,6 +489,30 @@ LogicalResult PlanBuilder::addSteps(std::vector<std::unique_ptr<artifact::StepT>
   return success();
 }
 
+template <typename PortOp> void PlanBuilder::addPort(artifact::PlanT &plan, PortOp op, Ports &ports) {
+  auto &port = ports.emplace_back(makePort(op.getName(), op.getRef()));
+  if (auto counts = op->template getAttrOfType<DenseI64ArrayAttr>(kCountsAttrName))
+    plan.tensors[port->tensor]->counts.assign(counts.asArrayRef().begin(), counts.asArrayRef().end());
+}
+
+artifact::CountT &PlanBuilder::addCount(artifact::PlanT &plan, StringRef name, Value ref, const Ports &ports) {
+  auto &count = plan.counts.emplace_back(std::make_unique<artifact::CountT>());
+  count->name = name.str();
+  count->tensor = tensorOf(ref);
+  for (const std::unique_ptr<artifact::PortT> &port : ports)
+    for (auto [number, extent] : llvm::zip(plan.tensors[port->tensor]->counts, port->shape))
+      if (number + 1 == static_cast<int32_t>(plan.counts.size()))
+        count->bound = extent;
+  return *count;
+}
+
+void PlanBuilder::addInput(artifact::PlanT &plan, plan::InputOp op) {
+  if (op->hasAttr(kCountAttrName))
+    addCount(plan, op.getName(), op.getRef(), plan.inputs).given = true;
+  else
+    addPort(plan, op, plan.inputs);
+}
+
 void PlanBuilder::addOutput(artifact::PlanT &plan, plan::OutputOp op) {
   if (auto feedback = op->getAttrOfType<DenseI64ArrayAttr>(kFeedbackAttrName)) {
     artifact::PortT &input = *plan.inputs[feedback[0]];
@@ -492,18 +521,10 @@ void PlanBuilder::addOutput(artifact::PlanT &plan, plan::OutputOp op) {
     return;
   }
   if (op->hasAttr(kCountAttrName)) {
-    auto &count = plan.counts.emplace_back(std::make_unique<artifact::CountT>());
-    count->name = op.getName().str();
-    count->tensor = tensorOf(op.getRef());
-    for (const std::unique_ptr<artifact::PortT> &output : plan.outputs)
-      for (auto [number, extent] : llvm::zip(plan.tensors[output->tensor]->counts, output->shape))
-        if (number + 1 == static_cast<int32_t>(plan.counts.size()))
-          count->bound = extent;
+    addCount(plan, op.getName(), op.getRef(), plan.outputs);
     return;
   }
-  auto &port = plan.outputs.emplace_back(makePort(op.getName(), op.getRef()));
-  if (auto counts = op->getAttrOfType<DenseI64ArrayAttr>(kCountsAttrName))
-    plan.tensors[port->tensor]->counts.assign(counts.asArrayRef().begin(), counts.asArrayRef().end());
+  addPort(plan, op, plan.outputs);
 }
 
 LogicalResult PlanBuilder::build(artifact::PlanT &plan) {
@@ -519,7 +540,7 @@ LogicalResult PlanBuilder::build(artifact::PlanT &plan) {
     if (failed(addView(plan, op)))
       return failure();
   for (auto op : program.getBlock()->getOps<plan::InputOp>())
-    plan.inputs.push_back(makePort(op.getName(), op.getRef()));
+    addInput(plan, op);
   for (auto op : program.getBlock()->getOps<plan::OutputOp>())
     addOutput(plan, op);
   for (auto op : program.getBlock()->getOps<plan::PrologueOp>())

@@ -130,9 +130,12 @@ void PlanEmitter::emitPorts() {
   Operation *terminator = function.getBody().front().getTerminator();
   for (BlockArgument argument : function.getArguments()) {
     auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "dovetail.name");
-    plan::InputOp::create(steps, argument.getLoc(),
-                          name ? name : StringAttr::get(context, "input" + Twine(argument.getArgNumber())),
-                          getView(argument));
+    auto input = plan::InputOp::create(steps, argument.getLoc(),
+                                       name ? name : StringAttr::get(context, "input" + Twine(argument.getArgNumber())),
+                                       getView(argument));
+    for (StringRef attribute : {kCountAttrName, kCountsAttrName})
+      if (Attribute given = function.getArgAttr(argument.getArgNumber(), attribute))
+        input->setAttr(attribute, given);
   }
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
     auto name = function.getResultAttrOfType<StringAttr>(index, "dovetail.name");

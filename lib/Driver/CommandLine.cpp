@@ -21,6 +21,11 @@ using tools::addRepeatable;
 
 void dovetail::addShapeOptions(CLI::App &command, CompileArguments &arguments) {
   addRepeatable(command, "--dim", arguments.dims, "Extent of a named dimension of the model")->type_name("N=1");
+  addRepeatable(
+      command, "--bound", arguments.bounds,
+      "Largest extent of a named dimension of the model, or of a dimension of an input (NAME:DIM), that varies "
+      "from run to run")
+      ->type_name("N=512");
   addRepeatable(command, "--shape", arguments.shapes, "Shape of an input of the model")->type_name("NAME=1,3,736,1280");
 }
 

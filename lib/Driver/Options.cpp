@@ -48,6 +48,7 @@ public:
   LogicalResult parseShard(StringRef text);
   LogicalResult parseSizes(StringRef text);
   LogicalResult parseDim(StringRef text);
+  LogicalResult parseBound(StringRef text);
   LogicalResult parseShape(StringRef text);
   LogicalResult parseArchs(StringRef text);
   LogicalResult parseMath(StringRef text);
@@ -208,6 +209,17 @@ LogicalResult OptionParser::parseDim(StringRef text) {
     return usage("'--dim " + text + "': expected NAME=EXTENT, such as 'N=1', with an extent of at least 0");
   if (!options.import.dims.try_emplace(name, number).second)
     return usage("'--dim " + text + "': dimension '" + name + "' already has an extent");
+  return llvm::success();
+}
+
+LogicalResult OptionParser::parseBound(StringRef text) {
+  auto [name, extent] = text.rsplit('=');
+  int64_t number;
+  if (name.empty() || extent.getAsInteger(10, number) || number < 1)
+    return usage("'--bound " + text +
+                 "': expected NAME=EXTENT, such as 'N=512' or 'tokens:1=512', with an extent of at least 1");
+  if (!options.import.bounds.try_emplace(name, number).second)
+    return usage("'--bound " + text + "': dimension '" + name + "' already has a bound");
   return llvm::success();
 }
 
@@ -393,6 +405,7 @@ FailureOr<CompileOptions> dovetail::parseOptions(const CompileArguments &argumen
   if (failed(parseAll(arguments.shards, &OptionParser::parseShard)) ||
       failed(parseAll(arguments.sizes, &OptionParser::parseSizes)) ||
       failed(parseAll(arguments.dims, &OptionParser::parseDim)) ||
+      failed(parseAll(arguments.bounds, &OptionParser::parseBound)) ||
       failed(parseAll(arguments.shapes, &OptionParser::parseShape)))
     return llvm::failure();
   parser.options.feedback = arguments.feedback;

@@ -30,7 +30,8 @@ func::FuncOp dovetail::getMain(ModuleOp module) { return module.lookupSymbol<fun
 std::vector<std::string> dovetail::getInputNames(func::FuncOp main) {
   std::vector<std::string> names;
   for (unsigned i = 0, e = main.getNumArguments(); i < e; ++i)
-    names.push_back(main.getArgAttrOfType<StringAttr>(i, kNameAttr).str());
+    if (!main.getArgAttr(i, kCountAttrName))
+      names.push_back(main.getArgAttrOfType<StringAttr>(i, kNameAttr).str());
   return names;
 }
 
@@ -237,6 +238,9 @@ LogicalResult RequestAttacher::feedBack(StringRef text) {
                                    << inputs[input] << "' " << to;
     return usage("'" + option + "': " + text + "; what is fed back has the input's type and shape");
   }
+  if (main.getArgAttr(input, kCountsAttrName))
+    return usage("'" + option + "': lengths of input '" + inputs[input] +
+                 "' vary from run to run, so it cannot be an output of the last one");
   if (main.getResultAttr(output, kCountsAttrName))
     return usage("'" + option + "': the extents of output '" + outputs[output] +
                  "' depend on data, so it cannot be an input of the next run");

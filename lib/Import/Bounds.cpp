@@ -18,7 +18,7 @@ using namespace dovetail::importer;
 
 Obstacle dovetail::importer::describeBounded(const llvm::Twine &what, unsigned dim, int64_t bound,
                                              const llvm::Twine &why) {
-  return {(what + " has in dimension " + llvm::Twine(dim) + " an extent that depends on data, at most " +
+  return {(what + " has in dimension " + llvm::Twine(dim) + " an extent that only runs know, at most " +
            llvm::Twine(bound) + ", and " + why)
               .str(),
           "end the graph before it, or export the model with an extent that is constant"};

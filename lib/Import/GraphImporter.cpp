@@ -283,7 +283,8 @@ llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, S
     values.push_back(input.value);
   for (const Binding &result : onnxNode.getResults())
     results.push_back(result.value);
-  if (std::optional<Obstacle> obstacle = inferBounds(values, results, last))
+  bool hasGraphs = isControlFlow(node.op_type());
+  if (std::optional<Obstacle> obstacle = inferBounds(values, results, last, hasGraphs))
     return addUnsupported(node, scope, inputs, std::move(*obstacle));
   for (auto [number, name, result] : llvm::enumerate(node.output(), onnxNode.getResults())) {
     if (result.kind == Binding::Absent) {
@@ -301,9 +302,11 @@ llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, S
 }
 
 std::optional<Obstacle> GraphImporter::inferBounds(llvm::ArrayRef<mlir::Value> values,
-                                                   llvm::ArrayRef<mlir::Value> results, mlir::Operation *last) {
+                                                   llvm::ArrayRef<mlir::Value> results, mlir::Operation *last,
+                                                   bool hasGraphs) {
   auto bounded = llvm::find_if(values, [&](mlir::Value value) { return bounds.isBounded(value); });
-  if (bounded == values.end())
+  // Graphs use values that are no operands.
+  if (bounded == values.end() && !hasGraphs)
     return std::nullopt;
   // What the import did not use after all need not be right.
   llvm::SmallVector<mlir::Operation *> created;
@@ -326,7 +329,7 @@ std::optional<Obstacle> GraphImporter::inferBounds(llvm::ArrayRef<mlir::Value> v
       return obstacle;
   // What no operation makes of the operand, such as its shape, follows from its bound.
   for (auto [number, result] : llvm::enumerate(results))
-    if (result && !bounds.isKnown(result)) {
+    if (bounded != values.end() && result && !bounds.isKnown(result)) {
       llvm::ArrayRef<mlir::Value> counts = bounds.get(*bounded);
       unsigned dim = llvm::find_if(counts, [](mlir::Value count) { return static_cast<bool>(count); }) - counts.begin();
       return describeBounded("operand " + llvm::Twine(bounded - values.begin()), dim, OnnxNode::getShape(*bounded)[dim],

@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_LIB_IMPORT_GRAPHIMPORTER_H
 #define DOVETAIL_LIB_IMPORT_GRAPHIMPORTER_H
 
+#include "InputShapes.h"
 #include "OnnxNode.h"
 #include "Scope.h"
 #include "UnsupportedParts.h"
@@ -36,7 +37,10 @@ public:
 
 private:
   mlir::OwningOpRef<mlir::ModuleOp> createModule();
-  llvm::LogicalResult importMain(mlir::func::FuncOp main, llvm::ArrayRef<const onnx::ValueInfoProto *> inputs);
+  llvm::LogicalResult importMain(mlir::func::FuncOp main, llvm::ArrayRef<const onnx::ValueInfoProto *> inputs,
+                                 const InputTypes &types);
+  /// Says which lengths, arguments behind the inputs, bound these. Returns the lengths.
+  llvm::SmallVector<mlir::Value> bindLengths(mlir::func::FuncOp main, const InputTypes &types);
   /// Notes a tensor of too many dimensions among what is not supported.
   void checkRank(mlir::Value value, llvm::StringRef name);
   llvm::LogicalResult checkOutputType(const onnx::ValueInfoProto &output, mlir::Value value);
@@ -84,9 +88,9 @@ private:
                                                 llvm::ArrayRef<Binding> inputs);
 
   /// Finds the bounded dimensions of what was imported for a node, behind `last`, of operands `values` some of which
-  /// have such. Returns why the node cannot be imported, if so.
+  /// have such, or may have in its graphs. Returns why the node cannot be imported, if so.
   std::optional<Obstacle> inferBounds(llvm::ArrayRef<mlir::Value> values, llvm::ArrayRef<mlir::Value> results,
-                                      mlir::Operation *last);
+                                      mlir::Operation *last, bool hasGraphs);
   /// Lists a node among those that cannot be imported; its results are unknown from then on.
   llvm::LogicalResult addUnsupported(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs,
                                      Obstacle obstacle);

@@ -69,21 +69,43 @@ mlir::OwningOpRef<mlir::ModuleOp> GraphImporter::run() {
   for (const onnx::ValueInfoProto &input : graph.input())
     if (!initializers.contains(input.name()))
       inputs.push_back(&input);
-  auto types = resolveInputTypes(inputs, options, reporter);
-  if (failed(types))
+  auto resolved = resolveInputTypes(inputs, options, reporter);
+  if (failed(resolved))
     return {};
+  auto arguments = llvm::to_vector_of<mlir::Type>(resolved->types);
+  arguments.append(resolved->names.size(), mlir::RankedTensorType::get({}, builder.getI64Type()));
 
   mlir::OwningOpRef<mlir::ModuleOp> module = createModule();
   builder.setInsertionPointToEnd(module->getBody());
-  auto main = mlir::func::FuncOp::create(builder, reporter.getFileLoc(), "main",
-                                         builder.getFunctionType(llvm::to_vector_of<mlir::Type>(*types), {}));
-  if (failed(importMain(main, inputs)))
+  auto main =
+      mlir::func::FuncOp::create(builder, reporter.getFileLoc(), "main", builder.getFunctionType(arguments, {}));
+  if (failed(importMain(main, inputs, *resolved)))
     return {};
   return module;
 }
 
+llvm::SmallVector<mlir::Value> GraphImporter::bindLengths(mlir::func::FuncOp main, const InputTypes &types) {
+  unsigned numInputs = types.types.size();
+  auto lengths = llvm::to_vector_of<mlir::Value>(main.getArguments().drop_front(numInputs));
+  for (auto [number, name] : llvm::enumerate(types.names)) {
+    main.setArgAttr(numInputs + number, "dovetail.name", builder.getStringAttr(name));
+    main.setArgAttr(numInputs + number, kCountAttrName, builder.getUnitAttr());
+    main.getArgument(numInputs + number).setLoc(reporter.getLoc(name));
+  }
+  for (auto [index, numbers] : llvm::enumerate(types.lengths)) {
+    if (numbers.empty())
+      continue;
+    main.setArgAttr(index, kCountsAttrName, builder.getDenseI64ArrayAttr(numbers));
+    bounds.set(main.getArgument(index), llvm::map_to_vector(numbers, [&](int64_t number) {
+                 return number < 0 ? mlir::Value() : lengths[number];
+               }));
+  }
+  return lengths;
+}
+
 llvm::LogicalResult GraphImporter::importMain(mlir::func::FuncOp main,
-                                              llvm::ArrayRef<const onnx::ValueInfoProto *> inputs) {
+                                              llvm::ArrayRef<const onnx::ValueInfoProto *> inputs,
+                                              const InputTypes &types) {
   const onnx::GraphProto &graph = model->graph();
   mlir::Block *block = main.addEntryBlock();
   builder.setInsertionPointToEnd(block);
@@ -96,6 +118,9 @@ llvm::LogicalResult GraphImporter::importMain(mlir::func::FuncOp main,
     block->getArgument(index).setLoc(reporter.getLoc(input->name()));
     scope.bind(input->name(), Binding::known(block->getArgument(index)));
   }
+  // Those of the inputs come first.
+  llvm::SmallVector<mlir::Value> counts = bindLengths(main, types);
+  size_t numLengths = counts.size();
   collectUses(graph, scope.needed);
   if (failed(importInitializers(graph, scope)) || failed(importNodes(graph.node(), scope)))
     return llvm::failure();
@@ -110,7 +135,6 @@ llvm::LogicalResult GraphImporter::importMain(mlir::func::FuncOp main,
   llvm::SmallVector<mlir::Value> results;
   llvm::SmallVector<mlir::Type> resultTypes;
   llvm::SmallVector<mlir::DictionaryAttr> resultAttrs, countAttrs;
-  llvm::SmallVector<mlir::Value> counts;
   for (const onnx::ValueInfoProto &output : graph.output()) {
     const Binding *result = scope.lookup(output.name());
     if (result && result->isSequenceOrNothing())
@@ -140,7 +164,7 @@ llvm::LogicalResult GraphImporter::importMain(mlir::func::FuncOp main,
   if (results.empty())
     return reporter.invalid() << "graph '" << graph.name() << "' has no outputs";
   // Who runs the program is to know the counts of its outputs.
-  results.append(counts.begin(), counts.end());
+  results.append(counts.begin() + numLengths, counts.end());
   resultAttrs.append(countAttrs);
   for (mlir::Value result : results)
     resultTypes.push_back(result.getType());

@@ -16,6 +16,8 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <map>
+
 using namespace dovetail;
 using namespace dovetail::importer;
 using Dimension = onnx::TensorShapeProto::Dimension;
@@ -27,10 +29,10 @@ public:
   ShapeResolver(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs, const ImportOptions &options, Reporter &reporter)
       : inputs(inputs), options(options), reporter(reporter) {}
 
-  llvm::FailureOr<llvm::SmallVector<mlir::RankedTensorType>> run() {
-    if (failed(checkInputs()) || failed(takeDims()) || failed(takeShapes()))
+  llvm::FailureOr<InputTypes> run() {
+    if (failed(checkInputs()) || failed(takeDims()) || failed(takeBounds()) || failed(takeShapes()))
       return llvm::failure();
-    llvm::SmallVector<mlir::RankedTensorType> types;
+    InputTypes result;
     std::string open;
     for (const onnx::ValueInfoProto *input : inputs) {
       llvm::SmallVector<int64_t> shape;
@@ -40,12 +42,13 @@ public:
       }
       if (!countElements(shape))
         return reporter.error(ImportError::Usage) << "input '" << input->name() << "' is too large";
-      types.push_back(mlir::RankedTensorType::get(
+      result.types.push_back(mlir::RankedTensorType::get(
           shape, convertElementType(input->type().tensor_type().elem_type(), reporter.getContext())));
+      result.lengths.push_back(findLengths(*input, result.names));
     }
     if (!open.empty())
       return reporter.error(ImportError::Usage) << "shapes must be static: " << open;
-    return types;
+    return result;
   }
 
 private:
@@ -98,6 +101,73 @@ private:
     return llvm::success();
   }
 
+  llvm::LogicalResult takeBounds() {
+    // In order of their names, which is that of messages.
+    std::map<llvm::StringRef, int64_t> sorted;
+    for (const auto &entry : options.bounds)
+      sorted[entry.getKey()] = entry.getValue();
+    for (auto [name, bound] : sorted) {
+      bool isNameOfDim = llvm::any_of(inputs, [&](const onnx::ValueInfoProto *input) {
+        return llvm::any_of(input->type().tensor_type().shape().dim(), [&](const Dimension &dim) {
+          return isOpen(dim) && isNamed(dim) && dim.dim_param() == name;
+        });
+      });
+      auto wrong = [&] {
+        auto diagnostic = reporter.error(ImportError::Usage);
+        diagnostic << "--bound " << name << "=" << bound << ": ";
+        return diagnostic;
+      };
+      if (bound < 1)
+        return wrong() << "a bound is at least 1";
+      if (isNameOfDim) {
+        if (extents.contains(name))
+          return wrong() << "--dim gives this dimension the extent " << extents.lookup(name) << "; give either of them";
+        extents[name] = bound;
+        continue;
+      }
+      auto [inputName, number] = name.rsplit(':');
+      auto input = llvm::find_if(inputs, [&](const auto *input) { return input->name() == inputName; });
+      unsigned dim;
+      if (input == inputs.end() || number.getAsInteger(10, dim))
+        return wrong() << "no input has a dimension of this name; name one of the model, or one of an input as "
+                          "INPUT:DIM, such as '"
+                       << (inputs.empty() ? "tokens" : inputs.front()->name()) << ":1'";
+      const auto &type = (*input)->type().tensor_type();
+      if (!type.has_shape())
+        return wrong() << "the model does not say how many dimensions the input has; export it with a shape";
+      if (static_cast<int>(dim) >= type.shape().dim_size())
+        return wrong() << "the input has " << type.shape().dim_size() << " dimensions, counted from 0";
+      const Dimension &found = type.shape().dim(dim);
+      if (!isOpen(found))
+        return wrong() << "dimension " << dim << " is fixed to " << found.dim_value() << " in the model";
+      if (isNamed(found))
+        return wrong() << "the model calls this dimension '" << found.dim_param()
+                       << "', as others may be: give --bound " << found.dim_param() << "=" << bound;
+      bounded[{*input, dim}] = bound;
+    }
+    return llvm::success();
+  }
+
+  /// The numbers of the lengths of an input's dimensions, or -1, with those that are new added to `names`; empty if all
+  /// extents are known.
+  llvm::SmallVector<int64_t> findLengths(const onnx::ValueInfoProto &input, std::vector<std::string> &names) {
+    llvm::SmallVector<int64_t> lengths;
+    for (auto [index, dim] : llvm::enumerate(input.type().tensor_type().shape().dim())) {
+      std::string name;
+      if (isOpen(dim) && isNamed(dim) && options.bounds.contains(dim.dim_param()))
+        name = dim.dim_param();
+      else if (bounded.contains({&input, index}))
+        name = input.name() + ":" + std::to_string(index);
+      auto known = llvm::find(names, name);
+      lengths.push_back(name.empty() ? -1 : known - names.begin());
+      if (!name.empty() && known == names.end())
+        names.push_back(std::move(name));
+    }
+    if (llvm::all_of(lengths, [](int64_t number) { return number < 0; }))
+      lengths.clear();
+    return lengths;
+  }
+
   llvm::LogicalResult takeShapes() {
     for (const auto &entry : options.shapes)
       if (llvm::none_of(inputs, [&](const auto *input) { return input->name() == entry.getKey(); }))
@@ -118,6 +188,9 @@ private:
         const Dimension &dim = type.shape().dim(index);
         if (!isOpen(dim) && dim.dim_value() != extent)
           return wrongShape(*input) << "dimension " << index << " is fixed to " << dim.dim_value() << " in the model";
+        if (auto bound = bounded.find({input, index}); bound != bounded.end() && bound->second != extent)
+          return wrongShape(*input) << "dimension " << index << " has the bound " << bound->second
+                                    << " of a length that varies";
         if (!isOpen(dim) || !isNamed(dim))
           continue;
         auto [known, inserted] = extents.try_emplace(dim.dim_param(), extent);
@@ -151,8 +224,10 @@ private:
     }
     if (!input.type().tensor_type().has_shape())
       return false;
-    for (const Dimension &dim : input.type().tensor_type().shape().dim()) {
-      if (!isOpen(dim))
+    for (auto [index, dim] : llvm::enumerate(input.type().tensor_type().shape().dim())) {
+      if (auto bound = bounded.find({&input, index}); bound != bounded.end())
+        shape.push_back(bound->second);
+      else if (!isOpen(dim))
         shape.push_back(dim.dim_value());
       else if (auto it = extents.find(dim.dim_param()); it != extents.end() && isNamed(dim))
         shape.push_back(it->second);
@@ -207,14 +282,15 @@ private:
   llvm::ArrayRef<const onnx::ValueInfoProto *> inputs;
   const ImportOptions &options;
   Reporter &reporter;
-  /// Extents of named dimensions.
+  /// Extents of named dimensions, largest ones of those that are bounded.
   llvm::StringMap<int64_t> extents;
+  /// Bounds of dimensions that have no name, by input and number.
+  std::map<std::pair<const onnx::ValueInfoProto *, size_t>, int64_t> bounded;
 };
 
 } // namespace
 
-llvm::FailureOr<llvm::SmallVector<mlir::RankedTensorType>>
-dovetail::importer::resolveInputTypes(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs, const ImportOptions &options,
-                                      Reporter &reporter) {
+llvm::FailureOr<InputTypes> dovetail::importer::resolveInputTypes(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs,
+                                                                  const ImportOptions &options, Reporter &reporter) {
   return ShapeResolver(inputs, options, reporter).run();
 }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares resolveInputTypes.
+// Declares resolveInputTypes, which says what the inputs of a model are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,13 +17,23 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "onnx/onnx_pb.h"
 
+#include <string>
+#include <vector>
+
 namespace dovetail::importer {
+
+/// What the inputs of a model are.
+struct InputTypes {
+  llvm::SmallVector<mlir::RankedTensorType> types; ///< Of each input, with bounds for what varies.
+  std::vector<std::string> names;                  ///< Of lengths, which vary from run to run.
+  /// For each input and dimension the number of its length, or -1; empty for inputs without any.
+  llvm::SmallVector<llvm::SmallVector<int64_t>> lengths;
+};
 
 /// The static types of `inputs`, with what the model leaves open taken from `options`. All that is still open is
 /// reported at once.
-llvm::FailureOr<llvm::SmallVector<mlir::RankedTensorType>>
-resolveInputTypes(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs, const ImportOptions &options,
-                  Reporter &reporter);
+llvm::FailureOr<InputTypes> resolveInputTypes(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs,
+                                              const ImportOptions &options, Reporter &reporter);
 
 } // namespace dovetail::importer
 

@@ -37,7 +37,7 @@ def _items(name, value, example):
     return value.items() if value else ()
 
 
-def _arguments(mesh, shard, sizes, feedback, dims, shapes, libraries, index_checks, **names):
+def _arguments(mesh, shard, sizes, feedback, dims, bounds, shapes, libraries, index_checks, **names):
     """The options as the command line spells them."""
     arguments = []
     if mesh:
@@ -54,6 +54,8 @@ def _arguments(mesh, shard, sizes, feedback, dims, shapes, libraries, index_chec
         arguments += ["--feedback", f"{output}:{fed}"]
     for name, extent in _items("dims", dims, {"N": 1}):
         arguments += ["--dim", f"{name}={extent}"]
+    for name, extent in _items("bounds", bounds, {"seq": 512}):
+        arguments += ["--bound", f"{name if isinstance(name, str) else ':'.join(map(str, name))}={extent}"]
     for name, shape in _items("shapes", shapes, {"image": [1, 3, 16, 12]}):
         arguments += ["--shape", f"{name}={_join(shape)}"]
     if not libraries:
@@ -101,6 +103,7 @@ def compile(
     sizes=None,
     feedback=None,
     dims=None,
+    bounds=None,
     shapes=None,
     libraries=True,
     index_checks=True,
@@ -114,7 +117,9 @@ def compile(
 
     `mesh` maps axes to sizes, in order; `shard` maps tensors to one entry for each dimension ("_", an axis, or axes
     joined by "+"); `sizes` maps (tensor, dimension), or "tensor:dimension", to the extents of its shards, "balanced" or
-    "chunk"; `feedback` maps outputs to the inputs that they are in the next step (`Program.run`); `dims` and `shapes` fix extents that the model leaves open. `libraries`, a bool, says whether vendors'
+    "chunk"; `feedback` maps outputs to the inputs that they are in the next step (`Program.run`); `dims` and `shapes` fix extents that the model leaves open; `bounds` maps
+    dimensions whose extents vary from run to run, by the model's name for them or as (input, dimension), to the largest
+    that they have. `libraries`, a bool, says whether vendors'
     libraries are called where they can be. `index_checks`, a bool, says whether an index read from data (Gather,
     GatherElements) that is out of range is an error; else it is clamped.
 
@@ -130,5 +135,5 @@ def compile(
     memory. What the compiler warns of is a Python warning.
     """
     names = {"target": target, "cpu": cpu, "arch": None if arch is None else _join(arch), "math": math}
-    arguments = _arguments(mesh, shard, sizes, feedback, dims, shapes, libraries, index_checks, **names)
+    arguments = _arguments(mesh, shard, sizes, feedback, dims, bounds, shapes, libraries, index_checks, **names)
     return Program(compile_artifact(model, [*arguments, *options]))

@@ -106,6 +106,7 @@ def _runtime():
     library.dovetail_runner_run_local.argtypes = [handle, tensors, size, tensors, size]
     library.dovetail_runner_ranks.argtypes = [handle, *[ctypes.POINTER(ctypes.c_int32)] * 2]
     library.dovetail_runner_run_steps.argtypes = [handle, tensors, size, tensors, size, ctypes.c_int64]
+    library.dovetail_program_input_length.argtypes = [handle, size, ctypes.c_int32, ctypes.POINTER(ctypes.c_char_p)]
     library.dovetail_program_feedback.argtypes = [handle, size, ctypes.POINTER(ctypes.c_int64)]
     library.dovetail_runner_output_shape.argtypes = [handle, size, ctypes.POINTER(ctypes.c_int64)]
     return library
@@ -122,14 +123,28 @@ class Port:
 
     The elements are then given as bits: of "bfloat16" as uint16, of floats and integers of at most 8 bits, such as
     "float8_e4m3fn" and "int4", as uint8, a byte for each element.
+
+    Of an input of which lengths vary from run to run, `lengths` has for each dimension the name of its length or None,
+    and `shape` the largest extents; else it is empty.
     """
 
     name: str
     dtype: str
     shape: tuple
+    lengths: tuple = ()
 
     def __str__(self):
-        return f"{self.name}: {self.dtype}{list(self.shape)}"
+        names = self.lengths or (None,) * len(self.shape)
+        extents = [f"{name}<={extent}" if name else str(extent) for name, extent in zip(names, self.shape)]
+        return f"{self.name}: {self.dtype}[{', '.join(extents)}]"
+
+    def fits(self, shape):
+        """Whether arrays of this shape may be given."""
+        names = self.lengths or (None,) * len(self.shape)
+        return len(shape) == len(self.shape) and all(
+            given == extent or (name is not None and given < extent)
+            for given, extent, name in zip(shape, self.shape, names)
+        )
 
     @property
     def numpy_dtype(self):
@@ -231,7 +246,7 @@ class Program:
         """Runs all ranks once, as threads of this process; `threads` are divided among them.
 
         `inputs` maps the names of all inputs to arrays of their types and shapes; types that NumPy lacks may be those
-        of `ml_dtypes`. Returns the outputs by name. Where an extent depends on data, the port has its bound, and the
+        of `ml_dtypes`. Dimensions of one length (`Port.lengths`) agree. Returns the outputs by name. Where an extent depends on data, the port has its bound, and the
         array what there is. The ranks are kept for later runs. `autotune` measures the algorithms of a GPU's
         libraries when the ranks start. `pin` lets each thread of the ranks stay on a processor of its own, of those
         that the calling thread may run on; the calling thread is left alone.
@@ -244,7 +259,7 @@ class Program:
             raise DovetailError(2, f"steps={steps}: give a number from 1")
         threads = _number_of_threads(threads)
         self._check_names(inputs)
-        arrays = [self._array(port, inputs[port.name], port.shape) for port in self.inputs]
+        arrays = [self._array(port, inputs[port.name]) for port in self.inputs]
         results = [np.empty(port.shape, port.numpy_dtype) for port in self.outputs]
         keep = []
         runtime = _runtime()
@@ -288,13 +303,14 @@ class Program:
             raise DovetailError(2, f"{what}; the program's inputs are {known}")
 
     @staticmethod
-    def _array(port, value, shape, holder="the program takes"):
-        """What is given for an input, as `holder` takes it: with that shape."""
+    def _array(port, value, part=None, holder="the program takes"):
+        """What is given for an input, as `holder` takes it: with the extents of a port's shape, or those of `part`."""
         array = _addressable(_bits(np.asarray(value), port))
-        if array.dtype != port.numpy_dtype or array.shape != shape:
+        wanted = port if part is None else Port(port.name, port.dtype, part)
+        if array.dtype != port.numpy_dtype or not wanted.fits(array.shape):
+            _, _, description = str(wanted).rpartition(": ")
             raise DovetailError(
-                2,
-                f"input '{port.name}' is {array.dtype}{list(array.shape)}, but {holder} {port.dtype}{list(shape)}",
+                2, f"input '{port.name}' is {array.dtype}{list(array.shape)}, but {holder} {description}"
             )
         return array
 
@@ -318,6 +334,15 @@ class Program:
                 pairs[port.name] = self.outputs[output.value].name
         return pairs
 
+    def _lengths(self, index, ndim):
+        """`Port.lengths` of input number `index`."""
+        names = []
+        for dim in range(ndim):
+            name = ctypes.c_char_p()
+            _check(_runtime().dovetail_program_input_length(self._handle, index, dim, ctypes.byref(name)))
+            names.append(name.value.decode(errors="replace") if name.value is not None else None)
+        return tuple(names) if any(name is not None for name in names) else ()
+
     def _ports(self, direction):
         runtime = _runtime()
         ports, types = [], []
@@ -325,7 +350,8 @@ class Program:
             port = _Port()
             _check(getattr(runtime, f"dovetail_program_{direction}")(self._handle, index, ctypes.byref(port)))
             types.append(_DataType(port.type.code, port.type.bits, port.type.lanes))
-            ports.append(Port(port.name.decode(), port.type_name.decode(), tuple(port.shape[: port.ndim])))
+            lengths = self._lengths(index, port.ndim) if direction == "input" else ()
+            ports.append(Port(port.name.decode(), port.type_name.decode(), tuple(port.shape[: port.ndim]), lengths))
         self._types[direction] = types
         return ports
 

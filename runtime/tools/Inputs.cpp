@@ -270,6 +270,17 @@ absl::Status checkSource(const PortInfo &port, InputSource &source, bool hasStep
   return absl::OkStatus();
 }
 
+/// That inputs may be read in parts, or in steps.
+absl::Status checkLengths(const runtime::Plan &plan) {
+  for (const runtime::CountInfo &count : plan.counts)
+    if (count.isGiven)
+      return absl::UnimplementedError(absl::StrCat(
+          "'", count.name,
+          "' varies from run to run (compile --bound), which neither a process for each rank nor a run "
+          "in steps can tell yet; run all ranks in one process, once, or compile the model with --dim or --shape"));
+  return absl::OkStatus();
+}
+
 /// Whether the first dimension of a source is that of steps.
 bool hasSteps(const PortInfo &port, const std::vector<int64_t> &shape) {
   return shape.size() == port.shape.size() + 1 && std::equal(port.shape.begin(), port.shape.end(), shape.begin() + 1);
@@ -316,6 +327,8 @@ tools::readInputs(const runtime::Plan &plan, const std::vector<std::string> &spe
 absl::StatusOr<std::vector<std::unique_ptr<InputSource>>>
 tools::openInputs(const runtime::Plan &plan, const std::vector<std::string> &specs, bool randomDefault) {
   using Source = std::unique_ptr<InputSource>;
+  if (absl::Status status = checkLengths(plan); !status.ok())
+    return status;
   auto random = [&](const PortInfo &port, uint64_t number) { return makeRandomSource(plan, port, number); };
   bool areProcesses = plan.mesh.numRanks() > 1;
   auto archive = [&](const InputSpec &spec) { return openArchive(spec, areProcesses); };
@@ -356,7 +369,9 @@ absl::StatusOr<std::unique_ptr<InputSource>> tools::openInputFile(const PortInfo
 absl::StatusOr<std::vector<InputSequence>>
 tools::openSequences(const runtime::Plan &plan, const std::vector<std::string> &specs, bool areProcesses) {
   // What is wrong with a file that is there from the beginning.
-  absl::Status wrong;
+  absl::Status wrong = checkLengths(plan);
+  if (!wrong.ok())
+    return wrong;
   auto make = [&](const PortInfo &port, std::shared_ptr<InputSource> source, std::string file) {
     bool isStacked = hasSteps(port, source->shape());
     if (absl::Status status = checkSource(port, *source, isStacked); !status.ok() && wrong.ok())

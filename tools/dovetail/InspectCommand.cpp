@@ -105,7 +105,8 @@ LogicalResult InspectCommand::inspectModel(Diagnostics &diagnostics) {
                                       {"operator sets", opsets}},
                                      "");
   mlir::func::FuncOp main = getMain(module);
-  printValues("Inputs", getInputNames(main), main.getArgumentTypes());
+  std::vector<std::string> inputs = getInputNames(main);
+  printValues("Inputs", inputs, main.getArgumentTypes().take_front(inputs.size()));
   std::vector<std::string> outputs = getOutputNames(main);
   printValues("Outputs", outputs, main.getResultTypes().take_front(outputs.size()));
   printOperations(main);
@@ -116,9 +117,10 @@ LogicalResult InspectCommand::run(Diagnostics &diagnostics) {
   StringRef name(path);
   if (name.ends_with(".onnx") || name.ends_with(".onnxtxt"))
     return inspectModel(diagnostics);
-  if (!arguments.dims.empty() || !arguments.shapes.empty())
-    return diagnostics.error(ExitCode::Usage, "--dim and --shape describe models (.onnx, .onnxtxt); the shapes of '" +
-                                                  path + "' are fixed");
+  if (!arguments.dims.empty() || !arguments.bounds.empty() || !arguments.shapes.empty())
+    return diagnostics.error(ExitCode::Usage,
+                             "--dim, --bound and --shape describe models (.onnx, .onnxtxt); the shapes of '" + path +
+                                 "' are fixed");
   absl::Status status = tools::inspectArtifact(path, json, threads);
   if (!status.ok())
     return diagnostics.error(getExitCode(status), std::string(status.message()));

@@ -65,7 +65,7 @@ LogicalResult OperatorsCommand::describe(const std::string &path, mlir::MLIRCont
     return llvm::failure();
   mlir::func::FuncOp main = getMain(compilation.getModule());
   json inputs = json::array();
-  for (auto [name, argument] : llvm::zip_equal(getInputNames(main), main.getArguments())) {
+  for (auto [name, argument] : llvm::zip(getInputNames(main), main.getArguments())) {
     auto type = llvm::cast<mlir::RankedTensorType>(argument.getType());
     std::string text;
     llvm::raw_string_ostream(text) << type.getElementType();

@@ -109,7 +109,7 @@ struct CompileOptions {
 /// The same as texts, each as the user spelt it.
 struct CompileArguments {
   std::optional<std::string> mesh;
-  std::vector<std::string> shards, sizes, feedback, dims, shapes;
+  std::vector<std::string> shards, sizes, feedback, dims, bounds, shapes;
   std::string target = "cpu";
   std::optional<std::string> cpu, arch, math, objective, cluster, memory, halos;
   std::optional<double> searchSeconds;

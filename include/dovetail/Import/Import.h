@@ -29,6 +29,9 @@ namespace dovetail {
 struct ImportOptions {
   /// Extents of named dimensions: `--dim N=1`.
   llvm::StringMap<int64_t> dims;
+  /// Largest extents of dimensions that vary from run to run, at least 1: `--bound N=512` of a named dimension,
+  /// `--bound tokens:1=512` of dimension 1 of an input.
+  llvm::StringMap<int64_t> bounds;
   /// Shapes of inputs: `--shape image=1,3,736,1280`; `--shape scale=` says that it is a scalar. They also give the
   /// extents of the named dimensions in them. Extents are at least 0.
   llvm::StringMap<llvm::SmallVector<int64_t>> shapes;

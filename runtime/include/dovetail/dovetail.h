@@ -92,6 +92,11 @@ DOVETAIL_API dovetail_status dovetail_program_input_part(const dovetail_program 
                                                          int64_t *offsets, int64_t *extents);
 DOVETAIL_API dovetail_status dovetail_program_output_part(const dovetail_program *program, size_t index, int32_t rank,
                                                           int64_t *offsets, int64_t *extents);
+/// Sets `name` to that of the length that dimension `dim` of an input has (`--bound`), or to null if its extent is that
+/// of the port. A length varies from run to run: tensors have from 0 to as many elements there as the port says, and
+/// all dimensions of one length have as many. `index` and `dim` must be those of an input and a dimension of it.
+DOVETAIL_API dovetail_status dovetail_program_input_length(const dovetail_program *program, size_t index, int32_t dim,
+                                                           const char **name);
 /// Sets `output` to the number of the output that input number `input` is in the next step
 /// (`dovetail_runner_run_steps`), or to -1 if it is given and stays the same. `input` must be below the number of
 /// inputs.
@@ -142,7 +147,7 @@ DOVETAIL_API dovetail_status dovetail_runner_run_steps(dovetail_runner *runner, 
 DOVETAIL_API dovetail_status dovetail_runner_ranks(const dovetail_runner *runner, int32_t *first, int32_t *count);
 /// As dovetail_runner_run, with what the ranks of this process hold: for each rank in turn a tensor for each port, with
 /// the extents of the rank's part. No process gets elements of another. Where ranks hold the same elements of an input,
-/// they are given the same. DOVETAIL_ERROR_UNSUPPORTED where extents of outputs depend on data.
+/// they are given the same. DOVETAIL_ERROR_UNSUPPORTED where extents of outputs depend on data, or lengths vary.
 DOVETAIL_API dovetail_status dovetail_runner_run_local(dovetail_runner *runner, const DLTensor *inputs,
                                                        size_t num_inputs, const DLTensor *outputs, size_t num_outputs);
 /// The extents that an output had in the last run, on rank 0: those of its port, unless they depend on data. Then the

@@ -267,6 +267,24 @@ dovetail_status dovetail_program_output_part(const dovetail_program *program, si
   });
 }
 
+dovetail_status dovetail_program_input_length(const dovetail_program *program, size_t index, int32_t dim,
+                                              const char **name) {
+  return guard([&]() -> absl::Status {
+    if (!program || !name)
+      return isNull(program ? "name" : "program");
+    const runtime::Plan &plan = program->program->getPlan();
+    if (index >= plan.inputs.size())
+      return absl::InvalidArgumentError(absl::StrCat("there is no port ", index, " of ", plan.inputs.size()));
+    const runtime::PortInfo &input = plan.inputs[index];
+    if (dim < 0 || static_cast<size_t>(dim) >= input.shape.size())
+      return absl::InvalidArgumentError(
+          absl::StrCat("input '", input.name, "' has no dimension ", dim, " of ", input.shape.size()));
+    int32_t count = plan.getCount(input, static_cast<size_t>(dim));
+    *name = count < 0 ? nullptr : plan.counts[count].name.c_str();
+    return absl::OkStatus();
+  });
+}
+
 dovetail_status dovetail_program_feedback(const dovetail_program *program, size_t input, int64_t *output) {
   return guard([&]() -> absl::Status {
     if (!program || !output)

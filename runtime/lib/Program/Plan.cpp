@@ -30,11 +30,26 @@ void addPostOps(const std::vector<PostOpInfo> &ops, std::vector<uint32_t> &reads
 
 } // namespace
 
-std::vector<PortInfo> Plan::getResults() const {
-  std::vector<PortInfo> results = outputs;
+static std::vector<PortInfo> withCounts(std::vector<PortInfo> ports, const std::vector<CountInfo> &counts,
+                                        bool areGiven) {
   for (const CountInfo &count : counts)
-    results.push_back({count.name, count.tensor, ElementType::I64, {}});
-  return results;
+    if (count.isGiven == areGiven)
+      ports.push_back({count.name, count.tensor, ElementType::I64, {}});
+  return ports;
+}
+
+std::vector<PortInfo> Plan::getArguments() const { return withCounts(inputs, counts, /*areGiven=*/true); }
+
+std::vector<PortInfo> Plan::getResults() const { return withCounts(outputs, counts, /*areGiven=*/false); }
+
+std::vector<std::string> Plan::describeExtents(const PortInfo &port) const {
+  std::vector<std::string> texts;
+  for (size_t dim = 0; dim < port.shape.size(); ++dim) {
+    int32_t count = getCount(port, dim);
+    texts.push_back(count < 0 ? absl::StrCat(port.shape[dim])
+                              : absl::StrCat(counts[count].name, "<=", port.shape[dim]));
+  }
+  return texts;
 }
 
 bool Plan::hasFeedback() const {

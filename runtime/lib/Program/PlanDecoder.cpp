@@ -64,7 +64,7 @@ absl::Status Decoder::decodeCounts() {
   for (const artifact::Count *count : *source.counts()) {
     if (count->bound() < 0 || count->bound() > maxExtent)
       return damaged("count '", str(count->name()), "' has an impossible bound ", count->bound());
-    plan.counts.push_back({str(count->name()), count->bound(), count->tensor()});
+    plan.counts.push_back({str(count->name()), count->bound(), count->tensor(), count->given()});
   }
   return absl::OkStatus();
 }

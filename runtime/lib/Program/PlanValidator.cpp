@@ -57,6 +57,7 @@ private:
   absl::Status checkParts(const std::string &where, const std::vector<const KernelCall *> &parts);
   absl::Status checkCondition(const std::string &where, uint32_t condition, bool inPrologue);
   absl::Status checkPostOps(const std::string &where, const std::vector<PostOpInfo> &ops, uint32_t output);
+  absl::Status checkCounts();
   absl::Status checkFeedback(const PortInfo &input);
   const std::vector<int64_t> &shape(uint32_t tensor) const { return plan.bufferOf(tensor).shape; }
   bool sameType(uint32_t a, uint32_t b) const { return plan.bufferOf(a).type == plan.bufferOf(b).type; }
@@ -429,7 +430,9 @@ absl::Status Validator::validate() {
   for (size_t i = 0; i < plan.buffers.size(); ++i)
     if (plan.buffers[i].kind == BufferKind::Arena)
       written[i] = Written::No;
-  for (const PortInfo &input : plan.inputs) {
+  if (absl::Status status = checkCounts(); !status.ok())
+    return status;
+  for (const PortInfo &input : plan.getArguments()) {
     if (plan.bufferOf(input.tensor).kind != BufferKind::Arena)
       return damaged("input '", input.name, "' lies in a constant buffer");
     if (plan.tensors[input.tensor].sharding.isPartial())
@@ -458,12 +461,6 @@ absl::Status Validator::validate() {
       return status;
     parts.clear();
   }
-  for (const CountInfo &count : plan.counts) {
-    if (count.tensor >= plan.tensors.size())
-      return damaged("count '", count.name, "' uses tensor ", count.tensor, " of ", plan.tensors.size());
-    if (plan.bufferOf(count.tensor).type != ElementType::I64 || !shape(count.tensor).empty())
-      return damaged("count '", count.name, "' is no scalar of I64");
-  }
   for (const PortInfo &output : plan.getResults()) {
     const layout::Sharding &sharding = plan.tensors[output.tensor].sharding;
     if (sharding.isPartial())
@@ -477,6 +474,23 @@ absl::Status Validator::validate() {
   for (const PortInfo &input : plan.inputs)
     if (absl::Status status = checkFeedback(input); !status.ok())
       return status;
+  return absl::OkStatus();
+}
+
+absl::Status Validator::checkCounts() {
+  for (size_t number = 0; number < plan.counts.size(); ++number) {
+    const CountInfo &count = plan.counts[number];
+    if (count.tensor >= plan.tensors.size())
+      return damaged("count '", count.name, "' uses tensor ", count.tensor, " of ", plan.tensors.size());
+    if (plan.bufferOf(count.tensor).type != ElementType::I64 || !shape(count.tensor).empty())
+      return damaged("count '", count.name, "' is no scalar of I64");
+    bool isInput = std::any_of(plan.inputs.begin(), plan.inputs.end(), [&](const PortInfo &input) {
+      const std::vector<int32_t> &bounds = plan.tensors[input.tensor].counts;
+      return std::find(bounds.begin(), bounds.end(), static_cast<int32_t>(number)) != bounds.end();
+    });
+    if (isInput != count.isGiven)
+      return damaged("count '", count.name, isInput ? "' bounds inputs, but is computed" : "' is given by no input");
+  }
   return absl::OkStatus();
 }
 

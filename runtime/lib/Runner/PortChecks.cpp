@@ -8,8 +8,12 @@
 
 #include "PortChecks.h"
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
+#include <optional>
+#include <utility>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -30,14 +34,25 @@ absl::Status checkDevice(const std::string &where, const FullTensor &tensor, int
 }
 
 /// `hint` is what to do about another shape than `shape`.
+/// `[2, seq<=512]`.
+std::string shapeStr(const Plan &plan, const PortInfo &port) {
+  return absl::StrCat("[", absl::StrJoin(plan.describeExtents(port), ", "), "]");
+}
+
+/// `wanted`: the shape for messages. Of dimensions in which `mayBeShort` holds there may be less than `shape` says.
 absl::Status checkTensor(const std::string &where, ElementType type, const std::vector<int64_t> &shape,
-                         const FullTensor &tensor, int device, absl::string_view hint) {
+                         const FullTensor &tensor, int device, absl::string_view hint, const std::string &wanted,
+                         absl::FunctionRef<bool(size_t dim)> mayBeShort) {
   if (tensor.type != type)
     return absl::InvalidArgumentError(absl::StrCat(where, " has element type ", elementTypeName(type),
                                                    ", but a tensor of ", elementTypeName(tensor.type),
                                                    " was given; convert it"));
-  if (tensor.shape != shape)
-    return absl::InvalidArgumentError(absl::StrCat(where, " has shape ", shapeStr(shape), ", but a tensor of shape ",
+  bool fits = tensor.shape.size() == shape.size();
+  for (size_t dim = 0; fits && dim < shape.size(); ++dim)
+    fits = tensor.shape[dim] == shape[dim] ||
+           (mayBeShort(dim) && tensor.shape[dim] >= 0 && tensor.shape[dim] < shape[dim]);
+  if (!fits)
+    return absl::InvalidArgumentError(absl::StrCat(where, " has shape ", wanted, ", but a tensor of shape ",
                                                    shapeStr(tensor.shape), " was given; ", hint));
   if (!tensor.strides.empty() && tensor.strides.size() != tensor.shape.size())
     return absl::InvalidArgumentError(absl::StrCat(where, " was given with ", tensor.strides.size(), " strides for ",
@@ -63,23 +78,64 @@ absl::Status dovetail::runtime::checkLocalTensors(const char *kind, const Plan &
     const PortInfo &port = ports[i % ports.size()];
     int rank = ranks[i / ports.size()];
     std::string where = absl::StrCat("what rank ", rank, " holds of ", kind, " '", port.name, "'");
-    if (absl::Status status = checkTensor(where, port.type, plan.tensorBox(port.tensor, rank).shape(), tensors[i],
-                                          device, "give what lies in the rank's box");
+    std::vector<int64_t> shape = plan.tensorBox(port.tensor, rank).shape();
+    if (absl::Status status =
+            checkTensor(where, port.type, shape, tensors[i], device, "give what lies in the rank's box",
+                        shapeStr(shape), [](size_t) { return false; });
         !status.ok())
       return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status dovetail::runtime::checkTensors(const char *kind, const std::vector<PortInfo> &ports,
-                                             absl::Span<const FullTensor> tensors, int device) {
+static absl::Status checkTensors(const char *kind, const Plan &plan, const std::vector<PortInfo> &ports,
+                                 absl::Span<const FullTensor> tensors, int device, bool haveLengths) {
   if (ports.size() != tensors.size())
     return absl::InvalidArgumentError(
         absl::StrCat("the program has ", ports.size(), " ", kind, "s, but ", tensors.size(), " were given"));
-  for (size_t i = 0; i < ports.size(); ++i)
-    if (absl::Status status = checkTensor(absl::StrCat(kind, " '", ports[i].name, "'"), ports[i].type, ports[i].shape,
-                                          tensors[i], device, "compile the model for that shape or change the tensor");
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const PortInfo &port = ports[i];
+    auto mayBeShort = [&](size_t dim) { return haveLengths && plan.getCount(port, dim) >= 0; };
+    if (absl::Status status = checkTensor(absl::StrCat(kind, " '", port.name, "'"), port.type, port.shape, tensors[i],
+                                          device, "compile the model for that shape or change the tensor",
+                                          haveLengths ? shapeStr(plan, port) : shapeStr(port.shape), mayBeShort);
         !status.ok())
       return status;
+  }
   return absl::OkStatus();
+}
+
+absl::Status dovetail::runtime::checkInputs(const Plan &plan, absl::Span<const FullTensor> tensors, int device) {
+  if (absl::Status status = checkTensors("input", plan, plan.inputs, tensors, device, /*haveLengths=*/true);
+      !status.ok())
+    return status;
+  // For each count the dimension that said what it is.
+  std::vector<std::optional<std::pair<size_t, size_t>>> first(plan.counts.size());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    for (size_t dim = 0; dim < tensors[i].shape.size(); ++dim) {
+      int32_t count = plan.getCount(plan.inputs[i], dim);
+      if (count < 0)
+        continue;
+      if (!first[count])
+        first[count] = {i, dim};
+      auto [other, otherDim] = *first[count];
+      if (tensors[other].shape[otherDim] != tensors[i].shape[dim])
+        return absl::InvalidArgumentError(
+            absl::StrCat("'", plan.counts[count].name, "' is ", tensors[other].shape[otherDim], " in dimension ",
+                         otherDim, " of input '", plan.inputs[other].name, "', but ", tensors[i].shape[dim],
+                         " in dimension ", dim, " of input '", plan.inputs[i].name, "'; give tensors that agree"));
+    }
+  return absl::OkStatus();
+}
+
+absl::Status dovetail::runtime::checkOutputs(const Plan &plan, absl::Span<const FullTensor> tensors, int device) {
+  return checkTensors("output", plan, plan.outputs, tensors, device, /*haveLengths=*/false);
+}
+
+void dovetail::runtime::setLengths(const Plan &plan, absl::Span<const FullTensor> inputs,
+                                   std::vector<int64_t> &counts) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    for (size_t dim = 0; dim < inputs[i].shape.size(); ++dim)
+      if (int32_t count = plan.getCount(plan.inputs[i], dim); count >= 0)
+        counts[count] = inputs[i].shape[dim];
 }

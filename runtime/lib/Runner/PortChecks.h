@@ -13,10 +13,15 @@
 
 namespace dovetail::runtime {
 
-/// `kind` is `input` or `output`. Tensors may be on the host, or on devices of DLPack's kind `device`, if that is not
-/// 0. Errors: INVALID_ARGUMENT, naming the port.
-absl::Status checkTensors(const char *kind, const std::vector<PortInfo> &ports, absl::Span<const FullTensor> tensors,
-                          int device);
+/// That these are all inputs, of their types and shapes; dimensions of one length have the same extent, from 0 to its
+/// bound. Tensors may be on the host, or on devices of DLPack's kind `device`, if that is not 0. Errors:
+/// INVALID_ARGUMENT, naming the port.
+absl::Status checkInputs(const Plan &plan, absl::Span<const FullTensor> tensors, int device);
+/// That these are all outputs, as large as their bounds.
+absl::Status checkOutputs(const Plan &plan, absl::Span<const FullTensor> tensors, int device);
+
+/// Sets the lengths among `counts`, one for each of the plan's, to what `inputs`, which were checked, have.
+void setLengths(const Plan &plan, absl::Span<const FullTensor> inputs, std::vector<int64_t> &counts);
 
 /// The same of what each of `ranks` holds in turn, with the extents of its boxes. Errors name the rank, too.
 absl::Status checkLocalTensors(const char *kind, const Plan &plan, const std::vector<PortInfo> &ports,

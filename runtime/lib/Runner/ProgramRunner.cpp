@@ -115,14 +115,18 @@ struct ProgramRunner::State {
   void begin(unsigned tasks);
   /// Gives all ranks the tasks and waits for them.
   absl::Status dispatch(unsigned tasks);
-  /// What the next run is of. With `callMutex`.
+  /// What the next run is of, with all inputs as they were checked. With `callMutex`.
+  void take(absl::Span<const FullTensor> in, absl::Span<const FullTensor> out) {
+    take(in, out, nullptr);
+    setLengths(program->getPlan(), in, counts);
+  }
   void take(absl::Span<const FullTensor> in, absl::Span<const FullTensor> out, PortParts *both) {
     inputs = in;
     outputs.assign(out.begin(), out.end());
-    // Counts, which only the first process gets, come after its outputs.
-    if (isFirst())
-      for (int64_t &count : counts)
-        outputs.push_back({&count, ElementType::I64, {}});
+    // Counts that are computed, which only the first process gets, come after its outputs.
+    for (size_t i = 0; isFirst() && i < counts.size(); ++i)
+      if (!program->getPlan().counts[i].isGiven)
+        outputs.push_back({&counts[i], ElementType::I64, {}});
     parts = both;
     areLocal = false;
   }
@@ -145,7 +149,7 @@ struct ProgramRunner::State {
   std::vector<int> own;        ///< The ranks of this process.
   std::vector<int> processors; ///< Those that the caller may run on.
   std::vector<Rank> ranks;
-  std::vector<PortInfo> results;    ///< Outputs and counts.
+  std::vector<PortInfo> results;    ///< Outputs and counts that are computed.
   std::vector<OutputPieces> pieces; ///< For each of these, what ranks deliver.
   std::vector<int64_t> counts;      ///< Of the last run.
 
@@ -284,9 +288,19 @@ absl::Status ProgramRunner::State::readInputs(int index, bool isFed) {
       const FullTensor &tensor = inputs[first + i];
       layout::Box box = rank.session->inputBox(i);
       MemoryView view = areLocal ? viewOf(tensor, box) : viewOf(tensor);
+      // Of a dimension whose length varies there may be less.
+      box = box.intersect(view.box);
       status = rank.session->writeInput(i, view, {box}, tensor.device != 0);
     }
     if (!status.ok())
+      return status;
+  }
+  size_t number = plan.inputs.size();
+  for (size_t i = 0; i < plan.counts.size() && !abandoned; ++i) {
+    if (!plan.counts[i].isGiven)
+      continue;
+    MemoryView view = viewOf(FullTensor{&counts[i], ElementType::I64, {}});
+    if (absl::Status status = rank.session->writeInput(number++, view, {view.box}); !status.ok())
       return status;
   }
   return absl::OkStatus();
@@ -348,9 +362,10 @@ absl::Status ProgramRunner::State::checkCounts() const {
 absl::Status ProgramRunner::State::checkParts(absl::string_view what) const {
   if (counts.empty())
     return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat("the extents of outputs depend on data ('",
-                                               program->getPlan().counts[0].name, "'), which ", what,
-                                               " cannot tell yet"));
+  const CountInfo &count = program->getPlan().counts[0];
+  return absl::UnimplementedError(absl::StrCat(count.isGiven ? "lengths of inputs vary from run to run ('"
+                                                             : "the extents of outputs depend on data ('",
+                                               count.name, "'), which ", what, " cannot tell yet"));
 }
 
 absl::Status ProgramRunner::State::gatherTimes(Rank &rank) {
@@ -454,11 +469,11 @@ absl::Status ProgramRunner::State::check(absl::Span<const FullTensor> inputs,
                                          absl::Span<const FullTensor> outputs) const {
   const Plan &plan = program->getPlan();
   int device = ranks[own.front()].session->dlpackDevice();
-  if (absl::Status status = checkTensors("input", plan.inputs, inputs, device); !status.ok())
+  if (absl::Status status = checkInputs(plan, inputs, device); !status.ok())
     return status;
   if (!isFirst() && outputs.empty())
     return absl::OkStatus();
-  if (absl::Status status = checkTensors("output", plan.outputs, outputs, device); !status.ok())
+  if (absl::Status status = checkOutputs(plan, outputs, device); !status.ok())
     return status;
   for (size_t i = 0; i < outputs.size() && !group->isWhole(); ++i)
     if (outputs[i].device != 0)
@@ -522,7 +537,7 @@ absl::Status ProgramRunner::run(absl::Span<const FullTensor> inputs, absl::Span<
     return absl::InvalidArgumentError(absl::StrCat("all of ", steps, " steps would be the same, as no output is fed ",
                                                    "back to an input; compile the model with --feedback OUT:IN"));
   std::lock_guard call(state->callMutex);
-  state->take(inputs, outputs, nullptr);
+  state->take(inputs, outputs);
   absl::Status status;
   for (int64_t step = 0; step < steps && status.ok(); ++step) {
     status = state->runOnce(Scatter | Run | (step > 0 ? FeedBack : 0) | (step + 1 == steps ? Gather : 0));
@@ -588,7 +603,7 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const
   if (absl::Status status = state->check(inputs, outputs); !status.ok())
     return status;
   std::lock_guard call(state->callMutex);
-  state->take(inputs, outputs, nullptr);
+  state->take(inputs, outputs);
   return state->measure();
 }
 

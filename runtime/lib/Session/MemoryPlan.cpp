@@ -44,7 +44,7 @@ std::vector<ArenaItem> dovetail::runtime::bufferLives(const Plan &plan, int rank
     }
   };
   useSteps(plan.prologue, 0);
-  for (const PortInfo &port : plan.inputs)
+  for (const PortInfo &port : plan.getArguments())
     use(port.tensor, positions.inputs);
   useSteps(plan.steps, positions.firstStep);
   for (const PortInfo &port : plan.getResults())

@@ -79,7 +79,7 @@ void Packer::findUses() {
         if (other != tensor)
           result.readInRuns[bufferOf(other)] = true;
   }
-  for (const std::vector<PortInfo> &ports : {plan.inputs, plan.getResults()})
+  for (const std::vector<PortInfo> &ports : {plan.getArguments(), plan.getResults()})
     for (const PortInfo &port : ports)
       result.readInRuns[bufferOf(port.tensor)] = true;
   for (const PortInfo &input : plan.inputs)

@@ -31,7 +31,7 @@ class ProgramSession : public Session {
 public:
   ProgramSession(std::shared_ptr<const Program> program, Communicator &communicator, SessionOptions options)
       : program(std::move(program)), plan(this->program->getPlan()), communicator(communicator), options(options),
-        memory{plan, communicator.rank()}, results(plan.getResults()) {}
+        memory{plan, communicator.rank()}, arguments(plan.getArguments()), results(plan.getResults()) {}
   ~ProgramSession() override {
     if (packer)
       packer->giveUp();
@@ -48,7 +48,7 @@ public:
   absl::Status takeReport() override;
   absl::Status writeInput(size_t index, const MemoryView &view, absl::Span<const layout::Box> boxes,
                           bool onDevice) override {
-    return ofPort("input", plan.inputs[index], uploads[index]->run(view, boxes, onDevice));
+    return ofPort("input", arguments[index], uploads[index]->run(view, boxes, onDevice));
   }
   absl::Status readOutput(size_t index, const MemoryView &view, absl::Span<const layout::Box> boxes,
                           bool onDevice) override {
@@ -74,7 +74,7 @@ public:
     return status.ok() ? status : ofRank(memory.rank, status);
   }
   int dlpackDevice() const override { return backend->dlpackDevice(); }
-  layout::Box inputBox(size_t index) const override { return memory.box(plan.inputs[index].tensor); }
+  layout::Box inputBox(size_t index) const override { return memory.box(arguments[index].tensor); }
   layout::Box outputBox(size_t index) const override { return memory.box(results[index].tensor); }
   const SessionStatistics &statistics() const override { return stats; }
   std::chrono::steady_clock::time_point issued() const override { return issuedAll; }
@@ -113,7 +113,8 @@ private:
   Communicator &communicator;
   SessionOptions options;
   RankMemory memory;
-  std::vector<PortInfo> results; ///< Outputs and counts.
+  std::vector<PortInfo> arguments; ///< Inputs and lengths.
+  std::vector<PortInfo> results;   ///< Outputs and counts that are computed.
   std::unique_ptr<Backend> backend;
   std::vector<PreparedStep> prologue, steps;
   bool mayRecord = true;           ///< Steps are the same in each run.
@@ -330,7 +331,7 @@ absl::Status ProgramSession::bind() {
         if (absl::Status status = step.executor->bind(allocations->arena.get() + items[step.scratchItem].offset);
             !status.ok())
           return annotate(*step.info, status);
-  for (const PortInfo &port : plan.inputs) {
+  for (const PortInfo &port : arguments) {
     auto transfer = backend->createUpload(memory.memory(port.tensor), memory.box(port.tensor));
     if (!transfer.ok())
       return transfer.status();

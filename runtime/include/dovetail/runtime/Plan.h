@@ -52,6 +52,8 @@ struct CountInfo {
   std::string name;
   int64_t bound;   ///< It is from 0 to this.
   uint32_t tensor; ///< A scalar of I64.
+  /// A length: a run begins with it, as the extent of what inputs have it; else a run computes it.
+  bool isGiven = false;
 };
 
 /// A value, or what ranks hold of it at one time: a part of a buffer.
@@ -317,11 +319,20 @@ struct Plan {
   std::vector<StepInfo> prologue, steps;
   std::vector<PortInfo> inputs, outputs;
   size_t numChecks = 0; ///< Of indices, in all kernels.
-  /// Of bounded dimensions of outputs. Loops that end at counts are refused by `Program::load`.
+  /// Of bounded dimensions of inputs, and then of outputs. Loops that end at counts are refused by `Program::load`.
   std::vector<CountInfo> counts;
 
-  /// What a run gives: the outputs, and then the counts.
+  /// What a run takes: the inputs, and then the counts that are given.
+  std::vector<PortInfo> getArguments() const;
+  /// What a run gives: the outputs, and then the counts that it computes.
   std::vector<PortInfo> getResults() const;
+  /// The number of the count that bounds dimension `dim` of a port, or -1.
+  int32_t getCount(const PortInfo &port, size_t dim) const {
+    const std::vector<int32_t> &bounds = tensors[port.tensor].counts;
+    return bounds.empty() ? -1 : bounds[dim];
+  }
+  /// The extents of a port for messages and reports; `seq<=512` where a count bounds it.
+  std::vector<std::string> describeExtents(const PortInfo &port) const;
 
   /// Whether outputs are inputs of the next run.
   bool hasFeedback() const;

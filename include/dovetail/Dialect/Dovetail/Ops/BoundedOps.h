@@ -16,10 +16,12 @@
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 
 namespace dovetail {
-/// The attribute of a result of the main function, and of the output of the plan that it becomes, whose dimensions are
-/// bounded: for each of them the number of the count, among the results that are counts, or -1.
+/// The attribute of an argument or a result of the main function, and of the port of the plan that it becomes, whose
+/// dimensions are bounded: for each of them the number of the count, among the arguments that are counts and then the
+/// results that are, or -1.
 inline constexpr llvm::StringLiteral kCountsAttrName = "dovetail.counts";
-/// The attribute of a result, or output, that is a count, a scalar of i64. These come after those that users know of.
+/// The attribute of an argument or result, or port, that is a count, a scalar of i64. These come after those that users
+/// know of. Arguments are lengths, which a run finds in its inputs.
 inline constexpr llvm::StringLiteral kCountAttrName = "dovetail.count";
 } // namespace dovetail
 
