@@ -41,11 +41,11 @@ mlir::Value dovetail::importer::clearTails(mlir::OpBuilder &builder, mlir::Locat
   return value;
 }
 
-void Bounds::clearTails(mlir::Operation *op, unsigned operand) {
+void Bounds::clearTails(mlir::Operation *op, unsigned operand, llvm::ArrayRef<mlir::Value> which) {
   mlir::OpBuilder builder(op);
   mlir::Value value = op->getOperand(operand);
   Counts given(get(value));
-  mlir::Value cleared = importer::clearTails(builder, op->getLoc(), value, given);
+  mlir::Value cleared = importer::clearTails(builder, op->getLoc(), value, which);
   set(cleared, given);
   op->setOperand(operand, cleared);
 }
@@ -55,30 +55,35 @@ namespace {
 class ResultBounds {
 public:
   ResultBounds(const Bounds &bounds, DefinitionOpInterface op)
-      : bounds(bounds), op(op), definition(op.getDefinition()), counts(definition.resultRank) {}
+      : bounds(bounds), op(op), definition(op.getDefinition()), counts(definition.loops.size()) {}
 
   std::optional<Obstacle> infer();
-  const Counts &getCounts() const { return counts; }
+  Counts getCounts() const { return Counts(llvm::ArrayRef(counts).take_front(definition.resultRank)); }
+  /// The counts of the dimensions of an operand over which products of its elements are summed: zeros in their tails,
+  /// and in those of the other factor, add nothing.
+  Counts getSummed(unsigned operand) const;
   const Definition &getDefinition() const { return definition; }
 
 private:
   /// The loop that gives the coordinates of a dimension that is read, one for each and in order, if it is of the result
-  /// and an element depends on no other of its iterations, or on those before it alone.
+  /// and an element depends on no other of its iterations, or on those before it alone; or if products are summed over
+  /// it.
   std::optional<unsigned> getLoop(const layout::AccessDim &dim, int64_t extent) const;
   Obstacle describe(unsigned operand, unsigned dim, const llvm::Twine &why) const;
 
   const Bounds &bounds;
   DefinitionOpInterface op;
   Definition definition;
-  Counts counts;
+  Counts counts; ///< For each loop.
 };
 } // namespace
 
 std::optional<unsigned> ResultBounds::getLoop(const layout::AccessDim &dim, int64_t extent) const {
   std::optional<int> loop = dim.index.asLoop();
-  if (!loop || dim.divisor != 1 || *loop >= static_cast<int>(definition.resultRank) ||
-      definition.loops[*loop].extent != extent)
+  if (!loop || dim.divisor != 1 || definition.loops[*loop].extent != extent)
     return std::nullopt;
+  if (*loop >= static_cast<int>(definition.resultRank))
+    return definition.isProduct && definition.loops[*loop].kind == LoopKind::Reduction ? loop : std::nullopt;
   bool isForward = definition.scan && static_cast<int>(definition.scan->loop) == *loop && !definition.scan->isReversed;
   if (!isForward && (definition.isLine(*loop) || definition.loops[*loop].kind == LoopKind::Scan))
     return std::nullopt;
@@ -114,7 +119,8 @@ std::optional<Obstacle> ResultBounds::infer() {
         continue;
       for (auto [loop, count] : llvm::enumerate(counts))
         if (count && access.index.dependsOn(loop))
-          return describeBounded("its result", loop, definition.loops[loop].extent,
+          return describeBounded(loop < definition.resultRank ? "its result" : "what it sums over", loop,
+                                 definition.loops[loop].extent,
                                  "operand " + llvm::Twine(read.operand) + " is read along it, but has the extent " +
                                      llvm::Twine(getExtent(read.operand, dim)) + " in dimension " + llvm::Twine(dim));
     }
@@ -122,10 +128,29 @@ std::optional<Obstacle> ResultBounds::infer() {
   return std::nullopt;
 }
 
+Counts ResultBounds::getSummed(unsigned operand) const {
+  Counts summed;
+  for (const Access &read : definition.reads)
+    if (read.operand == operand)
+      for (auto [dim, access] : llvm::enumerate(read.dims)) {
+        std::optional<int> loop = access.index.asLoop();
+        summed.resize(read.dims.size());
+        if (loop && *loop >= static_cast<int>(definition.resultRank))
+          summed[dim] = counts[*loop];
+      }
+  return summed;
+}
+
 std::optional<Obstacle> Bounds::infer(mlir::Operation *op) {
-  bool isKnown = llvm::any_of(op->getResults(), [&](mlir::Value result) { return counts.contains(result); });
-  if (isKnown || llvm::none_of(op->getOperands(), [&](mlir::Value operand) { return isBounded(operand); }))
+  if (llvm::any_of(op->getResults(), [&](mlir::Value result) { return isKnown(result); }))
     return std::nullopt;
+  if (llvm::none_of(op->getOperands(), [&](mlir::Value operand) { return isBounded(operand); })) {
+    // What is made of values that have no tails any more has none.
+    if (llvm::any_of(op->getOperands(), [&](mlir::Value operand) { return isKnown(operand); }))
+      for (mlir::Value result : op->getResults())
+        set(result, {});
+    return std::nullopt;
+  }
   auto definitionOp = llvm::dyn_cast<DefinitionOpInterface>(op);
   if (!definitionOp)
     return Obstacle{"its " + op->getName().stripDialect().str() + " has an operand whose extent depends on data",
@@ -133,10 +158,12 @@ std::optional<Obstacle> Bounds::infer(mlir::Operation *op) {
   ResultBounds results(*this, definitionOp);
   if (std::optional<Obstacle> obstacle = results.infer())
     return obstacle;
+  for (unsigned operand = 0; operand < op->getNumOperands() && results.getDefinition().isProduct; ++operand)
+    clearTails(op, operand, results.getSummed(operand));
   // An index in a tail is nobody's: it must not be reported.
   for (const DataIndex &index : results.getDefinition().getDataIndices())
     if (unsigned operand = results.getDefinition().reads[index.read].operand; isBounded(op->getOperand(operand)))
-      clearTails(op, operand);
+      clearTails(op, operand, Counts(get(op->getOperand(operand))));
   for (mlir::Value result : op->getResults())
     set(result, results.getCounts());
   return std::nullopt;

@@ -50,12 +50,13 @@ public:
 
   /// Finds the bounded dimensions of the results of `op`, from those of its operands: a dimension of an operand that is
   /// read at a loop over a dimension of the result, and nothing else, bounds that dimension. Indices that are looked up
-  /// get tails that are zero. Returns why the results may depend on a tail, or have another extent, if so.
+  /// get tails that are zero, and so do factors of products that are summed over one. Returns why the results may
+  /// depend on a tail, or have another extent, if so.
   std::optional<Obstacle> infer(mlir::Operation *op);
 
 private:
-  /// Makes the tails of operand number `operand` zero, for `op`.
-  void clearTails(mlir::Operation *op, unsigned operand);
+  /// Makes the tails of operand number `operand` zero in dimensions that have a count in `which`, for `op`.
+  void clearTails(mlir::Operation *op, unsigned operand, llvm::ArrayRef<mlir::Value> which);
 
   llvm::DenseMap<mlir::Value, Counts> counts;
   llvm::DenseSet<mlir::Value> used; ///< All that are in `counts`.

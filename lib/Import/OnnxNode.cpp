@@ -320,26 +320,6 @@ mlir::Value OnnxNode::widen(mlir::Value value) {
                                                                                 : value;
 }
 
-mlir::Value OnnxNode::reduce(mlir::Value value, ReduceKind kind, llvm::ArrayRef<int64_t> axes) {
-  if (axes.empty())
-    return value;
-  llvm::SmallVector<int64_t> sorted(axes);
-  llvm::sort(sorted);
-  return create<ReduceOp>(value, kind, sorted);
-}
-
-mlir::Value OnnxNode::mean(mlir::Value value, llvm::ArrayRef<int64_t> axes) {
-  if (!value)
-    return {};
-  int64_t count = 1;
-  for (int64_t axis : axes)
-    count *= getShape(value)[axis];
-  mlir::Value wide = widen(value), sum = reduce(wide, ReduceKind::Sum, axes);
-  if (getType(value).getElementType().isInteger())
-    return create<DivOp>(sum, scalarLike(value, count));
-  return cast(create<MulOp>(sum, scalarLike(wide, 1.0 / count)), getType(value).getElementType());
-}
-
 mlir::Value OnnxNode::perChannel(mlir::Value vector, int64_t rank) {
   llvm::SmallVector<int64_t> shape(rank - 1, 1);
   if (vector)
@@ -349,39 +329,6 @@ mlir::Value OnnxNode::perChannel(mlir::Value vector, int64_t rank) {
 
 mlir::Value OnnxNode::constantTensor(const onnx::TensorProto &tensor) {
   return constant(context.tensors.read(tensor, "the tensor of node '" + context.name + "'", context.owner));
-}
-
-//===----------------------------------------------------------------------===//
-// Dimensions whose extents depend on data
-//===----------------------------------------------------------------------===//
-
-mlir::Value OnnxNode::bound(mlir::Value value, Counts counts) {
-  // The extent may be known after all.
-  for (auto [dim, count] : llvm::enumerate(counts))
-    if (mlir::ElementsAttr constant = getConstant(count); constant && value) {
-      llvm::SmallVector<int64_t> sizes(getShape(value)), starts(sizes.size(), 0), steps(sizes.size(), 1);
-      sizes[dim] = readInts(constant)->front();
-      value = slice(value, starts, sizes, steps);
-      count = {};
-    }
-  if (value && llvm::any_of(counts, [](mlir::Value count) { return static_cast<bool>(count); }))
-    context.bounds.set(value, std::move(counts));
-  return value;
-}
-
-mlir::Value OnnxNode::clearTails(mlir::Value value) {
-  if (!context.bounds.isBounded(value))
-    return value;
-  mlir::Value cleared = importer::clearTails(context.builder, context.loc, value, getCounts(value));
-  for (mlir::Value inner = cleared; inner != value; inner = inner.getDefiningOp()->getOperand(0))
-    context.bounds.set(inner, {});
-  return cleared;
-}
-
-Obstacle OnnxNode::describeBounded(const llvm::Twine &what, mlir::Value value, const llvm::Twine &why) const {
-  auto counts = getCounts(value);
-  unsigned dim = llvm::find_if(counts, [](mlir::Value count) { return static_cast<bool>(count); }) - counts.begin();
-  return importer::describeBounded(what, dim, getShape(value)[dim], why);
 }
 
 //===----------------------------------------------------------------------===//

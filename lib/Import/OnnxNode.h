@@ -170,6 +170,12 @@ public:
   mlir::Value bound(mlir::Value value, Counts counts);
   /// `value` with zeros in its tails: not bounded any more.
   mlir::Value clearTails(mlir::Value value);
+  /// `value` with what changes nothing where elements are combined by `kind`, or with `filler`, in the tails of `axes`,
+  /// which are not bounded any more. `value` may be what this import has built.
+  mlir::Value fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, ReduceKind kind);
+  mlir::Value fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, mlir::TypedAttr filler);
+  /// Finds what bounds a value that this import has built, which is else found out behind it. Reports `unsupported`.
+  llvm::LogicalResult inferBounds(mlir::Value value);
   /// That `value`, as a subject `what`, has a dimension that depends on data, and why it must not.
   Obstacle describeBounded(const llvm::Twine &what, mlir::Value value, const llvm::Twine &why) const;
 
@@ -214,6 +220,7 @@ private:
   llvm::SmallVector<mlir::Value> inputs;
   Context context;
   llvm::SmallVector<Binding> results;
+  llvm::SmallPtrSet<mlir::Operation *, 16> visited; ///< By `inferBounds`.
   std::optional<Obstacle> obstacle;
 };
 

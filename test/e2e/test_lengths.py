@@ -8,7 +8,7 @@ import pytest
 from harness.backend import InProcessBackend, UNSUPPORTED, USAGE, call, fastest_backend, tool
 from harness.partition import Partition, uneven_sizes
 
-BOUND, WIDTH, ENTRIES = 11, 6, 9
+BOUND, WIDTH, ENTRIES = 11, 6, 12
 LENGTHS = [4, 0, BOUND, 1, 7]
 MESHES = [{"y": 1}, {"y": 2}, {"y": 3}, {"y": 4}, {"y": 2, "x": 2}]
 
@@ -156,3 +156,128 @@ def test_command_line(tmp_path):
     done("bench", artifact, "--iterations", "1", "--warmup", "0")
     code, _, errors = call([tool("dovetail"), "run", artifact, *given, "--steps", "2", "--output", f"mixed={tmp_path}/{{step}}.npy"])
     assert code == UNSUPPORTED and "'seq' varies from run to run" in errors, errors
+
+
+#: What brings all of a dimension together: tails count nothing. Products sum over it.
+REDUCTIONS = f"""
+<ir_version: 9, opset_import: ["" : 18]>
+reductions (float[2, seq, {WIDTH}] x, int32[seq] n, float[seq, 3] y)
+  => (float[2, {WIDTH}] total, float[2, 1, {WIDTH}] mean, float[2, {WIDTH}] most, float[2, {WIDTH}] least, float[{WIDTH}] product,
+      float[2, 1, {WIDTH}] norm, float[1] all, int32[1] number, int32[1] largest, int32[1] smallest, int32[1] average,
+      int64[2, {WIDTH}] where, float[2, seq, {WIDTH}] weights, float[2, seq, {WIDTH}] logs, float[2, {WIDTH}, 3] both, float[2, seq, seq] pairs)
+  <int64[1] along = {{1}}, int64[2] outer = {{0, 1}}, int64[3] every = {{0, 1, 2}}, int64[1] first = {{0}}>
+{{
+  total = ReduceSum<keepdims = 0>(x, along)
+  mean = ReduceMean(x, along)
+  most = ReduceMax<keepdims = 0>(x, along)
+  least = ReduceMin<keepdims = 0>(x, along)
+  product = ReduceProd<keepdims = 0>(x, outer)
+  norm = ReduceL2(x, along)
+  everything = ReduceLogSumExp<keepdims = 0>(x, every)
+  all = Unsqueeze(everything, first)
+  number = ReduceSum(n, first)
+  largest = ReduceMax(n, first)
+  smallest = ReduceMin(n, first)
+  average = ReduceMean(n, first)
+  where = ArgMax<axis = 1, keepdims = 0>(x)
+  weights = Softmax<axis = 1>(x)
+  logs = LogSoftmax<axis = 1>(x)
+  turned = Transpose<perm = [0, 2, 1]>(x)
+  both = MatMul(turned, y)
+  pairs = MatMul(x, turned)
+}}
+"""
+
+
+@pytest.mark.parametrize("target, libraries", [("cpu", True), ("cpu", False), ("emulated", False)], ids=str)
+@pytest.mark.parametrize("dim", [1, 2], ids=["along", "across"])
+@pytest.mark.parametrize("mesh", MESHES, ids=str)
+def test_reductions(dovetail, mesh, dim, target, libraries):
+    """Of nothing ONNX says too little to compare it with anything but sums."""
+
+    def inputs(rng, length):
+        return {
+            "x": rng.standard_normal((2, length, WIDTH), np.float32),
+            "n": rng.integers(-99, 99, length, np.int32),
+            "y": rng.standard_normal((length, 3), np.float32),
+        }
+
+    model = _parse(REDUCTIONS)
+    flags = _flags(mesh, "x", (2, BOUND, WIDTH), dim)
+    program = dovetail.compile(model, bounds={"seq": BOUND}, target=target, cpu=CPU, libraries=libraries, options=flags)
+    _check(program, model, inputs, [length for length in LENGTHS if length > 0], rtol=1e-5, atol=1e-6)
+    outputs = program.run(inputs(np.random.default_rng(0), 0))
+    for name in ("total", "both", "number"):
+        assert not outputs[name].any(), name
+    assert outputs["weights"].shape == (2, 0, WIDTH)
+
+
+HEADS, DEPTH = 2, 4
+CHANNELS = HEADS * DEPTH
+
+#: A block of an encoder, with attention as exporters spell it: all heads are one dimension, and scores are masked where
+#: the mask says that there is padding.
+ENCODER = f"""
+<ir_version: 9, opset_import: ["" : 20]>
+encoder (int64[2, seq] tokens, float[2, 1, 1, seq] mask, float[seq, {CHANNELS}] position, float[{ENTRIES}, {CHANNELS}] table,
+         float[{CHANNELS}] gain, float[{CHANNELS}] bias, float[{CHANNELS}, {CHANNELS}] wq, float[{CHANNELS}, {CHANNELS}] wk,
+         float[{CHANNELS}, {CHANNELS}] wv, float[{CHANNELS}, {CHANNELS}] wo, float[{CHANNELS}, {2 * CHANNELS}] w1,
+         float[{2 * CHANNELS}, {CHANNELS}] w2) => (float[2, seq, {CHANNELS}] y, float[2, {CHANNELS}] pooled)
+  <int64[4] heads = {{0, 0, {HEADS}, {DEPTH}}}, int64[3] merged = {{0, 0, {CHANNELS}}}, float scale = {{{DEPTH**-0.5}}}, int64[1] along = {{1}}>
+{{
+  embedded = Gather<axis = 0>(table, tokens)
+  x = Add(embedded, position)
+  normal = LayerNormalization<axis = -1>(x, gain, bias)
+  q = MatMul(normal, wq)
+  k = MatMul(normal, wk)
+  v = MatMul(normal, wv)
+  q4 = Reshape(q, heads)
+  k4 = Reshape(k, heads)
+  v4 = Reshape(v, heads)
+  qt = Transpose<perm = [0, 2, 1, 3]>(q4)
+  kt = Transpose<perm = [0, 2, 3, 1]>(k4)
+  vt = Transpose<perm = [0, 2, 1, 3]>(v4)
+  raw = MatMul(qt, kt)
+  scaled = Mul(raw, scale)
+  masked = Add(scaled, mask)
+  weights = Softmax<axis = -1>(masked)
+  mixed = MatMul(weights, vt)
+  back = Transpose<perm = [0, 2, 1, 3]>(mixed)
+  flat = Reshape(back, merged)
+  projected = MatMul(flat, wo)
+  attended = Add(x, projected)
+  normal2 = LayerNormalization<axis = -1>(attended, gain, bias)
+  hidden = MatMul(normal2, w1)
+  active = Gelu(hidden)
+  out = MatMul(active, w2)
+  y = Add(attended, out)
+  pooled = ReduceMean<keepdims = 0>(y, along)
+}}
+"""
+
+
+@pytest.mark.parametrize("libraries", [True, False], ids=["libraries", "kernels"])
+@pytest.mark.parametrize("split", ["tokens", "y"])
+@pytest.mark.parametrize("mesh", MESHES, ids=str)
+def test_encoder(dovetail, mesh, split, libraries):
+    """Split along the sequence, or along the channels of the result."""
+    weights = {"table": (ENTRIES, CHANNELS), "gain": (CHANNELS,), "bias": (CHANNELS,)}
+    weights |= dict.fromkeys(("wq", "wk", "wv", "wo"), (CHANNELS, CHANNELS))
+    weights |= {"w1": (CHANNELS, 2 * CHANNELS), "w2": (2 * CHANNELS, CHANNELS)}
+
+    def inputs(rng, length):
+        mask = np.where(rng.random((2, 1, 1, length)) < 0.3, np.float32(-1e4), np.float32(0))
+        return {
+            "tokens": rng.integers(0, ENTRIES, (2, length)),
+            "mask": mask,
+            "position": rng.standard_normal((length, CHANNELS), np.float32),
+            **{name: rng.standard_normal(shape, np.float32) / 2 for name, shape in weights.items()},
+        }
+
+    model = _parse(ENCODER)
+    shape, dim = ((2, BOUND), 1) if split == "tokens" else ((2, BOUND, CHANNELS), 2)
+    program = dovetail.compile(
+        model, bounds={"seq": BOUND}, cpu=CPU, libraries=libraries, options=_flags(mesh, split, shape, dim)
+    )
+    _check(program, model, inputs, [length for length in LENGTHS if length > 0], rtol=1e-4, atol=1e-5)
+    assert program.run(inputs(np.random.default_rng(0), 0))["y"].shape == (2, 0, CHANNELS)

@@ -169,8 +169,25 @@ static OperatorImport layerNorm("LayerNormalization", [](OnnxNode &node) -> llvm
     if (failed(node.setResult(1, mean)) || failed(node.setResult(2, node.create<RsqrtOp>(shifted))))
       return llvm::failure();
   }
-  return node.setResult(
-      node.create<LayerNormOp>(input, node.getInput(1), OptionalOperand{node.getInput(2)}, *axis, getEpsilon(node)));
+  Counts counts(node.getCounts(input));
+  for (auto [dim, count] : llvm::enumerate(counts)) {
+    // What is read along a bounded dimension has an element for each of its coordinates, or one for all.
+    auto isReadAlong = [&](unsigned index) {
+      mlir::Value parameter = node.getInput(index);
+      int64_t own = parameter ? static_cast<int64_t>(dim) - node.getRank(input) + node.getRank(parameter) : -1;
+      return own >= 0 && node.getShape(parameter)[own] != 1;
+    };
+    if (count && (static_cast<int64_t>(dim) >= *axis || isReadAlong(1) || isReadAlong(2)))
+      return node.unsupported(importer::describeBounded("'X'", dim, node.getShape(input)[dim],
+                                                        "it is normalised over, or scaled along, that dimension"));
+  }
+  for (unsigned index : {1, 2})
+    if (node.hasInput(index) && !node.getCounts(node.getInput(index)).empty())
+      return node.unsupported(node.describeBounded("operand " + llvm::Twine(index), node.getInput(index),
+                                                   "it is to have an element for each that is normalised"));
+  return node.setResult(node.bound(
+      node.create<LayerNormOp>(input, node.getInput(1), OptionalOperand{node.getInput(2)}, *axis, getEpsilon(node)),
+      counts));
 });
 
 static OperatorImport lpNorm("LpNormalization", [](OnnxNode &node) -> llvm::LogicalResult {
@@ -204,8 +221,11 @@ static llvm::LogicalResult importSoftmax(OnnxNode &node, bool isLog) {
   auto axis = node.normalizeAxis(node.getInt("axis", node.getOpset() < 13 ? 1 : -1), rank);
   if (failed(axis))
     return llvm::failure();
-  if (node.getOpset() >= 13)
-    return node.setResult(node.create<SoftmaxOp>(input, *axis, isLog));
+  if (node.getOpset() >= 13) {
+    // Minus infinity in tails adds nothing to the sum.
+    mlir::Value filled = node.fillTails(input, *axis, ReduceKind::Max);
+    return node.setResult(node.bound(node.create<SoftmaxOp>(filled, *axis, isLog), Counts(node.getCounts(input))));
+  }
   // Before opset 13, all dimensions from `axis` on count as one.
   auto isLong = [&](int64_t dim) { return shape[dim] != 1; };
   auto merged = llvm::to_vector(llvm::make_filter_range(llvm::seq<int64_t>(*axis, rank), isLong));

@@ -42,7 +42,11 @@ template <ReduceKind kind> static llvm::LogicalResult importArgExtremum(OnnxNode
   auto axis = node.normalizeAxis(node.getInt("axis", 0), node.getRank(input));
   if (failed(axis))
     return llvm::failure();
-  mlir::Value result = findExtremum(node, input, *axis, kind, node.getInt("select_last_index", 0) != 0);
+  bool last = node.getInt("select_last_index", 0) != 0;
+  // Of equal elements the first one is found, before all tails; the last one would be in the tail.
+  if (!last)
+    input = node.fillTails(input, *axis, kind);
+  mlir::Value result = input ? findExtremum(node, input, *axis, kind, last) : mlir::Value();
   if (!result || node.getInt("keepdims", 1) != 0)
     return node.setResult(result);
   llvm::SmallVector<int64_t> shape(node.getShape(result));

@@ -1,0 +1,140 @@
+//===- NodeBounds.cpp - Bounded dimensions of a node's values -------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements what imports of operators say about bounded dimensions, and reductions along them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OnnxNode.h"
+#include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
+
+using namespace dovetail;
+using namespace dovetail::importer;
+
+mlir::Value OnnxNode::bound(mlir::Value value, Counts counts) {
+  // The extent may be known after all.
+  for (auto [dim, count] : llvm::enumerate(counts))
+    if (mlir::ElementsAttr constant = getConstant(count); constant && value) {
+      llvm::SmallVector<int64_t> sizes(getShape(value)), starts(sizes.size(), 0), steps(sizes.size(), 1);
+      sizes[dim] = readInts(constant)->front();
+      value = slice(value, starts, sizes, steps);
+      count = {};
+    }
+  if (value && llvm::any_of(counts, [](mlir::Value count) { return static_cast<bool>(count); }))
+    context.bounds.set(value, std::move(counts));
+  return value;
+}
+
+mlir::Value OnnxNode::clearTails(mlir::Value value) {
+  if (!context.bounds.isBounded(value))
+    return value;
+  mlir::Value cleared = importer::clearTails(context.builder, context.loc, value, getCounts(value));
+  for (mlir::Value inner = cleared; inner != value; inner = inner.getDefiningOp()->getOperand(0))
+    context.bounds.set(inner, {});
+  return cleared;
+}
+
+Obstacle OnnxNode::describeBounded(const llvm::Twine &what, mlir::Value value, const llvm::Twine &why) const {
+  auto counts = getCounts(value);
+  unsigned dim = llvm::find_if(counts, [](mlir::Value count) { return static_cast<bool>(count); }) - counts.begin();
+  return importer::describeBounded(what, dim, getShape(value)[dim], why);
+}
+
+llvm::LogicalResult OnnxNode::inferBounds(mlir::Value value) {
+  if (!value || getObstacle())
+    return llvm::failure();
+  mlir::Operation *op = value.getDefiningOp();
+  if (!op || context.bounds.isKnown(value) || llvm::is_contained(inputs, value) || !visited.insert(op).second)
+    return llvm::success();
+  for (mlir::Value operand : op->getOperands())
+    if (failed(inferBounds(operand)))
+      return llvm::failure();
+  if (std::optional<Obstacle> why = context.bounds.infer(op))
+    return unsupported(*why);
+  return llvm::success();
+}
+
+mlir::Value OnnxNode::fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, mlir::TypedAttr filler) {
+  if (failed(inferBounds(value)))
+    return {};
+  Counts counts(getCounts(value));
+  for (int64_t axis : axes) {
+    if (counts.empty() || !counts[axis])
+      continue;
+    llvm::SmallVector<int64_t> shape(getRank(value), 1);
+    shape[axis] = getShape(value)[axis];
+    mlir::Value positions = reshape(count(0, shape[axis]), shape);
+    mlir::Value isThere = create<LessOp>(positions, counts[axis]);
+    auto scalar = mlir::RankedTensorType::get({}, getType(value).getElementType());
+    value = create<SelectOp>(isThere, value, constant(mlir::DenseElementsAttr::get(scalar, filler)));
+    counts[axis] = {};
+    if (!value)
+      return {};
+    context.bounds.set(value, counts);
+  }
+  return value;
+}
+
+/// What changes nothing when it is combined with others, as an element of `type`.
+static mlir::TypedAttr getNeutral(mlir::Type type, ReduceKind kind) {
+  double number = kind == ReduceKind::Prod ? 1 : 0;
+  if (auto floatType = llvm::dyn_cast<mlir::FloatType>(type)) {
+    llvm::APFloat value(number);
+    if (kind == ReduceKind::Max || kind == ReduceKind::Min)
+      value = llvm::APFloat::getInf(floatType.getFloatSemantics(), /*Negative=*/kind == ReduceKind::Max);
+    bool isInexact;
+    value.convert(floatType.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &isInexact);
+    return mlir::FloatAttr::get(floatType, value);
+  }
+  unsigned width = type.getIntOrFloatBitWidth();
+  bool isUnsigned = type.isUnsignedInteger() || width == 1;
+  llvm::APInt value(width, static_cast<uint64_t>(number));
+  if (kind == ReduceKind::Max)
+    value = isUnsigned ? llvm::APInt::getMinValue(width) : llvm::APInt::getSignedMinValue(width);
+  if (kind == ReduceKind::Min)
+    value = isUnsigned ? llvm::APInt::getMaxValue(width) : llvm::APInt::getSignedMaxValue(width);
+  return mlir::IntegerAttr::get(type, value);
+}
+
+mlir::Value OnnxNode::fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, ReduceKind kind) {
+  return value ? fillTails(value, axes, getNeutral(getType(value).getElementType(), kind)) : mlir::Value();
+}
+
+mlir::Value OnnxNode::reduce(mlir::Value value, ReduceKind kind, llvm::ArrayRef<int64_t> axes) {
+  if (axes.empty())
+    return value;
+  llvm::SmallVector<int64_t> sorted(axes);
+  llvm::sort(sorted);
+  value = fillTails(value, sorted, kind);
+  return create<ReduceOp>(value, kind, sorted);
+}
+
+mlir::Value OnnxNode::mean(mlir::Value value, llvm::ArrayRef<int64_t> axes) {
+  if (failed(inferBounds(value)))
+    return {};
+  int64_t known = 1;
+  mlir::Value lengths;
+  llvm::ArrayRef<mlir::Value> counts = getCounts(value);
+  for (int64_t axis : axes)
+    if (mlir::Value length = counts.empty() ? mlir::Value() : counts[axis])
+      lengths = lengths ? create<MulOp>(lengths, length) : length;
+    else
+      known *= getShape(value)[axis];
+  mlir::Type type = getType(value).getElementType();
+  mlir::Value wide = widen(value), sum = reduce(wide, ReduceKind::Sum, axes);
+  if (lengths) {
+    mlir::Value terms = create<MulOp>(lengths, scalarLike(lengths, known));
+    // Integers cannot be divided by none.
+    if (type.isInteger())
+      terms = create<MaxOp>(terms, scalarLike(terms, 1));
+    return cast(create<DivOp>(sum, cast(terms, getType(wide).getElementType())), type);
+  }
+  if (type.isInteger())
+    return create<DivOp>(sum, scalarLike(value, known));
+  return cast(create<MulOp>(sum, scalarLike(wide, 1.0 / known)), type);
+}
