@@ -27,9 +27,9 @@ Obstacle dovetail::importer::describeBounded(const llvm::Twine &what, unsigned d
 void Bounds::set(mlir::Value value, Counts given) {
   if (llvm::none_of(given, [](mlir::Value count) { return static_cast<bool>(count); }))
     given.clear();
-  for (mlir::Value count : given)
+  for (auto [dim, count] : llvm::enumerate(given))
     if (count)
-      used.insert(count);
+      used.try_emplace(count, llvm::cast<mlir::RankedTensorType>(value.getType()).getDimSize(dim));
   counts[value] = std::move(given);
 }
 

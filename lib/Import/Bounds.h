@@ -16,7 +16,6 @@
 #include "UnsupportedParts.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <optional>
@@ -45,6 +44,8 @@ public:
   void set(mlir::Value value, Counts given);
   /// The value bounds dimensions, and so stays, whoever uses it.
   bool isCount(mlir::Value value) const { return used.contains(value); }
+  /// Of a count: the extent of the dimensions that it bounds.
+  int64_t getBound(mlir::Value count) const { return used.at(count); }
   /// Forgets a value that is about to be erased.
   void forget(mlir::Value value) { counts.erase(value); }
 
@@ -59,7 +60,7 @@ private:
   void clearTails(mlir::Operation *op, unsigned operand, llvm::ArrayRef<mlir::Value> which);
 
   llvm::DenseMap<mlir::Value, Counts> counts;
-  llvm::DenseSet<mlir::Value> used; ///< All that are in `counts`.
+  llvm::DenseMap<mlir::Value, int64_t> used; ///< All that are in `counts`, with their bounds.
 };
 
 /// `value` with zeros in the tails of its dimensions, and what is said of a dimension in messages.

@@ -25,8 +25,12 @@ mlir::Value OnnxNode::bound(mlir::Value value, Counts counts) {
       value = slice(value, starts, sizes, steps);
       count = {};
     }
-  if (value && llvm::any_of(counts, [](mlir::Value count) { return static_cast<bool>(count); }))
-    context.bounds.set(value, std::move(counts));
+  if (!value || llvm::none_of(counts, [](mlir::Value count) { return static_cast<bool>(count); }))
+    return value;
+  // What folds to a constant would be bounded by nothing.
+  if (getConstant(value) && getType(value).getNumElements() > 0)
+    value = importer::clearTails(context.builder, context.loc, value, counts);
+  context.bounds.set(value, std::move(counts));
   return value;
 }
 

@@ -24,6 +24,12 @@
 
 namespace dovetail::importer {
 
+/// An extent as a node is given it: a number or, of a dimension that is bounded, its bound and the count.
+struct Extent {
+  int64_t number;
+  mlir::Value count;
+};
+
 /// An operand that may be absent, for builders of operations.
 struct OptionalOperand {
   mlir::Value value;
@@ -88,6 +94,8 @@ public:
   /// The elements of an integer operand that must be known now; `what` is its name in ONNX. Reports `unsupported` if it
   /// is not constant.
   llvm::FailureOr<llvm::SmallVector<int64_t>> getConstantInts(unsigned index, llvm::StringRef what);
+  /// The same of extents, each of which may be the count that bounds a dimension.
+  llvm::FailureOr<llvm::SmallVector<Extent>> getExtents(unsigned index, llvm::StringRef what);
   llvm::FailureOr<llvm::SmallVector<double>> getConstantFloats(unsigned index, llvm::StringRef what);
 
   // Attributes.
@@ -168,6 +176,8 @@ public:
   llvm::ArrayRef<mlir::Value> getCounts(mlir::Value value) const { return context.bounds.get(value); }
   /// Says of each dimension of `value` what bounds it.
   mlir::Value bound(mlir::Value value, Counts counts);
+  /// Says that nothing bounds `value`, whatever it is made of.
+  mlir::Value stateUnbounded(mlir::Value value);
   /// `value` with zeros in its tails: not bounded any more.
   mlir::Value clearTails(mlir::Value value);
   /// `value` with what changes nothing where elements are combined by `kind`, or with `filler`, in the tails of `axes`,

@@ -281,3 +281,46 @@ def test_encoder(dovetail, mesh, split, libraries):
     )
     _check(program, model, inputs, [length for length in LENGTHS if length > 0], rtol=1e-4, atol=1e-5)
     assert program.run(inputs(np.random.default_rng(0), 0))["y"].shape == (2, 0, CHANNELS)
+
+
+#: What exporters make of the length itself: positions, masks, and shapes with it in them.
+SHAPES = f"""
+<ir_version: 9, opset_import: ["" : 18]>
+shapes (int64[2, seq] tokens, float[2, seq, {WIDTH}] x, float[{BOUND}, {WIDTH}] positions)
+  => (float[2, seq, {WIDTH}] y, float[2, seq, 2, 3] apart, float[2, seq] ones, int64[2, seq] ids, int64[2] shape, float[2, {WIDTH}] pooled)
+  <int64 zero = {{0}}, int64 one = {{1}}, int64[1] first = {{0}}, int64[1] two = {{2}}, int64[2] rest = {{2, 3}}, int64[1] along = {{1}}>
+{{
+  shape = Shape(tokens)
+  length = Gather(shape, one)
+  range = Range(zero, length, one)
+  row = Unsqueeze(range, first)
+  ids = Expand(row, shape)
+  embedded = Gather(positions, ids)
+  y = Add(x, embedded)
+  vector = Unsqueeze(length, first)
+  target = Concat<axis = 0>(two, vector, rest)
+  apart = Reshape(x, target)
+  ones = ConstantOfShape<value = float[1] {{1}}>(shape)
+  wide = Unsqueeze(ones, along)
+  sums = MatMul(wide, y)
+  pooled = Squeeze(sums, along)
+}}
+"""
+
+
+@pytest.mark.parametrize("target", ["cpu", "emulated"])
+@pytest.mark.parametrize("dim", [1, 2], ids=["along", "across"])
+@pytest.mark.parametrize("mesh", MESHES, ids=str)
+def test_shapes(dovetail, mesh, dim, target):
+    def inputs(rng, length):
+        return {
+            "tokens": rng.integers(0, ENTRIES, (2, length)),
+            "x": rng.standard_normal((2, length, WIDTH), np.float32),
+            "positions": rng.standard_normal((BOUND, WIDTH), np.float32),
+        }
+
+    model = _parse(SHAPES)
+    flags = _flags(mesh, "x", (2, BOUND, WIDTH), dim)
+    program = dovetail.compile(model, bounds={"seq": BOUND}, target=target, cpu=CPU, libraries=False, options=flags)
+    _check(program, model, inputs, [length for length in LENGTHS if length > 0], rtol=1e-5, atol=1e-5)
+    assert list(program.run(inputs(np.random.default_rng(0), 0))["shape"]) == [2, 0]

@@ -209,22 +209,39 @@ static OperatorImport transpose("Transpose", [](OnnxNode &node) -> llvm::Logical
 
 static OperatorImport expand("Expand", [](OnnxNode &node) -> llvm::LogicalResult {
   mlir::Value input = node.getInput(0);
-  auto target = node.getConstantInts(1, "shape");
+  auto target = node.getExtents(1, "shape");
   if (failed(target))
     return llvm::failure();
   // The shapes broadcast to each other: where the target says 1, the operand's extent stays.
   llvm::ArrayRef<int64_t> shape = node.getShape(input);
+  llvm::ArrayRef<mlir::Value> ownCounts = node.getCounts(input);
   llvm::SmallVector<int64_t> result(std::max(shape.size(), target->size()), 1);
+  Counts counts(result.size());
   for (size_t i = 0; i < result.size(); ++i) {
     int64_t own = i < shape.size() ? shape[shape.size() - 1 - i] : 1;
-    int64_t wanted = i < target->size() ? (*target)[target->size() - 1 - i] : 1;
+    mlir::Value ownCount = i < ownCounts.size() ? ownCounts[ownCounts.size() - 1 - i] : mlir::Value();
+    Extent last = i < target->size() ? (*target)[target->size() - 1 - i] : Extent{1, {}};
+    int64_t wanted = last.number;
+    // A length may be 1, and so broadcast to another extent, or not.
+    bool isOne = !ownCount && own == 1, staysOne = !last.count && wanted == 1;
+    if ((ownCount || last.count) && !isOne && !staysOne && ownCount != last.count)
+      return node.unsupported(importer::describeBounded("the result", result.size() - 1 - i, std::max(own, wanted),
+                                                        "what the operand and 'shape' say of it need not be equal"));
+    counts[counts.size() - 1 - i] = ownCount ? ownCount : last.count;
     if (own != wanted && own != 1 && wanted != 1)
       return node.invalid("extent " + llvm::Twine(own) + " does not broadcast to " + llvm::Twine(wanted));
     result[result.size() - 1 - i] = own == 1 ? wanted : own;
   }
   if (!countElements(result))
     return node.invalid("'shape' is out of range");
-  return node.setResult(node.broadcast(input, result));
+  mlir::Value expanded = node.broadcast(input, result);
+  if (expanded != input)
+    return node.setResult(node.bound(expanded, std::move(counts)));
+  // It has the bound as its extent, which is 1, in all runs.
+  for (auto [dim, count] : llvm::enumerate(counts))
+    if (count && (ownCounts.empty() || ownCounts[dim] != count))
+      return node.unsupported(importer::describeBounded("the result", dim, 1, "the operand has one element there"));
+  return node.setResult(input);
 });
 
 static OperatorImport tile("Tile", [](OnnxNode &node) -> llvm::LogicalResult {

@@ -29,16 +29,35 @@ static llvm::LogicalResult setReshaped(OnnxNode &node, llvm::ArrayRef<int64_t> s
   return node.setResult(node.reshape(input, shape));
 }
 
+/// That a shape with these entries is that of the result in every run: where there is a count, it is asked for, by an
+/// entry that is 0 or -1 or by itself, and where one is asked for, it is.
+static llvm::LogicalResult checkReshaped(OnnxNode &node, llvm::ArrayRef<Extent> entries) {
+  mlir::Value result = node.getResults().front().value;
+  if (failed(node.inferBounds(result)))
+    return llvm::failure();
+  llvm::ArrayRef<mlir::Value> counts = node.getCounts(result);
+  for (auto [dim, entry] : llvm::enumerate(entries)) {
+    mlir::Value count = counts.empty() ? mlir::Value() : counts[dim];
+    bool follows = entry.count ? entry.count == count : !count || entry.number < 1;
+    if (!follows)
+      return node.unsupported(importer::describeBounded(
+          "the result", dim, node.getShape(result)[dim],
+          "'shape' says " + (entry.count ? llvm::Twine("another one") : llvm::Twine(entry.number))));
+  }
+  return llvm::success();
+}
+
 static OperatorImport reshape("Reshape", [](OnnxNode &node) -> llvm::LogicalResult {
   mlir::Value input = node.getInput(0);
-  auto target = node.getConstantInts(1, "shape");
+  auto target = node.getExtents(1, "shape");
   if (failed(target))
     return llvm::failure();
   llvm::ArrayRef<int64_t> old = node.getShape(input);
   bool keepsZero = node.getInt("allowzero", 0) != 0;
   llvm::SmallVector<int64_t> shape, others;
   std::optional<size_t> open;
-  for (auto [i, extent] : llvm::enumerate(*target)) {
+  for (auto [i, entry] : llvm::enumerate(*target)) {
+    int64_t extent = entry.number;
     if (extent < -1 || (extent == -1 && open))
       return node.invalid("'shape' has more than one -1, or a smaller entry");
     if (extent == 0 && !keepsZero) {
@@ -61,7 +80,9 @@ static OperatorImport reshape("Reshape", [](OnnxNode &node) -> llvm::LogicalResu
                           llvm::Twine(count) + " elements");
     shape[*open] = count / *known;
   }
-  return setReshaped(node, shape);
+  if (failed(setReshaped(node, shape)))
+    return llvm::failure();
+  return checkReshaped(node, *target);
 });
 
 static OperatorImport flatten("Flatten", [](OnnxNode &node) -> llvm::LogicalResult {
@@ -87,6 +108,9 @@ static OperatorImport squeeze("Squeeze", [](OnnxNode &node) -> llvm::LogicalResu
       return llvm::failure();
     axes = *normalized;
   }
+  if (!*given && !node.getCounts(node.getInput(0)).empty())
+    return node.unsupported(
+        node.describeBounded("operand 0", node.getInput(0), "without 'axes' it is dropped where that is 1"));
   llvm::SmallVector<int64_t> result;
   for (auto [dim, extent] : llvm::enumerate(shape)) {
     bool isNamed = llvm::is_contained(axes, static_cast<int64_t>(dim));
@@ -157,13 +181,22 @@ static OperatorImport dropout("Dropout", [](OnnxNode &node) -> llvm::LogicalResu
 
 static OperatorImport shapeOf("Shape", [](OnnxNode &node) {
   llvm::ArrayRef<int64_t> shape = node.getShape(node.getInput(0));
+  llvm::ArrayRef<mlir::Value> counts = node.getCounts(node.getInput(0));
   int64_t rank = shape.size();
   auto position = [&](llvm::StringRef name, int64_t defaultValue) {
     int64_t value = node.getInt(name, defaultValue);
     return std::clamp<int64_t>(value < 0 ? value + rank : value, 0, rank);
   };
   int64_t start = position("start", 0), end = position("end", rank);
-  return node.setResult(node.constantInts(shape.slice(start, std::max<int64_t>(end - start, 0))));
+  if (counts.empty() || start >= end)
+    return node.setResult(
+        node.stateUnbounded(node.constantInts(shape.slice(start, std::max<int64_t>(end - start, 0)))));
+  llvm::SmallVector<mlir::Value> extents;
+  for (int64_t dim = start; dim < end; ++dim)
+    extents.push_back(counts[dim] ? node.reshape(counts[dim], 1) : node.constantInts(shape[dim]));
+  mlir::Value result =
+      extents.size() == 1 ? extents.front() : node.create<ConcatOp>(mlir::ValueRange(extents), /*axis=*/int64_t(0));
+  return node.setResult(node.stateUnbounded(result));
 });
 
 static OperatorImport sizeOf("Size", [](OnnxNode &node) {
@@ -218,22 +251,26 @@ static OperatorImport constant("Constant", [](OnnxNode &node) -> llvm::LogicalRe
 });
 
 static OperatorImport constantOfShape("ConstantOfShape", [](OnnxNode &node) -> llvm::LogicalResult {
-  auto shape = node.getConstantInts(0, "input");
-  if (failed(shape))
+  auto extents = node.getExtents(0, "input");
+  if (failed(extents))
     return llvm::failure();
-  if (!countElements(*shape))
+  auto shape = llvm::map_to_vector(*extents, [](const Extent &extent) { return extent.number; });
+  auto counts = llvm::map_to_vector(*extents, [](const Extent &extent) { return extent.count; });
+  if (!countElements(shape))
     return node.invalid("the shape is out of range");
   const onnx::AttributeProto *value = node.getAttr("value");
   if (!value)
-    return node.setResult(node.splat(mlir::RankedTensorType::get(*shape, node.getBuilder().getF32Type()), 0));
+    return node.setResult(
+        node.bound(node.splat(mlir::RankedTensorType::get(shape, node.getBuilder().getF32Type()), 0), counts));
   mlir::Value element = node.constantTensor(value->t());
   if (!element)
     return llvm::failure();
   if (node.getType(element).getNumElements() != 1)
     return node.invalid("'value' is not a single element");
   auto dense = llvm::cast<mlir::DenseElementsAttr>(node.getConstant(element));
-  return node.setResult(node.constant(
-      mlir::DenseElementsAttr::get(node.getType(element).clone(*shape), dense.getSplatValue<mlir::Attribute>())));
+  return node.setResult(node.bound(node.constant(mlir::DenseElementsAttr::get(node.getType(element).clone(shape),
+                                                                              dense.getSplatValue<mlir::Attribute>())),
+                                   counts));
 });
 
 /// The number in a constant of one element.
@@ -248,7 +285,26 @@ static llvm::FailureOr<mlir::TypedAttr> readScalar(OnnxNode &node, unsigned inde
 }
 
 static OperatorImport range("Range", [](OnnxNode &node) -> llvm::LogicalResult {
-  auto start = readScalar(node, 0, "start"), limit = readScalar(node, 1, "limit"), delta = readScalar(node, 2, "delta");
+  auto start = readScalar(node, 0, "start"), delta = readScalar(node, 2, "delta");
+  if (failed(start) || failed(delta))
+    return llvm::failure();
+  if (!node.getConstant(node.getInput(1)) && llvm::isa<mlir::IntegerAttr>(*start)) {
+    auto extent = node.getExtents(1, "limit");
+    if (failed(extent) || extent->size() != 1)
+      return node.getObstacle() ? llvm::failure() : node.invalid("'limit' is not a single number");
+    auto is = [](mlir::TypedAttr value, int64_t number) {
+      return llvm::cast<mlir::IntegerAttr>(value).getValue().getSExtValue() == number;
+    };
+    if (mlir::Type type = start->getType(); !is(*start, 0) || !llvm::isa<mlir::IntegerType>(delta->getType()) ||
+                                            !is(*delta, 1) || node.getType(node.getInput(1)).getElementType() != type)
+      return node.unsupported(
+          "'limit' varies from run to run, as a length, and the range is not from 0 on in steps of 1",
+          "export the model with a range of that form");
+    mlir::Value range =
+        node.createAs<RangeOp>(mlir::RankedTensorType::get(extent->front().number, start->getType()), *start, *delta);
+    return node.setResult(node.bound(range, {extent->front().count}));
+  }
+  auto limit = readScalar(node, 1, "limit");
   if (failed(start) || failed(limit) || failed(delta))
     return llvm::failure();
   mlir::Type type = start->getType();
