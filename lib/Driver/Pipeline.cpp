@@ -17,6 +17,7 @@
 #include "dovetail/Driver/Options.h"
 #include "dovetail/Planner/Passes.h"
 #include "dovetail/Sharding/Passes.h"
+#include "dovetail/Target/Library.h"
 #include "dovetail/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
@@ -82,6 +83,11 @@ bool dovetail::hasWinograd(const CompileOptions &options) {
          options.mayTransform && options.objective != Objective::Memory && !options.channelBlocks;
 }
 
+static bool hasIntegerProducts(MLIRContext *context, ArrayRef<std::string> libraries, ArrayRef<std::string> features) {
+  FailureOr<Libraries> callable = Libraries::create(UnknownLoc::get(context), libraries, features);
+  return succeeded(callable) && callable->hasIntegerProducts();
+}
+
 /// The cluster for products whose factors are rounded so.
 static std::shared_ptr<const Cluster> getCluster(const CompileOptions &options) {
   switch (options.math) {
@@ -97,7 +103,7 @@ static std::shared_ptr<const Cluster> getCluster(const CompileOptions &options) 
   llvm_unreachable("covered switch");
 }
 
-void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManager &passes) {
+void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager &passes) {
   SmallVector<std::string> libraries, features;
   if (options.libraries) {
     llvm::append_range(libraries,
@@ -109,7 +115,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, OpPassManag
   case Phase::Emit:
     break;
   case Phase::Simplify:
-    buildSimplifyPipeline(passes.nest<func::FuncOp>(), options.libraries && options.target->hasAttention());
+    buildSimplifyPipeline(passes.nest<func::FuncOp>(), {options.libraries && options.target->hasAttention(),
+                                                        hasIntegerProducts(passes.getContext(), libraries, features)});
     passes.addNestedPass<func::FuncOp>(createCheckIndices({options.indexChecks}));
     break;
   case Phase::Propagate:

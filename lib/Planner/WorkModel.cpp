@@ -71,8 +71,10 @@ WorkModel::WorkModel(DefinitionOpInterface op, const OpRelation &relation, const
   Definition definition = op.getDefinition();
   for (const Loop &loop : relation.loops)
     extents.push_back(loop.extent);
-  form.bits = 8 * getElementByteSize(cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
   form.kind = definition.isProduct ? StepWork::Kind::Product : StepWork::Kind::Elements;
+  // How fast a product is depends on its factors.
+  Value measured = definition.isProduct ? op->getOperand(0) : op->getResult(0);
+  form.bits = 8 * getElementByteSize(cast<RankedTensorType>(measured.getType()).getElementType());
   for (size_t loop = relation.loops.size(); loop < definition.loops.size(); ++loop)
     inner *= static_cast<double>(definition.loops[loop].extent);
   // Of what is looked up one iteration alone counts; the terms of parts are those of the dimension.

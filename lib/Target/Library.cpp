@@ -24,8 +24,14 @@ using namespace dovetail;
 // Library
 //===----------------------------------------------------------------------===//
 
+/// Where there is nothing to read, the result is where sums start from, and libraries go by other rules.
+static bool hasEmptyTensor(Operation *op) {
+  auto isEmpty = [](Type tensor) { return cast<RankedTensorType>(tensor).getNumElements() == 0; };
+  return llvm::any_of(op->getResultTypes(), isEmpty) || llvm::any_of(op->getOperandTypes(), isEmpty);
+}
+
 FloatType Library::getComputeType(Operation *op) const {
-  if (op->getNumResults() != 1 || !hasOperation(op))
+  if (op->getNumResults() != 1 || !hasOperation(op) || hasEmptyTensor(op))
     return {};
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   auto type = dyn_cast<FloatType>(result.getElementType());
@@ -36,14 +42,23 @@ FloatType Library::getComputeType(Operation *op) const {
   };
   if (!type || !llvm::all_of(op->getOperandTypes(), isAlike))
     return {};
-  // Where there is nothing to read, the result is where sums start from, and libraries go by other rules.
-  auto isEmpty = [](Type tensor) { return cast<RankedTensorType>(tensor).getNumElements() == 0; };
-  if (isEmpty(result) || llvm::any_of(op->getOperandTypes(), isEmpty))
-    return {};
   return getComputeType(op, type);
 }
 
+/// True if `op` is a product of integers as libraries have them.
+static bool isIntegerProduct(Operation *op) {
+  auto defined = dyn_cast<DefinitionOpInterface>(op);
+  if (!defined || op->getNumOperands() != 2 || !defined.getDefinition().isProduct || hasEmptyTensor(op))
+    return false;
+  Type first = getElementTypeOrSelf(op->getOperand(0).getType()),
+       second = getElementTypeOrSelf(op->getOperand(1).getType());
+  return first.isInteger(8) && second.isSignlessInteger(8) &&
+         getElementTypeOrSelf(op->getResult(0).getType()).isInteger(32);
+}
+
 bool Library::supports(Operation *op) const {
+  if (hasIntegerProducts() && isIntegerProduct(op))
+    return hasOperation(op);
   FloatType type = getComputeType(op);
   return type && type == getElementTypeOrSelf(op->getResult(0).getType());
 }
@@ -108,6 +123,10 @@ const Library *Libraries::findCall(Operation *op) const {
     if (library->supports(op))
       return library.get();
   return nullptr;
+}
+
+bool Libraries::hasIntegerProducts() const {
+  return llvm::any_of(libraries, [](const auto &library) { return library->hasIntegerProducts(); });
 }
 
 std::optional<CallBytes> Libraries::getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const {

@@ -22,10 +22,14 @@ class OneDnn : public Library {
 public:
   OneDnn(ArrayRef<std::string> features, bool wantsBlocks)
       : hasBF16(llvm::is_contained(features, "avx512bf16")), hasAvx512(llvm::is_contained(features, "avx512f")),
-        hasAvx2(llvm::is_contained(features, "avx2")), wantsBlocks(wantsBlocks) {}
+        hasAvx2(llvm::is_contained(features, "avx2")), hasVnni(llvm::is_contained(features, "avx512vnni")),
+        wantsBlocks(wantsBlocks) {}
 
   StringRef getName() const override { return wantsBlocks ? "onednn-blocks" : "onednn"; }
-  bool hasEpilogue(Operation *op, const PostOp &) const override { return !isa<PoolOp>(op); }
+  bool hasIntegerProducts() const override { return hasVnni; }
+  bool hasEpilogue(Operation *op, const PostOp &) const override {
+    return !isa<PoolOp>(op) && isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
+  }
   FormatPreference getFormatPreference(Operation *op) const override {
     return isa<MatMulOp>(op) ? FormatPreference::RowMajor : FormatPreference::ChannelsLast;
   }
@@ -43,6 +47,8 @@ protected:
 private:
   // Without instructions for bf16, which all processors with AMX have, too, the library's bf16 is slower than its f32.
   bool hasBF16, hasAvx512, hasAvx2;
+  // Without these the library adds pairs of products of integers of 8 bits in 16, where they saturate.
+  bool hasVnni;
   bool wantsBlocks;
 };
 } // namespace

@@ -114,6 +114,11 @@ static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce) 
   for (int64_t dim = 0; dim < rank; ++dim)
     results *= loops[dim].size();
   CallBytes bytes;
+  // Integers are multiplied as they lie; blocks of columns are copied on the way.
+  if (tensorOf(op.getOutput()).getElementType().isInteger(32)) {
+    bytes.threadScratch = kSmall + 256 * roundUp(sum, 64);
+    return bytes;
+  }
   bytes.threadScratch = kSmall / 2 + 96 * roundUp(sum, 64) * elementBytes;
   if (elementBytes < 4) // The result in f32.
     bytes.scratch = 4 * results;

@@ -18,9 +18,11 @@
 using namespace mlir;
 using namespace dovetail;
 
-void dovetail::buildSimplifyPipeline(OpPassManager &functions, bool hasAttention) {
+void dovetail::buildSimplifyPipeline(OpPassManager &functions, const SimplifyTarget &target) {
   // Patterns compare values, so that what is written twice must be one value, and constants must be computed.
   functions.addPass(createCSEPass());
+  if (target.hasIntegerProducts)
+    functions.addPass(createFormIntegerProducts());
   functions.addPass(createFoldConstants());
   functions.addPass(createSimplifyArithmetic());
   functions.addPass(createFoldConstants());
@@ -36,7 +38,7 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions, bool hasAttention
   functions.addPass(createSimplifyShapes());
   functions.addPass(createFoldScales());
   functions.addPass(createFoldPads());
-  if (hasAttention)
+  if (target.hasAttention)
     functions.addPass(createFormAttention());
   functions.addPass(createExpandNorms());
   functions.addPass(createFoldConstants());
@@ -47,5 +49,5 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions, bool hasAttention
 void dovetail::registerSimplifyPipeline() {
   PassPipelineRegistration<>(
       "dovetail-simplify", "Simplify the graph before shardings are chosen",
-      [](OpPassManager &passes) { buildSimplifyPipeline(passes.nest<func::FuncOp>(), /*hasAttention=*/false); });
+      [](OpPassManager &passes) { buildSimplifyPipeline(passes.nest<func::FuncOp>(), SimplifyTarget()); });
 }

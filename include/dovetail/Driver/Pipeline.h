@@ -41,7 +41,7 @@ ExitCode getPhaseExitCode(Phase phase);
 bool hasWinograd(const CompileOptions &options);
 
 /// Adds the passes of `phase` to `passes`, a pass manager of modules. Import and Emit have none.
-void addPasses(Phase phase, const CompileOptions &options, mlir::OpPassManager &passes);
+void addPasses(Phase phase, const CompileOptions &options, mlir::PassManager &passes);
 
 } // namespace dovetail
 

@@ -44,6 +44,9 @@ public:
   mlir::FloatType getComputeType(mlir::Operation *op) const;
   /// True if the library does `op` on its operands as they are.
   bool supports(mlir::Operation *op) const;
+  /// True if the library has products of integers of 8 bits whose sums are exact, in i32: of a first operand with or
+  /// without a sign, and a second one with a sign. They have no epilogues.
+  virtual bool hasIntegerProducts() const { return false; }
   /// True if a call for `op`, which the library does, can apply `postOp` to each element of the result, in f32 or
   /// wider, before it rounds and stores it.
   virtual bool hasEpilogue(mlir::Operation *op, const PostOp &postOp) const = 0;
@@ -91,6 +94,8 @@ public:
   const Library *find(mlir::Operation *op) const;
   /// The first library that does `op` on its operands as they are; null if none does.
   const Library *findCall(mlir::Operation *op) const;
+  /// True if one of them has products of integers.
+  bool hasIntegerProducts() const;
   /// `Library::getMemoryBound` of the library that does `call`.
   std::optional<CallBytes> getMemoryBound(mlir::Operation *call, const layout::Box &loops, bool packsOnce) const;
 

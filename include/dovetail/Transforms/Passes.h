@@ -25,8 +25,15 @@ namespace dovetail {
 #define GEN_PASS_REGISTRATION
 #include "dovetail/Transforms/Passes.h.inc"
 
+/// What the target has that not all have, as far as the phase `simplify` asks.
+struct SimplifyTarget {
+  bool hasAttention = false;
+  /// Its libraries have products of integers of 8 bits.
+  bool hasIntegerProducts = false;
+};
+
 /// Adds the passes of the phase `simplify`, in their order, to a pass manager of functions.
-void buildSimplifyPipeline(mlir::OpPassManager &functions, bool hasAttention);
+void buildSimplifyPipeline(mlir::OpPassManager &functions, const SimplifyTarget &target);
 
 /// Registers that as the pipeline `dovetail-simplify`.
 void registerSimplifyPipeline();

@@ -197,6 +197,8 @@ Factor Contraction::multiplyMatrices(const Factor &a, const Factor &b, llvm::Arr
   rightShape.append({terms, width});
   mlir::Value product =
       node.create<MatMulOp>(node.reshape(transpose(a, left), leftShape), node.reshape(transpose(b, right), rightShape));
+  // Sums of integers of 8 bits wrap around, whether in these or in more.
+  product = node.cast(product, node.getType(a.value).getElementType());
   llvm::SmallVector<Label> labels(batch);
   llvm::append_range(labels, rows);
   llvm::append_range(labels, columns);

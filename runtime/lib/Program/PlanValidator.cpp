@@ -147,7 +147,11 @@ absl::Status Validator::checkLoops(const std::string &where, const std::vector<L
     return damaged(where, " has loops of ", shapeStr(extents), ", which do not go through its result, ",
                    shapeStr(shape(output)));
   for (const Read &read : reads) {
-    if (!sameType(read.tensor, output))
+    ElementType type = plan.bufferOf(read.tensor).type;
+    bool isByte = type == ElementType::I8 || type == ElementType::U8;
+    // CPUs have products of integers of 8 bits in i32.
+    bool isProduct = sums > 0 && isByte && plan.bufferOf(output).type == ElementType::I32 && !plan.isForDevice();
+    if (!sameType(read.tensor, output) && !isProduct)
       return damaged(where, " has operands of different types");
     if (!layout::fits(read.access, shape(read.tensor), extents, read.firstWindow))
       return damaged(where, " reads a tensor of ", shapeStr(shape(read.tensor)), " as one of other extents");

@@ -216,7 +216,9 @@ SmallVector<Value> ProductMapping::emitTerms(ValueRange sums, ArrayRef<Value> pl
       for (int64_t i = 0; i < perThread; ++i) {
         Value position = elements.addI(elements.mulI(term, side.pitch), place[number]);
         Value factor = shared.load(side.type, elements.addI(position, side.offset + i));
-        factors[number].push_back(isa<FloatType>(type) ? elements.convertFloat(factor, cast<FloatType>(type)) : factor);
+        bool isUnsigned = isUnsignedElement(product->getOperand(side.operand).getType());
+        factors[number].push_back(isa<FloatType>(type) ? elements.convertFloat(factor, cast<FloatType>(type))
+                                                       : elements.extendInt(factor, type, isUnsigned));
         if (!guarded || !side.isGuarded)
           continue;
         position = elements.addI(elements.mulI(term, getPitch(1)), place[number]);

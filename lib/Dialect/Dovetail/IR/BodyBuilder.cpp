@@ -388,8 +388,13 @@ SmallVector<Value> dovetail::emitDefaultBody(Operation *op, BodyBuilder &body) {
   if (!definition.isProduct)
     return {body.read(0)};
   Type type = getAccumulatorType(getResultElementType(op));
-  Value a = widen(body.elements, body.read(0), type), b = widen(body.elements, body.read(1), type);
-  return {body.elements.mul(a, b)};
+  auto readFactor = [&](unsigned number) {
+    Value factor = body.read(number);
+    return isa<FloatType>(type)
+               ? widen(body.elements, factor, type)
+               : body.elements.extendInt(factor, type, isUnsignedElement(op->getOperand(number).getType()));
+  };
+  return {body.elements.mul(readFactor(0), readFactor(1))};
 }
 
 SmallVector<Value> dovetail::emitZero(Operation *op, ElementBuilder &builder) {

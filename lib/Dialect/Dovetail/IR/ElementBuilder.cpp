@@ -145,6 +145,11 @@ Value ElementBuilder::getEntry(ArrayRef<int64_t> table, Value number) {
 Value ElementBuilder::select(Value condition, Value onTrue, Value onFalse) {
   return create<arith::SelectOp>(condition, onTrue, onFalse);
 }
+Value ElementBuilder::extendInt(Value a, Type type, bool isUnsigned) {
+  if (a.getType() == type)
+    return a;
+  return isUnsigned ? create<arith::ExtUIOp>(type, a) : create<arith::ExtSIOp>(type, a);
+}
 Value ElementBuilder::convertFloat(Value a, FloatType type) {
   if (a.getType() == type)
     return a;

@@ -26,7 +26,8 @@ FailureOr<RankedTensorType> MatMulOp::inferType(std::optional<Location> location
   };
   if (lhs.getRank() < 2 || rhs.getRank() < 2)
     return fail("both need rank 2 or more");
-  if (lhs.getElementType() != rhs.getElementType())
+  Type elementType = getProductType(lhs.getElementType(), rhs.getElementType());
+  if (!elementType)
     return fail("their elements differ in type");
   if (lhs.getShape().back() != rhs.getShape().end()[-2])
     return fail("the extents to contract differ, " + Twine(lhs.getShape().back()) + " and " +
@@ -36,7 +37,7 @@ FailureOr<RankedTensorType> MatMulOp::inferType(std::optional<Location> location
     return fail("their batches do not broadcast");
   shape.push_back(lhs.getShape().end()[-2]);
   shape.push_back(rhs.getShape().back());
-  return RankedTensorType::get(shape, lhs.getElementType());
+  return RankedTensorType::get(shape, elementType);
 }
 
 Definition MatMulOp::getDefinition() {

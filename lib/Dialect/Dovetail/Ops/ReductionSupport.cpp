@@ -22,6 +22,12 @@ Type dovetail::getAccumulatorType(Type elementType) {
   return isa<FloatType>(elementType) ? scalar::wideType(elementType) : ElementBuilder::scalarType(elementType);
 }
 
+Type dovetail::getProductType(Type lhs, Type rhs) {
+  if (lhs.isInteger(8) && rhs.isInteger(8))
+    return IntegerType::get(lhs.getContext(), 32);
+  return lhs == rhs ? lhs : Type();
+}
+
 Value dovetail::widen(ElementBuilder &builder, Value scalar, Type type) {
   auto floatType = dyn_cast<FloatType>(type);
   return floatType ? builder.convertFloat(scalar, floatType) : scalar;

@@ -17,6 +17,10 @@
 
 namespace dovetail {
 
+/// The type of the elements of a product of two such: i32 for integers of 8 bits, signed or not, else that of both.
+/// Null if there is no product of these.
+mlir::Type getProductType(mlir::Type lhs, mlir::Type rhs);
+
 /// Extends a float scalar to `type`, if it is narrower.
 mlir::Value widen(ElementBuilder &builder, mlir::Value scalar, mlir::Type type);
 

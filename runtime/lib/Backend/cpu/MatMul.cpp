@@ -54,6 +54,7 @@ private:
     int64_t offset = 0;
     Copier copy;
     memory::desc desc;
+    memory::data_type type{};
   };
 
   void orderDims(Factor &factor) const;
@@ -72,7 +73,7 @@ private:
   WeightUse use;
   bool packOnce; ///< Weights never change: they are packed when the session starts.
   uint32_t output;
-  memory::data_type type{};
+  ProductTypes types;
   ProductGeometry geometry;
   std::vector<int> order; ///< 0, 1, ...: of the result.
   Factor a, b;
@@ -114,7 +115,7 @@ memory::desc MatMulStep::mergeRowDims(const memory::desc &desc) const {
   };
   merge(extents, rows.extent);
   merge(strides, rows.stride);
-  return memory::desc(extents, type, strides);
+  return memory::desc(extents, desc.data_type(), strides);
 }
 
 void MatMulStep::stage(Factor &factor, bool stageAll) {
@@ -132,7 +133,7 @@ void MatMulStep::stage(Factor &factor, bool stageAll) {
   int inner = factor.dims[last], outer = factor.dims[last - 1];
   if (inner >= 0 && outer >= 0 && factor.view.strides[inner] > factor.view.strides[outer])
     std::swap(physical[last - 1], physical[last]);
-  factor.desc = mergeRowDims(describe(factor.view, factor.box, factor.dims, physical, type));
+  factor.desc = mergeRowDims(describe(factor.view, factor.box, factor.dims, physical, factor.type));
 }
 
 absl::Status MatMulStep::planCall(bool stageAll) {
@@ -147,9 +148,9 @@ absl::Status MatMulStep::planCall(bool stageAll) {
     outOffset = scratchPlan.add(outView.bytes());
     copyOut = Copier(memory, outView, geometry.outBox);
   }
-  outDesc = mergeRowDims(describe(outView, geometry.outBox, order, order, type));
+  outDesc = mergeRowDims(describe(outView, geometry.outBox, order, order, types.result));
   postOps = std::make_unique<PostOps>(context, call.postOps, output, /*direct=*/!stagedOut, geometry.outBox, outView,
-                                      order, order, /*channel=*/geometry.outBox.rank() - 1, type);
+                                      order, order, /*channel=*/geometry.outBox.rank() - 1, types.result);
   if (absl::Status status = postOps->stageOperands(scratchPlan); !status.ok() || geometry.nothingToSum)
     return status;
   stage(a, stageAll);
@@ -181,9 +182,10 @@ absl::Status MatMulStep::createCall(CallBudget &budget) {
   if (shared && shared->kernels)
     return absl::UnimplementedError("another part packs weights for kernels that cannot do this one");
   auto create = [&](const PostOps::Fused &fused) {
-    memory::desc weights = shared     ? shared->packedDesc
-                           : packOnce ? memory::desc(b.desc.dims(), type, memory::format_tag::any)
-                                      : b.desc;
+    memory::desc weights = shared ? shared->packedDesc
+                           : packOnce && !types.isInteger()
+                               ? memory::desc(b.desc.dims(), types.second, memory::format_tag::any)
+                               : b.desc;
     dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(a.desc, weights, outDesc), fused.attributes, cpuEngine());
     // What another part packs takes nothing of the budget.
     if (!(shared ? budget.choose(desc, weights, WeightUse::Constant) : budget.choose(desc, b.desc, use)))
@@ -231,17 +233,18 @@ absl::Status MatMulStep::pack() {
 }
 
 absl::Status MatMulStep::plan() {
-  absl::StatusOr<memory::data_type> found = libraryType(context.memory(output).type);
+  absl::StatusOr<ProductTypes> found =
+      ProductTypes::find(context.memory(call.a).type, context.memory(call.b).type, context.memory(output).type);
   if (!found.ok())
     return found.status();
-  type = *found;
+  types = *found;
   absl::StatusOr<ProductGeometry> planned = ProductGeometry::plan(context, call, loops);
   if (!planned.ok())
     return planned.status();
   geometry = *std::move(planned);
   order = MemoryFormat::rowMajor(geometry.outBox.rank()).order;
-  a = Factor{call.a, geometry.aBox, call.form.transposesA, {}, false, {}, 0, {}, {}};
-  b = Factor{call.b, geometry.bBox, call.form.transposesB, {}, false, {}, 0, {}, {}};
+  a = Factor{call.a, geometry.aBox, call.form.transposesA, {}, false, {}, 0, {}, {}, types.first};
+  b = Factor{call.b, geometry.bBox, call.form.transposesB, {}, false, {}, 0, {}, {}, types.second};
   orderDims(a);
   orderDims(b);
   absl::Status status = planCall(/*stageAll=*/false);

@@ -70,6 +70,41 @@ absl::StatusOr<memory::data_type> dovetail::runtime::libraryType(ElementType typ
   }
 }
 
+/// Whether the library adds products of integers of 8 bits in 32: without VNNI it adds pairs of them in 16 first.
+static bool addsIn32Bits() {
+  switch (dnnl::get_effective_cpu_isa()) {
+  case dnnl::cpu_isa::sse41:
+  case dnnl::cpu_isa::avx:
+  case dnnl::cpu_isa::avx2:
+  case dnnl::cpu_isa::avx512_mic:
+  case dnnl::cpu_isa::avx512_mic_4ops:
+  case dnnl::cpu_isa::avx512_core:
+    return false;
+  default:
+    return true;
+  }
+}
+
+absl::StatusOr<ProductTypes> ProductTypes::find(ElementType first, ElementType second, ElementType result) {
+  if (result != ElementType::I32) {
+    absl::StatusOr<memory::data_type> type = libraryType(result);
+    if (!type.ok())
+      return type.status();
+    return ProductTypes{*type, *type, *type};
+  }
+  bool isUnsigned = first == ElementType::U8;
+  if ((!isUnsigned && first != ElementType::I8) || second != ElementType::I8)
+    return absl::UnimplementedError(
+        absl::StrCat("products of ", elementTypeName(first), " and ", elementTypeName(second),
+                     " are no library calls; compile the model with --no-libraries, which uses generated kernels"));
+  if (!addsIn32Bits())
+    return absl::UnimplementedError(
+        "products of integers of 8 bits need instructions (VNNI) that oneDNN does not use here; unset "
+        "ONEDNN_MAX_CPU_ISA, or compile the model with --no-libraries, which uses generated kernels");
+  return ProductTypes{isUnsigned ? memory::data_type::u8 : memory::data_type::s8, memory::data_type::s8,
+                      memory::data_type::s32};
+}
+
 memory::desc dovetail::runtime::describe(const MemoryView &view, const layout::Box &box, const std::vector<int> &dims,
                                          const std::vector<int> &order, memory::data_type type) {
   memory::dims extents(dims.size()), strides(dims.size());

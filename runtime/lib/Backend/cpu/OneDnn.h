@@ -42,6 +42,17 @@ template <typename Body> auto guardLibrary(Body body) -> decltype(body()) {
 /// The type for arithmetic. Errors: UNIMPLEMENTED.
 absl::StatusOr<dnnl::memory::data_type> libraryType(ElementType type);
 
+/// The library's types of what a product reads and writes.
+struct ProductTypes {
+  dnnl::memory::data_type first{}, second{}, result{};
+
+  bool isInteger() const { return result == dnnl::memory::data_type::s32; }
+  /// Those of operands that the plan has in `first` and `second`, and a result in `result`: all alike or, where the
+  /// library does not saturate sums on the way, integers of 8 bits, of which the second has a sign, and i32. Errors:
+  /// UNIMPLEMENTED.
+  static absl::StatusOr<ProductTypes> find(ElementType first, ElementType second, ElementType result);
+};
+
 /// Describes `box` of `view`, which has whole blocks of it. `dims` gives the logical dimension for each of oneDNN's (-1
 /// for one of extent 1), `order` oneDNN's dimensions from the outermost to the innermost in memory.
 dnnl::memory::desc describe(const MemoryView &view, const layout::Box &box, const std::vector<int> &dims,

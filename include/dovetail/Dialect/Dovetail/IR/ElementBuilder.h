@@ -84,6 +84,8 @@ public:
   mlir::Value select(mlir::Value condition, mlir::Value onTrue, mlir::Value onFalse);
   /// Conversion between float types, rounding to nearest even.
   mlir::Value convertFloat(mlir::Value a, mlir::FloatType type);
+  /// An integer in `type`, which has as many bits or more.
+  mlir::Value extendInt(mlir::Value a, mlir::Type type, bool isUnsigned);
   /// Float comparisons are ordered, except `ne`.
   mlir::Value compare(mlir::arith::CmpFPredicate floatPredicate, mlir::arith::CmpIPredicate intPredicate, mlir::Value a,
                       mlir::Value b);

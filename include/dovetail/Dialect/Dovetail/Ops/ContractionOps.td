@@ -80,7 +80,8 @@ def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul", [],
     ["isLinearIn", "getFormatPreference", "isCheapElement"]> {
   let summary = "Matrix product of the last two dimensions; the others are a batch and broadcast";
   let description = [{
-    Both operands have rank 2 or more (vectors are reshaped on import). Loops: batch..., m, n, then k as a sum.
+    Both operands have rank 2 or more (vectors are reshaped on import). Integers of 8 bits, signed or not, are extended to
+    i32, and so are their products and sums. Loops: batch..., m, n, then k as a sum.
   }];
   let arguments = (ins Dovetail_NumberTensor:$lhs, Dovetail_NumberTensor:$rhs);
 }

@@ -1,0 +1,67 @@
+// RUN: dovetail-opt %s --dovetail-form-integer-products | FileCheck %s
+
+// Zero points of 0 are not subtracted.
+// CHECK-LABEL: func @plain
+// CHECK-NEXT: %[[P:.*]] = dovetail.matmul %arg0, %arg1 : (tensor<2x3xui8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+// CHECK-NEXT: return %[[P]]
+func.func @plain(%a: tensor<2x3xui8>, %b: tensor<3x4xi8>) -> tensor<2x4xi32> {
+  %zero = dovetail.constant dense<0> : tensor<i8>
+  %z = dovetail.cast %zero {to = i32} : (tensor<i8>) -> tensor<i32>
+  %0 = dovetail.cast %a {to = i32} : (tensor<2x3xui8>) -> tensor<2x3xi32>
+  %1 = dovetail.cast %b {to = i32} : (tensor<3x4xi8>) -> tensor<3x4xi32>
+  %2 = dovetail.sub %1, %z : (tensor<3x4xi32>, tensor<i32>) -> tensor<3x4xi32>
+  %3 = dovetail.matmul %0, %2 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
+  return %3 : tensor<2x4xi32>
+}
+
+// The sum of (a - x) * (b - y) is that of a * b, less x times the sum of b - y, less y times that of a.
+// CHECK-LABEL: func @zero_points
+// CHECK-DAG: %[[N:.*]] = dovetail.constant dense<3> : tensor<i32>
+// CHECK-DAG: %[[P:.*]] = dovetail.matmul %arg0, %arg1
+// CHECK-DAG: %[[WB:.*]] = dovetail.cast %arg1 {to = i32}
+// CHECK-DAG: %[[SB:.*]] = dovetail.reduce %[[WB]] {axes = array<i64: 0>, kind = #dovetail.reduce_kind<sum>}
+// CHECK-DAG: %[[NY:.*]] = dovetail.mul %arg3, %[[N]]
+// CHECK-DAG: %[[B:.*]] = dovetail.sub %[[SB]], %[[NY]]
+// CHECK-DAG: %[[XB:.*]] = dovetail.mul %arg2, %[[B]]
+// CHECK-DAG: %[[L:.*]] = dovetail.sub %[[P]], %[[XB]]
+// CHECK-DAG: %[[WA:.*]] = dovetail.cast %arg0 {to = i32}
+// CHECK-DAG: %[[A:.*]] = dovetail.reduce %[[WA]] {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>}
+// CHECK-DAG: %[[YA:.*]] = dovetail.mul %[[A]], %arg3
+// CHECK: %[[R:.*]] = dovetail.sub %[[L]], %[[YA]]
+// CHECK-NEXT: return %[[R]]
+func.func @zero_points(%a: tensor<2x3xi8>, %b: tensor<3x4xi8>, %x: tensor<2x1xi32>, %y: tensor<4xi32>) -> tensor<2x4xi32> {
+  %0 = dovetail.cast %a {to = i32} : (tensor<2x3xi8>) -> tensor<2x3xi32>
+  %1 = dovetail.sub %0, %x : (tensor<2x3xi32>, tensor<2x1xi32>) -> tensor<2x3xi32>
+  %2 = dovetail.cast %b {to = i32} : (tensor<3x4xi8>) -> tensor<3x4xi32>
+  %3 = dovetail.sub %2, %y : (tensor<3x4xi32>, tensor<4xi32>) -> tensor<3x4xi32>
+  %4 = dovetail.matmul %1, %3 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
+  return %4 : tensor<2x4xi32>
+}
+
+// The second factor gets a sign: 128 less of it and of its zero point, which is then 0.
+// CHECK-LABEL: func @unsigned
+// CHECK: %[[S:.*]] = dovetail.sub %arg1, %{{.*}} : (tensor<3x4xui8>, tensor<ui8>) -> tensor<3x4xui8>
+// CHECK-NEXT: %[[B:.*]] = dovetail.bit_cast %[[S]] {to = i8}
+// CHECK-NEXT: %[[P:.*]] = dovetail.matmul %arg0, %[[B]] : (tensor<2x3xui8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+// CHECK-NEXT: return %[[P]]
+func.func @unsigned(%a: tensor<2x3xui8>, %b: tensor<3x4xui8>) -> tensor<2x4xi32> {
+  %z = dovetail.constant dense<128> : tensor<i32>
+  %0 = dovetail.cast %a {to = i32} : (tensor<2x3xui8>) -> tensor<2x3xi32>
+  %1 = dovetail.cast %b {to = i32} : (tensor<3x4xui8>) -> tensor<3x4xi32>
+  %2 = dovetail.sub %1, %z : (tensor<3x4xi32>, tensor<i32>) -> tensor<3x4xi32>
+  %3 = dovetail.matmul %0, %2 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
+  return %3 : tensor<2x4xi32>
+}
+
+// A zero point for each term is part of no sum, and other integers are too wide.
+// CHECK-LABEL: func @others
+// CHECK-NOT: i8>) -> tensor<2x4xi32>
+func.func @others(%a: tensor<2x3xi8>, %b: tensor<3x4xi8>, %z: tensor<3x1xi32>, %c: tensor<3x4xi16>) -> (tensor<2x4xi32>, tensor<2x4xi32>) {
+  %0 = dovetail.cast %a {to = i32} : (tensor<2x3xi8>) -> tensor<2x3xi32>
+  %1 = dovetail.cast %b {to = i32} : (tensor<3x4xi8>) -> tensor<3x4xi32>
+  %2 = dovetail.sub %1, %z : (tensor<3x4xi32>, tensor<3x1xi32>) -> tensor<3x4xi32>
+  %3 = dovetail.matmul %0, %2 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
+  %4 = dovetail.cast %c {to = i32} : (tensor<3x4xi16>) -> tensor<3x4xi32>
+  %5 = dovetail.matmul %0, %4 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
+  return %3, %5 : tensor<2x4xi32>, tensor<2x4xi32>
+}

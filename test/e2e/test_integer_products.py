@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products of integers of 8 bits, by libraries where the CPU has them and by generated kernels: exact, against NumPy."""
+
+import numpy as np
+import onnx
+import pytest
+from harness.backend import call, tool
+from harness.cpus import runnable_cpus
+from harness.partition import MESHES, Partition, sizes_with_empty_shard, uneven_sizes
+from onnx import helper, numpy_helper
+
+#: One with integer products, whatever the host is: what is compiled for it is looked at, not run.
+VNNI = "cascadelake"
+SIGNS = [(a, b) for a in (np.uint8, np.int8) for b in (np.uint8, np.int8)]
+
+
+def _integers(rng, dtype, shape):
+    """All values that there are; those at the ends are the most frequent, as sums of these overflow first."""
+    ends = np.iinfo(dtype)
+    values = rng.integers(ends.min, ends.max + 1, shape)
+    return np.where(rng.random(shape) < 0.5, rng.choice([ends.min, ends.max], shape), values).astype(dtype)
+
+
+class Case:
+    """A model of one operator: its inputs, its constants, and what NumPy makes of these."""
+
+    def __init__(self, op, operands, constants, expected, **attributes):
+        """`operands`: names and values in order, None for one that is left out. `constants`: names of them."""
+        given = {name: value for name, value in operands if value is not None}
+        self.inputs = {name: value for name, value in given.items() if name not in constants}
+        self.expected = expected
+        type_of = lambda value: helper.np_dtype_to_tensor_dtype(np.asarray(value).dtype)  # noqa: E731
+        names = [name if value is not None else "" for name, value in operands]
+        graph = helper.make_graph(
+            [helper.make_node(op, names, ["y"], name="product", **attributes)],
+            "case",
+            [helper.make_tensor_value_info(n, type_of(v), np.shape(v)) for n, v in self.inputs.items()],
+            [helper.make_tensor_value_info("y", type_of(expected), expected.shape)],
+            [numpy_helper.from_array(np.asarray(given[name]), name) for name in constants if name in given],
+        )
+        self.model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+    def check(self, backend, partition=None, cpu="native", libraries=True):
+        partition = partition or Partition({"y": 1})
+        actual = backend.compile_and_run(self.model, partition, self.inputs, ["y"], libraries, ["--cpu", cpu])["y"]
+        assert actual.dtype == self.expected.dtype
+        np.testing.assert_array_equal(actual, self.expected)
+
+
+def _product(rng, signs, left, right, zeros=("number", "number"), constants=("b", "za", "zb")):
+    """MatMulInteger. `zeros`: what zero points there are: none, "number", or "each" (row or column one)."""
+    a, b = (_integers(rng, dtype, shape) for dtype, shape in zip(signs, (left, right)))
+    extents = {"number": ((), ()), "each": (left[-2:-1], right[-1:])}
+    za, zb = (
+        None if zero is None else _integers(rng, dtype, extents[zero][side])
+        for side, (dtype, zero) in enumerate(zip(signs, zeros))
+    )
+    wide_a, wide_b = a.astype(np.int64), b.astype(np.int64)
+    if za is not None:
+        wide_a = wide_a - za.astype(np.int64).reshape([-1, 1] if za.ndim else [])
+    if zb is not None:
+        wide_b = wide_b - zb.astype(np.int64)
+    return Case(
+        "MatMulInteger", [("a", a), ("b", b), ("za", za), ("zb", zb)], constants, (wide_a @ wide_b).astype(np.int32)
+    )
+
+
+@pytest.mark.parametrize("cpu", runnable_cpus())
+@pytest.mark.parametrize("signs", SIGNS, ids=lambda pair: "-".join(np.dtype(each).name for each in pair))
+@pytest.mark.parametrize("zeros", [(None, None), ("number", None), ("number", "number"), ("each", "each")], ids=str)
+def test_signs(backend, signs, zeros, cpu):
+    rng = np.random.default_rng(11)
+    for left, right in (((33, 130), (130, 70)), ((1, 64), (64, 5)), ((7, 3), (3, 1)), ((2, 3, 9, 200), (200, 16))):
+        _product(rng, signs, left, right, zeros).check(backend, cpu=cpu)
+
+
+@pytest.mark.parametrize("constants", [("b", "za", "zb"), ("za", "zb"), ("b",), ()], ids="+".join)
+def test_constants(backend, constants):
+    """Of weights that change sums are taken in each run; zero points, too, may be known at run time only."""
+    rng = np.random.default_rng(12)
+    for signs in SIGNS:
+        _product(rng, signs, (40, 96), (96, 48), constants=constants).check(backend)
+        _product(rng, signs, (3, 20, 65), (3, 65, 17), constants=constants).check(backend)
+
+
+def test_without_libraries(backend):
+    rng = np.random.default_rng(13)
+    for signs in SIGNS:
+        _product(rng, signs, (20, 70), (70, 30)).check(backend, libraries=False)
+
+
+@pytest.mark.parametrize("mesh", MESHES, ids=lambda mesh: "x".join(map(str, mesh.values())))
+@pytest.mark.parametrize("tensor, dim", [("a", 0), ("a", 1), ("y", 1)], ids=["rows", "terms", "columns"])
+def test_partitioned(backend, mesh, tensor, dim):
+    rng = np.random.default_rng(14)
+    axes = "+".join(mesh)
+    for sizes in (uneven_sizes, sizes_with_empty_shard):
+        case = _product(rng, (np.uint8, np.uint8), (23, 90), (90, 50))
+        partition = Partition(mesh)
+        extent = {"a": (23, 90), "y": (23, 50)}[tensor][dim]
+        case.check(backend, partition.split(tensor, 2, dim, axes, sizes(extent, partition.parts(axes))))
+
+
+def _plan(folder, case, cpu):
+    """The plan as text."""
+    onnx.save(case.model, folder / "model.onnx")
+    code, text, messages = call([tool("dovetail"), "compile", folder / "model.onnx", "--compile-to=lower", "--cpu", cpu])
+    assert code == 0, messages
+    return text
+
+
+def test_calls(tmp_path):
+    """Libraries multiply integers where the CPU adds the products of these in 32 bits."""
+    case = _product(np.random.default_rng(15), (np.uint8, np.uint8), (64, 64), (64, 64))
+    assert "plan.matmul" in _plan(tmp_path, case, VNNI)
+    assert "plan.matmul" not in _plan(tmp_path, case, "skylake-avx512")
