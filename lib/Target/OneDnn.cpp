@@ -100,8 +100,9 @@ bool OneDnn::writesOver(Operation *op, unsigned number) const {
 static constexpr int64_t kMostImageChannels = 3;
 
 int64_t OneDnn::getChannelBlock(Operation *op) const {
-  // Transposed convolutions have no fast implementation for blocks, and products no channels.
-  if (!wantsBlocks || !isa<ConvOp, PoolOp>(op))
+  // Transposed convolutions have no fast implementation for blocks, nor have those of integers, and products no
+  // channels.
+  if (!wantsBlocks || !isa<ConvOp, PoolOp>(op) || !isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
     return 0;
   // Of images in blocks, which these hardly fill, it has its slow reference only.
   if (isa<ConvOp>(op) && cast<RankedTensorType>(op->getOperand(0).getType()).getDimSize(1) <= kMostImageChannels)

@@ -42,10 +42,10 @@ public:
   Value mul(Value a, Value b) { return MulOp::create(builder, loc, a, b); }
   /// `factor` with integers that have a sign.
   Factor withSign(Factor factor);
-  /// The sum of `integers` over dimension `dim`, which is kept with extent 1.
-  Value sum(Value integers, int64_t dim) {
+  /// The sums of `integers` over `dims`, which are kept with extent 1.
+  Value sum(Value integers, ArrayRef<int64_t> dims) {
     Value wide = CastOp::create(builder, loc, integers, builder.getI32Type());
-    return ReduceOp::create(builder, loc, wide, ReduceKind::Sum, ArrayRef<int64_t>(dim));
+    return ReduceOp::create(builder, loc, wide, ReduceKind::Sum, dims);
   }
 
   OpBuilder &builder;
@@ -126,11 +126,89 @@ static LogicalResult formProduct(MatMulOp product, PatternRewriter &rewriter) {
   return success();
 }
 
+/// A zero point of `factor` that is one number, as an element of its integers; null if it is no such.
+static Value getZeroElement(IntegerBuilder &build, const Factor &factor) {
+  Type type = typeOf(factor.integers).getElementType();
+  if (std::optional<double> number = getSplat(factor.zero)) {
+    double least = type.isUnsignedInteger() ? 0 : -128;
+    return *number >= least && *number <= least + 255 ? build.constant(type, static_cast<int64_t>(*number)) : Value();
+  }
+  auto cast = factor.zero.getDefiningOp<CastOp>();
+  if (!cast || typeOf(cast).getNumElements() != 1 || cast.getOperand().getType().getElementType() != type)
+    return {};
+  return reshapeTo(build.builder, build.loc, cast.getOperand(), {});
+}
+
+/// As `formProduct`. Pads are 0 after the zero point has been subtracted: before, they are the zero point.
+static LogicalResult formConvolution(ConvOp conv, PatternRewriter &rewriter) {
+  if (!conv.getType().getElementType().isSignlessInteger(32))
+    return failure();
+  std::optional<Factor> x = findFactor(conv.getInput()), w = findFactor(conv.getWeights());
+  if (!x || !w)
+    return failure();
+  int64_t rank = conv.getType().getRank();
+  for (int64_t dim = 1; dim < rank; ++dim)
+    if (!isAlike(*w, dim))
+      return failure();
+  IntegerBuilder build(rewriter, conv.getLoc());
+  Value padding = x->zero ? getZeroElement(build, *x) : Value();
+  if (x->zero && !padding)
+    return failure();
+  w = build.withSign(*w);
+  // What a group reads is added up once, for all of its results.
+  if (w->zero && conv.getGroups() != 1)
+    return failure();
+
+  SmallVector<int64_t> low(conv.getPadsLow()), high(conv.getPadsHigh());
+  auto isPad = [](int64_t pad) { return pad != 0; };
+  Value input = x->integers;
+  if (x->zero && (llvm::any_of(low, isPad) || llvm::any_of(high, isPad))) {
+    SmallVector<int64_t> before(2, 0), after(2, 0);
+    llvm::append_range(before, low);
+    llvm::append_range(after, high);
+    input = PadOp::create(rewriter, conv.getLoc(), input, padding, before, after, PadMode::Constant);
+    low.assign(low.size(), 0);
+    high.assign(high.size(), 0);
+  }
+  auto convolve = [&](Value weights) {
+    return ConvOp::create(rewriter, conv.getLoc(), input, weights, conv.getStrides(), conv.getDilations(), low, high,
+                          conv.getGroups());
+  };
+  ConvOp formed = convolve(w->integers);
+  formed->setDiscardableAttrs(conv->getDiscardableAttrDictionary());
+  Value result = formed;
+  // A number for each output channel, or one for all of them.
+  auto perChannel = [&](Value value) {
+    SmallVector<int64_t> shape(rank, 1);
+    shape[1] = typeOf(value).getNumElements();
+    return reshapeTo(rewriter, conv.getLoc(), value, shape);
+  };
+  ArrayRef<int64_t> weights = shapeOf(w->integers);
+  if (x->zero) {
+    Value sums = perChannel(build.sum(w->integers, llvm::to_vector(llvm::seq<int64_t>(1, rank))));
+    if (w->zero) {
+      int64_t terms = ShapedType::getNumElements(weights.drop_front());
+      sums = build.sub(sums, build.mul(perChannel(w->zero), build.constant(rewriter.getI32Type(), terms)));
+    }
+    result = build.sub(result, build.mul(perChannel(x->zero), sums));
+  }
+  if (w->zero) {
+    SmallVector<int64_t> shape(weights);
+    shape[0] = 1;
+    auto type = RankedTensorType::get(shape, rewriter.getI8Type());
+    Value ones = ConstantOp::create(rewriter, conv.getLoc(), DenseElementsAttr::get(type, APInt(8, 1)));
+    result = build.sub(result, build.mul(convolve(ones), perChannel(w->zero)));
+  }
+  rewriter.replaceOp(conv, result);
+  return success();
+}
+
 namespace {
 struct FormIntegerProducts : dovetail::impl::FormIntegerProductsBase<FormIntegerProducts> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add(formProduct);
+    patterns.add(formConvolution);
     if (failed(applyToGraph(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -65,3 +65,19 @@ func.func @others(%a: tensor<2x3xi8>, %b: tensor<3x4xi8>, %z: tensor<3x1xi32>, %
   %5 = dovetail.matmul %0, %4 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
   return %3, %5 : tensor<2x4xi32>, tensor<2x4xi32>
 }
+
+// What is padded is the zero point before that is subtracted.
+// CHECK-LABEL: func @convolution
+// CHECK-DAG: %[[X:.*]] = dovetail.pad %arg0, %arg2 {high = array<i64: 0, 0, 2>, low = array<i64: 0, 0, 1>, mode = #dovetail.pad_mode<constant>} : (tensor<1x2x9xui8>, tensor<ui8>) -> tensor<1x2x12xui8>
+// CHECK-DAG: %[[P:.*]] = dovetail.conv %[[X]], %arg1 {dilations = array<i64: 1>, pads_high = array<i64: 0>, pads_low = array<i64: 0>, strides = array<i64: 1>} : (tensor<1x2x12xui8>, tensor<4x2x3xi8>) -> tensor<1x4x10xi32>
+// CHECK-DAG: %[[S:.*]] = dovetail.reduce %{{.*}} {axes = array<i64: 1, 2>, kind = #dovetail.reduce_kind<sum>} : (tensor<4x2x3xi32>) -> tensor<4x1x1xi32>
+// CHECK: %[[R:.*]] = dovetail.sub %[[P]], %{{.*}} : (tensor<1x4x10xi32>, tensor<1x4x1xi32>) -> tensor<1x4x10xi32>
+// CHECK-NEXT: return %[[R]]
+func.func @convolution(%x: tensor<1x2x9xui8>, %w: tensor<4x2x3xi8>, %zero: tensor<ui8>) -> tensor<1x4x10xi32> {
+  %z = dovetail.cast %zero {to = i32} : (tensor<ui8>) -> tensor<i32>
+  %0 = dovetail.cast %x {to = i32} : (tensor<1x2x9xui8>) -> tensor<1x2x9xi32>
+  %1 = dovetail.sub %0, %z : (tensor<1x2x9xi32>, tensor<i32>) -> tensor<1x2x9xi32>
+  %2 = dovetail.cast %w {to = i32} : (tensor<4x2x3xi8>) -> tensor<4x2x3xi32>
+  %3 = dovetail.conv %1, %2 {strides = array<i64: 1>, dilations = array<i64: 1>, pads_low = array<i64: 1>, pads_high = array<i64: 2>} : (tensor<1x2x9xi32>, tensor<4x2x3xi32>) -> tensor<1x4x10xi32>
+  return %3 : tensor<1x4x10xi32>
+}

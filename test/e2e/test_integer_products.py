@@ -114,3 +114,98 @@ def test_calls(tmp_path):
     case = _product(np.random.default_rng(15), (np.uint8, np.uint8), (64, 64), (64, 64))
     assert "plan.matmul" in _plan(tmp_path, case, VNNI)
     assert "plan.matmul" not in _plan(tmp_path, case, "skylake-avx512")
+
+
+def _convolve(x, w, strides, dilations, pads, groups):
+    """NumPy's, of any number of spatial dimensions."""
+    spatial = len(strides)
+    x = np.pad(x, [(0, 0), (0, 0), *zip(pads[:spatial], pads[spatial:])])
+    reach = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilations)]
+    windows = np.lib.stride_tricks.sliding_window_view(x, reach, tuple(range(2, 2 + spatial)))
+    windows = windows[(..., *(slice(None, None, d) for d in dilations))]
+    windows = windows[(slice(None), slice(None), *(slice(None, None, s) for s in strides))]
+    inputs, outputs = x.shape[1] // groups, w.shape[0] // groups
+    taps = list(range(2 + spatial, 2 + 2 * spatial))
+    results = [
+        np.tensordot(
+            windows[:, g * inputs : (g + 1) * inputs], w[g * outputs : (g + 1) * outputs], ([1, *taps], list(range(1, 2 + spatial)))
+        )
+        for g in range(groups)
+    ]
+    return np.moveaxis(np.concatenate(results, -1), -1, 1)
+
+
+def _convolution(rng, signs, shape, weights, zeros=("number", "number"), constants=("w", "zx", "zw"), **attributes):
+    """ConvInteger. `zeros`: as for `_product`; those of weights may be for each channel."""
+    groups, spatial = attributes.get("group", 1), len(shape) - 2
+    x, w = (_integers(rng, dtype, each) for dtype, each in zip(signs, (shape, weights)))
+    extents = {"number": ((), ()), "each": ((), weights[:1])}
+    zx, zw = (
+        None if zero is None else _integers(rng, dtype, extents[zero][side])
+        for side, (dtype, zero) in enumerate(zip(signs, zeros))
+    )
+    wide_x, wide_w = x.astype(np.int64), w.astype(np.int64)
+    if zx is not None:
+        wide_x = wide_x - zx.astype(np.int64)
+    if zw is not None:
+        wide_w = wide_w - zw.astype(np.int64).reshape([-1] + [1] * (spatial + 1) if zw.ndim else [])
+    expected = _convolve(
+        wide_x,
+        wide_w,
+        attributes.get("strides", [1] * spatial),
+        attributes.get("dilations", [1] * spatial),
+        attributes.get("pads", [0] * 2 * spatial),
+        groups,
+    )
+    operands = [("x", x), ("w", w), ("zx", zx), ("zw", zw)]
+    return Case("ConvInteger", operands, constants, expected.astype(np.int32), **attributes)
+
+
+#: Shape, weights and attributes.
+_CONVOLUTIONS = (
+    ((1, 24, 13, 18), (32, 24, 3, 3), {"pads": [1, 1, 1, 1]}),
+    ((2, 3, 21, 20), (20, 3, 7, 7), {"pads": [3, 2, 3, 1], "strides": [2, 3]}),
+    ((1, 70, 9, 9), (17, 70, 1, 1), {"strides": [2, 2]}),
+    ((2, 8, 14, 11), (5, 8, 3, 2), {"pads": [2, 0, 1, 1], "dilations": [2, 3]}),
+    ((1, 24, 12, 12), (24, 1, 3, 3), {"pads": [1, 1, 1, 1], "group": 24}),
+    ((1, 12, 12, 9), (9, 4, 3, 3), {"pads": [1, 1, 0, 1], "group": 3}),
+    ((2, 10, 40), (6, 10, 5), {"pads": [4, 4]}),
+    ((1, 6, 7, 8, 9), (8, 6, 2, 3, 3), {"pads": [1, 1, 1, 0, 1, 1]}),
+)
+
+
+@pytest.mark.parametrize("cpu", runnable_cpus())
+@pytest.mark.parametrize("signs", SIGNS, ids=lambda pair: "-".join(np.dtype(each).name for each in pair))
+@pytest.mark.parametrize("zeros", [(None, None), ("number", None), ("number", "number"), ("number", "each")], ids=str)
+def test_convolutions(backend, signs, zeros, cpu):
+    rng = np.random.default_rng(21)
+    for shape, weights, attributes in _CONVOLUTIONS:
+        _convolution(rng, signs, shape, weights, zeros, **attributes).check(backend, cpu=cpu)
+
+
+@pytest.mark.parametrize("constants", [("zx", "zw"), ("w",), ()], ids="+".join)
+def test_weights_that_change(backend, constants):
+    rng = np.random.default_rng(22)
+    for signs in SIGNS:
+        for shape, weights, attributes in _CONVOLUTIONS[:2]:
+            _convolution(rng, signs, shape, weights, constants=constants, **attributes).check(backend)
+
+
+@pytest.mark.parametrize("mesh", MESHES, ids=lambda mesh: "x".join(map(str, mesh.values())))
+@pytest.mark.parametrize("tensor, dim", [("x", 1), ("x", 2), ("y", 1), ("y", 3)], ids=["inputs", "rows", "outputs", "columns"])
+def test_partitioned_convolutions(backend, mesh, tensor, dim):
+    rng = np.random.default_rng(23)
+    axes = "+".join(mesh)
+    for number, sizes in ((0, uneven_sizes), (1, sizes_with_empty_shard), (4, uneven_sizes)):
+        shape, weights, attributes = _CONVOLUTIONS[number]
+        case = _convolution(rng, (np.uint8, np.int8), shape, weights, ("number", None), **attributes)
+        extent = {"x": shape, "y": case.expected.shape}[tensor][dim]
+        partition = Partition(mesh)
+        case.check(backend, partition.split(tensor, 4, dim, axes, sizes(extent, partition.parts(axes))))
+
+
+def test_convolution_calls(tmp_path):
+    shape, weights, attributes = _CONVOLUTIONS[0]
+    case = _convolution(np.random.default_rng(24), (np.uint8, np.int8), shape, weights, ("number", None), **attributes)
+    assert "plan.convolution" in _plan(tmp_path, case, VNNI)
+    assert "plan.convolution" not in _plan(tmp_path, case, "skylake-avx512")

@@ -91,8 +91,9 @@ def RecognizeNorms : Pass<"dovetail-recognize-norms"> {
 def FormIntegerProducts : Pass<"dovetail-form-integer-products"> {
   let summary = "Multiply integers of 8 bits as they are";
   let description = [{
-    A `matmul` in i32 of factors that are extended from integers of 8 bits, less a zero point or not, becomes one of these
-    integers, the second with a sign, and sums of rows and columns, with which zero points are subtracted from the result.
+    A `matmul` or `conv` in i32 of factors that are extended from integers of 8 bits, less a zero point or not, becomes one of these
+    integers, the second with a sign, and sums of factors, with which zero points are subtracted from the result. What a
+    convolution reads beyond the border is the zero point then.
     All of it is exact: sums in i32 wrap around as they did. For targets whose libraries have such products. It comes
     before constants are folded, so that it finds what weights have been extended from.
   }];

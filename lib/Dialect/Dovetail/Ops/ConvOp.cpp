@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ReductionSupport.h"
 #include "WindowSupport.h"
 
 #include "dovetail/Layout/CallForm.h"
@@ -30,7 +31,8 @@ FailureOr<RankedTensorType> ConvOp::inferType(std::optional<Location> location, 
   auto weights = cast<RankedTensorType>(adaptor.getWeights().getType());
   if (failed(verifySpatial(location, name, "input", input)))
     return failure();
-  if (weights.getRank() != input.getRank() || weights.getElementType() != input.getElementType())
+  Type elementType = getProductType(input.getElementType(), weights.getElementType());
+  if (weights.getRank() != input.getRank() || !elementType)
     return emitOptionalError(location, "'", name, "' op has weights ", weights, " that do not fit its input ", input);
   int64_t groups = adaptor.getGroups();
   if (failed(verifyGroups(location, name, groups, input.getDimSize(1), "input channels")) ||
@@ -53,7 +55,7 @@ FailureOr<RankedTensorType> ConvOp::inferType(std::optional<Location> location, 
                                " positions of spatial dimension ", dim, ", which has ", extent, " with its pads");
     shape.push_back((extent - window.reach()) / window.stride + 1);
   }
-  return RankedTensorType::get(shape, input.getElementType());
+  return RankedTensorType::get(shape, elementType);
 }
 
 Definition ConvOp::getDefinition() {

@@ -81,7 +81,7 @@ memory::desc ConvolutionPart::weightsDesc() const {
     extents.push_back(box[dims[2 + i]].size());
     strides.push_back(view.strides[dims[2 + i]]);
   }
-  return memory::desc(extents, type, strides);
+  return memory::desc(extents, types.second, strides);
 }
 
 PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, CallBudget &budget) {
@@ -95,7 +95,8 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
     hi.push_back(padded ? geometry.padHi[dim] : 0);
   }
   memory::desc source = weightsDesc();
-  memory::desc anyWeights = shared ? shared->packedDesc : memory::desc(source.dims(), type, memory::format_tag::any);
+  memory::desc anyWeights =
+      shared ? shared->packedDesc : memory::desc(source.dims(), types.second, memory::format_tag::any);
   auto kind = dnnl::prop_kind::forward_inference;
   auto keep = [&](auto desc, auto makePrimitive) {
     // What another part packs takes nothing of the budget.
@@ -152,8 +153,8 @@ absl::Status ConvolutionPart::createTiles(CallBudget &budget) {
 }
 
 bool ConvolutionPart::hasKernels() const {
-  return call.algorithm != ConvolutionAlgorithm::Library && type == memory::data_type::f32 && channels.groups == 1 &&
-         !geometry.nothingToSum;
+  return call.algorithm != ConvolutionAlgorithm::Library && types.result == memory::data_type::f32 &&
+         channels.groups == 1 && !geometry.nothingToSum;
 }
 
 void ConvolutionPart::planKernels() {
@@ -195,7 +196,7 @@ absl::Status ConvolutionPart::planCall() {
     inOffset = scratchPlan.add(inView.bytes());
     copyIn = Copier(inView, input, geometry.inBox);
   }
-  inDesc = describe(inView, wanted, dims, order, type);
+  inDesc = describe(inView, wanted, dims, order, types.first);
   if (isTiled())
     return guardLibrary([&]() -> absl::Status {
       MemoryView weights = context.memory(call.weights).part(geometry.weightsBox);
@@ -203,7 +204,7 @@ absl::Status ConvolutionPart::planCall() {
       for (const layout::Window &window : call.form.windows)
         strides.push_back(window.stride);
       tiles = std::make_unique<TileConvolution>(
-          TileConvolution::Operands{inView, outView, weights, dims, order, strides, inDesc, type, packOnce});
+          TileConvolution::Operands{inView, outView, weights, dims, order, strides, inDesc, types.result, packOnce});
       tiles->stage(scratchPlan);
       return absl::OkStatus();
     });
@@ -212,10 +213,10 @@ absl::Status ConvolutionPart::planCall() {
     const Box &full = geometry.fullBox;
     fullView = MemoryView::packed(outView.type, full, format);
     fullOffset = scratchPlan.add(fullView.bytes());
-    outDesc = describe(fullView, full, dims, order, type);
+    outDesc = describe(fullView, full, dims, order, types.result);
     cut = Copier(outView, fullView, full.intersect(geometry.outBox));
   } else {
-    outDesc = describe(outView, geometry.outBox, dims, order, type);
+    outDesc = describe(outView, geometry.outBox, dims, order, types.result);
   }
   return absl::OkStatus();
 }
@@ -227,7 +228,7 @@ absl::Status ConvolutionPart::createCall(CallBudget &budget) {
     // What is cut out of a full result has its post-ops afterwards, as its surroundings need them too.
     if (geometry.fullResult) {
       PostOps bare(context, none, call.output, /*direct=*/false, fullView.box, fullView, dims, order, /*channel=*/1,
-                   type);
+                   types.result);
       if (absl::Status status = bare.prepare(/*biasFirst=*/true, scratchPlan, create); !status.ok())
         return status;
       return postOps->prepareSeparate(scratchPlan);
@@ -251,10 +252,11 @@ absl::Status ConvolutionPart::createCall(CallBudget &budget) {
 }
 
 absl::Status ConvolutionPart::prepare() {
-  absl::StatusOr<memory::data_type> found = libraryType(context.memory(call.output).type);
+  absl::StatusOr<ProductTypes> found = ProductTypes::find(
+      context.memory(call.input).type, context.memory(call.weights).type, context.memory(call.output).type);
   if (!found.ok())
     return found.status();
-  type = *found;
+  types = *found;
   absl::StatusOr<ConvolutionGeometry> planned = ConvolutionGeometry::plan(context, call, channels);
   if (!planned.ok())
     return planned.status();
@@ -277,7 +279,7 @@ absl::Status ConvolutionPart::prepare() {
     copyOut = Copier(output, outView, geometry.outBox);
   }
   postOps = std::make_unique<PostOps>(context, call.postOps, call.output, /*direct=*/!stagedOut, geometry.outBox,
-                                      outView, dims, order, /*channel=*/1, type);
+                                      outView, dims, order, /*channel=*/1, types.result);
   if (absl::Status status = postOps->stageOperands(scratchPlan); !status.ok())
     return status;
   if (absl::Status status = geometry.nothingToSum ? absl::OkStatus() : planCall(); !status.ok())

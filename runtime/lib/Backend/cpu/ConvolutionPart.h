@@ -70,7 +70,7 @@ private:
   WeightUse use;
   bool packOnce; ///< Weights never change: they are packed when the session starts.
   ThreadPool *threads;
-  dnnl::memory::data_type type{};
+  ProductTypes types;
   int spatial;
 
   ConvolutionGeometry geometry;

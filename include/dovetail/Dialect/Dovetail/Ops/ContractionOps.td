@@ -16,8 +16,8 @@ def Dovetail_ConvOp : Dovetail_InferredOp<"conv", [],
   let summary = "Convolution of any number of spatial dimensions";
   let description = [{
     Cross-correlation of `input` [N, C, spatial...] with `weights` [O, C/groups, window...]. Pads may be negative or
-    uneven. No bias: that is an `add`. Loops: N, O, result spatial..., then C/groups as a sum (split only when groups is
-    1).
+    uneven. No bias: that is an `add`. Integers of 8 bits give i32, as those of `matmul` do. Loops: N, O, result
+    spatial..., then C/groups as a sum (split only when groups is 1).
   }];
   let arguments = (ins Dovetail_NumberTensor:$input, Dovetail_NumberTensor:$weights,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
