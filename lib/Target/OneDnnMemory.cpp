@@ -65,9 +65,11 @@ static CallBytes getIntegerMemory(const layout::ConvolutionForm &form, const Box
   int64_t packed = groups * getBlockedOutputs(outputs) * (rows * window + 16);
   CallBytes bytes;
   (packsOnce ? bytes.packed : bytes.scratch) += packed;
-  // What windows read, with its pads.
+  // What windows read, with its pads, but for depthwise convolutions.
+  bool isDepthwise = groups > 1 && inputs == 1 && outputs == 1;
+  int64_t channels = isDepthwise ? 0 : groups * roundUp(inputs, groups == 1 && inputs <= 16 ? 16 : 64);
   bytes.threadScratch = 2 * kSmall + 256 * loops[static_cast<int>(form.windows.size()) + 1].size() +
-                        std::min(mostPadded, groups * roundUp(inputs, 64) * padded);
+                        std::min(mostPadded, channels * padded);
   return bytes;
 }
 

@@ -1,12 +1,13 @@
 //===- FormIntegerProducts.cpp - Products of integers of 8 bits -----------===//
 //
-// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Makes products of integers of 8 bits of products of what was extended from these, less zero points.
+// Makes products of integers of 8 bits of products of what was extended from
+// these, less zero points.
 //
 //===----------------------------------------------------------------------===//
 
@@ -91,7 +92,8 @@ Factor IntegerBuilder::withSign(Factor factor) {
   return factor;
 }
 
-/// Whether a zero point, if there is one, is the same all along dimension `dim` of `of`.
+/// Whether a zero point, if there is one, is the same all along dimension `dim`
+/// of `of`.
 static bool isAlike(const Factor &factor, int64_t dim) {
   if (!factor.zero)
     return true;
@@ -99,107 +101,220 @@ static bool isAlike(const Factor &factor, int64_t dim) {
   return own < 0 || shapeOf(factor.zero)[own] == 1;
 }
 
-/// The sum of (x - zx) * (w - zw) is that of x * w, less zx times the sum of w - zw, less zw times the sum of x.
-static LogicalResult formProduct(MatMulOp product, PatternRewriter &rewriter) {
-  if (!product.getType().getElementType().isSignlessInteger(32))
-    return failure();
-  std::optional<Factor> x = findFactor(product.getLhs()), w = findFactor(product.getRhs());
-  if (!x || !w)
-    return failure();
-  int64_t terms = typeOf(x->integers).getRank() - 1, rows = typeOf(w->integers).getRank() - 2;
-  if (!isAlike(*x, terms) || !isAlike(*w, rows))
-    return failure();
-  IntegerBuilder build(rewriter, product.getLoc());
-  w = build.withSign(*w);
-  auto formed = MatMulOp::create(rewriter, product.getLoc(), x->integers, w->integers);
-  formed->setDiscardableAttrs(product->getDiscardableAttrDictionary());
-  Value result = formed;
-  if (x->zero) {
-    Value sums = build.sum(w->integers, rows);
-    if (w->zero)
-      sums = build.sub(sums, build.mul(w->zero, build.constant(rewriter.getI32Type(), shapeOf(x->integers).back())));
-    result = build.sub(result, build.mul(x->zero, sums));
-  }
-  if (w->zero)
-    result = build.sub(result, build.mul(build.sum(x->integers, terms), w->zero));
-  rewriter.replaceOp(product, result);
-  return success();
+/// The integers of `factor` have a sign already or, once they have one, no zero
+/// point.
+static bool hasNoZeroWithSign(const Factor &factor) {
+  bool isUnsigned = typeOf(factor.integers).getElementType().isUnsignedInteger();
+  return isUnsigned ? factor.zero && getSplat(factor.zero) == 128.0 : !factor.zero;
 }
 
-/// A zero point of `factor` that is one number, as an element of its integers; null if it is no such.
-static Value getZeroElement(IntegerBuilder &build, const Factor &factor) {
+/// What `product` is of these factors, in i32; null if it stays as it is.
+///
+/// The sum of (x - zx) * (w - zw) is that of x * w, less zx times the sum of w
+/// - zw, less zw times the sum of x.
+static Value formProduct(MatMulOp product, const Factor &x, Factor w, OpBuilder &builder) {
+  int64_t terms = typeOf(x.integers).getRank() - 1, rows = typeOf(w.integers).getRank() - 2;
+  if (!isAlike(x, terms) || !isAlike(w, rows))
+    return {};
+  IntegerBuilder build(builder, product.getLoc());
+  w = build.withSign(w);
+  auto formed = MatMulOp::create(builder, product.getLoc(), x.integers, w.integers);
+  formed->setDiscardableAttrs(product->getDiscardableAttrDictionary());
+  Value result = formed;
+  if (x.zero) {
+    Value sums = build.sum(w.integers, rows);
+    if (w.zero)
+      sums = build.sub(sums, build.mul(w.zero, build.constant(builder.getI32Type(), shapeOf(x.integers).back())));
+    result = build.sub(result, build.mul(x.zero, sums));
+  }
+  if (w.zero)
+    result = build.sub(result, build.mul(build.sum(x.integers, terms), w.zero));
+  return result;
+}
+
+/// Whether the zero point of `factor` is known to be an element of its
+/// integers.
+static bool hasZeroElement(const Factor &factor) {
   Type type = typeOf(factor.integers).getElementType();
   if (std::optional<double> number = getSplat(factor.zero)) {
     double least = type.isUnsignedInteger() ? 0 : -128;
-    return *number >= least && *number <= least + 255 ? build.constant(type, static_cast<int64_t>(*number)) : Value();
+    return *number >= least && *number <= least + 255;
   }
   auto cast = factor.zero.getDefiningOp<CastOp>();
-  if (!cast || typeOf(cast).getNumElements() != 1 || cast.getOperand().getType().getElementType() != type)
-    return {};
-  return reshapeTo(build.builder, build.loc, cast.getOperand(), {});
+  return cast && typeOf(cast).getNumElements() == 1 && cast.getOperand().getType().getElementType() == type;
 }
 
-/// As `formProduct`. Pads are 0 after the zero point has been subtracted: before, they are the zero point.
-static LogicalResult formConvolution(ConvOp conv, PatternRewriter &rewriter) {
-  if (!conv.getType().getElementType().isSignlessInteger(32))
-    return failure();
-  std::optional<Factor> x = findFactor(conv.getInput()), w = findFactor(conv.getWeights());
-  if (!x || !w)
-    return failure();
+/// As `formProduct`. Pads are 0 after the zero point has been subtracted:
+/// before, they are the zero point.
+static Value formProduct(ConvOp conv, const Factor &x, Factor w, OpBuilder &builder) {
   int64_t rank = conv.getType().getRank();
   for (int64_t dim = 1; dim < rank; ++dim)
-    if (!isAlike(*w, dim))
-      return failure();
-  IntegerBuilder build(rewriter, conv.getLoc());
-  Value padding = x->zero ? getZeroElement(build, *x) : Value();
-  if (x->zero && !padding)
-    return failure();
-  w = build.withSign(*w);
+    if (!isAlike(w, dim))
+      return {};
   // What a group reads is added up once, for all of its results.
-  if (w->zero && conv.getGroups() != 1)
-    return failure();
+  if ((x.zero && !hasZeroElement(x)) || (conv.getGroups() != 1 && !hasNoZeroWithSign(w)))
+    return {};
+  IntegerBuilder build(builder, conv.getLoc());
+  w = build.withSign(w);
 
   SmallVector<int64_t> low(conv.getPadsLow()), high(conv.getPadsHigh());
   auto isPad = [](int64_t pad) { return pad != 0; };
-  Value input = x->integers;
-  if (x->zero && (llvm::any_of(low, isPad) || llvm::any_of(high, isPad))) {
+  Value input = x.integers;
+  if (x.zero && (llvm::any_of(low, isPad) || llvm::any_of(high, isPad))) {
     SmallVector<int64_t> before(2, 0), after(2, 0);
     llvm::append_range(before, low);
     llvm::append_range(after, high);
-    input = PadOp::create(rewriter, conv.getLoc(), input, padding, before, after, PadMode::Constant);
+    Type type = typeOf(input).getElementType();
+    Value padding;
+    if (std::optional<double> number = getSplat(x.zero))
+      padding = build.constant(type, static_cast<int64_t>(*number));
+    else
+      padding = reshapeTo(builder, conv.getLoc(), x.zero.getDefiningOp<CastOp>().getOperand(), {});
+    input = PadOp::create(builder, conv.getLoc(), input, padding, before, after, PadMode::Constant);
     low.assign(low.size(), 0);
     high.assign(high.size(), 0);
   }
   auto convolve = [&](Value weights) {
-    return ConvOp::create(rewriter, conv.getLoc(), input, weights, conv.getStrides(), conv.getDilations(), low, high,
+    return ConvOp::create(builder, conv.getLoc(), input, weights, conv.getStrides(), conv.getDilations(), low, high,
                           conv.getGroups());
   };
-  ConvOp formed = convolve(w->integers);
+  ConvOp formed = convolve(w.integers);
   formed->setDiscardableAttrs(conv->getDiscardableAttrDictionary());
   Value result = formed;
   // A number for each output channel, or one for all of them.
   auto perChannel = [&](Value value) {
     SmallVector<int64_t> shape(rank, 1);
     shape[1] = typeOf(value).getNumElements();
-    return reshapeTo(rewriter, conv.getLoc(), value, shape);
+    return reshapeTo(builder, conv.getLoc(), value, shape);
   };
-  ArrayRef<int64_t> weights = shapeOf(w->integers);
-  if (x->zero) {
-    Value sums = perChannel(build.sum(w->integers, llvm::to_vector(llvm::seq<int64_t>(1, rank))));
-    if (w->zero) {
+  ArrayRef<int64_t> weights = shapeOf(w.integers);
+  if (x.zero) {
+    Value sums = perChannel(build.sum(w.integers, llvm::to_vector(llvm::seq<int64_t>(1, rank))));
+    if (w.zero) {
       int64_t terms = ShapedType::getNumElements(weights.drop_front());
-      sums = build.sub(sums, build.mul(perChannel(w->zero), build.constant(rewriter.getI32Type(), terms)));
+      sums = build.sub(sums, build.mul(perChannel(w.zero), build.constant(builder.getI32Type(), terms)));
     }
-    result = build.sub(result, build.mul(perChannel(x->zero), sums));
+    result = build.sub(result, build.mul(perChannel(x.zero), sums));
   }
-  if (w->zero) {
+  if (w.zero) {
     SmallVector<int64_t> shape(weights);
     shape[0] = 1;
-    auto type = RankedTensorType::get(shape, rewriter.getI8Type());
-    Value ones = ConstantOp::create(rewriter, conv.getLoc(), DenseElementsAttr::get(type, APInt(8, 1)));
-    result = build.sub(result, build.mul(convolve(ones), perChannel(w->zero)));
+    auto type = RankedTensorType::get(shape, builder.getI8Type());
+    Value ones = ConstantOp::create(builder, conv.getLoc(), DenseElementsAttr::get(type, APInt(8, 1)));
+    result = build.sub(result, build.mul(convolve(ones), perChannel(w.zero)));
   }
-  rewriter.replaceOp(conv, result);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Dequantised factors
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// `scale * (integers - zero)`, in f32, of a constant scale, in another order
+/// of dimensions if there is a permutation.
+struct ScaledFactor {
+  Factor factor;
+  Value scale;
+  SmallVector<int64_t> permutation;
+
+  /// Puts the integers into the order that the product reads them in.
+  void reorder(OpBuilder &builder, Location loc) {
+    if (!permutation.empty())
+      factor.integers = TransposeOp::create(builder, loc, factor.integers, permutation);
+  }
+};
+} // namespace
+
+/// `value` as a scaled factor whose scale is one number or, unless `channel` is
+/// -1, one for each index of that dimension, and whose zero point is constant;
+/// none if it is no such.
+static std::optional<ScaledFactor> findScaledFactor(Value value, int64_t channel) {
+  ScaledFactor scaled;
+  if (auto transpose = value.getDefiningOp<TransposeOp>()) {
+    scaled.permutation.assign(transpose.getPermutation().begin(), transpose.getPermutation().end());
+    value = transpose.getOperand();
+    if (channel >= 0)
+      channel = scaled.permutation[channel];
+  }
+  auto mul = value.getDefiningOp<MulOp>();
+  auto cast = mul ? mul.getLhs().getDefiningOp<CastOp>() : CastOp();
+  if (!cast || cast.getType() != value.getType() || !cast.getOperand().getType().getElementType().isInteger(32) ||
+      !isConstantOnly(mul.getRhs()))
+    return std::nullopt;
+  std::optional<Factor> factor = findFactor(cast.getOperand());
+  if (!factor)
+    return std::nullopt;
+  scaled.factor = *factor;
+  scaled.scale = mul.getRhs();
+  if (factor->zero &&
+      (!isConstantOnly(factor->zero) || (!scaled.permutation.empty() && typeOf(factor->zero).getNumElements() != 1)))
+    return std::nullopt;
+  RankedTensorType type = typeOf(scaled.scale);
+  if (type.getNumElements() == 1)
+    return scaled;
+  if (channel < 0 || type.getRank() != typeOf(value).getRank())
+    return std::nullopt;
+  for (auto [dim, extent] : llvm::enumerate(type.getShape()))
+    if (extent != 1 && static_cast<int64_t>(dim) != channel)
+      return std::nullopt;
+  return scaled;
+}
+
+/// The dimension of the second operand that is one of the result, and the
+/// latter.
+static std::pair<int64_t, int64_t> getChannelDims(MatMulOp op) {
+  return {typeOf(op.getRhs()).getRank() - 1, op.getType().getRank() - 1};
+}
+static std::pair<int64_t, int64_t> getChannelDims(ConvOp) { return {0, 1}; }
+
+/// How many terms each sum has.
+static int64_t countTerms(MatMulOp op) { return shapeOf(op.getLhs()).back(); }
+static int64_t countTerms(ConvOp op) { return ShapedType::getNumElements(shapeOf(op.getWeights()).drop_front()); }
+
+/// Of dequantised factors: the product of integers, times both scales.
+template <typename OpT> static LogicalResult formScaledProduct(OpT op, PatternRewriter &rewriter) {
+  // Less zero points, factors are below 256: sums of no more terms do not wrap
+  // around.
+  constexpr int64_t mostTerms = int64_t(1) << 15;
+  Location loc = op.getLoc();
+  auto [channel, resultChannel] = getChannelDims(op);
+  std::optional<ScaledFactor> x = findScaledFactor(op->getOperand(0),
+                                                   /*channel=*/-1),
+                              w = findScaledFactor(op->getOperand(1), channel);
+  if (!x || !w || countTerms(op) > mostTerms)
+    return failure();
+  // Nothing is created before it is certain that there is a product: of matrices that are reordered there is.
+  if (!isa<MatMulOp>(op) && !(x->permutation.empty() && w->permutation.empty()))
+    return failure();
+  x->reorder(rewriter, loc);
+  w->reorder(rewriter, loc);
+  Value sums = formProduct(op, x->factor, w->factor, rewriter);
+  if (!sums)
+    return failure();
+  auto reshape = [&](Value scale) {
+    SmallVector<int64_t> shape;
+    if (typeOf(scale).getNumElements() != 1) {
+      shape.assign(op.getType().getRank(), 1);
+      shape[resultChannel] = typeOf(scale).getNumElements();
+    }
+    return reshapeTo(rewriter, loc, scale, shape);
+  };
+  Value scale = MulOp::create(rewriter, loc, reshape(x->scale), reshape(w->scale));
+  Value wide = CastOp::create(rewriter, loc, sums, rewriter.getF32Type());
+  rewriter.replaceOpWithNewOp<MulOp>(op, wide, scale);
+  return success();
+}
+
+template <typename OpT> static LogicalResult form(OpT op, PatternRewriter &rewriter) {
+  Type type = op.getType().getElementType();
+  if (type.isF32())
+    return formScaledProduct(op, rewriter);
+  std::optional<Factor> x = findFactor(op->getOperand(0)), w = findFactor(op->getOperand(1));
+  Value result = type.isSignlessInteger(32) && x && w ? formProduct(op, *x, *w, rewriter) : Value();
+  if (!result)
+    return failure();
+  rewriter.replaceOp(op, result);
   return success();
 }
 
@@ -207,8 +322,8 @@ namespace {
 struct FormIntegerProducts : dovetail::impl::FormIntegerProductsBase<FormIntegerProducts> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add(formProduct);
-    patterns.add(formConvolution);
+    patterns.add(form<MatMulOp>);
+    patterns.add(form<ConvOp>);
     if (failed(applyToGraph(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -81,3 +81,43 @@ func.func @convolution(%x: tensor<1x2x9xui8>, %w: tensor<4x2x3xi8>, %zero: tenso
   %3 = dovetail.conv %1, %2 {strides = array<i64: 1>, dilations = array<i64: 1>, pads_low = array<i64: 1>, pads_high = array<i64: 2>} : (tensor<1x2x9xi32>, tensor<4x2x3xi32>) -> tensor<1x4x10xi32>
   return %3 : tensor<1x4x10xi32>
 }
+
+// Of dequantised factors it is scaled, by a number for each output channel.
+// CHECK-LABEL: func @dequantized
+// CHECK: %[[T:.*]] = dovetail.transpose %arg1 {permutation = array<i64: 1, 0>} : (tensor<4x3xi8>) -> tensor<3x4xi8>
+// CHECK-NEXT: %[[P:.*]] = dovetail.matmul %arg0, %[[T]] : (tensor<2x3xui8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+// CHECK: %[[S:.*]] = dovetail.mul %{{.*}}, %{{.*}} : (tensor<f32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+// CHECK-NEXT: %[[F:.*]] = dovetail.cast %[[P]] {to = f32}
+// CHECK-NEXT: %[[R:.*]] = dovetail.mul %[[F]], %[[S]] : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
+// CHECK-NEXT: return %[[R]]
+func.func @dequantized(%x: tensor<2x3xui8>, %w: tensor<4x3xi8>) -> tensor<2x4xf32> {
+  %s = dovetail.constant dense<0.5> : tensor<f32>
+  %t = dovetail.constant dense<[[0.25], [0.5], [0.75], [1.0]]> : tensor<4x1xf32>
+  %0 = dovetail.cast %x {to = i32} : (tensor<2x3xui8>) -> tensor<2x3xi32>
+  %1 = dovetail.cast %0 {to = f32} : (tensor<2x3xi32>) -> tensor<2x3xf32>
+  %2 = dovetail.mul %1, %s : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %3 = dovetail.cast %w {to = i32} : (tensor<4x3xi8>) -> tensor<4x3xi32>
+  %4 = dovetail.cast %3 {to = f32} : (tensor<4x3xi32>) -> tensor<4x3xf32>
+  %5 = dovetail.mul %4, %t : (tensor<4x3xf32>, tensor<4x1xf32>) -> tensor<4x3xf32>
+  %6 = dovetail.transpose %5 {permutation = array<i64: 1, 0>} : (tensor<4x3xf32>) -> tensor<3x4xf32>
+  %7 = dovetail.matmul %2, %6 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return %7 : tensor<2x4xf32>
+}
+
+// A scale for each term cannot be left out of the sum, nor one that is not constant.
+// CHECK-LABEL: func @scaled_terms
+// CHECK-COUNT-2: dovetail.matmul %{{.*}}, %{{.*}} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+func.func @scaled_terms(%x: tensor<2x3xui8>, %w: tensor<3x4xi8>, %given: tensor<f32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  %s = dovetail.constant dense<0.5> : tensor<f32>
+  %t = dovetail.constant dense<[[0.25], [0.5], [0.75]]> : tensor<3x1xf32>
+  %0 = dovetail.cast %x {to = i32} : (tensor<2x3xui8>) -> tensor<2x3xi32>
+  %1 = dovetail.cast %0 {to = f32} : (tensor<2x3xi32>) -> tensor<2x3xf32>
+  %2 = dovetail.mul %1, %s : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %3 = dovetail.cast %w {to = i32} : (tensor<3x4xi8>) -> tensor<3x4xi32>
+  %4 = dovetail.cast %3 {to = f32} : (tensor<3x4xi32>) -> tensor<3x4xf32>
+  %5 = dovetail.mul %4, %t : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  %6 = dovetail.matmul %2, %5 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %7 = dovetail.mul %4, %given : (tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>
+  %8 = dovetail.matmul %2, %7 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return %6, %8 : tensor<2x4xf32>, tensor<2x4xf32>
+}

@@ -209,3 +209,40 @@ def test_convolution_calls(tmp_path):
     case = _convolution(np.random.default_rng(24), (np.uint8, np.int8), shape, weights, ("number", None), **attributes)
     assert "plan.convolution" in _plan(tmp_path, case, VNNI)
     assert "plan.convolution" not in _plan(tmp_path, case, "skylake-avx512")
+
+
+def _dequantized(folder, weights, zero, terms):
+    """The plan of a product of what is dequantised. `zero`: of the weights."""
+    nodes = [
+        helper.make_node("DequantizeLinear", ["a", "s", "za"], ["a_f"]),
+        helper.make_node("DequantizeLinear", ["b", "t", "zb"], ["b_f"], axis=0),
+        helper.make_node("Gemm", ["a_f", "b_f"], ["y"], transB=1, name="product"),
+    ]
+    constants = {
+        "b": np.arange(16 * terms, dtype=np.int64).reshape(16, terms).astype(weights),
+        "s": np.float32(0.5),
+        "za": np.uint8(3),
+        "t": np.full(16, 0.25, np.float32),
+        "zb": np.full(16, zero, weights),
+    }
+    given = [helper.make_tensor_value_info("a", onnx.TensorProto.UINT8, (8, terms))]
+    made = [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, (8, 16))]
+    graph = helper.make_graph(
+        nodes, "case", given, made, [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(model, folder / "model.onnx")
+    code, text, messages = call([tool("dovetail"), "compile", folder / "model.onnx", "--compile-to=simplify", "--cpu", VNNI])
+    assert code == 0, messages
+    return text
+
+
+@pytest.mark.parametrize("weights, zero, terms, is_formed", [
+    (np.int8, 0, 128, True),
+    (np.int8, 5, 128, False),
+    (np.int8, 0, 1 << 15, True),
+    (np.int8, 0, (1 << 15) + 1, False),
+], ids=str)  # fmt: skip
+def test_dequantized(tmp_path, weights, zero, terms, is_formed):
+    """What it takes for products of f32 to be such of integers: sums must not wrap around, as those of f32 do not."""
+    assert ("xi32>" in _dequantized(tmp_path, weights, zero, terms).split("dovetail.matmul")[1].split("\n")[0]) == is_formed

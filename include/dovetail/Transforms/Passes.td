@@ -91,11 +91,17 @@ def RecognizeNorms : Pass<"dovetail-recognize-norms"> {
 def FormIntegerProducts : Pass<"dovetail-form-integer-products"> {
   let summary = "Multiply integers of 8 bits as they are";
   let description = [{
-    A `matmul` or `conv` in i32 of factors that are extended from integers of 8 bits, less a zero point or not, becomes one of these
-    integers, the second with a sign, and sums of factors, with which zero points are subtracted from the result. What a
-    convolution reads beyond the border is the zero point then.
-    All of it is exact: sums in i32 wrap around as they did. For targets whose libraries have such products. It comes
-    before constants are folded, so that it finds what weights have been extended from.
+    A `matmul` or `conv` in i32 of factors that are extended from integers of 8 bits, less a zero point or not, becomes
+    one of these integers, the second with a sign, and sums of factors, with which zero points are subtracted from the
+    result. What a convolution reads beyond the border is the zero point then. All of it is exact: sums in i32 wrap around
+    as they did.
+
+    The same of factors in f32 that are such integers times constant scales, as DequantizeLinear gives them, one for all
+    of the first and perhaps one for each output channel of the second, with constant zero points: the product in i32 is
+    scaled, which rounds less than sums in f32 do.
+
+    For targets whose libraries have such products. It comes before constants are folded, so that it finds what weights
+    have been extended from.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
