@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GraphMatch.h"
+#include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
 #include "dovetail/Transforms/Passes.h"
 
 namespace dovetail {
@@ -318,9 +319,42 @@ template <typename OpT> static LogicalResult form(OpT op, PatternRewriter &rewri
   return success();
 }
 
+/// Makes a matrix or more of i32, whose elements differ by less than 256, an extension of integers of 8 bits, less a
+/// zero point, as it was before an import computed it. Where nothing comes of it, it is computed again.
+static void extendConstant(ConstantOp constant) {
+  auto type = cast<RankedTensorType>(constant.getType());
+  // Larger ones are not computed by imports.
+  constexpr int64_t mostElements = 4096;
+  int64_t count = type.getNumElements();
+  if (!type.getElementType().isSignlessInteger(32) || type.getRank() < 2 || count == 0 || count > mostElements)
+    return;
+  std::optional<ConstantReader> reader = ConstantReader::create(constant.getValue());
+  if (!reader)
+    return;
+  SmallVector<int64_t> numbers;
+  for (int64_t i = 0; i < count; ++i)
+    numbers.push_back(reader->readBits(i).getSExtValue());
+  int64_t least = *llvm::min_element(numbers), largest = *llvm::max_element(numbers);
+  if (largest - least > 255)
+    return;
+  OpBuilder builder(constant);
+  IntegerBuilder build(builder, constant.getLoc());
+  int64_t zero = least >= -128 && largest <= 127 ? 0 : -128 - least;
+  SmallVector<APInt> integers =
+      llvm::map_to_vector(numbers, [&](int64_t number) { return APInt(8, number + zero, /*isSigned=*/true); });
+  auto narrow = DenseElementsAttr::get(cast<ShapedType>(type.clone(builder.getI8Type())), integers);
+  Value value = ConstantOp::create(builder, constant.getLoc(), narrow);
+  value = CastOp::create(builder, constant.getLoc(), value, builder.getI32Type());
+  if (zero != 0)
+    value = build.sub(value, build.constant(builder.getI32Type(), zero));
+  constant.getResult().replaceAllUsesWith(value);
+  constant.erase();
+}
+
 namespace {
 struct FormIntegerProducts : dovetail::impl::FormIntegerProductsBase<FormIntegerProducts> {
   void runOnOperation() override {
+    getOperation()->walk([](ConstantOp constant) { extendConstant(constant); });
     RewritePatternSet patterns(&getContext());
     patterns.add(form<MatMulOp>);
     patterns.add(form<ConvOp>);

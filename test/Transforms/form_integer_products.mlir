@@ -121,3 +121,21 @@ func.func @scaled_terms(%x: tensor<2x3xui8>, %w: tensor<3x4xi8>, %given: tensor<
   %8 = dovetail.matmul %2, %7 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   return %6, %8 : tensor<2x4xf32>, tensor<2x4xf32>
 }
+
+// Small constants, which an import has computed, are such integers once more: those that do not fit have a zero point.
+// CHECK-LABEL: func @constants
+// CHECK-DAG: %[[B:.*]] = dovetail.constant dense<{{\[\[}}-128, 127], [1, 2{{\]\]}}> : tensor<2x2xi8>
+// CHECK-DAG: %[[C:.*]] = dovetail.constant dense<{{\[\[}}-128, 127], [-126, -123{{\]\]}}> : tensor<2x2xi8>
+// CHECK-DAG: dovetail.matmul %arg0, %[[B]] : (tensor<2x2xui8>, tensor<2x2xi8>) -> tensor<2x2xi32>
+// CHECK-DAG: dovetail.matmul %arg0, %[[C]] : (tensor<2x2xui8>, tensor<2x2xi8>) -> tensor<2x2xi32>
+// CHECK-DAG: dovetail.matmul %{{.*}}, %{{.*}} : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi32>
+func.func @constants(%a: tensor<2x2xui8>) -> (tensor<2x2xi32>, tensor<2x2xi32>, tensor<2x2xi32>) {
+  %b = dovetail.constant dense<[[-128, 127], [1, 2]]> : tensor<2x2xi32>
+  %c = dovetail.constant dense<[[0, 255], [2, 5]]> : tensor<2x2xi32>
+  %d = dovetail.constant dense<[[0, 256], [2, 5]]> : tensor<2x2xi32>
+  %0 = dovetail.cast %a {to = i32} : (tensor<2x2xui8>) -> tensor<2x2xi32>
+  %1 = dovetail.matmul %0, %b : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi32>
+  %2 = dovetail.matmul %0, %c : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi32>
+  %3 = dovetail.matmul %0, %d : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi32>
+  return %1, %2, %3 : tensor<2x2xi32>, tensor<2x2xi32>, tensor<2x2xi32>
+}

@@ -4,7 +4,7 @@
 import numpy as np
 import onnx
 import pytest
-from harness.backend import call, tool
+from harness.backend import BackendError, call, tool
 from harness.cpus import runnable_cpus
 from harness.partition import MESHES, Partition, sizes_with_empty_shard, uneven_sizes
 from onnx import helper, numpy_helper
@@ -99,6 +99,17 @@ def test_partitioned(backend, mesh, tensor, dim):
         partition = Partition(mesh)
         extent = {"a": (23, 90), "y": (23, 50)}[tensor][dim]
         case.check(backend, partition.split(tensor, 2, dim, axes, sizes(extent, partition.parts(axes))))
+
+
+@pytest.mark.parametrize("isa", ["AVX2", "AVX512_CORE"])
+def test_saturation(backend, monkeypatch, isa):
+    """Kept from using VNNI, the library would add pairs of products in 16 bits: it is not asked to."""
+    monkeypatch.setenv("DNNL_MAX_CPU_ISA", isa)
+    case = _product(np.random.default_rng(16), (np.uint8, np.int8), (33, 130), (130, 70))
+    try:
+        case.check(backend)
+    except BackendError as error:
+        assert "need instructions (VNNI) that oneDNN does not use here" in str(error)
 
 
 def _plan(folder, case, cpu):
@@ -238,6 +249,7 @@ def _dequantized(folder, weights, zero, terms):
 
 
 @pytest.mark.parametrize("weights, zero, terms, is_formed", [
+    (np.int8, 0, 8, True),
     (np.int8, 0, 128, True),
     (np.int8, 5, 128, False),
     (np.int8, 0, 1 << 15, True),
