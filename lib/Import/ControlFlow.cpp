@@ -48,7 +48,11 @@ static llvm::FailureOr<Binding> choose(OnnxNode &node, mlir::Value condition, co
                                        std::optional<uint64_t> choice = std::nullopt) {
   auto differ = [&] {
     std::string types;
-    llvm::raw_string_ostream(types) << onTrue << " or " << onFalse;
+    llvm::raw_string_ostream stream(types);
+    stream << onTrue << " or " << onFalse;
+    if (onTrue.kind == Binding::Known && onFalse.kind == Binding::Known &&
+        onTrue.value.getType() == onFalse.value.getType())
+      stream << ", of extents that differ from run to run";
     return node.unsupported(what + " is " + types + ", depending on a condition that is known at run time only",
                             "export the model with values of one shape, or with a condition that shapes decide");
   };
@@ -59,7 +63,7 @@ static llvm::FailureOr<Binding> choose(OnnxNode &node, mlir::Value condition, co
   auto chooseTensor = [&](mlir::Value a, mlir::Value b) -> mlir::Value {
     if (a == b)
       return a;
-    if (a.getType() != b.getType())
+    if (a.getType() != b.getType() || node.getCounts(a) != node.getCounts(b))
       return {};
     if (choice)
       return ChooseOp::create(node.getBuilder(), node.getLoc(), a.getType(), condition, a, b, *choice);

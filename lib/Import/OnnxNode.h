@@ -174,6 +174,11 @@ public:
 
   /// For each dimension the count that bounds it, or null; empty if none is bounded.
   llvm::ArrayRef<mlir::Value> getCounts(mlir::Value value) const { return context.bounds.get(value); }
+  /// What bounds one dimension; null if nothing does.
+  mlir::Value getCount(mlir::Value value, unsigned dim) const {
+    llvm::ArrayRef<mlir::Value> counts = getCounts(value);
+    return counts.empty() ? mlir::Value() : counts[dim];
+  }
   /// Says of each dimension of `value` what bounds it.
   mlir::Value bound(mlir::Value value, Counts counts);
   /// Says that nothing bounds `value`, whatever it is made of.

@@ -107,6 +107,10 @@ static OperatorImport tensorScatter("TensorScatter", [](OnnxNode &node) -> llvm:
       return node.invalid("'update' does not fit the cache in dimension " + llvm::Twine(dim));
   // At the beginning, if nothing else is said.
   if (!node.hasInput(2)) {
+    if (node.getCount(cache, *axis) != node.getCount(update, *axis))
+      return node.unsupported(importer::describeBounded(node.getCount(update, *axis) ? "operand 1" : "operand 0", *axis,
+                                                        node.getCount(update, *axis) ? steps : extent,
+                                                        "'write_indices' does not say which rows it takes"));
     llvm::SmallVector<int64_t> starts(shape.size(), 0), ones(shape.size(), 1), rest(shape);
     starts[*axis] = steps;
     rest[*axis] -= steps;
@@ -274,6 +278,9 @@ static OperatorImport affineGrid("AffineGrid", [](OnnxNode &node) -> llvm::Logic
   int64_t rank = static_cast<int64_t>(size->size()) - 2;
   if ((rank != 2 && rank != 3) || shape != llvm::ArrayRef<int64_t>({(*size)[0], rank, rank + 1}))
     return node.invalid("'size' must be [N, C, H, W] or [N, C, D, H, W], and 'theta' [N, 2, 3] or [N, 3, 4]");
+  if (node.getCount(theta, 0))
+    return node.unsupported(
+        importer::describeBounded("operand 0", 0, shape[0], "'size' gives it one that is constant"));
   llvm::SmallVector<int64_t> result{shape[0]};
   for (int64_t extent : llvm::drop_begin(*size, 2)) {
     if (extent < 0 || extent > kMaxWindowNumber)

@@ -65,6 +65,9 @@ static OperatorImport split("Split", [](OnnxNode &node) -> llvm::LogicalResult {
   auto parts = readSplit(node, shape[*axis]);
   if (failed(parts))
     return llvm::failure();
+  if (node.getCount(input, *axis))
+    return node.unsupported(
+        importer::describeBounded("operand 0", *axis, shape[*axis], "parts of it would have other extents"));
   llvm::SmallVector<int64_t> starts(shape.size(), 0), sizes(shape), steps(shape.size(), 1);
   for (auto [index, part] : llvm::enumerate(*parts)) {
     sizes[*axis] = part;

@@ -22,6 +22,11 @@ static llvm::LogicalResult importPool(OnnxNode &node, PoolKind kind, int64_t p =
   auto window = WindowAttributes::read(node, input);
   if (failed(window) || failed(window->applyAutoPad(node, input)))
     return llvm::failure();
+  // They are positions in the whole tensor, but for the first dimension.
+  for (unsigned dim = 1, rank = node.getRank(input); kind == PoolKind::Max && node.isResultUsed(1) && dim < rank; ++dim)
+    if (node.getCount(input, dim))
+      return node.unsupported(importer::describeBounded("operand 0", dim, node.getShape(input)[dim],
+                                                        "indices of maxima are counted with it"));
   if (kind == PoolKind::Max && node.isResultUsed(1) &&
       failed(node.setResult(1, node.create<MaxPoolIndicesOp>(input, window->kernel, window->strides, window->dilations,
                                                              window->padsLow, window->padsHigh,

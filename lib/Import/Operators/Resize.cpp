@@ -132,6 +132,9 @@ static llvm::LogicalResult setSizes(OnnxNode &node, Resize &resize, llvm::ArrayR
       return node.invalid("'sizes' has the entry " + llvm::Twine(size));
     if (shape[axis] == 0)
       return node.invalid("an empty dimension cannot be resized");
+    if (node.getCount(node.getInput(0), axis))
+      return node.unsupported(importer::describeBounded("operand 0", axis, shape[axis],
+                                                        "'sizes' makes it " + llvm::Twine(size) + " in each of them"));
     scales.push_back(static_cast<double>(size) / shape[axis]);
   }
   if (policy == "not_larger" || policy == "not_smaller") {

@@ -29,8 +29,8 @@ static llvm::LogicalResult setReshaped(OnnxNode &node, llvm::ArrayRef<int64_t> s
   return node.setResult(node.reshape(input, shape));
 }
 
-/// That a shape with these entries is that of the result in every run: where there is a count, it is asked for, by an
-/// entry that is 0 or -1 or by itself, and where one is asked for, it is.
+/// That a shape with these entries is that of the result in every run: where there is a count, it is asked for, and
+/// where one is asked for, it is. The entry that is -1 follows from the others.
 static llvm::LogicalResult checkReshaped(OnnxNode &node, llvm::ArrayRef<Extent> entries) {
   mlir::Value result = node.getResults().front().value;
   if (failed(node.inferBounds(result)))
@@ -38,8 +38,7 @@ static llvm::LogicalResult checkReshaped(OnnxNode &node, llvm::ArrayRef<Extent> 
   llvm::ArrayRef<mlir::Value> counts = node.getCounts(result);
   for (auto [dim, entry] : llvm::enumerate(entries)) {
     mlir::Value count = counts.empty() ? mlir::Value() : counts[dim];
-    bool follows = entry.count ? entry.count == count : !count || entry.number < 1;
-    if (!follows)
+    if (entry.count != count && entry.number != -1)
       return node.unsupported(importer::describeBounded(
           "the result", dim, node.getShape(result)[dim],
           "'shape' says " + (entry.count ? llvm::Twine("another one") : llvm::Twine(entry.number))));
@@ -65,6 +64,7 @@ static OperatorImport reshape("Reshape", [](OnnxNode &node) -> llvm::LogicalResu
         return node.invalid("entry " + llvm::Twine(i) +
                             " of 'shape' copies a dimension that the operand does not have");
       extent = old[i];
+      (*target)[i] = {extent, node.getCount(input, i)};
     }
     if (extent == -1)
       open = i;
