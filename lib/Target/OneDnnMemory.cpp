@@ -10,7 +10,7 @@
 //
 // The library says only at run time, on the machine at hand, what an implementation needs. What it said was collected
 // for 10 000 random convolutions, transposed ones and matrix products, in f32 and bf16, with AVX-512 and AVX2, on 1 to
-// 8 threads; for integers of 8 bits that of 14 000, with VNNI and AMX, on one. The bounds hold for the implementation
+// 8 threads; for integers of 8 bits that of 8 000, with VNNI and AMX, on one. The bounds hold for the implementation
 // that the library prefers in all but some of 1000 (transposed convolutions with large windows, wide images of few
 // channels, groups of many integers). There a session takes its next one.
 //
@@ -95,7 +95,9 @@ static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsO
     return bytes;
   }
 
-  int64_t packed = groups * getBlockedOutputs(outputs) * roundUp(inputs, 16) * window * elementBytes;
+  // Of 16 bits, rows of the processor's matrices (AMX) have 64 bytes.
+  int64_t rows = roundUp(inputs, elementBytes == 2 ? 32 : 16);
+  int64_t packed = groups * getBlockedOutputs(outputs) * rows * window * elementBytes;
   // The library has depthwise convolutions of their own for the most common kind only.
   bool isDepthwise = outputs == 1 && inputs == 1;
   if (isDepthwise && groups > 1 && rank == 4 && !isDilated)
@@ -116,7 +118,7 @@ static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsO
     if (form.groups == 1 &&
         llvm::all_of(form.windows, [](const layout::Window &dim) { return dim.stride == dim.kernel; })) {
       for (const layout::Window &dim : form.windows) {
-        int64_t row = getBlockedOutputs(dim.kernel * outputs) * roundUp(inputs, 16) * elementBytes;
+        int64_t row = getBlockedOutputs(dim.kernel * outputs) * rows * elementBytes;
         int64_t plain = outputs * inputs * window * elementBytes;
         packed = std::max(packed, row * (window / dim.kernel) + roundUp(plain, 64));
       }
