@@ -331,7 +331,7 @@ def _wait_for(path, process):
 def test_two_runs_at_once(folder, tmp_path, processes):
     """Who comes second to the same files is refused, and does no harm; other files in that folder are another matter."""
     line = ["run", _compile(folder, "other"), *_given(folder), "--steps"]
-    process = mpi.start(_start(None, [*line, 3000, *_outputs(tmp_path, ("next_a",))]))
+    process = mpi.start(_start(None, [*line, 1000000, *_outputs(tmp_path, ("next_a",))]))
     try:
         _wait_for(tmp_path / "next_a-0002.npy", process)
         for names in (("next_a",), ("next_b", "next_a")):
