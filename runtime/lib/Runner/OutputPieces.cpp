@@ -18,21 +18,22 @@ using layout::Box;
 
 namespace {
 
-constexpr int64_t mostBytes = 64 << 20;
+/// Of all ranks' pieces of a round, which rank 0 takes together, unless there are very many ranks.
+constexpr int64_t mostBytes = 64 << 20, leastPiece = 64 << 10;
 
 /// Cuts `box` in halves until each is small enough.
-void addPieces(const Box &box, int64_t elementBytes, std::vector<Box> &pieces) {
+void addPieces(const Box &box, int64_t elementBytes, int64_t most, std::vector<Box> &pieces) {
   int dim = 0;
   while (dim < box.rank() && box[dim].size() <= 1)
     ++dim;
-  if (dim == box.rank() || box.volume() * elementBytes <= mostBytes) {
+  if (dim == box.rank() || box.volume() * elementBytes <= most) {
     pieces.push_back(box);
     return;
   }
   Box first = box, second = box;
   first[dim].hi = second[dim].lo = box[dim].lo + box[dim].size() / 2;
-  addPieces(first, elementBytes, pieces);
-  addPieces(second, elementBytes, pieces);
+  addPieces(first, elementBytes, most, pieces);
+  addPieces(second, elementBytes, most, pieces);
 }
 
 } // namespace
@@ -42,8 +43,9 @@ OutputPieces::OutputPieces(const Plan &plan, const PortInfo &output) : boxes(pla
   layout::ExchangePlanner planner(plan.mesh, output.shape, plan.tensors[output.tensor].sharding,
                                   layout::Sharding::replicated(output.shape.size()));
   boxes[0] = planner.local(0);
+  const int64_t most = std::max(mostBytes / plan.mesh.numRanks(), leastPiece);
   for (const layout::Transfer &transfer : planner.receives(0))
-    addPieces(transfer.box, elementSize(output.type), boxes[transfer.source]);
+    addPieces(transfer.box, elementSize(output.type), most, boxes[transfer.source]);
 }
 
 size_t OutputPieces::rounds() const {

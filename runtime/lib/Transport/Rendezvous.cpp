@@ -141,7 +141,10 @@ void Rendezvous::handle(Peer &peer, uint32_t type, std::string payload) {
 void Rendezvous::readFrom(Peer &peer) {
   uint32_t type;
   std::string payload;
-  absl::Status status = receiveMessage(peer.socket, type, payload);
+  absl::Status status = receiveMessage(peer.socket, type, payload, mostMessageBytes, [&] {
+    peer.heard = Clock::now();
+    beat();
+  });
   if (status.ok())
     return handle(peer, type, std::move(payload));
   // One that waited too long to be let in comes again.
@@ -259,6 +262,9 @@ void Rendezvous::run() {
     announce();
     if (stopping) {
       announce(); // An error of the meantime.
+      // Whoever was let in after that has not heard of it.
+      if (absl::Status status = failure(); !status.ok())
+        tell(status);
       for (const std::unique_ptr<Peer> &peer : peers)
         send(*peer, Farewell, "");
       return;

@@ -53,6 +53,8 @@ private:
   int file = -1;
 };
 
+/// Ranks leave it together, after they have gathered a last time: through one that has left nothing goes any more, and
+/// those below it look after themselves alone.
 class Rendezvous {
 public:
   /// Returns when all ranks have come. From then on a thread looks after the neighbours. Rank 0 may have

@@ -1,4 +1,4 @@
-//===- RendezvousEntrance.cpp - Who comes to rank 0 ----------------------===//
+//===- RendezvousEntrance.cpp - Who comes to a rank ----------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -33,6 +33,8 @@ namespace {
 constexpr auto patience = std::chrono::seconds(5);
 /// So many may be at it at once; then the first one has to go.
 constexpr size_t mostVisitors = 256;
+/// Of one machine.
+constexpr size_t mostAddresses = 24;
 
 /// Negative: there is none, and errno says why.
 int listenOn(int port) {
@@ -94,22 +96,26 @@ int RendezvousEntrance::port() const {
 }
 
 void RendezvousEntrance::admit() {
-  for (;;) {
+  while (visitors.size() < mostVisitors) {
     int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    bool isFull = visitors.size() >= mostVisitors || (socket < 0 && (errno == EMFILE || errno == ENFILE));
-    if (isFull && !visitors.empty()) {
-      ::close(visitors.front().socket);
-      visitors.pop_front();
-    }
     if (socket >= 0) {
       visitors.push_back({socket, Clock::now(), {}});
       continue;
     }
+    if (errno != EMFILE && errno != ENFILE)
+      return;
     // One that cannot be let in yet must not keep this thread busy.
-    if (isFull)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    dropFirst();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return;
   }
+}
+
+void RendezvousEntrance::dropFirst() {
+  if (visitors.empty())
+    return;
+  ::close(visitors.front().socket);
+  visitors.pop_front();
 }
 
 bool RendezvousEntrance::readSome(Visitor &visitor) {
@@ -170,10 +176,16 @@ absl::StatusOr<RendezvousEntrance::Guest> RendezvousEntrance::next(Clock::time_p
       until = std::min(until, visitor.since + patience);
     }
     ::poll(entries.data(), entries.size(), millisecondsUntil(until) + 1);
-    if (entries[0].revents)
-      admit();
     if (entries[1].revents)
       return absl::CancelledError("interrupted");
+    if (!entries[0].revents)
+      continue;
+    // Of those that are here and say nothing, the first one makes room.
+    bool speaks =
+        std::any_of(entries.begin() + 2, entries.end(), [](const pollfd &entry) { return entry.revents != 0; });
+    if (visitors.size() >= mostVisitors && !speaks)
+      dropFirst();
+    admit();
   }
 }
 
@@ -201,5 +213,8 @@ std::string RendezvousEntrance::ownAddresses() {
     ::freeifaddrs(list);
   outside.push_back(hostName());
   outside.insert(outside.end(), inside.begin(), inside.end());
+  // They have to fit into a greeting.
+  if (outside.size() > mostAddresses)
+    outside.resize(mostAddresses);
   return absl::StrJoin(outside, ",");
 }

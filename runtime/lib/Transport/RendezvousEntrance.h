@@ -1,4 +1,4 @@
-//===- RendezvousEntrance.h - Who comes to rank 0 --------------*- C++ -*-===//
+//===- RendezvousEntrance.h - Who comes to a rank --------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the port of rank 0 that the other ranks connect with. Anybody may come there: nobody is waited for alone, and
+// Defines the port of a rank that others connect with. Anybody may come there: nobody is waited for alone, and
 // of who has not shown what ranks of this run know, 4 KiB are read at most.
 //
 //===----------------------------------------------------------------------===//
@@ -55,7 +55,9 @@ private:
   };
 
   explicit RendezvousEntrance(int listener) : listener(listener) {}
+  /// Lets in whoever waits, while there is room.
   void admit();
+  void dropFirst();
   /// Reads what is there. False: it is not of ours, or gone.
   static bool readSome(Visitor &visitor);
 

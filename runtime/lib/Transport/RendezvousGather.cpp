@@ -78,7 +78,13 @@ absl::StatusOr<Rendezvous::Runs> Rendezvous::collect(std::string own) {
     if (absl::Status status = addRuns(runs, *blob, child->ranks); !status.ok())
       return status;
   }
-  if (parent() && !send(*parent(), Blob, packRuns(runs)))
+  if (!parent())
+    return runs;
+  std::string packed = packRuns(runs);
+  if (packed.size() > mostMessageBytes)
+    return absl::ResourceExhaustedError(absl::StrCat("ranks ", place.own.rank, " to ", place.own.end - 1, " gather ",
+                                                     packed.size(), " bytes at once, more than ", mostMessageBytes));
+  if (!send(*parent(), Blob, packed))
     return reason(lost(*parent()));
   return runs;
 }

@@ -173,6 +173,8 @@ std::string dovetail::runtime::packFailure(const absl::Status &status) {
 absl::Status dovetail::runtime::unpackFailure(const std::string &payload) {
   size_t at = 0;
   auto code = static_cast<absl::StatusCode>(take(payload, at));
+  if (code == absl::StatusCode::kOk)
+    return absl::UnavailableError("another rank has failed, and does not say why");
   return absl::Status(code, payload.substr(std::min(at, payload.size())));
 }
 
@@ -191,7 +193,8 @@ bool dovetail::runtime::sendMessage(int socket, uint32_t type, const std::string
   return true;
 }
 
-absl::Status dovetail::runtime::receiveMessage(int socket, uint32_t &type, std::string &payload, uint32_t mostBytes) {
+absl::Status dovetail::runtime::receiveMessage(int socket, uint32_t &type, std::string &payload, uint32_t mostBytes,
+                                               const std::function<void()> &betweenParts) {
   auto read = [&](char *bytes, size_t size) -> absl::Status {
     for (size_t got = 0; got < size;) {
       pollfd entry{socket, POLLIN, 0};
@@ -215,6 +218,13 @@ absl::Status dovetail::runtime::receiveMessage(int socket, uint32_t &type, std::
   if (header[1] > mostBytes)
     return absl::UnavailableError("something else than Dovetail answers there");
   type = header[0];
+  constexpr size_t part = 1 << 20;
   payload.resize(header[1]);
-  return read(payload.data(), payload.size());
+  for (size_t got = 0; got < payload.size(); got += part) {
+    if (absl::Status status = read(payload.data() + got, std::min(part, payload.size() - got)); !status.ok())
+      return status;
+    if (betweenParts)
+      betweenParts();
+  }
+  return absl::OkStatus();
 }

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -78,7 +79,7 @@ int millisecondsUntil(std::chrono::steady_clock::time_point time);
 void append(std::string &text, uint64_t value);
 uint64_t take(const std::string &text, size_t &at);
 
-/// The payload of a message that says what went wrong, and the error that it is.
+/// The payload of a message that says what went wrong, and the error that it is, whatever the payload.
 std::string packFailure(const absl::Status &status);
 absl::Status unpackFailure(const std::string &payload);
 
@@ -87,7 +88,9 @@ bool sendMessage(int socket, uint32_t type, const std::string &payload);
 /// Larger messages are not ours.
 inline constexpr uint32_t mostMessageBytes = 1u << 30;
 /// Errors: DEADLINE_EXCEEDED when nothing comes for some seconds; UNAVAILABLE.
-absl::Status receiveMessage(int socket, uint32_t &type, std::string &payload, uint32_t mostBytes = mostMessageBytes);
+/// Between parts of a large message `betweenParts` is called, if it is not null.
+absl::Status receiveMessage(int socket, uint32_t &type, std::string &payload, uint32_t mostBytes = mostMessageBytes,
+                            const std::function<void()> &betweenParts = nullptr);
 
 } // namespace dovetail::runtime
 

@@ -77,8 +77,9 @@ absl::Status Rendezvous::start(std::unique_ptr<RendezvousEntrance> entrance) {
     absl::StatusOr<std::unique_ptr<RendezvousEntrance>> opened =
         RendezvousEntrance::open(parent() ? 0 : environment.port);
     if (!opened.ok())
-      return absl::Status(opened.status().code(),
-                          absl::StrCat("rank ", environment.rank, ": ", opened.status().message()));
+      return parent() ? absl::Status(opened.status().code(),
+                                     absl::StrCat("rank ", environment.rank, ": ", opened.status().message()))
+                      : opened.status();
     entrance = *std::move(opened);
   }
   thread = std::thread([this] { run(); });
@@ -137,6 +138,8 @@ absl::Status Rendezvous::admit(RendezvousEntrance &entrance) {
         return error;
       if (std::all_of(children().begin(), children().end(), [](const auto &child) { return child->ready; }))
         return absl::OkStatus();
+      if (parent() && parent()->gone)
+        return absl::UnavailableError(absl::StrCat("rank ", place.parent, " has ended before the others"));
     }
     absl::StatusOr<RendezvousEntrance::Guest> guest = entrance.next(deadline, news.descriptor());
     if (absl::IsDeadlineExceeded(guest.status()))
@@ -150,7 +153,16 @@ absl::Status Rendezvous::admit(RendezvousEntrance &entrance) {
   for (int rank = place.own.rank + 1; rank < place.own.end; ++rank)
     if (!came[rank - place.own.rank])
       absent.push_back(rank);
-  std::string who = absent.empty() ? absl::StrCat("the ranks below rank ", environment.rank, " did not find each other")
+  std::vector<std::string> incomplete;
+  {
+    std::lock_guard lock(mutex);
+    for (const std::unique_ptr<Peer> &child : children())
+      if (!child->ready)
+        incomplete.push_back(child->ranks.size() == 1 ? absl::StrCat(child->ranks.rank)
+                                                      : absl::StrCat(child->ranks.rank, " to ", child->ranks.end - 1));
+  }
+  std::string who = absent.empty() ? absl::StrCat("not all of ranks ", absl::StrJoin(incomplete, ", "),
+                                                  " found their places below rank ", environment.rank)
                                    : absl::StrCat("rank", absent.size() > 1 ? "s " : " ", absl::StrJoin(absent, ", "),
                                                   " did not come to rank ", environment.rank);
   return absl::DeadlineExceededError(absl::StrCat(who, " within ", timeout.count() / 1000.0, " s"));
@@ -202,6 +214,7 @@ std::string Rendezvous::whatIsWrong(const Hello &hello) const {
                         "; say the same to all processes");
   if (hello.rank >= hello.size || hello.rank == static_cast<uint64_t>(own) ||
       std::any_of(children().begin(), children().end(), [&](const std::unique_ptr<Peer> &child) {
+        std::lock_guard lock(child->sending); // The thread may close it.
         return child->ranks.rank == static_cast<int>(hello.rank) && isConnected(child->socket);
       }))
     return absl::StrCat("two processes are rank ", hello.rank, "; give each a rank of its own, from 0 to ",
@@ -215,6 +228,7 @@ absl::Status Rendezvous::reach(const Place &own) {
   const auto mostPause = std::chrono::milliseconds(std::max(50, environment.size / 8));
   auto pause = std::chrono::milliseconds(5);
   absl::Status problem;
+  bool hasAnswered = false;
   Place asked = root, next = root;
   do {
     asked = next;
@@ -226,12 +240,13 @@ absl::Status Rendezvous::reach(const Place &own) {
         return absl::OkStatus();
       if (absl::IsInvalidArgument(problem))
         return problem;
-      if (!answer.ok())
+      hasAnswered = answer.ok();
+      if (!answer.ok() && Clock::now() < deadline)
         continue;
+      if (!answer.ok())
+        break;
       if ((*answer)->port != 0 && (*answer)->rank > asked.rank)
         next = **std::move(answer);
-      else
-        problem = absl::UnavailableError("the ranks between that and this one have not come");
       break;
     }
     // Who is to answer may not have started yet.
@@ -240,9 +255,13 @@ absl::Status Rendezvous::reach(const Place &own) {
       pause = std::min(2 * pause, mostPause);
     }
   } while (Clock::now() < deadline);
-  return absl::DeadlineExceededError(absl::StrCat("rank ", environment.rank, " did not reach rank ", asked.rank, " at ",
-                                                  asked.addresses, ", port ", asked.port, ", within ",
-                                                  timeout.count() / 1000.0, " s: ", problem.message()));
+  if (hasAnswered)
+    return absl::DeadlineExceededError(absl::StrCat("rank ", environment.rank, " reached rank ", asked.rank,
+                                                    ", but those that are to let it in did not come within ",
+                                                    timeout.count() / 1000.0, " s"));
+  return absl::DeadlineExceededError(absl::StrCat(
+      "rank ", environment.rank, " did not reach rank ", asked.rank, " at ", asked.addresses, ", port ", asked.port,
+      ", within ", timeout.count() / 1000.0, " s: ", problem.message(), "; it may have ended"));
 }
 
 absl::StatusOr<std::optional<Place>> Rendezvous::call(const std::string &address, const Place &asked,

@@ -366,10 +366,54 @@ TEST(Rendezvous, AbsentRanksOfTheTreeAreNamed) {
       if (rank == 0)
         EXPECT_EQ(met.status().message(), "ranks 3, 5, 7, 8 did not come to rank 0 within 2 s");
       if (rank == 4)
-        EXPECT_THAT(std::string(met.status().message()), HasSubstr("rank 4 did not reach rank 0 at 127.0.0.1, port "));
+        EXPECT_THAT(std::string(met.status().message()),
+                    HasSubstr("rank 4 reached rank 0, but those that are to let it in did not come within 1 s"));
     });
   for (std::thread &thread : threads)
     thread.join();
+}
+
+/// Also not that of one which has others below it.
+TEST(Rendezvous, FarewellsOfTheTreeAreNoFailures) {
+  onRanks(9, 20s, [](int rank, Rendezvous &rendezvous) {
+    rendezvous.watch([](const absl::Status &) {});
+    if (rank != 3 && rank != 0)
+      std::this_thread::sleep_for(700ms);
+    EXPECT_TRUE(rendezvous.failure().ok()) << rank << ": " << rendezvous.failure();
+  });
+}
+
+/// More than what is in flight at once, by way of ranks between.
+TEST(Rendezvous, GathersMuch) {
+  onRanks(9, 60s, [](int rank, Rendezvous &rendezvous) {
+    auto all = rendezvous.gather(std::string(20 << 20, static_cast<char>('a' + rank)));
+    ASSERT_TRUE(all.ok()) << all.status();
+    for (size_t peer = 0; peer < all->size(); ++peer)
+      EXPECT_TRUE((*all)[peer].size() == 20 << 20 && (*all)[peer].back() == static_cast<char>('a' + peer)) << peer;
+  });
+}
+
+TEST(RendezvousMessages, FailuresAreErrors) {
+  for (const std::string &payload : {std::string(), std::string(3, '\0'), std::string(8, '\0')})
+    EXPECT_EQ(unpackFailure(payload).code(), absl::StatusCode::kUnavailable);
+  absl::Status status = unpackFailure(packFailure(absl::ResourceExhaustedError("no memory")));
+  EXPECT_EQ(status, absl::ResourceExhaustedError("no memory"));
+}
+
+/// Whatever a payload is, it is read or refused.
+TEST(RendezvousMessages, DamagedPayloadsAreRefused) {
+  const std::string hello = pack(Hello{"token", 1, 4, "host", "job", 0, {1, "10.0.0.1", 4000}});
+  const std::string place = pack(Place{3, "10.0.0.1,node", 4000}),
+                    progress = pack(Progress{5, true, 2, 1, 3, "host", "step"});
+  EXPECT_EQ(unpackHello(hello)->place.port, 4000u);
+  EXPECT_EQ(unpackPlace(place)->addresses, "10.0.0.1,node");
+  EXPECT_EQ(unpackProgress(progress)->step, "step");
+  for (size_t size = 0; size < hello.size(); ++size)
+    EXPECT_FALSE(unpackHello(hello.substr(0, size))) << size;
+  for (size_t size = 0; size < place.size(); ++size)
+    EXPECT_FALSE(unpackPlace(place.substr(0, size))) << size;
+  for (size_t size = 0; size < progress.size(); ++size)
+    EXPECT_FALSE(unpackProgress(progress.substr(0, size))) << size;
 }
 
 /// Runs 9 ranks of a tree in processes, in which `culprit` ends by `signal` when all have met, and returns what the
