@@ -281,8 +281,11 @@ llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, S
   llvm::SmallVector<mlir::Value> values, results;
   for (const Binding &input : inputs)
     values.push_back(input.value);
-  for (const Binding &result : onnxNode.getResults())
+  for (const Binding &result : onnxNode.getResults()) {
     results.push_back(result.value);
+    if (result.elements)
+      llvm::append_range(results, *result.elements);
+  }
   bool hasGraphs = isControlFlow(node.op_type());
   if (std::optional<Obstacle> obstacle = inferBounds(values, results, last, hasGraphs))
     return addUnsupported(node, scope, inputs, std::move(*obstacle));
