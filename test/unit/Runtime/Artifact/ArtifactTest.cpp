@@ -308,12 +308,14 @@ void addCount(PlanBuilder &builder, const std::string &name, int64_t bound) {
   builder.input(name, count->tensor);
 }
 
-/// The program with two rows that are bounded: those of the image, and those of the loop that reads the matrix.
+/// The program with two rows that are bounded: those of the image, which whoever runs it gives, and those of the loop
+/// that reads the matrix.
 PlanBuilder boundedProgram() {
   PlanBuilder builder = makeProgram();
   builder.placesWaits = false;
   addCount(builder, "boxes", 8);
   addCount(builder, "lines", 8);
+  builder.plan.counts[0]->given = true;
   builder.plan.tensors[0]->counts = {-1, -1, 0, -1};
   builder.plan.steps[3]->action.AsKernelStep()->loops[0]->count = 1;
   return builder;
@@ -330,6 +332,8 @@ TEST(Artifact, BoundedDimensionsAreDecoded) {
   ASSERT_EQ(plan->counts.size(), 2u);
   EXPECT_EQ(plan->counts[0].name, "boxes");
   EXPECT_EQ(plan->counts[1].bound, 8);
+  EXPECT_TRUE(plan->counts[0].isGiven);
+  EXPECT_FALSE(plan->counts[1].isGiven);
   EXPECT_EQ(plan->tensors[0].counts, (std::vector<int32_t>{-1, -1, 0, -1}));
   EXPECT_TRUE(plan->tensors[1].counts.empty());
   const auto &kernel = std::get<runtime::KernelCall>(plan->steps[3].action);
@@ -398,6 +402,8 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   expectBounded("dimension 2 is bounded by count -2 of 2", [](PlanBuilder &b) { b.plan.tensors[0]->counts[2] = -2; });
   expectBounded("dimension 1 of extent 4 is bounded by count 'lines' of bound 8",
                 [](PlanBuilder &b) { b.plan.tensors[0]->counts[1] = 1; });
+  expectBounded("count 'boxes' bounds inputs, but is computed", [](PlanBuilder &b) { b.plan.counts[0]->given = false; });
+  expectBounded("count 'lines' is given by no input", [](PlanBuilder &b) { b.plan.counts[1]->given = true; });
   expectBounded("loop 0 is bounded by count 7 of 2", [&](PlanBuilder &b) { loop(b).count = 7; });
   expectBounded("loop 0 of extent 8 is bounded by count 'lines' of bound 9",
                 [&](PlanBuilder &b) { b.plan.counts[1]->bound = 9; });
