@@ -62,8 +62,10 @@ static bool isZero(Value value) {
   return getSplat(value) == 0.0;
 }
 
-/// `value`, of i32, as a factor; none if it is no such.
+/// `value` as a factor; none if it is no such, or not of i32, in which alone nothing is lost.
 static std::optional<Factor> findFactor(Value value) {
+  if (!typeOf(value).getElementType().isSignlessInteger(32))
+    return std::nullopt;
   Factor factor;
   if (auto sub = value.getDefiningOp<SubOp>(); sub && sub.getLhs().getType() == value.getType()) {
     value = sub.getLhs();
@@ -133,16 +135,20 @@ static Value formProduct(MatMulOp product, const Factor &x, Factor w, OpBuilder 
   return result;
 }
 
-/// Whether the zero point of `factor` is known to be an element of its
-/// integers.
-static bool hasZeroElement(const Factor &factor) {
+/// Whether the zero points of `factor` are known to be elements of the type of its integers.
+static bool hasZeroElements(const Factor &factor) {
   Type type = typeOf(factor.integers).getElementType();
   if (std::optional<double> number = getSplat(factor.zero)) {
     double least = type.isUnsignedInteger() ? 0 : -128;
     return *number >= least && *number <= least + 255;
   }
   auto cast = factor.zero.getDefiningOp<CastOp>();
-  return cast && typeOf(cast).getNumElements() == 1 && cast.getOperand().getType().getElementType() == type;
+  return cast && cast.getOperand().getType().getElementType() == type;
+}
+
+/// The same of one that is the zero point of all.
+static bool hasZeroElement(const Factor &factor) {
+  return hasZeroElements(factor) && (getSplat(factor.zero) || typeOf(factor.zero).getNumElements() == 1);
 }
 
 /// As `formProduct`. Pads are 0 after the zero point has been subtracted:
@@ -248,8 +254,9 @@ static std::optional<ScaledFactor> findScaledFactor(Value value, int64_t channel
     return std::nullopt;
   scaled.factor = *factor;
   scaled.scale = mul.getRhs();
-  if (factor->zero &&
-      (!isConstantOnly(factor->zero) || (!scaled.permutation.empty() && typeOf(factor->zero).getNumElements() != 1)))
+  // Further away, differences are no numbers of 9 bits, and f32 does not have all sums of them.
+  if (factor->zero && (!isConstantOnly(factor->zero) || !hasZeroElements(*factor) ||
+                       (!scaled.permutation.empty() && typeOf(factor->zero).getNumElements() != 1)))
     return std::nullopt;
   RankedTensorType type = typeOf(scaled.scale);
   if (type.getNumElements() == 1)

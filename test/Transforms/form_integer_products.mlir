@@ -139,3 +139,33 @@ func.func @constants(%a: tensor<2x2xui8>) -> (tensor<2x2xi32>, tensor<2x2xi32>, 
   %3 = dovetail.matmul %0, %d : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi32>
   return %1, %2, %3 : tensor<2x2xi32>, tensor<2x2xi32>, tensor<2x2xi32>
 }
+
+// A cast to i8 wraps around: it is no extension of what it is of.
+// CHECK-LABEL: func @wraps
+// CHECK-NEXT: %[[A:.*]] = dovetail.cast %arg0 {to = i8}
+// CHECK-NEXT: %[[P:.*]] = dovetail.matmul %[[A]], %arg1 : (tensor<2x3xi8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+// CHECK-NEXT: return %[[P]]
+func.func @wraps(%a: tensor<2x3xui8>, %b: tensor<3x4xi8>) -> tensor<2x4xi32> {
+  %narrow = dovetail.cast %a {to = i8} : (tensor<2x3xui8>) -> tensor<2x3xi8>
+  %0 = dovetail.cast %narrow {to = i32} : (tensor<2x3xi8>) -> tensor<2x3xi32>
+  %1 = dovetail.cast %b {to = i32} : (tensor<3x4xi8>) -> tensor<3x4xi32>
+  %2 = dovetail.matmul %0, %1 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
+  return %2 : tensor<2x4xi32>
+}
+
+// Sums of dequantised numbers that are far from their zero point are no sums in i32.
+// CHECK-LABEL: func @far
+// CHECK: dovetail.matmul {{.*}} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+func.func @far(%a: tensor<2x3xui8>, %b: tensor<3x4xi8>) -> tensor<2x4xf32> {
+  %zero = dovetail.constant dense<1000000> : tensor<i32>
+  %scale = dovetail.constant dense<0.5> : tensor<f32>
+  %0 = dovetail.cast %a {to = i32} : (tensor<2x3xui8>) -> tensor<2x3xi32>
+  %1 = dovetail.sub %0, %zero : (tensor<2x3xi32>, tensor<i32>) -> tensor<2x3xi32>
+  %2 = dovetail.cast %1 {to = f32} : (tensor<2x3xi32>) -> tensor<2x3xf32>
+  %3 = dovetail.mul %2, %scale : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %4 = dovetail.cast %b {to = i32} : (tensor<3x4xi8>) -> tensor<3x4xi32>
+  %5 = dovetail.cast %4 {to = f32} : (tensor<3x4xi32>) -> tensor<3x4xf32>
+  %6 = dovetail.mul %5, %scale : (tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>
+  %7 = dovetail.matmul %3, %6 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return %7 : tensor<2x4xf32>
+}
