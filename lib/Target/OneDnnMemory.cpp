@@ -143,7 +143,8 @@ static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce) 
   CallBytes bytes;
   // Integers are multiplied as they lie; blocks of columns are copied on the way.
   if (tensorOf(op.getOutput()).getElementType().isInteger(32)) {
-    bytes.threadScratch = kSmall + 256 * roundUp(sum, 64);
+    // Depths that are no multiple of four take the most: factors are padded on the way.
+    bytes.threadScratch = 2 * kSmall + (sum % 4 == 0 ? 256 : 640) * roundUp(sum, 64);
     return bytes;
   }
   bytes.threadScratch = kSmall / 2 + 96 * roundUp(sum, 64) * elementBytes;
