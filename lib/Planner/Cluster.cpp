@@ -184,7 +184,7 @@ static Cluster getCpus() {
   core.nearCacheBytes = 3e5;
   core.copiedBytes = 2.3e10;
   core.serialShare = 1;
-  return Cluster("cpu", {core}, {{"memory", 0, 1.6e-5, 8e-6, 9e9}});
+  return Cluster("cpu", {core}, {{"memory", 0, 1.6e-5, 8e-6, 9e9, /*isCopied=*/true}});
 }
 
 /// What a data sheet says of a GPU: multiplications and additions in a second, each counted, of TF32 and FP16 without

@@ -291,7 +291,7 @@ Expected<Device> ClusterReader::readDevice(const Json &json, StringRef name) con
 }
 
 Expected<Link> ClusterReader::readLink(const Json &json, const Twine &key) const {
-  std::vector<StringRef> known = {"name", "group"};
+  std::vector<StringRef> known = {"name", "group", "copied"};
   for (const Field<Link> &field : kLinkFields)
     known.push_back(field.key);
   if (Error failure = checkKeys(json, key, known))
@@ -308,6 +308,11 @@ Expected<Link> ClusterReader::readLink(const Json &json, const Twine &key) const
     if (!size)
       return size.takeError();
     link.groupSize = *size;
+  }
+  if (auto copied = json.find("copied"); copied != json.end()) {
+    if (!copied->is_boolean())
+      return error(key + ".copied", describe(*copied) + " is neither true nor false");
+    link.isCopied = copied->get<bool>();
   }
   if (Error failure = readFields<Link>(json, key, kLinkFields, /*isComplete=*/false, link))
     return failure;
@@ -456,6 +461,8 @@ std::string Cluster::write() const {
       fields = Json::object();
     if (link.groupSize)
       fields["group"] = link.groupSize;
+    if (link.isCopied)
+      fields["copied"] = true;
     for (const Field<Link> &field : kLinkFields)
       fields[field.key.str()] = link.*field.member;
     json["links"].push_back(fields);

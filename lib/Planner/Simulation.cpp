@@ -35,6 +35,7 @@ void Simulation::runThreads(const PlanStep &step, State &state, size_t number) {
   const std::vector<double> started = state.clock;
   std::vector<double> &readAt = state.readAt[number];
   readAt = started;
+  double *end = &ends[number * numRanks];
   for (int rank = 0; rank < numRanks; ++rank) {
     double &clock = state.clock[rank];
     RankTime &time = rankTimes[rank];
@@ -45,15 +46,28 @@ void Simulation::runThreads(const PlanStep &step, State &state, size_t number) {
     bool isFirst = true;
     if (double bytes = traffic.localBytes[rank]; bytes > 0)
       copy(bytes / state.cluster.getLinks().front().bytes);
+    double &moves = state.moves[rank], aside = 0;
     for (const ExchangeTraffic::Pull &pull : traffic.pulls[rank]) {
+      const Link &link = state.cluster.getLinks()[pull.link];
+      if (!link.isCopied) {
+        double seconds = getPullSeconds(link, pull.bytes, isFirst);
+        moves = std::max({moves, started[rank], started[pull.source]}) + seconds;
+        aside += seconds;
+        isFirst = false;
+        readAt[pull.source] = std::max(readAt[pull.source], moves);
+        continue;
+      }
       double ready = std::max(clock, started[pull.source]);
       time.waiting += ready - clock;
       waits[number * numRanks + rank] += ready - clock;
       clock = ready;
-      copy(getPullSeconds(state.cluster.getLinks()[pull.link], pull.bytes, isFirst));
+      copy(getPullSeconds(link, pull.bytes, isFirst));
       isFirst = false;
       readAt[pull.source] = std::max(readAt[pull.source], clock);
     }
+    if (aside > 0)
+      waits[number * numRanks + rank] += std::max(moves - aside - started[rank], 0.0);
+    end[rank] = aside > 0 ? std::max(clock, moves) : clock;
   }
 }
 
@@ -64,6 +78,17 @@ static double getOwnSeconds(const ExchangeTraffic &traffic, const Cluster &clust
   double local = getCopySeconds(traffic.localBytes[rank], cluster.getDevice(rank));
   // What is gathered is packed before, and unpacked afterwards.
   return traffic.isCollective() ? seconds + local : std::max(seconds, local);
+}
+
+double dovetail::getAsideSeconds(const ExchangeTraffic &traffic, const Cluster &cluster, TransportKind transport,
+                                 int rank) {
+  if (transport == TransportKind::Streams)
+    return getOwnSeconds(traffic, cluster, rank);
+  double seconds = 0;
+  for (const ExchangeTraffic::Pull &pull : traffic.pulls[rank])
+    if (const Link &link = cluster.getLinks()[pull.link]; !link.isCopied)
+      seconds += getPullSeconds(link, pull.bytes, /*isFirst=*/seconds == 0);
+  return seconds;
 }
 
 void Simulation::runStreams(const PlanStep &step, State &state, size_t number) {
@@ -141,11 +166,10 @@ Simulation::Simulation(const PlanWork &work, const Cluster &cluster)
     case PlanStep::Kind::Exchange:
       for (size_t link = 0; link < linkBytes.size(); ++link)
         linkBytes[link] += step.traffic->getBytes(link);
-      if (work.transport == TransportKind::Threads) {
+      if (work.transport == TransportKind::Threads)
         runThreads(step, state, number);
-        break;
-      }
-      runStreams(step, state, number);
+      else
+        runStreams(step, state, number);
       continue;
     case PlanStep::Kind::Wait:
       for (int rank = 0; rank < numRanks; ++rank) {

@@ -108,6 +108,9 @@ struct Link {
   double exchangeSeconds = 0, messageSeconds = 0;
   /// Bytes in a second that a rank receives.
   double bytes = 0;
+  /// Of ranks that are threads or processes on CPUs: whether they copy from each other's memory over it themselves;
+  /// else messages go over it beside their steps.
+  bool isCopied = false;
 
   bool operator==(const Link &) const = default;
 };

@@ -22,7 +22,7 @@ namespace dovetail {
 struct RankTime {
   /// Products, kernels and pools, and copies, of the rank's own.
   double products = 0, elements = 0, copies = 0;
-  /// Copying from other ranks itself (`TransportKind::Threads`).
+  /// Copying from other ranks itself (`TransportKind::Threads`, over links that are copied over).
   double exchanging = 0;
   /// Standing still until others have begun or are done, or a message has arrived.
   double waiting = 0;
@@ -35,7 +35,8 @@ struct RankTime {
 /// A run in which all ranks begin at 0 and do their steps in order.
 ///
 /// An exchange begins on a rank with its step. Of threads, the rank waits for each other rank's beginning and copies
-/// what it needs from it. Of streams, it goes on beside the steps, once the rank's exchanges before it are over and all
+/// what it needs from it; over links that are not copied over, messages come one after the other beside its steps, once
+/// both have begun. Of streams, it goes on beside the steps, once the rank's exchanges before it are over and all
 /// that it exchanges with have begun; what it takes is what the slowest of its links takes that it shares with all
 /// that goes over them in this exchange, in either direction, and steps that need it come after a wait.
 class Simulation {
@@ -68,6 +69,10 @@ private:
   std::vector<double> linkBytes;
   double total = 0;
 };
+
+/// What an exchange takes on a rank beside its steps, if all that it has to do with have begun: all of it with streams,
+/// the messages of threads.
+double getAsideSeconds(const ExchangeTraffic &traffic, const Cluster &cluster, TransportKind transport, int rank);
 
 } // namespace dovetail
 

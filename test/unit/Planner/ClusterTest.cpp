@@ -91,7 +91,7 @@ TEST(Cluster, WhatIsWrittenIsReadAsItWas) {
   slow.name = "slow \"core\"";
   slow.bytes = 1.0 / 3 * 1e10;
   Device fast = Cluster::getBuiltIn("b200")->getDevice(0);
-  Link link{"memory", 0, 1e-5 / 3, 0, 1e10}, inner{"", 2, 1e-6, 1e-7, 2e10};
+  Link link{"memory", 0, 1e-5 / 3, 0, 1e10}, inner{"", 2, 1e-6, 1e-7, 2e10, /*isCopied=*/true};
   for (const Cluster &cluster :
        {Cluster("one", {slow}, {link}), Cluster("some", {fast}, {link}, 3), Cluster("on", {slow, fast}, {inner, link}),
         Cluster("each", {slow, fast, fast, slow}, {inner, link}, 4)}) {
@@ -248,6 +248,7 @@ TEST(Cluster, WrongLinksAreNamed) {
   EXPECT_THAT(refusalOfLinks("[]"), HasSubstr("links: expected a list of links"));
   EXPECT_THAT(refusalOfLinks("[1]"), HasSubstr("links[0]: expected an object"));
   EXPECT_THAT(refusalOfLinks("[{}]"), HasSubstr("links[0]: 'exchange' is missing"));
+  EXPECT_THAT(refusalOfLinks("[{\"copied\": 1}]"), HasSubstr("links[0].copied: 1 is neither true nor false"));
   EXPECT_THAT(refusalOfLinks("[" + group("8") + "]"), HasSubstr("links[0].group: the last link connects all ranks"));
   EXPECT_THAT(refusalOfLinks("[" + all + ", " + all + "]"), HasSubstr("links[0].group: the size of the groups"));
   EXPECT_THAT(refusalOfLinks("[" + group("8") + ", " + group("8") + ", " + all + "]"),

@@ -47,7 +47,7 @@ Cluster getSlowCluster() {
   device.stepSeconds = 1;
   device.operations = device.products32 = device.products16 = 10;
   device.bytes = device.cachedBytes = 1e9;
-  return Cluster("slow", {device}, {{"near", 2, 2, 0.5, 10}, {"far", 0, 2, 0.5, 5}});
+  return Cluster("slow", {device}, {{"near", 2, 2, 0.5, 10, /*isCopied=*/true}, {"far", 0, 2, 0.5, 5}});
 }
 
 /// y = max over three rows of (x + bias), of 9 rows that are cut at 4. `BETWEEN` stands for steps during the exchange.
@@ -140,12 +140,15 @@ TEST_F(PlanWorkTest, ThreadsCopyThemselves) {
   EXPECT_DOUBLE_EQ(run.getLinkBytes(1), 0);
 }
 
-TEST_F(PlanWorkTest, StreamsExchangeBesideSteps) {
-  Cluster cluster = getSlowCluster();
+/// By streams, and by messages that threads or processes send each other.
+class BesideSteps : public PlanWorkTest, public testing::WithParamInterface<TransportKind> {};
+
+TEST_P(BesideSteps, ExchangesGoOn) {
+  Cluster slow = getSlowCluster(), cluster("apart", slow.getDevices(), {{"far", 0, 2, 0.5, 10}});
   std::string between = R"mlir(
     plan.launch @add(%x, %b) -> (%y) loops [1, 2, 9 by <{"y" : 0, 4, 9}>, 5] : (!held, !bias) -> (!held)
 )mlir";
-  Simulation run(getWork(getPooling(between), cluster), cluster);
+  Simulation run(getWork(getPooling(between), cluster, GetParam()), cluster);
   EXPECT_DOUBLE_EQ(run.getBegin(1, 0), 5);
   EXPECT_DOUBLE_EQ(run.getEnd(1, 0), 12);
   EXPECT_DOUBLE_EQ(run.getEnd(1, 1), 12);
@@ -160,6 +163,8 @@ TEST_F(PlanWorkTest, StreamsExchangeBesideSteps) {
   EXPECT_DOUBLE_EQ(run.getRankTime(0).exchanging, 0);
   EXPECT_DOUBLE_EQ(run.getSeconds(), 28);
 }
+
+INSTANTIATE_TEST_SUITE_P(Transports, BesideSteps, testing::Values(TransportKind::Streams, TransportKind::Threads));
 
 TEST_F(PlanWorkTest, CollectivesGoLevelByLevel) {
   const char *source = R"mlir(
