@@ -83,9 +83,10 @@ void ChooseAlgorithms::runOnOperation() {
       return signalPassFailure();
     }
     layout::Mesh ranks = mesh.getMesh();
+    StepWorks works(program, ranks, *found, TransportKind::Threads);
     auto getWork = [&](plan::ConvolutionOp call, plan::ConvolutionAlgorithm algorithm) {
       call.setAlgorithm(algorithm);
-      return getStepWork(program, call, ranks, *found);
+      return works.get(call);
     };
     // Whether the rank that takes longest gains by Winograd's algorithm, with its part of what is paid at the start.
     auto isFaster = [&](const PlanStep &winograd, const PlanStep &library) {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Implements getPlanWork.
+// Implements StepWorks and getPlanWork.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,10 +36,11 @@ struct Extents {
   std::vector<unsigned> numberOf;
 };
 
-/// Walks a program.
-class WorkCounter {
+} // namespace
+
+class StepWorks::Counter {
 public:
-  WorkCounter(plan::ProgramOp program, layout::Mesh mesh, const Cluster &cluster, TransportKind transport)
+  Counter(plan::ProgramOp program, layout::Mesh mesh, const Cluster &cluster, TransportKind transport)
       : program(program), mesh(mesh), numRanks(mesh.numRanks()), traffic(mesh, cluster, transport) {}
 
   FailureOr<PlanStep> get(plan::StepOpInterface op);
@@ -64,13 +65,12 @@ private:
   DenseMap<Type, Extents> tensorExtents;
   DenseMap<Operation *, std::unique_ptr<KernelWork>> kernels;
 };
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Parts of ranks
 //===----------------------------------------------------------------------===//
 
-Extents WorkCounter::getExtents(const layout::Sharding &sharding, ArrayRef<int64_t> shape) const {
+Extents StepWorks::Counter::getExtents(const layout::Sharding &sharding, ArrayRef<int64_t> shape) const {
   Extents result;
   std::map<std::vector<int64_t>, unsigned> numbers;
   for (int rank = 0; rank < numRanks; ++rank) {
@@ -83,7 +83,7 @@ Extents WorkCounter::getExtents(const layout::Sharding &sharding, ArrayRef<int64
   return result;
 }
 
-const Extents &WorkCounter::getExtents(ArrayAttr loops) {
+const Extents &StepWorks::Counter::getExtents(ArrayAttr loops) {
   auto [entry, isNew] = loopExtents.try_emplace(loops);
   if (isNew) {
     SmallVector<DimShardingAttr> dims;
@@ -97,7 +97,7 @@ const Extents &WorkCounter::getExtents(ArrayAttr loops) {
   return entry->second;
 }
 
-const Extents &WorkCounter::getExtents(RankedTensorType type) {
+const Extents &StepWorks::Counter::getExtents(RankedTensorType type) {
   auto [entry, isNew] = tensorExtents.try_emplace(type);
   if (isNew)
     entry->second = getExtents(toLayout(getSharding(type), mesh, type.getRank()), type.getShape());
@@ -111,8 +111,8 @@ static double getProduct(ArrayRef<int64_t> extents) {
   return product;
 }
 
-void WorkCounter::addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Value> refs,
-                           llvm::function_ref<StepWork(ArrayRef<int64_t>, ArrayRef<double>)> getWork) {
+void StepWorks::Counter::addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Value> refs,
+                                  llvm::function_ref<StepWork(ArrayRef<int64_t>, ArrayRef<double>)> getWork) {
   // References into the maps do not outlive another look-up.
   if (loops)
     getExtents(loops);
@@ -151,7 +151,7 @@ void WorkCounter::addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Value> refs
 // Steps
 //===----------------------------------------------------------------------===//
 
-LogicalResult WorkCounter::addLaunch(PlanStep &step, plan::LaunchOp op) {
+LogicalResult StepWorks::Counter::addLaunch(PlanStep &step, plan::LaunchOp op) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(program, op.getKernelAttr());
   if (!kernel)
     return op.emitOpError() << op.getKernelAttr() << " is not a plan.kernel";
@@ -195,7 +195,7 @@ LogicalResult WorkCounter::addLaunch(PlanStep &step, plan::LaunchOp op) {
   return success();
 }
 
-void WorkCounter::addCall(PlanStep &step, Operation *op, ArrayAttr loops) {
+void StepWorks::Counter::addCall(PlanStep &step, Operation *op, ArrayAttr loops) {
   if (auto convolution = dyn_cast<plan::ConvolutionOp>(op)) {
     if (convolution.getForm()->isTransposed)
       step.type = "deconvolution";
@@ -206,7 +206,7 @@ void WorkCounter::addCall(PlanStep &step, Operation *op, ArrayAttr loops) {
            [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) { return getCallWork(op, loops, bytes); });
 }
 
-void WorkCounter::addReorder(PlanStep &step, plan::ReorderOp op) {
+void StepWorks::Counter::addReorder(PlanStep &step, plan::ReorderOp op) {
   addWorks(step, {}, {op.getSource(), op.getTarget()}, [&](ArrayRef<int64_t>, ArrayRef<double> bytes) {
     StepWork work;
     work.kind = StepWork::Kind::Copy;
@@ -226,7 +226,7 @@ static std::string getName(Operation *op) {
   return "";
 }
 
-FailureOr<PlanStep> WorkCounter::get(plan::StepOpInterface op) {
+FailureOr<PlanStep> StepWorks::Counter::get(plan::StepOpInterface op) {
   PlanStep step;
   step.op = op;
   step.name = getName(op);
@@ -261,10 +261,12 @@ FailureOr<PlanStep> WorkCounter::get(plan::StepOpInterface op) {
   return step;
 }
 
-FailureOr<PlanStep> dovetail::getStepWork(plan::ProgramOp program, plan::StepOpInterface op, const layout::Mesh &mesh,
-                                          const Cluster &cluster) {
-  return WorkCounter(program, mesh, cluster, TransportKind::Threads).get(op);
-}
+StepWorks::StepWorks(plan::ProgramOp program, layout::Mesh mesh, const Cluster &cluster, TransportKind transport)
+    : counter(std::make_unique<Counter>(program, std::move(mesh), cluster, transport)) {}
+
+StepWorks::~StepWorks() = default;
+
+FailureOr<PlanStep> StepWorks::get(plan::StepOpInterface op) { return counter->get(op); }
 
 FailureOr<PlanWork> dovetail::getPlanWork(plan::ProgramOp program, const Cluster &cluster, TransportKind transport) {
   auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr());
@@ -273,10 +275,10 @@ FailureOr<PlanWork> dovetail::getPlanWork(plan::ProgramOp program, const Cluster
   PlanWork work;
   work.mesh = mesh.getMesh();
   work.transport = transport;
-  WorkCounter counter(program, work.mesh, cluster, transport);
+  StepWorks works(program, work.mesh, cluster, transport);
   DenseMap<Value, unsigned> events;
   for (auto op : program.getBlock()->getOps<plan::StepOpInterface>()) {
-    FailureOr<PlanStep> step = counter.get(op);
+    FailureOr<PlanStep> step = works.get(op);
     if (failed(step))
       return failure();
     if (auto wait = dyn_cast<plan::WaitOp>(*op)) {

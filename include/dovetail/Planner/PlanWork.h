@@ -74,9 +74,20 @@ struct PlanWork {
   std::vector<PlanStep> steps;
 };
 
-/// The work of `op`, a step of `program` that is no exchange.
-mlir::FailureOr<PlanStep> getStepWork(plan::ProgramOp program, plan::StepOpInterface op, const layout::Mesh &mesh,
-                                      const Cluster &cluster);
+/// Finds the work of steps of one program, once for kernels, values and exchanges that are alike.
+class StepWorks {
+public:
+  /// `cluster` and what `program` uses outlive it.
+  StepWorks(plan::ProgramOp program, layout::Mesh mesh, const Cluster &cluster, TransportKind transport);
+  ~StepWorks();
+
+  /// The work of a step whose exchanges, if it is one, have been chosen. Fails after an error.
+  mlir::FailureOr<PlanStep> get(plan::StepOpInterface op);
+
+private:
+  class Counter;
+  std::unique_ptr<Counter> counter;
+};
 
 /// Finds the work of `program`, whose exchanges have been chosen, over the links of `cluster`. Fails after an error.
 mlir::FailureOr<PlanWork> getPlanWork(plan::ProgramOp program, const Cluster &cluster, TransportKind transport);
