@@ -116,8 +116,12 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
                   "not by estimates; takes about twice as long as to compile, and some seconds")
       ->check(CLI::Range(1, 4096))
       ->type_name("THREADS");
-  command.add_flag("--split-launches", arguments.splitLaunches,
-                   "Compute what needs no halo first, in kernels and library calls, while ranks exchange");
+  command
+      .add_option(
+          "--split-launches", arguments.splitLaunches,
+          "Whether kernels and library calls compute what needs no halo first, while ranks exchange: where that "
+          "is predicted to be faster on --cluster (if not given), never, or wherever there is such a part")
+      ->type_name("gain|never|always");
 }
 
 llvm::FailureOr<CompileOptions> dovetail::parseOptions(llvm::ArrayRef<std::string> arguments,

@@ -49,6 +49,7 @@ public:
   LogicalResult parseSizes(StringRef text);
   LogicalResult parseDim(StringRef text);
   LogicalResult parseBound(StringRef text);
+  LogicalResult parseWhere(StringRef option, const std::optional<std::string> &text, Where &where);
   LogicalResult parseShape(StringRef text);
   LogicalResult parseArchs(StringRef text);
   LogicalResult parseMath(StringRef text);
@@ -267,12 +268,18 @@ LogicalResult OptionParser::parseMath(StringRef text) {
   return llvm::success();
 }
 
-static std::optional<HaloChoice> parseHalos(StringRef text) {
-  return llvm::StringSwitch<std::optional<HaloChoice>>(text)
-      .Case("gain", HaloChoice::Gain)
-      .Case("never", HaloChoice::Never)
-      .Case("always", HaloChoice::Always)
-      .Default(std::nullopt);
+LogicalResult OptionParser::parseWhere(StringRef option, const std::optional<std::string> &text, Where &where) {
+  if (!text)
+    return llvm::success();
+  auto found = llvm::StringSwitch<std::optional<Where>>(*text)
+                   .Case("gain", Where::Gain)
+                   .Case("never", Where::Never)
+                   .Case("always", Where::Always)
+                   .Default(std::nullopt);
+  if (!found)
+    return usage("'" + option + " " + *text + "': it is 'gain', 'never' or 'always'");
+  where = *found;
+  return llvm::success();
 }
 
 static std::optional<Objective> parseObjective(StringRef text) {
@@ -305,7 +312,6 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   if (options.channelBlocks && !options.libraries)
     return usage("'--channel-blocks' with '--no-libraries': it is for library calls, and there will be none");
   options.indexChecks = !arguments.noIndexChecks;
-  options.splitLaunches = arguments.splitLaunches;
   if (arguments.prepack && arguments.target != "cpu")
     return usage("'--prepack': only library calls on CPUs pack weights, not those of target '" + arguments.target +
                  "'");
@@ -316,12 +322,9 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   options.autotuneThreads = arguments.autotune.value_or(0);
   options.shardingsSeed = arguments.shardingsSeed;
   options.following = arguments.following;
-  if (arguments.halos) {
-    std::optional<HaloChoice> halos = parseHalos(*arguments.halos);
-    if (!halos)
-      return usage("'--halos " + *arguments.halos + "': it is 'gain', 'never' or 'always'");
-    options.halos = *halos;
-  }
+  if (failed(parseWhere("--halos", arguments.halos, options.halos)) ||
+      failed(parseWhere("--split-launches", arguments.splitLaunches, options.splitLaunches)))
+    return llvm::failure();
   if (arguments.objective) {
     std::optional<Objective> objective = parseObjective(*arguments.objective);
     if (!objective)

@@ -130,9 +130,9 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     passes.addPass(createPartition());
     passes.addNestedPass<func::FuncOp>(createCSEPass());
     passes.addPass(createHoistReshards());
-    if (options.halos != HaloChoice::Never)
+    if (options.halos != Where::Never)
       passes.addPass(createWidenHalos({options.objective, /*cluster=*/"", getTransportKind(options.target->getName()),
-                                       options.halos == HaloChoice::Always, options.shardingsSeed},
+                                       options.halos == Where::Always, options.shardingsSeed},
                                       getCluster(options)));
     passes.addPass(createMergeReshards());
     passes.addPass(createVerifyPartition());
@@ -162,8 +162,10 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     passes.addPass(createBoundCalls({libraries, features}));
     passes.addPass(createChooseExchanges());
     passes.addPass(createMergeExchanges());
-    if (options.splitLaunches)
-      passes.addPass(createSplitLaunches());
+    if (options.splitLaunches != Where::Never)
+      passes.addPass(createSplitLaunches(
+          {/*cluster=*/"", getTransportKind(options.target->getName()), options.splitLaunches == Where::Always},
+          getCluster(options)));
     passes.addPass(createPlaceWaits());
     break;
   case Phase::CodeGen:

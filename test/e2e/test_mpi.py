@@ -138,7 +138,7 @@ def test_steps_go_on_beside_messages(tmp_path, ranks):
     name, trace = "mpi_late", tmp_path / "trace.json"
     assert (build_dir() / "lib" / f"libdovetail_transport_{name}.so").exists()
     start = lambda arguments: mpi.command(ranks, mpi.run_program(*arguments, "--trace", trace, comm=name), flags=MESSAGES)
-    _compare(tmp_path, _subject("small-unet2d-transposed"), ranks, "uneven", [start], ["--split-launches"])
+    _compare(tmp_path, _subject("small-unet2d-transposed"), ranks, "uneven", [start], ["--split-launches", "always"])
     events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["pid"] == 0]
     begins = {event["id"]: event["ts"] for event in events if event["ph"] == "b"}
     ends = {event["id"]: event["ts"] for event in events if event["ph"] == "e"}

@@ -50,18 +50,19 @@ def _steps(model, partition, folder, options, libraries=False):
 @pytest.mark.parametrize("target", ["cpu", "emulated"])
 @pytest.mark.parametrize("partition", list(_partitions()), ids=str)
 def test_split_launches(backend, tmp_path, partition, target):
-    """`--split-launches` changes the order of work and nothing else."""
+    """`--split-launches always` changes the order of work and nothing else."""
     draft = _model()
     model, inputs = draft.model(), draft.inputs
     options = ["--target", target]
-    whole = _steps(model, partition, tmp_path, options)
-    split = _steps(model, partition, tmp_path, [*options, "--split-launches"])
+    never, always = ([*options, "--split-launches", where] for where in ("never", "always"))
+    whole = _steps(model, partition, tmp_path, never)
+    split = _steps(model, partition, tmp_path, always)
     assert not any("(interior)" in name for name in whole)
     assert any("(interior)" in name for name in split) and any("(boundary)" in name for name in split)
 
     expected = expected_outputs(model, inputs)
-    once = backend.compile_and_run(model, partition, inputs, list(expected), False, options)
-    again = backend.compile_and_run(model, partition, inputs, list(expected), False, [*options, "--split-launches"])
+    once = backend.compile_and_run(model, partition, inputs, list(expected), False, never)
+    again = backend.compile_and_run(model, partition, inputs, list(expected), False, always)
     assert not differences(again, expected)
     for name, value in once.items():
         assert again[name].tobytes() == value.tobytes(), name
@@ -77,7 +78,7 @@ def test_scans_stay_in_one_piece(backend, tmp_path):
     partition = Partition({"y": 4}).split("x", 4, 2, "y", (16, 16, 16, 16))
     partition.split(pool, 4, 2, "y", (16, 16, 16, 16)).split(scan, 4, 2, "y", (17, 16, 16, 15))
     model, inputs = draft.model(), draft.inputs
-    options = ["--no-libraries", "--split-launches"]
+    options = ["--no-libraries", "--split-launches", "always"]
     expected = expected_outputs(model, inputs)
     assert any("(interior)" in name for name in _steps(model, partition, tmp_path, options[1:]))
     actual = backend.compile_and_run(model, partition, inputs, list(expected), False, options)
@@ -115,7 +116,7 @@ def test_library_calls(backend, tmp_path, kind, sizes):
     model, inputs = draft.model(), draft.inputs
     partition = Partition({"y": len(sizes)}).split("image", 4, 2, "y", sizes)
     expected = expected_outputs(model, inputs)
-    actual = backend.compile_and_run(model, partition, inputs, list(expected), True, ["--split-launches"])
+    actual = backend.compile_and_run(model, partition, inputs, list(expected), True, ["--split-launches", "always"])
     assert not differences(actual, expected)
-    names = _steps(model, partition, tmp_path, ["--split-launches"], libraries=True)
+    names = _steps(model, partition, tmp_path, ["--split-launches", "always"], libraries=True)
     assert min(sizes) < 16 or any("(interior)" in name for name in names), names

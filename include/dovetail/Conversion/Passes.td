@@ -418,28 +418,4 @@ def BoundCalls : Pass<"dovetail-bound-calls", "::mlir::ModuleOp"> {
   let options = LibraryOptions<>.options;
 }
 
-def SplitLaunches : Pass<"plan-split-launches", "::mlir::ModuleOp"> {
-  let summary = "Compute what needs no halo while ranks exchange halos";
-  let description = [{
-    A launch or library call that reads values of which an exchange brings a halo into the memory of the rank's own part
-    becomes several: an interior one, of the iterations that read nothing but what ranks own, and boundaries of what is
-    left, at most two for each dimension that is split. The interior reads the rank's own part, so it need not wait for the
-    exchange. Together they go through each iteration of the results once on every rank.
-
-    ```mlir
-    plan.exchange %own -> %halo : ...
-    plan.launch @blur(%halo) -> (%y) loops [16 by <{"y" : 0, 6, 16}>] : ...
-    ```
-
-    becomes
-
-    ```mlir
-    plan.exchange %own -> %halo : ...
-    plan.launch @blur(%own) -> (%y) loops [16 by <{"y" : (0, 5), (7, 16)}>] : ...
-    plan.launch @blur(%halo) -> (%y) loops [16 by <{"y" : (0, 0), (6, 7)}>] : ...
-    plan.launch @blur(%halo) -> (%y) loops [16 by <{"y" : (5, 6), (16, 16)}>] : ...
-    ```
-  }];
-}
-
 #endif // DOVETAIL_CONVERSION_PASSES_TD

@@ -45,9 +45,9 @@ struct SizesRequest {
   std::vector<int64_t> sizes;
 };
 
-/// Whether ranks compute halos in place of exchanging them: where that is expected to gain something, or not at all, or
-/// wherever they can, for tests.
-enum class HaloChoice { Gain, Never, Always };
+/// Where something is done that may gain time or cost it: where it is expected to gain something, or not at all, or
+/// wherever it can be, for tests.
+enum class Where { Gain, Never, Always };
 
 /// All that decides what a model is compiled to.
 struct CompileOptions {
@@ -67,7 +67,8 @@ struct CompileOptions {
   uint64_t shardingsSeed = 0;
   /// Or whether the inputs are followed, which decisions are compared with.
   Following following = Following::No;
-  HaloChoice halos = HaloChoice::Gain;
+  /// Whether ranks compute halos in place of exchanging them.
+  Where halos = Where::Gain;
   const Target *target = findTarget("cpu");
   /// What ranks are, for how long things take; never null. The target's unless the user says otherwise.
   std::shared_ptr<const Cluster> cluster = std::make_shared<const Cluster>(*Cluster::getBuiltIn("cpu"));
@@ -94,8 +95,8 @@ struct CompileOptions {
   bool channelBlocks = false;
   /// Whether it is an error of a run that an index is out of range; else it is clamped. Constants are always checked.
   bool indexChecks = true;
-  /// Whether kernels that read halos are launched for the interior first, while ranks exchange.
-  bool splitLaunches = false;
+  /// Whether steps that read halos compute their interior first, while ranks exchange.
+  Where splitLaunches = Where::Gain;
   /// Threads of a rank for which weights are packed when the artifact is written; 0: they are packed at start-up.
   int prepackThreads = 0;
   /// Threads of a rank with which alternatives are measured on this machine; 0: they are estimated.
@@ -111,11 +112,11 @@ struct CompileArguments {
   std::optional<std::string> mesh;
   std::vector<std::string> shards, sizes, feedback, dims, bounds, shapes;
   std::string target = "cpu";
-  std::optional<std::string> cpu, arch, math, objective, cluster, memory, halos;
+  std::optional<std::string> cpu, arch, math, objective, cluster, memory, halos, splitLaunches;
   std::optional<double> searchSeconds;
   uint64_t shardingsSeed = 0;
   Following following = Following::No;
-  bool noLibraries = false, channelBlocks = false, noIndexChecks = false, splitLaunches = false;
+  bool noLibraries = false, channelBlocks = false, noIndexChecks = false;
   std::optional<int> prepack, autotune;
 };
 

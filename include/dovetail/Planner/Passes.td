@@ -110,4 +110,35 @@ def DivideCalls : Pass<"plan-divide-calls", "::mlir::ModuleOp"> {
   let options = [clusterOption];
 }
 
+def SplitLaunches : Pass<"plan-split-launches", "::mlir::ModuleOp"> {
+  let summary = "Compute what needs no halo while ranks exchange halos";
+  let description = [{
+    A launch or library call that reads values of which an exchange brings a halo into the memory of the rank's own part
+    becomes several: an interior one, of the iterations that read nothing but what ranks own, and boundaries of what is
+    left, at most two for each dimension that is split. The interior reads the rank's own part, so it need not wait for the
+    exchange. Together they go through each iteration of the results once on every rank.
+
+    That is done where it is estimated to let the slowest rank be done earlier, by more than it takes to begin a step: with the exchange, as far as it goes on
+    beside steps and is not over by then, and with what the interior and the boundaries take. Of threads only messages
+    over links that are not copied over go on so. With `always` it is done wherever there is an interior. Comes after
+    `plan-choose-exchanges`.
+
+    ```mlir
+    plan.exchange %own -> %halo : ...
+    plan.launch @blur(%halo) -> (%y) loops [16 by <{"y" : 0, 6, 16}>] : ...
+    ```
+
+    becomes
+
+    ```mlir
+    plan.exchange %own -> %halo : ...
+    plan.launch @blur(%own) -> (%y) loops [16 by <{"y" : (0, 5), (7, 16)}>] : ...
+    plan.launch @blur(%halo) -> (%y) loops [16 by <{"y" : (0, 0), (6, 7)}>] : ...
+    plan.launch @blur(%halo) -> (%y) loops [16 by <{"y" : (5, 6), (16, 16)}>] : ...
+    ```
+  }];
+  let options = [clusterOption, transportOption,
+                 Option<"always", "always", "bool", "false", "Split all that can be, whatever that costs">];
+}
+
 #endif // DOVETAIL_PLANNER_PASSES_TD

@@ -1,4 +1,4 @@
-// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(plan-split-launches)' | FileCheck %s
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(plan-split-launches{always})' | FileCheck %s
 
 // Rows next to those of other ranks are boundaries, those at the border of the image are not. A rank with one row has
 // no interior, one without rows has nothing at all. The interior reads the rank's own part.
