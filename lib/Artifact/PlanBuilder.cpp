@@ -381,6 +381,7 @@ artifact::AttentionT PlanBuilder::makeAttention(plan::AttentionOp op) {
   }
   call.scale = op.getScale().convertToFloat();
   call.fill = op.getFill().convertToFloat();
+  call.parts = op.getParts();
   return call;
 }
 

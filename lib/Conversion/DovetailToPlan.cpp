@@ -199,6 +199,26 @@ void PlanEmitter::emitKernel(plan::GroupOp group) {
                          checks.empty() ? ArrayAttr() : builder.getArrayAttr(checks));
 }
 
+/// The loop over the terms of parts as that of a call, of which a rank has one part: it has the terms of that.
+static plan::LoopAttr getTerms(const Loop &loop, plan::LoopAttr parts) {
+  MLIRContext *context = parts.getContext();
+  if (!parts.isSplit())
+    return plan::LoopAttr::get(context, loop.extent);
+  SmallVector<layout::Interval> windows;
+  for (layout::Interval piece : parts.getDim().getIntervals())
+    windows.push_back(piece.empty() ? layout::Interval{0, 0}
+                                    : layout::Interval{loop.ends[piece.lo], loop.ends[piece.hi]});
+  return plan::LoopAttr::get(context, loop.extent, DimShardingAttr::getWindows(parts.getDim().getAxes(), windows));
+}
+
+/// Has the terms of parts read at the index of their loop, number `number`.
+static void readTerms(Definition &definition, unsigned number) {
+  for (Access &access : definition.reads)
+    for (layout::AccessDim &dim : access.dims)
+      if (dim.index.hasUnknown() && dim.index.dependsOn(static_cast<int>(definition.loops[number].dim)))
+        dim.index = Definition::at(number);
+}
+
 LogicalResult PlanEmitter::emitCall(plan::GroupOp group) {
   auto call = cast<DefinitionOpInterface>(group.getCall());
   OpBuilder &builder = getSteps(group);
@@ -223,6 +243,11 @@ LogicalResult PlanEmitter::emitCall(plan::GroupOp group) {
   SmallVector<Attribute> loops(getLoops(call));
   for (const Loop &tap : llvm::drop_begin(definition.loops, loops.size()))
     loops.push_back(plan::LoopAttr::get(context, tap.extent));
+  for (auto [number, loop] : llvm::enumerate(definition.loops))
+    if (loop.kind == LoopKind::Part) {
+      loops[number] = getTerms(loop, cast<plan::LoopAttr>(loops[loop.dim]));
+      readTerms(definition, number);
+    }
   parts.loops = builder.getArrayAttr(loops);
   SmallVector<Attribute> reads;
   for (const Access &access : definition.reads) {

@@ -164,9 +164,13 @@ static void mergeHeads(AttentionOp op, MeshOp mesh) {
   auto merged = AttentionOp::create(builder, op.getLoc(), merge.getType(), operands[0], operands[1], operands[2],
                                     op.getMask(), op.getScaleAttr(), op.getFillAttr(),
                                     builder.getDenseI64ArrayAttr({heads, shared, depth, columns}),
-                                    builder.getDenseI64ArrayAttr(offsets));
-  if (Attribute loops = merge->getAttr(kLoopsAttrName))
-    merged->setAttr(kLoopsAttrName, loops);
+                                    builder.getDenseI64ArrayAttr(offsets), /*restarts=*/DenseI64ArrayAttr());
+  // Its keys are those of `op`, which no rank divides.
+  if (auto loops = merge->getAttrOfType<LoopShardingsAttr>(kLoopsAttrName)) {
+    LoopShardings all(loops.getLoops());
+    all.push_back(DimShardingAttr::getUnsplit(builder.getContext()));
+    merged->setAttr(kLoopsAttrName, LoopShardingsAttr::get(builder.getContext(), loops.getMesh(), all));
+  }
   if (!hasOperands(merged, mesh)) {
     merged->erase();
     return;
@@ -184,7 +188,7 @@ LogicalResult MergeHeads::run(func::FuncOp function, const Libraries &callable) 
   if (failed(mesh))
     return failure();
   for (AttentionOp op : llvm::to_vector(function.getBody().front().getOps<AttentionOp>()))
-    if (!op.getHeads() && callable.findCall(op))
+    if (op.dividesTerms() && callable.findCall(op))
       mergeHeads(op, *mesh);
   return success();
 }

@@ -143,8 +143,9 @@ static StepWork getWork(plan::AttentionOp op, ArrayRef<int64_t> loops) {
   StepWork work;
   size_t rank = getTensor(op.getOutput()).getRank();
   // Heads that follow each other in columns are products of their own.
-  double columns = std::min(double(plan::getHeadColumns(op)), double(loops[rank - 1]));
-  double heads = columns == 0 ? 0 : std::ceil(double(loops[rank - 1]) / columns);
+  double all = double(plan::getValueColumns(op, loops[rank - 1]));
+  double columns = std::min(double(plan::getHeadColumns(op)), all);
+  double heads = columns == 0 ? 0 : std::ceil(all / columns);
   double rows = heads * getProduct(loops.take_front(rank - 1)), keys = double(loops[rank]);
   if (rows * keys == 0)
     return work;

@@ -161,8 +161,8 @@ static bool maySplitLoop(DefinitionOpInterface op, const OpRelation &relation, c
   case LoopKind::Parallel:
     return loop.extent > 1;
   case LoopKind::Reduction:
-    // What combines the parts of a fold, of each accumulator an operand, is not divided again. Nor is what finds parts.
-    return loop.extent > 1 && (loop.reduction || (op->getNumOperands() == 1 && !hasParts));
+    // What finds parts is not divided again.
+    return loop.extent > 1 && (loop.reduction || (op.dividesTerms() && !hasParts));
   case LoopKind::Scan:
     // What the parts of a scan come to is scanned once more: no more of them than there are elements.
     return loop.extent > parts;

@@ -45,9 +45,10 @@ LogicalResult dovetail::createCall(OpBuilder &builder, Operation *op, const Call
         if (!parts.postOps.empty())
           return attention.emitOpError("has an epilogue, which no call of attention has");
         Value mask = attention.getMask() ? parts.operands[3] : Value();
+        UnitAttr isOfParts = attention.getRestarts() ? builder.getUnitAttr() : UnitAttr();
         plan::AttentionOp::create(builder, loc, parts.operands[0], parts.operands[1], parts.operands[2], mask,
                                   parts.result, parts.loops, parts.reads, attention.getScaleAttr(),
-                                  attention.getFillAttr(), parts.name, /*memory=*/{}, /*division=*/{});
+                                  attention.getFillAttr(), isOfParts, parts.name, /*memory=*/{}, /*division=*/{});
         return success();
       })
       .Default([](Operation *other) { return other->emitOpError("has no library call"); });

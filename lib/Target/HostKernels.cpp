@@ -47,11 +47,19 @@ public:
     int column = loops.rank() - 3;
     return CallBytes{0, 0,
                      4 * layout::attentionScratch(loops[column + 2].size(),
-                                                  std::min(plan::getHeadColumns(attention), loops[column].size()))};
+                                                  std::min(plan::getHeadColumns(attention),
+                                                           plan::getValueColumns(attention, loops[column].size())))};
   }
 
 protected:
-  bool hasOperation(Operation *op) const override { return isa<AttentionOp>(op); }
+  /// Of parts of the keys, a call has one.
+  bool hasOperation(Operation *op) const override {
+    auto attention = dyn_cast<AttentionOp>(op);
+    if (!attention || !attention.getRestarts())
+      return attention != nullptr;
+    auto loops = op->getAttrOfType<LoopShardingsAttr>(kLoopsAttrName);
+    return loops && loops.getLoops().front().getLargestSize(attention.getType().getDimSize(0)) == 1;
+  }
   FloatType getComputeType(Operation *, FloatType type) const override { return type.isF32() ? type : FloatType(); }
 };
 } // namespace

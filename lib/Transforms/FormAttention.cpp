@@ -166,7 +166,7 @@ LogicalResult AttentionPattern::matchAndRewrite(MatMulOp product, PatternRewrite
       AttentionOp::create(rewriter, loc, product.getType(), query, keys, extendTo(rewriter, loc, value, rank), mask,
                           rewriter.getF32FloatAttr(static_cast<float>(scores->scale)),
                           rewriter.getF32FloatAttr(static_cast<float>(scores->fill)),
-                          /*heads=*/DenseI64ArrayAttr(), /*offsets=*/DenseI64ArrayAttr());
+                          /*heads=*/DenseI64ArrayAttr(), /*offsets=*/DenseI64ArrayAttr(), /*restarts=*/DenseI64ArrayAttr());
   attention->setDiscardableAttrs(product->getDiscardableAttrDictionary());
   rewriter.replaceOp(product, attention);
   return success();

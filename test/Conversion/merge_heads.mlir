@@ -10,7 +10,7 @@ dovetail.mesh @mesh = ["y" = 2]
 
 // CHECK-LABEL: func.func @heads
 // CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor{{.*}}, %[[KV:[a-z0-9]+]]: tensor
-// CHECK-NEXT: %[[Y:.*]] = dovetail.attention %[[Q]], %[[KV]], %[[KV]] {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 3, 7}, {}]>,
+// CHECK-NEXT: %[[Y:.*]] = dovetail.attention %[[Q]], %[[KV]], %[[KV]] {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 3, 7}, {}, {}]>,
 // CHECK-SAME: heads = array<i64: 3, 3, 4, 4>, offsets = array<i64: 0, 12, 24>
 // CHECK-NEXT: return %[[Y]]
 func.func @heads(%q: !result, %kv: tensor<2x9x40xf32>) -> !result {
@@ -22,7 +22,7 @@ func.func @heads(%q: !result, %kv: tensor<2x9x40xf32>) -> !result {
   %5 = dovetail.slice %kv {starts = array<i64: 0, 0, 24>, sizes = array<i64: 2, 9, 12>, steps = array<i64: 1, 1, 1>} : (tensor<2x9x40xf32>) -> tensor<2x9x12xf32>
   %6 = dovetail.reshape %5 : (tensor<2x9x12xf32>) -> tensor<2x9x3x4xf32>
   %7 = dovetail.transpose %6 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x9x3x4xf32>) -> tensor<2x3x9x4xf32>
-  %8 = dovetail.attention %1, %4, %7 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 3, 7}, {}]>, scale = 0.5 : f32} : (!heads, tensor<2x3x9x4xf32>, tensor<2x3x9x4xf32>) -> !heads
+  %8 = dovetail.attention %1, %4, %7 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 3, 7}, {}, {}]>, scale = 0.5 : f32} : (!heads, tensor<2x3x9x4xf32>, tensor<2x3x9x4xf32>) -> !heads
   %9 = dovetail.transpose %8 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 3, 7}, {}, {}]>, permutation = array<i64: 0, 2, 1, 3>} : (!heads) -> !moved
   %10 = dovetail.reshape %9 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 3, 7}, {}]>} : (!moved) -> !result
   return %10 : !result

@@ -78,6 +78,19 @@ func.func @left(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<4097xf32>) {
   return %0, %2 : tensor<2xf32>, tensor<4097xf32>
 }
 
+// What parts of the keys come to, with the largest score and the sum of weights of each: scores are 0 in the first part,
+// 4 and 4 in the second, and nothing but minus infinity in the third.
+// CHECK-LABEL: func @attention_parts
+// CHECK-NEXT: dovetail.constant dense<{{\[\[\[}}1.000000e+01, 0.000000e+00, 1.000000e+00]], {{\[\[}}5.000000e+01, 4.000000e+00, 2.000000e+00]], {{\[\[}}0.000000e+00, -3.40282347E+38, 0.000000e+00]]]> : tensor<3x1x3xf32>
+func.func @attention_parts() -> tensor<3x1x3xf32> {
+  %q = dovetail.constant dense<[[2.0, 0.0]]> : tensor<1x2xf32>
+  %k = dovetail.constant dense<[[0.0, 1.0], [4.0, 0.0], [4.0, 7.0], [1.0, 1.0]]> : tensor<4x2xf32>
+  %v = dovetail.constant dense<[[10.0], [20.0], [30.0], [40.0]]> : tensor<4x1xf32>
+  %m = dovetail.constant dense<[0.0, 0.0, 0.0, 0xFF800000]> : tensor<4xf32>
+  %0 = dovetail.attention %q, %k, %v mask %m {restarts = array<i64: 1, 3>, scale = 0.5 : f32} : (tensor<1x2xf32>, tensor<4x2xf32>, tensor<4x1xf32>, tensor<4xf32>) -> tensor<3x1x3xf32>
+  return %0 : tensor<3x1x3xf32>
+}
+
 {-#
   dialect_resources: {
     builtin: {

@@ -156,6 +156,64 @@ def test_heads_are_divided(backend, tmp_path):
     _check(backend, draft, partition)
 
 
+def _decoding(mask, queries=16, keys=9001, columns=5):
+    """Queries of six heads that share keys by pairs, and a cache of keys and values."""
+    rng = np.random.default_rng(11)
+    draft = Draft(rng)
+
+    def take(name, *shape):
+        return draft.input(2 * rng.standard_normal(shape).astype(np.float32), name)
+
+    query, key, value = take("q", 3, 2, queries, 8), take("k", 3, 1, keys, 8), take("v", 3, 1, keys, columns)
+    key = draft.node("Transpose", key, perm=[0, 1, 3, 2], final=False)
+    scores = draft.node("MatMul", query, key, final=False)
+    if mask == "floats":
+        floats = np.where(rng.random((queries, keys)) < 0.5, -np.inf, 0).astype(np.float32)
+        floats[0, 4000:] = -np.inf  # The last ranks have nothing to say, of the next row none has.
+        floats[1] = -np.inf
+        floats[2] = -1e30  # Weights are alike, in parts of different sizes.
+        scores = draft.node("Add", scores, draft.input(floats, "mask"), final=False)
+    elif mask == "booleans":
+        chosen = rng.random((queries, keys)) < 0.5
+        chosen[0, :4000] = False
+        chosen[1] = False
+        fill = draft.constant(np.float32(-1e9))
+        scores = draft.node("Where", draft.input(chosen, "mask"), scores, fill, final=False)
+    draft.node("MatMul", draft.node("Softmax", scores, axis=-1, final=False), value)
+    return draft
+
+
+KEYS = {
+    "two": Partition({"y": 2}).split("k", 4, 2, "y", (4000, 5001)).split("v", 4, 2, "y", (4000, 5001)),
+    "uneven": Partition({"y": 3}).split("k", 4, 2, "y", (1, 0, 9000)).split("v", 4, 2, "y", (1, 0, 9000)),
+    "four": Partition({"y": 4}).split("k", 4, 2, "y").split("v", 4, 2, "y"),
+    "heads": Partition({"y": 2, "x": 2}).split("k", 4, 2, "y").split("v", 4, 2, "y").split("q", 4, 1, "x"),
+}
+
+
+@pytest.mark.parametrize("mask", ["none", "floats", "booleans"])
+@pytest.mark.parametrize("partition", KEYS)
+def test_keys_are_divided(backend, tmp_path, mask, partition):
+    """Each rank goes through the keys that it has; what these come to is combined, and no key is sent."""
+    for columns in (1, 5):
+        draft = _decoding(mask, columns=columns)
+        plan = _plan(tmp_path, draft, KEYS[partition])
+        assert re.search(r"plan.attention .*9001 by <.* parts", plan), plan
+        assert not re.search(r"plan.exchange .*9001x", plan), plan
+        _check(backend, draft, KEYS[partition])
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_parts_anywhere(backend, tmp_path, seed):
+    """Parts are right however they, and what combines them, are split."""
+    draft = _decoding(("none", "floats", "booleans")[seed % 3], queries=8)
+    model = draft.model()
+    expected = expected_outputs(model, draft.inputs)
+    options = ["--shardings-seed", str(seed)]
+    actual = backend.compile_and_run(model, Partition({"y": 3, "x": 2}), draft.inputs, list(expected), True, options)
+    assert not differences(actual, expected, tolerance=1e-5)
+
+
 def test_short_ones_stay_products(tmp_path):
     """Scores that a cache holds are left to the library's products, as are those of `--no-libraries`."""
     assert "plan.attention" not in _plan(tmp_path, _attention(tokens=128), PARTITIONS["whole"])

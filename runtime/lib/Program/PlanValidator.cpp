@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 
@@ -223,11 +224,25 @@ absl::Status Validator::checkPool(const std::string &where, const PoolCall &call
 }
 
 absl::Status Validator::checkAttention(const std::string &where, const AttentionCall &call) {
-  if (absl::Status status = checkLoops(where, call.loops, call.output, /*sums=*/0, /*taps=*/2, {}); !status.ok())
+  std::vector<LoopInfo> loops = call.loops;
+  // Which keys a part has is no matter of memory: those that a rank lacks it cannot read.
+  if (call.isOfParts && loops.size() >= 5) {
+    LoopInfo &keys = loops[loops.size() - 2];
+    if (std::string why; !layout::Sharding{{keys.dim}, {}}.verify(plan.mesh, std::array{keys.extent}, &why))
+      return damaged(where, " has parts with wrong keys: ", why);
+    keys.dim = {};
+  }
+  if (absl::Status status = checkLoops(where, loops, call.output, /*sums=*/0, /*taps=*/2, {}); !status.ok())
     return status;
   std::vector<int64_t> extents;
   for (const LoopInfo &loop : call.loops)
     extents.push_back(loop.extent);
+  if (call.isOfParts) {
+    int64_t &columns = extents[extents.size() - 3];
+    if (extents.size() < 5 || columns < layout::attentionPartColumns || loops[extents.size() - 3].dim.isSplit())
+      return damaged(where, " gives parts, but has no loop over them, or no columns for their scores and sums");
+    columns -= layout::attentionPartColumns;
+  }
   std::vector<layout::AccessDims> accesses;
   for (const auto &[tensor, access] : call.operands()) {
     // Operands may be more than what is read of them.

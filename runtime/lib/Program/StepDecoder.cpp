@@ -279,6 +279,7 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
       return isNone("attention");
     call.scale = source->scale();
     call.fill = source->fill();
+    call.isOfParts = source->parts();
     action = std::move(call);
   } else if (const artifact::Reorder *source = step.call_as_Reorder()) {
     ReorderCall call{source->source(), source->target()};

@@ -111,11 +111,38 @@ func.func @mask_type(%q: tensor<3x4xf32>, %k: tensor<5x4xf32>, %v: tensor<5x6xf3
 
 // -----
 
-// Columns, keys and depth stay whole.
+// Columns and depth stay whole, and keys are divided by decomposition.
 
 dovetail.mesh @mesh = ["y" = 2]
 func.func @columns(%q: tensor<3x4xf32>, %k: tensor<5x4xf32>, %v: tensor<5x6xf32>) {
   // expected-error @+1 {{splits loop 1, which must stay whole}}
-  %0 = dovetail.attention %q, %k, %v {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 2, 6}]>, scale = 1.0 : f32} : (tensor<3x4xf32>, tensor<5x4xf32>, tensor<5x6xf32>) -> tensor<3x6xf32>
+  %0 = dovetail.attention %q, %k, %v {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 2, 6}, {}]>, scale = 1.0 : f32} : (tensor<3x4xf32>, tensor<5x4xf32>, tensor<5x6xf32>) -> tensor<3x6xf32>
+  return
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+func.func @split_keys(%q: tensor<3x4xf32>, %k: tensor<5x4xf32>, %v: tensor<5x6xf32>) {
+  // expected-error @+1 {{splits loop 2, over which exchanges cannot combine what ranks compute: it is to be decomposed first}}
+  %0 = dovetail.attention %q, %k, %v {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 2, 5}]>, scale = 1.0 : f32} : (tensor<3x4xf32>, tensor<5x4xf32>, tensor<5x6xf32>) -> tensor<3x6xf32>
+  return
+}
+
+// -----
+
+func.func @restarts(%q: tensor<3x4xf32>, %k: tensor<5x4xf32>, %v: tensor<5x6xf32>) {
+  // expected-error @+2 {{begins anew at 2, which is not between 3 and the end, 5}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = dovetail.attention %q, %k, %v {restarts = array<i64: 3, 2>, scale = 1.0 : f32} : (tensor<3x4xf32>, tensor<5x4xf32>, tensor<5x6xf32>) -> tensor<3x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @divided_heads(%q: tensor<3x8xf32>, %k: tensor<5x8xf32>, %v: tensor<5x8xf32>) {
+  // expected-error @+2 {{keys are divided where heads are a dimension}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = dovetail.attention %q, %k, %v {heads = array<i64: 2, 2, 4, 4>, offsets = array<i64: 0, 0, 0>, restarts = array<i64: 2>, scale = 1.0 : f32} : (tensor<3x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<2x3x10xf32>
   return
 }

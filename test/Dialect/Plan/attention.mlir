@@ -23,6 +23,39 @@ plan.program @attention mesh @mesh target "cpu" {
 
 // -----
 
+// Keys are split as the parts are that they make.
+dovetail.mesh @mesh = ["y" = 3]
+// CHECK-LABEL: plan.program @parts
+plan.program @parts mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
+  %1 = plan.buffer arena tensor<7x4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 3, 7}, {}]>> <[0, 1]>
+  %2 = plan.buffer arena tensor<2x9x6xf32, #dovetail.sharding<@mesh, [{"y" : 0, 1, 1, 2}, {}, {}]>> <[0, 1, 2]>
+  %q = plan.view %0 : !plan.ref<tensor<9x4xf32>>
+  %k = plan.view %1 : !plan.ref<tensor<7x4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 3, 7}, {}]>>>
+  %y = plan.view %2 : !plan.ref<tensor<2x9x6xf32, #dovetail.sharding<@mesh, [{"y" : 0, 1, 1, 2}, {}, {}]>>>
+  // CHECK: loops [2 by <{"y" : 0, 1, 1, 2}>, 9, 6, 7 by <{"y" : 0, 3, 3, 7}>, 4] reads [(d1, d4), (d3, d4), (d3, d2)] {parts, scale
+  plan.attention %q, %k, %k -> %y loops [2 by <{"y" : 0, 1, 1, 2}>, 9, 6, 7 by <{"y" : 0, 3, 3, 7}>, 4]
+    reads [(d1, d4), (d3, d4), (d3, d2)] {parts, scale = 0.5 : f32}
+    : !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<7x4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 3, 7}, {}]>>>,
+      !plan.ref<tensor<7x4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 3, 7}, {}]>>>
+    -> !plan.ref<tensor<2x9x6xf32, #dovetail.sharding<@mesh, [{"y" : 0, 1, 1, 2}, {}, {}]>>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @no_parts mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
+  %1 = plan.buffer arena tensor<9x1xf32> <[0, 1]>
+  %x = plan.view %0 : !plan.ref<tensor<9x4xf32>>
+  %y = plan.view %1 : !plan.ref<tensor<9x1xf32>>
+  // expected-error@+1 {{gives parts, but has no loop over them, or no columns for their scores and sums}}
+  plan.attention %x, %x, %x -> %y loops [9, 1, 9, 4] reads [(d0, d3), (d2, d3), (d2, d1)] {parts, scale = 0.5 : f32}
+    : !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>> -> !plan.ref<tensor<9x1xf32>>
+}
+
+// -----
+
 dovetail.mesh @mesh = ["y" = 2]
 plan.program @form mesh @mesh target "cpu" {
   %0 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
@@ -42,7 +75,7 @@ plan.program @keys mesh @mesh target "cpu" {
   %1 = plan.buffer arena tensor<9x4xf32> <[0, 1]>
   %x = plan.view %0 : !plan.ref<tensor<9x4xf32>>
   %y = plan.view %1 : !plan.ref<tensor<9x4xf32>>
-  // expected-error@+1 {{splits loop 2, which is a tap}}
+  // expected-error@+1 {{splits the loop over keys, but gives no parts}}
   plan.attention %x, %x, %x -> %y loops [9, 4, 9 by <{"y" : 0, 4, 9}>, 4] reads [(d0, d3), (d2, d3), (d2, d1)] {scale = 0.5 : f32}
     : !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>> -> !plan.ref<tensor<9x4xf32>>
 }

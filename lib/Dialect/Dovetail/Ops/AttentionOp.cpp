@@ -13,6 +13,10 @@
 
 #include "dovetail/Dialect/Dovetail/Ops/AttentionOps.h"
 
+#include "ReductionSupport.h"
+
+#include "dovetail/Layout/AttentionForm.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Traits.h"
 
@@ -111,7 +115,10 @@ FailureOr<RankedTensorType> AttentionOp::inferType(std::optional<Location> locat
   };
   if (failed(checkElements(adaptor, fail)))
     return failure();
+  std::optional<ArrayRef<int64_t>> restarts = adaptor.getRestarts();
   if (adaptor.getHeads() || adaptor.getOffsets()) {
+    if (restarts)
+      return fail("keys are divided where heads are a dimension");
     FailureOr<SmallVector<int64_t>> shape = inferHeads(adaptor, fail);
     if (failed(shape))
       return failure();
@@ -135,10 +142,17 @@ FailureOr<RankedTensorType> AttentionOp::inferType(std::optional<Location> locat
   scores.back() = key.getDimSize(rank - 2);
   if (failed(checkMask(adaptor.getMask(), scores, fail)))
     return failure();
-  return RankedTensorType::get(shape, query.getElementType());
+  if (!restarts)
+    return RankedTensorType::get(shape, query.getElementType());
+  if (failed(verifyRestarts(location, getOperationName(), *restarts, scores.back())))
+    return failure();
+  shape.back() += layout::attentionPartColumns;
+  shape.insert(shape.begin(), static_cast<int64_t>(restarts->size()) + 1);
+  return RankedTensorType::get(shape, getAccumulatorType(query.getElementType()));
 }
 
-/// Behind the dimensions of the result come the loops over keys and depth. Reads are in the order of operands.
+/// Behind the dimensions of the result come the loops over keys and depth. Reads are in the order of operands. Of
+/// parts, the index of keys is unknown number 0.
 Definition AttentionOp::getDefinition() {
   RankedTensorType result = getType();
   unsigned rank = result.getRank(), last = rank - 1;
@@ -151,8 +165,11 @@ Definition AttentionOp::getDefinition() {
     definition.loops[last].kind = LoopKind::Whole;
   auto typeOf = [](Value value) { return cast<RankedTensorType>(value.getType()); };
   RankedTensorType keys = typeOf(getKey());
+  int64_t numKeys = keys.getDimSize(keys.getRank() - 2);
+  unsigned firstBatch = getRestarts() ? 1 : 0;
   IndexExpr row = Definition::at(rank - 2), column = Definition::at(last),
-            key = definition.addLoop(keys.getDimSize(keys.getRank() - 2), LoopKind::Tap),
+            key = getRestarts() ? definition.addPartLoop(0, getPartEnds(*getRestarts(), numKeys), 0)
+                                : definition.addLoop(numKeys, LoopKind::Reduction, /*reduction=*/std::nullopt),
             depth = definition.addLoop(heads ? heads->depth : keys.getShape().back(), LoopKind::Tap);
   // Of queries, keys, values and the mask: the head, and the last two dimensions.
   IndexExpr head, shared, inHead = column;
@@ -167,7 +184,7 @@ Definition AttentionOp::getDefinition() {
     ArrayRef<int64_t> shape = typeOf(operand).getShape();
     // All dimensions that it may have.
     SmallVector<IndexExpr> full;
-    for (unsigned dim = 0; dim + 2 < rank; ++dim)
+    for (unsigned dim = firstBatch; dim + 2 < rank; ++dim)
       full.push_back(Definition::at(dim));
     bool inColumns = heads && number < 3 && heads->offsets[number] >= 0;
     if (heads && !inColumns)
@@ -185,7 +202,7 @@ Definition AttentionOp::getDefinition() {
     SmallVector<layout::AccessDim> &dims = definition.addRead(number);
     size_t missing = full.size() - shape.size();
     for (auto [dim, extent] : llvm::enumerate(shape)) {
-      bool isBatch = missing + dim + 2 < rank, mayBroadcast = number == 3 || (number > 0 && isBatch);
+      bool isBatch = missing + dim + 2 < rank - firstBatch, mayBroadcast = number == 3 || (number > 0 && isBatch);
       dims.push_back(mayBroadcast && extent == 1 ? IndexExpr(0) : full[missing + dim]);
     }
   }
@@ -196,8 +213,16 @@ bool AttentionOp::isCheapElement() { return false; }
 
 FormatPreference AttentionOp::getFormatPreference() { return FormatPreference::RowMajor; }
 
-/// The score of the query and the key at the loops of `line`, with its mask, in the type that sums have.
-static Value emitScore(AttentionOp op, LineBuilder &line) {
+/// An element of an operand that is read at key `key`.
+static Value readAtKey(AttentionOp op, LineBuilder &line, unsigned operand, Value key) {
+  if (op.getRestarts())
+    return line.read(operand, key);
+  line.setLoop(line.getDefinition().resultRank, key);
+  return line.read(operand);
+}
+
+/// The score of the query at the loops of `line` and a key, with its mask, in the type that sums have.
+static Value emitScore(AttentionOp op, LineBuilder &line, Value key) {
   ElementBuilder &elements = line.elements;
   const Definition &definition = line.getDefinition();
   unsigned depth = definition.resultRank + 1;
@@ -207,14 +232,14 @@ static Value emitScore(AttentionOp op, LineBuilder &line) {
                            [&](Value d, ValueRange carried) -> SmallVector<Value> {
                              line.setLoop(depth, d);
                              Value a = elements.convertFloat(line.read(0), type),
-                                   b = elements.convertFloat(line.read(1), type);
+                                   b = elements.convertFloat(readAtKey(op, line, 1, key), type);
                              return {elements.add(carried[0], elements.mul(a, b))};
                            })
                   .front();
   Value score = elements.mul(sum, elements.constant(type, op.getScale().convertToDouble()));
   if (!op.getMask())
     return score;
-  Value mask = line.read(3);
+  Value mask = readAtKey(op, line, 3, key);
   if (mask.getType().isInteger(1))
     return elements.select(mask, score, elements.constant(type, op.getFill().convertToDouble()));
   return elements.add(score, elements.convertFloat(mask, type));
@@ -226,7 +251,10 @@ void AttentionOp::emitLine(LineBuilder &line) {
   unsigned column = definition.resultRank - 1, key = definition.resultRank;
   auto elementType = cast<FloatType>(getType().getElementType()),
        type = cast<FloatType>(getAccumulatorType(elementType));
-  Value zero = elements.index(0), keys = elements.index(definition.loops[key].extent);
+  bool isOfPart = getRestarts().has_value();
+  Value first = elements.index(0), last = elements.index(definition.loops[key].extent);
+  if (isOfPart)
+    std::tie(first, last) = emitPartRange(elements, definition.loops[key], line.getResultIndex().front());
   auto at = [&](Value e) {
     SmallVector<Value> index(line.getResultIndex());
     index[column] = e;
@@ -239,38 +267,85 @@ void AttentionOp::emitLine(LineBuilder &line) {
       elements.forEach(begin, end, [&](Value e) { line.write(0, at(e), elements.convertFloat(get(e), elementType)); });
     };
     auto emitScoreOf = [&](Value n) {
-      line.setLoop(key, n);
       line.setLoop(column, begin);
-      return emitScore(*this, line);
+      return emitScore(*this, line, n);
     };
     update([&](Value) { return elements.zero(type); });
+    // Where a part has nothing but minus infinity, it adds nothing to others.
+    Value lowest = !isOfPart ? elements.lowest(type)
+                             : elements.create<arith::ConstantOp>(FloatAttr::get(
+                                   type, APFloat::getLargest(type.getFloatSemantics(), /*Negative=*/true)));
     Value most = elements
-                     .forLoop(zero, keys, {elements.lowest(type)},
+                     .forLoop(first, last, {lowest},
                               [&](Value n, ValueRange carried) -> SmallVector<Value> {
                                 return {elements.max(carried[0], emitScoreOf(n))};
                               })
                      .front();
     Value sum = elements
-                    .forLoop(zero, keys, {elements.zero(type)},
+                    .forLoop(first, last, {elements.zero(type)},
                              [&](Value n, ValueRange carried) -> SmallVector<Value> {
                                Value weight = elements.create<math::ExpOp>(elements.sub(emitScoreOf(n), most));
                                update([&](Value e) {
                                  line.setLoop(column, e);
-                                 Value value = elements.convertFloat(line.read(2), type);
+                                 Value value = elements.convertFloat(readAtKey(*this, line, 2, n), type);
                                  return elements.add(readSum(e), elements.mul(weight, value));
                                });
                                return {elements.add(carried[0], weight)};
                              })
                     .front();
+    if (isOfPart) {
+      line.write(0, at(end), most);
+      line.write(0, at(elements.addI(end, elements.index(1))), sum);
+      return;
+    }
     update([&](Value e) { return elements.div(readSum(e), sum); });
   };
+  if (isOfPart)
+    return emitHead(elements.index(0), elements.index(definition.loops[column].extent - layout::attentionPartColumns));
   auto [begin, end] = line.getRange(column);
   if (!getHeads())
     return emitHead(begin, end);
   int64_t columns = (*getHeads())[3];
-  Value first = elements.floorDivI(begin, columns), last = elements.floorDivI(elements.addI(end, columns - 1), columns);
-  elements.forEach(first, last, [&, begin = begin, end = end](Value head) {
+  Value firstHead = elements.floorDivI(begin, columns),
+        lastHead = elements.floorDivI(elements.addI(end, columns - 1), columns);
+  elements.forEach(firstHead, lastHead, [&, begin = begin, end = end](Value head) {
     Value from = elements.mulI(head, columns);
     emitHead(elements.maxI(from, begin), elements.minI(elements.addI(from, columns), end));
   });
+}
+
+bool AttentionOp::dividesTerms() { return !getHeads() && !getRestarts(); }
+
+FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder, ArrayRef<DimShardingAttr> loops) {
+  if (!dividesTerms())
+    return failure();
+  Location loc = getLoc();
+  RankedTensorType type = getType();
+  int64_t numKeys = cast<RankedTensorType>(getKey().getType()).getShape().end()[-2];
+  std::optional<SmallVector<int64_t>> restarts = dovetail::getRestarts(loops[type.getRank()], numKeys);
+  // Where one rank has all keys, there is nothing to combine.
+  if (!restarts || restarts->empty())
+    return failure();
+  Value parts =
+      AttentionOp::create(builder, loc, getQuery(), getKey(), getValue(), getMask(), getScaleAttr(), getFillAttr(),
+                          DenseI64ArrayAttr(), DenseI64ArrayAttr(), builder.getDenseI64ArrayAttr(*restarts));
+  auto ofParts = cast<RankedTensorType>(parts.getType());
+  int64_t rank = ofParts.getRank(), columns = type.getShape().back();
+  auto slice = [&](int64_t first, int64_t count) -> Value {
+    SmallVector<int64_t> starts(rank), sizes(ofParts.getShape()), steps(rank, 1);
+    starts.back() = first;
+    sizes.back() = count;
+    return SliceOp::create(builder, loc, parts, starts, sizes, steps);
+  };
+  auto reduce = [&](Value value, ReduceKind kind) -> Value {
+    return ReduceOp::create(builder, loc, value, kind, ArrayRef<int64_t>(0));
+  };
+  Value most = slice(columns, 1);
+  Value weights = ExpOp::create(builder, loc, SubOp::create(builder, loc, most, reduce(most, ReduceKind::Max)));
+  auto sum = [&](Value value) { return reduce(MulOp::create(builder, loc, value, weights), ReduceKind::Sum); };
+  Value result = DivOp::create(builder, loc, sum(slice(0, columns)), sum(slice(columns + 1, 1)));
+  if (ofParts.getElementType() != type.getElementType())
+    result = CastOp::create(builder, loc, result, type.getElementType());
+  return SmallVector<Value>{
+      ReshapeOp::create(builder, loc, RankedTensorType::get(type.getShape(), type.getElementType()), result)};
 }

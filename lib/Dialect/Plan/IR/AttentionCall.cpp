@@ -32,12 +32,22 @@ static SmallVector<int64_t> getExtents(AttentionOp call) {
 bool AttentionOp::hasForm() { return layout::isAttention(getAccesses(*this), getExtents(*this)); }
 
 int64_t plan::getHeadColumns(AttentionOp call) {
-  return layout::AttentionForm::find(getAccesses(call), getExtents(call))->columns;
+  return getValueColumns(call, layout::AttentionForm::find(getAccesses(call), getExtents(call))->columns);
+}
+
+int64_t plan::getValueColumns(AttentionOp call, int64_t columns) {
+  return call.getParts() ? std::max<int64_t>(columns - layout::attentionPartColumns, 0) : columns;
 }
 
 LogicalResult plan::verifyReads(AttentionOp call) {
   std::vector<layout::AccessDims> accesses = getAccesses(call);
   SmallVector<int64_t> extents = getExtents(call);
+  int64_t &columns = extents.end()[-3];
+  if (call.getParts() && (extents.size() < 5 || columns < layout::attentionPartColumns))
+    return call.emitOpError("gives parts, but has no loop over them, or no columns for their scores and sums");
+  if (auto keys = cast<LoopAttr>(call.getLoops()[extents.size() - 2]); keys.isSplit() && !call.getParts())
+    return call.emitOpError("splits the loop over keys, but gives no parts");
+  columns = getValueColumns(call, columns);
   BufferOp output = getBufferOp(call.getOutput());
   for (auto [number, operand] : llvm::enumerate(call.getStepReads())) {
     RankedTensorType type = cast<RefType>(operand.getType()).getTensor();

@@ -330,8 +330,8 @@ SmallVector<Value> plan::AttentionOp::getStepWrites() { return {getOutput()}; }
 bool plan::AttentionOp::takesScratch() { return true; }
 
 LogicalResult plan::AttentionOp::verify() {
-  std::optional<size_t> numTaps = hasForm() ? std::optional<size_t>(2) : std::nullopt;
-  if (failed(verifyCall(*this, "attention", /*numSums=*/0, numTaps, getStepReads(), /*mayBeLarger=*/true)) ||
+  std::optional<size_t> numTaps = hasForm() ? std::optional<size_t>(1) : std::nullopt;
+  if (failed(verifyCall(*this, "attention", /*numSums=*/1, numTaps, getStepReads(), /*mayBeLarger=*/true)) ||
       failed(verifyReads(*this)))
     return failure();
   Type elementType = tensorOf(getOutput()).getElementType();

@@ -17,6 +17,9 @@
 
 namespace dovetail::layout {
 
+/// Columns of the result of parts of the keys behind those of values: the largest score, and the sum of weights.
+inline constexpr int64_t attentionPartColumns = 2;
+
 /// Attention of queries, keys, values and maybe a mask. The loops are the dimensions of the result, [batch..., M, C],
 /// then keys and depth. The columns of the result are those of one head, or of several that follow each other.
 struct AttentionForm {

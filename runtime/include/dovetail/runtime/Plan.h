@@ -170,6 +170,7 @@ struct AttentionCall {
   std::vector<LoopInfo> loops; ///< The dimensions of the output, keys, the depth of products.
   Access queryAccess, keyAccess, valueAccess, maskAccess;
   float scale = 1, fill = 0;
+  bool isOfParts = false; ///< The result is a part for each iteration of its first dimension, as the schema says.
 
   /// What it reads, with the accesses.
   std::vector<std::pair<uint32_t, const Access *>> operands() const {

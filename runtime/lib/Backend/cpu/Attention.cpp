@@ -30,7 +30,7 @@ namespace {
 class AttentionStep : public LibraryStep {
 public:
   AttentionStep(const RankMemory &context, const AttentionCall &call, const Box &loops, ThreadPool *threads)
-      : context(context), call(call), loops(loops), threads(threads) {}
+      : context(context), call(call), loops(loops), reads(loops), threads(threads) {}
 
   absl::Status plan() override;
   int64_t stagingBytes() const override { return 0; }
@@ -56,7 +56,7 @@ private:
 
   int numThreads() const { return threads ? threads->size() : 1; }
   int64_t threadBytes() const {
-    return alignedSize(4 * layout::attentionScratch(task.depth, std::min(form.columns, loops[rank - 1].size())));
+    return alignedSize(4 * layout::attentionScratch(task.depth, std::min(form.columns, reads[rank - 1].size())));
   }
   Operand makeOperand(uint32_t tensor, const Access &access) const;
   /// The first row of a block: products take several rows at once.
@@ -68,6 +68,7 @@ private:
   const RankMemory &context;
   const AttentionCall &call;
   Box loops;
+  Box reads; ///< The same with the columns of values alone.
   ThreadPool *threads;
   int rank = 0; ///< Of the result.
   layout::AttentionForm form;
@@ -98,7 +99,7 @@ AttentionStep::Operand AttentionStep::makeOperand(uint32_t tensor, const Access 
     next[loop] = begin + 1;
     return offset(next) - offset(point);
   };
-  Operand operand{layout::needOf(access, loops), {}, {}};
+  Operand operand{layout::needOf(access, reads), {}, {}};
   for (int dim = 0; dim < rank - 2; ++dim)
     operand.batch.push_back(step(dim, first[dim]));
   for (const Head &head : heads) {
@@ -106,7 +107,7 @@ AttentionStep::Operand AttentionStep::makeOperand(uint32_t tensor, const Access 
     point[rank - 1] = head.begin;
     operand.heads.push_back(offset(point));
     // The first of two columns of a head is as good as any other.
-    if (head.end - head.begin > 1)
+    if (head.end - head.begin > 1 || call.isOfParts)
       operand.column = step(rank - 1, head.begin);
   }
   operand.row = step(rank - 2, first[rank - 2]);
@@ -127,7 +128,11 @@ absl::Status AttentionStep::plan() {
   if (!found)
     return absl::DataLossError("damaged plan: it reads its operands as no attention does");
   form = *found;
-  const layout::Interval &columns = loops[rank - 1];
+  if (call.isOfParts) {
+    form.columns -= layout::attentionPartColumns;
+    reads[rank - 1].hi -= layout::attentionPartColumns;
+  }
+  const layout::Interval &columns = reads[rank - 1];
   for (int64_t begin = columns.lo, end; begin < columns.hi; begin = end) {
     end = std::min(begin / form.columns * form.columns + form.columns, columns.hi);
     heads.push_back({begin, end});
@@ -138,7 +143,7 @@ absl::Status AttentionStep::plan() {
   operands[0] = makeOperand(call.output, result);
   size_t number = 1;
   for (const auto &[tensor, access] : call.operands()) {
-    if (absl::Status status = context.checkHeld(tensor, layout::needOf(*access, loops)); !status.ok())
+    if (absl::Status status = context.checkHeld(tensor, layout::needOf(*access, reads)); !status.ok())
       return status;
     operands[number++] = makeOperand(tensor, *access);
   }
@@ -156,6 +161,7 @@ absl::Status AttentionStep::plan() {
   task.maskKey = operands[4].key;
   task.scale = call.scale;
   task.fill = call.fill;
+  task.isOfParts = call.isOfParts;
   for (int dim = 0; dim < rank - 2; ++dim)
     batches *= loops[dim].size();
   rows = loops[rank - 2].size();

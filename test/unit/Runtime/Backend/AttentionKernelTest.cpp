@@ -14,6 +14,7 @@
 #include "InstructionSets.h"
 
 #include "dovetail/Layout/Attention.h"
+#include "dovetail/Layout/AttentionForm.h"
 #include "gmock/gmock.h"
 
 #include <cmath>
@@ -139,6 +140,36 @@ TEST_P(Attention, IsTheSoftmaxOfProducts) {
     }
     // Bit by bit, however rows are divided.
     EXPECT_EQ(run(5), whole);
+
+    // What two parts of the keys come to, the first of which may be empty.
+    auto runPart = [&](int64_t first, int64_t count) {
+      AttentionTask part = task;
+      part.isOfParts = true;
+      part.key += first * task.keyRow;
+      part.value += first * task.valueRow;
+      part.addend = task.addend ? task.addend + first * task.maskKey : nullptr;
+      part.choice = task.choice ? task.choice + first * task.maskKey : nullptr;
+      part.keys = count;
+      part.outputRow = (c.columns + layout::attentionPartColumns) * step;
+      std::vector<float> output(c.rows * part.outputRow, -5),
+          scratch(layout::attentionScratch(c.depth, c.columns), std::nanf(""));
+      part.output = output.data();
+      for (int64_t row = 0; row < c.rows; row += layout::attentionRows)
+        set.kernels->runAttention(part, row, std::min(row + layout::attentionRows, c.rows), scratch.data());
+      return output;
+    };
+    int64_t cut = c.keys / 3, columns = c.columns + layout::attentionPartColumns;
+    std::vector<float> low = runPart(0, cut), high = runPart(cut, c.keys - cut);
+    for (int64_t row = 0; row < c.rows; ++row) {
+      auto at = [&](const std::vector<float> &part, int64_t column) { return part[(row * columns + column) * step]; };
+      float most = std::max(at(low, c.columns), at(high, c.columns));
+      float ofLow = std::exp(at(low, c.columns) - most), ofHigh = std::exp(at(high, c.columns) - most);
+      float total = ofLow * at(low, c.columns + 1) + ofHigh * at(high, c.columns + 1);
+      for (int64_t e = 0; e < c.columns; ++e)
+        ASSERT_NEAR((ofLow * at(low, e) + ofHigh * at(high, e)) / total, expected[row * c.columns + e],
+                    3e-6 * std::max(c.size, 1.0f))
+            << "element " << row * c.columns + e;
+    }
   }
 }
 

@@ -90,6 +90,10 @@ def DefinitionOpInterface : OpInterface<"DefinitionOpInterface"> {
       (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<::dovetail::DimShardingAttr>":$loops), "",
       [{ return ::mlir::failure(); }]>,
     InterfaceMethod<[{
+        True if `decompose` divides the terms of a loop over which only the operation can combine them. What combines
+        the parts of a fold, of each accumulator an operand, is not divided again.
+      }], "bool", "dividesTerms", (ins), "", [{ return $_op->getNumOperands() == 1; }]>,
+    InterfaceMethod<[{
         Creates what makes the results of a fold of those of its parts: for each result a tensor that has one for each
         part along dimension `dim`, in which the result has extent 1. Only where the operation alone can combine terms.
       }], "::llvm::SmallVector<::mlir::Value>", "combineParts",

@@ -12,7 +12,8 @@
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
 def Dovetail_AttentionOp : Dovetail_TensorOp<"attention", [InferTypeOpAdaptorWithIsCompatible,
-    DeclareOpInterfaceMethods<DefinitionOpInterface, ["emitLine", "isCheapElement", "getFormatPreference"]>]> {
+    DeclareOpInterfaceMethods<DefinitionOpInterface, ["emitLine", "isCheapElement", "getFormatPreference", "decompose",
+                                                      "dividesTerms"]>]> {
   let summary = "Values weighed by the softmax of products of queries and keys, whose scores are never stored";
   let description = [{
     `query` [batch..., M, D], `key` [batch..., N, D], `value` [batch..., N, E]; the result is [batch..., M, E]. Batches
@@ -21,7 +22,13 @@ def Dovetail_AttentionOp : Dovetail_TensorOp<"attention", [InferTypeOpAdaptorWit
       result[m, e] = sum over n of softmax over n of s'[m, n] * value[n, e]
 
     where s' is s without a `mask`; s + mask where its elements are floats; and where they are i1, s where the mask is
-    true and `fill` elsewhere. The mask broadcasts to [batch..., M, N]. A row program: columns, keys and depth stay whole.
+    true and `fill` elsewhere. The mask broadcasts to [batch..., M, N]. A row program: columns and depth stay whole. Keys
+    may be split after it has been decomposed.
+
+    With `restarts`, positions that divide the keys into parts, the result is what each part p gives, [parts, batch...,
+    M, E + 2] in the type that sums have: behind the columns of sum over n in p of exp(s'[m, n] - most[p, m]) *
+    value[n, e] come most[p, m], the largest s'[m, n] of the part, or the lowest number if that is less, and the sum of
+    exp(s'[m, n] - most[p, m]).
 
     With `heads` [H, K, D, E] that is done for each of H heads, which follow each other in the columns of the result:
     [batch..., M, H * E]. Keys and values have K heads, a divisor of H, each for as many heads of queries as the next one.
@@ -39,7 +46,8 @@ def Dovetail_AttentionOp : Dovetail_TensorOp<"attention", [InferTypeOpAdaptorWit
   let arguments = (ins Dovetail_FloatTensor:$query, Dovetail_FloatTensor:$key, Dovetail_FloatTensor:$value,
                        Optional<Dovetail_Tensor>:$mask, F32Attr:$scale,
                        DefaultValuedAttr<F32Attr, "-std::numeric_limits<float>::infinity()">:$fill,
-                       OptionalAttr<DenseI64ArrayAttr>:$heads, OptionalAttr<DenseI64ArrayAttr>:$offsets);
+                       OptionalAttr<DenseI64ArrayAttr>:$heads, OptionalAttr<DenseI64ArrayAttr>:$offsets,
+                       OptionalAttr<DenseI64ArrayAttr>:$restarts);
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` $mask^)? attr-dict `:` functional-type(operands, results)
   }];

@@ -17,8 +17,11 @@
 
 namespace dovetail::plan {
 
-/// The columns of a head of the result; `call` has the form of attention.
+/// The columns of values of a head of the result; `call` has the form of attention.
 int64_t getHeadColumns(AttentionOp call);
+
+/// How many columns of values there are where the loop over columns has so many iterations.
+int64_t getValueColumns(AttentionOp call, int64_t columns);
 
 /// Checks that `call`, which has the form of attention, reads what there is of its operands, and writes over none that
 /// it still reads.

@@ -356,7 +356,9 @@ def Plan_AttentionOp : Plan_CallOp<"attention"> {
   let summary = "Attention by a library, which stores no scores";
   let description = [{
     As `Attention` in the schema, and as `dovetail.attention`. Behind the output's dimensions come the keys and the depth
-    of products, both whole. A `mask` of i1 takes `fill` for what it leaves out; one of floats is added.
+    of products, both whole. A `mask` of i1 takes `fill` for what it leaves out; one of floats is added. With `parts` the
+    result is what `dovetail.attention` with `restarts` gives: its first dimension is that of parts, of which a rank has
+    one at most, and keys are split as they are, into those of each part.
 
     ```mlir
     plan.attention %q, %k, %v mask %m : !m -> %y loops [8, 512 by <{"y" : 0, 300, 512}>, 64, 512, 64]
@@ -366,8 +368,8 @@ def Plan_AttentionOp : Plan_CallOp<"attention"> {
   let arguments = (ins Plan_RefType:$query, Plan_RefType:$key, Plan_RefType:$value, Optional<Plan_RefType>:$mask,
                        Plan_RefType:$output, Plan_LoopArrayAttr:$loops, Plan_AccessArrayAttr:$reads, F32Attr:$scale,
                        DefaultValuedAttr<F32Attr, "-std::numeric_limits<float>::infinity()">:$fill,
-                       OptionalAttr<StrAttr>:$step_name, OptionalAttr<Plan_CallMemoryAttr>:$memory,
-                       OptionalAttr<Plan_DivisionAttr>:$division);
+                       UnitAttr:$parts, OptionalAttr<StrAttr>:$step_name,
+                       OptionalAttr<Plan_CallMemoryAttr>:$memory, OptionalAttr<Plan_DivisionAttr>:$division);
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` $mask^ `:` type($mask))? `->` $output `loops` custom<Loops>($loops)
     `reads` custom<Accesses>($reads) attr-dict `:` type($query) `,` type($key) `,` type($value) `->` type($output)

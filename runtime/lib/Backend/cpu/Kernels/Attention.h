@@ -154,8 +154,12 @@ public:
         runRows(rows * part / parts, rows * (part + 1) / parts, first, count);
     }
     for (int64_t row = 0; row < rows; ++row) {
-      float inverse = 1 / sum(load(totals + row * elementsOfVector));
+      float total = sum(load(totals + row * elementsOfVector)), inverse = task.isOfParts ? 1 : 1 / total;
       float *to = task.output + (begin + row) * task.outputRow;
+      if (task.isOfParts) {
+        to[task.columns * task.outputColumn] = most[row];
+        to[(task.columns + 1) * task.outputColumn] = total;
+      }
       const float *from = sums + row * padded;
       if (task.outputColumn == 1)
         for (int64_t column = 0; column < task.columns; column += elementsOfVector)

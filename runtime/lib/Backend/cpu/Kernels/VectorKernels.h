@@ -102,6 +102,7 @@ struct AttentionTask {
   int64_t keys, depth, columns;
   int64_t queryRow, queryDepth, keyRow, keyDepth, valueRow, valueColumn, outputRow, outputColumn, maskRow, maskKey;
   float scale, fill;
+  bool isOfParts; ///< Behind its columns, each row of the output has its largest score and the sum of its weights.
 };
 
 /// Kernels for one instruction set.
