@@ -153,7 +153,7 @@ std::optional<Obstacle> Bounds::infer(mlir::Operation *op) {
   }
   auto definitionOp = llvm::dyn_cast<DefinitionOpInterface>(op);
   if (!definitionOp)
-    return Obstacle{"its " + op->getName().stripDialect().str() + " has an operand whose extent depends on data",
+    return Obstacle{"its " + op->getName().stripDialect().str() + " has an operand whose extent only runs know",
                     "export the model with an extent that is constant"};
   ResultBounds results(*this, definitionOp);
   if (std::optional<Obstacle> obstacle = results.infer())

@@ -236,7 +236,7 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
         (input.elements && llvm::any_of(*input.elements, isBounded)))
       return addUnsupported(node, scope, inputs,
                             {"its operand " + std::to_string(index) +
-                             " has as many elements as data say, which loops and sequences do not pass on"});
+                             " has an extent that only runs know, which loops and sequences do not pass on"});
   if (auto import = lookupControlFlow(node.op_type()))
     return importOperator(
         node, scope, inputs, [&](OnnxNode &onnxNode) { return (this->*import)(onnxNode, scope); },

@@ -86,7 +86,7 @@ llvm::LogicalResult GraphImporter::importRepeated(OnnxNode &node, Body &body, co
   const int numCarried = loop.initial.size(), firstResult = loop.hasCondition ? 1 : 0;
   auto getName = [&](int number) { return body.getOutputName(firstResult + number); };
   auto refuseBounded = [&](int number) {
-    return node.unsupported("what iterations give, '" + getName(number) + "', has an extent that depends on data");
+    return node.unsupported("what iterations give, '" + getName(number) + "', has an extent that only runs know");
   };
   for (auto [number, binding] : llvm::enumerate(loop.initial)) {
     if (binding.kind != Binding::Known) {
