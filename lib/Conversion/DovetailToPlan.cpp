@@ -206,8 +206,7 @@ static plan::LoopAttr getTerms(const Loop &loop, plan::LoopAttr parts) {
     return plan::LoopAttr::get(context, loop.extent);
   SmallVector<layout::Interval> windows;
   for (layout::Interval piece : parts.getDim().getIntervals())
-    windows.push_back(piece.empty() ? layout::Interval{0, 0}
-                                    : layout::Interval{loop.ends[piece.lo], loop.ends[piece.hi]});
+    windows.push_back({loop.ends[piece.lo], loop.ends[piece.hi]});
   return plan::LoopAttr::get(context, loop.extent, DimShardingAttr::getWindows(parts.getDim().getAxes(), windows));
 }
 

@@ -58,7 +58,8 @@ protected:
     if (!attention || !attention.getRestarts())
       return attention != nullptr;
     auto loops = op->getAttrOfType<LoopShardingsAttr>(kLoopsAttrName);
-    return loops && loops.getLoops().front().getLargestSize(attention.getType().getDimSize(0)) == 1;
+    int64_t parts = attention.getType().getDimSize(0);
+    return loops && loops.getLoops().front().coversOnce(parts) && loops.getLoops().front().getLargestSize(parts) == 1;
   }
   FloatType getComputeType(Operation *, FloatType type) const override { return type.isF32() ? type : FloatType(); }
 };

@@ -162,11 +162,11 @@ LogicalResult AttentionPattern::matchAndRewrite(MatMulOp product, PatternRewrite
   if (mask && scores->isInverted)
     mask = NotOp::create(rewriter, loc, mask);
   keys = extendTo(rewriter, loc, swapLast(rewriter, loc, keys), rank);
-  auto attention =
-      AttentionOp::create(rewriter, loc, product.getType(), query, keys, extendTo(rewriter, loc, value, rank), mask,
-                          rewriter.getF32FloatAttr(static_cast<float>(scores->scale)),
-                          rewriter.getF32FloatAttr(static_cast<float>(scores->fill)),
-                          /*heads=*/DenseI64ArrayAttr(), /*offsets=*/DenseI64ArrayAttr(), /*restarts=*/DenseI64ArrayAttr());
+  auto attention = AttentionOp::create(
+      rewriter, loc, product.getType(), query, keys, extendTo(rewriter, loc, value, rank), mask,
+      rewriter.getF32FloatAttr(static_cast<float>(scores->scale)),
+      rewriter.getF32FloatAttr(static_cast<float>(scores->fill)),
+      /*heads=*/DenseI64ArrayAttr(), /*offsets=*/DenseI64ArrayAttr(), /*restarts=*/DenseI64ArrayAttr());
   attention->setDiscardableAttrs(product->getDiscardableAttrDictionary());
   rewriter.replaceOp(product, attention);
   return success();

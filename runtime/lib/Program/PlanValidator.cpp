@@ -223,13 +223,28 @@ absl::Status Validator::checkPool(const std::string &where, const PoolCall &call
                     {{call.input, call.inputAccess, 2}});
 }
 
+/// Whether each rank has one iteration of `parts` at most, and each iteration of `keys` belongs to one of these.
+static bool isOfParts(const LoopInfo &parts, const LoopInfo &keys) {
+  if (!parts.dim.isSplit())
+    return parts.extent <= 1 && !keys.dim.isSplit();
+  if (keys.dim.axes != parts.dim.axes || !keys.dim.isCuts(keys.extent) || !parts.dim.isCuts(parts.extent))
+    return false;
+  return std::equal(keys.dim.pieces.begin(), keys.dim.pieces.end(), parts.dim.pieces.begin(), parts.dim.pieces.end(),
+                    [](const layout::Interval &own, const layout::Interval &part) {
+                      return part.size() == 1 || (part.empty() && own.empty());
+                    });
+}
+
 absl::Status Validator::checkAttention(const std::string &where, const AttentionCall &call) {
   std::vector<LoopInfo> loops = call.loops;
-  // Which keys a part has is no matter of memory: those that a rank lacks it cannot read.
-  if (call.isOfParts && loops.size() >= 5) {
+  if (call.isOfParts) {
+    if (loops.size() < 5)
+      return damaged(where, " gives parts, but has no loop over them");
     LoopInfo &keys = loops[loops.size() - 2];
     if (std::string why; !layout::Sharding{{keys.dim}, {}}.verify(plan.mesh, std::array{keys.extent}, &why))
       return damaged(where, " has parts with wrong keys: ", why);
+    if (!isOfParts(loops.front(), keys))
+      return damaged(where, " does not have each key in one part");
     keys.dim = {};
   }
   if (absl::Status status = checkLoops(where, loops, call.output, /*sums=*/0, /*taps=*/2, {}); !status.ok())
@@ -239,8 +254,13 @@ absl::Status Validator::checkAttention(const std::string &where, const Attention
     extents.push_back(loop.extent);
   if (call.isOfParts) {
     int64_t &columns = extents[extents.size() - 3];
-    if (extents.size() < 5 || columns < layout::attentionPartColumns || loops[extents.size() - 3].dim.isSplit())
-      return damaged(where, " gives parts, but has no loop over them, or no columns for their scores and sums");
+    if (columns <= layout::attentionPartColumns || loops[extents.size() - 3].dim.isSplit())
+      return damaged(where, " gives parts without whole columns of values, scores and sums");
+    std::vector<layout::AccessDims> all;
+    for (const auto &operand : call.operands())
+      all.emplace_back(*operand.second);
+    if (layout::AttentionForm::find(all, extents)->columns != columns)
+      return damaged(where, " gives parts of several heads in its columns");
     columns -= layout::attentionPartColumns;
   }
   std::vector<layout::AccessDims> accesses;

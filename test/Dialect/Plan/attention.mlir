@@ -49,7 +49,7 @@ plan.program @no_parts mesh @mesh target "cpu" {
   %1 = plan.buffer arena tensor<9x1xf32> <[0, 1]>
   %x = plan.view %0 : !plan.ref<tensor<9x4xf32>>
   %y = plan.view %1 : !plan.ref<tensor<9x1xf32>>
-  // expected-error@+1 {{gives parts, but has no loop over them, or no columns for their scores and sums}}
+  // expected-error@+1 {{gives parts, but has no loop over them, or not the columns of one head with scores and sums}}
   plan.attention %x, %x, %x -> %y loops [9, 1, 9, 4] reads [(d0, d3), (d2, d3), (d2, d1)] {parts, scale = 0.5 : f32}
     : !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>>, !plan.ref<tensor<9x4xf32>> -> !plan.ref<tensor<9x1xf32>>
 }

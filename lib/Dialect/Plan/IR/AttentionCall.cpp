@@ -43,8 +43,10 @@ LogicalResult plan::verifyReads(AttentionOp call) {
   std::vector<layout::AccessDims> accesses = getAccesses(call);
   SmallVector<int64_t> extents = getExtents(call);
   int64_t &columns = extents.end()[-3];
-  if (call.getParts() && (extents.size() < 5 || columns < layout::attentionPartColumns))
-    return call.emitOpError("gives parts, but has no loop over them, or no columns for their scores and sums");
+  if (call.getParts() && (extents.size() < 5 || columns <= layout::attentionPartColumns ||
+                          layout::AttentionForm::find(accesses, extents)->columns != columns))
+    return call.emitOpError(
+        "gives parts, but has no loop over them, or not the columns of one head with scores and sums");
   if (auto keys = cast<LoopAttr>(call.getLoops()[extents.size() - 2]); keys.isSplit() && !call.getParts())
     return call.emitOpError("splits the loop over keys, but gives no parts");
   columns = getValueColumns(call, columns);

@@ -22,8 +22,8 @@ def Dovetail_AttentionOp : Dovetail_TensorOp<"attention", [InferTypeOpAdaptorWit
       result[m, e] = sum over n of softmax over n of s'[m, n] * value[n, e]
 
     where s' is s without a `mask`; s + mask where its elements are floats; and where they are i1, s where the mask is
-    true and `fill` elsewhere. The mask broadcasts to [batch..., M, N]. A row program: columns and depth stay whole. Keys
-    may be split after it has been decomposed.
+    true and `fill` elsewhere. The mask broadcasts to [batch..., M, N]. A row program: columns and depth stay whole. Where
+    keys are split it is decomposed, into attention with `restarts` and what combines parts.
 
     With `restarts`, positions that divide the keys into parts, the result is what each part p gives, [parts, batch...,
     M, E + 2] in the type that sums have: behind the columns of sum over n in p of exp(s'[m, n] - most[p, m]) *

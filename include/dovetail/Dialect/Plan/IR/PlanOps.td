@@ -356,7 +356,7 @@ def Plan_AttentionOp : Plan_CallOp<"attention"> {
   let summary = "Attention by a library, which stores no scores";
   let description = [{
     As `Attention` in the schema, and as `dovetail.attention`. Behind the output's dimensions come the keys and the depth
-    of products, both whole. A `mask` of i1 takes `fill` for what it leaves out; one of floats is added. With `parts` the
+    of products, both whole but for keys of parts. A `mask` of i1 takes `fill` for what it leaves out; one of floats is added. With `parts` the
     result is what `dovetail.attention` with `restarts` gives: its first dimension is that of parts, of which a rank has
     one at most, and keys are split as they are, into those of each part.
 
