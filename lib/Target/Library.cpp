@@ -52,7 +52,7 @@ static bool isIntegerProduct(Operation *op) {
     return false;
   Type first = getElementTypeOrSelf(op->getOperand(0).getType()),
        second = getElementTypeOrSelf(op->getOperand(1).getType());
-  return first.isInteger(8) && second.isSignlessInteger(8) &&
+  return first.isUnsignedInteger(8) && second.isSignlessInteger(8) &&
          getElementTypeOrSelf(op->getResult(0).getType()).isInteger(32);
 }
 

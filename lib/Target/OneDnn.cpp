@@ -14,6 +14,8 @@
 #include "OneDnnMemory.h"
 #include "Windows.h"
 
+#include "dovetail/Layout/CallForm.h"
+
 using namespace mlir;
 using namespace dovetail;
 
@@ -53,10 +55,20 @@ private:
 };
 } // namespace
 
+/// Whether the library may take sums of integers through f32, which does not hold them: those of groups, some forms of
+/// which it has no better implementation for.
+static bool mayRound(Operation *op) {
+  auto conv = dyn_cast<ConvOp>(op);
+  if (!conv || conv.getGroups() == 1 || isa<FloatType>(conv.getType().getElementType()))
+    return false;
+  ArrayRef<int64_t> weights = cast<RankedTensorType>(conv.getWeights().getType()).getShape();
+  return ShapedType::getNumElements(weights.drop_front()) > layout::mostExactTerms;
+}
+
 bool OneDnn::hasOperation(Operation *op) const {
   auto pool = dyn_cast<PoolOp>(op);
   if (!pool)
-    return isModestProduct(op) || isModestConvolution(op);
+    return isModestProduct(op) || (isModestConvolution(op) && !mayRound(op));
   // Channels last, with AVX2 alone it takes 7 to 10 times as long as generated code for the largest of 2 x 2 or 3 x 3.
   if (pool.getKind() == PoolKind::Max && hasAvx2 && !hasAvx512 && !wantsBlocks)
     return false;

@@ -44,6 +44,8 @@ public:
   Value mul(Value a, Value b) { return MulOp::create(builder, loc, a, b); }
   /// `factor` with integers that have a sign.
   Factor withSign(Factor factor);
+  /// The same with integers that have none.
+  Factor withoutSign(Factor factor);
   /// The sums of `integers` over `dims`, which are kept with extent 1.
   Value sum(Value integers, ArrayRef<int64_t> dims) {
     Value wide = CastOp::create(builder, loc, integers, builder.getI32Type());
@@ -95,6 +97,24 @@ Factor IntegerBuilder::withSign(Factor factor) {
   return factor;
 }
 
+/// Of two factors with signs, oneDNN 2.6 corrects sums by way of f32, which rounds them, or not at all in some
+/// implementations; with AMX alone it has nothing to correct.
+Factor IntegerBuilder::withoutSign(Factor factor) {
+  if (typeOf(factor.integers).getElementType().isUnsignedInteger())
+    return factor;
+  // 128 more, which is all that the first bit says.
+  Type u8 = builder.getIntegerType(8, /*isSigned=*/false), i32 = builder.getI32Type();
+  Value bits = BitCastOp::create(builder, loc, factor.integers, u8);
+  factor.integers = AddOp::create(builder, loc, bits, constant(u8, 128));
+  std::optional<double> number = factor.zero ? getSplat(factor.zero) : 0.0;
+  if (number == -128.0)
+    factor.zero = {};
+  else
+    factor.zero = number ? constant(i32, static_cast<int64_t>(*number) + 128)
+                         : AddOp::create(builder, loc, factor.zero, constant(i32, 128)).getResult();
+  return factor;
+}
+
 /// Whether a zero point, if there is one, is the same all along dimension `dim`
 /// of `of`.
 static bool isAlike(const Factor &factor, int64_t dim) {
@@ -115,11 +135,12 @@ static bool hasNoZeroWithSign(const Factor &factor) {
 ///
 /// The sum of (x - zx) * (w - zw) is that of x * w, less zx times the sum of w
 /// - zw, less zw times the sum of x.
-static Value formProduct(MatMulOp product, const Factor &x, Factor w, OpBuilder &builder) {
+static Value formProduct(MatMulOp product, Factor x, Factor w, OpBuilder &builder) {
   int64_t terms = typeOf(x.integers).getRank() - 1, rows = typeOf(w.integers).getRank() - 2;
   if (!isAlike(x, terms) || !isAlike(w, rows))
     return {};
   IntegerBuilder build(builder, product.getLoc());
+  x = build.withoutSign(x);
   w = build.withSign(w);
   auto formed = MatMulOp::create(builder, product.getLoc(), x.integers, w.integers);
   formed->setDiscardableAttrs(product->getDiscardableAttrDictionary());
@@ -153,7 +174,7 @@ static bool hasZeroElement(const Factor &factor) {
 
 /// As `formProduct`. Pads are 0 after the zero point has been subtracted:
 /// before, they are the zero point.
-static Value formProduct(ConvOp conv, const Factor &x, Factor w, OpBuilder &builder) {
+static Value formProduct(ConvOp conv, Factor x, Factor w, OpBuilder &builder) {
   int64_t rank = conv.getType().getRank();
   for (int64_t dim = 1; dim < rank; ++dim)
     if (!isAlike(w, dim))
@@ -166,24 +187,25 @@ static Value formProduct(ConvOp conv, const Factor &x, Factor w, OpBuilder &buil
 
   SmallVector<int64_t> low(conv.getPadsLow()), high(conv.getPadsHigh());
   auto isPad = [](int64_t pad) { return pad != 0; };
-  Value input = x.integers;
-  if (x.zero && (llvm::any_of(low, isPad) || llvm::any_of(high, isPad))) {
+  bool hasZero = x.zero || !typeOf(x.integers).getElementType().isUnsignedInteger();
+  if (hasZero && (llvm::any_of(low, isPad) || llvm::any_of(high, isPad))) {
     SmallVector<int64_t> before(2, 0), after(2, 0);
     llvm::append_range(before, low);
     llvm::append_range(after, high);
-    Type type = typeOf(input).getElementType();
+    Type type = typeOf(x.integers).getElementType();
     Value padding;
-    if (std::optional<double> number = getSplat(x.zero))
+    if (std::optional<double> number = x.zero ? getSplat(x.zero) : 0.0)
       padding = build.constant(type, static_cast<int64_t>(*number));
     else
       padding = reshapeTo(builder, conv.getLoc(), x.zero.getDefiningOp<CastOp>().getOperand(), {});
-    input = PadOp::create(builder, conv.getLoc(), input, padding, before, after, PadMode::Constant);
+    x.integers = PadOp::create(builder, conv.getLoc(), x.integers, padding, before, after, PadMode::Constant);
     low.assign(low.size(), 0);
     high.assign(high.size(), 0);
   }
+  x = build.withoutSign(x);
   auto convolve = [&](Value weights) {
-    return ConvOp::create(builder, conv.getLoc(), input, weights, conv.getStrides(), conv.getDilations(), low, high,
-                          conv.getGroups());
+    return ConvOp::create(builder, conv.getLoc(), x.integers, weights, conv.getStrides(), conv.getDilations(), low,
+                          high, conv.getGroups());
   };
   ConvOp formed = convolve(w.integers);
   formed->setDiscardableAttrs(conv->getDiscardableAttrDictionary());
@@ -280,6 +302,25 @@ static std::pair<int64_t, int64_t> getChannelDims(ConvOp) { return {0, 1}; }
 static int64_t countTerms(MatMulOp op) { return shapeOf(op.getLhs()).back(); }
 static int64_t countTerms(ConvOp op) { return ShapedType::getNumElements(shapeOf(op.getWeights()).drop_front()); }
 
+/// Whether products of constant scales, one of which is one number, are as precise as what they scale one by one: all
+/// are numbers, of a size that neither they nor dequantised integers leave the range of normal ones.
+static bool areMultiplied(Value x, Value w) {
+  auto getNumbers = [](Value scale) {
+    while (auto reshape = scale.getDefiningOp<ReshapeOp>())
+      scale = reshape.getOperand();
+    return getFloats(scale);
+  };
+  std::optional<SmallVector<double>> first = getNumbers(x), second = getNumbers(w);
+  if (!first || !second)
+    return false;
+  constexpr double least = 0x1p-100, most = 0x1p100;
+  auto isModerate = [&](double number) { return std::abs(number) >= least && std::abs(number) <= most; };
+  if (!llvm::all_of(*first, isModerate) || !llvm::all_of(*second, isModerate))
+    return false;
+  return llvm::all_of(*first,
+                      [&](double a) { return llvm::all_of(*second, [&](double b) { return isModerate(a * b); }); });
+}
+
 /// Of dequantised factors: the product of integers, times both scales.
 template <typename OpT> static LogicalResult formScaledProduct(OpT op, PatternRewriter &rewriter) {
   // Less zero points, factors are below 256: sums of no more terms do not wrap
@@ -294,6 +335,8 @@ template <typename OpT> static LogicalResult formScaledProduct(OpT op, PatternRe
     return failure();
   // Nothing is created before it is certain that there is a product: of matrices that are reordered there is.
   if (!isa<MatMulOp>(op) && !(x->permutation.empty() && w->permutation.empty()))
+    return failure();
+  if (!areMultiplied(x->scale, w->scale))
     return failure();
   x->reorder(rewriter, loc);
   w->reorder(rewriter, loc);

@@ -29,8 +29,8 @@ func.func @plain(%a: tensor<2x3xui8>, %b: tensor<3x4xi8>) -> tensor<2x4xi32> {
 // CHECK-DAG: %[[YA:.*]] = dovetail.mul %[[A]], %arg3
 // CHECK: %[[R:.*]] = dovetail.sub %[[L]], %[[YA]]
 // CHECK-NEXT: return %[[R]]
-func.func @zero_points(%a: tensor<2x3xi8>, %b: tensor<3x4xi8>, %x: tensor<2x1xi32>, %y: tensor<4xi32>) -> tensor<2x4xi32> {
-  %0 = dovetail.cast %a {to = i32} : (tensor<2x3xi8>) -> tensor<2x3xi32>
+func.func @zero_points(%a: tensor<2x3xui8>, %b: tensor<3x4xi8>, %x: tensor<2x1xi32>, %y: tensor<4xi32>) -> tensor<2x4xi32> {
+  %0 = dovetail.cast %a {to = i32} : (tensor<2x3xui8>) -> tensor<2x3xi32>
   %1 = dovetail.sub %0, %x : (tensor<2x3xi32>, tensor<2x1xi32>) -> tensor<2x3xi32>
   %2 = dovetail.cast %b {to = i32} : (tensor<3x4xi8>) -> tensor<3x4xi32>
   %3 = dovetail.sub %2, %y : (tensor<3x4xi32>, tensor<4xi32>) -> tensor<3x4xi32>
@@ -143,8 +143,9 @@ func.func @constants(%a: tensor<2x2xui8>) -> (tensor<2x2xi32>, tensor<2x2xi32>, 
 // A cast to i8 wraps around: it is no extension of what it is of.
 // CHECK-LABEL: func @wraps
 // CHECK-NEXT: %[[A:.*]] = dovetail.cast %arg0 {to = i8}
-// CHECK-NEXT: %[[P:.*]] = dovetail.matmul %[[A]], %arg1 : (tensor<2x3xi8>, tensor<3x4xi8>) -> tensor<2x4xi32>
-// CHECK-NEXT: return %[[P]]
+// CHECK-NEXT: %[[B:.*]] = dovetail.bit_cast %[[A]] {to = ui8}
+// CHECK: %[[U:.*]] = dovetail.add %[[B]], %{{.*}} : (tensor<2x3xui8>, tensor<ui8>) -> tensor<2x3xui8>
+// CHECK: dovetail.matmul %[[U]], %arg1 : (tensor<2x3xui8>, tensor<3x4xi8>) -> tensor<2x4xi32>
 func.func @wraps(%a: tensor<2x3xui8>, %b: tensor<3x4xi8>) -> tensor<2x4xi32> {
   %narrow = dovetail.cast %a {to = i8} : (tensor<2x3xui8>) -> tensor<2x3xi8>
   %0 = dovetail.cast %narrow {to = i32} : (tensor<2x3xi8>) -> tensor<2x3xi32>
@@ -168,4 +169,35 @@ func.func @far(%a: tensor<2x3xui8>, %b: tensor<3x4xi8>) -> tensor<2x4xf32> {
   %6 = dovetail.mul %5, %scale : (tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>
   %7 = dovetail.matmul %3, %6 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   return %7 : tensor<2x4xf32>
+}
+
+// A first factor with a sign gets rid of it: 128 more of it and of its zero point.
+// CHECK-LABEL: func @signed(
+// CHECK: %[[B:.*]] = dovetail.bit_cast %arg0 {to = ui8}
+// CHECK: %[[U:.*]] = dovetail.add %[[B]], %{{.*}} : (tensor<2x3xui8>, tensor<ui8>) -> tensor<2x3xui8>
+// CHECK: %[[Z:.*]] = dovetail.add %arg2, %{{.*}} : (tensor<2x1xi32>, tensor<i32>) -> tensor<2x1xi32>
+// CHECK: %[[P:.*]] = dovetail.matmul %[[U]], %arg1 : (tensor<2x3xui8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+// CHECK: %[[X:.*]] = dovetail.mul %[[Z]], %{{.*}} : (tensor<2x1xi32>, tensor<1x4xi32>) -> tensor<2x4xi32>
+// CHECK: dovetail.sub %[[P]], %[[X]]
+func.func @signed(%a: tensor<2x3xi8>, %b: tensor<3x4xi8>, %x: tensor<2x1xi32>) -> tensor<2x4xi32> {
+  %0 = dovetail.cast %a {to = i32} : (tensor<2x3xi8>) -> tensor<2x3xi32>
+  %1 = dovetail.sub %0, %x : (tensor<2x3xi32>, tensor<2x1xi32>) -> tensor<2x3xi32>
+  %2 = dovetail.cast %b {to = i32} : (tensor<3x4xi8>) -> tensor<3x4xi32>
+  %3 = dovetail.matmul %1, %2 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
+  return %3 : tensor<2x4xi32>
+}
+
+// Scales whose product f32 does not have, or that are no numbers, are applied one by one.
+// CHECK-LABEL: func @scales(
+// CHECK: dovetail.matmul {{.*}} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+func.func @scales(%a: tensor<2x3xui8>, %b: tensor<3x4xi8>) -> tensor<2x4xf32> {
+  %large = dovetail.constant dense<1.0e20> : tensor<f32>
+  %0 = dovetail.cast %a {to = i32} : (tensor<2x3xui8>) -> tensor<2x3xi32>
+  %1 = dovetail.cast %0 {to = f32} : (tensor<2x3xi32>) -> tensor<2x3xf32>
+  %2 = dovetail.mul %1, %large : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %3 = dovetail.cast %b {to = i32} : (tensor<3x4xi8>) -> tensor<3x4xi32>
+  %4 = dovetail.cast %3 {to = f32} : (tensor<3x4xi32>) -> tensor<3x4xf32>
+  %5 = dovetail.mul %4, %large : (tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>
+  %6 = dovetail.matmul %2, %5 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return %6 : tensor<2x4xf32>
 }

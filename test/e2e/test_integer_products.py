@@ -47,9 +47,15 @@ class Case:
         np.testing.assert_array_equal(actual, self.expected)
 
 
-def _product(rng, signs, left, right, zeros=("number", "number"), constants=("b", "za", "zb")):
+def _large(rng, dtype, shape):
+    """Values far from 0, all of one sign: sums of many go beyond what f32 holds."""
+    far = np.iinfo(dtype).max if dtype == np.uint8 else np.iinfo(dtype).min
+    return (far - np.sign(far) * rng.integers(0, 8, shape)).astype(dtype)
+
+
+def _product(rng, signs, left, right, zeros=("number", "number"), constants=("b", "za", "zb"), draw=_integers):
     """MatMulInteger. `zeros`: what zero points there are: none, "number", or "each" (row or column one)."""
-    a, b = (_integers(rng, dtype, shape) for dtype, shape in zip(signs, (left, right)))
+    a, b = (draw(rng, dtype, shape) for dtype, shape in zip(signs, (left, right)))
     extents = {"number": ((), ()), "each": (left[-2:-1], right[-1:])}
     za, zb = (
         None if zero is None else _integers(rng, dtype, extents[zero][side])
@@ -146,10 +152,12 @@ def _convolve(x, w, strides, dilations, pads, groups):
     return np.moveaxis(np.concatenate(results, -1), -1, 1)
 
 
-def _convolution(rng, signs, shape, weights, zeros=("number", "number"), constants=("w", "zx", "zw"), **attributes):
+def _convolution(
+    rng, signs, shape, weights, zeros=("number", "number"), constants=("w", "zx", "zw"), draw=_integers, **attributes
+):
     """ConvInteger. `zeros`: as for `_product`; those of weights may be for each channel."""
     groups, spatial = attributes.get("group", 1), len(shape) - 2
-    x, w = (_integers(rng, dtype, each) for dtype, each in zip(signs, (shape, weights)))
+    x, w = (draw(rng, dtype, each) for dtype, each in zip(signs, (shape, weights)))
     extents = {"number": ((), ()), "each": ((), weights[:1])}
     zx, zw = (
         None if zero is None else _integers(rng, dtype, extents[zero][side])
@@ -213,6 +221,30 @@ def test_partitioned_convolutions(backend, mesh, tensor, dim):
         extent = {"x": shape, "y": case.expected.shape}[tensor][dim]
         partition = Partition(mesh)
         case.check(backend, partition.split(tensor, 4, dim, axes, sizes(extent, partition.parts(axes))))
+
+
+#: Of more than 514 terms, whose sums f32 does not hold, or in groups.
+_LONG_SUMS = (
+    ((1, 1100, 3, 2), (8, 1100, 1, 1), {}),
+    ((1, 600, 50), (5, 600, 2), {"pads": [1, 0]}),
+    ((1, 70, 9, 9), (17, 70, 3, 3), {"pads": [1, 1, 1, 1]}),
+    ((1, 126, 9, 9), (10, 63, 8, 8), {"pads": [1, 0, 0, 0], "group": 2}),
+    ((1, 4, 30, 30), (4, 1, 28, 29), {"group": 4}),
+    ((1, 2, 1503), (32, 1, 1500), {"group": 2}),
+    ((1, 4, 10, 4), (8, 1, 8, 1), {"group": 4}),
+)
+
+
+@pytest.mark.parametrize("signs", SIGNS, ids=lambda pair: "-".join(np.dtype(each).name for each in pair))
+def test_long_sums(backend, signs):
+    """i32 has what f32 has not."""
+    rng = np.random.default_rng(25)
+    for zeros in ((None, None), ("number", "each")):
+        for constants in (("b", "za", "zb"), ()):
+            for terms in (1040, 70001):
+                _product(rng, signs, (3, terms), (terms, 5), zeros, constants, _large).check(backend)
+        for shape, weights, attributes in _LONG_SUMS:
+            _convolution(rng, signs, shape, weights, zeros, draw=_large, **attributes).check(backend)
 
 
 def test_convolution_calls(tmp_path):

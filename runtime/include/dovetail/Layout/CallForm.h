@@ -18,6 +18,10 @@
 
 namespace dovetail::layout {
 
+/// So many products of integers of 8 bits, one with a sign and one without, have a sum that f32 holds, whatever they
+/// are.
+inline constexpr int64_t mostExactTerms = (int64_t(1) << 24) / (255 * 128);
+
 /// A convolution over [N, C, spatial...], or with `isTransposed` the gradient of one. Its loops are the dimensions of
 /// the result, the input channels of a group, and a tap for each spatial dimension.
 struct ConvolutionForm {

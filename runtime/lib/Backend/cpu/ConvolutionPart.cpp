@@ -84,6 +84,17 @@ memory::desc ConvolutionPart::weightsDesc() const {
   return memory::desc(extents, types.second, strides);
 }
 
+bool ConvolutionPart::isRounded(const char *implementation) const {
+  // All others take sums of integers through f32, also where there is nothing to scale.
+  if (!types.isInteger() || std::strncmp(implementation, "brg", 3) == 0)
+    return false;
+  const Box &box = geometry.weightsBox;
+  int64_t terms = box[1].size();
+  for (int i = 0; i < spatial; ++i)
+    terms *= box[dims[2 + i]].size();
+  return terms > layout::mostExactTerms;
+}
+
 PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, CallBudget &budget) {
   memory::dims strides, dilations, lo, hi;
   for (int i = 0; i < spatial; ++i) {
@@ -100,7 +111,13 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
   auto kind = dnnl::prop_kind::forward_inference;
   auto keep = [&](auto desc, auto makePrimitive) {
     // What another part packs takes nothing of the budget.
-    if (!(shared ? budget.choose(desc, shared->packedDesc, WeightUse::Constant) : budget.choose(desc, source, use)))
+    auto choose = [&] {
+      return shared ? budget.choose(desc, shared->packedDesc, WeightUse::Constant) : budget.choose(desc, source, use);
+    };
+    bool isFound = choose();
+    while (isFound && isRounded(desc.impl_info_str()))
+      isFound = desc.next_impl() && choose();
+    if (!isFound)
       return PostOps::Outcome::Impossible;
     packedDesc = desc.weights_desc();
     scratchpadDesc = desc.scratchpad_desc();

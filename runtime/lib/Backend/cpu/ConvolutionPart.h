@@ -62,6 +62,8 @@ private:
   absl::Status createKernels(CallBudget &budget);
   absl::Status createCall(CallBudget &budget);
   PostOps::Outcome createPrimitive(const PostOps::Fused &fused, CallBudget &budget);
+  /// Whether an implementation rounds sums of integers that may come up here.
+  bool isRounded(const char *implementation) const;
   dnnl::memory::desc weightsDesc() const;
 
   const RankMemory &context;

@@ -92,8 +92,8 @@ absl::StatusOr<ProductTypes> ProductTypes::find(ElementType first, ElementType s
       return type.status();
     return ProductTypes{*type, *type, *type};
   }
-  bool isUnsigned = first == ElementType::U8;
-  if ((!isUnsigned && first != ElementType::I8) || second != ElementType::I8)
+  // Of two factors with signs it rounds sums.
+  if (first != ElementType::U8 || second != ElementType::I8)
     return absl::UnimplementedError(
         absl::StrCat("products of ", elementTypeName(first), " and ", elementTypeName(second),
                      " are no library calls; compile the model with --no-libraries, which uses generated kernels"));
@@ -101,8 +101,7 @@ absl::StatusOr<ProductTypes> ProductTypes::find(ElementType first, ElementType s
     return absl::UnimplementedError(
         "products of integers of 8 bits need instructions (VNNI) that oneDNN does not use here; unset "
         "ONEDNN_MAX_CPU_ISA, or compile the model with --no-libraries, which uses generated kernels");
-  return ProductTypes{isUnsigned ? memory::data_type::u8 : memory::data_type::s8, memory::data_type::s8,
-                      memory::data_type::s32};
+  return ProductTypes{memory::data_type::u8, memory::data_type::s8, memory::data_type::s32};
 }
 
 memory::desc dovetail::runtime::describe(const MemoryView &view, const layout::Box &box, const std::vector<int> &dims,
