@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Harness/DevicePlan.h"
+#include "DamagedPlans.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/runtime/ExitCode.h"
@@ -402,7 +403,8 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   expectBounded("dimension 2 is bounded by count -2 of 2", [](PlanBuilder &b) { b.plan.tensors[0]->counts[2] = -2; });
   expectBounded("dimension 1 of extent 4 is bounded by count 'lines' of bound 8",
                 [](PlanBuilder &b) { b.plan.tensors[0]->counts[1] = 1; });
-  expectBounded("count 'boxes' bounds inputs, but is computed", [](PlanBuilder &b) { b.plan.counts[0]->given = false; });
+  expectBounded("count 'boxes' bounds inputs, but is computed",
+                [](PlanBuilder &b) { b.plan.counts[0]->given = false; });
   expectBounded("count 'lines' is given by no input", [](PlanBuilder &b) { b.plan.counts[1]->given = true; });
   expectBounded("loop 0 is bounded by count 7 of 2", [&](PlanBuilder &b) { loop(b).count = 7; });
   expectBounded("loop 0 of extent 8 is bounded by count 'lines' of bound 9",
@@ -511,36 +513,6 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   expect("nothing writes output", [](PlanBuilder &b) { b.plan.steps.clear(); });
 }
 
-namespace {
-
-/// Changes some bytes: flips, copies, cuts, zeros.
-void damage(std::mt19937_64 &random, Bytes &bytes) {
-  auto position = [&] { return bytes.empty() ? 0 : random() % bytes.size(); };
-  for (int i = random() % 4; i >= 0 && !bytes.empty(); --i) {
-    size_t at = position(), length = std::min<size_t>(random() % 64 + 1, bytes.size() - at);
-    switch (random() % 5) {
-    case 0:
-      bytes[at] ^= std::byte(1 << random() % 8);
-      break;
-    case 1:
-      for (size_t k = 0; k < length; ++k)
-        bytes[at + k] = std::byte(random());
-      break;
-    case 2:
-      std::fill_n(bytes.begin() + at, length, random() % 2 ? std::byte(0) : std::byte(0xff));
-      break;
-    case 3:
-      bytes.erase(bytes.begin() + at, bytes.begin() + at + length);
-      break;
-    case 4:
-      bytes.resize(at);
-      break;
-    }
-  }
-}
-
-} // namespace
-
 TEST(ArtifactFuzz, DamagedFilesNeverCrash) {
   Bytes good = makeProgram().artifact();
   for (uint64_t seed = 0; seed < 1500; ++seed) {
@@ -553,41 +525,7 @@ TEST(ArtifactFuzz, DamagedFilesNeverCrash) {
 }
 
 TEST(ArtifactFuzz, DamagedPlansWithGoodChecksumsNeverCrash) {
-  PlanBuilder builder = makeProgram();
-  Bytes good = builder.artifact();
-  auto sections = runtime::parseArtifact(good);
-  ASSERT_TRUE(sections.ok());
-  int loaded = 0, started = 0;
-  for (uint64_t seed = 0; seed < 4000; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937_64 random(seed);
-    Bytes plan(sections->plan.begin(), sections->plan.end());
-    if (seed % 2) {
-      damage(random, plan);
-    } else {
-      // One small change to one number keeps the structure whole more often.
-      size_t at = random() % (plan.size() / 4) * 4;
-      uint32_t value;
-      std::memcpy(&value, plan.data() + at, 4);
-      value = random() % 2 ? value + random() % 9 - 4 : random() % 16;
-      std::memcpy(plan.data() + at, &value, 4);
-    }
-    auto bytes =
-        runtime::serializeArtifact({runtime::Section{runtime::SectionKind::Plan, {plan}},
-                                    runtime::Section{runtime::SectionKind::Code, {sections->code[0].bytes}},
-                                    runtime::Section{runtime::SectionKind::Weights, {sections->weights.getBytes()}}});
-    ASSERT_TRUE(bytes.ok());
-    auto program = Program::load(*bytes);
-    if (!program.ok())
-      continue;
-    ++loaded;
-    // Its kernels might do anything, but getting ready must not.
-    if ((*program)->numRanks() > 8)
-      continue;
-    runtime::RunnerOptions options;
-    options.timeout = std::chrono::milliseconds(5000);
-    started += runtime::ProgramRunner::create(*program, options).ok();
-  }
+  auto [loaded, started] = damagePlans(makeProgram().artifact(), 4000);
   EXPECT_GT(loaded, 100);
   EXPECT_GT(started, 50);
 }

@@ -372,6 +372,25 @@ void PlanBuilder::library(MatMulStep step, bool inPrologue, const layout::DimSha
   addLibrary(std::move(call), inPrologue, memoryOf(callBytes));
 }
 
+void PlanBuilder::library(AttentionPartsStep step) {
+  artifact::AttentionT call;
+  call.query = step.query;
+  call.key = step.key;
+  call.value = step.value;
+  call.output = step.output;
+  call.scale = 1;
+  call.parts = true;
+  // [parts, rows, columns], keys, depth.
+  call.loops = loopsOf(step.output, {shapeOf(step.key)[0]}, step.keys);
+  call.loops.push_back(std::make_unique<artifact::LoopT>());
+  call.loops.back()->extent = shapeOf(step.key)[1];
+  call.loops.back()->dim = toDim({});
+  call.query_access = toAccess({at(1), at(4)});
+  call.key_access = toAccess({at(3), at(4)});
+  call.value_access = toAccess({at(3), at(2)});
+  addLibrary(std::move(call), /*inPrologue=*/false, memoryOf(callBytes));
+}
+
 void PlanBuilder::library(PoolStep step, bool inPrologue) {
   size_t rank = shapeOf(step.output).size();
   std::vector<layout::AccessDim> access = {at(0), at(1)};

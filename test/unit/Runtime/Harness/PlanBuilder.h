@@ -53,6 +53,11 @@ struct MatMulStep {
   std::vector<std::unique_ptr<artifact::PostOpT>> post_ops;
   std::vector<std::unique_ptr<artifact::LoopT>> loops;
 };
+/// Parts of the keys of attention, which are split as the first dimension of the output is, at `keys`.
+struct AttentionPartsStep {
+  uint32_t query = 0, key = 0, value = 0, output = 0;
+  layout::DimSharding keys;
+};
 struct PoolStep {
   artifact::PoolKind kind = artifact::PoolKind::Max;
   uint32_t input = 0, output = 0;
@@ -101,6 +106,7 @@ public:
   void library(ConvolutionStep step, bool inPrologue = false, const layout::DimSharding &sum = {});
   void library(MatMulStep step, bool inPrologue = false, const layout::DimSharding &sum = {});
   void library(PoolStep step, bool inPrologue = false);
+  void library(AttentionPartsStep step);
   void library(artifact::ReorderT call, bool inPrologue = false);
   /// Has threads divide `loop` of the last call of a run, into parts that begin at multiples of `step` iterations.
   void divide(uint32_t loop, int64_t step = 1);
