@@ -168,6 +168,11 @@ def test_faults_at_any_moment(program, tmp_path, seed):
                     os.kill(pid, signal.SIGCONT)
             break
         time.sleep(0.05)
+    if time.monotonic() - begin >= 60 and process.poll() is None and not any(map(_is_running, ranks.values())):
+        # Seen of Open MPI 4.1.4 where two ranks are killed while they start: its threads wait for each other.
+        os.killpg(process.pid, signal.SIGKILL)
+        assert not list(file.parent.iterdir())
+        pytest.xfail("mpirun does not end, though all processes that it started have")
     code, output, messages = mpi.finish(process, timeout=90)
     # Before MPI is there, it is the launcher that notices, or what starts MPI gives up after the time allowed.
     assert time.monotonic() - begin < 60
