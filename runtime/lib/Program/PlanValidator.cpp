@@ -252,25 +252,23 @@ absl::Status Validator::checkAttention(const std::string &where, const Attention
   std::vector<int64_t> extents;
   for (const LoopInfo &loop : call.loops)
     extents.push_back(loop.extent);
+  std::vector<layout::AccessDims> accesses;
+  for (const auto &operand : call.operands())
+    accesses.emplace_back(*operand.second);
   if (call.isOfParts) {
     int64_t &columns = extents[extents.size() - 3];
     if (columns <= layout::attentionPartColumns || loops[extents.size() - 3].dim.isSplit())
       return damaged(where, " gives parts without whole columns of values, scores and sums");
-    std::vector<layout::AccessDims> all;
-    for (const auto &operand : call.operands())
-      all.emplace_back(*operand.second);
-    if (layout::AttentionForm::find(all, extents)->columns != columns)
+    if (layout::AttentionForm::find(accesses, extents)->columns != columns)
       return damaged(where, " gives parts of several heads in its columns");
     columns -= layout::attentionPartColumns;
   }
-  std::vector<layout::AccessDims> accesses;
   for (const auto &[tensor, access] : call.operands()) {
     // Operands may be more than what is read of them.
     if (!layout::staysInside(*access, shape(tensor), extents))
       return damaged(where, " reads a tensor of ", shapeStr(shape(tensor)), " as one of other extents");
     if (static_cast<int64_t>(tensor) != call.mask && !sameType(tensor, call.output))
       return damaged(where, " has operands of different types");
-    accesses.emplace_back(*access);
   }
   for (const auto &[tensor, access] : call.operands())
     if (plan.tensors[tensor].buffer == plan.tensors[call.output].buffer &&
