@@ -271,10 +271,7 @@ void AttentionOp::emitLine(LineBuilder &line) {
       return emitScore(*this, line, n);
     };
     update([&](Value) { return elements.zero(type); });
-    // Where a part has nothing but minus infinity, it adds nothing to others.
-    Value lowest = !isOfPart ? elements.lowest(type)
-                             : elements.create<arith::ConstantOp>(FloatAttr::get(
-                                   type, APFloat::getLargest(type.getFloatSemantics(), /*Negative=*/true)));
+    Value lowest = isOfPart ? emitLowestFinite(elements, type) : elements.lowest(type);
     Value most = elements
                      .forLoop(first, last, {lowest},
                               [&](Value n, ValueRange carried) -> SmallVector<Value> {

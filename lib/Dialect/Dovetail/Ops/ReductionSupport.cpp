@@ -28,6 +28,11 @@ Type dovetail::getProductType(Type lhs, Type rhs) {
   return lhs == rhs ? lhs : Type();
 }
 
+Value dovetail::emitLowestFinite(ElementBuilder &builder, FloatType type) {
+  return builder.create<arith::ConstantOp>(
+      FloatAttr::get(type, APFloat::getLargest(type.getFloatSemantics(), /*Negative=*/true)));
+}
+
 Value dovetail::widen(ElementBuilder &builder, Value scalar, Type type) {
   auto floatType = dyn_cast<FloatType>(type);
   return floatType ? builder.convertFloat(scalar, floatType) : scalar;

@@ -21,6 +21,10 @@ namespace dovetail {
 /// Null if there is no product of these.
 mlir::Type getProductType(mlir::Type lhs, mlir::Type rhs);
 
+/// The lowest number that is finite. As the largest of terms all of which are minus infinity, such as a mask makes, it
+/// leaves exponentials of differences zero, which add nothing to others.
+mlir::Value emitLowestFinite(ElementBuilder &builder, mlir::FloatType type);
+
 /// Extends a float scalar to `type`, if it is narrower.
 mlir::Value widen(ElementBuilder &builder, mlir::Value scalar, mlir::Type type);
 

@@ -61,12 +61,7 @@ Value SumExpOp::emitPass(BodyBuilder &body, unsigned pass, ValueRange found) {
 Value SumExpOp::emitFound(ElementBuilder &builder, unsigned pass, Value folded, Value count) {
   if (pass != 0)
     return folded;
-  // Where there is nothing but minus infinity, such as a mask makes, a finite maximum leaves exponentials zero, which
-  // add nothing to others.
-  auto type = cast<FloatType>(folded.getType());
-  Value lowest = builder.create<arith::ConstantOp>(
-      FloatAttr::get(type, APFloat::getLargest(type.getFloatSemantics(), /*Negative=*/true)));
-  return builder.max(folded, lowest);
+  return builder.max(folded, emitLowestFinite(builder, cast<FloatType>(folded.getType())));
 }
 
 SmallVector<Value> SumExpOp::combineParts(OpBuilder &builder, ValueRange parts, int64_t dim) {
