@@ -113,7 +113,13 @@ absl::StatusOr<std::unique_ptr<Neighbours>> Neighbours::find(Rendezvous &rendezv
   if (sharers->size() < 2)
     place.clear();
   std::unique_ptr<Neighbours> result(new Neighbours(rank));
-  bool works = !place.empty() && mostBytes > 0 && result->share(owned, channels, *sharers, mostBytes).ok();
+  bool works = !place.empty() && mostBytes > 0;
+  if (works) {
+    absl::Status status = result->share(owned, channels, *sharers, mostBytes);
+    if (absl::IsInternal(status))
+      return status;
+    works = status.ok();
+  }
   absl::StatusOr<std::map<int, std::string>> names =
       rendezvous.gatherAlike(place, works ? result->segment->name() : "");
   if (!names.ok())

@@ -105,7 +105,7 @@ absl::StatusOr<std::unique_ptr<SharedSegment>> SharedSegment::create(int64_t not
 }
 
 absl::Status SharedSegment::share(ByteRange part, int64_t offset) {
-  // Made somewhere else, with a place for large pages, and then moved.
+  // Made somewhere else, with a place for large pages, and then mapped again where it belongs.
   void *place = ::mmap(nullptr, part.bytes + largePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (place == MAP_FAILED)
     return explain("memory cannot be mapped");
@@ -113,7 +113,6 @@ absl::Status SharedSegment::share(ByteRange part, int64_t offset) {
   int64_t ahead = (offset - static_cast<int64_t>(reinterpret_cast<uintptr_t>(first) % largePage)) % largePage;
   ahead = (ahead + largePage) % largePage;
   std::byte *target = first + ahead;
-  // What is moved away leaves nothing behind that other threads could have taken by the time that it is given back.
   if (ahead > 0)
     ::munmap(first, ahead);
   if (ahead < largePage)
@@ -136,9 +135,24 @@ absl::Status SharedSegment::share(ByteRange part, int64_t offset) {
     return explain("memory cannot be reserved");
   }
   std::memcpy(target, part.begin, part.bytes);
-  if (::mremap(target, part.bytes, part.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, part.begin) == MAP_FAILED)
-    return explain("memory cannot be mapped");
-  std::move(free).Cancel();
+  // Not moved there: MPI's libraries put functions of their own in the place of mremap to hear of memory that goes, and
+  // some lose its last argument, so that pages get to anywhere (UCX before 1.15, issue 8820 of openucx/ucx).
+  if (::mmap(part.begin, part.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) != part.begin) {
+    absl::Status status = explain("memory cannot be mapped");
+    // A failure may have unmapped what was there.
+    void *restored =
+        ::mmap(part.begin, part.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (restored != part.begin)
+      return absl::InternalError(absl::StrCat("memory was lost as it was to be shared: ", std::strerror(errno)));
+    std::memcpy(part.begin, target, part.bytes);
+    return status;
+  }
+  if (part.bytes >= largePage)
+    ::madvise(part.begin, part.bytes, MADV_HUGEPAGE);
+  // The pages are there; what runs do not wait for is that they are found for the first time.
+#ifdef MADV_POPULATE_WRITE
+  ::madvise(part.begin, part.bytes, MADV_POPULATE_WRITE);
+#endif
   return absl::OkStatus();
 }
 
