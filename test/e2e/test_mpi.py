@@ -40,7 +40,7 @@ CASES = [
 
 
 # What a process sends to another of its machine is a message, too.
-MESSAGES = ["-x", "DOVETAIL_SHARED_MEMORY=0"]
+MESSAGES = {"DOVETAIL_SHARED_MEMORY": 0}
 
 
 def _run(line):
@@ -89,8 +89,10 @@ def _subject(name):
 @pytest.mark.parametrize("name, ranks, style", CASES)
 def test_model(tmp_path, name, ranks, style):
     """By memory that processes share, and by messages."""
-    flags = [(), MESSAGES]
-    runs = [lambda arguments, more=more: mpi.command(ranks, mpi.run_program(*arguments), flags=more) for more in flags]
+    runs = [
+        lambda arguments, variables=variables: mpi.command(ranks, mpi.run_program(*arguments), variables=variables)
+        for variables in ({}, MESSAGES)
+    ]
     _compare(tmp_path, _subject(name), ranks, style, runs)
 
 
@@ -109,13 +111,12 @@ def test_one_that_shares_no_memory(tmp_path):
 
 def test_over_sockets(tmp_path):
     """As between machines."""
-    flags = ["--mca", "btl", "self,tcp", *MESSAGES]
     _compare(
         tmp_path,
         _subject("small-unet3d"),
         4,
         "uneven",
-        [lambda arguments: mpi.command(4, mpi.run_program(*arguments), flags=flags)],
+        [lambda arguments: mpi.command(4, mpi.run_program(*arguments), sockets=True, variables=MESSAGES)],
     )
 
 
@@ -128,7 +129,7 @@ def test_large_messages_are_sent_in_parts(tmp_path):
         _subject("small-vit"),
         4,
         "uneven",
-        [lambda arguments: mpi.command(4, mpi.run_program(*arguments, comm=name), flags=MESSAGES)],
+        [lambda arguments: mpi.command(4, mpi.run_program(*arguments, comm=name), variables=MESSAGES)],
     )
 
 
@@ -137,7 +138,7 @@ def test_steps_go_on_beside_messages(tmp_path, ranks):
     """What needs no halo is computed while messages that are late are under way, by library calls, too."""
     name, trace = "mpi_late", tmp_path / "trace.json"
     assert (build_dir() / "lib" / f"libdovetail_transport_{name}.so").exists()
-    start = lambda arguments: mpi.command(ranks, mpi.run_program(*arguments, "--trace", trace, comm=name), flags=MESSAGES)
+    start = lambda arguments: mpi.command(ranks, mpi.run_program(*arguments, "--trace", trace, comm=name), variables=MESSAGES)
     _compare(tmp_path, _subject("small-unet2d-transposed"), ranks, "uneven", [start], ["--split-launches", "always"])
     events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["pid"] == 0]
     begins = {event["id"]: event["ts"] for event in events if event["ph"] == "b"}
@@ -253,11 +254,16 @@ def test_errors_of_one_rank_end_all(pool, tmp_path):
     """The input of rank 1 has another shape."""
     np.save(tmp_path / "x.npy", np.zeros([1, 2, 9, 7], np.float32))
     np.save(tmp_path / "wrong.npy", np.zeros([1, 2, 9, 8], np.float32))
+    # MPICH's launcher lets the other wait in MPI_Init, which is given up then.
+    flags = ["--timeout", 15]
     programs = [
-        mpi.run_program("run", pool / "pool2.dvt", "--input", f"x=@{tmp_path}/{name}.npy") for name in ("x", "wrong")
+        mpi.run_program("run", pool / "pool2.dvt", "--input", f"x=@{tmp_path}/{name}.npy", *flags)
+        for name in ("x", "wrong")
     ]
     code, output, messages = mpi.call(mpi.command(2, *programs), timeout=60)
-    assert code == 2 and not output, messages
+    # MPICH's launcher has a code of its own.
+    assert code == 2 or (code != 0 and not mpi.is_open_mpi()), messages
+    assert not output and "input 'x' is float32[1, 2, 9, 7]" in messages
     assert "input 'x'" in messages and "[1, 2, 9, 8]" in messages
 
 
@@ -348,7 +354,8 @@ def test_steps_of_short_pieces(tmp_path):
 
 PEAK = """
 import resource, subprocess, sys
-code = subprocess.call(sys.argv[2:])
+# Launchers leave files open for their processes.
+code = subprocess.call(sys.argv[2:], close_fds=False)
 open(sys.argv[1], "a").write(f"{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}\\n")
 sys.exit(code)
 """
@@ -498,7 +505,7 @@ def test_no_room_for_outputs(tmp_path_factory, tmp_path):
     line = mpi.run_program("run", folder / "pool2.dvt", *RANDOM, "--output", f"y={tmp_path}/y.npy")
     words = " ".join(map(str, line))
     limited = ["bash", "-c", f"trap '' XFSZ; ulimit -f 200; exec {words}"]
-    code, _, messages = mpi.call(mpi.command(2, line, limited, flags=["--mca", "btl", "self,tcp"]))
+    code, _, messages = mpi.call(mpi.command(2, line, limited, sockets=True))
     assert code == 3, messages
     assert f"rank 1: cannot write '{tmp_path}/y.npy': File too large" in messages
     assert not list(tmp_path.iterdir())
@@ -511,7 +518,8 @@ def test_programs_with_mpi_of_their_own(pool, threads):
     assert program.exists()
     code, output, messages = mpi.call(mpi.command(4, [program, pool / "pool2.dvt", threads]))
     assert (code, messages) == (0, ""), (output, messages)
-    assert output == "as it should be\n" * 4
+    # UCX remarks what was given up for ever, as parts of requests that are errors are.
+    assert [line for line in output.splitlines() if "UCX  WARN" not in line] == ["as it should be"] * 4
 
 
 def test_each_process_reads_its_weights_alone(tmp_path):

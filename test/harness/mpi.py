@@ -13,20 +13,39 @@ from harness.sanitizers import sanitizers, without_preload
 TIMEOUT = 300
 
 
+#: What starts processes: that of the MPI that the build is for.
+LAUNCHER = os.environ.get("DOVETAIL_MPIRUN", "mpirun")
+
+
+@functools.cache
+def is_open_mpi():
+    """Whether it is Open MPI's launcher; else it is MPICH's, or of what derives from it."""
+    return "Open MPI" in subprocess.run([LAUNCHER, "--version"], capture_output=True, text=True).stdout
+
+
 @functools.cache
 def missing():
     """Why there is nothing to test; empty if there is."""
-    if not shutil.which("mpirun"):
-        return "there is no mpirun on this machine"
+    if not shutil.which(LAUNCHER):
+        return f"there is no {LAUNCHER} on this machine"
     if not (build_dir() / "lib" / "libdovetail_transport_mpi.so").exists():
         return "the build has no transport mpi"
-    version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True).stdout
-    return "" if "Open MPI" in version else "the flags are those of Open MPI's mpirun"
+    return ""
 
 
-def command(ranks, *programs, flags=()):
-    """What starts `ranks` processes of a program, or one process of each of several."""
-    line = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", *flags]
+def command(ranks, *programs, sockets=False, variables=None):
+    """What starts `ranks` processes of a program, or one process of each of several; `sockets`: that connect as those of
+    several machines do; `variables`: of their environment."""
+    variables = dict(variables or {})
+    if is_open_mpi():
+        line = [LAUNCHER, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+        line += ["--mca", "btl", "self,tcp"] if sockets else []
+        line += [part for name, value in variables.items() for part in ("-x", f"{name}={value}")]
+    else:
+        # MPICH's channel is UCX, or libfabric.
+        variables |= {"UCX_TLS": "self,tcp", "FI_PROVIDER": "tcp"} if sockets else {}
+        # Else it kills all others as soon as one ends, before they can say why or tidy up.
+        line = [LAUNCHER, "-disable-auto-cleanup", *(part for name, value in variables.items() for part in ("-genv", name, value))]
     for index, program in enumerate(programs):
         line += [":"] if index else []
         line += ["-n", ranks if len(programs) == 1 else 1, *program]
@@ -39,7 +58,7 @@ def run_program(*arguments, comm="mpi"):
 
 
 def environment(**more):
-    found = {name: value for name, value in without_preload().items() if not name.startswith(("OMPI_", "PMIX_"))}
+    found = {name: value for name, value in without_preload().items() if not name.startswith(("OMPI_", "PMIX_", "PMI_"))}
     if "address" in sanitizers(build_dir()):
         # Open MPI leaks in components that it has unloaded by then, so that no suppression can name them.
         found["ASAN_OPTIONS"] = "detect_leaks=0"

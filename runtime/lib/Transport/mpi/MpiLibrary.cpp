@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -103,9 +104,11 @@ std::string mpi::libraryVersion() {
   int length = 0;
   if (MPI_Get_library_version(text, &length) != MPI_SUCCESS)
     return "of an unknown version";
-  // Open MPI goes on with where it was built.
+  // Open MPI goes on with where it was built, and MPICH, whose words are apart by tabs, with how.
   std::string version(text, static_cast<size_t>(length));
-  return version.substr(0, version.find_first_of(",\n"));
+  version.resize(std::min(version.find_first_of(",\n"), version.size()));
+  std::replace(version.begin(), version.end(), '\t', ' ');
+  return version;
 }
 
 absl::Status mpi::check(int result, const char *function) {
