@@ -32,7 +32,11 @@ constexpr auto partingTimeout = std::chrono::seconds(30);
 /// What it may take to tell the launcher of a failure.
 constexpr auto abortTimeout = std::chrono::seconds(5);
 
+/// What rank 0 may take to remove what is unfinished, before another rank has the launcher kill it.
+constexpr auto firstTimeout = std::chrono::seconds(1);
+
 std::atomic<bool> hasFailed = false;
+bool isFirst = true; ///< Of all processes; once MPI has begun.
 
 /// Ends the process unless it is destroyed in time: nothing else ends a call that waits for others.
 class Watchdog {
@@ -78,6 +82,9 @@ void end(int exitCode, void *) {
     return;
   }
   std::fflush(nullptr);
+  // It hears of failures as the others do, holds locks and has made the files of outputs, so it is to go first.
+  if (!isFirst)
+    std::this_thread::sleep_for(firstTimeout);
   int code = exitCode != 0 ? exitCode : communicationExitCode;
   Watchdog watchdog(abortTimeout, code, "");
   // Another thread may be in a call that does not return.
@@ -138,6 +145,10 @@ absl::Status mpi::begin(std::chrono::milliseconds timeout) {
     absl::Status status = check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &threads), "MPI_Init_thread");
     if (!status.ok())
       return status;
+    int rank = 0;
+    if (absl::Status status = check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank"); !status.ok())
+      return status;
+    isFirst = rank == 0;
     ::on_exit(end, nullptr);
   } else if (absl::Status status = check(MPI_Query_thread(&threads), "MPI_Query_thread"); !status.ok()) {
     return status;
