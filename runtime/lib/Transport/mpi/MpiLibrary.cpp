@@ -8,6 +8,8 @@
 
 #include "MpiLibrary.h"
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -106,6 +108,31 @@ std::timed_mutex &mpi::calls() {
   return *mutex;
 }
 
+const char *mpi::findLauncher(int &size) {
+  for (const char *variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS",
+                               "SLURM_NTASKS", "WORLD_SIZE"})
+    if (const char *value = std::getenv(variable); value && absl::SimpleAtoi(value, &size) && size > 1)
+      return variable;
+  return nullptr;
+}
+
+/// Whether what has started the process tells MPI of the others: by PMIx, or one of the interfaces before it.
+static bool hasProcessManager() {
+  for (char **variable = environ; *variable; ++variable)
+    if (absl::StartsWith(*variable, "PMI") || absl::StartsWith(*variable, "OMPI_") ||
+        absl::StartsWith(*variable, "MV2_"))
+      return true;
+  return false;
+}
+
+absl::Status mpi::otherLauncher(const char *variable, int started) {
+  return absl::UnavailableError(absl::StrCat("this process is alone, as ", libraryVersion(), " sees it, but ", variable,
+                                             " says that ", started,
+                                             " were started: they were started by the launcher of another MPI; use the "
+                                             "mpirun of this one, or srun --mpi=pmix, ",
+                                             "or leave out --comm mpi if this process is to be all ranks"));
+}
+
 std::string mpi::libraryVersion() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
@@ -139,6 +166,10 @@ absl::Status mpi::begin(std::chrono::milliseconds timeout) {
   if (hasEnded)
     return absl::UnavailableError("MPI has ended in this process (MPI_Finalize): connect ranks before that");
   if (!hasBegun) {
+    // There MPI_Init of some ends the process, with a code of its own.
+    int started = 0;
+    if (const char *variable = findLauncher(started); variable && !hasProcessManager())
+      return otherLauncher(variable, started);
     Watchdog watchdog(timeout, communicationExitCode,
                       absl::StrCat(libraryVersion(), ": MPI_Init did not return within ", timeout.count() / 1000.0,
                                    " s: another process did not come; allow more time (--timeout)"));

@@ -35,6 +35,11 @@ std::timed_mutex &calls();
 /// Its name and version.
 std::string libraryVersion();
 
+/// A variable by which a launcher says that it has started more than one process, `size`; null: none does.
+const char *findLauncher(int &size);
+/// The error where MPI does not know of the others then: UNAVAILABLE.
+absl::Status otherLauncher(const char *variable, int started);
+
 /// OK, or UNAVAILABLE with what MPI says of `result`, which `function` gave.
 absl::Status check(int result, const char *function);
 

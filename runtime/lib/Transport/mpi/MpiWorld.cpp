@@ -12,11 +12,9 @@
 
 #include "MpiTransport.h"
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <sched.h>
 
@@ -139,23 +137,11 @@ absl::StatusOr<std::string> MpiWorld::broadcast(std::string bytes) {
   return *told;
 }
 
-/// A variable of a launcher that says that there is more than one process; null: none does.
-const char *findLauncher(int &size) {
-  for (const char *variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS",
-                               "SLURM_NTASKS", "WORLD_SIZE"})
-    if (const char *value = std::getenv(variable); value && absl::SimpleAtoi(value, &size) && size > 1)
-      return variable;
-  return nullptr;
-}
-
 absl::Status checkSize(int size, int ranks, bool isGiven) {
   int started = 0;
   const char *variable = size == 1 && !isGiven ? findLauncher(started) : nullptr;
   if (variable)
-    return absl::UnavailableError(
-        absl::StrCat("this process is alone, as ", libraryVersion(), " sees it, but ", variable, " says that ", started,
-                     " were started: they were started by the launcher of another MPI; use the mpirun of this one, or ",
-                     "srun --mpi=pmix, or leave out --comm mpi if this process is to be all ranks"));
+    return otherLauncher(variable, started);
   if (size == ranks)
     return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("the program is for ", ranks, " ranks, but ",
