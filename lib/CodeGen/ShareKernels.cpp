@@ -36,7 +36,7 @@ static llvm::hash_code hashKernel(plan::KernelOp kernel) {
 static bool areEqual(plan::KernelOp a, plan::KernelOp b) {
   return a.getLayoutsAttr() == b.getLayoutsAttr() && a.getResultLayoutsAttr() == b.getResultLayoutsAttr() &&
          a.getStaticLoops() == b.getStaticLoops() && a.getParallelLoop() == b.getParallelLoop() &&
-         a.getBlocks() == b.getBlocks() && a.getInPlace() == b.getInPlace() &&
+         a.getBlocks() == b.getBlocks() && a.getInPlace() == b.getInPlace() && a.getCounts() == b.getCounts() &&
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
 }
 

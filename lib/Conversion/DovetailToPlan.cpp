@@ -177,7 +177,7 @@ void PlanEmitter::emitKernel(plan::GroupOp group) {
   auto kernel = plan::KernelOp::create(builder, root->getLoc(), builder.getStringAttr("kernel" + Twine(numKernels++)),
                                        builder.getArrayAttr(layouts), builder.getArrayAttr(resultLayouts),
                                        builder.getDenseI64ArrayAttr(staticLoops), IntegerAttr(), plan::BlocksAttr(),
-                                       group.getInPlaceAttr());
+                                       group.getInPlaceAttr(), /*counts=*/nullptr);
   // One kernel serves all ranks; the launch says who runs what.
   kernel.getBody().takeBody(group.getBody());
   auto strip = [](Value value) { value.setType(withSharding(cast<RankedTensorType>(value.getType()), {})); };

@@ -162,6 +162,9 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     passes.addPass(createBoundCalls({libraries, features}));
     passes.addPass(createChooseExchanges());
     passes.addPass(createMergeExchanges());
+    // Devices compute all: a thread that has nothing to do saves no time.
+    if (getTransportKind(options.target->getName()) == TransportKind::Threads)
+      passes.addPass(createEndAtCounts());
     if (options.splitLaunches != Where::Never)
       passes.addPass(createSplitLaunches(
           {/*cluster=*/"", getTransportKind(options.target->getName()), options.splitLaunches == Where::Always},

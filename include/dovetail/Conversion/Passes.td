@@ -358,6 +358,17 @@ def MergeExchanges : Pass<"plan-merge-exchanges", "::mlir::ModuleOp"> {
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 
+def EndAtCounts : Pass<"plan-end-at-counts", "::mlir::ModuleOp"> {
+  let summary = "Let kernels end where bounded outputs do";
+  let description = [{
+    A dimension that is bounded (`dovetail.counts`) is computed up to its bound, though nobody reads an output beyond its
+    count. The kernel that makes the output gets the count as one more argument (`counts`), and the loops of such dimensions
+    end there, where each iteration is an element or a line of its own, the count is known before, and nobody else reads
+    what the kernel writes.
+  }];
+  let dependentDialects = ["::dovetail::plan::PlanDialect"];
+}
+
 def PlaceWaits : Pass<"plan-place-waits", "::mlir::ModuleOp"> {
   let summary = "Let steps wait for the exchanges that they must come after";
   let description = [{

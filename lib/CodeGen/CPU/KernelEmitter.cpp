@@ -54,6 +54,17 @@ bool KernelEmitter::isStatic(unsigned loop) {
   return static_cast<int>(loop) != parallelLoop && KernelBody::isStatic(loop);
 }
 
+void KernelEmitter::endRanges() {
+  for (auto [loop, argument] : llvm::enumerate(kernel.getCounts().value_or(ArrayRef<int64_t>()))) {
+    if (argument < 0)
+      continue;
+    Value count = emitLoad(arguments[argument], builder.getI64Type(), {});
+    count = elements.create<arith::IndexCastOp>(builder.getIndexType(), count);
+    auto &[lo, hi] = ranges[loop];
+    hi = elements.maxI(lo, elements.minI(hi, count));
+  }
+}
+
 func::FuncOp KernelEmitter::emitBodyFunction() {
   MLIRContext *context = builder.getContext();
   Location loc = kernel.getLoc();
@@ -113,6 +124,7 @@ func::FuncOp KernelEmitter::emitBodyFunction() {
     records = entry->getArgument(numTensors);
 
   index.assign(rank, {});
+  endRanges();
   emitLoops(0);
   func::ReturnOp::create(builder, loc);
   return body;

@@ -54,6 +54,9 @@ private:
   mlir::func::FuncOp emitBodyFunction();
   void emitEntryFunction(mlir::func::FuncOp body);
 
+  /// Has loops end at counts.
+  void endRanges();
+
   // Loops.
   void emitLoops(unsigned depth);
   void emitTiles();

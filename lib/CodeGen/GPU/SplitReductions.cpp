@@ -95,7 +95,8 @@ static plan::KernelOp splitKernel(plan::KernelOp kernel, Split &split, ArrayAttr
   Location loc = kernel.getLoc();
   OpBuilder builder(kernel);
   auto combination = plan::KernelOp::create(builder, loc, kernel.getSymNameAttr(), layouts, kernel.getResultLayouts(),
-                                            DenseI64ArrayAttr(), IntegerAttr(), plan::BlocksAttr(), IntegerAttr());
+                                            DenseI64ArrayAttr(), IntegerAttr(), plan::BlocksAttr(), IntegerAttr(),
+                                            /*counts=*/nullptr);
   Block *body = builder.createBlock(&combination.getBody());
   SmallVector<Value> parts;
   for (Type type : split.getTypes())

@@ -875,3 +875,30 @@ plan.program @users mesh @mesh target "cpu" {
   plan.wait read(%event)
   "plan.output"(%event) {name = "x"} : (!plan.event) -> ()
 }
+
+// -----
+
+// expected-error@+1 {{'plan.kernel' op has results of 1 dimensions, but counts for 2}}
+plan.kernel @copy(%x: tensor<8xf32>, %n: tensor<i64>) layouts [<[0], [8]>, <[], []>] -> [<[0], [8]>]
+    attributes {counts = array<i64: 1, -1>} {
+  %0 = dovetail.neg %x : (tensor<8xf32>) -> tensor<8xf32>
+  plan.yield %0 : tensor<8xf32>
+}
+
+// -----
+
+// expected-error@+1 {{'plan.kernel' op ends dimension 0 at argument 0, which is no count, tensor<i64>}}
+plan.kernel @copy(%x: tensor<8xf32>, %n: tensor<i64>) layouts [<[0], [8]>, <[], []>] -> [<[0], [8]>]
+    attributes {counts = array<i64: 0>} {
+  %0 = dovetail.neg %x : (tensor<8xf32>) -> tensor<8xf32>
+  plan.yield %0 : tensor<8xf32>
+}
+
+// -----
+
+// expected-error@+1 {{'plan.kernel' op ends dimension 0 at a count, but has its result in the memory of an argument}}
+plan.kernel @copy(%x: tensor<8xf32>, %n: tensor<i64>) layouts [<[0], [8]>, <[], []>] -> [<[0], [8]>]
+    attributes {counts = array<i64: 1>, in_place = 0 : i64} {
+  %0 = dovetail.neg %x : (tensor<8xf32>) -> tensor<8xf32>
+  plan.yield %0 : tensor<8xf32>
+}

@@ -250,6 +250,18 @@ LogicalResult KernelOp::verifyRegions() {
         !mayWriteOver(*getBlock(), getArguments()[*number]))
       return emitOpError("cannot have its result in the memory of argument ")
              << *number << ", which is to be of the same layout, and what the result writes over, or reads in place";
+  ArrayRef<int64_t> counts = getCounts().value_or(ArrayRef<int64_t>());
+  if (getCounts() && counts.size() != getShape().size())
+    return emitOpError("has results of ") << getShape().size() << " dimensions, but counts for " << counts.size();
+  for (auto [dim, argument] : llvm::enumerate(counts)) {
+    if (argument == -1)
+      continue;
+    if (argument < 0 || argument >= static_cast<int64_t>(getArguments().size()) ||
+        getArguments()[argument].getType() != RankedTensorType::get({}, IntegerType::get(getContext(), 64)))
+      return emitOpError("ends dimension ") << dim << " at argument " << argument << ", which is no count, tensor<i64>";
+    if (getInPlace())
+      return emitOpError("ends dimension ") << dim << " at a count, but has its result in the memory of an argument";
+  }
   int64_t loops = getLoopExtents().size();
   for (int64_t loop : getStaticLoops())
     if (loop < 0 || loop >= loops)

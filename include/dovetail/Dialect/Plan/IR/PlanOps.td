@@ -43,7 +43,9 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
     sets `parallel_loop`, the loop whose range is divided among threads of a CPU, or `blocks`, the shape of launches
     on a device. With `in_place` the result lies in the memory of the argument of that number. Either the kernel reads
     nothing of it, as what it does not write over stays, or it reads all that depends on an element before it writes
-    over it (`getInPlaceReads`). Operations with `dovetail.check_indices` report indices that are out of range.
+    over it (`getInPlaceReads`). Operations with `dovetail.check_indices` report indices that are out of range. `counts`
+    has, for each dimension of the results, the argument, a count, where its loop ends, or -1: nobody reads what lies
+    behind. What a target cannot end there goes on to the end of its range.
 
     ```mlir
     plan.kernel @add(%a: tensor<1x8x10x10xf32>, %b: tensor<8x1x1xf32>)
@@ -56,7 +58,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_LayoutArrayAttr:$layouts, Plan_LayoutArrayAttr:$result_layouts,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$static_loops, OptionalAttr<I64Attr>:$parallel_loop,
-                       OptionalAttr<Plan_BlocksAttr>:$blocks, OptionalAttr<I64Attr>:$in_place);
+                       OptionalAttr<Plan_BlocksAttr>:$blocks, OptionalAttr<I64Attr>:$in_place,
+                       OptionalAttr<DenseI64ArrayAttr>:$counts);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
