@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_SHARDING_SHARDINGUTILS_H
 #define DOVETAIL_SHARDING_SHARDINGUTILS_H
 
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/IR/ShardingLayout.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -40,13 +40,6 @@ inline auto getDefinitions(mlir::ModuleOp module) {
   return llvm::make_filter_range(module.getOps<mlir::func::FuncOp>(),
                                  [](mlir::func::FuncOp function) { return !function.isDeclaration(); });
 }
-
-/// Converts a sharding attribute (null: replicated) of a tensor of `rank` dimensions. The axes must be in the mesh.
-layout::Sharding toLayout(ShardingAttr sharding, const layout::Mesh &mesh, unsigned rank);
-layout::DimSharding toLayout(DimShardingAttr dim, const layout::Mesh &mesh);
-/// The same for loops, which are then those of a tensor of their extents.
-layout::Sharding toLayout(llvm::ArrayRef<DimShardingAttr> loops, const layout::Mesh &mesh);
-layout::ReductionKind toLayout(ReduceKind kind);
 
 /// How many ranks differ along mesh axes, which must be in the mesh.
 int64_t getNumParts(const layout::Mesh &mesh, llvm::ArrayRef<mlir::StringAttr> axes);
