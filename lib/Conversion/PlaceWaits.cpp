@@ -12,6 +12,7 @@
 
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
+#include "dovetail/Dialect/Plan/IR/PlanParts.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {
@@ -42,6 +43,9 @@ private:
   bool readsOwn(Value ref, plan::ExchangeOp exchange) const;
   bool needsTargets(plan::StepOpInterface step, plan::ExchangeOp exchange) const;
   bool writesSources(plan::StepOpInterface step, plan::ExchangeOp exchange) const;
+  /// Whether `step` writes to buffers of `refs`, which are sources or targets of `exchange`, and not only what that
+  /// leaves alone on all ranks.
+  bool overwrites(plan::StepOpInterface step, ValueRange refs, plan::ExchangeOp exchange) const;
 
   Block &block;
   const layout::Mesh &mesh;
@@ -107,14 +111,18 @@ static bool share(ValueRange some, ValueRange others) {
   });
 }
 
+bool WaitPlacer::overwrites(plan::StepOpInterface step, ValueRange refs, plan::ExchangeOp exchange) const {
+  return share(step.getStepWrites(), refs) && !plan::leavesWrites(exchange, step, mesh);
+}
+
 bool WaitPlacer::needsTargets(plan::StepOpInterface step, plan::ExchangeOp exchange) const {
-  return share(step.getStepWrites(), exchange.getTargets()) || llvm::any_of(step.getStepReads(), [&](Value ref) {
+  return overwrites(step, exchange.getTargets(), exchange) || llvm::any_of(step.getStepReads(), [&](Value ref) {
            return share(ref, exchange.getTargets()) && !readsOwn(ref, exchange);
          });
 }
 
 bool WaitPlacer::writesSources(plan::StepOpInterface step, plan::ExchangeOp exchange) const {
-  return share(step.getStepWrites(), exchange.getSources());
+  return overwrites(step, exchange.getSources(), exchange);
 }
 
 void WaitPlacer::run() {

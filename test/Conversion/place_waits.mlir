@@ -258,3 +258,56 @@ plan.program @moves mesh @mesh target "cpu" {
   plan.output "all" %all : !all
   // CHECK-NOT: plan.wait
 }
+
+// -----
+
+// What is not sent may be written while the exchange is under way, as the loops say, or as little as the value is. One
+// row more, on one rank, has to wait; so does what lies in the halo.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+!cut = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>>>
+!halo = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}, {}]>>>
+!inside = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 3), (5, 8)}, {}]>>>
+!outside = !plan.ref<tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : (4, 5), (3, 4)}, {}]>>>
+
+plan.kernel @neg(%x: tensor<8x8xf32>) layouts [<[0, 1], [?, 8]>] -> [<[0, 1], [?, 8]>] {
+  %0 = dovetail.neg %x : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  plan.yield %0 : tensor<8x8xf32>
+}
+
+// CHECK-LABEL: plan.program @written
+plan.program @written mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}, {}]>> <[0, 1]>
+  %1 = plan.buffer arena tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}, {}]>> <[0, 1]>
+  %x = plan.view %0 "x" : !cut
+  %wide = plan.view %0 : !halo
+  %some = plan.view %0 : !inside
+  %beyond = plan.view %0 : !outside
+  %y = plan.view %1 "y" : !cut
+  %inY = plan.view %1 : !inside
+  %beyondY = plan.view %1 : !outside
+  plan.input "x" %x : !cut
+  plan.input "y" %y : !cut
+  // CHECK: %[[FIRST:.*]] = plan.exchange {{.*}} {step_name = "first"}
+  plan.exchange %x -> %wide {step_name = "first"} : !cut -> !halo
+  // CHECK-NEXT: plan.launch {{.*}} {step_name = "value"}
+  plan.launch @neg(%inY) -> (%some) loops [8 by <{"y" : (0, 3), (5, 8)}>, 8] {step_name = "value"} : (!inside) -> (!inside)
+  // CHECK-NEXT: plan.launch {{.*}} {step_name = "loops"}
+  plan.launch @neg(%y) -> (%x) loops [8 by <{"y" : (0, 3), (5, 8)}>, 8] {step_name = "loops"} : (!cut) -> (!cut)
+  // CHECK-NEXT: plan.wait complete(%[[FIRST]]) read(%[[FIRST]])
+  // CHECK-NEXT: plan.reorder
+  plan.reorder %y -> %x : !cut -> !cut
+  // CHECK-NEXT: %[[SECOND:.*]] = plan.exchange {{.*}} {step_name = "second"}
+  plan.exchange %x -> %wide {step_name = "second"} : !cut -> !halo
+  // CHECK-NEXT: plan.wait complete(%[[SECOND]]) read(%[[SECOND]])
+  // CHECK-NEXT: plan.launch {{.*}} {step_name = "sent"}
+  plan.launch @neg(%y) -> (%x) loops [8 by <{"y" : (0, 3), (4, 8)}>, 8] {step_name = "sent"} : (!cut) -> (!cut)
+  // CHECK-NEXT: %[[THIRD:.*]] = plan.exchange {{.*}} {step_name = "third"}
+  plan.exchange %x -> %wide {step_name = "third"} : !cut -> !halo
+  // CHECK-NEXT: plan.wait complete(%[[THIRD]]) read(%[[THIRD]])
+  // CHECK-NEXT: plan.launch {{.*}} {step_name = "brought"}
+  plan.launch @neg(%beyondY) -> (%beyond) loops [8 by <{"y" : (4, 5), (3, 4)}>, 8] {step_name = "brought"} : (!outside) -> (!outside)
+  plan.output "x" %x : !cut
+  // CHECK-NOT: plan.wait
+}

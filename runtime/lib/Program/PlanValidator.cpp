@@ -8,6 +8,8 @@
 
 #include "PlanValidator.h"
 
+#include "StepParts.h"
+
 #include "dovetail/Layout/AttentionForm.h"
 #include "dovetail/Layout/Exchange.h"
 
@@ -55,7 +57,6 @@ private:
   absl::Status checkAttention(const std::string &where, const AttentionCall &call);
   absl::Status checkMove(const std::string &where, const MoveInfo &move);
   absl::Status checkExchange(const std::string &where, const ExchangeCall &call);
-  absl::Status checkParts(const std::string &where, const std::vector<const KernelCall *> &parts);
   absl::Status checkCondition(const std::string &where, uint32_t condition, bool inPrologue);
   absl::Status checkPostOps(const std::string &where, const std::vector<PostOpInfo> &ops, uint32_t output);
   absl::Status checkCounts();
@@ -337,30 +338,6 @@ absl::Status Validator::checkExchange(const std::string &where, const ExchangeCa
   return absl::OkStatus();
 }
 
-/// Kernel calls that write the same tensors one after the other are parts of one: on each rank they go through each
-/// element of what it holds of these tensors once.
-absl::Status Validator::checkParts(const std::string &where, const std::vector<const KernelCall *> &parts) {
-  if (parts.size() < 2 || parts.front()->writes.empty())
-    return absl::OkStatus();
-  uint32_t output = parts.front()->writes.front();
-  size_t rank = shape(output).size();
-  for (int number = 0, ranks = plan.mesh.numRanks(); number < ranks; ++number) {
-    layout::Box held = plan.tensorBox(output, number);
-    std::vector<layout::Box> boxes;
-    for (const KernelCall *part : parts) {
-      if (part->loops.size() < rank)
-        return damaged(where, " has fewer loops than dimensions");
-      std::vector<layout::Interval> box;
-      for (size_t dim = 0; dim < rank; ++dim)
-        box.push_back(plan.loopRange(part->loops[dim], number).shifted(-held[static_cast<int>(dim)].lo));
-      boxes.push_back(std::move(box));
-    }
-    if (std::string why; !layout::coversExactlyOnce(boxes, held.shape(), &why))
-      return damaged(where, " and those before it do not compute each element once on rank ", number, ": ", why);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Validator::checkCondition(const std::string &where, uint32_t condition, bool inPrologue) {
   if (inPrologue || plan.isForDevice())
     return damaged(where, " repeats or chooses steps, but not of a run on CPUs");
@@ -478,26 +455,13 @@ absl::Status Validator::validate() {
       return damaged("input '", input.name, "' lies in blocks");
     written[plan.tensors[input.tensor].buffer] = Written::Yes;
   }
-  std::vector<const KernelCall *> parts;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     std::string where = absl::StrCat("step ", i, " '", plan.steps[i].name, "'");
     if (absl::Status status = checkStep(where, plan.steps[i], /*inPrologue=*/false); !status.ok())
       return status;
-    const auto *call = std::get_if<KernelCall>(&plan.steps[i].action);
-    if (!call)
-      continue;
-    parts.push_back(call);
-    // The boundary waits for what the interior does not need.
-    size_t after = i + 1;
-    while (after < plan.steps.size() && std::holds_alternative<WaitCall>(plan.steps[after].action))
-      ++after;
-    const auto *next = after < plan.steps.size() ? std::get_if<KernelCall>(&plan.steps[after].action) : nullptr;
-    if (next && next->symbol == call->symbol && next->writes == call->writes)
-      continue;
-    if (absl::Status status = checkParts(where, parts); !status.ok())
-      return status;
-    parts.clear();
   }
+  if (absl::Status status = checkParts(plan); !status.ok())
+    return status;
   for (const PortInfo &output : plan.getResults()) {
     const layout::Sharding &sharding = plan.tensors[output.tensor].sharding;
     if (sharding.isPartial())

@@ -9,6 +9,7 @@
 #include "dovetail/runtime/Session.h"
 
 #include "../Memory/Alignment.h"
+#include "../Program/StepParts.h"
 #include "Backend.h"
 #include "Feedback.h"
 #include "MemoryPlan.h"
@@ -485,7 +486,7 @@ void ProgramSession::noteWrites(const PreparedStep &step) const {
   if (!step.executor || step.exchange)
     return;
   for (uint32_t tensor : step.info->writes())
-    noteWrite(memory.memory(tensor), memory.box(tensor));
+    noteWrite(memory.memory(tensor), writtenBox(plan, *step.info, tensor, memory.rank));
   const ArenaItem &scratch = items[step.scratchItem];
   noteWrite(allocations->arena.get() + scratch.offset, scratch.bytes);
 }

@@ -8,7 +8,11 @@
 
 #include "WaitCheck.h"
 
+#include "../Program/StepParts.h"
+
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -18,16 +22,19 @@ namespace {
 /// Bytes of the arena.
 using Range = layout::Interval;
 
-bool overlap(const std::vector<Range> &some, const std::vector<Range> &others) {
-  return std::any_of(some.begin(), some.end(), [&](const Range &a) {
-    return std::any_of(others.begin(), others.end(), [&](const Range &b) { return !a.intersect(b).empty(); });
-  });
-}
+/// Memory that a step or an exchange touches: the elements of some box of a buffer, or any of them.
+struct Touched {
+  Range range;
+  size_t item;
+  std::optional<layout::Box> written = {};
+  /// Of an exchange that touches nothing else of the buffer.
+  std::shared_ptr<const layout::HaloMessages> messages = {};
+};
 
 /// An exchange that some step may still have to wait for.
 struct Open {
   size_t position; ///< In the list of steps.
-  std::vector<Range> reads, writes;
+  std::vector<Touched> reads, writes;
 };
 
 class WaitChecker {
@@ -40,7 +47,11 @@ public:
 
 private:
   Range rangeOf(size_t item) const;
-  std::vector<Range> rangesOf(const std::vector<uint32_t> &tensors) const;
+  Touched touch(size_t item) const { return {rangeOf(item), item}; }
+  /// What an exchange touches of sources or targets of its moves.
+  std::vector<Touched> touchedBy(const ExchangeCall &call, uint32_t MoveInfo::*tensor) const;
+  /// Whether the writes of a step meet what an exchange touches.
+  bool overlap(const std::vector<Touched> &writes, const std::vector<Touched> &touched) const;
   /// Whether `tensor` is a part of what an exchange leaves as it is.
   bool isOwn(const ExchangeCall &call, uint32_t tensor) const;
   absl::Status checkStep(const PreparedStep &step) const;
@@ -64,11 +75,25 @@ Range WaitChecker::rangeOf(size_t item) const {
   return {items[item].offset, items[item].offset + items[item].bytes};
 }
 
-std::vector<Range> WaitChecker::rangesOf(const std::vector<uint32_t> &tensors) const {
-  std::vector<Range> ranges;
-  for (uint32_t tensor : tensors)
-    ranges.push_back(rangeOf(plan.tensors[tensor].buffer));
-  return ranges;
+std::vector<Touched> WaitChecker::touchedBy(const ExchangeCall &call, uint32_t MoveInfo::*tensor) const {
+  std::vector<Touched> touched;
+  for (const MoveInfo &move : call.moves) {
+    touched.push_back(touch(plan.tensors[move.*tensor].buffer));
+    if (std::optional<layout::HaloMessages> messages = haloMessagesOf(plan, call, move))
+      touched.back().messages = std::make_shared<const layout::HaloMessages>(*std::move(messages));
+  }
+  return touched;
+}
+
+bool WaitChecker::overlap(const std::vector<Touched> &writes, const std::vector<Touched> &touched) const {
+  return std::any_of(writes.begin(), writes.end(), [&](const Touched &own) {
+    return std::any_of(touched.begin(), touched.end(), [&](const Touched &other) {
+      if (own.range.intersect(other.range).empty())
+        return false;
+      bool isWithinOne = own.item == other.item && own.written && other.messages;
+      return !isWithinOne || !other.messages->leaves(rank, *own.written);
+    });
+  });
 }
 
 bool WaitChecker::isOwn(const ExchangeCall &call, uint32_t tensor) const {
@@ -90,14 +115,17 @@ absl::Status WaitChecker::fail(const std::string &who, const Open &entry, const 
 absl::Status WaitChecker::checkStep(const PreparedStep &step) const {
   std::string who = absl::StrCat(step.info->kind(), " '", step.info->name, "'");
   std::vector<uint32_t> read = step.info->reads();
-  std::vector<Range> writes = rangesOf(step.info->writes());
-  writes.push_back(rangeOf(step.scratchItem));
+  std::vector<Touched> writes = {touch(step.scratchItem)};
+  for (uint32_t tensor : step.info->writes()) {
+    writes.push_back(touch(plan.tensors[tensor].buffer));
+    writes.back().written = writtenBox(plan, *step.info, tensor, rank);
+  }
   for (const Open &entry : running) {
     const auto &call = std::get<ExchangeCall>(steps[entry.position].info->action);
     if (overlap(writes, entry.writes) || overlap(writes, entry.reads))
       return fail(who, entry, "and writes to its memory");
     for (uint32_t tensor : read)
-      if (overlap(rangesOf({tensor}), entry.writes) && !isOwn(call, tensor))
+      if (overlap({touch(plan.tensors[tensor].buffer)}, entry.writes) && !isOwn(call, tensor))
         return fail(who, entry, "and reads what it brings");
   }
   for (const Open &entry : held)
@@ -131,10 +159,13 @@ absl::Status WaitChecker::check() {
       return status;
     if (!step.exchange)
       continue;
-    running.push_back({position, rangesOf(step.info->reads()), rangesOf(step.info->writes())});
-    Open &entry = held.emplace_back(Open{position, {}, {}});
-    for (uint32_t buffer : step.exchange->readByOthers())
-      entry.reads.push_back(rangeOf(buffer));
+    const auto &call = std::get<ExchangeCall>(step.info->action);
+    running.push_back({position, touchedBy(call, &MoveInfo::source), touchedBy(call, &MoveInfo::target)});
+    Open &entry = held.emplace_back(Open{position, running.back().reads, {}});
+    std::vector<uint32_t> readByOthers = step.exchange->readByOthers();
+    std::erase_if(entry.reads, [&](const Touched &source) {
+      return std::find(readByOthers.begin(), readByOthers.end(), source.item) == readByOthers.end();
+    });
   }
   // Whoever calls `run` may read outputs and write inputs afterwards.
   for (const std::vector<Open> *open : {&running, &held})

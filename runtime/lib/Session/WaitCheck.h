@@ -31,9 +31,9 @@ struct PreparedStep {
 
 /// Checks, by the addresses of `rank`, that no step of a list (`step`, `prologue step`) touches what an exchange under
 /// way reads or writes, and that none is under way behind the list. An exchange of messages within one buffer writes
-/// nothing that the rank has of its source: whoever reads that alone need not wait for it. `items` has one entry for
-/// each buffer, with its place in the arena, then those of scratch memory. Errors: DATA_LOSS, with the step and the
-/// exchange.
+/// nothing that the rank has of its source, and reads what it sends: whoever reads that alone need not wait for it, nor
+/// who writes what is not sent of it. `items` has one entry for each buffer, with its place in the arena, then those of
+/// scratch memory. Errors: DATA_LOSS, with the step and the exchange.
 absl::Status checkWaits(const Plan &plan, int rank, const std::vector<ArenaItem> &items, const char *list,
                         const std::vector<PreparedStep> &steps);
 

@@ -902,3 +902,100 @@ plan.kernel @copy(%x: tensor<8xf32>, %n: tensor<i64>) layouts [<[0], [8]>, <[], 
   %0 = dovetail.neg %x : (tensor<8xf32>) -> tensor<8xf32>
   plan.yield %0 : tensor<8xf32>
 }
+
+// -----
+
+// An exchange comes between what it sends and the rest, but here row 3, which rank 0 sends, is computed behind it.
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<8xf32>>
+!y = !plan.ref<tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}]>>>
+!halo = !plan.ref<tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}]>>>
+plan.kernel @k(%x: tensor<8xf32>) layouts [<[0], [8]>] -> [<[0], [?]>] {
+  %0 = dovetail.neg %x : (tensor<8xf32>) -> tensor<8xf32>
+  plan.yield %0 : tensor<8xf32>
+}
+plan.program @sent mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8xf32> <[0]>
+  %1 = plan.buffer arena tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}]>> <[0]>
+  %x = plan.view %0 : !x
+  %y = plan.view %1 : !y
+  %halo = plan.view %1 : !halo
+  plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (0, 3), (4, 5)}>] : (!x) -> (!y)
+  %event = plan.exchange %y -> %halo : !y -> !halo
+  plan.wait complete(%event) read(%event)
+  // expected-error@+1 {{writes what an exchange between it and other parts of the same step sends or brings}}
+  plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (3, 4), (5, 8)}>] : (!x) -> (!y)
+}
+
+// -----
+
+// Such an exchange leaves alone what it does not send within one buffer only.
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<8xf32>>
+!y = !plan.ref<tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}]>>>
+!halo = !plan.ref<tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}]>>>
+plan.kernel @k(%x: tensor<8xf32>) layouts [<[0], [8]>] -> [<[0], [?]>] {
+  %0 = dovetail.neg %x : (tensor<8xf32>) -> tensor<8xf32>
+  plan.yield %0 : tensor<8xf32>
+}
+plan.program @elsewhere mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8xf32> <[0]>
+  %1 = plan.buffer arena tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}]>> <[0]>
+  %2 = plan.buffer arena tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}]>> <[0]>
+  %x = plan.view %0 : !x
+  %y = plan.view %1 : !y
+  %halo = plan.view %2 : !halo
+  plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (3, 4), (4, 5)}>] : (!x) -> (!y)
+  %event = plan.exchange %y -> %halo : !y -> !halo
+  // expected-error@+1 {{writes what an exchange between it and other parts of the same step sends or brings}}
+  plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (0, 3), (5, 8)}>] : (!x) -> (!y)
+}
+
+// -----
+
+// The parts before and behind an exchange make up what ranks have, as without it: rank 1 lacks row 7.
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<8xf32>>
+!y = !plan.ref<tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}]>>>
+!halo = !plan.ref<tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}]>>>
+plan.kernel @k(%x: tensor<8xf32>) layouts [<[0], [8]>] -> [<[0], [?]>] {
+  %0 = dovetail.neg %x : (tensor<8xf32>) -> tensor<8xf32>
+  plan.yield %0 : tensor<8xf32>
+}
+plan.program @lacking mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8xf32> <[0]>
+  %1 = plan.buffer arena tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}]>> <[0]>
+  %x = plan.view %0 : !x
+  %y = plan.view %1 : !y
+  %halo = plan.view %1 : !halo
+  // expected-error@+1 {{and those after it do not compute each element once on rank 1}}
+  plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (3, 4), (4, 5)}>] : (!x) -> (!y)
+  %event = plan.exchange %y -> %halo : !y -> !halo
+  plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (0, 3), (5, 7)}>] : (!x) -> (!y)
+}
+
+// -----
+
+// Library calls are parts, too, where an exchange comes between them: both compute row 4 on rank 1.
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<8x4xf32>>
+!w = !plan.ref<tensor<4x4xf32>>
+!y = !plan.ref<tensor<8x4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>>>
+!halo = !plan.ref<tensor<8x4xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}, {}]>>>
+plan.program @calls mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8x4xf32> <[0, 1]>
+  %1 = plan.buffer arena tensor<4x4xf32> <[0, 1]>
+  %2 = plan.buffer arena tensor<8x4xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (3, 8)}, {}]>> <[0, 1]>
+  %x = plan.view %0 : !x
+  %w = plan.view %1 : !w
+  %y = plan.view %2 : !y
+  %halo = plan.view %2 : !halo
+  // expected-error@+1 {{and those after it do not compute each element once on rank 1}}
+  plan.matmul %x, %w -> %y loops [8 by <{"y" : (3, 4), (4, 5)}>, 4, 4] reads [(d0, d2), (d2, d1)] : !x, !w -> !y
+  %event = plan.exchange %y -> %halo : !y -> !halo
+  plan.matmul %x, %w -> %y loops [8 by <{"y" : (0, 3), (4, 8)}>, 4, 4] reads [(d0, d2), (d2, d1)] : !x, !w -> !y
+}

@@ -8,6 +8,7 @@
 
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Layout/Exchange.h"
+#include "dovetail/Layout/HaloMessages.h"
 
 #include "Random.h"
 
@@ -416,4 +417,60 @@ TEST(ExchangePropertyTest, WhatHoldsOnAllRanksFollowsFromPieces) {
   });
   EXPECT_TRUE(HasFailure() || inside > 500) << inside << " inside";
   EXPECT_TRUE(HasFailure() || outside > 500) << outside << " outside";
+}
+
+TEST(ExchangePropertyTest, MessagesLeaveWhatIsNeitherSentNorReceived) {
+  int left = 0, met = 0;
+  forRandomCases(3000, [&](Random &random) {
+    Case c = randomCase(random);
+    if (c.from.isPartial() || c.to.isPartial() || !verifyExchange(c.mesh, c.shape, c.from, c.to))
+      return;
+    SCOPED_TRACE(c.mesh.str() + " " + testing::PrintToString(c.shape) + "\nfrom " + c.from.str(c.mesh) + "\nto " +
+                 c.to.str(c.mesh));
+    MemoryFormat format = MemoryFormat::rowMajor(static_cast<int>(c.shape.size()));
+    if (!c.shape.empty() && random.chance(30)) {
+      format.blockDim = random.below(static_cast<int>(c.shape.size()));
+      format.block = 4;
+    }
+    HaloMessages messages(c.mesh, c.shape, c.from, c.to, format);
+    // From whom each element that a rank lacks comes, the receivers say.
+    std::vector<Transfer> transfers;
+    for (int rank = 0; rank < c.mesh.numRanks(); ++rank)
+      for (Transfer &transfer : planReceives(c.mesh, c.shape, c.from, c.to, rank))
+        transfers.push_back(std::move(transfer));
+    for (int rank = 0; rank < c.mesh.numRanks(); ++rank) {
+      Box held = c.from.boxOf(c.mesh, c.shape, rank), box = held;
+      for (int dim = 0; dim < box.rank(); ++dim) {
+        Interval whole = random.chance(90) ? held[dim] : Interval{0, c.shape[dim]};
+        box[dim].lo = random.between(whole.lo, whole.hi);
+        box[dim].hi = random.between(box[dim].lo, whole.hi);
+      }
+      bool isFree = box.empty() || held.contains(box);
+      for (const Transfer &transfer : transfers)
+        if (transfer.source == rank || transfer.dest == rank)
+          isFree &= transfer.box.intersect(box).empty();
+      bool isLeft = messages.leaves(rank, box);
+      // In blocks more than that may be met.
+      if (isLeft || !format.isBlocked())
+        EXPECT_EQ(isLeft, isFree) << "rank " << rank << ", " << box;
+      (isLeft ? left : met) += !box.empty();
+    }
+  });
+  EXPECT_TRUE(HasFailure() || (left > 500 && met > 500)) << left << " left alone, " << met << " not";
+}
+
+TEST(ExchangePropertyTest, MessagesTouchWholeBlocks) {
+  // Two ranks have four rows of eight columns each, which are in blocks of four; the first one sends a row.
+  Mesh mesh({{"a", 2}});
+  std::vector<int64_t> shape = {8, 8};
+  Sharding from = Sharding::replicated(2), to = from;
+  from.dims[0] = {{0}, {{0, 4}, {4, 8}}};
+  to.dims[0] = {{0}, {{0, 4}, {3, 8}}};
+  MemoryFormat format = MemoryFormat::rowMajor(2);
+  EXPECT_TRUE(HaloMessages(mesh, shape, from, to, format).leaves(0, {{0, 3}, {2, 5}}));
+  format.block = 4;
+  for (int dim : {0, 1}) {
+    format.blockDim = dim;
+    EXPECT_EQ(HaloMessages(mesh, shape, from, to, format).leaves(0, {{0, 3}, {2, 5}}), dim == 1);
+  }
 }

@@ -12,7 +12,7 @@
 
 #include "Containment.h"
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
-#include "dovetail/Layout/Box.h"
+#include "dovetail/Dialect/Plan/IR/PlanParts.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -53,77 +53,11 @@ LogicalResult ProgramOp::verifyRegions() {
   return success();
 }
 
-/// The piece of a dimension of `extent` that the rank with these coordinates has.
-static layout::Interval getPiece(const layout::Mesh &mesh, DimShardingAttr dim, int64_t extent,
-                                 ArrayRef<int> coordinates) {
-  if (!dim.isSplit())
-    return {0, extent};
-  int64_t linear = 0;
-  for (StringAttr axis : dim.getAxes()) {
-    int number = *mesh.axisIndex(axis.getValue());
-    linear = linear * mesh.axisSize(number) + coordinates[number];
-  }
-  return dim.getPiece(linear);
-}
-
-/// Checks that launches of one kernel that write the same values one after the other are parts of one launch: on each
-/// rank they go through each element of what it holds of these values once.
-static LogicalResult verifyParts(ArrayRef<LaunchOp> parts, const layout::Mesh &mesh) {
-  if (parts.size() < 2)
-    return success();
-  LaunchOp first = parts.front();
-  if (first.getWrites().empty())
-    return success();
-  RankedTensorType type = cast<RefType>(first.getWrites().front().getType()).getTensor();
-  ShardingAttr sharding = getSharding(type);
-  for (int rank = 0; rank < mesh.numRanks(); ++rank) {
-    auto coordinates = mesh.coordsOf(rank);
-    // Boxes relative to what the rank holds.
-    SmallVector<layout::Box> boxes;
-    SmallVector<int64_t> shape;
-    for (LaunchOp part : parts) {
-      std::vector<layout::Interval> intervals;
-      shape.clear();
-      for (auto [dim, loop] : llvm::enumerate(part.getLoops().getAsRange<LoopAttr>())) {
-        if (static_cast<int64_t>(dim) == type.getRank())
-          break;
-        layout::Interval held{0, loop.getExtent()};
-        if (sharding)
-          held = getPiece(mesh, sharding.getDims()[dim], loop.getExtent(), coordinates);
-        layout::Interval piece = getPiece(mesh, loop.getDim(), loop.getExtent(), coordinates);
-        shape.push_back(held.size());
-        intervals.push_back(piece.shifted(-held.lo));
-      }
-      boxes.emplace_back(std::move(intervals));
-    }
-    if (std::string why; !layout::coversExactlyOnce(boxes, shape, &why))
-      return first.emitOpError("and those after it do not compute each element once on rank ") << rank << ": " << why;
-  }
-  return success();
-}
-
 LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto meshOp = symbols.lookupNearestSymbolFrom<MeshOp>(*this, getMeshAttr());
   if (!meshOp)
     return emitOpError("is over ") << getMeshAttr() << ", which is not a dovetail.mesh";
-  layout::Mesh mesh = meshOp.getMesh();
-  SmallVector<LaunchOp> parts;
-  for (Operation &op : *getBlock()) {
-    // The boundary waits for what the interior does not need.
-    if (isa<WaitOp>(op))
-      continue;
-    auto launch = dyn_cast<LaunchOp>(op);
-    bool isPart = launch && !parts.empty() && launch.getKernelAttr() == parts.back().getKernelAttr() &&
-                  launch.getWrites() == parts.back().getWrites();
-    if (!isPart) {
-      if (failed(verifyParts(parts, mesh)))
-        return failure();
-      parts.clear();
-    }
-    if (launch)
-      parts.push_back(launch);
-  }
-  return verifyParts(parts, mesh);
+  return verifyParts(*getBlock(), meshOp.getMesh());
 }
 
 LogicalResult PrologueOp::verifyRegions() {

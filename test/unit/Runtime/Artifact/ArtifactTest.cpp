@@ -590,6 +590,73 @@ TEST(Artifact, PartsOfLaunchesThatDoNotFitAreRefused) {
   }
 }
 
+TEST(Artifact, PartsThatAreSentBeforeTheyAreComputedAreRefused) {
+  // Ranks compute what they send, then the rest. Rank 0 sends row 3, and rank 1 row 4.
+  enum class Kind { Kernel, Pool };
+  auto load = [](Kind kind, const layout::DimSharding &first, const layout::DimSharding &second, bool waits,
+                 bool isWithin = true) {
+    PlanBuilder builder = hostBuilder({2});
+    builder.placesWaits = false;
+    Shape shape = {1, 1, 8};
+    layout::DimSharding rows = split(0, {0, 4, 8}), held = windows(0, {{0, 5}, {3, 8}});
+    uint32_t in = builder.value(shape, sharding(3, {{2, rows}})),
+             memory = builder.buffer(shape, sharding(3, {{2, held}}));
+    uint32_t own = builder.tensor(memory, sharding(3, {{2, rows}})),
+             wide = builder.tensor(memory, sharding(3, {{2, held}}));
+    if (!isWithin)
+      wide = builder.value(shape, sharding(3, {{2, held}}));
+    builder.input("in", in);
+    auto compute = [&](const layout::DimSharding &part) {
+      if (kind == Kind::Kernel)
+        return builder.kernel("increment", {in}, {own}, {{1, {}}, {1, {}}, {8, part}});
+      PoolStep step;
+      step.input = in;
+      step.output = own;
+      step.kernel = step.strides = step.dilations = {1};
+      step.pads = {0};
+      builder.library(std::move(step));
+      auto &pieces = builder.plan.steps.back()->action.AsLibraryStep()->call.AsPool()->loops[2]->dim->pieces;
+      pieces.clear();
+      for (layout::Interval piece : part.pieces)
+        pieces.emplace_back(piece.lo, piece.hi);
+    };
+    compute(first);
+    builder.exchange(own, wide);
+    if (waits)
+      builder.wait({1}, {1});
+    compute(second);
+    if (!waits)
+      builder.wait({1}, {1});
+    builder.output("own", own);
+    builder.output("wide", wide);
+    return Program::load(builder.artifact()).status();
+  };
+  layout::DimSharding borders = windows(0, {{3, 4}, {4, 5}}), interior = windows(0, {{0, 3}, {5, 8}});
+  for (Kind kind : {Kind::Kernel, Kind::Pool})
+    for (bool waits : {false, true}) {
+      absl::Status status = load(kind, borders, interior, waits);
+      EXPECT_TRUE(status.ok()) << status;
+      auto refuse = [&](const layout::DimSharding &first, const layout::DimSharding &second, const std::string &what) {
+        absl::Status status = load(kind, first, second, waits);
+        EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+        EXPECT_THAT(std::string(status.message()), HasSubstr(what));
+      };
+      // Rank 1 sends what comes later; it computes an element twice, or never.
+      std::string sent = "between it and other parts of the same step, sends or brings on rank 1";
+      refuse(windows(0, {{3, 4}, {5, 8}}), windows(0, {{0, 3}, {4, 5}}), sent);
+      refuse(borders, windows(0, {{0, 3}, {4, 8}}), "do not compute each element once on rank 1");
+      refuse(borders, windows(0, {{0, 3}, {6, 8}}), "do not compute each element once on rank 1");
+      // What is complete may be written once more.
+      layout::DimSharding rows = split(0, {0, 4, 8});
+      status = load(kind, rows, rows, waits);
+      EXPECT_TRUE(status.ok()) << status;
+      // An exchange into another buffer copies the rank's own part, too.
+      status = load(kind, borders, interior, waits, /*isWithin=*/false);
+      EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr("sends or brings on rank 0"));
+    }
+}
+
 TEST(Artifact, RepeatsThatDoNotFitAreRefused) {
   // As many halos as there are iterations.
   auto build = [](auto change) {

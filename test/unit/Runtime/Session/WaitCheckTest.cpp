@@ -268,6 +268,66 @@ TEST(WaitCheck, WhatIsTheRanksOwnIsReadDuringTheExchange) {
   }
 }
 
+TEST(WaitCheck, WhatIsNotSentIsWrittenDuringTheExchange) {
+  // Of its own part rank 0 sends element 1, and rank 1 element 2.
+  layout::DimSharding inner = windows(0, {{0, 1}, {3, 6}});
+  auto write = [&](uint32_t Halo::*to, const layout::DimSharding &loop, std::vector<uint32_t> complete,
+                   std::vector<uint32_t> read) {
+    auto builder = std::make_unique<Halo>();
+    uint32_t more = builder->value({6}, sharding(1, {{0, builder->halves}}));
+    builder->input("more", more);
+    if (!complete.empty() || !read.empty())
+      builder->wait(complete, read);
+    builder->kernel("increment", {more}, {(*builder).*to}, {{6, loop}});
+    std::vector<uint32_t> all = {0};
+    if (read.empty())
+      builder->wait(complete.empty() ? all : std::vector<uint32_t>(), all);
+    builder->output("more", more);
+    builder->output("out", builder->own);
+    builder->output("wide", builder->wide);
+    return builder;
+  };
+  // Where a step writes, its loops say, or the part of the buffer that it has.
+  for (uint32_t Halo::*to : {&Halo::own, &Halo::inner}) {
+    auto results = runFloats(write(to, inner, {}, {})->program(), {{1, 2, 3, 4, 5, 6}, {10, 20, 30, 40, 50, 60}});
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ((*results)[1], (std::vector<float>{11, 2, 3, 41, 51, 61}));
+  }
+  // One element more, on one rank alone.
+  for (const layout::DimSharding &loop : {windows(0, {{0, 2}, {3, 6}}), windows(0, {{0, 1}, {2, 6}})}) {
+    expectTooEarly(*write(&Halo::own, loop, {}, {}), "writes to its memory");
+    expectTooEarly(*write(&Halo::own, loop, {0}, {}), "writes to what other ranks read");
+    absl::Status status = start(*write(&Halo::own, loop, {0}, {0}));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  // What comes lies outside of a rank's own part.
+  expectTooEarly(*write(&Halo::wide, windows(0, {{0, 1}, {1, 2}}), {}, {}), "writes to its memory");
+}
+
+TEST(WaitCheck, BlocksAreWrittenAsAWhole) {
+  // Along the dimension in blocks, what is not sent may lie in one block with what is.
+  for (int dim : {0, 1}) {
+    PlanBuilder builder({2});
+    builder.placesWaits = false;
+    layout::DimSharding halves = split(0, {0, 2, 6}), held = windows(0, {{0, 3}, {1, 6}});
+    uint32_t memory = builder.buffer({6, 8}, sharding(2, {{0, held}}));
+    uint32_t own = builder.tensor(memory, sharding(2, {{0, halves}})),
+             wide = builder.tensor(memory, sharding(2, {{0, held}})),
+             more = builder.value({6, 8}, sharding(2, {{0, halves}}));
+    builder.setBlocks(own, dim, 4);
+    builder.kernel("increment", {}, {own}, {{6, halves}, {8, {}}});
+    builder.exchange(own, wide);
+    builder.kernel("increment", {}, {builder.tensor(memory, sharding(2, {{0, windows(0, {{0, 1}, {3, 6}})}}))}, {});
+    builder.wait({1}, {1});
+    builder.kernel("increment", {wide}, {more}, {});
+    builder.output("more", more);
+    if (dim == 0)
+      expectRefused(builder, "kernel 'increment' does not wait for exchange 'exchange1' in step 1, and writes");
+    else
+      EXPECT_TRUE(start(builder).ok()) << start(builder);
+  }
+}
+
 TEST(WaitCheck, ACollectiveLeavesNothingAlone) {
   PlanBuilder builder({2});
   builder.placesWaits = false;
