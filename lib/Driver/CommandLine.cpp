@@ -119,8 +119,9 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
   command
       .add_option(
           "--split-launches", arguments.splitLaunches,
-          "Whether kernels and library calls compute what needs no halo first, while ranks exchange: where that "
-          "is predicted to be faster on --cluster (if not given), never, or wherever there is such a part")
+          "Whether kernels and library calls are divided into what needs no halo, or is in none, and the rest, so that "
+          "ranks compute while they exchange: where that is predicted to be faster on --cluster (if not given), never, "
+          "or wherever there is such a part")
       ->type_name("gain|never|always");
 }
 

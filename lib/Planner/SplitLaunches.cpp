@@ -6,11 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Splits launches that read a halo: what needs the rank's own part alone need not wait for the exchange. What that
-// saves is estimated with the same works of steps and traffic of exchanges as predictions are.
+// Splits launches that read a halo: what needs the rank's own part alone need not wait for the exchange. Then splits
+// those whose result is sent: what others need of it comes first. What that saves is estimated with the same works of
+// steps and traffic of exchanges as predictions are.
 //
 //===----------------------------------------------------------------------===//
 
+#include "BorderSplitter.h"
 #include "PassCluster.h"
 #include "StepSplitter.h"
 
@@ -44,6 +46,8 @@ public:
   LogicalResult run();
 
 private:
+  LogicalResult splitReaders();
+  LogicalResult splitWriters();
   /// A value of which an exchange brings what ranks lack to where their own parts lie.
   struct Halo {
     Value own;
@@ -60,6 +64,12 @@ private:
   /// long still.
   FailureOr<bool> isFaster(plan::StepOpInterface step, ArrayRef<plan::StepOpInterface> parts,
                            ArrayRef<double> remaining);
+  /// Seconds that `exchange` takes, on each rank, beyond what steps behind it hide that do not need what it brings.
+  FailureOr<std::vector<double>> getUncovered(plan::ExchangeOp exchange);
+  /// Whether the slowest rank is done earlier, by more than a step's beginning, if all parts but the last come before
+  /// an exchange that takes so long still, instead of the whole step.
+  FailureOr<bool> paysBefore(plan::StepOpInterface step, ArrayRef<plan::StepOpInterface> parts,
+                             ArrayRef<double> uncovered);
   LogicalResult begin(plan::ExchangeOp exchange);
   /// Exchanges that are under way have gone on meanwhile, or are over where `step` reads what they bring.
   LogicalResult pass(plan::StepOpInterface step);
@@ -206,7 +216,7 @@ LogicalResult ProgramSplitter::pass(plan::StepOpInterface step) {
   return success();
 }
 
-LogicalResult ProgramSplitter::run() {
+LogicalResult ProgramSplitter::splitReaders() {
   for (Operation &op : llvm::make_early_inc_range(*program.getBlock())) {
     auto step = dyn_cast<plan::StepOpInterface>(op);
     if (!step)
@@ -242,6 +252,101 @@ LogicalResult ProgramSplitter::run() {
       llvm::for_each(parts, [](plan::StepOpInterface part) { part->erase(); });
   }
   return success();
+}
+
+/// The step before or behind `op`; null if there is none.
+static plan::StepOpInterface getStep(Operation *op, bool isBehind) {
+  do
+    op = isBehind ? op->getNextNode() : op->getPrevNode();
+  while (op && !isa<plan::StepOpInterface>(op));
+  return dyn_cast_if_present<plan::StepOpInterface>(op);
+}
+
+FailureOr<std::vector<double>> ProgramSplitter::getUncovered(plan::ExchangeOp exchange) {
+  FailureOr<PlanStep> whole = works->get(exchange);
+  if (failed(whole))
+    return failure();
+  std::vector<double> seconds;
+  for (int rank = 0; rank < mesh.numRanks(); ++rank)
+    seconds.push_back(getAsideSeconds(*whole->traffic, *cluster, transport, rank));
+  auto isNeeded = [&](Value ref) {
+    return llvm::any_of(exchange.getTargets(),
+                        [&](Value target) { return plan::getBufferOp(ref) == plan::getBufferOp(target); }) &&
+           !llvm::is_contained(exchange.getSources(), ref);
+  };
+  for (auto step = getStep(exchange, /*isBehind=*/true);
+       step && !plan::isBoundary(step) && llvm::none_of(step.getStepReads(), isNeeded) &&
+       llvm::none_of(step.getStepWrites(), isNeeded) && *llvm::max_element(seconds) > 0;
+       step = getStep(step, /*isBehind=*/true)) {
+    FailureOr<PlanStep> work = works->get(step);
+    if (failed(work))
+      return failure();
+    for (int rank = 0; work->kind == PlanStep::Kind::Compute && rank < mesh.numRanks(); ++rank)
+      seconds[rank] = std::max(seconds[rank] - getSeconds(*work, rank), 0.0);
+  }
+  return seconds;
+}
+
+FailureOr<bool> ProgramSplitter::paysBefore(plan::StepOpInterface step, ArrayRef<plan::StepOpInterface> parts,
+                                            ArrayRef<double> uncovered) {
+  FailureOr<PlanStep> whole = works->get(step);
+  if (failed(whole))
+    return failure();
+  std::vector<double> before, after(mesh.numRanks());
+  for (int rank = 0; rank < mesh.numRanks(); ++rank)
+    before.push_back(getSeconds(*whole, rank) + uncovered[rank]);
+  for (plan::StepOpInterface part : parts) {
+    FailureOr<PlanStep> work = works->get(part);
+    if (failed(work))
+      return failure();
+    for (int rank = 0; rank < mesh.numRanks(); ++rank) {
+      double seconds = getSeconds(*work, rank);
+      after[rank] += part == parts.back() ? std::max(seconds, uncovered[rank]) : seconds;
+    }
+  }
+  return *llvm::max_element(after) + cluster->getDevice(0).stepSeconds < *llvm::max_element(before);
+}
+
+LogicalResult ProgramSplitter::splitWriters() {
+  for (auto exchange : llvm::make_early_inc_range(program.getBlock()->getOps<plan::ExchangeOp>())) {
+    // Other readers of what the step before writes would come before its interior, and so would a second exchange.
+    plan::StepOpInterface step = getStep(exchange, /*isBehind=*/false), next = getStep(exchange, /*isBehind=*/true);
+    if (!step || !step->hasAttr("loops") || !next || isa<plan::ExchangeOp>(*next))
+      continue;
+    // A part of a step that reads a halo itself: its interior has come where it hides the exchange of that.
+    if (auto other = getStep(step, /*isBehind=*/false); other && other.getStepWrites() == step.getStepWrites())
+      continue;
+    std::vector<double> uncovered;
+    if (works) {
+      FailureOr<std::vector<double>> found = getUncovered(exchange);
+      if (failed(found))
+        return failure();
+      FailureOr<bool> mayPay = mayGain(step, *found);
+      if (failed(mayPay))
+        return failure();
+      if (!*mayPay)
+        continue;
+      uncovered = std::move(*found);
+    }
+    SmallVector<plan::StepOpInterface> parts = splitBorders(step, exchange, mesh);
+    if (parts.empty())
+      continue;
+    FailureOr<bool> isWorthIt = works ? paysBefore(step, parts, uncovered) : FailureOr<bool>(true);
+    if (failed(isWorthIt))
+      return failure();
+    if (*isWorthIt) {
+      parts.back()->moveAfter(exchange);
+      step->erase();
+    } else {
+      llvm::for_each(parts, [](plan::StepOpInterface part) { part->erase(); });
+    }
+  }
+  return success();
+}
+
+LogicalResult ProgramSplitter::run() {
+  // What readers compute meanwhile hides an exchange at no cost for those who write, so it comes first.
+  return failure(failed(splitReaders()) || failed(splitWriters()));
 }
 
 void SplitLaunches::runOnOperation() {

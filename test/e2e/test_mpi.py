@@ -133,9 +133,10 @@ def test_large_messages_are_sent_in_parts(tmp_path):
     )
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_steps_go_on_beside_messages(tmp_path, ranks):
-    """What needs no halo is computed while messages that are late are under way, by library calls, too."""
+    """What needs no halo, and what is not sent, is computed while messages that are late are under way, by library
+    calls, too."""
     name, trace = "mpi_late", tmp_path / "trace.json"
     assert (build_dir() / "lib" / f"libdovetail_transport_{name}.so").exists()
     start = lambda arguments: mpi.command(ranks, mpi.run_program(*arguments, "--trace", trace, comm=name), variables=MESSAGES)
@@ -150,6 +151,22 @@ def test_steps_go_on_beside_messages(tmp_path, ranks):
         assert any(begins[id] <= event["ts"] and event["ts"] + event["dur"] <= ends[id] for id in begins), event
     for id, begin in begins.items():
         assert ends[id] - begin >= 200, "messages take 200 us at least"
+    # What is sent comes right before an exchange, and the rest right behind its beginning.
+    borders = [event for event in events if event["name"].endswith("(border)")]
+    assert borders
+    for border in borders:
+        interior = next(event for event in interiors if event["name"] == border["name"].replace("border", "interior"))
+        end = border["ts"] + border["dur"]
+        assert any(end <= begin <= interior["ts"] < ends[id] for id, begin in begins.items()), border
+
+
+@pytest.mark.parametrize("ranks, style", [(2, "empty"), (3, "uneven"), (4, "uneven"), (4, "empty"), (9, "uneven")])
+@pytest.mark.parametrize("name", ["small-unet2d-transposed", "small-unet2d-bilinear", "small-unet3d"])
+def test_parts_of_steps(tmp_path, name, ranks, style):
+    """All that can be is computed beside exchanges: the same bits by memory that processes share, and by messages."""
+    flags = [(), MESSAGES]
+    runs = [lambda arguments, more=more: mpi.command(ranks, mpi.run_program(*arguments), flags=more) for more in flags]
+    _compare(tmp_path, _subject(name), ranks, style, runs, ["--split-launches", "always"])
 
 
 def _save_pool(path, columns):

@@ -35,8 +35,8 @@ def _partitions():
     yield Partition({"y": 2, "x": 3}).split("image", 4, 2, "y", (22, 1)).split("image", 4, 3, "x", (10, 0, 8))
 
 
-def _steps(model, partition, folder, options, libraries=False):
-    """The names of the kernels that are launched, or of what libraries do."""
+def _plan(model, partition, folder, options, libraries=False):
+    """The steps of a run."""
     onnx.save(model, folder / "model.onnx")
     command = [tool("dovetail"), "compile", folder / "model.onnx", "-o", folder / "model.dvt"]
     command += [] if libraries else ["--no-libraries"]
@@ -44,7 +44,30 @@ def _steps(model, partition, folder, options, libraries=False):
     assert code == 0, messages
     code, text, messages = call([tool("dovetail"), "inspect", "--json", folder / "model.dvt"])
     assert code == 0, messages
-    return [step["name"] for step in json.loads(text)["steps"] if (step["kind"] != "kernel") == libraries]
+    return json.loads(text)["steps"]
+
+
+def _steps(model, partition, folder, options, libraries=False):
+    """The names of the kernels that are launched, or of what libraries do."""
+    steps = _plan(model, partition, folder, options, libraries)
+    return [step["name"] for step in steps if (step["kind"] != "kernel") == libraries]
+
+
+def _borders(steps):
+    """The names of steps whose borders come first. Their interiors come behind the exchange, and nothing else does."""
+    names = []
+    for position, step in enumerate(steps):
+        name = step["name"].removesuffix(" (border)")
+        if name == step["name"] or name in names:
+            continue
+        names.append(name)
+        while steps[position]["name"] == f"{name} (border)":
+            position += 1
+        assert steps[position]["kind"] == "exchange", steps[position]
+        position += 1
+        assert steps[position]["kind"] != "wait", "the interior waits for the exchange"
+        assert steps[position]["name"] == f"{name} (interior)", steps[position]
+    return names
 
 
 @pytest.mark.parametrize("target", ["cpu", "emulated"])
@@ -66,6 +89,42 @@ def test_split_launches(backend, tmp_path, partition, target):
     assert not differences(again, expected)
     for name, value in once.items():
         assert again[name].tobytes() == value.tobytes(), name
+
+
+def _chain(rng, operators):
+    """Convolutions and pools whose values are exchanged, each after something that reads no halo."""
+    draft = Draft(rng)
+    value = draft.input(rng.standard_normal(IMAGE).astype(np.float32), "image")
+    weights = lambda *shape: draft.constant((rng.standard_normal(shape) / 4).astype(np.float32))
+    for last, operator in zip([False] * (len(operators) - 1) + [True], operators):
+        value = draft.node("Conv", value, weights(4, 4, 1, 1), final=False)
+        if operator == "Conv":
+            value = draft.node("Conv", value, weights(4, 4, 3, 3), pads=[1, 1, 1, 1], final=last)
+        elif operator == "ConvTranspose":
+            value = draft.node("ConvTranspose", value, weights(4, 4, 3, 3), pads=[1, 1, 0, 0], strides=[2, 2], final=last)
+        else:
+            value = draft.node("MaxPool", value, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], final=last)
+    return draft
+
+
+@pytest.mark.parametrize("libraries", [False, True], ids=["kernels", "libraries"])
+@pytest.mark.parametrize("target", ["cpu", "emulated"])
+@pytest.mark.parametrize("partition", list(_partitions()), ids=str)
+def test_borders_come_first(backend, tmp_path, partition, target, libraries):
+    """What other ranks need of a value is computed before it is sent, and the rest while it is."""
+    draft = _chain(np.random.default_rng(5), ["Conv", "MaxPool", "ConvTranspose"])
+    model, inputs = draft.model(), draft.inputs
+    never, always = (["--target", target, "--split-launches", where] for where in ("never", "always"))
+    assert not _borders(_plan(model, partition, tmp_path, never, libraries))
+    assert len(_borders(_plan(model, partition, tmp_path, always, libraries))) >= 2
+
+    expected = expected_outputs(model, inputs)
+    once = backend.compile_and_run(model, partition, inputs, list(expected), libraries, never)
+    again = backend.compile_and_run(model, partition, inputs, list(expected), libraries, always)
+    assert not differences(again, expected)
+    for name, value in once.items():
+        # Algorithms of libraries may differ with extents.
+        assert libraries or again[name].tobytes() == value.tobytes(), name
 
 
 def test_scans_stay_in_one_piece(backend, tmp_path):

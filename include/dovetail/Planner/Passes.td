@@ -111,7 +111,7 @@ def DivideCalls : Pass<"plan-divide-calls", "::mlir::ModuleOp"> {
 }
 
 def SplitLaunches : Pass<"plan-split-launches", "::mlir::ModuleOp"> {
-  let summary = "Compute what needs no halo while ranks exchange halos";
+  let summary = "Compute what needs no halo, and what is in none, while ranks exchange halos";
   let description = [{
     A launch or library call that reads values of which an exchange brings a halo into the memory of the rank's own part
     becomes several: an interior one, of the iterations that read nothing but what ranks own, and boundaries of what is
@@ -120,8 +120,14 @@ def SplitLaunches : Pass<"plan-split-launches", "::mlir::ModuleOp"> {
 
     That is done where it is estimated to let the slowest rank be done earlier, by more than it takes to begin a step: with the exchange, as far as it goes on
     beside steps and is not over by then, and with what the interior and the boundaries take. Of threads only messages
-    over links that are not copied over go on so. With `always` it is done wherever there is an interior. Comes after
-    `plan-choose-exchanges`.
+    over links that are not copied over go on so. With `always` it is done wherever there is an interior.
+
+    Then the same is done of what is sent: a launch or library call right before an exchange by messages that brings halos
+    of its results within their buffers becomes borders, of which the exchange sends something, before it, and an
+    interior behind it. That is done where it is estimated to hide more than what steps behind the exchange do, which do not need
+    what it brings. What has become parts already stays as it is: its own interior hides the exchange before it.
+
+    Comes after `plan-choose-exchanges`.
 
     ```mlir
     plan.exchange %own -> %halo : ...
@@ -135,6 +141,22 @@ def SplitLaunches : Pass<"plan-split-launches", "::mlir::ModuleOp"> {
     plan.launch @blur(%own) -> (%y) loops [16 by <{"y" : (0, 5), (7, 16)}>] : ...
     plan.launch @blur(%halo) -> (%y) loops [16 by <{"y" : (0, 0), (6, 7)}>] : ...
     plan.launch @blur(%halo) -> (%y) loops [16 by <{"y" : (5, 6), (16, 16)}>] : ...
+    ```
+
+    and
+
+    ```mlir
+    plan.launch @neg(%x) -> (%own) loops [16 by <{"y" : 0, 6, 16}>] : ...
+    plan.exchange %own -> %halo : ...
+    ```
+
+    becomes
+
+    ```mlir
+    plan.launch @neg(%x) -> (%own) loops [16 by <{"y" : (0, 0), (6, 7)}>] : ...
+    plan.launch @neg(%x) -> (%own) loops [16 by <{"y" : (5, 6), (16, 16)}>] : ...
+    plan.exchange %own -> %halo : ...
+    plan.launch @neg(%x) -> (%own) loops [16 by <{"y" : (0, 5), (7, 16)}>] : ...
     ```
   }];
   let options = [clusterOption, transportOption,
