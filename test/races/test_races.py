@@ -27,11 +27,11 @@ def _subject(name):
     return next(subject for subject in SUBJECTS if subject.name == name)
 
 
-def _compile(name, mesh, style, libraries, folder):
+def _compile(name, mesh, style, libraries, folder, options=()):
     subject = _subject(name)
     partition = subject.partition(mesh, style)
     command = [COMPILER, "compile", subject.prepared().path, "-o", folder / "model.dvt"]
-    command += [*partition.flags(), *subject.flags(), *([] if libraries else ["--no-libraries"])]
+    command += [*partition.flags(), *subject.flags(), *([] if libraries else ["--no-libraries"]), *options]
     code, _, messages = call(command)
     assert code == 0, messages
     return folder / "model.dvt", subject.prepared()
@@ -78,4 +78,14 @@ def test_model(name, mesh, style, tmp_path):
 def test_model_without_libraries(name, tmp_path):
     artifact, case = _compile(name, {"y": 4}, "uneven", False, tmp_path)
     _run(artifact, case, tmp_path, THREADS[-1])
+    _repeat(artifact, THREADS[-1])
+
+
+@pytest.mark.parametrize("libraries", [False, True], ids=["kernels", "libraries"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("unet") or name == "resnet50"])
+def test_what_is_written_while_others_read(name, libraries, tmp_path):
+    """Steps that are split write next to what others read meanwhile."""
+    artifact, case = _compile(name, {"y": 4}, "uneven", libraries, tmp_path, ["--split-launches", "always"])
+    for threads in THREADS[::2]:
+        _run(artifact, case, tmp_path, threads)
     _repeat(artifact, THREADS[-1])
