@@ -9,6 +9,7 @@
     random_graphs.py --mesh-alone             nothing requested, and unequal devices
     random_graphs.py --images                 mostly windows of images, one behind the other
     random_graphs.py --halos always           halos computed and not exchanged wherever that can be
+    random_graphs.py --split-launches always  computed while ranks exchange what can be
     random_graphs.py --large                  larger tensors: several threads for a kernel, partial sums that scatter
 """
 
@@ -48,6 +49,8 @@ class Request:
     images: bool = False
     #: Whether ranks compute halos in place of exchanging them, as the compiler takes it.
     halos: str = "gain"
+    #: Whether ranks compute while they exchange halos, as the compiler takes it.
+    split_launches: str = "gain"
 
 
 @dataclasses.dataclass
@@ -97,7 +100,7 @@ def _compile_and_run(backend, case, request, options):
     blocks = case.libraries and request.seed % 3 == 0
     options = [*options, "--cpu", request.cpu, *(["--channel-blocks"] if blocks else [])]
     options += ["--shardings-seed", str(request.seed + 1)] if request.any_shardings else []
-    options += ["--halos", request.halos]
+    options += ["--halos", request.halos, "--split-launches", request.split_launches]
     while True:
         try:
             return backend.compile_and_run(
@@ -151,6 +154,7 @@ def main():
     parser.add_argument("--mesh-alone", action="store_true", help="requests nothing, of random clusters")
     parser.add_argument("--images", action="store_true", help="mostly windows of images")
     parser.add_argument("--halos", default="gain", help="gain (default), never or always")
+    parser.add_argument("--split-launches", default="gain", help="gain (default), never or always")
     parser.add_argument("--keep", metavar="DIR", help="writes the files of failing cases there")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     arguments = parser.parse_args()

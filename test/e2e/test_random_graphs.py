@@ -57,6 +57,13 @@ def test_random_images(worker, seed):
     assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
 
 
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + COUNT))
+def test_random_images_while_ranks_exchange(worker, seed):
+    """What needs no halo, or is in none, is computed while halos are exchanged, which are all that there may be."""
+    outcome = worker(Request(seed, images=True, halos="never", split_launches="always"))
+    assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
+
+
 @pytest.mark.parametrize("seed", [710081, 676418110, 309376014])
 def test_graph_that_failed_before(worker, seed):
     """710081: an input that only its users' wishes split was to be split twice by one axis.
