@@ -43,6 +43,7 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions, const SimplifyTar
   functions.addPass(createExpandNorms());
   functions.addPass(createFoldConstants());
   functions.addPass(createCSEPass());
+  functions.addPass(createTransposeConstants());
   functions.addPass(createPackConstants());
 }
 

@@ -23,6 +23,31 @@ def FoldConstants : Pass<"dovetail-fold-constants"> {
   ];
 }
 
+def TransposeConstants : Pass<"dovetail-transpose-constants"> {
+  let summary = "Store narrow weights in the order in which products read them";
+  let description = [{
+    Where the second factor of a matrix product is a transpose of what is computed, for it alone, of constants whose
+    elements have 8 bits or fewer, but for scales, these are stored in the other order. So a kernel that computes the
+    factor where it reads it finds what it needs in neighbouring bytes.
+
+    ```mlir
+    %0 = dovetail.constant dense_resource<w> : tensor<96x64xi4>
+    %1 = dovetail.widen %0 : (tensor<96x64xi4>) -> tensor<96x64xi8>
+    %2 = dovetail.cast %1 {to = f32} : (tensor<96x64xi8>) -> tensor<96x64xf32>
+    %3 = dovetail.transpose %2 {permutation = array<i64: 1, 0>} : (tensor<96x64xf32>) -> tensor<64x96xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = dovetail.constant dense_resource<w> : tensor<64x96xi4>
+    %1 = dovetail.widen %0 : (tensor<64x96xi4>) -> tensor<64x96xi8>
+    %2 = dovetail.cast %1 {to = f32} : (tensor<64x96xi8>) -> tensor<64x96xf32>
+    ```
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
 def PackConstants : Pass<"dovetail-pack-constants"> {
   let summary = "Store large constants of 4- and 2-bit elements with several of them in a byte";
   let description = [{
