@@ -30,6 +30,7 @@ KernelEmitter::KernelEmitter(plan::KernelOp kernel, OpBuilder &builder, KernelAn
     if (analysis.getFoldOrder(op).byRows)
       rowReductions.push_back(op);
   chooseTransposedLoop();
+  chooseProduct();
 }
 
 LogicalResult KernelEmitter::emit() {
@@ -193,6 +194,8 @@ void KernelEmitter::emitLoops(unsigned depth) {
   if (depth == order.size())
     return emitStores();
   unsigned loop = order[depth];
+  if (product && depth + 2 == order.size())
+    return emitProduct();
   if (depth == rowDepth && !rowReductions.empty())
     return emitTiles();
   if (static_cast<int>(loop) == transposedLoop)
@@ -282,6 +285,8 @@ void KernelEmitter::emitStores(bool isTailed) {
 }
 
 KernelEmitter::Values KernelEmitter::emitOp(Operation *op, ArrayRef<Value> index) {
+  if (op == computed.first)
+    return {computed.second};
   if (isKept && op == analysis.getKeptValue()->op)
     return {plan::ReadBackOp::create(
         builder, kernel.getLoc(),

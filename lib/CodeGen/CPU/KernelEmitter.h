@@ -83,6 +83,16 @@ private:
   /// The innermost loop, in tiles, each with the iterations of the transposed loop outside of its own.
   void emitTransposedTiles();
 
+  // Products with a factor that is computed.
+  /// Finds such a product, if the kernel is one whose results share what is computed.
+  void chooseProduct();
+  /// The loops over its columns and rows, and all inside of them.
+  void emitProduct();
+  /// The results of `width` columns from `first` on.
+  void emitProductTile(mlir::Value first, mlir::Value width);
+  /// Those of a block of at most `size` rows.
+  void emitProductTile(mlir::Value first, mlir::Value width, Tile block, int64_t size);
+
   // Rows of accumulators.
   /// Whether rows of `op` are long, as what they accumulate streams from memory.
   bool hasLongRows(mlir::Operation *op);
@@ -101,6 +111,12 @@ private:
 
   Values emitOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index) override;
 
+  /// A product whose read number `factor` is computed, for all iterations of the result's loop `row` together.
+  struct Product {
+    DefinitionOpInterface op;
+    unsigned factor, row;
+  };
+
   int parallelLoop;
   llvm::SmallVector<unsigned> order;
   /// What `@k.body` takes after the pointers: positions in the runtime's numbers.
@@ -114,7 +130,10 @@ private:
   Tile transposed;         ///< Of that loop, where tiles are emitted.
   bool isInRow = false;    ///< Elements are emitted that may be written over.
   bool isKept = false;     ///< The row has the kept value, or elements of the result.
-  int64_t copies = 1;      ///< How often the loops around the current one repeat the code.
+  std::optional<Product> product;
+  /// What has been computed of an operation at the coordinates at hand; null: nothing.
+  std::pair<mlir::Operation *, mlir::Value> computed;
+  int64_t copies = 1; ///< How often the loops around the current one repeat the code.
   llvm::DenseMap<mlir::Operation *, Rows> rows;
 };
 

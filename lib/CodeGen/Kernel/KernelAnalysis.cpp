@@ -334,7 +334,9 @@ SmallVector<KernelAnalysis::Read> KernelAnalysis::getReads(Operation *op) const 
   for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
     visitReads(
         op->getOperand(operand), getOperandIndex(partitionable, operand, loops),
-        [&](BlockArgument argument, ArrayRef<Coordinate> at) { reads.push_back({argument, llvm::to_vector(at)}); },
+        [&](BlockArgument argument, ArrayRef<Coordinate> at) {
+          reads.push_back({argument, llvm::to_vector(at)});
+        },
         budget);
   return reads;
 }
@@ -344,7 +346,9 @@ SmallVector<KernelAnalysis::Read> KernelAnalysis::getReads(Value value, ArrayRef
   unsigned budget = maxVisits;
   visitReads(
       value, index,
-      [&](BlockArgument argument, ArrayRef<Coordinate> at) { reads.push_back({argument, llvm::to_vector(at)}); },
+      [&](BlockArgument argument, ArrayRef<Coordinate> at) {
+        reads.push_back({argument, llvm::to_vector(at)});
+      },
       budget);
   return reads;
 }
@@ -394,9 +398,12 @@ KernelAnalysis::FoldOrder KernelAnalysis::computeFoldOrder(Operation *op) const 
   auto isOfParts = [&](const Loop &loop) { return loop.kind == LoopKind::Part && loop.dim == row; };
   if (extents[row] > 1 && independent[row] == 0 && llvm::none_of(partitionable.getRelation().loops, isOfParts))
     fold.byRows = countJumps(reads, row) <= inFold;
+  // What is read of other rows of the result, too, does not stream.
+  bool isOnlyRow = llvm::all_of(order, [&](unsigned loop) { return loop == row || extents[loop] == 1; });
   fold.readsRowsOnce = fold.byRows && !fold.loops.empty() && llvm::all_of(reads, [&](const Read &read) {
-                         return getStride(read.first, read.second, row) == 1 &&
-                                getStride(read.first, read.second, fold.loops.back()) != 0;
+                         int64_t stride = getStride(read.first, read.second, row);
+                         return (stride == 0 && isOnlyRow) ||
+                                (stride == 1 && getStride(read.first, read.second, fold.loops.back()) != 0);
                        });
   return fold;
 }
