@@ -13,6 +13,7 @@
 #include "Groups.h"
 #include "LibraryPass.h"
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Plan/IR/PackedWeights.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_FORMCALLS
@@ -83,7 +84,8 @@ LogicalResult FormCalls::run(func::FuncOp function, const Libraries &callable) {
   }
   for (Operation *op : ops)
     // Those of epilogues are in groups by now.
-    if (const Library *library = op->getBlock() == &block ? callable.findCall(op) : nullptr)
+    if (const Library *library =
+            op->getBlock() == &block && !op->hasAttr(plan::kGeneratedAttrName) ? callable.findCall(op) : nullptr)
       formCall(op, *library);
   return success();
 }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Plan/IR/PackedWeights.h"
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
@@ -41,8 +42,8 @@ void FormPrologue::runOnOperation() {
   auto isCarried = [](Operation &op) { return llvm::any_of(op.getUsers(), llvm::IsaPred<plan::EndLoopOp>); };
   for (Operation &op : getOperation().getBody().front().without_terminator()) {
     auto reshard = dyn_cast<ReshardOp>(op);
-    if (isa<ConstantOp>(op) || op.getNumResults() == 0 || isCarried(op) || (reshard && isGather(reshard)) ||
-        !llvm::all_of(op.getOperands(), isConstant))
+    if (isa<ConstantOp>(op) || op.getNumResults() == 0 || isCarried(op) || op.hasAttr(plan::kEachRunAttrName) ||
+        (reshard && isGather(reshard)) || !llvm::all_of(op.getOperands(), isConstant))
       continue;
     op.setAttr(plan::kPrologueAttrName, UnitAttr::get(&getContext()));
   }

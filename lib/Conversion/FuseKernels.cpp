@@ -13,6 +13,7 @@
 #include "FormatCosts.h"
 #include "Groups.h"
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Plan/IR/PackedWeights.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -214,7 +215,9 @@ static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *
     Operation *user = use.getOwner();
     if (!members.contains(user))
       return false;
-    // Whoever reads an element often should find it in memory.
+    // Whoever reads an element often should find it in memory, unless that is what is to be saved.
+    if (user->hasAttr(plan::kGeneratedAttrName) && op->hasAttr(plan::kEachRunAttrName))
+      continue;
     if (!isCheap(user) && !isReduction(user) && !readsAddress(use))
       return false;
   }

@@ -12,6 +12,7 @@
 
 #include "Groups.h"
 
+#include "dovetail/Dialect/Plan/IR/PackedWeights.h"
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "mlir/IR/Builders.h"
 
@@ -29,6 +30,8 @@ plan::GroupOp dovetail::formGroup(ArrayRef<Operation *> ops, const GroupInputs &
   auto group = plan::GroupOp::create(builder, root->getLoc(), root->getResultTypes(), inputs.values, library,
                                      /*in_place=*/IntegerAttr());
   group->setAttr(plan::kFormatsAttrName, root->getAttr(plan::kFormatsAttrName));
+  if (Attribute attribute = root->getAttr(plan::kEachRunAttrName))
+    group->setAttr(plan::kEachRunAttrName, attribute);
   Block &body = group.getBody().emplaceBlock();
   for (Value value : inputs.values)
     body.addArgument(value.getType(), value.getLoc());
@@ -37,7 +40,9 @@ plan::GroupOp dovetail::formGroup(ArrayRef<Operation *> ops, const GroupInputs &
   DenseMap<Value, Value> constants;
   for (Operation *op : ops) {
     op->moveBefore(&body, body.end());
-    op->removeAttr(plan::kFormatsAttrName); // Values within the group are nowhere in memory.
+    // Values within the group are nowhere in memory.
+    for (StringRef attribute : {plan::kFormatsAttrName, plan::kEachRunAttrName, plan::kGeneratedAttrName})
+      op->removeAttr(attribute);
     builder.setInsertionPoint(op);
     for (OpOperand &operand : op->getOpOperands()) {
       if (auto number = inputs.numbers.find(&operand); number != inputs.numbers.end()) {

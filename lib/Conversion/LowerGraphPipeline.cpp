@@ -17,6 +17,10 @@
 using namespace mlir;
 using namespace dovetail;
 
+/// Up to so many rows, kernels that widen weights where they read them take about as long as libraries do. On devices
+/// it is those whose products wait for memory.
+static constexpr int64_t kHostKernelRows = 256, kDeviceKernelRows = 4;
+
 void dovetail::buildLowerGraphPipeline(OpPassManager &passes, ArrayRef<std::string> libraries,
                                        ArrayRef<std::string> features, bool gathersAhead,
                                        const DovetailToPlanOptions &program) {
@@ -27,6 +31,7 @@ void dovetail::buildLowerGraphPipeline(OpPassManager &passes, ArrayRef<std::stri
   // Devices compute both sides.
   if (program.target == "cpu")
     functions.addPass(createFormChoices());
+  functions.addPass(createKeepPacked({program.target == "cpu" ? kHostKernelRows : kDeviceKernelRows}));
   functions.addPass(createFormCalls({names, available}));
   functions.addPass(createFuseKernels());
   functions.addPass(createConvertFormats({names, available}));

@@ -102,3 +102,15 @@ func.func @large(%a: tensor<2x1x1x1x1x1x1x1x1x1x3x4xf32>, %b: tensor<2x1x1x1x1x1
   %2 = dovetail.conv %x, %v {strides = array<i64: 200000, 200000, 200000>, dilations = array<i64: 200000, 200000, 200000>, pads_low = array<i64: 200000, 200000, 200000>, pads_high = array<i64: 200000, 200000, 200000>} : (tensor<1x1x3x3x3xf32>, tensor<1x1x2x2x2xf32>) -> tensor<1x1x2x2x2xf32>
   return %0, %1, %2 : tensor<2x1x1x1x1x1x1x1x1x1x3x5xf32>, tensor<2x1x1x1x1x1x1x1x1x1x1x3x5xf32>, tensor<1x1x2x2x2xf32>
 }
+
+// -----
+
+// What is to be a kernel is none of the library's.
+
+// CHECK-LABEL: func.func @generated
+// CHECK-NOT: plan.group
+// CHECK: return
+func.func @generated(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>) -> tensor<4x6xf32> {
+  %0 = dovetail.matmul %x, %w {plan.generated} : (tensor<4x8xf32>, tensor<8x6xf32>) -> tensor<4x6xf32>
+  return %0 : tensor<4x6xf32>
+}

@@ -252,3 +252,26 @@ func.func @places(%i: tensor<9x1xi64>, %u: tensor<9xf32>) -> tensor<100xf32> {
   %3 = dovetail.scatter_nd %0, %1, %2 : (tensor<100xf32>, tensor<9x1xui64>, tensor<9xf32>) -> tensor<100xf32>
   return %3 : tensor<100xf32>
 }
+
+// -----
+
+// A product reads its factors often, and so in memory, unless they are to be computed there.
+
+// CHECK-LABEL: func.func @factors
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.cast
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.matmul
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group({{.*}}) attributes {plan.formats = [#plan.format<[0, 1]>]}
+// CHECK-NEXT: dovetail.cast %{{.*}} {to = f32}
+// CHECK-NEXT: dovetail.matmul %{{[a-z0-9]+}}, %{{[a-z0-9]+}} :
+// CHECK-NEXT: plan.yield
+func.func @factors(%x: tensor<4x8xf32>, %v: tensor<8x6xi8>, %w: tensor<8x6xi8>) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
+  %0 = dovetail.cast %v {to = f32} : (tensor<8x6xi8>) -> tensor<8x6xf32>
+  %1 = dovetail.matmul %x, %0 : (tensor<4x8xf32>, tensor<8x6xf32>) -> tensor<4x6xf32>
+  %2 = dovetail.cast %w {to = f32, plan.each_run} : (tensor<8x6xi8>) -> tensor<8x6xf32>
+  %3 = dovetail.matmul %x, %2 {plan.generated} : (tensor<4x8xf32>, tensor<8x6xf32>) -> tensor<4x6xf32>
+  return %1, %3 : tensor<4x6xf32>, tensor<4x6xf32>
+}

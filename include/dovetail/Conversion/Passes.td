@@ -145,6 +145,39 @@ def ChooseFormats : Pass<"dovetail-choose-formats", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 
+def KeepPacked : Pass<"dovetail-keep-packed", "::mlir::func::FuncOp"> {
+  let summary = "Keep weights in memory as they are stored";
+  let description = [{
+    A factor of a product that is computed of constants alone, and takes several times their memory, such as weights of
+    4 bits that are dequantised, is computed in each run (`plan.each_run`), not in the prologue: ranks keep the
+    constants. Each product has its own copy of what computes it, right before, so that memory for the factor is needed
+    there alone. If the product has few rows, it becomes a kernel (`plan.generated`), which computes the factor where it
+    reads it; else the factor is computed as a whole, and what a library then does takes longer than that.
+
+    What the factor is, types and definitions say: how much larger it is than constants, and how many results an element
+    has a part in, its rows. From five times on it is never in the prologue. Less, as with 8 bits, stays there if
+    neither a kernel reads it nor rows are many, and for convolutions, whose libraries want weights in an order of their
+    own.
+
+    ```mlir
+    %0 = dovetail.unpack %c {dim = 0 : i64} : (tensor<2048x4096xui8>) -> tensor<4096x4096xi4>
+    %1 = dovetail.cast ...
+    %2 = dovetail.matmul %x, %1 : ...
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = dovetail.unpack %c {dim = 0 : i64, plan.each_run} : (tensor<2048x4096xui8>) -> tensor<4096x4096xi4>
+    %1 = dovetail.cast ... {plan.each_run}
+    %2 = dovetail.matmul %x, %1 {plan.generated} : ...
+    ```
+  }];
+  let options = [Option<"kernelRows", "kernel-rows", "int64_t", "256",
+                        "Products of at most so many rows become kernels if columns of the factor are neighbours">];
+  let dependentDialects = ["::dovetail::plan::PlanDialect"];
+}
+
 def FormCalls : Pass<"dovetail-form-calls", "::mlir::func::FuncOp"> {
   let summary = "Form library calls with their epilogues";
   let description = [{

@@ -30,6 +30,23 @@ func.func @order(%x: tensor<4x4xf32> {plan.order = 3 : i64}) {
 
 // -----
 
+func.func @value(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{has plan.generated = 3 : i64, which has no value to be}}
+  %0 = dovetail.neg %x {plan.generated = 3 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @both() -> tensor<4xf32> {
+  %c = dovetail.constant dense<1.0> : tensor<4xf32>
+  // expected-error@+1 {{is part of the prologue, but computed in each run}}
+  %0 = dovetail.neg %c {plan.each_run, plan.prologue} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 func.func @unknown(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{has an attribute "plan.fast", which the plan dialect does not have}}
   %0 = dovetail.neg %x {plan.fast} : (tensor<4xf32>) -> tensor<4xf32>

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/Dialect/Plan/IR/PackedWeights.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -68,6 +69,8 @@ static LogicalResult verifyFormats(Operation *op, Attribute attribute) {
 }
 
 static LogicalResult verifyPrologue(Operation *op) {
+  if (op->hasAttr(kEachRunAttrName))
+    return op->emitOpError("is part of the prologue, but computed in each run");
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     Operation *producer = operand.getDefiningOp();
     if (!producer || (!isa<ConstantOp>(producer) && !producer->hasAttr(kPrologueAttrName)))
@@ -102,6 +105,10 @@ LogicalResult PlanDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyPrologue(op);
   if (name == kViewAttrName)
     return verifyView(op);
+  if (name == kEachRunAttrName || name == kGeneratedAttrName)
+    return isa<UnitAttr>(attribute.getValue())
+               ? success()
+               : op->emitOpError("has ") << name << " = " << attribute.getValue() << ", which has no value to be";
   return op->emitOpError("has an attribute ") << attribute.getName() << ", which the plan dialect does not have";
 }
 
