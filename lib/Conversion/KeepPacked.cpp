@@ -28,8 +28,8 @@ using namespace dovetail;
 /// A factor takes so many times the memory of what it is computed of, at least. 16 bits take half of 32, for which no
 /// product is to take longer.
 static constexpr double kLeastGrowth = 2.5;
-/// From so many times on, as 4 bits take in f32, memory counts more than time.
-static constexpr double kLargeGrowth = 5;
+/// Of what is stored in fewer bits for each element of the factor, memory counts more than time.
+static constexpr double kFewBits = 8;
 /// What saves fewer bytes is not worth to be computed in each run.
 static constexpr int64_t kLeastBytes = int64_t(1) << 15;
 /// With so many rows a product takes ten times as long as to widen its weights.
@@ -186,16 +186,18 @@ LogicalResult KeepPacked::keep(DefinitionOpInterface op, OpOperand &factor) {
   Cone cone;
   if (!cone.collect(factor.get()) || cone.ops.empty())
     return success();
+  auto type = cast<RankedTensorType>(factor.get().getType());
   int64_t bytes = getBytes(factor.get()), stored = cone.getConstantBytes();
-  double growth = double(bytes) / double(std::max<int64_t>(stored, 1));
-  if (growth < kLeastGrowth || bytes - stored < kLeastBytes)
+  if (double(bytes) < kLeastGrowth * double(stored) || bytes - stored < kLeastBytes)
     return success();
   Definition definition = op.getDefinition();
   double rows = countRows(definition, factor);
-  bool isKernel = definition.getNumTaps() == 0 &&
-                  (rows <= kFewRows || (rows <= double(kernelRows) && hasColumns(definition, factor, cone)));
+  // Shorter types than that of sums are converted in each row.
+  bool hasPanels = rows <= double(kernelRows) && type.getElementType().isF32() && hasColumns(definition, factor, cone);
+  bool isKernel = definition.getNumTaps() == 0 && (rows <= kFewRows || hasPanels);
   bool isAmortised = definition.getNumTaps() == 0 && rows >= kManyRows;
-  if (!isKernel && !isAmortised && growth < kLargeGrowth)
+  bool hasFewBits = 8 * double(stored) < kFewBits * double(type.getNumElements());
+  if (!isKernel && !isAmortised && !hasFewBits)
     return success();
   if (isKernel)
     op->setAttr(plan::kGeneratedAttrName, UnitAttr::get(&getContext()));

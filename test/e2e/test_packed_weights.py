@@ -227,6 +227,86 @@ def test_many_row_dimensions(rows):
         Case("MatMul", "INT4", shape, (TERMS, COLUMNS), axis=0, block=32).check(Partition({"y": 1}))
 
 
+@pytest.mark.parametrize("rows", [1, 3, 64])
+@pytest.mark.parametrize("kind", ["FLOAT16", "BFLOAT16"])
+def test_products_in_16_bits(tmp_path, kind, rows):
+    """What is dequantised is rounded to 16 bits before it is multiplied, wherever that is."""
+    dtype = np.float16 if kind == "FLOAT16" else ml_dtypes.bfloat16
+    rng = np.random.default_rng(9)
+    weights = rng.integers(-8, 8, (TERMS, COLUMNS)).astype(ml_dtypes.int4)
+    scale = rng.uniform(0.05, 0.1, (7, COLUMNS)).astype(dtype)
+    x = rng.standard_normal((rows, TERMS)).astype(dtype)
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s"], ["wide"], axis=0, block_size=32),
+        helper.make_node("MatMul", ["x", "wide"], ["y"]),
+    ]
+    shapes = {"x": (rows, TERMS), "y": (rows, COLUMNS)}
+    infos = [helper.make_tensor_value_info(name, getattr(TensorProto, kind), shape) for name, shape in shapes.items()]
+    constants = [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(scale, "s")]
+    graph = helper.make_graph(nodes, "packed", infos[:1], infos[1:], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=11)
+    wide = weights.astype(np.float32) * np.repeat(scale.astype(np.float32), 32, 0)[:TERMS]
+    expected = (x.astype(np.float64) @ wide.astype(dtype).astype(np.float64)).astype(dtype)
+    results = fastest_backend().compile_and_run(model, Partition({"y": 1}), {"x": x}, ["y"])
+    assert not difference(results["y"], expected, float(ml_dtypes.finfo(dtype).eps), "y")
+    (rank,), _ = _inspect(tmp_path, model, Partition({"y": 1}))
+    assert _kept(rank) <= 1.1 * (weights.size / 2 + scale.nbytes)
+
+
+@pytest.mark.parametrize("rows", [3, 600])
+def test_loops(tmp_path, rows):
+    """In each iteration of a loop, and not before it, so that there is no more memory for widened weights than for one."""
+    rng = np.random.default_rng(10)
+    extent, turns = 256, 3
+    weights = [rng.integers(-8, 8, (extent, extent)).astype(ml_dtypes.int4) for _ in range(2)]
+    scale = np.float32(0.01)
+    nodes, value = [], "v"
+    for number in range(2):
+        nodes += [
+            helper.make_node("DequantizeLinear", [f"w{number}", "s"], [f"wide{number}"]),
+            helper.make_node("MatMul", [value, f"wide{number}"], [f"v{number}"]),
+        ]
+        value = f"v{number}"
+    nodes.append(helper.make_node("Identity", ["going"], ["goes"]))
+    shape = (rows, extent)
+    body = helper.make_graph(
+        nodes,
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, ()),
+            helper.make_tensor_value_info("going", TensorProto.BOOL, ()),
+            helper.make_tensor_value_info("v", TensorProto.FLOAT, shape),
+        ],
+        [
+            helper.make_tensor_value_info("goes", TensorProto.BOOL, ()),
+            helper.make_tensor_value_info(value, TensorProto.FLOAT, shape),
+        ],
+    )
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["turns", "", "x"], ["y"], body=body)],
+        "loop",
+        [
+            helper.make_tensor_value_info("turns", TensorProto.INT64, ()),
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, shape),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(w, f"w{i}") for i, w in enumerate(weights)] + [numpy_helper.from_array(scale, "s")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=11)
+    x = rng.standard_normal(shape).astype(np.float32)
+    expected = x.astype(np.float64)
+    for _ in range(turns):
+        for each in weights:
+            expected = expected @ (each.astype(np.float32) * scale).astype(np.float64)
+    inputs = {"turns": np.array(turns), "x": x}
+    results = fastest_backend().compile_and_run(model, Partition({"y": 1}), inputs, ["y"])
+    assert not difference(results["y"], expected.astype(np.float32), 1e-5, "y")
+    (rank,), _ = _inspect(tmp_path, model, Partition({"y": 1}))
+    assert _kept(rank) <= 1.1 * extent * extent
+    wide = extent * extent * 4 if rows > 256 else 0
+    assert rank["values_bytes"] - rank["scratch_bytes"] <= 4 * x.nbytes + wide + 4096
+
+
 def test_threads_do_not_matter():
     """Nor does it matter to a bit how many there are."""
     from harness.backend import InProcessBackend
@@ -249,7 +329,14 @@ def _inspect(folder, model, partition, *options):
     assert code == 0, messages
     code, text, messages = call([tool("dovetail"), "inspect", "--json", artifact])
     assert code == 0, messages
-    return json.loads(text)["ranks"], artifact.stat().st_size
+    planned = json.loads(text)["ranks"]
+    # Sessions take what was said, as far as they count it.
+    once = [tool("dovetail-run"), "bench", "--json", "--iterations", 1, "--warmup", 0, "--threads", len(planned)]
+    code, text, messages = call([*once, artifact])
+    assert code == 0, messages
+    for rank, measured in zip(planned, json.loads(text)["memory"]):
+        assert all(rank[key] == measured[key] for key in ("weights_bytes", "prologue_bytes", "packed_bytes", "values_bytes"))
+    return planned, artifact.stat().st_size
 
 
 def _kept(rank):

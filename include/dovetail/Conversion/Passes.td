@@ -155,9 +155,9 @@ def KeepPacked : Pass<"dovetail-keep-packed", "::mlir::func::FuncOp"> {
     reads it; else the factor is computed as a whole, and what a library then does takes longer than that.
 
     What the factor is, types and definitions say: how much larger it is than constants, and how many results an element
-    has a part in, its rows. From five times on it is never in the prologue. Less, as with 8 bits, stays there if
-    neither a kernel reads it nor rows are many, and for convolutions, whose libraries want weights in an order of their
-    own.
+    has a part in, its rows. What is stored in fewer than 8 bits for each of its elements is never in the prologue. More
+    stays there if neither a kernel reads it nor rows are many, and for convolutions, whose libraries want weights in an
+    order of their own.
 
     ```mlir
     %0 = dovetail.unpack %c {dim = 0 : i64} : (tensor<2048x4096xui8>) -> tensor<4096x4096xi4>
