@@ -34,8 +34,8 @@ static constexpr double kFewBits = 8;
 static constexpr int64_t kLeastBytes = int64_t(1) << 15;
 /// With so many rows a product takes ten times as long as to widen its weights.
 static constexpr double kManyRows = 512;
-/// With so few, a kernel needs not find columns of weights next to each other.
-static constexpr double kFewRows = 4;
+/// With so few, kernels take no longer than to read weights as f32, whether columns are neighbours or not.
+static constexpr double kFewRows = 8;
 
 namespace {
 /// What a factor is computed of.
@@ -44,8 +44,8 @@ struct Cone {
   llvm::SetVector<Operation *> ops;
   llvm::SetVector<Operation *> constants;
 
-  /// Collects what `value` depends on; false if that is not constants alone.
-  bool collect(Value value);
+  /// Collects what `value` depends on; false if that is not constants alone, or far away.
+  bool collect(Value value, int depth = 0);
   int64_t getConstantBytes() const;
 };
 
@@ -71,9 +71,11 @@ static int64_t getBytes(Value value) {
   return type.getNumElements() * getElementByteSize(type.getElementType());
 }
 
-bool Cone::collect(Value value) {
+bool Cone::collect(Value value, int depth) {
+  // What is computed of constants alone is short; other chains may be as long as the graph.
+  constexpr int maxDepth = 64;
   Operation *op = value.getDefiningOp();
-  if (!op)
+  if (!op || depth > maxDepth)
     return false;
   if (isa<ConstantOp>(op)) {
     constants.insert(op);
@@ -85,7 +87,7 @@ bool Cone::collect(Value value) {
   // What costs more than to move and convert elements is computed once.
   if (!defined || op->getNumResults() != 1 || !isPure(op) || !defined.isCheapElement() || op->getNumOperands() == 0)
     return false;
-  if (!llvm::all_of(op->getOperands(), [&](Value operand) { return collect(operand); }))
+  if (!llvm::all_of(op->getOperands(), [&](Value operand) { return collect(operand, depth + 1); }))
     return false;
   ops.insert(op);
   return true;
@@ -192,13 +194,13 @@ LogicalResult KeepPacked::keep(DefinitionOpInterface op, OpOperand &factor) {
     return success();
   Definition definition = op.getDefinition();
   double rows = countRows(definition, factor);
+  bool hasTaps = definition.getNumTaps() > 0, isFew = rows <= std::min(kFewRows, double(kernelRows));
+  bool hasFewBits = 8 * double(stored) < kFewBits * double(type.getNumElements());
+  if (!hasFewBits && (hasTaps || (!isFew && rows < kManyRows)))
+    return success();
   // Shorter types than that of sums are converted in each row.
   bool hasPanels = rows <= double(kernelRows) && type.getElementType().isF32() && hasColumns(definition, factor, cone);
-  bool isKernel = definition.getNumTaps() == 0 && (rows <= kFewRows || hasPanels);
-  bool isAmortised = definition.getNumTaps() == 0 && rows >= kManyRows;
-  bool hasFewBits = 8 * double(stored) < kFewBits * double(type.getNumElements());
-  if (!isKernel && !isAmortised && !hasFewBits)
-    return success();
+  bool isKernel = !hasTaps && (isFew || hasPanels);
   if (isKernel)
     op->setAttr(plan::kGeneratedAttrName, UnitAttr::get(&getContext()));
   SmallVector<Operation *> copies = computeInRun(cone, factor);

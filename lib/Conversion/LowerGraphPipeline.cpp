@@ -19,7 +19,7 @@ using namespace dovetail;
 
 /// Up to so many rows, kernels that widen weights where they read them take about as long as libraries do. On devices
 /// it is those whose products wait for memory.
-static constexpr int64_t kHostKernelRows = 256, kDeviceKernelRows = 4;
+static constexpr int64_t kHostKernelRows = 1024, kDeviceKernelRows = 4;
 
 void dovetail::buildLowerGraphPipeline(OpPassManager &passes, ArrayRef<std::string> libraries,
                                        ArrayRef<std::string> features, bool gathersAhead,

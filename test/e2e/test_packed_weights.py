@@ -143,7 +143,7 @@ def test_scales(product, scales, rows):
     product(rows, **scales).check(Partition({"y": 1}))
 
 
-@pytest.mark.parametrize("rows", [1, 3, 64])
+@pytest.mark.parametrize("rows", [1, 3, 64, 512, 1100])
 @pytest.mark.parametrize("kind", [*INTS, *FLOATS])
 def test_types(kind, rows):
     _matmul(rows, kind, axis=0, block=32, zero=kind in INTS).check(Partition({"y": 1}))
@@ -253,7 +253,7 @@ def test_products_in_16_bits(tmp_path, kind, rows):
     assert _kept(rank) <= 1.1 * (weights.size / 2 + scale.nbytes)
 
 
-@pytest.mark.parametrize("rows", [3, 600])
+@pytest.mark.parametrize("rows", [3, 1100])
 def test_loops(tmp_path, rows):
     """In each iteration of a loop, and not before it, so that there is no more memory for widened weights than for one."""
     rng = np.random.default_rng(10)
@@ -303,7 +303,7 @@ def test_loops(tmp_path, rows):
     assert not difference(results["y"], expected.astype(np.float32), 1e-5, "y")
     (rank,), _ = _inspect(tmp_path, model, Partition({"y": 1}))
     assert _kept(rank) <= 1.1 * extent * extent
-    wide = extent * extent * 4 if rows > 256 else 0
+    wide = extent * extent * 4 if rows > 1024 else 0
     assert rank["values_bytes"] - rank["scratch_bytes"] <= 4 * x.nbytes + wide + 4096
 
 
@@ -343,14 +343,17 @@ def _kept(rank):
     return rank["weights_bytes"] + rank["prologue_bytes"] + rank["packed_bytes"]
 
 
-@pytest.mark.parametrize("rows", [1, 3, 64, 600])
+@pytest.mark.parametrize("rows", [1, 3, 64, 600, 1100])
 @pytest.mark.parametrize("kind", ["INT4", "UINT2", "FLOAT4E2M1", "INT8", "FLOAT8E4M3FN"])
 @pytest.mark.parametrize("product", [_matmul, _gemm], ids=["matmul", "gemm"])
 def test_memory(tmp_path, product, kind, rows):
-    """What a session keeps is about what is stored, and so is the artifact; `start_bytes` holds nothing else."""
+    """What a session keeps is about what is stored, and so is the artifact; but 8 bits, where that would take longer."""
     case = product(rows, kind, axis=1 if product is _gemm else 0, block=32)
     (rank,), size = _inspect(tmp_path, case.model, Partition({"y": 1}))
-    assert case.bytes <= _kept(rank) <= 1.1 * case.bytes
+    if kind in ("INT8", "FLOAT8E4M3FN") and rows == 64:
+        assert _kept(rank) >= case.wide.nbytes
+    else:
+        assert case.bytes <= _kept(rank) <= 1.1 * case.bytes
     assert size < case.bytes + 32768
 
 
@@ -382,11 +385,11 @@ def test_memory_is_shared_by_layers(tmp_path):
         ]
     # All are widened before the first product, as far as the model's order goes.
     nodes = nodes[::2] + nodes[1::2]
-    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (600, extent)) for name in ("x0", f"x{layers}")]
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (1100, extent)) for name in ("x0", f"x{layers}")]
     graph = helper.make_graph(nodes, "layers", ports[:1], ports[1:], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=11)
     (rank,), _ = _inspect(tmp_path, model, Partition({"y": 1}))
-    values, wide = 600 * extent * 4, extent * extent * 4
+    values, wide = 1100 * extent * 4, extent * extent * 4
     assert _kept(rank) <= 1.1 * layers * extent * extent / 2
     assert rank["values_bytes"] - rank["scratch_bytes"] <= 2 * values + 2 * wide
 
@@ -413,7 +416,7 @@ def test_shared_weights(tmp_path):
         helper.make_node("MatMul", ["a", "wide"], ["p"]),
         helper.make_node("MatMul", ["b", "wide"], ["q"]),
     ]
-    rows = {"a": 2, "b": 600, "p": 2, "q": 600}
+    rows = {"a": 2, "b": 1100, "p": 2, "q": 1100}
     inputs = {name: rng.standard_normal((rows[name], 256)).astype(np.float32) for name in "ab"}
     infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (count, 256)) for name, count in rows.items()]
     constants = [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(np.float32(0.25), "s")]

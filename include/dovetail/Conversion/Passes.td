@@ -173,7 +173,7 @@ def KeepPacked : Pass<"dovetail-keep-packed", "::mlir::func::FuncOp"> {
     %2 = dovetail.matmul %x, %1 {plan.generated} : ...
     ```
   }];
-  let options = [Option<"kernelRows", "kernel-rows", "int64_t", "256",
+  let options = [Option<"kernelRows", "kernel-rows", "int64_t", "1024",
                         "Products of at most so many rows become kernels if columns of the factor are neighbours">];
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }

@@ -236,6 +236,15 @@ void KernelEmitter::emitKept(const KernelAnalysis::KeptValue &kept, unsigned dep
 }
 
 Value KernelEmitter::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> at) {
+  if (isPrefetching) {
+    Type type = ElementBuilder::scalarType(elementType);
+    Type bytes = type.isInteger(1) ? builder.getI8Type() : type;
+    Value offset = elements.create<arith::IndexCastOp>(builder.getI64Type(), emitOffset(memory, at));
+    Value address = LLVM::GEPOp::create(builder, kernel.getLoc(), memory.base.getType(), bytes, memory.base,
+                                        ArrayRef<LLVM::GEPArg>{offset});
+    LLVM::Prefetch::create(builder, kernel.getLoc(), address, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+    return elements.zero(type);
+  }
   if (isInRow && analysis.getInPlaceReads() && &memory == &arguments[*kernel.getInPlace()])
     for (unsigned loop = 0; loop < rank; ++loop)
       if (isKept || (extents[loop] != 1 && getNumber(at[loop]) != getNumber(index[loop]))) {

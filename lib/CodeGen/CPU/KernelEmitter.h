@@ -133,7 +133,8 @@ private:
   std::optional<Product> product;
   /// What has been computed of an operation at the coordinates at hand; null: nothing.
   std::pair<mlir::Operation *, mlir::Value> computed;
-  int64_t copies = 1; ///< How often the loops around the current one repeat the code.
+  bool isPrefetching = false; ///< What would be read is asked for only.
+  int64_t copies = 1;         ///< How often the loops around the current one repeat the code.
   llvm::DenseMap<mlir::Operation *, Rows> rows;
 };
 

@@ -18,12 +18,14 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// Rows of a tile whose accumulators the nearest cache holds, with room for the terms.
-static constexpr int64_t mostRows = 64;
+/// Rows of a tile, which what is computed serves. Of each column's accumulators a few are in use at a time.
+static constexpr int64_t mostRows = 128;
 /// Columns of a tile: four vectors of 512 bits of f32.
 static constexpr int64_t tileColumns = 64;
 /// Terms of the factor that are computed together.
 static constexpr int64_t termsAtOnce = 8;
+/// So many terms before they are computed, what they read is asked for.
+static constexpr int64_t termsAhead = 16;
 /// Rows that use an element of the factor together, and terms of each that are in registers meanwhile.
 static constexpr int64_t rowsAtOnce = 4, termsInRegisters = 4;
 /// Folds of fewer terms gain nothing.
@@ -133,6 +135,16 @@ void KernelEmitter::emitProductTile(Value firstColumn, Value width, Tile block, 
   Type type = ElementBuilder::scalarType(cast<RankedTensorType>(factor.getType()).getElementType());
   Value panel = createBuffer(type, termsAtOnce * tileSize);
   Value &term = foldIndex[getFoldPosition(op, loops.back())];
+  // Terms lie in lines of their own, far apart, where processors do not expect what comes next.
+  auto prefetch = [&](Value first) {
+    isPrefetching = true;
+    foldIndex[column] = firstColumn;
+    for (int64_t i = 0; i < termsAtOnce; ++i) {
+      term = elements.addI(first, i);
+      emitValue(factor, emitReadIndex(op, product->factor, foldIndex));
+    }
+    isPrefetching = false;
+  };
   auto emitGroup = [&](Value first, int64_t count) {
     auto forEachTerm = [&](Value position, int64_t from, int64_t to, function_ref<void(Value place)> body) {
       for (int64_t i = from; i < to; ++i) {
@@ -141,6 +153,8 @@ void KernelEmitter::emitProductTile(Value firstColumn, Value width, Tile block, 
       }
     };
     foldIndex[product->row] = block.first;
+    if (count > 1)
+      prefetch(elements.addI(first, termsAhead));
     forEachColumn([&](Value position) {
       forEachTerm(position, 0, count, [&](Value place) {
         storeTo(panel, place, emitValue(factor, emitReadIndex(op, product->factor, foldIndex)));

@@ -5,13 +5,13 @@
 
 // CHECK-LABEL: plan.kernel @packed
 // CHECK-SAME: parallel_loop = 1
-plan.kernel @packed(%x: tensor<100x256xf32>, %c: tensor<128x512xui8>) layouts [<[0, 1], [100, 256]>, <[0, 1], [128, 512]>]
-    -> [<[0, 1], [100, 512]>] attributes {static_loops = array<i64: 0, 1, 2>} {
+plan.kernel @packed(%x: tensor<200x256xf32>, %c: tensor<128x512xui8>) layouts [<[0, 1], [200, 256]>, <[0, 1], [128, 512]>]
+    -> [<[0, 1], [200, 512]>] attributes {static_loops = array<i64: 0, 1, 2>} {
   %u = dovetail.unpack %c {dim = 0 : i64} : (tensor<128x512xui8>) -> tensor<256x512xi4>
   %i = dovetail.widen %u : (tensor<256x512xi4>) -> tensor<256x512xi8>
   %w = dovetail.cast %i {to = f32} : (tensor<256x512xi8>) -> tensor<256x512xf32>
-  %0 = dovetail.matmul %x, %w : (tensor<100x256xf32>, tensor<256x512xf32>) -> tensor<100x512xf32>
-  plan.yield %0 : tensor<100x512xf32>
+  %0 = dovetail.matmul %x, %w : (tensor<200x256xf32>, tensor<256x512xf32>) -> tensor<200x512xf32>
+  plan.yield %0 : tensor<200x512xf32>
 }
 
 // A row by itself reads its weights once, as they stream from memory: eight terms at a time, along a long row.
@@ -37,14 +37,15 @@ plan.kernel @plain(%x: tensor<100x256xf32>, %w: tensor<256x512xf32>) layouts [<[
 }
 
 // CHECK-LABEL: func.func private @packed.body
-// CHECK-DAG: %[[SIZE:.*]] = llvm.mlir.constant(4096 : i64)
+// CHECK-DAG: %[[SIZE:.*]] = llvm.mlir.constant(8192 : i64)
 // CHECK-DAG: llvm.alloca %[[SIZE]] x f32
 // CHECK-DAG: %[[PANEL:.*]] = llvm.mlir.constant(512 : i64)
 // CHECK-DAG: llvm.alloca %[[PANEL]] x f32
 // CHECK: scf.for %{{.*}} step %c64
-// CHECK: scf.for %[[FIRST:.*]] = %c0{{.*}} to %c100{{.*}} step %c64
+// CHECK: scf.for %[[FIRST:.*]] = %c0{{.*}} to %c200{{.*}} step %c128
 // CHECK: scf.for %{{.*}} = %c0{{.*}} to %c256{{.*}} step %c8
-// The panel: eight terms of each column.
+// What comes two panels later is asked for; then the panel: eight terms of each column.
+// CHECK-COUNT-8: llvm.intr.prefetch
 // CHECK: scf.for %{{.*}} = %c0{{.*}} to %c64{{.*}} step %c1
 // CHECK-COUNT-8: arith.sitofp
 // CHECK-NOT: arith.sitofp
@@ -66,5 +67,5 @@ plan.kernel @plain(%x: tensor<100x256xf32>, %w: tensor<256x512xf32>) layouts [<[
 // CHECK: return
 
 // CHECK-LABEL: func.func private @plain.body
-// CHECK-NOT: llvm.mlir.constant(4096 : i64)
+// CHECK-NOT: llvm.mlir.constant(8192 : i64)
 // CHECK: return
