@@ -29,6 +29,7 @@ from dovetail_models import onnxruntime_session, run_exactly, run_rounding_each 
 from gpucheck.report import table  # noqa: E402
 from harness.compare import relative_distance  # noqa: E402
 from operators import OPERATORS  # noqa: E402
+from packed import PRODUCTS  # noqa: E402
 from workloads import RESNET18, WORKLOADS  # noqa: E402
 
 
@@ -50,11 +51,12 @@ class Bench:
         self.folder = folder
         self.rounds = options.rounds
         self.seconds = options.seconds
-        chosen = options.model or options.operator
+        chosen = options.model or options.operator or options.packed
         self.workloads = [w for w in WORKLOADS if not chosen or w.model in (options.model or ())]
         self.operators = [
             o for o in OPERATORS if not chosen or any(part in o.label for part in options.operator or ())
         ]
+        self.products = PRODUCTS if options.packed or not chosen else ()
         self._compiled = {}
 
     def model(self, workload):
@@ -110,9 +112,14 @@ class Bench:
         results = program.run(inputs)
         return {port.name: results[port.name].view(port.dtype).astype(np.float32) for port in program.outputs}
 
-    def onnxruntime(self, workload, threads=1):
+    def memory(self, workload):
+        """What the session of a rank takes, as `inspect` has it."""
+        command = [self.dovetail, "inspect", "--json", self.compile(workload)[0]]
+        return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)["ranks"][0]
+
+    def onnxruntime(self, workload, threads=1, settings=()):
         """The same by ONNX Runtime with all that it optimises; its threads spin, as they do by default."""
-        session = onnxruntime_session(self.model(workload), threads=threads)
+        session = onnxruntime_session(self.model(workload), threads=threads, settings=settings)
         binding = session.io_binding()
         for name, value in self.inputs(workload).items():
             binding.bind_cpu_input(name, value)
@@ -231,6 +238,32 @@ def operators(bench):
         "operator", "Dovetail, ms", "ONNX Runtime, ms", "memcpy, ms", "to ONNX Runtime (95 %)", "to memcpy",
     ]  # fmt: skip
     return [("Single operators, one thread", header, rows)]
+
+
+#: So that ONNX Runtime multiplies in f32, as we do; else it rounds inputs to 8 bits.
+_F32 = (("session.qdq_matmulnbits_accuracy_level", "1"),)
+
+
+def packed_products(bench):
+    """Products with weights of few bits, on one thread and on two, in turns with ONNX Runtime in f32 and as it is."""
+    rows = []
+    for product in bench.products:
+        print(f"  {product.label} ...", file=sys.stderr, flush=True)
+        cells = []
+        for threads in (1, 2):
+            times = bench.alternate(
+                bench.runner(product, threads=threads),
+                bench.onnxruntime(product, threads, _F32),
+                bench.onnxruntime(product, threads),
+            )
+            cells += [f"{1000 * np.median(row):.2f}" for row in times] + [_ratio(times[0], times[1])[1]]
+        memory = bench.memory(product)
+        kept = memory["weights_bytes"] + memory["prologue_bytes"] + memory["packed_bytes"]
+        rows.append([product.label, *cells, f"{kept / 1e6:.1f}", f"{memory['total_bytes'] / 1e6:.1f}"])
+    header = ["product"]
+    for threads in ("one thread", "two threads"):
+        header += [f"{threads}, ms", "ONNX Runtime in f32, ms", "with inputs in 8 bits, ms", "to f32 (95 %)"]
+    return [("Products with weights of few bits", [*header, "weights kept, MB", "in all, MB"], rows)]
 
 
 def halves(bench):
@@ -358,6 +391,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.2, help="of each measurement in a round (default: 0.2)")
     parser.add_argument("--model", action="append", metavar="NAME", help="only this one, or these if repeated")
     parser.add_argument("--operator", action="append", metavar="TEXT", help="only operators with it in their label")
+    parser.add_argument("--packed", action="store_true", help="only products with weights of few bits, and what is named")
     parser.add_argument("--write", type=pathlib.Path, help="also writes the tables as Markdown")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
@@ -368,7 +402,8 @@ def main():
             bench.model(workload)
         tables = []
         measures = [against_onnxruntime] * bool(bench.workloads) + [operators] * bool(bench.operators)
-        if not arguments.model and not arguments.operator:
+        measures += [packed_products] * bool(bench.products)
+        if not arguments.model and not arguments.operator and not arguments.packed:
             measures += [halves, runtime_costs]
         measures += [compiling] * bool(bench.workloads)
         for measure in measures:

@@ -46,14 +46,16 @@ def token_inputs(batch, length, vocabulary=512, mask=False, seed=7):
     return {"ids": ids, "mask": (np.arange(length) < ends).astype(np.int64)}
 
 
-def onnxruntime_session(model, threads=2, optimise=True):
-    """A CPU session for a ModelProto, its bytes, or a path."""
+def onnxruntime_session(model, threads=2, optimise=True, settings=()):
+    """A CPU session for a ModelProto, its bytes, or a path. `settings` are pairs of names and values."""
     import onnxruntime as ort
 
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    for name, value in settings:
+        options.add_session_config_entry(name, value)
     if not optimise:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     if isinstance(model, onnx.ModelProto):
