@@ -166,3 +166,19 @@ def test_verify_compares_what_there_is(tmp_path, backend):
         code, output, messages = call(command)
         assert code == 0, (output, messages)
         assert "where" in output and "where:1" not in output
+
+
+def test_kernels_end_where_outputs_do(tmp_path):
+    """Of elements and lines, not of running sums, which go on from one element to the next."""
+    onnx.save(onnx.parser.parse_model(MODEL), tmp_path / "model.onnx")
+    code, text, messages = call([tool("dovetail"), "compile", tmp_path / "model.onnx", "--compile-to", "lower"])
+    assert code == 0, messages
+    launches = {}
+    for line in text.splitlines():
+        words = line.split()
+        if words[:1] == ["plan.launch"] and 'step_name = "' in line:
+            launches[line.split('step_name = "')[1].split('"')[0]] = words[1].split("(")[0].lstrip("@")
+    kernels = {line.split("@")[1].split("(")[0]: line for line in text.splitlines() if "plan.kernel @" in line}
+    ends = {name for name, kernel in launches.items() if "counts = array<i64" in kernels[kernel]}
+    assert {"Relu:mixed", "Transpose:turned", "ReduceSum:total"} <= ends, launches
+    assert not ends & {"CumSum:running", "Neg:whole"}
