@@ -82,6 +82,14 @@ def _compare(folder, subject, ranks, style, runs, flags=()):
             assert np.load(file).tobytes() == local[name].tobytes(), name
 
 
+def _both(ranks):
+    """How to start ranks that share memory, and ranks that send messages."""
+    return [
+        lambda arguments, variables=variables: mpi.command(ranks, mpi.run_program(*arguments), variables=variables)
+        for variables in ({}, MESSAGES)
+    ]
+
+
 def _subject(name):
     return next(subject for subject in SUBJECTS + SMALL_SUBJECTS if subject.name == name)
 
@@ -89,11 +97,7 @@ def _subject(name):
 @pytest.mark.parametrize("name, ranks, style", CASES)
 def test_model(tmp_path, name, ranks, style):
     """By memory that processes share, and by messages."""
-    runs = [
-        lambda arguments, variables=variables: mpi.command(ranks, mpi.run_program(*arguments), variables=variables)
-        for variables in ({}, MESSAGES)
-    ]
-    _compare(tmp_path, _subject(name), ranks, style, runs)
+    _compare(tmp_path, _subject(name), ranks, style, _both(ranks))
 
 
 def test_one_that_shares_no_memory(tmp_path):
@@ -164,9 +168,7 @@ def test_steps_go_on_beside_messages(tmp_path, ranks):
 @pytest.mark.parametrize("name", ["small-unet2d-transposed", "small-unet2d-bilinear", "small-unet3d"])
 def test_parts_of_steps(tmp_path, name, ranks, style):
     """All that can be is computed beside exchanges: the same bits by memory that processes share, and by messages."""
-    flags = [(), MESSAGES]
-    runs = [lambda arguments, more=more: mpi.command(ranks, mpi.run_program(*arguments), flags=more) for more in flags]
-    _compare(tmp_path, _subject(name), ranks, style, runs, ["--split-launches", "always"])
+    _compare(tmp_path, _subject(name), ranks, style, _both(ranks), ["--split-launches", "always"])
 
 
 def _save_pool(path, columns):
