@@ -313,3 +313,18 @@ def test_strings_are_refused(backend):
     with pytest.raises(BackendError, match="input 'x' has strings as elements: programs compute with numbers") as error:
         fastest_backend().compile_and_run(model, Partition({"y": 1}), {}, ["y"])
     assert error.value.code == UNSUPPORTED
+
+
+@pytest.mark.parametrize("wide, kind", [("FLOAT", "FLOAT16"), ("FLOAT", "BFLOAT16"), ("DOUBLE", "FLOAT"), ("DOUBLE", "FLOAT16")])
+@pytest.mark.parametrize("cpu", [(), ("--cpu", "x86-64-v3")], ids=["native", "x86-64-v3"])
+def test_conversions_there_and_back_round(backend, wide, kind, cpu):
+    """In one kernel, too."""
+    x = (np.random.default_rng(3).standard_normal((5, 40)) / 3).astype(WIDE[wide])
+    nodes = [
+        helper.make_node("Cast", ["x"], ["narrow"], to=getattr(TensorProto, kind)),
+        helper.make_node("Cast", ["narrow"], ["back"], to=getattr(TensorProto, wide)),
+        helper.make_node("Neg", ["back"], ["y"]),
+    ]
+    model = _model(nodes, {"x": x}, {"y": wide})
+    results = backend.compile_and_run(model, Partition({"y": 1}), {"x": x}, ["y"], extra=cpu)
+    np.testing.assert_array_equal(results["y"], -x.astype(WIDE[kind]).astype(WIDE[wide]))

@@ -79,13 +79,14 @@ static bool allowReassociation(Value value, Value carried) {
 }
 
 /// Contraction of multiplications and additions everywhere, reassociation in folds, and coordinates that do not
-/// overflow.
+/// overflow. What is converted to a narrower type and back is rounded: conversions are not contracted.
 static void setFlags(Operation *root) {
   root->walk([](Operation *op) {
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       for (auto [carried, yielded] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getYieldedValues()))
         allowReassociation(yielded, carried);
-    } else if (auto floatOp = dyn_cast<arith::ArithFastMathInterface>(op)) {
+    } else if (auto floatOp = dyn_cast<arith::ArithFastMathInterface>(op);
+               floatOp && !isa<arith::ExtFOp, arith::TruncFOp>(op)) {
       addFlags(floatOp, arith::FastMathFlags::contract);
     } else if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op) && op->getResult(0).getType().isIndex()) {
       // Coordinates and offsets of elements lie in memory, or next to it where a guard refuses them.
