@@ -104,15 +104,17 @@ static std::optional<SmallVector<SmallVector<int64_t>>> getGroups(ReshapeOp op) 
   return next == from.size() ? std::optional(std::move(groups)) : std::nullopt;
 }
 
-/// `value` with its dimensions in another order, computed of constants in another order as far as possible.
+/// `value` with its dimensions in another order, computed of constants in another order as far as possible. Names of
+/// the model are of tensors that are not transposed, so those that are have none.
 static Value transpose(OpBuilder &builder, Value value, ArrayRef<int64_t> permutation) {
   Operation *op = value.getDefiningOp();
-  Location loc = value.getLoc();
+  Location loc = builder.getUnknownLoc();
   RankedTensorType type = typeOf(value);
   auto permuted = cast<RankedTensorType>(type.clone(permute(type.getShape(), permutation)));
   auto withOperands = [&](ValueRange operands) -> Value {
     Operation *copy = builder.clone(*op);
     copy->setOperands(operands);
+    copy->setLoc(loc);
     copy->getResult(0).setType(permuted);
     return copy->getResult(0);
   };
@@ -179,7 +181,9 @@ struct TransposeConstants : dovetail::impl::TransposeConstantsBase<TransposeCons
     for (TransposeOp op : transposes) {
       OpBuilder builder(op);
       SmallVector<Operation *> unused = {op};
-      op.replaceAllUsesWith(transpose(builder, op.getOperand(), op.getPermutation()));
+      Value transposed = transpose(builder, op.getOperand(), op.getPermutation());
+      transposed.setLoc(op.getLoc());
+      op.replaceAllUsesWith(transposed);
       while (!unused.empty()) {
         Operation *next = unused.pop_back_val();
         if (!next || !isOpTriviallyDead(next))
