@@ -430,3 +430,58 @@ def test_shared_weights(tmp_path):
     for given, made in (("a", "p"), ("b", "q")):
         expected = (inputs[given].astype(np.float64) @ wide).astype(np.float32)
         assert not difference(results[made], expected, 1e-5, made)
+
+
+@pytest.mark.parametrize("name", ["w", "wide"])
+def test_weights_that_are_stored_transposed_have_lost_their_names(tmp_path, name):
+    """Dimensions of the model's tensor are not those of what is stored."""
+    q = np.random.default_rng(0).integers(-8, 8, (96, 96)).astype(ml_dtypes.int4)
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s"], ["wide"]),
+        helper.make_node("Gemm", ["x", "wide"], ["y"], transB=1),
+    ]
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [value("x", TensorProto.FLOAT, (4, 96))],
+        [value("y", TensorProto.FLOAT, (4, 96))],
+        [numpy_helper.from_array(q, "w"), numpy_helper.from_array(np.float32(0.1), "s")],
+    )
+    path = tmp_path / "m.onnx"
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=11).SerializeToString()
+    )
+    line = [tool("dovetail"), "compile", path, "-o", tmp_path / "m.dvt", "--mesh", "y=2", "--shard", f"{name}=y,_"]
+    code, _, messages = call(line)
+    assert code == 2 and f"'{name}', which the model does not have, or not any more" in messages, messages
+
+
+@pytest.mark.parametrize("rows", [1, 8, 64])
+@pytest.mark.parametrize("libraries", [False, True], ids=["kernels", "libraries"])
+def test_weights_in_16_bits_are_rounded_before_they_are_multiplied(rows, libraries):
+    """Two columns of x cancel but for how their weights are rounded."""
+    rng = np.random.default_rng(rows)
+    terms, columns = 256, 256
+    q = rng.integers(-8, 8, (terms, columns)).astype(ml_dtypes.int4)
+    scale = rng.uniform(0.1, 1, (terms, 1)).astype(np.float16) * np.ones((1, columns), np.float16)
+    q[1] = q[0]
+    scale[1] = np.nextafter(scale[0], np.float16(9))
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s"], ["wide"], axis=0, block_size=1),
+        helper.make_node("MatMul", ["x", "wide"], ["y"]),
+    ]
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [value("x", TensorProto.FLOAT16, (rows, terms))],
+        [value("y", TensorProto.FLOAT16, (rows, columns))],
+        [numpy_helper.from_array(q, "w"), numpy_helper.from_array(scale, "s")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=11)
+    x = np.zeros((rows, terms), np.float16)
+    x[:, 0], x[:, 1] = 1, -1
+    rounded = q.astype(np.float16) * scale
+    results = fastest_backend().compile_and_run(model, Partition({"y": 1}), {"x": x}, ["y"], libraries)
+    np.testing.assert_array_equal(results["y"], np.broadcast_to(rounded[0] - rounded[1], (rows, columns)))
