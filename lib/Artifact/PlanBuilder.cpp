@@ -492,8 +492,19 @@ LogicalResult PlanBuilder::addSteps(std::vector<std::unique_ptr<artifact::StepT>
 
 template <typename PortOp> void PlanBuilder::addPort(artifact::PlanT &plan, PortOp op, Ports &ports) {
   auto &port = ports.emplace_back(makePort(op.getName(), op.getRef()));
-  if (auto counts = op->template getAttrOfType<DenseI64ArrayAttr>(kCountsAttrName))
-    plan.tensors[port->tensor]->counts.assign(counts.asArrayRef().begin(), counts.asArrayRef().end());
+  std::vector<int32_t> counts;
+  if (auto attribute = op->template getAttrOfType<DenseI64ArrayAttr>(kCountsAttrName))
+    counts.assign(attribute.asArrayRef().begin(), attribute.asArrayRef().end());
+  // Ports of one tensor may be bounded by different counts: a transpose, say, moves nothing where extents are 1.
+  bool isShared = llvm::any_of(llvm::ArrayRef(ports).drop_back(), [&](const std::unique_ptr<artifact::PortT> &other) {
+    return other->tensor == port->tensor;
+  });
+  if (isShared && plan.tensors[port->tensor]->counts != counts) {
+    plan.tensors.push_back(std::make_unique<artifact::TensorT>(*plan.tensors[port->tensor]));
+    port->tensor = plan.tensors.size() - 1;
+  }
+  if (!counts.empty() || isShared)
+    plan.tensors[port->tensor]->counts = std::move(counts);
 }
 
 artifact::CountT &PlanBuilder::addCount(artifact::PlanT &plan, StringRef name, Value ref, const Ports &ports) {

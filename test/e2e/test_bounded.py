@@ -182,3 +182,24 @@ def test_kernels_end_where_outputs_do(tmp_path):
     ends = {name for name, kernel in launches.items() if "counts = array<i64" in kernels[kernel]}
     assert {"Relu:mixed", "Transpose:turned", "ReduceSum:total"} <= ends, launches
     assert not ends & {"CumSum:running", "Neg:whole"}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_outputs_of_one_buffer_have_counts_of_their_own(dovetail, target):
+    """A transpose moves nothing where extents are 1, so both outputs lie in the same memory."""
+    text = """
+    <ir_version: 9, opset_import: ["" : 18]>
+    both (float[1, 1] x, bool[1] rows, bool[1] columns) => (float[n, m] kept, float[m, n] turned)
+    {
+      half = Compress<axis = 0>(x, rows)
+      kept = Compress<axis = 1>(half, columns)
+      turned = Transpose(kept)
+    }
+    """
+    program = dovetail.compile(onnx.parser.parse_model(text), libraries=False, options=["--mesh", "y=1", "--target", target])
+    x = np.float32([[3]])
+    for row in (False, True):
+        for column in (False, True):
+            results = program.run({"x": x, "rows": np.array([row]), "columns": np.array([column])})
+            kept = x[[row]][:, [column]] if row and column else np.zeros([int(row), int(column)], np.float32)
+            _assert_equal(results, {"kept": kept, "turned": kept.T})
