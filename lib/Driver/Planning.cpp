@@ -236,30 +236,41 @@ static layout::Mesh withSize(const layout::Mesh &mesh, int64_t size) {
   return layout::Mesh(std::move(axes));
 }
 
-/// The smallest mesh with more ranks along one axis on which what the planner expects with these options is not more
-/// than `limit`.
-static std::optional<layout::Mesh> findFittingMesh(Compilation &compilation, CompileOptions options, double limit) {
-  options.objective = Objective::Memory;
-  options.plannerMemory.reset();
-  layout::Mesh mesh = options.mesh;
-  auto getMemory = [&](int64_t size) {
-    options.mesh = withSize(mesh, size);
-    std::optional<Expected> expected = tryOptions(compilation, options);
-    return expected ? expected->memory : std::numeric_limits<double>::infinity();
+namespace {
+/// Options, and what the planner expects at most with them of a program that fits.
+struct Allowance {
+  CompileOptions options;
+  double memory;
+};
+} // namespace
+
+/// The smallest mesh with more ranks along one axis on which what the planner expects is not more than one of
+/// `allowances` says.
+static std::optional<layout::Mesh> findFittingMesh(Compilation &compilation, std::vector<Allowance> allowances) {
+  layout::Mesh mesh = allowances.front().options.mesh;
+  // As a part of what it may take.
+  auto getShare = [&](int64_t size) {
+    double least = std::numeric_limits<double>::infinity();
+    for (Allowance &allowance : allowances) {
+      allowance.options.mesh = withSize(mesh, size);
+      if (std::optional<Expected> expected = tryOptions(compilation, allowance.options))
+        least = std::min(least, expected->memory / allowance.memory);
+    }
+    return least;
   };
   int64_t tooSmall = 1;
   for (const layout::MeshAxis &axis : mesh.getAxes())
     tooSmall = std::max<int64_t>(tooSmall, axis.size);
   int64_t others = mesh.numRanks() / tooSmall;
-  int64_t most = std::min(kMostRanks, options.cluster->getNumRanks().value_or(kMostRanks)) / others;
+  int64_t most = std::min(kMostRanks, compilation.getOptions().cluster->getNumRanks().value_or(kMostRanks)) / others;
   int64_t enough = tooSmall;
   double needed = std::numeric_limits<double>::infinity();
-  for (int wasted = 0; needed > limit;) {
+  for (int wasted = 0; needed > 1;) {
     tooSmall = enough;
     enough = std::min(2 * enough, most);
     if (enough <= tooSmall)
       return std::nullopt;
-    double less = getMemory(enough);
+    double less = getShare(enough);
     wasted = less > kLittleLess * needed ? wasted + 1 : 0;
     if (wasted == 2)
       return std::nullopt;
@@ -267,7 +278,7 @@ static std::optional<layout::Mesh> findFittingMesh(Compilation &compilation, Com
   }
   while (enough - tooSmall > 1) {
     int64_t middle = (tooSmall + enough) / 2;
-    (getMemory(middle) <= limit ? enough : tooSmall) = middle;
+    (getShare(middle) <= 1 ? enough : tooSmall) = middle;
   }
   return withSize(mesh, enough);
 }
@@ -303,7 +314,7 @@ private:
   FailureOr<Attempt> split(Attempt attempt);
   /// The same with weights that may be stored in pieces.
   FailureOr<Attempt> gather(Attempt attempt);
-  llvm::LogicalResult refuse(const Attempt &least, double limit);
+  llvm::LogicalResult refuse(const Attempt &first, const Attempt &least, double limit);
 
   Compilation &compilation;
   Diagnostics &diagnostics;
@@ -341,7 +352,7 @@ FailureOr<Attempt> MemoryFitter::make(CompileOptions options) {
 
 FailureOr<Attempt> MemoryFitter::tryUntilFits(Attempt attempt, CompileOptions options,
                                               llvm::function_ref<double(const Attempt &)> estimateNeed) {
-  std::optional<Attempt> least;
+  Attempt least = attempt;
   double failing = 0;
   for (int tries = 1; tries < mostTries && !attempt.most.fits(); ++tries) {
     failing = attempt.expected.memory;
@@ -356,10 +367,10 @@ FailureOr<Attempt> MemoryFitter::tryUntilFits(Attempt attempt, CompileOptions op
     if (failed(next))
       return llvm::failure();
     attempt = std::move(*next);
-    if (!least || attempt.most.getShare() < least->most.getShare())
+    if (attempt.most.getShare() < least.most.getShare())
       least = attempt;
   }
-  return least->most.fits() ? refine(std::move(*least), failing) : std::move(*least);
+  return least.most.fits() ? refine(std::move(least), failing) : std::move(least);
 }
 
 FailureOr<Attempt> MemoryFitter::refine(Attempt fitting, double failing) {
@@ -402,8 +413,14 @@ FailureOr<Attempt> MemoryFitter::gather(Attempt attempt) {
                       [&](const Attempt &last) { return last.expected.memory - (last.most.bytes - last.most.limit); });
 }
 
-llvm::LogicalResult MemoryFitter::refuse(const Attempt &least, double limit) {
-  std::optional<layout::Mesh> fitting = findFittingMesh(compilation, least.options, limit);
+llvm::LogicalResult MemoryFitter::refuse(const Attempt &first, const Attempt &least, double limit) {
+  // How much more or less than the planner expects a program takes depends on how it is split.
+  std::vector<Allowance> allowances = {{first.options, first.expected.memory / first.most.getShare()}};
+  if (least.options.objective == Objective::Memory)
+    allowances.push_back({least.options, limit});
+  for (Allowance &allowance : allowances)
+    allowance.options.plannerMemory.reset();
+  std::optional<layout::Mesh> fitting = findFittingMesh(compilation, std::move(allowances));
   std::string advice =
       fitting
           ? ("'--mesh " + formatMesh(*fitting) + "', of " + Twine(fitting->numRanks()) + " ranks, is expected to do")
@@ -455,8 +472,8 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
     return options;
   }
   bool isLess = whole->most.getShare() < pieces->most.getShare();
-  return isLess ? refuse(*whole, whole->expected.memory / whole->most.getShare())
-                : refuse(*pieces, pieces->expected.memory - (pieces->most.bytes - pieces->most.limit));
+  return isLess ? refuse(*first, *whole, whole->expected.memory / whole->most.getShare())
+                : refuse(*first, *pieces, pieces->expected.memory - (pieces->most.bytes - pieces->most.limit));
 }
 
 FailureOr<CompileOptions> dovetail::fitMemory(Compilation &compilation, Diagnostics &diagnostics) {

@@ -187,3 +187,28 @@ def test_unequal_devices_get_unequal_cuts(tmp_path):
     # As near to it as the few rows deep in the network allow.
     sizes = re.search(r"y:(\d+)\+(\d+)", plan["outputs"][0]["sharding"])
     assert 1.6 <= int(sizes[2]) / int(sizes[1]) <= 2.4, plan["outputs"]
+
+
+def test_advice_is_right_where_values_are_what_takes_room(tmp_path):
+    """What is needed is said of the smallest program that was made, and as many ranks as are named do."""
+    path = tmp_path / "unet.onnx"
+    path.write_bytes(dovetail_models.build("unet2d-transposed").SerializeToString())
+    needed = _most(_plan(path, tmp_path, "--mesh", "y=2", "--no-libraries"))
+    limit = needed // 2
+    code, _, messages = _compile(path, tmp_path, "--mesh", "y=2", "--no-libraries", "--memory", limit)
+    assert code == DOES_NOT_FIT, messages
+    found = re.search(r"needs ([0-9.]+) (MiB|KiB), .*'--mesh (y=[0-9]+)', of", messages)
+    assert found, messages
+    assert float(found[1]) * (1 << 20 if found[2] == "MiB" else 1 << 10) <= 1.01 * needed, messages
+    code, _, messages = _compile(path, tmp_path, "--mesh", found[3], "--no-libraries", "--memory", limit)
+    assert code == 0, messages
+
+
+def test_the_limit_is_that_of_ranks(tmp_path):
+    """What `verify` compares with is computed by one rank that may have all."""
+    path = tmp_path / "unet.onnx"
+    path.write_bytes(dovetail_models.build("unet2d-transposed").SerializeToString())
+    limit = int(1.2 * _most(_plan(path, tmp_path, "--mesh", "y=4")))
+    assert limit < _most(_plan(path, tmp_path))
+    code, _, messages = call([tool("dovetail"), "verify", path, "--mesh", "y=4", "--memory", str(limit)])
+    assert code == 0, messages
