@@ -84,6 +84,8 @@ FailureOr<std::vector<Comparison>> dovetail::verify(StringRef path, const Verify
   wholeOptions.mesh = CompileOptions().mesh;
   wholeOptions.shards.clear();
   wholeOptions.sizes.clear();
+  // What ranks have is for parts.
+  wholeOptions.memory.clear();
   Compilation whole = partitioned.fork(std::move(wholeOptions));
 
   auto build = [&](Compilation &compilation, const Twine &what) -> FailureOr<std::shared_ptr<const runtime::Program>> {
