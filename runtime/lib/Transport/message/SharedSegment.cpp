@@ -136,7 +136,7 @@ absl::Status SharedSegment::share(ByteRange part, int64_t offset) {
   }
   std::memcpy(target, part.begin, part.bytes);
   // Not moved there: MPI's libraries put functions of their own in the place of mremap to hear of memory that goes, and
-  // some lose its last argument, so that pages get to anywhere (UCX before 1.15, issue 8820 of openucx/ucx).
+  // some lose its last argument, so that pages get to anywhere (UCX before 1.15).
   if (::mmap(part.begin, part.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) != part.begin) {
     absl::Status status = explain("memory cannot be mapped");
     // A failure may have unmapped what was there.

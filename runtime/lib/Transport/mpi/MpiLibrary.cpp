@@ -8,7 +8,6 @@
 
 #include "MpiLibrary.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -118,9 +117,10 @@ const char *mpi::findLauncher(int &size) {
 
 /// Whether what has started the process tells MPI of the others: by PMIx, or one of the interfaces before it.
 static bool hasProcessManager() {
-  for (char **variable = environ; *variable; ++variable)
-    if (absl::StartsWith(*variable, "PMI") || absl::StartsWith(*variable, "OMPI_") ||
-        absl::StartsWith(*variable, "MV2_"))
+  // Other variables with these beginnings are settings of users.
+  for (const char *name : {"PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD", "PMI_SIZE", "PMI_PORT",
+                           "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE"})
+    if (std::getenv(name))
       return true;
   return false;
 }
