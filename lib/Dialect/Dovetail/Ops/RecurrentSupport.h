@@ -79,7 +79,7 @@ private:
   mlir::Value &getScratch(unsigned gate, unsigned row) { return scratch[gate * rowsAtOnce + row]; }
 
   /// Rows for which weights are read once, and terms for which sums are: what fits into registers.
-  static constexpr int64_t rowsAtOnce = 4, termsAtOnce = 8;
+  static constexpr int64_t rowsAtOnce = 4, termsAtOnce = 4;
   /// So many weights of a panel, for each gate, that they stay in a cache from one row to the next.
   static constexpr int64_t panelWidth = 64;
 
