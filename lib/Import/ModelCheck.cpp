@@ -160,7 +160,9 @@ llvm::LogicalResult checkVersions(const onnx::ModelProto &model, Reporter &repor
   if (it->second < kMinOpset || it->second > kMaxOpset)
     return reporter.error(ImportError::Unsupported)
            << "model '" << path << "' uses opset " << it->second << "; opsets " << kMinOpset << " to " << kMaxOpset
-           << " are supported: convert it with onnx.version_converter or export it anew";
+           << " are supported: "
+           << (it->second < kMinOpset ? "convert it with onnx.version_converter or export it anew"
+                                      : "export it for an earlier one");
   return llvm::success();
 }
 

@@ -365,7 +365,7 @@ absl::Status ProgramRunner::State::checkParts(absl::string_view what) const {
   const CountInfo &count = program->getPlan().counts[0];
   return absl::UnimplementedError(absl::StrCat(count.isGiven ? "lengths of inputs vary from run to run ('"
                                                              : "the extents of outputs depend on data ('",
-                                               count.name, "'), which ", what, " cannot tell yet"));
+                                               count.name, "'), which ", what, " cannot tell yet: run all ranks in one process (--comm local)"));
 }
 
 absl::Status ProgramRunner::State::gatherTimes(Rank &rank) {
