@@ -414,10 +414,13 @@ FailureOr<Attempt> MemoryFitter::gather(Attempt attempt) {
 }
 
 llvm::LogicalResult MemoryFitter::refuse(const Attempt &first, const Attempt &least, double limit) {
-  // How much more or less than the planner expects a program takes depends on how it is split.
+  // How much more or less than the planner expects a program takes depends on how it is split: one that takes less than
+  // others says it of programs like it.
   std::vector<Allowance> allowances = {{first.options, first.expected.memory / first.most.getShare()}};
-  if (least.options.objective == Objective::Memory)
+  if (least.most.getShare() < kLittleLess * first.most.getShare()) {
     allowances.push_back({least.options, limit});
+    allowances.back().options.objective = Objective::Memory;
+  }
   for (Allowance &allowance : allowances)
     allowance.options.plannerMemory.reset();
   std::optional<layout::Mesh> fitting = findFittingMesh(compilation, std::move(allowances));
