@@ -199,7 +199,7 @@ void KernelEmitter::emitLoops(unsigned depth) {
   if (depth == rowDepth && !rowReductions.empty())
     return emitTiles();
   if (static_cast<int>(loop) == transposedLoop)
-    return emitTilesOf(loop, [&](Tile tile) {
+    return emitTilesOf(loop, transposedExtent, [&](Tile tile) {
       transposed = tile;
       emitLoops(depth + 1);
     });

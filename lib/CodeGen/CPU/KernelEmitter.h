@@ -78,8 +78,11 @@ private:
   /// Finds the loop along which most of what is read lies in memory, if it is another one than the innermost. A short
   /// one becomes the innermost instead.
   void chooseTransposedLoop();
-  /// `body` for ranges of `loop`, tile by tile.
-  void emitTilesOf(unsigned loop, llvm::function_ref<void(Tile tile)> body);
+  /// Iterations of such a tile, in each of its two loops: with 4 bytes for each element some lines of a cache both
+  /// ways, of which the nearest cache holds all.
+  static constexpr int64_t transposedExtent = 64;
+  /// `body` for ranges of `loop`, in tiles of `size`.
+  void emitTilesOf(unsigned loop, int64_t size, llvm::function_ref<void(Tile tile)> body);
   /// The innermost loop, in tiles, each with the iterations of the transposed loop outside of its own.
   void emitTransposedTiles();
 

@@ -90,15 +90,8 @@ void KernelEmitter::emitProduct() {
 }
 
 void KernelEmitter::emitProductTile(Value first, Value width) {
-  auto [lo, hi] = ranges[product->row];
   int64_t size = std::min(mostRows, extents[product->row]);
-  if (isStatic(product->row) && extents[product->row] == size)
-    return emitProductTile(first, width, {lo, hi}, size);
-  OpBuilder::InsertionGuard guard(builder);
-  auto blocks = scf::ForOp::create(builder, kernel.getLoc(), lo, hi, elements.index(size));
-  builder.setInsertionPointToStart(blocks.getBody());
-  Value row = blocks.getInductionVar();
-  emitProductTile(first, width, {row, elements.minI(elements.addI(row, size), hi)}, size);
+  emitTilesOf(product->row, size, [&](Tile block) { emitProductTile(first, width, block, size); });
 }
 
 void KernelEmitter::emitProductTile(Value firstColumn, Value width, Tile block, int64_t size) {

@@ -21,9 +21,6 @@ using namespace dovetail;
 
 /// Loops of at most so many iterations are unrolled rather than divided into tiles.
 static constexpr int64_t shortest = 4;
-/// Iterations of a tile, in each of its two loops: with 4 bytes for each element some lines of a cache both ways, of
-/// which the nearest cache holds all.
-static constexpr int64_t tileExtent = 64;
 
 void KernelEmitter::chooseTransposedLoop() {
   bool hasRow = !analysis.getRow().empty();
@@ -54,23 +51,23 @@ void KernelEmitter::chooseTransposedLoop() {
   transposedLoop = -1;
 }
 
-void KernelEmitter::emitTilesOf(unsigned loop, function_ref<void(Tile)> body) {
+void KernelEmitter::emitTilesOf(unsigned loop, int64_t size, function_ref<void(Tile)> body) {
   auto [lo, hi] = ranges[loop];
-  if (isStatic(loop) && extents[loop] <= tileExtent)
+  if (isStatic(loop) && extents[loop] <= size)
     return body({lo, hi});
   OpBuilder::InsertionGuard guard(builder);
-  auto tiles = scf::ForOp::create(builder, kernel.getLoc(), lo, hi, elements.index(tileExtent));
+  auto tiles = scf::ForOp::create(builder, kernel.getLoc(), lo, hi, elements.index(size));
   builder.setInsertionPointToStart(tiles.getBody());
   Value first = tiles.getInductionVar();
-  body({first, elements.minI(elements.addI(first, tileExtent), hi)});
+  body({first, elements.minI(elements.addI(first, size), hi)});
 }
 
 void KernelEmitter::emitTransposedTiles() {
   unsigned row = order.back();
-  emitTilesOf(row, [&](Tile tile) {
+  emitTilesOf(row, transposedExtent, [&](Tile tile) {
     auto emit = [&](Tile rows) {
       auto loop = scf::ForOp::create(builder, kernel.getLoc(), transposed.first, transposed.end, elements.index(1));
-      markTransposed(loop, tileExtent);
+      markTransposed(loop, transposedExtent);
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(loop.getBody()->getTerminator());
       index[transposedLoop] = loop.getInductionVar();
@@ -79,10 +76,11 @@ void KernelEmitter::emitTransposedTiles() {
         emitStores();
       });
     };
-    if (elements.getConstantIndex(tile.end) || (isStatic(row) && extents[row] % tileExtent == 0))
-      return emit({tile.first, elements.getConstantIndex(tile.end) ? tile.end : elements.addI(tile.first, tileExtent)});
+    if (elements.getConstantIndex(tile.end) || (isStatic(row) && extents[row] % transposedExtent == 0))
+      return emit(
+          {tile.first, elements.getConstantIndex(tile.end) ? tile.end : elements.addI(tile.first, transposedExtent)});
     // Full tiles have rows of a constant length.
-    Value fullEnd = elements.addI(tile.first, tileExtent);
+    Value fullEnd = elements.addI(tile.first, transposedExtent);
     Value isFull = elements.compareI(arith::CmpIPredicate::sle, fullEnd, ranges[row].hi);
     auto branch = scf::IfOp::create(builder, kernel.getLoc(), isFull, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(builder);
