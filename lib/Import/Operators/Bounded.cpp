@@ -169,10 +169,11 @@ static OperatorImport nonMaxSuppression("NonMaxSuppression", [](OnnxNode &node) 
   if (number == 0)
     return node.setResult(node.constant(
         mlir::DenseElementsAttr::get(mlir::RankedTensorType::get({0, 3}, i64), llvm::ArrayRef<int64_t>())));
-  auto ranked = TopKOp::create(node.getBuilder(), node.getLoc(), scores, size, /*axis=*/2, /*largest=*/true);
-  mlir::Value selected = node.create<SelectBoxesOp>(boxes, ranked.getValues(), ranked.getIndices(), limit, overlap,
-                                                    OptionalOperand{node.hasInput(4) ? threshold : mlir::Value()}, most,
-                                                    node.getInt("center_point_box", 0) != 0);
+  mlir::Value selected =
+      node.create<SelectBoxesOp>(boxes, scores, limit, overlap,
+                                 OptionalOperand{node.hasInput(4) ? threshold : mlir::Value()},
+                                 node.getInt("center_point_box", 0) != 0);
+  selected = node.slice(selected, {0, 0, 0}, {batches, classes, most}, {1, 1, 1});
   selected = node.reshape(selected, number);
   if (!selected)
     return llvm::failure();

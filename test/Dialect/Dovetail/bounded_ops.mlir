@@ -42,13 +42,12 @@ func.func @sort_rows() -> tensor<6xi64> {
 // CHECK-DAG: dense<{{\[\[\[}}1, 0, -1]]]> : tensor<1x1x3xi64>
 func.func @select_boxes() -> (tensor<1x1x3xi64>, tensor<1x1x3xi64>) {
   %boxes = dovetail.constant dense<[[[0.0, 0.0, 1.0, 1.0], [1.0, 1.5, 0.0, 0.5], [5.0, 5.0, 6.0, 6.0]]]> : tensor<1x3x4xf32>
-  %scores = dovetail.constant dense<[[[0.9, 0.8, 0.5]]]> : tensor<1x1x3xf32>
-  %order = dovetail.constant dense<[[[1, 0, 2]]]> : tensor<1x1x3xi64>
+  %scores = dovetail.constant dense<[[[0.8, 0.9, 0.5]]]> : tensor<1x1x3xf32>
   %limit = dovetail.constant dense<3> : tensor<i64>
   %low = dovetail.constant dense<0.25> : tensor<f32>
   %high = dovetail.constant dense<0.5> : tensor<f32>
-  %0 = dovetail.select_boxes %boxes, %scores, %order, %limit, %low, %high {size = 3 : i64} : (tensor<1x3x4xf32>, tensor<1x1x3xf32>, tensor<1x1x3xi64>, tensor<i64>, tensor<f32>, tensor<f32>) -> tensor<1x1x3xi64>
-  %1 = dovetail.select_boxes %boxes, %scores, %order, %limit, %high, %high {size = 3 : i64} : (tensor<1x3x4xf32>, tensor<1x1x3xf32>, tensor<1x1x3xi64>, tensor<i64>, tensor<f32>, tensor<f32>) -> tensor<1x1x3xi64>
+  %0 = dovetail.select_boxes %boxes, %scores, %limit, %low, %high : (tensor<1x3x4xf32>, tensor<1x1x3xf32>, tensor<i64>, tensor<f32>, tensor<f32>) -> tensor<1x1x3xi64>
+  %1 = dovetail.select_boxes %boxes, %scores, %limit, %high, %high : (tensor<1x3x4xf32>, tensor<1x1x3xf32>, tensor<i64>, tensor<f32>, tensor<f32>) -> tensor<1x1x3xi64>
   return %0, %1 : tensor<1x1x3xi64>, tensor<1x1x3xi64>
 }
 
@@ -90,18 +89,18 @@ func.func @matrix(%x: tensor<4xf32>) -> tensor<4xi64> {
 
 // -----
 
-func.func @boxes(%boxes: tensor<1x3x5xf32>, %scores: tensor<1x1x3xf32>, %order: tensor<1x1x3xi64>, %limit: tensor<i64>, %overlap: tensor<f32>) -> tensor<1x1x3xi64> {
-  // expected-error @+2 {{cannot choose among boxes 'tensor<1x3x5xf32>' by scores 'tensor<1x1x3xf32>' in the order 'tensor<1x1x3xi64>'}}
+func.func @boxes(%boxes: tensor<1x3x5xf32>, %scores: tensor<1x1x3xf32>, %limit: tensor<i64>, %overlap: tensor<f32>) -> tensor<1x1x3xi64> {
+  // expected-error @+2 {{cannot choose among boxes 'tensor<1x3x5xf32>' by scores 'tensor<1x1x3xf32>'}}
   // expected-error @+1 {{failed to infer returned types}}
-  %0 = dovetail.select_boxes %boxes, %scores, %order, %limit, %overlap {size = 3 : i64} : (tensor<1x3x5xf32>, tensor<1x1x3xf32>, tensor<1x1x3xi64>, tensor<i64>, tensor<f32>) -> tensor<1x1x3xi64>
+  %0 = dovetail.select_boxes %boxes, %scores, %limit, %overlap : (tensor<1x3x5xf32>, tensor<1x1x3xf32>, tensor<i64>, tensor<f32>) -> tensor<1x1x3xi64>
   return %0 : tensor<1x1x3xi64>
 }
 
 // -----
 
-func.func @limit(%boxes: tensor<1x3x4xf32>, %scores: tensor<1x1x3xf32>, %order: tensor<1x1x3xi64>, %limit: tensor<1xi64>, %overlap: tensor<f32>) -> tensor<1x1x3xi64> {
+func.func @limit(%boxes: tensor<1x3x4xf32>, %scores: tensor<1x1x3xf32>, %limit: tensor<1xi64>, %overlap: tensor<f32>) -> tensor<1x1x3xi64> {
   // expected-error @+2 {{needs a scalar of i64 as limit, and scalars as overlap and threshold}}
   // expected-error @+1 {{failed to infer returned types}}
-  %0 = dovetail.select_boxes %boxes, %scores, %order, %limit, %overlap {size = 3 : i64} : (tensor<1x3x4xf32>, tensor<1x1x3xf32>, tensor<1x1x3xi64>, tensor<1xi64>, tensor<f32>) -> tensor<1x1x3xi64>
+  %0 = dovetail.select_boxes %boxes, %scores, %limit, %overlap : (tensor<1x3x4xf32>, tensor<1x1x3xf32>, tensor<1xi64>, tensor<f32>) -> tensor<1x1x3xi64>
   return %0 : tensor<1x1x3xi64>
 }

@@ -17,6 +17,15 @@
 
 namespace dovetail {
 
+/// An integer of i32 that is the larger, the later `element`, a scalar of `type`, comes in ascending order, or with
+/// `reverse` in descending order. Types have up to 32 bits. What is no number is larger than all numbers.
+mlir::Value rankElement(ElementBuilder &elements, mlir::Value element, mlir::Type type, bool reverse = false);
+/// Of type i64: ordered as its rank, an i32, and of equal ones the first, which `index` says (of i64, below 2^32), is
+/// the larger.
+mlir::Value packRank(ElementBuilder &elements, mlir::Value rank, mlir::Value index);
+/// The index of a packed rank.
+mlir::Value unpackIndex(ElementBuilder &elements, mlir::Value packed);
+
 /// A heap of entries, of one scalar or several each, at positions [0, size): of all entries the last one comes first.
 /// Emits code.
 class LineHeap {
@@ -31,7 +40,7 @@ public:
   virtual mlir::Value isBefore(const Entry &a, const Entry &b) = 0;
 
   /// Makes a heap of the `size` entries that were written.
-  void build(int64_t size);
+  void build(mlir::Value size);
   /// Puts `entry` into the heap of the first `size` entries, of which the one at `position` is free and all below it
   /// are in order.
   void sift(const Entry &entry, mlir::Value position, mlir::Value size);

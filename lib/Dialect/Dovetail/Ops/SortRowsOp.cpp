@@ -120,7 +120,7 @@ Value Sorting::isBefore(const Entry &first, const Entry &second) {
 
 void Sorting::emit() {
   elements.forEach(elements.index(0), elements.index(rows), [&](Value row) { write(row, {row}); });
-  build(rows);
+  build(elements.index(rows));
   sort(rows);
 }
 

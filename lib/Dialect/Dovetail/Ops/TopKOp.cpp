@@ -14,8 +14,6 @@
 #include "LineHeap.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace dovetail;
 
@@ -52,8 +50,8 @@ bool TopKOp::isCheapElement() { return false; }
 
 /// Elements that are compared at once, before any of them enters a heap.
 static constexpr int64_t blockSize = 16;
-/// The bits of an index in an entry that is one number.
-static constexpr int64_t indexMask = 0xffffffff;
+/// As long as operands are whose entries are one number.
+static constexpr int64_t mostPacked = int64_t(1) << 32;
 
 namespace {
 /// Emits the choice of one line. An entry is an element's rank, by which it is compared, and where it is in the
@@ -65,12 +63,11 @@ public:
       : LineHeap(line.elements), op(op), line(line), builder(elements.getBuilder()),
         type(ElementBuilder::scalarType(getElementTypeOrSelf(op.getValues().getType()))),
         extent(cast<RankedTensorType>(op.getOperand().getType()).getDimSize(op.getAxis())),
-        isPacked(type.getIntOrFloatBitWidth() <= 32 && extent <= indexMask) {}
+        isPacked(type.getIntOrFloatBitWidth() <= 32 && extent <= mostPacked) {}
 
   void emit();
 
 private:
-  Value integer(int64_t value) { return elements.constantInt(builder.getI64Type(), value); }
   Value getRank(Value position);
   Entry readOperand(Value position);
   Entry read(Value position) override;
@@ -100,39 +97,16 @@ private:
 };
 } // namespace
 
-/// Ranks of floats are their bits, with all but the sign inverted where that is set.
 Value Selection::getRank(Value position) {
   Value element = line.read(0, position);
   if (!isPacked)
     return element;
-  IntegerType rank = builder.getI32Type();
-  auto constant = [&](int64_t value) { return elements.constantInt(rank, value); };
-  Value bits = element;
-  if (isa<FloatType>(type)) {
-    FloatType f32 = builder.getF32Type();
-    Value number = elements.convertFloat(element, f32), zero = elements.zero(f32);
-    Value isZero = elements.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, number, zero),
-          isNaN = elements.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, number, number);
-    Value whole = elements.create<arith::BitcastOp>(rank, elements.select(isZero, zero, number));
-    Value sign = elements.create<arith::ShRSIOp>(whole, constant(31));
-    bits = elements.create<arith::XOrIOp>(whole, elements.create<arith::AndIOp>(sign, constant(0x7fffffff)));
-    bits = elements.select(isNaN, constant(0x7fffffff), bits);
-  } else if (isUnsignedElement(op.getValues().getType())) {
-    bits = type == rank ? elements.create<arith::XOrIOp>(bits, constant(std::numeric_limits<int32_t>::min()))
-                        : elements.create<arith::ExtUIOp>(rank, bits);
-  } else if (type != rank) {
-    bits = elements.create<arith::ExtSIOp>(rank, bits);
-  }
-  return op.getLargest() ? bits : elements.create<arith::XOrIOp>(bits, constant(-1));
+  return rankElement(elements, element, getElementTypeOrSelf(op.getValues().getType()), !op.getLargest());
 }
 
 Selection::Entry Selection::readOperand(Value position) {
   Value rank = getRank(position), index = elements.create<arith::IndexCastOp>(builder.getI64Type(), position);
-  if (!isPacked)
-    return {rank, index};
-  Value high = elements.create<arith::ShLIOp>(elements.create<arith::ExtSIOp>(builder.getI64Type(), rank), integer(32));
-  // Of equal elements the first comes first.
-  return {elements.create<arith::OrIOp>(high, elements.create<arith::XOrIOp>(index, integer(indexMask)))};
+  return isPacked ? Entry{packRank(elements, rank, index)} : Entry{rank, index};
 }
 
 Selection::Entry Selection::read(Value position) {
@@ -150,7 +124,7 @@ Value Selection::readLast() {
   Value last = read(elements.index(0)).front();
   if (!isPacked)
     return last;
-  return elements.create<arith::TruncIOp>(builder.getI32Type(), elements.create<arith::ShRSIOp>(last, integer(32)));
+  return elements.create<arith::TruncIOp>(builder.getI32Type(), elements.create<arith::ShRSIOp>(last, elements.constantInt(last.getType(), 32)));
 }
 
 Value Selection::isGreater(Value a, Value b) {
@@ -194,8 +168,7 @@ Value Selection::emitScan(Value lo, Value hi, Value last) {
 
 void Selection::unpack() {
   elements.forEach(elements.index(0), elements.index(op.getK()), [&](Value i) {
-    Value low = elements.create<arith::AndIOp>(read(i).front(), integer(indexMask));
-    Value index = elements.create<arith::XOrIOp>(low, integer(indexMask));
+    Value index = unpackIndex(elements, read(i).front());
     line.write(1, at(i), index);
     line.write(0, at(i), line.read(0, elements.create<arith::IndexCastOp>(builder.getIndexType(), index)));
   });
@@ -204,7 +177,7 @@ void Selection::unpack() {
 void Selection::emit() {
   int64_t k = op.getK();
   elements.forEach(elements.index(0), elements.index(k), [&](Value i) { write(i, readOperand(i)); });
-  build(k);
+  build(elements.index(k));
   if (k > 0 && k < extent) {
     // Few elements get in, so most blocks are done when all of them have been compared with the last one.
     int64_t blocks = (extent - k) / blockSize, behind = k + blocks * blockSize;

@@ -40,15 +40,15 @@ def Dovetail_SortRowsOp : Dovetail_InferredOp<"sort_rows", [], ["emitLine", "isC
 def Dovetail_SelectBoxesOp : Dovetail_InferredOp<"select_boxes", [], ["emitLine", "isCheapElement"]> {
   let summary = "For each batch and class the boxes that no better one overlaps too much (ONNX NonMaxSuppression)";
   let description = [{
-    `scores` [batches, classes, boxes] descend along the boxes, whose numbers are `order`; `boxes` [batches, boxes, 4]
-    are two opposite corners (y, x, y, x) or, with `center`, (x, y, width, height). Boxes are taken in that order: those
-    with a score above `threshold`, where it is given, that overlap none taken before by more than `overlap`
-    (intersection over union), until there are `limit`. The result [batches, classes, `size`] has their numbers, and
-    then -1. A row program. `limit`, of i64, is at most `size`; it, `overlap` and `threshold` are scalars.
+    `scores` [batches, classes, boxes] have up to 32 bits; `boxes` [batches, boxes, 4] are two opposite corners
+    (y, x, y, x) or, with `center`, (x, y, width, height). Boxes are taken from the best score on, of equal ones the
+    first first, and what is no number before all others: those with a score above `threshold`, where it is given, that
+    overlap none taken before by more than `overlap` (intersection over union), until there are `limit`. The result
+    [batches, classes, boxes] has their numbers, and then -1. A row program. `limit`, of i64, `overlap` and `threshold`
+    are scalars.
   }];
-  let arguments = (ins Dovetail_FloatTensor:$boxes, Dovetail_FloatTensor:$scores, Dovetail_IntegerTensor:$order,
-                       Dovetail_IntegerTensor:$limit, Dovetail_FloatTensor:$overlap,
-                       Optional<Dovetail_FloatTensor>:$threshold, I64Attr:$size, UnitAttr:$center);
+  let arguments = (ins Dovetail_FloatTensor:$boxes, Dovetail_FloatTensor:$scores, Dovetail_IntegerTensor:$limit,
+                       Dovetail_FloatTensor:$overlap, Optional<Dovetail_FloatTensor>:$threshold, UnitAttr:$center);
 }
 
 #endif // DOVETAIL_DIALECT_DOVETAIL_OPS_BOUNDEDOPS_TD
