@@ -188,6 +188,21 @@ static bool isUniform(Operation *op) {
   return isCheap(op) && op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), isUniformConstant);
 }
 
+/// Whether `op` computes integers, each for itself, of which those that `use` reads say where updates go.
+static bool isPlace(OpOperand &use) {
+  Operation *op = use.get().getDefiningOp();
+  auto user = dyn_cast<DefinitionOpInterface>(use.getOwner());
+  if (!user || !op || !isCheap(op) || !getType(op).getElementType().isInteger())
+    return false;
+  Definition definition = cast<DefinitionOpInterface>(op).getDefinition();
+  if (definition.isFold || definition.writes || definition.scan || !definition.lines.empty() ||
+      definition.loops.size() != definition.resultRank)
+    return false;
+  if (user.getDefinition().writes)
+    return use.getOperandNumber() > 0;
+  return isCheap(user) && !user->use_empty() && llvm::all_of(user->getUses(), isPlace);
+}
+
 /// Whether `use` reads what is stored in the order in which it would be stored anew: then there is nothing to gain by
 /// that, however often it reads an element. Where there are lines, or elements are written where data say, an operation
 /// may do as it likes with its operands; those of products go into shared memory.
@@ -198,8 +213,7 @@ static bool readsAddress(OpOperand &use) {
     return false;
   Definition definition = user.getDefinition();
   // Where an update goes is read once, and what is the same everywhere need not be in memory.
-  if (definition.writes &&
-      (isUniform(op) || (use.getOperandNumber() > 0 && isPointwise(op) && getType(op).getElementType().isInteger())))
+  if (isPlace(use) || (definition.writes && isUniform(op)))
     return true;
   if (!isAddress(op) || readsWithGaps(cast<DefinitionOpInterface>(op), 0, plan::getFormat(op->getOperand(0)),
                                       plan::getFormat(op->getResult(0))))

@@ -255,6 +255,29 @@ func.func @places(%i: tensor<9x1xi64>, %u: tensor<9xf32>) -> tensor<100xf32> {
 
 // -----
 
+// However it is computed: coordinates of positions in a matrix of 20 columns.
+
+// CHECK-LABEL: func.func @coordinates
+// CHECK-COUNT-1: plan.group
+// CHECK: dovetail.div
+// CHECK: dovetail.mod
+// CHECK: dovetail.concat
+// CHECK-NEXT: dovetail.scatter_nd
+// CHECK-NEXT: plan.yield
+// CHECK-NOT: plan.group
+func.func @coordinates(%i: tensor<9x1xui64>, %u: tensor<9xf32>) -> tensor<500x20xf32> {
+  %zero = dovetail.constant dense<0.0> : tensor<f32>
+  %columns = dovetail.constant dense<20> : tensor<ui64>
+  %0 = dovetail.broadcast %zero : (tensor<f32>) -> tensor<500x20xf32>
+  %1 = dovetail.div %i, %columns : (tensor<9x1xui64>, tensor<ui64>) -> tensor<9x1xui64>
+  %2 = dovetail.mod %i, %columns {fmod = 0 : si64} : (tensor<9x1xui64>, tensor<ui64>) -> tensor<9x1xui64>
+  %3 = dovetail.concat %1, %2 {axis = 1 : i64} : (tensor<9x1xui64>, tensor<9x1xui64>) -> tensor<9x2xui64>
+  %4 = dovetail.scatter_nd %0, %3, %u : (tensor<500x20xf32>, tensor<9x2xui64>, tensor<9xf32>) -> tensor<500x20xf32>
+  return %4 : tensor<500x20xf32>
+}
+
+// -----
+
 // A product reads its factors often, and so in memory, unless they are to be computed there.
 
 // CHECK-LABEL: func.func @factors

@@ -144,6 +144,22 @@ static std::optional<llvm::SmallVector<int64_t>> findPooled(mlir::Value indices,
   return llvm::SmallVector<int64_t>(shape);
 }
 
+/// The coordinates [n, rank] of the row-major `positions` [n, 1], of an unsigned type, in a tensor of `shape`; what is out
+/// of range is so along the first dimension. Code that makes a position of them again has divisions no more.
+static mlir::Value findCoordinates(OnnxNode &node, mlir::Value positions, llvm::ArrayRef<int64_t> shape) {
+  llvm::SmallVector<mlir::Value> columns;
+  for (auto [dim, extent] : llvm::enumerate(shape)) {
+    int64_t stride = *countElements(shape.drop_front(dim + 1));
+    mlir::Value column = positions;
+    if (stride != 1)
+      column = node.create<DivOp>(column, node.scalarLike(column, stride));
+    if (dim > 0)
+      column = node.create<ModOp>(column, node.scalarLike(column, extent), /*fmod=*/int64_t(0));
+    columns.push_back(column);
+  }
+  return node.create<ConcatOp>(mlir::ValueRange(columns), /*axis=*/int64_t(1));
+}
+
 static OperatorImport maxUnpool("MaxUnpool", [](OnnxNode &node) -> llvm::LogicalResult {
   mlir::Value input = node.getInput(0), indices = node.getInput(1);
   if (failed(node.requireRank(0, 3)))
@@ -197,12 +213,13 @@ static OperatorImport maxUnpool("MaxUnpool", [](OnnxNode &node) -> llvm::Logical
     within = node.create<MaxOp>(within, node.scalarLike(within, 0));
     value = node.create<ScatterElementsOp>(node.broadcast(zero, {shape[0], shape[1], *plane}), asUnsigned(node, within),
                                            node.reshape(input, {shape[0], shape[1], perPlane}), 2, ReduceKindAttr());
+    value = node.reshape(value, own);
   } else {
     int64_t size = node.getType(input).getNumElements();
-    value = node.create<ScatterNDOp>(node.broadcast(zero, *total), asUnsigned(node, node.reshape(indices, {size, 1})),
+    mlir::Value positions = asUnsigned(node, node.reshape(indices, {size, 1}));
+    value = node.create<ScatterNDOp>(node.broadcast(zero, own), findCoordinates(node, positions, own),
                                      node.reshape(input, size), ReduceKindAttr());
   }
-  value = node.reshape(value, own);
   if (result != own)
     value = node.create<PadOp>(value, OptionalOperand{zero}, low, high, PadMode::Constant);
   return node.setResult(value);
