@@ -12,6 +12,7 @@
 
 #include "PackTransposes.h"
 
+#include "dovetail/Dialect/Dovetail/IR/VectorSquare.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -173,38 +174,6 @@ void TilePacker::copyElement(plan::LoadOp load, Value buffer, Value column, Valu
   LLVM::StoreOp::create(builder, loc, element, getAddress(buffer, type, getPosition(column, row)));
 }
 
-/// Transposes the square of `size` vectors of `size` elements. Where vectors have several lanes of 128 bits, squares
-/// that a lane holds are transposed first, each by interleaving halves of its rows as often as they can be halved.
-static SmallVector<Value> transpose(OpBuilder &builder, Location loc, SmallVector<Value> rows, unsigned bits) {
-  unsigned size = rows.size(), lane = std::min(size, 128 / bits), lanes = size / lane;
-  auto shuffle = [&](Value a, Value b, function_ref<int32_t(unsigned place)> from) {
-    SmallVector<int32_t> mask;
-    for (unsigned place = 0; place < size; ++place)
-      mask.push_back(from(place));
-    return LLVM::ShuffleVectorOp::create(builder, loc, a, b, mask).getResult();
-  };
-  for (unsigned first = 0; first < size; first += lane)
-    for (unsigned done = 1; done < lane; done *= 2) {
-      SmallVector<Value> next;
-      for (unsigned row = first; row < first + lane / 2; ++row)
-        for (unsigned half = 0; half < 2; ++half)
-          next.push_back(shuffle(rows[row], rows[row + lane / 2], [&](unsigned place) {
-            unsigned inLane = place % lane, other = inLane % 2;
-            return place - inLane + half * lane / 2 + inLane / 2 + other * size;
-          }));
-      llvm::copy(next, rows.begin() + first);
-    }
-  if (lanes == 1)
-    return rows;
-  assert(lanes == 2 && "vectors of at most 256 bits");
-  SmallVector<Value> columns;
-  for (unsigned column = 0; column < size; ++column)
-    columns.push_back(shuffle(rows[column % lane], rows[lane + column % lane], [&](unsigned place) {
-      return place % lane + column / lane * lane + place / lane * size;
-    }));
-  return columns;
-}
-
 void TilePacker::copySquare(plan::LoadOp load, Value buffer, Value column, Value row, unsigned size) {
   Type type = getMemoryType(load.getType());
   unsigned bits = type.getIntOrFloatBitWidth();
@@ -214,7 +183,7 @@ void TilePacker::copySquare(plan::LoadOp load, Value buffer, Value column, Value
     Value address = getAddress(load.getBase(), type, getOffset(load, column, add(row, index(i))));
     rows.push_back(LLVM::LoadOp::create(builder, loc, vector, address, /*alignment=*/bits / 8));
   }
-  for (auto [i, values] : llvm::enumerate(transpose(builder, loc, rows, bits)))
+  for (auto [i, values] : llvm::enumerate(transposeSquare(builder, loc, rows)))
     LLVM::StoreOp::create(builder, loc, values, getAddress(buffer, type, getPosition(add(column, index(i)), row)),
                           /*alignment=*/bits / 8);
 }

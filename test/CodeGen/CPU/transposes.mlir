@@ -11,7 +11,7 @@
 // CHECK: scf.for %{{.*}} = %[[R0]] to %{{.*}} step %c8
 // CHECK: scf.for %{{.*}} = %[[T0]] to %{{.*}} step %c8
 // CHECK-COUNT-8: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr -> vector<8xi32>
-// CHECK-COUNT-24: llvm.shufflevector
+// CHECK-COUNT-24: vector.shuffle
 // CHECK-COUNT-8: llvm.store %{{.*}}, %{{.*}} {alignment = 4 : i64} : vector<8xi32>, !llvm.ptr
 // CHECK: llvm.load %{{.*}} : !llvm.ptr -> i32
 // CHECK: scf.for %{{.*}} = %[[T0]] to

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Dovetail/IR/FourierPlan.h"
+#include "dovetail/Dialect/Dovetail/IR/VectorSquare.h"
 #include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -150,7 +151,29 @@ public:
   void emit();
 
 private:
+  /// Has lines along `loop` gone through together, as many as a vector has elements.
   void emitLanes(unsigned loop);
+  /// Reads the inputs of lines from `first` on into `points`, or writes what is there to the result: of as many lines as
+  /// a vector has elements. Where neighbours in memory are of one line, squares are transposed in registers.
+  void readLines(unsigned loop, Value first, ScratchPoints &points);
+  void writeLines(unsigned loop, Value first, ScratchPoints &points);
+  /// The same of fewer lines, those before `end`.
+  void readLastLines(unsigned loop, Value first, Value end, ScratchPoints &points);
+  void writeLastLines(unsigned loop, Value first, Value end, ScratchPoints &points);
+  void writePoint(unsigned loop, Value first, Value numLines, Value number, ScratchPoints &points);
+  /// Where the first step has input number `number`.
+  Value findPosition(Value number);
+  /// Whether points of a line are neighbours in memory, in which dimensions mostly lie in order, rather than lines are.
+  bool hasNeighbours(unsigned loop) { return op.getAxis() > loop; }
+  /// Whether a point is made of one number that is read, and not of two.
+  bool readsReal() {
+    return !op.getOnesided() && cast<RankedTensorType>(op.getOperand().getType()).getShape().back() == 1;
+  }
+  bool writesReal() { return op.getType().getShape().back() == 1; }
+  /// Points of the result.
+  int64_t countResults() {
+    return writesReal() ? plan.getNumPoints() : op.getType().getDimSize(op.getAxis());
+  }
 
   /// Goes through the points of the line at hand, in their order, with the positions at which the first step has them.
   void forEachInput(function_ref<void(Value number, Value position)> body, unsigned step = 0, Value number = {},
@@ -236,8 +259,7 @@ Complex Transform::readRootOf(Value number) {
 Complex Transform::readInput(Value number, Complex root) {
   auto read = [&](Value position, int64_t part) { return line.read(0, {position, elements.index(part)}); };
   if (!op.getOnesided()) {
-    bool isReal = cast<RankedTensorType>(op.getOperand().getType()).getShape().back() == 1;
-    return {read(number, 0), isReal ? elements.zero(scalar) : read(number, 1)};
+    return {read(number, 0), readsReal() ? elements.zero(scalar) : read(number, 1)};
   }
   if (!op.getInverse()) {
     Value first = elements.mulI(number, 2);
@@ -360,53 +382,125 @@ void Transform::emitSteps(Points &points) {
 // Lines
 //===----------------------------------------------------------------------===//
 
+Value Transform::findPosition(Value number) {
+  Value position = elements.index(0);
+  for (auto [factor, size, roots] : plan.getSteps()) {
+    Value digit = elements.create<arith::DivUIOp>(number, elements.index(plan.getNumPoints() / (size * factor)));
+    digit = elements.create<arith::RemUIOp>(digit, elements.index(factor));
+    position = elements.addI(position, elements.mulI(digit, size));
+  }
+  return position;
+}
+
+void Transform::readLines(unsigned loop, Value first, ScratchPoints &points) {
+  int64_t lanes = cast<VectorType>(type).getDimSize(0), numPoints = plan.getNumPoints();
+  int64_t parts = readsReal() ? 1 : 2, block = lanes / parts;
+  // Inverse onesided ones combine what is at two places of a line.
+  bool readsBlocks = hasNeighbours(loop) && !(op.getOnesided() && op.getInverse());
+  int64_t numBlocks = readsBlocks ? numPoints / block : 0;
+  elements.forEach(elements.index(0), elements.index(numBlocks), [&](Value iv) {
+    Value number = elements.mulI(iv, block);
+    SmallVector<Value> rows;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      line.setLoop(loop, elements.addI(first, lane));
+      SmallVector<Value> row;
+      for (int64_t i = 0; i < block; ++i) {
+        Complex input = readInput(elements.addI(number, i), {});
+        row.push_back(input.re);
+        if (parts == 2)
+          row.push_back(input.im);
+      }
+      rows.push_back(elements.create<vector::FromElementsOp>(type, row));
+    }
+    rows = transposeSquare(elements.getBuilder(), elements.getLoc(), rows);
+    for (int64_t i = 0; i < block; ++i) {
+      Value position = findPosition(elements.addI(number, i));
+      points.storePart(position, 0, rows[i * parts]);
+      points.storePart(position, 1, parts == 2 ? rows[i * parts + 1] : constant(0));
+    }
+  });
+  elements.forEach(elements.index(numBlocks * block), elements.index(numPoints), [&](Value number) {
+    Complex root = readRootOf(number);
+    Value position = findPosition(number);
+    elements.forEach(elements.index(0), elements.index(lanes), [&](Value lane) {
+      line.setLoop(loop, elements.addI(first, lane));
+      Complex input = readInput(number, root);
+      points.storeLane(position, 0, lane, input.re);
+      points.storeLane(position, 1, lane, input.im);
+    });
+  });
+}
+
+void Transform::readLastLines(unsigned loop, Value first, Value end, ScratchPoints &points) {
+  int64_t lanes = cast<VectorType>(type).getDimSize(0);
+  // Fewer than a vector has: one is there several times.
+  forEachInput([&](Value number, Value position) {
+    Complex root = readRootOf(number);
+    elements.forEach(elements.index(0), elements.index(lanes), [&](Value lane) {
+      line.setLoop(loop, elements.minI(elements.addI(first, lane), elements.addI(end, -1)));
+      Complex input = readInput(number, root);
+      points.storeLane(position, 0, lane, input.re);
+      points.storeLane(position, 1, lane, input.im);
+    });
+  });
+}
+
+void Transform::writePoint(unsigned loop, Value first, Value numLines, Value number, ScratchPoints &points) {
+  elements.forEach(elements.index(0), numLines, [&](Value lane) {
+    line.setLoop(loop, elements.addI(first, lane));
+    ResultPoints result(op, line);
+    for (unsigned part : {0, 1})
+      result.storePart(number, part, points.loadLane(number, part, lane));
+  });
+}
+
+void Transform::writeLines(unsigned loop, Value first, ScratchPoints &points) {
+  int64_t lanes = cast<VectorType>(type).getDimSize(0), block = lanes / 2;
+  int64_t numBlocks = hasNeighbours(loop) ? countResults() / block : 0;
+  elements.forEach(elements.index(0), elements.index(numBlocks), [&](Value iv) {
+    Value number = elements.mulI(iv, block);
+    SmallVector<Value> rows;
+    for (int64_t i = 0; i < lanes; ++i)
+      rows.push_back(points.loadPart(elements.addI(number, i / 2), i % 2));
+    rows = transposeSquare(elements.getBuilder(), elements.getLoc(), rows);
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      line.setLoop(loop, elements.addI(first, lane));
+      ResultPoints result(op, line);
+      for (int64_t i = 0; i < lanes; ++i)
+        result.storePart(elements.addI(number, i / 2), i % 2,
+                         elements.create<vector::ExtractOp>(rows[lane], ArrayRef<int64_t>{i}));
+    }
+  });
+  elements.forEach(elements.index(numBlocks * block), elements.index(countResults()),
+                   [&](Value number) { writePoint(loop, first, elements.index(lanes), number, points); });
+}
+
+void Transform::writeLastLines(unsigned loop, Value first, Value end, ScratchPoints &points) {
+  elements.forEach(elements.index(0), elements.index(countResults()),
+                   [&](Value number) { writePoint(loop, first, elements.subI(end, first), number, points); });
+}
+
 void Transform::emitLanes(unsigned loop) {
   int64_t lanes = countJoinedLines(scalar);
   type = VectorType::get(lanes, scalar);
-  bool isReal = op.getType().getShape().back() == 1;
   ScratchPoints points(line, cast<VectorType>(type), plan.getNumPoints() + 1);
   auto [begin, end] = line.getRange(loop);
-  Value zero = elements.index(0), width = elements.index(lanes);
   Value tiles = elements.floorDivI(elements.addI(elements.subI(end, begin), lanes - 1), lanes);
-  elements.forEach(zero, tiles, [&, begin = begin, end = end](Value tile) {
+  elements.forEach(elements.index(0), tiles, [&, begin = begin, end = end](Value tile) {
     Value first = elements.addI(begin, elements.mulI(tile, lanes));
     Value isFull = elements.compareI(arith::CmpIPredicate::sle, elements.addI(first, lanes), end);
-    // Of the last lines, fewer than a vector has, one is there several times.
-    auto readLines = [&](bool full) {
-      forEachInput([&](Value number, Value position) {
-        Complex root = readRootOf(number);
-        elements.forEach(zero, width, [&](Value lane) {
-          Value coordinate = elements.addI(first, lane);
-          line.setLoop(loop, full ? coordinate : elements.minI(coordinate, elements.addI(end, -1)));
-          Complex input = readInput(number, root);
-          points.storeLane(position, 0, lane, input.re);
-          points.storeLane(position, 1, lane, input.im);
-        });
-      });
-    };
-    auto writeLines = [&](bool full) {
-      int64_t count = isReal ? plan.getNumPoints() : op.getType().getDimSize(op.getAxis());
-      elements.forEach(zero, elements.index(count), [&](Value number) {
-        elements.forEach(zero, full ? width : elements.subI(end, first), [&](Value lane) {
-          line.setLoop(loop, elements.addI(first, lane));
-          ResultPoints result(op, line);
-          for (unsigned part : {0, 1})
-            result.storePart(number, part, points.loadLane(number, part, lane));
-        });
-      });
-    };
-    auto emitEither = [&](function_ref<void(bool)> body) {
-      auto run = [&](bool full) {
-        return [&body, full]() -> SmallVector<Value> {
-          body(full);
+    auto emitEither = [&](function_ref<void()> full, function_ref<void()> last) {
+      auto run = [](function_ref<void()> body) {
+        return [body]() -> SmallVector<Value> {
+          body();
           return {};
         };
       };
-      elements.ifElse(isFull, TypeRange(), run(true), run(false));
+      elements.ifElse(isFull, TypeRange(), run(full), run(last));
     };
-    emitEither(readLines);
+    emitEither([&] { readLines(loop, first, points); }, [&] { readLastLines(loop, first, end, points); });
     emitSteps(points);
-    emitEither(writeLines);
+    emitEither([&] { writeLines(loop, first, points); }, [&] { writeLastLines(loop, first, end, points); });
   });
 }
 
