@@ -38,7 +38,8 @@ struct Scaling {
 };
 } // namespace
 
-/// Reads `op` as the scaling of the one use of a result of `OpT` by a constant that does not enlarge it.
+/// Reads `op` as the scaling of the one use of a result of `OpT` by a constant that does not enlarge it. What is constant
+/// as a whole is computed later; its factors could take turns for ever.
 template <typename OpT> static std::optional<Scaling> getScaling(Operation *op) {
   std::optional<Scaling> scaling;
   if (auto mul = dyn_cast<MulOp>(op)) {
@@ -49,7 +50,7 @@ template <typename OpT> static std::optional<Scaling> getScaling(Operation *op) 
     scaling = Scaling{div.getLhs(), div.getRhs(), true};
   }
   if (!scaling || !getSoleProducer<OpT>(scaling->product) || scaling->product.getType() != op->getResult(0).getType() ||
-      !isModerateConstant(scaling->factor))
+      !isModerateConstant(scaling->factor) || isConstantOnly(scaling->product))
     return std::nullopt;
   // Infinite weights would give NaN where infinite results were divided.
   if (scaling->divides && llvm::is_contained(*getFloats(scaling->factor), 0.0))
@@ -223,7 +224,7 @@ static LogicalResult addSums(AddOp op, PatternRewriter &rewriter) {
     auto inner = getSoleProducer<AddOp>(sum);
     Value bias = inner ? getBias(inner) : Value();
     Value constant = getOther(op, sum);
-    if (!bias || !isModerateConstant(constant) || sum.getType() != op.getType())
+    if (!bias || !isModerateConstant(constant) || sum.getType() != op.getType() || isConstantOnly(sum))
       continue;
     // A bias for each channel is worth more than one addition less.
     if (countElements(bias) != countElements(constant) && countElements(bias) != 1 && countElements(constant) != 1)

@@ -131,3 +131,22 @@ func.func @positions(%arg0: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %2 = dovetail.add %1, %p : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
   return %2 : tensor<2x2xf32>
 }
+
+// What is constant as a whole is left alone: its factors would take turns for ever.
+// CHECK-LABEL: func @alternating
+// CHECK: %[[S:.*]] = dovetail.add %arg0, %[[A:.*]] :
+// CHECK: %[[P:.*]] = dovetail.mul %[[S]], %[[B:.*]] :
+// CHECK: %[[SQUARE:.*]] = dovetail.mul %[[B]], %[[B]] : (tensor<f32>
+// CHECK: %[[Q:.*]] = dovetail.mul %[[P]], %[[SQUARE]] :
+// CHECK: dovetail.add %[[Q]],
+func.func @alternating(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %a = dovetail.constant dense<1.0> : tensor<f32>
+  %b = dovetail.constant dense<0.5> : tensor<f32>
+  %0 = dovetail.add %arg0, %a : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %1 = dovetail.mul %0, %b : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %2 = dovetail.add %1, %a : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %3 = dovetail.mul %2, %b : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %4 = dovetail.add %3, %a : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %5 = dovetail.mul %4, %b : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  return %5 : tensor<2x3xf32>
+}
