@@ -277,10 +277,9 @@ llvm::LogicalResult GraphImporter::importLoop(OnnxNode &node, Scope &scope) {
       int output = 1 + numCarried + number;
       if (!node.isResultUsed(numCarried + number))
         continue;
+      // As many rows as there are iterations: each writes its own.
       if (active.value)
-        return node.unsupported("how many elements '" + body.getOutputName(output) +
-                                    "' has depends on a condition that is known at run time only",
-                                "have iterations carry a tensor of constant shape, and write to it");
+        return repeat();
       if (failed(append(node, stacked[number], (*results)[output], body.getOutputName(output))))
         return llvm::failure();
     }

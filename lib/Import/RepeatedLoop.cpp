@@ -142,7 +142,9 @@ llvm::LogicalResult GraphImporter::importRepeated(OnnxNode &node, Body &body, co
   mlir::Value nextTrip = node.create<AddOp>(trip, one);
   if (trips)
     next = node.create<AndOp>(next, node.create<LessOp>(nextTrip, trips));
-  if (!carrier.set(condition, next) || !carrier.set(trip, nextTrip))
+  // How many iterations there were.
+  mlir::Value number = carrier.set(trip, nextTrip);
+  if (!carrier.set(condition, next) || !number)
     return llvm::failure();
   for (int number = 0; number < numCarried; ++number) {
     const Binding &result = (*results)[firstResult + number];
@@ -153,26 +155,37 @@ llvm::LogicalResult GraphImporter::importRepeated(OnnxNode &node, Body &body, co
     (void)node.setBinding(number, Binding::known(carrier.set(carried[number], result.value)));
   }
   bool isCounted = loop.length && !loop.on && !goesOn.value && goesOn.isTrue;
-  for (int number = 0; number < loop.numStacked; ++number) {
-    int place = numCarried + number;
+  for (int entry = 0; entry < loop.numStacked; ++entry) {
+    int place = numCarried + entry;
     const Binding &result = (*results)[firstResult + place];
     if (!node.isResultUsed(place))
       continue;
-    if (!isCounted)
+    if (!loop.length)
       return node.unsupported("how many elements '" + getName(place) +
                                   "' has depends on how many iterations there are, which is known at run time only",
-                              "have iterations carry a tensor of constant shape, and write to it");
+                              "give a constant 'M', as many as there are at most, or have iterations carry a tensor of "
+                              "constant shape, and write to it");
     if (result.kind != Binding::Known)
       return node.invalid("'" + getName(place) + "' is not a tensor in each iteration");
     if (!node.getCounts(result.value).empty())
       return refuseBounded(place);
     int64_t rank = OnnxNode::getRank(result.value) + 1;
-    auto axis = node.normalizeAxis(loop.axes.empty() ? 0 : loop.axes[number], rank);
+    auto axis = node.normalizeAxis(loop.axes.empty() ? 0 : loop.axes[entry], rank);
     if (failed(axis))
       return llvm::failure();
-    bool isReversed = !loop.directions.empty() && loop.directions[number] != 0;
+    bool isReversed = !loop.directions.empty() && loop.directions[entry] != 0;
+    // A condition ends the loop before all rows are there.
+    llvm::SmallVector<int64_t> shape(OnnxNode::getShape(result.value));
+    shape.insert(shape.begin(), *loop.length);
+    if (!countElements(shape))
+      return node.unsupported("'" + getName(place) + "' has as many elements as 'M' says at most, " +
+                                  llvm::Twine(*loop.length) + " for each of an iteration, which are too many",
+                              "give an 'M' that is as large as needed");
     mlir::Value all = stack(node, carrier, result.value, trip, *loop.length, *axis, isReversed);
-    if (failed(node.setResult(place, all)))
+    Counts counts(rank);
+    if (!isCounted)
+      counts[*axis] = number;
+    if (failed(node.setResult(place, isCounted ? all : node.bound(all, counts))))
       return llvm::failure();
   }
   return llvm::success();

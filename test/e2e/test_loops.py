@@ -186,6 +186,27 @@ decoder (int64 tokens, float[1, 8] first, float[8, 24] qkv, float[8, 8] out) => 
 }}
 """
 
+#: Rows of all iterations, of which there are as many as it takes to reach a limit; nine at most.
+STACKED = f"""{HEAD}
+stacked (float[7, 6] x, float limit) => (float[7, 6] last, float[N, 7, 6] all, float[N] largest, float[7, 6] total)
+  <int64 most = {{9}}, float[7, 6] step = {{{", ".join(["1, 0.5"] * 21)}}}, int64[1] first = {{0}}>
+{{
+  highest = ReduceMax<keepdims = 0>(x)
+  begins = Less(highest, limit)
+  last, all, largest = Loop(most, begins, x) <
+    body = add (int64 i, bool on, float[7, 6] s) => (bool goes, float[7, 6] t, float[7, 6] u, float m) {{
+      t = Add(s, step)
+      u = Neg(t)
+      m = ReduceMax<keepdims = 0>(t)
+      goes = Less(m, limit)
+    }}>
+  total = ReduceSum<keepdims = 0>(all, first)
+}}
+"""
+
+#: The same of more iterations than are expanded.
+LONG_STACKED = STACKED.replace("most = {9}", "most = {2000}")
+
 
 def _values(seed, *shape):
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float32)
@@ -245,6 +266,18 @@ CASES = {
             | {"x": _values(11, 7, 6), "a": _values(12, 6, 6), "b": _values(13, 6, 6)}
             for trips, where in ((4, 2), (1, 99), (0, 0))
         ],
+    ),
+    "stacked": (
+        STACKED,
+        {"x": 0},
+        True,
+        [{"x": _values(18, 7, 6), "limit": _number(limit, np.float32)} for limit in (7, -9, 99, 5)],
+    ),
+    "long stacked": (
+        LONG_STACKED,
+        {"x": 1},
+        True,
+        [{"x": _values(19, 7, 6), "limit": _number(limit, np.float32)} for limit in (30, -9, 5)],
     ),
     "long": (LONG, {"x": 0}, True, [{"x": _values(7, 7, 6)}]),
     "decoder": (
