@@ -281,6 +281,9 @@ CASES = [
     Bad("model-empty", _compile("empty"), INVALID_MODEL, "empty.onnx"),
     Bad("model-garbage", _compile("garbage"), INVALID_MODEL, "garbage.onnx"),
     Bad("model-truncated", _compile("truncated"), INVALID_MODEL, "truncated.onnx"),
+    Bad("model-is-an-artifact", _compile("artifact"), INVALID_MODEL, "artifact.onnx' is a compiled program, not a model"),
+    Bad("verified-artifact", "verify {dir}/good.dvt", INVALID_MODEL, "good.dvt' is a compiled program, not a model"),
+    Bad("operators-of-artifact", "operators {dir}/good.dvt", INVALID_MODEL, "good.dvt' is a compiled program"),
     Bad("model-is-text", _compile("text"), INVALID_MODEL, "text.onnx"),
     Bad("cyclic", _bare("cyclic"), INVALID_MODEL, "first|second|'b'|'a'"),
     Bad("defined-twice", _bare("twice"), INVALID_MODEL, "'?y'?"),
@@ -321,7 +324,8 @@ CASES = [
     Bad("artifact-garbage", _run(artifact="garbage"), DAMAGED, "garbage.dvt"),
     Bad("artifact-truncated", _run(artifact="truncated"), DAMAGED, "truncated.dvt"),
     Bad("artifact-flipped", _run(artifact="flipped"), DAMAGED, "flipped.dvt"),
-    Bad("artifact-is-a-model", _run(artifact="model"), DAMAGED, "model.dvt"),
+    Bad("artifact-is-a-model", _run(artifact="model"), DAMAGED, "model.dvt' is not .* but an ONNX model; compile it"),
+    Bad("artifact-is-called-a-model", "run {dir}/text.onnx", DAMAGED, "text.onnx' is not .* but an ONNX model; compile it"),
     Bad("inspect-damaged", "inspect {dir}/truncated.dvt", DAMAGED, "truncated.dvt"),
     Bad("inspect-missing", "inspect {dir}/absent.dvt", FILE, "absent.dvt"),
     # Inputs of a run.
@@ -370,6 +374,7 @@ def folder(tmp_path_factory, backend):
     code, _, messages = call([tool("dovetail"), *command.split()])
     assert code == 0, messages
     artifact = (root / "good.dvt").read_bytes()
+    (root / "artifact.onnx").write_bytes(artifact)
     flipped = bytearray(artifact)
     flipped[len(flipped) // 2] ^= 0x40
     (root / "empty.dvt").write_bytes(b"")

@@ -15,6 +15,7 @@
 
 #include "dovetail/runtime/ArtifactFormat.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -57,6 +58,14 @@ namespace {
 
 absl::Status annotate(const absl::Status &status, const std::string &path) {
   return absl::Status(status.code(), absl::StrCat("'", path, "': ", status.message()));
+}
+
+/// Whether what is no artifact is an ONNX model, as its name or its first two fields say: the version of the format, a
+/// small number, and another field of ModelProto.
+bool isModel(absl::string_view path, absl::string_view bytes) {
+  constexpr absl::string_view fields("\x12\x1a\x22\x28\x32\x3a\x42");
+  return absl::EndsWith(path, ".onnx") || absl::EndsWith(path, ".onnxtxt") ||
+         (bytes.size() > 2 && bytes[0] == 8 && bytes[1] > 0 && bytes[1] < 32 && absl::StrContains(fields, bytes[2]));
 }
 
 /// Collects the symbols of the kernel steps.
@@ -172,6 +181,12 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::load(const std::string &
     storage->isFile = true;
   }
   ::close(file);
+  absl::string_view bytes(reinterpret_cast<const char *>(storage->data), storage->size);
+  if (!absl::StartsWith(bytes, absl::string_view(artifactMagic, sizeof(artifactMagic))) && isModel(path, bytes))
+    return absl::FailedPreconditionError(absl::StrCat("'", path,
+                                                      "' is not a Dovetail artifact but an ONNX model; compile it "
+                                                      "first: `dovetail compile ",
+                                                      path, "`"));
   auto program = create(std::move(storage), options);
   if (!program.ok())
     return annotate(program.status(), path);
