@@ -131,6 +131,22 @@ static const onnx::OpSchema *lookupForeignSchema(const onnx::NodeProto &node, co
                                      : onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, node.domain());
 }
 
+/// Two operands whose elements `schema` wants to be of one type, and that have different ones.
+static std::optional<std::pair<size_t, size_t>> findTypeConflict(const onnx::OpSchema &schema,
+                                                                 llvm::ArrayRef<Binding> inputs) {
+  llvm::StringMap<size_t> first;
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    const auto &formal = schema.inputs()[std::min(index, schema.inputs().size() - 1)];
+    if (input.kind != Binding::Known || !formal.GetIsHomogeneous())
+      continue;
+    auto [it, isNew] = first.try_emplace(formal.GetTypeStr(), index);
+    if (!isNew && OnnxNode::getType(inputs[it->second].value).getElementType() !=
+                      OnnxNode::getType(input.value).getElementType())
+      return std::pair(it->second, index);
+  }
+  return std::nullopt;
+}
+
 /// What is said of operators that ONNX has, and nothing here.
 static Obstacle describeMissing() {
   return {"there is no implementation of this operator",
@@ -229,6 +245,16 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
     const auto &formal = schema->inputs()[std::min(index, schema->inputs().size() - 1)];
     if (input.kind == Binding::Absent && formal.GetOption() != onnx::OpSchema::Optional)
       return invalidNode(node, scope) << "its operand " << index << " is missing";
+  }
+  if (auto conflict = findTypeConflict(*schema, inputs)) {
+    auto describe = [&](size_t index) {
+      std::string text;
+      llvm::raw_string_ostream(text) << "'" << node.input(static_cast<int>(index)) << "' (" << inputs[index] << ")";
+      return text;
+    };
+    return invalidNode(node, scope) << "ONNX wants one type of elements for its inputs " << describe(conflict->first)
+                                    << " and " << describe(conflict->second)
+                                    << "; convert one of them with a Cast";
   }
   auto isBounded = [&](mlir::Value value) { return value && bounds.isBounded(value); };
   for (auto [index, input] : llvm::enumerate(inputs))

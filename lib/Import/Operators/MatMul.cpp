@@ -15,6 +15,20 @@
 using namespace dovetail;
 using namespace dovetail::importer;
 
+/// The product of operands of rank 2 or more, whose types messages say.
+static mlir::Value multiply(OnnxNode &node, mlir::Value lhs, mlir::Value rhs) {
+  if (!lhs || !rhs)
+    return {};
+  int64_t columns = node.getShape(lhs).back(), rows = *std::prev(node.getShape(rhs).end(), 2);
+  if (columns != rows) {
+    (void)node.invalid("the first matrix has " + llvm::Twine(columns) + (columns == 1 ? " column" : " columns") +
+                       ", and the second " + llvm::Twine(rows) + (rows == 1 ? " row" : " rows") +
+                       "; a product needs as many");
+    return {};
+  }
+  return node.create<MatMulOp>(lhs, rhs);
+}
+
 mlir::Value dovetail::importer::multiplyMatrices(OnnxNode &node, mlir::Value lhs, mlir::Value rhs) {
   if (!lhs || !rhs)
     return {};
@@ -27,7 +41,7 @@ mlir::Value dovetail::importer::multiplyMatrices(OnnxNode &node, mlir::Value lhs
     lhs = node.reshape(lhs, {1, node.getShape(lhs)[0]});
   if (isRhsVector)
     rhs = node.reshape(rhs, {node.getShape(rhs)[0], 1});
-  mlir::Value product = node.create<MatMulOp>(lhs, rhs);
+  mlir::Value product = multiply(node, lhs, rhs);
   if (!product)
     return {};
   // The dimensions that were added disappear again.
@@ -54,7 +68,7 @@ static OperatorImport gemm("Gemm", [](OnnxNode &node) -> llvm::LogicalResult {
   auto scale = [&](mlir::Value value, double factor) {
     return factor == 1 ? value : node.create<MulOp>(value, node.scalarLike(value, factor));
   };
-  mlir::Value product = scale(node.create<MatMulOp>(lhs, rhs), node.getFloat("alpha", 1));
+  mlir::Value product = scale(multiply(node, lhs, rhs), node.getFloat("alpha", 1));
   double beta = node.getFloat("beta", 1);
   if (!summand || beta == 0 || !product)
     return node.setResult(product);
