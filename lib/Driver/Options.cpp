@@ -381,6 +381,14 @@ LogicalResult OptionParser::parseCluster(const std::optional<std::string> &fileO
   if (numRanks && options.mesh.numRanks() > *numRanks)
     return usage("'--cluster " + *fileOrName + "': it has " + Twine(*numRanks) + " ranks, but the mesh has " +
                  Twine(options.mesh.numRanks()) + "; pass a smaller --mesh, or add to 'ranks' of the file");
+  // Devices of files may be anything. Those that are built in reach into each other's memory only if they are CPUs.
+  auto isOfCpus = [](const Cluster &cluster) { return cluster.getLinks().front().isCopied; };
+  bool areCpus = isOfCpus(*Cluster::getBuiltIn(options.target->getCluster()));
+  if (fileOrName && !llvm::sys::fs::exists(*fileOrName) && isOfCpus(*cluster) != areCpus)
+    diagnostics.warning("'--cluster " + *fileOrName + "' has " + (areCpus ? "GPUs" : "CPUs") + ", but target '" +
+                        options.target->getName() + "' is for " + (areCpus ? "CPUs" : "GPUs") +
+                        ": what is predicted is not what such a program takes anywhere; " +
+                        (areCpus ? "add --target cuda, or leave out --cluster" : "leave out --cluster"));
   // What is built in for the target says nothing about the user's devices.
   if (fileOrName)
     for (int rank = 0, e = options.mesh.numRanks(); rank < e; ++rank) {
