@@ -23,6 +23,7 @@
 
 using namespace dovetail;
 using llvm::LogicalResult;
+using llvm::SmallVector;
 
 namespace {
 
@@ -40,6 +41,22 @@ private:
 };
 
 } // namespace
+
+/// That each rank has what it needs, which `dovetail compile` demands; said after what is predicted.
+static LogicalResult checkMemory(const Prediction &prediction, Diagnostics &diagnostics) {
+  SmallVector<int> tight;
+  for (int rank = 0; rank < prediction.run.getNumRanks(); ++rank)
+    if (!prediction.fits(rank))
+      tight.push_back(rank);
+  if (tight.empty())
+    return llvm::success();
+  auto getLack = [&](int rank) { return prediction.run.getMemory(rank) - prediction.getAvailable(rank); };
+  int least = *std::max_element(tight.begin(), tight.end(), [&](int a, int b) { return getLack(a) < getLack(b); });
+  return diagnostics.error(ExitCode::DoesNotFit, "the program does not fit: rank " + llvm::Twine(least) + " needs " +
+                                                     tools::formatBytes(prediction.run.getMemory(least)) +
+                                                     ", and has " +
+                                                     tools::formatBytes(prediction.getAvailable(least)));
+}
 
 LogicalResult PlanCommand::checkFiles(Diagnostics &diagnostics) const {
   const std::pair<const char *, const std::string *> files[] = {
@@ -96,17 +113,22 @@ LogicalResult PlanCommand::run(Diagnostics &diagnostics) {
   if (failed(write(json, [&] { return dump(describePrediction(*prediction)); })) ||
       failed(write(trace, [&] { return dump(tracePrediction(*prediction)); })))
     return llvm::failure();
-  return write(report, [&] {
+  auto getPage = [&] {
     std::string page;
     llvm::raw_string_ostream os(page);
     writePredictionPage(*prediction, os);
     return page;
-  });
+  };
+  if (failed(write(report, getPage)))
+    return llvm::failure();
+  llvm::outs().flush();
+  return checkMemory(*prediction, diagnostics);
 }
 
 void dovetail::addPlanCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand("plan", "Predict how a model runs on a cluster, which need not be there");
   command->footer(R"(Nothing is run, and files of external data may be missing: shapes say what weights take.
+The exit code is 6 if the memory of a rank does not suffice; all is printed and written then, too.
 
 Examples:
   dovetail plan unet.onnx --mesh y=4 --shard image=_,_,y,_
