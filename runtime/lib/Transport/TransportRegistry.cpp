@@ -66,6 +66,8 @@ std::vector<TransportInfo> dovetail::runtime::listTransports() {
     transports.push_back(std::move(entry.info));
   for (const std::string &name : listPlugins(pluginPrefix)) {
     absl::StatusOr<const TransportPlugin *> plugin = open(name);
+    if (plugin.ok() && !(*plugin)->isPublic)
+      continue;
     if (plugin.ok()) {
       transports.push_back(entryOf(name, **plugin).info);
     } else {

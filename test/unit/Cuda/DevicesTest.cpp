@@ -85,7 +85,7 @@ TEST(DevicesCommand, ListsGpusAndLibraries) {
                            "9.0 or newer is needed", "--comm local", "--comm nccl", "NCCL 2.7.8"})
     EXPECT_THAT(result.output, HasSubstr(text));
   // That moves memory of the host.
-  EXPECT_THAT(result.output, Not(HasSubstr("--comm sockets")));
+  EXPECT_THAT(result.output, Not(HasSubstr("--comm mpi")));
 }
 
 TEST(DevicesCommand, UnknownTargetsHaveNoPlugin) {

@@ -85,7 +85,8 @@ struct TransportInfo {
   std::vector<std::pair<std::string, std::string>> libraries = {};
 };
 
-/// All that this process can find: those of the runtime, then plug-ins by name, looked for as those for devices.
+/// All that this process can find and users have a use for: those of the runtime, then plug-ins by name, looked for as
+/// those for devices.
 std::vector<TransportInfo> listTransports();
 
 /// Whether a transport has each process be one rank. Errors: INVALID_ARGUMENT when there is none of that name, with

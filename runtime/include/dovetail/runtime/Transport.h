@@ -131,10 +131,12 @@ struct TransportPlugin {
   /// Null: what the processes are, their launcher's environment says. All of them call it. Errors: UNAVAILABLE when
   /// they are not as many as the program has ranks, and as below.
   absl::StatusOr<std::unique_ptr<ProcessWorld>> (*enterWorld)(const WorldRequest &request) = nullptr;
+  /// Whether users have a use for it: what only tests name is not listed.
+  bool isPublic = true;
 };
 
 /// Incremented whenever anything in this header or those that it includes changes.
-inline constexpr uint32_t transportPluginVersion = 4;
+inline constexpr uint32_t transportPluginVersion = 5;
 
 /// The one symbol of a plug-in: `extern "C" const TransportPlugin *dovetailTransportPlugin()`.
 inline constexpr const char *transportPluginSymbol = "dovetailTransportPlugin";

@@ -144,7 +144,7 @@ absl::Status checkSize(int size, int ranks, bool isGiven) {
     return otherLauncher(variable, started);
   if (size == ranks)
     return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("the program is for ", ranks, " ranks, but ",
+  return absl::UnavailableError(absl::StrCat("the program is for ", ranks, ranks == 1 ? " rank, but " : " ranks, but ",
                                              isGiven ? "the communicator has " : "MPI has started ", size,
                                              size == 1 ? " process" : " processes",
                                              isGiven ? "; give one with a process for each rank"
@@ -195,9 +195,19 @@ std::vector<std::pair<std::string, std::string>> listLibraries() { return {{"MPI
 
 } // namespace
 
+#ifndef DOVETAIL_MPI_IS_PUBLIC
+/// Tests have some that are not.
+#define DOVETAIL_MPI_IS_PUBLIC true
+#endif
+
 extern "C" __attribute__((visibility("default"))) const TransportPlugin *dovetailTransportPlugin() {
-  static const TransportPlugin plugin = {
-      transportPluginVersion, hostMemory, "each process that mpirun or srun starts is a rank", nullptr, nullptr,
-      listLibraries,          enterWorld};
+  static const TransportPlugin plugin = {transportPluginVersion,
+                                         hostMemory,
+                                         "each process that mpirun or srun starts is a rank",
+                                         nullptr,
+                                         nullptr,
+                                         listLibraries,
+                                         enterWorld,
+                                         DOVETAIL_MPI_IS_PUBLIC};
   return &plugin;
 }

@@ -116,7 +116,13 @@ absl::StatusOr<std::unique_ptr<Transport>> joinGroup(const std::string &name, Gr
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) const TransportPlugin *dovetailTransportPlugin() {
-  static const TransportPlugin plugin = {transportPluginVersion, hostMemory,
-                                         "each process is a rank of this machine, for tests", nameGroup, joinGroup};
+  static const TransportPlugin plugin = {
+      .version = transportPluginVersion,
+      .memory = hostMemory,
+      .description = "each process is a rank of this machine, for tests",
+      .nameGroup = nameGroup,
+      .joinGroup = joinGroup,
+      .isPublic = false,
+  };
   return &plugin;
 }

@@ -208,9 +208,8 @@ TEST(ProcessRuns, WrongRequestsAreRefused) {
   EXPECT_THAT(problem(program), HasSubstr("the program is for 2 ranks, but torchrun says that there are 3"));
   options.communicator = "nccl";
   EXPECT_THAT(problem(program),
-              AllOf(HasSubstr("'nccl' moves memory of kind 'cuda', but programs for target 'emulated' keep theirs in "
-                              "memory of kind 'host'; connect the ranks with local, "),
-                    HasSubstr("sockets")));
+              HasSubstr("'nccl' moves memory of kind 'cuda', but programs for target 'emulated' keep theirs in memory "
+                        "of kind 'host'; connect the ranks with local"));
   PlanBuilder cpu({1});
   cpu.output("out", cpu.constantValue({1}, sharding(1), {1}));
   cpu.plan.target = "cpu";
