@@ -40,14 +40,20 @@ public:
         open += (open.empty() ? "" : "; ") + describeOpen(*input);
         continue;
       }
-      if (!countElements(shape))
-        return reporter.error(ImportError::Usage) << "input '" << input->name() << "' is too large";
+      if (!countElements(shape)) {
+        bool isGiven = isAnyOpen(input);
+        auto diagnostic = reporter.error(isGiven ? ImportError::Usage : ImportError::Unsupported);
+        diagnostic << "input '" << input->name() << "' with the shape [";
+        llvm::interleaveComma(shape, diagnostic);
+        return diagnostic << "] is too large: an extent may be 2^40, and a tensor have 2^44 elements"
+                          << (isGiven ? "; give --dim, --bound or --shape smaller extents" : "");
+      }
       result.types.push_back(mlir::RankedTensorType::get(
           shape, convertElementType(input->type().tensor_type().elem_type(), reporter.getContext())));
       result.lengths.push_back(findLengths(*input, result.names));
     }
     if (!open.empty())
-      return reporter.error(ImportError::Usage) << "shapes must be static: " << open;
+      return reporter.error(ImportError::Usage) << "shapes must be static: " << open << adviseBound();
     return result;
   }
 
@@ -57,6 +63,12 @@ private:
 
   /// True if an open dimension has a name that means the same extent everywhere; some exporters write "?" for "any".
   static bool isNamed(const Dimension &dim) { return !dim.dim_param().empty() && dim.dim_param() != "?"; }
+
+  /// Whether an option has to say an extent of an input, or its rank.
+  static bool isAnyOpen(const onnx::ValueInfoProto *input) {
+    const auto &type = input->type().tensor_type();
+    return !type.has_shape() || llvm::any_of(type.shape().dim(), isOpen);
+  }
 
   /// Checks that all inputs are tensors, of known element types.
   llvm::LogicalResult checkInputs() {
@@ -86,12 +98,14 @@ private:
         auto diagnostic = reporter.error(ImportError::Usage);
         diagnostic << "--dim " << entry.getKey() << "=" << entry.getValue()
                    << ": no input has a dimension of this name";
-        if (!names.empty())
-          diagnostic << " (there are ";
+        if (names.empty())
+          return diagnostic << ", and no other has a name: "
+                            << (llvm::any_of(inputs, isAnyOpen)
+                                    ? "give --shape, or export the model with names for its dimensions"
+                                    : "the model says all extents of its inputs");
+        diagnostic << " (there are ";
         llvm::interleaveComma(names, diagnostic, [&](const auto &name) { diagnostic << name.first; });
-        if (!names.empty())
-          diagnostic << ")";
-        return diagnostic;
+        return diagnostic << ")";
       }
       if (entry.getValue() < 0)
         return reporter.error(ImportError::Usage)
@@ -277,6 +291,18 @@ private:
         ",");
     os << " with a number for each '?'";
     return text;
+  }
+
+  /// How to leave an extent open to runs, by the example of the first one that is open.
+  std::string adviseBound() {
+    for (const onnx::ValueInfoProto *input : inputs)
+      for (auto [index, dim] : llvm::enumerate(input->type().tensor_type().shape().dim())) {
+        if (!isOpen(dim) || extents.contains(dim.dim_param()) || bounded.contains({input, index}))
+          continue;
+        std::string name = isNamed(dim) ? dim.dim_param() : input->name() + ":" + std::to_string(index);
+        return "; for an extent that varies from run to run pass its largest, such as --bound " + name + "=...";
+      }
+    return "";
   }
 
   llvm::ArrayRef<const onnx::ValueInfoProto *> inputs;

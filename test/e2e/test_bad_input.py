@@ -317,7 +317,10 @@ CASES = [
     Bad("pads-long", _bare("pads-long"), UNSUPPORTED, "culprit"),
     Bad("rank-33", _bare("rank-33"), UNSUPPORTED, "'x': it has 33 dimensions"),
     Bad("rank-1000", _bare("rank-1000"), UNSUPPORTED, "'x': it has 1000 dimensions"),
-    Bad("too-long", _bare("too-long"), USAGE, "'x'"),
+    Bad("too-long", _bare("too-long"), UNSUPPORTED, r"'x' with the shape \[4398046511104\] is too large: an extent may be 2\^40"),
+    Bad("dim-too-long", _compile("dynamic", "--dim H=4398046511104"), USAGE, "'image' .* too large.*give --dim"),
+    Bad("dim-of-another-name", _compile("dynamic", "--dim N=3"), USAGE, r"--dim N=3: .* \(there are H\)"),
+    Bad("dim-without-names", _compile(flags="--dim N=3"), USAGE, "--dim N=3: .*no other has a name: the model says all extents"),
     Bad("open-dimension", _compile("dynamic"), USAGE, r"(?s)(?=.*image)(?=.*--(dim|shape))"),
     # Artifacts.
     Bad("artifact-empty", _run(artifact="empty"), DAMAGED, "empty.dvt"),
