@@ -73,6 +73,10 @@ def compile_artifact(model, arguments):
 
     This machine need not be able to run it. Raises `DovetailError`.
     """
+    if not (isinstance(model, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(model, "SerializeToString")):
+        raise TypeError(
+            f"model is {type(model).__name__}: give the path of an ONNX file, its bytes, or an onnx.ModelProto"
+        )
     compiler = _compiler()
     texts = (ctypes.c_char_p * len(arguments))(*(text.encode() for text in arguments))
     result = ctypes.c_void_p()
@@ -134,6 +138,8 @@ def compile(
     cannot be read, 4 where it is invalid, 5 where something in it is not supported, and 6 where it does not fit into
     memory. What the compiler warns of is a Python warning.
     """
+    if isinstance(options, str) or not all(isinstance(option, str) for option in options):
+        raise TypeError(f"options={options!r}: give a sequence of str, such as ['--objective', 'memory']")
     names = {"target": target, "cpu": cpu, "arch": None if arch is None else _join(arch), "math": math}
     arguments = _arguments(mesh, shard, sizes, feedback, dims, bounds, shapes, libraries, index_checks, **names)
     return Program(compile_artifact(model, [*arguments, *options]))

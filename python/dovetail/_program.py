@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs and how they run, through the C ABI of runtime/include/dovetail/dovetail.h."""
 
+import collections.abc
 import contextlib
 import ctypes
 import dataclasses
@@ -162,8 +163,15 @@ def _addressable(array):
     return array if whole and array.flags.aligned else array.copy(order="C")
 
 
+def _integer(name, value):
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r}: give an int") from None
+
+
 def _number_of_threads(threads):
-    threads = operator.index(threads)
+    threads = _integer("threads", threads)
     if not 1 <= threads <= _MOST_THREADS:
         raise DovetailError(2, f"threads={threads}: give a number from 1 to {_MOST_THREADS}")
     return threads
@@ -254,7 +262,7 @@ class Program:
         With several `steps` they run so often, from the second time on with the last outputs for the inputs that these
         are fed back to (`feedback`), which stay where they are on each rank; the outputs are those of the last step.
         """
-        steps = operator.index(steps)
+        steps = _integer("steps", steps)
         if not 1 <= steps < 1 << 63:
             raise DovetailError(2, f"steps={steps}: give a number from 1")
         threads = _number_of_threads(threads)
@@ -291,10 +299,15 @@ class Program:
         ndim = len((self.inputs if direction == "input" else self.outputs)[index].shape)
         offsets, extents = (ctypes.c_int64 * ndim)(), (ctypes.c_int64 * ndim)()
         part = getattr(_runtime(), f"dovetail_program_{direction}_part")
-        _check(part(self._handle, index, operator.index(rank), offsets, extents))
+        _check(part(self._handle, index, _integer("rank", rank), offsets, extents))
         return tuple(slice(offset, offset + extent) for offset, extent in zip(offsets, extents))
 
     def _check_names(self, inputs):
+        if not isinstance(inputs, collections.abc.Mapping):
+            name = self.inputs[0].name if self.inputs else "x"
+            raise TypeError(
+                f"inputs is {type(inputs).__name__}: give a dict of the names of all inputs, such as {{{name!r}: array}}"
+            )
         unknown = set(inputs) - {port.name for port in self.inputs}
         missing = [port.name for port in self.inputs if port.name not in inputs]
         if unknown or missing:

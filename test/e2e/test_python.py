@@ -267,4 +267,16 @@ def test_errors(dovetail, model, inputs, tmp_path):
     check(3, "cannot write .*absent/a.dvt", program.save, tmp_path / "absent" / "a.dvt")
     with pytest.raises(TypeError, match="Program.load"):
         dovetail.Program("example.dvt")
+    for wrong in (None, 5, inputs["a"]):
+        with pytest.raises(TypeError, match=f"^model is {type(wrong).__name__}: give the path of an ONNX file, its bytes"):
+            dovetail.compile(wrong)
+        with pytest.raises(TypeError, match=f"^inputs is {type(wrong).__name__}: give a dict .* such as {{'a': array}}"):
+            program.run(wrong)
+    for wrong in ("--objective memory", ["--search-seconds", 5]):
+        with pytest.raises(TypeError, match="^options=.*: give a sequence of str"):
+            dovetail.compile(b"", options=wrong)
+    with pytest.raises(TypeError, match="^threads='two': give an int"):
+        program.run(inputs, threads="two")
+    with pytest.raises(TypeError, match="^steps=1.5: give an int"):
+        program.run(inputs, steps=1.5)
     _check(program.run(inputs), inputs)
