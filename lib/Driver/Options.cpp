@@ -87,6 +87,13 @@ std::string dovetail::listAxes(const layout::Mesh &mesh) {
   return list;
 }
 
+std::string dovetail::formatMesh(const layout::Mesh &mesh) {
+  std::string text;
+  for (const layout::MeshAxis &axis : mesh.getAxes())
+    text += (text.empty() ? "" : ",") + axis.name + "=" + std::to_string(axis.size);
+  return text;
+}
+
 LogicalResult OptionParser::parseNumbers(StringRef option, StringRef text, int64_t least,
                                          llvm::SmallVectorImpl<int64_t> &numbers, char separator) {
   SmallVector<StringRef> parts;

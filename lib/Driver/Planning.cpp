@@ -154,7 +154,7 @@ FailureOr<layout::Mesh> dovetail::chooseMesh(Compilation &compilation, Diagnosti
     if (!expected)
       continue;
     std::pair cost(std::max(expected->memory - limit, 0.0), expected->get(options.objective));
-    alternatives += (alternatives.empty() ? "" : "; ") + options.mesh.str() + " " +
+    alternatives += (alternatives.empty() ? "" : "; ") + formatMesh(options.mesh) + " " +
                     llvm::formatv("{0:f3} ms, {1}", expected->seconds * 1e3,
                                   tools::formatBytes(static_cast<int64_t>(expected->bytes)))
                         .str();
@@ -166,7 +166,7 @@ FailureOr<layout::Mesh> dovetail::chooseMesh(Compilation &compilation, Diagnosti
   // What is wrong is said when the phase runs.
   if (!best)
     return makeMesh({ranks});
-  diagnostics.remark("the mesh is " + best->str() + "; expected with others: " + alternatives);
+  diagnostics.remark("the mesh is " + formatMesh(*best) + "; expected with others: " + alternatives);
   return *std::move(best);
 }
 
@@ -217,14 +217,6 @@ static std::string listLargest(const runtime::Plan &plan, int rank) {
             "] " + tools::formatBytes(bytes);
   }
   return list;
-}
-
-/// As the option has it.
-static std::string formatMesh(const layout::Mesh &mesh) {
-  std::string text;
-  for (const layout::MeshAxis &axis : mesh.getAxes())
-    text += (text.empty() ? "" : ",") + axis.name + "=" + std::to_string(axis.size);
-  return text;
 }
 
 /// The same mesh with another number of ranks along its largest axis.

@@ -361,7 +361,7 @@ pre { background: #f7f7f7; padding: 12px; overflow-x: auto; font-size: 12px }
      << (prediction.run.getNumRanks() == 1 ? " rank" : " ranks") << " of cluster ";
   llvm::printHTMLEscaped(prediction.cluster.getName(), os);
   os << ", mesh ";
-  llvm::printHTMLEscaped(prediction.run.work.mesh.str(), os);
+  llvm::printHTMLEscaped(formatMesh(prediction.run.work.mesh), os);
   os << ". Nothing was run.</p>\n";
   writeSummary(prediction, os);
   drawCuts(prediction, os);

@@ -58,10 +58,11 @@ static void printHead(const Prediction &prediction, llvm::raw_ostream &os) {
     links +=
         (links.empty() ? "" : ", ") + link.name +
         (link.groupSize ? " among " + std::to_string(link.groupSize) : std::string(links.empty() ? "" : " beyond"));
-  Rows rows = {{"model", prediction.model},
-               {"cluster", prediction.cluster.getName() + " (" + links + "), target " + prediction.target},
-               {"mesh", run.work.mesh.str() + (ranks == 1 ? ", 1 rank" : ", " + std::to_string(ranks) + " ranks")},
-               {"predicted time", formatSeconds(seconds)}};
+  Rows rows = {
+      {"model", prediction.model},
+      {"cluster", prediction.cluster.getName() + " (" + links + "), target " + prediction.target},
+      {"mesh", formatMesh(run.work.mesh) + (ranks == 1 ? ", 1 rank" : ", " + std::to_string(ranks) + " ranks")},
+      {"predicted time", formatSeconds(seconds)}};
   if (prediction.alone) {
     rows.push_back({"one device alone", formatSeconds(prediction.alone->simulation.getSeconds()) + ", with " +
                                             formatBytes(double(prediction.alone->getMemory(0))) + " of memory"});

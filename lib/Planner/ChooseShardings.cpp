@@ -260,8 +260,18 @@ void Commit::run() {
     gather(constant, stored);
 }
 
+/// `1.5 % more time`, of what takes so much more than all else: a share, which may be negative.
+static std::string compare(double more, StringRef what) {
+  std::string percent = llvm::formatv("{0:f1}", 100 * std::abs(more)).str();
+  if (percent == "0.0")
+    return (what == "bytes" ? "as many " : "as much ") + what.str();
+  return percent + (more > 0 ? " % more " : " % less ") + what.str();
+}
+
 /// The axes that split each loop, or with what sizes: dimensions of the result, then what is summed over.
 static std::string describe(ArrayRef<DimShardingAttr> loops, size_t rank, bool withSizes) {
+  if (llvm::none_of(loops, [](DimShardingAttr loop) { return loop.isSplit(); }))
+    return "not split";
   std::string text = "[";
   for (auto [index, loop] : llvm::enumerate(loops)) {
     text += index == 0 ? "" : index == rank ? " | " : ", ";
@@ -294,13 +304,12 @@ static void emitGap(func::FuncOp function, const ShardingAssignment &assignment,
 }
 
 static void emitExplanations(func::FuncOp function, const ShardingAssignment &assignment, const Goal &goal) {
-  auto percent = [](double share) { return llvm::formatv("{0:f1} %", 100 * share).str(); };
   if (assignment.numLimited > 0)
     function.emitRemark("on a mesh of so many axes, not all ways to split ")
         << assignment.numLimited << " of its " << assignment.operations.size() << " operations were tried";
-  const char *more = goal.objective == Objective::Time    ? " more time"
-                     : goal.objective == Objective::Bytes ? " more bytes"
-                                                          : " more memory";
+  const char *what = goal.objective == Objective::Time    ? "time"
+                     : goal.objective == Objective::Bytes ? "bytes"
+                                                          : "memory";
   // What else would have to change for it to fit is not looked for.
   const char *reserve = goal.memory ? ", if it fits" : "";
   for (const Explanation &explanation : assignment.explanations) {
@@ -313,9 +322,10 @@ static void emitExplanations(func::FuncOp function, const ShardingAssignment &as
     }
     std::string others =
         explanation.others == 0 ? "has" : "and " + std::to_string(explanation.others) + " like it have";
-    explanation.op->emitRemark(others) << " loops split as " << chosen << "; the next best, " << other
-                                       << ", is expected to take " << percent(explanation.more) << more << " in all"
-                                       << reserve;
+    bool isSplit = llvm::any_of(explanation.chosen, [](DimShardingAttr loop) { return loop.isSplit(); });
+    explanation.op->emitRemark(others) << (isSplit ? " loops split as " + chosen : " loops that are not split")
+                                       << "; the next best, " << other << ", is expected to take "
+                                       << compare(explanation.more, what) << " in all" << reserve;
   }
 }
 
@@ -335,7 +345,9 @@ static void emitStored(const ShardingAssignment &assignment) {
   for (const auto &[key, entry] : alike) {
     auto [constant, count] = entry;
     auto type = cast<RankedTensorType>(constant.getType());
-    std::string others = count == 1 ? "" : " like " + std::to_string(count - 1) + " others";
+    std::string others = count == 1   ? ""
+                         : count == 2 ? " like another one"
+                                      : " like " + std::to_string(count - 1) + " others";
     InFlightDiagnostic remark = emitRemark(constant.getLoc(), "weights of shape [");
     llvm::interleaveComma(type.getShape(), remark);
     remark << "] are stored in pieces" << others << ", split as "

@@ -282,7 +282,7 @@ std::string formatReport(const json &report) {
       {"target", absl::StrCat(text(report["target"]), " ", text(report["cpu"]))},
       {"math", text(report["math"])},
       {"mesh", absl::StrCat(axes.empty() ? "none" : absl::StrJoin(axes, ","), " (", report["num_ranks"].get<int64_t>(),
-                            " ranks)")},
+                            report["num_ranks"] == 1 ? " rank)" : " ranks)")},
       {"schedule", text(report["schedule"]) == "ok" ? "ok: every send has its receive" : text(report["schedule"])}};
   std::string result = formatTable(head, "");
   absl::StrAppend(&result, "\nInputs\n", formatPorts(report["inputs"]), "\nOutputs\n", formatPorts(report["outputs"]));

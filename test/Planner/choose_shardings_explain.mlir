@@ -16,6 +16,15 @@ func.func @rows(%x: tensor<4096x512xf32>, %w: tensor<512x256xf32>) -> tensor<409
   return %0 : tensor<4096x256xf32>
 }
 
+// What is too small to be split has no list of axes.
+
+// CHECK: remark: has loops that are not split; the next best, [{{.*}}], is expected to take {{[0-9.]+}} % more time in all{{$}}
+!whole = tensor<8x4xf32, #dovetail.sharding<@mesh, [{}, {}]>>
+func.func @small(%x: !whole, %w: tensor<4x4xf32>) -> (tensor<8x4xf32> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{}>]}) {
+  %0 = dovetail.matmul %x, %w : (!whole, tensor<4x4xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+
 // Where the user's cuts give a rank almost all of the work, that is said.
 
 // BYTES: remark: is expected to take {{[12]\.[0-9]}} times what it would with its work divided as well as can be

@@ -42,8 +42,8 @@ dovetail.mesh @mesh = ["y" = 2]
 // FACTOR-NOT: dovetail.reshard
 // FACTOR: return
 
-// REMARK: remark: weights of shape [63, 65] are stored in pieces like 1 others, split as [y, _], and gathered just in time
-// REMARK: remark: weights of shape [65, 63] are stored in pieces like 1 others, split as [y, _], and gathered just in time
+// REMARK: remark: weights of shape [63, 65] are stored in pieces like another one, split as [y, _], and gathered just in time
+// REMARK: remark: weights of shape [65, 63] are stored in pieces like another one, split as [y, _], and gathered just in time
 !rows = tensor<4096x63xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2048, 4096}, {}]>>
 func.func @layers(%x: !rows) -> (tensor<4096x63xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 2048, 4096}>, #dovetail.dim_sharding<{}>]}) {
   %a = dovetail.constant dense_resource<a> : tensor<63x65xf32>

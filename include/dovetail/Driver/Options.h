@@ -129,6 +129,8 @@ llvm::FailureOr<Cluster> readCluster(llvm::StringRef fileOrName, Diagnostics &di
 
 /// `'y', 'x'`, as in messages.
 std::string listAxes(const layout::Mesh &mesh);
+/// `y=4,x=2`, as `--mesh` has it.
+std::string formatMesh(const layout::Mesh &mesh);
 
 } // namespace dovetail
 

@@ -66,9 +66,9 @@ absl::StatusOr<LaunchEnvironment> findProcess(const ConnectionRequest &request) 
   absl::StatusOr<LaunchEnvironment> environment =
       request.process ? absl::StatusOr<LaunchEnvironment>(*request.process) : readLaunchEnvironment();
   if (environment.ok() && environment->size != request.ranks)
-    return absl::InvalidArgumentError(absl::StrCat("the program is for ", request.ranks, " ranks, but ",
-                                                   environment->launcher, " says that there are ", environment->size,
-                                                   "; start one process for each rank"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the program is for ", request.ranks, request.ranks == 1 ? " rank, but " : " ranks, but ",
+        environment->launcher, " says that there are ", environment->size, "; start one process for each rank"));
   return environment;
 }
 
