@@ -86,7 +86,8 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
   command.add_option("--target", arguments.target, "What to compile for: " + listTargets())->type_name("NAME");
   command
       .add_option("--cpu", arguments.cpu,
-                  "CPU to generate code for: native, x86-64-v3, x86-64-v4 or LLVM's name of one")
+                  "CPU to generate code for: native, x86-64-v2, x86-64-v3, x86-64-v4 or a name such as skylake-avx512 "
+                  "or znver4; a name that is not known gets a list of those that are")
       ->type_name("NAME");
   command
       .add_option("--arch", arguments.arch, "CUDA architectures to generate code for; sm_80,sm_90,sm_100 if not given")

@@ -309,8 +309,7 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   if (!hasArchs && arguments.arch)
     return usage("'--arch " + *arguments.arch + "': target '" + arguments.target + "' has CPUs; pass --cpu");
   if (arguments.cpu && !isKnownCpu(*arguments.cpu))
-    return usage("'--cpu " + *arguments.cpu + "': this CPU is not known; pass 'native', 'x86-64-v2', 'x86-64-v3', " +
-                 "'x86-64-v4' or one of those that `llc -mcpu=help` lists");
+    return usage("'--cpu " + *arguments.cpu + "': this CPU is not known; there are " + listCpus());
   options.codeGen.cpu = arguments.cpu.value_or("native");
   options.libraries = !arguments.noLibraries;
   options.channelBlocks = arguments.channelBlocks;

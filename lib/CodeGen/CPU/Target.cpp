@@ -47,12 +47,23 @@ static std::unique_ptr<llvm::MCSubtargetInfo> getSubtarget(StringRef cpu, String
                                                        : nullptr);
 }
 
+/// LLVM knows CPUs of 32 bits, too.
+static bool has64Bits(StringRef cpu) { return getSubtarget(cpu, "")->checkFeatures("+64bit"); }
+
 bool dovetail::isKnownCpu(StringRef cpu) {
   if (cpu == "native")
     return true;
   std::unique_ptr<llvm::MCSubtargetInfo> subtarget = getSubtarget("generic", "");
-  // LLVM knows CPUs of 32 bits, too.
-  return subtarget && subtarget->isCPUStringValid(cpu) && getSubtarget(cpu, "")->checkFeatures("+64bit");
+  return subtarget && subtarget->isCPUStringValid(cpu) && has64Bits(cpu);
+}
+
+std::string dovetail::listCpus() {
+  std::string list = "native";
+  if (std::unique_ptr<llvm::MCSubtargetInfo> subtarget = getSubtarget("generic", ""))
+    for (const llvm::SubtargetSubTypeKV &cpu : subtarget->getAllProcessorDescriptions())
+      if (StringRef name(cpu.Key); has64Bits(name))
+        list += ", " + name.str();
+  return list;
 }
 
 /// The features of `subtarget` that generated code may use: all for which LLVM selects instructions unasked. One that
@@ -96,8 +107,7 @@ FailureOr<CpuMachine> dovetail::createCpuMachine(Location location, StringRef cp
   if (!target)
     return emitError(location, "this build of LLVM cannot generate code for x86-64");
   if (!isKnownCpu(cpu))
-    return emitError(location)
-           << "CPU '" << cpu << "' is not known; give native, x86-64-v2, x86-64-v3, x86-64-v4 or a CPU's name in LLVM";
+    return emitError(location) << "CPU '" << cpu << "' is not known; there are " << listCpus();
   CpuMachine result;
   std::string features;
   std::tie(result.cpu, features) = resolve(cpu);

@@ -32,6 +32,9 @@ std::vector<std::string> getCpuFeatures(llvm::StringRef cpu);
 /// True, after no message, if `cpu` is a name that `compileCpuKernels` accepts.
 bool isKnownCpu(llvm::StringRef cpu);
 
+/// Those names, as in messages: `native, x86-64, ...`.
+std::string listCpus();
+
 } // namespace dovetail
 
 #endif // DOVETAIL_CODEGEN_CPU_COMPILE_H
