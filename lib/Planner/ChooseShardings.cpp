@@ -373,7 +373,7 @@ static void emitIdle(func::FuncOp function, const ShardingAssignment &assignment
     if (last > first)
       ranks += (last == first + 1 ? ", " : " to ") + std::to_string(last);
   }
-  function.emitWarning("these ranks idle, as no operation has so many parts: ") << ranks;
+  function.emitWarning("these ranks idle, as no operation is split into so many parts: ") << ranks;
 }
 
 /// Says of a function what is expected of how it was split.

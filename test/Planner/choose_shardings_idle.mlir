@@ -18,7 +18,7 @@ func.func @small(%x: !whole) -> (tensor<6x4xf32> {dovetail.shard = [#dovetail.di
 
 dovetail.mesh @mesh = ["y" = 5]
 
-// expected-warning @below {{these ranks idle, as no operation has so many parts: 3, 4}}
+// expected-warning @below {{these ranks idle, as no operation is split into so many parts: 3, 4}}
 func.func @rows(%x: tensor<3x1xf32>) -> tensor<3x1xf32> {
   %0 = dovetail.exp %x : (tensor<3x1xf32>) -> tensor<3x1xf32>
   return %0 : tensor<3x1xf32>
@@ -30,7 +30,7 @@ func.func @rows(%x: tensor<3x1xf32>) -> tensor<3x1xf32> {
 
 dovetail.mesh @mesh = ["y" = 9]
 
-// expected-warning @below {{these ranks idle, as no operation has so many parts: 3 to 8}}
+// expected-warning @below {{these ranks idle, as no operation is split into so many parts: 3 to 8}}
 func.func @many(%x: tensor<3x1xf32>) -> tensor<3x1xf32> {
   %0 = dovetail.exp %x : (tensor<3x1xf32>) -> tensor<3x1xf32>
   return %0 : tensor<3x1xf32>
