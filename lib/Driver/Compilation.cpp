@@ -97,7 +97,8 @@ LogicalResult Compilation::settleOptions() {
     options.mesh = std::move(*mesh);
     options.autoRanks.reset();
   }
-  if (!options.memory.empty()) {
+  bool isDecided = options.shardingsSeed || options.following != Following::No || options.mesh.numRanks() == 1;
+  if (!options.memory.empty() || (options.objective == Objective::Memory && options.comparesMemory && !isDecided)) {
     FailureOr<CompileOptions> fitting = fitMemory(*this, diagnostics);
     if (failed(fitting))
       return failure();

@@ -99,6 +99,7 @@ static std::optional<Expected> tryOptions(Compilation &compilation, CompileOptio
   Diagnostics quiet(llvm::nulls());
   options.autoRanks.reset();
   options.memory.clear();
+  options.comparesMemory = false;
   options.explain = false;
   Compilation copy = compilation.fork(std::move(options), quiet);
   if (failed(copy.runTo(Phase::Propagate)))
@@ -275,6 +276,11 @@ static std::optional<layout::Mesh> findFittingMesh(Compilation &compilation, std
   return withSize(mesh, enough);
 }
 
+/// What each rank has: more than any machine where there is no limit, so that ranks can be compared.
+static std::vector<double> getLimits(const CompileOptions &options) {
+  return options.memory.empty() ? std::vector<double>(options.mesh.numRanks(), 0x1p62) : options.memory;
+}
+
 namespace {
 /// A program that was made to see what it takes.
 struct Attempt {
@@ -288,13 +294,16 @@ struct Attempt {
 class MemoryFitter {
 public:
   MemoryFitter(Compilation &compilation, Diagnostics &diagnostics)
-      : compilation(compilation), diagnostics(diagnostics), limits(compilation.getOptions().memory),
+      : compilation(compilation), diagnostics(diagnostics), limits(getLimits(compilation.getOptions())),
         mostTries(compilation.getOptions().mesh.numRanks() > kManyRanks ? kMaxTriesOfMany : kMaxTries) {}
 
   FailureOr<CompileOptions> fit();
 
 private:
   FailureOr<Attempt> make(CompileOptions options);
+  /// Of `attempt` and the programs that another objective than its own gives, the one that takes least memory: the
+  /// planner, which knows no arena, may be wrong about that.
+  FailureOr<Attempt> tryObjectives(Attempt attempt);
   /// Makes programs with `options` until one fits, the last one to take least memory; of them, the one that takes
   /// least. `attempt` does not fit. `estimateNeed` says, after a program, what the planner may expect of one that fits.
   FailureOr<Attempt> tryUntilFits(Attempt attempt, CompileOptions options,
@@ -337,9 +346,28 @@ FailureOr<Attempt> MemoryFitter::make(CompileOptions options) {
   if (succeeded(most) && most->fits())
     most = getMost(*plan, limits);
   if (failed(most))
-    return diagnostics.error(ExitCode::Unsupported,
-                             "what this program takes of memory is not known; leave out --memory");
+    return diagnostics.error(
+        ExitCode::Unsupported,
+        "what this program takes of memory is not known; leave out --memory and '--objective memory'");
   return Attempt{std::move(options), expected, std::move(*plan), *most};
+}
+
+FailureOr<Attempt> MemoryFitter::tryObjectives(Attempt attempt) {
+  Attempt least = attempt;
+  for (Objective objective : {Objective::Time, Objective::Bytes, Objective::Memory}) {
+    if (objective == attempt.options.objective)
+      continue;
+    CompileOptions options = attempt.options;
+    options.objective = objective;
+    // Where memory is to be least, weights are not transformed to larger ones, whatever else is.
+    options.mayTransform &= attempt.options.objective != Objective::Memory;
+    FailureOr<Attempt> other = make(std::move(options));
+    if (failed(other))
+      return llvm::failure();
+    if (other->most.getShare() < least.most.getShare())
+      least = std::move(*other);
+  }
+  return least;
 }
 
 FailureOr<Attempt> MemoryFitter::tryUntilFits(Attempt attempt, CompileOptions options,
@@ -433,6 +461,7 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
   Objective objective = options.objective;
   options.memory.clear();
   options.explain = false;
+  options.comparesMemory = false;
   FailureOr<Attempt> first = make(options);
   if (failed(first))
     return llvm::failure();
@@ -441,6 +470,18 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
     accepted.explain = compilation.getOptions().explain;
     return accepted;
   };
+  if (objective == Objective::Memory && options.mesh.numRanks() > 1) {
+    FailureOr<Attempt> least = tryObjectives(*first);
+    if (failed(least))
+      return llvm::failure();
+    if (least->options.objective != objective)
+      diagnostics.remark(
+          Twine("--objective memory: split for ") + (least->options.objective == Objective::Time ? "time" : "bytes") +
+          ", the program takes less: " + tools::formatBytes(static_cast<int64_t>(least->most.bytes)) +
+          " on the rank that takes most, and not " + tools::formatBytes(static_cast<int64_t>(first->most.bytes)));
+    first = std::move(least);
+    options = first->options;
+  }
   if (first->most.fits())
     return accept(*first);
   if (hasWinograd(options)) {
@@ -461,9 +502,20 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
                                                                     pieces->expected.get(objective));
   if (isWhole || pieces->most.fits())
     return accept(isWhole ? *whole : *pieces);
+  // Before it is refused, whether what the planner expects of memory was wrong.
+  if (objective != Objective::Memory && options.mesh.numRanks() > 1) {
+    FailureOr<Attempt> least = tryObjectives(*first);
+    if (failed(least))
+      return llvm::failure();
+    if (least->most.fits())
+      return accept(*least);
+  }
   if (!options.mustFit) {
     options = compilation.getOptions();
     options.memory.clear();
+    options.comparesMemory = false;
+    if (objective == Objective::Memory)
+      options.objective = first->options.objective;
     return options;
   }
   bool isLess = whole->most.getShare() < pieces->most.getShare();

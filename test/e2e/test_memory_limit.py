@@ -204,6 +204,21 @@ def test_advice_is_right_where_values_are_what_takes_room(tmp_path):
     assert code == 0, messages
 
 
+def test_least_memory_is_that_of_programs(tmp_path):
+    """What the planner expects to take least may take most: programs tell, and which limits suffice."""
+    path = tmp_path / "unet.onnx"
+    path.write_bytes(dovetail_models.build("unet2d-transposed").SerializeToString())
+    flags = ["--mesh", "y=4"]
+    free = {objective: _most(_plan(path, tmp_path, *flags, "--objective", objective)) for objective in ("time", "bytes")}
+    least = _most(_plan(path, tmp_path, *flags, "--objective", "memory"))
+    assert least <= min(free.values())
+    code, _, messages = _compile(path, tmp_path, *flags, "--objective", "memory", "--remarks")
+    assert code == 0 and re.search("--objective memory: split for (time|bytes), the program takes less: ", messages)
+    for objective in ("time", "bytes", "memory"):
+        plan = _plan(path, tmp_path, *flags, "--objective", objective, "--memory", min(free.values()))
+        assert _most(plan) <= min(free.values()), objective
+
+
 def test_the_limit_is_that_of_ranks(tmp_path):
     """What `verify` compares with is computed by one rank that may have all."""
     path = tmp_path / "unet.onnx"

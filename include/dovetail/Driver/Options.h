@@ -80,6 +80,8 @@ struct CompileOptions {
   double plannerWeightFactor = 1;
   /// Whether it is an error if that does not suffice; else the program is made as if it did.
   bool mustFit = true;
+  /// Whether, where memory is to be least, programs are made to see which objective gives the one that takes least.
+  bool comparesMemory = true;
   /// Whether weights may be transformed to larger ones, for Winograd's algorithm.
   bool mayTransform = true;
   /// Whether weights may be stored in pieces, where memory matters.

@@ -22,7 +22,8 @@ namespace dovetail {
 llvm::FailureOr<layout::Mesh> chooseMesh(Compilation &compilation, Diagnostics &diagnostics);
 
 /// The options, but for `memory`, with which the program fits `options.memory` on every rank, as `inspect` tells: the
-/// planner is told what its estimate must not exceed or, where that is not enough, that memory is to be least.
+/// planner is told what its estimate must not exceed or, where that is not enough, that memory is to be least. Where
+/// that is the objective, the one of all objectives whose program takes least.
 /// `compilation` is at the end of the phase simplify and stays there. An error, of what does not fit, where no such
 /// program is found: with how many ranks there would be one, and what takes most room.
 llvm::FailureOr<CompileOptions> fitMemory(Compilation &compilation, Diagnostics &diagnostics);
