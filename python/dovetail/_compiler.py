@@ -128,11 +128,11 @@ def compile(
     GatherElements) that is out of range is an error; else it is clamped.
 
     `target`, a str, is "cpu" (the default) or "cuda". `cpu`, a str, is the CPU to generate code for: "native" (the
-    default), "x86-64-v2", "x86-64-v3", "x86-64-v4" or a name such as "znver4". `arch` are the architectures of target "cuda", as a str
-    such as "sm_80,sm_90" or a sequence of such names; by default sm_80, sm_90 and sm_100. `math`, a str, is what
-    library calls may round the factors of products of float32 to: "f32" (nothing, the default), or with target "cuda"
-    "tf32" or "bf16". `options`, a sequence of str, are further arguments as `dovetail compile` takes them, but for
-    those that name files or print.
+    default), "x86-64-v2", "x86-64-v3", "x86-64-v4" or a name such as "znver4". `arch` are the architectures of target
+    "cuda", as a str such as "sm_80,sm_90" or a sequence of such names; by default sm_80, sm_90 and sm_100. `math`, a
+    str, is what library calls may round the factors of products of float32 to: "f32" (nothing, the default), or with
+    target "cuda" "tf32" or "bf16". `options`, a sequence of str, are further arguments as `dovetail compile` takes
+    them, but for those that name files or print.
 
     Raises `DovetailError`, with code 2 where an argument is wrong or does not go with the others, 3 where the model
     cannot be read, 4 where it is invalid, 5 where something in it is not supported, and 6 where it does not fit into

@@ -306,7 +306,8 @@ class Program:
         if not isinstance(inputs, collections.abc.Mapping):
             name = self.inputs[0].name if self.inputs else "x"
             raise TypeError(
-                f"inputs is {type(inputs).__name__}: give a dict of the names of all inputs, such as {{{name!r}: array}}"
+                f"inputs is {type(inputs).__name__}: "
+                f"give a dict of the names of all inputs, such as {{{name!r}: array}}"
             )
         unknown = set(inputs) - {port.name for port in self.inputs}
         missing = [port.name for port in self.inputs if port.name not in inputs]
