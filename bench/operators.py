@@ -64,7 +64,7 @@ class Operator:
             if name not in inputs:
                 continue
             value = inputs[name]
-            draw = rng.integers if value.dtype.kind == "i" else rng.uniform
+            draw = rng.integers if value.dtype.kind in "iu" else rng.uniform
             inputs[name] = draw(low, high, value.shape).astype(value.dtype)
         return inputs
 
@@ -112,6 +112,25 @@ def _fold(label, shape, code, initializers="", source="4096,1024", **others):
 def _lookup(label, inputs, output, code, initializers="", ranges=(), **others):
     """One whose data say where it reads or writes, or that computes more than it moves."""
     return Operator(label, inputs, output, code, initializers, bound_by_memory=False, ranges=ranges, **others)
+
+
+def _product(label, lhs, rhs, output, code, initializers, **others):
+    """One of integers of 8 bits, `lhs` of unsigned ones, with constant weights."""
+    return Operator(
+        label, f"uint8[{lhs}] x, {rhs} w", output, code, initializers, bound_by_memory=False, constants=("w",),
+        ranges=(("x", 0, 256), ("w", 0, 256) if rhs.startswith("u") else ("w", -127, 128)), **others,
+    )  # fmt: skip
+
+
+def _quantised_conv(label, channels, results, extent, kernel, stride=1, group=1):
+    """A quantised convolution of `channels` of `extent`² to `results` of them."""
+    return _product(
+        f"QLinearConv, {label}", f"1,{channels},{extent},{extent}", f"int8[{results},{channels // group},{kernel},{kernel}]",
+        f"uint8[1,{results},{extent // stride},{extent // stride}] y",
+        f"y = QLinearConv<pads=[{', '.join([str(kernel // 2)] * 4)}], strides=[{stride},{stride}], group={group}>"
+        "(x, xs, xz, w, ws, wz, ys, yz)",
+        "float xs = {0.02}, uint8 xz = {117}, float ws = {0.01}, int8 wz = {0}, float ys = {0.3}, uint8 yz = {121}",
+    )  # fmt: skip
 
 
 OPERATORS = (
@@ -348,6 +367,20 @@ OPERATORS = (
         "y = RMSNormalization<axis=1>(x, g)", opset=23,
     ),
     _image("LpPool, 2 × 2", 128, "y = LpPool<kernel_shape=[2,2], strides=[2,2]>(x)", bound_by_memory=False),
+    # Integers of 8 bits.
+    _product(
+        "MatMulInteger, 1024³, u8 × i8", "1024,1024", "int8[1024,1024]", "int32[1024,1024] y",
+        "y = MatMulInteger(x, w, xz)", "uint8 xz = {117}",
+    ),
+    _product(
+        "MatMulInteger, 1024³, u8 × u8", "1024,1024", "uint8[1024,1024]", "int32[1024,1024] y",
+        "y = MatMulInteger(x, w, xz, wz)", "uint8 xz = {117}, uint8 wz = {121}",
+    ),
+    _quantised_conv("3 × 3, 64 to 64, 112²", 64, 64, 112, 3),
+    _quantised_conv("7 × 7, stride 2, 3 to 64, 224²", 3, 64, 224, 7, stride=2),
+    _quantised_conv("1 × 1, 256 to 64, 56²", 256, 64, 56, 1),
+    _quantised_conv("1 × 1, 64 to 256, 56²", 64, 256, 56, 1),
+    _quantised_conv("3 × 3, depthwise, 128, 56²", 128, 128, 56, 3, group=128),
     # Recurrences.
     *(
         _lookup(
