@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -223,6 +224,109 @@ void copyBytes(std::byte *target, const std::byte *source, int64_t bytes) {
     std::memcpy(target + done, source + done, std::min(part, bytes - done));
 }
 
+//===----------------------------------------------------------------------===//
+// Transposed copies
+//===----------------------------------------------------------------------===//
+
+/// Bytes of the vectors that squares of elements are transposed in, which all machines have.
+constexpr int64_t vectorBytes = 16;
+/// Rows and columns of blocks of squares: lines of a cache both ways.
+constexpr int64_t blockBytes = 64;
+
+template <typename T> using Vector = T __attribute__((vector_size(vectorBytes)));
+template <typename T> constexpr int64_t squareExtent = vectorBytes / sizeof(T);
+
+/// Interleaves halves of two vectors, which begin at `first`.
+template <typename T, size_t first, size_t... places>
+Vector<T> interleave(Vector<T> a, Vector<T> b, std::index_sequence<places...>) {
+  return __builtin_shufflevector(a, b, (first + places / 2 + places % 2 * squareExtent<T>)...);
+}
+
+/// Strides of a copy whose rows are contiguous in the source, and whose columns in the target: of a column in the
+/// source, and of a row in the target.
+struct TransposedStrides {
+  int64_t source, target;
+};
+
+/// Copies a square of elements, by interleaving halves of its vectors as often as they can be halved.
+template <typename T>
+__attribute__((always_inline)) inline void copySquare(std::byte *target, const std::byte *source,
+                                                      TransposedStrides strides) {
+  constexpr int64_t extent = squareExtent<T>, half = extent / 2;
+  constexpr auto places = std::make_index_sequence<extent>();
+  Vector<T> vectors[extent], next[extent];
+#pragma unroll
+  for (int64_t i = 0; i < extent; ++i)
+    std::memcpy(&vectors[i], source + i * strides.source, vectorBytes);
+#pragma unroll
+  for (int64_t done = 1; done < extent; done *= 2) {
+#pragma unroll
+    for (int64_t i = 0; i < half; ++i) {
+      next[2 * i] = interleave<T, 0>(vectors[i], vectors[i + half], places);
+      next[2 * i + 1] = interleave<T, half>(vectors[i], vectors[i + half], places);
+    }
+#pragma unroll
+    for (int64_t i = 0; i < extent; ++i)
+      vectors[i] = next[i];
+  }
+#pragma unroll
+  for (int64_t i = 0; i < extent; ++i)
+    std::memcpy(target + i * strides.target, &vectors[i], vectorBytes);
+}
+
+/// Calls `body` for the first coordinate of each square in [lo, hi) of `count`; the last one may overlap another.
+template <typename T, typename Body> void forEachSquare(int64_t lo, int64_t hi, int64_t count, Body body) {
+  for (int64_t i = lo; i < hi; i += squareExtent<T>)
+    body(std::min(i, count - squareExtent<T>));
+}
+
+/// Copies `rows` x `columns` elements, at least a square.
+template <typename T>
+void copyTransposed(std::byte *target, const std::byte *source, int64_t rows, int64_t columns,
+                    TransposedStrides strides) {
+  constexpr int64_t size = sizeof(T), block = blockBytes / size;
+  for (int64_t row = 0; row < rows; row += block)
+    for (int64_t column = 0; column < columns; column += block)
+      forEachSquare<T>(row, std::min(row + block, rows), rows, [&](int64_t i) {
+        forEachSquare<T>(column, std::min(column + block, columns), columns, [&](int64_t j) {
+          copySquare<T>(target + i * strides.target + j * size, source + i * size + j * strides.source, strides);
+        });
+      });
+}
+
+/// The loop whose elements are contiguous in the source, if the last one's are in the target, and both have a square of
+/// elements or more; -1 if there is none.
+template <typename T> int findTransposedLoop(const std::vector<BoxLoop> &loops) {
+  constexpr int64_t size = sizeof(T);
+  if (loops.back().targetStride != size || loops.back().count < squareExtent<T>)
+    return -1;
+  for (size_t loop = 0; loop + 1 < loops.size(); ++loop)
+    if (loops[loop].sourceStride == size && loops[loop].count >= squareExtent<T>)
+      return static_cast<int>(loop);
+  return -1;
+}
+
+/// Copies what loops from `depth` on go through, the last one and `transposed` as transposed squares.
+template <typename T>
+void copyPlanes(const std::vector<BoxLoop> &loops, size_t depth, int transposed, std::byte *target,
+                const std::byte *source) {
+  if (static_cast<int>(depth) == transposed)
+    ++depth;
+  if (depth + 1 >= loops.size())
+    return copyTransposed<T>(target, source, loops[transposed].count, loops.back().count,
+                             {loops.back().sourceStride, loops[transposed].targetStride});
+  for (int64_t i = 0; i < loops[depth].count; ++i)
+    copyPlanes<T>(loops, depth + 1, transposed, target + i * loops[depth].targetStride,
+                  source + i * loops[depth].sourceStride);
+}
+
+template <typename T> void copyElements(const BoxPair &pair, std::byte *target, const std::byte *source) {
+  int transposed = findTransposedLoop<T>(pair.getLoops());
+  if (transposed < 0)
+    return pair.forEachRun(target, source, copyRun<T>);
+  copyPlanes<T>(pair.getLoops(), 0, transposed, target + pair.getTargetOffset(), source + pair.getSourceOffset());
+}
+
 } // namespace
 
 int64_t BoxPair::contiguousBytes() const {
@@ -249,13 +353,13 @@ void BoxPair::copy(std::byte *target, const std::byte *source) const {
   }
   switch (elementBytes) {
   case 1:
-    return forEachRun(target, source, copyRun<uint8_t>);
+    return copyElements<uint8_t>(*this, target, source);
   case 2:
-    return forEachRun(target, source, copyRun<uint16_t>);
+    return copyElements<uint16_t>(*this, target, source);
   case 4:
-    return forEachRun(target, source, copyRun<uint32_t>);
+    return copyElements<uint32_t>(*this, target, source);
   default:
-    return forEachRun(target, source, copyRun<uint64_t>);
+    return copyElements<uint64_t>(*this, target, source);
   }
 }
 

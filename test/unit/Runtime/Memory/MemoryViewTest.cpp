@@ -150,6 +150,52 @@ TEST(MemoryViewProperty, BoxesAreCopied) {
   EXPECT_GT(alike, testing::Test::HasFailure() ? -1 : 500);
 }
 
+// Elements of all sizes get from one order of dimensions to another where both are of any extents, and nothing else
+// changes.
+TEST(MemoryViewProperty, TransposedBoxesAreCopied) {
+  layout::forRandomCases(2000, [&](Random &random) {
+    ElementType type =
+        std::vector{ElementType::U8, ElementType::F16, ElementType::F32, ElementType::I64}[random.below(4)];
+    int64_t size = runtime::elementSize(type);
+    int rank = random.between(2, 4);
+    std::vector<Interval> intervals;
+    for (int dim = 0; dim < rank; ++dim) {
+      int64_t lo = random.between(0, 3);
+      intervals.push_back({lo, lo + random.between(1, dim < rank - 2 ? 3 : 150)});
+    }
+    random.shuffle(intervals);
+    std::vector<int64_t> shape;
+    for (Interval interval : intervals)
+      shape.push_back(interval.hi + random.between(0, 3));
+    Box box(intervals);
+    auto randomView = [&] {
+      MemoryFormat format = MemoryFormat::rowMajor(rank);
+      random.shuffle(format.order);
+      return MemoryView::packed(type, randomBoxAround(random, box, shape), format);
+    };
+    MemoryView source = randomView(), target = randomView();
+    std::vector<uint8_t> from(source.bytes()), to(target.bytes());
+    for (uint8_t &byte : from)
+      byte = static_cast<uint8_t>(random.below(256));
+    for (uint8_t &byte : to)
+      byte = static_cast<uint8_t>(random.below(256));
+    source.data = reinterpret_cast<std::byte *>(from.data());
+    target.data = reinterpret_cast<std::byte *>(to.data());
+    std::vector<uint8_t> expected = to;
+    forEachIndex(box, [&](const std::vector<int64_t> &index) {
+      int64_t read = 0, written = 0;
+      for (int dim = 0; dim < rank; ++dim) {
+        read += source.offset(dim, index[dim]) * size;
+        written += target.offset(dim, index[dim]) * size;
+      }
+      std::copy_n(from.begin() + read, size, expected.begin() + written);
+    });
+    runtime::copyBox(target, source, box);
+    ASSERT_EQ(to, expected) << size << " bytes, " << box.str() << " of " << source.box.str() << " to "
+                            << target.box.str();
+  });
+}
+
 // A kernel finds every element from the origin, by blocks and rest.
 TEST(MemoryView, ElementsAreFoundFromTheOrigin) {
   std::vector<int64_t> shape = {3, 40, 9};
