@@ -141,20 +141,21 @@ static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce) 
   for (int64_t dim = 0; dim < rank; ++dim)
     results *= loops[dim].size();
   CallBytes bytes;
-  // Integers are multiplied as they lie; blocks of columns are copied on the way.
   if (tensorOf(op.getOutput()).getElementType().isInteger(32)) {
-    // Depths that are no multiple of four take the most: factors are padded on the way.
+    // Where weights are not packed, blocks of columns are copied on the way. Depths that are no multiple of four take
+    // the most: factors are padded.
     bytes.threadScratch = 2 * kSmall + (sum % 4 == 0 ? 256 : 640) * roundUp(sum, 64);
-    return bytes;
+  } else {
+    bytes.threadScratch = kSmall / 2 + 96 * roundUp(sum, 64) * elementBytes;
+    if (elementBytes < 4) // The result in f32.
+      bytes.scratch = 4 * results;
   }
-  bytes.threadScratch = kSmall / 2 + 96 * roundUp(sum, 64) * elementBytes;
-  if (elementBytes < 4) // The result in f32.
-    bytes.scratch = 4 * results;
   if (!packsOnce)
     return bytes;
   int64_t batch = 1;
   for (int64_t dim = 0, batches = weights.size() - 2; dim < batches; ++dim)
     batch *= weights[dim] == 1 ? 1 : loops[rank - static_cast<int64_t>(weights.size()) + dim].size();
+  elementBytes = getElementBytes(op.getB());
   bytes.packed = batch * roundUp(columns, 64) * roundUp(sum, 64 / elementBytes) * elementBytes;
   return bytes;
 }

@@ -57,6 +57,30 @@ plan.program @kinds mesh @mesh target "cpu" {
 
 // -----
 
+// Packed integers take a byte each: 128 columns of 128 terms. Scratch memory is for blocks of columns that are copied.
+
+dovetail.mesh @mesh = ["y" = 1]
+
+// CHECK-LABEL: plan.program @integers
+plan.program @integers mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<12x66xui8> <[0, 1]>
+  %1 = plan.buffer constant tensor<66x70xi8> <[0, 1]> = dense<1> : tensor<66x70xi8>
+  %2 = plan.buffer arena tensor<66x70xi8> <[0, 1]>
+  %3 = plan.buffer arena tensor<12x70xi32> <[0, 1]>
+  %x = plan.view %0 : !plan.ref<tensor<12x66xui8>>
+  %w = plan.view %1 : !plan.ref<tensor<66x70xi8>>
+  %v = plan.view %2 : !plan.ref<tensor<66x70xi8>>
+  %y = plan.view %3 : !plan.ref<tensor<12x70xi32>>
+  // CHECK: plan.matmul {{.*}}packed = [16384], scratch = [0], thread_scratch = [212992]
+  plan.matmul %x, %w -> %y loops [12, 70, 66] reads [(d0, d2), (d2, d1)]
+    : !plan.ref<tensor<12x66xui8>>, !plan.ref<tensor<66x70xi8>> -> !plan.ref<tensor<12x70xi32>>
+  // CHECK: plan.matmul {{.*}}packed = [0], scratch = [0], thread_scratch = [212992]
+  plan.matmul %x, %v -> %y loops [12, 70, 66] reads [(d0, d2), (d2, d1)]
+    : !plan.ref<tensor<12x66xui8>>, !plan.ref<tensor<66x70xi8>> -> !plan.ref<tensor<12x70xi32>>
+}
+
+// -----
+
 // Parts of rows have one copy of the weights. Of columns, three parts are of 22 steps of 64 at most: more than there are
 // by 128 in all, of 1024 terms.
 

@@ -80,6 +80,14 @@ def test_signs(backend, signs, zeros, cpu):
         _product(rng, signs, left, right, zeros).check(backend, cpu=cpu)
 
 
+@pytest.mark.parametrize("rows, terms, columns", [(1, 1030, 200), (17, 515, 129), (6, 68, 65), (64, 1, 48), (5, 193, 1)])
+def test_packed(backend, rows, terms, columns):
+    """Constant weights that fill no block of what the library packs them into."""
+    rng = np.random.default_rng(18)
+    for signs in SIGNS:
+        _product(rng, signs, (rows, terms), (terms, columns)).check(backend)
+
+
 @pytest.mark.parametrize("constants", [("b", "za", "zb"), ("za", "zb"), ("b",), ()], ids="+".join)
 def test_constants(backend, constants):
     """Of weights that change sums are taken in each run; zero points, too, may be known at run time only."""
