@@ -13,6 +13,7 @@
 
 #include "GraphMatch.h"
 #include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
+#include "dovetail/Layout/CallForm.h"
 #include "dovetail/Transforms/Passes.h"
 
 namespace dovetail {
@@ -188,7 +189,9 @@ static Value formProduct(ConvOp conv, Factor x, Factor w, OpBuilder &builder) {
   SmallVector<int64_t> low(conv.getPadsLow()), high(conv.getPadsHigh());
   auto isPad = [](int64_t pad) { return pad != 0; };
   bool hasZero = x.zero || !typeOf(x.integers).getElementType().isUnsignedInteger();
-  if (hasZero && (llvm::any_of(low, isPad) || llvm::any_of(high, isPad))) {
+  // Libraries may take long sums through f32 where windows reach beyond the border.
+  bool isLong = ShapedType::getNumElements(shapeOf(w.integers).drop_front()) > layout::mostExactTerms;
+  if ((hasZero || isLong) && (llvm::any_of(low, isPad) || llvm::any_of(high, isPad))) {
     SmallVector<int64_t> before(2, 0), after(2, 0);
     llvm::append_range(before, low);
     llvm::append_range(after, high);

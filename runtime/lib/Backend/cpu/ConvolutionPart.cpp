@@ -84,9 +84,10 @@ memory::desc ConvolutionPart::weightsDesc() const {
   return memory::desc(extents, types.second, strides);
 }
 
-bool ConvolutionPart::isRounded(const char *implementation) const {
-  // All others take sums of integers through f32, also where there is nothing to scale.
-  if (!types.isInteger() || std::strncmp(implementation, "brg", 3) == 0)
+bool ConvolutionPart::isRounded(const char *implementation, bool isPadded) const {
+  // All others take sums of integers through f32, also where there is nothing to scale, and this one does so with some
+  // windows that reach beyond the border.
+  if (!types.isInteger() || (!isPadded && std::strncmp(implementation, "brg", 3) == 0))
     return false;
   const Box &box = geometry.weightsBox;
   int64_t terms = box[1].size();
@@ -105,6 +106,8 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
     lo.push_back(padded ? geometry.padLo[dim] : 0);
     hi.push_back(padded ? geometry.padHi[dim] : 0);
   }
+  auto isPad = [](memory::dim pad) { return pad != 0; };
+  bool isPadded = std::any_of(lo.begin(), lo.end(), isPad) || std::any_of(hi.begin(), hi.end(), isPad);
   memory::desc source = weightsDesc();
   memory::desc anyWeights =
       shared ? shared->packedDesc : memory::desc(source.dims(), types.second, memory::format_tag::any);
@@ -115,7 +118,7 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
       return shared ? budget.choose(desc, shared->packedDesc, WeightUse::Constant) : budget.choose(desc, source, use);
     };
     bool isFound = choose();
-    while (isFound && isRounded(desc.impl_info_str()))
+    while (isFound && isRounded(desc.impl_info_str(), isPadded))
       isFound = desc.next_impl() && choose();
     if (!isFound)
       return PostOps::Outcome::Impossible;

@@ -62,8 +62,8 @@ private:
   absl::Status createKernels(CallBudget &budget);
   absl::Status createCall(CallBudget &budget);
   PostOps::Outcome createPrimitive(const PostOps::Fused &fused, CallBudget &budget);
-  /// Whether an implementation rounds sums of integers that may come up here.
-  bool isRounded(const char *implementation) const;
+  /// Whether an implementation rounds sums of integers that may come up here, of an input that it pads or not.
+  bool isRounded(const char *implementation, bool isPadded) const;
   dnnl::memory::desc weightsDesc() const;
 
   const RankMemory &context;
