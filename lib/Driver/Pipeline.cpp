@@ -83,9 +83,11 @@ bool dovetail::hasWinograd(const CompileOptions &options) {
          options.mayTransform && options.objective != Objective::Memory && !options.channelBlocks;
 }
 
-static bool hasIntegerProducts(MLIRContext *context, ArrayRef<std::string> libraries, ArrayRef<std::string> features) {
+static SimplifyTarget getSimplifyTarget(const CompileOptions &options, MLIRContext *context,
+                                        ArrayRef<std::string> libraries, ArrayRef<std::string> features) {
   FailureOr<Libraries> callable = Libraries::create(UnknownLoc::get(context), libraries, features);
-  return succeeded(callable) && callable->hasIntegerProducts();
+  return {options.libraries && options.target->hasAttention(), succeeded(callable) && callable->hasIntegerProducts(),
+          succeeded(callable) && callable->hasPlainProducts()};
 }
 
 /// The cluster for products whose factors are rounded so.
@@ -115,8 +117,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
   case Phase::Emit:
     break;
   case Phase::Simplify:
-    buildSimplifyPipeline(passes.nest<func::FuncOp>(), {options.libraries && options.target->hasAttention(),
-                                                        hasIntegerProducts(passes.getContext(), libraries, features)});
+    buildSimplifyPipeline(passes.nest<func::FuncOp>(),
+                          getSimplifyTarget(options, passes.getContext(), libraries, features));
     passes.addNestedPass<func::FuncOp>(createCheckIndices({options.indexChecks}));
     break;
   case Phase::Propagate:

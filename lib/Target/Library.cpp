@@ -129,6 +129,10 @@ bool Libraries::hasIntegerProducts() const {
   return llvm::any_of(libraries, [](const auto &library) { return library->hasIntegerProducts(); });
 }
 
+bool Libraries::hasPlainProducts() const {
+  return llvm::any_of(libraries, [](const auto &library) { return library->hasPlainProducts(); });
+}
+
 std::optional<CallBytes> Libraries::getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const {
   for (const std::unique_ptr<Library> &library : libraries)
     if (std::optional<CallBytes> bytes = library->getMemoryBound(call, loops, packsOnce))

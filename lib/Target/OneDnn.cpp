@@ -29,6 +29,7 @@ public:
 
   StringRef getName() const override { return wantsBlocks ? "onednn-blocks" : "onednn"; }
   bool hasIntegerProducts() const override { return hasVnni; }
+  bool hasPlainProducts() const override { return true; }
   bool hasEpilogue(Operation *op, const PostOp &) const override {
     return !isa<PoolOp>(op) && isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
   }

@@ -11,8 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GraphMatch.h"
-#include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
+#include "IntegerFactors.h"
 #include "dovetail/Layout/CallForm.h"
 #include "dovetail/Transforms/Passes.h"
 
@@ -25,12 +24,6 @@ using namespace mlir;
 using namespace dovetail;
 
 namespace {
-/// `integers - zero`, in i32.
-struct Factor {
-  Value integers; ///< Of 8 bits.
-  Value zero;     ///< Of i32, and broadcasts to `integers`; null if it is 0.
-};
-
 /// Creates what i32 arithmetic at one place needs.
 class IntegerBuilder {
 public:
@@ -57,30 +50,6 @@ public:
   Location loc;
 };
 } // namespace
-
-/// Whether all elements of `value`, of integers, are known to be 0.
-static bool isZero(Value value) {
-  while (isa_and_present<CastOp, ReshapeOp>(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
-  return getSplat(value) == 0.0;
-}
-
-/// `value` as a factor; none if it is no such, or not of i32, in which alone nothing is lost.
-static std::optional<Factor> findFactor(Value value) {
-  if (!typeOf(value).getElementType().isSignlessInteger(32))
-    return std::nullopt;
-  Factor factor;
-  if (auto sub = value.getDefiningOp<SubOp>(); sub && sub.getLhs().getType() == value.getType()) {
-    value = sub.getLhs();
-    if (!isZero(sub.getRhs()))
-      factor.zero = sub.getRhs();
-  }
-  auto cast = value.getDefiningOp<CastOp>();
-  if (!cast || !cast.getOperand().getType().getElementType().isInteger(8))
-    return std::nullopt;
-  factor.integers = cast.getOperand();
-  return factor;
-}
 
 Factor IntegerBuilder::withSign(Factor factor) {
   Type type = typeOf(factor.integers).getElementType();
@@ -155,17 +124,6 @@ static Value formProduct(MatMulOp product, Factor x, Factor w, OpBuilder &builde
   if (w.zero)
     result = build.sub(result, build.mul(build.sum(x.integers, terms), w.zero));
   return result;
-}
-
-/// Whether the zero points of `factor` are known to be elements of the type of its integers.
-static bool hasZeroElements(const Factor &factor) {
-  Type type = typeOf(factor.integers).getElementType();
-  if (std::optional<double> number = getSplat(factor.zero)) {
-    double least = type.isUnsignedInteger() ? 0 : -128;
-    return *number >= least && *number <= least + 255;
-  }
-  auto cast = factor.zero.getDefiningOp<CastOp>();
-  return cast && cast.getOperand().getType().getElementType() == type;
 }
 
 /// The same of one that is the zero point of all.
@@ -372,42 +330,10 @@ template <typename OpT> static LogicalResult form(OpT op, PatternRewriter &rewri
   return success();
 }
 
-/// Makes a matrix or more of i32, whose elements differ by less than 256, an extension of integers of 8 bits, less a
-/// zero point, as it was before an import computed it. Where nothing comes of it, it is computed again.
-static void extendConstant(ConstantOp constant) {
-  auto type = cast<RankedTensorType>(constant.getType());
-  // Larger ones are not computed by imports.
-  constexpr int64_t mostElements = 4096;
-  int64_t count = type.getNumElements();
-  if (!type.getElementType().isSignlessInteger(32) || type.getRank() < 2 || count == 0 || count > mostElements)
-    return;
-  std::optional<ConstantReader> reader = ConstantReader::create(constant.getValue());
-  if (!reader)
-    return;
-  SmallVector<int64_t> numbers;
-  for (int64_t i = 0; i < count; ++i)
-    numbers.push_back(reader->readBits(i).getSExtValue());
-  int64_t least = *llvm::min_element(numbers), largest = *llvm::max_element(numbers);
-  if (largest - least > 255)
-    return;
-  OpBuilder builder(constant);
-  IntegerBuilder build(builder, constant.getLoc());
-  int64_t zero = least >= -128 && largest <= 127 ? 0 : -128 - least;
-  SmallVector<APInt> integers =
-      llvm::map_to_vector(numbers, [&](int64_t number) { return APInt(8, number + zero, /*isSigned=*/true); });
-  auto narrow = DenseElementsAttr::get(cast<ShapedType>(type.clone(builder.getI8Type())), integers);
-  Value value = ConstantOp::create(builder, constant.getLoc(), narrow);
-  value = CastOp::create(builder, constant.getLoc(), value, builder.getI32Type());
-  if (zero != 0)
-    value = build.sub(value, build.constant(builder.getI32Type(), zero));
-  constant.getResult().replaceAllUsesWith(value);
-  constant.erase();
-}
-
 namespace {
 struct FormIntegerProducts : dovetail::impl::FormIntegerProductsBase<FormIntegerProducts> {
   void runOnOperation() override {
-    getOperation()->walk([](ConstantOp constant) { extendConstant(constant); });
+    extendConstants(getOperation());
     RewritePatternSet patterns(&getContext());
     patterns.add(form<MatMulOp>);
     patterns.add(form<ConvOp>);

@@ -23,6 +23,8 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions, const SimplifyTar
   functions.addPass(createCSEPass());
   if (target.hasIntegerProducts)
     functions.addPass(createFormIntegerProducts());
+  else if (target.hasPlainProducts)
+    functions.addPass(createFormFloatProducts());
   functions.addPass(createFoldConstants());
   functions.addPass(createSimplifyArithmetic());
   functions.addPass(createFoldConstants());

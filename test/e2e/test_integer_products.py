@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Products of integers of 8 bits, by libraries where the CPU has them and by generated kernels: exact, against NumPy."""
 
+import re
+
 import numpy as np
 import onnx
 import pytest
@@ -11,6 +13,8 @@ from onnx import helper, numpy_helper
 
 #: One with integer products, whatever the host is: what is compiled for it is looked at, not run.
 VNNI = "cascadelake"
+#: One without: products are done in f32, in parts whose sums that holds.
+PLAIN = "skylake-avx512"
 SIGNS = [(a, b) for a in (np.uint8, np.int8) for b in (np.uint8, np.int8)]
 
 
@@ -134,11 +138,17 @@ def _plan(folder, case, cpu):
     return text
 
 
+def _types(plan, kind):
+    """The types of elements that calls of this kind have as results."""
+    results = re.findall(rf"plan\.{kind} .* -> (!ref\d*)$", plan, re.MULTILINE)
+    return {re.search(rf"^{result} = .*?x([a-z]+\d+),", plan, re.MULTILINE)[1] for result in results}
+
+
 def test_calls(tmp_path):
     """Libraries multiply integers where the CPU adds the products of these in 32 bits."""
     case = _product(np.random.default_rng(15), (np.uint8, np.uint8), (64, 64), (64, 64))
-    assert "plan.matmul" in _plan(tmp_path, case, VNNI)
-    assert "plan.matmul" not in _plan(tmp_path, case, "skylake-avx512")
+    assert _types(_plan(tmp_path, case, VNNI), "matmul") == {"i32"}
+    assert _types(_plan(tmp_path, case, PLAIN), "matmul") == {"f32"}
 
 
 def _convolve(x, w, strides, dilations, pads, groups):
@@ -244,23 +254,61 @@ _LONG_SUMS = (
 )
 
 
+@pytest.mark.parametrize("cpu", runnable_cpus())
 @pytest.mark.parametrize("signs", SIGNS, ids=lambda pair: "-".join(np.dtype(each).name for each in pair))
-def test_long_sums(backend, signs):
+def test_long_sums(backend, signs, cpu):
     """i32 has what f32 has not."""
     rng = np.random.default_rng(25)
     for zeros in ((None, None), ("number", "each")):
         for constants in (("b", "za", "zb"), ()):
             for terms in (1040, 70001):
-                _product(rng, signs, (3, terms), (terms, 5), zeros, constants, _large).check(backend)
+                _product(rng, signs, (3, terms), (terms, 5), zeros, constants, _large).check(backend, cpu=cpu)
         for shape, weights, attributes in _LONG_SUMS:
-            _convolution(rng, signs, shape, weights, zeros, draw=_large, **attributes).check(backend)
+            _convolution(rng, signs, shape, weights, zeros, draw=_large, **attributes).check(backend, cpu=cpu)
+
+
+#: In f32 in parts: of rows of windows, and of channels.
+_PARTS = (
+    ((1, 32, 40, 44), (32, 32, 3, 3), {"pads": [1, 1, 1, 1]}),
+    ((1, 100, 12, 12), (16, 100, 3, 3), {"pads": [1, 2, 0, 1]}),
+    ((1, 360, 8, 9), (8, 360, 3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2]}),
+    ((1, 64, 15, 11), (8, 64, 5, 3), {"pads": [4, 2, 4, 2], "dilations": [2, 2]}),
+    ((1, 40, 1, 9), (6, 40, 3, 3), {"pads": [1, 1, 1, 1]}),
+    ((1, 30, 9, 8, 7), (6, 30, 3, 3, 3), {"pads": [1, 1, 1, 1, 1, 1]}),
+    ((1, 400, 33), (7, 400, 3), {"pads": [1, 1]}),
+)
+
+
+@pytest.mark.parametrize("cpu", runnable_cpus())
+@pytest.mark.parametrize("signs", SIGNS, ids=lambda pair: "-".join(np.dtype(each).name for each in pair))
+@pytest.mark.parametrize("zeros", [(None, None), ("number", None), ("number", "each")], ids=str)
+def test_parts(backend, signs, zeros, cpu):
+    rng = np.random.default_rng(27)
+    for shape, weights, attributes in _PARTS:
+        _convolution(rng, signs, shape, weights, zeros, draw=_large, **attributes).check(backend, cpu=cpu)
+    for terms in (258, 515, 4096):
+        _product(rng, signs, (9, terms), (terms, 33), zeros, draw=_large).check(backend, cpu=cpu)
+
+
+@pytest.mark.parametrize("mesh", MESHES, ids=lambda mesh: "x".join(map(str, mesh.values())))
+@pytest.mark.parametrize("tensor, dim", [("x", 1), ("x", 2), ("y", 1)], ids=["inputs", "rows", "outputs"])
+def test_partitioned_parts(backend, mesh, tensor, dim):
+    rng = np.random.default_rng(28)
+    axes = "+".join(mesh)
+    for shape, weights, attributes in _PARTS[:3]:
+        case = _convolution(rng, (np.uint8, np.int8), shape, weights, ("number", None), draw=_large, **attributes)
+        extent = {"x": shape, "y": case.expected.shape}[tensor][dim]
+        partition = Partition(mesh)
+        partition.split(tensor, 4, dim, axes, uneven_sizes(extent, partition.parts(axes)))
+        case.check(backend, partition, cpu=runnable_cpus()[-1])
 
 
 def test_convolution_calls(tmp_path):
     shape, weights, attributes = _CONVOLUTIONS[0]
     case = _convolution(np.random.default_rng(24), (np.uint8, np.int8), shape, weights, ("number", None), **attributes)
-    assert "plan.convolution" in _plan(tmp_path, case, VNNI)
-    assert "plan.convolution" not in _plan(tmp_path, case, "skylake-avx512")
+    assert _types(_plan(tmp_path, case, VNNI), "convolution") == {"i32"}
+    plan = _plan(tmp_path, case, PLAIN)
+    assert _types(plan, "convolution") == {"f32"} and "winograd" not in plan
 
 
 def _dequantized(folder, weights, zero, terms):

@@ -47,6 +47,9 @@ public:
   /// True if the library has products of integers of 8 bits whose sums are exact, in i32: of a first operand with or
   /// without a sign, and a second one with a sign. They have no epilogues.
   virtual bool hasIntegerProducts() const { return false; }
+  /// True if its products of f32, but for convolutions of 3 x 3, multiply and add, and round nowhere else: sums of
+  /// integers that f32 holds are exact.
+  virtual bool hasPlainProducts() const { return false; }
   /// True if a call for `op`, which the library does, can apply `postOp` to each element of the result, in f32 or
   /// wider, before it rounds and stores it.
   virtual bool hasEpilogue(mlir::Operation *op, const PostOp &postOp) const = 0;
@@ -96,6 +99,7 @@ public:
   const Library *findCall(mlir::Operation *op) const;
   /// True if one of them has products of integers.
   bool hasIntegerProducts() const;
+  bool hasPlainProducts() const;
   /// `Library::getMemoryBound` of the library that does `call`.
   std::optional<CallBytes> getMemoryBound(mlir::Operation *call, const layout::Box &loops, bool packsOnce) const;
 

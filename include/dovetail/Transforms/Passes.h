@@ -30,6 +30,8 @@ struct SimplifyTarget {
   bool hasAttention = false;
   /// Its libraries have products of integers of 8 bits.
   bool hasIntegerProducts = false;
+  /// They have none, but products of f32 that multiply and add, and round nowhere else.
+  bool hasPlainProducts = false;
 };
 
 /// Adds the passes of the phase `simplify`, in their order, to a pass manager of functions.

@@ -131,6 +131,20 @@ def FormIntegerProducts : Pass<"dovetail-form-integer-products"> {
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
+def FormFloatProducts : Pass<"dovetail-form-float-products"> {
+  let summary = "Multiply integers of 8 bits in f32";
+  let description = [{
+    A `matmul` or `conv` in i32 of factors that are extended from integers of 8 bits, less zero points of these, becomes
+    a product of the same factors in f32, or some of parts of the terms, whose results are added in i32: no part has
+    more terms than f32 holds sums of, whatever the factors are, so that all of it is exact. No part is a convolution of
+    3 x 3, which may be done in f32 by an algorithm that rounds. What would take more than 16 parts stays as it is.
+
+    For targets whose libraries have no products of integers, and add those of f32 as they are. It comes before constants
+    are folded, so that it finds what weights have been extended from.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
 def FormAttention : Pass<"dovetail-form-attention"> {
   let summary = "Make attention of two products with a softmax between them";
   let description = [{
