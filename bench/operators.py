@@ -376,6 +376,10 @@ OPERATORS = (
         "MatMulInteger, 1024³, u8 × u8", "1024,1024", "uint8[1024,1024]", "int32[1024,1024] y",
         "y = MatMulInteger(x, w, xz, wz)", "uint8 xz = {117}, uint8 wz = {121}",
     ),
+    _product(
+        "MatMulInteger, 1 × 1024², u8 × i8", "1,1024", "int8[1024,1024]", "int32[1,1024] y",
+        "y = MatMulInteger(x, w, xz)", "uint8 xz = {117}",
+    ),
     _quantised_conv("3 × 3, 64 to 64, 112²", 64, 64, 112, 3),
     _quantised_conv("7 × 7, stride 2, 3 to 64, 224²", 3, 64, 224, 7, stride=2),
     _quantised_conv("1 × 1, 256 to 64, 56²", 256, 64, 56, 1),
