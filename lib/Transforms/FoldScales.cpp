@@ -38,8 +38,8 @@ struct Scaling {
 };
 } // namespace
 
-/// Reads `op` as the scaling of the one use of a result of `OpT` by a constant that does not enlarge it. What is constant
-/// as a whole is computed later; its factors could take turns for ever.
+/// Reads `op` as the scaling of the one use of a result of `OpT` by a constant that does not enlarge it. What is
+/// constant as a whole is computed later; its factors could take turns for ever.
 template <typename OpT> static std::optional<Scaling> getScaling(Operation *op) {
   std::optional<Scaling> scaling;
   if (auto mul = dyn_cast<MulOp>(op)) {

@@ -144,8 +144,8 @@ static std::optional<llvm::SmallVector<int64_t>> findPooled(mlir::Value indices,
   return llvm::SmallVector<int64_t>(shape);
 }
 
-/// The coordinates [n, rank] of the row-major `positions` [n, 1], of an unsigned type, in a tensor of `shape`; what is out
-/// of range is so along the first dimension. Code that makes a position of them again has divisions no more.
+/// The coordinates [n, rank] of the row-major `positions` [n, 1], of an unsigned type, in a tensor of `shape`; what is
+/// out of range is so along the first dimension. Code that makes a position of them again has divisions no more.
 static mlir::Value findCoordinates(OnnxNode &node, mlir::Value positions, llvm::ArrayRef<int64_t> shape) {
   llvm::SmallVector<mlir::Value> columns;
   for (auto [dim, extent] : llvm::enumerate(shape)) {

@@ -153,8 +153,8 @@ public:
 private:
   /// Has lines along `loop` gone through together, as many as a vector has elements.
   void emitLanes(unsigned loop);
-  /// Reads the inputs of lines from `first` on into `points`, or writes what is there to the result: of as many lines as
-  /// a vector has elements. Where neighbours in memory are of one line, squares are transposed in registers.
+  /// Reads the inputs of lines from `first` on into `points`, or writes what is there to the result: of as many lines
+  /// as a vector has elements. Where neighbours in memory are of one line, squares are transposed in registers.
   void readLines(unsigned loop, Value first, ScratchPoints &points);
   void writeLines(unsigned loop, Value first, ScratchPoints &points);
   /// The same of fewer lines, those before `end`.
@@ -171,9 +171,7 @@ private:
   }
   bool writesReal() { return op.getType().getShape().back() == 1; }
   /// Points of the result.
-  int64_t countResults() {
-    return writesReal() ? plan.getNumPoints() : op.getType().getDimSize(op.getAxis());
-  }
+  int64_t countResults() { return writesReal() ? plan.getNumPoints() : op.getType().getDimSize(op.getAxis()); }
 
   /// Goes through the points of the line at hand, in their order, with the positions at which the first step has them.
   void forEachInput(function_ref<void(Value number, Value position)> body, unsigned step = 0, Value number = {},

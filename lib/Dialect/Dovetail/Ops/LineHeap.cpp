@@ -48,9 +48,10 @@ Value dovetail::rankElement(ElementBuilder &elements, Value element, Type type, 
 
 Value dovetail::packRank(ElementBuilder &elements, Value rank, Value index) {
   Type i64 = elements.getBuilder().getI64Type();
-  Value high = elements.create<arith::ShLIOp>(elements.create<arith::ExtSIOp>(i64, rank), elements.constantInt(i64, 32));
-  return elements.create<arith::OrIOp>(
-      high, elements.create<arith::XOrIOp>(index, elements.constantInt(i64, indexMask)));
+  Value high =
+      elements.create<arith::ShLIOp>(elements.create<arith::ExtSIOp>(i64, rank), elements.constantInt(i64, 32));
+  return elements.create<arith::OrIOp>(high,
+                                       elements.create<arith::XOrIOp>(index, elements.constantInt(i64, indexMask)));
 }
 
 Value dovetail::unpackIndex(ElementBuilder &elements, Value packed) {

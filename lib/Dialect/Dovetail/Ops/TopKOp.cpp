@@ -124,7 +124,8 @@ Value Selection::readLast() {
   Value last = read(elements.index(0)).front();
   if (!isPacked)
     return last;
-  return elements.create<arith::TruncIOp>(builder.getI32Type(), elements.create<arith::ShRSIOp>(last, elements.constantInt(last.getType(), 32)));
+  return elements.create<arith::TruncIOp>(
+      builder.getI32Type(), elements.create<arith::ShRSIOp>(last, elements.constantInt(last.getType(), 32)));
 }
 
 Value Selection::isGreater(Value a, Value b) {
