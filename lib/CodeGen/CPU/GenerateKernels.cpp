@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "InterchangeLoops.h"
+#include "JoinChecks.h"
 #include "KernelEmitter.h"
 #include "PackTransposes.h"
 #include "SplitLoops.h"
@@ -60,6 +61,7 @@ struct GenerateCpuKernels : dovetail::impl::GenerateCpuKernelsBase<GenerateCpuKe
     // Much of what changed in a loop does not change in its parts.
     if (splitLoops(code, bounds))
       simplifyKernels(code);
+    joinChecks(code);
   }
 };
 } // namespace

@@ -41,14 +41,22 @@ plan.kernel @owned(%table: tensor<100x8xf32>, %indices: tensor<30xi32>) layouts 
   plan.yield %0 : tensor<30x8xf32>
 }
 
-// What two operations check has two places. Of what is split, the owner reports.
+// What two operations check has two places. Of what is split, the owner reports. An innermost loop reports behind it the
+// largest of what was wrong, and nothing where that is 0.
 
 // CHECK: func.func private @two.body(
-// CHECK: plan.check_index %{{.*}}, %{{.*}}, %{{.*}}[1]
-// CHECK: %[[WRONG:.*]] = arith.cmpi uge
+// CHECK: %[[WORST:.*]]:2 = scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}})
+// CHECK-NOT: plan.check_index
+// CHECK: %[[WRONG:.*]] = arith.cmpi uge, %{{.*}}, %c100
 // CHECK: %[[OWN:.*]] = arith.andi
 // CHECK: %[[MINE:.*]] = arith.andi %[[WRONG]], %[[OWN]]
-// CHECK: plan.check_index %[[MINE]], %{{.*}}, %{{.*}}[0]
+// CHECK: %[[C:.*]] = arith.select %[[MINE]], %[[GIVEN:.*]], %{{.*}}
+// CHECK-NEXT: %[[D:.*]] = arith.maxui %[[B]], %[[C]]
+// CHECK-NEXT: scf.yield %{{.*}}, %[[D]]
+// CHECK: %[[IS0:.*]] = arith.cmpi ne, %[[WORST]]#0, %{{.*}}
+// CHECK-NEXT: plan.check_index %[[IS0]], %[[WORST]]#0, %{{.*}}[1]
+// CHECK-NEXT: %[[IS1:.*]] = arith.cmpi ne, %[[WORST]]#1, %{{.*}}
+// CHECK-NEXT: plan.check_index %[[IS1]], %[[WORST]]#1, %{{.*}}[0]
 plan.kernel @two(%table: tensor<100xf32>, %indices: tensor<30xi32>, %where: tensor<30xui8>) layouts [<[0], [?]>, <[0], [30]>, <[0], [30]>] -> [<[0], [30]>]
     attributes {static_loops = array<i64: 0, 2>} {
   %0 = dovetail.gather %table, %indices {axis = 0 : i64, dovetail.check_indices} : (tensor<100xf32>, tensor<30xi32>) -> tensor<30xf32>
