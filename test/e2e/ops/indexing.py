@@ -22,6 +22,21 @@ def gather_nd(d, op):
     d.node(op, x, d.either(indices, 0.4), batch_dims=batch if batch or (opset >= 12 and d.chance(0.3)) else None)
 
 
+@generates("GatherElements", weight=5)
+def gather_elements(d, op):
+    d.since(11)
+    d.exact = True
+    shape = d.shape(1, 4)
+    axis = d.integer(0, len(shape) - 1)
+    # Along all other dimensions there may be fewer indices than elements.
+    places = [d.integer(1, 9) if dim == axis else d.integer(1, n) for dim, n in enumerate(shape)]
+    low = -shape[axis] if d.chance(0.5) else 0
+    indices = d.rng.integers(low, shape[axis], places).astype(d.pick(np.int64, np.int32))
+    x = d.input(d.values(shape, d.pick(*_TYPES)))
+    given = None if axis == 0 and d.chance(0.3) else axis - (len(shape) if d.chance(0.3) else 0)
+    d.node(op, x, d.either(indices, 0.4), axis=given)
+
+
 @generates("ReverseSequence", weight=4)
 def reverse_sequence(d, op):
     d.since(10)
