@@ -19,16 +19,24 @@
 using namespace dovetail;
 using namespace dovetail::test;
 
+/// Of ports that the system gives nobody who does not ask for them (by default it gives those from 32768 on): one of
+/// those might be another's before it is listened on. Processes begin at different ones.
 int test::freePort() {
-  int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  EXPECT_EQ(::bind(socket, reinterpret_cast<sockaddr *>(&address), size), 0);
-  EXPECT_EQ(::getsockname(socket, reinterpret_cast<sockaddr *>(&address), &size), 0);
-  ::close(socket);
-  return ntohs(address.sin_port);
+  constexpr int first = 16384, count = 16384;
+  static int next = static_cast<int>(::getpid() % 256 * 64);
+  for (int attempt = 0; attempt < count; ++attempt) {
+    int port = first + next++ % count, socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    address.sin_port = htons(port);
+    bool isFree = ::bind(socket, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0;
+    ::close(socket);
+    if (isFree)
+      return port;
+  }
+  ADD_FAILURE() << "no port is free";
+  return first;
 }
 
 std::vector<Outcome> test::inProcesses(int size,
