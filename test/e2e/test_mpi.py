@@ -240,7 +240,8 @@ def test_other_numbers_of_processes(pool, ranks, program):
         mpi.command(ranks, mpi.run_program("run", pool / f"pool{program}.dvt", *RANDOM))
     )
     assert code == 8
-    wanted = f"the program is for {program} ranks, but MPI has started {ranks} processes; start one for each rank"
+    number = "1 rank" if program == "1" else f"{program} ranks"
+    wanted = f"the program is for {number}, but MPI has started {ranks} processes; start one for each rank"
     assert wanted in messages
 
 
