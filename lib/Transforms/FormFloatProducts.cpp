@@ -133,9 +133,10 @@ static SmallVector<WindowPart> cutWindows(ConvOp op, int64_t most) {
   if (channels == 0 || window == 0 || row == 0 || op.getType().getNumElements() == 0)
     return {};
   int64_t rows = std::min(window, most / (row * channels));
-  // Convolutions of 3 x 3 in f32 may be done by Winograd's algorithm, whose steps round.
-  bool mayRound = op.getGroups() == 1 && weights.drop_front(2) == ArrayRef<int64_t>{3, 3};
-  if (mayRound)
+  // Convolutions of 3 x 3 in f32 may be done by Winograd's algorithm, whose steps round: no part has three rows of
+  // three.
+  bool isThreeWide = op.getGroups() == 1 && weights.drop_front(3) == ArrayRef<int64_t>{3};
+  if (isThreeWide && (rows < window || window == 3))
     rows = std::min<int64_t>(rows, 2);
   int64_t width = rows > 0 ? channels : most / row;
   if (width == 0 || (width < channels && op.getGroups() != 1))

@@ -44,6 +44,20 @@ func.func @windows(%x: tensor<1x3x6x6xui8>, %w: tensor<4x3x3x3xi8>) -> tensor<1x
   return %2 : tensor<1x4x6x6xi32>
 }
 
+// Nor are three rows of a larger window, though that many terms were exact.
+// CHECK-LABEL: func @rows
+// CHECK-COUNT-2: dovetail.conv {{.*}}tensor<4x50x2x3xf32>) -> tensor<1x4x6x6xf32>
+// CHECK: dovetail.conv {{.*}}tensor<4x50x1x3xf32>) -> tensor<1x4x6x6xf32>
+// CHECK-NOT: dovetail.conv
+// CHECK: return
+func.func @rows(%x: tensor<1x50x10x8xui8>, %w: tensor<4x50x5x3xi8>) -> tensor<1x4x6x6xi32> {
+  %0 = dovetail.cast %x {to = i32} : (tensor<1x50x10x8xui8>) -> tensor<1x50x10x8xi32>
+  %1 = dovetail.cast %w {to = i32} : (tensor<4x50x5x3xi8>) -> tensor<4x50x5x3xi32>
+  %2 = dovetail.conv %0, %1 {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>}
+    : (tensor<1x50x10x8xi32>, tensor<4x50x5x3xi32>) -> tensor<1x4x6x6xi32>
+  return %2 : tensor<1x4x6x6xi32>
+}
+
 // CHECK-LABEL: func @strides
 // CHECK: dovetail.conv {{.*}}pads_high = array<i64: 0, 0>, pads_low = array<i64: 3, 0>{{.*}}tensor<2x3x2x3xf32>) -> tensor<1x2x4x3xf32>
 // CHECK: dovetail.conv {{.*}}pads_high = array<i64: 2, 0>, pads_low = array<i64: 0, 0>{{.*}}tensor<2x3x1x3xf32>) -> tensor<1x2x4x3xf32>
