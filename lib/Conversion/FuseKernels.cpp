@@ -188,19 +188,42 @@ static bool isUniform(Operation *op) {
   return isCheap(op) && op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), isUniformConstant);
 }
 
-/// Whether `op` computes integers, each for itself, of which those that `use` reads say where updates go.
-static bool isPlace(OpOperand &use) {
-  Operation *op = use.get().getDefiningOp();
-  auto user = dyn_cast<DefinitionOpInterface>(use.getOwner());
-  if (!user || !op || !isCheap(op) || !getType(op).getElementType().isInteger())
+/// Whether `op` computes integers, each for itself.
+static bool computesIntegers(Operation *op) {
+  if (!op || !isCheap(op) || !getType(op).getElementType().isInteger())
     return false;
   Definition definition = cast<DefinitionOpInterface>(op).getDefinition();
-  if (definition.isFold || definition.writes || definition.scan || !definition.lines.empty() ||
-      definition.loops.size() != definition.resultRank)
+  return !definition.isFold && !definition.writes && !definition.scan && definition.lines.empty() &&
+         definition.loops.size() == definition.resultRank;
+}
+
+/// Whether what `use` reads are integers, each computed for itself, of which are made, in the same way and for nobody
+/// else, those of which an operation that writes reads each once: where updates go, or what they are.
+static bool isPlace(OpOperand &use) {
+  // What is made of them is short; each is looked at for all that it is made of.
+  constexpr size_t most = 32;
+  if (!computesIntegers(use.get().getDefiningOp()))
     return false;
-  if (user.getDefinition().writes)
-    return use.getOperandNumber() > 0;
-  return isCheap(user) && !user->use_empty() && llvm::all_of(user->getUses(), isPlace);
+  SmallVector<OpOperand *> pending = {&use};
+  SmallPtrSet<Operation *, 8> seen;
+  while (!pending.empty()) {
+    OpOperand *next = pending.pop_back_val();
+    auto user = dyn_cast<DefinitionOpInterface>(next->getOwner());
+    if (!user)
+      return false;
+    if (user.getDefinition().writes) {
+      if (next->getOperandNumber() == 0)
+        return false;
+      continue;
+    }
+    if (!seen.insert(user).second)
+      continue;
+    if (seen.size() > most || user->use_empty() || !computesIntegers(user))
+      return false;
+    for (OpOperand &later : user->getUses())
+      pending.push_back(&later);
+  }
+  return true;
 }
 
 /// Whether `use` reads what is stored in the order in which it would be stored anew: then there is nothing to gain by

@@ -278,6 +278,58 @@ func.func @coordinates(%i: tensor<9x1xui64>, %u: tensor<9xf32>) -> tensor<500x20
 
 // -----
 
+// Each is looked at once, however many ways there are from it to the places.
+
+// CHECK-LABEL: func.func @powers
+// CHECK: dovetail.scatter_nd
+func.func @powers(%x: tensor<100xf32>, %i: tensor<9x1xi64>, %u: tensor<9xf32>) -> tensor<100xf32> {
+  %n0 = dovetail.neg %i : (tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n1 = dovetail.mul %n0, %n0 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n2 = dovetail.mul %n1, %n1 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n3 = dovetail.mul %n2, %n2 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n4 = dovetail.mul %n3, %n3 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n5 = dovetail.mul %n4, %n4 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n6 = dovetail.mul %n5, %n5 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n7 = dovetail.mul %n6, %n6 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n8 = dovetail.mul %n7, %n7 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n9 = dovetail.mul %n8, %n8 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n10 = dovetail.mul %n9, %n9 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n11 = dovetail.mul %n10, %n10 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n12 = dovetail.mul %n11, %n11 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n13 = dovetail.mul %n12, %n12 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n14 = dovetail.mul %n13, %n13 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n15 = dovetail.mul %n14, %n14 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n16 = dovetail.mul %n15, %n15 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n17 = dovetail.mul %n16, %n16 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n18 = dovetail.mul %n17, %n17 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n19 = dovetail.mul %n18, %n18 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n20 = dovetail.mul %n19, %n19 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n21 = dovetail.mul %n20, %n20 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n22 = dovetail.mul %n21, %n21 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n23 = dovetail.mul %n22, %n22 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n24 = dovetail.mul %n23, %n23 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n25 = dovetail.mul %n24, %n24 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n26 = dovetail.mul %n25, %n25 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n27 = dovetail.mul %n26, %n26 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n28 = dovetail.mul %n27, %n27 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n29 = dovetail.mul %n28, %n28 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n30 = dovetail.mul %n29, %n29 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n31 = dovetail.mul %n30, %n30 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n32 = dovetail.mul %n31, %n31 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n33 = dovetail.mul %n32, %n32 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n34 = dovetail.mul %n33, %n33 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n35 = dovetail.mul %n34, %n34 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n36 = dovetail.mul %n35, %n35 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n37 = dovetail.mul %n36, %n36 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n38 = dovetail.mul %n37, %n37 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n39 = dovetail.mul %n38, %n38 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %n40 = dovetail.mul %n39, %n39 : (tensor<9x1xi64>, tensor<9x1xi64>) -> tensor<9x1xi64>
+  %0 = dovetail.scatter_nd %x, %n40, %u : (tensor<100xf32>, tensor<9x1xi64>, tensor<9xf32>) -> tensor<100xf32>
+  return %0 : tensor<100xf32>
+}
+
+// -----
+
 // A product reads its factors often, and so in memory, unless they are to be computed there.
 
 // CHECK-LABEL: func.func @factors
