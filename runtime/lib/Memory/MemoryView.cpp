@@ -216,7 +216,8 @@ void copyRun(std::byte *target, const std::byte *source, int64_t count, int64_t 
 }
 
 /// Some CPUs' memcpy leaves long runs outside the caches that the next step reads and writes (glibc 2.36 on AMD's Zen 4
-/// from about 1 MiB on: that step took twice as long), and parts of them not. Runs that no cache would hold are its own.
+/// from about 1 MiB on: that step took twice as long), and parts of them not. Runs that no cache would hold are its
+/// own.
 void copyBytes(std::byte *target, const std::byte *source, int64_t bytes) {
   constexpr int64_t partBytes = 64 << 10, mostBytes = 4 << 20;
   int64_t part = bytes <= mostBytes ? partBytes : bytes;

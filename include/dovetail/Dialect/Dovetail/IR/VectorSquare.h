@@ -18,8 +18,8 @@
 namespace dovetail {
 
 /// The columns of a square: `rows` are n vectors of n elements, n a power of two, of at most 256 bits. Emits shuffles:
-/// where vectors have two lanes of 128 bits, squares that a lane holds are transposed first, each by interleaving halves
-/// of its rows as often as they can be halved.
+/// where vectors have two lanes of 128 bits, squares that a lane holds are transposed first, each by interleaving
+/// halves of its rows as often as they can be halved.
 llvm::SmallVector<mlir::Value> transposeSquare(mlir::OpBuilder &builder, mlir::Location loc,
                                                llvm::SmallVector<mlir::Value> rows);
 
