@@ -46,7 +46,7 @@ struct Scope {
     if (!name.empty())
       bindings.insert_or_assign(name, binding);
   }
-  bool isNeeded(llvm::StringRef name) const { return needed.contains(name); }
+  bool isNeeded(llvm::StringRef name) const { return !name.empty() && needed.contains(name); }
   bool isNeeded(const onnx::NodeProto &node) const {
     return llvm::any_of(node.output(), [&](const std::string &name) { return isNeeded(name); });
   }

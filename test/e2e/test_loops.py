@@ -363,6 +363,26 @@ def test_results_of_all_iterations(dovetail):
         _check(program.run(inputs), model, inputs, True, str(mesh))
 
 
+def test_results_that_are_left_out(dovetail):
+    """A stacked result without a name, which ONNX Runtime does not take: what others are is known of the whole model."""
+    whole, model = onnx.parser.parse_model(STACKED), onnx.parser.parse_model(STACKED)
+    loop, total = (node for node in model.graph.node if node.op_type in ("Loop", "ReduceSum"))
+    model.graph.node.remove(total)
+    loop.output[1] = ""
+    for output in [output for output in model.graph.output if output.name in ("all", "total")]:
+        model.graph.output.remove(output)
+    # Where the condition is not given either, its name is the same.
+    for condition, limits in (("begins", (7, -9)), ("", (7, 99))):
+        for each in (whole, model):
+            next(node for node in each.graph.node if node.op_type == "Loop").input[1] = condition
+        program = dovetail.compile(model, mesh={"y": 2})
+        for limit in limits:
+            inputs = {"x": _values(20, 7, 6), "limit": _number(limit, np.float32)}
+            actual, expected = program.run(inputs), expected_outputs(whole, inputs)
+            for name in ("last", "largest"):
+                np.testing.assert_array_equal(actual[name], expected[name], f"limit {limit}, {name}")
+
+
 def test_only_one_branch_runs(dovetail, tmp_path):
     """Steps of the branch that is not taken take no time in a trace."""
     text = f"""{HEAD}
