@@ -12,6 +12,7 @@
 
 #include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/IR/Positions.h"
 #include "dovetail/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
@@ -42,6 +43,8 @@ static FailureOr<bool> checkConstant(DefinitionOpInterface op, const Definition 
       continue;
     SmallString<24> text;
     given.toString(text, 10, !isUnsigned);
+    if (auto positions = op->getAttrOfType<IntegerAttr>(kPositionsAttrName))
+      extent = positions.getInt();
     return op.emitOpError("has index ") << text << ", which is out of range where the extent is " << extent
                                         << "; valid ones are " << (isUnsigned ? 0 : -extent) << " to " << extent - 1;
   }

@@ -361,6 +361,20 @@ def test_least_is_moved(backend, tmp_path, choice, ranks):
     _assert_same_bits(actual, np.abs(expected) if users else expected)
 
 
+@pytest.mark.parametrize("wrong, found", [(16, "16"), (-1, str(2**64 - 1)), (2**32, str(2**32))])
+def test_positions_are_reported_as_given(dovetail, wrong, found):
+    """MaxUnpool's indices are positions, of which coordinates are made."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 18]> unpool (float[1, 1, 2, 2] x, int64[1, 1, 2, 2] i) '
+        "=> (float[n, c, h, w] y) "
+        "{ y = MaxUnpool<kernel_shape = [2, 2], strides = [2, 2]>(x, i) }"
+    )
+    inputs = {"x": np.ones([1, 1, 2, 2], np.float32), "i": np.array([0, 3, wrong, 12]).reshape(1, 1, 2, 2)}
+    pattern = f"index {found} is out of range for dimension 0 of extent 16; pass indices from 0 to 15$"
+    with pytest.raises(dovetail.DovetailError, match=pattern):
+        dovetail.compile(model).run(inputs)
+
+
 @pytest.mark.parametrize("split", ["table", "indices", "nothing"])
 @pytest.mark.parametrize("op", ["Gather", "GatherElements", "ScatterElements"])
 def test_random_inputs_are_in_range(backend, op, split, tmp_path):

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Windows.h"
+#include "dovetail/Dialect/Dovetail/IR/Positions.h"
 #include "dovetail/Dialect/Dovetail/Ops/IndexingOps.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 
@@ -144,8 +145,9 @@ static std::optional<llvm::SmallVector<int64_t>> findPooled(mlir::Value indices,
   return llvm::SmallVector<int64_t>(shape);
 }
 
-/// The coordinates [n, rank] of the row-major `positions` [n, 1], of an unsigned type, in a tensor of `shape`; what is
-/// out of range is so along the first dimension. Code that makes a position of them again has divisions no more.
+/// The coordinates [n, rank] of the row-major `positions` [n, 1], of an unsigned type, in a tensor of `shape`. A
+/// position that is out of range is itself the first coordinate, so that it is what is reported. Code that makes a
+/// position of coordinates again has divisions no more.
 static mlir::Value findCoordinates(OnnxNode &node, mlir::Value positions, llvm::ArrayRef<int64_t> shape) {
   llvm::SmallVector<mlir::Value> columns;
   for (auto [dim, extent] : llvm::enumerate(shape)) {
@@ -155,6 +157,9 @@ static mlir::Value findCoordinates(OnnxNode &node, mlir::Value positions, llvm::
       column = node.create<DivOp>(column, node.scalarLike(column, stride));
     if (dim > 0)
       column = node.create<ModOp>(column, node.scalarLike(column, extent), /*fmod=*/int64_t(0));
+    else
+      column = node.create<SelectOp>(node.create<LessOp>(positions, node.scalarLike(positions, *countElements(shape))),
+                                     column, positions);
     columns.push_back(column);
   }
   return node.create<ConcatOp>(mlir::ValueRange(columns), /*axis=*/int64_t(1));
@@ -219,6 +224,8 @@ static OperatorImport maxUnpool("MaxUnpool", [](OnnxNode &node) -> llvm::Logical
     mlir::Value positions = asUnsigned(node, node.reshape(indices, {size, 1}));
     value = node.create<ScatterNDOp>(node.broadcast(zero, own), findCoordinates(node, positions, own),
                                      node.reshape(input, size), ReduceKindAttr());
+    if (mlir::Operation *op = value ? value.getDefiningOp() : nullptr)
+      op->setAttr(kPositionsAttrName, node.getBuilder().getI64IntegerAttr(*total));
   }
   if (result != own)
     value = node.create<PadOp>(value, OptionalOperand{zero}, low, high, PadMode::Constant);

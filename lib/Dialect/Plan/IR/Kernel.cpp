@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/Dialect/Dovetail/IR/Positions.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "mlir/IR/Builders.h"
 
@@ -132,8 +133,9 @@ SmallVector<IndexCheck> KernelOp::getIndexChecks() {
         for (auto [dim, accessed] : llvm::enumerate(access.dims))
           if (definition.loops[index.loop].isLookup() && accessed.index.asLoop() == static_cast<int>(index.loop))
             indexed = dim;
-      checks.push_back({&op, index.loop, definition.loops[index.loop].extent, indexed,
-                        isUnsignedElement(indices.getType()), std::nullopt});
+      auto positions = op.getAttrOfType<IntegerAttr>(kPositionsAttrName);
+      int64_t extent = positions ? positions.getInt() : definition.loops[index.loop].extent;
+      checks.push_back({&op, index.loop, extent, indexed, isUnsignedElement(indices.getType()), std::nullopt});
       if (auto argument = dyn_cast<BlockArgument>(indices))
         checks.back().argument = argument.getArgNumber();
     }

@@ -1,0 +1,26 @@
+//===- Positions.h - Indices that are made of positions -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines an attribute that says that indices are the coordinates of positions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_POSITIONS_H
+#define DOVETAIL_DIALECT_DOVETAIL_IR_POSITIONS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace dovetail {
+
+/// On an operation whose indices are coordinates of positions in a tensor of so many elements (i64). One that is out of
+/// range is the first coordinate itself, and what messages say is of positions.
+inline constexpr llvm::StringLiteral kPositionsAttrName = "dovetail.positions";
+
+} // namespace dovetail
+
+#endif // DOVETAIL_DIALECT_DOVETAIL_IR_POSITIONS_H
