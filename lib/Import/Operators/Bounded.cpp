@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../OnnxNode.h"
+#include "Coordinates.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/Dialect/Dovetail/Ops/ScanOps.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
@@ -64,12 +65,6 @@ static Counts boundsOf(const Marked &marked, int64_t rank, int64_t dim) {
   Counts counts(rank);
   counts[dim] = marked.count;
   return counts;
-}
-
-/// Coordinate along a dimension of `extent`, of which one takes `stride` positions, of row-major positions.
-static mlir::Value getCoordinate(OnnxNode &node, mlir::Value positions, int64_t stride, int64_t extent) {
-  mlir::Value row = node.create<DivOp>(positions, node.scalarLike(positions, stride));
-  return node.create<ModOp>(row, node.scalarLike(positions, extent), /*fmod=*/int64_t(0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -169,10 +164,9 @@ static OperatorImport nonMaxSuppression("NonMaxSuppression", [](OnnxNode &node) 
   if (number == 0)
     return node.setResult(node.constant(
         mlir::DenseElementsAttr::get(mlir::RankedTensorType::get({0, 3}, i64), llvm::ArrayRef<int64_t>())));
-  mlir::Value selected =
-      node.create<SelectBoxesOp>(boxes, scores, limit, overlap,
-                                 OptionalOperand{node.hasInput(4) ? threshold : mlir::Value()},
-                                 node.getInt("center_point_box", 0) != 0);
+  mlir::Value selected = node.create<SelectBoxesOp>(boxes, scores, limit, overlap,
+                                                    OptionalOperand{node.hasInput(4) ? threshold : mlir::Value()},
+                                                    node.getInt("center_point_box", 0) != 0);
   selected = node.slice(selected, {0, 0, 0}, {batches, classes, most}, {1, 1, 1});
   selected = node.reshape(selected, number);
   if (!selected)

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Coordinates.h"
 #include "Windows.h"
 #include "dovetail/Dialect/Dovetail/IR/Positions.h"
 #include "dovetail/Dialect/Dovetail/Ops/IndexingOps.h"
@@ -149,19 +150,11 @@ static std::optional<llvm::SmallVector<int64_t>> findPooled(mlir::Value indices,
 /// position that is out of range is itself the first coordinate, so that it is what is reported. Code that makes a
 /// position of coordinates again has divisions no more.
 static mlir::Value findCoordinates(OnnxNode &node, mlir::Value positions, llvm::ArrayRef<int64_t> shape) {
-  llvm::SmallVector<mlir::Value> columns;
-  for (auto [dim, extent] : llvm::enumerate(shape)) {
-    int64_t stride = *countElements(shape.drop_front(dim + 1));
-    mlir::Value column = positions;
-    if (stride != 1)
-      column = node.create<DivOp>(column, node.scalarLike(column, stride));
-    if (dim > 0)
-      column = node.create<ModOp>(column, node.scalarLike(column, extent), /*fmod=*/int64_t(0));
-    else
-      column = node.create<SelectOp>(node.create<LessOp>(positions, node.scalarLike(positions, *countElements(shape))),
-                                     column, positions);
-    columns.push_back(column);
-  }
+  mlir::Value first = node.create<DivOp>(positions, node.scalarLike(positions, *countElements(shape.drop_front())));
+  mlir::Value isInside = node.create<LessOp>(positions, node.scalarLike(positions, *countElements(shape)));
+  llvm::SmallVector<mlir::Value> columns = {node.create<SelectOp>(isInside, first, positions)};
+  for (unsigned dim = 1; dim < shape.size(); ++dim)
+    columns.push_back(getCoordinate(node, positions, *countElements(shape.drop_front(dim + 1)), shape[dim]));
   return node.create<ConcatOp>(mlir::ValueRange(columns), /*axis=*/int64_t(1));
 }
 
