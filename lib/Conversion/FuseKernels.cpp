@@ -188,13 +188,17 @@ static bool isUniform(Operation *op) {
   return isCheap(op) && op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), isUniformConstant);
 }
 
+/// Whether each element of `definition` is computed for itself.
+static bool isOfElements(const Definition &definition) {
+  return !definition.isFold && !definition.writes && !definition.scan && definition.lines.empty();
+}
+
 /// Whether `op` computes integers, each for itself.
 static bool computesIntegers(Operation *op) {
   if (!op || !isCheap(op) || !getType(op).getElementType().isInteger())
     return false;
   Definition definition = cast<DefinitionOpInterface>(op).getDefinition();
-  return !definition.isFold && !definition.writes && !definition.scan && definition.lines.empty() &&
-         definition.loops.size() == definition.resultRank;
+  return isOfElements(definition) && definition.loops.size() == definition.resultRank;
 }
 
 /// Whether what `use` reads are integers, each computed for itself, of which are made, in the same way and for nobody
@@ -273,9 +277,7 @@ static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *
   }
   // What costs more is not computed twice.
   if (!isCheap(op)) {
-    Definition definition = cast<DefinitionOpInterface>(op).getDefinition();
-    return !definition.isFold && !definition.scan && !definition.writes && definition.lines.empty() &&
-           isComputedOnce(op, root);
+    return isOfElements(cast<DefinitionOpInterface>(op).getDefinition()) && isComputedOnce(op, root);
   }
   if (llvm::all_of(op->getUses(), readsAddress))
     return true;
