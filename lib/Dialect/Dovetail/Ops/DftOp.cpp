@@ -160,6 +160,8 @@ private:
   /// The same of fewer lines, those before `end`.
   void readLastLines(unsigned loop, Value first, Value end, ScratchPoints &points);
   void writeLastLines(unsigned loop, Value first, Value end, ScratchPoints &points);
+  /// A point of each of these lines; those that are read are at most `last`, where that is given.
+  void readPoint(unsigned loop, Value first, Value last, Value number, Value position, ScratchPoints &points);
   void writePoint(unsigned loop, Value first, Value numLines, Value number, ScratchPoints &points);
   /// Where the first step has input number `number`.
   Value findPosition(Value number);
@@ -417,29 +419,24 @@ void Transform::readLines(unsigned loop, Value first, ScratchPoints &points) {
       points.storePart(position, 1, parts == 2 ? rows[i * parts + 1] : constant(0));
     }
   });
-  elements.forEach(elements.index(numBlocks * block), elements.index(numPoints), [&](Value number) {
-    Complex root = readRootOf(number);
-    Value position = findPosition(number);
-    elements.forEach(elements.index(0), elements.index(lanes), [&](Value lane) {
-      line.setLoop(loop, elements.addI(first, lane));
-      Complex input = readInput(number, root);
-      points.storeLane(position, 0, lane, input.re);
-      points.storeLane(position, 1, lane, input.im);
-    });
-  });
+  elements.forEach(elements.index(numBlocks * block), elements.index(numPoints),
+                   [&](Value number) { readPoint(loop, first, /*last=*/{}, number, findPosition(number), points); });
 }
 
 void Transform::readLastLines(unsigned loop, Value first, Value end, ScratchPoints &points) {
-  int64_t lanes = cast<VectorType>(type).getDimSize(0);
   // Fewer than a vector has: one is there several times.
-  forEachInput([&](Value number, Value position) {
-    Complex root = readRootOf(number);
-    elements.forEach(elements.index(0), elements.index(lanes), [&](Value lane) {
-      line.setLoop(loop, elements.minI(elements.addI(first, lane), elements.addI(end, -1)));
-      Complex input = readInput(number, root);
-      points.storeLane(position, 0, lane, input.re);
-      points.storeLane(position, 1, lane, input.im);
-    });
+  Value last = elements.addI(end, -1);
+  forEachInput([&](Value number, Value position) { readPoint(loop, first, last, number, position, points); });
+}
+
+void Transform::readPoint(unsigned loop, Value first, Value last, Value number, Value position, ScratchPoints &points) {
+  Complex root = readRootOf(number);
+  elements.forEach(elements.index(0), elements.index(cast<VectorType>(type).getDimSize(0)), [&](Value lane) {
+    Value coordinate = elements.addI(first, lane);
+    line.setLoop(loop, last ? elements.minI(coordinate, last) : coordinate);
+    Complex input = readInput(number, root);
+    points.storeLane(position, 0, lane, input.re);
+    points.storeLane(position, 1, lane, input.im);
   });
 }
 
