@@ -54,6 +54,11 @@ Value dovetail::packRank(ElementBuilder &elements, Value rank, Value index) {
                                        elements.create<arith::XOrIOp>(index, elements.constantInt(i64, indexMask)));
 }
 
+Value dovetail::unpackRank(ElementBuilder &elements, Value packed) {
+  Value high = elements.create<arith::ShRSIOp>(packed, elements.constantInt(packed.getType(), 32));
+  return elements.create<arith::TruncIOp>(elements.getBuilder().getI32Type(), high);
+}
+
 Value dovetail::unpackIndex(ElementBuilder &elements, Value packed) {
   Value mask = elements.constantInt(packed.getType(), indexMask);
   return elements.create<arith::XOrIOp>(elements.create<arith::AndIOp>(packed, mask), mask);

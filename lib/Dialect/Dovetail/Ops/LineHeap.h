@@ -23,7 +23,8 @@ mlir::Value rankElement(ElementBuilder &elements, mlir::Value element, mlir::Typ
 /// Of type i64: ordered as its rank, an i32, and of equal ones the first, which `index` says (of i64, below 2^32), is
 /// the larger.
 mlir::Value packRank(ElementBuilder &elements, mlir::Value rank, mlir::Value index);
-/// The index of a packed rank.
+/// The rank and the index of a packed rank.
+mlir::Value unpackRank(ElementBuilder &elements, mlir::Value packed);
 mlir::Value unpackIndex(ElementBuilder &elements, mlir::Value packed);
 
 /// A heap of entries, of one scalar or several each, at positions [0, size): of all entries the last one comes first.

@@ -122,10 +122,7 @@ void Selection::write(Value position, const Entry &entry) {
 
 Value Selection::readLast() {
   Value last = read(elements.index(0)).front();
-  if (!isPacked)
-    return last;
-  return elements.create<arith::TruncIOp>(
-      builder.getI32Type(), elements.create<arith::ShRSIOp>(last, elements.constantInt(last.getType(), 32)));
+  return isPacked ? unpackRank(elements, last) : last;
 }
 
 Value Selection::isGreater(Value a, Value b) {
