@@ -108,9 +108,9 @@ public:
   virtual absl::Status connect() = 0;
   /// Bytes of memory for messages that `connect` has allocated.
   virtual int64_t messageBytes() const { return 0; }
-  /// Records what `issue` issues to the streams of `mover`: the steps and exchanges of a run. All ranks call it for the
-  /// same run, and all run the result, as it may be one for all of them. It is destroyed when none of its runs is under
-  /// way any more. Null if the mover cannot record; then `issue` was not called.
+  /// Records what `issue` issues to the streams of `mover`: steps and exchanges that follow each other in a run. All
+  /// ranks call it for the same ones, and all run the results in the same order, as each may be one for all of them. It
+  /// is destroyed when none of its runs is under way any more. Null if the mover cannot record; then `issue` was not called.
   virtual absl::StatusOr<std::unique_ptr<Move>> record(Mover &mover, absl::FunctionRef<absl::Status()> issue) = 0;
   /// What rank 0 gives for `decision`, on all ranks, which all call it. Errors: those that ended the run.
   virtual absl::StatusOr<bool> decide(bool decision) = 0;

@@ -25,10 +25,16 @@ public:
 
   absl::StatusOr<std::unique_ptr<Move>> record(absl::FunctionRef<absl::Status()> issue);
   absl::Status replay();
+  /// Destroys the recording, which no rank replays any more. With `recordingMutex`.
+  void forget() {
+    if (number < group->recordings.size())
+      group->recordings[number].reset();
+  }
 
 private:
   // Events in streams of steps put ranks in order. Ranks gather and spread in turns: spread, gather, spread to record,
-  // then gather, spread for each replay. So how often the rank has met others says which event of another comes next.
+  // after a gather if they have met before, then gather, spread for each replay. So how often the rank has met others
+  // says which event of another comes next.
   /// Steps of rank 0 from now on come after those that all ranks have issued so far.
   absl::Status gather();
   /// Steps of this rank from now on come after those that rank 0 has issued so far.
@@ -49,6 +55,7 @@ private:
   std::shared_ptr<LocalGroup::State> group;
   int rank;
   Mover &mover;
+  size_t number = 0; ///< Of the recording among those of the group.
 };
 
 /// Lets go of the turn, if it is the rank's.
@@ -64,7 +71,7 @@ public:
   /// The first rank that goes destroys what all have recorded: without it, there are no more runs.
   ~LocalRecording() override {
     std::lock_guard lock(member.state().recordingMutex);
-    member.state().recording.reset();
+    member.forget();
   }
   absl::Status run() override { return member.replay(); }
 
@@ -117,7 +124,7 @@ absl::Status Member::replay() {
     std::lock_guard lock(group->recordingMutex);
     absl::Status status = group->failure();
     if (status.ok())
-      status = group->recording->run();
+      status = group->recordings[number]->run();
     return status.ok() ? spread() : status;
   }
   absl::Status status = spread();
@@ -129,10 +136,16 @@ absl::Status Member::replay() {
 }
 
 absl::StatusOr<std::unique_ptr<Move>> Member::record(absl::FunctionRef<absl::Status()> issue) {
-  absl::StatusOr<std::unique_ptr<DeviceEvent>> meeting = mover.createEvent();
-  if (!meeting.ok())
-    return endIfFailed(meeting.status());
-  self().meeting = *std::move(meeting);
+  number = self().recordings++;
+  if (self().meeting) {
+    if (absl::Status status = gather(); !status.ok())
+      return endIfFailed(status);
+  } else {
+    absl::StatusOr<std::unique_ptr<DeviceEvent>> meeting = mover.createEvent();
+    if (!meeting.ok())
+      return endIfFailed(meeting.status());
+    self().meeting = *std::move(meeting);
+  }
   TurnScope scope{*group, rank};
   if (absl::Status status = group->takeTurn(rank); !status.ok())
     return status;
@@ -159,7 +172,8 @@ absl::StatusOr<std::unique_ptr<Move>> Member::record(absl::FunctionRef<absl::Sta
     if (!recorded.ok())
       return endIfFailed(recorded.status());
     std::lock_guard lock(group->recordingMutex);
-    group->recording = *std::move(recorded);
+    group->recordings.resize(number + 1);
+    group->recordings[number] = *std::move(recorded);
   }
   // From here on it is destroyed with this.
   auto recording = std::make_unique<LocalRecording>(*this);

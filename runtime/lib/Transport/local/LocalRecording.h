@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines how the ranks of one process record a run together: the events with which their streams wait for each other
+// Defines how the ranks of one process record steps together: the events with which their streams wait for each other
 // become the order of one recording, which rank 0 makes and does for all. So a replayed run meets on the host before
 // and after all of its steps and exchanges, and not for each exchange.
 //

@@ -45,6 +45,7 @@ struct RankState {
 
   std::unique_ptr<DeviceEvent> meeting; ///< Where the rank last met others in its stream of steps.
   std::atomic<uint64_t> meetings{0};    ///< How often it did.
+  size_t recordings = 0;                ///< Those in which it took part.
   std::atomic<uint64_t> decisions{0};   ///< Of rank 0, of which the rank knows.
 
   /// Others look at it far more often than it changes: not next to what the rank writes at each step.
@@ -75,7 +76,7 @@ struct LocalGroup::State {
   /// The last decision of rank 0: its number, from 1, twice, and 1 more if it is yes.
   std::atomic<uint64_t> decision{0};
   std::mutex recordingMutex;
-  std::unique_ptr<Move> recording; ///< Of all ranks. With `recordingMutex`.
+  std::vector<std::unique_ptr<Move>> recordings; ///< Each of all ranks. With `recordingMutex`.
   const std::chrono::milliseconds timeout;
 
 private:
