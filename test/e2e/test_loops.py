@@ -410,12 +410,14 @@ def test_only_one_branch_runs(dovetail, tmp_path):
         assert len(run) == 3 and sum(event["dur"] > 0 for event in run) == products
 
 
-def test_processes_decide_together(dovetail, tmp_path):
+@pytest.mark.parametrize("target", ["cpu", "emulated"])
+def test_processes_decide_together(dovetail, tmp_path, target):
     """Rank 0 tells the others, which are processes, whether there is another iteration."""
     text, tensors, _, runs = CASES["found"]
     model = onnx.parser.parse_model(text)
     artifact = tmp_path / "model.dvt"
-    dovetail.compile(model, options=_partition({"y": 3}, model, tensors).flags()).save(artifact)
+    options = ["--target", target, *_partition({"y": 3}, model, tensors).flags()]
+    dovetail.compile(model, libraries=target == "cpu", options=options).save(artifact)
     command = ["run", artifact, "--output", f"smooth={tmp_path}/smooth.npy", "--output", f"largest={tmp_path}/largest.npy"]
     for name, value in runs[0].items():
         np.save(tmp_path / f"{name}.npy", value)
@@ -426,8 +428,26 @@ def test_processes_decide_together(dovetail, tmp_path):
     _check(actual, model, runs[0], False, "processes")
 
 
-def test_devices_repeat_nothing(dovetail):
-    model = onnx.parser.parse_model(CASES["counted"][0])
-    with pytest.raises(dovetail.DovetailError, match="only CPUs repeat steps") as error:
-        dovetail.compile(model, libraries=False, options=["--target", "emulated"])
-    assert error.value.code == UNSUPPORTED
+@pytest.mark.parametrize("mesh", MESHES, ids=str)
+@pytest.mark.parametrize("case", CASES)
+def test_devices_repeat(dovetail, monkeypatch, case, mesh):
+    """The emulated device, in two orders of its work. Iterations are recorded once, and replayed in all runs."""
+    text, tensors, exact, runs = CASES[case]
+    model = onnx.parser.parse_model(text)
+    options = ["--target", "emulated", *_partition(mesh, model, tensors).flags()]
+    program = dovetail.compile(model, libraries=False, options=options)
+    for seed in ("0", "1"):
+        monkeypatch.setenv("DOVETAIL_EMULATED_SEED", seed)
+        for number, inputs in enumerate(runs):
+            _check(program.run(inputs), model, inputs, exact, f"seed {seed}, run {number}")
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("case", CASES)
+def test_any_way_to_split_on_devices(dovetail, case, seed):
+    text, _, exact, runs = CASES[case]
+    model = onnx.parser.parse_model(text)
+    options = ["--target", "emulated", "--mesh", "y=3,x=2", "--shardings-seed", str(seed + 1)]
+    program = dovetail.compile(model, libraries=False, options=options)
+    for number, inputs in enumerate(runs):
+        _check(program.run(inputs), model, inputs, exact, f"run {number}")

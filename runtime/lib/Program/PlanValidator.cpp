@@ -339,8 +339,8 @@ absl::Status Validator::checkExchange(const std::string &where, const ExchangeCa
 }
 
 absl::Status Validator::checkCondition(const std::string &where, uint32_t condition, bool inPrologue) {
-  if (inPrologue || plan.isForDevice())
-    return damaged(where, " repeats or chooses steps, but not of a run on CPUs");
+  if (inPrologue)
+    return damaged(where, " repeats or chooses steps, but not of a run");
   if (plan.bufferOf(condition).type != ElementType::Bool || !shape(condition).empty() ||
       plan.tensors[condition].sharding.isPartial())
     return damaged(where, " has a condition that is no scalar of Bool");

@@ -14,6 +14,7 @@
 #include "Feedback.h"
 #include "MemoryPlan.h"
 #include "RaceDetection.h"
+#include "StepSequence.h"
 #include "WaitCheck.h"
 #include "WeightPacker.h"
 
@@ -31,8 +32,9 @@ namespace {
 class ProgramSession : public Session {
 public:
   ProgramSession(std::shared_ptr<const Program> program, Communicator &communicator, SessionOptions options)
-      : program(std::move(program)), plan(this->program->getPlan()), communicator(communicator), options(options),
-        memory{plan, communicator.rank()}, arguments(plan.getArguments()), results(plan.getResults()) {}
+      : program(std::move(program)), plan(this->program->getPlan()), communicator(communicator),
+        options(options), memory{plan, communicator.rank()}, arguments(plan.getArguments()), results(plan.getResults()),
+        sequence(communicator) {}
   ~ProgramSession() override {
     if (packer)
       packer->giveUp();
@@ -96,8 +98,6 @@ private:
   absl::Status prepareOnce(bool again);
   absl::Status runSteps();
   absl::Status runStep(PreparedStep &step);
-  /// Which step comes after one that says how often others run.
-  absl::StatusOr<size_t> pass(size_t position);
   void noteWrites(const PreparedStep &step) const;
   absl::Status annotate(const StepInfo &step, const absl::Status &status) const {
     return ofStep(memory.rank, step, status);
@@ -118,9 +118,8 @@ private:
   std::vector<PortInfo> results;   ///< Outputs and counts that are computed.
   std::unique_ptr<Backend> backend;
   std::vector<PreparedStep> prologue, steps;
-  bool mayRecord = true;           ///< Steps are the same in each run.
-  std::unique_ptr<Move> recording; ///< Of all steps and exchanges of a run.
-  std::vector<ArenaItem> items;    ///< One for each buffer, then those of scratch memory.
+  StepSequence sequence;
+  std::vector<ArenaItem> items; ///< One for each buffer, then those of scratch memory.
   PackingPlan packing;
   std::optional<WeightPacker> packer; ///< Since memory is allocated.
   /// Other ranks read it: kept by the communicator, too.
@@ -135,7 +134,6 @@ private:
   SessionStatistics stats;
   std::vector<StepTime> stepTimes;
   std::chrono::steady_clock::time_point issuedAll;
-  int64_t runs = 0;
 };
 
 } // namespace
@@ -244,9 +242,7 @@ absl::Status ProgramSession::prepareSteps(const std::vector<StepInfo> &infos, bo
         return exchanges;
       };
       step.executor = createWaitStep(executorsOf(wait->complete), executorsOf(wait->read));
-    } else if (info.isBoundary()) {
-      mayRecord = false;
-    } else {
+    } else if (!info.isBoundary()) {
       StepExecutorOr &executor = *nextExecutor++;
       if (!executor.ok())
         return annotate(info, executor.status());
@@ -344,6 +340,8 @@ absl::Status ProgramSession::bind() {
       return transfer.status();
     downloads.push_back(*std::move(transfer));
   }
+  if (absl::Status status = sequence.prepare(memory, *backend, steps, /*records=*/!options.trace); !status.ok())
+    return status;
   return feedback.prepare(memory, *backend, uploads);
 }
 
@@ -498,44 +496,14 @@ absl::Status ProgramSession::runStep(PreparedStep &step) {
   return step.executor ? step.executor->run() : absl::OkStatus();
 }
 
-absl::StatusOr<size_t> ProgramSession::pass(size_t position) {
-  const PreparedStep &step = steps[position];
-  communicator.enterStep(step.info->name.c_str());
-  const auto *repeat = std::get_if<RepeatCall>(&step.info->action);
-  const auto *choose = std::get_if<ChooseCall>(&step.info->action);
-  size_t next = position + 1;
-  if (repeat || choose) {
-    uint32_t condition = repeat ? repeat->condition : choose->condition;
-    absl::StatusOr<bool> holds = communicator.decide(*memory.memory(condition).data != std::byte{0});
-    if (!holds.ok())
-      return holds.status();
-    if (*holds != (repeat || choose->when))
-      next = (repeat ? repeat->end : choose->end) + 1;
-  } else if (size_t begin = std::get<EndCall>(step.info->action).begin;
-             std::holds_alternative<RepeatCall>(steps[begin].info->action)) {
-    next = begin;
-  }
-  return next;
-}
-
 absl::Status ProgramSession::runSteps() {
-  auto failed = [&](const StepInfo &step, const absl::Status &status) {
-    return communicator.state().ok() ? annotate(step, status) : communicator.state();
-  };
   // What does not run takes no time.
   auto begun = std::chrono::steady_clock::now();
   std::fill(stepTimes.begin(), stepTimes.end(), StepTime{begun, begun});
-  for (size_t i = 0; i < steps.size(); ++i) {
-    PreparedStep &step = steps[i];
-    if (step.info->isBoundary()) {
-      absl::StatusOr<size_t> next = pass(i);
-      if (!next.ok())
-        return failed(*step.info, next.status());
-      i = *next - 1;
-      continue;
-    }
+  return sequence.run([&](size_t position) {
+    PreparedStep &step = steps[position];
     if (options.trace)
-      stepTimes[i].begin = std::chrono::steady_clock::now();
+      stepTimes[position].begin = std::chrono::steady_clock::now();
     absl::Status status = runStep(step);
     if (options.trace) {
       // On CPUs a step takes as long as it keeps the rank's thread: what goes on besides, waits show.
@@ -543,31 +511,18 @@ absl::Status ProgramSession::runSteps() {
         status = step.exchange->join();
       if (status.ok())
         status = backend->finish();
-      stepTimes[i].end = std::chrono::steady_clock::now();
+      stepTimes[position].end = std::chrono::steady_clock::now();
     }
-    if (!status.ok())
-      return failed(*step.info, status);
-  }
-  return absl::OkStatus();
+    if (status.ok())
+      return status;
+    return communicator.state().ok() ? annotate(*step.info, status) : communicator.state();
+  });
 }
 
 absl::Status ProgramSession::run() {
   if (absl::Status status = communicator.state(); !status.ok())
     return status;
-  // The first run warms up what is set up when it is needed.
-  absl::Status status;
-  if (++runs == 2 && !options.trace && mayRecord) {
-    absl::StatusOr<std::unique_ptr<Move>> recorded = communicator.record(backend->mover(), [&] { return runSteps(); });
-    status = recorded.status();
-    if (status.ok())
-      recording = *std::move(recorded);
-  }
-  if (status.ok() && recording) {
-    communicator.enterStep("the run");
-    status = recording->run();
-  } else if (status.ok()) {
-    status = runSteps();
-  }
+  absl::Status status = runSteps();
   issuedAll = std::chrono::steady_clock::now();
   if (status.ok())
     status = backend->finish();

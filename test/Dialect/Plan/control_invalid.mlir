@@ -47,18 +47,6 @@ plan.program @condition mesh @mesh target "cpu" {
 
 dovetail.mesh @mesh = ["y" = 2]
 
-plan.program @device mesh @mesh target "cuda" {
-  %0 = plan.buffer arena tensor<i1> <[]>
-  %on = plan.view %0 : !plan.ref<tensor<i1>>
-  // expected-error@+1 {{is in a program for target "cuda"; only CPUs repeat steps}}
-  plan.repeat %on : !plan.ref<tensor<i1>>
-  plan.end
-}
-
-// -----
-
-dovetail.mesh @mesh = ["y" = 2]
-
 plan.program @prologue mesh @mesh target "cpu" {
   %0 = plan.buffer arena tensor<i1> <[]>
   %on = plan.view %0 : !plan.ref<tensor<i1>>

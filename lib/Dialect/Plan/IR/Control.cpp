@@ -32,10 +32,6 @@ static LogicalResult verifyCondition(Operation *op, Value condition) {
   RankedTensorType type = cast<RefType>(condition.getType()).getTensor();
   if (type.getRank() != 0 || !type.getElementType().isInteger(1) || isPartial(type))
     return op->emitOpError("has a condition of type ") << type << "; it must be a boolean of rank 0";
-  auto program = op->getParentOfType<ProgramOp>();
-  if (program && program.getTarget() != "cpu")
-    return op->emitOpError("is in a program for target ")
-           << program.getTargetAttr() << "; only CPUs repeat steps: compile the model for target \"cpu\"";
   return success();
 }
 

@@ -720,7 +720,7 @@ TEST(Artifact, RepeatsThatDoNotFitAreRefused) {
     std::swap(b.plan.steps[3], b.plan.steps[4]);
     std::swap(b.plan.steps[4], b.plan.steps[5]);
   });
-  expect("prologue step 1 'repeat' repeats or chooses steps, but not of a run on CPUs", [](PlanBuilder &b, uint32_t) {
+  expect("prologue step 1 'repeat' repeats or chooses steps, but not of a run", [](PlanBuilder &b, uint32_t) {
     uint32_t constant = b.buffer({}, sharding(0), {}, artifact::BufferKind::Persistent, artifact::ElementType::Bool);
     uint32_t on = b.tensor(constant, sharding(0));
     b.kernel("increment", {}, {on}, {}, -1, /*inPrologue=*/true);

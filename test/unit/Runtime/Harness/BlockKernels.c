@@ -37,6 +37,16 @@ void incrementBlocks(void *const *pointers, const int64_t *numbers, Thread *thre
     store(thread, (float *)pointers[1] + i * numbers[3], load(thread, (const float *)pointers[0] + i * numbers[2]) + 1);
 }
 
+/// out = in[0] < 10.
+void isBelowTenBlocks(void *const *pointers, const int64_t *numbers, Thread *thread) {
+  (void)numbers;
+  unsigned char *out = pointers[1];
+  if (globalIndex(thread) != 0)
+    return;
+  thread->check(thread, out, 1, 1, 1);
+  *out = load(thread, pointers[0]) < 10;
+}
+
 /// out[i] = in[i] + 1, or in[i] if there are counts. Loops: i.
 void incrementWithoutCountsBlocks(void *const *pointers, const int64_t *numbers, Thread *thread) {
   for (int64_t i = numbers[0] + globalIndex(thread); i < numbers[1]; i += globalSize(thread))

@@ -462,6 +462,20 @@ void PlanBuilder::packMoves() {
   plan.steps.back()->action.AsExchangeStep()->kind = artifact::ExchangeKind::PackedGather;
 }
 
+void PlanBuilder::repeat(uint32_t condition) {
+  artifact::RepeatStepT repeat;
+  repeat.condition = condition;
+  plan.steps.push_back(std::make_unique<artifact::StepT>());
+  plan.steps.back()->name = "repeat" + std::to_string(plan.steps.size() - 1);
+  plan.steps.back()->action.Set(std::move(repeat));
+}
+
+void PlanBuilder::end() {
+  plan.steps.push_back(std::make_unique<artifact::StepT>());
+  plan.steps.back()->name = "end";
+  plan.steps.back()->action.Set(artifact::EndStepT());
+}
+
 void PlanBuilder::wait(std::vector<uint32_t> complete, std::vector<uint32_t> read) {
   artifact::WaitStepT call;
   call.complete = std::move(complete);

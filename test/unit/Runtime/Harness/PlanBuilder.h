@@ -102,6 +102,9 @@ public:
   void exchangeInTwo(uint32_t source, uint32_t target);
   /// Waits for exchanges, by their positions; for plans whose waits are not placed by the harness.
   void wait(std::vector<uint32_t> complete, std::vector<uint32_t> read);
+  /// Repeats the steps up to `end` as long as `condition` holds.
+  void repeat(uint32_t condition);
+  void end();
   /// Loops that are not given are split as the output is, and what is summed over as `sum`. May take `callBytes`.
   void library(ConvolutionStep step, bool inPrologue = false, const layout::DimSharding &sum = {});
   void library(MatMulStep step, bool inPrologue = false, const layout::DimSharding &sum = {});

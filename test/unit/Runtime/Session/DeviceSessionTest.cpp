@@ -144,6 +144,60 @@ TEST(DeviceSession, ExchangesArePartOfWhatIsReplayed) {
     thread.join();
 }
 
+TEST(DeviceSession, StepsBetweenBoundariesAreReplayed) {
+  PlanBuilder builder = deviceBuilder({3});
+  builder.placesWaits = false;
+  auto cut = split(0, {0, 1, 3, 7});
+  uint32_t part = builder.value({7}, sharding(1, {{0, cut}})), whole = builder.value({7}, sharding(1));
+  uint32_t on = builder.value({}, sharding(0), {}, "on", artifact::ElementType::Bool);
+  auto addExchange = [&] {
+    auto position = static_cast<uint32_t>(builder.plan.steps.size());
+    builder.exchange(part, whole);
+    builder.wait({position}, {position});
+    builder.kernel("isBelowTenBlocks", {whole}, {on}, {});
+    setBlocks(builder, 32, {}, 1);
+  };
+  builder.input("in", part);
+  addExchange();
+  builder.repeat(on);
+  builder.kernel("incrementBlocks", {whole}, {part}, {{7, cut}});
+  setBlocks(builder, 32, {0}, 32);
+  addExchange();
+  builder.end();
+  builder.output("out", whole);
+  auto program = builder.program();
+  ASSERT_TRUE(program);
+  const Shape shape = {7};
+  runtime::LocalGroup group(3);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      CountingCommunicator communicator(group.communicator(rank));
+      auto session = runtime::Session::create(program, communicator, {});
+      ASSERT_TRUE(session.ok()) << session.status();
+      struct Run {
+        float first;
+        int iterations, recordings;
+      };
+      // The loop is recorded in the second iteration, wherever that is; what comes before it, in the second run.
+      for (Run run : {Run{9, 1, 0}, Run{20, 0, 1}, Run{4, 6, 2}, Run{12, 0, 2}, Run{1, 9, 2}}) {
+        std::vector<float> in = {run.first, 1, 2, 3, 4, 5, 6}, out(7), expected = in;
+        for (float &value : expected)
+          value += static_cast<float>(run.iterations);
+        auto view = [&shape](std::vector<float> &values) {
+          return runtime::MemoryView::rowMajor(runtime::ElementType::F32, layout::Box::ofShape(shape), values.data());
+        };
+        ASSERT_TRUE((*session)->writeInput(0, view(in), {(*session)->inputBox(0)}).ok());
+        ASSERT_TRUE((*session)->run().ok());
+        ASSERT_TRUE((*session)->readOutput(0, view(out), {layout::Box::ofShape(shape)}).ok());
+        EXPECT_EQ(out, expected) << "rank " << rank << ", first " << run.first;
+        EXPECT_EQ(communicator.recordings, run.recordings) << "rank " << rank << ", first " << run.first;
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
 TEST(DeviceSession, StencilsWithExchanges) {
   std::mt19937_64 random(1);
   for (int64_t columns : {1, 7, 300}) {
