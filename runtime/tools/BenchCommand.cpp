@@ -126,7 +126,7 @@ absl::Status BenchCommand::run() {
     printRemark(**runner);
   double start = milliseconds(std::chrono::steady_clock::now() - begin);
 
-  ProcessPorts ports(plan, *std::move(sources), nullptr);
+  ProcessPorts ports(**runner, *std::move(sources), nullptr);
   std::vector<NamedTensor> outputs = *isProcess ? std::vector<NamedTensor>() : makeOutputs(plan);
   std::vector<runtime::FullTensor> in = viewsOf(*inputs), out = viewsOf(outputs);
   std::vector<double> times, issueTimes;

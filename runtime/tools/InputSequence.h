@@ -62,7 +62,8 @@ bool haveSteps(const runtime::Plan &plan, const std::vector<std::string> &specs)
 absl::StatusOr<std::vector<InputSequence>> openSequences(const runtime::Plan &plan,
                                                          const std::vector<std::string> &specs, bool areProcesses);
 /// `path`, of which the elements are those of an input. Errors: as of `openInputs`.
-absl::StatusOr<std::unique_ptr<InputSource>> openInputFile(const runtime::PortInfo &port, const std::string &path);
+absl::StatusOr<std::unique_ptr<InputSource>> openInputFile(const runtime::Plan &plan, const runtime::PortInfo &port,
+                                                           const std::string &path);
 
 } // namespace dovetail::tools
 

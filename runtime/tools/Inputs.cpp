@@ -258,32 +258,30 @@ absl::StatusOr<std::unique_ptr<InputSource>> openSource(const InputSpec &spec, c
   return std::move(arrays->front().second);
 }
 
+/// Whether these are extents of an input. Of a dimension whose length varies there may be less.
+bool areExtents(const runtime::Plan &plan, const PortInfo &port, absl::Span<const int64_t> shape) {
+  bool fit = shape.size() == port.shape.size();
+  for (size_t dim = 0; fit && dim < shape.size(); ++dim)
+    fit = shape[dim] == port.shape[dim] || (plan.getCount(port, dim) >= 0 && shape[dim] < port.shape[dim]);
+  return fit;
+}
+
 /// That a source is of the input's type, and of its shape or, if it has `steps`, of one dimension more.
-absl::Status checkSource(const PortInfo &port, InputSource &source, bool hasSteps) {
+absl::Status checkSource(const runtime::Plan &plan, const PortInfo &port, InputSource &source, bool hasSteps) {
   if (!source.nameType(port.type))
     return describeUnnamed(port);
   absl::Span<const int64_t> shape = source.shape();
-  if (source.type() != port.type || shape.subspan(hasSteps ? 1 : 0) != absl::MakeConstSpan(port.shape))
-    return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' is ", formatType(port.type, port.shape),
-                                                   ", but a tensor ", formatType(source.type(), source.shape()),
-                                                   " was given; convert it, or compile the model for that shape"));
-  return absl::OkStatus();
-}
-
-/// That inputs may be read in parts, or in steps.
-absl::Status checkLengths(const runtime::Plan &plan) {
-  for (const runtime::CountInfo &count : plan.counts)
-    if (count.isGiven)
-      return absl::UnimplementedError(absl::StrCat(
-          "'", count.name,
-          "' varies from run to run (compile --bound), which neither a process for each rank nor a run "
-          "in steps can tell yet; run all ranks in one process, once, or compile the model with --dim or --shape"));
-  return absl::OkStatus();
+  if (source.type() == port.type && areExtents(plan, port, shape.subspan(hasSteps ? 1 : 0)))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' is ", runtime::elementTypeName(port.type),
+                                                 "[", absl::StrJoin(plan.describeExtents(port), ", "),
+                                                 "], but a tensor ", formatType(source.type(), source.shape()),
+                                                 " was given; convert it, or compile the model for that shape"));
 }
 
 /// Whether the first dimension of a source is that of steps.
-bool hasSteps(const PortInfo &port, const std::vector<int64_t> &shape) {
-  return shape.size() == port.shape.size() + 1 && std::equal(port.shape.begin(), port.shape.end(), shape.begin() + 1);
+bool hasSteps(const runtime::Plan &plan, const PortInfo &port, absl::Span<const int64_t> shape) {
+  return shape.size() == port.shape.size() + 1 && areExtents(plan, port, shape.subspan(1));
 }
 
 } // namespace
@@ -327,8 +325,6 @@ tools::readInputs(const runtime::Plan &plan, const std::vector<std::string> &spe
 absl::StatusOr<std::vector<std::unique_ptr<InputSource>>>
 tools::openInputs(const runtime::Plan &plan, const std::vector<std::string> &specs, bool randomDefault) {
   using Source = std::unique_ptr<InputSource>;
-  if (absl::Status status = checkLengths(plan); !status.ok())
-    return status;
   auto random = [&](const PortInfo &port, uint64_t number) { return makeRandomSource(plan, port, number); };
   bool areProcesses = plan.mesh.numRanks() > 1;
   auto archive = [&](const InputSpec &spec) { return openArchive(spec, areProcesses); };
@@ -338,7 +334,7 @@ tools::openInputs(const runtime::Plan &plan, const std::vector<std::string> &spe
   absl::StatusOr<std::vector<Source>> sources =
       collect<Source>(plan, specs, {random, archive, open}, randomDefault, /*seed=*/0);
   for (size_t i = 0; sources.ok() && i < sources->size(); ++i)
-    if (absl::Status status = checkSource(plan.inputs[i], *(*sources)[i], /*hasSteps=*/false); !status.ok())
+    if (absl::Status status = checkSource(plan, plan.inputs[i], *(*sources)[i], /*hasSteps=*/false); !status.ok())
       return status;
   return sources;
 }
@@ -354,27 +350,25 @@ bool tools::haveSteps(const runtime::Plan &plan, const std::vector<std::string> 
     if (spec->kind != InputSpec::Npy || ::stat(spec->path.c_str(), &info) != 0 || !S_ISREG(info.st_mode))
       return isPattern(spec->path);
     absl::StatusOr<std::unique_ptr<InputSource>> source = openNpy(spec->path);
-    return source.ok() && hasSteps(*port, (*source)->shape());
+    return source.ok() && hasSteps(plan, *port, (*source)->shape());
   });
 }
 
-absl::StatusOr<std::unique_ptr<InputSource>> tools::openInputFile(const PortInfo &port, const std::string &path) {
+absl::StatusOr<std::unique_ptr<InputSource>> tools::openInputFile(const runtime::Plan &plan, const PortInfo &port,
+                                                                  const std::string &path) {
   absl::StatusOr<std::unique_ptr<InputSource>> source = openNpy(path);
   if (source.ok())
-    if (absl::Status status = checkSource(port, **source, /*hasSteps=*/false); !status.ok())
+    if (absl::Status status = checkSource(plan, port, **source, /*hasSteps=*/false); !status.ok())
       return status;
   return source;
 }
 
 absl::StatusOr<std::vector<InputSequence>>
 tools::openSequences(const runtime::Plan &plan, const std::vector<std::string> &specs, bool areProcesses) {
-  // What is wrong with a file that is there from the beginning.
-  absl::Status wrong = checkLengths(plan);
-  if (!wrong.ok())
-    return wrong;
+  absl::Status wrong; // With a file that is there from the beginning.
   auto make = [&](const PortInfo &port, std::shared_ptr<InputSource> source, std::string file) {
-    bool isStacked = hasSteps(port, source->shape());
-    if (absl::Status status = checkSource(port, *source, isStacked); !status.ok() && wrong.ok())
+    bool isStacked = hasSteps(plan, port, source->shape());
+    if (absl::Status status = checkSource(plan, port, *source, isStacked); !status.ok() && wrong.ok())
       wrong = status;
     return InputSequence(std::move(source), isStacked, std::move(file));
   };
@@ -405,11 +399,11 @@ tools::openSequences(const runtime::Plan &plan, const std::vector<std::string> &
       return absl::Status(files.status().code(), absl::StrCat("--input ", spec.text, ": ", files.status().message()));
     return InputSequence(
         *std::move(files),
-        [spec, &port, areProcesses](const std::string &path) -> absl::StatusOr<std::unique_ptr<InputSource>> {
+        [spec, &plan, &port, areProcesses](const std::string &path) -> absl::StatusOr<std::unique_ptr<InputSource>> {
           absl::StatusOr<std::unique_ptr<InputSource>> source = openSource(spec, path, port, areProcesses);
           if (!source.ok())
             return source;
-          absl::Status status = checkSource(port, **source, /*hasSteps=*/false);
+          absl::Status status = checkSource(plan, port, **source, /*hasSteps=*/false);
           if (!status.ok())
             return absl::Status(status.code(), absl::StrCat("'", path, "': ", status.message()));
           return source;

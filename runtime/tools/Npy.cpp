@@ -218,7 +218,7 @@ absl::StatusOr<NamedTensor> tools::decodeNpy(absl::Span<const std::byte> bytes) 
   return tensor;
 }
 
-std::string tools::npyHeader(ElementType type, const std::vector<int64_t> &shape) {
+std::string tools::npyHeader(ElementType type, const std::vector<int64_t> &shape, size_t least) {
   const char *descr = runtime::isNarrow(type) ? opaqueBytes[0] : "";
   for (const Descriptor &descriptor : descriptors)
     if (descriptor.type == type && !*descr)
@@ -226,7 +226,7 @@ std::string tools::npyHeader(ElementType type, const std::vector<int64_t> &shape
   std::string header = absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (",
                                     absl::StrJoin(shape, ", "), shape.size() == 1 ? "," : "", "), }");
   // The elements begin at a multiple of 64 bytes.
-  size_t length = (10 + header.size() + 1 + 63) / 64 * 64 - 10;
+  size_t length = std::max((10 + header.size() + 1 + 63) / 64 * 64, least) - 10;
   header.resize(length - 1, ' ');
   header += '\n';
   std::string result("\x93NUMPY\x01\x00", 8);

@@ -35,8 +35,8 @@ absl::StatusOr<int64_t> npyHeaderBytes(absl::Span<const std::byte> bytes);
 /// `bytes` begin with the header. Errors: OUT_OF_RANGE.
 absl::StatusOr<NpyArray> parseNpyHeader(absl::Span<const std::byte> bytes);
 
-/// The bytes of a `.npy` file before the elements.
-std::string npyHeader(runtime::ElementType type, const std::vector<int64_t> &shape);
+/// The bytes of a `.npy` file before the elements: so many at least, a multiple of 64.
+std::string npyHeader(runtime::ElementType type, const std::vector<int64_t> &shape, size_t least = 64);
 
 } // namespace dovetail::tools
 

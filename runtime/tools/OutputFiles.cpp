@@ -100,12 +100,36 @@ absl::Status OutputFiles::create(const runtime::Plan &plan) {
     if (handles[i] < 0)
       return problem(i);
     const runtime::PortInfo &port = plan.outputs[files[i].output];
-    std::string header = npyHeader(port.type, port.shape);
-    // Others find the file as long as it will be.
-    if (!writeAt(handles[i], 0, reinterpret_cast<const std::byte *>(header.data()),
-                 static_cast<int64_t>(header.size())) ||
-        ::ftruncate(handles[i], begins[i] + sizes[i]) != 0)
-      return problem(i);
+    if (absl::Status status = shapeFile(i, port.type); !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+void OutputFiles::setShape(size_t file, runtime::ElementType type, const std::vector<int64_t> &shape) {
+  shapes[file] = shape;
+  sizes[file] = layout::Box::ofShape(shape).volume() * runtime::elementSize(type);
+}
+
+absl::Status OutputFiles::shapeFile(size_t file, runtime::ElementType type) const {
+  std::string header = npyHeader(type, shapes[file], static_cast<size_t>(begins[file]));
+  bool isWell = writeAt(handles[file], 0, reinterpret_cast<const std::byte *>(header.data()),
+                        static_cast<int64_t>(header.size())) &&
+                ::ftruncate(handles[file], begins[file] + sizes[file]) == 0;
+  return isWell ? absl::OkStatus() : problem(file);
+}
+
+absl::Status OutputFiles::resize(runtime::ProgramRunner &runner, absl::Span<const std::vector<int64_t>> extents) {
+  const runtime::Plan &plan = runner.getProgram().getPlan();
+  for (size_t i = 0; i < files.size(); ++i) {
+    const std::vector<int64_t> &shape = extents[files[i].output];
+    if (shape == shapes[i])
+      continue;
+    runtime::ElementType type = plan.outputs[files[i].output].type;
+    setShape(i, type, shape);
+    // Elements begin where they did, so others need not wait.
+    if (absl::Status status = runner.isFirst() ? shapeFile(i, type) : absl::OkStatus(); !status.ok())
+      return status;
   }
   return absl::OkStatus();
 }
@@ -140,8 +164,9 @@ void OutputFiles::setNames(const runtime::Plan &plan, const std::string &suffix)
   for (const File &file : files) {
     const runtime::PortInfo &port = plan.outputs[file.output];
     begins.push_back(static_cast<int64_t>(npyHeader(port.type, port.shape).size()));
-    sizes.push_back(layout::Box::ofShape(port.shape).volume() * runtime::elementSize(port.type));
-    shapes.push_back(port.shape);
+    sizes.emplace_back();
+    shapes.emplace_back();
+    setShape(shapes.size() - 1, port.type, port.shape);
     temporaries.push_back(file.path + suffix);
     rememberUnfinished(temporaries.back());
   }

@@ -47,6 +47,9 @@ public:
   absl::Status open(runtime::ProgramRunner &runner);
   /// `output` has a file.
   bool has(size_t output) const;
+  /// The extents that outputs, all of the plan's, turn out to have; not beyond those that they were created for. Called
+  /// by all processes before they write, in any order.
+  absl::Status resize(runtime::ProgramRunner &runner, absl::Span<const std::vector<int64_t>> extents);
   /// Writes a part of `output`, row-major, to its file, if it has one. By several threads at once.
   absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) const;
   /// All that was written is on disk, everywhere; then files get their names. Errors: as above.
@@ -68,6 +71,9 @@ public:
 
 private:
   absl::Status problem(size_t file) const;
+  void setShape(size_t file, runtime::ElementType type, const std::vector<int64_t> &shape);
+  /// Writes what says which shape it is, and makes the file as long as it will be.
+  absl::Status shapeFile(size_t file, runtime::ElementType type) const;
 
   std::vector<File> files;
   std::vector<std::string> temporaries;

@@ -22,6 +22,10 @@ absl::Status ProcessPorts::read(size_t input, const layout::Box &box, std::byte 
   return status;
 }
 
+absl::Status ProcessPorts::begin(absl::Span<const std::vector<int64_t>> shapes) {
+  return files && !isIdle ? files->resize(runner, shapes) : absl::OkStatus();
+}
+
 int64_t ProcessPorts::pieceBytes(size_t output) const {
   return files && !isIdle && files->has(output) ? OutputFiles::pieceBytes : 0;
 }
@@ -38,6 +42,4 @@ absl::Status ProcessPorts::write(size_t output, const layout::Box &box, const st
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Summary>> ProcessPorts::summarize(runtime::ProgramRunner &runner) const {
-  return shareSummaries(runner, summaries);
-}
+absl::StatusOr<std::vector<Summary>> ProcessPorts::summarize() const { return shareSummaries(runner, summaries); }

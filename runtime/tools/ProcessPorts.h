@@ -27,9 +27,12 @@ namespace dovetail::tools {
 class ProcessPorts : public runtime::PortParts {
 public:
   /// Without `files`, outputs are summarised.
-  ProcessPorts(const runtime::Plan &plan, std::vector<std::unique_ptr<InputSource>> sources, const OutputFiles *files)
-      : plan(plan), sources(std::move(sources)), files(files), summaries(plan.outputs.size()) {}
+  ProcessPorts(runtime::ProgramRunner &runner, std::vector<std::unique_ptr<InputSource>> sources, OutputFiles *files)
+      : runner(runner), plan(runner.getProgram().getPlan()), sources(std::move(sources)), files(files),
+        summaries(plan.outputs.size()) {}
 
+  std::vector<int64_t> shape(size_t input) override { return sources[input]->shape(); }
+  absl::Status begin(absl::Span<const std::vector<int64_t>> shapes) override;
   absl::Status read(size_t input, const layout::Box &box, std::byte *elements) override;
   absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) override;
   int64_t pieceBytes(size_t output) const override;
@@ -37,12 +40,13 @@ public:
   /// Whether runs are for nothing: inputs are as `makeWrong` makes them, part by part, and outputs go nowhere.
   void setIdle(bool value) { isIdle = value; }
   /// The summaries of whole outputs, on rank 0's process. All processes call it.
-  absl::StatusOr<std::vector<Summary>> summarize(runtime::ProgramRunner &runner) const;
+  absl::StatusOr<std::vector<Summary>> summarize() const;
 
 private:
+  runtime::ProgramRunner &runner;
   const runtime::Plan &plan;
   std::vector<std::unique_ptr<InputSource>> sources;
-  const OutputFiles *files;
+  OutputFiles *files;
   bool isIdle = false;
   std::mutex mutex;
   std::vector<Summary> summaries; ///< Of what this process has. With `mutex`, in runs.

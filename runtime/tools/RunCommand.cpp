@@ -211,7 +211,7 @@ absl::Status RunCommand::runAsProcess(std::shared_ptr<const runtime::Program> pr
   OutputFiles files(std::move(targets));
   if (absl::Status status = files.open(runner); !status.ok())
     return status;
-  ProcessPorts ports(plan, *std::move(sources), destinations.empty() ? nullptr : &files);
+  ProcessPorts ports(runner, *std::move(sources), destinations.empty() ? nullptr : &files);
   ports.setIdle(true);
   for (int i = 0; i < warmup; ++i)
     if (absl::Status status = agree(runner, runner.run(ports)); !status.ok())
@@ -226,7 +226,7 @@ absl::Status RunCommand::runAsProcess(std::shared_ptr<const runtime::Program> pr
   Clock::time_point done = Clock::now();
   if (absl::Status status = files.publish(runner); !status.ok())
     return status;
-  absl::StatusOr<std::vector<Summary>> summaries = ports.summarize(runner);
+  absl::StatusOr<std::vector<Summary>> summaries = ports.summarize();
   if (!summaries.ok())
     return summaries.status();
   progress.clear();
@@ -237,7 +237,7 @@ absl::Status RunCommand::runAsProcess(std::shared_ptr<const runtime::Program> pr
     std::vector<std::vector<std::string>> rows;
     for (size_t i = 0; i < plan.outputs.size(); ++i) {
       const runtime::PortInfo &port = plan.outputs[i];
-      rows.push_back({port.name, formatType(port.type, port.shape), (*summaries)[i].text(port.type)});
+      rows.push_back({port.name, formatType(port.type, runner.getOutputShape(i)), (*summaries)[i].text(port.type)});
     }
     std::fputs(formatTable(rows, "").c_str(), stdout);
   }

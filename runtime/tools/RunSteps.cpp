@@ -207,7 +207,7 @@ absl::Status StepsRun::findFirst() {
     return absl::InternalError("rank 0 does not say which step is the first");
   absl::Status status;
   for (const RunManifest::State &state : files->stateAfter(first < total ? first - 1 : -1)) {
-    absl::StatusOr<std::unique_ptr<InputSource>> source = openInputFile(plan.inputs[state.input], state.path);
+    absl::StatusOr<std::unique_ptr<InputSource>> source = openInputFile(plan, plan.inputs[state.input], state.path);
     if (source.ok())
       ports->setInitial(state.input, *std::move(source));
     else if (status.ok())
@@ -251,13 +251,13 @@ absl::Status StepsRun::complete(int64_t step, OutputFiles &written) {
 }
 
 absl::Status StepsRun::printSummaries(int64_t step) {
-  absl::StatusOr<std::vector<Summary>> summaries = ports->takeSummaries(*runner);
+  absl::StatusOr<std::vector<Summary>> summaries = ports->takeSummaries();
   if (!summaries.ok() || !runner->isFirst())
     return summaries.status();
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const runtime::PortInfo &port = plan.outputs[i];
-    rows.push_back({absl::StrCat("step ", step + 1), port.name, formatType(port.type, port.shape),
+    rows.push_back({absl::StrCat("step ", step + 1), port.name, formatType(port.type, runner->getOutputShape(i)),
                     (*summaries)[i].text(port.type)});
   }
   progress.clear();
@@ -282,6 +282,8 @@ absl::Status StepsRun::runStep(int64_t step) {
   if (writer)
     writer->begin(step, *current);
   absl::Status own = ofStep(step, step == first ? runner->run(*ports) : runner->proceed(*ports));
+  if (reader)
+    reader->end(step);
   absl::Status settled = writer ? writer->wait() : absl::OkStatus();
   std::unique_ptr<OutputFiles> written = std::exchange(last, std::move(current));
   if (own.ok() && writer)
@@ -342,7 +344,7 @@ absl::Status StepsRun::run(const runtime::RunnerOptions &options, Clock::time_po
     return status;
   if (!destinations.empty())
     writer.emplace();
-  ports.emplace(plan, sequences, writer ? &*writer : nullptr);
+  ports.emplace(*runner, sequences, writer ? &*writer : nullptr);
   if (absl::Status status = findFirst(); !status.ok())
     return status;
   Clock::time_point ready = Clock::now();

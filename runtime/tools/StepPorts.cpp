@@ -73,16 +73,18 @@ StepReader::StepReader(const runtime::Plan &plan, const std::vector<InputSequenc
       Box box = plan.tensorBox(plan.inputs[i].tensor, rank);
       if (!inputs[i].length() || box.empty())
         continue;
-      wanted += box.volume();
       // Ranks may have the same.
-      if (std::any_of(parts.begin(), parts.end(), [&](const Part &part) { return part.input == i && part.box == box; }))
+      auto same = std::find_if(parts.begin(), parts.end(),
+                               [&](const Part &part) { return part.input == i && part.box == box; });
+      takers.push_back(same - parts.begin());
+      if (same != parts.end())
         continue;
       int64_t bytes = box.volume() * runtime::elementSize(plan.inputs[i].type);
       bool isHeld = held + bytes <= mostHeld;
       held += isHeld ? bytes : 0;
       parts.push_back({i, std::move(box), isHeld});
     }
-  if (wanted > 0)
+  if (!parts.empty())
     thread = std::thread([this, first, end] { work(first, end); });
 }
 
@@ -105,11 +107,12 @@ absl::Status StepReader::readStep(int64_t step) {
         return ofInput(plan, part.input, opened.status());
       sources[part.input] = *std::move(opened);
     }
-    if (!part.isHeld)
+    part.now = part.box.intersect(Box::ofShape(sources[part.input]->shape()));
+    if (!part.isHeld || part.now.empty())
       continue;
     int64_t elementBytes = runtime::elementSize(plan.inputs[part.input].type);
-    part.elements.resize(part.box.volume() * elementBytes);
-    absl::Status read = forEachSlab(part.box, elementBytes, [&](const Box &slab, int64_t first) {
+    part.elements.resize(part.now.volume() * elementBytes);
+    absl::Status read = forEachSlab(part.now, elementBytes, [&](const Box &slab, int64_t first) {
       {
         std::lock_guard lock(mutex);
         if (isOver)
@@ -120,13 +123,17 @@ absl::Status StepReader::readStep(int64_t step) {
     if (!read.ok())
       return ofInput(plan, part.input, read);
   }
+  wanted = 0;
+  for (size_t part : takers)
+    wanted += parts[part].now.volume();
+  at = step;
   return absl::OkStatus();
 }
 
 void StepReader::warmUp() {
   constexpr int64_t most = 1 << 20;
   for (const Part &part : parts) {
-    if (part.isHeld)
+    if (part.isHeld || part.now.empty())
       continue;
     int64_t elementBytes = runtime::elementSize(plan.inputs[part.input].type);
     // What is wrong comes to light when it is read in earnest.
@@ -143,7 +150,7 @@ void StepReader::warmUp() {
         elements.resize(slab.volume() * elementBytes);
         return sources[part.input]->read(slab, elements.data());
       };
-      return forEachSlab(part.box, elementBytes, readSlab, most);
+      return forEachSlab(part.now, elementBytes, readSlab, most);
     });
     if (!read.ok())
       return;
@@ -170,6 +177,21 @@ void StepReader::work(int64_t first, int64_t end) {
   }
 }
 
+std::vector<int64_t> StepReader::shape(size_t input) {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return isThere; });
+  return sources[input] ? sources[input]->shape() : std::vector<int64_t>();
+}
+
+void StepReader::end(int64_t step) {
+  std::lock_guard lock(mutex);
+  // Else the last one that read has said so.
+  if (!isThere || at != step || wanted > 0)
+    return;
+  isThere = false;
+  changed.notify_all();
+}
+
 absl::Status StepReader::read(size_t input, const Box &box, std::byte *elements) {
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return isThere; });
@@ -183,7 +205,7 @@ absl::Status StepReader::read(size_t input, const Box &box, std::byte *elements)
                            [&](const Part &part) { return part.input == input && part.box.contains(box); });
   if (part->isHeld)
     runtime::copyBox(MemoryView::rowMajor(type, box, elements),
-                     MemoryView::rowMajor(type, part->box, part->elements.data()), box);
+                     MemoryView::rowMajor(type, part->now, part->elements.data()), box);
   else if (absl::Status read = source->read(box, elements); !read.ok())
     return ofInput(plan, input, read);
   lock.lock();
@@ -217,6 +239,11 @@ void StepWriter::begin(int64_t number, OutputFiles &target) {
 bool StepWriter::has(size_t output) {
   std::lock_guard lock(mutex);
   return files && files->has(output);
+}
+
+absl::Status StepWriter::resize(runtime::ProgramRunner &runner, absl::Span<const std::vector<int64_t>> shapes) {
+  std::lock_guard lock(mutex);
+  return files ? files->resize(runner, shapes) : absl::OkStatus();
 }
 
 absl::Status StepWriter::write(size_t output, const Box &box, const std::byte *elements, int64_t bytes) {
@@ -279,10 +306,24 @@ void StepWriter::work() {
 // StepPorts
 //===----------------------------------------------------------------------===//
 
+absl::StatusOr<std::shared_ptr<InputSource>> StepPorts::open(size_t input) const {
+  return initial[input] && !isIdle ? initial[input] : inputs[input].open(0);
+}
+
+std::vector<int64_t> StepPorts::shape(size_t input) {
+  if (!isRead(input))
+    return reader->shape(input);
+  absl::StatusOr<std::shared_ptr<InputSource>> source = open(input);
+  return source.ok() ? (*source)->shape() : std::vector<int64_t>();
+}
+
+absl::Status StepPorts::begin(absl::Span<const std::vector<int64_t>> shapes) {
+  return writer && !isIdle ? writer->resize(runner, shapes) : absl::OkStatus();
+}
+
 absl::Status StepPorts::read(size_t input, const Box &box, std::byte *elements) {
-  if (isIdle || initial[input] || !inputs[input].length()) {
-    absl::StatusOr<std::shared_ptr<InputSource>> source =
-        initial[input] && !isIdle ? initial[input] : inputs[input].open(0);
+  if (isRead(input)) {
+    absl::StatusOr<std::shared_ptr<InputSource>> source = open(input);
     absl::Status status = source.ok() ? (*source)->read(box, elements) : source.status();
     if (status.ok() && isIdle)
       spoil(plan.inputs[input].type, elements, box.volume());
@@ -309,7 +350,7 @@ absl::Status StepPorts::write(size_t output, const Box &box, const std::byte *el
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Summary>> StepPorts::takeSummaries(runtime::ProgramRunner &runner) {
+absl::StatusOr<std::vector<Summary>> StepPorts::takeSummaries() {
   absl::StatusOr<std::vector<Summary>> result = shareSummaries(runner, summaries);
   summaries.assign(summaries.size(), {});
   return result;

@@ -38,14 +38,19 @@ public:
              int64_t first, int64_t end);
   ~StepReader();
 
+  /// The extents of an input in the step at hand; none if it cannot be read, as `read` says.
+  std::vector<int64_t> shape(size_t input);
   /// A part of what an input is in the step at hand. By several threads at once.
   absl::Status read(size_t input, const layout::Box &box, std::byte *elements);
+  /// A step is over, which may have had nothing to read.
+  void end(int64_t step);
 
 private:
   struct Part {
     size_t input;
     layout::Box box;
     bool isHeld;
+    layout::Box now = {}; ///< What there is of it in the step at hand.
     std::vector<std::byte> elements = {};
   };
 
@@ -57,7 +62,9 @@ private:
   const runtime::Plan &plan;
   const std::vector<InputSequence> &inputs;
   std::vector<Part> parts;
-  int64_t wanted = 0; ///< Elements that all ranks take of a step.
+  std::vector<size_t> takers; ///< For each rank's box, the part that it is.
+  int64_t wanted = 0;         ///< Elements that all ranks take of the step at hand, which is that:
+  int64_t at = 0;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -81,6 +88,8 @@ public:
   void begin(int64_t step, OutputFiles &target);
   /// The step that is written now has a file for `output`.
   bool has(size_t output);
+  /// How much there is of each output in this step.
+  absl::Status resize(runtime::ProgramRunner &runner, absl::Span<const std::vector<int64_t>> shapes);
   /// By several threads at once. Errors: those of files, of this part or one before, with the step.
   absl::Status write(size_t output, const layout::Box &box, const std::byte *elements, int64_t bytes);
   /// There are no more parts of this step.
@@ -116,9 +125,12 @@ private:
 class StepPorts : public runtime::PortParts {
 public:
   /// Without `writer`, outputs are summarised.
-  StepPorts(const runtime::Plan &plan, const std::vector<InputSequence> &inputs, StepWriter *writer)
-      : plan(plan), inputs(inputs), initial(inputs.size()), writer(writer), summaries(plan.outputs.size()) {}
+  StepPorts(runtime::ProgramRunner &runner, const std::vector<InputSequence> &inputs, StepWriter *writer)
+      : runner(runner), plan(runner.getProgram().getPlan()), inputs(inputs), initial(inputs.size()), writer(writer),
+        summaries(plan.outputs.size()) {}
 
+  std::vector<int64_t> shape(size_t input) override;
+  absl::Status begin(absl::Span<const std::vector<int64_t>> shapes) override;
   absl::Status read(size_t input, const layout::Box &box, std::byte *elements) override;
   absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) override;
   int64_t pieceBytes(size_t output) const override;
@@ -130,9 +142,15 @@ public:
   /// Whether runs are for nothing: inputs are as `makeWrong` makes those of the first step, and outputs go nowhere.
   void setIdle(bool value) { isIdle = value; }
   /// The summaries of the last run's outputs, on rank 0's process. All processes call it.
-  absl::StatusOr<std::vector<Summary>> takeSummaries(runtime::ProgramRunner &runner);
+  absl::StatusOr<std::vector<Summary>> takeSummaries();
 
 private:
+  /// Whether an input is read when it is needed: it is the same in all steps, or for the first run alone.
+  bool isRead(size_t input) const { return isIdle || initial[input] || !inputs[input].length(); }
+  /// What such an input is.
+  absl::StatusOr<std::shared_ptr<InputSource>> open(size_t input) const;
+
+  runtime::ProgramRunner &runner;
   const runtime::Plan &plan;
   const std::vector<InputSequence> &inputs;
   std::vector<std::shared_ptr<InputSource>> initial;

@@ -4,7 +4,7 @@
 import numpy as np
 import onnx
 import pytest
-from harness.backend import InProcessBackend, UNSUPPORTED, call, fastest_backend, tool
+from harness.backend import InProcessBackend, call, fastest_backend, tool
 from harness.partition import Partition, uneven_sizes
 from test_processes import run_ranks
 
@@ -116,9 +116,7 @@ def test_indices_below_the_count_are_checked(dovetail, model):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_command_line_and_processes(dovetail, model, tmp_path, target):
-    """Files have what there is, and `inspect` says that the bound is one. Processes that write parts of files cannot tell
-    how much there is, and say so.
-    """
+    """Files have what there is, also those of which processes write parts, and `inspect` says that the bound is one."""
     inputs = _inputs(np.random.default_rng(1), 0.4)
     artifact = tmp_path / "model.dvt"
     flags = [*_partition({"y": 2}, ("rows", "keep")).flags(), "--target", target]
@@ -137,14 +135,40 @@ def test_command_line_and_processes(dovetail, model, tmp_path, target):
     assert code == 0, messages
     check(tmp_path / "threads.npz")
     parts = [arg for name in _expected(**inputs) for arg in ("--output", f"{name}={tmp_path}/{name}-parts.npy")]
-    results = run_ranks([*run, *parts], 2)
-    assert all(code == UNSUPPORTED for code, _, _ in results), results
-    assert all("depend on data" in messages for _, _, messages in results), results
-    assert not list(tmp_path.glob("*-parts.npy*"))
+    assert run_ranks([*run, *parts], 2) == [(0, "", "")] * 2
+    _assert_equal({name: np.load(tmp_path / f"{name}-parts.npy") for name in _expected(**inputs)}, _expected(**inputs))
+    kept = f"float32[{inputs['keep'].sum()}, {WIDTH}]"
+    (code, text, messages), (other, nothing, _) = run_ranks(run, 2)
+    assert (code, other, nothing) == (0, 0, "") and kept in text, messages
     code, text, _ = call([tool("dovetail-run"), "inspect", artifact])
     assert code == 0
     assert f"float32[{EXTENT}, {WIDTH}] at most" in text
     assert f"float32[{ENTRIES}, {WIDTH}] at most" not in text
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_steps_and_processes(dovetail, model, tmp_path, ranks):
+    """Each step writes as much as it has, by threads and by processes, which begin with what is none at all."""
+    artifact, densities = tmp_path / "model.dvt", [0, 0.4, 1, 0.1]
+    dovetail.compile(model, options=_partition({"y": 3}, ("rows", "keep")).flags()).save(artifact)
+    rng, given = np.random.default_rng(2), []
+    steps = [_inputs(rng, density) for density in densities]
+    for name in steps[0]:
+        (tmp_path / name).mkdir()
+        for number, inputs in enumerate(steps):
+            np.save(tmp_path / name / f"{number}.npy", inputs[name])
+        given += ["--input", f"{name}={tmp_path}/{name}/*.npy"]
+    outputs = [arg for name in _expected(**steps[0]) for arg in ("--output", f"{name}={tmp_path}/out/{name}-{{step}}.npy")]
+    (tmp_path / "out").mkdir()
+    command = ["run", artifact, *given, *outputs]
+    if ranks == 1:
+        code, _, messages = call([tool("dovetail-run"), *command])
+        assert code == 0, messages
+    else:
+        assert [code for code, _, _ in run_ranks(command, ranks)] == [0] * ranks
+    for number, inputs in enumerate(steps):
+        expected = _expected(**inputs)
+        _assert_equal({name: np.load(tmp_path / f"out/{name}-{number + 1:04}.npy") for name in expected}, expected)
 
 
 def test_verify_compares_what_there_is(tmp_path, backend):

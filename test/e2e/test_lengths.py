@@ -5,8 +5,9 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from harness.backend import InProcessBackend, UNSUPPORTED, USAGE, call, fastest_backend, tool
+from harness.backend import InProcessBackend, USAGE, call, fastest_backend, tool
 from harness.partition import Partition, uneven_sizes
+from test_processes import finish, free_port, run_ranks, start
 
 BOUND, WIDTH, ENTRIES = 11, 6, 12
 LENGTHS = [4, 0, BOUND, 1, 7]
@@ -130,7 +131,7 @@ def test_indices_beyond_the_length_are_not_checked(dovetail):
 
 
 def test_command_line(tmp_path):
-    """Files have what there is. Who reads parts of files cannot tell how much that is, and says so."""
+    """Files have what there is."""
     model, artifact = tmp_path / "model.onnx", tmp_path / "model.dvt"
     onnx.save(_parse(ELEMENTWISE), model)
 
@@ -154,8 +155,54 @@ def test_command_line(tmp_path):
     done("run", artifact, *random, "--output", f"mixed={tmp_path}/mixed.npy")
     assert np.load(tmp_path / "mixed.npy").shape == (2, BOUND, WIDTH)
     done("bench", artifact, "--iterations", "1", "--warmup", "0")
-    code, _, errors = call([tool("dovetail"), "run", artifact, *given, "--steps", "2", "--output", f"mixed={tmp_path}/{{step}}.npy"])
-    assert code == UNSUPPORTED and "'seq' varies from run to run" in errors, errors
+
+
+@pytest.mark.parametrize("target", ["cpu", "emulated"])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_steps_and_processes(dovetail, tmp_path, ranks, target):
+    """Steps with files of other lengths, in which ranks have nothing or more, by threads and by processes."""
+    artifact, expected, rng = tmp_path / "model.dvt", [], np.random.default_rng(3)
+    options = [*_flags({"y": 3}, "shift", [2, BOUND, WIDTH], 1), "--bound", f"seq={BOUND}", "--target", target]
+    dovetail.compile(_parse(ELEMENTWISE), libraries=False, options=options).save(artifact)
+    for folder in ("tokens", "shift", "out"):
+        (tmp_path / folder).mkdir()
+    for number, length in enumerate(LENGTHS):
+        inputs = _elementwise_inputs(rng, length)
+        for name in ("tokens", "shift"):
+            np.save(tmp_path / name / f"{number}.npy", inputs[name])
+        if number == 0:
+            table = inputs["table"]
+            np.save(tmp_path / "table.npy", table)
+        rows = table[inputs["tokens"]]
+        turned, running = rows.transpose(2, 0, 1), np.cumsum(inputs["tokens"], 1)
+        expected.append({"mixed": np.maximum(rows + inputs["shift"], 0), "turned": turned, "running": running})
+    command = ["run", artifact, "--input", f"table=@{tmp_path}/table.npy"]
+    for name in ("tokens", "shift"):
+        command += ["--input", f"{name}={tmp_path}/{name}/*.npy"]
+    for name in expected[0]:
+        command += ["--output", f"{name}={tmp_path}/out/{name}-{{step}}.npy"]
+    results = run_ranks(command, ranks) if ranks > 1 else [call([tool("dovetail-run"), *command])]
+    assert [code for code, _, _ in results] == [0] * ranks, results
+    for number, outputs in enumerate(expected):
+        for name, value in outputs.items():
+            actual = np.load(tmp_path / f"out/{name}-{number + 1:04}.npy")
+            np.testing.assert_array_equal(actual, value, f"{name} in step {number + 1}")
+    if ranks == 1:
+        return
+    # One run, of what the first step has.
+    single = ["run", artifact, "--input", f"table=@{tmp_path}/table.npy", "--output", f"mixed={tmp_path}/mixed.npy"]
+    own = [[*single, *_inputs_of(tmp_path, ("tokens", "shift"), number)] for number in (0, 0, 3)]
+    assert [code for code, _, _ in run_ranks(own[0], ranks)] == [0] * ranks
+    np.testing.assert_array_equal(np.load(tmp_path / "mixed.npy"), expected[0]["mixed"])
+    # One of the processes is given something else.
+    port = free_port()
+    results = finish([start(arguments, rank, ranks, port, True) for rank, arguments in enumerate(own)])
+    for code, _, messages in results:
+        assert code == USAGE and "rank 2 was given inputs with seq = 1, but rank 0 with seq = 4" in messages, results
+
+
+def _inputs_of(folder, names, number):
+    return [argument for name in names for argument in ("--input", f"{name}=@{folder}/{name}/{number}.npy")]
 
 
 #: What brings all of a dimension together: tails count nothing. Products sum over it.

@@ -48,6 +48,16 @@ OutputPieces::OutputPieces(const Plan &plan, const PortInfo &output) : boxes(pla
     addPieces(transfer.box, elementSize(output.type), most, boxes[transfer.source]);
 }
 
+OutputPieces OutputPieces::within(const Box &box) const {
+  OutputPieces result = *this;
+  for (std::vector<Box> &pieces : result.boxes) {
+    for (Box &piece : pieces)
+      piece = piece.intersect(box);
+    std::erase_if(pieces, [](const Box &piece) { return piece.empty(); });
+  }
+  return result;
+}
+
 size_t OutputPieces::rounds() const {
   size_t most = 0;
   for (size_t rank = 1; rank < boxes.size(); ++rank)

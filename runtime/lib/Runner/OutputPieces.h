@@ -19,6 +19,9 @@ class OutputPieces {
 public:
   OutputPieces(const Plan &plan, const PortInfo &output);
 
+  /// The same, but only of what lies in `box`.
+  OutputPieces within(const layout::Box &box) const;
+
   const std::vector<layout::Box> &of(int rank) const { return boxes[rank]; }
   /// The largest number of boxes that a rank but the first delivers.
   size_t rounds() const;

@@ -46,19 +46,19 @@ std::unique_ptr<std::byte[]> allocateFor(const Box &box, int64_t elementBytes) {
 
 } // namespace
 
-absl::Status dovetail::runtime::readParts(const Plan &plan, size_t index, Session &session, Communicator &communicator,
-                                          PortParts &parts) {
+absl::Status dovetail::runtime::readParts(const PortInfo &port, size_t index, Session &session,
+                                          Communicator &communicator, PortParts &parts) {
   communicator.setBusy(false);
   absl::Cleanup busy = [&] { communicator.setBusy(true); };
-  ElementType type = plan.inputs[index].type;
-  int64_t elementBytes = elementSize(type);
-  std::unique_ptr<std::byte[]> elements = allocateFor(session.inputBox(index), elementBytes);
-  return forEachPiece(session.inputBox(index), elementBytes, [&](const Box &piece) {
+  int64_t elementBytes = elementSize(port.type);
+  Box box = session.inputBox(index).intersect(Box::ofShape(port.shape));
+  std::unique_ptr<std::byte[]> elements = allocateFor(box, elementBytes);
+  return forEachPiece(box, elementBytes, [&](const Box &piece) {
     if (absl::Status ended = communicator.state(); !ended.ok())
       return ended;
     if (absl::Status read = parts.read(index, piece, elements.get()); !read.ok())
       return ofRank(communicator.rank(), read);
-    return session.writeInput(index, MemoryView::rowMajor(type, piece, elements.get()), {piece});
+    return session.writeInput(index, MemoryView::rowMajor(port.type, piece, elements.get()), {piece});
   });
 }
 
@@ -85,23 +85,22 @@ static absl::Status writeSlabs(const PortInfo &port, size_t index, const OutputS
   return absl::OkStatus();
 }
 
-absl::Status dovetail::runtime::writeParts(const Plan &plan, size_t index, const OutputPieces &pieces,
+absl::Status dovetail::runtime::writeParts(const PortInfo &port, size_t index, const OutputPieces &pieces,
                                            bool areProcesses, Session &session, Communicator &communicator,
                                            PortParts &parts) {
   // Others may still write, which takes as long as it takes.
   communicator.setBusy(false);
   absl::Cleanup busy = [&] { communicator.setBusy(true); };
   if (int64_t bytes = parts.pieceBytes(index); areProcesses && bytes > 0 && session.canExchangeOutput(index))
-    if (OutputSlabs slabs(plan.outputs[index], pieces, communicator.size()); slabs.areBetter(bytes))
-      return writeSlabs(plan.outputs[index], index, slabs, session, communicator, parts);
-  ElementType type = plan.outputs[index].type;
-  int64_t elementBytes = elementSize(type);
+    if (OutputSlabs slabs(port, pieces, communicator.size()); slabs.areBetter(bytes))
+      return writeSlabs(port, index, slabs, session, communicator, parts);
+  int64_t elementBytes = elementSize(port.type);
   for (const Box &box : pieces.of(communicator.rank())) {
     std::unique_ptr<std::byte[]> elements = allocateFor(box, elementBytes);
     absl::Status status = forEachPiece(box, elementBytes, [&](const Box &piece) {
       if (absl::Status ended = communicator.state(); !ended.ok())
         return ended;
-      MemoryView view = MemoryView::rowMajor(type, piece, elements.get());
+      MemoryView view = MemoryView::rowMajor(port.type, piece, elements.get());
       if (absl::Status read = session.readOutput(index, view, {piece}); !read.ok())
         return read;
       absl::Status written = parts.write(index, piece, elements.get());

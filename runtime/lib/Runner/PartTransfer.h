@@ -20,14 +20,16 @@
 
 namespace dovetail::runtime {
 
-/// Carries what the rank has of input number `index`. Meanwhile no progress is expected of the rank: how long files
-/// take, nobody knows. Errors: those of `parts`, with the rank, and what ended the run on another one.
-absl::Status readParts(const Plan &plan, size_t index, Session &session, Communicator &communicator, PortParts &parts);
-/// The same of what the rank has of output number `index`, as `pieces` say. Where ranks are processes
+/// Carries what the rank has of `port`, input number `index`, whose extents are those of the run. Meanwhile no progress
+/// is expected of the rank: how long files take, nobody knows. Errors: those of `parts`, with the rank, and what ended
+/// the run on another one.
+absl::Status readParts(const PortInfo &port, size_t index, Session &session, Communicator &communicator,
+                       PortParts &parts);
+/// The same of what the rank has of `port`, output number `index`, as `pieces` say. Where ranks are processes
 /// (`areProcesses`), what lies in short pieces is exchanged for slabs first, a round at a time: besides what it has, a
 /// rank holds a slab, and messages with what it gives and gets in a round.
-absl::Status writeParts(const Plan &plan, size_t index, const OutputPieces &pieces, bool areProcesses, Session &session,
-                        Communicator &communicator, PortParts &parts);
+absl::Status writeParts(const PortInfo &port, size_t index, const OutputPieces &pieces, bool areProcesses,
+                        Session &session, Communicator &communicator, PortParts &parts);
 
 /// Carries `port`, result number `index`, from the processes of all other ranks to that of rank 0, which has `output`,
 /// piece by piece.

@@ -33,27 +33,43 @@ absl::Status checkDevice(const std::string &where, const FullTensor &tensor, int
                                                  "; copy the tensor to one of them, or to the host"));
 }
 
-/// `hint` is what to do about another shape than `shape`.
 /// `[2, seq<=512]`.
 std::string shapeStr(const Plan &plan, const PortInfo &port) {
   return absl::StrCat("[", absl::StrJoin(plan.describeExtents(port), ", "), "]");
 }
 
-/// `wanted`: the shape for messages. Of dimensions in which `mayBeShort` holds there may be less than `shape` says.
-absl::Status checkTensor(const std::string &where, ElementType type, const std::vector<int64_t> &shape,
-                         const FullTensor &tensor, int device, absl::string_view hint, const std::string &wanted,
-                         absl::FunctionRef<bool(size_t dim)> mayBeShort) {
-  if (tensor.type != type)
-    return absl::InvalidArgumentError(absl::StrCat(where, " has element type ", elementTypeName(type),
+bool isNeverShort(size_t) { return false; }
+
+/// What tensors of a port have to be like.
+struct Wanted {
+  std::string where; ///< As in messages.
+  ElementType type;
+  const std::vector<int64_t> &shape;
+  std::string text;       ///< The shape, for messages.
+  absl::string_view hint; ///< What to do about another one.
+  /// Whether of a dimension there may be less.
+  absl::FunctionRef<bool(size_t dim)> mayBeShort = isNeverShort;
+};
+
+absl::Status checkShape(const Wanted &wanted, const std::vector<int64_t> &shape) {
+  bool fits = shape.size() == wanted.shape.size();
+  for (size_t dim = 0; fits && dim < shape.size(); ++dim)
+    fits = shape[dim] == wanted.shape[dim] ||
+           (wanted.mayBeShort(dim) && shape[dim] >= 0 && shape[dim] < wanted.shape[dim]);
+  if (fits)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(wanted.where, " has shape ", wanted.text, ", but a tensor of shape ",
+                                                 shapeStr(shape), " was given; ", wanted.hint));
+}
+
+absl::Status checkTensor(const Wanted &wanted, const FullTensor &tensor, int device) {
+  const std::string &where = wanted.where;
+  if (tensor.type != wanted.type)
+    return absl::InvalidArgumentError(absl::StrCat(where, " has element type ", elementTypeName(wanted.type),
                                                    ", but a tensor of ", elementTypeName(tensor.type),
                                                    " was given; convert it"));
-  bool fits = tensor.shape.size() == shape.size();
-  for (size_t dim = 0; fits && dim < shape.size(); ++dim)
-    fits = tensor.shape[dim] == shape[dim] ||
-           (mayBeShort(dim) && tensor.shape[dim] >= 0 && tensor.shape[dim] < shape[dim]);
-  if (!fits)
-    return absl::InvalidArgumentError(absl::StrCat(where, " has shape ", wanted, ", but a tensor of shape ",
-                                                   shapeStr(tensor.shape), " was given; ", hint));
+  if (absl::Status status = checkShape(wanted, tensor.shape); !status.ok())
+    return status;
   if (!tensor.strides.empty() && tensor.strides.size() != tensor.shape.size())
     return absl::InvalidArgumentError(absl::StrCat(where, " was given with ", tensor.strides.size(), " strides for ",
                                                    tensor.shape.size(), " dimensions"));
@@ -79,63 +95,82 @@ absl::Status dovetail::runtime::checkLocalTensors(const char *kind, const Plan &
     int rank = ranks[i / ports.size()];
     std::string where = absl::StrCat("what rank ", rank, " holds of ", kind, " '", port.name, "'");
     std::vector<int64_t> shape = plan.tensorBox(port.tensor, rank).shape();
-    if (absl::Status status =
-            checkTensor(where, port.type, shape, tensors[i], device, "give what lies in the rank's box",
-                        shapeStr(shape), [](size_t) { return false; });
-        !status.ok())
+    Wanted wanted{where, port.type, shape, shapeStr(shape), "give what lies in the rank's box"};
+    if (absl::Status status = checkTensor(wanted, tensors[i], device); !status.ok())
       return status;
   }
   return absl::OkStatus();
 }
 
-static absl::Status checkTensors(const char *kind, const Plan &plan, const std::vector<PortInfo> &ports,
-                                 absl::Span<const FullTensor> tensors, int device, bool haveLengths) {
-  if (ports.size() != tensors.size())
+/// Calls `body` with each port, its number among `count` that were given, and what it wants.
+static absl::Status forEachPort(const char *kind, const Plan &plan, const std::vector<PortInfo> &ports, size_t count,
+                                bool haveLengths, absl::FunctionRef<absl::Status(size_t, const Wanted &)> body) {
+  if (ports.size() != count)
     return absl::InvalidArgumentError(
-        absl::StrCat("the program has ", ports.size(), " ", kind, "s, but ", tensors.size(), " were given"));
-  for (size_t i = 0; i < ports.size(); ++i) {
+        absl::StrCat("the program has ", ports.size(), " ", kind, "s, but ", count, " were given"));
+  for (size_t i = 0; i < count; ++i) {
     const PortInfo &port = ports[i];
     auto mayBeShort = [&](size_t dim) { return haveLengths && plan.getCount(port, dim) >= 0; };
-    if (absl::Status status = checkTensor(absl::StrCat(kind, " '", port.name, "'"), port.type, port.shape, tensors[i],
-                                          device, "compile the model for that shape or change the tensor",
-                                          haveLengths ? shapeStr(plan, port) : shapeStr(port.shape), mayBeShort);
-        !status.ok())
+    Wanted wanted{absl::StrCat(kind, " '", port.name, "'"),
+                  port.type,
+                  port.shape,
+                  haveLengths ? shapeStr(plan, port) : shapeStr(port.shape),
+                  "compile the model for that shape or change the tensor",
+                  mayBeShort};
+    if (absl::Status status = body(i, wanted); !status.ok())
       return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status dovetail::runtime::checkInputs(const Plan &plan, absl::Span<const FullTensor> tensors, int device) {
-  if (absl::Status status = checkTensors("input", plan, plan.inputs, tensors, device, /*haveLengths=*/true);
-      !status.ok())
-    return status;
+/// That dimensions of one length have the same extent.
+static absl::Status compareLengths(const Plan &plan, absl::FunctionRef<const std::vector<int64_t> &(size_t)> shapeOf) {
   // For each count the dimension that said what it is.
   std::vector<std::optional<std::pair<size_t, size_t>>> first(plan.counts.size());
-  for (size_t i = 0; i < tensors.size(); ++i)
-    for (size_t dim = 0; dim < tensors[i].shape.size(); ++dim) {
+  for (size_t i = 0; i < plan.inputs.size(); ++i)
+    for (size_t dim = 0; dim < shapeOf(i).size(); ++dim) {
       int32_t count = plan.getCount(plan.inputs[i], dim);
       if (count < 0)
         continue;
       if (!first[count])
         first[count] = {i, dim};
       auto [other, otherDim] = *first[count];
-      if (tensors[other].shape[otherDim] != tensors[i].shape[dim])
+      if (shapeOf(other)[otherDim] != shapeOf(i)[dim])
         return absl::InvalidArgumentError(
-            absl::StrCat("'", plan.counts[count].name, "' is ", tensors[other].shape[otherDim], " in dimension ",
-                         otherDim, " of input '", plan.inputs[other].name, "', but ", tensors[i].shape[dim],
-                         " in dimension ", dim, " of input '", plan.inputs[i].name, "'; give tensors that agree"));
+            absl::StrCat("'", plan.counts[count].name, "' is ", shapeOf(other)[otherDim], " in dimension ", otherDim,
+                         " of input '", plan.inputs[other].name, "', but ", shapeOf(i)[dim], " in dimension ", dim,
+                         " of input '", plan.inputs[i].name, "'; give tensors that agree"));
     }
   return absl::OkStatus();
 }
 
-absl::Status dovetail::runtime::checkOutputs(const Plan &plan, absl::Span<const FullTensor> tensors, int device) {
-  return checkTensors("output", plan, plan.outputs, tensors, device, /*haveLengths=*/false);
+absl::Status dovetail::runtime::checkInputs(const Plan &plan, absl::Span<const FullTensor> tensors, int device) {
+  absl::Status status =
+      forEachPort("input", plan, plan.inputs, tensors.size(), /*haveLengths=*/true,
+                  [&](size_t i, const Wanted &wanted) { return checkTensor(wanted, tensors[i], device); });
+  if (!status.ok())
+    return status;
+  return compareLengths(plan, [&](size_t i) -> const std::vector<int64_t> & { return tensors[i].shape; });
 }
 
-void dovetail::runtime::setLengths(const Plan &plan, absl::Span<const FullTensor> inputs,
-                                   std::vector<int64_t> &counts) {
-  for (size_t i = 0; i < inputs.size(); ++i)
-    for (size_t dim = 0; dim < inputs[i].shape.size(); ++dim)
-      if (int32_t count = plan.getCount(plan.inputs[i], dim); count >= 0)
-        counts[count] = inputs[i].shape[dim];
+absl::Status dovetail::runtime::checkShapes(const Plan &plan, absl::Span<const std::vector<int64_t>> shapes) {
+  absl::Status status = forEachPort("input", plan, plan.inputs, shapes.size(), /*haveLengths=*/true,
+                                    [&](size_t i, const Wanted &wanted) { return checkShape(wanted, shapes[i]); });
+  if (!status.ok())
+    return status;
+  return compareLengths(plan, [&](size_t i) -> const std::vector<int64_t> & { return shapes[i]; });
+}
+
+absl::Status dovetail::runtime::checkOutputs(const Plan &plan, absl::Span<const FullTensor> tensors, int device) {
+  return forEachPort("output", plan, plan.outputs, tensors.size(), /*haveLengths=*/false,
+                     [&](size_t i, const Wanted &wanted) { return checkTensor(wanted, tensors[i], device); });
+}
+
+absl::Status dovetail::runtime::checkNoCounts(const Plan &plan) {
+  if (plan.counts.empty())
+    return absl::OkStatus();
+  const CountInfo &count = plan.counts[0];
+  return absl::UnimplementedError(absl::StrCat(
+      count.isGiven ? "lengths of inputs vary from run to run ('" : "the extents of outputs depend on data ('",
+      count.name, "'), which those who give ranks their own parts cannot tell yet; give full tensors"));
 }

@@ -17,13 +17,15 @@ namespace dovetail::runtime {
 /// bound. Tensors may be on the host, or on devices of DLPack's kind `device`, if that is not 0. Errors:
 /// INVALID_ARGUMENT, naming the port.
 absl::Status checkInputs(const Plan &plan, absl::Span<const FullTensor> tensors, int device);
+/// The same of the extents alone.
+absl::Status checkShapes(const Plan &plan, absl::Span<const std::vector<int64_t>> shapes);
 /// That these are all outputs, as large as their bounds.
 absl::Status checkOutputs(const Plan &plan, absl::Span<const FullTensor> tensors, int device);
 
-/// Sets the lengths among `counts`, one for each of the plan's, to what `inputs`, which were checked, have.
-void setLengths(const Plan &plan, absl::Span<const FullTensor> inputs, std::vector<int64_t> &counts);
-
-/// The same of what each of `ranks` holds in turn, with the extents of its boxes. Errors name the rank, too.
+/// That ranks can be given what they hold alone: no extent depends on data, or varies from run to run. Errors:
+/// UNIMPLEMENTED, naming the count.
+absl::Status checkNoCounts(const Plan &plan);
+/// That these are what each of `ranks` holds in turn, with the extents of its boxes. Errors name the rank, too.
 absl::Status checkLocalTensors(const char *kind, const Plan &plan, const std::vector<PortInfo> &ports,
                                absl::Span<const FullTensor> tensors, const std::vector<int> &ranks, int device);
 

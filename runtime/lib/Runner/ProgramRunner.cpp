@@ -15,6 +15,7 @@
 #include "OutputPieces.h"
 #include "PartTransfer.h"
 #include "PortChecks.h"
+#include "RunCounts.h"
 
 #include "dovetail/runtime/Device.h"
 #include "dovetail/runtime/RankGroup.h"
@@ -35,7 +36,7 @@ using namespace dovetail::runtime;
 
 namespace {
 
-enum Task : unsigned { Scatter = 1, Run = 2, Gather = 4, Stop = 8, FeedBack = 16 };
+enum Task : unsigned { Scatter = 1, Run = 2, Gather = 4, Stop = 8, FeedBack = 16, Count = 32 };
 
 /// A tensor that holds `box`, or all.
 MemoryView viewOf(const FullTensor &tensor, const layout::Box &box) {
@@ -63,7 +64,8 @@ template <typename Body> absl::Status guard(int rank, Body body) {
 /// Shared by the ranks' threads and the runner, and kept alive by a rank that hangs.
 struct ProgramRunner::State {
   State(std::shared_ptr<const Program> program, RunnerOptions options)
-      : program(std::move(program)), options(std::move(options)), ranks(this->program->numRanks()) {}
+      : program(std::move(program)), options(std::move(options)), ranks(this->program->numRanks()),
+        counts(this->program->getPlan()) {}
 
   struct Rank {
     std::unique_ptr<Communicator> communicator;
@@ -105,10 +107,6 @@ struct ProgramRunner::State {
     return (std::find(own.begin(), own.end(), rank) - own.begin()) * numPorts;
   }
   absl::Status gatherTimes(Rank &rank);
-  /// Checks the counts that the last run has given.
-  absl::Status checkCounts() const;
-  /// That outputs can be given in parts, as `what` are.
-  absl::Status checkParts(absl::string_view what = "a run that writes parts of files") const;
   /// The error that ended the run, also if it has just come to light that a rank hangs.
   absl::Status watch() { return group->watch(); }
   /// Lets all ranks begin.
@@ -118,18 +116,26 @@ struct ProgramRunner::State {
   /// What the next run is of, with all inputs as they were checked. With `callMutex`.
   void take(absl::Span<const FullTensor> in, absl::Span<const FullTensor> out) {
     take(in, out, nullptr);
-    setLengths(program->getPlan(), in, counts);
+    std::vector<std::vector<int64_t>> shapes;
+    for (size_t i = 0; i < in.size() && !counts.empty(); ++i)
+      shapes.push_back(in[i].shape);
+    counts.setLengths(shapes);
   }
+  /// The same of parts, which say what the lengths are.
+  absl::Status take(PortParts &both);
   void take(absl::Span<const FullTensor> in, absl::Span<const FullTensor> out, PortParts *both) {
     inputs = in;
     outputs.assign(out.begin(), out.end());
     // Counts that are computed, which only the first process gets, come after its outputs.
-    for (size_t i = 0; isFirst() && i < counts.size(); ++i)
-      if (!program->getPlan().counts[i].isGiven)
+    const std::vector<CountInfo> &infos = program->getPlan().counts;
+    for (size_t i = 0; isFirst() && i < infos.size(); ++i)
+      if (!infos[i].isGiven)
         outputs.push_back({&counts[i], ElementType::I64, {}});
     parts = both;
     areLocal = false;
   }
+  /// These tasks of a run. Who takes parts of outputs is told before how much there is.
+  absl::Status carryOut(unsigned tasks);
   /// One run, with these tasks.
   absl::Status runOnce(unsigned tasks);
   absl::StatusOr<std::chrono::nanoseconds> measure();
@@ -151,7 +157,7 @@ struct ProgramRunner::State {
   std::vector<Rank> ranks;
   std::vector<PortInfo> results;    ///< Outputs and counts that are computed.
   std::vector<OutputPieces> pieces; ///< For each of these, what ranks deliver.
-  std::vector<int64_t> counts;      ///< Of the last run.
+  RunCounts counts;                 ///< Of the last run.
 
   /// What ranks are to do, and the tensors for it: set before `generation` grows, and not while ranks are at it.
   std::atomic<unsigned> tasks{0};
@@ -270,6 +276,9 @@ absl::Status ProgramRunner::State::perform(int index, unsigned now) {
     if (!status.ok())
       return status;
   }
+  if (now & Count)
+    if (absl::Status status = counts.learn(index, *rank.session, pieces, *group); !status.ok())
+      return status;
   return now & Gather ? deliver(index) : absl::OkStatus();
 }
 
@@ -283,7 +292,7 @@ absl::Status ProgramRunner::State::readInputs(int index, bool isFed) {
       continue;
     absl::Status status;
     if (parts) {
-      status = readParts(plan, i, *rank.session, *rank.communicator, *parts);
+      status = readParts(counts.portOfRun(plan.inputs[i]), i, *rank.session, *rank.communicator, *parts);
     } else {
       const FullTensor &tensor = inputs[first + i];
       layout::Box box = rank.session->inputBox(i);
@@ -335,14 +344,20 @@ absl::Status ProgramRunner::State::deliver(int index) {
     if (absl::Status status = rank.session->readOutput(i, viewOf(tensor, box), {box}, tensor.device != 0); !status.ok())
       return status;
   }
-  for (size_t i = 0; !areLocal && i < pieces.size() && !abandoned; ++i) {
+  for (size_t i = 0; parts && i < program->getPlan().outputs.size() && !abandoned; ++i) {
+    const PortInfo port = counts.portOfRun(results[i]);
+    bool isBounded = port.shape != results[i].shape;
+    absl::Status status =
+        writeParts(port, i, isBounded ? pieces[i].within(layout::Box::ofShape(port.shape)) : pieces[i],
+                   !group->isWhole(), *rank.session, *rank.communicator, *parts);
+    if (!status.ok())
+      return status;
+  }
+  for (size_t i = 0; !areLocal && !parts && i < pieces.size() && !abandoned; ++i) {
     absl::Status status;
-    if (parts)
-      status =
-          writeParts(program->getPlan(), i, pieces[i], !group->isWhole(), *rank.session, *rank.communicator, *parts);
-    else if (isFirst())
+    if (isFirst())
       status = rank.session->readOutput(i, viewOf(outputs[i]), pieces[i].of(index), outputs[i].device != 0);
-    if (status.ok() && !parts && !group->isWhole())
+    if (status.ok() && !group->isWhole())
       status = gatherOutput(results[i], i, pieces[i], index, *rank.session, *group,
                             isFirst() ? viewOf(outputs[i]) : MemoryView());
     if (!status.ok())
@@ -351,21 +366,28 @@ absl::Status ProgramRunner::State::deliver(int index) {
   return !group->isWhole() && options.trace ? gatherTimes(rank) : absl::OkStatus();
 }
 
-absl::Status ProgramRunner::State::checkCounts() const {
-  for (size_t i = 0; i < counts.size(); ++i)
-    if (const CountInfo &count = program->getPlan().counts[i]; counts[i] < 0 || counts[i] > count.bound)
-      return absl::InternalError(
-          absl::StrCat("count '", count.name, "' is ", counts[i], ", but at most ", count.bound));
-  return absl::OkStatus();
+absl::Status ProgramRunner::State::take(PortParts &both) {
+  take({}, {}, &both);
+  absl::Status status = getFailure();
+  return status.ok() ? counts.setLengths(both, *group) : status;
 }
 
-absl::Status ProgramRunner::State::checkParts(absl::string_view what) const {
-  if (counts.empty())
-    return absl::OkStatus();
-  const CountInfo &count = program->getPlan().counts[0];
-  return absl::UnimplementedError(absl::StrCat(count.isGiven ? "lengths of inputs vary from run to run ('"
-                                                             : "the extents of outputs depend on data ('",
-                                               count.name, "'), which ", what, " cannot tell yet: run all ranks in one process (--comm local)"));
+absl::Status ProgramRunner::State::carryOut(unsigned now) {
+  if (!parts || !(now & Gather))
+    return dispatch(now);
+  if (counts.areComputed()) {
+    if (absl::Status status = dispatch((now & ~Gather) | Count); !status.ok())
+      return status;
+    if (absl::Status status = counts.check(); !status.ok())
+      return status;
+    now = Gather;
+  }
+  absl::Status status = parts->begin(counts.outputShapes());
+  if (status.ok())
+    return dispatch(now);
+  // Other processes go on, and are told.
+  fail(ranks[own.front()].communicator->abort(ofRank(own.front(), status)));
+  return getFailure();
 }
 
 absl::Status ProgramRunner::State::gatherTimes(Rank &rank) {
@@ -494,8 +516,6 @@ absl::StatusOr<std::unique_ptr<ProgramRunner>> ProgramRunner::create(std::shared
   state->results = plan.getResults();
   for (const PortInfo &result : state->results)
     state->pieces.emplace_back(plan, result);
-  for (const CountInfo &count : plan.counts)
-    state->counts.push_back(count.bound);
   if (absl::Status status = state->connect(); !status.ok())
     return status;
 
@@ -555,28 +575,26 @@ absl::Status ProgramRunner::run(absl::Span<const FullTensor> inputs, absl::Span<
 }
 
 absl::Status ProgramRunner::run(PortParts &parts) {
-  if (absl::Status status = state->checkParts(); !status.ok())
-    return status;
   std::lock_guard call(state->callMutex);
-  state->take({}, {}, &parts);
+  if (absl::Status status = state->take(parts); !status.ok())
+    return status;
   return state->runOnce(Scatter | Run | Gather);
 }
 
 absl::Status ProgramRunner::proceed(PortParts &parts) {
-  if (absl::Status status = state->checkParts(); !status.ok())
-    return status;
   std::lock_guard call(state->callMutex);
   if (!state->hasRun)
     return absl::InvalidArgumentError("there is no run to go on after: the first one is given all inputs");
-  state->take({}, {}, &parts);
+  if (absl::Status status = state->take(parts); !status.ok())
+    return status;
   return state->runOnce(FeedBack | Scatter | Run | Gather);
 }
 
 absl::Status ProgramRunner::State::runOnce(unsigned now) {
   hasRun = false;
-  absl::Status status = dispatch(now);
+  absl::Status status = carryOut(now);
   if (status.ok())
-    status = checkCounts();
+    status = counts.check();
   if (status.ok())
     status = report();
   hasRun = status.ok();
@@ -584,9 +602,9 @@ absl::Status ProgramRunner::State::runOnce(unsigned now) {
 }
 
 absl::Status ProgramRunner::runLocal(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs) {
-  if (absl::Status status = state->checkParts("parts of outputs"); !status.ok())
-    return status;
   const Plan &plan = state->program->getPlan();
+  if (absl::Status status = checkNoCounts(plan); !status.ok())
+    return status;
   int device = state->ranks[state->own.front()].session->dlpackDevice();
   if (absl::Status status = checkLocalTensors("input", plan, plan.inputs, inputs, state->own, device); !status.ok())
     return status;
@@ -608,19 +626,18 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const
 }
 
 absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(PortParts &parts) {
-  if (absl::Status status = state->checkParts(); !status.ok())
-    return status;
   std::lock_guard call(state->callMutex);
-  state->take({}, {}, &parts);
+  if (absl::Status status = state->take(parts); !status.ok())
+    return status;
   return state->measure();
 }
 
 absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::State::measure() {
   hasRun = false;
   for (unsigned task : {Scatter, Run, Gather})
-    if (absl::Status status = dispatch(task); !status.ok())
+    if (absl::Status status = carryOut(task); !status.ok())
       return status;
-  if (absl::Status status = checkCounts(); !status.ok())
+  if (absl::Status status = counts.check(); !status.ok())
     return status;
   if (absl::Status status = report(); !status.ok())
     return status;
@@ -646,13 +663,7 @@ absl::StatusOr<std::vector<std::string>> ProgramRunner::share(std::string own) {
 }
 
 std::vector<int64_t> ProgramRunner::getOutputShape(size_t index) const {
-  const Plan &plan = state->program->getPlan();
-  std::vector<int64_t> shape = plan.outputs[index].shape;
-  const std::vector<int32_t> &bounds = plan.tensors[plan.outputs[index].tensor].counts;
-  for (size_t dim = 0; dim < bounds.size(); ++dim)
-    if (bounds[dim] >= 0)
-      shape[dim] = state->counts[bounds[dim]];
-  return shape;
+  return state->counts.portOfRun(state->program->getPlan().outputs[index]).shape;
 }
 
 const Program &ProgramRunner::getProgram() const { return *state->program; }

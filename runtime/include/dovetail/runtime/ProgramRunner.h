@@ -46,8 +46,14 @@ struct FullTensor {
 class PortParts {
 public:
   virtual ~PortParts() = default;
+  /// The extents of an input in the run that is about to begin: those of its port, of which dimensions whose lengths
+  /// vary may have less; none: those of its port. The same in all processes. Asked for where lengths vary.
+  virtual std::vector<int64_t> shape(size_t /*input*/) { return {}; }
   /// Writes the elements of `box` of input number `input`, row-major, to `elements`.
   virtual absl::Status read(size_t input, const layout::Box &box, std::byte *elements) = 0;
+  /// Called for each run, once in each process and before anything is taken: the extents of all outputs, of which boxes
+  /// are parts. Of what depends on data or lengths they are what there is.
+  virtual absl::Status begin(absl::Span<const std::vector<int64_t>> /*shapes*/) { return absl::OkStatus(); }
   /// Takes those of an output.
   virtual absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) = 0;
   /// How many bytes of what it takes of an output should lie together in a row-major array of all of it, as in a file.
@@ -118,7 +124,8 @@ public:
   absl::Status runLocal(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs);
 
   /// The extents that output number `index` had in the last run: those of its port, but for bounded dimensions, of
-  /// which there are the first coordinates alone. Before the first run, and where `isFirst` does not hold, the bounds.
+  /// which there are the first coordinates alone. Before the first run, and after one of full tensors where `isFirst`
+  /// does not hold, those that depend on data are the bounds.
   std::vector<int64_t> getOutputShape(size_t index) const;
 
   /// As `run`, and measures the time from the moment all inputs are in place until the last rank of this process has

@@ -1,0 +1,116 @@
+//===- RunCounts.cpp - How much there is in a run -------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RunCounts.h"
+
+#include "PortChecks.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+
+RunCounts::RunCounts(const Plan &plan) : plan(plan) {
+  for (const CountInfo &count : plan.counts)
+    values.push_back(count.bound);
+}
+
+bool RunCounts::areComputed() const {
+  return std::any_of(plan.counts.begin(), plan.counts.end(), [](const CountInfo &count) { return !count.isGiven; });
+}
+
+void RunCounts::setLengths(absl::Span<const std::vector<int64_t>> shapes) {
+  for (size_t i = 0; i < shapes.size(); ++i)
+    for (size_t dim = 0; dim < shapes[i].size(); ++dim)
+      if (int32_t count = plan.getCount(plan.inputs[i], dim); count >= 0)
+        values[count] = shapes[i][dim];
+}
+
+absl::Status RunCounts::setLengths(PortParts &parts, RankGroup &group) {
+  if (std::none_of(plan.counts.begin(), plan.counts.end(), [](const CountInfo &count) { return count.isGiven; }))
+    return absl::OkStatus();
+  std::vector<std::vector<int64_t>> shapes;
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    shapes.push_back(parts.shape(i));
+    if (shapes.back().empty())
+      shapes.back() = plan.inputs[i].shape;
+  }
+  absl::Status status = checkShapes(plan, shapes);
+  if (status.ok())
+    setLengths(shapes);
+  if (group.isWhole())
+    return status;
+  std::string lengths;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (plan.counts[i].isGiven)
+      absl::StrAppend(&lengths, lengths.empty() ? "" : ", ", plan.counts[i].name, " = ", values[i]);
+  // All processes stop, whichever of them was given something wrong.
+  absl::StatusOr<std::vector<std::string>> all =
+      group.share(status.ok() ? absl::StrCat("=", lengths) : absl::StrCat("!", std::string(status.message())));
+  if (!all.ok())
+    return all.status();
+  for (size_t rank = 0; rank < all->size() && status.ok(); ++rank) {
+    absl::string_view own = (*all)[rank], first = all->front();
+    if (absl::ConsumePrefix(&own, "!"))
+      status = absl::InvalidArgumentError(absl::StrCat("rank ", rank, ": ", own));
+    else if (own != first)
+      status = absl::InvalidArgumentError(absl::StrCat("rank ", rank, " was given inputs with ", own.substr(1),
+                                                       ", but rank 0 with ", first.substr(1),
+                                                       "; give all processes the same"));
+  }
+  return status;
+}
+
+absl::Status RunCounts::learn(int rank, Session &session, absl::Span<const OutputPieces> pieces, RankGroup &group) {
+  std::vector<int64_t> computed;
+  for (size_t i = plan.outputs.size(); rank == 0 && i < pieces.size(); ++i) {
+    MemoryView view = MemoryView::rowMajor(ElementType::I64, layout::Box(), &computed.emplace_back());
+    if (absl::Status status = session.readOutput(i, view, pieces[i].of(0)); !status.ok())
+      return status;
+  }
+  if (!group.isWhole()) {
+    absl::StatusOr<std::vector<std::string>> all =
+        group.share(std::string(reinterpret_cast<const char *>(computed.data()), computed.size() * sizeof(int64_t)));
+    if (!all.ok())
+      return all.status();
+    computed.resize(all->front().size() / sizeof(int64_t));
+    std::memcpy(computed.data(), all->front().data(), computed.size() * sizeof(int64_t));
+  }
+  auto next = computed.begin();
+  for (size_t i = 0; i < values.size() && next != computed.end(); ++i)
+    if (!plan.counts[i].isGiven)
+      values[i] = *next++;
+  return absl::OkStatus();
+}
+
+absl::Status RunCounts::check() const {
+  for (size_t i = 0; i < values.size(); ++i)
+    if (const CountInfo &count = plan.counts[i]; values[i] < 0 || values[i] > count.bound)
+      return absl::InternalError(
+          absl::StrCat("count '", count.name, "' is ", values[i], ", but at most ", count.bound));
+  return absl::OkStatus();
+}
+
+PortInfo RunCounts::portOfRun(const PortInfo &port) const {
+  PortInfo result = port;
+  for (size_t dim = 0; dim < port.shape.size(); ++dim)
+    if (int32_t count = plan.getCount(port, dim); count >= 0)
+      result.shape[dim] = values[count];
+  return result;
+}
+
+std::vector<std::vector<int64_t>> RunCounts::outputShapes() const {
+  std::vector<std::vector<int64_t>> shapes;
+  for (const PortInfo &output : plan.outputs)
+    shapes.push_back(portOfRun(output).shape);
+  return shapes;
+}

@@ -1,0 +1,57 @@
+//===- RunCounts.h - How much there is in a run -----------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the counts of a run, those that it is given and those that it computes, as all processes know them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_RUNNER_RUNCOUNTS_H
+#define DOVETAIL_RUNTIME_RUNNER_RUNCOUNTS_H
+
+#include "OutputPieces.h"
+
+#include "dovetail/runtime/ProgramRunner.h"
+#include "dovetail/runtime/RankGroup.h"
+
+namespace dovetail::runtime {
+
+class RunCounts {
+public:
+  /// Before the first run they are the bounds.
+  explicit RunCounts(const Plan &plan);
+
+  bool empty() const { return values.empty(); }
+  /// Whether there are counts that runs compute.
+  bool areComputed() const;
+  /// Of the count with this number in the plan.
+  int64_t &operator[](size_t count) { return values[count]; }
+
+  /// Sets the lengths to what inputs of these extents, which were checked, have.
+  void setLengths(absl::Span<const std::vector<int64_t>> shapes);
+  /// The same of what `parts` say. All processes of `group` call it. Errors: INVALID_ARGUMENT where extents of one of
+  /// them are wrong, or not those of rank 0.
+  absl::Status setLengths(PortParts &parts, RankGroup &group);
+  /// Sets the counts that the last run has computed: rank 0 has them, results behind the outputs of which `pieces` are,
+  /// and tells other processes. On the thread of `rank`; all ranks call it.
+  absl::Status learn(int rank, Session &session, absl::Span<const OutputPieces> pieces, RankGroup &group);
+  /// Errors: INTERNAL, naming a count that is beyond its bound.
+  absl::Status check() const;
+
+  /// What there is of an input or output.
+  PortInfo portOfRun(const PortInfo &port) const;
+  /// The extents of all outputs.
+  std::vector<std::vector<int64_t>> outputShapes() const;
+
+private:
+  const Plan &plan;
+  std::vector<int64_t> values; ///< One for each count of the plan.
+};
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_RUNNER_RUNCOUNTS_H
