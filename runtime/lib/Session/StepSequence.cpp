@@ -30,7 +30,7 @@ absl::Status StepSequence::prepare(const RankMemory &memory, Backend &backend, c
     const StepInfo &step = *steps[position].info;
     if (!step.isBoundary()) {
       if (segments.empty() || segments.back().end != position)
-        segments.push_back({position, position});
+        segments.push_back({position, position, 0, nullptr});
       segmentOf[position] = segments.size() - 1;
       segments.back().end = position + 1;
       continue;
@@ -39,13 +39,17 @@ absl::Status StepSequence::prepare(const RankMemory &memory, Backend &backend, c
     if (!tensor || memory.rank != 0)
       continue;
     Condition &condition = conditions[position];
+    condition.value = memory.memory(*tensor).data;
+    if (backend.usesHostMemory())
+      continue;
     auto download = backend.createDownload(memory.memory(*tensor), memory.box(*tensor));
     if (!download.ok())
       return ofStep(memory.rank, step, download.status());
     condition.download = *std::move(download);
-    condition.value = std::make_unique<std::byte>();
+    condition.held = std::make_unique<std::byte>();
+    condition.value = condition.held.get();
     condition.boxes = {memory.box(*tensor)};
-    condition.held = MemoryView::rowMajor(ElementType::Bool, condition.boxes.front(), condition.value.get());
+    condition.view = MemoryView::rowMajor(ElementType::Bool, condition.boxes.front(), condition.held.get());
   }
   return absl::OkStatus();
 }
@@ -58,11 +62,11 @@ absl::StatusOr<size_t> StepSequence::pass(size_t position) {
   // Whoever does not decide waits for its own work meanwhile: the condition may depend on what that sends.
   Condition &condition = conditions[position];
   absl::Status status = condition.download
-                            ? condition.download->run(condition.held, condition.boxes, /*onDevice=*/false)
+                            ? condition.download->run(condition.view, condition.boxes, /*onDevice=*/false)
                             : backend->finish();
   if (!status.ok())
     return status;
-  absl::StatusOr<bool> holds = communicator.decide(condition.download && *condition.value != std::byte{0});
+  absl::StatusOr<bool> holds = communicator.decide(condition.value && *condition.value != std::byte{0});
   if (!holds.ok())
     return holds.status();
   if (const auto *repeat = std::get_if<RepeatCall>(&step.action))

@@ -39,12 +39,13 @@ public:
   absl::Status run(absl::FunctionRef<absl::Status(size_t)> issue);
 
 private:
-  /// Reads what a repeat or choice depends on, where that is decided.
+  /// What a repeat or choice depends on, where that is decided.
   struct Condition {
-    std::unique_ptr<PortTransfer> download;
-    MemoryView held;
+    const std::byte *value = nullptr;       ///< Where kernels write it, or of what is held.
+    std::unique_ptr<PortTransfer> download; ///< Null where the host has the memory of kernels.
+    std::unique_ptr<std::byte> held;
+    MemoryView view;
     std::vector<layout::Box> boxes;
-    std::unique_ptr<std::byte> value;
   };
   /// Steps that run equally often.
   struct Segment {
