@@ -31,7 +31,8 @@ namespace {
 /// One choice: operations that choose between two sides, by one condition.
 class ChoiceFormer {
 public:
-  ChoiceFormer(Block &block, ArrayRef<ChooseOp> chooses) : block(block), chooses(chooses), loops(findLoops(block)) {}
+  ChoiceFormer(Block &block, ArrayRef<ChooseOp> chooses, int64_t leastWork)
+      : block(block), chooses(chooses), leastWork(leastWork), loops(findLoops(block)) {}
 
   void run();
 
@@ -46,11 +47,14 @@ private:
 
   Block &block;
   ArrayRef<ChooseOp> chooses;
+  int64_t leastWork;
   DenseMap<Operation *, Operation *> loops;
   DenseSet<Operation *> sides[2]; ///< Where the condition holds, and where it does not.
 };
 
 struct FormChoices : dovetail::impl::FormChoicesBase<FormChoices> {
+  using FormChoicesBase::FormChoicesBase;
+
   void runOnOperation() override {
     if (getOperation().isDeclaration())
       return;
@@ -60,7 +64,7 @@ struct FormChoices : dovetail::impl::FormChoicesBase<FormChoices> {
       choices[choose.getChoice()].push_back(choose);
     // What a choice is inside of comes later.
     for (auto &[number, chooses] : llvm::reverse(choices))
-      ChoiceFormer(block, chooses).run();
+      ChoiceFormer(block, chooses, leastWork).run();
   }
 };
 
@@ -81,13 +85,34 @@ void ChoiceFormer::findSides() {
   }
 }
 
+/// See `dovetail-form-choices`.
+static uint64_t getWork(Operation *op) {
+  uint64_t work = 0;
+  for (Type type : llvm::concat<Type>(op->getOperandTypes(), op->getResultTypes()))
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      work = llvm::SaturatingAdd<uint64_t>(work, tensor.getNumElements());
+  auto defined = dyn_cast<DefinitionOpInterface>(op);
+  if (!defined)
+    return work;
+  uint64_t iterations = 1;
+  for (const Loop &loop : defined.getRelation().loops)
+    iterations = llvm::SaturatingMultiply<uint64_t>(iterations, loop.extent);
+  return llvm::SaturatingAdd<uint64_t>(work, iterations / 16);
+}
+
 bool ChoiceFormer::isWorthIt() const {
-  return llvm::any_of(sides, [](const DenseSet<Operation *> &side) {
-    return llvm::any_of(side, [](Operation *op) {
-      auto defined = dyn_cast<DefinitionOpInterface>(op);
-      return !defined || !defined.isCheapElement() || defined.isReduction();
-    });
+  bool isEnough = llvm::any_of(sides, [&](const DenseSet<Operation *> &side) {
+    uint64_t work = 0;
+    for (Operation *op : side)
+      work = llvm::SaturatingAdd(work, getWork(op));
+    return work >= static_cast<uint64_t>(leastWork);
   });
+  return isEnough && llvm::any_of(sides, [](const DenseSet<Operation *> &side) {
+           return llvm::any_of(side, [](Operation *op) {
+             auto defined = dyn_cast<DefinitionOpInterface>(op);
+             return !defined || !defined.isCheapElement() || defined.isReduction();
+           });
+         });
 }
 
 DenseSet<Operation *> ChoiceFormer::findReaders(Operation *first, Operation *last) const {

@@ -21,6 +21,9 @@ using namespace dovetail;
 /// it is those whose products wait for memory.
 static constexpr int64_t kHostKernelRows = 1024, kDeviceKernelRows = 4;
 
+/// Devices do so much, 64 MB of f32, in the time that a decision takes: tens of microseconds.
+static constexpr int64_t kDeviceChoiceWork = 1 << 24;
+
 void dovetail::buildLowerGraphPipeline(OpPassManager &passes, ArrayRef<std::string> libraries,
                                        ArrayRef<std::string> features, bool gathersAhead,
                                        const DovetailToPlanOptions &program) {
@@ -28,9 +31,7 @@ void dovetail::buildLowerGraphPipeline(OpPassManager &passes, ArrayRef<std::stri
   OpPassManager &functions = passes.nest<func::FuncOp>();
   functions.addPass(createChooseFormats({names, available}));
   functions.addPass(createFormLoops());
-  // Devices compute both sides.
-  if (program.target == "cpu")
-    functions.addPass(createFormChoices());
+  functions.addPass(createFormChoices({program.target == "cpu" ? 0 : kDeviceChoiceWork}));
   functions.addPass(createKeepPacked({program.target == "cpu" ? kHostKernelRows : kDeviceKernelRows}));
   functions.addPass(createFormCalls({names, available}));
   functions.addPass(createFuseKernels());

@@ -1,6 +1,16 @@
 // RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(dovetail-form-choices))' | FileCheck %s
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(dovetail-form-choices{least-work=85}))' | FileCheck %s --check-prefix=MUCH
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(dovetail-form-choices{least-work=86}))' | FileCheck %s --check-prefix=LITTLE
 
 // What one side alone depends on is done only where that is needed; what both do, or others, comes before.
+
+// The larger side is 32 elements and 16 iterations of `exp`, and 48 and 64 of a product: 85 in all.
+
+// MUCH-LABEL: func.func @sides
+// MUCH: plan.begin_choice
+// LITTLE-LABEL: func.func @sides
+// LITTLE-NOT: plan.begin_choice
+// LITTLE: return
 
 // CHECK-LABEL: func.func @sides
 // CHECK-SAME: (%[[C:.*]]: tensor<i1>, %[[A:.*]]: tensor<4x4xf32>)

@@ -260,7 +260,13 @@ def FormChoices : Pass<"dovetail-form-choices", "::mlir::func::FuncOp"> {
     What only one side of a choice (`dovetail.choose`) depends on comes between a `plan.begin_choice`, which says when it is
     needed, and a `plan.end_choice`, if there is something that costs more than to choose. Else both sides are part of
     the kernel that chooses.
+
+    On devices, to decide costs the time in which they do much work: with `least-work`, one side must be so much. The
+    work of an operation is the elements of its operands and results, and a sixteenth of the iterations of its loops, of
+    all ranks.
   }];
+  let options = [Option<"leastWork", "least-work", "int64_t", /*default=*/"0",
+                        "Work that is worth a decision; 0: all that is not part of the kernel that chooses">];
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }
 
