@@ -132,6 +132,9 @@ llvm::LogicalResult dovetail::importer::guardLookups(OnnxNode &node, mlir::Opera
 // If
 //===----------------------------------------------------------------------===//
 
+/// So many iterations of loops are computed, though data may end them before.
+static constexpr int64_t kMaxWastedTrips = 4;
+
 /// Whether something built behind `last` costs more than to choose.
 static bool isCostly(OnnxNode &node, mlir::Operation *last) {
   mlir::Block *block = node.getBuilder().getBlock();
@@ -237,7 +240,15 @@ llvm::LogicalResult GraphImporter::importLoop(OnnxNode &node, Scope &scope) {
     return importRepeated(node, body, loop);
   };
   bool isLong = !maxTrips || *maxTrips > kMaxRepeatedNodes;
-  if (active.isTrue && (counted || (active.value && isLong)))
+  // Of iterations that are expanded all are computed, also behind the one at which data end the loop.
+  auto isRepeated = [&](int64_t trip) {
+    if (!active.value || isLong)
+      return active.value != mlir::Value();
+    bool isWorthIt = !expandsLoops && *maxTrips - trip > kMaxWastedTrips;
+    choseRepeat |= isWorthIt;
+    return isWorthIt;
+  };
+  if (active.isTrue && (counted || isRepeated(0)))
     return repeat();
 
   // A condition that is known may end the loop long before.
@@ -291,7 +302,7 @@ llvm::LogicalResult GraphImporter::importLoop(OnnxNode &node, Scope &scope) {
     else if (!next->value && next->isTrue)
       next->value = active.value;
     active = *next;
-    if (active.value && isLong)
+    if (isRepeated(trip + 1))
       return repeat();
   }
 

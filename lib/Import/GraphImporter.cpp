@@ -26,9 +26,9 @@ using namespace dovetail::importer;
 static constexpr int64_t kMaxNodes = 2'000'000;
 
 GraphImporter::GraphImporter(std::shared_ptr<const onnx::ModelProto> model, const ImportOptions &options,
-                             Reporter &reporter)
+                             Reporter &reporter, bool expandsLoops)
     : model(std::move(model)), options(options), reporter(reporter), tensors(reporter, options.mayMissData),
-      builder(reporter.getContext()) {
+      builder(reporter.getContext()), expandsLoops(expandsLoops) {
   for (mlir::RegisteredOperationName name : reporter.getContext()->getRegisteredOperations())
     if (auto *interface = name.getInterface<OnnxOpInterface>())
       oneToOne.try_emplace(interface->getOnnxName(), name);

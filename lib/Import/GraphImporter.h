@@ -27,10 +27,14 @@ struct RepeatedLoop;
 
 class GraphImporter {
 public:
-  GraphImporter(std::shared_ptr<const onnx::ModelProto> model, const ImportOptions &options, Reporter &reporter);
+  /// `expandsLoops`: loops are expanded where that can be done, though data may end them long before.
+  GraphImporter(std::shared_ptr<const onnx::ModelProto> model, const ImportOptions &options, Reporter &reporter,
+                bool expandsLoops);
 
   /// The module, or null if an error was reported.
   mlir::OwningOpRef<mlir::ModuleOp> run();
+  /// Whether a loop that could have been expanded was not.
+  bool hasChosenRepeat() const { return choseRepeat; }
 
   /// Whether an operator of the default domain has graphs that are imported with the one that it is part of.
   static bool isControlFlow(llvm::StringRef opType) { return lookupControlFlow(opType) != nullptr; }
@@ -114,6 +118,8 @@ private:
   int64_t numRepeated = 0;
   /// Loops of the program, and choices.
   int64_t numLoops = 0, numChoices = 0;
+  const bool expandsLoops;
+  bool choseRepeat = false;
   UnsupportedParts unsupported;
   Bounds bounds;
 };

@@ -219,10 +219,28 @@ static ImportResult importModel(llvm::StringRef path, const ImportOptions &optio
     std::shared_ptr<const onnx::ModelProto> model = read(reporter);
     if (!model || failed(checkModel(*model, reporter)))
       return failure();
-    mlir::OwningOpRef<mlir::ModuleOp> module = GraphImporter(model, options, reporter).run();
+    std::optional<Reporter> attempt(reporter);
+    std::vector<mlir::Diagnostic> diagnostics;
+    mlir::OwningOpRef<mlir::ModuleOp> module;
+    {
+      mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
+        diagnostics.push_back(std::move(diagnostic));
+        return mlir::success();
+      });
+      GraphImporter importer(model, options, *attempt, /*expandsLoops=*/false);
+      module = importer.run();
+      // What cannot be repeated may be expanded, as when its shapes depend on the iteration.
+      if (!module && importer.hasChosenRepeat()) {
+        diagnostics.clear();
+        attempt.emplace(reporter);
+        module = GraphImporter(model, options, *attempt, /*expandsLoops=*/true).run();
+      }
+    }
+    for (mlir::Diagnostic &diagnostic : diagnostics)
+      context.getDiagEngine().emit(std::move(diagnostic));
     if (!module)
-      return failure();
-    return ImportResult{std::move(module), {}, reporter.getExternalFiles(), reporter.getMissingFiles()};
+      return ImportResult{nullptr, attempt->getFirstError().value_or(ImportError::InvalidModel)};
+    return ImportResult{std::move(module), {}, attempt->getExternalFiles(), attempt->getMissingFiles()};
   } catch (const std::exception &error) {
     // Only libonnx and protobuf throw.
     reporter.invalid() << "model '" << path << "' cannot be read: " << error.what();

@@ -220,6 +220,25 @@ def _number(value, dtype=np.int64):
     return np.array(value, dtype)
 
 
+#: Data end it, but a shape depends on the iteration: it is expanded.
+SHAPES = f"""{HEAD}
+shapes (float[7, 6] x, float limit) => (float[7, 6] last)
+  <int64 most = {{7}}, int64 zero = {{0}}, int64 one = {{1}}>
+{{
+  first = ReduceMax<keepdims = 0>(x)
+  begins = Less(first, limit)
+  last = Loop(most, begins, x) <
+    body = step (int64 i, bool on, float[7, 6] a) => (bool goes, float[7, 6] b) {{
+      numbers = Range(zero, i, one)
+      sum = ReduceSum<keepdims = 0>(numbers)
+      more = Cast<to = 1>(sum)
+      b = Add(a, more)
+      largest = ReduceMax<keepdims = 0>(b)
+      goes = Less(largest, limit)
+    }}>
+}}
+"""
+
 CASES = {
     "counted": (
         COUNTED,
@@ -278,6 +297,12 @@ CASES = {
         {"x": 1},
         True,
         [{"x": _values(19, 7, 6), "limit": _number(limit, np.float32)} for limit in (30, -9, 5)],
+    ),
+    "shapes": (
+        SHAPES,
+        {"x": 0},
+        True,
+        [{"x": _values(20, 7, 6), "limit": _number(limit, np.float32)} for limit in (20, -9, 99, 3)],
     ),
     "long": (LONG, {"x": 0}, True, [{"x": _values(7, 7, 6)}]),
     "decoder": (
