@@ -241,6 +241,7 @@ SUBJECTS = [
         make_input=dovetail_models.cached_inputs,
     ),
     Subject("scan-filter", "scan-filter", input="signal", split=(("y", 2), ("x", 1))),
+    Subject("relaxation", "relaxation", input="field", make_input=dovetail_models.relaxation_inputs),
     Subject("fno2d", "fno2d", input="field"),
     Subject("fno2d-torch", "fno2d-torch", input="field"),
     Subject("afno", "afno", input="fields"),

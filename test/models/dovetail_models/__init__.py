@@ -32,6 +32,7 @@ from .inputs import (
 from .llama import llama
 from .mobile import efficientnet_b0, mobilenet_v3_small
 from .recurrent import bilstm, gru_encoder, loop_decoder, scan_filter
+from .relaxation import relaxation, relaxation_inputs
 from .rounding import rounded_weights, run_exactly, run_rounding_each
 from .resnet import resnet18, resnet50
 from .swin import swin
@@ -64,6 +65,7 @@ BUILDERS = {
     "gru-encoder": gru_encoder,
     "loop-decoder": loop_decoder,
     "scan-filter": scan_filter,
+    "relaxation": relaxation,
     "fno2d": fno2d,
     "fno3d": fno3d,
     "fno2d-torch": fno2d_torch,
