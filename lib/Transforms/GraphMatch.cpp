@@ -35,8 +35,12 @@ LogicalResult dovetail::requireUnsharded(Operation *root) {
 LogicalResult dovetail::applyToGraph(Operation *root, RewritePatternSet patterns) {
   if (failed(requireUnsharded(root)))
     return failure();
+  GreedyRewriteConfig config;
   // Sharing constants would drop their locations, which name the weights.
-  return applyPatternsGreedily(root, std::move(patterns), GreedyRewriteConfig().enableConstantCSE(false));
+  config.enableConstantCSE(false);
+  // A long chain takes an iteration for each of its operations.
+  config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
+  return applyPatternsGreedily(root, std::move(patterns), config);
 }
 
 //===----------------------------------------------------------------------===//

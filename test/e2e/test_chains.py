@@ -53,6 +53,18 @@ def _build(seed, form):
     return model, rng.standard_normal(shape).astype(np.float32)
 
 
+def test_long_chain():
+    """As long as it likes: each operation is folded into the one before it."""
+    sums = " ".join(f"t{i} = Add({f't{i - 1}' if i else 'start'}, {'up' if i % 2 else 'down'})" for i in range(100))
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 20]> chain (float[5] x) => (float[5] y) '
+        f"<float half = {{0.5}}, float up = {{0.25}}, float down = {{-0.5}}> {{ start = Mul(x, half) {sums} y = Neg(t99) }}"
+    )
+    x = np.arange(5, dtype=np.float32)
+    actual = fastest_backend().compile_and_run(model, Partition({"y": 1}), {"x": x}, ["y"])["y"]
+    np.testing.assert_array_equal(actual, expected_outputs(model, {"x": x})["y"])
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", range(20))
 def test_chains(backend, seed, form):
