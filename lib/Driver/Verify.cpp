@@ -13,12 +13,14 @@
 #include "dovetail/Driver/Verify.h"
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/Ops/ControlOps.h"
 #include "dovetail/Driver/Compilation.h"
 #include "dovetail/Driver/Execution.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Requests.h"
 #include "dovetail/Import/TensorName.h"
 #include "dovetail/tools/Support.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -39,9 +41,31 @@ static std::string getValueName(Operation *op) {
   return name + op->getName().stripDialect().str();
 }
 
-/// Makes the result of every operation an output, in order.
+/// The operations that are part of repeated loops: their values are others in each iteration.
+static DenseSet<Operation *> findRepeated(Block &block) {
+  DenseMap<Operation *, llvm::SmallSet<uint64_t, 4>> loopsOf;
+  DenseSet<Operation *> repeated;
+  for (Operation &op : block) {
+    llvm::SmallSet<uint64_t, 4> loops;
+    for (Value operand : op.getOperands())
+      if (auto entry = loopsOf.find(operand.getDefiningOp()); entry != loopsOf.end())
+        loops.insert(entry->second.begin(), entry->second.end());
+    if (auto carry = dyn_cast<CarryOp>(op))
+      loops.insert(carry.getLoop());
+    else if (auto leave = dyn_cast<LeaveOp>(op))
+      loops.erase(leave.getLoop());
+    if (loops.empty())
+      continue;
+    repeated.insert(&op);
+    loopsOf[&op] = std::move(loops);
+  }
+  return repeated;
+}
+
+/// Makes the result of every operation that is not repeated an output, in order.
 static void returnAllValues(func::FuncOp main) {
   Block &block = main.getBody().front();
+  DenseSet<Operation *> repeated = findRepeated(block);
   Operation *terminator = block.getTerminator();
   llvm::StringSet<> names;
   for (const std::string &name : getOutputNames(main))
@@ -52,7 +76,7 @@ static void returnAllValues(func::FuncOp main) {
     attributes.append(all.begin(), all.end());
   Builder builder(main.getContext());
   for (Operation &op : block) {
-    if (isa<ConstantOp>(op))
+    if (isa<ConstantOp>(op) || repeated.contains(&op))
       continue;
     for (Value result : op.getResults()) {
       if (llvm::is_contained(terminator->getOperands(), result))

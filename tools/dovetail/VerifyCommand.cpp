@@ -132,7 +132,9 @@ Examples:
   auto state = std::make_shared<VerifyCommand>();
   command->add_option("model", state->model, "ONNX model (.onnx, .onnxtxt)")->required();
   addCompileOptions(*command, state->arguments);
-  command->add_flag("--per-op", state->perOp, "Compare every value as well, and name the first that differs");
+  command->add_flag(
+      "--per-op", state->perOp,
+      "Compare every value as well, but for those within loops that are repeated, and name the first that differs");
   tools::addRepeatable(
       *command, "--input,-i", state->inputs,
       "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz, NAME=@FILE.raw or NAME=random:SEED; random if "
