@@ -52,6 +52,9 @@ class Runner:
     def to_local(self, name, array):
         """What the ranks of this process hold of `array`, all of an input: a view, or a list of one for each rank."""
         shapes = {port.name: port.shape for port in self.program.inputs + self.program.outputs}
+        for port in self.program.inputs:
+            if port.name == name and any(port.lengths):
+                raise DovetailError(5, f"'{name}' varies in length from run to run; give `run` all of it")
         if name in shapes and np.shape(array) != shapes[name]:
             raise DovetailError(2, f"'{name}' has the shape {list(shapes[name])}, not {list(np.shape(array))}")
         parts = [array[self.program.part(name, rank)] for rank in self.ranks]

@@ -27,9 +27,14 @@ using runtime::PortInfo;
 
 namespace {
 
-std::string listPorts(const std::vector<PortInfo> &ports) {
-  return absl::StrJoin(ports, ", ", [](std::string *text, const PortInfo &port) {
-    absl::StrAppend(text, "'", port.name, "' ", formatType(port.type, port.shape));
+/// `float32[2, seq<=512]`.
+std::string formatPort(const runtime::Plan &plan, const PortInfo &port) {
+  return absl::StrCat(runtime::elementTypeName(port.type), "[", absl::StrJoin(plan.describeExtents(port), ", "), "]");
+}
+
+std::string listInputs(const runtime::Plan &plan) {
+  return absl::StrJoin(plan.inputs, ", ", [&](std::string *text, const PortInfo &port) {
+    absl::StrAppend(text, "'", port.name, "' ", formatPort(plan, port));
   });
 }
 
@@ -183,31 +188,50 @@ template <typename T> struct Ways {
   absl::FunctionRef<absl::StatusOr<T>(const InputSpec &spec, const PortInfo &port)> open;
 };
 
+const std::vector<int64_t> &extentsOf(const NamedTensor &tensor) { return tensor.shape; }
+const std::vector<int64_t> &extentsOf(const std::unique_ptr<InputSource> &source) { return source->shape(); }
+/// They may differ from step to step.
+std::vector<int64_t> extentsOf(const InputSequence &) { return {}; }
+
+/// Sets the bounds of `ports` to the lengths that a tensor of `port`, one of these, has.
+void setLengths(const runtime::Plan &plan, const PortInfo &port, const std::vector<int64_t> &extents,
+                std::vector<PortInfo> &ports) {
+  if (extents.size() != port.shape.size())
+    return;
+  for (size_t dim = 0; dim < extents.size(); ++dim)
+    for (PortInfo &other : ports)
+      for (size_t otherDim = 0; otherDim < other.shape.size(); ++otherDim)
+        if (int32_t count = plan.getCount(port, dim); count >= 0 && plan.getCount(other, otherDim) == count)
+          other.shape[otherDim] = std::min(other.shape[otherDim], extents[dim]);
+}
+
 /// What the inputs are that `specs` give, in the order of the plan's. With `randomDefault` those that are not given are
-/// random, from `seed` on.
+/// random, from `seed` on, and as long as those that are.
 template <typename T>
 absl::StatusOr<std::vector<T>> collect(const runtime::Plan &plan, const std::vector<std::string> &specs,
                                        const Ways<T> &ways, bool randomDefault, uint64_t seed) {
   std::map<std::string, T> given;
+  std::map<std::string, uint64_t> random;
   for (const std::string &text : specs) {
     absl::StatusOr<InputSpec> spec = parseSpec(plan, text);
     if (!spec.ok())
       return spec.status();
     auto add = [&](const std::string &name, T value) {
-      if (!given.emplace(name, std::move(value)).second)
+      if (random.contains(name) || !given.emplace(name, std::move(value)).second)
         return absl::InvalidArgumentError(absl::StrCat("--input ", text, ": input '", name, "' is given twice"));
       return absl::OkStatus();
     };
     auto unknown = [&](const std::string &name) {
-      return absl::InvalidArgumentError(absl::StrCat("--input ", text, ": the program has no input '", name,
-                                                     "'; its inputs are ", listPorts(plan.inputs)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--input ", text, ": the program has no input '", name, "'; its inputs are ", listInputs(plan)));
     };
     const PortInfo *port = findInput(plan, spec->name);
     if (spec->kind != InputSpec::WholeNpz && !port)
       return unknown(spec->name);
     absl::Status status;
     if (spec->kind == InputSpec::Random) {
-      status = add(spec->name, ways.makeRandom(*port, spec->seed));
+      if (given.contains(spec->name) || !random.emplace(spec->name, spec->seed).second)
+        return absl::InvalidArgumentError(absl::StrCat("--input ", text, ": input '", spec->name, "' is given twice"));
     } else if (spec->kind == InputSpec::WholeNpz || (spec->kind == InputSpec::Npz && !isPattern(spec->path))) {
       absl::StatusOr<Arrays<T>> arrays = ways.openArchive(*spec);
       status = arrays.status();
@@ -222,14 +246,20 @@ absl::StatusOr<std::vector<T>> collect(const runtime::Plan &plan, const std::vec
     if (!status.ok())
       return status;
   }
+  std::vector<PortInfo> ports = plan.inputs;
+  for (const PortInfo &port : plan.inputs)
+    if (auto it = given.find(port.name); it != given.end())
+      setLengths(plan, port, extentsOf(it->second), ports);
   std::vector<T> inputs;
-  for (const PortInfo &port : plan.inputs) {
+  for (const PortInfo &port : ports) {
     auto it = given.find(port.name);
-    if (it == given.end() && !randomDefault)
-      return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' ", formatType(port.type, port.shape),
+    auto seeded = random.find(port.name);
+    if (it == given.end() && seeded == random.end() && !randomDefault)
+      return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' ", formatPort(plan, port),
                                                      " is not given; add --input ", port.name, "=@FILE.npy or --input ",
                                                      port.name, "=random:0"));
-    inputs.push_back(it == given.end() ? ways.makeRandom(port, seed + inputs.size()) : std::move(it->second));
+    uint64_t own = seeded != random.end() ? seeded->second : seed + inputs.size();
+    inputs.push_back(it == given.end() ? ways.makeRandom(port, own) : std::move(it->second));
   }
   return inputs;
 }
@@ -247,10 +277,24 @@ std::unique_ptr<InputSource> makeRandomSource(const runtime::Plan &plan, const P
   return makeRandom(port.type, port.shape, seed, getLimit(plan, port.tensor));
 }
 
-absl::StatusOr<std::unique_ptr<InputSource>> openSource(const InputSpec &spec, const std::string &path,
-                                                        const PortInfo &port, bool areProcesses) {
+/// A file of elements alone, of an input.
+absl::StatusOr<std::unique_ptr<InputSource>> openRawOf(const runtime::Plan &plan, const PortInfo &port,
+                                                       const std::string &path) {
+  absl::StatusOr<std::unique_ptr<InputSource>> source = openRaw(path, port.type, port.shape);
+  bool isBounded = false;
+  for (size_t dim = 0; dim < port.shape.size(); ++dim)
+    isBounded |= plan.getCount(port, dim) >= 0;
+  if (!isBounded || source.status().code() != absl::StatusCode::kOutOfRange)
+    return source;
+  return absl::OutOfRangeError(absl::StrCat(source.status().message(), ", those of ", formatPort(plan, port),
+                                            " with its bounds; give fewer in a file that says its extents, as .npy"));
+}
+
+absl::StatusOr<std::unique_ptr<InputSource>> openSource(const runtime::Plan &plan, const InputSpec &spec,
+                                                        const std::string &path, const PortInfo &port,
+                                                        bool areProcesses) {
   if (spec.kind != InputSpec::Npz)
-    return spec.kind == InputSpec::Raw ? openRaw(path, port.type, port.shape) : openNpy(path);
+    return spec.kind == InputSpec::Raw ? openRawOf(plan, port, path) : openNpy(path);
   absl::StatusOr<Arrays<std::unique_ptr<InputSource>>> arrays =
       openArchive({spec.kind, spec.text, spec.name, path}, areProcesses);
   if (!arrays.ok())
@@ -273,9 +317,8 @@ absl::Status checkSource(const runtime::Plan &plan, const PortInfo &port, InputS
   absl::Span<const int64_t> shape = source.shape();
   if (source.type() == port.type && areExtents(plan, port, shape.subspan(hasSteps ? 1 : 0)))
     return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' is ", runtime::elementTypeName(port.type),
-                                                 "[", absl::StrJoin(plan.describeExtents(port), ", "),
-                                                 "], but a tensor ", formatType(source.type(), source.shape()),
+  return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' is ", formatPort(plan, port),
+                                                 ", but a tensor ", formatType(source.type(), source.shape()),
                                                  " was given; convert it, or compile the model for that shape"));
 }
 
@@ -289,10 +332,10 @@ bool hasSteps(const runtime::Plan &plan, const PortInfo &port, absl::Span<const 
 absl::StatusOr<std::vector<NamedTensor>>
 tools::readInputs(const runtime::Plan &plan, const std::vector<std::string> &specs, bool randomDefault, uint64_t seed) {
   auto random = [&](const PortInfo &port, uint64_t number) { return makeRandomTensor(plan, port, number); };
-  auto open = [](const InputSpec &spec, const PortInfo &port) -> absl::StatusOr<NamedTensor> {
+  auto open = [&](const InputSpec &spec, const PortInfo &port) -> absl::StatusOr<NamedTensor> {
     absl::StatusOr<NamedTensor> tensor = NamedTensor();
     if (spec.kind == InputSpec::Raw) {
-      absl::StatusOr<std::unique_ptr<InputSource>> source = openRaw(spec.path, port.type, port.shape);
+      absl::StatusOr<std::unique_ptr<InputSource>> source = openRawOf(plan, port, spec.path);
       tensor->type = port.type;
       tensor->shape = port.shape;
       absl::Status status = source.status();
@@ -329,7 +372,7 @@ tools::openInputs(const runtime::Plan &plan, const std::vector<std::string> &spe
   bool areProcesses = plan.mesh.numRanks() > 1;
   auto archive = [&](const InputSpec &spec) { return openArchive(spec, areProcesses); };
   auto open = [&](const InputSpec &spec, const PortInfo &port) {
-    return openSource(spec, spec.path, port, areProcesses);
+    return openSource(plan, spec, spec.path, port, areProcesses);
   };
   absl::StatusOr<std::vector<Source>> sources =
       collect<Source>(plan, specs, {random, archive, open}, randomDefault, /*seed=*/0);
@@ -389,7 +432,7 @@ tools::openSequences(const runtime::Plan &plan, const std::vector<std::string> &
   };
   auto open = [&](const InputSpec &spec, const PortInfo &port) -> absl::StatusOr<InputSequence> {
     if (!isPattern(spec.path)) {
-      absl::StatusOr<std::unique_ptr<InputSource>> source = openSource(spec, spec.path, port, areProcesses);
+      absl::StatusOr<std::unique_ptr<InputSource>> source = openSource(plan, spec, spec.path, port, areProcesses);
       if (!source.ok())
         return source.status();
       return make(port, *std::move(source), spec.path);
@@ -400,7 +443,7 @@ tools::openSequences(const runtime::Plan &plan, const std::vector<std::string> &
     return InputSequence(
         *std::move(files),
         [spec, &plan, &port, areProcesses](const std::string &path) -> absl::StatusOr<std::unique_ptr<InputSource>> {
-          absl::StatusOr<std::unique_ptr<InputSource>> source = openSource(spec, path, port, areProcesses);
+          absl::StatusOr<std::unique_ptr<InputSource>> source = openSource(plan, spec, path, port, areProcesses);
           if (!source.ok())
             return source;
           absl::Status status = checkSource(plan, port, **source, /*hasSteps=*/false);

@@ -105,9 +105,12 @@ absl::Status StepsRun::countSteps() {
       return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' is output '",
                                                      plan.outputs[port.fedBy].name, "' of the step before, so only ",
                                                      "what it is at first can be given, but not ", *length, " steps"));
-    if (*length < std::max<int64_t>(1, request.steps))
-      return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' is given for ", *length,
-                                                     " steps, but there are ", std::max<int64_t>(1, request.steps)));
+    if (*length == 0)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input '", port.name, "' is given for no step: the first of its dimensions, that of steps, is 0"));
+    if (*length < request.steps)
+      return absl::InvalidArgumentError(
+          absl::StrCat("input '", port.name, "' is given for ", *length, " steps, but there are ", request.steps));
     if (shortest < sequences.size() && request.steps == 0 && *length != sequences[shortest].length())
       return absl::InvalidArgumentError(absl::StrCat("input '", plan.inputs[shortest].name, "' is given for ",
                                                      *sequences[shortest].length(), " steps, but input '", port.name,

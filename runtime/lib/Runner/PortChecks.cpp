@@ -111,11 +111,15 @@ static absl::Status forEachPort(const char *kind, const Plan &plan, const std::v
   for (size_t i = 0; i < count; ++i) {
     const PortInfo &port = ports[i];
     auto mayBeShort = [&](size_t dim) { return haveLengths && plan.getCount(port, dim) >= 0; };
+    bool isBounded = false;
+    for (size_t dim = 0; dim < port.shape.size(); ++dim)
+      isBounded |= mayBeShort(dim);
     Wanted wanted{absl::StrCat(kind, " '", port.name, "'"),
                   port.type,
                   port.shape,
                   haveLengths ? shapeStr(plan, port) : shapeStr(port.shape),
-                  "compile the model for that shape or change the tensor",
+                  isBounded ? "compile the model for that shape, as with a larger --bound, or change the tensor"
+                            : "compile the model for that shape or change the tensor",
                   mayBeShort};
     if (absl::Status status = body(i, wanted); !status.ok())
       return status;
