@@ -31,7 +31,7 @@ public:
       : runner(runner), plan(runner.getProgram().getPlan()), sources(std::move(sources)), files(files),
         summaries(plan.outputs.size()) {}
 
-  std::vector<int64_t> shape(size_t input) override { return sources[input]->shape(); }
+  absl::StatusOr<std::vector<int64_t>> shape(size_t input) override { return sources[input]->shape(); }
   absl::Status begin(absl::Span<const std::vector<int64_t>> shapes) override;
   absl::Status read(size_t input, const layout::Box &box, std::byte *elements) override;
   absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) override;

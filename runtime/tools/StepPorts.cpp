@@ -67,12 +67,19 @@ absl::Status ofInput(const runtime::Plan &plan, size_t input, const absl::Status
 StepReader::StepReader(const runtime::Plan &plan, const std::vector<InputSequence> &inputs,
                        const std::vector<int> &ranks, int64_t first, int64_t end)
     : plan(plan), inputs(inputs), sources(inputs.size()) {
+  bool hasLengths = std::any_of(plan.counts.begin(), plan.counts.end(),
+                                [](const runtime::CountInfo &count) { return count.isGiven; });
   int64_t held = 0;
-  for (size_t i = 0; i < inputs.size(); ++i)
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].length())
+      continue;
+    // Lengths depend on all, also those of which no rank of this process has anything.
+    bool isNeeded = hasLengths;
     for (int rank : ranks) {
       Box box = plan.tensorBox(plan.inputs[i].tensor, rank);
-      if (!inputs[i].length() || box.empty())
+      if (box.empty())
         continue;
+      isNeeded = true;
       // Ranks may have the same.
       auto same = std::find_if(parts.begin(), parts.end(),
                                [&](const Part &part) { return part.input == i && part.box == box; });
@@ -84,7 +91,10 @@ StepReader::StepReader(const runtime::Plan &plan, const std::vector<InputSequenc
       held += isHeld ? bytes : 0;
       parts.push_back({i, std::move(box), isHeld});
     }
-  if (!parts.empty())
+    if (isNeeded)
+      changing.push_back(i);
+  }
+  if (!changing.empty())
     thread = std::thread([this, first, end] { work(first, end); });
 }
 
@@ -99,14 +109,13 @@ StepReader::~StepReader() {
 }
 
 absl::Status StepReader::readStep(int64_t step) {
-  std::fill(sources.begin(), sources.end(), nullptr);
+  for (size_t input : changing) {
+    absl::StatusOr<std::shared_ptr<InputSource>> opened = inputs[input].open(step);
+    if (!opened.ok())
+      return ofInput(plan, input, opened.status());
+    sources[input] = *std::move(opened);
+  }
   for (Part &part : parts) {
-    if (!sources[part.input]) {
-      absl::StatusOr<std::shared_ptr<InputSource>> opened = inputs[part.input].open(step);
-      if (!opened.ok())
-        return ofInput(plan, part.input, opened.status());
-      sources[part.input] = *std::move(opened);
-    }
     part.now = part.box.intersect(Box::ofShape(sources[part.input]->shape()));
     if (!part.isHeld || part.now.empty())
       continue;
@@ -177,10 +186,12 @@ void StepReader::work(int64_t first, int64_t end) {
   }
 }
 
-std::vector<int64_t> StepReader::shape(size_t input) {
+absl::StatusOr<std::vector<int64_t>> StepReader::shape(size_t input) {
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return isThere; });
-  return sources[input] ? sources[input]->shape() : std::vector<int64_t>();
+  if (!status.ok())
+    return status;
+  return sources[input]->shape();
 }
 
 void StepReader::end(int64_t step) {
@@ -310,11 +321,13 @@ absl::StatusOr<std::shared_ptr<InputSource>> StepPorts::open(size_t input) const
   return initial[input] && !isIdle ? initial[input] : inputs[input].open(0);
 }
 
-std::vector<int64_t> StepPorts::shape(size_t input) {
+absl::StatusOr<std::vector<int64_t>> StepPorts::shape(size_t input) {
   if (!isRead(input))
     return reader->shape(input);
   absl::StatusOr<std::shared_ptr<InputSource>> source = open(input);
-  return source.ok() ? (*source)->shape() : std::vector<int64_t>();
+  if (!source.ok())
+    return ofInput(plan, input, source.status());
+  return (*source)->shape();
 }
 
 absl::Status StepPorts::begin(absl::Span<const std::vector<int64_t>> shapes) {

@@ -38,8 +38,8 @@ public:
              int64_t first, int64_t end);
   ~StepReader();
 
-  /// The extents of an input in the step at hand; none if it cannot be read, as `read` says.
-  std::vector<int64_t> shape(size_t input);
+  /// The extents of an input in the step at hand.
+  absl::StatusOr<std::vector<int64_t>> shape(size_t input);
   /// A part of what an input is in the step at hand. By several threads at once.
   absl::Status read(size_t input, const layout::Box &box, std::byte *elements);
   /// A step is over, which may have had nothing to read.
@@ -61,6 +61,7 @@ private:
 
   const runtime::Plan &plan;
   const std::vector<InputSequence> &inputs;
+  std::vector<size_t> changing; ///< The inputs that differ from step to step, as far as this process needs them.
   std::vector<Part> parts;
   std::vector<size_t> takers; ///< For each rank's box, the part that it is.
   int64_t wanted = 0;         ///< Elements that all ranks take of the step at hand, which is that:
@@ -129,7 +130,7 @@ public:
       : runner(runner), plan(runner.getProgram().getPlan()), inputs(inputs), initial(inputs.size()), writer(writer),
         summaries(plan.outputs.size()) {}
 
-  std::vector<int64_t> shape(size_t input) override;
+  absl::StatusOr<std::vector<int64_t>> shape(size_t input) override;
   absl::Status begin(absl::Span<const std::vector<int64_t>> shapes) override;
   absl::Status read(size_t input, const layout::Box &box, std::byte *elements) override;
   absl::Status write(size_t output, const layout::Box &box, const std::byte *elements) override;

@@ -5,7 +5,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from harness.backend import InProcessBackend, USAGE, call, fastest_backend, tool
+from harness.backend import FILE, InProcessBackend, USAGE, call, fastest_backend, tool
 from harness.partition import Partition, uneven_sizes
 from test_processes import finish, free_port, run_ranks, start
 
@@ -155,15 +155,29 @@ def test_command_line(tmp_path):
     done("run", artifact, *random, "--output", f"mixed={tmp_path}/mixed.npy")
     assert np.load(tmp_path / "mixed.npy").shape == (2, BOUND, WIDTH)
     done("bench", artifact, "--iterations", "1", "--warmup", "0")
+    # But others are as long as what is given.
+    tokens = ("--input", f"tokens=@{tmp_path}/tokens.npy")
+    done("run", artifact, *tokens, *random[2:], "--output", f"mixed={tmp_path}/mixed.npy")
+    assert np.load(tmp_path / "mixed.npy").shape == (2, 3, WIDTH)
+    done("bench", artifact, *tokens, "--iterations", "1", "--warmup", "0")
+    inputs["shift"].tofile(tmp_path / "shift.raw")
+    code, _, errors = call([tool("dovetail"), "run", artifact, *given[:2], *given[4:], "--input", f"shift=@{tmp_path}/shift.raw"])
+    assert code == FILE and f"those of float32[2, seq<={BOUND}, {WIDTH}] with its bounds" in errors, errors
 
 
+def _compile_for_steps(dovetail, artifact, sizes, target):
+    sizes = ",".join(map(str, sizes))
+    options = ["--mesh", "y=3", "--shard", "shift=_,y,_", "--sizes", f"shift:1={sizes}", "--bound", f"seq={BOUND}"]
+    dovetail.compile(_parse(ELEMENTWISE), libraries=False, options=[*options, "--target", target]).save(artifact)
+
+
+@pytest.mark.parametrize("sizes", [(2, 4, 5), (6, 5, 0)], ids=str)
 @pytest.mark.parametrize("target", ["cpu", "emulated"])
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_steps_and_processes(dovetail, tmp_path, ranks, target):
+def test_steps_and_processes(dovetail, tmp_path, ranks, target, sizes):
     """Steps with files of other lengths, in which ranks have nothing or more, by threads and by processes."""
     artifact, expected, rng = tmp_path / "model.dvt", [], np.random.default_rng(3)
-    options = [*_flags({"y": 3}, "shift", [2, BOUND, WIDTH], 1), "--bound", f"seq={BOUND}", "--target", target]
-    dovetail.compile(_parse(ELEMENTWISE), libraries=False, options=options).save(artifact)
+    _compile_for_steps(dovetail, artifact, sizes, target)
     for folder in ("tokens", "shift", "out"):
         (tmp_path / folder).mkdir()
     for number, length in enumerate(LENGTHS):
@@ -199,6 +213,33 @@ def test_steps_and_processes(dovetail, tmp_path, ranks, target):
     results = finish([start(arguments, rank, ranks, port, True) for rank, arguments in enumerate(own)])
     for code, _, messages in results:
         assert code == USAGE and "rank 2 was given inputs with seq = 1, but rank 0 with seq = 4" in messages, results
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_files_that_steps_cannot_read(dovetail, tmp_path, ranks):
+    """What is wrong with a file is said of it, not of lengths that do not agree."""
+    artifact, rng = tmp_path / "model.dvt", np.random.default_rng(4)
+    _compile_for_steps(dovetail, artifact, (6, 5, 0), "cpu")
+    for name in ("tokens", "shift"):
+        (tmp_path / name).mkdir()
+    for number in range(3):
+        inputs = _elementwise_inputs(rng, 3)
+        np.save(tmp_path / "table.npy", inputs["table"])
+        for name in ("tokens", "shift"):
+            np.save(tmp_path / name / f"{number}.npy", inputs[name])
+    command = ["run", artifact, "--input", f"table=@{tmp_path}/table.npy", "--output", f"mixed={tmp_path}/{{step}}.npy"]
+    for name in ("tokens", "shift"):
+        command += ["--input", f"{name}={tmp_path}/{name}/*.npy"]
+    bad = tmp_path / "shift" / "1.npy"
+    for content, exit_code, words in (
+        (b"nothing", FILE, "not a .npy array"),
+        (np.zeros((2, 3, WIDTH)), USAGE, "float64[2, 3, 6]"),
+        (np.zeros((2, BOUND + 1, WIDTH), np.float32), USAGE, f"seq<={BOUND}"),
+    ):
+        bad.write_bytes(content) if isinstance(content, bytes) else np.save(bad, content)
+        results = run_ranks(command, ranks) if ranks > 1 else [call([tool("dovetail-run"), *command])]
+        for code, _, messages in results:
+            assert code == exit_code and "step 2" in messages and "1.npy" in messages and words in messages, messages
 
 
 def _inputs_of(folder, names, number):

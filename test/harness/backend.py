@@ -28,6 +28,7 @@ EXIT_CODES = {
     9: "internal error",
 }
 USAGE = 2
+FILE = 3
 UNSUPPORTED = 5
 
 #: What each byte of memory is before it is written to: NaN in floats, and no index.

@@ -125,6 +125,7 @@ struct ProgramRunner::State {
   absl::Status take(PortParts &both);
   void take(absl::Span<const FullTensor> in, absl::Span<const FullTensor> out, PortParts *both) {
     inputs = in;
+    counts.reset();
     outputs.assign(out.begin(), out.end());
     // Counts that are computed, which only the first process gets, come after its outputs.
     const std::vector<CountInfo> &infos = program->getPlan().counts;

@@ -10,8 +10,9 @@
 
 #include "PortChecks.h"
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_split.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,9 +20,11 @@
 using namespace dovetail;
 using namespace dovetail::runtime;
 
-RunCounts::RunCounts(const Plan &plan) : plan(plan) {
-  for (const CountInfo &count : plan.counts)
-    values.push_back(count.bound);
+RunCounts::RunCounts(const Plan &plan) : plan(plan), values(plan.counts.size()) { reset(); }
+
+void RunCounts::reset() {
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = plan.counts[i].bound;
 }
 
 bool RunCounts::areComputed() const {
@@ -39,12 +42,15 @@ absl::Status RunCounts::setLengths(PortParts &parts, RankGroup &group) {
   if (std::none_of(plan.counts.begin(), plan.counts.end(), [](const CountInfo &count) { return count.isGiven; }))
     return absl::OkStatus();
   std::vector<std::vector<int64_t>> shapes;
-  for (size_t i = 0; i < plan.inputs.size(); ++i) {
-    shapes.push_back(parts.shape(i));
-    if (shapes.back().empty())
-      shapes.back() = plan.inputs[i].shape;
+  absl::Status status;
+  for (size_t i = 0; i < plan.inputs.size() && status.ok(); ++i) {
+    absl::StatusOr<std::vector<int64_t>> shape = parts.shape(i);
+    status = shape.status();
+    if (status.ok())
+      shapes.push_back(shape->empty() ? plan.inputs[i].shape : *std::move(shape));
   }
-  absl::Status status = checkShapes(plan, shapes);
+  if (status.ok())
+    status = checkShapes(plan, shapes);
   if (status.ok())
     setLengths(shapes);
   if (group.isWhole())
@@ -55,18 +61,20 @@ absl::Status RunCounts::setLengths(PortParts &parts, RankGroup &group) {
       absl::StrAppend(&lengths, lengths.empty() ? "" : ", ", plan.counts[i].name, " = ", values[i]);
   // All processes stop, whichever of them was given something wrong.
   absl::StatusOr<std::vector<std::string>> all =
-      group.share(status.ok() ? absl::StrCat("=", lengths) : absl::StrCat("!", std::string(status.message())));
+      group.share(status.ok() ? absl::StrCat("=", lengths)
+                              : absl::StrCat(static_cast<int>(status.code()), " ", std::string(status.message())));
   if (!all.ok())
     return all.status();
   for (size_t rank = 0; rank < all->size() && status.ok(); ++rank) {
-    absl::string_view own = (*all)[rank], first = all->front();
-    if (absl::ConsumePrefix(&own, "!"))
-      status = absl::InvalidArgumentError(absl::StrCat("rank ", rank, ": ", own));
-    else if (own != first)
+    std::pair<std::string, std::string> words = absl::StrSplit((*all)[rank], absl::MaxSplits(' ', 1));
+    if (int code = 0; absl::SimpleAtoi(words.first, &code) && code != 0)
+      status = ofRank(static_cast<int>(rank), absl::Status(static_cast<absl::StatusCode>(code), words.second));
+  }
+  for (size_t rank = 0; rank < all->size() && status.ok(); ++rank)
+    if (absl::string_view own = (*all)[rank], first = all->front(); own != first)
       status = absl::InvalidArgumentError(absl::StrCat("rank ", rank, " was given inputs with ", own.substr(1),
                                                        ", but rank 0 with ", first.substr(1),
                                                        "; give all processes the same"));
-  }
   return status;
 }
 

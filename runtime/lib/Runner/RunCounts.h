@@ -25,6 +25,8 @@ public:
   /// Before the first run they are the bounds.
   explicit RunCounts(const Plan &plan);
 
+  /// The same before another run.
+  void reset();
   bool empty() const { return values.empty(); }
   /// Whether there are counts that runs compute.
   bool areComputed() const;

@@ -48,7 +48,7 @@ public:
   virtual ~PortParts() = default;
   /// The extents of an input in the run that is about to begin: those of its port, of which dimensions whose lengths
   /// vary may have less; none: those of its port. The same in all processes. Asked for where lengths vary.
-  virtual std::vector<int64_t> shape(size_t /*input*/) { return {}; }
+  virtual absl::StatusOr<std::vector<int64_t>> shape(size_t /*input*/) { return std::vector<int64_t>(); }
   /// Writes the elements of `box` of input number `input`, row-major, to `elements`.
   virtual absl::Status read(size_t input, const layout::Box &box, std::byte *elements) = 0;
   /// Called for each run, once in each process and before anything is taken: the extents of all outputs, of which boxes
@@ -66,8 +66,8 @@ public:
 struct RunnerOptions {
   /// Threads in all; they are divided among the ranks, each of which has one at least.
   int threads = 1;
-  /// How long one step may take, and a rank may keep others waiting, before the run is given up. On devices a
-  /// run is replayed as a whole, and counts as one step.
+  /// How long one step may take, and a rank may keep others waiting, before the run is given up. On devices what lies
+  /// between two decisions about repeats and choices, a whole run without these, is replayed, and counts as one step.
   std::chrono::milliseconds timeout = std::chrono::seconds(60);
   /// Whether to record when steps begin and end.
   bool trace = false;
@@ -124,8 +124,8 @@ public:
   absl::Status runLocal(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs);
 
   /// The extents that output number `index` had in the last run: those of its port, but for bounded dimensions, of
-  /// which there are the first coordinates alone. Before the first run, and after one of full tensors where `isFirst`
-  /// does not hold, those that depend on data are the bounds.
+  /// which there are the first coordinates alone. Before the first run they are the bounds, and so are those that
+  /// depend on data after a run of full tensors where `isFirst` does not hold.
   std::vector<int64_t> getOutputShape(size_t index) const;
 
   /// As `run`, and measures the time from the moment all inputs are in place until the last rank of this process has
