@@ -65,9 +65,10 @@ void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
   command.add_option("--address", arguments.address, "Where all ranks find rank 0: its machine, and a free port there")
       ->type_name("HOST[:PORT]");
   command
-      .add_option("--timeout", arguments.timeout,
-                  "Give up when no rank makes progress for this many seconds; if ranks are processes, a run must take "
-                  "less")
+      .add_option(
+          "--timeout", arguments.timeout,
+          "Give up when a rank makes no progress for this many seconds, so that no step, and on devices nothing "
+          "that is recorded, may take longer")
       ->type_name("SECONDS")
       ->capture_default_str();
   command.add_flag("--autotune", arguments.autotune,

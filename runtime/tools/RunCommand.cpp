@@ -263,7 +263,7 @@ void tools::addRunCommand(CLI::App &app, int &exitCode) {
   command
       ->add_option("--warmup", state->warmup,
                    "Runs before the one that counts, on NaN (integers: in reverse): what a device has recorded it then "
-                   "replays, and nothing may depend on what is in memory")
+                   "replays, and nothing may depend on what is in memory; a loop that data end may not end on these")
       ->type_name("N")
       ->capture_default_str();
   command

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import onnx
 import pytest
-from harness.backend import InProcessBackend, UNSUPPORTED, call, fastest_backend, tool
+from harness.backend import InProcessBackend, call, fastest_backend, tool
 from harness.oracle import expected_outputs
 from harness.partition import Partition, uneven_sizes
 from test_processes import run_ranks
