@@ -12,6 +12,7 @@
 #include "dovetail/runtime/LocalGroup.h"
 #include "dovetail/runtime/Session.h"
 
+#include <array>
 #include <cstdlib>
 #include <thread>
 
@@ -196,6 +197,63 @@ TEST(DeviceSession, StepsBetweenBoundariesAreReplayed) {
     });
   for (std::thread &thread : threads)
     thread.join();
+}
+
+TEST(DeviceSession, RepeatsWithoutKernels) {
+  // As many iterations as there are conditions that hold, of which each takes the place of the one before, as do
+  // values.
+  constexpr size_t count = 4;
+  PlanBuilder builder = deviceBuilder({3});
+  builder.placesWaits = false;
+  layout::Sharding cut = sharding(1, {{0, split(0, {0, 1, 3, 7})}});
+  std::vector<uint32_t> conditions, values;
+  for (size_t i = 0; i < count; ++i) {
+    conditions.push_back(builder.value({}, sharding(0), {}, "on", artifact::ElementType::Bool));
+    values.push_back(builder.value({7}, cut));
+    builder.input("condition" + std::to_string(i), conditions[i]);
+    builder.input("value" + std::to_string(i), values[i]);
+  }
+  uint32_t whole = builder.value({7}, sharding(1));
+  auto addExchange = [&] {
+    auto position = static_cast<uint32_t>(builder.plan.steps.size());
+    builder.exchange(values[0], whole);
+    builder.wait({position}, {position});
+  };
+  auto addCopy = [&](uint32_t source, uint32_t target) {
+    artifact::ReorderT reorder;
+    reorder.source = source;
+    reorder.target = target;
+    builder.library(std::move(reorder));
+  };
+  addExchange();
+  builder.repeat(conditions[0]);
+  for (size_t i = 0; i + 1 < count; ++i) {
+    addCopy(conditions[i + 1], conditions[i]);
+    addCopy(values[i + 1], values[i]);
+  }
+  addExchange();
+  builder.end();
+  builder.output("out", whole);
+  auto program = builder.program();
+  ASSERT_TRUE(program);
+  auto runner = runtime::ProgramRunner::create(program);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  for (size_t iterations : {0, 2, 3, 1, 3}) {
+    std::array<uint8_t, count> holds = {};
+    std::vector<std::vector<float>> given(count);
+    std::vector<runtime::FullTensor> inputs;
+    for (size_t i = 0; i < count; ++i) {
+      holds[i] = i < iterations;
+      for (int element = 0; element < 7; ++element)
+        given[i].push_back(static_cast<float>(10 * i + element));
+      inputs.push_back({&holds[i], runtime::ElementType::Bool, {}});
+      inputs.push_back({given[i].data(), runtime::ElementType::F32, {7}});
+    }
+    std::vector<float> out(7);
+    absl::Status status = (*runner)->run(inputs, {{out.data(), runtime::ElementType::F32, {7}}});
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(out, given[iterations]) << iterations;
+  }
 }
 
 TEST(DeviceSession, StencilsWithExchanges) {
