@@ -215,6 +215,25 @@ def test_steps_and_processes(dovetail, tmp_path, ranks, target, sizes):
         assert code == USAGE and "rank 2 was given inputs with seq = 1, but rank 0 with seq = 4" in messages, results
 
 
+def test_outputs_that_go_in_slabs(dovetail, tmp_path):
+    """Processes that have short pieces of each row of a file exchange them for longer ones, of what there is."""
+    model = _parse("""
+        <ir_version: 9, opset_import: ["" : 18]>
+        negative (float[300, seq, 3] x) => (float[300, seq, 3] y) { y = Neg(x) }
+    """)
+    options = ["--mesh", "y=3", "--shard", "x=_,y,_", "--sizes", "x:1=100,400,200", "--bound", "seq=700"]
+    dovetail.compile(model, options=[*options, "--cpu", CPU]).save(tmp_path / "model.dvt")
+    (tmp_path / "x").mkdir()
+    steps = [np.random.default_rng(length).standard_normal((300, length, 3), np.float32) for length in (650, 0, 90, 700)]
+    for number, x in enumerate(steps):
+        np.save(tmp_path / "x" / f"{number}.npy", x)
+    command = ["run", tmp_path / "model.dvt", "--input", f"x={tmp_path}/x/*.npy", "--output", f"y={tmp_path}/{{step}}.npy"]
+    results = run_ranks(command, 3)
+    assert [code for code, _, _ in results] == [0] * 3, results
+    for number, x in enumerate(steps):
+        np.testing.assert_array_equal(np.load(tmp_path / f"{number + 1:04}.npy"), -x)
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_files_that_steps_cannot_read(dovetail, tmp_path, ranks):
     """What is wrong with a file is said of it, not of lengths that do not agree."""
