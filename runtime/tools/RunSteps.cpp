@@ -13,6 +13,7 @@
 
 #include "dovetail/runtime/RankGroup.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -146,8 +147,15 @@ absl::Status StepsRun::placeOutputs() {
 absl::Status StepsRun::ofStep(int64_t step, const absl::Status &status) const {
   if (status.ok())
     return status;
-  absl::Status named =
-      total > 1 ? absl::Status(status.code(), absl::StrCat("step ", step + 1, ": ", status.message())) : status;
+  // Who writes says of which step that is.
+  bool saysStep = false;
+  for (int64_t other : {step - 1, step}) {
+    std::string words = absl::StrCat("step ", other + 1, ": ");
+    saysStep |= absl::StartsWith(status.message(), words) || absl::StrContains(status.message(), ": " + words);
+  }
+  absl::Status named = total > 1 && !saysStep
+                           ? absl::Status(status.code(), absl::StrCat("step ", step + 1, ": ", status.message()))
+                           : status;
   return status.code() == absl::StatusCode::kInvalidArgument ? named : ofArtifact(request.arguments.artifact, named);
 }
 
