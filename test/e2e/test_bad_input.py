@@ -269,6 +269,7 @@ CASES = [
     Bad("input-is-a-loop", _run("--input image=@{dir}/loop.npy"), FILE, "loop.npy"),
     Bad("input-below-a-file", _run("--input image=@{dir}/image.npy/x.npy"), FILE, "x.npy"),
     Bad("input-name-too-long", _run("--input image=@{dir}/" + "n" * 300 + ".npy"), FILE, "nnnn"),
+    Bad("device-of-a-cpu", _run("--input image=random:0 --device 1"), USAGE, "leave out the device"),
     Bad("input-is-a-device", _run("--input image=@/dev/zero"), FILE, "/dev/zero"),
     Bad("archive-below-a-file", _run("--input @{dir}/image.npy/x.npz"), FILE, "x.npz"),
     Bad("input-not-npy", _run("--input image=@{dir}/garbage.onnx"), FILE, "garbage.onnx"),

@@ -512,6 +512,9 @@ absl::StatusOr<std::unique_ptr<ProgramRunner>> ProgramRunner::create(std::shared
                                                                      RunnerOptions options) {
   if (options.threads < 1)
     return absl::InvalidArgumentError(absl::StrCat("at least 1 thread is needed, not ", options.threads));
+  if (options.device >= 0 && !program->getPlan().isForDevice())
+    return absl::InvalidArgumentError(absl::StrCat("device ", options.device, " is asked for, but the program is for ",
+                                                   "target '", hostTarget, "'; leave out the device"));
   auto state = std::make_shared<State>(std::move(program), options);
   const Plan &plan = state->program->getPlan();
   state->results = plan.getResults();
