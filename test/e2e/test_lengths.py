@@ -165,6 +165,52 @@ def test_command_line(tmp_path):
     assert code == FILE and f"those of float32[2, seq<={BOUND}, {WIDTH}] with its bounds" in errors, errors
 
 
+#: Recurrences end where rows do: at the length, or before.
+RECURRENCES = f"""
+<ir_version: 9, opset_import: ["" : 18]>
+recurrences (float[seq, 3, {WIDTH}] x, int32[3] ends)
+  => (float[seq, 2, 3, 4] states, float[2, 3, 4] last, float[2, 3, 4] cell, float[seq, 1, 3, 5] gated, float[1, 3, 5] gate,
+      float[seq, 1, 3, 4] simple, float[seq, 3, 4] used)
+  <int64[1] directions = {{1}}>
+{{
+  states, last, cell = LSTM<hidden_size = 4, direction = "bidirectional">(x, w4, r4, b4)
+  gated, gate = GRU<hidden_size = 5, direction = "reverse", linear_before_reset = 1>(x, w3, r3, b3, ends)
+  simple = RNN<hidden_size = 4>(x, w1, r1)
+  squeezed = Squeeze(simple, directions)
+  used = Relu(squeezed)
+}}
+"""
+
+
+def _recurrent_model():
+    model = onnx.parser.parse_model(RECURRENCES)
+    rng = np.random.default_rng(9)
+    for name, shape in {
+        "w4": (2, 16, WIDTH), "r4": (2, 16, 4), "b4": (2, 32), "w3": (1, 15, WIDTH), "r3": (1, 15, 5), "b3": (1, 30),
+        "w1": (1, 4, WIDTH), "r1": (1, 4, 4),
+    }.items():  # fmt: skip
+        model.graph.initializer.append(onnx.numpy_helper.from_array(rng.standard_normal(shape, np.float32) / 2, name))
+    onnx.checker.check_model(model)
+    return model
+
+
+@pytest.mark.parametrize("target", ["cpu", "emulated"])
+@pytest.mark.parametrize("dim", [0, 1, 2], ids=["time", "batch", "input"])
+@pytest.mark.parametrize("mesh", MESHES, ids=str)
+def test_recurrences(dovetail, mesh, dim, target):
+    model = _recurrent_model()
+
+    def make_inputs(rng, length):
+        return {
+            "x": rng.standard_normal((length, 3, WIDTH), np.float32),
+            "ends": rng.integers(0, length + 1, 3).astype(np.int32),
+        }
+
+    options = [*_flags(mesh, "x", [BOUND, 3, WIDTH], dim), "--bound", f"seq={BOUND}", "--target", target]
+    program = dovetail.compile(model, libraries=target == "cpu", options=options)
+    _check(program, model, make_inputs, lengths=[4, BOUND, 1, 7], rtol=1e-5, atol=1e-6)
+
+
 def _compile_for_steps(dovetail, artifact, sizes, target):
     sizes = ",".join(map(str, sizes))
     options = ["--mesh", "y=3", "--shard", "shift=_,y,_", "--sizes", f"shift:1={sizes}", "--bound", f"seq={BOUND}"]

@@ -43,6 +43,8 @@ private:
   /// Fails unless operand number `index` is a tensor of this shape and the input's elements, or left out.
   llvm::LogicalResult checkOperand(unsigned index, llvm::StringRef name, llvm::ArrayRef<int64_t> shape);
   llvm::LogicalResult readLengths();
+  /// `sequence_lens`; null if it is left out, or says that all rows go to the end.
+  llvm::FailureOr<mlir::Value> readGivenLengths();
 
   /// Operand number `index` for direction `number`, widened, in `shape`; null if it is left out.
   mlir::Value takeDirection(unsigned index, int64_t number, llvm::ArrayRef<int64_t> shape);
@@ -67,8 +69,10 @@ private:
   bool isBatchFirst = false;
   int64_t steps = 0, batch = 0, inputs = 0, hidden = 0, directions = 1;
   std::vector<Functions> functions;
+  mlir::Value input; ///< Not bounded along time.
   /// The lengths of rows, as i64, and for each element of the states whether it is before the end; null if all are.
   mlir::Value lengths, isBeforeEnd;
+  mlir::Value stepCount; ///< How many steps a run has, if that is not known.
 };
 
 } // namespace
@@ -174,10 +178,10 @@ llvm::LogicalResult Recurrence::readFunctions() {
   return llvm::success();
 }
 
-llvm::LogicalResult Recurrence::readLengths() {
+llvm::FailureOr<mlir::Value> Recurrence::readGivenLengths() {
   mlir::Value given = node.getInput(4);
   if (!given)
-    return llvm::success();
+    return mlir::Value();
   if (OnnxNode::getShape(given) != llvm::ArrayRef<int64_t>(batch) ||
       !OnnxNode::getType(given).getElementType().isInteger())
     return node.invalid("'sequence_lens' is not an integer for each row of the batch");
@@ -188,9 +192,28 @@ llvm::LogicalResult Recurrence::readLengths() {
           return node.invalid("'sequence_lens' has " + llvm::Twine(length) + ", but there are " + llvm::Twine(steps) +
                               " steps");
       if (llvm::all_of(*values, [&](int64_t length) { return length == steps; }))
-        return llvm::success();
+        return mlir::Value();
     }
-  lengths = node.cast(given, node.getBuilder().getI64Type());
+  return node.cast(given, node.getBuilder().getI64Type());
+}
+
+llvm::LogicalResult Recurrence::readLengths() {
+  input = node.getInput(0);
+  auto given = readGivenLengths();
+  if (failed(given))
+    return llvm::failure();
+  lengths = *given;
+  // Rows end where the run does. Other bounded dimensions are what inference makes of them.
+  llvm::ArrayRef<mlir::Value> counts = node.getCounts(input);
+  unsigned time = isBatchFirst ? 1 : 0;
+  if (llvm::count_if(counts, [](mlir::Value count) { return static_cast<bool>(count); }) == 1 && counts[time]) {
+    stepCount = counts[time];
+    input = node.clearTails(input);
+    auto type = mlir::RankedTensorType::get({batch}, node.getBuilder().getI64Type());
+    lengths = node.create<MinOp>(lengths ? lengths : node.splat(type, steps), stepCount);
+  }
+  if (!lengths)
+    return llvm::success();
   mlir::Value ends = node.reshape(lengths, {1, batch, 1});
   isBeforeEnd = node.create<LessOp>(node.reshape(node.count(0, steps), {steps, 1, 1}), ends);
   return llvm::success(static_cast<bool>(isBeforeEnd));
@@ -228,11 +251,11 @@ mlir::Value Recurrence::takePart(mlir::Value vector, int64_t first, int64_t coun
 
 States Recurrence::build(int64_t number) {
   int64_t width = numGates * hidden;
-  mlir::Value input = node.widen(node.getInput(0));
+  mlir::Value rows = node.widen(input);
   if (isBatchFirst)
-    input = node.transpose(input, {1, 0, 2});
+    rows = node.transpose(rows, {1, 0, 2});
   mlir::Value weights = node.transpose(takeDirection(1, number, {width, inputs}), {1, 0});
-  mlir::Value sums = multiplyMatrices(node, input, weights), recurrentBias;
+  mlir::Value sums = multiplyMatrices(node, rows, weights), recurrentBias;
   if (mlir::Value bias = takeDirection(3, number, 2 * width)) {
     mlir::Value ofInput = takePart(bias, 0, width), ofState = takePart(bias, width, width);
     if (isLinearBeforeReset()) {
@@ -295,7 +318,12 @@ mlir::Value Recurrence::joinSteps(llvm::ArrayRef<mlir::Value> states) {
   mlir::Value joined = node.stack(entries, isBatchFirst ? 2 : 1);
   if (joined && isBatchFirst)
     joined = node.transpose(joined, {1, 0, 2, 3});
-  return node.cast(joined, OnnxNode::getType(node.getInput(0)).getElementType());
+  joined = node.cast(joined, OnnxNode::getType(node.getInput(0)).getElementType());
+  if (!stepCount)
+    return joined;
+  Counts counts(4);
+  counts[isBatchFirst ? 1 : 0] = stepCount;
+  return node.bound(joined, std::move(counts));
 }
 
 mlir::Value Recurrence::joinLast(llvm::ArrayRef<mlir::Value> states, llvm::ArrayRef<mlir::Value> initial) {
