@@ -46,6 +46,11 @@ public:
   bool isCount(mlir::Value value) const { return used.contains(value); }
   /// Of a count: the extent of the dimensions that it bounds.
   int64_t getBound(mlir::Value count) const { return used.at(count); }
+  /// Where the count (`count` + `added`) / `divisor`, from 0 on, is kept, so that dimensions that are computed alike have
+  /// one; null as long as there is none.
+  mlir::Value &getDerived(mlir::Value count, int64_t added, int64_t divisor) {
+    return derived[{count, {added, divisor}}];
+  }
   /// Forgets a value that is about to be erased.
   void forget(mlir::Value value) { counts.erase(value); }
 
@@ -61,6 +66,7 @@ private:
 
   llvm::DenseMap<mlir::Value, Counts> counts;
   llvm::DenseMap<mlir::Value, int64_t> used; ///< All that are in `counts`, with their bounds.
+  llvm::DenseMap<std::pair<mlir::Value, std::pair<int64_t, int64_t>>, mlir::Value> derived;
 };
 
 /// `value` with zeros in the tails of its dimensions, and what is said of a dimension in messages.

@@ -34,6 +34,19 @@ mlir::Value OnnxNode::bound(mlir::Value value, Counts counts) {
   return value;
 }
 
+mlir::Value OnnxNode::deriveCount(mlir::Value count, int64_t added, int64_t divisor) {
+  if (added == 0 && divisor == 1)
+    return count;
+  mlir::Value &known = context.bounds.getDerived(count, added, divisor);
+  if (!known) {
+    // Below 0 a quotient would be rounded to it.
+    mlir::Value sum = create<AddOp>(count, scalarLike(count, static_cast<double>(added)));
+    mlir::Value positive = create<MaxOp>(sum, scalarLike(count, 0));
+    known = create<DivOp>(positive, scalarLike(count, static_cast<double>(divisor)));
+  }
+  return known;
+}
+
 mlir::Value OnnxNode::clearTails(mlir::Value value) {
   if (!context.bounds.isBounded(value))
     return value;

@@ -183,6 +183,8 @@ public:
   mlir::Value bound(mlir::Value value, Counts counts);
   /// Says that nothing bounds `value`, whatever it is made of.
   mlir::Value stateUnbounded(mlir::Value value);
+  /// The count (`count` + `added`) / `divisor`, rounded down, or 0 if that is below 0.
+  mlir::Value deriveCount(mlir::Value count, int64_t added, int64_t divisor);
   /// `value` with zeros in its tails: not bounded any more.
   mlir::Value clearTails(mlir::Value value);
   /// `value` with what changes nothing where elements are combined by `kind`, or with `filler`, in the tails of `axes`,

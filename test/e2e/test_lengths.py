@@ -211,6 +211,52 @@ def test_recurrences(dovetail, mesh, dim, target):
     _check(program, model, make_inputs, lengths=[4, BOUND, 1, 7], rtol=1e-5, atol=1e-6)
 
 
+#: Windows along what varies: as many elements as before, or as many as the strides leave.
+WINDOWS = f"""
+<ir_version: 9, opset_import: ["" : 22]>
+windows (float[2, 4, seq] x, float[1, 3, seq, {WIDTH}] image)
+  => (float[2, 4, seq] rest, float[2, 6, half] both, float[2, 6, half] most, float[2, 4, third] mean, float[2, 4, padded] even,
+      float[2, 4, shorter] norm, float[1, 2, rows, 5] flat, float[1, 3, tall, wide] tops, float[1, 2, rows, 5] all)
+{{
+  same = Conv<dilations = [2], pads = [2, 2]>(x, w3, b4)
+  positive = Relu(same)
+  rest = Add(positive, x)
+  one = Conv<strides = [2], pads = [1, 2]>(rest, w4)
+  two = Conv<strides = [2], pads = [2, 1], group = 2>(x, g4)
+  both = Mul(one, two)
+  most = MaxPool<kernel_shape = [3], pads = [1, 1]>(both)
+  mean = AveragePool<kernel_shape = [3], strides = [3]>(x)
+  even = AveragePool<kernel_shape = [3], strides = [2], pads = [1, 1], count_include_pad = 1>(x)
+  norm = LpPool<kernel_shape = [2]>(x)
+  flat = Conv<strides = [3, 1], pads = [0, 1, 1, 0], auto_pad = "NOTSET">(image, w33)
+  tops = MaxPool<kernel_shape = [2, 2], auto_pad = "SAME_UPPER">(image)
+  all = Neg(flat)
+}}
+"""
+
+
+def _windows_model():
+    model = onnx.parser.parse_model(WINDOWS)
+    rng = np.random.default_rng(11)
+    for name, shape in {"w3": (4, 4, 3), "b4": (4,), "w4": (6, 4, 4), "g4": (6, 2, 4), "w33": (2, 3, 3, 3)}.items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(rng.standard_normal(shape, np.float32), name))
+    return model
+
+
+@pytest.mark.parametrize("target, libraries", [("cpu", True), ("cpu", False), ("emulated", False)])
+@pytest.mark.parametrize("dim", [0, 1, 2], ids=["batch", "channels", "along"])
+@pytest.mark.parametrize("mesh", MESHES, ids=str)
+def test_windows(dovetail, mesh, dim, target, libraries):
+    def make_inputs(rng, length):
+        shapes = {"x": (2, 4, length), "image": (1, 3, length, WIDTH)}
+        return {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+
+    model = _windows_model()
+    options = [*_flags(mesh, "x", [2, 4, BOUND], dim), "--bound", f"seq={BOUND}", "--target", target]
+    program = dovetail.compile(model, libraries=libraries, options=options)
+    _check(program, model, make_inputs, lengths=[5, BOUND, 3, 8, 4], rtol=1e-5, atol=1e-5)
+
+
 def _compile_for_steps(dovetail, artifact, sizes, target):
     sizes = ",".join(map(str, sizes))
     options = ["--mesh", "y=3", "--shard", "shift=_,y,_", "--sizes", f"shift:1={sizes}", "--bound", f"seq={BOUND}"]

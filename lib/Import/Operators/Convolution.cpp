@@ -50,8 +50,9 @@ mlir::Value dovetail::importer::convolve(OnnxNode &node, mlir::Value input, mlir
   auto groups = readGroups(node);
   if (failed(groups))
     return {};
-  return node.create<ConvOp>(input, weights, window->strides, window->dilations, window->padsLow, window->padsHigh,
-                             *groups);
+  mlir::Value result = node.create<ConvOp>(window->fillTails(node, input, ReduceKind::Sum), weights, window->strides,
+                                           window->dilations, window->padsLow, window->padsHigh, *groups);
+  return window->boundResult(node, input, result);
 }
 
 static OperatorImport conv("Conv", [](OnnxNode &node) {

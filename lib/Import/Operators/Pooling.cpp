@@ -33,8 +33,14 @@ static llvm::LogicalResult importPool(OnnxNode &node, PoolKind kind, int64_t p =
                                                              node.getInt("ceil_mode", 0) != 0,
                                                              node.getInt("storage_order", 0) != 0))))
     return llvm::failure();
-  return node.setResult(node.create<PoolOp>(input, kind, window->kernel, window->strides, window->dilations,
-                                            window->padsLow, window->padsHigh, node.getInt("ceil_mode", 0) != 0, p));
+  // Where pads do not count, those of a tail would.
+  bool countsTails =
+      kind == PoolKind::AverageExcludePad && llvm::any_of(window->padsHigh, [](int64_t pad) { return pad != 0; });
+  mlir::Value filled =
+      countsTails ? input : window->fillTails(node, input, kind == PoolKind::Max ? ReduceKind::Max : ReduceKind::Sum);
+  mlir::Value result = node.create<PoolOp>(filled, kind, window->kernel, window->strides, window->dilations,
+                                           window->padsLow, window->padsHigh, node.getInt("ceil_mode", 0) != 0, p);
+  return node.setResult(countsTails ? result : window->boundResult(node, input, result));
 }
 
 static OperatorImport maxPool("MaxPool", [](OnnxNode &node) { return importPool(node, PoolKind::Max); });

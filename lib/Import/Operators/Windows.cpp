@@ -76,3 +76,42 @@ llvm::LogicalResult WindowAttributes::applyAutoPad(OnnxNode &node, mlir::Value i
   }
   return llvm::success();
 }
+
+//===----------------------------------------------------------------------===//
+// Bounded dimensions
+//===----------------------------------------------------------------------===//
+
+/// The spatial dimensions of `input` along which windows end where it does.
+static llvm::SmallVector<int64_t> getBoundedDims(OnnxNode &node, const WindowAttributes &window, mlir::Value input) {
+  llvm::SmallVector<int64_t> dims;
+  bool isSame = node.getString("auto_pad", "NOTSET").starts_with("SAME");
+  for (unsigned dim = 0; dim < window.getRank(); ++dim) {
+    if (!node.getCount(input, dim + 2))
+      continue;
+    // Pads that give so many windows for each stride depend on the extent.
+    if ((isSame && window.strides[dim] != 1) || node.getInt("ceil_mode", 0) != 0)
+      return {};
+    dims.push_back(dim + 2);
+  }
+  return dims;
+}
+
+mlir::Value WindowAttributes::fillTails(OnnxNode &node, mlir::Value input, ReduceKind kind) const {
+  if (failed(node.inferBounds(input)))
+    return {};
+  llvm::SmallVector<int64_t> dims = getBoundedDims(node, *this, input);
+  return dims.empty() ? input : node.fillTails(input, dims, kind);
+}
+
+mlir::Value WindowAttributes::boundResult(OnnxNode &node, mlir::Value input, mlir::Value result) const {
+  llvm::SmallVector<int64_t> dims = getBoundedDims(node, *this, input);
+  if (dims.empty() || failed(node.inferBounds(result)))
+    return result;
+  Counts counts(node.getCounts(result));
+  counts.resize(node.getRank(result));
+  for (int64_t dim : dims) {
+    int64_t stride = strides[dim - 2], pads = padsLow[dim - 2] + padsHigh[dim - 2];
+    counts[dim] = node.deriveCount(node.getCount(input, dim), pads - getReach(dim - 2) + stride, stride);
+  }
+  return node.bound(result, std::move(counts));
+}

@@ -33,6 +33,12 @@ struct WindowAttributes {
   static llvm::FailureOr<WindowAttributes> read(OnnxNode &node, mlir::Value input,
                                                 llvm::ArrayRef<int64_t> kernelShape = {});
 
+  /// `input`, where it is bounded along spatial dimensions, with what changes nothing when elements are combined by
+  /// `kind` behind its end, as if it was padded with that. Not where the pads depend on where that is.
+  mlir::Value fillTails(OnnxNode &node, mlir::Value input, ReduceKind kind) const;
+  /// `result`, of such an input, bounded by how many windows there are of `input`, as it was before.
+  mlir::Value boundResult(OnnxNode &node, mlir::Value input, mlir::Value result) const;
+
   /// Replaces the pads by those that auto_pad asks for, if it asks for any.
   llvm::LogicalResult applyAutoPad(OnnxNode &node, mlir::Value input);
 };
