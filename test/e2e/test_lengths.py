@@ -211,12 +211,12 @@ def test_recurrences(dovetail, mesh, dim, target):
     _check(program, model, make_inputs, lengths=[4, BOUND, 1, 7], rtol=1e-5, atol=1e-6)
 
 
-#: Windows along what varies: as many elements as before, or as many as the strides leave.
+#: Windows along what varies: as many elements as before, or as many as the strides leave; and statistics of what there is.
 WINDOWS = f"""
 <ir_version: 9, opset_import: ["" : 22]>
 windows (float[2, 4, seq] x, float[1, 3, seq, {WIDTH}] image)
   => (float[2, 4, seq] rest, float[2, 6, half] both, float[2, 6, half] most, float[2, 4, third] mean, float[2, 4, padded] even,
-      float[2, 4, shorter] norm, float[1, 2, rows, 5] flat, float[1, 3, tall, wide] tops, float[1, 2, rows, 5] all)
+      float[2, 4, shorter] norm, float[2, 4, seq] own, float[2, 4, seq] grouped, float[1, 2, rows, 5] flat, float[1, 3, tall, wide] tops, float[1, 2, rows, 5] all)
 {{
   same = Conv<dilations = [2], pads = [2, 2]>(x, w3, b4)
   positive = Relu(same)
@@ -228,6 +228,8 @@ windows (float[2, 4, seq] x, float[1, 3, seq, {WIDTH}] image)
   mean = AveragePool<kernel_shape = [3], strides = [3]>(x)
   even = AveragePool<kernel_shape = [3], strides = [2], pads = [1, 1], count_include_pad = 1>(x)
   norm = LpPool<kernel_shape = [2]>(x)
+  own = InstanceNormalization(same, b4, s4)
+  grouped = GroupNormalization<num_groups = 2>(x, s4, b4)
   flat = Conv<strides = [3, 1], pads = [0, 1, 1, 0], auto_pad = "NOTSET">(image, w33)
   tops = MaxPool<kernel_shape = [2, 2], auto_pad = "SAME_UPPER">(image)
   all = Neg(flat)
@@ -238,7 +240,7 @@ windows (float[2, 4, seq] x, float[1, 3, seq, {WIDTH}] image)
 def _windows_model():
     model = onnx.parser.parse_model(WINDOWS)
     rng = np.random.default_rng(11)
-    for name, shape in {"w3": (4, 4, 3), "b4": (4,), "w4": (6, 4, 4), "g4": (6, 2, 4), "w33": (2, 3, 3, 3)}.items():
+    for name, shape in {"w3": (4, 4, 3), "b4": (4,), "s4": (4,), "w4": (6, 4, 4), "g4": (6, 2, 4), "w33": (2, 3, 3, 3)}.items():
         model.graph.initializer.append(onnx.numpy_helper.from_array(rng.standard_normal(shape, np.float32), name))
     return model
 

@@ -120,12 +120,35 @@ static OperatorImport batchNorm("BatchNormalization", [](OnnxNode &node) -> llvm
 // Group and layer normalisation
 //===----------------------------------------------------------------------===//
 
+/// The operand, of which `scale` and `bias` have one element for each channel, normalised within groups of channels.
+static mlir::Value normalizeGroups(OnnxNode &node, mlir::Value scale, mlir::Value bias, int64_t groups) {
+  mlir::Value input = node.getInput(0);
+  if (node.getCounts(input).empty() || node.getCount(input, 1))
+    return node.create<GroupNormOp>(input, scale, bias, groups, getEpsilon(node));
+  // Statistics are of what there is.
+  int64_t rank = node.getRank(input), channels = node.getShape(input)[1];
+  llvm::SmallVector<int64_t> shape(node.getShape(input)), grouped(shape);
+  grouped[1] = groups;
+  grouped.insert(grouped.begin() + 2, channels / groups);
+  mlir::Value rows = groups == channels ? node.widen(input) : node.reshape(node.widen(input), grouped);
+  if (!rows)
+    return {};
+  auto axes = llvm::to_vector(llvm::seq<int64_t>(2, node.getRank(rows)));
+  mlir::Value centered = node.create<SubOp>(rows, node.mean(rows, axes));
+  mlir::Value variance = node.mean(node.create<MulOp>(centered, centered), axes);
+  mlir::Value shifted = node.create<AddOp>(variance, node.scalarLike(variance, node.getFloat("epsilon", 1e-5f)));
+  mlir::Value normal = node.create<MulOp>(centered, node.create<RsqrtOp>(shifted));
+  if (groups != channels)
+    normal = node.reshape(normal, shape);
+  auto perChannel = [&](mlir::Value vector) { return node.perChannel(node.widen(vector), rank); };
+  mlir::Value result = node.create<AddOp>(node.create<MulOp>(normal, perChannel(scale)), perChannel(bias));
+  return node.cast(result, node.getType(input).getElementType());
+}
+
 static OperatorImport instanceNorm("InstanceNormalization", [](OnnxNode &node) -> llvm::LogicalResult {
   if (failed(requirePerChannel(node, 1, 2)))
     return llvm::failure();
-  mlir::Value input = node.getInput(0);
-  return node.setResult(
-      node.create<GroupNormOp>(input, node.getInput(1), node.getInput(2), node.getShape(input)[1], getEpsilon(node)));
+  return node.setResult(normalizeGroups(node, node.getInput(1), node.getInput(2), node.getShape(node.getInput(0))[1]));
 });
 
 static OperatorImport groupNorm("GroupNormalization", [](OnnxNode &node) -> llvm::LogicalResult {
@@ -147,7 +170,7 @@ static OperatorImport groupNorm("GroupNormalization", [](OnnxNode &node) -> llvm
   } else if (failed(requirePerChannel(node, 1, 2))) {
     return llvm::failure();
   }
-  return node.setResult(node.create<GroupNormOp>(input, scale, bias, groups, getEpsilon(node)));
+  return node.setResult(normalizeGroups(node, scale, bias, groups));
 });
 
 static OperatorImport layerNorm("LayerNormalization", [](OnnxNode &node) -> llvm::LogicalResult {
