@@ -259,6 +259,45 @@ def test_windows(dovetail, mesh, dim, target, libraries):
     _check(program, model, make_inputs, lengths=[5, BOUND, 3, 8, 4], rtol=1e-5, atol=1e-5)
 
 
+#: Elements of what varies, counted from its end, too.
+ELEMENTS = f"""
+<ir_version: 9, opset_import: ["" : 18]>
+elements (float[2, seq, {WIDTH}] x, int64[3] at, int64[seq] order)
+  => (float[2, {WIDTH}] last, float[2, 2, {WIDTH}] ends, float[2, 3, {WIDTH}] some, float[2, seq, {WIDTH}] all, float[2] sum)
+  <int64 final = {{-1}}, int64[2] both = {{0, -2}}, int64[1] along = {{1}}>
+{{
+  double = Add(x, x)
+  last = Gather<axis = 1>(double, final)
+  ends = Gather<axis = 1>(x, both)
+  some = Gather<axis = 1>(x, at)
+  all = Gather<axis = 1>(x, order)
+  sum = ReduceSum<keepdims = 0>(last, along)
+}}
+"""
+
+
+@pytest.mark.parametrize("target", ["cpu", "emulated"])
+@pytest.mark.parametrize("dim", [0, 1, 2], ids=["batch", "along", "across"])
+@pytest.mark.parametrize("mesh", MESHES, ids=str)
+def test_elements(dovetail, mesh, dim, target):
+    def make_inputs(rng, length):
+        return {
+            "x": rng.standard_normal((2, length, WIDTH), np.float32),
+            "at": rng.integers(-length, length, 3),
+            "order": rng.permutation(length),
+        }
+
+    options = [*_flags(mesh, "x", [2, BOUND, WIDTH], dim), "--bound", f"seq={BOUND}", "--target", target]
+    program = dovetail.compile(_parse(ELEMENTS), libraries=False, options=options)
+    _check(program, _parse(ELEMENTS), make_inputs, lengths=[4, BOUND, 2, 7], rtol=1e-6)
+    inputs = make_inputs(np.random.default_rng(1), 5)
+    for index in (5, -6, BOUND - 1):
+        inputs["at"] = np.array([0, index, -5])
+        with pytest.raises(dovetail.DovetailError, match="Gather:some.* is out of range") as error:
+            program.run(inputs)
+        assert error.value.code == USAGE
+
+
 def _compile_for_steps(dovetail, artifact, sizes, target):
     sizes = ",".join(map(str, sizes))
     options = ["--mesh", "y=3", "--shard", "shift=_,y,_", "--sizes", f"shift:1={sizes}", "--bound", f"seq={BOUND}"]
