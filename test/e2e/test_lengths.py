@@ -5,7 +5,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from harness.backend import FILE, InProcessBackend, USAGE, call, fastest_backend, tool
+from harness.backend import FILE, InProcessBackend, UNSUPPORTED, USAGE, call, fastest_backend, tool
 from harness.partition import Partition, uneven_sizes
 from test_processes import finish, free_port, run_ranks, start
 
@@ -296,6 +296,50 @@ def test_elements(dovetail, mesh, dim, target):
         with pytest.raises(dovetail.DovetailError, match="Gather:some.* is out of range") as error:
             program.run(inputs)
         assert error.value.code == USAGE
+
+
+#: What varies before and behind others, and behind each other.
+CONCATENATIONS = f"""
+<ir_version: 9, opset_import: ["" : 18]>
+concatenations (float[2, seq, {WIDTH}] x, float[2, 1, {WIDTH}] first, float[2, 3, {WIDTH}] end, float[2, past, {WIDTH}] old)
+  => (float[2, more, {WIDTH}] headed, float[2, longer, {WIDTH}] tailed, float[2, both, {WIDTH}] joined, float[2, {WIDTH}] sum,
+      float[{WIDTH}, 2, n] turned)
+  <int64[1] along = {{1}}>
+{{
+  negative = Neg(x)
+  head = Concat<axis = 1>(first, x)
+  again = Concat<axis = 1>(first, negative)
+  headed = Mul(head, again)
+  tailed = Concat<axis = 1>(x, end)
+  joined = Concat<axis = -2>(old, first, x, end, negative)
+  sum = ReduceSum<keepdims = 0>(joined, along)
+  part = Concat<axis = 1>(old, x)
+  turned = Transpose<perm = [2, 0, 1]>(part)
+}}
+"""
+
+
+@pytest.mark.parametrize("target", ["cpu", "emulated"])
+@pytest.mark.parametrize("dim", [0, 1, 2], ids=["batch", "along", "across"])
+@pytest.mark.parametrize("mesh", MESHES, ids=str)
+def test_concatenations(dovetail, mesh, dim, target):
+    def make_inputs(rng, length):
+        extents = {"x": length, "first": 1, "end": 3, "old": (length * 3) % 6}
+        return {name: rng.standard_normal((2, n, WIDTH), np.float32) for name, n in extents.items()}
+
+    options = [*_flags(mesh, "x", [2, BOUND, WIDTH], dim), "--bound", f"seq={BOUND}", "--bound", "past=5"]
+    program = dovetail.compile(_parse(CONCATENATIONS), libraries=False, options=[*options, "--target", target])
+    _check(program, _parse(CONCATENATIONS), make_inputs, rtol=1e-5, atol=1e-6)
+
+
+def test_concatenations_that_may_not_fit(dovetail):
+    model = _parse("""
+        <ir_version: 9, opset_import: ["" : 18]>
+        concatenation (float[rows, seq] x, float[8, seq] y) => (float[m, n] z) { z = Concat<axis = 1>(x, y) }
+    """)
+    with pytest.raises(dovetail.DovetailError, match="operand 0 .*at most 8.*need not have as many elements") as error:
+        dovetail.compile(model, options=["--bound", "rows=8", "--bound", "seq=5"])
+    assert error.value.code == UNSUPPORTED
 
 
 def _compile_for_steps(dovetail, artifact, sizes, target):

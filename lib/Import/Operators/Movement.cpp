@@ -15,12 +15,73 @@
 using namespace dovetail;
 using namespace dovetail::importer;
 
+/// The counts of all dimensions but `axis` of the operands, which are to be put together along that; fails if they
+/// differ.
+static llvm::FailureOr<Counts> getCommonCounts(OnnxNode &node, int64_t axis) {
+  Counts common(node.getRank(node.getInput(0)));
+  for (auto [number, operand] : llvm::enumerate(node.getInputs()))
+    for (size_t dim = 0; dim < common.size(); ++dim) {
+      mlir::Value count = node.getCount(operand, dim);
+      if (static_cast<int64_t>(dim) == axis || (number > 0 && count == common[dim]))
+        continue;
+      if (number > 0)
+        return node.unsupported(importer::describeBounded("operand " + llvm::Twine(count ? number : 0), dim,
+                                                          node.getShape(count ? operand : node.getInput(0))[dim],
+                                                          "other operands need not have as many elements there"));
+      common[dim] = count;
+    }
+  return common;
+}
+
+/// Puts operands together along a dimension of which some have as many elements as only runs know.
+static llvm::LogicalResult concatBounded(OnnxNode &node, int64_t axis) {
+  llvm::ArrayRef<mlir::Value> operands = node.getInputs();
+  auto counts = getCommonCounts(node, axis);
+  if (failed(counts))
+    return llvm::failure();
+  mlir::Value all = node.create<ConcatOp>(mlir::ValueRange(operands), axis);
+  if (!all)
+    return llvm::failure();
+  auto state = [&](mlir::Value value, const Counts &bounds) {
+    bool isBounded = llvm::any_of(bounds, [](mlir::Value count) { return static_cast<bool>(count); });
+    return isBounded ? node.bound(value, bounds) : node.stateUnbounded(value);
+  };
+  // Elements of the result, and where they are in what has all tails: each operand begins where those before it end.
+  int64_t total = node.getShape(all)[axis], begin = 0, numKnown = 0;
+  mlir::Value positions = node.count(0, total), from = positions, sum;
+  bool isAtEnd = true;
+  for (mlir::Value operand : operands) {
+    if (sum) {
+      isAtEnd = false;
+      mlir::Value start = node.deriveCount(sum, numKnown, 1);
+      mlir::Value moved = node.create<AddOp>(node.create<SubOp>(positions, start), node.scalarLike(positions, begin));
+      from = node.create<SelectOp>(node.create<LessOp>(positions, start), from, moved);
+    }
+    int64_t extent = node.getShape(operand)[axis];
+    mlir::Value count = node.getCount(operand, axis);
+    if (count)
+      sum = sum ? node.create<AddOp>(sum, count) : count;
+    numKnown += count ? 0 : extent;
+    begin += extent;
+  }
+  mlir::Value length = node.deriveCount(sum, numKnown, 1);
+  Counts bounds = *counts;
+  bounds[axis] = length;
+  if (isAtEnd)
+    return node.setResult(node.bound(all, std::move(bounds)));
+  from = node.create<SelectOp>(node.create<LessOp>(positions, length), from, node.scalarLike(positions, 0));
+  return node.setResult(node.bound(node.create<GatherOp>(state(all, *counts), from, axis), std::move(bounds)));
+}
+
 static OperatorImport concat("Concat", [](OnnxNode &node) -> llvm::LogicalResult {
   auto axis = node.normalizeAxis(node.getInt("axis", 1), node.getRank(node.getInput(0)));
   if (failed(axis))
     return llvm::failure();
   if (node.getNumInputs() == 1)
     return node.setResult(node.getInput(0));
+  if (llvm::any_of(node.getInputs(),
+                   [&](mlir::Value operand) { return node.getRank(operand) > *axis && node.getCount(operand, *axis); }))
+    return concatBounded(node, *axis);
   return node.setResult(node.create<ConcatOp>(mlir::ValueRange(node.getInputs()), *axis));
 });
 
