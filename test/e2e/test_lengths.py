@@ -332,6 +332,33 @@ def test_concatenations(dovetail, mesh, dim, target):
     _check(program, _parse(CONCATENATIONS), make_inputs, rtol=1e-5, atol=1e-6)
 
 
+#: (start, end, step) of parts of what varies.
+SLICES = [
+    (1, 2**31, 1), (0, -1, 1), (2, -2, 1), (-3, 2**31, 1), (-1, 2**31, 1), (1, 4, 1), (0, 2**31, 2), (1, -1, 3), (-4, -1, 2),
+    (-5, 3, 1), (-1, -(2**31), -1), (-2, 1, -1), (5, -(2**31), -2), (3, -6, -1), (2**31, 0, -3), (20, 30, 1), (-30, 2, 1), (0, -30, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["cpu", "emulated"])
+@pytest.mark.parametrize("dim", [0, 1, 2], ids=["batch", "along", "across"])
+@pytest.mark.parametrize("mesh", MESHES, ids=str)
+def test_slices(dovetail, mesh, dim, target):
+    slices = [
+        f"""s{i} = Constant<value_ints = [{start}, 1]>() e{i} = Constant<value_ints = [{end}, 5]>()
+        t{i} = Constant<value_ints = [{step}, 2]>() y{i} = Slice(x, s{i}, e{i}, axes, t{i})"""
+        for i, (start, end, step) in enumerate(SLICES)
+    ]
+    outputs = ", ".join(f"float[2, n{i}, 2] y{i}" for i in range(len(SLICES)))
+    model = _parse(f"""
+        <ir_version: 9, opset_import: ["" : 18]>
+        slices (float[2, seq, {WIDTH}] x) => ({outputs}, float[2, m, 2] sum) <int64[2] axes = {{1, 2}}>
+        {{ {" ".join(slices)} z = Neg(x) part = Slice(z, s0, e0, axes, t0) sum = Add(y0, part) }}
+    """)
+    options = [*_flags(mesh, "x", [2, BOUND, WIDTH], dim), "--bound", f"seq={BOUND}", "--target", target]
+    program = dovetail.compile(model, libraries=False, options=options)
+    _check(program, model, lambda rng, length: {"x": rng.standard_normal((2, length, WIDTH), np.float32)}, [*LENGTHS, 2, 5])
+
+
 def test_concatenations_that_may_not_fit(dovetail):
     model = _parse("""
         <ir_version: 9, opset_import: ["" : 18]>

@@ -165,6 +165,71 @@ static void normalizeSlice(int64_t extent, int64_t &start, int64_t end, int64_t 
   }
 }
 
+/// Of larger bounds nobody knows quickly how many elements a slice takes at most.
+static constexpr int64_t kMaxSlicedBound = int64_t(1) << 24;
+
+/// How many elements a slice takes of `extent`.
+static int64_t countSliced(int64_t extent, int64_t start, int64_t end, int64_t step) {
+  int64_t size;
+  normalizeSlice(extent, start, end, step, size);
+  return size;
+}
+
+/// `bound` of a slice, as `normalizeSlice` counts it, of `count` elements: not below `least`, nor `count` + `least`.
+static mlir::Value clampBound(OnnxNode &node, mlir::Value count, int64_t bound, int64_t least) {
+  auto number = [&](int64_t value) { return node.reshape(node.constantInts(value), {}); };
+  mlir::Value last = node.create<AddOp>(count, number(least));
+  if (bound >= 0)
+    return node.create<MinOp>(number(bound), last);
+  // Far more than there may be.
+  bound = std::max<int64_t>(bound, std::numeric_limits<int32_t>::min());
+  return node.create<MaxOp>(node.create<AddOp>(count, number(bound)), number(least));
+}
+
+/// A slice along dimension `dim`, of which there are as many elements as only runs know.
+static mlir::Value sliceBounded(OnnxNode &node, mlir::Value input, int64_t dim, int64_t start, int64_t end,
+                                int64_t step) {
+  int64_t extent = node.getShape(input)[dim], most = 0;
+  mlir::Value count = node.getCount(input, dim);
+  // What is beyond all that there may be is alike.
+  start = std::min(start, extent);
+  step = std::clamp(step, -extent - 1, extent + 1);
+  for (int64_t length = 0; length <= extent; ++length)
+    most = std::max(most, countSliced(length, start, end, step));
+  auto number = [&](int64_t value) { return node.reshape(node.constantInts(value), {}); };
+  auto counts = Counts(node.getCounts(input));
+  bool toEnd = end >= extent, fromBegin = start >= 0 && step > 0;
+  mlir::Value first;
+  if (fromBegin && (toEnd || end < 0)) {
+    counts[dim] = node.deriveCount(count, (toEnd ? 0 : std::max(end, -extent)) - start + step - 1, step);
+  } else {
+    // Backward, the last one is that before the first.
+    int64_t least = step > 0 ? 0 : -1;
+    first = clampBound(node, count, start, least);
+    // There is a first one unless there is none at all.
+    if (step < 0 && start < 0)
+      first = node.create<MinOp>(node.create<MaxOp>(first, number(0)), node.create<AddOp>(count, number(-1)));
+    mlir::Value last = clampBound(node, count, end, least);
+    mlir::Value span = step > 0 ? node.create<SubOp>(last, first) : node.create<SubOp>(first, last);
+    counts[dim] = node.deriveCount(node.create<MaxOp>(span, number(0)), std::abs(step) - 1, std::abs(step));
+  }
+  mlir::Value result;
+  if (fromBegin) {
+    llvm::SmallVector<int64_t> starts(node.getRank(input), 0), sizes(node.getShape(input)), steps(starts.size(), 1);
+    starts[dim] = std::min(start, extent);
+    sizes[dim] = most;
+    steps[dim] = step;
+    result = node.slice(input, starts, sizes, steps);
+  } else {
+    mlir::Value positions = node.count(0, most);
+    mlir::Value from = node.create<AddOp>(node.create<MulOp>(positions, node.scalarLike(positions, step)), first);
+    mlir::Value isThere = node.create<LessOp>(positions, counts[dim]);
+    from = node.create<SelectOp>(isThere, from, node.scalarLike(positions, 0));
+    result = node.create<GatherOp>(input, from, dim);
+  }
+  return node.bound(result, std::move(counts));
+}
+
 static OperatorImport slice("Slice", [](OnnxNode &node) -> llvm::LogicalResult {
   mlir::Value input = node.getInput(0);
   llvm::SmallVector<int64_t> shape(node.getShape(input));
@@ -193,9 +258,25 @@ static OperatorImport slice("Slice", [](OnnxNode &node) -> llvm::LogicalResult {
     step[dim] = (**steps)[i];
     if (step[dim] == 0)
       return node.invalid("'steps' has the entry 0");
-    normalizeSlice(shape[dim], start[dim], (**ends)[i], step[dim], size[dim]);
+    if (!node.getCount(input, dim))
+      normalizeSlice(shape[dim], start[dim], (**ends)[i], step[dim], size[dim]);
+    else if (shape[dim] > kMaxSlicedBound)
+      return node.unsupported(importer::describeBounded("operand 0", dim, shape[dim], "a part of it is taken"));
   }
-  return node.setResult(node.slice(input, start, size, step));
+  Counts counts(node.getCounts(input));
+  llvm::SmallVector<std::array<int64_t, 4>> bounded;
+  for (auto [i, dim] : llvm::enumerate(*dims))
+    if (node.getCount(input, dim)) {
+      bounded.push_back({dim, start[dim], (**ends)[i], step[dim]});
+      start[dim] = 0;
+      step[dim] = 1;
+    }
+  mlir::Value result = node.slice(input, start, size, step);
+  if (result != input && !bounded.empty())
+    result = node.bound(result, counts);
+  for (auto [dim, first, end, stride] : bounded)
+    result = result ? sliceBounded(node, result, dim, first, end, stride) : result;
+  return node.setResult(result);
 });
 
 /// More than any model pads, and safe to add to extents.
