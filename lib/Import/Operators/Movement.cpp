@@ -12,6 +12,8 @@
 
 #include "../OnnxNode.h"
 
+#include <array>
+
 using namespace dovetail;
 using namespace dovetail::importer;
 
@@ -175,15 +177,16 @@ static int64_t countSliced(int64_t extent, int64_t start, int64_t end, int64_t s
   return size;
 }
 
-/// `bound` of a slice, as `normalizeSlice` counts it, of `count` elements: not below `least`, nor `count` + `least`.
+static mlir::Value makeScalar(OnnxNode &node, int64_t value) { return node.reshape(node.constantInts(value), {}); }
+
+/// `bound` of a slice, as `normalizeSlice` counts it, of `count` elements: not below `least`, nor above `count` +
+/// `least`.
 static mlir::Value clampBound(OnnxNode &node, mlir::Value count, int64_t bound, int64_t least) {
-  auto number = [&](int64_t value) { return node.reshape(node.constantInts(value), {}); };
-  mlir::Value last = node.create<AddOp>(count, number(least));
   if (bound >= 0)
-    return node.create<MinOp>(number(bound), last);
+    return node.create<MinOp>(makeScalar(node, bound), node.create<AddOp>(count, makeScalar(node, least)));
   // Far more than there may be.
   bound = std::max<int64_t>(bound, std::numeric_limits<int32_t>::min());
-  return node.create<MaxOp>(node.create<AddOp>(count, number(bound)), number(least));
+  return node.create<MaxOp>(node.create<AddOp>(count, makeScalar(node, bound)), makeScalar(node, least));
 }
 
 /// A slice along dimension `dim`, of which there are as many elements as only runs know.
@@ -196,8 +199,7 @@ static mlir::Value sliceBounded(OnnxNode &node, mlir::Value input, int64_t dim, 
   step = std::clamp(step, -extent - 1, extent + 1);
   for (int64_t length = 0; length <= extent; ++length)
     most = std::max(most, countSliced(length, start, end, step));
-  auto number = [&](int64_t value) { return node.reshape(node.constantInts(value), {}); };
-  auto counts = Counts(node.getCounts(input));
+  Counts counts(node.getCounts(input));
   bool toEnd = end >= extent, fromBegin = start >= 0 && step > 0;
   mlir::Value first;
   if (fromBegin && (toEnd || end < 0)) {
@@ -208,15 +210,16 @@ static mlir::Value sliceBounded(OnnxNode &node, mlir::Value input, int64_t dim, 
     first = clampBound(node, count, start, least);
     // There is a first one unless there is none at all.
     if (step < 0 && start < 0)
-      first = node.create<MinOp>(node.create<MaxOp>(first, number(0)), node.create<AddOp>(count, number(-1)));
+      first = node.create<MinOp>(node.create<MaxOp>(first, makeScalar(node, 0)),
+                                 node.create<AddOp>(count, makeScalar(node, -1)));
     mlir::Value last = clampBound(node, count, end, least);
     mlir::Value span = step > 0 ? node.create<SubOp>(last, first) : node.create<SubOp>(first, last);
-    counts[dim] = node.deriveCount(node.create<MaxOp>(span, number(0)), std::abs(step) - 1, std::abs(step));
+    counts[dim] = node.deriveCount(node.create<MaxOp>(span, makeScalar(node, 0)), std::abs(step) - 1, std::abs(step));
   }
   mlir::Value result;
   if (fromBegin) {
     llvm::SmallVector<int64_t> starts(node.getRank(input), 0), sizes(node.getShape(input)), steps(starts.size(), 1);
-    starts[dim] = std::min(start, extent);
+    starts[dim] = start;
     sizes[dim] = most;
     steps[dim] = step;
     result = node.slice(input, starts, sizes, steps);
