@@ -181,7 +181,15 @@ void RecurrentLine::accumulate(const Block &block, unsigned gate, function_ref<V
       memory = line.getSink().createScratch(type, std::min(panelWidth, hidden));
     line.getSink().storeScratch(memory, elements.subI(at, block.begin), init);
   });
-  elements.forEach(elements.index(0), elements.index(hidden / termsAtOnce), [&](Value group) {
+  // Rows that have ended all keep what they have.
+  Value groups = elements.index(hidden / termsAtOnce);
+  if (!block.isActive.empty()) {
+    Value isAnyActive = block.isActive.front();
+    for (Value isActive : ArrayRef(block.isActive).drop_front())
+      isAnyActive = elements.create<arith::OrIOp>(isAnyActive, isActive);
+    groups = elements.select(isAnyActive, groups, elements.index(0));
+  }
+  elements.forEach(elements.index(0), groups, [&](Value group) {
     emitTerms(block, gate, elements.mulI(group, termsAtOnce), termsAtOnce, emitState);
   });
   if (int64_t rest = hidden % termsAtOnce)
