@@ -17,9 +17,7 @@ using namespace dovetail::runtime;
 
 namespace {
 
-template <typename... Fs> struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
+template <typename... Fs> struct Overloaded : Fs... { using Fs::operator()...; };
 template <typename... Fs> Overloaded(Fs...) -> Overloaded<Fs...>;
 
 void addPostOps(const std::vector<PostOpInfo> &ops, std::vector<uint32_t> &reads) {
@@ -134,7 +132,11 @@ const char *dovetail::runtime::mathModeName(MathMode mode) {
   return "";
 }
 
-std::string IndexCheck::describe(int64_t index) const {
+std::string IndexCheck::describe(int64_t index, bool hasCounts) const {
+  if (hasCounts && index == extent)
+    return absl::StrCat("node '", node, "': an index is out of range for dimension ", dim, ", which has at most ",
+                        extent,
+                        " elements, and fewer where its extent varies; pass indices of elements that there are");
   std::string given = isUnsigned ? absl::StrCat(static_cast<uint64_t>(index)) : absl::StrCat(index);
   return absl::StrCat("node '", node, "': index ", given, " is out of range for dimension ", dim, " of extent ", extent,
                       "; pass indices from ", isUnsigned ? 0 : -extent, " to ", extent - 1);

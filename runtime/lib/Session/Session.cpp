@@ -474,7 +474,7 @@ absl::Status ProgramSession::takeReport() {
           int64_t index = std::exchange(memory.records[call->firstCheck + i], 0);
           if (index != 0 && report.ok())
             report =
-                absl::InvalidArgumentError(absl::StrCat("rank ", memory.rank, ", ", call->checks[i].describe(index)));
+                absl::InvalidArgumentError(absl::StrCat("rank ", memory.rank, ", ", call->checks[i].describe(index, !plan.counts.empty())));
         }
   return report;
 }

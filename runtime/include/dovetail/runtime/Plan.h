@@ -80,8 +80,9 @@ struct IndexCheck {
   uint32_t dim;     ///< Which of its dimensions that is.
   bool isUnsigned;  ///< Whether the index is; else negative ones count from the end.
   int64_t tensor;   ///< That has the indices; -1 if the kernel computes them.
-  /// What is wrong with `index`, as its bits are: `node 'x': index 12 is ...`.
-  std::string describe(int64_t index) const;
+  /// What is wrong with `index`, as its bits are: `node 'x': index 12 is ...`. Where extents vary from run to run
+  /// (`hasCounts`), `extent` stands for any that is outside of what there is.
+  std::string describe(int64_t index, bool hasCounts) const;
 };
 
 /// How a device launches a kernel: ranges of loops are divided into tiles, and these among blocks of threads.
