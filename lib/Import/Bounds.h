@@ -18,7 +18,11 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <algorithm>
+#include <array>
+#include <map>
 #include <optional>
+#include <tuple>
 
 namespace dovetail::importer {
 
@@ -46,10 +50,11 @@ public:
   bool isCount(mlir::Value value) const { return used.contains(value); }
   /// Of a count: the extent of the dimensions that it bounds.
   int64_t getBound(mlir::Value count) const { return used.at(count); }
-  /// Where the count (`count` + `added`) / `divisor`, from 0 on, is kept, so that dimensions that are computed alike have
-  /// one; null as long as there is none.
-  mlir::Value &getDerived(mlir::Value count, int64_t added, int64_t divisor) {
-    return derived[{count, {added, divisor}}];
+  /// Where a count is kept that is made of one or two others, in any order, and of numbers that say how, so that
+  /// dimensions whose extents are computed alike have one; null as long as there is none.
+  mlir::Value &getDerived(mlir::Value count, mlir::Value other, std::array<int64_t, 3> numbers) {
+    const void *first = count.getAsOpaquePointer(), *second = other.getAsOpaquePointer();
+    return derived[{std::min(first, second), std::max(first, second), numbers}];
   }
   /// Forgets a value that is about to be erased.
   void forget(mlir::Value value) { counts.erase(value); }
@@ -66,7 +71,7 @@ private:
 
   llvm::DenseMap<mlir::Value, Counts> counts;
   llvm::DenseMap<mlir::Value, int64_t> used; ///< All that are in `counts`, with their bounds.
-  llvm::DenseMap<std::pair<mlir::Value, std::pair<int64_t, int64_t>>, mlir::Value> derived;
+  std::map<std::tuple<const void *, const void *, std::array<int64_t, 3>>, mlir::Value> derived;
 };
 
 /// `value` with zeros in the tails of its dimensions, and what is said of a dimension in messages.

@@ -37,13 +37,28 @@ mlir::Value OnnxNode::bound(mlir::Value value, Counts counts) {
 mlir::Value OnnxNode::deriveCount(mlir::Value count, int64_t added, int64_t divisor) {
   if (added == 0 && divisor == 1)
     return count;
-  mlir::Value &known = context.bounds.getDerived(count, added, divisor);
+  mlir::Value &known = context.bounds.getDerived(count, {}, {added, divisor, 0});
   if (!known) {
     // Below 0 a quotient would be rounded to it.
     mlir::Value sum = create<AddOp>(count, scalarLike(count, static_cast<double>(added)));
     mlir::Value positive = create<MaxOp>(sum, scalarLike(count, 0));
     known = create<DivOp>(positive, scalarLike(count, static_cast<double>(divisor)));
   }
+  return known;
+}
+
+mlir::Value OnnxNode::addCounts(mlir::Value a, mlir::Value b) {
+  mlir::Value &known = context.bounds.getDerived(a, b, {});
+  if (!known)
+    known = create<AddOp>(a, b);
+  return known;
+}
+
+mlir::Value OnnxNode::shareCount(mlir::Value count, std::array<int64_t, 3> numbers,
+                                 llvm::function_ref<mlir::Value()> make) {
+  mlir::Value &known = context.bounds.getDerived(count, {}, numbers);
+  if (!known)
+    known = make();
   return known;
 }
 

@@ -185,6 +185,9 @@ public:
   mlir::Value stateUnbounded(mlir::Value value);
   /// The count (`count` + `added`) / `divisor`, rounded down, or 0 if that is below 0.
   mlir::Value deriveCount(mlir::Value count, int64_t added, int64_t divisor);
+  mlir::Value addCounts(mlir::Value a, mlir::Value b);
+  /// What `make` makes of a count and of `numbers`, the last of which is not 0: once.
+  mlir::Value shareCount(mlir::Value count, std::array<int64_t, 3> numbers, llvm::function_ref<mlir::Value()> make);
   /// `value` with zeros in its tails: not bounded any more.
   mlir::Value clearTails(mlir::Value value);
   /// `value` with what changes nothing where elements are combined by `kind`, or with `filler`, in the tails of `axes`,

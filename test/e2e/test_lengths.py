@@ -293,7 +293,8 @@ def test_elements(dovetail, mesh, dim, target):
     inputs = make_inputs(np.random.default_rng(1), 5)
     for index in (5, -6, BOUND - 1):
         inputs["at"] = np.array([0, index, -5])
-        with pytest.raises(dovetail.DovetailError, match="Gather:some.* is out of range") as error:
+        words = "Gather:some.*an index is out of range for dimension 1, which has at most 11 elements, and fewer where"
+        with pytest.raises(dovetail.DovetailError, match=words) as error:
             program.run(inputs)
         assert error.value.code == USAGE
 
@@ -303,7 +304,7 @@ CONCATENATIONS = f"""
 <ir_version: 9, opset_import: ["" : 18]>
 concatenations (float[2, seq, {WIDTH}] x, float[2, 1, {WIDTH}] first, float[2, 3, {WIDTH}] end, float[2, past, {WIDTH}] old)
   => (float[2, more, {WIDTH}] headed, float[2, longer, {WIDTH}] tailed, float[2, both, {WIDTH}] joined, float[2, {WIDTH}] sum,
-      float[{WIDTH}, 2, n] turned)
+      float[{WIDTH}, 2, n] turned, float[2, seq, {WIDTH}] attention)
   <int64[1] along = {{1}}>
 {{
   negative = Neg(x)
@@ -315,6 +316,12 @@ concatenations (float[2, seq, {WIDTH}] x, float[2, 1, {WIDTH}] first, float[2, 3
   sum = ReduceSum<keepdims = 0>(joined, along)
   part = Concat<axis = 1>(old, x)
   turned = Transpose<perm = [2, 0, 1]>(part)
+  oldest = Neg(old)
+  keys = Concat<axis = 1>(oldest, negative)
+  columns = Transpose<perm = [0, 2, 1]>(keys)
+  scores = MatMul(x, columns)
+  weights = Softmax<axis = -1>(scores)
+  attention = MatMul(weights, part)
 }}
 """
 
@@ -351,8 +358,9 @@ def test_slices(dovetail, mesh, dim, target):
     outputs = ", ".join(f"float[2, n{i}, 2] y{i}" for i in range(len(SLICES)))
     model = _parse(f"""
         <ir_version: 9, opset_import: ["" : 18]>
-        slices (float[2, seq, {WIDTH}] x) => ({outputs}, float[2, m, 2] sum) <int64[2] axes = {{1, 2}}>
-        {{ {" ".join(slices)} z = Neg(x) part = Slice(z, s0, e0, axes, t0) sum = Add(y0, part) }}
+        slices (float[2, seq, {WIDTH}] x) => ({outputs}, float[2, m, 2] sum, float[2, k, 2] product) <int64[2] axes = {{1, 2}}>
+        {{ {" ".join(slices)} z = Neg(x) part = Slice(z, s0, e0, axes, t0) sum = Add(y0, part)
+           other = Slice(z, s8, e8, axes, t8) product = Mul(y8, other) }}
     """)
     options = [*_flags(mesh, "x", [2, BOUND, WIDTH], dim), "--bound", f"seq={BOUND}", "--target", target]
     program = dovetail.compile(model, libraries=False, options=options)

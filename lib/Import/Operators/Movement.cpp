@@ -62,7 +62,7 @@ static llvm::LogicalResult concatBounded(OnnxNode &node, int64_t axis) {
     int64_t extent = node.getShape(operand)[axis];
     mlir::Value count = node.getCount(operand, axis);
     if (count)
-      sum = sum ? node.create<AddOp>(sum, count) : count;
+      sum = sum ? node.addCounts(sum, count) : count;
     numKnown += count ? 0 : extent;
     begin += extent;
   }
@@ -212,9 +212,11 @@ static mlir::Value sliceBounded(OnnxNode &node, mlir::Value input, int64_t dim, 
     if (step < 0 && start < 0)
       first = node.create<MinOp>(node.create<MaxOp>(first, makeScalar(node, 0)),
                                  node.create<AddOp>(count, makeScalar(node, -1)));
-    mlir::Value last = clampBound(node, count, end, least);
-    mlir::Value span = step > 0 ? node.create<SubOp>(last, first) : node.create<SubOp>(first, last);
-    counts[dim] = node.deriveCount(node.create<MaxOp>(span, makeScalar(node, 0)), std::abs(step) - 1, std::abs(step));
+    counts[dim] = node.shareCount(count, {start, end, step}, [&] {
+      mlir::Value last = clampBound(node, count, end, least);
+      mlir::Value span = step > 0 ? node.create<SubOp>(last, first) : node.create<SubOp>(first, last);
+      return node.deriveCount(node.create<MaxOp>(span, makeScalar(node, 0)), std::abs(step) - 1, std::abs(step));
+    });
   }
   mlir::Value result;
   if (fromBegin) {
@@ -264,7 +266,9 @@ static OperatorImport slice("Slice", [](OnnxNode &node) -> llvm::LogicalResult {
     if (!node.getCount(input, dim))
       normalizeSlice(shape[dim], start[dim], (**ends)[i], step[dim], size[dim]);
     else if (shape[dim] > kMaxSlicedBound)
-      return node.unsupported(importer::describeBounded("operand 0", dim, shape[dim], "a part of it is taken"));
+      return node.unsupported(
+          importer::describeBounded("operand 0", dim, shape[dim],
+                                    "a part of it is taken, of " + llvm::Twine(kMaxSlicedBound) + " elements at most"));
   }
   Counts counts(node.getCounts(input));
   llvm::SmallVector<std::array<int64_t, 4>> bounded;
