@@ -133,13 +133,12 @@ const char *dovetail::runtime::mathModeName(MathMode mode) {
 }
 
 std::string IndexCheck::describe(int64_t index, bool hasCounts) const {
-  if (hasCounts && index == extent)
-    return absl::StrCat("node '", node, "': an index is out of range for dimension ", dim, ", which has at most ",
-                        extent,
-                        " elements, and fewer where its extent varies; pass indices of elements that there are");
   std::string given = isUnsigned ? absl::StrCat(static_cast<uint64_t>(index)) : absl::StrCat(index);
   return absl::StrCat("node '", node, "': index ", given, " is out of range for dimension ", dim, " of extent ", extent,
-                      "; pass indices from ", isUnsigned ? 0 : -extent, " to ", extent - 1);
+                      "; pass indices from ", isUnsigned ? 0 : -extent, " to ", extent - 1,
+                      hasCounts && index == extent
+                          ? ", or where that varies from run to run of elements that there are: others are reported so"
+                          : "");
 }
 
 int64_t BlockShape::blockCount(absl::Span<const layout::Interval> ranges, int64_t most) const {
