@@ -93,7 +93,8 @@ def graph_of(model):
             constants[node.output[0]] = numpy_helper.to_array(value) if is_tensor else np.asarray(value)
             continue
         text = lambda v: v.decode() if isinstance(v, bytes) else list(v) if not isinstance(v, (int, float)) else v
-        attributes = {name: text(value) for name, value in attributes.items()}
+        # What has graphs is not run by PyTorch.
+        attributes = {name: text(v) for name, v in attributes.items() if not isinstance(v, onnx.GraphProto)}
         nodes.append(
             {"name": node.name, "op": node.op_type, "inputs": list(node.input), "outputs": list(node.output),
              "attributes": attributes}
