@@ -57,19 +57,25 @@ def _short(values):
 
 def _workload(workload):
     trained = workload.model in dovetail_models.TRAINED
-    model = dovetail_models.build(workload.model, **dict(workload.sizes))
-    values = workload.make_input()
-    size = "x".join(map(str, workload.shape[2:]))
+    model = workload.build()
+    inputs = workload.make_inputs(model)
+    split = workload.shape[0] if workload.shape else next(iter(inputs))
+    shape = inputs[split].shape
     return Model(
-        f"{workload.model}-{size}",
-        f"{workload.label}, {'×'.join(map(str, workload.shape))}",
+        _name_of(workload),
+        f"{workload.label}, {'×'.join(map(str, shape))}",
         model if trained else with_few_levels(model),
-        {workload.input: values if trained else _short(values)},
-        workload.input,
-        2,
+        inputs if trained else {name: _short(values) for name, values in inputs.items()},
+        split,
+        min(2, len(shape) - 1),
         workload.flags(),
         timed=True,
     )
+
+
+def _name_of(workload):
+    """Those of the benchmarks are larger than those of the tests, which may have the same name."""
+    return f"bench-{workload.stem}"
 
 
 def _subject(subject, small):
@@ -103,8 +109,7 @@ _ODD = ("ppocr-cls", "unet2d-transposed", "unet2d-dynamic", "unet3d", "vit-encod
 def _entries():
     """(name, workload or subject, function that makes the model) of each model."""
     for workload in bench.WORKLOADS:
-        size = "x".join(map(str, workload.shape[2:]))
-        yield f"{workload.model}-{size}", workload, lambda w=workload: _workload(w)
+        yield _name_of(workload), workload, lambda w=workload: _workload(w)
     for subject in (s for s in SUBJECTS if s.name in _ODD):
         yield subject.name, subject, lambda s=subject: _subject(s, small=False)
     for subject in SMALL_SUBJECTS:
