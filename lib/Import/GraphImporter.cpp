@@ -140,8 +140,8 @@ static std::optional<std::pair<size_t, size_t>> findTypeConflict(const onnx::OpS
     if (input.kind != Binding::Known || !formal.GetIsHomogeneous())
       continue;
     auto [it, isNew] = first.try_emplace(formal.GetTypeStr(), index);
-    if (!isNew && OnnxNode::getType(inputs[it->second].value).getElementType() !=
-                      OnnxNode::getType(input.value).getElementType())
+    if (!isNew &&
+        OnnxNode::getType(inputs[it->second].value).getElementType() != OnnxNode::getType(input.value).getElementType())
       return std::pair(it->second, index);
   }
   return std::nullopt;
@@ -253,8 +253,7 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
       return text;
     };
     return invalidNode(node, scope) << "ONNX wants one type of elements for its inputs " << describe(conflict->first)
-                                    << " and " << describe(conflict->second)
-                                    << "; convert one of them with a Cast";
+                                    << " and " << describe(conflict->second) << "; convert one of them with a Cast";
   }
   auto isBounded = [&](mlir::Value value) { return value && bounds.isBounded(value); };
   for (auto [index, input] : llvm::enumerate(inputs))

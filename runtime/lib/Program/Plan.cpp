@@ -17,7 +17,9 @@ using namespace dovetail::runtime;
 
 namespace {
 
-template <typename... Fs> struct Overloaded : Fs... { using Fs::operator()...; };
+template <typename... Fs> struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
 template <typename... Fs> Overloaded(Fs...) -> Overloaded<Fs...>;
 
 void addPostOps(const std::vector<PostOpInfo> &ops, std::vector<uint32_t> &reads) {

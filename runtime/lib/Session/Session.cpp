@@ -32,8 +32,8 @@ namespace {
 class ProgramSession : public Session {
 public:
   ProgramSession(std::shared_ptr<const Program> program, Communicator &communicator, SessionOptions options)
-      : program(std::move(program)), plan(this->program->getPlan()), communicator(communicator),
-        options(options), memory{plan, communicator.rank()}, arguments(plan.getArguments()), results(plan.getResults()),
+      : program(std::move(program)), plan(this->program->getPlan()), communicator(communicator), options(options),
+        memory{plan, communicator.rank()}, arguments(plan.getArguments()), results(plan.getResults()),
         sequence(communicator) {}
   ~ProgramSession() override {
     if (packer)
@@ -473,8 +473,8 @@ absl::Status ProgramSession::takeReport() {
         for (size_t i = 0; i < call->checks.size(); ++i) {
           int64_t index = std::exchange(memory.records[call->firstCheck + i], 0);
           if (index != 0 && report.ok())
-            report =
-                absl::InvalidArgumentError(absl::StrCat("rank ", memory.rank, ", ", call->checks[i].describe(index, !plan.counts.empty())));
+            report = absl::InvalidArgumentError(
+                absl::StrCat("rank ", memory.rank, ", ", call->checks[i].describe(index, !plan.counts.empty())));
         }
   return report;
 }

@@ -99,9 +99,9 @@ public:
   virtual absl::StatusOr<std::unique_ptr<Channel>> open(ChannelDescription description) = 0;
   /// Keeps memory that others may read until no rank can any more, even if this one fails and gives it up.
   virtual void keep(std::shared_ptr<void> memory) = 0;
-  /// Says that sources of moves are in this memory of the host, whose whole pages belong to the caller, and are not used
-  /// until `connect` has returned: they stay at their addresses and keep their contents, but may become pages that other
-  /// processes read, too.
+  /// Says that sources of moves are in this memory of the host, whose whole pages belong to the caller, and are not
+  /// used until `connect` has returned: they stay at their addresses and keep their contents, but may become pages that
+  /// other processes read, too.
   virtual void offer(std::byte * /*memory*/, int64_t /*bytes*/) {}
   /// Called when this rank has opened its channels, which may be used from then on. Where ranks are processes, all of
   /// them may do so again later, with more channels.
@@ -110,7 +110,8 @@ public:
   virtual int64_t messageBytes() const { return 0; }
   /// Records what `issue` issues to the streams of `mover`: steps and exchanges that follow each other in a run. All
   /// ranks call it for the same ones, and all run the results in the same order, as each may be one for all of them. It
-  /// is destroyed when none of its runs is under way any more. Null if the mover cannot record; then `issue` was not called.
+  /// is destroyed when none of its runs is under way any more. Null if the mover cannot record; then `issue` was not
+  /// called.
   virtual absl::StatusOr<std::unique_ptr<Move>> record(Mover &mover, absl::FunctionRef<absl::Status()> issue) = 0;
   /// What rank 0 gives for `decision`, on all ranks, which all call it. Errors: those that ended the run.
   virtual absl::StatusOr<bool> decide(bool decision) = 0;
