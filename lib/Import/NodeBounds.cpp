@@ -34,6 +34,11 @@ mlir::Value OnnxNode::bound(mlir::Value value, Counts counts) {
   return value;
 }
 
+mlir::Value OnnxNode::state(mlir::Value value, Counts counts) {
+  bool isBounded = llvm::any_of(counts, [](mlir::Value count) { return static_cast<bool>(count); });
+  return isBounded ? bound(value, std::move(counts)) : stateUnbounded(value);
+}
+
 mlir::Value OnnxNode::deriveCount(mlir::Value count, int64_t added, int64_t divisor) {
   if (added == 0 && divisor == 1)
     return count;

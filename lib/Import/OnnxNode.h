@@ -181,6 +181,8 @@ public:
   }
   /// Says of each dimension of `value` what bounds it.
   mlir::Value bound(mlir::Value value, Counts counts);
+  /// The same, also where that is nothing, whatever `value` is made of.
+  mlir::Value state(mlir::Value value, Counts counts);
   /// Says that nothing bounds `value`, whatever it is made of.
   mlir::Value stateUnbounded(mlir::Value value);
   /// The count (`count` + `added`) / `divisor`, rounded down, or 0 if that is below 0.

@@ -281,10 +281,7 @@ std::unique_ptr<InputSource> makeRandomSource(const runtime::Plan &plan, const P
 absl::StatusOr<std::unique_ptr<InputSource>> openRawOf(const runtime::Plan &plan, const PortInfo &port,
                                                        const std::string &path) {
   absl::StatusOr<std::unique_ptr<InputSource>> source = openRaw(path, port.type, port.shape);
-  bool isBounded = false;
-  for (size_t dim = 0; dim < port.shape.size(); ++dim)
-    isBounded |= plan.getCount(port, dim) >= 0;
-  if (!isBounded || source.status().code() != absl::StatusCode::kOutOfRange)
+  if (!plan.isBounded(port) || source.status().code() != absl::StatusCode::kOutOfRange)
     return source;
   return absl::OutOfRangeError(absl::StrCat(source.status().message(), ", those of ", formatPort(plan, port),
                                             " with its bounds; give fewer in a file that says its extents, as .npy"));
@@ -302,20 +299,12 @@ absl::StatusOr<std::unique_ptr<InputSource>> openSource(const runtime::Plan &pla
   return std::move(arrays->front().second);
 }
 
-/// Whether these are extents of an input. Of a dimension whose length varies there may be less.
-bool areExtents(const runtime::Plan &plan, const PortInfo &port, absl::Span<const int64_t> shape) {
-  bool fit = shape.size() == port.shape.size();
-  for (size_t dim = 0; fit && dim < shape.size(); ++dim)
-    fit = shape[dim] == port.shape[dim] || (plan.getCount(port, dim) >= 0 && shape[dim] < port.shape[dim]);
-  return fit;
-}
-
 /// That a source is of the input's type, and of its shape or, if it has `steps`, of one dimension more.
 absl::Status checkSource(const runtime::Plan &plan, const PortInfo &port, InputSource &source, bool hasSteps) {
   if (!source.nameType(port.type))
     return describeUnnamed(port);
   absl::Span<const int64_t> shape = source.shape();
-  if (source.type() == port.type && areExtents(plan, port, shape.subspan(hasSteps ? 1 : 0)))
+  if (source.type() == port.type && plan.fits(port, shape.subspan(hasSteps ? 1 : 0)))
     return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' is ", formatPort(plan, port),
                                                  ", but a tensor ", formatType(source.type(), source.shape()),
@@ -324,7 +313,7 @@ absl::Status checkSource(const runtime::Plan &plan, const PortInfo &port, InputS
 
 /// Whether the first dimension of a source is that of steps.
 bool hasSteps(const runtime::Plan &plan, const PortInfo &port, absl::Span<const int64_t> shape) {
-  return shape.size() == port.shape.size() + 1 && areExtents(plan, port, shape.subspan(1));
+  return shape.size() == port.shape.size() + 1 && plan.fits(port, shape.subspan(1));
 }
 
 } // namespace

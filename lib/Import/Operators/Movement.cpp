@@ -44,10 +44,6 @@ static llvm::LogicalResult concatBounded(OnnxNode &node, int64_t axis) {
   mlir::Value all = node.create<ConcatOp>(mlir::ValueRange(operands), axis);
   if (!all)
     return llvm::failure();
-  auto state = [&](mlir::Value value, const Counts &bounds) {
-    bool isBounded = llvm::any_of(bounds, [](mlir::Value count) { return static_cast<bool>(count); });
-    return isBounded ? node.bound(value, bounds) : node.stateUnbounded(value);
-  };
   // Elements of the result, and where they are in what has all tails: each operand begins where those before it end.
   int64_t total = node.getShape(all)[axis], begin = 0, numKnown = 0;
   mlir::Value positions = node.count(0, total), from = positions, sum;
@@ -72,7 +68,7 @@ static llvm::LogicalResult concatBounded(OnnxNode &node, int64_t axis) {
   if (isAtEnd)
     return node.setResult(node.bound(all, std::move(bounds)));
   from = node.create<SelectOp>(node.create<LessOp>(positions, length), from, node.scalarLike(positions, 0));
-  return node.setResult(node.bound(node.create<GatherOp>(state(all, *counts), from, axis), std::move(bounds)));
+  return node.setResult(node.bound(node.create<GatherOp>(node.state(all, *counts), from, axis), std::move(bounds)));
 }
 
 static OperatorImport concat("Concat", [](OnnxNode &node) -> llvm::LogicalResult {
@@ -482,8 +478,7 @@ static llvm::LogicalResult gatherBounded(OnnxNode &node, int64_t axis, mlir::Val
   llvm::append_range(counts, ofIndices);
   counts.append(ofInput.begin() + axis + 1, ofInput.end());
   mlir::Value result = node.create<GatherOp>(input, node.clearTails(index), axis);
-  bool isBounded = llvm::any_of(counts, [](mlir::Value each) { return static_cast<bool>(each); });
-  return node.setResult(isBounded ? node.bound(result, std::move(counts)) : node.stateUnbounded(result));
+  return node.setResult(node.state(result, std::move(counts)));
 }
 
 static OperatorImport gather("Gather", [](OnnxNode &node) -> llvm::LogicalResult {

@@ -42,6 +42,19 @@ std::vector<PortInfo> Plan::getArguments() const { return withCounts(inputs, cou
 
 std::vector<PortInfo> Plan::getResults() const { return withCounts(outputs, counts, /*areGiven=*/false); }
 
+bool Plan::isBounded(const PortInfo &port) const {
+  const std::vector<int32_t> &bounds = tensors[port.tensor].counts;
+  return std::any_of(bounds.begin(), bounds.end(), [](int32_t count) { return count >= 0; });
+}
+
+bool Plan::fits(const PortInfo &port, absl::Span<const int64_t> extents) const {
+  bool fit = extents.size() == port.shape.size();
+  for (size_t dim = 0; fit && dim < extents.size(); ++dim)
+    fit = extents[dim] == port.shape[dim] ||
+          (getCount(port, dim) >= 0 && extents[dim] >= 0 && extents[dim] < port.shape[dim]);
+  return fit;
+}
+
 std::vector<std::string> Plan::describeExtents(const PortInfo &port) const {
   std::vector<std::string> texts;
   for (size_t dim = 0; dim < port.shape.size(); ++dim) {

@@ -38,27 +38,19 @@ std::string shapeStr(const Plan &plan, const PortInfo &port) {
   return absl::StrCat("[", absl::StrJoin(plan.describeExtents(port), ", "), "]");
 }
 
-bool isNeverShort(size_t) { return false; }
-
 /// What tensors of a port have to be like.
 struct Wanted {
   std::string where; ///< As in messages.
   ElementType type;
-  const std::vector<int64_t> &shape;
-  std::string text;       ///< The shape, for messages.
+  std::string shape;      ///< For messages.
   absl::string_view hint; ///< What to do about another one.
-  /// Whether of a dimension there may be less.
-  absl::FunctionRef<bool(size_t dim)> mayBeShort = isNeverShort;
+  absl::FunctionRef<bool(const std::vector<int64_t> &shape)> fits;
 };
 
 absl::Status checkShape(const Wanted &wanted, const std::vector<int64_t> &shape) {
-  bool fits = shape.size() == wanted.shape.size();
-  for (size_t dim = 0; fits && dim < shape.size(); ++dim)
-    fits = shape[dim] == wanted.shape[dim] ||
-           (wanted.mayBeShort(dim) && shape[dim] >= 0 && shape[dim] < wanted.shape[dim]);
-  if (fits)
+  if (wanted.fits(shape))
     return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(wanted.where, " has shape ", wanted.text, ", but a tensor of shape ",
+  return absl::InvalidArgumentError(absl::StrCat(wanted.where, " has shape ", wanted.shape, ", but a tensor of shape ",
                                                  shapeStr(shape), " was given; ", wanted.hint));
 }
 
@@ -95,7 +87,8 @@ absl::Status dovetail::runtime::checkLocalTensors(const char *kind, const Plan &
     int rank = ranks[i / ports.size()];
     std::string where = absl::StrCat("what rank ", rank, " holds of ", kind, " '", port.name, "'");
     std::vector<int64_t> shape = plan.tensorBox(port.tensor, rank).shape();
-    Wanted wanted{where, port.type, shape, shapeStr(shape), "give what lies in the rank's box"};
+    auto fits = [&](const std::vector<int64_t> &given) { return given == shape; };
+    Wanted wanted{where, port.type, shapeStr(shape), "give what lies in the rank's box", fits};
     if (absl::Status status = checkTensor(wanted, tensors[i], device); !status.ok())
       return status;
   }
@@ -110,17 +103,15 @@ static absl::Status forEachPort(const char *kind, const Plan &plan, const std::v
         absl::StrCat("the program has ", ports.size(), " ", kind, "s, but ", count, " were given"));
   for (size_t i = 0; i < count; ++i) {
     const PortInfo &port = ports[i];
-    auto mayBeShort = [&](size_t dim) { return haveLengths && plan.getCount(port, dim) >= 0; };
-    bool isBounded = false;
-    for (size_t dim = 0; dim < port.shape.size(); ++dim)
-      isBounded |= mayBeShort(dim);
-    Wanted wanted{absl::StrCat(kind, " '", port.name, "'"),
-                  port.type,
-                  port.shape,
+    auto fits = [&](const std::vector<int64_t> &given) {
+      return haveLengths ? plan.fits(port, given) : given == port.shape;
+    };
+    Wanted wanted{absl::StrCat(kind, " '", port.name, "'"), port.type,
                   haveLengths ? shapeStr(plan, port) : shapeStr(port.shape),
-                  isBounded ? "compile the model for that shape, as with a larger --bound, or change the tensor"
-                            : "compile the model for that shape or change the tensor",
-                  mayBeShort};
+                  haveLengths && plan.isBounded(port)
+                      ? "compile the model for that shape, as with a larger --bound, or change the tensor"
+                      : "compile the model for that shape or change the tensor",
+                  fits};
     if (absl::Status status = body(i, wanted); !status.ok())
       return status;
   }

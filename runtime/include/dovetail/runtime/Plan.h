@@ -333,6 +333,10 @@ struct Plan {
     const std::vector<int32_t> &bounds = tensors[port.tensor].counts;
     return bounds.empty() ? -1 : bounds[dim];
   }
+  /// Whether counts bound dimensions of a port.
+  bool isBounded(const PortInfo &port) const;
+  /// Whether tensors of these extents are what an input takes: of a dimension that is bounded there may be less.
+  bool fits(const PortInfo &port, absl::Span<const int64_t> extents) const;
   /// The extents of a port for messages and reports; `seq<=512` where a count bounds it.
   std::vector<std::string> describeExtents(const PortInfo &port) const;
 
