@@ -103,6 +103,38 @@ private:
   std::unique_ptr<Communicator> inner;
 };
 
+/// A session on one of several threads.
+struct OneRank {
+  CountingCommunicator &communicator;
+  runtime::Session &session;
+
+  /// Runs it with the one input and output, which have as many elements.
+  void run(std::vector<float> &in, std::vector<float> &out) const {
+    const Shape shape = {static_cast<int64_t>(in.size())};
+    layout::Box all = layout::Box::ofShape(shape);
+    auto view = [&](std::vector<float> &values) {
+      return runtime::MemoryView::rowMajor(runtime::ElementType::F32, all, values.data());
+    };
+    ASSERT_TRUE(session.writeInput(0, view(in), {session.inputBox(0)}).ok());
+    ASSERT_TRUE(session.run().ok());
+    ASSERT_TRUE(session.readOutput(0, view(out), {all}).ok());
+  }
+};
+
+void onEachRank(const std::shared_ptr<const runtime::Program> &program, absl::FunctionRef<void(const OneRank &)> body) {
+  runtime::LocalGroup group(program->numRanks());
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < program->numRanks(); ++rank)
+    threads.emplace_back([&, rank] {
+      CountingCommunicator communicator(group.communicator(rank));
+      auto session = runtime::Session::create(program, communicator, {});
+      ASSERT_TRUE(session.ok()) << session.status();
+      body({communicator, **session});
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
 } // namespace
 
 TEST(DeviceSession, ExchangesArePartOfWhatIsReplayed) {
@@ -118,31 +150,17 @@ TEST(DeviceSession, ExchangesArePartOfWhatIsReplayed) {
   builder.output("out", last);
   auto program = builder.program();
   ASSERT_TRUE(program);
-  const Shape shape = {7};
-  runtime::LocalGroup group(3);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < 3; ++rank)
-    threads.emplace_back([&, rank] {
-      CountingCommunicator communicator(group.communicator(rank));
-      auto session = runtime::Session::create(program, communicator, {});
-      ASSERT_TRUE(session.ok()) << session.status();
-      for (int run = 0; run < 5; ++run) {
-        float first = 10.0f * static_cast<float>(run);
-        std::vector<float> in = {first, 1, 2, 3, 4, 5, 6}, out(7), expected = {first + 1, 2, 3, 4, 5, 6, 7};
-        auto view = [&shape](std::vector<float> &values) {
-          return runtime::MemoryView::rowMajor(runtime::ElementType::F32, layout::Box::ofShape(shape), values.data());
-        };
-        ASSERT_TRUE((*session)->writeInput(0, view(in), {(*session)->inputBox(0)}).ok());
-        ASSERT_TRUE((*session)->run().ok());
-        ASSERT_TRUE((*session)->readOutput(0, view(out), {layout::Box::ofShape(shape)}).ok());
-        EXPECT_EQ(out, expected) << "rank " << rank << ", run " << run;
-        // Once when they are done, and once when they are recorded.
-        EXPECT_EQ(communicator.starts, run == 0 ? 2 : 4);
-        EXPECT_EQ(communicator.recordings, run == 0 ? 0 : 1);
-      }
-    });
-  for (std::thread &thread : threads)
-    thread.join();
+  onEachRank(program, [](const OneRank &rank) {
+    for (int run = 0; run < 5; ++run) {
+      float first = 10.0f * static_cast<float>(run);
+      std::vector<float> in = {first, 1, 2, 3, 4, 5, 6}, out(7), expected = {first + 1, 2, 3, 4, 5, 6, 7};
+      rank.run(in, out);
+      EXPECT_EQ(out, expected) << "rank " << rank.communicator.rank() << ", run " << run;
+      // Once when they are done, and once when they are recorded.
+      EXPECT_EQ(rank.communicator.starts, run == 0 ? 2 : 4);
+      EXPECT_EQ(rank.communicator.recordings, run == 0 ? 0 : 1);
+    }
+  });
 }
 
 TEST(DeviceSession, StepsBetweenBoundariesAreReplayed) {
@@ -168,35 +186,22 @@ TEST(DeviceSession, StepsBetweenBoundariesAreReplayed) {
   builder.output("out", whole);
   auto program = builder.program();
   ASSERT_TRUE(program);
-  const Shape shape = {7};
-  runtime::LocalGroup group(3);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < 3; ++rank)
-    threads.emplace_back([&, rank] {
-      CountingCommunicator communicator(group.communicator(rank));
-      auto session = runtime::Session::create(program, communicator, {});
-      ASSERT_TRUE(session.ok()) << session.status();
-      struct Run {
-        float first;
-        int iterations, recordings;
-      };
-      // The loop is recorded in the second iteration, wherever that is; what comes before it, in the second run.
-      for (Run run : {Run{9, 1, 0}, Run{20, 0, 1}, Run{4, 6, 2}, Run{12, 0, 2}, Run{1, 9, 2}}) {
-        std::vector<float> in = {run.first, 1, 2, 3, 4, 5, 6}, out(7), expected = in;
-        for (float &value : expected)
-          value += static_cast<float>(run.iterations);
-        auto view = [&shape](std::vector<float> &values) {
-          return runtime::MemoryView::rowMajor(runtime::ElementType::F32, layout::Box::ofShape(shape), values.data());
-        };
-        ASSERT_TRUE((*session)->writeInput(0, view(in), {(*session)->inputBox(0)}).ok());
-        ASSERT_TRUE((*session)->run().ok());
-        ASSERT_TRUE((*session)->readOutput(0, view(out), {layout::Box::ofShape(shape)}).ok());
-        EXPECT_EQ(out, expected) << "rank " << rank << ", first " << run.first;
-        EXPECT_EQ(communicator.recordings, run.recordings) << "rank " << rank << ", first " << run.first;
-      }
-    });
-  for (std::thread &thread : threads)
-    thread.join();
+  onEachRank(program, [](const OneRank &rank) {
+    struct Run {
+      float first;
+      int iterations, recordings;
+    };
+    // The loop is recorded in the second iteration, wherever that is; what comes before it, in the second run.
+    for (Run run : {Run{9, 1, 0}, Run{20, 0, 1}, Run{4, 6, 2}, Run{12, 0, 2}, Run{1, 9, 2}}) {
+      std::vector<float> in = {run.first, 1, 2, 3, 4, 5, 6}, out(7), expected = in;
+      for (float &value : expected)
+        value += static_cast<float>(run.iterations);
+      rank.run(in, out);
+      EXPECT_EQ(out, expected) << "rank " << rank.communicator.rank() << ", first " << run.first;
+      EXPECT_EQ(rank.communicator.recordings, run.recordings)
+          << "rank " << rank.communicator.rank() << ", first " << run.first;
+    }
+  });
 }
 
 TEST(DeviceSession, RepeatsWithoutKernels) {
