@@ -356,13 +356,15 @@ def test_runs_differ_in_iterations(dovetail, case, mesh):
             _check(program.run(inputs), model, inputs, exact, f"run {number}")
 
 
+@pytest.mark.parametrize("target", ["cpu", "emulated"])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("case", CASES)
-def test_any_way_to_split(dovetail, case, seed):
+def test_any_way_to_split(dovetail, case, seed, target):
     """What is split at random, and how the planner would never do it."""
     text, _, exact, runs = CASES[case]
     model = onnx.parser.parse_model(text)
-    program = dovetail.compile(model, options=["--mesh", "y=3,x=2", "--shardings-seed", str(seed + 1)])
+    options = ["--target", target, "--mesh", "y=3,x=2", "--shardings-seed", str(seed + 1)]
+    program = dovetail.compile(model, libraries=target == "cpu", options=options)
     for number, inputs in enumerate(runs):
         _check(program.run(inputs), model, inputs, exact, f"run {number}")
 
@@ -504,14 +506,3 @@ def test_devices_repeat(dovetail, monkeypatch, case, mesh):
         monkeypatch.setenv("DOVETAIL_EMULATED_SEED", seed)
         for number, inputs in enumerate(runs):
             _check(program.run(inputs), model, inputs, exact, f"seed {seed}, run {number}")
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("case", CASES)
-def test_any_way_to_split_on_devices(dovetail, case, seed):
-    text, _, exact, runs = CASES[case]
-    model = onnx.parser.parse_model(text)
-    options = ["--target", "emulated", "--mesh", "y=3,x=2", "--shardings-seed", str(seed + 1)]
-    program = dovetail.compile(model, libraries=False, options=options)
-    for number, inputs in enumerate(runs):
-        _check(program.run(inputs), model, inputs, exact, f"run {number}")
