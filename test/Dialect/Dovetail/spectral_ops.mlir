@@ -8,7 +8,9 @@
 // CHECK-DAG: dense<{{\[\[}}1.000000e+01, 0.000000e+00], [-2.000000e+00, 2.000000e+00], [-2.000000e+00, 0.000000e+00]]>
 // CHECK-DAG: dense<{{\[\[}}1.000000e+00], [2.000000e+00], [3.000000e+00], [4.000000e+00]]>
 // CHECK-DAG: dense<{{\[\[}}1, 2, 3], [3, 4, 5]]>
-func.func @transforms() -> (tensor<4x2xf32>, tensor<4x2xf32>, tensor<3x2xf32>, tensor<4x1xf32>, tensor<2x3xi64>) {
+// CHECK-DAG: dense<{{\[\[}}1.000000e+01, 0.000000e+00], [-2.000000e+00, -2.000000e+00], [-2.000000e+00, 0.000000e+00], [-2.000000e+00, 2.000000e+00]]>
+// CHECK-DAG: dense<{{\[\[}}4.000000e+00], [8.000000e+00], [1.200000e+01], [1.600000e+01]]>
+func.func @transforms() -> (tensor<4x2xf32>, tensor<4x2xf32>, tensor<3x2xf32>, tensor<4x1xf32>, tensor<2x3xi64>, tensor<4x2xf32>, tensor<4x1xf32>) {
   %x = dovetail.constant dense<[[1.0], [2.0], [3.0], [4.0]]> : tensor<4x1xf32>
   %none = dovetail.constant dense<0.0> : tensor<2xf32>
   %roots = dovetail.constant dense<[1.0, 0.0, 0.0, -1.0, -1.0, 0.0]> : tensor<6xf32>
@@ -18,8 +20,11 @@ func.func @transforms() -> (tensor<4x2xf32>, tensor<4x2xf32>, tensor<3x2xf32>, t
   %1 = dovetail.dft %x, %none {axis = 0 : i64, length = 4 : i64, inverse} : (tensor<4x1xf32>, tensor<2xf32>) -> tensor<4x2xf32>
   %2 = dovetail.dft %x, %roots {axis = 0 : i64, length = 4 : i64, onesided} : (tensor<4x1xf32>, tensor<6xf32>) -> tensor<3x2xf32>
   %3 = dovetail.dft %s, %roots {axis = 0 : i64, length = 4 : i64, inverse, onesided} : (tensor<3x2xf32>, tensor<6xf32>) -> tensor<4x1xf32>
+  %5 = dovetail.dft %x, %none {axis = 0 : i64, length = 4 : i64, inverse, unscaled} : (tensor<4x1xf32>, tensor<2xf32>) -> tensor<4x2xf32>
+  %z = dovetail.constant dense<[[10.0, 0.0], [-2.0, 2.0], [-2.0, 0.0]]> : tensor<3x2xf32>
+  %6 = dovetail.dft %z, %roots {axis = 0 : i64, length = 4 : i64, inverse, onesided, unscaled} : (tensor<3x2xf32>, tensor<6xf32>) -> tensor<4x1xf32>
   %4 = dovetail.frames %v {axis = 0 : i64, length = 3 : i64, step = 2 : i64} : (tensor<6xi64>) -> tensor<2x3xi64>
-  return %0, %1, %2, %3, %4 : tensor<4x2xf32>, tensor<4x2xf32>, tensor<3x2xf32>, tensor<4x1xf32>, tensor<2x3xi64>
+  return %0, %1, %2, %3, %4, %5, %6 : tensor<4x2xf32>, tensor<4x2xf32>, tensor<3x2xf32>, tensor<4x1xf32>, tensor<2x3xi64>, tensor<4x2xf32>, tensor<4x1xf32>
 }
 
 // -----
@@ -101,4 +106,13 @@ func.func @pieces(%x: tensor<4xf32>) -> tensor<1x5xf32> {
   // expected-error @+1 {{failed to infer returned types}}
   %0 = dovetail.frames %x {axis = 0 : i64, length = 5 : i64, step = 1 : i64} : (tensor<4xf32>) -> tensor<1x5xf32>
   return %0 : tensor<1x5xf32>
+}
+
+// -----
+
+func.func @unscaled(%x: tensor<4x2xf32>, %t: tensor<2xf32>) -> tensor<4x2xf32> {
+  // expected-error @+2 {{is unscaled, but not inverse}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = dovetail.dft %x, %t {axis = 0 : i64, length = 4 : i64, unscaled} : (tensor<4x2xf32>, tensor<2xf32>) -> tensor<4x2xf32>
+  return %0 : tensor<4x2xf32>
 }

@@ -25,6 +25,8 @@ FailureOr<RankedTensorType> DftOp::inferType(std::optional<Location> location, A
   auto axis = static_cast<int64_t>(adaptor.getAxis()), length = static_cast<int64_t>(adaptor.getLength()),
        rank = operand.getRank();
   bool inverse = adaptor.getInverse(), onesided = adaptor.getOnesided();
+  if (adaptor.getUnscaled() && !inverse)
+    return emitOptionalError(location, "'", getOperationName(), "' op is unscaled, but not inverse");
   Type type = operand.getElementType();
   auto fail = [&](const Twine &why) {
     return emitOptionalError(location, "'", getOperationName(), "' op cannot transform ", operand, ": ", why);
@@ -172,6 +174,8 @@ private:
     return !op.getOnesided() && cast<RankedTensorType>(op.getOperand().getType()).getShape().back() == 1;
   }
   bool writesReal() { return op.getType().getShape().back() == 1; }
+  /// Whether the result is divided by the length.
+  bool isScaled() { return op.getInverse() && !op.getUnscaled(); }
   /// Points of the result.
   int64_t countResults() { return writesReal() ? plan.getNumPoints() : op.getType().getDimSize(op.getAxis()); }
 
@@ -277,8 +281,8 @@ Complex Transform::readInput(Value number, Complex root) {
   Complex odd = {elements.sub(a.re, b.re), elements.add(a.im, b.im)};
   odd = {elements.add(elements.mul(odd.re, root.re), elements.mul(odd.im, root.im)),
          elements.sub(elements.mul(odd.im, root.re), elements.mul(odd.re, root.im))};
-  Value factor = elements.constant(scalar, 1.0 / static_cast<double>(op.getLength()));
-  return {elements.mul(elements.sub(even.re, odd.im), factor), elements.mul(elements.add(even.im, odd.re), factor)};
+  Complex point = {elements.sub(even.re, odd.im), elements.add(even.im, odd.re)};
+  return isScaled() ? scale(point, elements.constant(scalar, 1.0 / static_cast<double>(op.getLength()))) : point;
 }
 
 //===----------------------------------------------------------------------===//
@@ -340,7 +344,7 @@ void Transform::emitStep(Points &points, const FourierPlan::Step &step, bool isL
       SmallVector<Complex> transformed = transform(x);
       for (int64_t t = 0; t < factor; ++t) {
         Complex y = transformed[t];
-        if (isLast && op.getInverse() && !op.getOnesided())
+        if (isLast && isScaled() && !op.getOnesided())
           y = scale(y, constant(1.0 / static_cast<double>(op.getLength())));
         store(points, elements.addI(start, t * size), y);
       }

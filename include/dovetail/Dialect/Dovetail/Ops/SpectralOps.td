@@ -27,11 +27,14 @@ def Dovetail_DftOp : Dovetail_InferredOp<"dft", [Dovetail_JoinsLines],
     all of it: forward, x is real and the result has these elements; `inverse`, they are given, and the result is real.
     As in NumPy, imaginary parts of the first and last one then do not count.
 
+    With `unscaled`, as libraries have it, an `inverse` transform is not divided by `length`, and where it is `onesided`,
+    imaginary parts of the first and last element are zero.
+
     `table` holds roots of one, as FourierPlan.h lays them out: a constant that operations of equal lengths share.
     Lengths are those that FourierPlan has factors for. A row program, of factors of up to 31: `axis` stays whole.
   }];
   let arguments = (ins Dovetail_FloatTensor:$operand, Dovetail_FloatTensor:$table, I64Attr:$axis, I64Attr:$length,
-                       UnitAttr:$inverse, UnitAttr:$onesided);
+                       UnitAttr:$inverse, UnitAttr:$onesided, UnitAttr:$unscaled);
 }
 
 def Dovetail_FramesOp : Dovetail_InferredOp<"frames", [], ["isLinearIn"]> {
