@@ -146,6 +146,29 @@ std::optional<ProductForm> ProductForm::find(std::span<const AccessDim> a, std::
   return ProductForm{*swapsA, *swapsB};
 }
 
+std::optional<TransformForm> TransformForm::find(std::span<const AccessDim> input, std::span<const int64_t> loops) {
+  size_t rank = input.size();
+  if (rank < 2 || loops.size() != rank + 2 || !isPossible(input, loops) || !isLoop(input.back(), rank + 1))
+    return std::nullopt;
+  TransformForm form;
+  form.axis = rank;
+  for (size_t dim = 0; dim + 1 < rank; ++dim) {
+    if (isLoop(input[dim], rank) && form.axis == rank)
+      form.axis = dim;
+    else if (!isLoop(input[dim], dim))
+      return std::nullopt;
+  }
+  int64_t partsRead = loops[rank + 1], partsWritten = loops[rank - 1];
+  if (form.axis == rank || std::min(partsRead, partsWritten) < 1 || std::max(partsRead, partsWritten) != 2)
+    return std::nullopt;
+  form.readsReal = partsRead == 1;
+  form.writesReal = partsWritten == 1;
+  int64_t read = loops[rank], written = loops[form.axis];
+  form.length = form.writesReal ? written : read;
+  bool fits = form.readsReal ? written == read / 2 + 1 : form.writesReal ? read == written / 2 + 1 : read == written;
+  return fits && form.length > 0 ? std::optional(form) : std::nullopt;
+}
+
 bool dovetail::layout::isAttention(std::span<const AccessDims> accesses, std::span<const int64_t> loops) {
   return std::all_of(accesses.begin(), accesses.end(), [&](AccessDims access) { return isPossible(access, loops); }) &&
          AttentionForm::find(accesses, loops).has_value();

@@ -134,6 +134,45 @@ TEST(CallForm, ChannelsWithoutGroupsAreNone) {
   EXPECT_FALSE(ConvolutionForm::find(input, weights, std::vector<int64_t>{1, 6, 5, 3, 0}));
 }
 
+TEST(CallForm, FindsTransforms) {
+  // Along the first dimension of three.
+  Access access{loop(3), loop(1), loop(4)};
+  auto form = TransformForm::find(access, std::vector<int64_t>{8, 5, 2, 8, 2});
+  ASSERT_TRUE(form);
+  EXPECT_EQ(form->axis, 0u);
+  EXPECT_EQ(form->length, 8);
+  EXPECT_FALSE(form->readsReal || form->writesReal);
+  for (int64_t length : {1, 2, 7, 8}) {
+    form = TransformForm::find(access, std::vector<int64_t>{length / 2 + 1, 5, 2, length, 1});
+    ASSERT_TRUE(form);
+    EXPECT_EQ(form->length, length);
+    EXPECT_TRUE(form->readsReal && !form->writesReal);
+    form = TransformForm::find(access, std::vector<int64_t>{length, 5, 1, length / 2 + 1, 2});
+    ASSERT_TRUE(form);
+    EXPECT_EQ(form->length, length);
+    EXPECT_TRUE(form->writesReal && !form->readsReal);
+  }
+  // Other extents, of points and of parts.
+  for (std::vector<int64_t> loops : {std::vector<int64_t>{8, 5, 2, 7, 2},
+                                     {8, 5, 2, 8, 1},
+                                     {4, 5, 2, 8, 1},
+                                     {8, 5, 1, 8, 2},
+                                     {8, 5, 1, 8, 1},
+                                     {8, 5, 3, 8, 3},
+                                     {8, 5, 0, 8, 2},
+                                     {0, 5, 2, 0, 2},
+                                     {8, 5, 2, -8, 2},
+                                     {8, 5, 2, 8}})
+    EXPECT_FALSE(TransformForm::find(access, loops));
+  // Two dimensions, none, or the parts of numbers; lines in another order.
+  std::vector<int64_t> loops{8, 8, 2, 8, 2};
+  EXPECT_FALSE(TransformForm::find(Access{loop(3), loop(3), loop(4)}, loops));
+  EXPECT_FALSE(TransformForm::find(Access{loop(0), loop(1), loop(4)}, loops));
+  EXPECT_FALSE(TransformForm::find(Access{loop(3), loop(1), loop(2)}, loops));
+  EXPECT_FALSE(TransformForm::find(Access{loop(3), loop(0), loop(4)}, loops));
+  EXPECT_FALSE(TransformForm::find(Access{loop(9), loop(1), loop(4)}, loops));
+}
+
 TEST(CallForm, FindsPools) {
   Window window{3, 2, 1, 1, false};
   AccessDim read = window.at(IndexExpr::loop(2), IndexExpr::loop(3));
