@@ -52,6 +52,7 @@ private:
   artifact::ConvolutionT makeConvolution(plan::ConvolutionOp op);
   artifact::MatMulT makeMatMul(plan::MatMulOp op);
   artifact::AttentionT makeAttention(plan::AttentionOp op);
+  artifact::TransformT makeTransform(plan::TransformOp op);
   artifact::PoolT makePool(plan::PoolOp op, artifact::PoolKind kind);
   std::vector<std::unique_ptr<artifact::PostOpT>> makePostOps(ArrayAttr postOps, OperandRange tensors);
   std::unique_ptr<artifact::PortT> makePort(StringRef name, Value ref);
@@ -385,6 +386,16 @@ artifact::AttentionT PlanBuilder::makeAttention(plan::AttentionOp op) {
   return call;
 }
 
+artifact::TransformT PlanBuilder::makeTransform(plan::TransformOp op) {
+  artifact::TransformT call;
+  call.input = tensorOf(op.getInput());
+  call.output = tensorOf(op.getOutput());
+  call.loops = makeLoops(op.getLoops());
+  call.input_access = makeAccess(op.getReads()[0]);
+  call.inverse = op.getInverse();
+  return call;
+}
+
 /// What traces and messages call a step: its name, that of its location, or nothing.
 static std::string getStepName(Operation *op) {
   if (auto name = op->getAttrOfType<StringAttr>("step_name"))
@@ -426,6 +437,7 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
       .Case([&](plan::ConvolutionOp call) { return setLibraryCall(makeConvolution(call), call.getMemoryAttr()); })
       .Case([&](plan::MatMulOp call) { return setLibraryCall(makeMatMul(call), call.getMemoryAttr()); })
       .Case([&](plan::AttentionOp call) { return setLibraryCall(makeAttention(call), call.getMemoryAttr()); })
+      .Case([&](plan::TransformOp call) { return setLibraryCall(makeTransform(call), call.getMemoryAttr()); })
       .Case([&](plan::PoolOp call) -> LogicalResult {
         std::optional<artifact::PoolKind> kind = toSchema(call.getKind());
         if (!kind)

@@ -138,7 +138,7 @@ void BoundCalls::runOnOperation() {
     return TypeSwitch<Operation *, WalkResult>(op)
         .Case([&](plan::ConvolutionOp call) { return bound(call, call.getWeights()); })
         .Case([&](plan::MatMulOp call) { return bound(call, call.getB()); })
-        .Case<plan::PoolOp, plan::AttentionOp>([&](auto call) { return bound(call, Value()); })
+        .Case<plan::PoolOp, plan::AttentionOp, plan::TransformOp>([&](auto call) { return bound(call, Value()); })
         .Default(WalkResult::advance());
   });
   if (result.wasInterrupted())

@@ -218,6 +218,22 @@ static void readTerms(Definition &definition, unsigned number) {
         dim.index = Definition::at(number);
 }
 
+/// True for an index of which nothing is known: an operation reads all of that dimension.
+static bool isUnknown(const layout::AccessDim &dim) {
+  ArrayRef<layout::IndexExpr::Term> terms = dim.index.getTerms();
+  return terms.size() == 1 && terms[0].kind == layout::IndexExpr::Kind::Unknown && !terms[0].hasOperand();
+}
+
+/// Has what `access` reads of all of a dimension of `operand` read at the index of a loop over it, behind `loops`.
+static void readWhole(Access &access, Value operand, SmallVectorImpl<Attribute> &loops) {
+  for (auto [dim, extent] : llvm::zip_equal(access.dims, cast<RankedTensorType>(operand.getType()).getShape())) {
+    if (!isUnknown(dim))
+      continue;
+    dim = layout::IndexExpr::loop(static_cast<int>(loops.size()));
+    loops.push_back(plan::LoopAttr::get(operand.getContext(), extent));
+  }
+}
+
 LogicalResult PlanEmitter::emitCall(plan::GroupOp group) {
   auto call = cast<DefinitionOpInterface>(group.getCall());
   OpBuilder &builder = getSteps(group);
@@ -234,7 +250,6 @@ LogicalResult PlanEmitter::emitCall(plan::GroupOp group) {
       parts.postTensors.push_back(getOperandView(tensor));
   }
   parts.postOps = builder.getArrayAttr(postOps);
-  parts.operands = llvm::map_to_vector(call->getOperands(), getOperandView);
   parts.result = getView(group.getOutputs().front());
   parts.name = getStepName(call);
   // Loops and accesses are the operation's own; taps are never split.
@@ -247,15 +262,20 @@ LogicalResult PlanEmitter::emitCall(plan::GroupOp group) {
       loops[number] = getTerms(loop, cast<plan::LoopAttr>(loops[loop.dim]));
       readTerms(definition, number);
     }
-  parts.loops = builder.getArrayAttr(loops);
   SmallVector<Attribute> reads;
-  for (const Access &access : definition.reads) {
+  for (auto [access, operand] : llvm::zip_equal(definition.reads, call->getOperands())) {
+    // What libraries have themselves is a constant within the group.
+    if (!isa<BlockArgument>(operand))
+      continue;
+    parts.operands.push_back(getOperandView(operand));
+    readWhole(access, operand, loops);
     auto read = plan::AccessAttr::getChecked([&] { return call->emitOpError("has no library call: "); }, context,
                                              plan::AccessDims(access.dims));
     if (!read)
       return failure();
     reads.push_back(read);
   }
+  parts.loops = builder.getArrayAttr(loops);
   parts.reads = builder.getArrayAttr(reads);
   return createCall(builder, call, parts);
 }

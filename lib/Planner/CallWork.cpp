@@ -161,9 +161,22 @@ static StepWork getWork(plan::AttentionOp op, ArrayRef<int64_t> loops) {
   return work;
 }
 
+/// The customary count, of 5 n log2(n) for a line of n complex points, and half of that where they are real.
+static StepWork getWork(plan::TransformOp op, ArrayRef<int64_t> loops) {
+  StepWork work;
+  RankedTensorType output = getTensor(op.getOutput());
+  layout::TransformForm form = *op.getForm();
+  work.bits = output.getElementTypeBitWidth();
+  double points = double(form.length), lines = 1;
+  for (int64_t dim = 0; dim + 1 < output.getRank(); ++dim)
+    lines *= dim == static_cast<int64_t>(form.axis) ? 1 : double(loops[dim]);
+  work.operations = lines * (form.readsReal || form.writesReal ? 2.5 : 5) * points * std::max(std::log2(points), 1.0);
+  return work;
+}
+
 StepWork dovetail::getCallWork(Operation *call, ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
   StepWork work = TypeSwitch<Operation *, StepWork>(call)
-                      .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp>(
+                      .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp, plan::TransformOp>(
                           [&](auto op) { return getWork(op, loops); });
   RankedTensorType output = getTensor(cast<plan::StepOpInterface>(call).getStepWrites()[0]);
   double elements = getProduct(loops.take_front(output.getRank()));

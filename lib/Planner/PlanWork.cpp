@@ -237,7 +237,7 @@ FailureOr<PlanStep> StepWorks::Counter::get(plan::StepOpInterface op) {
             step.type = "kernel";
             return addLaunch(step, launch);
           })
-          .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp>([&](auto call) {
+          .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp, plan::TransformOp>([&](auto call) {
             addCall(step, call, call.getLoops());
             return success();
           })

@@ -13,6 +13,7 @@
 #include "dovetail/Target/Calls.h"
 
 #include "dovetail/Dialect/Dovetail/Ops/AttentionOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -49,6 +50,15 @@ LogicalResult dovetail::createCall(OpBuilder &builder, Operation *op, const Call
         plan::AttentionOp::create(builder, loc, parts.operands[0], parts.operands[1], parts.operands[2], mask,
                                   parts.result, parts.loops, parts.reads, attention.getScaleAttr(),
                                   attention.getFillAttr(), isOfParts, parts.name, /*memory=*/{}, /*division=*/{});
+        return success();
+      })
+      .Case([&](DftOp dft) -> LogicalResult {
+        if (!parts.postOps.empty())
+          return dft.emitOpError("has an epilogue, which no call of a transform has");
+        if (dft.getInverse() != dft.getUnscaled())
+          return dft.emitOpError("has no library call: it is scaled; dovetail-expand-transforms takes scales apart");
+        plan::TransformOp::create(builder, loc, parts.operands[0], parts.result, parts.loops, parts.reads,
+                                  dft.getInverse(), parts.name, /*memory=*/{}, /*division=*/{});
         return success();
       })
       .Default([](Operation *other) { return other->emitOpError("has no library call"); });

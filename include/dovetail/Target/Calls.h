@@ -19,11 +19,13 @@ namespace dovetail {
 
 /// What a call of the plan consists of, whatever it computes.
 struct CallParts {
-  llvm::SmallVector<mlir::Value> operands; ///< Of the operation, of type `!plan.ref` as all values here.
+  /// Those of the operation that the library reads, of type `!plan.ref` as all values here.
+  llvm::SmallVector<mlir::Value> operands;
   mlir::Value result;
   llvm::SmallVector<mlir::Value> postTensors;
   mlir::ArrayAttr postOps;
-  mlir::ArrayAttr loops, reads; ///< Of the operation's definition.
+  /// Of the operation's definition; where that reads all of a dimension, somehow, it is read at a loop of its own.
+  mlir::ArrayAttr loops, reads;
   mlir::StringAttr name;        ///< Of the step; may be null.
 };
 

@@ -85,6 +85,7 @@ std::vector<uint32_t> StepInfo::reads() const {
                           for (const auto &operand : call.operands())
                             result.push_back(operand.first);
                         },
+                        [&](const TransformCall &call) { result = {call.input}; },
                         [&](const ReorderCall &call) { result = {call.source}; },
                         [&](const ExchangeCall &call) {
                           for (const MoveInfo &move : call.moves)
@@ -103,6 +104,7 @@ std::vector<uint32_t> StepInfo::writes() const {
                                [](const MatMulCall &call) { return std::vector<uint32_t>{call.output}; },
                                [](const PoolCall &call) { return std::vector<uint32_t>{call.output}; },
                                [](const AttentionCall &call) { return std::vector<uint32_t>{call.output}; },
+                               [](const TransformCall &call) { return std::vector<uint32_t>{call.output}; },
                                [](const ReorderCall &call) { return std::vector<uint32_t>{call.target}; },
                                [](const ExchangeCall &call) {
                                  std::vector<uint32_t> targets;
@@ -126,6 +128,7 @@ const char *StepInfo::kind() const {
                                },
                                [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
                                [](const AttentionCall &) { return "attention"; },
+                               [](const TransformCall &) { return "transform"; },
                                [](const ReorderCall &) { return "reorder"; },
                                [](const ExchangeCall &) { return "exchange"; }, [](const WaitCall &) { return "wait"; },
                                [](const RepeatCall &) { return "repeat"; }, [](const ChooseCall &) { return "choose"; },

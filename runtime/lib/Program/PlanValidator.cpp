@@ -55,6 +55,7 @@ private:
   bool mayWriteOver(const MatMulCall &call) const;
   absl::Status checkPool(const std::string &where, const PoolCall &call);
   absl::Status checkAttention(const std::string &where, const AttentionCall &call);
+  absl::Status checkTransform(const std::string &where, const TransformCall &call);
   absl::Status checkMove(const std::string &where, const MoveInfo &move);
   absl::Status checkExchange(const std::string &where, const ExchangeCall &call);
   absl::Status checkCondition(const std::string &where, uint32_t condition, bool inPrologue);
@@ -293,6 +294,29 @@ absl::Status Validator::checkAttention(const std::string &where, const Attention
   return absl::OkStatus();
 }
 
+absl::Status Validator::checkTransform(const std::string &where, const TransformCall &call) {
+  if (absl::Status status = checkLoops(where, call.loops, call.output, /*sums=*/2, /*taps=*/0,
+                                       {{call.input, call.inputAccess, noWindow}});
+      !status.ok())
+    return status;
+  if (!plan.isForDevice())
+    return damaged(where, " is for devices only");
+  ElementType type = plan.bufferOf(call.output).type;
+  if (type != ElementType::F32 && type != ElementType::F64)
+    return damaged(where, " is in neither f32 nor f64");
+  if (call.isInverse ? call.form.readsReal : call.form.writesReal)
+    return damaged(where,
+                   call.isInverse ? " is inverse, but reads real numbers" : " writes real numbers, but is not inverse");
+  size_t rank = shape(call.output).size();
+  for (size_t loop = 0; loop < call.loops.size(); ++loop)
+    if (call.loops[loop].dim.isSplit() && (loop == call.form.axis || loop + 1 >= rank))
+      return damaged(where, " splits loop ", loop, ", which belongs to what it transforms");
+  for (uint32_t tensor : {call.input, call.output})
+    if (plan.bufferOf(tensor).format.isBlocked())
+      return damaged(where, " has an operand or result in blocks");
+  return absl::OkStatus();
+}
+
 absl::Status Validator::checkMove(const std::string &where, const MoveInfo &move) {
   if (shape(move.source) != shape(move.target) || !sameType(move.source, move.target))
     return damaged(where, " has a target of another shape or type than its source");
@@ -405,6 +429,8 @@ absl::Status Validator::checkStep(const std::string &where, const StepInfo &step
     return overlaps(call->input, call->output) ? inPlace() : checkPool(where, *call);
   if (const auto *call = std::get_if<AttentionCall>(&step.action))
     return checkAttention(where, *call);
+  if (const auto *call = std::get_if<TransformCall>(&step.action))
+    return overlaps(call->input, call->output) ? inPlace() : checkTransform(where, *call);
   if (const auto *call = std::get_if<ExchangeCall>(&step.action))
     return checkExchange(where, *call);
   if (const auto *call = std::get_if<RepeatCall>(&step.action))

@@ -281,6 +281,16 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     call.fill = source->fill();
     call.isOfParts = source->parts();
     action = std::move(call);
+  } else if (const artifact::Transform *source = step.call_as_Transform()) {
+    TransformCall call{source->input(), source->output(), {}, {}, {}, source->inverse()};
+    RETURN_IF_ERROR(check({call.input, call.output}));
+    RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
+    RETURN_IF_ERROR(decodeAccess(where, *source->input_access(), call.loops, call.inputAccess));
+    auto form = layout::TransformForm::find(call.inputAccess, extentsOf(call.loops));
+    if (!form)
+      return isNone("transform");
+    call.form = *form;
+    action = std::move(call);
   } else if (const artifact::Reorder *source = step.call_as_Reorder()) {
     ReorderCall call{source->source(), source->target()};
     RETURN_IF_ERROR(check({call.source, call.target}));

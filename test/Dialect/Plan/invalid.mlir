@@ -999,3 +999,115 @@ plan.program @calls mesh @mesh target "cpu" {
   %event = plan.exchange %y -> %halo : !y -> !halo
   plan.matmul %x, %w -> %y loops [8 by <{"y" : (0, 3), (4, 8)}>, 4, 4] reads [(d0, d2), (d2, d1)] : !x, !w -> !y
 }
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cuda" {
+  %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
+  %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
+  %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
+  %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
+  %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
+  // expected-error@+1 {{reads its operands as no transform does}}
+  plan.transform %x -> %y loops [4, 8, 2, 8, 2] reads [(d0, d1, d4)] : !plan.ref<tensor<4x8x2xf32>> -> !plan.ref<tensor<4x8x2xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cuda" {
+  %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
+  %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
+  %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
+  %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
+  %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
+  // expected-error@+1 {{reads its operands as no transform does}}
+  plan.transform %real -> %y loops [4, 8, 2, 8, 1] reads [(d0, d3, d4)] : !plan.ref<tensor<4x8x1xf32>> -> !plan.ref<tensor<4x8x2xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cuda" {
+  %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
+  %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
+  %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
+  %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
+  %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
+  // expected-error@+1 {{reads operand 0 as a tensor of other extents than 'tensor<4x5x2xf32>'}}
+  plan.transform %half -> %y loops [4, 8, 2, 8, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<4x5x2xf32>> -> !plan.ref<tensor<4x8x2xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cuda" {
+  %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
+  %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
+  %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
+  %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
+  %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
+  // expected-error@+1 {{splits loop 1, which belongs to what it transforms}}
+  plan.transform %x -> %y loops [4, 8 by <{"y" : 0, 4, 8}>, 2, 8, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<4x8x2xf32>> -> !plan.ref<tensor<4x8x2xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cuda" {
+  %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
+  %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
+  %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
+  %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
+  %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
+  // expected-error@+1 {{splits loop 3, which belongs to what it transforms}}
+  plan.transform %x -> %y loops [4, 8, 2, 8 by <{"y" : 0, 4, 8}>, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<4x8x2xf32>> -> !plan.ref<tensor<4x8x2xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cuda" {
+  %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
+  %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
+  %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
+  %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
+  %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
+  // expected-error@+1 {{is inverse, but reads real numbers}}
+  plan.transform inverse %real -> %half loops [4, 5, 2, 8, 1] reads [(d0, d3, d4)] : !plan.ref<tensor<4x8x1xf32>> -> !plan.ref<tensor<4x5x2xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cuda" {
+  %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
+  %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
+  %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
+  %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
+  %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
+  %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
+  // expected-error@+1 {{writes real numbers, but is not inverse}}
+  plan.transform %half -> %real loops [4, 8, 1, 5, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<4x5x2xf32>> -> !plan.ref<tensor<4x8x1xf32>>
+}

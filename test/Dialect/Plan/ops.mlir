@@ -55,6 +55,10 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   %f = plan.buffer arena tensor<8x8xf32> <[0, 1]>
   %g = plan.buffer arena tensor<8xf32> <[0]>
 
+  %h = plan.buffer arena tensor<4x64x1xf32> <[0, 1, 2]>
+  %i = plan.buffer arena tensor<4x33x2xf32> <[0, 1, 2]>
+  %lines = plan.view %h : !plan.ref<tensor<4x64x1xf32>>
+  %spectra = plan.view %i : !plan.ref<tensor<4x33x2xf32>>
   // CHECK: plan.view %{{.*}} "x" : ![[HELD:.*]]
   %x = plan.view %a "x" : !held
   %wide = plan.view %a : !extended
@@ -95,6 +99,10 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   // CHECK: plan.pool <max> %{{.*}} -> %{{.*}} loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10, 1, 3] reads [(d0, d1, d2 + d4, d3 + 2*d5 - 2)] :
   plan.pool <max> %x -> %y loops [1, 8, 10 by <{"y" : 0, 4, 10}>, 10, 1, 3] reads [(d0, d1, d2 + d4, d3 + 2*d5 - 2)]
     : !held -> !held
+  // CHECK: plan.transform %{{.*}} -> %{{.*}} loops [4 by <{"y" : 0, 1, 4}>, 33, 2, 64, 1] reads [(d0, d3, d4)] :
+  plan.transform %lines -> %spectra loops [4 by <{"y" : 0, 1, 4}>, 33, 2, 64, 1] reads [(d0, d3, d4)] : !plan.ref<tensor<4x64x1xf32>> -> !plan.ref<tensor<4x33x2xf32>>
+  // CHECK: plan.transform inverse %{{.*}} -> %{{.*}} loops [4, 64, 1, 33, 2] reads [(d0, d3, d4)] :
+  plan.transform inverse %spectra -> %lines loops [4, 64, 1, 33, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<4x33x2xf32>> -> !plan.ref<tensor<4x64x1xf32>>
   // CHECK: plan.exchange %{{.*}} -> %{{.*}} by all_reduce in [1, 0] : !{{.*}} -> !{{.*}}
   plan.exchange %parts -> %sum by all_reduce in [1, 0] : !partial -> !plan.ref<tensor<8x8xf32>>
   // Messages are the default.

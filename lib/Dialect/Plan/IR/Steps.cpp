@@ -341,6 +341,28 @@ LogicalResult plan::AttentionOp::verify() {
   return verifyWrites(*this);
 }
 
+std::optional<layout::TransformForm> plan::TransformOp::getForm() {
+  return layout::TransformForm::find(getAccess(getReads(), 0), getExtents(getLoops()));
+}
+
+SmallVector<Value> plan::TransformOp::getStepReads() { return {getInput()}; }
+SmallVector<Value> plan::TransformOp::getStepWrites() { return {getOutput()}; }
+bool plan::TransformOp::takesScratch() { return true; }
+
+LogicalResult plan::TransformOp::verify() {
+  std::optional<layout::TransformForm> form = getForm();
+  std::optional<size_t> numTaps = form ? std::optional<size_t>(0) : std::nullopt;
+  if (failed(verifyCall(*this, "transform", /*numSums=*/2, numTaps, {getInput()})))
+    return failure();
+  if ((form->readsReal && getInverse()) || (form->writesReal && !getInverse()))
+    return emitOpError(getInverse() ? "is inverse, but reads real numbers" : "writes real numbers, but is not inverse");
+  size_t rank = tensorOf(getOutput()).getRank();
+  for (auto [number, loop] : llvm::enumerate(getLoops().getAsRange<LoopAttr>()))
+    if (loop.isSplit() && (number == form->axis || number + 1 >= rank))
+      return emitOpError("splits loop ") << number << ", which belongs to what it transforms";
+  return verifyWrites(*this);
+}
+
 //===----------------------------------------------------------------------===//
 // Copies and exchanges
 //===----------------------------------------------------------------------===//

@@ -183,6 +183,15 @@ struct AttentionCall {
   }
 };
 
+/// A library call for Fourier transforms of lines, on devices.
+struct TransformCall {
+  uint32_t input, output;
+  std::vector<LoopInfo> loops; ///< The dimensions of the output, the points of a line that is read, their parts.
+  Access inputAccess;
+  layout::TransformForm form; ///< What this access is.
+  bool isInverse = false;     ///< Not divided by the length.
+};
+
 /// A copy into another memory format.
 struct ReorderCall {
   uint32_t source, target;
@@ -255,8 +264,8 @@ struct CallBytes {
 };
 
 /// What a step does.
-using StepAction = std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCall, AttentionCall, ReorderCall,
-                                ExchangeCall, WaitCall, RepeatCall, ChooseCall, EndCall>;
+using StepAction = std::variant<KernelCall, ConvolutionCall, MatMulCall, PoolCall, AttentionCall, TransformCall,
+                                ReorderCall, ExchangeCall, WaitCall, RepeatCall, ChooseCall, EndCall>;
 
 /// One entry of the step list, named after the node that it comes from.
 struct StepInfo {

@@ -45,6 +45,12 @@ layout::Sharding test::sharding(int rank, std::vector<std::pair<int, layout::Dim
 
 /// As a tensor of `type` has them in memory.
 static std::vector<std::byte> encode(const std::vector<float> &values, artifact::ElementType type) {
+  if (type == artifact::ElementType::F64) {
+    std::vector<double> doubles(values.begin(), values.end());
+    std::vector<std::byte> bytes(doubles.size() * sizeof(double));
+    std::copy_n(reinterpret_cast<const std::byte *>(doubles.data()), bytes.size(), bytes.begin());
+    return bytes;
+  }
   bool isHalf = type != artifact::ElementType::F32;
   std::vector<std::byte> bytes(values.size() * (isHalf ? sizeof(uint16_t) : sizeof(float)));
   std::vector<uint16_t> halves;
@@ -57,6 +63,11 @@ static std::vector<std::byte> encode(const std::vector<float> &values, artifact:
 }
 
 static std::vector<float> decode(const std::vector<std::byte> &bytes, artifact::ElementType type) {
+  if (type == artifact::ElementType::F64) {
+    std::vector<double> doubles(bytes.size() / sizeof(double));
+    std::copy_n(bytes.begin(), bytes.size(), reinterpret_cast<std::byte *>(doubles.data()));
+    return {doubles.begin(), doubles.end()};
+  }
   bool isHalf = type != artifact::ElementType::F32;
   std::vector<float> values(bytes.size() / (isHalf ? sizeof(uint16_t) : sizeof(float)));
   for (size_t i = 0; i < values.size(); ++i) {
@@ -388,6 +399,23 @@ void PlanBuilder::library(AttentionPartsStep step) {
   call.query_access = toAccess({at(1), at(4)});
   call.key_access = toAccess({at(3), at(4)});
   call.value_access = toAccess({at(3), at(2)});
+  addLibrary(std::move(call), /*inPrologue=*/false, memoryOf(callBytes));
+}
+
+void PlanBuilder::library(TransformStep step) {
+  const Shape &input = shapeOf(step.input);
+  size_t rank = input.size();
+  std::vector<layout::AccessDim> access;
+  for (size_t dim = 0; dim + 1 < rank; ++dim)
+    access.push_back(at(dim == step.axis ? rank : dim));
+  access.push_back(at(rank + 1));
+  artifact::TransformT call;
+  call.input = step.input;
+  call.output = step.output;
+  call.loops = loopsOf(step.output, {input[step.axis]}, {});
+  addTaps(call.loops, {input.back()});
+  call.input_access = toAccess(access);
+  call.inverse = step.inverse;
   addLibrary(std::move(call), /*inPrologue=*/false, memoryOf(callBytes));
 }
 

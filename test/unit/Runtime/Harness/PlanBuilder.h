@@ -64,6 +64,11 @@ struct PoolStep {
   Shape kernel, strides, dilations, pads;
   std::vector<std::unique_ptr<artifact::LoopT>> loops;
 };
+struct TransformStep {
+  uint32_t input = 0, output = 0;
+  size_t axis = 0;
+  bool inverse = false;
+};
 
 class PlanBuilder {
 public:
@@ -110,6 +115,7 @@ public:
   void library(MatMulStep step, bool inPrologue = false, const layout::DimSharding &sum = {});
   void library(PoolStep step, bool inPrologue = false);
   void library(AttentionPartsStep step);
+  void library(TransformStep step);
   void library(artifact::ReorderT call, bool inPrologue = false);
   /// Has threads divide `loop` of the last call of a run, into parts that begin at multiples of `step` iterations.
   void divide(uint32_t loop, int64_t step = 1);
@@ -125,7 +131,7 @@ public:
   artifact::PlanT plan;
   layout::Mesh mesh;
   std::string codePath;                                      ///< The shared object with the kernels.
-  artifact::ElementType floats = artifact::ElementType::F32; ///< F32, F16 or BF16.
+  artifact::ElementType floats = artifact::ElementType::F32; ///< F32, F64, F16 or BF16.
   int64_t callBytes = 1 << 20;
   bool placesWaits = true; ///< Or steps are as they were added.
 

@@ -383,6 +383,30 @@ def Plan_AttentionOp : Plan_CallOp<"attention"> {
   }];
 }
 
+def Plan_TransformOp : Plan_CallOp<"transform"> {
+  let summary = "Fourier transform by a library";
+  let description = [{
+    As `Transform` in the schema, and as `dovetail.dft` where that is `unscaled`. Behind the output's dimensions come the
+    points of a line and their parts. None of these is split, nor are those of the output.
+
+    ```mlir
+    plan.transform %x -> %y loops [4 by <{"y" : 0, 1, 4}>, 33, 2, 64, 1] reads [(d0, d3, d4)]
+        : !plan.ref<tensor<4x64x1xf32>> -> !plan.ref<tensor<4x33x2xf32>>
+    ```
+  }];
+  let arguments = (ins Plan_RefType:$input, Plan_RefType:$output, Plan_LoopArrayAttr:$loops,
+                       Plan_AccessArrayAttr:$reads, UnitAttr:$inverse, OptionalAttr<StrAttr>:$step_name,
+                       OptionalAttr<Plan_CallMemoryAttr>:$memory, OptionalAttr<Plan_DivisionAttr>:$division);
+  let assemblyFormat = [{
+    (`inverse` $inverse^)? $input `->` $output `loops` custom<Loops>($loops) `reads` custom<Accesses>($reads) attr-dict
+    `:` type($input) `->` type($output)
+  }];
+  let extraClassDeclaration = [{
+    /// What the access is; nothing if it is not that of a transform.
+    std::optional<::dovetail::layout::TransformForm> getForm();
+  }];
+}
+
 def Plan_ReorderOp : Plan_StepOp<"reorder"> {
   let summary = "Copies a value to another buffer, maybe of another memory format (on devices: not into blocks)";
   let arguments = (ins Plan_RefType:$source, Plan_RefType:$target, OptionalAttr<StrAttr>:$step_name);
