@@ -38,6 +38,8 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions, const SimplifyTar
   functions.addPass(createHoistSlices());
   functions.addPass(createSinkPads());
   functions.addPass(createSimplifyShapes());
+  if (target.hasTransforms)
+    functions.addPass(createExpandTransforms());
   functions.addPass(createFoldScales());
   functions.addPass(createFoldPads());
   if (target.hasAttention)

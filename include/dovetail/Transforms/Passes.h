@@ -32,6 +32,8 @@ struct SimplifyTarget {
   bool hasIntegerProducts = false;
   /// They have none, but products of f32 that multiply and add, and round nowhere else.
   bool hasPlainProducts = false;
+  /// They have Fourier transforms.
+  bool hasTransforms = false;
 };
 
 /// Adds the passes of the phase `simplify`, in their order, to a pass manager of functions.

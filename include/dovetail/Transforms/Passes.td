@@ -158,6 +158,27 @@ def FormAttention : Pass<"dovetail-form-attention"> {
   ];
 }
 
+def ExpandTransforms : Pass<"dovetail-expand-transforms"> {
+  let summary = "Take from Fourier transforms what libraries do not do with them";
+  let description = [{
+    An inverse transform becomes an `unscaled` one and a product with 1 / length, which goes behind all transforms that
+    follow at once. Of onesided spectra, imaginary parts that do not count are set to zero, and real numbers whose whole
+    spectrum is wanted get imaginary parts. For targets with a library of transforms.
+
+    ```mlir
+    %0 = dovetail.dft %x, %table {axis = 1, length = 8, inverse}
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = dovetail.dft %x, %table {axis = 1, length = 8, inverse, unscaled}
+    %1 = dovetail.mul %0, %c  // 1 / 8
+    ```
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
 def ExpandNorms : Pass<"dovetail-expand-norms"> {
   let summary = "Replace normalisations by statistics and elementwise operations";
   let description = [{

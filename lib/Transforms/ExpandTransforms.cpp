@@ -1,0 +1,111 @@
+//===- ExpandTransforms.cpp - Fourier transforms as libraries have them ---===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Replaces Fourier transforms by those that libraries do and elementwise operations around them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h"
+#include "dovetail/Transforms/Passes.h"
+
+namespace dovetail {
+#define GEN_PASS_DEF_EXPANDTRANSFORMS
+#include "dovetail/Transforms/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+
+namespace {
+/// A value times a number.
+struct Scaled {
+  Value value;
+  double factor = 1;
+};
+
+struct ExpandTransforms : dovetail::impl::ExpandTransformsBase<ExpandTransforms> {
+  using ExpandTransformsBase::ExpandTransformsBase;
+
+  void runOnOperation() override;
+  void expand(DftOp op);
+
+  /// The products that came behind transforms.
+  DenseMap<Value, Scaled> products;
+};
+} // namespace
+
+/// `x` with imaginary parts of zero.
+static Value addImaginary(OpBuilder &builder, Location loc, Value x) {
+  auto type = cast<RankedTensorType>(x.getType());
+  SmallVector<int64_t> low(type.getRank(), 0), high(low);
+  high.back() = 1;
+  return PadOp::create(builder, loc, x, /*value=*/Value(), low, high, PadMode::Constant);
+}
+
+/// Onesided spectra with zeros for the imaginary parts of the first and last element along `axis`.
+static Value clearEnds(OpBuilder &builder, Location loc, Value x, int64_t axis) {
+  auto type = cast<RankedTensorType>(x.getType());
+  int64_t count = type.getDimSize(axis);
+  SmallVector<int64_t> shape(type.getRank(), 1);
+  shape[axis] = count;
+  shape.back() = 2;
+  SmallVector<bool> isCleared(2 * count, false);
+  isCleared[1] = isCleared[2 * count - 1] = true;
+  auto mask = DenseElementsAttr::get(RankedTensorType::get(shape, builder.getI1Type()), isCleared);
+  Attribute zero = FloatAttr::get(type.getElementType(), 0.0);
+  Value zeros =
+      ConstantOp::create(builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, type.getElementType()), zero));
+  return SelectOp::create(builder, loc, ConstantOp::create(builder, loc, mask), zeros, x);
+}
+
+void ExpandTransforms::expand(DftOp op) {
+  auto type = cast<RankedTensorType>(op.getOperand().getType());
+  bool isReal = type.getShape().back() == 1;
+  if (op.getUnscaled() || (!op.getInverse() && (op.getOnesided() || !isReal) && !products.contains(op.getOperand())))
+    return;
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  Scaled operand{op.getOperand()};
+  // Scales go behind transforms, of which there may be one after the other.
+  if (auto product = products.find(operand.value); product != products.end() && operand.value.hasOneUse())
+    operand = product->second;
+  if (isReal && !op.getOnesided())
+    operand.value = addImaginary(builder, loc, operand.value);
+  if (op.getInverse()) {
+    operand.factor /= static_cast<double>(op.getLength());
+    if (op.getOnesided())
+      operand.value = clearEnds(builder, loc, operand.value, op.getAxis());
+  }
+  Value result = DftOp::create(builder, loc, operand.value, op.getTable(), op.getAxis(), op.getLength(),
+                               op.getInverse(), op.getOnesided(), /*unscaled=*/op.getInverse());
+  if (operand.factor != 1) {
+    Attribute factor = FloatAttr::get(type.getElementType(), operand.factor);
+    Value constant = ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, type.getElementType()), factor));
+    Scaled scaled{result, operand.factor};
+    result = MulOp::create(builder, loc, result, constant);
+    products[result] = scaled;
+  }
+  auto before = op.getOperand().getDefiningOp<MulOp>();
+  op.replaceAllUsesWith(result);
+  op.erase();
+  // A product that has gone behind.
+  if (before && before->use_empty() && products.erase(before.getResult())) {
+    Operation *factor = before.getRhs().getDefiningOp();
+    before.erase();
+    factor->erase();
+  }
+}
+
+void ExpandTransforms::runOnOperation() {
+  products.clear();
+  SmallVector<DftOp> transforms;
+  getOperation()->walk([&](DftOp op) { transforms.push_back(op); });
+  for (DftOp op : transforms)
+    expand(op);
+}
