@@ -14,6 +14,7 @@
 #include "BlockRunner.h"
 #include "EmulatedMemory.h"
 #include "EmulatedStream.h"
+#include "TransformCall.h"
 
 #include "../../Memory/BoxTasks.h"
 #include "../../Program/CodeObject.h"
@@ -140,9 +141,12 @@ public:
     return std::make_unique<EmulatedWork>(std::make_unique<CombinationTask>(description));
   }
 
-  absl::StatusOr<std::unique_ptr<DeviceLibraryCall>> prepareLibraryCall(const RankMemory &, const StepInfo &,
+  absl::StatusOr<std::unique_ptr<DeviceLibraryCall>> prepareLibraryCall(const RankMemory &memory, const StepInfo &step,
                                                                         LibraryCallOptions) override {
-    return absl::UnimplementedError("the emulated device has no libraries; compile the model with --no-libraries");
+    if (const auto *call = std::get_if<TransformCall>(&step.action))
+      return createTransform(memory, *call);
+    return absl::UnimplementedError(absl::StrCat("the emulated device has no library for a step of kind ", step.kind(),
+                                                 "; compile the model with --no-libraries"));
   }
 
   absl::Status beginCapture(DeviceStream &stream) override {

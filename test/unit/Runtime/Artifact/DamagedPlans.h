@@ -51,8 +51,9 @@ inline void damage(std::mt19937_64 &random, std::vector<std::byte> &bytes) {
   }
 }
 
-/// Damages the plan of an artifact at random; returns how many of `count` could be loaded, and got ready to run.
-inline std::pair<int, int> damagePlans(const std::vector<std::byte> &good, uint64_t count) {
+/// Damages the plan of an artifact at random; returns how many of `count` could be loaded, and got ready to run, if they
+/// are to do so.
+inline std::pair<int, int> damagePlans(const std::vector<std::byte> &good, uint64_t count, bool starts = true) {
   auto sections = runtime::parseArtifact(good);
   if (!sections.ok())
     return {};
@@ -84,7 +85,7 @@ inline std::pair<int, int> damagePlans(const std::vector<std::byte> &good, uint6
       continue;
     ++loaded;
     // Its kernels might do anything, but getting ready must not.
-    if ((*program)->numRanks() > 8)
+    if (!starts || (*program)->numRanks() > 8)
       continue;
     runtime::RunnerOptions options;
     options.timeout = std::chrono::milliseconds(5000);
