@@ -106,6 +106,9 @@ TEST(Libraries, TooOldNamesBothVersions) {
   EXPECT_THAT(std::string(cudnn.message()), HasSubstr("is too old: 9.0 or newer is needed"));
   use("libraries-old");
   EXPECT_THAT(std::string(CublasLtApi::open().status().message()), HasSubstr("cuBLASLt 11.5.4 ("));
+  use("cufft-old");
+  EXPECT_THAT(std::string(CufftApi::open().status().message()), HasSubstr("cuFFT 10.9.20 ("));
+  EXPECT_THAT(std::string(CufftApi::open().status().message()), HasSubstr("is too old: 11.0 or newer is needed"));
   use("nccl-old");
   EXPECT_THAT(std::string(NcclApi::open().status().message()), HasSubstr("NCCL 2.7.8 ("));
   EXPECT_THAT(std::string(NcclApi::open().status().message()), HasSubstr("2.18 or newer is needed"));

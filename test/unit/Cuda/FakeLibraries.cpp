@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include <cstddef>
+#include <cufft.h>
 #include <nccl.h>
 
 extern "C" {
@@ -15,6 +16,12 @@ size_t cublasLtGetVersion() { return FAKE_CUBLASLT; }
 #endif
 #ifdef FAKE_CUDNN
 size_t cudnnGetVersion() { return FAKE_CUDNN; }
+#endif
+#ifdef FAKE_CUFFT
+cufftResult cufftGetVersion(int *version) {
+  *version = FAKE_CUFFT;
+  return CUFFT_SUCCESS;
+}
 #endif
 #ifdef FAKE_NCCL
 ncclResult_t ncclGetVersion(int *version) {

@@ -19,13 +19,13 @@ using testing::ElementsAre;
 
 namespace {
 
-/// A plan of one rank with a convolution of 3x3 and a matrix product, on the fake driver and libraries.
+/// A plan of one rank with a convolution of 3x3, a matrix product and a transform, on the fake driver and libraries.
 class LibraryCalls : public test::FakeDevice {
 protected:
   void SetUp() override {
     FakeDevice::SetUp();
     std::string folders;
-    for (const char *name : {"driver", "cudnn", "cublaslt"})
+    for (const char *name : {"driver", "cudnn", "cublaslt", "cufft"})
       folders += (folders.empty() ? "" : ":") + test::fakeFolder(name);
     ::setenv("DOVETAIL_CUDA_PATH", folders.c_str(), 1);
     handles = std::make_shared<LibraryHandles>(context);
@@ -56,6 +56,14 @@ protected:
     product.aAccess = {loop(0), loop(2)};
     product.bAccess = {loop(2), loop(1)};
     plan.steps.push_back({"product", product, CallMemory{{0}, {1024}, {0}, {0}}});
+    // Along the dimension before the last, of 6 lines in each of 10 planes.
+    TransformCall transform;
+    transform.input = addTensor({10, 8, 6, 2}, {0, 1, 2, 3}, BufferKind::Arena);
+    transform.output = addTensor({10, 8, 6, 2}, {0, 1, 2, 3}, BufferKind::Arena);
+    transform.loops = {{10, {}}, {8, {}}, {6, {}}, {2, {}}, {8, {}}, {2, {}}};
+    transform.inputAccess = {loop(0), loop(4), loop(2), loop(5)};
+    transform.form = {/*axis=*/1, /*length=*/8};
+    plan.steps.push_back({"transform", transform, CallMemory{{0}, {60000}, {0}, {0}}});
     allocate(ElementType::F32);
   }
 
@@ -105,7 +113,7 @@ protected:
     return status.ok() ? (*call)->issue(*stream) : status;
   }
 
-  static constexpr size_t convolution = 0, product = 1;
+  static constexpr size_t convolution = 0, product = 1, transform = 2;
   std::shared_ptr<LibraryHandles> handles;
   FakeCudnnLog *cudnnLog = nullptr;
   FakeCublasLtLog *blasLog = nullptr;
@@ -260,6 +268,31 @@ TEST_F(LibraryCalls, CopiesFollowFromBoxes) {
   ASSERT_TRUE(run(convolution, {.inPrologue = true}).ok());
   EXPECT_EQ(bytes.packed, 0);
   EXPECT_EQ(bytes.scratch, 1 * 4 * 10 * 10 * 4 + 192 + 1280 + 1024 + 192);
+}
+
+/// Six calls of ten lines would take longer than one with copies of both operands around it; a few do not.
+TEST_F(LibraryCalls, ManySmallTransformsAreOne) {
+  ASSERT_TRUE(run(transform).ok());
+  EXPECT_EQ(bytes.scratch, 2 * 10 * 8 * 6 * 2 * 4 + 60160 + 192);
+  auto &call = std::get<TransformCall>(plan.steps[transform].action);
+  for (uint32_t tensor : {call.input, call.output})
+    plan.buffers[tensor].shape[0] = 4;
+  call.loops[0].extent = 4;
+  allocate(ElementType::F32);
+  ASSERT_TRUE(run(transform).ok());
+  EXPECT_EQ(bytes.scratch, 60160 + 192);
+}
+
+/// A line takes 1000 bytes: all at once as long as the plan allows it, and one at least.
+TEST_F(LibraryCalls, TransformsOfFewerLinesNeedLessWorkspace) {
+  for (int64_t allowed : {60000, 59999, 1000})
+    EXPECT_TRUE((plan.steps[transform].memory = CallMemory{{0}, {allowed}, {0}, {0}}, run(transform).ok())) << allowed;
+  plan.steps[transform].memory = CallMemory{{0}, {999}, {0}, {0}};
+  absl::Status status = run(transform);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              testing::AllOf(testing::HasSubstr("cuFFT 12.0.0 on "),
+                             testing::HasSubstr(" needs 1000 bytes of workspace, but the plan allows 999")));
 }
 
 } // namespace

@@ -135,6 +135,95 @@ ProductStaging::ProductStaging(const RankMemory &memory, const MatMulCall &call,
     std::swap(layoutB.rowStride, layoutB.columnStride);
 }
 
+/// Whether the numbers of `operand`, real or complex, lie so that a library of transforms takes them.
+static bool isTransformable(const StagedOperand &operand, bool isReal) {
+  const MemoryView &view = operand.view;
+  int last = view.box.rank() - 1;
+  if (view.blockDim >= 0 || operand.alignment < 2 * elementSize(view.type) || (!isReal && view.strides[last] != 1))
+    return false;
+  for (int dim = 0; dim < last; ++dim)
+    if (!isReal && view.box[dim].size() > 1 && view.strides[dim] % 2 != 0)
+      return false;
+  return true;
+}
+
+/// Makes a batch of the dimensions of lines, and calls one after another for what is left.
+void TransformStaging::findLines(const TransformCall &call) {
+  calls.clear();
+  for (int dim = 0; dim + 1 < outBox.rank(); ++dim) {
+    if (dim == static_cast<int>(call.form.axis) || outBox[dim].size() == 1)
+      continue;
+    Lines lines{outBox[dim].size(), input.view.strides[dim], output.view.strides[dim]};
+    if (!calls.empty() && calls.back().input == lines.input * lines.count &&
+        calls.back().output == lines.output * lines.count) {
+      lines.count *= calls.back().count;
+      calls.pop_back();
+    }
+    calls.push_back(lines);
+  }
+  batch = {1, 0, 0};
+  auto longest =
+      std::max_element(calls.begin(), calls.end(), [](const Lines &a, const Lines &b) { return a.count < b.count; });
+  if (longest != calls.end()) {
+    batch = *longest;
+    calls.erase(longest);
+  }
+}
+
+/// Fewer calls, or calls of so many bytes, are faster than one call with copies around it.
+static constexpr int64_t directCalls = 4, directBytes = int64_t(4) << 20;
+
+void TransformStaging::place(const RankMemory &memory, const TransformCall &call, bool copies) {
+  // Lines one after the other.
+  int rank = outBox.rank(), axis = static_cast<int>(call.form.axis);
+  MemoryFormat wanted;
+  for (int dim = 0; dim + 1 < rank; ++dim)
+    if (dim != axis)
+      wanted.order.push_back(dim);
+  wanted.order.insert(wanted.order.end(), {axis, rank - 1});
+  scratch = {};
+  auto placeOne = [&](const MemoryView &view, const Box &box, bool isReal, bool isOverwritten) {
+    StagedOperand operand = inPlace(view, box);
+    MemoryView packed = MemoryView::packed(view.type, box, wanted);
+    bool stays = !copies;
+    if (isPacked(view, packed, box)) {
+      operand.view.strides = packed.strides;
+      stays = true;
+    }
+    return stays && !isOverwritten && isTransformable(operand, isReal) ? operand : copied(std::move(packed), scratch);
+  };
+  // The library overwrites the spectra of real numbers.
+  input = placeOne(memory.memory(call.input), inBox, call.form.readsReal, call.form.writesReal);
+  output = placeOne(memory.memory(call.output), outBox, call.form.writesReal, false);
+  inputPoint = input.view.strides[axis];
+  outputPoint = output.view.strides[axis];
+  findLines(call);
+}
+
+absl::StatusOr<TransformStaging> TransformStaging::plan(const RankMemory &memory, const TransformCall &call) {
+  TransformStaging result;
+  Box &inBox = result.inBox, &outBox = result.outBox;
+  inBox = outBox = memory.resultBox(call.loops, call.output);
+  int rank = outBox.rank(), axis = static_cast<int>(call.form.axis);
+  inBox[axis] = {0, call.loops[rank].extent};
+  inBox[rank - 1] = {0, call.loops[rank + 1].extent};
+  for (const auto &[tensor, box] : {std::pair{call.input, inBox}, {call.output, outBox}})
+    if (absl::Status status = memory.checkHeld(tensor, box); !status.ok())
+      return status;
+  result.place(memory, call, /*copies=*/false);
+  int64_t numCalls = 1, elements = 2 * result.batch.count * call.form.length;
+  // Real numbers of other calls would not be aligned to complex ones.
+  bool isAligned = true;
+  for (const Lines &lines : result.calls) {
+    numCalls *= lines.count;
+    isAligned &= lines.input % 2 == 0 && lines.output % 2 == 0;
+  }
+  int64_t bytes = elements * elementSize(memory.memory(call.output).type);
+  if (!isAligned || (numCalls > directCalls && bytes < directBytes))
+    result.place(memory, call, /*copies=*/true);
+  return result;
+}
+
 absl::StatusOr<CallBytes> dovetail::runtime::stagedCallBytes(const RankMemory &memory, const StepInfo &step,
                                                              bool inPrologue) {
   CallBytes bytes;
@@ -172,6 +261,13 @@ absl::StatusOr<CallBytes> dovetail::runtime::stagedCallBytes(const RankMemory &m
     if (!geometry->nothingToSum)
       for (StagingMode mode : modes)
         addScratch(ProductStaging(memory, *call, *geometry, mode, /*fused=*/0).scratch);
+  } else if (const auto *call = std::get_if<TransformCall>(&step.action)) {
+    if (memory.resultBox(call->loops, call->output).empty())
+      return bytes;
+    absl::StatusOr<TransformStaging> staging = TransformStaging::plan(memory, *call);
+    if (!staging.ok())
+      return staging.status();
+    addScratch(staging->scratch);
   }
   if (!inPrologue)
     bytes.packed += alignedSize(step.memory->packedBytes(memory.rank));

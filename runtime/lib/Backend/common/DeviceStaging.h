@@ -92,6 +92,29 @@ struct ProductStaging {
   DeviceScratch scratch;
 };
 
+/// The operands of Fourier transforms of some lines at least.
+struct TransformStaging {
+  /// Errors: DATA_LOSS when the rank does not hold what is needed.
+  static absl::StatusOr<TransformStaging> plan(const RankMemory &memory, const TransformCall &call);
+
+  /// Numbers of lines, with elements from one to the next in what is read and what is written.
+  struct Lines {
+    int64_t count, input, output;
+  };
+
+  layout::Box inBox, outBox;
+  /// Of complex numbers, parts are neighbours, and all distances are even. Addresses are aligned to complex numbers.
+  StagedOperand input, output;
+  int64_t inputPoint = 0, outputPoint = 0; ///< Elements from one point of a line to the next.
+  Lines batch{1, 0, 0};                    ///< Lines of a call.
+  std::vector<Lines> calls;                ///< The dimensions of lines that are left, outermost first.
+  DeviceScratch scratch;
+
+private:
+  void place(const RankMemory &memory, const TransformCall &call, bool copies);
+  void findLines(const TransformCall &call);
+};
+
 /// Memory of a library call of a plan for a device; none for other steps. `memory` needs no addresses. Errors:
 /// DATA_LOSS.
 absl::StatusOr<CallBytes> stagedCallBytes(const RankMemory &memory, const StepInfo &step, bool inPrologue);

@@ -1,4 +1,4 @@
-//===- Libraries.cpp - cuBLASLt and cuDNN --------------------------------===//
+//===- Libraries.cpp - cuBLASLt, cuDNN and cuFFT -------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t neededCublasLt = 120000; // 12.0
 constexpr int64_t neededCudnn = 90000;     // 9.0
+constexpr int neededCufft = 11000;         // 11.0, of CUDA 12
 
 LibraryFiles cublasLtFiles() {
   return {"cuBLASLt",
@@ -29,6 +30,13 @@ LibraryFiles cudnnFiles() {
           {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"},
           "install it (the Python package nvidia-cudnn-cu13 holds it), name its folder in DOVETAIL_CUDA_PATH, or "
           "compile the model with --no-libraries"};
+}
+
+LibraryFiles cufftFiles() {
+  return {"cuFFT",
+          {"libcufft.so.12", "libcufft.so.11", "libcufft.so.10", "libcufft.so"},
+          "install it (it is part of CUDA, and of the Python package nvidia-cufft), name its folder in "
+          "DOVETAIL_CUDA_PATH, or compile the model with --no-libraries"};
 }
 
 } // namespace
@@ -86,6 +94,24 @@ absl::StatusOr<CudnnApi> CudnnApi::open() {
   DOVETAIL_CUDNN_FUNCTIONS(DOVETAIL_FIND)
   return api;
 }
+
+absl::StatusOr<CufftApi> CufftApi::open() {
+  absl::StatusOr<DynamicLibrary> library = DynamicLibrary::open(cufftFiles());
+  if (!library.ok())
+    return library.status();
+  CufftApi api;
+  const char *needed = "11.0";
+  auto *getVersion = reinterpret_cast<decltype(&::cufftGetVersion)>(library->find("cufftGetVersion"));
+  int version = 0;
+  if (!getVersion || getVersion(&version) != CUFFT_SUCCESS)
+    return library->missing("cufftGetVersion", "of an unknown version", needed);
+  // 11402: 11.4.2.
+  api.version = absl::StrCat(version / 1000, ".", version % 1000 / 100, ".", version % 100);
+  if (version < neededCufft)
+    return library->tooOld(api.version, needed);
+  DOVETAIL_CUFFT_FUNCTIONS(DOVETAIL_FIND)
+  return api;
+}
 #undef DOVETAIL_FIND
 #undef DOVETAIL_NAME_OF
 
@@ -96,6 +122,43 @@ absl::Status CudnnApi::check(cudnnStatus_t status, const char *function) const {
       absl::StrCat("cuDNN ", version, ": ", function, " failed: ", cudnnGetErrorString(status)));
 }
 
+/// The library itself has no names for what goes wrong.
+static const char *nameOf(cufftResult result) {
+  switch (result) {
+  case CUFFT_INVALID_PLAN:
+    return "CUFFT_INVALID_PLAN";
+  case CUFFT_ALLOC_FAILED:
+    return "CUFFT_ALLOC_FAILED";
+  case CUFFT_INVALID_TYPE:
+    return "CUFFT_INVALID_TYPE";
+  case CUFFT_INVALID_VALUE:
+    return "CUFFT_INVALID_VALUE";
+  case CUFFT_INTERNAL_ERROR:
+    return "CUFFT_INTERNAL_ERROR";
+  case CUFFT_EXEC_FAILED:
+    return "CUFFT_EXEC_FAILED";
+  case CUFFT_SETUP_FAILED:
+    return "CUFFT_SETUP_FAILED";
+  case CUFFT_INVALID_SIZE:
+    return "CUFFT_INVALID_SIZE";
+  case CUFFT_UNALIGNED_DATA:
+    return "CUFFT_UNALIGNED_DATA";
+  case CUFFT_NO_WORKSPACE:
+    return "CUFFT_NO_WORKSPACE";
+  case CUFFT_NOT_SUPPORTED:
+    return "CUFFT_NOT_SUPPORTED";
+  default:
+    return "an error";
+  }
+}
+
+absl::Status CufftApi::check(cufftResult result, const char *function) const {
+  if (result == CUFFT_SUCCESS)
+    return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cuFFT ", version, ": ", function, " failed: ", nameOf(result), " (",
+                                             static_cast<int>(result), ")"));
+}
+
 std::vector<std::pair<std::string, std::string>> dovetail::runtime::cuda::listLibraries() {
   auto describe = [](const absl::StatusOr<std::string> &version) {
     return version.ok() ? *version : std::string(version.status().message());
@@ -103,7 +166,9 @@ std::vector<std::pair<std::string, std::string>> dovetail::runtime::cuda::listLi
   auto versionOf = [](const auto &api) -> absl::StatusOr<std::string> {
     return api.ok() ? absl::StatusOr<std::string>(api->version) : api.status();
   };
-  return {{"cuBLASLt", describe(versionOf(CublasLtApi::open()))}, {"cuDNN", describe(versionOf(CudnnApi::open()))}};
+  return {{"cuBLASLt", describe(versionOf(CublasLtApi::open()))},
+          {"cuDNN", describe(versionOf(CudnnApi::open()))},
+          {"cuFFT", describe(versionOf(CufftApi::open()))}};
 }
 
 LibraryHandles::~LibraryHandles() {
@@ -138,4 +203,11 @@ absl::StatusOr<cudnnHandle_t> LibraryHandles::cudnn() {
   if (absl::Status status = dnn->check(dnn->cudnnCreate(&dnnHandle), "cudnnCreate"); !status.ok())
     return status;
   return dnnHandle;
+}
+
+absl::StatusOr<const CufftApi *> LibraryHandles::cufft() {
+  static const auto *api = new absl::StatusOr<CufftApi>(CufftApi::open());
+  if (!api->ok())
+    return api->status();
+  return &**api;
 }

@@ -1,4 +1,4 @@
-//===- Libraries.h - cuBLASLt and cuDNN ------------------------*- C++ -*-===//
+//===- Libraries.h - cuBLASLt, cuDNN and cuFFT -----------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the functions of cuBLASLt and cuDNN that the plug-in calls, found when the first step needs them.
+// Defines the functions of cuBLASLt, cuDNN and cuFFT that the plug-in calls, found when the first step needs them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,7 @@
 
 #include <cublasLt.h>
 #include <cudnn_graph.h>
+#include <cufft.h>
 
 #include <utility>
 
@@ -52,6 +53,21 @@ namespace dovetail::runtime::cuda {
   X(cudnnBackendFinalize)                                                                                              \
   X(cudnnBackendExecute)
 
+#define DOVETAIL_CUFFT_FUNCTIONS(X)                                                                                    \
+  X(cufftGetVersion)                                                                                                   \
+  X(cufftCreate)                                                                                                       \
+  X(cufftDestroy)                                                                                                      \
+  X(cufftSetAutoAllocation)                                                                                            \
+  X(cufftMakePlanMany64)                                                                                               \
+  X(cufftSetWorkArea)                                                                                                  \
+  X(cufftSetStream)                                                                                                    \
+  X(cufftExecC2C)                                                                                                      \
+  X(cufftExecR2C)                                                                                                      \
+  X(cufftExecC2R)                                                                                                      \
+  X(cufftExecZ2Z)                                                                                                      \
+  X(cufftExecD2Z)                                                                                                      \
+  X(cufftExecZ2D)
+
 struct CublasLtApi {
 #define DOVETAIL_MEMBER(FUNCTION) decltype(&::FUNCTION) FUNCTION = nullptr;
   DOVETAIL_CUBLASLT_FUNCTIONS(DOVETAIL_MEMBER)
@@ -64,12 +80,21 @@ struct CublasLtApi {
 
 struct CudnnApi {
   DOVETAIL_CUDNN_FUNCTIONS(DOVETAIL_MEMBER)
-#undef DOVETAIL_MEMBER
   std::string version;
 
   /// Errors: UNAVAILABLE: missing or too old.
   static absl::StatusOr<CudnnApi> open();
   absl::Status check(cudnnStatus_t status, const char *function) const;
+};
+
+struct CufftApi {
+  DOVETAIL_CUFFT_FUNCTIONS(DOVETAIL_MEMBER)
+#undef DOVETAIL_MEMBER
+  std::string version;
+
+  /// Errors: UNAVAILABLE: missing or too old.
+  static absl::StatusOr<CufftApi> open();
+  absl::Status check(cufftResult result, const char *function) const;
 };
 
 /// Each library's name, and its version or what is the matter with it.
@@ -84,6 +109,8 @@ public:
   /// Opened with the first call. Errors: UNAVAILABLE.
   absl::StatusOr<cublasLtHandle_t> cublasLt();
   absl::StatusOr<cudnnHandle_t> cudnn();
+  /// Has no handle; its plans belong to calls.
+  absl::StatusOr<const CufftApi *> cufft();
   /// After a handle was returned.
   const CublasLtApi &cublasLtApi() const { return *blas; }
   const CudnnApi &cudnnApi() const { return *dnn; }

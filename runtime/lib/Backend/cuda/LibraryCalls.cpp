@@ -46,6 +46,8 @@ LibraryCallOr create(const std::shared_ptr<LibraryHandles> &handles, const RankM
     return createConvolution(handles, memory, *call, options, workspace);
   if (const auto *call = std::get_if<MatMulCall>(&step.action))
     return createMatMul(handles, memory, *call, options, workspace);
+  if (const auto *call = std::get_if<TransformCall>(&step.action))
+    return createTransform(handles, memory, *call, workspace);
   return absl::UnimplementedError(absl::StrCat("target 'cuda' has no library for a step of kind ", step.kind(),
                                                "; compile the model with --no-libraries"));
 }

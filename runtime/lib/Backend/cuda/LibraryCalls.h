@@ -1,4 +1,4 @@
-//===- LibraryCalls.h - Steps done by cuDNN and cuBLASLt --------*- C++ -*-===//
+//===- LibraryCalls.h - Steps done by NVIDIA's libraries --------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,6 +23,8 @@ LibraryCallOr createConvolution(std::shared_ptr<LibraryHandles> handles, const R
                                 const ConvolutionCall &call, LibraryCallOptions options, int64_t workspace);
 LibraryCallOr createMatMul(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory, const MatMulCall &call,
                            LibraryCallOptions options, int64_t workspace);
+LibraryCallOr createTransform(std::shared_ptr<LibraryHandles> handles, const RankMemory &memory,
+                              const TransformCall &call, int64_t workspace);
 
 } // namespace dovetail::runtime::cuda
 
