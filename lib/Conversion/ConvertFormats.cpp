@@ -61,6 +61,8 @@ LogicalResult FormatConverter::convert(plan::GroupOp group) {
   FormatAttr resultFormat = plan::getFormat(group.getOutputs().front());
   Operation *call = group.getCall();
   for (auto [number, operand] : llvm::enumerate(call->getOperands())) {
+    if (!library->reads(call, number))
+      continue;
     auto argument = dyn_cast<BlockArgument>(operand);
     if (!argument)
       return group.emitOpError("has a call whose operand ") << number << " is no operand of the group";

@@ -67,7 +67,8 @@ static void formCall(Operation *call, const Library &library) {
     value = user->getResult(0);
   }
   for (OpOperand &operand : call->getOpOperands())
-    inputs.add(operand);
+    if (library.reads(call, operand.getOperandNumber()))
+      inputs.add(operand);
   formGroup(ops, inputs, StringAttr::get(call->getContext(), library.getName()));
 }
 

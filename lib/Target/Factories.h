@@ -25,6 +25,7 @@ std::unique_ptr<Library> createOneDnnBlocks(llvm::ArrayRef<std::string> features
 std::unique_ptr<Library> createHostKernels(llvm::ArrayRef<std::string> features);
 std::unique_ptr<Library> createCudnn(llvm::ArrayRef<std::string> features);
 std::unique_ptr<Library> createCublasLt(llvm::ArrayRef<std::string> features);
+std::unique_ptr<Library> createCufft(llvm::ArrayRef<std::string> features);
 
 } // namespace dovetail
 

@@ -90,6 +90,7 @@ static constexpr Entry kLibraries[] = {{"onednn", createOneDnn},
                                        {"onednn-blocks", createOneDnnBlocks},
                                        {"cudnn", createCudnn},
                                        {"cublaslt", createCublasLt},
+                                       {"cufft", createCufft},
                                        {"kernels", createHostKernels}};
 
 FailureOr<Libraries> Libraries::create(Location location, ArrayRef<std::string> names, ArrayRef<std::string> features) {
@@ -131,6 +132,10 @@ bool Libraries::hasIntegerProducts() const {
 
 bool Libraries::hasPlainProducts() const {
   return llvm::any_of(libraries, [](const auto &library) { return library->hasPlainProducts(); });
+}
+
+bool Libraries::hasTransforms() const {
+  return llvm::any_of(libraries, [](const auto &library) { return library->hasTransforms(); });
 }
 
 std::optional<CallBytes> Libraries::getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const {

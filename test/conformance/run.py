@@ -62,6 +62,7 @@ def evaluate(request):
                 partition,
                 test.inputs,
                 list(test.expected),
+                libraries=target == "cpu",
                 extra=[*node_tests.static_shapes(test), "--target", target, "--cpu", cpu],
             )
         except backends.BackendError as error:

@@ -48,8 +48,23 @@ def _error(actual, expected):
     return np.sqrt(np.mean(np.abs(difference) ** 2)) / norm / np.finfo(actual.dtype).eps
 
 
-def _run(backend, model, x, partition=None):
-    return backend.compile_and_run(model, partition or Partition({"y": 1}), {"x": x}, ["y"])["y"]
+def _run(backend, model, x, partition=None, extra=()):
+    return backend.compile_and_run(model, partition or Partition({"y": 1}), {"x": x}, ["y"], extra=extra)["y"]
+
+
+#: A target whose library has transforms as cuFFT has them: unscaled, and of spectra that real numbers have.
+LIBRARY = ["--target", "emulated"]
+
+
+def _count_calls(model, partition, tmp_path):
+    """How many transforms are library calls."""
+    path, artifact = tmp_path / "model.onnx", tmp_path / "model.dvt"
+    onnx.save(model, path)
+    code, _, messages = call([tool("dovetail"), "compile", path, "-o", artifact, *partition.flags(), *LIBRARY])
+    assert code == 0, messages
+    code, text, messages = call([tool("dovetail"), "inspect", "--json", artifact])
+    assert code == 0, messages
+    return sum(step["kind"] == "transform" for step in json.loads(text)["steps"])
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -75,6 +90,48 @@ def test_lengths(backend, length, kind):
                 expected = (np.fft.ifft if kind == "inverse" else np.fft.fft)(_complex(x), axis=axis)
             error = _error(_run(backend, model, x), expected)
             assert error < (3 if dtype == np.float32 else 8), (shape, dtype, error)
+
+
+@pytest.mark.parametrize("length", [1, 2, 15, 16, 37, 96])
+@pytest.mark.parametrize("kind", ["complex", "inverse", "real", "inverse real", "whole spectrum of real", "inverse of real"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_library(backend, tmp_path, length, kind, dtype):
+    """As libraries of devices have them, whole and split along other dimensions. Imaginary parts that do not count are there."""
+    rng = np.random.default_rng(length)
+    shape, axis = [3, length, 4], 1
+    onesided = kind in ("real", "inverse real")
+    inverse = kind.startswith("inverse")
+    given = [3, length // 2 + 1, 4] if kind == "inverse real" else shape
+    parts = 2 if kind in ("complex", "inverse", "inverse real") else 1
+    x = rng.standard_normal([*given, parts]).astype(dtype)
+    stated = length if kind == "inverse real" else None
+    model = _model(given, axis, stated, parts, dtype, onesided=int(onesided), inverse=int(inverse))
+    z = _complex(x)
+    if onesided:
+        expected = np.fft.irfft(z, length, axis) if inverse else np.fft.rfft(z.real, axis=axis)
+    else:
+        expected = (np.fft.ifft if inverse else np.fft.fft)(z, axis=axis)
+    for ranks, dim in ((1, 0), (2, 0), (3, 2)):
+        partition = Partition({"y": ranks}).split("x", 4, dim, "y", sizes_with_empty_shard(shape[dim], ranks))
+        assert _error(_run(backend, model, x, partition, LIBRARY), expected) < (3 if dtype == np.float32 else 8), partition
+    if length in (16, 96):
+        assert _count_calls(model, Partition({"y": 1}), tmp_path) == 1
+
+
+@pytest.mark.parametrize("build", [fno2d, fno2d_torch])
+@pytest.mark.parametrize("mesh, axes", [({"y": 1}, []), ({"y": 3}, [2]), ({"y": 3}, [3]), ({"y": 2, "x": 2}, [2, 3])])
+def test_spectral_layers_of_a_library(backend, tmp_path, build, mesh, axes):
+    model = build(height=20, width=18, modes=(4, 5), channels=6, layers=2)
+    inputs = random_inputs(model, seed=2)
+    partition = Partition(mesh)
+    for name in ("field", "solution"):
+        for dim, axis in zip(axes, mesh):
+            partition.split(name, 4, dim, axis)
+    expected = run_onnxruntime(model, inputs)
+    found = differences(backend.compile_and_run(model, partition, inputs, list(expected), extra=LIBRARY), expected)
+    assert not found, found
+    # Two there and two back of each layer.
+    assert _count_calls(model, partition, tmp_path) == 8
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

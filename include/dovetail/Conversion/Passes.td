@@ -14,7 +14,7 @@ include "mlir/Pass/PassBase.td"
 class LibraryOptions {
   list<Option> options = [
     ListOption<"libraries", "libraries", "std::string",
-               "The libraries that calls may use: onednn, cudnn, cublaslt; none: every operation is a kernel">,
+               "The libraries that calls may use: onednn, cudnn, cublaslt, cufft; none: every operation is a kernel">,
     ListOption<"features", "features", "std::string",
                "What the processor has, as far as libraries ask, in LLVM's spelling, such as avx512bf16">
   ];

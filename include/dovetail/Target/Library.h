@@ -50,6 +50,11 @@ public:
   /// True if its products of f32, but for convolutions of 3 x 3, multiply and add, and round nowhere else: sums of
   /// integers that f32 holds are exact.
   virtual bool hasPlainProducts() const { return false; }
+  /// True if it has Fourier transforms, those that are not scaled.
+  virtual bool hasTransforms() const { return false; }
+  /// True if a call for `op`, which the library does, reads operand `number`. If not, it is a constant that the library
+  /// has itself.
+  virtual bool reads(mlir::Operation *op, unsigned number) const { return true; }
   /// True if a call for `op`, which the library does, can apply `postOp` to each element of the result, in f32 or
   /// wider, before it rounds and stores it.
   virtual bool hasEpilogue(mlir::Operation *op, const PostOp &postOp) const = 0;
@@ -100,6 +105,7 @@ public:
   /// True if one of them has products of integers.
   bool hasIntegerProducts() const;
   bool hasPlainProducts() const;
+  bool hasTransforms() const;
   /// `Library::getMemoryBound` of the library that does `call`.
   std::optional<CallBytes> getMemoryBound(mlir::Operation *call, const layout::Box &loops, bool packsOnce) const;
 

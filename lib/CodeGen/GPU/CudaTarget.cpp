@@ -24,7 +24,7 @@ class CudaTarget : public Target {
 public:
   StringRef getName() const override { return "cuda"; }
   ArrayRef<std::string> getLibraries() const override {
-    static const std::string libraries[] = {"cudnn", "cublaslt"};
+    static const std::string libraries[] = {"cudnn", "cublaslt", "cufft"};
     return libraries;
   }
   ArrayRef<plan::MathMode> getMathModes() const override {

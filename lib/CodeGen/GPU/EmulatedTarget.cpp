@@ -26,6 +26,11 @@ class EmulatedTarget : public Target {
 public:
   StringRef getName() const override { return "emulated"; }
   bool isPublic() const override { return false; }
+  // Of libraries, the device has what is all or nothing about an operation.
+  ArrayRef<std::string> getLibraries() const override {
+    static const std::string libraries[] = {"cufft"};
+    return libraries;
+  }
   void addPasses(OpPassManager &passes) const override {
     addBlockPasses(passes, DeviceDescription());
     passes.addPass(createEmulateBlocks());
