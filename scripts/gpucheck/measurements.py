@@ -192,7 +192,10 @@ def _print_ranks(rows):
 
 
 def exchanges(check):
-    """Bytes per second while an exchange goes on: from the first rank's begin to the last one's end."""
+    """Bytes per second while an exchange goes on: from the last rank's begin to the last one's end.
+
+    Before that, ranks wait for others, whose inputs still come from the host, by the same link.
+    """
     jobs = [(e, gpus) for e in check.manifest["exchanges"] for gpus in sorted({1, len(check.devices)})]
     for exchange, gpus in check.each(jobs, lambda job: f"{job[0]['name']}, {job[0]['ranks']} ranks"):
         name = f"{exchange['name']}, {exchange['ranks']} ranks"
@@ -219,4 +222,4 @@ def _spans(events):
     """Microseconds of each exchange, over all ranks."""
     for step in {e["args"]["step"] for e in events}:
         own = [e for e in events if e["args"]["step"] == step]
-        yield max(e["ts"] + e["dur"] for e in own) - min(e["ts"] for e in own)
+        yield max(e["ts"] + e["dur"] for e in own) - max(e["ts"] for e in own)
