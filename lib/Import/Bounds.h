@@ -56,6 +56,16 @@ public:
     const void *first = count.getAsOpaquePointer(), *second = other.getAsOpaquePointer();
     return derived[{std::min(first, second), std::max(first, second), numbers}];
   }
+  /// What a count is made of one other as `OnnxNode::deriveCount` says, with its numbers: of itself, if it is not.
+  struct Derivation {
+    mlir::Value count;
+    int64_t added = 0, divisor = 1;
+  };
+  Derivation getDerivation(mlir::Value count) const {
+    auto it = derivations.find(count);
+    return it == derivations.end() ? Derivation{count} : it->second;
+  }
+  void setDerivation(mlir::Value count, Derivation derivation) { derivations[count] = derivation; }
   /// Forgets a value that is about to be erased.
   void forget(mlir::Value value) { counts.erase(value); }
 
@@ -71,6 +81,7 @@ private:
 
   llvm::DenseMap<mlir::Value, Counts> counts;
   llvm::DenseMap<mlir::Value, int64_t> used; ///< All that are in `counts`, with their bounds.
+  llvm::DenseMap<mlir::Value, Derivation> derivations;
   std::map<std::tuple<const void *, const void *, std::array<int64_t, 3>>, mlir::Value> derived;
 };
 

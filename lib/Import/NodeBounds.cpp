@@ -13,6 +13,8 @@
 #include "OnnxNode.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 
+#include "llvm/Support/CheckedArithmetic.h"
+
 using namespace dovetail;
 using namespace dovetail::importer;
 
@@ -40,6 +42,19 @@ mlir::Value OnnxNode::state(mlir::Value value, Counts counts) {
 }
 
 mlir::Value OnnxNode::deriveCount(mlir::Value count, int64_t added, int64_t divisor) {
+  // ((n + a) / d + b) / e is (n + a + d b) / (d e), so that what is computed in several ways is one count; also where
+  // n + a, or all of it, is below 0, unless n + a is and b is not.
+  Bounds::Derivation inner = context.bounds.getDerivation(count);
+  if (inner.added >= 0 || added <= 0) {
+    std::optional<int64_t> shift = llvm::checkedMul(inner.divisor, added);
+    std::optional<int64_t> sum = shift ? llvm::checkedAdd(inner.added, *shift) : std::nullopt;
+    std::optional<int64_t> product = llvm::checkedMul(inner.divisor, divisor);
+    if (sum && product) {
+      count = inner.count;
+      added = *sum;
+      divisor = *product;
+    }
+  }
   if (added == 0 && divisor == 1)
     return count;
   mlir::Value &known = context.bounds.getDerived(count, {}, {added, divisor, 0});
@@ -48,6 +63,7 @@ mlir::Value OnnxNode::deriveCount(mlir::Value count, int64_t added, int64_t divi
     mlir::Value sum = create<AddOp>(count, scalarLike(count, static_cast<double>(added)));
     mlir::Value positive = create<MaxOp>(sum, scalarLike(count, 0));
     known = create<DivOp>(positive, scalarLike(count, static_cast<double>(divisor)));
+    context.bounds.setDerivation(known, {count, added, divisor});
   }
   return known;
 }
