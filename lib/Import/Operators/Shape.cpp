@@ -219,7 +219,10 @@ static OperatorImport trilu("Trilu", [](OnnxNode &node) -> llvm::LogicalResult {
   }
   // Kept are the columns from row + diagonal on, or up to it.
   int64_t height = node.getShape(input).drop_back().back(), width = node.getShape(input).back();
+  int64_t rank = node.getRank(input);
   mlir::Value border = node.reshape(node.count(diagonal, height), {height, 1}), column = node.count(0, width);
+  border = node.bound(border, {node.getCount(input, rank - 2), {}});
+  column = node.bound(column, {node.getCount(input, rank - 1)});
   mlir::Value isKept = node.getInt("upper", 1) != 0 ? node.create<GreaterOrEqualOp>(column, border)
                                                     : node.create<LessOrEqualOp>(column, border);
   return node.setResult(node.create<SelectOp>(isKept, input, node.scalarLike(input, 0)));
