@@ -231,12 +231,47 @@ static mlir::Value sliceBounded(OnnxNode &node, mlir::Value input, int64_t dim, 
   return node.bound(result, std::move(counts));
 }
 
+/// Where slices end, each of which may be a number of elements that only runs know.
+static llvm::FailureOr<std::optional<llvm::SmallVector<Extent>>> readEnds(OnnxNode &node) {
+  if (node.getOpset() >= 10 && node.hasInput(2)) {
+    auto ends = node.getExtents(2, "ends");
+    if (failed(ends))
+      return llvm::failure();
+    return std::optional(*std::move(ends));
+  }
+  auto ends = node.getIntsAttrOrInput("ends", 2, 10);
+  if (failed(ends))
+    return llvm::failure();
+  if (!*ends)
+    return std::optional<llvm::SmallVector<Extent>>();
+  return std::optional(llvm::map_to_vector(**ends, [](int64_t end) { return Extent{end, {}}; }));
+}
+
+/// A slice along dimension `dim`, whose extent is constant, up to element `end.count`, or to its end.
+static mlir::Value sliceToCount(OnnxNode &node, mlir::Value input, int64_t dim, int64_t start, Extent end) {
+  llvm::SmallVector<int64_t> starts(node.getRank(input), 0), sizes(node.getShape(input)), steps(starts.size(), 1);
+  int64_t extent = sizes[dim], most = std::min(extent, end.number);
+  if (end.number > extent)
+    end.count = node.shareCount(end.count, {0, extent, 1},
+                                [&] { return node.create<MinOp>(end.count, makeScalar(node, extent)); });
+  starts[dim] = std::min(start, most);
+  sizes[dim] = most - starts[dim];
+  Counts counts(node.getCounts(input));
+  counts.resize(sizes.size());
+  counts[dim] = node.deriveCount(end.count, -start, 1);
+  mlir::Value result = node.slice(input, starts, sizes, steps);
+  // What is bounded is not the operand itself, of which others read all.
+  if (result && result == input)
+    result = importer::clearTails(node.getBuilder(), node.getLoc(), result, counts);
+  return node.bound(result, std::move(counts));
+}
+
 static OperatorImport slice("Slice", [](OnnxNode &node) -> llvm::LogicalResult {
   mlir::Value input = node.getInput(0);
   llvm::SmallVector<int64_t> shape(node.getShape(input));
   int64_t rank = shape.size();
   auto starts = node.getIntsAttrOrInput("starts", 1, 10);
-  auto ends = node.getIntsAttrOrInput("ends", 2, 10);
+  auto ends = readEnds(node);
   auto axes = node.getIntsAttrOrInput("axes", 3, 10);
   auto steps = node.getIntsAttrOrInput("steps", 4, 10);
   if (failed(starts) || failed(ends) || failed(axes) || failed(steps))
@@ -254,13 +289,29 @@ static OperatorImport slice("Slice", [](OnnxNode &node) -> llvm::LogicalResult {
   if (failed(dims))
     return llvm::failure();
   llvm::SmallVector<int64_t> start(rank, 0), size(shape), step(rank, 1);
+  llvm::SmallVector<std::pair<int64_t, Extent>> toCounts;
+  llvm::SmallVector<int64_t> firsts(rank, 0);
   for (auto [i, dim] : llvm::enumerate(*dims)) {
+    Extent &end = (**ends)[i];
     start[dim] = (**starts)[i];
     step[dim] = (**steps)[i];
     if (step[dim] == 0)
       return node.invalid("'steps' has the entry 0");
+    if (mlir::Value count = node.getCount(input, dim); end.count && end.count == count && step[dim] > 0) {
+      end = {std::numeric_limits<int64_t>::max(), {}};
+    } else if (end.count) {
+      if (count || step[dim] != 1 || start[dim] < 0)
+        return node.unsupported(
+            importer::describeBounded("the result", dim, shape[dim],
+                                      count ? "the operand has another one there"
+                                            : "its elements are not those from a constant one on, in order"));
+      toCounts.push_back({dim, end});
+      firsts[dim] = start[dim];
+      start[dim] = 0;
+      continue;
+    }
     if (!node.getCount(input, dim))
-      normalizeSlice(shape[dim], start[dim], (**ends)[i], step[dim], size[dim]);
+      normalizeSlice(shape[dim], start[dim], end.number, step[dim], size[dim]);
     else if (shape[dim] > kMaxSlicedBound)
       return node.unsupported(
           importer::describeBounded("operand 0", dim, shape[dim],
@@ -270,7 +321,7 @@ static OperatorImport slice("Slice", [](OnnxNode &node) -> llvm::LogicalResult {
   llvm::SmallVector<std::array<int64_t, 4>> bounded;
   for (auto [i, dim] : llvm::enumerate(*dims))
     if (node.getCount(input, dim)) {
-      bounded.push_back({dim, start[dim], (**ends)[i], step[dim]});
+      bounded.push_back({dim, start[dim], (**ends)[i].number, step[dim]});
       start[dim] = 0;
       step[dim] = 1;
     }
@@ -279,6 +330,8 @@ static OperatorImport slice("Slice", [](OnnxNode &node) -> llvm::LogicalResult {
     result = node.bound(result, counts);
   for (auto [dim, first, end, stride] : bounded)
     result = result ? sliceBounded(node, result, dim, first, end, stride) : result;
+  for (auto [dim, end] : toCounts)
+    result = result ? sliceToCount(node, result, dim, firsts[dim], end) : result;
   return node.setResult(result);
 });
 
