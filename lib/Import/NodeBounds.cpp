@@ -113,7 +113,16 @@ llvm::LogicalResult OnnxNode::inferBounds(mlir::Value value) {
 }
 
 mlir::Value OnnxNode::fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, mlir::TypedAttr filler) {
-  if (failed(inferBounds(value)))
+  if (!value || failed(inferBounds(value)))
+    return {};
+  if (llvm::none_of(axes, [&](int64_t axis) { return static_cast<bool>(getCount(value, axis)); }))
+    return value;
+  auto scalar = mlir::RankedTensorType::get({}, getType(value).getElementType());
+  return fillTails(value, axes, constant(mlir::DenseElementsAttr::get(scalar, filler)));
+}
+
+mlir::Value OnnxNode::fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, mlir::Value filler) {
+  if (!value || failed(inferBounds(value)))
     return {};
   Counts counts(getCounts(value));
   for (int64_t axis : axes) {
@@ -123,8 +132,7 @@ mlir::Value OnnxNode::fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes,
     shape[axis] = getShape(value)[axis];
     mlir::Value positions = reshape(count(0, shape[axis]), shape);
     mlir::Value isThere = create<LessOp>(positions, counts[axis]);
-    auto scalar = mlir::RankedTensorType::get({}, getType(value).getElementType());
-    value = create<SelectOp>(isThere, value, constant(mlir::DenseElementsAttr::get(scalar, filler)));
+    value = create<SelectOp>(isThere, value, filler);
     counts[axis] = {};
     if (!value)
       return {};

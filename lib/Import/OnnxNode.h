@@ -196,6 +196,7 @@ public:
   /// which are not bounded any more. `value` may be what this import has built.
   mlir::Value fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, ReduceKind kind);
   mlir::Value fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, mlir::TypedAttr filler);
+  mlir::Value fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, mlir::Value filler);
   /// Finds what bounds a value that this import has built, which is else found out behind it. Reports `unsupported`.
   llvm::LogicalResult inferBounds(mlir::Value value);
   /// That `value`, as a subject `what`, has a dimension that depends on data, and why it must not.

@@ -643,3 +643,94 @@ def test_shapes(dovetail, mesh, dim, target):
     program = dovetail.compile(model, bounds={"seq": BOUND}, target=target, cpu=CPU, libraries=False, options=flags)
     _check(program, model, inputs, [length for length in LENGTHS if length > 0], rtol=1e-5, atol=1e-5)
     assert list(program.run(inputs(np.random.default_rng(0), 0))["shape"]) == [2, 0]
+
+
+#: What decoders and causal convolutions make of the length: parts of tables, masks, pads, the last token.
+CAUSAL = f"""
+<ir_version: 9, opset_import: ["" : 18]>
+causal (float[2, seq, {WIDTH}] x, float[1, {BOUND + 4}, {WIDTH}] table, float[1, 5, {WIDTH}] short, float[{WIDTH}, {WIDTH}, 3] kernel, float fill)
+  => (float[2, seq, {WIDTH}] y, float[2, after, {WIDTH}] shifted, float[1, few, {WIDTH}] head, float[2, seq, {WIDTH}] attended, float[seq, seq] lower,
+      float[2, {WIDTH}, seq] convolved, float[2, ends, {WIDTH}] padded, float[2, {WIDTH}, half] halves, float[2, {WIDTH}] last)
+  <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] minus = {{-1}}, int64[1] end = {{{2**62}}}, float unit = {{1}},
+   int64[6] before = {{0, 0, 2, 0, 0, 0}}, int64[6] around = {{0, 1, 0, 0, 3, 0}}, int64[3] pair = {{0, 0, 1}}>
+{{
+  shape = Shape(x)
+  length = Slice(shape, one, two)
+  own = Slice(table, zero, length, one)
+  y = Add(x, own)
+  later = Slice(table, two, length, one)
+  same = Slice(x, two, length, one)
+  shifted = Mul(same, later)
+  head = Slice(short, zero, length, one)
+  square = Concat<axis = 0>(length, length)
+  ones = ConstantOfShape<value = float[1] {{1}}>(square)
+  lower = Trilu<upper = 0>(ones)
+  columns = Transpose<perm = [0, 2, 1]>(y)
+  scores = MatMul(x, columns)
+  mask = Sub(unit, lower)
+  hidden = Mul(mask, fill)
+  masked = Sub(scores, hidden)
+  weights = Softmax<axis = -1>(masked)
+  attended = MatMul(weights, y)
+  turned = Transpose<perm = [0, 2, 1]>(x)
+  history = Pad(turned, before)
+  filtered = Conv(history, kernel)
+  convolved = Add(filtered, turned)
+  padded = Pad(x, around, fill)
+  once = MaxPool<kernel_shape = [2], strides = [2]>(turned)
+  twice = MaxPool<kernel_shape = [2], strides = [2]>(once)
+  fours = MaxPool<kernel_shape = [4], strides = [4]>(turned)
+  halves = Add(twice, fours)
+  final = Slice(y, minus, end, one)
+  last = Squeeze(final, one)
+}}
+"""
+
+
+@pytest.mark.parametrize("target, libraries", [("cpu", True), ("cpu", False), ("emulated", False)], ids=str)
+@pytest.mark.parametrize("dim", [0, 1, 2], ids=["batch", "along", "across"])
+@pytest.mark.parametrize("mesh", MESHES, ids=str)
+def test_causal(dovetail, mesh, dim, target, libraries):
+    def inputs(rng, length):
+        shapes = {
+            "x": (2, length, WIDTH), "table": (1, BOUND + 4, WIDTH), "short": (1, 5, WIDTH), "kernel": (WIDTH, WIDTH, 3),
+        }  # fmt: skip
+        values = {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+        return {**values, "fill": np.array(100, np.float32)}
+
+    model = _parse(CAUSAL)
+    flags = _flags(mesh, "x", (2, BOUND, WIDTH), dim)
+    program = dovetail.compile(model, bounds={"seq": BOUND}, target=target, cpu=CPU, libraries=libraries, options=flags)
+    # ONNX Runtime pools at least as many elements as a window has.
+    _check(program, model, inputs, [4, BOUND, 5, 7, 4], rtol=1e-5, atol=1e-5)
+
+
+def test_the_last_of_nothing_is_an_error(dovetail):
+    model = _parse(f"""
+        <ir_version: 9, opset_import: ["" : 18]>
+        last (float[2, seq, 3] x) => (float[2, 3] y) <int64[1] minus = {{-1}}, int64[1] end = {{{2**62}}}, int64[1] one = {{1}}>
+        {{ final = Slice(x, minus, end, one) y = Squeeze(final, one) }}
+    """)
+    program = dovetail.compile(model, bounds={"seq": BOUND})
+    x = np.arange(2 * BOUND * 3, dtype=np.float32).reshape(2, BOUND, 3)
+    np.testing.assert_array_equal(program.run({"x": x})["y"], x[:, -1])
+    with pytest.raises(dovetail.DovetailError, match="Squeeze:y"):
+        program.run({"x": x[:, :0]})
+
+
+def test_what_ends_elsewhere_is_refused(dovetail):
+    text = """
+        <ir_version: 9, opset_import: ["" : 18]>
+        parts (float[rows, seq] x, float[8, 8] y) => (float[m, n] z)
+          <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] minus = {{-1}}, int64[4] cut = {{0, -1, 0, 0}}>
+        {{ shape = Shape(x) length = Slice(shape, one, two) {body} }}
+    """
+    for body, words in (
+        ("z = Slice(x, zero, length, zero)", "the operand has another one there"),
+        ("z = Slice(y, zero, length, one, two)", "not those from a constant one on, in order"),
+        ("z = Slice(y, minus, length, one)", "not those from a constant one on, in order"),
+        ("z = Pad(x, cut)", "'pads' leaves elements of it out"),
+    ):
+        with pytest.raises(dovetail.DovetailError, match=words) as error:
+            dovetail.compile(_parse(text.format(body=body)), options=["--bound", "rows=8", "--bound", "seq=5"])
+        assert error.value.code == UNSUPPORTED

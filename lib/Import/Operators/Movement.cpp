@@ -353,6 +353,28 @@ static llvm::FailureOr<PadMode> readPadMode(OnnxNode &node) {
   return node.invalid("'mode' is '" + mode + "'");
 }
 
+/// Pads dimensions of which only runs know how many elements there are: behind the last one from the tail on. Where
+/// elements are left out at an end, others do not follow them.
+static llvm::LogicalResult padBounded(OnnxNode &node, mlir::Value input, mlir::Value value, llvm::ArrayRef<int64_t> low,
+                                      llvm::ArrayRef<int64_t> high) {
+  Counts counts(node.getCounts(input));
+  llvm::SmallVector<int64_t> filled;
+  for (auto [dim, count] : llvm::enumerate(counts)) {
+    if (!count)
+      continue;
+    if (low[dim] < 0 || high[dim] < 0)
+      return node.unsupported(importer::describeBounded("operand 0", dim, node.getShape(input)[dim],
+                                                        "'pads' leaves elements of it out; a Slice may do that"));
+    if (high[dim] > 0)
+      filled.push_back(dim);
+    count = node.deriveCount(count, low[dim] + high[dim], 1);
+  }
+  mlir::Value filler = value ? value : node.scalarLike(input, 0);
+  mlir::Value padded =
+      node.create<PadOp>(node.fillTails(input, filled, filler), OptionalOperand{value}, low, high, PadMode::Constant);
+  return node.setResult(node.state(padded, std::move(counts)));
+}
+
 static OperatorImport pad("Pad", [](OnnxNode &node) -> llvm::LogicalResult {
   mlir::Value input = node.getInput(0), value;
   int64_t rank = node.getRank(input);
@@ -392,6 +414,11 @@ static OperatorImport pad("Pad", [](OnnxNode &node) -> llvm::LogicalResult {
       value = node.reshape(node.getInput(2), {});
     }
   }
+  bool padsBounded = false;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    padsBounded |= node.getCount(input, dim) && (low[dim] != 0 || high[dim] != 0);
+  if (padsBounded && *mode == PadMode::Constant)
+    return padBounded(node, input, value, low, high);
   return node.setResult(node.create<PadOp>(input, OptionalOperand{value}, low, high, *mode));
 });
 
