@@ -47,6 +47,13 @@ static Value addImaginary(OpBuilder &builder, Location loc, Value x) {
   return PadOp::create(builder, loc, x, /*value=*/Value(), low, high, PadMode::Constant);
 }
 
+static Value scale(OpBuilder &builder, Location loc, Scaled scaled) {
+  auto scalar = RankedTensorType::get({}, getElementTypeOrSelf(scaled.value.getType()));
+  Attribute factor = FloatAttr::get(scalar.getElementType(), scaled.factor);
+  return MulOp::create(builder, loc, scaled.value,
+                       ConstantOp::create(builder, loc, DenseElementsAttr::get(scalar, factor)));
+}
+
 /// Onesided spectra with zeros for the imaginary parts of the first and last element along `axis`.
 static Value clearEnds(OpBuilder &builder, Location loc, Value x, int64_t axis) {
   auto type = cast<RankedTensorType>(x.getType());
@@ -64,9 +71,7 @@ static Value clearEnds(OpBuilder &builder, Location loc, Value x, int64_t axis) 
 }
 
 void ExpandTransforms::expand(DftOp op) {
-  auto type = cast<RankedTensorType>(op.getOperand().getType());
-  bool isReal = type.getShape().back() == 1;
-  if (op.getUnscaled() || (!op.getInverse() && (op.getOnesided() || !isReal) && !products.contains(op.getOperand())))
+  if (op.getUnscaled() || (op.isPlain() && !products.contains(op.getOperand())))
     return;
   OpBuilder builder(op);
   Location loc = op.getLoc();
@@ -74,21 +79,20 @@ void ExpandTransforms::expand(DftOp op) {
   // Scales go behind transforms, of which there may be one after the other.
   if (auto product = products.find(operand.value); product != products.end() && operand.value.hasOneUse())
     operand = product->second;
-  if (isReal && !op.getOnesided())
+  if (op.readsReal() && !op.getOnesided())
     operand.value = addImaginary(builder, loc, operand.value);
-  if (op.getInverse()) {
+  if (op.getInverse())
     operand.factor /= static_cast<double>(op.getLength());
-    if (op.getOnesided())
-      operand.value = clearEnds(builder, loc, operand.value, op.getAxis());
+  // There is an operation on the spectra of real numbers in any case.
+  if (op.getInverse() && op.getOnesided()) {
+    operand.value = clearEnds(builder, loc, scale(builder, loc, operand), op.getAxis());
+    operand.factor = 1;
   }
   Value result = DftOp::create(builder, loc, operand.value, op.getTable(), op.getAxis(), op.getLength(),
                                op.getInverse(), op.getOnesided(), /*unscaled=*/op.getInverse());
   if (operand.factor != 1) {
-    Attribute factor = FloatAttr::get(type.getElementType(), operand.factor);
-    Value constant = ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(RankedTensorType::get({}, type.getElementType()), factor));
     Scaled scaled{result, operand.factor};
-    result = MulOp::create(builder, loc, result, constant);
+    result = scale(builder, loc, scaled);
     products[result] = scaled;
   }
   auto before = op.getOperand().getDefiningOp<MulOp>();

@@ -23,18 +23,18 @@ func.func @real(%x: tensor<4x1xf32>, %none: tensor<2xf32>) -> tensor<4x2xf32> {
   return %0 : tensor<4x2xf32>
 }
 
-// There and back: one product, 1 / (4 * 4), behind all of it; of the spectrum of real numbers, imaginary parts of the
-// first and last element do not count.
+// There and back: one product, 1 / (4 * 4), before the last, of the spectrum of real numbers, of which imaginary parts of
+// the first and last element do not count.
 
 // CHECK-LABEL: func @inverse
 // CHECK-NEXT: %[[FIRST:.*]] = dovetail.dft %arg0, %arg1 {axis = 0 : i64, inverse, length = 4 : i64, unscaled}
+// CHECK-NEXT: %[[FACTOR:.*]] = dovetail.constant dense<6.250000e-02> : tensor<f32>
+// CHECK-NEXT: %[[SCALED:.*]] = dovetail.mul %[[FIRST]], %[[FACTOR]]
 // CHECK-NEXT: %[[ZERO:.*]] = dovetail.constant dense<0.000000e+00> : tensor<f32>
 // CHECK-NEXT: %[[ENDS:.*]] = dovetail.constant dense<{{\[\[\[}}false, true], [false, false], [false, true]]]> : tensor<1x3x2xi1>
-// CHECK-NEXT: %[[CLEARED:.*]] = dovetail.select %[[ENDS]], %[[ZERO]], %[[FIRST]]
+// CHECK-NEXT: %[[CLEARED:.*]] = dovetail.select %[[ENDS]], %[[ZERO]], %[[SCALED]]
 // CHECK-NEXT: %[[SECOND:.*]] = dovetail.dft %[[CLEARED]], %arg2 {axis = 1 : i64, inverse, length = 4 : i64, onesided, unscaled}
-// CHECK-NEXT: %[[FACTOR:.*]] = dovetail.constant dense<6.250000e-02> : tensor<f32>
-// CHECK-NEXT: %[[RESULT:.*]] = dovetail.mul %[[SECOND]], %[[FACTOR]]
-// CHECK-NEXT: return %[[RESULT]]
+// CHECK-NEXT: return %[[SECOND]]
 func.func @inverse(%x: tensor<4x3x2xf32>, %none: tensor<2xf32>, %roots: tensor<6xf32>) -> tensor<4x4x1xf32> {
   %0 = dovetail.dft %x, %none {axis = 0 : i64, length = 4 : i64, inverse} : (tensor<4x3x2xf32>, tensor<2xf32>) -> tensor<4x3x2xf32>
   %1 = dovetail.dft %0, %roots {axis = 1 : i64, length = 4 : i64, inverse, onesided} : (tensor<4x3x2xf32>, tensor<6xf32>) -> tensor<4x4x1xf32>

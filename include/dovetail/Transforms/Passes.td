@@ -162,8 +162,11 @@ def ExpandTransforms : Pass<"dovetail-expand-transforms"> {
   let summary = "Take from Fourier transforms what libraries do not do with them";
   let description = [{
     An inverse transform becomes an `unscaled` one and a product with 1 / length, which goes behind all transforms that
-    follow at once. Of onesided spectra, imaginary parts that do not count are set to zero, and real numbers whose whole
-    spectrum is wanted get imaginary parts. For targets with a library of transforms.
+    follow at once, as far as the spectrum of real numbers. Of that, imaginary parts that do not count are set to zero, and
+    real numbers whose whole spectrum is wanted get imaginary parts. For targets with a library of transforms.
+
+    Values in between are as many times larger as transforms have points: beyond the largest number divided by that, they
+    become infinite.
 
     ```mlir
     %0 = dovetail.dft %x, %table {axis = 1, length = 8, inverse}

@@ -71,6 +71,12 @@ Definition DftOp::getDefinition() {
   return definition;
 }
 
+bool DftOp::readsReal() { return cast<RankedTensorType>(getOperand().getType()).getShape().back() == 1; }
+
+bool DftOp::writesReal() { return getType().getShape().back() == 1; }
+
+bool DftOp::isPlain() { return getInverse() == getUnscaled() && (getOnesided() || !readsReal()); }
+
 bool DftOp::isLinearIn(unsigned operand) { return operand == 0; }
 
 bool DftOp::isCheapElement() { return false; }
@@ -170,10 +176,8 @@ private:
   /// Whether points of a line are neighbours in memory, in which dimensions mostly lie in order, rather than lines are.
   bool hasNeighbours(unsigned loop) { return op.getAxis() > loop; }
   /// Whether a point is made of one number that is read, and not of two.
-  bool readsReal() {
-    return !op.getOnesided() && cast<RankedTensorType>(op.getOperand().getType()).getShape().back() == 1;
-  }
-  bool writesReal() { return op.getType().getShape().back() == 1; }
+  bool readsReal() { return !op.getOnesided() && op.readsReal(); }
+  bool writesReal() { return op.writesReal(); }
   /// Whether the result is divided by the length.
   bool isScaled() { return op.getInverse() && !op.getUnscaled(); }
   /// Points of the result.

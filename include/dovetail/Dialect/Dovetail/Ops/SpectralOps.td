@@ -35,6 +35,13 @@ def Dovetail_DftOp : Dovetail_InferredOp<"dft", [Dovetail_JoinsLines],
   }];
   let arguments = (ins Dovetail_FloatTensor:$operand, Dovetail_FloatTensor:$table, I64Attr:$axis, I64Attr:$length,
                        UnitAttr:$inverse, UnitAttr:$onesided, UnitAttr:$unscaled);
+  let extraClassDeclaration = inferDeclaration # [{
+    /// True if what is read, or what is written, are real numbers.
+    bool readsReal();
+    bool writesReal();
+    /// True if a library of transforms does all of it: it is not scaled, and of real numbers there is half of the spectrum.
+    bool isPlain();
+  }];
 }
 
 def Dovetail_FramesOp : Dovetail_InferredOp<"frames", [], ["isLinearIn"]> {
