@@ -22,6 +22,9 @@ using namespace dovetail;
 
 LogicalResult dovetail::createCall(OpBuilder &builder, Operation *op, const CallParts &parts) {
   Location loc = op->getLoc();
+  // Roots of one are the library's own.
+  if (parts.operands.size() != (isa<DftOp>(op) ? 1 : op->getNumOperands()))
+    return op->emitOpError("has operands that are constants of its group, which its library call reads");
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<ConvOp, ConvTransposeOp>([&](auto) {
         plan::ConvolutionOp::create(builder, loc, parts.operands[0], parts.operands[1], parts.result, parts.postTensors,
@@ -55,8 +58,8 @@ LogicalResult dovetail::createCall(OpBuilder &builder, Operation *op, const Call
       .Case([&](DftOp dft) -> LogicalResult {
         if (!parts.postOps.empty())
           return dft.emitOpError("has an epilogue, which no call of a transform has");
-        if (dft.getInverse() != dft.getUnscaled())
-          return dft.emitOpError("has no library call: it is scaled; dovetail-expand-transforms takes scales apart");
+        if (!dft.isPlain())
+          return dft.emitOpError("has no library call; dovetail-expand-transforms makes one of it that has");
         plan::TransformOp::create(builder, loc, parts.operands[0], parts.result, parts.loops, parts.reads,
                                   dft.getInverse(), parts.name, /*memory=*/{}, /*division=*/{});
         return success();

@@ -18,8 +18,9 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// For tables, and so that a call of few lines fits whatever it takes.
-static constexpr int64_t kSmallWorkspace = int64_t(16) << 20;
+/// What calls may take beyond as much as their lines, and how many times as much few lines may take, so that they fit
+/// whatever the library takes.
+static constexpr int64_t kSmallWorkspace = int64_t(16) << 20, kFewLinesFactor = 8;
 
 namespace {
 class Cufft : public Library {
@@ -34,10 +35,9 @@ public:
 
 protected:
   bool hasOperation(Operation *op) const override {
+    // Of one point there is nothing to transform.
     auto dft = dyn_cast<DftOp>(op);
-    bool isReal = dft && cast<RankedTensorType>(dft.getOperand().getType()).getShape().back() == 1;
-    return dft && dft.getInverse() == dft.getUnscaled() && isReal == (dft.getOnesided() && !dft.getInverse()) &&
-           dft.getTable().getDefiningOp<ConstantOp>();
+    return dft && dft.isPlain() && dft.getLength() > 1 && dft.getTable().getDefiningOp<ConstantOp>();
   }
   FloatType getComputeType(Operation *, FloatType type) const override {
     return type.isF32() || type.isF64() ? type : FloatType();
@@ -57,7 +57,8 @@ std::optional<CallBytes> Cufft::getMemoryBound(Operation *call, const layout::Bo
   for (int64_t dim = 0; dim + 1 < rank; ++dim)
     if (dim != static_cast<int64_t>(form.axis))
       numbers *= loops[dim].size();
-  return CallBytes{0, kSmallWorkspace + numbers * output.getElementTypeBitWidth() / 8, 0};
+  int64_t bytes = numbers * output.getElementTypeBitWidth() / 8;
+  return CallBytes{0, bytes + std::min(kSmallWorkspace, kFewLinesFactor * bytes), 0};
 }
 
 std::unique_ptr<Library> dovetail::createCufft(ArrayRef<std::string>) { return std::make_unique<Cufft>(); }

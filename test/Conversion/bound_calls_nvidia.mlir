@@ -1,7 +1,8 @@
 // RUN: dovetail-opt %s --pass-pipeline='builtin.module(dovetail-bound-calls{libraries=cudnn,cublaslt,cufft})' | FileCheck %s
 
 // Convolutions may take 32 MiB, as much as their weights, and as much as what they read and write (at most 256 MiB of
-// that). Ranks without rows take nothing.
+// that); transforms as much as their lines in complex numbers, and 8 times that or 16 MiB more. Ranks without rows take
+// nothing.
 
 dovetail.mesh @mesh = ["y" = 3]
 !x = !plan.ref<tensor<1x32x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 5), (4, 4), (3, 12)}, {}]>>>
@@ -35,7 +36,7 @@ plan.program @calls mesh @mesh target "cuda" {
     reads [(d0, d1 + d4, exact((d2 - d5) / 2), exact((d3 - d6) / 2)), (d1 + d4, 0, d5, d6)] : !plan.ref<tensor<1x32x4096x4096xf16>>, !plan.ref<tensor<32x1x2x2xf16>> -> !plan.ref<tensor<1x32x8192x8192xf16>>
   // CHECK: plan.matmul {{.*}}packed = [0], scratch = [33554432], thread_scratch = [0]
   plan.matmul %g, %g -> %g loops [1, 32, 4096, 4096, 4096] reads [(d0, d1, d2, d4), (d0, d1, d4, d3)] : !plan.ref<tensor<1x32x4096x4096xf16>>, !plan.ref<tensor<1x32x4096x4096xf16>> -> !plan.ref<tensor<1x32x4096x4096xf16>>
-  // 16 MiB, and 1000 or 24 lines of 64 complex numbers of 16 bytes.
-  // CHECK: plan.transform {{.*}}packed = [0], scratch = [17801216, 0, 16801792], thread_scratch = [0]
+  // Nine times 1000 or 24 lines of 64 complex numbers of 16 bytes.
+  // CHECK: plan.transform {{.*}}packed = [0], scratch = [9216000, 0, 221184], thread_scratch = [0]
   plan.transform inverse %half -> %real loops [1024 by <{"y" : 0, 1000, 1000, 1024}>, 64, 1, 33, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<1024x33x2xf64, #dovetail.sharding<@mesh, [{"y" : 0, 1000, 1000, 1024}, {}, {}]>>> -> !plan.ref<tensor<1024x64x1xf64, #dovetail.sharding<@mesh, [{"y" : 0, 1000, 1000, 1024}, {}, {}]>>>
 }
