@@ -169,6 +169,13 @@ std::optional<TransformForm> TransformForm::find(std::span<const AccessDim> inpu
   return fits && form.length > 0 ? std::optional(form) : std::nullopt;
 }
 
+Box TransformForm::readBox(const Box &result) const {
+  Box box = result;
+  box[static_cast<int>(axis)] = {0, writesReal ? length / 2 + 1 : length};
+  box[box.rank() - 1] = {0, readsReal ? 1 : 2};
+  return box;
+}
+
 bool dovetail::layout::isAttention(std::span<const AccessDims> accesses, std::span<const int64_t> loops) {
   return std::all_of(accesses.begin(), accesses.end(), [&](AccessDims access) { return isPossible(access, loops); }) &&
          AttentionForm::find(accesses, loops).has_value();

@@ -60,6 +60,8 @@ struct TransformForm {
   int64_t length = 0;
   bool readsReal = false, writesReal = false; ///< Not both.
 
+  /// What is read for a box of the result, which has all of its lines.
+  Box readBox(const Box &result) const;
   static std::optional<TransformForm> find(std::span<const AccessDim> input, std::span<const int64_t> loops);
 };
 

@@ -138,13 +138,8 @@ ProductStaging::ProductStaging(const RankMemory &memory, const MatMulCall &call,
 /// Whether the numbers of `operand`, real or complex, lie so that a library of transforms takes them.
 static bool isTransformable(const StagedOperand &operand, bool isReal) {
   const MemoryView &view = operand.view;
-  int last = view.box.rank() - 1;
-  if (view.blockDim >= 0 || operand.alignment < 2 * elementSize(view.type) || (!isReal && view.strides[last] != 1))
-    return false;
-  for (int dim = 0; dim < last; ++dim)
-    if (!isReal && view.box[dim].size() > 1 && view.strides[dim] % 2 != 0)
-      return false;
-  return true;
+  // Where parts are neighbours, all other distances are even, since no rank has one part alone.
+  return view.blockDim < 0 && operand.alignment >= 2 * elementSize(view.type) && (isReal || view.strides.back() == 1);
 }
 
 /// Makes a batch of the dimensions of lines, and calls one after another for what is left.
@@ -202,12 +197,9 @@ void TransformStaging::place(const RankMemory &memory, const TransformCall &call
 
 absl::StatusOr<TransformStaging> TransformStaging::plan(const RankMemory &memory, const TransformCall &call) {
   TransformStaging result;
-  Box &inBox = result.inBox, &outBox = result.outBox;
-  inBox = outBox = memory.resultBox(call.loops, call.output);
-  int rank = outBox.rank(), axis = static_cast<int>(call.form.axis);
-  inBox[axis] = {0, call.loops[rank].extent};
-  inBox[rank - 1] = {0, call.loops[rank + 1].extent};
-  for (const auto &[tensor, box] : {std::pair{call.input, inBox}, {call.output, outBox}})
+  result.outBox = memory.resultBox(call.loops, call.output);
+  result.inBox = call.form.readBox(result.outBox);
+  for (const auto &[tensor, box] : {std::pair{call.input, result.inBox}, {call.output, result.outBox}})
     if (absl::Status status = memory.checkHeld(tensor, box); !status.ok())
       return status;
   result.place(memory, call, /*copies=*/false);

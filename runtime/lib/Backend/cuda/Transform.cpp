@@ -112,11 +112,8 @@ absl::Status TransformStep::prepare() {
   const TransformStaging::Lines &batch = staging.batch;
   // Real numbers of each call begin at an address of complex ones.
   bool inPairs = batch.input % 2 != 0 || batch.output % 2 != 0;
-  for (lines = batch.count; lines > 0; lines /= 2) {
-    if (inPairs && lines < batch.count)
-      lines -= lines % 2;
-    if (lines == 0)
-      break;
+  auto halve = [&] { return inPairs && lines <= 2 ? 0 : lines / 2 + (inPairs ? lines / 2 % 2 : 0); };
+  for (lines = batch.count; lines > 0; lines = halve()) {
     absl::StatusOr<bool> fits = makePlan(lines, plan);
     if (fits.ok() && *fits && batch.count % lines != 0)
       fits = makePlan(batch.count % lines, rest);

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <numbers>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -66,13 +67,12 @@ template <typename Real> void TransformTask::run() {
   int64_t length = call.form.length;
   std::vector<Complex> roots(length);
   for (int64_t n = 0; n < length; ++n)
-    roots[n] = std::polar(1.0, (call.isInverse ? 2 : -2) * M_PI * static_cast<double>(n) / static_cast<double>(length));
+    roots[n] = std::polar(1.0, (call.isInverse ? 2 : -2) * std::numbers::pi * static_cast<double>(n) /
+                                   static_cast<double>(length));
 
   const MemoryView &input = memory.memory(call.input), &output = memory.memory(call.output);
-  layout::Box outBox = memory.resultBox(call.loops, call.output), inBox = outBox;
+  layout::Box outBox = memory.resultBox(call.loops, call.output), inBox = call.form.readBox(outBox);
   int rank = outBox.rank(), axis = static_cast<int>(call.form.axis);
-  inBox[axis] = {0, call.loops[rank].extent};
-  inBox[rank - 1] = {0, call.loops[rank + 1].extent};
   const auto *source = reinterpret_cast<const Real *>(input.address(inBox));
   auto *target = reinterpret_cast<Real *>(output.address(outBox));
   int64_t numLines = 1;
