@@ -1111,3 +1111,15 @@ plan.program @main mesh @mesh target "cuda" {
   // expected-error@+1 {{writes real numbers, but is not inverse}}
   plan.transform %half -> %real loops [4, 8, 1, 5, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<4x5x2xf32>> -> !plan.ref<tensor<4x8x1xf32>>
 }
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cuda" {
+  %a = plan.buffer arena tensor<4x8x2xf16> <[0, 1, 2]>
+  %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
+  %x = plan.view %a : !plan.ref<tensor<4x8x2xf16>>
+  %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
+  // expected-error@+1 {{transforms 'tensor<4x8x2xf16>' to 'tensor<4x8x2xf32>': of neither f32 nor f64}}
+  plan.transform %x -> %y loops [4, 8, 2, 8, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<4x8x2xf16>> -> !plan.ref<tensor<4x8x2xf32>>
+}

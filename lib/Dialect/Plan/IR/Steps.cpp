@@ -354,6 +354,10 @@ LogicalResult plan::TransformOp::verify() {
   std::optional<size_t> numTaps = form ? std::optional<size_t>(0) : std::nullopt;
   if (failed(verifyCall(*this, "transform", /*numSums=*/2, numTaps, {getInput()})))
     return failure();
+  Type type = tensorOf(getOutput()).getElementType();
+  if (tensorOf(getInput()).getElementType() != type || (!type.isF32() && !type.isF64()))
+    return emitOpError("transforms ") << tensorOf(getInput()) << " to " << tensorOf(getOutput())
+                                      << ": of neither f32 nor f64";
   if ((form->readsReal && getInverse()) || (form->writesReal && !getInverse()))
     return emitOpError(getInverse() ? "is inverse, but reads real numbers" : "writes real numbers, but is not inverse");
   size_t rank = tensorOf(getOutput()).getRank();
