@@ -185,6 +185,11 @@ StepWork dovetail::getCallWork(Operation *call, ArrayRef<int64_t> loops, ArrayRe
   if (work.operations > 0 || work.kind == StepWork::Kind::Product)
     work.readBytes = std::accumulate(bytes.begin(), bytes.end(), 0.0);
   work.writtenBytes = elements * double(getElementByteSize(output.getElementType()));
+  // Spectra of real numbers are copied, since libraries overwrite them.
+  if (auto transform = dyn_cast<plan::TransformOp>(call); transform && transform.getForm()->writesReal) {
+    work.writtenBytes += work.readBytes;
+    work.readBytes *= 2;
+  }
   auto convolution = dyn_cast<plan::ConvolutionOp>(call);
   if (convolution && convolution.getAlgorithm() == plan::ConvolutionAlgorithm::Winograd)
     return work.toWinograd(double(loops[0]), double(loops[2]), double(loops[3]), double(loops[output.getRank()]));
