@@ -51,8 +51,8 @@ inline void damage(std::mt19937_64 &random, std::vector<std::byte> &bytes) {
   }
 }
 
-/// Damages the plan of an artifact at random; returns how many of `count` could be loaded, and got ready to run, if they
-/// are to do so.
+/// Damages the plan of an artifact at random; returns how many of `count` could be loaded, and got ready to run, if
+/// they are to do so.
 inline std::pair<int, int> damagePlans(const std::vector<std::byte> &good, uint64_t count, bool starts = true) {
   auto sections = runtime::parseArtifact(good);
   if (!sections.ok())
@@ -75,9 +75,12 @@ inline std::pair<int, int> damagePlans(const std::vector<std::byte> &good, uint6
       value = random() % 2 ? value + random() % 9 - 4 : random() % 16;
       std::memcpy(plan.data() + at, &value, 4);
     }
-    auto bytes = runtime::serializeArtifact(
-        {runtime::Section{runtime::SectionKind::Plan, {plan}}, runtime::Section{runtime::SectionKind::Code, {code}},
-         runtime::Section{runtime::SectionKind::Weights, {sections->weights.getBytes()}}});
+    std::vector<runtime::Section> damaged = {
+        runtime::Section{runtime::SectionKind::Plan, {plan}},
+        runtime::Section{runtime::SectionKind::Weights, {sections->weights.getBytes()}}};
+    if (!sections->code.empty())
+      damaged.push_back(runtime::Section{runtime::SectionKind::Code, {code}});
+    auto bytes = runtime::serializeArtifact(damaged);
     if (!bytes.ok())
       return {};
     auto program = runtime::Program::load(*bytes);
