@@ -56,11 +56,11 @@ def _run(backend, model, x, partition=None, extra=()):
 LIBRARY = ["--target", "emulated"]
 
 
-def _count_calls(model, partition, tmp_path):
+def _count_calls(model, partition, tmp_path, target=LIBRARY):
     """How many transforms are library calls."""
     path, artifact = tmp_path / "model.onnx", tmp_path / "model.dvt"
     onnx.save(model, path)
-    code, _, messages = call([tool("dovetail"), "compile", path, "-o", artifact, *partition.flags(), *LIBRARY])
+    code, _, messages = call([tool("dovetail"), "compile", path, "-o", artifact, *partition.flags(), *target])
     assert code == 0, messages
     code, text, messages = call([tool("dovetail"), "inspect", "--json", artifact])
     assert code == 0, messages
@@ -131,7 +131,8 @@ def test_spectral_layers_of_a_library(backend, tmp_path, build, mesh, axes):
     found = differences(backend.compile_and_run(model, partition, inputs, list(expected), extra=LIBRARY), expected)
     assert not found, found
     # Two there and two back of each layer.
-    assert _count_calls(model, partition, tmp_path) == 8
+    for target in (LIBRARY, ["--target", "cuda", "--arch", "sm_90"]):
+        assert _count_calls(model, partition, tmp_path, target) == 8
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
