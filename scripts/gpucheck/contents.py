@@ -103,7 +103,7 @@ def _subject(subject, small):
 _BRIEF = "small-vit-encoder"
 
 #: Models of the test suite at odd sizes and with batches, and one of which only a run knows how often it iterates.
-_ODD = ("ppocr-cls", "unet2d-transposed", "unet2d-dynamic", "unet3d", "vit-encoder", "relaxation")
+_ODD = ("ppocr-cls", "unet2d-transposed", "unet2d-dynamic", "unet3d", "vit-encoder", "relaxation", "fno2d", "afno")
 
 
 def _entries():

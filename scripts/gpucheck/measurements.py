@@ -194,7 +194,8 @@ def _print_ranks(rows):
 def exchanges(check):
     """Bytes per second while an exchange goes on: from the last rank's begin to the last one's end.
 
-    Before that, ranks wait for others, whose inputs still come from the host, by the same link.
+    Before that, ranks wait for others, whose inputs still come from the host, by the same link. What others send each
+    other meanwhile is counted, though: the rate is one at most.
     """
     jobs = [(e, gpus) for e in check.manifest["exchanges"] for gpus in sorted({1, len(check.devices)})]
     for exchange, gpus in check.each(jobs, lambda job: f"{job[0]['name']}, {job[0]['ranks']} ranks"):
