@@ -26,7 +26,7 @@ class EmulatedTarget : public Target {
 public:
   StringRef getName() const override { return "emulated"; }
   bool isPublic() const override { return false; }
-  // Of libraries, the device has what is all or nothing about an operation.
+  // What the compiler does around transforms of a library is tested on no other target.
   ArrayRef<std::string> getLibraries() const override {
     static const std::string libraries[] = {"cufft"};
     return libraries;
