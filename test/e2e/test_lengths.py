@@ -718,6 +718,26 @@ def test_the_last_of_nothing_is_an_error(dovetail):
         program.run({"x": x[:, :0]})
 
 
+@pytest.mark.parametrize("target", ["cpu", "emulated"])
+def test_slices_keep_other_lengths(dovetail, target):
+    """Of a dimension that varies, while another is cut to a length, and a third by a number."""
+    model = _parse("""
+        <ir_version: 9, opset_import: ["" : 18]>
+        parts (float[1, seq, 3] x, float[rows, 15, 6] y) => (float[rows, n, 3] z, float[rows, n, 3] w)
+          <int64[1] one = {1}, int64[1] two = {2}, int64[1] four = {4}, int64[2] starts = {0, 1}, int64[2] axes = {1, 2}>
+        { shape = Shape(x) length = Slice(shape, one, two) ends = Concat<axis = 0>(length, four) z = Slice(y, starts, ends, axes)
+          negative = Neg(y) part = Slice(negative, starts, ends, axes) w = Mul(z, part) }
+    """)
+    options = ["--bound", "seq=12", "--bound", "rows=9", "--mesh", "r=2", "--shard", "y=r,_,_", "--target", target]
+    program = dovetail.compile(model, libraries=False, options=options)
+
+    def inputs(rng, length):
+        shapes = {"x": (1, length, 3), "y": ((length * 5) % 10, 15, 6)}
+        return {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+
+    _check(program, model, inputs, [4, 0, 12, 7, 1])
+
+
 def test_what_ends_elsewhere_is_refused(dovetail):
     text = """
         <ir_version: 9, opset_import: ["" : 18]>

@@ -12,8 +12,6 @@
 
 #include "../OnnxNode.h"
 
-#include <array>
-
 using namespace dovetail;
 using namespace dovetail::importer;
 
@@ -169,48 +167,41 @@ static OperatorImport slice("Slice", [](OnnxNode &node) -> llvm::LogicalResult {
   if (failed(dims))
     return llvm::failure();
   llvm::SmallVector<int64_t> start(rank, 0), size(shape), step(rank, 1);
-  llvm::SmallVector<std::pair<int64_t, Extent>> toCounts;
-  llvm::SmallVector<int64_t> firsts(rank, 0);
+  // The dimensions of which runs say how many elements are taken, which come after all others.
+  struct Part {
+    int64_t dim, start, step;
+    Extent end;
+  };
+  llvm::SmallVector<Part> parts;
   for (auto [i, dim] : llvm::enumerate(*dims)) {
-    Extent &end = (**ends)[i];
-    start[dim] = (**starts)[i];
-    step[dim] = (**steps)[i];
-    if (step[dim] == 0)
+    Part part{dim, (**starts)[i], (**steps)[i], (**ends)[i]};
+    if (part.step == 0)
       return node.invalid("'steps' has the entry 0");
-    if (mlir::Value count = node.getCount(input, dim); end.count && end.count == count && step[dim] > 0) {
-      end = {std::numeric_limits<int64_t>::max(), {}};
-    } else if (end.count) {
-      if (count || step[dim] != 1 || start[dim] < 0)
-        return node.unsupported(
-            importer::describeBounded("the result", dim, shape[dim],
-                                      count ? "the operand has another one there"
-                                            : "its elements are not those from a constant one on, in order"));
-      toCounts.push_back({dim, end});
-      firsts[dim] = start[dim];
-      start[dim] = 0;
-      continue;
-    }
-    if (!node.getCount(input, dim))
-      normalizeSlice(shape[dim], start[dim], end.number, step[dim], size[dim]);
-    else if (shape[dim] > kMaxSlicedBound)
+    mlir::Value own = node.getCount(input, dim);
+    if (own && part.end.count == own && part.step > 0)
+      part.end = {std::numeric_limits<int64_t>::max(), {}};
+    if (part.end.count && (own || part.step != 1 || part.start < 0))
+      return node.unsupported(importer::describeBounded(
+          "the result", dim, shape[dim],
+          own ? "the operand has another one there" : "its elements are not those from a constant one on, in order"));
+    if (own && shape[dim] > kMaxSlicedBound)
       return node.unsupported(
           importer::describeBounded("operand 0", dim, shape[dim],
                                     "a part of it is taken, of " + llvm::Twine(kMaxSlicedBound) + " elements at most"));
-  }
-  Counts counts(node.getCounts(input));
-  llvm::SmallVector<std::array<int64_t, 4>> bounded;
-  for (auto [i, dim] : llvm::enumerate(*dims))
-    if (node.getCount(input, dim)) {
-      bounded.push_back({dim, start[dim], (**ends)[i].number, step[dim]});
-      start[dim] = 0;
-      step[dim] = 1;
+    if (own || part.end.count) {
+      parts.push_back(part);
+      continue;
     }
+    start[dim] = part.start;
+    step[dim] = part.step;
+    normalizeSlice(shape[dim], start[dim], part.end.number, step[dim], size[dim]);
+  }
   mlir::Value result = node.slice(input, start, size, step);
-  if (result != input && !bounded.empty())
-    result = node.bound(result, counts);
-  for (auto [dim, first, end, stride] : bounded)
-    result = result ? sliceBounded(node, result, dim, first, end, stride) : result;
-  for (auto [dim, end] : toCounts)
-    result = result ? sliceToCount(node, result, dim, firsts[dim], end) : result;
+  if (result != input && !parts.empty())
+    result = node.bound(result, Counts(node.getCounts(input)));
+  for (const Part &part : parts)
+    if (result)
+      result = part.end.count ? sliceToCount(node, result, part.dim, part.start, part.end)
+                              : sliceBounded(node, result, part.dim, part.start, part.end.number, part.step);
   return node.setResult(result);
 });
