@@ -141,6 +141,24 @@ mlir::Value OnnxNode::fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes,
   return value;
 }
 
+mlir::Value OnnxNode::gatherBounded(mlir::Value value, mlir::Value indices, int64_t axis) {
+  mlir::Value count = getCount(value, axis), given = cast(indices, getBuilder().getI64Type());
+  if (!given)
+    return {};
+  mlir::Value zero = scalarLike(given, 0), outside = scalarLike(given, getShape(value)[axis]);
+  mlir::Value index = create<SelectOp>(create<LessOp>(given, zero), create<AddOp>(given, count), given);
+  mlir::Value isThere = create<AndOp>(create<LessOrEqualOp>(zero, index), create<LessOp>(index, count));
+  index = create<SelectOp>(isThere, index, outside);
+  if (failed(inferBounds(index)))
+    return {};
+  Counts ofIndices(getCounts(index)), ofValue(getCounts(value));
+  ofIndices.resize(getRank(index));
+  Counts counts(ofValue.begin(), ofValue.begin() + axis);
+  llvm::append_range(counts, ofIndices);
+  counts.append(ofValue.begin() + axis + 1, ofValue.end());
+  return state(create<GatherOp>(value, clearTails(index), axis), std::move(counts));
+}
+
 /// What changes nothing when it is combined with others, as an element of `type`.
 static mlir::TypedAttr getNeutral(mlir::Type type, ReduceKind kind) {
   double number = kind == ReduceKind::Prod ? 1 : 0;

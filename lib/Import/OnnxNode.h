@@ -197,6 +197,9 @@ public:
   mlir::Value fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, ReduceKind kind);
   mlir::Value fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, mlir::TypedAttr filler);
   mlir::Value fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, mlir::Value filler);
+  /// Gathers along a dimension that has a count: from its end where indices, of any integer type, are negative. What is
+  /// in the tail is outside of the tensor, too.
+  mlir::Value gatherBounded(mlir::Value value, mlir::Value indices, int64_t axis);
   /// Finds what bounds a value that this import has built, which is else found out behind it. Reports `unsupported`.
   llvm::LogicalResult inferBounds(mlir::Value value);
   /// That `value`, as a subject `what`, has a dimension that depends on data, and why it must not.

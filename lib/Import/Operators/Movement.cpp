@@ -339,27 +339,6 @@ static OperatorImport spaceToDepth("SpaceToDepth", [](OnnxNode &node) -> llvm::L
   return rearrange(node, {n, c, h, b, w, b}, {0, 3, 5, 1, 2, 4}, {n, b * b * c, h, w});
 });
 
-/// Gathers along a dimension of which there are `count` elements: from its end where indices are negative. What is in
-/// the tail is outside of the tensor, too.
-static llvm::LogicalResult gatherBounded(OnnxNode &node, int64_t axis, mlir::Value count) {
-  mlir::Value input = node.getInput(0), given = node.cast(node.getInput(1), node.getBuilder().getI64Type());
-  if (!given)
-    return llvm::failure();
-  mlir::Value zero = node.scalarLike(given, 0), outside = node.scalarLike(given, node.getShape(input)[axis]);
-  mlir::Value index = node.create<SelectOp>(node.create<LessOp>(given, zero), node.create<AddOp>(given, count), given);
-  mlir::Value isThere = node.create<AndOp>(node.create<LessOrEqualOp>(zero, index), node.create<LessOp>(index, count));
-  index = node.create<SelectOp>(isThere, index, outside);
-  if (failed(node.inferBounds(index)))
-    return llvm::failure();
-  Counts ofIndices(node.getCounts(index)), ofInput(node.getCounts(input));
-  ofIndices.resize(node.getRank(index));
-  Counts counts(ofInput.begin(), ofInput.begin() + axis);
-  llvm::append_range(counts, ofIndices);
-  counts.append(ofInput.begin() + axis + 1, ofInput.end());
-  mlir::Value result = node.create<GatherOp>(input, node.clearTails(index), axis);
-  return node.setResult(node.state(result, std::move(counts)));
-}
-
 static OperatorImport gather("Gather", [](OnnxNode &node) -> llvm::LogicalResult {
   if (failed(node.requireRank(0, 1)))
     return llvm::failure();
@@ -372,7 +351,7 @@ static OperatorImport gather("Gather", [](OnnxNode &node) -> llvm::LogicalResult
       for (int64_t index : *indices)
         if (index < -extent || index >= extent)
           return node.invalid("index " + llvm::Twine(index) + " is outside of extent " + llvm::Twine(extent));
-  if (mlir::Value count = node.getCount(node.getInput(0), *axis))
-    return gatherBounded(node, *axis, count);
+  if (node.getCount(node.getInput(0), *axis))
+    return node.setResult(node.gatherBounded(node.getInput(0), node.getInput(1), *axis));
   return node.setResult(node.create<GatherOp>(node.getInput(0), node.getInput(1), *axis));
 });

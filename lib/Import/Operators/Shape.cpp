@@ -96,19 +96,6 @@ static OperatorImport flatten("Flatten", [](OnnxNode &node) -> llvm::LogicalResu
   return setReshaped(node, {*countElements(shape.take_front(axis)), *countElements(shape.drop_front(axis))});
 });
 
-/// `value` without dimension `axis` if that has one element at most, which then must be there: it is looked up, so that
-/// runs without it end with an error.
-static mlir::Value takeOnly(OnnxNode &node, mlir::Value value, int64_t axis) {
-  mlir::Value count = value ? node.getCount(value, axis) : mlir::Value();
-  if (!count)
-    return value;
-  Counts counts(node.getCounts(value));
-  counts.erase(counts.begin() + axis);
-  mlir::Value zero = node.scalarLike(count, 0), outside = node.scalarLike(count, 1);
-  mlir::Value index = node.create<SelectOp>(node.create<LessOp>(zero, count), zero, outside);
-  return node.state(node.create<GatherOp>(value, index, axis), std::move(counts));
-}
-
 static OperatorImport squeeze("Squeeze", [](OnnxNode &node) -> llvm::LogicalResult {
   llvm::ArrayRef<int64_t> shape = node.getShape(node.getInput(0));
   auto given = node.getIntsAttrOrInput("axes", 1, 13);
@@ -132,10 +119,12 @@ static OperatorImport squeeze("Squeeze", [](OnnxNode &node) -> llvm::LogicalResu
     if (*given ? !isNamed : extent != 1)
       result.push_back(extent);
   }
+  // Of at most one element, that which must be there is looked up, so that runs without it end with an error.
   mlir::Value input = node.getInput(0);
   llvm::sort(axes, std::greater<>());
   for (int64_t axis : axes)
-    input = takeOnly(node, input, axis);
+    if (mlir::Value count = input ? node.getCount(input, axis) : mlir::Value())
+      input = node.gatherBounded(input, node.scalarLike(count, 0), axis);
   return node.setResult(node.reshape(input, result));
 });
 
