@@ -142,29 +142,6 @@ static bool isTransformable(const StagedOperand &operand, bool isReal) {
   return view.blockDim < 0 && operand.alignment >= 2 * elementSize(view.type) && (isReal || view.strides.back() == 1);
 }
 
-/// Makes a batch of the dimensions of lines, and calls one after another for what is left.
-void TransformStaging::findLines(const TransformCall &call) {
-  calls.clear();
-  for (int dim = 0; dim + 1 < outBox.rank(); ++dim) {
-    if (dim == static_cast<int>(call.form.axis) || outBox[dim].size() == 1)
-      continue;
-    Lines lines{outBox[dim].size(), input.view.strides[dim], output.view.strides[dim]};
-    if (!calls.empty() && calls.back().input == lines.input * lines.count &&
-        calls.back().output == lines.output * lines.count) {
-      lines.count *= calls.back().count;
-      calls.pop_back();
-    }
-    calls.push_back(lines);
-  }
-  batch = {1, 0, 0};
-  auto longest =
-      std::max_element(calls.begin(), calls.end(), [](const Lines &a, const Lines &b) { return a.count < b.count; });
-  if (longest != calls.end()) {
-    batch = *longest;
-    calls.erase(longest);
-  }
-}
-
 /// Fewer calls, or calls of so many bytes, are faster than one call with copies around it.
 static constexpr int64_t directCalls = 4, directBytes = int64_t(4) << 20;
 
@@ -192,7 +169,11 @@ void TransformStaging::place(const RankMemory &memory, const TransformCall &call
   output = placeOne(memory.memory(call.output), outBox, call.form.writesReal, false);
   inputPoint = input.view.strides[axis];
   outputPoint = output.view.strides[axis];
-  findLines(call);
+  calls = {};
+  for (int dim = 0; dim + 1 < rank; ++dim)
+    if (dim != axis)
+      calls.add({outBox[dim].size(), {input.view.strides[dim], output.view.strides[dim]}});
+  batch = calls.takeLongest();
 }
 
 absl::StatusOr<TransformStaging> TransformStaging::plan(const RankMemory &memory, const TransformCall &call) {
@@ -203,15 +184,12 @@ absl::StatusOr<TransformStaging> TransformStaging::plan(const RankMemory &memory
     if (absl::Status status = memory.checkHeld(tensor, box); !status.ok())
       return status;
   result.place(memory, call, /*copies=*/false);
-  int64_t numCalls = 1, elements = 2 * result.batch.count * call.form.length;
-  // Real numbers of other calls would not be aligned to complex ones.
-  bool isAligned = true;
-  for (const Lines &lines : result.calls) {
-    numCalls *= lines.count;
-    isAligned &= lines.input % 2 == 0 && lines.output % 2 == 0;
-  }
-  int64_t bytes = elements * elementSize(memory.memory(call.output).type);
-  if (!isAligned || (numCalls > directCalls && bytes < directBytes))
+  // Else real numbers of other calls would not be aligned to complex ones.
+  bool isAligned = std::all_of(result.calls.get().begin(), result.calls.get().end(), [](const BatchLoop<2> &loop) {
+    return loop.strides[0] % 2 == 0 && loop.strides[1] % 2 == 0;
+  });
+  int64_t bytes = 2 * result.batch.count * call.form.length * elementSize(memory.memory(call.output).type);
+  if (!isAligned || (result.calls.countIterations() > directCalls && bytes < directBytes))
     result.place(memory, call, /*copies=*/true);
   return result;
 }

@@ -15,6 +15,7 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_COMMON_DEVICESTAGING_H
 #define DOVETAIL_RUNTIME_BACKEND_COMMON_DEVICESTAGING_H
 
+#include "BatchLoops.h"
 #include "ConvolutionGeometry.h"
 #include "ProductGeometry.h"
 #include "ScratchPlan.h"
@@ -97,22 +98,16 @@ struct TransformStaging {
   /// Errors: DATA_LOSS when the rank does not hold what is needed.
   static absl::StatusOr<TransformStaging> plan(const RankMemory &memory, const TransformCall &call);
 
-  /// Numbers of lines, with elements from one to the next in what is read and what is written.
-  struct Lines {
-    int64_t count, input, output;
-  };
-
   layout::Box inBox, outBox;
   /// Of complex numbers, parts are neighbours, and all distances are even. Addresses are aligned to complex numbers.
   StagedOperand input, output;
   int64_t inputPoint = 0, outputPoint = 0; ///< Elements from one point of a line to the next.
-  Lines batch{1, 0, 0};                    ///< Lines of a call.
-  std::vector<Lines> calls;                ///< The dimensions of lines that are left, outermost first.
+  BatchLoop<2> batch;                      ///< Lines of a call, with strides of input and output.
+  BatchLoops<2> calls;                     ///< The dimensions of lines that are left.
   DeviceScratch scratch;
 
 private:
   void place(const RankMemory &memory, const TransformCall &call, bool copies);
-  void findLines(const TransformCall &call);
 };
 
 /// Memory of a library call of a plan for a device; none for other steps. `memory` needs no addresses. Errors:

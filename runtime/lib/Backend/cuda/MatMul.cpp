@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../common/BatchLoops.h"
 #include "../common/DeviceStaging.h"
 #include "../common/PostOpRead.h"
 #include "../common/ProductGeometry.h"
@@ -39,11 +40,6 @@ public:
   absl::Status issue(DeviceStream &stream) override;
 
 private:
-  /// A batch dimension, with elements between neighbours.
-  struct Loop {
-    int64_t count, a, b, c, d;
-  };
-
   /// Elements between neighbours of a dimension of the result.
   int64_t batchStride(const StagedOperand &factor, uint32_t tensor, int dim) const;
   absl::StatusOr<bool> plan(StagingMode mode);
@@ -61,7 +57,7 @@ private:
   std::unique_ptr<DeviceWork> copyA, copyB;
   std::byte *workspace = nullptr;
   std::unique_ptr<MatrixCall> matrixCall;
-  std::vector<Loop> calls; ///< Batch dimensions that the library does not know.
+  BatchLoops<4> calls; ///< Batch dimensions that the library does not know, with strides of a, b, c and d.
   std::optional<size_t> bias, added;
   const std::byte *addedData = nullptr;
   std::unique_ptr<PostOpWork> finish;
@@ -78,38 +74,24 @@ int64_t MatMulStep::batchStride(const StagedOperand &factor, uint32_t tensor, in
 /// Makes the batch dimensions one batch of the library, and calls one after another for what is left.
 void MatMulStep::planBatch(MatrixProduct &product, const PostOpOperand *addedOperand) {
   const MemoryView &out = staging->output.view;
-  std::vector<Loop> loops;
-  for (int dim = 0; dim + 1 + call.rowDims < geometry.outBox.rank(); ++dim) {
-    if (geometry.outBox[dim].size() == 1)
-      continue;
-    Loop loop{geometry.outBox[dim].size(), batchStride(staging->a, call.a, dim), batchStride(staging->b, call.b, dim),
-              addedOperand ? addedOperand->strides[dim] : out.strides[dim], out.strides[dim]};
-    auto follows = [&](int64_t outer, int64_t inner) { return outer == inner * loop.count; };
-    if (!loops.empty() && follows(loops.back().a, loop.a) && follows(loops.back().b, loop.b) &&
-        follows(loops.back().c, loop.c) && follows(loops.back().d, loop.d)) {
-      loop.count *= loops.back().count;
-      loops.pop_back();
-    }
-    loops.push_back(loop);
-  }
+  calls = {};
+  for (int dim = 0; dim + 1 + call.rowDims < geometry.outBox.rank(); ++dim)
+    calls.add({geometry.outBox[dim].size(),
+               {batchStride(staging->a, call.a, dim), batchStride(staging->b, call.b, dim),
+                addedOperand ? addedOperand->strides[dim] : out.strides[dim], out.strides[dim]}});
   int64_t size = elementSize(product.type);
-  for (const Loop &loop : loops) {
-    product.a.alignment = std::gcd(product.a.alignment, loop.a * size);
-    product.b.alignment = std::gcd(product.b.alignment, loop.b * size);
-    product.c.alignment = std::gcd(product.c.alignment, loop.c * size);
-    product.d.alignment = std::gcd(product.d.alignment, loop.d * size);
+  for (const BatchLoop<4> &loop : calls.get()) {
+    product.a.alignment = std::gcd(product.a.alignment, loop.strides[0] * size);
+    product.b.alignment = std::gcd(product.b.alignment, loop.strides[1] * size);
+    product.c.alignment = std::gcd(product.c.alignment, loop.strides[2] * size);
+    product.d.alignment = std::gcd(product.d.alignment, loop.strides[3] * size);
   }
-  auto longest =
-      std::max_element(loops.begin(), loops.end(), [](const Loop &x, const Loop &y) { return x.count < y.count; });
-  if (longest != loops.end()) {
-    product.batch = longest->count;
-    product.batchA = longest->a;
-    product.batchB = longest->b;
-    product.batchC = longest->c;
-    product.batchD = longest->d;
-    loops.erase(longest);
-  }
-  calls = std::move(loops);
+  BatchLoop<4> batch = calls.takeLongest();
+  product.batch = batch.count;
+  product.batchA = batch.strides[0];
+  product.batchB = batch.strides[1];
+  product.batchC = batch.strides[2];
+  product.batchD = batch.strides[3];
 }
 
 absl::StatusOr<bool> MatMulStep::planCall(size_t fused, MatrixProduct product) {
@@ -269,26 +251,13 @@ absl::Status MatMulStep::issue(DeviceStream &stream) {
       if (absl::Status status = (*copy)->issue(stream); !status.ok())
         return status;
   const MemoryView &a = staging->a.view, &b = staging->b.view, &out = staging->output.view;
-  int64_t count = 1, size = elementSize(out.type);
-  for (const Loop &loop : calls)
-    count *= loop.count;
-  for (int64_t index = 0; index < count; ++index) {
-    Loop at{0, 0, 0, 0, 0};
-    int64_t rest = index;
-    for (auto loop = calls.rbegin(); loop != calls.rend(); ++loop) {
-      int64_t position = rest % loop->count;
-      rest /= loop->count;
-      at.a += position * loop->a;
-      at.b += position * loop->b;
-      at.c += position * loop->c;
-      at.d += position * loop->d;
-    }
-    if (absl::Status status =
-            matrixCall->issue(stream, a.data + at.a * size, b.data + at.b * size,
-                              addedData ? addedData + at.c * size : nullptr, out.data + at.d * size, workspace);
-        !status.ok())
-      return status;
-  }
+  int64_t size = elementSize(out.type);
+  absl::Status status = calls.forEach([&](const std::array<int64_t, 4> &at) {
+    return matrixCall->issue(stream, a.data + at[0] * size, b.data + at[1] * size,
+                             addedData ? addedData + at[2] * size : nullptr, out.data + at[3] * size, workspace);
+  });
+  if (!status.ok())
+    return status;
   return finish ? finish->issue(stream) : absl::OkStatus();
 }
 

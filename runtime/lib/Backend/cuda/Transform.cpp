@@ -96,8 +96,8 @@ absl::StatusOr<int64_t> TransformStep::describe(int64_t count, cufftHandle handl
   size_t bytes = 0;
   cufftResult result = api->cufftMakePlanMany64(
       handle, 1, &length, &inExtent, distance(staging.inputPoint, form.readsReal),
-      distance(staging.batch.input, form.readsReal), &outExtent, distance(staging.outputPoint, form.writesReal),
-      distance(staging.batch.output, form.writesReal), type, count, &bytes);
+      distance(staging.batch.strides[0], form.readsReal), &outExtent, distance(staging.outputPoint, form.writesReal),
+      distance(staging.batch.strides[1], form.writesReal), type, count, &bytes);
   if (absl::Status status = api->check(result, "cufftMakePlanMany64"); !status.ok())
     return status;
   return static_cast<int64_t>(bytes);
@@ -109,11 +109,10 @@ absl::Status TransformStep::prepare() {
     return opened.status();
   api = *opened;
   workspaceOffset = staging.scratch.add(allowed.most);
-  const TransformStaging::Lines &batch = staging.batch;
+  const BatchLoop<2> &batch = staging.batch;
   // Real numbers of each call begin at an address of complex ones.
-  bool inPairs = batch.input % 2 != 0 || batch.output % 2 != 0;
-  auto halve = [&] { return inPairs && lines <= 2 ? 0 : lines / 2 + (inPairs ? lines / 2 % 2 : 0); };
-  for (lines = batch.count; lines > 0; lines = halve()) {
+  int64_t unit = batch.strides[0] % 2 != 0 || batch.strides[1] % 2 != 0 ? 2 : 1;
+  for (lines = batch.count;; lines = (lines / 2 + unit - 1) / unit * unit) {
     absl::StatusOr<bool> fits = makePlan(lines, plan);
     if (fits.ok() && *fits && batch.count % lines != 0)
       fits = makePlan(batch.count % lines, rest);
@@ -121,6 +120,8 @@ absl::Status TransformStep::prepare() {
       return fits.status();
     if (*fits)
       return absl::OkStatus();
+    if (lines <= unit)
+      break;
   }
   return allowed.tooSmall(absl::StrCat("cuFFT ", api->version, " on ", handles->context->label()));
 }
@@ -155,39 +156,35 @@ absl::Status TransformStep::bind(std::byte *scratchMemory, std::byte *) {
 }
 
 absl::Status TransformStep::execute(cufftHandle handle, std::byte *input, std::byte *output) const {
-  auto run = [&](auto function, const char *name, auto *source, auto *target, auto... direction) {
-    return api->check(function(handle, source, target, direction...), name);
-  };
-  auto as = [](std::byte *memory, auto *type) { return reinterpret_cast<decltype(type)>(memory); };
-  int direction = call.isInverse ? CUFFT_INVERSE : CUFFT_FORWARD;
-  if (isWide()) {
-    auto *real = static_cast<cufftDoubleReal *>(nullptr);
-    auto *complex = static_cast<cufftDoubleComplex *>(nullptr);
+  auto run = [&]<typename Real, typename Complex>(cufftResult (*fromReal)(cufftHandle, Real *, Complex *),
+                                                  cufftResult (*toReal)(cufftHandle, Complex *, Real *),
+                                                  cufftResult (*complex)(cufftHandle, Complex *, Complex *, int),
+                                                  std::array<const char *, 3> names) {
     if (call.form.readsReal)
-      return run(api->cufftExecD2Z, "cufftExecD2Z", as(input, real), as(output, complex));
+      return api->check(fromReal(handle, reinterpret_cast<Real *>(input), reinterpret_cast<Complex *>(output)),
+                        names[0]);
     if (call.form.writesReal)
-      return run(api->cufftExecZ2D, "cufftExecZ2D", as(input, complex), as(output, real));
-    return run(api->cufftExecZ2Z, "cufftExecZ2Z", as(input, complex), as(output, complex), direction);
-  }
-  auto *real = static_cast<cufftReal *>(nullptr);
-  auto *complex = static_cast<cufftComplex *>(nullptr);
-  if (call.form.readsReal)
-    return run(api->cufftExecR2C, "cufftExecR2C", as(input, real), as(output, complex));
-  if (call.form.writesReal)
-    return run(api->cufftExecC2R, "cufftExecC2R", as(input, complex), as(output, real));
-  return run(api->cufftExecC2C, "cufftExecC2C", as(input, complex), as(output, complex), direction);
+      return api->check(toReal(handle, reinterpret_cast<Complex *>(input), reinterpret_cast<Real *>(output)), names[1]);
+    return api->check(complex(handle, reinterpret_cast<Complex *>(input), reinterpret_cast<Complex *>(output),
+                              call.isInverse ? CUFFT_INVERSE : CUFFT_FORWARD),
+                      names[2]);
+  };
+  return isWide() ? run(api->cufftExecD2Z, api->cufftExecZ2D, api->cufftExecZ2Z,
+                        {"cufftExecD2Z", "cufftExecZ2D", "cufftExecZ2Z"})
+                  : run(api->cufftExecR2C, api->cufftExecC2R, api->cufftExecC2C,
+                        {"cufftExecR2C", "cufftExecC2R", "cufftExecC2C"});
 }
 
 absl::Status TransformStep::issueBatch(DeviceStream &stream, std::byte *input, std::byte *output) const {
   DeviceScope scope(*handles->context);
-  const TransformStaging::Lines &batch = staging.batch;
+  const BatchLoop<2> &batch = staging.batch;
   int64_t size = elementSize(staging.output.view.type);
   for (int64_t first = 0; first < batch.count; first += lines) {
     cufftHandle handle = first + lines <= batch.count ? *plan : *rest;
     absl::Status status =
         api->check(api->cufftSetStream(handle, reinterpret_cast<cudaStream_t>(handleOf(stream))), "cufftSetStream");
     if (status.ok())
-      status = execute(handle, input + first * batch.input * size, output + first * batch.output * size);
+      status = execute(handle, input + first * batch.strides[0] * size, output + first * batch.strides[1] * size);
     if (!status.ok())
       return status;
   }
@@ -198,21 +195,12 @@ absl::Status TransformStep::issue(DeviceStream &stream) {
   if (copyIn)
     if (absl::Status status = copyIn->issue(stream); !status.ok())
       return status;
-  int64_t count = 1, size = elementSize(staging.output.view.type);
-  for (const TransformStaging::Lines &outer : staging.calls)
-    count *= outer.count;
-  for (int64_t index = 0; index < count; ++index) {
-    int64_t at = index, input = 0, output = 0;
-    for (auto outer = staging.calls.rbegin(); outer != staging.calls.rend(); ++outer) {
-      input += at % outer->count * outer->input;
-      output += at % outer->count * outer->output;
-      at /= outer->count;
-    }
-    if (absl::Status status =
-            issueBatch(stream, staging.input.view.data + input * size, staging.output.view.data + output * size);
-        !status.ok())
-      return status;
-  }
+  int64_t size = elementSize(staging.output.view.type);
+  absl::Status status = staging.calls.forEach([&](const std::array<int64_t, 2> &at) {
+    return issueBatch(stream, staging.input.view.data + at[0] * size, staging.output.view.data + at[1] * size);
+  });
+  if (!status.ok())
+    return status;
   return copyOut ? copyOut->issue(stream) : absl::OkStatus();
 }
 
