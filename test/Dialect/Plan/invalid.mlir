@@ -1006,12 +1006,8 @@ dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cuda" {
   %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
-  %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
-  %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
   %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
   %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
-  %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
-  %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
   // expected-error@+1 {{reads its operands as no transform does}}
   plan.transform %x -> %y loops [4, 8, 2, 8, 2] reads [(d0, d1, d4)] : !plan.ref<tensor<4x8x2xf32>> -> !plan.ref<tensor<4x8x2xf32>>
 }
@@ -1020,14 +1016,10 @@ plan.program @main mesh @mesh target "cuda" {
 
 dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cuda" {
-  %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
-  %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
-  %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
   %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
   %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
-  %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
   // expected-error@+1 {{reads its operands as no transform does}}
   plan.transform %real -> %y loops [4, 8, 2, 8, 1] reads [(d0, d3, d4)] : !plan.ref<tensor<4x8x1xf32>> -> !plan.ref<tensor<4x8x2xf32>>
 }
@@ -1036,13 +1028,9 @@ plan.program @main mesh @mesh target "cuda" {
 
 dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cuda" {
-  %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
-  %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
   %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
-  %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
   %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
-  %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
   %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
   // expected-error@+1 {{reads operand 0 as a tensor of other extents than 'tensor<4x5x2xf32>'}}
   plan.transform %half -> %y loops [4, 8, 2, 8, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<4x5x2xf32>> -> !plan.ref<tensor<4x8x2xf32>>
@@ -1054,12 +1042,8 @@ dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cuda" {
   %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
-  %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
-  %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
   %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
   %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
-  %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
-  %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
   // expected-error@+1 {{splits loop 1, which belongs to what it transforms}}
   plan.transform %x -> %y loops [4, 8 by <{"y" : 0, 4, 8}>, 2, 8, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<4x8x2xf32>> -> !plan.ref<tensor<4x8x2xf32>>
 }
@@ -1070,12 +1054,8 @@ dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cuda" {
   %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
-  %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
-  %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
   %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
   %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
-  %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
-  %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
   // expected-error@+1 {{splits loop 3, which belongs to what it transforms}}
   plan.transform %x -> %y loops [4, 8, 2, 8 by <{"y" : 0, 4, 8}>, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<4x8x2xf32>> -> !plan.ref<tensor<4x8x2xf32>>
 }
@@ -1084,12 +1064,8 @@ plan.program @main mesh @mesh target "cuda" {
 
 dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cuda" {
-  %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
-  %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
   %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
-  %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
-  %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
   %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
   %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
   // expected-error@+1 {{is inverse, but reads real numbers}}
@@ -1100,12 +1076,8 @@ plan.program @main mesh @mesh target "cuda" {
 
 dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cuda" {
-  %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
-  %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
   %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
-  %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
-  %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
   %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
   %half = plan.view %d : !plan.ref<tensor<4x5x2xf32>>
   // expected-error@+1 {{writes real numbers, but is not inverse}}
