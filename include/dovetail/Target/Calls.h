@@ -26,7 +26,7 @@ struct CallParts {
   mlir::ArrayAttr postOps;
   /// Of the operation's definition; where that reads all of a dimension, somehow, it is read at a loop of its own.
   mlir::ArrayAttr loops, reads;
-  mlir::StringAttr name;        ///< Of the step; may be null.
+  mlir::StringAttr name; ///< Of the step; may be null.
 };
 
 /// Creates the call for `op`. Fails with an error at `op` if there is no call that does what it does.

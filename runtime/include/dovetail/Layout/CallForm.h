@@ -52,9 +52,9 @@ struct ProductForm {
                                          std::span<const int64_t> loops);
 };
 
-/// A Fourier transform along dimension `axis`, of lines whose points are in the last dimension: real and imaginary part,
-/// or real numbers alone. Its loops are the dimensions of the result, then the points of a line that is read, and their
-/// parts. Of a spectrum of real numbers there are elements 0 ... length / 2.
+/// A Fourier transform along dimension `axis`, of lines whose points are in the last dimension: real and imaginary
+/// part, or real numbers alone. Its loops are the dimensions of the result, then the points of a line that is read, and
+/// their parts. Of a spectrum of real numbers there are elements 0 ... length / 2.
 struct TransformForm {
   size_t axis = 0;
   int64_t length = 0;

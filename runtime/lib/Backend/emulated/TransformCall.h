@@ -17,8 +17,9 @@
 
 namespace dovetail::runtime::emulated {
 
-/// The transform of `call` on the rank of `memory`, by the definition, which takes n^2 products for n points. Spectra that real numbers do not have become
-/// what is no number, as libraries may have them. Null when the rank has nothing to do.
+/// The transform of `call` on the rank of `memory`, by the definition, which takes n^2 products for n points. Spectra
+/// that real numbers do not have become what is no number, as libraries may have them. Null when the rank has nothing
+/// to do.
 std::unique_ptr<DeviceLibraryCall> createTransform(const RankMemory &memory, const TransformCall &call);
 
 } // namespace dovetail::runtime::emulated
