@@ -237,10 +237,11 @@ FailureOr<PlanStep> StepWorks::Counter::get(plan::StepOpInterface op) {
             step.type = "kernel";
             return addLaunch(step, launch);
           })
-          .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp, plan::TransformOp>([&](auto call) {
-            addCall(step, call, call.getLoops());
-            return success();
-          })
+          .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp, plan::TransformOp>(
+              [&](auto call) {
+                addCall(step, call, call.getLoops());
+                return success();
+              })
           .Case([&](plan::ReorderOp call) {
             addReorder(step, call);
             return success();

@@ -334,9 +334,7 @@ SmallVector<KernelAnalysis::Read> KernelAnalysis::getReads(Operation *op) const 
   for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
     visitReads(
         op->getOperand(operand), getOperandIndex(partitionable, operand, loops),
-        [&](BlockArgument argument, ArrayRef<Coordinate> at) {
-          reads.push_back({argument, llvm::to_vector(at)});
-        },
+        [&](BlockArgument argument, ArrayRef<Coordinate> at) { reads.push_back({argument, llvm::to_vector(at)}); },
         budget);
   return reads;
 }
@@ -346,9 +344,7 @@ SmallVector<KernelAnalysis::Read> KernelAnalysis::getReads(Value value, ArrayRef
   unsigned budget = maxVisits;
   visitReads(
       value, index,
-      [&](BlockArgument argument, ArrayRef<Coordinate> at) {
-        reads.push_back({argument, llvm::to_vector(at)});
-      },
+      [&](BlockArgument argument, ArrayRef<Coordinate> at) { reads.push_back({argument, llvm::to_vector(at)}); },
       budget);
   return reads;
 }

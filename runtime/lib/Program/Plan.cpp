@@ -120,20 +120,19 @@ std::vector<uint32_t> StepInfo::writes() const {
 }
 
 const char *StepInfo::kind() const {
-  return std::visit(Overloaded{[](const KernelCall &) { return "kernel"; },
-                               [](const ConvolutionCall &call) {
-                                 return call.form.isTransposed                             ? "deconvolution"
-                                        : call.algorithm == ConvolutionAlgorithm::Winograd ? "winograd"
-                                                                                           : "convolution";
-                               },
-                               [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
-                               [](const AttentionCall &) { return "attention"; },
-                               [](const TransformCall &) { return "transform"; },
-                               [](const ReorderCall &) { return "reorder"; },
-                               [](const ExchangeCall &) { return "exchange"; }, [](const WaitCall &) { return "wait"; },
-                               [](const RepeatCall &) { return "repeat"; }, [](const ChooseCall &) { return "choose"; },
-                               [](const EndCall &) { return "end"; }},
-                    action);
+  return std::visit(
+      Overloaded{[](const KernelCall &) { return "kernel"; },
+                 [](const ConvolutionCall &call) {
+                   return call.form.isTransposed                             ? "deconvolution"
+                          : call.algorithm == ConvolutionAlgorithm::Winograd ? "winograd"
+                                                                             : "convolution";
+                 },
+                 [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
+                 [](const AttentionCall &) { return "attention"; }, [](const TransformCall &) { return "transform"; },
+                 [](const ReorderCall &) { return "reorder"; }, [](const ExchangeCall &) { return "exchange"; },
+                 [](const WaitCall &) { return "wait"; }, [](const RepeatCall &) { return "repeat"; },
+                 [](const ChooseCall &) { return "choose"; }, [](const EndCall &) { return "end"; }},
+      action);
 }
 
 const char *dovetail::runtime::mathModeName(MathMode mode) {

@@ -48,8 +48,8 @@ struct ProductTypes {
 
   bool isInteger() const { return result == dnnl::memory::data_type::s32; }
   /// Those of operands that the plan has in `first` and `second`, and a result in `result`: all alike or, where the
-  /// library does not saturate sums on the way, integers of 8 bits, of which the second alone has a sign, and i32. Errors:
-  /// UNIMPLEMENTED.
+  /// library does not saturate sums on the way, integers of 8 bits, of which the second alone has a sign, and i32.
+  /// Errors: UNIMPLEMENTED.
   static absl::StatusOr<ProductTypes> find(ElementType first, ElementType second, ElementType result);
 };
 

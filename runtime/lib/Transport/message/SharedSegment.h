@@ -36,8 +36,8 @@ public:
   /// Of `owned`, whose whole pages belong to the caller, makes the pages with something of `parts` shared ones, with
   /// the same contents at the same addresses; nobody else may use them meanwhile. What lies outside of `owned` stays as
   /// it is. All of it is there when this returns: nothing ends by a signal later because memory is used up. Errors:
-  /// RESOURCE_EXHAUSTED where that is more than `mostBytes`, or than the system gives; UNAVAILABLE; INTERNAL where memory
-  /// of the caller is lost, which must not go on. With the others its memory is as it was.
+  /// RESOURCE_EXHAUSTED where that is more than `mostBytes`, or than the system gives; UNAVAILABLE; INTERNAL where
+  /// memory of the caller is lost, which must not go on. With the others its memory is as it was.
   static absl::StatusOr<std::unique_ptr<SharedSegment>> create(int64_t noteBytes, const std::vector<ByteRange> &owned,
                                                                const std::vector<ByteRange> &parts, int64_t mostBytes);
   ~SharedSegment();
