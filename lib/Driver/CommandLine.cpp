@@ -16,6 +16,8 @@
 #include "dovetail/tools/Support.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <CLI/CLI.hpp>
+
 using namespace dovetail;
 using tools::addRepeatable;
 

@@ -14,6 +14,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 using namespace dovetail;
 using nlohmann::json;

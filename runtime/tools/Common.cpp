@@ -19,15 +19,26 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 using namespace dovetail;
 using namespace dovetail::tools;
+
+void tools::setAction(CLI::App &app, CLI::App &command, int &exitCode, std::function<absl::Status()> body) {
+  command.callback([&app, &exitCode, body = std::move(body)] {
+    absl::Status status = body();
+    if (!status.ok())
+      std::fprintf(stderr, "%s: error: %s\n", app.get_name().c_str(), std::string(status.message()).c_str());
+    exitCode = runtime::exitCodeOf(status);
+  });
+}
 
 CLI::Option *tools::addRepeatable(CLI::App &command, const std::string &name, std::vector<std::string> &values,
                                   const std::string &description) {

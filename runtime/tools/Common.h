@@ -16,21 +16,15 @@
 
 #include "absl/status/statusor.h"
 
-#include <nlohmann/json.hpp>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 namespace dovetail::tools {
 
 /// Carries out `body` as the callback of a command: prints its error and sets the exit code.
-template <typename Body> void setAction(CLI::App &app, CLI::App &command, int &exitCode, Body body) {
-  command.callback([&app, &exitCode, body] {
-    absl::Status status = body();
-    if (!status.ok())
-      std::fprintf(stderr, "%s: error: %s\n", app.get_name().c_str(), std::string(status.message()).c_str());
-    exitCode = runtime::exitCodeOf(status);
-  });
-}
+void setAction(CLI::App &app, CLI::App &command, int &exitCode, std::function<absl::Status()> body);
 
 /// What is needed to run a program, as on the command line.
 struct RunArguments {

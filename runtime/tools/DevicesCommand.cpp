@@ -15,9 +15,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
+#include <CLI/CLI.hpp>
 #include <dnnl.hpp>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sched.h>
 #include <unistd.h>
 

@@ -17,9 +17,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 using namespace dovetail;

@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <fstream>
 #include <glob.h>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,11 +64,13 @@ RunManifest::RunManifest(std::string path, std::string artifact, const runtime::
                          const std::vector<InputSequence> &inputs)
     : path(std::move(path)), artifact(std::move(artifact)), plan(program.getPlan()), inputs(inputs),
       digests(inputs.size()) {
-  content = {{"dovetail_run", manifestVersion},
-             {"program", absl::StrCat(absl::Hex(program.getChecksum(), absl::kZeroPad16))},
-             {"inputs", specs},
-             {"outputs", outputs}};
+  content = std::make_unique<json>(json{{"dovetail_run", manifestVersion},
+                                        {"program", absl::StrCat(absl::Hex(program.getChecksum(), absl::kZeroPad16))},
+                                        {"inputs", specs},
+                                        {"outputs", outputs}});
 }
+
+RunManifest::~RunManifest() = default;
 
 absl::Status RunManifest::misfit(const std::string &what) const {
   return absl::InvalidArgumentError(absl::StrCat("--resume: '", path, "' is of another run: ", what,
@@ -98,15 +101,15 @@ absl::StatusOr<std::optional<RunManifest::Left>> RunManifest::read() {
   }
   std::ostringstream text;
   text << file.rdbuf();
-  left = json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  left = std::make_unique<json>(json::parse(text.str(), nullptr, /*allow_exceptions=*/false));
   Left result;
   try {
-    if (left.at("dovetail_run").get<int>() != manifestVersion)
+    if (left->at("dovetail_run").get<int>() != manifestVersion)
       return absl::OutOfRangeError(absl::StrCat("'", path, "' was written by another version of dovetail; remove it"));
-    result.done = left.at("done").get<int64_t>();
-    result.suffix = left.at("suffix").get<std::string>();
+    result.done = left->at("done").get<int64_t>();
+    result.suffix = left->at("suffix").get<std::string>();
     // NAME=FILE.npy.
-    for (const json &entry : left.at("outputs"))
+    for (const json &entry : left->at("outputs"))
       result.outputs.push_back(entry.get<std::string>().substr(entry.get<std::string>().rfind('=') + 1));
   } catch (const json::exception &) {
     return absl::OutOfRangeError(absl::StrCat("'", path, "' does not say how far a run has come; remove it"));
@@ -119,11 +122,11 @@ absl::StatusOr<std::optional<RunManifest::Left>> RunManifest::read() {
 
 absl::Status RunManifest::checkFits(const std::vector<State> &state, int64_t done) {
   try {
-    if (left.at("program") != content["program"])
+    if (left->at("program") != (*content)["program"])
       return misfit(absl::StrCat("it ran another program than '", artifact, "'"));
     for (const auto &[kind, option] : {std::pair("inputs", "--input "), {"outputs", "--output "}}) {
-      auto then = left.at(kind).get<std::vector<std::string>>();
-      auto now = content[kind].get<std::vector<std::string>>();
+      auto then = left->at(kind).get<std::vector<std::string>>();
+      auto now = (*content)[kind].get<std::vector<std::string>>();
       for (const std::string &spec : now)
         if (std::find(then.begin(), then.end(), spec) == then.end())
           return misfit(absl::StrCat("it had no ", option, spec));
@@ -132,10 +135,10 @@ absl::Status RunManifest::checkFits(const std::vector<State> &state, int64_t don
           return misfit(absl::StrCat("it had ", option, spec));
     }
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (left.at("files").at(i) != digest(i, done))
+      if (left->at("files").at(i) != digest(i, done))
         return misfit(absl::StrCat("the files of input '", plan.inputs[i].name, "' have changed since, or are others"));
     for (size_t i = 0; i < state.size() && done > 0; ++i) {
-      const json &then = left.at("state").at(i);
+      const json &then = left->at("state").at(i);
       if (then.at("file") != state[i].path || then.at("identity") != identify(state[i].path))
         return misfit(absl::StrCat("'", state[i].path, "', which input '", plan.inputs[state[i].input].name,
                                    "' is fed, has changed since, or is gone"));
@@ -147,7 +150,7 @@ absl::Status RunManifest::checkFits(const std::vector<State> &state, int64_t don
 }
 
 absl::Status RunManifest::write(int64_t done, const std::string &suffix, const std::vector<State> &state) {
-  json now = content;
+  json now = *content;
   now["done"] = done;
   now["suffix"] = suffix;
   now["files"] = json::array();

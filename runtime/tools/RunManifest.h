@@ -15,7 +15,8 @@
 
 #include "InputSequence.h"
 
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 
 namespace dovetail::tools {
@@ -38,6 +39,7 @@ public:
   RunManifest(std::string path, std::string artifact, const runtime::Program &program,
               const std::vector<std::string> &specs, const std::vector<std::string> &outputs,
               const std::vector<InputSequence> &inputs);
+  ~RunManifest();
 
   /// What an earlier run left.
   struct Left {
@@ -66,8 +68,8 @@ private:
   std::string path, artifact;
   const runtime::Plan &plan;
   const std::vector<InputSequence> &inputs;
-  nlohmann::json content; ///< But for what changes from step to step.
-  nlohmann::json left;    ///< What was read.
+  std::unique_ptr<nlohmann::json> content; ///< But for what changes from step to step.
+  std::unique_ptr<nlohmann::json> left;    ///< What was read.
   /// Of each input, of so many steps.
   struct Digest {
     uint64_t value = 0;

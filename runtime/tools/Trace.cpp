@@ -11,6 +11,7 @@
 #include "dovetail/runtime/Schedule.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 using namespace dovetail;
 using namespace dovetail::tools;

@@ -12,6 +12,7 @@
 
 #include "dovetail/tools/RunCommands.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <regex>
 #include <vector>

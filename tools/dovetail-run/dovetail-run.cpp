@@ -13,6 +13,7 @@
 #include "dovetail/runtime/ExitCode.h"
 #include "dovetail/tools/RunCommands.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <new>
 

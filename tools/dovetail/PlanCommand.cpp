@@ -20,6 +20,7 @@
 #include "llvm/Support/FileSystem.h"
 
 #include <new>
+#include <nlohmann/json.hpp>
 
 using namespace dovetail;
 using llvm::LogicalResult;
@@ -54,8 +55,7 @@ static LogicalResult checkMemory(const Prediction &prediction, Diagnostics &diag
   int least = *std::max_element(tight.begin(), tight.end(), [&](int a, int b) { return getLack(a) < getLack(b); });
   return diagnostics.error(ExitCode::DoesNotFit, "the program does not fit: rank " + llvm::Twine(least) + " needs " +
                                                      tools::formatBytes(prediction.run.getMemory(least)) +
-                                                     ", and has " +
-                                                     tools::formatBytes(prediction.getAvailable(least)));
+                                                     ", and has " + tools::formatBytes(prediction.getAvailable(least)));
 }
 
 LogicalResult PlanCommand::checkFiles(Diagnostics &diagnostics) const {

@@ -15,7 +15,9 @@
 
 #include "dovetail/Driver/Options.h"
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+} // namespace CLI
 
 namespace dovetail {
 

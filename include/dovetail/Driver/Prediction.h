@@ -17,7 +17,7 @@
 #include "dovetail/Planner/Simulation.h"
 #include "dovetail/runtime/Session.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace dovetail {
 

@@ -16,8 +16,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+namespace CLI {
+class App;
+class ParseError;
+} // namespace CLI
 
 namespace dovetail::tools {
 

@@ -19,10 +19,14 @@
 
 #include "absl/status/statusor.h"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+class Option;
+} // namespace CLI
 
 namespace dovetail::tools {
 

@@ -13,6 +13,7 @@
 #include "dovetail/tools/Support.h"
 #include "dovetail/tools/TensorFile.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
