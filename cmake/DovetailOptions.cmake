@@ -26,9 +26,20 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
 endif()
 
 add_compile_options(-Wall -Wextra)
+# std::stable_sort of GCC 12's library calls a function that the library itself has marked as deprecated.
+include(CheckCXXSourceCompiles)
+check_cxx_source_compiles("
+  #include <version>
+  #if !defined(_GLIBCXX_RELEASE) || _GLIBCXX_RELEASE > 12
+  #error
+  #endif
+  int main() {}" DOVETAIL_OLD_STABLE_SORT)
+if(DOVETAIL_OLD_STABLE_SORT)
+  add_compile_options(-Wno-deprecated-declarations)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # Lets ccache and the precompiled header agree: no time stamps inside.
-  add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
+  # Lets ccache and precompiled headers agree: no time stamps inside. Their templates are instantiated once, in them.
+  add_compile_options("SHELL:-Xclang -fno-pch-timestamp" -fpch-instantiate-templates)
 endif()
 
 if(DOVETAIL_SANITIZE)

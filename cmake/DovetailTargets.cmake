@@ -13,51 +13,84 @@ target_include_directories(DovetailHeaders INTERFACE
   "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/runtime/include"
   "${PROJECT_BINARY_DIR}/include")
 
+# dovetail_precompile(NAME header [COMPILER] [TESTS] [LINK libraries...] [DEPENDS targets...])
+#
+# Precompiles `header`, a file of cmake/, once for all targets that name it as PRECOMPILED. DEPENDS names targets that
+# generate headers which it includes. TESTS says that unit tests use it, whose options are others.
+function(dovetail_precompile name header)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "COMPILER;TESTS" "" "LINK;DEPENDS")
+  file(WRITE "${PROJECT_BINARY_DIR}/pch/${name}.cpp" "")
+  add_library(${name} OBJECT "${PROJECT_BINARY_DIR}/pch/${name}.cpp")
+  target_link_libraries(${name} PRIVATE DovetailHeaders ${arg_LINK})
+  if(arg_COMPILER)
+    target_link_libraries(${name} PRIVATE DovetailMLIR)
+    target_compile_options(${name} PRIVATE -Wno-unused-parameter)
+  endif()
+  if(arg_TESTS)
+    target_compile_options(${name} PRIVATE ${DOVETAIL_TEST_OPTIONS})
+  endif()
+  target_precompile_headers(${name} PRIVATE "${PROJECT_SOURCE_DIR}/cmake/${header}")
+  if(arg_DEPENDS)
+    add_dependencies(${name} ${arg_DEPENDS})
+  endif()
+  add_dependencies(DovetailPrecompiled ${name})
+endfunction()
+
+# All precompiled headers, for tools that read sources as the compiler does.
+add_custom_target(DovetailPrecompiled)
+dovetail_precompile(DovetailRuntimePCH RuntimeHeaders.h)
+dovetail_precompile(DovetailCommandPCH CommandHeaders.h LINK CLI11::CLI11 nlohmann_json::nlohmann_json)
 if(DOVETAIL_BUILD_COMPILER)
-  # MLIR's headers, precompiled once for all targets of the compiler.
-  file(WRITE "${PROJECT_BINARY_DIR}/pch/DovetailPCH.cpp" "")
-  add_library(DovetailPCH OBJECT "${PROJECT_BINARY_DIR}/pch/DovetailPCH.cpp")
-  target_link_libraries(DovetailPCH PRIVATE DovetailHeaders DovetailMLIR)
-  target_precompile_headers(DovetailPCH PRIVATE "${PROJECT_SOURCE_DIR}/cmake/MLIRHeaders.h")
+  # Whatever names a dialect of ours includes all of MLIR that its header needs, so these hold the dialects, too.
+  dovetail_precompile(DovetailDialectPCH DialectHeaders.h COMPILER DEPENDS MLIRDovetailIncGen)
+  dovetail_precompile(DovetailPlanPCH PlanHeaders.h COMPILER DEPENDS MLIRDovetailIncGen MLIRDovetailPlanIncGen)
+  dovetail_precompile(DovetailImportPCH ImportHeaders.h COMPILER LINK DovetailONNX DEPENDS MLIRDovetailIncGen)
 endif()
 
-function(dovetail_configure_target name compiler)
+function(dovetail_configure_target name compiler precompiled)
   target_link_libraries(${name} PUBLIC DovetailHeaders)
   if(compiler)
     if(NOT DOVETAIL_BUILD_COMPILER)
       message(FATAL_ERROR "${name} needs MLIR, but DOVETAIL_BUILD_COMPILER is OFF")
     endif()
     target_link_libraries(${name} PUBLIC DovetailMLIR)
-    target_precompile_headers(${name} REUSE_FROM DovetailPCH)
     # MLIR's headers leave parameters of defaulted virtual functions and generated code unused.
     target_compile_options(${name} PRIVATE -Wno-unused-parameter)
   endif()
+  if(NOT precompiled)
+    set(precompiled DovetailRuntimePCH)
+    if(compiler)
+      set(precompiled DovetailPlanPCH)
+    endif()
+  endif()
+  target_precompile_headers(${name} REUSE_FROM ${precompiled})
 endfunction()
 
-# dovetail_add_library(NAME sources... [COMPILER] [LINK libraries...] [DEPENDS targets...])
+# dovetail_add_library(NAME sources... [COMPILER] [PRECOMPILED target] [LINK libraries...] [DEPENDS targets...])
 #
-# A static library. COMPILER gives it MLIR's headers, precompiled, and links it with MLIR and LLVM. DEPENDS names
-# targets that generate headers (those of add_public_tablegen_target).
+# A static library. COMPILER links it with MLIR and LLVM. PRECOMPILED names the precompiled headers that it uses: those of
+# dovetail_precompile, by default DovetailPlanPCH with COMPILER and DovetailRuntimePCH without. DEPENDS names targets that
+# generate headers (those of add_public_tablegen_target).
 function(dovetail_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPILER" "" "LINK;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPILER" "PRECOMPILED" "LINK;DEPENDS")
   add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
-  dovetail_configure_target(${name} "${arg_COMPILER}")
+  dovetail_configure_target(${name} "${arg_COMPILER}" "${arg_PRECOMPILED}")
   target_link_libraries(${name} PUBLIC ${arg_LINK})
   if(arg_DEPENDS)
     add_dependencies(${name} ${arg_DEPENDS})
   endif()
 endfunction()
 
-# dovetail_add_executable(NAME sources... [COMPILER] [LINK libraries...])
+# dovetail_add_executable(NAME sources... [COMPILER] [PRECOMPILED target] [LINK libraries...])
 #
-# A program in build/<preset>/bin.
+# A program in build/<preset>/bin. COMPILER and PRECOMPILED are those of dovetail_add_library.
 function(dovetail_add_executable name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPILER" "" "LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPILER" "PRECOMPILED" "LINK")
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   # CMake compiles programs with -fPIE, which the header precompiled for libraries cannot be reused with.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${name} PRIVATE -fPIC)
-  dovetail_configure_target(${name} "${arg_COMPILER}")
+  dovetail_configure_target(${name} "${arg_COMPILER}" "${arg_PRECOMPILED}")
   target_link_libraries(${name} PRIVATE ${arg_LINK})
   if(DOVETAIL_SANITIZE MATCHES "address")
     target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/cmake/SanitizerDefaults.cpp")

@@ -15,6 +15,7 @@
 #include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinDialect.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
@@ -338,8 +339,7 @@ mlir::ElementsAttr TensorReader::readFields(const TensorProto &tensor, mlir::Ran
     llvm::SmallVector<char> bytes;
     for (int32_t byte : tensor.int32_data())
       bytes.push_back(static_cast<char>(byte));
-    if (static_cast<int64_t>(bytes.size()) !=
-        llvm::divideCeil(type.getNumElements(), getElementsPerByte(type.getElementType()))) {
+    if (bytes.size() != llvm::divideCeil(type.getNumElements(), getElementsPerByte(type.getElementType()))) {
       reporter.invalid() << what << " has type " << type << " but " << bytes.size() << " bytes in 'int32_data'";
       return {};
     }

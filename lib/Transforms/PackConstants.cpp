@@ -15,6 +15,7 @@
 #include "dovetail/Transforms/Passes.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinDialect.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 
 namespace dovetail {

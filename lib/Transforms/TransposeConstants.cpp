@@ -14,6 +14,7 @@
 #include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "dovetail/Transforms/Passes.h"
 #include "mlir/IR/AsmState.h"
+#include "mlir/IR/BuiltinDialect.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 
 namespace dovetail {

@@ -1,4 +1,4 @@
-//===- MLIRHeaders.h - The headers that are precompiled -*- C++ -*-===//
+//===- DialectHeaders.h - What the compiler precompiles -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,23 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Headers that most files of the compiler include and that take long to parse. Files still include what they use.
+// Headers that most files of the compiler include and that take long to parse: MLIR's, and the dovetail dialect. Files
+// still include what they use.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_CMAKE_MLIRHEADERS_H
-#define DOVETAIL_CMAKE_MLIRHEADERS_H
+#ifndef DOVETAIL_CMAKE_DIALECTHEADERS_H
+#define DOVETAIL_CMAKE_DIALECTHEADERS_H
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -47,4 +44,4 @@
 #include <utility>
 #include <vector>
 
-#endif // DOVETAIL_CMAKE_MLIRHEADERS_H
+#endif // DOVETAIL_CMAKE_DIALECTHEADERS_H
