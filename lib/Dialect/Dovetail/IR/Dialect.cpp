@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttributeStorage.h"
+#include "RegisterOps.h"
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -28,14 +30,14 @@ using namespace dovetail;
 #define GET_ATTRDEF_CLASSES
 #include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.cpp.inc"
 
-#include "dovetail/Dialect/Dovetail/Ops/OpFamilies.h.inc"
-
 void DovetailDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.cpp.inc"
       >();
-#include "dovetail/Dialect/Dovetail/Ops/OpFamilyLists.inc"
+  [this]<size_t... Shards>(std::index_sequence<Shards...>) {
+    (detail::registerOps<Shards>(*this), ...);
+  }(std::make_index_sequence<DOVETAIL_OP_SHARDS>());
 }
 
 Operation *DovetailDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
