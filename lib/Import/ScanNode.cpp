@@ -51,7 +51,8 @@ llvm::LogicalResult GraphImporter::importScan(OnnxNode &node, Scope &scope) {
   int64_t numScanned = node.getInt("num_scan_inputs", 0), numCarried = node.getNumInputs() - numScanned;
   Body body(*this, node, scope, "body");
   int64_t numStacked = body.getNumOutputs() - numCarried;
-  if (numScanned < 1 || numCarried < 0 || numStacked < 0 || body.getNumInputs() != node.getNumInputs() ||
+  if (numScanned < 1 || numCarried < 0 || numStacked < 0 ||
+      body.getNumInputs() != static_cast<int>(node.getNumInputs()) ||
       node.getProto().output_size() > numCarried + numStacked)
     return node.invalid("its body has " + llvm::Twine(body.getNumInputs()) + " inputs and " +
                         llvm::Twine(body.getNumOutputs()) + " results, which do not fit it and its " +

@@ -66,11 +66,11 @@ static FailureOr<SmallVector<int64_t>> inferHeads(AttentionOp::Adaptor adaptor,
                                                   function_ref<LogicalResult(const Twine &why)> fail) {
   std::optional<ArrayRef<int64_t>> given = adaptor.getHeads(), offsets = adaptor.getOffsets();
   if (!given || !offsets || given->size() != 4 || offsets->size() != 3)
-    return fail("heads are four numbers, with three offsets"), failure();
+    return fail("heads are four numbers, with three offsets");
   auto [all, shared] = std::pair((*given)[0], (*given)[1]);
   constexpr int64_t most = int64_t(1) << 31;
   if (llvm::any_of(*given, [](int64_t number) { return number < 1 || number >= most; }) || all % shared != 0)
-    return fail("numbers of heads and their sizes are positive, and heads of keys divide those of queries"), failure();
+    return fail("numbers of heads and their sizes are positive, and heads of keys divide those of queries");
   Heads heads(*given, *offsets);
   const int64_t counts[] = {heads.queries, heads.keys, heads.keys}, sizes[] = {heads.depth, heads.depth, heads.columns};
   std::optional<SmallVector<int64_t>> batch;
@@ -80,10 +80,10 @@ static FailureOr<SmallVector<int64_t>> inferHeads(AttentionOp::Adaptor adaptor,
     ArrayRef<int64_t> shape = cast<RankedTensorType>(operand.getType()).getShape();
     int64_t offset = heads.offsets[number];
     if (shape.size() < (offset < 0 ? 3 : 2) || offset < -1)
-      return fail("one of them has too few dimensions"), failure();
+      return fail("one of them has too few dimensions");
     if (offset < 0 ? shape.back() != sizes[number] || shape[shape.size() - 3] != counts[number]
                    : offset > shape.back() || shape.back() - offset < counts[number] * sizes[number])
-      return fail("one of them has other heads"), failure();
+      return fail("one of them has other heads");
     rows.push_back(shape[shape.size() - 2]);
     ArrayRef<int64_t> own = shape.drop_back(offset < 0 ? 3 : 2);
     if (!batch)
@@ -91,12 +91,12 @@ static FailureOr<SmallVector<int64_t>> inferHeads(AttentionOp::Adaptor adaptor,
     if (own.size() != batch->size() || llvm::any_of(llvm::zip(own, *batch), [](auto pair) {
           return std::get<0>(pair) != 1 && std::get<0>(pair) != std::get<1>(pair);
         }))
-      return fail("batches of keys and values are those of queries, or 1"), failure();
+      return fail("batches of keys and values are those of queries, or 1");
   }
   if (rows[1] != rows[2])
-    return fail("there are not as many keys as values"), failure();
+    return fail("there are not as many keys as values");
   if (rows[1] == 0)
-    return fail("there are no keys"), failure();
+    return fail("there are no keys");
   SmallVector<int64_t> shape = *batch, scores = *batch;
   scores.append({heads.queries, rows[0], rows[1]});
   shape.append({rows[0], heads.queries * heads.columns});
