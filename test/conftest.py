@@ -4,6 +4,7 @@
 import pytest
 
 from harness import backend as backends
+from harness import cpu_seconds
 
 
 @pytest.fixture(scope="session")
@@ -12,3 +13,13 @@ def backend():
     found = backends.default_backend()
     assert found, f"no compiler in {backends.build_dir()}: run `make build`"
     return found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Notes in the report what a test took of the CPU: `scripts/test-times` prints it."""
+    before = cpu_seconds.spent()
+    try:
+        return (yield)
+    finally:
+        item.user_properties.append(("cpu_seconds", round(cpu_seconds.spent() - before, 3)))
