@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs the node tests of the ONNX package, whole and with every dimension split unevenly.
+"""Runs the node tests of the ONNX package, whole and with dimensions split unevenly: on CPUs two of them in turn, on the
+emulated device one, and with DOVETAIL_ALL=1 every one.
 
     run.py                     all of them; prints what fails and counts what is unsupported
     run.py test_conv test_add  those whose name contains one of the words
@@ -28,6 +29,7 @@ sys.path[:0] = [str(_TEST / p) for p in ("", "models", "e2e", "conformance")]
 import node_tests  # noqa: E402
 from harness import backend as backends  # noqa: E402
 from harness.cpus import cpu_in_turn  # noqa: E402
+from harness.extent import some  # noqa: E402
 from harness.isolated import IsolatedPool  # noqa: E402
 
 UNSUPPORTED_LIST = pathlib.Path(__file__).with_name("unsupported.txt")
@@ -52,8 +54,9 @@ def evaluate(request):
     backend = backends.fastest_backend()
     if backend is None:
         raise RuntimeError(f"no compiler in {backends.build_dir()}: run `make build`")
-    partitions = node_tests.partitions(test)
     first = zlib.crc32(name.encode())
+    whole, *split = node_tests.partitions(test).items()
+    partitions = dict([whole, *some(split, first, 2 if target == "cpu" else 1)])
     for number, (label, partition) in enumerate(partitions.items()):
         cpu = cpu_in_turn(first + number) if target == "cpu" else "native"
         try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The node tests of the ONNX package, whole and with every dimension split unevenly over 3 ranks, on CPUs and, with
-kernels for devices, on the emulated device.
+"""The node tests of the ONNX package, whole and with dimensions split unevenly over 3 ranks, on CPUs and, with kernels
+for devices, on the emulated device. Which dimensions, and which tests run on the device, harness/extent.py says.
 
 Those that unsupported.txt lists must be refused in the way that it says; see run.py.
 """
@@ -8,6 +8,7 @@ Those that unsupported.txt lists must be refused in the way that it says; see ru
 import node_tests
 import pytest
 import run
+from harness.extent import EVERYTHING
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +26,16 @@ def test_list_names_tests():
     assert set(_UNSUPPORTED) <= set(node_tests.names())
 
 
-@pytest.mark.parametrize("name", node_tests.names())
-@pytest.mark.parametrize("target", ["cpu", "emulated"])
+def _requests():
+    """All tests on CPUs, of which every 25th is quick. On the device those of bodies of functions run in `make verify-all`
+    alone: they are made of operators that have tests of their own."""
+    for number, name in enumerate(node_tests.names()):
+        for target in ("cpu", "emulated") if EVERYTHING or "_expanded" not in name else ("cpu",):
+            quick = pytest.mark.quick if number % 25 == 0 and target == "cpu" else ()
+            yield pytest.param(target, name, marks=quick)
+
+
+@pytest.mark.parametrize("target, name", list(_requests()))
 def test_node(evaluate, target, name):
     outcome = run.judge(evaluate((name, target)), _UNSUPPORTED)
     assert outcome.status != run.FAILED, outcome.message

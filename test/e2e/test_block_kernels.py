@@ -12,9 +12,10 @@ import re
 import numpy as np
 import onnx
 import pytest
-from cases import fixed_cases, random_case
+from cases import fixed_cases, quick_seeds, random_case
 from harness.backend import call, fastest_backend, replaying_backend, tool
 from harness.compare import differences
+from harness.extent import some
 from harness.isolated import IsolatedPool
 from harness.partition import Partition
 from ops import GENERATORS
@@ -47,7 +48,13 @@ def test_emulated_fixed_case(workers, name):
     assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + COUNT))
+def _seeds():
+    quick = quick_seeds(FIRST_SEED)
+    for seed in range(FIRST_SEED, FIRST_SEED + COUNT):
+        yield pytest.param(seed, marks=pytest.mark.quick if seed in quick else ())
+
+
+@pytest.mark.parametrize("seed", list(_seeds()))
 def test_emulated_random_case(workers, seed):
     outcome = workers(Request(seed=seed, target="emulated"))
     assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
@@ -90,16 +97,16 @@ def test_padding_is_not_multiplied(backend, sizes):
 
 def assemble(request):
     """Compiles a case for real devices; returns what is wrong with its kernels. Runs in a worker."""
-    name, folder = request
+    name, folder, archs = request
     case = fixed_cases()[name] if isinstance(name, str) else random_case(name)
     artifact = f"{folder}/model.dvt"
-    extra = ["--target", "cuda", "--arch", ",".join(ARCHS)]
+    extra = ["--target", "cuda", "--arch", ",".join(archs)]
     fastest_backend().compile(case.model, artifact, case.partition, libraries=False, extra=extra)
     code, report, messages = call([tool("dovetail-run"), "inspect", artifact, "--json"])
     assert code == 0, messages
     report = json.loads(report)
     kernels = {step["symbol"] for step in report["prologue"] + report["steps"] if step["kind"] == "kernel"}
-    for arch in ARCHS:
+    for arch in archs:
         assembled = {kernel["symbol"] for kernel in report["kernels"] if kernel["arch"] == arch}
         assert assembled == kernels, f"{case}: {arch} has {assembled}, not {kernels}"
     family = getattr(GENERATORS.get(case.model.graph.node[-1].op_type), "__module__", None)
@@ -173,6 +180,7 @@ def test_scatter_by_many_threads(backend, tmp_path, shape, reduction, ranks):
     assert np.array_equal(actual[result], expected)
 
 
-@pytest.mark.parametrize("name", [*fixed_cases(), *range(FIRST_SEED, FIRST_SEED + COUNT)])
-def test_assembled(assembler, tmp_path, name):
-    assert assembler((name, str(tmp_path))) == ""
+@pytest.mark.parametrize("number, name", list(enumerate([*fixed_cases(), *range(FIRST_SEED, FIRST_SEED + COUNT)])))
+def test_assembled(assembler, tmp_path, number, name):
+    """Each case for one architecture in turn, in `make verify-all` for all."""
+    assert assembler((name, str(tmp_path), some(ARCHS, number, 1))) == ""

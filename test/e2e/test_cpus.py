@@ -33,11 +33,10 @@ def _casts():
 
 
 def link(name):
-    """Compiles two cases of the operator for all CPUs and one of its own for each; returns what went wrong. Runs in a
-    worker."""
+    """Compiles a case for all CPUs and one of its own for each; returns what went wrong. Runs in a worker."""
     failures = []
     with tempfile.TemporaryDirectory(prefix="dovetail-") as folder:
-        cases = [(seed, cpu) for own, cpu in enumerate(LINKED_CPUS) for seed in (0, 1, 2 + own)]
+        cases = [(seed, cpu) for own, cpu in enumerate(LINKED_CPUS) for seed in (0, 1 + own)]
         for seed, cpu in [(0, cpu) for cpu in LINKED_CPUS] if name == "casts" else cases:
             case = None if name == "casts" else random_case(seed, name)
             model, partition = (case.model, case.partition) if case else (_casts(), Partition({"y": 1}))
