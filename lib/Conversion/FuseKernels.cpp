@@ -17,6 +17,8 @@
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <queue>
+
 namespace dovetail {
 #define GEN_PASS_DEF_FUSEKERNELS
 #include "dovetail/Conversion/Passes.h.inc"
@@ -85,6 +87,46 @@ namespace {
 /// take from there. Equal ones mean the same element.
 using Places = llvm::SmallSetVector<size_t, 4>;
 
+/// An operation of a kernel. Its operands' producers ask for all of this, so it is computed once.
+struct Member {
+  Places places;
+  bool isPointwise;
+  bool hasLineOfRoot;
+};
+using Members = DenseMap<Operation *, Member>;
+
+/// The operations of a block that may become kernels, and the position of each.
+struct FusibleOps {
+  SmallVector<Operation *> ops;
+  DenseMap<Operation *, unsigned> positions;
+};
+
+/// Producers of what a kernel reads, from the last one in the block to the first. Each comes after its users in the
+/// kernel. The rest of the block is not looked at: whoever joins the kernel is read by one of its operations.
+class Candidates {
+public:
+  explicit Candidates(const FusibleOps &fusible) : fusible(fusible) {}
+
+  void addProducers(Operation *member) {
+    for (Value operand : member->getOperands())
+      if (auto entry = fusible.positions.find(operand.getDefiningOp()); entry != fusible.positions.end())
+        pending.push(entry->second);
+  }
+  /// The next one, which is not returned again; null if there is none.
+  Operation *next() {
+    if (pending.empty())
+      return nullptr;
+    unsigned position = pending.top();
+    while (!pending.empty() && pending.top() == position)
+      pending.pop();
+    return fusible.ops[position];
+  }
+
+private:
+  const FusibleOps &fusible;
+  std::priority_queue<unsigned> pending;
+};
+
 struct FuseKernels : dovetail::impl::FuseKernelsBase<FuseKernels> {
   using FuseKernelsBase::FuseKernelsBase;
 
@@ -92,15 +134,16 @@ struct FuseKernels : dovetail::impl::FuseKernelsBase<FuseKernels> {
 };
 } // namespace
 
-/// The places at which users in the kernel read `op`. A chain of n operations that each read their operand directly and
-/// shifted, such as a scan by doubling, has 2^n: there it must be stored now and then.
-static Places getPlaces(Operation *op, const DenseMap<Operation *, Places> &members) {
+/// The places at which users, all of them `members` of the kernel, read `op`. A chain of n operations that each read
+/// their operand directly and shifted, such as a scan by doubling, has 2^n: there it must be stored now and then.
+static Places getPlaces(Operation *op, const Members &members) {
   Places places;
   for (OpOperand &use : op->getUses()) {
-    bool pointwise = isPointwise(use.getOwner());
-    for (size_t place : members.lookup(use.getOwner())) {
-      places.insert(pointwise ? place
-                              : static_cast<size_t>(llvm::hash_combine(place, use.getOwner(), use.getOperandNumber())));
+    const Member &user = members.find(use.getOwner())->second;
+    for (size_t place : user.places) {
+      places.insert(user.isPointwise
+                        ? place
+                        : static_cast<size_t>(llvm::hash_combine(place, use.getOwner(), use.getOperandNumber())));
       if (places.size() > kMaxPlaces)
         return places;
     }
@@ -108,23 +151,14 @@ static Places getPlaces(Operation *op, const DenseMap<Operation *, Places> &memb
   return places;
 }
 
-/// True if each line of `op` belongs to the line of `root` at the same place, whichever of `members` one follows from
-/// the one to the other. Shapes alone do not tell: a shift by slices and a concatenation keeps them.
-static bool hasLineOfRoot(Operation *op, Operation *root) {
-  SmallVector<Operation *> pending = {op};
-  SmallPtrSet<Operation *, 16> seen = {op};
-  while (!pending.empty()) {
-    Operation *member = pending.pop_back_val();
-    if (member == root)
-      continue;
-    for (Operation *user : member->getUsers()) {
-      if (!isPointwise(user) && !isReduction(user))
-        return false;
-      if (seen.insert(user).second)
-        pending.push_back(user);
-    }
-  }
-  return true;
+/// True if each line of `op`, all of whose users are `members`, belongs to the line of the root at the same place,
+/// whichever of them one follows from the one to the other. Shapes alone do not tell: a shift by slices and a
+/// concatenation keeps them.
+static bool hasLineOfRoot(Operation *op, const Members &members) {
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    const Member &member = members.find(user)->second;
+    return (member.isPointwise || isReduction(user)) && member.hasLineOfRoot;
+  });
 }
 
 /// True if `user` reads no element of the operand of `use` twice: it has a result for each, where it may have more of
@@ -249,7 +283,7 @@ static bool readsAddress(OpOperand &use) {
 }
 
 /// Whether `op`, all of whose users are `members` of the kernel of `root`, may join them.
-static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *, Places> &members) {
+static bool canAbsorb(Operation *op, Operation *root, const Members &members) {
   if (!isa<DefinitionOpInterface>(op) || op->use_empty())
     return false;
   for (OpOperand &use : op->getUses()) {
@@ -264,7 +298,7 @@ static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *
   }
   RankedTensorType type = getType(op), rootType = getType(root);
   bool isRow = isRowBroadcast(type.getShape(), rootType.getShape(), plan::getFormat(root->getResult(0))) &&
-               hasLineOfRoot(op, root);
+               hasLineOfRoot(op, members);
   if (isReduction(op)) {
     // Rows: reduce, then go over the row again, with the result in a register.
     if (isReduction(root) || !isRow)
@@ -290,7 +324,7 @@ static bool canAbsorb(Operation *op, Operation *root, const DenseMap<Operation *
 }
 
 /// What a kernel of `ops` reads, in order of use. Uniform constants become part of its code.
-static GroupInputs getInputs(ArrayRef<Operation *> ops, const DenseMap<Operation *, Places> &members) {
+static GroupInputs getInputs(ArrayRef<Operation *> ops, const Members &members) {
   GroupInputs inputs;
   DenseMap<Value, unsigned> numbers;
   for (Operation *op : ops)
@@ -308,7 +342,7 @@ static GroupInputs getInputs(ArrayRef<Operation *> ops, const DenseMap<Operation
 
 /// Makes a copy of `op` for the users among `members`, so that each kernel that reads it has its own and nobody stores
 /// it, if all other users may do the same: they are in no group yet. Null if that is not so.
-static Operation *copyAddress(Operation *op, const DenseMap<Operation *, Places> &members) {
+static Operation *copyAddress(Operation *op, const Members &members) {
   // What is read with gaps is brought into order once, for all.
   FormatAttr format = isAddress(op) ? plan::getFormat(op->getOperand(0)) : FormatAttr();
   if (!format || readsWithGaps(cast<DefinitionOpInterface>(op), 0, format, plan::getFormat(op->getResult(0))))
@@ -333,34 +367,38 @@ static bool readsIndices(Operation *op) {
 
 /// Makes a kernel of `root` and what it absorbs, of the same loop: what comes before one is not computed in each
 /// iteration. What looks up indices stays in its choice, as these may be nowhere if it is not done.
-static void formKernel(Operation *root, const DenseMap<Operation *, Operation *> &loops,
+static void formKernel(Operation *root, const FusibleOps &fusible, const DenseMap<Operation *, Operation *> &loops,
                        const DenseMap<Operation *, Operation *> &regions) {
-  DenseMap<Operation *, Places> members;
-  members[root].insert(0);
-  SmallVector<Operation *> ops = {root};
-  llvm::SmallSetVector<Value, 16> arguments(root->operand_begin(), root->operand_end());
-  for (Operation *op = root->getPrevNode(); op; op = op->getPrevNode()) {
-    if (arguments.size() >= kMaxArguments || loops.lookup(op) != loops.lookup(root))
+  Members members;
+  Candidates candidates(fusible);
+  SmallVector<Operation *> ops;
+  llvm::SmallSetVector<Value, 16> arguments;
+  auto add = [&](Operation *op, Places places, bool hasLine) {
+    members[op] = {std::move(places), isPointwise(op), hasLine};
+    ops.push_back(op);
+    for (Value result : op->getResults())
+      arguments.remove(result);
+    arguments.insert(op->operand_begin(), op->operand_end());
+    candidates.addProducers(op);
+  };
+  Places once;
+  once.insert(0);
+  add(root, std::move(once), /*hasLine=*/true);
+  while (Operation *op = arguments.size() < kMaxArguments ? candidates.next() : nullptr) {
+    if (loops.lookup(op) != loops.lookup(root))
       continue;
     // The copy is before the original, which is for other kernels.
     Operation *original = op;
     if (Operation *copy = copyAddress(op, members))
       op = copy;
-    Places places = getPlaces(op, members);
     bool mayLeave = regions.lookup(original) == regions.lookup(root) || !readsIndices(original);
-    if (!mayLeave || !canAbsorb(op, root, members) || places.size() > kMaxPlaces) {
-      if (op != original) {
-        op->replaceAllUsesWith(original);
-        op->erase();
-        op = original;
-      }
-      continue;
+    Places places;
+    if (mayLeave && canAbsorb(op, root, members) && (places = getPlaces(op, members)).size() <= kMaxPlaces) {
+      add(op, std::move(places), hasLineOfRoot(op, members));
+    } else if (op != original) {
+      op->replaceAllUsesWith(original);
+      op->erase();
     }
-    members[op] = std::move(places);
-    ops.push_back(op);
-    for (Value result : op->getResults())
-      arguments.remove(result);
-    arguments.insert(op->operand_begin(), op->operand_end());
   }
   std::reverse(ops.begin(), ops.end());
   formGroup(ops, getInputs(ops, members), /*library=*/{});
@@ -371,15 +409,16 @@ void FuseKernels::runOnOperation() {
     return;
   Block &block = getOperation().getBody().front();
   DenseMap<Operation *, Operation *> loops = findLoops(block), regions = findRegions(block);
-  SmallVector<Operation *> ops;
+  FusibleOps fusible;
   for (auto op : block.getOps<DefinitionOpInterface>()) {
     if (!op->hasAttr(plan::kFormatsAttrName)) {
       op.emitOpError("has no memory formats; dovetail-choose-formats chooses them");
       return signalPassFailure();
     }
-    ops.push_back(op);
+    fusible.positions[op] = fusible.ops.size();
+    fusible.ops.push_back(op);
   }
-  for (Operation *op : llvm::reverse(ops))
+  for (Operation *op : llvm::reverse(fusible.ops))
     if (op->getBlock() == &block) // Others are in kernels by now.
-      formKernel(op, loops, regions);
+      formKernel(op, fusible, loops, regions);
 }
