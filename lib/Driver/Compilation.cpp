@@ -18,9 +18,12 @@
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Requests.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <chrono>
+#include <ctime>
 #include <sys/resource.h>
 
 using namespace mlir;
@@ -30,11 +33,53 @@ static double getSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+static double getProcessorSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 static int64_t getPeakBytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<int64_t>(usage.ru_maxrss) * 1024;
 }
+
+/// When something began.
+struct Compilation::Instant {
+  double seconds = getSeconds(), processorSeconds = getProcessorSeconds();
+
+  /// What it has taken until now.
+  PhaseTime getTime(Phase phase) const {
+    return {phase, getSeconds() - seconds, getPeakBytes(), getProcessorSeconds() - processorSeconds};
+  }
+};
+
+namespace {
+/// Adds up what passes take into a list that outlives it.
+class PassTimer : public PassInstrumentation {
+public:
+  explicit PassTimer(std::vector<PassTime> &times) : times(times) {}
+
+  void runBeforePass(Pass *pass, Operation *) override { begin = getProcessorSeconds(); }
+  void runAfterPass(Pass *pass, Operation *) override { add(pass->getArgument()); }
+  void runAfterPassFailed(Pass *pass, Operation *) override { add(pass->getArgument()); }
+
+private:
+  void add(StringRef name) {
+    // Those that only run others have no name.
+    if (name.empty())
+      return;
+    auto entry = llvm::find_if(times, [&](const PassTime &time) { return time.name == name; });
+    if (entry == times.end())
+      entry = times.insert(times.end(), {name.str(), 0});
+    entry->seconds += getProcessorSeconds() - begin;
+  }
+
+  std::vector<PassTime> &times;
+  double begin = 0; ///< Of the pass that began last, as no pass with a name runs others.
+};
+} // namespace
 
 static ExitCode getImportCode(ImportError error) {
   switch (error) {
@@ -57,9 +102,10 @@ std::unique_ptr<MLIRContext> dovetail::createContext() {
   return context;
 }
 
-LogicalResult Compilation::finishPhase(Phase phase, double begin) {
+LogicalResult Compilation::finishPhase(Phase phase, const Instant &begin, std::vector<PassTime> passes) {
   done = phase;
-  times.push_back({phase, getSeconds() - begin, getPeakBytes()});
+  times.push_back(begin.getTime(phase));
+  times.back().passes = std::move(passes);
   return afterPhase ? afterPhase(phase) : success();
 }
 
@@ -73,7 +119,7 @@ LogicalResult Compilation::import(llvm::MemoryBufferRef model) {
 
 LogicalResult Compilation::import(StringRef name, llvm::function_ref<ImportResult()> import) {
   Progress::show("import " + name);
-  double begin = getSeconds();
+  Instant begin;
   ImportResult result;
   {
     Diagnostics::Scope scope(diagnostics, context, ExitCode::InvalidModel);
@@ -128,7 +174,7 @@ LogicalResult Compilation::autotune(CompileOptions &tuned) {
 
 LogicalResult Compilation::runPhase(Phase phase) {
   Progress::show(getPhaseName(phase));
-  double begin = getSeconds();
+  Instant begin;
   // Only what is left after simplification can be named in requests.
   if (phase == Phase::Propagate && (failed(settleOptions()) || failed(attachRequests(*module, options, diagnostics))))
     return failure();
@@ -136,14 +182,16 @@ LogicalResult Compilation::runPhase(Phase phase) {
   if (phase == Phase::Lower && failed(autotune(tuned)))
     return failure();
   Diagnostics::Scope scope(diagnostics, context, getPhaseExitCode(phase));
+  std::vector<PassTime> passTimes;
   PassManager passes(&context);
+  passes.addInstrumentation(std::make_unique<PassTimer>(passTimes));
   addPasses(phase, tuned, passes);
   if (failed(passes.run(*module))) {
     if (diagnostics.getExitCode() == ExitCode::Ok)
       return diagnostics.error(ExitCode::Internal, "phase " + getPhaseName(phase) + " failed without saying why");
     return failure();
   }
-  return finishPhase(phase, begin);
+  return finishPhase(phase, begin, std::move(passTimes));
 }
 
 LogicalResult Compilation::runTo(Phase last) {
@@ -157,7 +205,7 @@ LogicalResult Compilation::generateCode() {
   if (failed(runTo(Phase::CodeGen)))
     return failure();
   Progress::show("machine code");
-  double begin = getSeconds();
+  Instant begin;
   Diagnostics::Scope scope(diagnostics, context, ExitCode::Internal);
   CodeGenOptions codeGen = options.codeGen;
   codeGen.dumpLLVM = dumpLLVM;
@@ -166,9 +214,10 @@ LogicalResult Compilation::generateCode() {
   if (failed(generated))
     return failure();
   code = std::move(*generated);
-  PhaseTime &time = times.back();
-  time.seconds += getSeconds() - begin;
-  time.peakBytes = getPeakBytes();
+  PhaseTime &time = times.back(), own = begin.getTime(Phase::CodeGen);
+  time.seconds += own.seconds;
+  time.processorSeconds += own.processorSeconds;
+  time.peakBytes = own.peakBytes;
   return success();
 }
 
@@ -198,7 +247,7 @@ LogicalResult Compilation::emit(llvm::function_ref<LogicalResult(const Artifact 
   if (failed(generateCode()))
     return failure();
   Progress::show(getPhaseName(Phase::Emit));
-  double begin = getSeconds();
+  Instant begin;
   Diagnostics::Scope scope(diagnostics, context, ExitCode::Internal);
   FailureOr<Artifact> artifact = Artifact::create(*module, code);
   if (failed(artifact) || failed(artifact->check()))
@@ -209,7 +258,7 @@ LogicalResult Compilation::emit(llvm::function_ref<LogicalResult(const Artifact 
   if (failed(write(*artifact)))
     return failure();
   done = Phase::Emit;
-  times.push_back({Phase::Emit, getSeconds() - begin, getPeakBytes()});
+  times.push_back(begin.getTime(Phase::Emit));
   return success();
 }
 

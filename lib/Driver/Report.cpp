@@ -202,9 +202,15 @@ LogicalResult dovetail::writeReport(StringRef artifact, llvm::ArrayRef<PhaseTime
   if (!description.ok())
     return diagnostics.error(ExitCode::Internal, std::string(description.status().message()));
   json report = json::parse(*description);
-  for (const PhaseTime &time : times)
-    report["phases"].push_back(
-        {{"name", getPhaseName(time.phase).str()}, {"seconds", time.seconds}, {"peak_bytes", time.peakBytes}});
+  for (const PhaseTime &time : times) {
+    json &phase = report["phases"].emplace_back(json{{"name", getPhaseName(time.phase).str()},
+                                                     {"seconds", time.seconds},
+                                                     {"processor_seconds", time.processorSeconds},
+                                                     {"peak_bytes", time.peakBytes},
+                                                     {"passes", json::array()}});
+    for (const PassTime &pass : time.passes)
+      phase["passes"].push_back({{"name", pass.name}, {"processor_seconds", pass.seconds}});
+  }
   std::string text;
   llvm::raw_string_ostream os(text);
   if (path.ends_with(".json"))

@@ -76,14 +76,15 @@ static LogicalResult checkReplaced(StringRef path, Diagnostics &diagnostics) {
 static std::string listPhases() { return llvm::join(llvm::map_range(getPhases(), getPhaseName), ", "); }
 
 static void printTimes(llvm::ArrayRef<PhaseTime> times, llvm::raw_ostream &os) {
-  double total = 0;
-  os << "  phase            time   peak memory\n";
+  double total = 0, processor = 0;
+  os << "  phase            time   processor   peak memory\n";
   for (const PhaseTime &time : times) {
     total += time.seconds;
-    os << llvm::format("  %-10s %8.3f s   %7.1f MiB\n", getPhaseName(time.phase).data(), time.seconds,
-                       time.peakBytes / 1048576.0);
+    processor += time.processorSeconds;
+    os << llvm::format("  %-10s %8.3f s  %8.3f s   %7.1f MiB\n", getPhaseName(time.phase).data(), time.seconds,
+                       time.processorSeconds, time.peakBytes / 1048576.0);
   }
-  os << llvm::format("  %-10s %8.3f s\n", "total", total);
+  os << llvm::format("  %-10s %8.3f s  %8.3f s\n", "total", total, processor);
 }
 
 LogicalResult CompileCommand::checkFiles(const Compilation &compilation, const PhaseDumper *dumper,

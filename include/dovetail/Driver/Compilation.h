@@ -30,12 +30,23 @@
 
 namespace dovetail {
 
+/// What all runs of a pass took in one phase, verification after the pass included.
+struct PassTime {
+  std::string name;
+  /// Of processor time.
+  double seconds;
+};
+
 /// What a phase took.
 struct PhaseTime {
   Phase phase;
   double seconds;
   /// The largest memory of the process so far.
   int64_t peakBytes;
+  /// Processor time of all threads, which other work on the machine hardly changes.
+  double processorSeconds;
+  /// In the order in which they first ran. Phases do work outside of passes, too, such as machine code.
+  std::vector<PassTime> passes = {};
 };
 
 /// Takes one model through the phases. Errors are reported to `diagnostics`; after one, nothing more can be done. Not
@@ -77,6 +88,8 @@ public:
   llvm::raw_ostream *dumpAssembly = nullptr;
 
 private:
+  struct Instant;
+
   /// Settles what options leave open about meshes and memory.
   llvm::LogicalResult settleOptions();
   /// Measures what they want measured; what is then to be decided so goes into `tuned`, a copy of them.
@@ -90,7 +103,7 @@ private:
   /// Runs the phases that are left, the last one with `write`.
   llvm::LogicalResult emit(llvm::function_ref<llvm::LogicalResult(const Artifact &)> write);
   /// Notes what `phase` took since `begin`, and calls the hook.
-  llvm::LogicalResult finishPhase(Phase phase, double begin);
+  llvm::LogicalResult finishPhase(Phase phase, const Instant &begin, std::vector<PassTime> passes = {});
 
   mlir::MLIRContext &context;
   CompileOptions options;
