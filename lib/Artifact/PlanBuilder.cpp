@@ -64,6 +64,7 @@ private:
   uint32_t tensorOf(Value ref) { return tensors.lookup(ref); }
 
   plan::ProgramOp program;
+  SymbolTableCollection symbols;
   WeightsBuilder &weights;
   bool hasCode;
   llvm::StringMap<uint8_t> axisNumbers;
@@ -428,7 +429,7 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
   };
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](plan::LaunchOp launch) -> LogicalResult {
-        auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(program, launch.getKernelAttr());
+        auto kernel = symbols.lookupNearestSymbolFrom<plan::KernelOp>(program, launch.getKernelAttr());
         if (!kernel)
           return launch.emitOpError() << launch.getKernelAttr() << " is not a plan.kernel";
         step.action.Set(makeKernel(launch, kernel));

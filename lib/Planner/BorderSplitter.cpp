@@ -26,8 +26,9 @@ namespace {
 
 class BorderSplitter {
 public:
-  BorderSplitter(plan::StepOpInterface step, plan::ExchangeOp exchange, const layout::Mesh &mesh)
-      : step(step), exchange(exchange), mesh(mesh) {}
+  BorderSplitter(plan::StepOpInterface step, plan::ExchangeOp exchange, const layout::Mesh &mesh,
+                 SymbolTableCollection &symbols)
+      : step(step), exchange(exchange), mesh(mesh), symbols(symbols) {}
 
   SmallVector<plan::StepOpInterface> split();
 
@@ -48,6 +49,7 @@ private:
   plan::StepOpInterface step;
   plan::ExchangeOp exchange;
   const layout::Mesh &mesh;
+  SymbolTableCollection &symbols;
   plan::KernelOp kernel; ///< Of a launch.
   RankedTensorType type; ///< Of what is sent, and what each rank has of it.
   layout::Sharding held;
@@ -64,7 +66,7 @@ bool BorderSplitter::canSplit() {
   if (!isa<plan::LaunchOp, plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp>(*step) || step.getStepWrites().empty())
     return false;
   if (auto launch = dyn_cast<plan::LaunchOp>(*step)) {
-    kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(step, launch.getKernelAttr());
+    kernel = symbols.lookupNearestSymbolFrom<plan::KernelOp>(step, launch.getKernelAttr());
     if (!kernel || kernel.getInPlace() || launch.getChecks())
       return false;
   }
@@ -173,6 +175,6 @@ SmallVector<plan::StepOpInterface> BorderSplitter::split() {
 }
 
 SmallVector<plan::StepOpInterface> dovetail::splitBorders(plan::StepOpInterface step, plan::ExchangeOp exchange,
-                                                          const layout::Mesh &mesh) {
-  return BorderSplitter(step, exchange, mesh).split();
+                                                          const layout::Mesh &mesh, SymbolTableCollection &symbols) {
+  return BorderSplitter(step, exchange, mesh, symbols).split();
 }

@@ -20,8 +20,9 @@ namespace dovetail {
 /// Adds the parts of `step` in front of it, if `exchange`, which is the next step, brings halos of its results within
 /// their buffers, and sends a part of what ranks compute: the borders first, of which the exchange sends something, and
 /// at the end the interior, which may be computed while it is under way. Else none. Either they or the step are to go.
+/// `symbols` finds the kernels of launches.
 llvm::SmallVector<plan::StepOpInterface> splitBorders(plan::StepOpInterface step, plan::ExchangeOp exchange,
-                                                      const layout::Mesh &mesh);
+                                                      const layout::Mesh &mesh, mlir::SymbolTableCollection &symbols);
 
 } // namespace dovetail
 

@@ -58,6 +58,7 @@ private:
   Extents getExtents(const layout::Sharding &sharding, ArrayRef<int64_t> shape) const;
 
   plan::ProgramOp program;
+  SymbolTableCollection symbols;
   layout::Mesh mesh;
   int numRanks;
   TrafficCounter traffic;
@@ -152,7 +153,7 @@ void StepWorks::Counter::addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Valu
 //===----------------------------------------------------------------------===//
 
 LogicalResult StepWorks::Counter::addLaunch(PlanStep &step, plan::LaunchOp op) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(program, op.getKernelAttr());
+  auto kernel = symbols.lookupNearestSymbolFrom<plan::KernelOp>(program, op.getKernelAttr());
   if (!kernel)
     return op.emitOpError() << op.getKernelAttr() << " is not a plan.kernel";
   std::unique_ptr<KernelWork> &counter = kernels[kernel];

@@ -84,7 +84,9 @@ private:
   /// None without a cluster.
   std::optional<StepWorks> works;
   SymbolTableCollection symbols;
-  llvm::MapVector<Value, Halo> halos;
+  DenseMap<Value, Halo> halos;
+  /// The keys of `halos` by their buffers.
+  DenseMap<Operation *, SmallVector<Value>> halosOf;
   /// Of exchanges that nobody has waited for, if there is a cluster: how long they go on, on each rank.
   llvm::MapVector<plan::ExchangeOp, std::vector<double>> underWay;
 };
@@ -186,6 +188,7 @@ LogicalResult ProgramSplitter::begin(plan::ExchangeOp exchange) {
   for (auto [move, source, target] : llvm::enumerate(exchange.getSources(), exchange.getTargets()))
     if (exchange.keepsSource(move) && getSharding(cast<plan::RefType>(source.getType()).getTensor())) {
       halos[target] = {source, exchange};
+      halosOf[plan::getBufferOp(target)].push_back(target);
       bringsHalos = true;
     }
   if (!works || !bringsHalos)
@@ -224,11 +227,16 @@ LogicalResult ProgramSplitter::splitReaders() {
     // There nothing is under way.
     if (plan::isBoundary(step)) {
       halos.clear();
+      halosOf.clear();
       underWay.clear();
     }
     // What is in `halos` nobody has written to since the exchange.
     for (Value written : step.getStepWrites())
-      halos.remove_if([&](const auto &entry) { return plan::getBufferOp(entry.first) == plan::getBufferOp(written); });
+      if (auto entry = halosOf.find(plan::getBufferOp(written)); entry != halosOf.end()) {
+        for (Value target : entry->second)
+          halos.erase(target);
+        halosOf.erase(entry);
+      }
     if (auto exchange = dyn_cast<plan::ExchangeOp>(op)) {
       if (failed(begin(exchange)))
         return failure();
@@ -328,7 +336,7 @@ LogicalResult ProgramSplitter::splitWriters() {
         continue;
       uncovered = std::move(*found);
     }
-    SmallVector<plan::StepOpInterface> parts = splitBorders(step, exchange, mesh);
+    SmallVector<plan::StepOpInterface> parts = splitBorders(step, exchange, mesh, symbols);
     if (parts.empty())
       continue;
     FailureOr<bool> isWorthIt = works ? paysBefore(step, parts, uncovered) : FailureOr<bool>(true);
