@@ -227,11 +227,19 @@ void CutFamilies::addFamily(const Family &family, ArrayRef<StringAttr> axes, boo
     if (cuts)
       others.push_back({place, {*cuts, getAllowed(from.imbalance, place, cuts->size() - 1)}});
   };
-  for (const auto &[place, member] : family)
+  // Of all links those of the family, in the order in which they were made.
+  std::vector<unsigned> own;
+  for (const auto &[place, member] : family) {
     add(place, member);
-  for (const Link &link : links) {
+    for (unsigned number : linksOf[place])
+      if (links[number].held == place)
+        own.push_back(number);
+  }
+  llvm::sort(own);
+  for (unsigned number : own) {
+    const Link &link = links[number];
     auto held = family.find(link.held), loop = family.find(link.loop);
-    if (held == family.end() || loop == family.end() || getMissing(link, held->second.cuts, loop->second.cuts) == 0)
+    if (loop == family.end() || getMissing(link, held->second.cuts, loop->second.cuts) == 0)
       continue;
     addOther(link.held, link.map.followBack(loop->second.cuts, extents[link.held]), loop->second);
     addOther(link.loop, link.map.follow(held->second.cuts, extents[link.loop]), held->second);
