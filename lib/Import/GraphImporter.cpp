@@ -18,6 +18,7 @@
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;
@@ -314,6 +315,11 @@ llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, S
   bool hasGraphs = isControlFlow(node.op_type());
   if (std::optional<Obstacle> obstacle = inferBounds(values, results, last, hasGraphs))
     return addUnsupported(node, scope, inputs, std::move(*obstacle));
+  // To ask for the order of operations in a block that grows numbers all of them anew.
+  llvm::SmallPtrSet<mlir::Operation *, 16> created;
+  mlir::Block *block = builder.getBlock();
+  for (auto op = last ? std::next(last->getIterator()) : block->begin(); op != block->end(); ++op)
+    created.insert(&*op);
   for (auto [number, name, result] : llvm::enumerate(node.output(), onnxNode.getResults())) {
     if (result.kind == Binding::Absent) {
       if (scope.isNeeded(name))
@@ -323,7 +329,7 @@ llvm::LogicalResult GraphImporter::importOperator(const onnx::NodeProto &node, S
     }
     scope.bind(name, result);
     mlir::Operation *op = result.kind == Binding::Known ? result.value.getDefiningOp() : nullptr;
-    if (op && getTensorName(op->getLoc()).empty() && (!last || last->isBeforeInBlock(op)))
+    if (op && created.contains(op) && getTensorName(op->getLoc()).empty())
       op->setLoc(withTensorName(loc, builder.getStringAttr(scope.prefix + name)));
   }
   return llvm::success();
