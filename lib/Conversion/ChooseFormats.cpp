@@ -257,8 +257,14 @@ void FormatChooser::run() {
     unsigned node = nodes.lookup(value);
     return options[node][chosen[node]];
   };
-  for (BlockArgument argument : function.getArguments())
-    function.setArgAttr(argument.getArgNumber(), plan::kFormatAttrName, getFormat(argument));
+  // All at once: each change makes a new list of all of them.
+  SmallVector<DictionaryAttr> attributes;
+  for (BlockArgument argument : function.getArguments()) {
+    NamedAttrList list(function_interface_impl::getArgAttrs(function, argument.getArgNumber()));
+    list.set(plan::kFormatAttrName, getFormat(argument));
+    attributes.push_back(list.getDictionary(function.getContext()));
+  }
+  function.setAllArgAttrs(attributes);
   for (Operation &op : block.without_terminator())
     plan::setFormats(&op, llvm::map_to_vector(op.getResults(), getFormat));
 }

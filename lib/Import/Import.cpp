@@ -113,8 +113,13 @@ llvm::LogicalResult GraphImporter::importMain(mlir::func::FuncOp main,
   scope.owner = model;
   for (const onnx::OperatorSetIdProto &opset : model->opset_import())
     scope.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] = opset.version();
+  // All at once: each change makes a new list of all of them.
+  llvm::SmallVector<mlir::DictionaryAttr> argAttrs(main.getNumArguments(), builder.getDictionaryAttr({}));
+  for (auto [index, input] : llvm::enumerate(inputs))
+    argAttrs[index] =
+        builder.getDictionaryAttr(builder.getNamedAttr("dovetail.name", builder.getStringAttr(input->name())));
+  main.setAllArgAttrs(argAttrs);
   for (auto [index, input] : llvm::enumerate(inputs)) {
-    main.setArgAttr(index, "dovetail.name", builder.getStringAttr(input->name()));
     block->getArgument(index).setLoc(reporter.getLoc(input->name()));
     scope.bind(input->name(), Binding::known(block->getArgument(index)));
   }
