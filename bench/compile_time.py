@@ -8,8 +8,8 @@ only the size of the graph matters. There are four kinds:
   residual     blocks of two convolutions with batch normalisations and a residual sum
   windows      attention in windows, which every other block shifts (the blocks of the test model `swin`)
   transformer  blocks of attention and of a perceptron (layer normalisations spelt out)
-  joint        forward, backward and update of a residual network with attention: weights are inputs, and
-               their next values outputs
+  joint        forward, backward and Adam's update of a residual network with attention: weights and
+               moments are inputs, and their next values outputs
 
 Each graph is compiled for one rank and for four (`--ranks`), which split the batch, or rows of images. The
 figures are processor seconds of phases and passes, the least of `--rounds` runs, and the growth over the last
@@ -41,8 +41,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / folder) for folder in ("test/models", "test", "scripts")]
 
 import dovetail_models  # noqa: E402
-from dovetail_models import swin  # noqa: E402
 from dovetail_models.graph import IR_VERSION, Graph  # noqa: E402
+from dovetail_models.swin import swin_block  # noqa: E402
 from dovetail_models.transformer import gelu, heads_by_split, layer_norm  # noqa: E402
 from gpucheck.report import Progress, table  # noqa: E402
 from harness.backend import tool  # noqa: E402
@@ -87,7 +87,7 @@ def windows(size, seed):
     block = 0
     while g.size() < size:
         shift = 2 if block % 2 else 0
-        x = swin._block(g, x, 8, 8, 8, heads=2, window=4, shift=shift, is_folded=True)
+        x = swin_block(g, x, 8, 8, 8, heads=2, window=4, shift=shift, is_folded=True)
         block += 1
     g.output(x, "y", 3)
     return g.build()
@@ -203,22 +203,34 @@ class Tape:
         return self._then(g.op("Mul", unit, scale), differentiate)
 
     def finish(self, result, gradient):
-        """The backward pass, from the gradient of `result`, and steps of gradient descent."""
+        """The backward pass, from the gradient of `result`, and Adam's update of the weights."""
         g = self.graph
         self.give(result, gradient)
         for value, differentiate in reversed(self.backward):
             differentiate(self.gradients[value])
         for weight, shape in self.weights:
-            step = g.op("Mul", self.gradients[weight], g.constant(0.01))
-            g.output(g.op("Sub", weight, step), f"{weight}.next", len(shape))
+            self._update(weight, shape)
+
+    def _update(self, weight, shape):
+        g, gradient = self.graph, self.gradients[weight]
+        moments = []
+        for order, decay in ((1, 0.9), (2, 0.999)):
+            old = g.input(f"{weight}.moment{order}", shape)
+            power = gradient if order == 1 else g.op("Mul", gradient, gradient)
+            kept, new = g.op("Mul", old, g.constant(decay)), g.op("Mul", power, g.constant(1 - decay))
+            moments.append(g.op("Add", kept, new))
+            g.output(moments[-1], f"{old}.next", len(shape))
+        size = g.op("Add", g.op("Sqrt", moments[1]), g.constant(1e-8))
+        step = g.op("Mul", g.op("Div", moments[0], size), g.constant(0.001))
+        g.output(g.op("Sub", weight, step), f"{weight}.next", len(shape))
 
 
 #: Nodes of a block of `joint`, forward, backward and update.
-_JOINT_BLOCK = 106
+_JOINT_BLOCK = 217
 
 
 def joint(size, seed):
-    """Inputs `x` and `target` (4, 16, 8) and weights; outputs are the loss and the next weights."""
+    """Inputs `x` and `target` (4, 16, 8), weights and moments; outputs are the loss and the next ones of these."""
     g = LargeGraph("joint", seed=seed)
     x, target = (g.input(name, [4, 16, 8]) for name in ("x", "target"))
     tape = Tape(g)
@@ -248,7 +260,7 @@ KINDS = {
 # ----------------------------------------------------------------------------
 
 
-def _compile(model, flags, limit):
+def compile_model(model, arguments, limit):
     """Processor and wall seconds of each phase and pass, by (phase, pass); the pass of a phase is "".
 
     None if it takes longer than `limit` seconds.
@@ -256,7 +268,7 @@ def _compile(model, flags, limit):
     with tempfile.TemporaryDirectory(prefix="dovetail-compile-") as folder:
         path, report = pathlib.Path(folder) / "model.onnx", pathlib.Path(folder) / "report.json"
         path.write_bytes(model if isinstance(model, bytes) else model.SerializeToString())
-        command = [tool("dovetail"), "compile", path, "-o", f"{folder}/model.dvt", "--report", report, *flags]
+        command = [tool("dovetail"), "compile", path, "-o", f"{folder}/model.dvt", "--report", report, *arguments]
         try:
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=limit)
         except subprocess.TimeoutExpired:
@@ -277,27 +289,30 @@ def _compile(model, flags, limit):
     return times
 
 
-def _least(runs):
+def least(runs):
     """Of several runs of one compilation, the least of each figure."""
     return {key: tuple(min(run[key][i] for run in runs) for i in range(2)) for key in runs[0]}
 
 
+def flags(kind, ranks):
+    """Of `dovetail compile` for a graph of this kind."""
+    shards = KINDS[kind][1] if ranks > 1 else []
+    mesh = ["--mesh", f"a={ranks}"] if ranks > 1 else []
+    return ["--cpu", "x86-64-v3", *mesh, *(part for shard in shards for part in ("--shard", shard))]
+
+
 def measure(kind, ranks, options, progress):
     """Processor seconds by size, and in there by (phase, pass). Sizes after one over the limit are left out."""
-    builder, shards = KINDS[kind]
-    flags = ["--cpu", "x86-64-v3"]
-    if ranks > 1:
-        flags += ["--mesh", f"a={ranks}"] + [part for shard in shards for part in ("--shard", shard)]
-    result = {}
+    builder, result = KINDS[kind][0], {}
     for size in options.sizes:
         model = builder(size, options.seed).SerializeToString()
         runs = []
         for _ in range(options.rounds):
-            runs.append(_compile(model, flags, options.seconds))
+            runs.append(compile_model(model, flags(kind, ranks), options.seconds))
             if not runs[-1]:
                 print(f"compile_time: {kind} of {size} takes over {options.seconds} s", file=sys.stderr)
                 return result
-        result[size] = {key: figures[0] for key, figures in _least(runs).items()}
+        result[size] = {key: figures[0] for key, figures in least(runs).items()}
         progress.step(f"{kind} of {size} on {ranks}")
     return result
 
@@ -381,12 +396,12 @@ def report_models(options):
             print(f"compile_time: {name} is left out: {error}", file=sys.stderr)
             continue
         shapes = ["--shape", "x=1,3,736,1280"] if name == "ppocr-det" else []
-        runs = [_compile(model, shapes, options.seconds) for _ in range(options.rounds)]
+        runs = [compile_model(model, shapes, options.seconds) for _ in range(options.rounds)]
         progress.step(name)
         if not all(runs):
             rows.append((options.seconds, [name, "", f"> {options.seconds}"]))
             continue
-        times = _least(runs)
+        times = least(runs)
         processor, wall = times["total", ""]
         passes = {key: seconds for key, (seconds, _) in times.items() if key[1]}
         slowest = max(passes, key=passes.get)

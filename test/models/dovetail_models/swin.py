@@ -80,7 +80,8 @@ def _attention(g, x, size, heads, window, mask, is_folded):
     return weigh_values(g, scores, value, size, heads, positions, mask)
 
 
-def _block(g, x, height, width, size, heads, window, shift, is_folded):
+def swin_block(g, x, height, width, size, heads, window, shift, is_folded):
+    """Attention in windows, shifted or not, and a perceptron, both residual: x is (batch, height * width, size)."""
     y = layer_norm(g, x, size, False)
     y = g.op("Reshape", y, g.ints(-1, height, width, size))
     if shift:
@@ -144,7 +145,7 @@ def swin(
             height, width, size = height // 2, width // 2, 2 * size
         for block in range(count):
             shift = window // 2 if block % 2 else 0
-            x = _block(g, x, height, width, size, heads[stage], window, shift, is_folded)
+            x = swin_block(g, x, height, width, size, heads[stage], window, shift, is_folded)
     x = layer_norm(g, x, size, False)
     g.output(x, "features", 3)
     pooled = g.op("GlobalAveragePool", g.op("Transpose", x, perm=[0, 2, 1]))
