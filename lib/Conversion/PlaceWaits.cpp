@@ -15,6 +15,9 @@
 #include "dovetail/Dialect/Plan/IR/PlanParts.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
+#include <queue>
+#include <set>
+
 namespace dovetail {
 #define GEN_PASS_DEF_PLACEWAITS
 #include "dovetail/Conversion/Passes.h.inc"
@@ -47,11 +50,26 @@ private:
   /// leaves alone on all ranks.
   bool overwrites(plan::StepOpInterface step, ValueRange refs, plan::ExchangeOp exchange) const;
 
+  /// From now on `exchange` is one that some step may have to wait for.
+  void open(plan::ExchangeOp exchange);
+  /// Those that the step at `position` may have to wait for: exchanges of buffers that it reads or writes, and, if it
+  /// takes memory, of those that are gone. What another step has waited for in both ways is not among them.
+  std::set<unsigned> findConcerned(plan::StepOpInterface step, bool takes, unsigned position);
+
   Block &block;
   const layout::Mesh &mesh;
   SmallVector<plan::StepOpInterface> steps;
   /// The positions of the first and last step that touch a buffer of the arena.
   DenseMap<Operation *, std::pair<unsigned, unsigned>> lives;
+  /// Exchanges so far, and the numbers of those that some step may still have to wait for: until they are complete, and
+  /// until other ranks have read.
+  SmallVector<plan::ExchangeOp> exchanges;
+  std::set<unsigned> running, held;
+  /// By buffer, the numbers of exchanges of its values. Some may not be open any more.
+  DenseMap<Operation *, SmallVector<unsigned>> openOf;
+  /// Positions of the last steps that touch buffers of exchanges, and the numbers of these, the first ones on top.
+  using End = std::pair<unsigned, unsigned>;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends;
 };
 
 struct PlaceWaits : dovetail::impl::PlaceWaitsBase<PlaceWaits> {
@@ -125,19 +143,47 @@ bool WaitPlacer::writesSources(plan::StepOpInterface step, plan::ExchangeOp exch
   return overwrites(step, exchange.getSources(), exchange);
 }
 
+void WaitPlacer::open(plan::ExchangeOp exchange) {
+  unsigned number = exchanges.size();
+  exchanges.push_back(exchange);
+  running.insert(number);
+  held.insert(number);
+  for (Value ref : exchange->getOperands()) {
+    plan::BufferOp buffer = plan::getBufferOp(ref);
+    openOf[buffer].push_back(number);
+    if (auto life = lives.find(buffer); life != lives.end())
+      ends.push({life->second.second, number});
+  }
+}
+
+std::set<unsigned> WaitPlacer::findConcerned(plan::StepOpInterface step, bool takes, unsigned position) {
+  std::set<unsigned> concerned;
+  auto isOpen = [&](unsigned number) { return running.contains(number) || held.contains(number); };
+  for (const SmallVector<Value> &refs : {step.getStepReads(), step.getStepWrites()})
+    for (Value ref : refs)
+      if (auto entry = openOf.find(plan::getBufferOp(ref)); entry != openOf.end()) {
+        llvm::erase_if(entry->second, [&](unsigned number) { return !isOpen(number); });
+        concerned.insert(entry->second.begin(), entry->second.end());
+      }
+  for (; takes && !ends.empty() && ends.top().first < position; ends.pop())
+    if (isOpen(ends.top().second))
+      concerned.insert(ends.top().second);
+  return concerned;
+}
+
 void WaitPlacer::run() {
   OpBuilder builder(block.getParentOp()->getContext());
-  // Exchanges that some step may still have to wait for: until they are complete, and until other ranks have read.
-  SmallVector<plan::ExchangeOp> running, held;
-  auto take = [](SmallVector<plan::ExchangeOp> &open, auto &&waits) {
+  auto take = [&](std::set<unsigned> &from, const std::set<unsigned> &concerned, auto &&waits) {
     SmallVector<plan::ExchangeOp> taken;
-    llvm::erase_if(open, [&](plan::ExchangeOp exchange) {
-      if (!waits(exchange))
-        return false;
-      taken.push_back(exchange);
-      return true;
-    });
+    for (unsigned number : concerned)
+      if (from.contains(number) && waits(exchanges[number])) {
+        taken.push_back(exchanges[number]);
+        from.erase(number);
+      }
     return taken;
+  };
+  auto takeAll = [&](std::set<unsigned> &from) {
+    return take(from, std::set(from), [](plan::ExchangeOp) { return true; });
   };
   auto wait = [&](ArrayRef<plan::ExchangeOp> complete, ArrayRef<plan::ExchangeOp> read) {
     if (complete.empty() && read.empty())
@@ -156,21 +202,24 @@ void WaitPlacer::run() {
       return writesSources(step, exchange) || llvm::any_of(exchange.getSources(), isGone);
     };
     builder.setInsertionPoint(step);
-    // An exchange belongs to one iteration.
-    bool waitsForAll = plan::isBoundary(step);
-    SmallVector<plan::ExchangeOp> complete = take(running, [&](plan::ExchangeOp exchange) {
-      return waitsForAll || needsTargets(step, exchange) || mayOverwrite(exchange) ||
-             llvm::any_of(exchange.getTargets(), isGone);
-    });
-    wait(complete, take(held, [&](plan::ExchangeOp exchange) { return waitsForAll || mayOverwrite(exchange); }));
-    if (auto exchange = dyn_cast<plan::ExchangeOp>(*step)) {
-      running.push_back(exchange);
-      held.push_back(exchange);
+    if (plan::isBoundary(step)) {
+      // An exchange belongs to one iteration.
+      SmallVector<plan::ExchangeOp> complete = takeAll(running);
+      wait(complete, takeAll(held));
+    } else {
+      std::set<unsigned> concerned = findConcerned(step, takes, position);
+      SmallVector<plan::ExchangeOp> complete = take(running, concerned, [&](plan::ExchangeOp exchange) {
+        return needsTargets(step, exchange) || mayOverwrite(exchange) || llvm::any_of(exchange.getTargets(), isGone);
+      });
+      wait(complete, take(held, concerned, mayOverwrite));
     }
+    if (auto exchange = dyn_cast<plan::ExchangeOp>(*step))
+      open(exchange);
   }
   // Whoever runs the program may read its outputs and write its inputs afterwards.
   builder.setInsertionPointToEnd(&block);
-  wait(running, held);
+  SmallVector<plan::ExchangeOp> complete = takeAll(running);
+  wait(complete, takeAll(held));
 }
 
 void PlaceWaits::runOnOperation() {
