@@ -16,6 +16,8 @@
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "llvm/ADT/SetOperations.h"
 
+#include <limits>
+
 namespace dovetail {
 #define GEN_PASS_DEF_MERGEEXCHANGES
 #include "dovetail/Conversion/Passes.h.inc"
@@ -27,6 +29,8 @@ using namespace dovetail;
 namespace {
 
 using Buffers = llvm::SmallDenseSet<Operation *, 4>;
+
+constexpr unsigned kNobody = std::numeric_limits<unsigned>::max();
 
 /// A step of a block, with the buffers that it touches.
 struct Step {
@@ -40,8 +44,8 @@ struct Step {
   /// Ranks of a collective that take part with rank 0, and its steps.
   std::vector<int> members;
   int64_t steps = 0;
-  /// The first step that reads what ranks receive.
-  Operation *reader = nullptr;
+  /// The position of the first step that reads what ranks receive; `kNobody` if there is none.
+  unsigned reader = kNobody;
 };
 
 struct MergeExchanges : dovetail::impl::MergeExchangesBase<MergeExchanges> {
@@ -111,12 +115,22 @@ static void setGroup(Step &step, const layout::Mesh &mesh) {
   step.steps = llvm::Log2_64_Ceil(step.members.size()) * (kind == layout::ExchangeKind::AllReduce ? 2 : 1);
 }
 
-static Operation *findReader(const Step &step) {
-  for (Operation *op = step.op->getNextNode(); op; op = op->getNextNode())
-    if (auto later = dyn_cast<plan::StepOpInterface>(op);
-        later && llvm::set_intersects(getBuffers(later.getStepReads()), step.writes))
-      return op;
-  return nullptr;
+/// For each exchange of a block, the position of the first step behind it that reads what ranks receive, if any.
+static DenseMap<Operation *, unsigned> findReaders(Block &block) {
+  DenseMap<Operation *, unsigned> readers, nextReads;
+  SmallVector<plan::StepOpInterface> steps = llvm::to_vector(block.getOps<plan::StepOpInterface>());
+  for (unsigned position = steps.size(); position-- > 0;) {
+    plan::StepOpInterface step = steps[position];
+    if (isa<plan::ExchangeOp>(*step))
+      for (Operation *buffer : getBuffers(step.getStepWrites()))
+        if (auto read = nextReads.find(buffer); read != nextReads.end()) {
+          unsigned &reader = readers.try_emplace(step.getOperation(), read->second).first->second;
+          reader = std::min(reader, read->second);
+        }
+    for (Operation *buffer : getBuffers(step.getStepReads()))
+      nextReads[buffer] = position;
+  }
+  return readers;
 }
 
 /// Whether two exchanges may become one of packed parts.
@@ -183,6 +197,7 @@ static Step *findPartner(MutableArrayRef<Step> before, Step &step) {
 static LogicalResult mergeIn(Block &block, const layout::Mesh &mesh) {
   SmallVector<Step> steps;
   DenseMap<Operation *, Operation *> writers;
+  DenseMap<Operation *, unsigned> readers = findReaders(block);
   for (Operation &op : llvm::make_early_inc_range(block)) {
     auto stepOp = dyn_cast<plan::StepOpInterface>(op);
     if (!stepOp)
@@ -197,7 +212,7 @@ static LogicalResult mergeIn(Block &block, const layout::Mesh &mesh) {
               /*bytes=*/0,
               /*members=*/{},
               /*steps=*/0,
-              /*reader=*/nullptr};
+              /*reader=*/kNobody};
     if (step.exchange) {
       for (Operation *buffer : step.reads)
         if (Operation *writer = writers.lookup(buffer))
@@ -207,15 +222,15 @@ static LogicalResult mergeIn(Block &block, const layout::Mesh &mesh) {
         return failure();
       step.bytes = *bytes;
       setGroup(step, mesh);
-      step.reader = findReader(step);
+      if (auto reader = readers.find(&op); reader != readers.end())
+        step.reader = reader->second;
       if (Step *partner = findPartner(steps, step)) {
         bool gather = gatherTogether(*partner, step);
         merge(partner->exchange, step.exchange,
               gather ? plan::ExchangeKind::PackedGather : plan::ExchangeKind::Messages);
         if (!gather)
           partner->members.clear();
-        if (step.reader && (!partner->reader || step.reader->isBeforeInBlock(partner->reader)))
-          partner->reader = step.reader;
+        partner->reader = std::min(partner->reader, step.reader);
         partner->reads.insert_range(step.reads);
         partner->writes.insert_range(step.writes);
         partner->sources.insert_range(step.sources);
