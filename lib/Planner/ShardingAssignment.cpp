@@ -33,11 +33,15 @@ Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, Pe
       lastUsers[operand] = &op;
   DenseMap<Value, double> held, constantBytes;
   double values = 0;
+  // Values that begin and end to be held, and how many of these changes there are up to the peak.
+  std::vector<std::pair<Value, bool>> changes;
+  std::optional<size_t> numAtPeak;
   auto begin = [&](Value value, ShardingAttr state) {
     double bytes =
         WorkModel::isStored(value) ? costs.getLargestBytes(cast<RankedTensorType>(value.getType()), state) : 0;
     held[value] = bytes;
     values += bytes;
+    changes.push_back({value, true});
   };
   for (BlockArgument argument : block.getArguments())
     begin(argument, getState(solution, sources[argument]));
@@ -76,19 +80,22 @@ Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, Pe
         begin(result, getState(solution, source->second));
     if (values + brought > expected.valueBytes) {
       expected.valueBytes = values + brought;
-      if (peak) {
-        peak->values.clear();
-        for (const auto &[value, bytes] : held)
-          peak->values.insert(value);
+      numAtPeak = changes.size();
+      if (peak)
         peak->gathered = {gathered.begin(), gathered.end()};
-      }
     }
     for (Value operand : op.getOperands())
       if (lastUsers.lookup(operand) == &op)
         if (auto entry = held.find(operand); entry != held.end()) {
           values -= entry->second;
           held.erase(entry);
+          changes.push_back({operand, false});
         }
+  }
+  if (peak && numAtPeak) {
+    peak->values.clear();
+    for (auto [value, begins] : ArrayRef(changes).take_front(*numAtPeak))
+      begins ? (void)peak->values.insert(value) : (void)peak->values.erase(value);
   }
   for (const auto &[value, bytes] : constantBytes)
     expected.weightBytes += bytes;
