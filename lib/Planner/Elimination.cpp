@@ -23,7 +23,10 @@ Elimination::Elimination(const ChoiceGraph &graph) : graph(graph), tablesOf(grap
 
 void Elimination::findOrder() {
   std::vector<std::set<unsigned>> neighbours(graph.getNumNodes());
+  // What has one option connects nothing: most of a graph, where little is to be decided.
   for (const ChoiceGraph::Edge &edge : graph.getEdges()) {
+    if (isFixed(edge.a) || isFixed(edge.b))
+      continue;
     neighbours[edge.a].insert(edge.b);
     neighbours[edge.b].insert(edge.a);
   }
@@ -162,6 +165,11 @@ double Elimination::run() {
   for (unsigned node = 0; node < graph.getNumNodes(); ++node)
     add({{node}, graph.getCosts(node)});
   for (const ChoiceGraph::Edge &edge : graph.getEdges()) {
+    if (isFixed(edge.a) || isFixed(edge.b)) {
+      // There is a row or a column.
+      add({{isFixed(edge.a) ? edge.b : edge.a}, *edge.costs});
+      continue;
+    }
     if (edge.a < edge.b) {
       add({{edge.a, edge.b}, *edge.costs});
       continue;

@@ -42,6 +42,7 @@ private:
     std::vector<double> costs;
   };
 
+  bool isFixed(unsigned node) const { return graph.getNumOptions(node) == 1; }
   void findOrder();
   void add(Table table);
   void remove(unsigned node);
