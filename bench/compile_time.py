@@ -12,10 +12,10 @@ only the size of the graph matters. There are four kinds:
                moments are inputs, and their next values outputs
 
 Each graph is compiled for one rank and for four (`--ranks`), which split the batch, or rows of images. The
-figures are processor seconds of phases and passes, the least of `--rounds` runs, and the growth over the last
-doubling. Passes that take at least `--least` seconds at the largest size and grow by more than `--limit` in
-some doubling are listed, and the exit code is 1. Verification after a pass counts to the pass; "machine code"
-and "other" are what a phase does outside of its passes.
+figures are processor seconds of phases and passes, the least of `--rounds` runs, and the growth where the size
+doubles, on average over the last two doublings. Passes that take at least `--least` seconds at the largest size
+and grow by more than `--limit` are listed, and the exit code is 1. Verification after a pass counts to the
+pass; "machine code" and "other" are what a phase does outside of its passes.
 
 `--models` compiles each test model instead and prints the slowest ones. $DOVETAIL_BUILD_DIR names the build;
 without it, it is build/release.
@@ -317,29 +317,20 @@ def measure(kind, ranks, options, progress):
     return result
 
 
-def _growths(figures, sizes, key):
-    """By what the time is multiplied where the size doubles, of each size but the first."""
-    pairs = zip(sizes, sizes[1:])
-    return [
-        (figures[b].get(key, 0) / max(figures[a].get(key, 0), 1e-3)) ** (1 / np.log2(b / a)) for a, b in pairs
-    ]
+def _growth(figures, key):
+    """By what the time is multiplied where the size doubles, on average over the last two doublings."""
+    sizes = sorted(figures)
+    first, last = sizes[max(len(sizes) - 3, 0)], sizes[-1]
+    if first == last:
+        return 0
+    return (figures[last][key] / max(figures[first].get(key, 0), 1e-3)) ** (1 / np.log2(last / first))
 
 
 def judge(figures, options):
-    """Passes that grow too fast: (phase, pass) and by how much at most.
-
-    Doublings up to a time below `--least` say nothing.
-    """
-    sizes, bad = sorted(figures), []
-    for key in figures[sizes[-1]]:
-        growths = _growths(figures, sizes, key)
-        worst = max(
-            (growth for size, growth in zip(sizes[1:], growths) if figures[size].get(key, 0) >= options.least),
-            default=0,
-        )
-        if worst > options.limit:
-            bad.append((key, worst))
-    return bad
+    """Phases and passes that grow too fast, and by how much; what takes less than `--least` says nothing."""
+    last = figures[max(figures)]
+    growths = {key: _growth(figures, key) for key, seconds in last.items() if seconds >= options.least}
+    return [(key, growth) for key, growth in growths.items() if growth > options.limit]
 
 
 def _rows(figures, before, options):
@@ -349,9 +340,8 @@ def _rows(figures, before, options):
         phase, name = key
         if name and seconds < options.least:
             continue
-        growths = _growths(figures, sizes, key)
         row = [f"  {name}" if name else phase, *(f"{figures[size].get(key, 0):.3f}" for size in sizes)]
-        row.append(f"{growths[-1]:.2f}" if growths else "")
+        row.append(f"{_growth(figures, key):.2f}")
         if before:
             then = max(before, key=int)
             row.append(f"{before[then].get('/'.join(key), 0):.3f} ({then})")
@@ -429,8 +419,8 @@ def main():
     add("--rounds", type=int, default=1, metavar="N", help="runs of each compilation (default: %(default)s)")
     add("--seed", type=int, default=0, metavar="N", help="seed of the weights (default: %(default)s)")
     add("--seconds", type=float, default=120, metavar="S", help="limit of one compilation (default: %(default)s)")
-    add("--least", type=float, default=0.05, metavar="S", help="shorter times say nothing (default: %(default)s)")
-    add("--limit", type=float, default=2.2, metavar="X", help="growth of a doubling (default: %(default)s)")
+    add("--least", type=float, default=0.1, metavar="S", help="shorter times say nothing (default: %(default)s)")
+    add("--limit", type=float, default=2.2, metavar="X", help="most that times may grow (default: %(default)s)")
     add("--json", metavar="FILE", help="write the figures")
     add("--against", metavar="FILE", help="show those of --json from before besides")
     add("--models", action="store_true", help="compile the test models instead")
