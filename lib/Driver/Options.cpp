@@ -13,6 +13,7 @@
 #include "dovetail/Driver/Options.h"
 
 #include "dovetail/CodeGen/CPU/Compile.h"
+#include "dovetail/runtime/HostFeatures.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -310,6 +311,8 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
     return usage("'--arch " + *arguments.arch + "': target '" + arguments.target + "' has CPUs; pass --cpu");
   if (arguments.cpu && !isKnownCpu(*arguments.cpu))
     return usage("'--cpu " + *arguments.cpu + "': this CPU is not known; there are " + listCpus());
+  if (absl::StatusOr<runtime::CpuLevel> limit = runtime::maxCpuLevel(); !hasArchs && !limit.ok())
+    return usage(std::string(limit.status().message()));
   options.codeGen.cpu = arguments.cpu.value_or("native");
   options.libraries = !arguments.noLibraries;
   options.channelBlocks = arguments.channelBlocks;

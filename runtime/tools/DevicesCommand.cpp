@@ -9,6 +9,7 @@
 #include "Common.h"
 
 #include "dovetail/runtime/Device.h"
+#include "dovetail/runtime/HostFeatures.h"
 #include "dovetail/runtime/Plan.h"
 #include "dovetail/runtime/RankGroup.h"
 
@@ -47,16 +48,16 @@ int usableProcessors() {
 }
 
 std::string vectorInstructions() {
-  if (__builtin_cpu_supports("avx512f"))
+  if (runtime::hostHasFeature("avx512f"))
     return "AVX-512";
-  if (__builtin_cpu_supports("avx2"))
+  if (runtime::hostHasFeature("avx2"))
     return "AVX2";
   return "SSE";
 }
 
 using Table = std::vector<std::vector<std::string>>;
 
-void addCpu(Table &table, nlohmann::json &json) {
+void addCpu(runtime::CpuLevel limit, Table &table, nlohmann::json &json) {
   int64_t memory = static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGE_SIZE);
   const dnnl_version_t *version = dnnl_version();
   std::string library = absl::StrCat(version->major, ".", version->minor, ".", version->patch);
@@ -71,6 +72,10 @@ void addCpu(Table &table, nlohmann::json &json) {
                              {"vectors", vectorInstructions()},
                              {"memory", formatBytes(memory)},
                              {"libraries", absl::StrCat("oneDNN ", library)}});
+  if (limit != runtime::CpuLevel::Unlimited) {
+    json["devices"].back()["max_cpu"] = runtime::cpuLevelName(limit);
+    table.push_back({"limited to", absl::StrCat(runtime::cpuLevelName(limit), " by DOVETAIL_MAX_CPU")});
+  }
 }
 
 /// What connects ranks whose memory is of this kind.
@@ -132,7 +137,10 @@ absl::Status printDevices(const std::string &target, bool json) {
   Table table;
   nlohmann::json result;
   if (target.empty() || target == runtime::hostTarget) {
-    addCpu(table, result);
+    absl::StatusOr<runtime::CpuLevel> limit = runtime::maxCpuLevel();
+    if (!limit.ok())
+      return limit.status();
+    addCpu(*limit, table, result);
     addTransports(runtime::hostMemory, table, result);
   }
   if (target.empty()) {

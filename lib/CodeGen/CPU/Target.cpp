@@ -13,6 +13,7 @@
 #include "Target.h"
 
 #include "dovetail/CodeGen/CPU/Compile.h"
+#include "dovetail/runtime/HostFeatures.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -85,15 +86,19 @@ static std::vector<std::string> getRequiredFeatures(const llvm::MCSubtargetInfo 
   return required;
 }
 
-/// What LLVM calls the CPU of this machine, or `cpu` itself, and what is known of its features besides.
+/// What LLVM calls the CPU of this machine or, where DOVETAIL_MAX_CPU limits it, the level; otherwise `cpu` itself. And
+/// what is known of its features besides.
 static std::pair<std::string, std::string> resolve(StringRef cpu) {
   if (cpu != "native")
     return {cpu.str(), ""};
+  runtime::CpuLevel limit = runtime::maxCpuLevel().value_or(runtime::CpuLevel::V1);
+  bool isLimited = limit != runtime::CpuLevel::Unlimited;
   // A hypervisor may hide some of what the CPU has.
   llvm::SubtargetFeatures features;
   for (const auto &feature : llvm::sys::getHostCPUFeatures())
-    features.AddFeature(feature.first(), feature.second);
-  return {llvm::sys::getHostCPUName().str(), features.getString()};
+    if (!feature.second || !isLimited)
+      features.AddFeature(feature.first(), feature.second);
+  return {isLimited ? runtime::cpuLevelName(limit) : llvm::sys::getHostCPUName().str(), features.getString()};
 }
 
 std::vector<std::string> dovetail::getCpuFeatures(StringRef cpu) {
@@ -108,6 +113,8 @@ FailureOr<CpuMachine> dovetail::createCpuMachine(Location location, StringRef cp
     return emitError(location, "this build of LLVM cannot generate code for x86-64");
   if (!isKnownCpu(cpu))
     return emitError(location) << "CPU '" << cpu << "' is not known; there are " << listCpus();
+  if (absl::StatusOr<runtime::CpuLevel> limit = runtime::maxCpuLevel(); cpu == "native" && !limit.ok())
+    return emitError(location, std::string(limit.status().message()));
   CpuMachine result;
   std::string features;
   std::tie(result.cpu, features) = resolve(cpu);

@@ -6,9 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "HostFeatures.h"
+#include "dovetail/runtime/HostFeatures.h"
+
+#include "absl/strings/str_cat.h"
 
 #include <cpuid.h>
+#include <cstdlib>
 #include <map>
 
 using namespace dovetail::runtime;
@@ -48,9 +51,27 @@ bool hasApx() {
   return hasBit(low, 19);
 }
 
-} // namespace
+/// The lowest level that has a feature.
+CpuLevel lowestLevel(absl::string_view name) {
+  static const std::map<absl::string_view, CpuLevel> levels = {
+      // clang-format off
+      {"64bit", CpuLevel::V1}, {"cmov", CpuLevel::V1}, {"cx8", CpuLevel::V1}, {"fxsr", CpuLevel::V1},
+      {"mmx", CpuLevel::V1}, {"sse", CpuLevel::V1}, {"sse2", CpuLevel::V1}, {"x87", CpuLevel::V1},
+      {"crc32", CpuLevel::V2}, {"cx16", CpuLevel::V2}, {"popcnt", CpuLevel::V2}, {"sahf", CpuLevel::V2},
+      {"sse3", CpuLevel::V2}, {"sse4.1", CpuLevel::V2}, {"sse4.2", CpuLevel::V2}, {"ssse3", CpuLevel::V2},
+      {"avx", CpuLevel::V3}, {"avx2", CpuLevel::V3}, {"bmi", CpuLevel::V3}, {"bmi2", CpuLevel::V3},
+      {"f16c", CpuLevel::V3}, {"fma", CpuLevel::V3}, {"lzcnt", CpuLevel::V3}, {"movbe", CpuLevel::V3},
+      {"xsave", CpuLevel::V3},
+      {"avx512bw", CpuLevel::V4}, {"avx512cd", CpuLevel::V4}, {"avx512dq", CpuLevel::V4}, {"avx512f", CpuLevel::V4},
+      {"avx512vl", CpuLevel::V4}, {"evex512", CpuLevel::V4},
+      // clang-format on
+  };
+  auto it = levels.find(name);
+  return it == levels.end() ? CpuLevel::Unlimited : it->second;
+}
 
-bool dovetail::runtime::hostHasFeature(const std::string &name) {
+/// Whether the machine has the feature, whatever the limit is.
+bool machineHasFeature(const std::string &name) {
   // The builtin takes literals only.
 #define FEATURE(name) {name, __builtin_cpu_supports(name) != 0}
   static const std::map<std::string, bool> features = {
@@ -163,4 +184,41 @@ bool dovetail::runtime::hostHasFeature(const std::string &name) {
 #undef FEATURE
   auto it = features.find(name);
   return it != features.end() && it->second;
+}
+
+} // namespace
+
+absl::StatusOr<CpuLevel> dovetail::runtime::parseCpuLevel(absl::string_view name) {
+  if (name.empty())
+    return CpuLevel::Unlimited;
+  for (CpuLevel level : {CpuLevel::V2, CpuLevel::V3, CpuLevel::V4})
+    if (name == cpuLevelName(level))
+      return level;
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", name, "' is no level of CPUs; there are x86-64-v2, x86-64-v3 and x86-64-v4"));
+}
+
+std::string dovetail::runtime::cpuLevelName(CpuLevel level) {
+  if (level == CpuLevel::Unlimited)
+    return "native";
+  return level == CpuLevel::V1 ? "x86-64" : absl::StrCat("x86-64-v", static_cast<int>(level));
+}
+
+bool dovetail::runtime::levelHasFeature(CpuLevel level, absl::string_view name) { return lowestLevel(name) <= level; }
+
+absl::StatusOr<CpuLevel> dovetail::runtime::maxCpuLevel() {
+  static const auto *result = new absl::StatusOr<CpuLevel>([]() -> absl::StatusOr<CpuLevel> {
+    const char *value = std::getenv("DOVETAIL_MAX_CPU");
+    absl::StatusOr<CpuLevel> level = parseCpuLevel(value ? value : "");
+    if (!level.ok())
+      return absl::InvalidArgumentError(
+          absl::StrCat("environment variable DOVETAIL_MAX_CPU: ", level.status().message()));
+    return level;
+  }());
+  return *result;
+}
+
+bool dovetail::runtime::hostHasFeature(const std::string &name) {
+  absl::StatusOr<CpuLevel> level = maxCpuLevel();
+  return levelHasFeature(level.ok() ? *level : CpuLevel::V1, name) && machineHasFeature(name);
 }

@@ -10,10 +10,10 @@
 
 #include "../Threads/Cores.h"
 #include "CodeObject.h"
-#include "HostFeatures.h"
 #include "PackedWeights.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/runtime/HostFeatures.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -79,15 +79,20 @@ std::vector<std::string> kernelSymbols(const Plan &plan) {
 }
 
 absl::Status checkHost(const Plan &plan) {
+  absl::StatusOr<CpuLevel> limit = maxCpuLevel();
+  if (!limit.ok())
+    return limit.status();
   std::vector<std::string> missing;
   for (const std::string &feature : plan.cpuFeatures)
     if (!hostHasFeature(feature))
       missing.push_back(feature);
   if (!missing.empty())
-    return absl::FailedPreconditionError(
-        absl::StrCat("compiled for a CPU with features that this machine lacks (", absl::StrJoin(missing, ", "),
-                     "); compile the model again with --cpu native on this machine, or "
-                     "with --cpu x86-64-v3 for most machines"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "compiled for a CPU with features that this machine lacks",
+        *limit == CpuLevel::Unlimited ? "" : absl::StrCat(" or DOVETAIL_MAX_CPU=", cpuLevelName(*limit), " excludes"),
+        " (", absl::StrJoin(missing, ", "),
+        "); compile the model again with --cpu native on this machine, or "
+        "with --cpu x86-64-v3 for most machines"));
   return absl::OkStatus();
 }
 

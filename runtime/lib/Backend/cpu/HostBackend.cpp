@@ -12,6 +12,7 @@
 #include "../../Threads/Cores.h"
 #include "../../Threads/ThreadPool.h"
 #include "KernelStep.h"
+#include "LibraryInstructions.h"
 #include "LibrarySteps.h"
 #include "LibraryThreads.h"
 
@@ -164,6 +165,8 @@ absl::StatusOr<std::unique_ptr<Backend>> dovetail::runtime::createHostBackend(co
   if (options.autotune)
     return absl::InvalidArgumentError(absl::StrCat("autotune is for devices, but the program is for target '",
                                                    hostTarget, "', for which `dovetail compile --autotune` measures"));
+  if (absl::Status status = limitLibrary(); !status.ok())
+    return status;
   auto backend = std::make_unique<HostBackend>(program, options);
   if (backend->numThreads() < options.threads)
     return absl::ResourceExhaustedError(absl::StrCat("rank ", rank, " cannot start ", options.threads,

@@ -8,6 +8,7 @@
 
 #include "../common/ProductGeometry.h"
 #include "KernelProduct.h"
+#include "LibraryInstructions.h"
 #include "LibrarySteps.h"
 #include "PostOps.h"
 
@@ -183,7 +184,7 @@ memory::desc MatMulStep::wantedWeights() const {
     return b.desc;
   memory::dims extents = b.desc.dims();
   // With AMX, integers that are packed as the library likes them take 1.7 times as long.
-  if (!types.isInteger() || dnnl::get_effective_cpu_isa() != dnnl::cpu_isa::avx512_core_amx)
+  if (!types.isInteger() || libraryInstructions() != dnnl::cpu_isa::avx512_core_amx)
     return memory::desc(extents, types.second, memory::format_tag::any);
   if (use != WeightUse::Copied)
     return b.desc;

@@ -10,6 +10,7 @@
 
 #include "../../Session/Backend.h"
 #include "Kernels/VectorKernels.h"
+#include "LibraryInstructions.h"
 
 #include "dovetail/Layout/Arith.h"
 
@@ -24,7 +25,11 @@ using namespace dovetail::runtime;
 using dnnl::memory;
 
 const dnnl::engine &dovetail::runtime::cpuEngine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  static const dnnl::engine engine = [] {
+    // Where that fails, sessions say so.
+    limitLibrary().IgnoreError();
+    return dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
   return engine;
 }
 
@@ -72,7 +77,7 @@ absl::StatusOr<memory::data_type> dovetail::runtime::libraryType(ElementType typ
 
 /// Whether the library adds products of integers of 8 bits in 32: without VNNI it adds pairs of them in 16 first.
 static bool addsIn32Bits() {
-  switch (dnnl::get_effective_cpu_isa()) {
+  switch (libraryInstructions()) {
   case dnnl::cpu_isa::sse41:
   case dnnl::cpu_isa::avx:
   case dnnl::cpu_isa::avx2:
@@ -100,7 +105,8 @@ absl::StatusOr<ProductTypes> ProductTypes::find(ElementType first, ElementType s
   if (!addsIn32Bits())
     return absl::UnimplementedError(
         "products of integers of 8 bits need instructions (VNNI) that oneDNN does not use here; unset "
-        "ONEDNN_MAX_CPU_ISA, or compile the model with --no-libraries, which uses generated kernels");
+        "ONEDNN_MAX_CPU_ISA and DOVETAIL_MAX_CPU, or compile the model with --no-libraries, which uses generated "
+        "kernels");
   return ProductTypes{memory::data_type::u8, memory::data_type::s8, memory::data_type::s32};
 }
 
@@ -165,8 +171,8 @@ std::string dovetail::runtime::hostPacker() {
   const dnnl_version_t *version = dnnl_version();
   return absl::StrCat("oneDNN ", version->major, ".", version->minor, ".", version->patch, " (",
                       absl::string_view(version->hash).substr(0, 10), ") with instruction set ",
-                      static_cast<int>(dnnl::get_effective_cpu_isa()), " and kernels ", VectorKernels::packedVersion,
-                      " for ", hostKernels().name);
+                      static_cast<int>(libraryInstructions()), " and kernels ", VectorKernels::packedVersion, " for ",
+                      hostKernels().name);
 }
 
 std::string dovetail::runtime::formatKey(const memory::desc &desc) {

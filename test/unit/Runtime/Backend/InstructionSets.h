@@ -14,7 +14,7 @@
 #define DOVETAIL_TEST_UNIT_RUNTIME_BACKEND_INSTRUCTIONSETS_H
 
 #include "Backend/cpu/Kernels/VectorKernels.h"
-#include "Program/HostFeatures.h"
+#include "dovetail/runtime/HostFeatures.h"
 
 #include <vector>
 

@@ -8,7 +8,7 @@
 
 #include "Reference.h"
 
-#include "Program/HostFeatures.h"
+#include "dovetail/runtime/HostFeatures.h"
 
 #include <cmath>
 #include <cstdlib>

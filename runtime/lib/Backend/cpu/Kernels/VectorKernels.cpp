@@ -12,7 +12,7 @@
 
 #include "VectorKernels.h"
 
-#include "../../../Program/HostFeatures.h"
+#include "dovetail/runtime/HostFeatures.h"
 
 using namespace dovetail::runtime;
 
