@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from harness.backend import UNSUPPORTED, BackendError, fastest_backend
+from harness.cpus import cpu_parameters
 from harness.partition import Partition, uneven_sizes
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference.ops.op_cast import cast_to
@@ -316,7 +317,7 @@ def test_strings_are_refused(backend):
 
 
 @pytest.mark.parametrize("wide, kind", [("FLOAT", "FLOAT16"), ("FLOAT", "BFLOAT16"), ("DOUBLE", "FLOAT"), ("DOUBLE", "FLOAT16")])
-@pytest.mark.parametrize("cpu", [(), ("--cpu", "x86-64-v3")], ids=["native", "x86-64-v3"])
+@pytest.mark.parametrize("cpu", cpu_parameters("native", "x86-64-v3"))
 def test_conversions_there_and_back_round(backend, wide, kind, cpu):
     """In one kernel, too."""
     x = (np.random.default_rng(3).standard_normal((5, 40)) / 3).astype(WIDE[wide])
@@ -326,5 +327,5 @@ def test_conversions_there_and_back_round(backend, wide, kind, cpu):
         helper.make_node("Neg", ["back"], ["y"]),
     ]
     model = _model(nodes, {"x": x}, {"y": wide})
-    results = backend.compile_and_run(model, Partition({"y": 1}), {"x": x}, ["y"], extra=cpu)
+    results = backend.compile_and_run(model, Partition({"y": 1}), {"x": x}, ["y"], extra=["--cpu", cpu])
     np.testing.assert_array_equal(results["y"], -x.astype(WIDE[kind]).astype(WIDE[wide]))

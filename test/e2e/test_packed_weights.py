@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from harness.backend import call, fastest_backend, tool
 from harness.compare import difference
+from harness.cpus import cpu_parameters
 from harness.partition import Partition, sizes_with_empty_shard, uneven_sizes
 from onnx import TensorProto, helper, numpy_helper
 
@@ -205,7 +206,7 @@ def test_exactly_dequantized(product, rows):
         np.testing.assert_array_equal(results["y"], expected)
 
 
-@pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("cpu", cpu_parameters("x86-64-v2", "x86-64-v3", "x86-64-v4"))
 @pytest.mark.parametrize("rows", [1, 3, 64])
 def test_other_processors(cpu, rows):
     _matmul(rows, axis=0, block=32, zero=True).check(Partition({"y": 1}), ["--cpu", cpu])

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from harness.backend import call, tool
 from harness.compare import differences
-from harness.cpus import runnable_cpus
+from harness.cpus import can_run, cpu_parameters, needs_cpu
 from onnx import TensorProto, helper, numpy_helper
 
 REPACKED = "are packed when ranks start"
@@ -81,7 +81,7 @@ MESHES = {
 }
 
 
-@pytest.mark.parametrize("cpu", ["native", "x86-64-v3"])
+@pytest.mark.parametrize("cpu", cpu_parameters("native", "x86-64-v3"))
 @pytest.mark.parametrize("mesh", MESHES.values(), ids=MESHES)
 def test_results_are_the_same(files, mesh, cpu):
     folder, expected = files
@@ -151,11 +151,13 @@ def test_weights_of_the_image_are_used(files):
         assert not np.array_equal(results["y"], before)
 
 
-@pytest.mark.parametrize("isa", ["AVX2", "SSE41"])
+#: What the library is told to use on a CPU that has more.
+_FEWER = {"AVX2": "x86-64-v4", "SSE41": "x86-64-v3"}
+
+
+@pytest.mark.parametrize("isa", [pytest.param(isa, marks=needs_cpu(cpu)) for isa, cpu in _FEWER.items()])
 def test_other_instructions_pack_again(files, monkeypatch, isa):
     """The library is told to use fewer instructions than when the weights were packed."""
-    if isa == "AVX2" and "x86-64-v4" not in runnable_cpus():
-        pytest.skip("without AVX-512 these are no fewer")
     folder, expected = files
     artifact = _compile(folder, "--cpu", "x86-64-v2", "--prepack", 1)
     assert REPACKED not in _run(folder, artifact, expected)[0]
@@ -250,7 +252,7 @@ def test_other_threads(divided):
     for operation, loop in ("plan.convolution", 2), ("plan.matmul", 1):
         line = next(line for line in plan.splitlines() if operation in line)
         assert f"<loop = {loop}," in line, line
-    packs_products = "x86-64-v4" in runnable_cpus()
+    packs_products = can_run("x86-64-v4")
     results, artifacts = {}, {}
     plain = _compile(folder)
     for threads in (1, 2, 4):

@@ -149,7 +149,7 @@ std::string sourceOf(const Kernel &kernel, const std::vector<Format> &arguments,
 /// Runs the kernel on loops [lo, hi); results hold [heldLo, heldHi).
 std::vector<Piece<float>> run(const Kernel &kernel, const std::vector<Format> &arguments,
                               const std::vector<Format> &results, const Index &staticLoops, const Index &lo,
-                              const Index &hi, const Index &heldLo, const Index &heldHi, const char *cpu) {
+                              const Index &hi, const Index &heldLo, const Index &heldHi, const std::string &cpu) {
   LoadedKernels loaded(sourceOf(kernel, arguments, results, staticLoops), cpu);
   Index loops;
   for (size_t dim = 0; dim < lo.size(); ++dim)
@@ -177,9 +177,9 @@ std::vector<Piece<float>> run(const Kernel &kernel, const std::vector<Format> &a
 
 } // namespace
 
-class BlockedKernels : public testing::TestWithParam<const char *> {};
-INSTANTIATE_TEST_SUITE_P(Cpus, BlockedKernels, testing::Values("native", "x86-64-v3"),
-                         [](const auto &info) { return std::string(info.param) == "native" ? "native" : "v3"; });
+class BlockedKernels : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Cpus, BlockedKernels, testing::ValuesIn(runnableCpus({"native", "x86-64-v3"})),
+                         [](const auto &info) { return testName(info.param); });
 
 TEST_P(BlockedKernels, GiveWhatRowMajorOnesGive) {
   int tails = 0;

@@ -113,7 +113,7 @@ template <typename T> std::vector<T> arguments(const Format &format) {
   return result;
 }
 
-class FloatConversionsTest : public testing::TestWithParam<std::tuple<const char *, Format>> {
+class FloatConversionsTest : public testing::TestWithParam<std::tuple<std::string, Format>> {
 protected:
   std::string cpu() const { return std::get<0>(GetParam()); }
   const Format &format() const { return std::get<1>(GetParam()); }
@@ -188,12 +188,10 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Cpus, FloatConversionsTest,
-                         testing::Combine(testing::Values("native", "x86-64-v3", "x86-64-v2"),
+                         testing::Combine(testing::ValuesIn(runnableCpus({"native", "x86-64-v3", "x86-64-v2"})),
                                           testing::ValuesIn(formats)),
                          [](const auto &info) {
-                           std::string name = std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param).name;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
+                           return testName(std::get<0>(info.param) + "_" + std::get<1>(info.param).name);
                          });
 } // namespace
 

@@ -15,11 +15,13 @@
 #include "dovetail/CodeGen/CPU/Compile.h"
 #include "dovetail/CodeGen/Passes.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/runtime/HostFeatures.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -74,6 +76,19 @@ DovetailKernel LoadedKernels::get(const char *name) const {
   if (!kernel)
     ADD_FAILURE() << "no kernel " << name;
   return kernel;
+}
+
+std::vector<std::string> test::runnableCpus(std::initializer_list<const char *> cpus) {
+  std::vector<std::string> runnable;
+  for (const char *cpu : cpus)
+    if (llvm::all_of(getCpuFeatures(cpu), runtime::hostHasFeature))
+      runnable.push_back(cpu);
+  return runnable;
+}
+
+std::string test::testName(std::string cpu) {
+  std::replace(cpu.begin(), cpu.end(), '-', '_');
+  return cpu;
 }
 
 float test::noise(const Index &index) {

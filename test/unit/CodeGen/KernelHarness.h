@@ -18,6 +18,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -137,6 +138,12 @@ private:
   std::vector<void *> pointers;
   Index numbers;
 };
+
+/// Those of `cpus`, as `CodeGenOptions::cpu` takes them, whose code runs here.
+std::vector<std::string> runnableCpus(std::initializer_list<const char *> cpus);
+
+/// `cpu` as part of the name of a test.
+std::string testName(std::string cpu);
 
 /// A pseudo-random number in [-2, 2) that depends on `index` only.
 float noise(const Index &index);

@@ -62,12 +62,12 @@ std::vector<float> arguments() {
 
 float ulpOf(float value) { return std::nextafter(std::fabs(value), INFINITY) - std::fabs(value); }
 
-class MathTest : public testing::TestWithParam<std::tuple<Function, const char *>> {};
+class MathTest : public testing::TestWithParam<std::tuple<Function, std::string>> {};
 INSTANTIATE_TEST_SUITE_P(Functions, MathTest,
-                         testing::Combine(testing::ValuesIn(functions), testing::Values("native", "x86-64-v2")),
+                         testing::Combine(testing::ValuesIn(functions),
+                                          testing::ValuesIn(runnableCpus({"native", "x86-64-v2"}))),
                          [](const auto &info) {
-                           return std::string(std::get<0>(info.param).name) +
-                                  (std::get<1>(info.param)[0] == 'n' ? "_native" : "_v2");
+                           return std::string(std::get<0>(info.param).name) + "_" + testName(std::get<1>(info.param));
                          });
 } // namespace
 

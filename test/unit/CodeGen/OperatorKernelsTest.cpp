@@ -21,12 +21,9 @@ using namespace dovetail::test;
 
 namespace {
 /// The CPUs that kernels are compiled for: the host, and the oldest supported.
-class OperatorKernelsTest : public testing::TestWithParam<const char *> {};
-INSTANTIATE_TEST_SUITE_P(Cpus, OperatorKernelsTest, testing::Values("native", "x86-64-v2"), [](const auto &info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+class OperatorKernelsTest : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Cpus, OperatorKernelsTest, testing::ValuesIn(runnableCpus({"native", "x86-64-v2"})),
+                         [](const auto &info) { return testName(info.param); });
 
 void expectNear(float actual, double expected, const Index &at, float tolerance = 1e-5f) {
   ASSERT_NEAR(actual, expected, tolerance * (1 + std::fabs(expected))) << testing::PrintToString(at);

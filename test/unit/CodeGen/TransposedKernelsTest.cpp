@@ -73,7 +73,7 @@ template <typename T> T count(const Index &index) {
   return static_cast<T>(number * 0x9e3779b97f4a7c15 >> 40);
 }
 
-template <typename T> void check(const Case &test, const std::string &element, const char *cpu, bool isFused) {
+template <typename T> void check(const Case &test, const std::string &element, const std::string &cpu, bool isFused) {
   Index result;
   for (int64_t dim : test.permutation)
     result.push_back(test.source[dim]);
@@ -122,12 +122,9 @@ template <typename T> void check(const Case &test, const std::string &element, c
   });
 }
 
-class TransposedKernelsTest : public testing::TestWithParam<const char *> {};
-INSTANTIATE_TEST_SUITE_P(Cpus, TransposedKernelsTest, testing::Values("native", "x86-64-v3"), [](const auto &info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+class TransposedKernelsTest : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Cpus, TransposedKernelsTest, testing::ValuesIn(runnableCpus({"native", "x86-64-v3"})),
+                         [](const auto &info) { return testName(info.param); });
 } // namespace
 
 TEST_P(TransposedKernelsTest, MovesElementsOfAllSizes) {
