@@ -308,16 +308,19 @@ def test_loops(tmp_path, rows):
     assert rank["values_bytes"] - rank["scratch_bytes"] <= 4 * x.nbytes + wide + 4096
 
 
-def test_threads_do_not_matter():
-    """Nor does it matter to a bit how many there are."""
+@pytest.mark.parametrize("cpu", cpu_parameters("native", "x86-64-v2", "x86-64-v3", "x86-64-v4"))
+def test_threads_do_not_matter(cpu):
+    """The kernel is ours, and rounds each element alike however threads divide the rows: in fours, or one by one."""
     from harness.backend import InProcessBackend
 
     case = _matmul(64, axis=0, block=32, zero=True)
     if not isinstance(fastest_backend(), InProcessBackend):
         pytest.skip("needs the Python package")
     results = [
-        InProcessBackend(threads=threads).compile_and_run(case.model, Partition({"y": 1}), {"x": case.x}, ["y"])["y"]
-        for threads in (1, 2, 5)
+        InProcessBackend(threads=threads).compile_and_run(
+            case.model, Partition({"y": 1}), {"x": case.x}, ["y"], extra=["--cpu", cpu]
+        )["y"]
+        for threads in (1, 2, 3, 5, 7)
     ]
     for other in results[1:]:
         np.testing.assert_array_equal(results[0], other)

@@ -42,6 +42,51 @@ static void replaceBF16(ModuleOp kernels) {
   replacer.recursivelyReplaceElementsIn(kernels, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
 }
 
+/// Joins a product with the sum that is its only use, in the same block: the CPU rounds once where it has instructions
+/// for that, and twice where it has none. `contract` alone leaves the choice to LLVM, which makes it anew in each loop:
+/// it may gather neighbouring products into a vector and add them one by one. Then elements of one tensor would be
+/// rounded in different ways, and in others where threads divide it differently. Sums that may be reordered stay as
+/// they are, as LLVM has more ways to make vectors of them.
+static void joinProductsWithSums(ModuleOp kernels) {
+  constexpr LLVM::FastmathFlags contract = LLVM::FastmathFlags::contract, reassoc = LLVM::FastmathFlags::reassoc;
+  auto has = [](LLVM::FastmathFlags flags, LLVM::FastmathFlags flag) { return (flags & flag) == flag; };
+  auto join = [&](auto sum, bool isDifference) {
+    Type type = getElementTypeOrSelf(sum.getType());
+    if (!(type.isF32() || type.isF64()) || !has(sum.getFastmathFlags(), contract) ||
+        has(sum.getFastmathFlags(), reassoc))
+      return;
+    for (auto [value, other] : {std::pair(sum.getLhs(), sum.getRhs()), std::pair(sum.getRhs(), sum.getLhs())}) {
+      auto product = value.template getDefiningOp<LLVM::FMulOp>();
+      if (!product || !product->hasOneUse() || product->getBlock() != sum->getBlock() ||
+          !has(product.getFastmathFlags(), contract))
+        continue;
+      OpBuilder builder(sum);
+      Value factor = product.getLhs(), addend = other;
+      if (isDifference) {
+        Value &negated = value == sum.getLhs() ? addend : factor;
+        negated = LLVM::FNegOp::create(builder, sum.getLoc(), negated);
+      }
+      sum.replaceAllUsesWith(LLVM::FMulAddOp::create(builder, sum.getLoc(), sum.getType(), factor, product.getRhs(),
+                                                     addend, sum.getFastmathFlags())
+                                 .getResult());
+      sum.erase();
+      product.erase();
+      return;
+    }
+  };
+  SmallVector<Operation *> sums;
+  kernels.walk([&](Operation *op) {
+    if (isa<LLVM::FAddOp, LLVM::FSubOp>(op))
+      sums.push_back(op);
+  });
+  for (Operation *op : sums) {
+    if (auto sum = dyn_cast<LLVM::FAddOp>(op))
+      join(sum, /*isDifference=*/false);
+    else
+      join(cast<LLVM::FSubOp>(op), /*isDifference=*/true);
+  }
+}
+
 LogicalResult dovetail::lowerKernelsToLLVM(ModuleOp kernels, const FloatInstructions &instructions) {
   SmallVector<StringRef> emulatedFloats = {"bf16"};
   if (!instructions.f16)
@@ -64,6 +109,7 @@ LogicalResult dovetail::lowerKernelsToLLVM(ModuleOp kernels, const FloatInstruct
   target.addLegalOp<ModuleOp>();
   if (failed(applyFullConversion(kernels, target, std::move(patterns))))
     return failure();
+  joinProductsWithSums(kernels);
   replaceBF16(kernels);
   return success();
 }
