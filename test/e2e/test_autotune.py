@@ -8,8 +8,12 @@ import onnx
 import pytest
 from harness.backend import call, tool
 from harness.compare import differences
+from harness.cpus import needs_cpu
 from harness.oracle import expected_outputs
 from ops import Draft
+
+#: Elsewhere there is no other algorithm to choose.
+pytestmark = needs_cpu("x86-64-v3")
 
 CHOSEN = re.compile(r"--autotune: (\d+) of (\d+) convolutions with a choice")
 NOTHING = "--autotune: no convolution has a choice of algorithms; nothing was measured"

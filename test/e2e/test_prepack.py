@@ -201,6 +201,7 @@ def _keys(artifact):
     return keys
 
 
+@needs_cpu("x86-64-v3")
 @pytest.mark.parametrize("mesh", [[], ["--mesh", "y=2", "--shard", "x=_,_,y,_"]], ids=["1", "2"])
 def test_each_algorithm_has_its_own_weights(winograd, mesh):
     folder, expected = winograd

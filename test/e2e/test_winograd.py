@@ -6,10 +6,13 @@ import onnx
 import pytest
 from harness.backend import call, tool
 from harness.compare import difference, differences
-from harness.cpus import runnable_cpus
+from harness.cpus import needs_cpu, runnable_cpus
 from harness.oracle import expected_outputs
 from harness.partition import Partition, sizes_with_empty_shard
 from ops import Draft
+
+#: The algorithm takes longer without vectors of AVX2.
+pytestmark = needs_cpu("x86-64-v3")
 
 #: What is said to be the most that the algorithm is wrong, of the largest result.
 LIMIT = 1e-5
