@@ -48,6 +48,8 @@ artifact::ConvolutionAlgorithm dovetail::toSchema(plan::ConvolutionAlgorithm val
     return artifact::ConvolutionAlgorithm::Library;
   case plan::ConvolutionAlgorithm::Winograd:
     return artifact::ConvolutionAlgorithm::Winograd;
+  case plan::ConvolutionAlgorithm::Gathered:
+    return artifact::ConvolutionAlgorithm::Gathered;
   }
   llvm_unreachable("covered switch");
 }

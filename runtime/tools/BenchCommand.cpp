@@ -78,6 +78,21 @@ nlohmann::json StepTimes::describe(const runtime::Plan &plan) const {
   return result;
 }
 
+/// What does library calls on rank 0, and whether that is slow.
+nlohmann::json describeImplementations(const runtime::ProgramRunner &runner) {
+  nlohmann::json result = nlohmann::json::array();
+  const runtime::Plan &plan = runner.getProgram().getPlan();
+  const std::vector<std::string> &names = runner.implementations(0);
+  const std::vector<size_t> &references = runner.references(0);
+  for (size_t step = 0; step < names.size(); ++step)
+    if (!names[step].empty())
+      result.push_back({{"step", plan.steps[step].name},
+                        {"kind", plan.steps[step].kind()},
+                        {"implementation", names[step]},
+                        {"is_reference", std::count(references.begin(), references.end(), step) > 0}});
+  return result;
+}
+
 double medianOf(std::vector<double> &values) {
   std::sort(values.begin(), values.end());
   return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
@@ -176,6 +191,7 @@ absl::Status BenchCommand::run() {
     if (!*isProcess)
       for (int rank = 0; rank < (*program)->numRanks(); ++rank)
         result["memory"].push_back(describeMemory(rank, (*runner)->statistics(rank)));
+    result["implementations"] = describeImplementations(**runner);
     if (steps)
       result["steps"] = stepTimes.describe(plan);
     // Names come from models, which may contain any bytes.

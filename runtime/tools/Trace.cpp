@@ -37,6 +37,9 @@ absl::Status tools::writeTrace(const std::string &path, const runtime::ProgramRu
       const runtime::StepInfo &step = plan.steps[i];
       const runtime::StepTime &time = runner.times(rank)[i];
       json arguments = {{"step", i}, {"kind", step.kind()}};
+      // Of other processes it is not known.
+      if (i < runner.implementations(rank).size() && !runner.implementations(rank)[i].empty())
+        arguments["implementation"] = runner.implementations(rank)[i];
       if (const auto *call = std::get_if<runtime::ExchangeCall>(&step.action)) {
         json classes = json::array();
         int64_t received = 0;

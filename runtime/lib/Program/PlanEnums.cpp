@@ -177,6 +177,8 @@ std::optional<ConvolutionAlgorithm> dovetail::runtime::fromSchema(artifact::Conv
     return ConvolutionAlgorithm::Library;
   case artifact::ConvolutionAlgorithm::Winograd:
     return ConvolutionAlgorithm::Winograd;
+  case artifact::ConvolutionAlgorithm::Gathered:
+    return ConvolutionAlgorithm::Gathered;
   }
   return std::nullopt;
 }

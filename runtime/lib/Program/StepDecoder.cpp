@@ -8,6 +8,7 @@
 
 #include "PlanDecoder.h"
 
+#include "dovetail/Layout/Gathered.h"
 #include "dovetail/Layout/Winograd.h"
 
 #include <algorithm>
@@ -224,6 +225,8 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
       return damaged(where, " has algorithm number ", static_cast<int>(source->algorithm()), ", which there is not");
     if (*algorithm == ConvolutionAlgorithm::Winograd && !layout::isWinogradForm(call.form))
       return damaged(where, " is by Winograd's algorithm, but not of 3 x 3 with stride 1 and one group");
+    if (*algorithm == ConvolutionAlgorithm::Gathered && layout::gatheredPhases(call.form) > layout::gatheredMostPhases)
+      return damaged(where, " is over gathered rows, but has too many kinds of windows");
     call.algorithm = *algorithm;
     action = std::move(call);
   } else if (const artifact::MatMul *source = step.call_as_MatMul()) {

@@ -27,6 +27,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <set>
 #include <shared_mutex>
 #include <system_error>
 #include <thread>
@@ -71,6 +72,8 @@ struct ProgramRunner::State {
     std::unique_ptr<Communicator> communicator;
     std::unique_ptr<Session> session;
     SessionStatistics statistics;
+    std::vector<std::string> implementations;
+    std::vector<size_t> references;
     std::vector<StepTime> times;
     std::chrono::steady_clock::time_point begin, issued, end;
     absl::Status report; ///< What was wrong with the inputs of the last run, on rank 0 also that of other processes.
@@ -202,6 +205,8 @@ void ProgramRunner::State::work(int index) {
       return session.status();
     rank.session = *std::move(session);
     rank.statistics = rank.session->statistics();
+    rank.implementations = rank.session->implementations();
+    rank.references = rank.session->references();
     return absl::OkStatus();
   });
   for (;;) {
@@ -676,14 +681,27 @@ const std::vector<int> &ProgramRunner::ranks() const { return state->own; }
 
 bool ProgramRunner::isFirst() const { return state->isFirst(); }
 
+/// Says which steps the library has nothing fast for, so that nothing is slow without a word.
+static std::string describeReferences(const Plan &plan, const std::set<size_t> &steps) {
+  if (steps.empty())
+    return {};
+  const StepInfo &first = plan.steps[*steps.begin()];
+  return absl::StrCat("oneDNN has only its slow reference implementation for ", steps.size(),
+                      steps.size() == 1 ? " call" : " calls", " on this machine, such as ", first.kind(), " '",
+                      first.name, "'; compile the model with --cpu native on this machine, or with --no-libraries");
+}
+
 std::string ProgramRunner::remark() const {
-  std::string text;
+  std::set<size_t> references;
+  for (int rank : state->own)
+    references.insert(state->ranks[rank].references.begin(), state->ranks[rank].references.end());
+  std::string text = describeReferences(state->program->getPlan(), references);
   auto cores = static_cast<int>(state->processors.size());
   if (!state->group->isWhole() && state->options.threads > cores)
-    text = absl::StrCat("this process has ", state->options.threads, " threads, but may use ", cores,
-                        cores == 1 ? " processor" : " processors",
-                        " only; let the launcher bind it to more (mpirun --map-by slot:PE=", state->options.threads,
-                        ", srun --cpus-per-task), or give fewer threads");
+    absl::StrAppend(&text, text.empty() ? "" : "; ", "this process has ", state->options.threads,
+                    " threads, but may use ", cores, cores == 1 ? " processor" : " processors",
+                    " only; let the launcher bind it to more (mpirun --map-by slot:PE=", state->options.threads,
+                    ", srun --cpus-per-task), or give fewer threads");
   PackedWeights &packed = state->program->getPackedWeights();
   const PackedImage &image = packed.getImage();
   int64_t missing = packed.numMissing();
@@ -701,6 +719,12 @@ std::vector<std::byte> ProgramRunner::packedImage() const {
 }
 
 const SessionStatistics &ProgramRunner::statistics(int rank) const { return state->ranks[rank].statistics; }
+
+const std::vector<std::string> &ProgramRunner::implementations(int rank) const {
+  return state->ranks[rank].implementations;
+}
+
+const std::vector<size_t> &ProgramRunner::references(int rank) const { return state->ranks[rank].references; }
 
 std::chrono::nanoseconds ProgramRunner::issueTime() const {
   std::chrono::nanoseconds longest{0};

@@ -80,6 +80,8 @@ public:
   layout::Box inputBox(size_t index) const override { return memory.box(arguments[index].tensor); }
   layout::Box outputBox(size_t index) const override { return memory.box(results[index].tensor); }
   const SessionStatistics &statistics() const override { return stats; }
+  const std::vector<std::string> &implementations() const override { return implementationNames; }
+  const std::vector<size_t> &references() const override { return referenceSteps; }
   std::chrono::steady_clock::time_point issued() const override { return issuedAll; }
   const std::vector<StepTime> &times() const override { return stepTimes; }
 
@@ -132,6 +134,8 @@ private:
   Feedback feedback;
   std::shared_ptr<std::byte> records; ///< The memory of `RankMemory::records`.
   SessionStatistics stats;
+  std::vector<std::string> implementationNames;
+  std::vector<size_t> referenceSteps;
   std::vector<StepTime> stepTimes;
   std::chrono::steady_clock::time_point issuedAll;
 };
@@ -275,9 +279,13 @@ absl::Status ProgramSession::allocate() {
     if (plan.isMapped(plan.buffers[i]) && packing.readInRuns[i])
       stats.weightBytes += memory.buffers[i].box.volume() * elementSize(plan.buffers[i].type);
   }
-  for (const PreparedStep &step : steps)
-    if (step.executor)
-      stats.packedBytes += step.executor->packedBytes();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const StepExecutor *executor = steps[i].executor.get();
+    stats.packedBytes += executor ? executor->packedBytes() : 0;
+    implementationNames.push_back(executor ? executor->implementation() : std::string());
+    if (executor && executor->isReference())
+      referenceSteps.push_back(i);
+  }
 
   stats.arenaBytes = planned.bytes;
   stats.startBytes = planned.startBytes;

@@ -46,6 +46,11 @@ public:
   /// everything that depends on constants alone.
   virtual absl::Status pack() { return absl::OkStatus(); }
   virtual absl::Status run() = 0;
+  /// What does a library call, once it is created: the library's name of its implementation, or that of the runtime's
+  /// own kernels. Empty for all other steps.
+  virtual std::string implementation() const { return {}; }
+  /// Whether the library has nothing but its reference implementation for it, which is slower by factors.
+  virtual bool isReference() const { return false; }
 };
 
 /// Exchanges may still be under way when `run` returns, and are also told when their source must not be read any more.

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Plan/IR/AttentionCall.h"
+#include "dovetail/Layout/Gathered.h"
 #include "dovetail/Layout/Winograd.h"
 #include "mlir/Dialect/Traits.h"
 #include "mlir/IR/Builders.h"
@@ -274,6 +275,11 @@ LogicalResult ConvolutionOp::verify() {
   if (getAlgorithm() == ConvolutionAlgorithm::Winograd &&
       (!layout::isWinogradForm(*getForm()) || !tensorOf(getOutput()).getElementType().isF32()))
     return emitOpError("is by Winograd's algorithm, but not of 3 x 3 with stride 1, of one group, in f32");
+  if (getAlgorithm() == ConvolutionAlgorithm::Gathered &&
+      (layout::gatheredPhases(*getForm()) > layout::gatheredMostPhases ||
+       !tensorOf(getOutput()).getElementType().isF32()))
+    return emitOpError("is over gathered rows, but not in f32, or has more than ")
+           << layout::gatheredMostPhases << " kinds of windows";
   return verifyPostOps(*this);
 }
 

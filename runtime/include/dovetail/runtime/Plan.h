@@ -126,8 +126,9 @@ using Access = std::vector<layout::AccessDim>;
 
 /// How a convolution is computed.
 enum class ConvolutionAlgorithm : uint8_t {
-  Library, ///< As the target's library does it.
-  Winograd ///< F(4 x 4, 3 x 3), in f32, by the runtime's own kernels on CPUs.
+  Library,  ///< As the target's library does it.
+  Winograd, ///< F(4 x 4, 3 x 3), in f32, by the runtime's own kernels on CPUs.
+  Gathered, ///< As products over rows that are gathered from windows, in f32, by the same.
 };
 
 /// A library call for a convolution, or for a transposed one.

@@ -136,6 +136,11 @@ public:
   /// When the last run had issued all of its work, and from then on waited for the device. On the CPU work is issued by
   /// doing it.
   virtual std::chrono::steady_clock::time_point issued() const = 0;
+  /// What does each step of the plan that is a library call, prologue not included: the library's name of its
+  /// implementation, or that of the runtime's own kernels. Empty for all other steps.
+  virtual const std::vector<std::string> &implementations() const = 0;
+  /// The steps for which the library has nothing but its reference implementation, which is slower by factors.
+  virtual const std::vector<size_t> &references() const = 0;
   /// One for each step of the plan, prologue not included, if `trace` was asked for.
   virtual const std::vector<StepTime> &times() const = 0;
 };

@@ -33,6 +33,8 @@ public:
 
   /// Whether an implementation may need this much. Remembers the first that may not.
   bool allows(int64_t packedNeed, int64_t scratchNeed);
+  /// What is left of scratch memory.
+  int64_t scratchBytes() const { return scratch; }
   /// Takes away what is kept by a part of the call.
   void keep(int64_t packedBytes) { packed -= alignedSize(packedBytes); }
   /// `status` of a call for which there is no implementation: RESOURCE_EXHAUSTED if one was passed over.

@@ -27,6 +27,8 @@ public:
   bool sharesWeights(LibraryStep &first) override;
   int64_t packedUse() const override;
   std::string packedKey() const override;
+  std::string implementation() const override { return parts.size() > 0 ? parts[0].implementation() : std::string(); }
+  bool isReference() const override;
   void setPackedMemory(std::byte *memory) override { packed = memory; }
   absl::Status bind(std::byte *scratch) override;
   absl::Status pack() override {
@@ -66,6 +68,13 @@ absl::Status ConvolutionStep::create(CallBudget &budget) {
 bool ConvolutionStep::isSlow() const {
   for (size_t i = 0; i < parts.size(); ++i)
     if (parts[i].isSlow())
+      return true;
+  return false;
+}
+
+bool ConvolutionStep::isReference() const {
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (runtime::isReference(parts[i].implementation().c_str()))
       return true;
   return false;
 }

@@ -8,6 +8,8 @@
 
 #include "ConvolutionPart.h"
 
+#include "dovetail/Layout/Gathered.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -22,7 +24,7 @@ using layout::Box;
 ConvolutionPart::ConvolutionPart(const RankMemory &context, const ConvolutionCall &call, ConvolutionChannels channels,
                                  WeightUse use, ThreadPool *threads)
     : context(context), call(call), channels(channels), use(use), packOnce(use != WeightUse::Changing),
-      threads(threads), spatial(static_cast<int>(call.form.windows.size())) {}
+      threads(threads), algorithm(call.algorithm), spatial(static_cast<int>(call.form.windows.size())) {}
 
 bool ConvolutionPart::takesBlocks(const MemoryFormat &format) const {
   const Box &weights = geometry.weightsBox;
@@ -125,6 +127,7 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
     packedDesc = desc.weights_desc();
     scratchpadDesc = desc.scratchpad_desc();
     primitive = makePrimitive(desc);
+    implementationName = desc.impl_info_str();
     return isReference(desc.impl_info_str()) ? PostOps::Outcome::Slow : PostOps::Outcome::Fast;
   };
   if (call.form.isTransposed) {
@@ -169,12 +172,13 @@ absl::Status ConvolutionPart::createTiles(CallBudget &budget) {
       return tiles->create(fused, budget, shared ? shared->tiles.get() : nullptr);
     });
   });
+  implementationName = tiles->implementation();
   return status.ok() ? tiles->prepare(scratchPlan) : status;
 }
 
 bool ConvolutionPart::hasKernels() const {
-  return call.algorithm != ConvolutionAlgorithm::Library && types.result == memory::data_type::f32 &&
-         channels.groups == 1 && !geometry.nothingToSum;
+  return algorithm != ConvolutionAlgorithm::Library && types.result == memory::data_type::f32 &&
+         (channels.groups == 1 || algorithm == ConvolutionAlgorithm::Gathered) && !geometry.nothingToSum;
 }
 
 void ConvolutionPart::planKernels() {
@@ -188,17 +192,25 @@ void ConvolutionPart::planKernels() {
   std::vector<int> spatial(dims.begin() + 2, dims.end());
   KernelConvolution::Operands operands{inView, outView, context.memory(call.weights).part(geometry.weightsBox), spatial,
                                        packOnce};
-  kernels = std::make_unique<WinogradConvolution>(std::move(operands), geometry.padLo[spatial[0] - 2],
-                                                  geometry.padLo[spatial[1] - 2], threads);
+  // Threads have divided what was planned for the library already.
+  ThreadPool *dividing = algorithm == call.algorithm ? threads : nullptr;
+  if (algorithm == ConvolutionAlgorithm::Gathered)
+    kernels = std::make_unique<GatheredConvolution>(std::move(operands), call.form, channels.groups, dividing);
+  else
+    kernels = std::make_unique<WinogradConvolution>(std::move(operands), geometry.padLo[spatial[0] - 2],
+                                                    geometry.padLo[spatial[1] - 2], threads);
 }
 
 absl::Status ConvolutionPart::createKernels(CallBudget &budget) {
   absl::Status status = guardLibrary([&]() -> absl::Status {
-    return postOps->prepare(/*biasFirst=*/true, scratchPlan,
-                            [&](const PostOps::Fused &fused) { return kernels->create(fused, budget); });
+    return postOps->prepare(/*biasFirst=*/true, scratchPlan, [&](const PostOps::Fused &fused) {
+      return kernels->create(fused, budget, shared != nullptr);
+    });
   });
-  if (status.ok())
+  if (status.ok()) {
     kernels->prepare(scratchPlan);
+    implementationName = kernels->implementation();
+  }
   return status;
 }
 
@@ -281,6 +293,13 @@ absl::Status ConvolutionPart::prepare() {
   if (!planned.ok())
     return planned.status();
   geometry = *std::move(planned);
+  scratchPlan = ScratchPlan();
+  tiles = nullptr;
+  kernels = nullptr;
+  packs = false;
+  // Kernels find out by themselves what each window has.
+  if (hasKernels())
+    geometry.fullResult = geometry.readsPaddingOnly = false;
   if (context.memory(call.weights).blockDim >= 0)
     return absl::UnimplementedError("weights in a blocked format");
   chooseLayout();
@@ -308,7 +327,41 @@ absl::Status ConvolutionPart::prepare() {
   return absl::OkStatus();
 }
 
+bool ConvolutionPart::mayGather() const {
+  return types.result == memory::data_type::f32 && !geometry.nothingToSum &&
+         layout::gatheredPhases(call.form) <= layout::gatheredMostPhases;
+}
+
+absl::Status ConvolutionPart::gather(CallBudget &budget) {
+  int64_t planned = staging;
+  algorithm = ConvolutionAlgorithm::Gathered;
+  absl::Status status = prepare();
+  // What is copied around the call now is part of what it takes more.
+  staging = planned;
+  if (!status.ok())
+    return status;
+  kernels->limitScratch(budget.scratchBytes() - (scratchPlan.size() - planned));
+  return createPlanned(budget);
+}
+
 absl::Status ConvolutionPart::create(CallBudget &budget) {
+  bool follows = shared && shared->kernels && !kernels;
+  absl::Status status =
+      follows ? absl::UnimplementedError("another part packs weights for kernels") : createPlanned(budget);
+  bool isPoor = !status.ok() || isReference(implementationName.c_str());
+  if (!isPoor || kernels || (shared && !follows) || !mayGather())
+    return status;
+  absl::Status gathered = gather(budget);
+  if (gathered.ok() || follows)
+    return gathered;
+  if (!status.ok())
+    return status;
+  algorithm = call.algorithm;
+  status = prepare();
+  return status.ok() ? createPlanned(budget) : status;
+}
+
+absl::Status ConvolutionPart::createPlanned(CallBudget &budget) {
   absl::Status status = geometry.nothingToSum ? postOps->prepareSeparate(scratchPlan)
                         : tiles               ? createTiles(budget)
                         : kernels             ? createKernels(budget)
@@ -329,7 +382,7 @@ int64_t ConvolutionPart::packedBytes() const {
   if (tiles)
     return shared ? 0 : tiles->packedBytes();
   if (kernels)
-    return kernels->packedBytes();
+    return shared ? 0 : kernels->packedBytes();
   return packs && packOnce && !shared ? alignedSize(packedDesc.get_size()) : 0;
 }
 
@@ -374,7 +427,7 @@ absl::Status ConvolutionPart::bind(std::byte *scratch, std::byte *packed) {
   if (tiles)
     return tiles->bind(scratch, packedData, inView.data, outView.data, source, postOps->biasData());
   if (kernels) {
-    kernels->bind(scratch, packed, inView.data, outView.data, source, postOps->biasData());
+    kernels->bind(scratch, packedData, inView.data, outView.data, source, postOps->biasData());
     return absl::OkStatus();
   }
   return guardLibrary([&]() -> absl::Status {
@@ -402,7 +455,8 @@ absl::Status ConvolutionPart::pack() {
   if (tiles)
     return shared ? absl::OkStatus() : tiles->pack();
   if (kernels) {
-    kernels->pack();
+    if (!shared)
+      kernels->pack();
     return absl::OkStatus();
   }
   return packs && packOnce && !shared ? packCall.run() : absl::OkStatus();

@@ -15,6 +15,7 @@
 #define DOVETAIL_RUNTIME_BACKEND_CPU_CONVOLUTIONPART_H
 
 #include "../common/ConvolutionGeometry.h"
+#include "GatheredConvolution.h"
 #include "PostOps.h"
 #include "TileConvolution.h"
 #include "WinogradConvolution.h"
@@ -34,6 +35,8 @@ public:
   /// Chooses the library's implementation.
   absl::Status create(CallBudget &budget);
   bool isSlow() const { return postOps->isSlow() || postOps->isRestSlow(); }
+  /// What computes it, once it is created; empty where there is nothing to compute.
+  const std::string &implementation() const { return implementationName; }
   /// Whether the weights are those of `other`, with dimensions in the same order, and packed once. Both are prepared.
   bool canShareWeights(const ConvolutionPart &other) const;
   /// Has this part use what `other` packs, which is created and bound before this one, and lives as long.
@@ -48,6 +51,11 @@ public:
   absl::Status run();
 
 private:
+  /// Creates what `prepare` has planned.
+  absl::Status createPlanned(CallBudget &budget);
+  /// Plans and creates kernels of the runtime's own in place of what the library has, where they keep to `budget`.
+  absl::Status gather(CallBudget &budget);
+  bool mayGather() const;
   void chooseLayout();
   /// Whether the library is fast with both operands in `format`, which has blocks of channels, and boxes are whole
   /// ones.
@@ -72,6 +80,7 @@ private:
   WeightUse use;
   bool packOnce; ///< Weights never change: they are packed when the session starts.
   ThreadPool *threads;
+  ConvolutionAlgorithm algorithm;
   ProductTypes types;
   int spatial;
 
@@ -88,6 +97,7 @@ private:
   Copier copyIn, copyOut, cut;
   std::unique_ptr<PostOps> postOps;
 
+  std::string implementationName;
   /// These do the work in place of `primitive`, if there is one of them.
   std::unique_ptr<TileConvolution> tiles;
   std::unique_ptr<KernelConvolution> kernels;

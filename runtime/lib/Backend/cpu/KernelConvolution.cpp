@@ -10,6 +10,8 @@
 
 #include "KernelEpilogue.h"
 
+#include "absl/strings/str_cat.h"
+
 #include <algorithm>
 
 using namespace dovetail;
@@ -38,13 +40,16 @@ bool KernelConvolution::takes(const std::vector<PostOpInfo> &ops) {
 KernelConvolution::KernelConvolution(Operands operands, ThreadPool *threads)
     : operands(std::move(operands)), kernels(hostKernels()), threads(threads) {}
 
-PostOps::Outcome KernelConvolution::create(const PostOps::Fused &fused, CallBudget &budget) {
+std::string KernelConvolution::implementation() const { return absl::StrCat("own ", algorithm(), ", ", kernels.name); }
+
+PostOps::Outcome KernelConvolution::create(const PostOps::Fused &fused, CallBudget &budget, bool isShared) {
   std::optional<Epilogue> found = kernelEpilogue(fused);
   if (!found)
     return PostOps::Outcome::Impossible;
   epilogue = *found;
   fusesBias = fused.hasBias;
-  auto [packed, scratch] = CallBudget::needOf(weightBytes(), threadBytes() * numThreads(), operands.packOnce);
+  auto [packed, scratch] =
+      CallBudget::needOf(isShared ? 0 : weightBytes(), threadBytes() * numThreads(), operands.packOnce);
   return budget.allows(packed, scratch) ? PostOps::Outcome::Fast : PostOps::Outcome::Impossible;
 }
 
@@ -66,30 +71,26 @@ void KernelConvolution::bind(std::byte *scratch, std::byte *packed, std::byte *i
   blocks = scratch + blocksOffset;
 }
 
-void KernelConvolution::packAll() {
+void KernelConvolution::divide(void (KernelConvolution::*work)(int64_t part)) {
+  if (!threads)
+    return (this->*work)(0);
+  std::pair arguments(this, work);
   threads->run(
       threads->size(),
-      [](void *self, int thread) {
-        auto *convolution = static_cast<KernelConvolution *>(self);
-        convolution->packPart(thread, convolution->numThreads());
+      [](void *given, int thread) {
+        auto [convolution, own] = *static_cast<decltype(arguments) *>(given);
+        (convolution->*own)(thread);
       },
-      this);
+      &arguments);
 }
 
 void KernelConvolution::pack() {
   if (operands.packOnce)
-    packAll();
+    divide(&KernelConvolution::packThread);
 }
 
 void KernelConvolution::run() {
   if (!operands.packOnce)
-    packAll();
-  threads->run(
-      threads->size(),
-      [](void *self, int thread) {
-        auto *convolution = static_cast<KernelConvolution *>(self);
-        convolution->runPart(thread, convolution->numThreads(),
-                             convolution->blocks + convolution->threadBytes() * thread);
-      },
-      this);
+    divide(&KernelConvolution::packThread);
+  divide(&KernelConvolution::runThread);
 }

@@ -40,8 +40,10 @@ public:
 
   virtual ~KernelConvolution() = default;
 
-  /// Whether what is fused can be done, within `budget`.
-  PostOps::Outcome create(const PostOps::Fused &fused, CallBudget &budget);
+  /// Has it do with `bytes` of scratch memory, if it can.
+  virtual void limitScratch(int64_t /*bytes*/) {}
+  /// Whether what is fused can be done, within `budget`; with `isShared` somebody else packs the weights.
+  PostOps::Outcome create(const PostOps::Fused &fused, CallBudget &budget, bool isShared);
   void prepare(ScratchPlan &scratch);
   /// `packed` has room for `packedBytes`.
   void bind(std::byte *scratch, std::byte *packed, std::byte *input, std::byte *output, const std::byte *weights,
@@ -51,13 +53,16 @@ public:
   void run();
   /// Of memory that is kept.
   int64_t packedBytes() const { return operands.packOnce ? weightBytes() : 0; }
+  /// What computes it, and for which instruction set.
+  std::string implementation() const;
   /// What `pack` makes of given weights, as text: equal where the bytes are.
   virtual std::string packedFormat() const = 0;
 
 protected:
-  /// `threads`, which outlives the object, is null where nothing will run.
+  /// `threads` outlives the object. Without them the thread that calls does all.
   KernelConvolution(Operands operands, ThreadPool *threads);
 
+  virtual const char *algorithm() const = 0;
   /// What packed weights take, and scratch memory of each thread; multiples of the alignment.
   virtual int64_t weightBytes() const = 0;
   virtual int64_t threadBytes() const = 0;
@@ -72,7 +77,10 @@ protected:
 
 private:
   int numThreads() const { return threads ? threads->size() : 1; }
-  void packAll();
+  /// Has each thread do its part of the work, with its scratch memory.
+  void divide(void (KernelConvolution::*work)(int64_t part));
+  void packThread(int64_t thread) { packPart(thread, numThreads()); }
+  void runThread(int64_t thread) { runPart(thread, numThreads(), blocks + threadBytes() * thread); }
 
   ThreadPool *threads;
   Epilogue epilogue;

@@ -67,6 +67,8 @@ PostOps::Outcome KernelProduct::create(const PostOps::Fused &fused, CallBudget &
   return PostOps::Outcome::Fast;
 }
 
+std::string KernelProduct::implementation() const { return absl::StrCat("own product, ", kernels.name); }
+
 int64_t KernelProduct::packedBytes() const {
   return alignedSize(4 * kernels.productWeights(weights.depth, weights.columns));
 }

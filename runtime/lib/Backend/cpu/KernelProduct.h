@@ -38,6 +38,8 @@ public:
 
   /// Whether what is fused can be done, within `budget`; with `isShared` somebody else packs the weights.
   PostOps::Outcome create(const PostOps::Fused &fused, CallBudget &budget, bool isShared);
+  /// What computes it, and for which instruction set.
+  std::string implementation() const;
   /// Of packed weights; a multiple of the alignment.
   int64_t packedBytes() const;
   /// What `pack` makes of given weights, as text: equal where the bytes are.

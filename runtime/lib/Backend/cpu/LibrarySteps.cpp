@@ -103,6 +103,10 @@ public:
     }
     return keys;
   }
+  std::string implementation() const override { return parts.front()->implementation(); }
+  bool isReference() const override {
+    return std::any_of(parts.begin(), parts.end(), [](const auto &part) { return part->isReference(); });
+  }
   void setPackedMemory(std::byte *memory) override {
     for (const auto &part : parts) {
       part->setPackedMemory(memory);

@@ -38,6 +38,8 @@ public:
     return kernels ? kernels->packedBytes() : packs ? alignedSize(packedDesc.get_size()) : 0;
   }
   std::string packedKey() const override;
+  std::string implementation() const override { return kernels ? kernels->implementation() : implementationName; }
+  bool isReference() const override { return !kernels && runtime::isReference(implementationName.c_str()); }
   void setPackedMemory(std::byte *memory) override { packed = memory; }
   absl::Status bind(std::byte *scratch) override;
   absl::Status pack() override;
@@ -90,6 +92,7 @@ private:
   std::unique_ptr<PostOps> postOps;
   std::unique_ptr<KernelProduct> kernels; ///< Null where the library does the call.
   dnnl::matmul primitive;
+  std::string implementationName;
   memory::desc outDesc, packedDesc, scratchpadDesc;
   bool packs = false;
   const MatMulStep *shared = nullptr; ///< That packs the weights of this one, too.
@@ -210,7 +213,8 @@ absl::Status MatMulStep::createCall(CallBudget &budget) {
     packedDesc = desc.weights_desc();
     scratchpadDesc = desc.scratchpad_desc();
     primitive = dnnl::matmul(desc);
-    return isReference(desc.impl_info_str()) ? PostOps::Outcome::Slow : PostOps::Outcome::Fast;
+    implementationName = desc.impl_info_str();
+    return runtime::isReference(desc.impl_info_str()) ? PostOps::Outcome::Slow : PostOps::Outcome::Fast;
   };
   if (absl::Status status = postOps->prepare(/*biasFirst=*/false, scratchPlan, create); !status.ok())
     return status;

@@ -27,6 +27,8 @@ public:
   absl::Status plan() override;
   int64_t stagingBytes() const override { return staging; }
   absl::Status create(CallBudget &budget) override;
+  std::string implementation() const override { return implementationName; }
+  bool isReference() const override { return runtime::isReference(implementationName.c_str()); }
   absl::Status bind(std::byte *scratch) override;
   absl::Status run() override;
 
@@ -37,6 +39,7 @@ private:
   const PoolCall &call;
   Box loops;
   Box outBox, inBox;
+  std::string implementationName;
   MemoryFormat format;                ///< Of both operands, as the library sees them.
   std::vector<int> dims;              ///< Logical dimension for each of the library's.
   std::vector<int> order;             ///< The library's dimensions, outermost first.
@@ -165,6 +168,7 @@ absl::Status PoolStep::create(CallBudget &budget) {
     if (!budget.choose(primitiveDesc, need))
       return absl::ResourceExhaustedError("too little scratch memory");
     primitive = dnnl::pooling_v2_forward(primitiveDesc);
+    implementationName = primitiveDesc.impl_info_str();
     scratchpadDesc = primitiveDesc.scratchpad_desc();
     scratchpadOffset = scratchPlan.add(scratchpadDesc.get_size());
     return absl::OkStatus();

@@ -97,6 +97,7 @@ PostOps::Outcome TileConvolution::create(const PostOps::Fused &fused, CallBudget
   if (!budget.choose(created, need))
     return PostOps::Outcome::Impossible;
   primitive = Op(created);
+  implementationName = created.impl_info_str();
   return isReference(created.impl_info_str()) ? PostOps::Outcome::Slow : PostOps::Outcome::Fast;
 }
 

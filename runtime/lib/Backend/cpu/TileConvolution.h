@@ -55,6 +55,8 @@ public:
   /// Of memory that is kept: plain and packed weights, when they never change.
   int64_t packedBytes() const { return operands.packOnce ? weightBytes() : 0; }
 
+  /// The library's name of what computes tiles, once they are created.
+  const std::string &implementation() const { return implementationName; }
   /// Of each tile's weights.
   const dnnl::memory::desc &packedFormat() const { return packedDesc; }
 
@@ -72,6 +74,7 @@ private:
 
   dnnl::convolution_forward primitive;
   dnnl::memory::desc rowsDesc, plainDesc, packedDesc, biasDesc, scratchpadDesc;
+  std::string implementationName;
   bool fusesBias = false;
   dnnl::reorder packer;
   MemoryView plain;    ///< Weights as [outer kernel..., inner kernel, O, C].

@@ -25,6 +25,7 @@ public:
   std::string packedFormat() const override;
 
 private:
+  const char *algorithm() const override { return "winograd"; }
   int64_t weightBytes() const override;
   int64_t threadBytes() const override;
   void setAddresses(const float *input, float *output, const float *weights, float *packed,

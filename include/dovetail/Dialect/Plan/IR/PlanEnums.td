@@ -34,7 +34,8 @@ def Plan_MathMode : Plan_Enum<"MathMode", "What library calls may do with the fa
 ]>;
 
 def Plan_ConvolutionAlgorithm : Plan_Enum<"ConvolutionAlgorithm", "How a convolution is computed", [
-  I32EnumAttrCase<"Library", 0, "library">, I32EnumAttrCase<"Winograd", 1, "winograd">
+  I32EnumAttrCase<"Library", 0, "library">, I32EnumAttrCase<"Winograd", 1, "winograd">,
+  I32EnumAttrCase<"Gathered", 2, "gathered">
 ]>;
 
 #endif // DOVETAIL_DIALECT_PLAN_IR_PLANENUMS_TD

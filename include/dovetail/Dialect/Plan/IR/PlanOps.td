@@ -279,7 +279,8 @@ def Plan_ConvolutionOp : Plan_CallOp<"convolution"> {
     As `Convolution` in the schema: `input` [N, C, spatial...], `weights` [O, C/groups, window...] or, when transposed,
     [C, O/groups, window...]. Behind the output's dimensions come the loop over the input channels of a group, and a tap
     for each spatial dimension. `algorithm` says how it is computed: `winograd`, F(4 x 4, 3 x 3), is for windows of
-    3 x 3 with stride 1, of one group, in f32, on CPUs.
+    3 x 3 with stride 1, of one group, in f32, on CPUs; `gathered`, as products over rows that are gathered from windows,
+    is for all in f32 on CPUs.
 
     ```mlir
     plan.convolution %x, %w -> %y loops [1, 8, 10 by <{"y" : 0, 5, 10}>, 10, 4, 3, 3]

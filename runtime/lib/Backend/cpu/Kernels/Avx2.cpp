@@ -12,8 +12,10 @@
 
 #define DOVETAIL_VECTOR_ELEMENTS 8
 #include "Attention.h"
+#include "Gathered.h"
 #include "Product.h"
 #include "Winograd.h"
 
 const dovetail::runtime::VectorKernels dovetail::runtime::avx2Kernels = {
-    "AVX2", elementsOfVector, elementsOfPanel, packWinograd, runWinograd, packProduct, runProduct, runAttention};
+    "AVX2",       elementsOfVector, elementsOfPanel, packWinograd, runWinograd,
+    packGathered, runGathered,      packProduct,     runProduct,   runAttention};

@@ -12,8 +12,10 @@
 
 #define DOVETAIL_VECTOR_ELEMENTS 16
 #include "Attention.h"
+#include "Gathered.h"
 #include "Product.h"
 #include "Winograd.h"
 
 const dovetail::runtime::VectorKernels dovetail::runtime::avx512Kernels = {
-    "AVX-512", elementsOfVector, elementsOfPanel, packWinograd, runWinograd, packProduct, runProduct, runAttention};
+    "AVX-512",    elementsOfVector, elementsOfPanel, packWinograd, runWinograd,
+    packGathered, runGathered,      packProduct,     runProduct,   runAttention};

@@ -12,8 +12,10 @@
 
 #define DOVETAIL_VECTOR_ELEMENTS 4
 #include "Attention.h"
+#include "Gathered.h"
 #include "Product.h"
 #include "Winograd.h"
 
 const dovetail::runtime::VectorKernels dovetail::runtime::genericKernels = {
-    "any CPU", elementsOfVector, elementsOfPanel, packWinograd, runWinograd, packProduct, runProduct, runAttention};
+    "any CPU",    elementsOfVector, elementsOfPanel, packWinograd, runWinograd,
+    packGathered, runGathered,      packProduct,     runProduct,   runAttention};

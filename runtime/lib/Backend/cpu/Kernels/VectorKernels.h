@@ -91,6 +91,50 @@ struct ProductWeights {
   int64_t termStride, columnStride;
 };
 
+/// A convolution of any form in which windows step evenly. Results of a transposed one whose windows begin alike are a
+/// task of their own. Channels are innermost in memory. All strides are in elements.
+struct GatheredTask {
+  static constexpr int numDims = 3;
+  /// Rows of a block, at most.
+  static constexpr int64_t mostRows = 192;
+  /// A spatial dimension. Tap t of result r reads input first + r * step + t * tapStep, or zero if there is none.
+  struct Dim {
+    int64_t results = 1, outputStride = 0;
+    int64_t extent = 1, inputStride = 0;
+    int64_t first = 0, step = 1;
+    int64_t taps = 1, tapStep = 1;
+  };
+
+  Dim dims[numDims]; ///< Outermost in memory first; the first ones may be of one element.
+  const float *input;
+  float *output;
+  int64_t inputImage, outputImage; ///< Strides of the batch.
+  int64_t images, groups;
+  int64_t inputs, outputs; ///< Channels of a group. Those of the next one follow them.
+  const float *weights;    ///< As `packGathered` makes them.
+  Epilogue epilogue;
+  /// What goes through all steps at once: results, taps and inputs; more than one tap only with all inputs.
+  int64_t blockRows, blockTaps, blockChannels;
+  int64_t plainRow = -1; ///< If rows need not be gathered, as each is what one element has: how far they are apart.
+  int64_t groupsOfVector = 0; ///< Where lanes are groups: groups whose results are in a vector.
+
+  int64_t numTaps() const { return dims[0].taps * dims[1].taps * dims[2].taps; }
+  int64_t numRows() const { return images * dims[0].results * dims[1].results * dims[2].results; }
+};
+
+/// Weights of a convolution in memory, with strides in elements.
+struct GatheredWeights {
+  struct Dim {
+    int64_t taps = 1, stride = 0;
+  };
+
+  const float *data; ///< Of the first tap of all.
+  int64_t groups, outputs, inputs;
+  int64_t groupStride, outputStride, inputStride;
+  Dim dims[GatheredTask::numDims];
+  int64_t groupsOfVector = 0;
+};
+
 /// Attention of some queries to all keys: values weighed by the softmax of products. Keys are gone through once, a
 /// block at a time, and what was summed is scaled where a larger score is found, so that no more than a block of scores
 /// is ever stored. All strides are in elements; those of masks are 0 where they broadcast.
@@ -117,6 +161,13 @@ struct VectorKernels {
   void (*packWinograd)(const WinogradWeights &weights, float *packed, int64_t begin, int64_t end);
   /// Computes tiles [begin, end) of output channels in panels [firstPanel, lastPanel).
   void (*runWinograd)(const WinogradTask &task, int64_t begin, int64_t end, int64_t firstPanel, int64_t lastPanel,
+                      float *scratch);
+
+  /// Packs groups [begin, end) or, where lanes are groups, vectors of them.
+  void (*packGathered)(const GatheredWeights &weights, float *packed, int64_t begin, int64_t end);
+  /// Computes results [begin, end), counted over images and dimensions with the innermost last: where lanes are groups,
+  /// of vectors [first, last), else of panels [first, last) of `group`. `scratch` has `layout::gatheredScratchBytes`.
+  void (*runGathered)(const GatheredTask &task, int64_t begin, int64_t end, int64_t group, int64_t first, int64_t last,
                       float *scratch);
 
   void (*packProduct)(const ProductWeights &weights, float *packed);

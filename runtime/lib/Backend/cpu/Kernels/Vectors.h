@@ -89,8 +89,8 @@ inline Vector finish(const Epilogue &epilogue, Vector x, const float *addend, in
   return x;
 }
 
-/// sums[rows x vectors] += a[rows x depth] * b[depth x panel], of the first `vectors` vectors of each row of the panel.
-template <int rows, int vectors>
+/// sums[rows x vectors] += a[rows x depth] * b[depth x vectors], whose rows are `stride` vectors apart.
+template <int rows, int vectors, int stride = vectorsOfPanel>
 __attribute__((always_inline)) inline void addProduct(const float *a, int64_t rowStride, const float *b, int64_t depth,
                                                       Vector (&sums)[rows][vectors]) {
   constexpr int bases = (rows + 2) / 3;
@@ -114,7 +114,7 @@ __attribute__((always_inline)) inline void addProduct(const float *a, int64_t ro
       for (int vector = 0; vector < vectors; ++vector)
         sums[row][vector] += factor * factors[vector];
     }
-    b += elementsOfPanel;
+    b += stride * elementsOfVector;
   };
   auto advance = [&](int terms) __attribute__((always_inline)) {
 #pragma unroll
@@ -135,11 +135,12 @@ __attribute__((always_inline)) inline void addProduct(const float *a, int64_t ro
   }
 }
 
-/// c[rows x panel] = a[rows x depth] * b[depth x panel], of the first `vectors` vectors of each row of the panel.
-template <int rows, int vectors>
+/// c[rows x panel] = a[rows x depth] * b[depth x vectors], of the first `vectors` vectors of each row of the panel.
+/// Rows of b are `stride` vectors apart.
+template <int rows, int vectors, int stride = vectorsOfPanel>
 void multiply(const float *a, int64_t rowStride, const float *b, int64_t depth, float *c) {
   Vector sums[rows][vectors] = {};
-  addProduct<rows, vectors>(a, rowStride, b, depth, sums);
+  addProduct<rows, vectors, stride>(a, rowStride, b, depth, sums);
 #pragma unroll
   for (int row = 0; row < rows; ++row)
 #pragma unroll

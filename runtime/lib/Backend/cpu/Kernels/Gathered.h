@@ -1,0 +1,486 @@
+//===- Gathered.h - Convolutions as products over gathered rows -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines convolutions of any form, for the file that includes it; see Vectors.h. Two ways give the same sums:
+//
+// - Products: what the windows of some results read is copied into rows, which are multiplied with packed weights.
+// - Lanes: where groups have few channels, the elements of a vector belong to several groups. Inputs are read where
+//   they lie, and permuted so that each group's input stands beside its weights.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_BACKEND_CPU_KERNELS_GATHERED_H
+#define DOVETAIL_RUNTIME_BACKEND_CPU_KERNELS_GATHERED_H
+
+#include "Vectors.h"
+
+namespace {
+
+using dovetail::runtime::GatheredTask;
+using dovetail::runtime::GatheredWeights;
+
+/// Where the window of a result lies, and the result.
+struct GatheredPlace {
+  GatheredPlace(const GatheredTask &task, int64_t row) : task(task) {
+    for (int dim = GatheredTask::numDims; dim-- > 0;) {
+      at[dim] = row % task.dims[dim].results;
+      row /= task.dims[dim].results;
+    }
+    image = row;
+  }
+  /// Goes on by `count` results of the innermost dimension, which it does not leave.
+  void advance(int64_t count) {
+    at[GatheredTask::numDims - 1] += count;
+    for (int dim = GatheredTask::numDims; dim-- > 0 && at[dim] == task.dims[dim].results;) {
+      at[dim] = 0;
+      ++(dim > 0 ? at[dim - 1] : image);
+    }
+  }
+  int64_t outputOffset() const {
+    int64_t offset = image * task.outputImage;
+    for (int dim = 0; dim < GatheredTask::numDims; ++dim)
+      offset += at[dim] * task.dims[dim].outputStride;
+    return offset;
+  }
+
+  const GatheredTask &task;
+  int64_t image, at[GatheredTask::numDims];
+};
+
+/// Copies `rows` rows of `count` elements. As many elements as a small type has are copied at once.
+template <int count> void copyShortRows(float *to, int64_t toRow, const float *from, int64_t fromRow, int64_t rows) {
+  for (int64_t row = 0; row < rows; ++row)
+    __builtin_memcpy(to + row * toRow, from + row * fromRow, count * sizeof(float));
+}
+template <int count = elementsOfVector>
+void copyRows(float *to, int64_t toRow, const float *from, int64_t fromRow, int64_t rows, int64_t elements) {
+  if constexpr (count > 0) {
+    if (elements == count)
+      return copyShortRows<count>(to, toRow, from, fromRow, rows);
+    if (elements < count)
+      return copyRows<count - 1>(to, toRow, from, fromRow, rows, elements);
+    for (int64_t row = 0; row < rows; ++row, to += toRow, from += fromRow) {
+      int64_t i = 0;
+      for (; i + elementsOfVector < elements; i += elementsOfVector)
+        store(to + i, load(from + i));
+      store(to + elements - elementsOfVector, load(from + elements - elementsOfVector));
+    }
+  }
+}
+void clearRows(float *to, int64_t toRow, int64_t rows, int64_t elements) {
+  for (int64_t row = 0; row < rows; ++row, to += toRow)
+    __builtin_memset(to, 0, elements * sizeof(float));
+}
+
+int64_t atLeast(int64_t value, int64_t low) { return value < low ? low : value; }
+int64_t atMost(int64_t value, int64_t high) { return value > high ? high : value; }
+/// The quotient, rounded up; `b` is positive.
+int64_t ceilOf(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
+
+/// Terms of a block: taps of the window, counted with the innermost last, and channels of the input.
+struct TermBlock {
+  int64_t firstTap, lastTap, firstChannel, lastChannel;
+  int64_t channels() const { return lastChannel - firstChannel; }
+  int64_t terms() const { return (lastTap - firstTap) * channels(); }
+};
+
+/// Writes what the windows of `rows` results from `place` on read at `block` to rows in `to`, zeros for what is not
+/// there. `input` is that of the group.
+void gatherRows(const GatheredTask &task, const float *input, GatheredPlace place, int64_t rows, const TermBlock &block,
+                float *to) {
+  constexpr int inner = GatheredTask::numDims - 1;
+  const auto &dim = task.dims[inner];
+  int64_t terms = block.terms(), channels = block.channels();
+  // Taps that read elements which follow each other are copied together.
+  bool joins = channels == task.inputs && dim.tapStep * dim.inputStride == channels;
+  for (int64_t row = 0; row < rows;) {
+    int64_t begin = place.at[inner], end = atMost(dim.results, begin + rows - row);
+    float *target = to + row * terms;
+    for (int64_t tap = block.firstTap; tap < block.lastTap;) {
+      int64_t first = tap % dim.taps, rest = tap / dim.taps;
+      int64_t count = joins ? atMost(dim.taps - first, block.lastTap - tap) : 1;
+      const float *from = input + place.image * task.inputImage + block.firstChannel;
+      bool isThere = true;
+      for (int outer = inner; outer-- > 0;) {
+        const auto &other = task.dims[outer];
+        int64_t index = place.at[outer] * other.step + other.first + rest % other.taps * other.tapStep;
+        rest /= other.taps;
+        isThere &= index >= 0 && index < other.extent;
+        from += index * other.inputStride;
+      }
+      // Results whose windows have all of these taps, those that have some at most, and the number of elements.
+      int64_t position = dim.first + first * dim.tapStep, reach = (count - 1) * dim.tapStep,
+              elements = count * channels;
+      int64_t low = isThere ? atMost(atLeast(ceilOf(-position, dim.step), begin), end) : end;
+      int64_t high = atLeast(atMost(ceilOf(dim.extent - position - reach, dim.step), end), low);
+      from += position * dim.inputStride;
+      int64_t step = dim.step * dim.inputStride;
+      auto copyBorder = [&](int64_t from0, int64_t to0) {
+        if (count == 1 || !isThere)
+          return clearRows(target + (from0 - begin) * terms, terms, to0 - from0, elements);
+        for (int64_t at = from0; at < to0; ++at)
+          for (int64_t i = 0; i < count; ++i) {
+            int64_t index = at * dim.step + position + i * dim.tapStep;
+            float *place = target + (at - begin) * terms + i * channels;
+            if (index >= 0 && index < dim.extent)
+              copyRows(place, 0, from + at * step + i * channels, 0, 1, channels);
+            else
+              clearRows(place, 0, 1, channels);
+          }
+      };
+      copyBorder(begin, low);
+      copyRows(target + (low - begin) * terms, terms, from + low * step, step, high - low, elements);
+      copyBorder(high, end);
+      tap += count;
+      target += elements;
+    }
+    row += end - begin;
+    place.advance(end - begin);
+  }
+}
+
+/// The function for so many rows, at least 1, and weights that lie without gaps.
+template <int vectors, int rows = rowsOfProduct> Multiply multiplyGathered(int64_t count) {
+  if constexpr (rows > 1)
+    if (count < rows)
+      return multiplyGathered<vectors, rows - 1>(count);
+  return multiply<rows, vectors, vectors>;
+}
+
+/// Stores `count` results of `columns` of the group from `output` on, which is a channel of all; `offsets` says where
+/// each result lies.
+void finishGathered(const GatheredTask &task, const float *sums, const int64_t *offsets, int64_t count, int64_t output,
+                    int64_t columns) {
+  for (int64_t offset = 0; offset < columns; offset += elementsOfVector) {
+    int64_t left = columns - offset;
+    Vector bias = task.epilogue.bias ? loadFirst(task.epilogue.bias + output + offset, left) : Vector{};
+    for (int64_t row = 0; row < count; ++row) {
+      int64_t at = offsets[row] + output + offset;
+      const float *addend = task.epilogue.addend ? task.epilogue.addend + at : nullptr;
+      Vector x = load(sums + row * elementsOfPanel + offset) + bias;
+      storeFirst(task.output + at, finish(task.epilogue, x, addend, left), left);
+    }
+  }
+}
+
+void runProducts(const GatheredTask &task, int64_t begin, int64_t end, int64_t group, int64_t firstPanel,
+                 int64_t lastPanel, float *scratch) {
+  int64_t depth = task.numTaps() * task.inputs, width = (task.outputs + elementsOfVector - 1) / elementsOfVector;
+  const float *weights = task.weights + group * width * elementsOfVector * depth;
+  const float *input = task.input + group * task.inputs;
+  bool isPlain = task.plainRow >= 0, isWhole = task.blockTaps >= task.numTaps() && task.blockChannels >= task.inputs;
+  float *rows = scratch, *sums = scratch + (isPlain ? 0 : task.blockRows * task.blockTaps * task.blockChannels);
+  float tile[rowsOfProduct * elementsOfPanel];
+  int64_t offsets[GatheredTask::mostRows];
+  for (int64_t first = begin; first < end; first += task.blockRows) {
+    int64_t count = atMost(end - first, task.blockRows), parts = (count + rowsOfProduct - 1) / rowsOfProduct;
+    GatheredPlace start(task, first);
+    GatheredPlace place = start;
+    for (int64_t row = 0; row < count; ++row, place.advance(1))
+      offsets[row] = place.outputOffset();
+    int64_t done = 0;
+    TermBlock block{0, atMost(task.blockTaps, task.numTaps()), 0, atMost(task.blockChannels, task.inputs)};
+    for (bool isLast = false; !isLast; done += block.terms()) {
+      if (done > 0) {
+        // The next channels, or the next taps.
+        block.firstChannel = block.lastChannel % task.inputs;
+        if (block.firstChannel == 0)
+          block.firstTap = block.lastTap;
+        block.lastTap = atMost(block.firstTap + task.blockTaps, task.numTaps());
+        block.lastChannel = atMost(block.firstChannel + task.blockChannels, task.inputs);
+      }
+      isLast = block.lastTap == task.numTaps() && block.lastChannel == task.inputs;
+      int64_t terms = block.terms(), stride = isPlain ? task.plainRow : terms;
+      const float *from = rows;
+      if (isPlain)
+        from = input + first * task.plainRow + block.firstChannel;
+      else
+        gatherRows(task, input, start, count, block, rows);
+      for (int64_t panel = firstPanel; panel < lastPanel; ++panel) {
+        int64_t output = panel * elementsOfPanel, columns = atMost(task.outputs - output, elementsOfPanel);
+        bool isNarrow = columns <= elementsOfVector;
+        const float *factors = weights + output * depth + done * (isNarrow ? elementsOfVector : elementsOfPanel);
+        for (int64_t part = 0; part < parts; ++part) {
+          int64_t low = count * part / parts, high = count * (part + 1) / parts;
+          Multiply multiply = isNarrow ? multiplyGathered<1>(high - low) : multiplyGathered<vectorsOfPanel>(high - low);
+          float *to = isWhole ? tile : sums + ((panel - firstPanel) * task.blockRows + low) * elementsOfPanel;
+          if (done == 0) {
+            multiply(from + low * stride, stride, factors, terms, to);
+          } else {
+            multiply(from + low * stride, stride, factors, terms, tile);
+            for (int64_t i = 0; i < (high - low) * elementsOfPanel; i += elementsOfVector)
+              store(to + i, load(to + i) + load(tile + i));
+          }
+          if (isLast)
+            finishGathered(task, to, offsets + low, high - low, group * task.outputs + output, columns);
+        }
+      }
+    }
+  }
+}
+
+/// Element i of the result is element `places`[i] of `x`.
+inline Vector permute(Vector x, Numbers places) {
+#if DOVETAIL_VECTOR_ELEMENTS == 16
+  return __builtin_ia32_permvarsf512(x, places);
+#elif DOVETAIL_VECTOR_ELEMENTS == 8
+  return __builtin_ia32_permvarsf256(x, places);
+#else
+  Vector result;
+  for (int i = 0; i < elementsOfVector; ++i)
+    result[i] = x[places[i]];
+  return result;
+#endif
+}
+
+/// How the inputs of a vector of results lie: they are as many channels that follow each other, some channels of
+/// several groups, or one channel for all.
+enum class LaneKind { Depthwise, Groups, One };
+
+/// A vector of results.
+struct Lanes {
+  int64_t input, output, results; ///< Channels: the first ones, and how many results there are.
+  Mask inputs;                    ///< What is read for a term.
+  Numbers places;                 ///< Of each result's input among those.
+};
+
+/// A tap that a window has: where it reads, and its weights.
+struct LaneTap {
+  int64_t input, weights;
+};
+
+/// Computes `pixels` results, `vectors` vectors of each, from `taps`. The results' windows lie `step` apart. With
+/// `isMasked` there is nothing to be read behind the last input.
+template <int pixels, int vectors, LaneKind kind, bool isMasked>
+void runLaneTile(const GatheredTask &task, const float *input, int64_t step, const LaneTap *taps, int64_t numTaps,
+                 const int64_t *offsets, const float *weights, const Lanes &lanes) {
+  constexpr int bases = (pixels + 2) / 3;
+  Vector sums[pixels][vectors] = {};
+  int64_t slab = task.numTaps() * task.inputs * elementsOfVector,
+          inputs = kind == LaneKind::Depthwise ? 1 : task.inputs;
+  // As in `addProduct`.
+  const float *base[bases];
+#pragma unroll
+  for (int i = 0; i < bases; ++i) {
+    base[i] = input + lanes.input + 3 * i * step;
+    asm("" : "+r"(base[i]));
+  }
+  for (int64_t tap = 0; tap < numTaps; ++tap) {
+    const float *factorsOf = weights + taps[tap].weights;
+    int64_t offset = taps[tap].input;
+    const float *from[bases];
+#pragma unroll
+    for (int i = 0; i < bases; ++i)
+      from[i] = base[i] + offset;
+    for (int64_t channel = 0; channel < inputs; ++channel, factorsOf += elementsOfVector) {
+      Vector factors[vectors];
+#pragma unroll
+      for (int vector = 0; vector < vectors; ++vector)
+        factors[vector] = load(factorsOf + vector * slab);
+#pragma unroll
+      for (int pixel = 0; pixel < pixels; ++pixel) {
+        const float *data = from[pixel / 3] + pixel % 3 * step;
+        Vector x;
+        if constexpr (kind == LaneKind::One)
+          x = splat(*data);
+#pragma unroll
+        for (int vector = 0; vector < vectors; ++vector) {
+          if constexpr (kind != LaneKind::One)
+            x = isMasked ? __builtin_masked_load(lanes.inputs, data, Vector(0.0f))
+                         : load(data + vector * elementsOfVector);
+          if constexpr (kind == LaneKind::Groups)
+            x = permute(x, lanes.places);
+          sums[pixel][vector] += x * factors[vector];
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < bases; ++i)
+        ++from[i];
+    }
+  }
+#pragma unroll
+  for (int vector = 0; vector < vectors; ++vector) {
+    int64_t first = vector * elementsOfVector, left = lanes.results - first, output = lanes.output + first;
+    Vector bias = task.epilogue.bias ? loadFirst(task.epilogue.bias + output, left) : Vector{};
+#pragma unroll
+    for (int pixel = 0; pixel < pixels; ++pixel) {
+      int64_t at = offsets[pixel] + output;
+      const float *addend = task.epilogue.addend ? task.epilogue.addend + at : nullptr;
+      storeFirst(task.output + at, finish(task.epilogue, sums[pixel][vector] + bias, addend, left), left);
+    }
+  }
+}
+
+/// Vectors of results that are computed at once, at most, and results: as many as registers hold the sums of, and
+/// enough to hide how long an addition takes.
+constexpr int vectorsOfDepthwise = elementsOfVector == 16 ? 4 : 2, vectorsOfOne = 2;
+constexpr int pixelsOf(LaneKind kind, int vectors) {
+  if (kind == LaneKind::Depthwise)
+    return elementsOfVector == 16 ? 6 : 4;
+  if (kind == LaneKind::Groups)
+    return elementsOfVector == 16 ? 12 : 8;
+  return vectors > 1 ? rowsOfProduct : 12;
+}
+
+using LaneTile = void (*)(const GatheredTask &task, const float *input, int64_t step, const LaneTap *taps,
+                          int64_t numTaps, const int64_t *offsets, const float *weights, const Lanes &lanes);
+/// The function for so many results, at least 1.
+template <int vectors, LaneKind kind, bool isMasked, int pixels = pixelsOf(kind, vectors)>
+LaneTile laneTile(int64_t count) {
+  if constexpr (pixels > 1)
+    if (count < pixels)
+      return laneTile<vectors, kind, isMasked, pixels - 1>(count);
+  return runLaneTile<pixels, vectors, kind, isMasked>;
+}
+
+/// Computes `pixels` results in vectors [first, last).
+void runLanesOf(const GatheredTask &task, const float *input, int64_t step, const LaneTap *taps, int64_t numTaps,
+                int64_t pixels, const int64_t *offsets, int64_t first, int64_t last, Lanes lanes) {
+  int64_t slab = task.numTaps() * task.inputs * elementsOfVector;
+  int64_t channels = task.groups * task.inputs;
+  for (int64_t vector = first; vector < last;) {
+    const float *weights = task.weights + vector * slab;
+    LaneTile tile;
+    int64_t count = 1;
+    if (task.groupsOfVector == 1) {
+      int64_t perGroup = (task.outputs + elementsOfVector - 1) / elementsOfVector, group = vector / perGroup;
+      int64_t output = vector % perGroup * elementsOfVector;
+      lanes.input = group * task.inputs;
+      lanes.output = group * task.outputs + output;
+      count = atMost(atMost(last - vector, perGroup - vector % perGroup), vectorsOfOne);
+      lanes.results = atMost(task.outputs - output, count * elementsOfVector);
+      tile =
+          count > 1 ? laneTile<vectorsOfOne, LaneKind::One, false>(pixels) : laneTile<1, LaneKind::One, false>(pixels);
+    } else {
+      int64_t group = vector * task.groupsOfVector, groups = atMost(task.groups - group, task.groupsOfVector);
+      lanes.input = group * task.inputs;
+      lanes.output = group * task.outputs;
+      lanes.results = groups * task.outputs;
+      // A vector from the last input of the first group on lies within all channels.
+      bool isMasked = channels - lanes.input < task.inputs - 1 + elementsOfVector;
+      if (isMasked)
+        lanes.inputs = maskFirst((groups - 1) * task.inputs + 1);
+      if (task.inputs == 1 && task.outputs == 1) {
+        if (vector + vectorsOfDepthwise <= last && lanes.input + vectorsOfDepthwise * elementsOfVector <= channels) {
+          count = vectorsOfDepthwise;
+          lanes.results = count * elementsOfVector;
+        }
+        tile = count > 1  ? laneTile<vectorsOfDepthwise, LaneKind::Depthwise, false>(pixels)
+               : isMasked ? laneTile<1, LaneKind::Depthwise, true>(pixels)
+                          : laneTile<1, LaneKind::Depthwise, false>(pixels);
+      } else {
+        tile = isMasked ? laneTile<1, LaneKind::Groups, true>(pixels) : laneTile<1, LaneKind::Groups, false>(pixels);
+      }
+    }
+    tile(task, input, step, taps, numTaps, offsets, weights, lanes);
+    vector += count;
+  }
+}
+
+void runLanes(const GatheredTask &task, int64_t begin, int64_t end, int64_t firstVector, int64_t lastVector,
+              float *scratch) {
+  static_assert(GatheredTask::numDims == 3);
+  auto *taps = reinterpret_cast<LaneTap *>(scratch);
+  const GatheredTask::Dim &dim = task.dims[2];
+  int64_t step = dim.step * dim.inputStride;
+  int64_t most = task.groupsOfVector == 1 ? pixelsOf(LaneKind::One, task.outputs > elementsOfVector ? 2 : 1)
+                 : task.inputs == 1 && task.outputs == 1 ? pixelsOf(LaneKind::Depthwise, vectorsOfDepthwise)
+                                                         : pixelsOf(LaneKind::Groups, 1);
+  Lanes lanes{};
+  for (int64_t i = 0; i < elementsOfVector; ++i)
+    lanes.places[i] = static_cast<int>(i / task.outputs * task.inputs);
+  GatheredPlace place(task, begin);
+  for (int64_t row = begin; row < end;) {
+    // Results whose windows lie within the innermost dimension go together, others alone.
+    int64_t low = ceilOf(-dim.first, dim.step);
+    int64_t high = ceilOf(dim.extent - dim.first - (dim.taps - 1) * dim.tapStep, dim.step);
+    int64_t at = place.at[2], last = atMost(dim.results, at + end - row);
+    while (at < last) {
+      bool isInside = at >= low && at < high;
+      int64_t to = isInside ? atMost(high, last) : at + 1, numTaps = 0;
+      for (int64_t a = 0; a < task.dims[0].taps; ++a)
+        for (int64_t b = 0; b < task.dims[1].taps; ++b) {
+          int64_t i = place.at[0] * task.dims[0].step + task.dims[0].first + a * task.dims[0].tapStep;
+          int64_t j = place.at[1] * task.dims[1].step + task.dims[1].first + b * task.dims[1].tapStep;
+          if (i < 0 || i >= task.dims[0].extent || j < 0 || j >= task.dims[1].extent)
+            continue;
+          for (int64_t c = 0; c < dim.taps; ++c) {
+            int64_t k = dim.first + c * dim.tapStep;
+            if (!isInside && (at * dim.step + k < 0 || at * dim.step + k >= dim.extent))
+              continue;
+            taps[numTaps++] = {i * task.dims[0].inputStride + j * task.dims[1].inputStride + k * dim.inputStride,
+                               ((a * task.dims[1].taps + b) * dim.taps + c) * task.inputs * elementsOfVector};
+          }
+        }
+      for (int64_t parts = (to - at + most - 1) / most; parts > 0; --parts) {
+        int64_t pixels = (to - at + parts - 1) / parts, offsets[12];
+        const float *input = task.input + place.image * task.inputImage + at * step;
+        for (int64_t pixel = 0; pixel < pixels; ++pixel, place.advance(1))
+          offsets[pixel] = place.outputOffset();
+        runLanesOf(task, input, step, taps, numTaps, pixels, offsets, firstVector, lastVector, lanes);
+        at += pixels;
+        row += pixels;
+      }
+    }
+  }
+}
+
+/// Computes results [begin, end), counted over images and dimensions with the innermost last. Where lanes are groups,
+/// of vectors [first, last) of channels, else of panels of group `group`.
+void runGathered(const GatheredTask &task, int64_t begin, int64_t end, int64_t group, int64_t first, int64_t last,
+                 float *scratch) {
+  if (task.groupsOfVector > 0)
+    runLanes(task, begin, end, first, last, scratch);
+  else
+    runProducts(task, begin, end, group, first, last, scratch);
+}
+
+/// Packs groups [begin, end), or vectors of groups.
+void packGathered(const GatheredWeights &weights, float *packed, int64_t begin, int64_t end) {
+  int64_t taps = weights.dims[0].taps * weights.dims[1].taps * weights.dims[2].taps, depth = taps * weights.inputs;
+  auto addressOf = [&](int64_t group, int64_t output, int64_t input, int64_t tap) {
+    const float *from =
+        weights.data + group * weights.groupStride + output * weights.outputStride + input * weights.inputStride;
+    for (int dim = GatheredTask::numDims; dim-- > 0; tap /= weights.dims[dim].taps)
+      from += tap % weights.dims[dim].taps * weights.dims[dim].stride;
+    return from;
+  };
+  if (weights.groupsOfVector > 0) {
+    // A vector has results of some groups, or some results of one.
+    int64_t perGroup = weights.groupsOfVector > 1 ? 1 : (weights.outputs + elementsOfVector - 1) / elementsOfVector;
+    packed += begin * depth * elementsOfVector;
+    for (int64_t vector = begin; vector < end; ++vector) {
+      int64_t first = vector / perGroup * weights.groupsOfVector, skipped = vector % perGroup * elementsOfVector;
+      for (int64_t tap = 0; tap < taps; ++tap)
+        for (int64_t input = 0; input < weights.inputs; ++input)
+          for (int64_t i = 0; i < elementsOfVector; ++i) {
+            int64_t group = (skipped + i) / weights.outputs, output = (skipped + i) % weights.outputs;
+            bool isThere = group < weights.groupsOfVector && first + group < weights.groups;
+            *packed++ = isThere ? *addressOf(first + group, output, input, tap) : 0;
+          }
+    }
+    return;
+  }
+  int64_t width = (weights.outputs + elementsOfVector - 1) / elementsOfVector * elementsOfVector;
+  packed += begin * depth * width;
+  for (int64_t group = begin; group < end; ++group)
+    for (int64_t column = 0; column < weights.outputs; column += elementsOfPanel) {
+      int64_t filled = atMost(weights.outputs - column, elementsOfPanel);
+      int64_t panel = filled <= elementsOfVector ? elementsOfVector : elementsOfPanel;
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const float *from = addressOf(group, column, 0, tap);
+        for (int64_t input = 0; input < weights.inputs; ++input, from += weights.inputStride)
+          for (int64_t i = 0; i < panel; ++i)
+            *packed++ = i < filled ? from[i * weights.outputStride] : 0;
+      }
+    }
+}
+
+} // namespace
+
+#endif // DOVETAIL_RUNTIME_BACKEND_CPU_KERNELS_GATHERED_H
