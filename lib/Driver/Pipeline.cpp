@@ -152,6 +152,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
         options.gathersAhead.value_or(getTransportKind(options.target->getName()) == TransportKind::Streams),
         {options.target->getName().str(), options.math});
     passes.addPass(createMergeRows());
+    if (getTransportKind(options.target->getName()) == TransportKind::Threads)
+      passes.addPass(createReplaceSlowCalls({libraries, features}));
     if (hasWinograd(options))
       passes.addPass(createChooseAlgorithms(
           {/*cluster=*/"",

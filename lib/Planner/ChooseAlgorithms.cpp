@@ -104,16 +104,19 @@ void ChooseAlgorithms::runOnOperation() {
     for (auto call : llvm::to_vector(program.getBlock()->getOps<plan::ConvolutionOp>())) {
       if (!isCandidate(call))
         continue;
+      // What else there is: the library's way or, where that is slow, another.
+      plan::ConvolutionAlgorithm other = call.getAlgorithm();
       if (!given.empty()) {
-        call.setAlgorithm(given[std::min(number++, given.size() - 1)]);
+        plan::ConvolutionAlgorithm chosen = given[std::min(number++, given.size() - 1)];
+        call.setAlgorithm(chosen == plan::ConvolutionAlgorithm::Library ? other : chosen);
         continue;
       }
-      FailureOr<PlanStep> library = getWork(call, plan::ConvolutionAlgorithm::Library);
+      FailureOr<PlanStep> library = getWork(call, other);
       FailureOr<PlanStep> winograd = getWork(call, plan::ConvolutionAlgorithm::Winograd);
       if (failed(library) || failed(winograd))
         return signalPassFailure();
       if (!isFaster(*winograd, *library))
-        call.setAlgorithm(plan::ConvolutionAlgorithm::Library);
+        call.setAlgorithm(other);
     }
   }
 }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Factories.h"
+#include "GatheredMemory.h"
 
 #include "dovetail/Dialect/Dovetail/Ops/AttentionOps.h"
 #include "dovetail/Dialect/Plan/IR/AttentionCall.h"
@@ -41,6 +42,9 @@ public:
     return layout::mayWriteOverQueries(accesses, extents);
   }
   std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override {
+    auto convolution = dyn_cast<plan::ConvolutionOp>(call);
+    if (convolution && convolution.getAlgorithm() == plan::ConvolutionAlgorithm::Gathered)
+      return getGatheredMemory(convolution, loops, packsOnce);
     auto attention = dyn_cast<plan::AttentionOp>(call);
     if (!attention)
       return std::nullopt;

@@ -135,6 +135,10 @@ bool Libraries::hasTransforms() const {
   return llvm::any_of(libraries, [](const auto &library) { return library->hasTransforms(); });
 }
 
+bool Libraries::isSlow(plan::ConvolutionOp call) const {
+  return llvm::any_of(libraries, [&](const auto &library) { return library->isSlow(call); });
+}
+
 std::optional<CallBytes> Libraries::getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const {
   for (const std::unique_ptr<Library> &library : libraries)
     if (std::optional<CallBytes> bytes = library->getMemoryBound(call, loops, packsOnce))

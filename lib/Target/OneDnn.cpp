@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Factories.h"
+#include "OneDnnConvolutions.h"
 #include "OneDnnMemory.h"
 #include "Windows.h"
 
@@ -39,6 +40,7 @@ public:
   bool readsFormat(Operation *op, unsigned number, plan::FormatAttr format, plan::FormatAttr result) const override;
   bool writesOver(Operation *op, unsigned number) const override;
   int64_t getChannelBlock(Operation *op) const override;
+  bool isSlow(plan::ConvolutionOp call) const override { return isSlowConvolution(call, hasAvx2, hasAvx512); }
   std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override {
     return getOneDnnMemory(call, loops, packsOnce, hasAvx512);
   }

@@ -171,7 +171,11 @@ static CallBytes getMemory(plan::PoolOp op, const Box &loops) {
 
 std::optional<CallBytes> dovetail::getOneDnnMemory(Operation *call, const Box &loops, bool packsOnce, bool hasAvx512) {
   return TypeSwitch<Operation *, std::optional<CallBytes>>(call)
-      .Case([&](plan::ConvolutionOp op) { return getMemory(op, loops, packsOnce, hasAvx512); })
+      .Case([&](plan::ConvolutionOp op) -> std::optional<CallBytes> {
+        if (op.getAlgorithm() == plan::ConvolutionAlgorithm::Gathered)
+          return std::nullopt;
+        return getMemory(op, loops, packsOnce, hasAvx512);
+      })
       .Case([&](plan::MatMulOp op) { return getMemory(op, loops, packsOnce); })
       .Case([&](plan::PoolOp op) { return getMemory(op, loops); })
       .Default([](Operation *) { return std::nullopt; });

@@ -458,6 +458,16 @@ def MergeRows : Pass<"dovetail-merge-rows", "::mlir::ModuleOp"> {
   }];
 }
 
+def ReplaceSlowCalls : Pass<"dovetail-replace-slow-calls", "::mlir::ModuleOp"> {
+  let summary = "Have the runtime's own kernels do what libraries are slow at";
+  let description = [{
+    Sets `algorithm` of each convolution for which the library's description says that it is slow (`Library::isSlow`),
+    such as one for which oneDNN has its reference implementation only on the processor that the program is for, to
+    `gathered`. Comes after `dovetail-to-plan`, for programs that run on CPUs.
+  }];
+  let options = LibraryOptions<>.options;
+}
+
 def BoundCalls : Pass<"dovetail-bound-calls", "::mlir::ModuleOp"> {
   let summary = "Say how much memory library calls take at most";
   let description = [{

@@ -73,6 +73,9 @@ public:
   /// Elements of the blocks of channels, after the batch and before all else, that the library wants its operands of
   /// `op` to lie in, whatever format it prefers; 0 if it wants none.
   virtual int64_t getChannelBlock(mlir::Operation *op) const { return 0; }
+  /// True if the library has its reference implementation only for `call`, one of the plan that this library does, or
+  /// another that is slower than the runtime's own kernels. These then do it.
+  virtual bool isSlow(plan::ConvolutionOp call) const { return false; }
   /// What `call`, one of the plan that this library does, takes at most on a rank that computes `loops`, none of which
   /// is empty but for what is summed over. With `packsOnce` its weights never change, so that what is packed is kept.
   /// Nothing if that is not known, or if another library does `call`.
@@ -106,6 +109,8 @@ public:
   bool hasIntegerProducts() const;
   bool hasPlainProducts() const;
   bool hasTransforms() const;
+  /// `Library::isSlow` of any of them.
+  bool isSlow(plan::ConvolutionOp call) const;
   /// `Library::getMemoryBound` of the library that does `call`.
   std::optional<CallBytes> getMemoryBound(mlir::Operation *call, const layout::Box &loops, bool packsOnce) const;
 

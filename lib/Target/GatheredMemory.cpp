@@ -1,0 +1,96 @@
+//===- GatheredMemory.cpp - Memory of own convolutions --------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDY-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Bounds what convolutions by the runtime's own kernels take for packed weights and scratch memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GatheredMemory.h"
+
+#include "dovetail/Layout/Gathered.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace dovetail;
+using layout::Box;
+
+/// Elements of vectors of the instruction sets that there are kernels for: the machine decides.
+static constexpr int64_t kVectors[] = {4, 8, 16};
+/// What is allocated is a multiple of that.
+static constexpr int64_t kAlignment = 64;
+
+namespace {
+/// The convolution of some groups, or of some channels of one.
+struct Part {
+  int64_t groups, inputs, outputs, results;
+};
+} // namespace
+
+/// How many taps the results of a phase may have: those of all windows that there are for each dimension.
+static SmallVector<int64_t> getTapCounts(const layout::ConvolutionForm &form) {
+  SmallVector<int64_t> counts = {1};
+  for (const layout::Window &window : form.windows) {
+    int64_t step = layout::gatheredTapStep(window);
+    SmallVector<int64_t> own = {window.kernel / step, static_cast<int64_t>(llvm::divideCeil(window.kernel, step))};
+    // Where the stride and the dilation have a divisor, some results have no taps.
+    if (step < window.stride && window.isTransposed)
+      own.push_back(0);
+    SmallVector<int64_t> all;
+    for (int64_t taps : counts)
+      for (int64_t each : own)
+        all.push_back(taps * each);
+    counts = std::move(all);
+  }
+  llvm::sort(counts);
+  counts.erase(llvm::unique(counts), counts.end());
+  return counts;
+}
+
+/// Of one part, on a machine with such vectors.
+static CallBytes getMemory(const layout::ConvolutionForm &form, const Part &part, int64_t vector) {
+  CallBytes bytes;
+  int64_t window = 1, perTap = 0;
+  for (const layout::Window &each : form.windows)
+    window *= each.kernel;
+  for (int64_t taps : getTapCounts(form)) {
+    int64_t perVector = layout::gatheredGroups(part.groups, part.inputs, part.outputs, taps, vector);
+    int64_t vectors = layout::gatheredVectors(part.groups, part.outputs, perVector, vector);
+    perTap = std::max(perTap, vectors * vector * part.inputs);
+    layout::GatheredBlock block = layout::gatheredBlock(part.inputs, part.outputs, taps, part.results);
+    bytes.threadScratch =
+        std::max(bytes.threadScratch, layout::gatheredScratchBytes(block, part.inputs, part.outputs, taps, perVector));
+  }
+  bytes.packed = llvm::alignTo(4 * perTap * window, kAlignment);
+  bytes.threadScratch = llvm::alignTo(bytes.threadScratch, kAlignment);
+  return bytes;
+}
+
+CallBytes dovetail::getGatheredMemory(plan::ConvolutionOp call, const Box &loops, bool packsOnce) {
+  auto output = cast<plan::RefType>(call.getOutput().getType()).getTensor();
+  int rank = static_cast<int>(output.getRank());
+  layout::ConvolutionForm form = *call.getForm();
+  int64_t outputs = output.getDimSize(1) / form.groups;
+  layout::Interval channels = loops[1], sum = loops[rank];
+  int64_t groups = llvm::divideCeil(channels.hi, outputs) - channels.lo / outputs, results = 1;
+  for (int dim = 0; dim < rank; ++dim)
+    results *= dim == 1 ? 1 : loops[dim].size();
+  // Whole groups are done together, others each alone.
+  bool isWhole = channels.lo % outputs == 0 && channels.hi % outputs == 0 &&
+                 sum.size() == cast<plan::LoopAttr>(call.getLoops()[rank]).getExtent();
+  Part part{isWhole ? groups : 1, std::max<int64_t>(sum.size(), 1), std::min(outputs, channels.size()), results};
+  CallBytes bytes;
+  for (int64_t vector : kVectors) {
+    CallBytes own = getMemory(form, part, vector);
+    bytes.packed = std::max(bytes.packed, isWhole ? own.packed : groups * own.packed);
+    bytes.threadScratch = std::max(bytes.threadScratch, own.threadScratch);
+  }
+  // Parts follow each other in the same scratch memory.
+  if (!packsOnce)
+    bytes.scratch = std::exchange(bytes.packed, 0);
+  return bytes;
+}

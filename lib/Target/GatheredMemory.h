@@ -1,0 +1,25 @@
+//===- GatheredMemory.h - Memory of own convolutions ------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares what memory convolutions by the runtime's own kernels take.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_TARGET_GATHEREDMEMORY_H
+#define DOVETAIL_LIB_TARGET_GATHEREDMEMORY_H
+
+#include "dovetail/Target/Library.h"
+
+namespace dovetail {
+
+/// As `Library::getMemoryBound`, of a convolution whose algorithm is `Gathered`.
+CallBytes getGatheredMemory(plan::ConvolutionOp call, const layout::Box &loops, bool packsOnce);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_TARGET_GATHEREDMEMORY_H

@@ -1,0 +1,25 @@
+//===- OneDnnConvolutions.h - Convolutions oneDNN is slow at ----*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares which convolutions oneDNN 2.6 has no fast implementation for.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_TARGET_ONEDNNCONVOLUTIONS_H
+#define DOVETAIL_LIB_TARGET_ONEDNNCONVOLUTIONS_H
+
+#include "dovetail/Dialect/Plan/IR/Plan.h"
+
+namespace dovetail {
+
+/// As `Library::isSlow`, on a processor with AVX2 and AVX-512 or without.
+bool isSlowConvolution(plan::ConvolutionOp call, bool hasAvx2, bool hasAvx512);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_TARGET_ONEDNNCONVOLUTIONS_H
