@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Convolutions of kinds that oneDNN has no fast implementation for: dilated, causal, of even kernels, with pads as wide as
+windows reach, in small groups, transposed. Against ONNX Runtime, whole and split; and that no reference implementation of
+oneDNN computes any of them.
+
+The cases are those of bench/sweep.py that take little time.
+"""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from harness.backend import ROOT, build_dir, call, tool
+from harness.compare import differences
+from harness.cpus import runnable_cpus
+from harness.oracle import expected_outputs
+from harness.partition import Partition, sizes_with_empty_shard
+from harness.sanitizers import sanitizers
+
+sys.path.append(str(ROOT / "bench"))
+
+import sweep  # noqa: E402
+
+#: Multiplications of a case, at most.
+WORK = 8e6
+CASES = [case for case in sweep.make_cases(seed=2, count=1200) if case.work <= WORK and case.kind != "product"][:72]
+
+
+def _is_gathered(folder, model, *options):
+    onnx.save(model, folder / "model.onnx")
+    code, text, messages = call(
+        [tool("dovetail"), "compile", folder / "model.onnx", "--compile-to=lower", "--mesh", "y=1", *options]
+    )
+    assert code == 0, messages
+    return "convolution_algorithm gathered" in text
+
+
+def test_cases_are_of_all_kinds():
+    assert {case.kind for case in CASES} == set(sweep.KINDS)
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{case.kind}-{case.name}" for case in CASES])
+def test_split(backend, number):
+    """Each case for one CPU in turn, and split along one dimension in turn, into parts of which one is empty."""
+    case = CASES[number]
+    cpus = runnable_cpus()
+    cpu = cpus[number % len(cpus)]
+    model, inputs = case.model(), case.inputs()
+    expected = expected_outputs(model, inputs)
+    dim = (2 + number % (len(case.shape) - 2)) if number % 4 else number // 4 % 2
+    partition = Partition({"y": 3}).split("x", len(case.shape), dim, "y", sizes_with_empty_shard(case.shape[dim], 3))
+    for split in (Partition({"y": 1}), partition):
+        actual = backend.compile_and_run(model, split, inputs, list(expected), extra=["--cpu", cpu])
+        assert not differences(actual, expected), f"{case.label} for {cpu}, {split.flags()}"
+
+
+@pytest.mark.parametrize("number", range(0, len(CASES), 3), ids=[f"{case.kind}-{case.name}" for case in CASES[::3]])
+def test_partitions_do_not_matter(backend, tmp_path, number):
+    """Results of own kernels are bitwise those of one rank, however images are cut."""
+    case = CASES[number]
+    model, inputs = case.model(), case.inputs()
+    options = ["--cpu", runnable_cpus()[-2 if len(runnable_cpus()) > 2 else -1]]
+    if not _is_gathered(tmp_path, model, *options):
+        pytest.skip("the library does it")
+    whole = backend.compile_and_run(model, Partition({"y": 1}), inputs, ["y"], extra=options)["y"]
+    for dim in range(2, len(case.shape)):
+        partition = Partition({"y": 2}).split("x", len(case.shape), dim, "y", (1, case.shape[dim] - 1))
+        actual = backend.compile_and_run(model, partition, inputs, ["y"], extra=options)["y"]
+        np.testing.assert_array_equal(actual, whole, err_msg=f"{case.label}, cut along {dim}")
+
+
+@pytest.mark.parametrize("cpu", [cpu for cpu in sweep.CPUS if cpu in runnable_cpus()])
+def test_no_reference(tmp_path, cpu):
+    """Nor is anything said of one."""
+    if sanitizers(build_dir()):
+        pytest.skip("what computes does not depend on sanitizers")
+    references = {}
+    for case in CASES:
+        onnx.save(case.model(), tmp_path / "model.onnx")
+        command = [tool("dovetail"), "compile", tmp_path / "model.onnx", "-o", tmp_path / "model.dvt", "--cpu", cpu]
+        code, _, messages = call(command)
+        assert code == 0, messages
+        result = subprocess.run(
+            [tool("dovetail"), "bench", tmp_path / "model.dvt", "--json", "--warmup", "0", "--iterations", "1"],
+            capture_output=True, text=True, check=True, env=sweep.environment(cpu),
+        )  # fmt: skip
+        report = json.loads(result.stdout)
+        assert len(report["implementations"]) >= 1, case.label
+        slow = [step["implementation"] for step in report["implementations"] if step["is_reference"]]
+        if slow or "reference" in result.stderr:
+            references[case.label] = slow, result.stderr
+    assert not references
+
