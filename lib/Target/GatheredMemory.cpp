@@ -2,7 +2,7 @@
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
-// SPDY-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
@@ -25,9 +25,9 @@ static constexpr int64_t kVectors[] = {4, 8, 16};
 static constexpr int64_t kAlignment = 64;
 
 namespace {
-/// The convolution of some groups, or of some channels of one.
+/// The convolution of some groups, or of some channels of one, and the channels that a group has in all.
 struct Part {
-  int64_t groups, inputs, outputs, results;
+  int64_t groups, inputs, outputs, wholeInputs, wholeOutputs, results;
 };
 } // namespace
 
@@ -58,7 +58,8 @@ static CallBytes getMemory(const layout::ConvolutionForm &form, const Part &part
   for (const layout::Window &each : form.windows)
     window *= each.kernel;
   for (int64_t taps : getTapCounts(form)) {
-    int64_t perVector = layout::gatheredGroups(part.groups, part.inputs, part.outputs, taps, vector);
+    int64_t perVector = layout::gatheredGroups(part.groups, part.inputs, part.outputs, part.wholeInputs,
+                                               part.wholeOutputs, taps, vector);
     int64_t vectors = layout::gatheredVectors(part.groups, part.outputs, perVector, vector);
     perTap = std::max(perTap, vectors * vector * part.inputs);
     layout::GatheredBlock block = layout::gatheredBlock(part.inputs, part.outputs, taps, part.results);
@@ -80,14 +81,32 @@ CallBytes dovetail::getGatheredMemory(plan::ConvolutionOp call, const Box &loops
   for (int dim = 0; dim < rank; ++dim)
     results *= dim == 1 ? 1 : loops[dim].size();
   // Whole groups are done together, others each alone.
-  bool isWhole = channels.lo % outputs == 0 && channels.hi % outputs == 0 &&
-                 sum.size() == cast<plan::LoopAttr>(call.getLoops()[rank]).getExtent();
-  Part part{isWhole ? groups : 1, std::max<int64_t>(sum.size(), 1), std::min(outputs, channels.size()), results};
+  int64_t inputs = cast<plan::LoopAttr>(call.getLoops()[rank]).getExtent();
+  bool isWhole = channels.lo % outputs == 0 && channels.hi % outputs == 0 && sum.size() == inputs;
+  Part part{isWhole ? groups : 1, std::max<int64_t>(sum.size(), 1), outputs, inputs, outputs, results};
+  // The first and the last group may be cut. Fewer channels may take more memory for each thread.
+  SmallVector<std::pair<int64_t, int64_t>> outputsOfParts;
+  if (isWhole) {
+    outputsOfParts.push_back({outputs, 1});
+  } else {
+    int64_t first = channels.lo / outputs;
+    auto sizeOf = [&](int64_t group) { return channels.intersect({group * outputs, (group + 1) * outputs}).size(); };
+    outputsOfParts.push_back({sizeOf(first), 1});
+    if (groups > 1)
+      outputsOfParts.push_back({sizeOf(first + groups - 1), 1});
+    if (groups > 2)
+      outputsOfParts.push_back({outputs, groups - 2});
+  }
   CallBytes bytes;
   for (int64_t vector : kVectors) {
-    CallBytes own = getMemory(form, part, vector);
-    bytes.packed = std::max(bytes.packed, isWhole ? own.packed : groups * own.packed);
-    bytes.threadScratch = std::max(bytes.threadScratch, own.threadScratch);
+    int64_t packed = 0;
+    for (auto [own, count] : outputsOfParts) {
+      part.outputs = own;
+      CallBytes needed = getMemory(form, part, vector);
+      packed += count * needed.packed;
+      bytes.threadScratch = std::max(bytes.threadScratch, needed.threadScratch);
+    }
+    bytes.packed = std::max(bytes.packed, packed);
   }
   // Parts follow each other in the same scratch memory.
   if (!packsOnce)

@@ -55,11 +55,13 @@ inline GatheredBlock gatheredBlock(int64_t inputs, int64_t outputs, int64_t taps
 
 /// How many groups share a vector of results of `vector` elements, each of which is a term of all groups at once. If
 /// all results of one fit two vectors, 1. Else 0: what windows read is gathered into rows.
-inline int64_t gatheredGroups(int64_t groups, int64_t inputs, int64_t outputs, int64_t taps, int64_t vector) {
-  if (taps * inputs > gatheredTerms)
+/// Padding is a factor in rows alone, so that weights which are infinite tell the two ways apart. Which one it is
+/// depends therefore on the channels that a group has in all, `wholeInputs` and `wholeOutputs`, not on a rank's.
+inline int64_t gatheredGroups(int64_t groups, int64_t inputs, int64_t outputs, int64_t wholeInputs,
+                              int64_t wholeOutputs, int64_t taps, int64_t vector) {
+  if (taps * wholeInputs > gatheredTerms || wholeOutputs > 2 * vector)
     return 0;
-  int64_t fitting = std::min({vector / outputs, (vector - 1) / inputs + 1, groups});
-  return fitting > 1 ? fitting : outputs <= 2 * vector ? 1 : 0;
+  return std::max<int64_t>(std::min({vector / outputs, (vector - 1) / inputs + 1, groups}), 1);
 }
 
 /// Vectors of results of all groups, if `perVector` share one, as `gatheredGroups` says.

@@ -29,8 +29,9 @@ ConvolutionPart::ConvolutionPart(const RankMemory &context, const ConvolutionCal
 bool ConvolutionPart::takesBlocks(const MemoryFormat &format) const {
   const Box &weights = geometry.weightsBox;
   bool isDepthwise = weights[0].size() == channels.groups && weights[1].size() == 1;
-  return hasChannelBlocks(format) && !call.form.isTransposed && !geometry.nothingToSum &&
-         (channels.groups == 1 || isDepthwise) &&
+  // Kernels over gathered rows have all channels innermost.
+  return algorithm != ConvolutionAlgorithm::Gathered && hasChannelBlocks(format) && !call.form.isTransposed &&
+         !geometry.nothingToSum && (channels.groups == 1 || isDepthwise) &&
          format.hasWholeBlocks(geometry.outBox, context.plan.bufferOf(call.output).shape) &&
          format.hasWholeBlocks(geometry.inBox, context.plan.bufferOf(call.input).shape);
 }
@@ -195,13 +196,16 @@ void ConvolutionPart::planKernels() {
   // Threads have divided what was planned for the library already.
   ThreadPool *dividing = algorithm == call.algorithm ? threads : nullptr;
   if (algorithm == ConvolutionAlgorithm::Gathered)
-    kernels = std::make_unique<GatheredConvolution>(std::move(operands), call.form, channels.groups, dividing);
+    kernels =
+        std::make_unique<GatheredConvolution>(std::move(operands), call.form, channels.groups, call.sumLoop().extent,
+                                              call.loops[1].extent / call.form.groups, dividing);
   else
     kernels = std::make_unique<WinogradConvolution>(std::move(operands), geometry.padLo[spatial[0] - 2],
                                                     geometry.padLo[spatial[1] - 2], threads);
 }
 
 absl::Status ConvolutionPart::createKernels(CallBudget &budget) {
+  kernels->limitScratch(budget.scratchBytes() - (scratchPlan.size() - staging));
   absl::Status status = guardLibrary([&]() -> absl::Status {
     return postOps->prepare(/*biasFirst=*/true, scratchPlan, [&](const PostOps::Fused &fused) {
       return kernels->create(fused, budget, shared != nullptr);
@@ -340,7 +344,6 @@ absl::Status ConvolutionPart::gather(CallBudget &budget) {
   staging = planned;
   if (!status.ok())
     return status;
-  kernels->limitScratch(budget.scratchBytes() - (scratchPlan.size() - planned));
   return createPlanned(budget);
 }
 

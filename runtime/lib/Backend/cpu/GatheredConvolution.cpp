@@ -20,6 +20,8 @@ using namespace dovetail::runtime;
 using layout::Interval;
 using layout::Window;
 
+static_assert(GatheredTask::mostRows == layout::gatheredRows, "kernels have room for the places of so many rows");
+
 /// Sets what a window along one dimension reads for results `out` of an input of which there is `in`.
 static void setWindow(const Window &window, Interval out, Interval in, GatheredTask::Dim &dim) {
   dim.results = out.size();
@@ -51,9 +53,9 @@ static std::pair<int64_t, int64_t> setTransposedWindow(const Window &window, Int
 }
 
 GatheredConvolution::GatheredConvolution(Operands given, const layout::ConvolutionForm &form, int64_t groups,
-                                         ThreadPool *threads)
+                                         int64_t wholeInputs, int64_t wholeOutputs, ThreadPool *threads)
     : KernelConvolution(std::move(given), threads), groups(groups), inputs(operands.input.box[1].size() / groups),
-      outputs(operands.output.box[1].size() / groups) {
+      outputs(operands.output.box[1].size() / groups), wholeInputs(wholeInputs), wholeOutputs(wholeOutputs) {
   std::vector<int64_t> remainders(operands.spatial.size(), 0);
   for (;;) {
     addPhase(form, remainders);
@@ -112,7 +114,8 @@ void GatheredConvolution::addPhase(const layout::ConvolutionForm &form, const st
   task.blockRows = block.rows;
   task.blockTaps = block.taps;
   task.blockChannels = block.channels;
-  task.groupsOfVector = weights.groupsOfVector = layout::gatheredGroups(groups, inputs, outputs, taps, kernels.vector);
+  task.groupsOfVector = weights.groupsOfVector =
+      layout::gatheredGroups(groups, inputs, outputs, wholeInputs, wholeOutputs, taps, kernels.vector);
   findPlainRows(task);
   int64_t vectors = layout::gatheredVectors(groups, outputs, task.groupsOfVector, kernels.vector);
   phase.packedOffset = packedElements;

@@ -24,8 +24,10 @@ namespace dovetail::runtime {
 /// few results.
 class GatheredConvolution : public KernelConvolution {
 public:
-  /// `form` is that of the whole call; the part has `groups` groups, or some channels of one.
-  GatheredConvolution(Operands operands, const layout::ConvolutionForm &form, int64_t groups, ThreadPool *threads);
+  /// `form` is that of the whole call, in which a group has `wholeInputs` and `wholeOutputs` channels; the part has
+  /// `groups` groups, or some channels of one.
+  GatheredConvolution(Operands operands, const layout::ConvolutionForm &form, int64_t groups, int64_t wholeInputs,
+                      int64_t wholeOutputs, ThreadPool *threads);
   std::string packedFormat() const override;
   void limitScratch(int64_t bytes) override;
 
@@ -53,7 +55,8 @@ private:
   int64_t scratchOf(const GatheredTask &task) const;
   static void findPlainRows(GatheredTask &task);
 
-  int64_t groups, inputs, outputs; ///< Of the part, and channels of a group.
+  int64_t groups, inputs, outputs;   ///< Of the part, and channels of a group.
+  int64_t wholeInputs, wholeOutputs; ///< Channels that a group has on all ranks.
   std::vector<Phase> phases;
   int64_t packedElements = 0;
   std::string format;

@@ -213,8 +213,12 @@ void runProducts(const GatheredTask &task, int64_t begin, int64_t end, int64_t g
             multiply(from + low * stride, stride, factors, terms, to);
           } else {
             multiply(from + low * stride, stride, factors, terms, tile);
-            for (int64_t i = 0; i < (high - low) * elementsOfPanel; i += elementsOfVector)
-              store(to + i, load(to + i) + load(tile + i));
+            // A narrow panel has one vector of each row.
+            for (int64_t row = 0; row < high - low; ++row)
+              for (int64_t i = 0; i < (isNarrow ? elementsOfVector : elementsOfPanel); i += elementsOfVector) {
+                int64_t at = row * elementsOfPanel + i;
+                store(to + at, load(to + at) + load(tile + at));
+              }
           }
           if (isLast)
             finishGathered(task, to, offsets + low, high - low, group * task.outputs + output, columns);
@@ -233,7 +237,7 @@ inline Vector permute(Vector x, Numbers places) {
 #else
   Vector result;
   for (int i = 0; i < elementsOfVector; ++i)
-    result[i] = x[places[i]];
+    result[i] = x[places[i] & (elementsOfVector - 1)];
   return result;
 #endif
 }
