@@ -48,6 +48,7 @@ fuzz: ## Damage input at random, on the asan build
 
 verify-all: build ## Run all tests at length: every partition and CPU, 10 000 random operators, 3000 random graphs
 	@scripts/setup test
+	@DOVETAIL_ALL=1 ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure -R 'RuntimeTests|TransformsTests'
 	@DOVETAIL_ALL=1 DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python -m pytest -q -n $(JOBS) test/e2e test/conformance
 	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python test/e2e/random_ops.py --count 10000 --workers $(JOBS)
 	@DOVETAIL_BUILD_DIR=$(BUILD) .venv/bin/python test/e2e/random_graphs.py --count 2000
@@ -62,7 +63,8 @@ bench: build ## Measure against ONNX Runtime
 	@scripts/bench $(BUILD)
 
 format: ## Format the C++ files that git says are changed
-	@git diff --name-only --diff-filter=d HEAD -- '*.cpp' '*.h' | xargs -r clang-format-22 -i
+	@{ git diff --name-only --diff-filter=d HEAD -- '*.cpp' '*.h'; git ls-files --others --exclude-standard -- '*.cpp' '*.h'; } \
+	  | xargs -r clang-format-22 -i
 
 tidy: configure ## Run clang-tidy on the C++ files that git says are changed, or on FILES
 	@scripts/setup tidy

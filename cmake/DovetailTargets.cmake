@@ -19,7 +19,10 @@ target_include_directories(DovetailHeaders INTERFACE
 # generate headers which it includes. TESTS says that unit tests use it, whose options are others.
 function(dovetail_precompile name header)
   cmake_parse_arguments(PARSE_ARGV 2 arg "COMPILER;TESTS" "" "LINK;DEPENDS")
-  file(WRITE "${PROJECT_BINARY_DIR}/pch/${name}.cpp" "")
+  # Written once: else CMake would have it compiled anew each time that it runs.
+  if(NOT EXISTS "${PROJECT_BINARY_DIR}/pch/${name}.cpp")
+    file(WRITE "${PROJECT_BINARY_DIR}/pch/${name}.cpp" "")
+  endif()
   add_library(${name} OBJECT "${PROJECT_BINARY_DIR}/pch/${name}.cpp")
   target_link_libraries(${name} PRIVATE DovetailHeaders ${arg_LINK})
   if(arg_COMPILER)
