@@ -9,6 +9,7 @@
 #include "../Harness/Reference.h"
 #include "Program/PackedWeights.h"
 
+#include "dovetail/runtime/HostFeatures.h"
 #include "dovetail/runtime/ProgramRunner.h"
 
 #include <algorithm>
@@ -284,14 +285,15 @@ TEST(Packing, RanksShareWhatTheyPackAlike) {
     return bytes;
   };
   int64_t alone = resident(1);
-  EXPECT_GE(alone, 2 * weightBytes);
+  // Without AVX2 oneDNN reads weights that change as they are.
+  EXPECT_GE(alone, (runtime::hostHasFeature("avx2") ? 2 : 1) * weightBytes);
   EXPECT_LT(alone, 3 * weightBytes);
   EXPECT_EQ(resident(3), alone);
   // Threads with different rows use the same weights; those with different columns have theirs, which ranks share.
   EXPECT_EQ(resident(1, 0), alone);
   EXPECT_EQ(resident(3, 0), alone);
   int64_t columnwise = resident(1, 1);
-  EXPECT_GE(columnwise, 2 * weightBytes);
+  EXPECT_GE(columnwise, (runtime::hostHasFeature("avx2") ? 2 : 1) * weightBytes);
   EXPECT_LT(columnwise, 3 * weightBytes);
   EXPECT_EQ(resident(3, 1), columnwise);
 }
