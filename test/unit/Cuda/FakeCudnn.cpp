@@ -106,21 +106,19 @@ struct Values {
   Shape dims, strides;
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   void *memory = nullptr; ///< Null for virtual tensors, which `elements` holds.
-  std::map<Shape, double> elements;
+  std::vector<double> elements;
 
-  double read(Shape index) {
-    for (size_t i = 0; i < index.size(); ++i)
-      if (dims[i] == 1)
-        index[i] = 0; // Broadcast.
+  /// A dimension of extent 1 is broadcast.
+  double read(const Shape &index) {
     if (!memory)
-      return elements[index];
+      return element(index);
     if (type == CUDNN_DATA_FLOAT)
       return static_cast<float *>(memory)[offset(index)];
     return dovetail::test::fromHalf(static_cast<uint16_t *>(memory)[offset(index)], format());
   }
   void write(const Shape &index, double value) {
     if (!memory)
-      elements[index] = value;
+      element(index) = value;
     else if (type == CUDNN_DATA_FLOAT)
       static_cast<float *>(memory)[offset(index)] = static_cast<float>(value);
     else
@@ -129,10 +127,20 @@ struct Values {
   dovetail::test::HalfFormat format() const {
     return type == CUDNN_DATA_HALF ? dovetail::test::kF16 : dovetail::test::kBF16;
   }
+  double &element(const Shape &index) {
+    size_t number = 0, count = 1;
+    for (size_t i = 0; i < index.size(); ++i) {
+      number = number * dims[i] + (dims[i] == 1 ? 0 : index[i]);
+      count *= dims[i];
+    }
+    if (elements.empty())
+      elements.resize(count);
+    return elements[number];
+  }
   int64_t offset(const Shape &index) const {
     int64_t result = 0;
     for (size_t i = 0; i < index.size(); ++i)
-      result += index[i] * strides[i];
+      result += dims[i] == 1 ? 0 : index[i] * strides[i];
     return result;
   }
 };
@@ -152,14 +160,17 @@ void convolve(const Descriptor &operation, const std::function<Values &(const De
         strides = convolution.list<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES),
         dilations = convolution.list<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS);
   int64_t groups = image.dims[1] / weights.dims[1], perGroup = result.dims[1] / groups;
-  std::map<Shape, double> sums;
+  Values sums;
+  sums.dims = image.dims;
+  // Nothing is allocated for a tap: random cases would take seconds.
+  Shape taps = weights.dims, w = taps, x = result.dims;
+  taps[0] = 1;
   forEach(result.dims, [&](const Shape &y) {
     double sum = 0;
-    Shape taps = weights.dims;
-    taps[0] = 1;
     forEach(taps, [&](const Shape &tap) {
-      Shape w = tap, x = y;
+      w = tap;
       w[0] = y[1];
+      x[0] = y[0];
       x[1] = y[1] / perGroup * weights.dims[1] + tap[1];
       for (size_t i = 0; i < strides.size(); ++i) {
         x[2 + i] = y[2 + i] * strides[i] - pre[i] + tap[2 + i] * dilations[i];
@@ -167,7 +178,7 @@ void convolve(const Descriptor &operation, const std::function<Values &(const De
           return;
       }
       if (transposed)
-        sums[x] += result.read(y) * weights.read(w);
+        sums.element(x) += result.read(y) * weights.read(w);
       else
         sum += image.read(x) * weights.read(w);
     });
@@ -175,7 +186,7 @@ void convolve(const Descriptor &operation, const std::function<Values &(const De
       result.write(y, sum);
   });
   if (transposed)
-    forEach(image.dims, [&](const Shape &x) { image.write(x, sums[x]); });
+    forEach(image.dims, [&](const Shape &x) { image.write(x, sums.element(x)); });
 }
 
 double apply(const Descriptor &pointwise, double x, double b) {

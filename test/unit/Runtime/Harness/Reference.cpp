@@ -54,12 +54,14 @@ std::vector<double> test::convolve(const ConvolutionCase &test, const std::vecto
   Shape inputShape = test.inputShape(), weightsShape = test.weightsShape(), outputShape = test.outputShape();
   std::vector<double> output(volume(outputShape));
   int64_t inGroup = test.in / test.groups, outGroup = test.out / test.groups;
+  // Nothing is allocated for a tap: random cases would take seconds.
+  Shape in, weight;
   forEachIndex(outputShape, [&](const Shape &out) {
     double sum = 0;
     int64_t group = out[1] / outGroup;
     for (int64_t c = 0; c < inGroup; ++c)
       forEachIndex(test.kernel, [&](const Shape &k) {
-        Shape in = {out[0], group * inGroup + c};
+        in.assign({out[0], group * inGroup + c});
         for (int i = 0; i < test.spatial(); ++i) {
           int64_t position;
           if (test.transposed) {
@@ -74,7 +76,7 @@ std::vector<double> test::convolve(const ConvolutionCase &test, const std::vecto
             return;
           in.push_back(position);
         }
-        Shape weight = test.transposed ? Shape{in[1], out[1] % outGroup} : Shape{out[1], c};
+        weight.assign({test.transposed ? in[1] : out[1], test.transposed ? out[1] % outGroup : c});
         weight.insert(weight.end(), k.begin(), k.end());
         sum += static_cast<double>(input[linear(inputShape, in)]) * weights[linear(weightsShape, weight)];
       });
