@@ -5,6 +5,7 @@ import pytest
 
 from harness import backend as backends
 from harness import cpu_seconds
+from harness import extent
 
 
 @pytest.fixture(scope="session")
@@ -13,6 +14,14 @@ def backend():
     found = backends.default_backend()
     assert found, f"no compiler in {backends.build_dir()}: run `make build`"
     return found
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Leaves to `make verify-all` what CI has no time for, of what the command line selects."""
+    items[:], left = extent.select(items)
+    if left:
+        config.hook.pytest_deselected(items=left)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs the node tests of the ONNX package, whole and with dimensions split unevenly: on CPUs two of them in turn, on the
-emulated device one, and with DOVETAIL_ALL=1 every one.
+"""Runs the node tests of the ONNX package, whole and with a dimension split unevenly, one in turn, or with DOVETAIL_ALL=1
+each of them.
 
     run.py                     all of them; prints what fails and counts what is unsupported
     run.py test_conv test_add  those whose name contains one of the words
@@ -56,7 +56,7 @@ def evaluate(request):
         raise RuntimeError(f"no compiler in {backends.build_dir()}: run `make build`")
     first = zlib.crc32(name.encode())
     whole, *split = node_tests.partitions(test).items()
-    partitions = dict([whole, *some(split, first, 2 if target == "cpu" else 1)])
+    partitions = dict([whole, *some(split, first, 1)])
     for number, (label, partition) in enumerate(partitions.items()):
         cpu = cpu_in_turn(first + number) if target == "cpu" else "native"
         try:

@@ -15,7 +15,7 @@ import pytest
 from cases import fixed_cases, quick_seeds, random_case
 from harness.backend import call, fastest_backend, replaying_backend, tool
 from harness.compare import differences
-from harness.extent import some
+from harness.extent import one_of, some
 from harness.isolated import IsolatedPool
 from harness.partition import Partition
 from ops import GENERATORS
@@ -42,6 +42,7 @@ def workers(backend):
     workers.close()
 
 
+@one_of(2)
 @pytest.mark.parametrize("name", list(fixed_cases()))
 def test_emulated_fixed_case(workers, name):
     outcome = workers(Request(fixed=name, target="emulated"))

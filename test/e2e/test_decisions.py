@@ -9,6 +9,7 @@ import onnx
 import pytest
 from harness.backend import call, fastest_backend, tool
 from harness.compare import differences
+from harness.extent import one_of
 from harness.partition import Partition
 
 LAYERS = 4
@@ -84,6 +85,7 @@ _ALONE = {
 }
 
 
+@one_of(2)
 @pytest.mark.parametrize("mesh", [{"d": 2}, {"d": 3}, {"a": 2, "b": 2}], ids=["2", "3", "2x2"])
 @pytest.mark.parametrize("name", _ALONE)
 def test_a_mesh_is_enough(backend, tmp_path, name, mesh):

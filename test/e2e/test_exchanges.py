@@ -10,7 +10,7 @@ import re
 
 import pytest
 from harness.backend import call, tool
-from harness.extent import EVERYTHING
+from harness.extent import EVERYTHING, one_of
 from subjects import SUBJECTS
 
 MESHES = [{"y": 2, "x": 2}, *([{"y": 3}, {"y": 4}] if EVERYTHING else [])]
@@ -60,6 +60,7 @@ def _least_bytes(move, mesh, rank):
     return (_volume(needed) - _volume(common)) * size
 
 
+@one_of(2)
 @pytest.mark.parametrize("mesh", MESHES, ids=lambda mesh: "x".join(map(str, mesh.values())))
 @pytest.mark.parametrize("subject", SUBJECTS if EVERYTHING else [s for s in SUBJECTS if not s.heavy][1::2], ids=lambda s: s.name)
 def test_bytes_are_the_fewest(subject, mesh, tmp_path):

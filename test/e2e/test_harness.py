@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 from harness.compare import difference
+from harness.extent import cover
 from harness.isolated import Crash, IsolatedFunction, WorkerError
 from harness.partition import Partition, random_sizes, sizes_with_empty_shard, uneven_sizes
 
@@ -75,3 +76,22 @@ def test_isolated_function_survives():
     function.timeout = 30
     assert function("b") == "b"
     function.close()
+
+
+def test_cover_has_every_value():
+    """Of the cases of a product each value, each pair where the number allows, and no more than were asked for."""
+    cases = [{"mesh": mesh, "kind": kind, "cpu": cpu} for mesh in range(4) for kind in "abc" for cpu in (0, 1)]
+    chosen = [cases[number] for number in cover(cases, 12)]
+    assert len(chosen) == 12
+    assert {(case["mesh"], case["kind"]) for case in chosen} == {(case["mesh"], case["kind"]) for case in cases}
+    assert {(case["kind"], case["cpu"]) for case in chosen} == {(case["kind"], case["cpu"]) for case in cases}
+    assert len(cover(cases, 1)) == 4  # All meshes.
+
+
+def test_cover_spreads_over_names():
+    """Where each case has a name of its own, names do not count, and any part of the cases is taken."""
+    cases = [{"name": f"case{number}", "half": number // 50} for number in range(100)]
+    chosen = cover(cases, 10)
+    assert len(chosen) == 10
+    assert sum(cases[number]["half"] for number in chosen) == 5
+    assert cover(cases, 10) == chosen

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from harness.backend import BackendError, call, tool
 from harness.cpus import runnable_cpus
-from harness.extent import EVERYTHING
+from harness.extent import EVERYTHING, one_of
 from harness.partition import MESHES, Partition, sizes_with_empty_shard, uneven_sizes
 from onnx import helper, numpy_helper
 
@@ -78,6 +78,7 @@ def _product(rng, signs, left, right, zeros=("number", "number"), constants=("b"
     )
 
 
+@one_of(2)
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("signs", SIGNS, ids=lambda pair: "-".join(np.dtype(each).name for each in pair))
 @pytest.mark.parametrize("zeros", [(None, None), ("number", None), ("number", "number"), ("each", "each")], ids=str)
@@ -214,6 +215,7 @@ _CONVOLUTIONS = (
 )
 
 
+@one_of(2)
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("signs", SIGNS, ids=lambda pair: "-".join(np.dtype(each).name for each in pair))
 @pytest.mark.parametrize("zeros", [(None, None), ("number", None), ("number", "number"), ("number", "each")], ids=str)
@@ -257,6 +259,7 @@ _LONG_SUMS = (
 )
 
 
+@one_of(2)
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("signs", SIGNS, ids=lambda pair: "-".join(np.dtype(each).name for each in pair))
 def test_long_sums(backend, signs, cpu):
@@ -285,6 +288,7 @@ _PARTS = (
 )
 
 
+@one_of(2)
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("signs", SIGNS, ids=lambda pair: "-".join(np.dtype(each).name for each in pair))
 @pytest.mark.parametrize("zeros", [(None, None), ("number", None), ("number", "each")], ids=str)

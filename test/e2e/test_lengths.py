@@ -7,6 +7,7 @@ import onnxruntime
 import pytest
 from harness.backend import FILE, InProcessBackend, UNSUPPORTED, USAGE, call, fastest_backend, tool
 from harness.cpus import cpu_up_to
+from harness.extent import one_of
 from harness.partition import Partition, uneven_sizes
 from test_processes import finish, free_port, run_ranks, start
 
@@ -195,6 +196,7 @@ def _recurrent_model():
     return model
 
 
+@one_of(2)
 @pytest.mark.parametrize("target", ["cpu", "emulated"])
 @pytest.mark.parametrize("dim", [0, 1, 2], ids=["time", "batch", "input"])
 @pytest.mark.parametrize("mesh", MESHES, ids=str)
@@ -246,6 +248,7 @@ def _windows_model():
     return model
 
 
+@one_of(2)
 @pytest.mark.parametrize("target, libraries", [("cpu", True), ("cpu", False), ("emulated", False)])
 @pytest.mark.parametrize("dim", [0, 1, 2], ids=["batch", "channels", "along"])
 @pytest.mark.parametrize("mesh", MESHES, ids=str)
@@ -327,6 +330,7 @@ concatenations (float[2, seq, {WIDTH}] x, float[2, 1, {WIDTH}] first, float[2, 3
 """
 
 
+@one_of(2)
 @pytest.mark.parametrize("target", ["cpu", "emulated"])
 @pytest.mark.parametrize("dim", [0, 1, 2], ids=["batch", "along", "across"])
 @pytest.mark.parametrize("mesh", MESHES, ids=str)
@@ -347,6 +351,7 @@ SLICES = [
 ]  # fmt: skip
 
 
+@one_of(2)
 @pytest.mark.parametrize("target", ["cpu", "emulated"])
 @pytest.mark.parametrize("dim", [0, 1, 2], ids=["batch", "along", "across"])
 @pytest.mark.parametrize("mesh", MESHES, ids=str)
@@ -509,6 +514,7 @@ reductions (float[2, seq, {WIDTH}] x, int32[seq] n, float[seq, 3] y)
 """
 
 
+@one_of(2)
 @pytest.mark.parametrize("target, libraries", [("cpu", True), ("cpu", False), ("emulated", False)], ids=str)
 @pytest.mark.parametrize("dim", [1, 2], ids=["along", "across"])
 @pytest.mark.parametrize("mesh", MESHES, ids=str)
@@ -576,6 +582,7 @@ encoder (int64[2, seq] tokens, float[2, 1, 1, seq] mask, float[seq, {CHANNELS}] 
 """
 
 
+@one_of(2)
 @pytest.mark.parametrize("libraries", [True, False], ids=["libraries", "kernels"])
 @pytest.mark.parametrize("split", ["tokens", "y"])
 @pytest.mark.parametrize("mesh", MESHES, ids=str)
@@ -688,6 +695,7 @@ causal (float[2, seq, {WIDTH}] x, float[1, {BOUND + 4}, {WIDTH}] table, float[1,
 """
 
 
+@one_of(2)
 @pytest.mark.parametrize("target, libraries", [("cpu", True), ("cpu", False), ("emulated", False)], ids=str)
 @pytest.mark.parametrize("dim", [0, 1, 2], ids=["batch", "along", "across"])
 @pytest.mark.parametrize("mesh", MESHES, ids=str)

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from harness.backend import InProcessBackend, call, fastest_backend, tool
+from harness.extent import one_of
 from harness.oracle import expected_outputs
 from harness.partition import Partition, uneven_sizes
 from test_processes import run_ranks
@@ -356,6 +357,7 @@ def test_runs_differ_in_iterations(dovetail, case, mesh):
             _check(program.run(inputs), model, inputs, exact, f"run {number}")
 
 
+@one_of(2)
 @pytest.mark.parametrize("target", ["cpu", "emulated"])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("case", CASES)

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from harness.backend import build_dir, call, tool
+from harness.extent import one_of
 from onnx import TensorProto, helper, numpy_helper
 from subjects import SMALL_SUBJECTS
 
@@ -38,6 +39,7 @@ def _compare(folder, subject, mesh, options, threads):
     return planned
 
 
+@one_of(2)
 @pytest.mark.parametrize("mesh", MESHES.values(), ids=MESHES)
 @pytest.mark.parametrize("subject", SMALL_SUBJECTS, ids=lambda subject: subject.name)
 def test_sessions_allocate_what_inspect_says(tmp_path, subject, mesh):
@@ -46,6 +48,7 @@ def test_sessions_allocate_what_inspect_says(tmp_path, subject, mesh):
     assert all(rank["packed_bytes"] > 0 and rank["scratch_bytes"] > 0 for rank in ranks)
 
 
+@one_of(2)
 @pytest.mark.parametrize("target", ["cpu", "emulated"])
 @pytest.mark.parametrize("subject", SMALL_SUBJECTS[:2], ids=lambda subject: subject.name)
 def test_without_libraries(tmp_path, subject, target):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from harness.backend import call, tool
 from harness.compare import differences
-from harness.extent import EVERYTHING
+from harness.extent import EVERYTHING, one_of
 from subjects import SMALL_SUBJECTS, SUBJECTS, combinations
 
 
@@ -45,11 +45,13 @@ def test_expected_outputs_tell_errors(subject):
         assert value.std() > 1e-2 * np.abs(value).max(), name
 
 
+@one_of(2)
 @pytest.mark.parametrize("subject, mesh, style", list(_combinations()), ids=_name)
 def test_model(backend, subject, mesh, style):
     _check(backend, subject, subject.partition(mesh, style))
 
 
+@one_of(2)
 @pytest.mark.parametrize(
     "subject", [s for s in SUBJECTS if not s.heavy][::2] if not EVERYTHING else SUBJECTS, ids=_name
 )

@@ -15,6 +15,7 @@ import pytest
 from harness import mpi
 from harness.backend import SubprocessBackend, build_dir, call, tool
 from harness.compare import differences
+from harness.extent import one_of
 from harness.partition import Partition
 from subjects import SMALL_SUBJECTS, SUBJECTS
 
@@ -94,6 +95,7 @@ def _subject(name):
     return next(subject for subject in SUBJECTS + SMALL_SUBJECTS if subject.name == name)
 
 
+@one_of(3)
 @pytest.mark.parametrize("name, ranks, style", CASES)
 def test_model(tmp_path, name, ranks, style):
     """By memory that processes share, and by messages."""
@@ -164,6 +166,7 @@ def test_steps_go_on_beside_messages(tmp_path, ranks):
         assert any(end <= begin <= interior["ts"] < ends[id] for id, begin in begins.items()), border
 
 
+@one_of(3)
 @pytest.mark.parametrize("ranks, style", [(2, "empty"), (3, "uneven"), (4, "uneven"), (4, "empty"), (9, "uneven")])
 @pytest.mark.parametrize("name", ["small-unet2d-transposed", "small-unet2d-bilinear", "small-unet3d"])
 def test_parts_of_steps(tmp_path, name, ranks, style):
@@ -326,6 +329,7 @@ def _short_pieces(folder, shape, mesh, *flags):
     return folder / "columns.dvt"
 
 
+@one_of(3)
 @pytest.mark.parametrize(
     "shape, mesh, flags, most",
     [

@@ -9,6 +9,7 @@ import pytest
 from harness.backend import call, fastest_backend, tool
 from harness.compare import difference
 from harness.cpus import cpu_parameters
+from harness.extent import one_of
 from harness.partition import Partition, sizes_with_empty_shard, uneven_sizes
 from onnx import TensorProto, helper, numpy_helper
 
@@ -167,6 +168,7 @@ def _even(extent, parts):
     return None
 
 
+@one_of(3)
 @pytest.mark.parametrize("mesh", MESHES.values(), ids=MESHES)
 @pytest.mark.parametrize("rows", [1, 3, 64])
 @pytest.mark.parametrize("tensor, dim", [("x", 1), ("y", 1), ("x", 0)], ids=["terms", "columns", "rows"])

@@ -18,7 +18,7 @@ if __name__ == "__main__":
 
 import pytest
 from harness.backend import call, tool
-from harness.extent import EVERYTHING
+from harness.extent import EVERYTHING, one_of
 from subjects import SMALL_SUBJECTS, SUBJECTS
 
 RECORDS = pathlib.Path(__file__).with_name("plans.json")
@@ -69,6 +69,7 @@ CASES = list(cases())
 COMPARED = CASES if EVERYTHING else [case for case in CASES if case[2] != MESHES["1"]]
 
 
+@one_of(2)
 @pytest.mark.parametrize("name, subject, mesh, options", COMPARED, ids=[case[0] for case in COMPARED])
 def test_plan(name, subject, mesh, options):
     known = json.loads(RECORDS.read_text())

@@ -17,7 +17,7 @@ from harness.extent import EVERYTHING
 from random_graphs import PASSED, Request, workers
 
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "20250"))
-COUNT = int(os.environ.get("DOVETAIL_RANDOM_GRAPHS", "200" if EVERYTHING else "120"))
+COUNT = int(os.environ.get("DOVETAIL_RANDOM_GRAPHS", "200" if EVERYTHING else "80"))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from harness.compare import differences
+from harness.extent import one_of
 from harness.partition import Partition
 from onnx import helper
 
@@ -63,6 +64,7 @@ def deform_conv(x, w, offset, bias, mask, strides, dilations, pads, groups, offs
     return y + bias.reshape(-1, *[1] * rank)
 
 
+@one_of(2)
 @pytest.mark.parametrize("sizes", [None, (3, 2), (0, 4, 1)], ids=str)
 @pytest.mark.parametrize("split", ["image", "offset"])
 @pytest.mark.parametrize("rank", [1, 3])

@@ -14,6 +14,7 @@ import struct
 import numpy as np
 import pytest
 from harness.backend import build_dir, call
+from harness.extent import one_of
 
 GRAPHS = int(os.environ.get("DOVETAIL_SEARCHED_GRAPHS", "300"))
 BATCH = 20
@@ -111,6 +112,7 @@ def _costs(text, tmp_path):
     return {name: _number(cost) for name, cost in found}
 
 
+@one_of(3)
 @pytest.mark.parametrize("first", range(0, GRAPHS, BATCH))
 def test_nothing_costs_less(backend, tmp_path, first):
     equal = 0

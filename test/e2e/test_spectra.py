@@ -9,6 +9,7 @@ import pytest
 from dovetail_models import fno2d, fno2d_torch, random_inputs, run_onnxruntime
 from harness.backend import call, tool
 from harness.compare import differences
+from harness.extent import one_of
 from harness.partition import Partition, sizes_with_empty_shard
 from onnx import TensorProto, helper, numpy_helper
 
@@ -67,6 +68,7 @@ def _count_calls(model, partition, tmp_path, target=LIBRARY):
     return sum(step["kind"] == "transform" for step in json.loads(text)["steps"])
 
 
+@one_of(2)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("kind", ["complex", "inverse", "real", "inverse real"])
 def test_lengths(backend, length, kind):
@@ -92,6 +94,7 @@ def test_lengths(backend, length, kind):
             assert error < (3 if dtype == np.float32 else 8), (shape, dtype, error)
 
 
+@one_of(2)
 @pytest.mark.parametrize("length", [1, 2, 15, 16, 37, 96])
 @pytest.mark.parametrize("kind", ["complex", "inverse", "real", "inverse real", "whole spectrum of real", "inverse of real"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -118,6 +121,7 @@ def test_library(backend, tmp_path, length, kind, dtype):
         assert _count_calls(model, Partition({"y": 1}), tmp_path) == 1
 
 
+@one_of(2)
 @pytest.mark.parametrize("build", [fno2d, fno2d_torch])
 @pytest.mark.parametrize("mesh, axes", [({"y": 1}, []), ({"y": 3}, [2]), ({"y": 3}, [3]), ({"y": 2, "x": 2}, [2, 3])])
 def test_spectral_layers_of_a_library(backend, tmp_path, build, mesh, axes):

@@ -8,6 +8,7 @@ import onnx
 import pytest
 from harness.backend import call, tool
 from harness.compare import differences
+from harness.extent import one_of
 from harness.oracle import expected_outputs
 from harness.partition import Partition
 from ops import Draft
@@ -70,6 +71,7 @@ def _borders(steps):
     return names
 
 
+@one_of(2)
 @pytest.mark.parametrize("target", ["cpu", "emulated"])
 @pytest.mark.parametrize("partition", list(_partitions()), ids=str)
 def test_split_launches(backend, tmp_path, partition, target):
@@ -107,6 +109,7 @@ def _chain(rng, operators):
     return draft
 
 
+@one_of(3)
 @pytest.mark.parametrize("libraries", [False, True], ids=["kernels", "libraries"])
 @pytest.mark.parametrize("target", ["cpu", "emulated"])
 @pytest.mark.parametrize("partition", list(_partitions()), ids=str)
