@@ -13,8 +13,8 @@
 #include "dovetail/Driver/Requests.h"
 
 #include "dovetail/Dialect/Dovetail/IR/Feedback.h"
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
-#include "dovetail/Import/TensorName.h"
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
@@ -69,16 +69,15 @@ public:
       : main(getMain(module)), context(module.getContext()), options(options), diagnostics(diagnostics) {}
 
   LogicalResult run() {
+    // All that is wrong is said at once.
+    bool isRight = true;
     for (const SizesRequest &sizes : options.sizes)
-      if (failed(checkSizes(sizes)))
-        return failure();
+      isRight &= succeeded(checkSizes(sizes));
     for (const ShardRequest &request : options.shards)
-      if (failed(attach(request)))
-        return failure();
+      isRight &= succeeded(attach(request));
     for (const std::string &feedback : options.feedback)
-      if (failed(feedBack(feedback)))
-        return failure();
-    return success();
+      isRight &= succeeded(feedBack(feedback));
+    return success(isRight);
   }
 
 private:

@@ -18,7 +18,7 @@
 #include "dovetail/Driver/Execution.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Requests.h"
-#include "dovetail/Import/TensorName.h"
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/tools/Support.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringSet.h"

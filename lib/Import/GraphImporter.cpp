@@ -14,7 +14,7 @@
 
 #include "GraphImporter.h"
 #include "ModelFile.h"
-#include "dovetail/Import/TensorName.h"
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/ScopeExit.h"

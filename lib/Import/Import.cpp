@@ -16,7 +16,7 @@
 #include "InputShapes.h"
 #include "ModelFile.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
-#include "dovetail/Import/TensorName.h"
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringSet.h"

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Transforms/Passes.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -161,10 +162,7 @@ struct ExpandNorms : dovetail::impl::ExpandNormsBase<ExpandNorms> {
     getOperation()->walk([](Operation *op) {
       OpBuilder builder(op);
       // The name of the tensor belongs to the operation that computes it, the last one.
-      Location inner = op->getLoc();
-      if (auto named = dyn_cast<FusedLocWith<StringAttr>>(inner))
-        inner = named.getLocations().front();
-      Graph graph{builder, inner};
+      Graph graph{builder, withoutTensorName(op->getLoc())};
       Value result = TypeSwitch<Operation *, Value>(op)
                          .Case<SoftmaxOp, LayerNormOp, GroupNormOp>([&](auto norm) { return expand(norm, graph); })
                          .Default(Value());

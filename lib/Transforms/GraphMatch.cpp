@@ -13,6 +13,7 @@
 #include "GraphMatch.h"
 
 #include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -32,6 +33,29 @@ LogicalResult dovetail::requireUnsharded(Operation *root) {
   return failure(result.wasInterrupted());
 }
 
+namespace {
+/// Gives the name of a tensor to the operation that computes it after a pattern. Patterns create operations at the
+/// location of the one that they replace, which has the name, whatever part of the tensor's computation they are.
+class NameKeeper : public RewriterBase::Listener {
+public:
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint previous) override {
+    bool isNew = !previous.isSet();
+    if (isNew)
+      op->setLoc(withoutTensorName(op->getLoc()));
+  }
+  void notifyOperationReplaced(Operation *op, ValueRange replacement) override {
+    StringRef name = getTensorName(op->getLoc());
+    auto result = replacement.empty() ? OpResult() : dyn_cast_if_present<OpResult>(replacement.front());
+    // Names are of first results. A tensor that is equal to another one, which the model names, has no operation.
+    if (name.empty() || !result || result.getResultNumber() != 0 || result.getType() != op->getResult(0).getType() ||
+        !getTensorName(result.getLoc()).empty())
+      return;
+    Operation *computing = result.getOwner();
+    computing->setLoc(withTensorName(computing->getLoc(), StringAttr::get(op->getContext(), name)));
+  }
+};
+} // namespace
+
 LogicalResult dovetail::applyToGraph(Operation *root, RewritePatternSet patterns) {
   if (failed(requireUnsharded(root)))
     return failure();
@@ -40,6 +64,8 @@ LogicalResult dovetail::applyToGraph(Operation *root, RewritePatternSet patterns
   config.enableConstantCSE(false);
   // A long chain takes an iteration for each of its operations.
   config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
+  NameKeeper names;
+  config.setListener(&names);
   return applyPatternsGreedily(root, std::move(patterns), config);
 }
 

@@ -12,6 +12,7 @@
 
 #include "GraphMatch.h"
 #include "PlainLoops.h"
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Transforms/Passes.h"
 
 namespace dovetail {
@@ -70,7 +71,7 @@ static Value sliceTo(OpBuilder &builder, Value value, ArrayRef<Interval> box) {
   }
   if (sizes == shapeOf(value))
     return value;
-  return SliceOp::create(builder, withoutName(value.getLoc()), value, starts, sizes,
+  return SliceOp::create(builder, withoutTensorName(value.getLoc()), value, starts, sizes,
                          SmallVector<int64_t>(sizes.size(), 1));
 }
 

@@ -14,6 +14,7 @@
 
 #include "GraphMatch.h"
 #include "dovetail/Dialect/Dovetail/IR/ElementWork.h"
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 
 using namespace mlir;
@@ -52,12 +53,6 @@ std::optional<SmallVector<int64_t>> dovetail::findPlainDims(DefinitionOpInterfac
   return dims;
 }
 
-Location dovetail::withoutName(Location location) {
-  if (auto named = dyn_cast<FusedLocWith<StringAttr>>(location))
-    return named.getLocations().front();
-  return location;
-}
-
 Operation *dovetail::cloneOn(OpBuilder &builder, Operation *op, ValueRange operands, ArrayRef<int64_t> shape) {
   auto inferring = dyn_cast<InferTypeOpInterface>(op);
   if (!inferring || op->getNumResults() != 1)
@@ -71,6 +66,6 @@ Operation *dovetail::cloneOn(OpBuilder &builder, Operation *op, ValueRange opera
   Operation *copy = builder.clone(*op);
   copy->setOperands(operands);
   copy->getResult(0).setType(types.front());
-  copy->setLoc(withoutName(op->getLoc()));
+  copy->setLoc(withoutTensorName(op->getLoc()));
   return copy;
 }

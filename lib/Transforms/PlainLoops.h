@@ -31,9 +31,6 @@ std::optional<llvm::SmallVector<int64_t>> findPlainDims(DefinitionOpInterface op
 mlir::Operation *cloneOn(mlir::OpBuilder &builder, mlir::Operation *op, mlir::ValueRange operands,
                          llvm::ArrayRef<int64_t> shape);
 
-/// Where something is created of what computed the tensor that a model names, and is not that tensor.
-mlir::Location withoutName(mlir::Location location);
-
 } // namespace dovetail
 
 #endif // DOVETAIL_LIB_TRANSFORMS_PLAINLOOPS_H

@@ -12,6 +12,7 @@
 
 #include "GraphMatch.h"
 #include "PlainLoops.h"
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -42,7 +43,7 @@ static Value padOthers(OpBuilder &builder, PadOp pad, ArrayRef<int64_t> dims) {
   auto isZero = [](int64_t count) { return count == 0; };
   if (llvm::all_of(low, isZero) && llvm::all_of(high, isZero))
     return pad.getOperand();
-  return PadOp::create(builder, withoutName(pad.getLoc()), pad.getOperand(), pad.getValue(), low, high,
+  return PadOp::create(builder, withoutTensorName(pad.getLoc()), pad.getOperand(), pad.getValue(), low, high,
                        PadMode::Constant);
 }
 
@@ -129,7 +130,7 @@ static void sinkBelowConcat(ConcatOp op) {
     return;
   OpBuilder builder(op);
   SmallVector<Value> inputs = llvm::map_to_vector(pads, [&](PadOp pad) { return padOthers(builder, pad, dims); });
-  auto concat = ConcatOp::create(builder, withoutName(op.getLoc()), inputs, op.getAxis());
+  auto concat = ConcatOp::create(builder, withoutTensorName(op.getLoc()), inputs, op.getAxis());
   replacePadded(builder, op, concat, dims, pads.front(), dims);
 }
 

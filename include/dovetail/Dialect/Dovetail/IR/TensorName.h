@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines how locations carry the names of tensors: the operation that computes a tensor of the model is at
-// `fused<"tensor">["node"("model.onnx":0:0)]`; the other operations of its node are at `"node"("model.onnx":0:0)`.
+// Defines how locations carry the names of tensors. The operation that computes a tensor of the model is at
+// `fused<"tensor">["node"("model.onnx":0:0)]`. The other operations of its node are at `"node"("model.onnx":0:0)`.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_IMPORT_TENSORNAME_H
-#define DOVETAIL_IMPORT_TENSORNAME_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_TENSORNAME_H
+#define DOVETAIL_DIALECT_DOVETAIL_IR_TENSORNAME_H
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
@@ -31,6 +31,13 @@ inline llvm::StringRef getTensorName(mlir::Location loc) {
   return {};
 }
 
+/// `loc` without the name of a tensor, for another operation of the node.
+inline mlir::Location withoutTensorName(mlir::Location loc) {
+  if (auto fused = llvm::dyn_cast<mlir::FusedLocWith<mlir::StringAttr>>(loc))
+    return fused.getLocations().front();
+  return loc;
+}
+
 } // namespace dovetail
 
-#endif // DOVETAIL_IMPORT_TENSORNAME_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_IR_TENSORNAME_H
