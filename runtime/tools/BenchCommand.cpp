@@ -78,18 +78,21 @@ nlohmann::json StepTimes::describe(const runtime::Plan &plan) const {
   return result;
 }
 
-/// What does library calls on rank 0, and whether that is slow.
+/// What does library calls on rank 0, whether that is slow, and their memory.
 nlohmann::json describeImplementations(const runtime::ProgramRunner &runner) {
   nlohmann::json result = nlohmann::json::array();
   const runtime::Plan &plan = runner.getProgram().getPlan();
-  const std::vector<std::string> &names = runner.implementations(0);
-  const std::vector<size_t> &references = runner.references(0);
-  for (size_t step = 0; step < names.size(); ++step)
-    if (!names[step].empty())
+  const std::vector<runtime::CallReport> &calls = runner.calls(0);
+  for (size_t step = 0; step < calls.size(); ++step)
+    if (const runtime::CallReport &call = calls[step]; !call.implementation.empty())
       result.push_back({{"step", plan.steps[step].name},
                         {"kind", plan.steps[step].kind()},
-                        {"implementation", names[step]},
-                        {"is_reference", std::count(references.begin(), references.end(), step) > 0}});
+                        {"implementation", call.implementation},
+                        {"is_reference", call.isReference},
+                        {"scratch_bytes", call.scratchBytes},
+                        {"scratch_bound", call.scratchBound},
+                        {"packed_bytes", call.packedBytes},
+                        {"packed_bound", call.packedBound}});
   return result;
 }
 

@@ -38,8 +38,8 @@ absl::Status tools::writeTrace(const std::string &path, const runtime::ProgramRu
       const runtime::StepTime &time = runner.times(rank)[i];
       json arguments = {{"step", i}, {"kind", step.kind()}};
       // Of other processes it is not known.
-      if (i < runner.implementations(rank).size() && !runner.implementations(rank)[i].empty())
-        arguments["implementation"] = runner.implementations(rank)[i];
+      if (i < runner.calls(rank).size() && !runner.calls(rank)[i].implementation.empty())
+        arguments["implementation"] = runner.calls(rank)[i].implementation;
       if (const auto *call = std::get_if<runtime::ExchangeCall>(&step.action)) {
         json classes = json::array();
         int64_t received = 0;

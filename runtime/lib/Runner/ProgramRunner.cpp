@@ -72,8 +72,7 @@ struct ProgramRunner::State {
     std::unique_ptr<Communicator> communicator;
     std::unique_ptr<Session> session;
     SessionStatistics statistics;
-    std::vector<std::string> implementations;
-    std::vector<size_t> references;
+    std::vector<CallReport> calls;
     std::vector<StepTime> times;
     std::chrono::steady_clock::time_point begin, issued, end;
     absl::Status report; ///< What was wrong with the inputs of the last run, on rank 0 also that of other processes.
@@ -205,8 +204,7 @@ void ProgramRunner::State::work(int index) {
       return session.status();
     rank.session = *std::move(session);
     rank.statistics = rank.session->statistics();
-    rank.implementations = rank.session->implementations();
-    rank.references = rank.session->references();
+    rank.calls = rank.session->calls();
     return absl::OkStatus();
   });
   for (;;) {
@@ -694,7 +692,9 @@ static std::string describeReferences(const Plan &plan, const std::set<size_t> &
 std::string ProgramRunner::remark() const {
   std::set<size_t> references;
   for (int rank : state->own)
-    references.insert(state->ranks[rank].references.begin(), state->ranks[rank].references.end());
+    for (size_t step = 0; step < state->ranks[rank].calls.size(); ++step)
+      if (state->ranks[rank].calls[step].isReference)
+        references.insert(step);
   std::string text = describeReferences(state->program->getPlan(), references);
   auto cores = static_cast<int>(state->processors.size());
   if (!state->group->isWhole() && state->options.threads > cores)
@@ -720,11 +720,7 @@ std::vector<std::byte> ProgramRunner::packedImage() const {
 
 const SessionStatistics &ProgramRunner::statistics(int rank) const { return state->ranks[rank].statistics; }
 
-const std::vector<std::string> &ProgramRunner::implementations(int rank) const {
-  return state->ranks[rank].implementations;
-}
-
-const std::vector<size_t> &ProgramRunner::references(int rank) const { return state->ranks[rank].references; }
+const std::vector<CallReport> &ProgramRunner::calls(int rank) const { return state->ranks[rank].calls; }
 
 std::chrono::nanoseconds ProgramRunner::issueTime() const {
   std::chrono::nanoseconds longest{0};

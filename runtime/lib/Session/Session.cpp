@@ -80,8 +80,7 @@ public:
   layout::Box inputBox(size_t index) const override { return memory.box(arguments[index].tensor); }
   layout::Box outputBox(size_t index) const override { return memory.box(results[index].tensor); }
   const SessionStatistics &statistics() const override { return stats; }
-  const std::vector<std::string> &implementations() const override { return implementationNames; }
-  const std::vector<size_t> &references() const override { return referenceSteps; }
+  const std::vector<CallReport> &calls() const override { return callReports; }
   std::chrono::steady_clock::time_point issued() const override { return issuedAll; }
   const std::vector<StepTime> &times() const override { return stepTimes; }
 
@@ -134,8 +133,7 @@ private:
   Feedback feedback;
   std::shared_ptr<std::byte> records; ///< The memory of `RankMemory::records`.
   SessionStatistics stats;
-  std::vector<std::string> implementationNames;
-  std::vector<size_t> referenceSteps;
+  std::vector<CallReport> callReports;
   std::vector<StepTime> stepTimes;
   std::chrono::steady_clock::time_point issuedAll;
 };
@@ -282,9 +280,11 @@ absl::Status ProgramSession::allocate() {
   for (size_t i = 0; i < steps.size(); ++i) {
     const StepExecutor *executor = steps[i].executor.get();
     stats.packedBytes += executor ? executor->packedBytes() : 0;
-    implementationNames.push_back(executor ? executor->implementation() : std::string());
-    if (executor && executor->isReference())
-      referenceSteps.push_back(i);
+    if (executor)
+      callReports.push_back({executor->implementation(), executor->isReference(), executor->scratchUse(),
+                             executor->scratchBytes(), executor->packedUse(), executor->packedBytes()});
+    else
+      callReports.emplace_back();
   }
 
   stats.arenaBytes = planned.bytes;

@@ -31,9 +31,11 @@ public:
   virtual ~StepExecutor() = default;
   /// Bytes of memory that the step needs while it runs.
   virtual int64_t scratchBytes() const { return 0; }
+  /// How many of them it takes, as the library turns out to need; the rest is never touched.
+  virtual int64_t scratchUse() const { return scratchBytes(); }
   /// Bytes of memory for what `pack` makes, which is kept.
   virtual int64_t packedBytes() const { return 0; }
-  /// How many of them it takes, as the library turns out to need; the rest is never touched.
+  /// How many of them it takes.
   virtual int64_t packedUse() const { return packedBytes(); }
   /// What `pack` makes on the CPU: executors of a program whose keys are equal make the same bytes, on all ranks. Empty
   /// where `pack` makes nothing, or what only this executor may use.

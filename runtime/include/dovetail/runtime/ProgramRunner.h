@@ -153,9 +153,8 @@ public:
   std::vector<std::byte> packedImage() const;
   /// What `rank`, one of this process, uses of the machine.
   const SessionStatistics &statistics(int rank) const;
-  /// `Session::implementations` and `Session::references` of `rank`, one of this process.
-  const std::vector<std::string> &implementations(int rank) const;
-  const std::vector<size_t> &references(int rank) const;
+  /// `Session::calls` of `rank`, one of this process.
+  const std::vector<CallReport> &calls(int rank) const;
   /// How long the slowest rank of this process took to issue the work of the last run; see Session::issued.
   std::chrono::nanoseconds issueTime() const;
   /// When the steps of the last run began and ended on `rank`; empty without `trace`, and for ranks of other processes

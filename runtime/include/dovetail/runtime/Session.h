@@ -25,6 +25,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace dovetail::runtime {
@@ -36,6 +37,16 @@ struct SessionOptions {
   int device = -1; ///< The device to use, of those that the program's plug-in has; negative: ranks share them evenly.
   bool autotune = false; ///< Whether to measure the algorithms of a device's libraries when the session starts.
   std::vector<int> processors = {}; ///< One for each thread to stay on, the first for that of the session; or none.
+};
+
+/// What does a library call on a rank, and its memory in bytes; of other steps nothing.
+struct CallReport {
+  /// The library's name of its implementation, or that of the runtime's own kernels; empty for other steps.
+  std::string implementation = {};
+  /// Whether the library has nothing but its reference implementation, which is slower by factors.
+  bool isReference = false;
+  /// Memory while the call runs, and for packed weights: what it takes, and the plan's bounds, which are set aside.
+  int64_t scratchBytes = 0, scratchBound = 0, packedBytes = 0, packedBound = 0;
 };
 
 /// What a session uses of the machine. Buffers of a device's inputs and outputs in memory of the host come on top.
@@ -136,11 +147,8 @@ public:
   /// When the last run had issued all of its work, and from then on waited for the device. On the CPU work is issued by
   /// doing it.
   virtual std::chrono::steady_clock::time_point issued() const = 0;
-  /// What does each step of the plan that is a library call, prologue not included: the library's name of its
-  /// implementation, or that of the runtime's own kernels. Empty for all other steps.
-  virtual const std::vector<std::string> &implementations() const = 0;
-  /// The steps for which the library has nothing but its reference implementation, which is slower by factors.
-  virtual const std::vector<size_t> &references() const = 0;
+  /// One for each step of the plan, prologue not included.
+  virtual const std::vector<CallReport> &calls() const = 0;
   /// One for each step of the plan, prologue not included, if `trace` was asked for.
   virtual const std::vector<StepTime> &times() const = 0;
 };

@@ -31,8 +31,10 @@ class CallBudget {
 public:
   CallBudget(int64_t packed, int64_t scratch) : packed(packed), scratch(scratch) {}
 
-  /// Whether an implementation may need this much. Remembers the first that may not.
+  /// Whether an implementation may need this much. Remembers the first that may not, and what the others need.
   bool allows(int64_t packedNeed, int64_t scratchNeed);
+  /// The most scratch memory that was needed and allowed: parts of a call follow each other in it.
+  int64_t scratchUse() const { return used; }
   /// What is left of scratch memory.
   int64_t scratchBytes() const { return scratch; }
   /// Takes away what is kept by a part of the call.
@@ -64,7 +66,7 @@ public:
   }
 
 private:
-  int64_t packed, scratch;
+  int64_t packed, scratch, used = 0;
   std::optional<std::pair<int64_t, int64_t>> refused;
 };
 

@@ -28,7 +28,9 @@ absl::Status LibraryStep::prepare(int64_t packedBytes, int64_t scratchBytes) {
   packed = packedBytes;
   scratch = stagingBytes() + scratchBytes;
   CallBudget budget(packedBytes, scratchBytes);
-  return budget.explain(create(budget));
+  absl::Status status = budget.explain(create(budget));
+  used = stagingBytes() + budget.scratchUse();
+  return status;
 }
 
 /// Bytes of the weights that a rank needs, as they were if nothing lay between them; -1 if that does not work out.
@@ -84,6 +86,16 @@ public:
       : parts(std::move(steps)), outcomes(lanes), pool(pool), scratch(scratch), packed(packed) {}
 
   int64_t scratchBytes() const override { return scratch; }
+  int64_t scratchUse() const override {
+    int64_t bytes = 0;
+    for (size_t lane = 0; lane < outcomes.size(); ++lane) {
+      int64_t most = 0;
+      for (size_t part = firstPart(lane); part < firstPart(lane + 1); ++part)
+        most = std::max(most, parts[part]->scratchUse());
+      bytes += alignedSize(most);
+    }
+    return bytes;
+  }
   int64_t packedBytes() const override { return packed; }
   int64_t packedUse() const override {
     int64_t bytes = 0;

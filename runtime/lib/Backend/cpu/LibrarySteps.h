@@ -39,10 +39,11 @@ public:
   /// `create` with so many bytes.
   absl::Status prepare(int64_t packedBytes, int64_t scratchBytes);
   int64_t scratchBytes() const final { return scratch; }
+  int64_t scratchUse() const final { return used; }
   int64_t packedBytes() const final { return packed; }
 
 private:
-  int64_t scratch = 0, packed = 0;
+  int64_t scratch = 0, used = 0, packed = 0;
 };
 
 /// A library step of any kind, which the threads of `pool` divide as the plan says; it outlives them. Null when the
