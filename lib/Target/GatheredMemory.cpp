@@ -71,7 +71,7 @@ static CallBytes getMemory(const layout::ConvolutionForm &form, const Part &part
   return bytes;
 }
 
-CallBytes dovetail::getGatheredMemory(plan::ConvolutionOp call, const Box &loops, bool packsOnce) {
+CallBytes dovetail::getGatheredMemory(plan::ConvolutionOp call, const Box &loops, bool packsOnce, int64_t leastVector) {
   auto output = cast<plan::RefType>(call.getOutput().getType()).getTensor();
   int rank = static_cast<int>(output.getRank());
   layout::ConvolutionForm form = *call.getForm();
@@ -99,6 +99,8 @@ CallBytes dovetail::getGatheredMemory(plan::ConvolutionOp call, const Box &loops
   }
   CallBytes bytes;
   for (int64_t vector : kVectors) {
+    if (vector < leastVector)
+      continue;
     int64_t packed = 0;
     for (auto [own, count] : outputsOfParts) {
       part.outputs = own;

@@ -17,8 +17,9 @@
 
 namespace dovetail {
 
-/// As `Library::getMemoryBound`, of a convolution whose algorithm is `Gathered`.
-CallBytes getGatheredMemory(plan::ConvolutionOp call, const layout::Box &loops, bool packsOnce);
+/// As `Library::getMemoryBound`, of a convolution whose algorithm is `Gathered`, on processors whose vectors have at
+/// least so many elements of f32.
+CallBytes getGatheredMemory(plan::ConvolutionOp call, const layout::Box &loops, bool packsOnce, int64_t leastVector);
 
 } // namespace dovetail
 

@@ -24,6 +24,11 @@ using namespace dovetail;
 namespace {
 class HostKernels : public Library {
 public:
+  explicit HostKernels(ArrayRef<std::string> features)
+      : leastVector(llvm::is_contained(features, "avx512f") ? 16
+                    : llvm::is_contained(features, "avx2")  ? 8
+                                                            : 4) {}
+
   StringRef getName() const override { return "kernels"; }
   bool hasEpilogue(Operation *, const PostOp &) const override { return false; }
   FormatPreference getFormatPreference(Operation *) const override { return FormatPreference::RowMajor; }
@@ -44,7 +49,7 @@ public:
   std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override {
     auto convolution = dyn_cast<plan::ConvolutionOp>(call);
     if (convolution && convolution.getAlgorithm() == plan::ConvolutionAlgorithm::Gathered)
-      return getGatheredMemory(convolution, loops, packsOnce);
+      return getGatheredMemory(convolution, loops, packsOnce, leastVector);
     auto attention = dyn_cast<plan::AttentionOp>(call);
     if (!attention)
       return std::nullopt;
@@ -66,7 +71,12 @@ protected:
     return loops && loops.getLoops().front().coversOnce(parts) && loops.getLoops().front().getLargestSize(parts) == 1;
   }
   FloatType getComputeType(Operation *, FloatType type) const override { return type.isF32() ? type : FloatType(); }
+
+private:
+  int64_t leastVector; ///< Elements of f32 in the vectors of processors that run the program.
 };
 } // namespace
 
-std::unique_ptr<Library> dovetail::createHostKernels(ArrayRef<std::string>) { return std::make_unique<HostKernels>(); }
+std::unique_ptr<Library> dovetail::createHostKernels(ArrayRef<std::string> features) {
+  return std::make_unique<HostKernels>(features);
+}

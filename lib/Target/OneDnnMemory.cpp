@@ -14,6 +14,10 @@
 // that the library prefers in all but some of 1000 (transposed convolutions with large windows, wide images of few
 // channels, groups of many integers). There a session takes its next one.
 //
+// Bounds of f32 suffice for implementations that are fast. The library has others that take more, such as `gemm:jit`,
+// which copies all that windows read. In their place the runtime's own kernels compute a convolution. A product has an
+// implementation that copies nothing.
+//
 //===----------------------------------------------------------------------===//
 
 #include "OneDnnMemory.h"
@@ -30,6 +34,8 @@ using layout::Interval;
 
 /// Batch reduction descriptors, small transposed blocks and the like.
 static constexpr int64_t kSmall = 64 << 10;
+/// The same of f32: descriptors that convolutions for AVX-512 have, and what products take.
+static constexpr int64_t kDescriptors = 8 << 10, kOfProduct = 2 << 10;
 
 static RankedTensorType tensorOf(Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); }
 
@@ -41,6 +47,15 @@ static int64_t roundUp(int64_t value, int64_t block) { return llvm::alignTo(valu
 static int64_t getBlockedOutputs(int64_t outputs) {
   int64_t blocked = roundUp(outputs, 16);
   return outputs > 32 ? blocked + roundUp(outputs / 3, 16) : blocked;
+}
+
+/// The same of f32, of which less is lost.
+static int64_t getBlockedFloats(int64_t outputs) {
+  int64_t most = roundUp(outputs, 16);
+  for (int64_t block : {32, 64})
+    if (block <= roundUp(outputs, 16))
+      most = std::max(most, roundUp(outputs, block));
+  return most;
 }
 
 /// Elements of a rank's spatial dimensions.
@@ -95,11 +110,19 @@ static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsO
     return bytes;
   }
 
-  // Of 16 bits, rows of the processor's matrices (AMX) have 64 bytes.
-  int64_t rows = roundUp(inputs, elementBytes == 2 ? 32 : 16);
-  int64_t packed = groups * getBlockedOutputs(outputs) * rows * window * elementBytes;
+  // The runtime's own kernels replace an implementation that takes more.
+  auto isBlocked = [](Value ref) { return plan::getBufferOp(ref).getFormat().isBlocked(); };
+  bool isFloat = elementBytes == 4, isTight = isFloat && !isBlocked(op.getInput()) && !isBlocked(op.getOutput());
+  // Of 16 bits, rows of the processor's matrices (AMX) have 64 bytes. Of f32, code for AVX-512 pads no inputs, but
+  // those of groups.
+  int64_t block = !isFloat ? 32 : !isTight || form.isTransposed ? 16 : !hasAvx512 ? 8 : form.groups > 1 ? 16 : 1;
+  int64_t rows = roundUp(inputs, block);
+  int64_t blocked = groups * (isTight && !form.isTransposed ? getBlockedFloats(outputs) : getBlockedOutputs(outputs));
+  int64_t packed = blocked * rows * window * elementBytes;
   // The library has depthwise convolutions of their own for the most common kind only.
   bool isDepthwise = outputs == 1 && inputs == 1;
+  // A bias comes in blocks, too.
+  int64_t descriptors = 4 * (isDepthwise ? roundUp(groups, 16) : blocked) + (hasAvx512 ? kDescriptors : 0);
   if (isDepthwise && groups > 1 && rank == 4 && !isDilated)
     packed = roundUp(groups, 16) * window * elementBytes;
 
@@ -107,12 +130,13 @@ static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsO
   int64_t volume = getSpatialVolume(loops, rank);
   // Channels that fill no vector are left to a product with what each window reads (im2col).
   bool fillsVectors = inputs % 8 == 0 && outputs % 8 == 0;
-  bool gathers = form.groups > 1 ? !isDepthwise : !hasAvx512 && !fillsVectors;
+  bool gathers = !isTight && (form.groups > 1 ? !isDepthwise : !hasAvx512 && !fillsVectors);
   if (form.isTransposed) {
     // The result before the post-operations, in f32.
-    bytes.scratch = (elementBytes == 4 ? 8 : 24) * loops[0].size() * groups * outputs * volume;
-    bytes.threadScratch = 4 * kSmall + 256 * loops[rank - 1].size();
-    if (gathers || (isStrided && isDilated))
+    if (!isTight)
+      bytes.scratch = (isFloat ? 8 : 24) * loops[0].size() * groups * outputs * volume;
+    bytes.threadScratch = isTight ? descriptors : 4 * kSmall + 256 * loops[rank - 1].size();
+    if (gathers || (!isTight && isStrided && isDilated))
       bytes.threadScratch += elementBytes * outputs * window * volume;
     // Where windows do not overlap, they are a product for each position in them.
     if (form.groups == 1 &&
@@ -124,7 +148,7 @@ static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsO
       }
     }
   } else {
-    bytes.threadScratch = kSmall + 256 * loops[rank - 1].size();
+    bytes.threadScratch = isTight ? descriptors : kSmall + 256 * loops[rank - 1].size();
     if (window == 1 && isStrided)
       bytes.threadScratch += elementBytes * roundUp(inputs, 16) * volume;
     if (gathers)
@@ -134,7 +158,19 @@ static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsO
   return bytes;
 }
 
-static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce) {
+/// Bytes of the part of a second factor in f32 that the library copies to read it fast, with AVX-512: some terms of 64
+/// columns. A program for AVX2 has room for it, too, where there may be nothing else on a processor with AVX-512: with
+/// batches.
+static int64_t getCopiedPart(Value factor, int64_t columns, int64_t terms, bool hasAvx512) {
+  constexpr int64_t mostTerms = 1024, blockOfColumns = 64, manyColumns = 256;
+  plan::BufferOp buffer = plan::getBufferOp(factor);
+  bool isTransposed = buffer && !llvm::is_sorted(buffer.getFormat().getOrder());
+  bool isCopied = isTransposed ? hasAvx512 || tensorOf(factor).getRank() > 2
+                               : hasAvx512 && columns > manyColumns && llvm::isPowerOf2_64(columns);
+  return isCopied ? 4 * blockOfColumns * std::min(roundUp(terms, 16), mostTerms) : 0;
+}
+
+static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce, bool hasAvx512) {
   ArrayRef<int64_t> weights = tensorOf(op.getB()).getShape();
   int64_t rank = loops.rank() - 1, elementBytes = getElementBytes(op.getOutput());
   int64_t columns = loops[rank - 1].size(), sum = std::max<int64_t>(loops[rank].size(), 1), results = 1;
@@ -145,10 +181,11 @@ static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce) 
     // Where weights are not packed, blocks of columns are copied on the way. Depths that are no multiple of four take
     // the most: factors are padded.
     bytes.threadScratch = 2 * kSmall + (sum % 4 == 0 ? 256 : 640) * roundUp(sum, 64);
-  } else {
+  } else if (elementBytes < 4) {
     bytes.threadScratch = kSmall / 2 + 96 * roundUp(sum, 64) * elementBytes;
-    if (elementBytes < 4) // The result in f32.
-      bytes.scratch = 4 * results;
+    bytes.scratch = 4 * results; // The result in f32.
+  } else {
+    bytes.threadScratch = kOfProduct + (packsOnce ? 0 : getCopiedPart(op.getB(), columns, sum, hasAvx512));
   }
   if (!packsOnce)
     return bytes;
@@ -176,7 +213,7 @@ std::optional<CallBytes> dovetail::getOneDnnMemory(Operation *call, const Box &l
           return std::nullopt;
         return getMemory(op, loops, packsOnce, hasAvx512);
       })
-      .Case([&](plan::MatMulOp op) { return getMemory(op, loops, packsOnce); })
+      .Case([&](plan::MatMulOp op) { return getMemory(op, loops, packsOnce, hasAvx512); })
       .Case([&](plan::PoolOp op) { return getMemory(op, loops); })
       .Default([](Operation *) { return std::nullopt; });
 }

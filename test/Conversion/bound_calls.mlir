@@ -1,6 +1,6 @@
 // RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-bound-calls{libraries=onednn features=avx512f})' | FileCheck %s
 
-// Constant weights are packed once: 64 x 32 channels of 9 in blocks of 16, where up to a third may be lost. Ranks without
+// Constant weights are packed once: 64 x 32 channels of 9. A thread has 8 KiB of descriptors, and the bias. Ranks without
 // rows take nothing.
 
 dovetail.mesh @mesh = ["y" = 3]
@@ -15,7 +15,7 @@ plan.program @convolution mesh @mesh target "cpu" {
   %x = plan.view %0 : !x
   %w = plan.view %1 : !plan.ref<tensor<64x32x3x3xf32>>
   %y = plan.view %2 : !y
-  // CHECK: memory = #plan.call_memory<packed = [110592, 0, 110592], scratch = [0], thread_scratch = [70656, 0, 70656], thread_packed = [0]>
+  // CHECK: memory = #plan.call_memory<packed = [73728, 0, 73728], scratch = [0], thread_scratch = [8448, 0, 8448], thread_packed = [0]>
   plan.convolution %x, %w -> %y loops [1, 64, 12 by <{"y" : 0, 4, 4, 12}>, 20, 32, 3, 3]
     reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] : !x, !plan.ref<tensor<64x32x3x3xf32>> -> !y
 }
@@ -40,14 +40,14 @@ plan.program @kinds mesh @mesh target "cpu" {
   %m = plan.view %3 : !plan.ref<tensor<20x70xf32>>
   %z = plan.view %4 : !plan.ref<tensor<1x20x12x70xf32>>
   %n = plan.view %5 : !plan.ref<tensor<20x70xf32>>
-  // CHECK: plan.convolution {{.*}}packed = [0], scratch = [1152], thread_scratch = [70656]
+  // CHECK: plan.convolution {{.*}}packed = [0], scratch = [1152], thread_scratch = [8320]
   plan.convolution %x, %w -> %y loops [1, 20, 12, 20, 1, 3, 3] reads [(d0, d1 + d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
     : !plan.ref<tensor<1x20x12x20xf32>>, !plan.ref<tensor<20x1x3x3xf32>> -> !plan.ref<tensor<1x20x12x20xf32>>
   // 128 columns of 32 terms.
-  // CHECK: plan.matmul {{.*}}packed = [16384], scratch = [0], thread_scratch = [57344]
+  // CHECK: plan.matmul {{.*}}packed = [16384], scratch = [0], thread_scratch = [2048]
   plan.matmul %x, %m -> %z loops [1, 20, 12, 70, 20] reads [(d0, d1, d2, d4), (d4, d3)]
     : !plan.ref<tensor<1x20x12x20xf32>>, !plan.ref<tensor<20x70xf32>> -> !plan.ref<tensor<1x20x12x70xf32>>
-  // CHECK: plan.matmul {{.*}}packed = [0], scratch = [0], thread_scratch = [57344]
+  // CHECK: plan.matmul {{.*}}packed = [0], scratch = [0], thread_scratch = [2048]
   plan.matmul %x, %n -> %z loops [1, 20, 12, 70, 20] reads [(d0, d1, d2, d4), (d4, d3)]
     : !plan.ref<tensor<1x20x12x20xf32>>, !plan.ref<tensor<20x70xf32>> -> !plan.ref<tensor<1x20x12x70xf32>>
   // CHECK: plan.pool {{.*}}packed = [0], scratch = [0], thread_scratch = [96256]
@@ -100,12 +100,43 @@ plan.program @divided mesh @mesh target "cpu" {
   %a = plan.view %3 : !plan.ref<tensor<1x1024xf32>>
   %b = plan.view %4 : !plan.ref<tensor<1024x4096xf32>>
   %c = plan.view %5 : !plan.ref<tensor<1x4096xf32>>
-  // CHECK: memory = #plan.call_memory<packed = [110592], scratch = [0], thread_scratch = [70656], thread_packed = [0]>
+  // CHECK: memory = #plan.call_memory<packed = [73728], scratch = [0], thread_scratch = [8448], thread_packed = [0]>
   plan.convolution %x, %w -> %y loops [1, 64, 12, 20, 32, 3, 3]
     reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] {division = #plan.division<loop = 2, step = 1, grain = 3>}
     : !plan.ref<tensor<1x32x12x20xf32>>, !plan.ref<tensor<64x32x3x3xf32>> -> !plan.ref<tensor<1x64x12x20xf32>>
-  // CHECK: memory = #plan.call_memory<packed = [16777216], scratch = [0], thread_scratch = [425984], thread_packed = [262144]>
+  // CHECK: memory = #plan.call_memory<packed = [16777216], scratch = [0], thread_scratch = [2048], thread_packed = [262144]>
   plan.matmul %a, %b -> %c loops [1, 4096, 1024] reads [(d0, d2), (d2, d1)]
     {division = #plan.division<loop = 1, step = 64, grain = 1024>}
     : !plan.ref<tensor<1x1024xf32>>, !plan.ref<tensor<1024x4096xf32>> -> !plan.ref<tensor<1x4096xf32>>
+}
+
+// -----
+
+// The library copies a part of a second factor that is transposed, 64 columns of 1024 terms at most, and one of 512 columns.
+
+dovetail.mesh @mesh = ["y" = 1]
+
+// CHECK-LABEL: plan.program @copied
+plan.program @copied mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<5x4000xf32> <[0, 1]>
+  %1 = plan.buffer arena tensor<4000x512xf32> <[1, 0]>
+  %2 = plan.buffer arena tensor<5x512xf32> <[0, 1]>
+  %3 = plan.buffer arena tensor<512x100xf32> <[0, 1]>
+  %4 = plan.buffer arena tensor<5x100xf32> <[0, 1]>
+  %5 = plan.buffer arena tensor<100x512xf32> <[0, 1]>
+  %a = plan.view %0 : !plan.ref<tensor<5x4000xf32>>
+  %b = plan.view %1 : !plan.ref<tensor<4000x512xf32>>
+  %c = plan.view %2 : !plan.ref<tensor<5x512xf32>>
+  %d = plan.view %3 : !plan.ref<tensor<512x100xf32>>
+  %e = plan.view %4 : !plan.ref<tensor<5x100xf32>>
+  %f = plan.view %5 : !plan.ref<tensor<100x512xf32>>
+  // CHECK: plan.matmul {{.*}}thread_scratch = [264192]
+  plan.matmul %a, %b -> %c loops [5, 512, 4000] reads [(d0, d2), (d2, d1)]
+    : !plan.ref<tensor<5x4000xf32>>, !plan.ref<tensor<4000x512xf32>> -> !plan.ref<tensor<5x512xf32>>
+  // CHECK: plan.matmul {{.*}}thread_scratch = [2048]
+  plan.matmul %c, %d -> %e loops [5, 100, 512] reads [(d0, d2), (d2, d1)]
+    : !plan.ref<tensor<5x512xf32>>, !plan.ref<tensor<512x100xf32>> -> !plan.ref<tensor<5x100xf32>>
+  // CHECK: plan.matmul {{.*}}thread_scratch = [30720]
+  plan.matmul %e, %f -> %c loops [5, 512, 100] reads [(d0, d2), (d2, d1)]
+    : !plan.ref<tensor<5x100xf32>>, !plan.ref<tensor<100x512xf32>> -> !plan.ref<tensor<5x512xf32>>
 }

@@ -15,14 +15,14 @@ using namespace dovetail::test;
 
 namespace {
 
-/// A convolution of 20 channels to 40 in windows of 3 x 3, or a transposed one whose windows of 2 x 2 do not overlap.
-PlanBuilder convolution(bool transposed, int64_t callBytes) {
+/// A convolution of `channels` to 40 in windows of 3 x 3, or a transposed one whose windows of 2 x 2 do not overlap.
+PlanBuilder convolution(bool transposed, int64_t callBytes, int64_t channels = 20) {
   PlanBuilder builder({1});
   builder.callBytes = callBytes;
   std::mt19937_64 random(1);
   int64_t window = transposed ? 2 : 3;
-  Shape input = {1, 20, 8, 9}, output = {1, 40, transposed ? 16 : 6, transposed ? 18 : 7},
-        weights = {transposed ? 20 : 40, transposed ? 40 : 20, window, window};
+  Shape input = {1, channels, 8, 9}, output = {1, 40, transposed ? 16 : 6, transposed ? 18 : 7},
+        weights = {transposed ? channels : 40, transposed ? 40 : channels, window, window};
   Order channelsLast = {0, 2, 3, 1};
   ConvolutionStep call;
   call.input = builder.value(input, sharding(4), channelsLast, "in");
@@ -135,6 +135,37 @@ TEST(CallMemory, ImplementationsThatNeedMoreAreNotChosen) {
   ASSERT_EQ((*expected)[0].size(), (*actual)[0].size());
   for (size_t i = 0; i < (*actual)[0].size(); ++i)
     EXPECT_NEAR((*expected)[0][i], (*actual)[0][i], 1e-4);
+}
+
+TEST(CallMemory, KernelsOfTheRuntimeDoWhatTheLibraryHasNoRoomFor) {
+  // Weights without padded inputs, in vectors of 16 results at most. The library's fast code for AVX-512 takes twice as
+  // much scratch memory, and that for AVX2 pads the 17 channels.
+  constexpr int64_t channels = 17;
+  PlanBuilder builder = convolution(/*transposed=*/false, /*callBytes=*/0, channels);
+  artifact::CallMemoryT &memory = *builder.plan.steps[0]->action.AsLibraryStep()->memory;
+  memory.packed = {channels * 48 * 9 * 4};
+  memory.thread_scratch = {4096};
+  auto program = builder.program();
+  auto runner = runtime::ProgramRunner::create(program);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  EXPECT_THAT((*runner)->calls(0)[0].implementation, testing::StartsWith("own gathered"));
+  EXPECT_FALSE((*runner)->calls(0)[0].isReference);
+
+  ConvolutionCase test{.in = channels, .out = 40};
+  test.extents = {8, 9};
+  test.kernel = {3, 3};
+  test.strides = test.dilations = {1, 1};
+  test.pads = {0, 0};
+  test.results = {6, 7};
+  std::mt19937_64 random(1);
+  std::vector<float> weights = randomFloats(random, volume(test.weightsShape())),
+                     input = randomFloats(random, volume(test.inputShape()));
+  std::vector<double> expected = convolve(test, input, weights);
+  auto actual = runFloats(program, {input});
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  ASSERT_EQ((*actual)[0].size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_NEAR((*actual)[0][i], expected[i], 1e-4) << i;
 }
 
 TEST(CallMemory, WithoutImplementationTheCallDoesNotFit) {
