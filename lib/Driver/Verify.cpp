@@ -13,12 +13,12 @@
 #include "dovetail/Driver/Verify.h"
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Dovetail/Ops/ControlOps.h"
 #include "dovetail/Driver/Compilation.h"
 #include "dovetail/Driver/Execution.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Requests.h"
-#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/tools/Support.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringSet.h"

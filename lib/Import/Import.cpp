@@ -15,8 +15,8 @@
 #include "GraphImporter.h"
 #include "InputShapes.h"
 #include "ModelFile.h"
-#include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
+#include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringSet.h"
