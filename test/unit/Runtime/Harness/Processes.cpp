@@ -9,29 +9,59 @@
 #include "Processes.h"
 
 #include <arpa/inet.h>
+#include <array>
+#include <cstddef>
 #include <cstdio>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 using namespace dovetail;
 using namespace dovetail::test;
 
+/// A socket with the name of a port of TCP, which one process at a time can have; -1 if another process has it.
+static int claim(int port) {
+  int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  // A name that begins with zero is no file, and is free again when the socket is closed.
+  int length = std::snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "dovetail-test-port-%d", port);
+  auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  if (::bind(socket, reinterpret_cast<sockaddr *>(&address), size) == 0)
+    return socket;
+  ::close(socket);
+  return -1;
+}
+
 /// Of ports that the system gives nobody who does not ask for them (by default it gives those from 32768 on): one of
-/// those might be another's before it is listened on. Processes begin at different ones.
+/// those might be another's before it is listened on. So might one that another test has found free: ports that were
+/// given last are claimed.
 int test::freePort() {
   constexpr int first = 16384, count = 16384;
-  static int next = static_cast<int>(::getpid() % 256 * 64);
+  static int next = static_cast<int>(::getpid() % 256 * 64), turn = 0;
+  static std::array<int, 16> claims = [] {
+    std::array<int, 16> none;
+    none.fill(-1);
+    return none;
+  }();
   for (int attempt = 0; attempt < count; ++attempt) {
-    int port = first + next++ % count, socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    int port = first + next++ % count, claimed = claim(port);
+    if (claimed < 0)
+      continue;
+    int socket = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_ANY);
     address.sin_port = htons(port);
     bool isFree = ::bind(socket, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0;
     ::close(socket);
+    int &oldest = claims[turn++ % claims.size()];
+    if (oldest >= 0)
+      ::close(oldest);
+    oldest = claimed;
     if (isFree)
       return port;
   }
