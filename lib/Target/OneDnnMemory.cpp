@@ -158,16 +158,29 @@ static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsO
   return bytes;
 }
 
-/// Bytes of the part of a second factor in f32 that the library copies to read it fast, with AVX-512: some terms of 64
-/// columns. A program for AVX2 has room for it, too, where there may be nothing else on a processor with AVX-512: with
-/// batches.
-static int64_t getCopiedPart(Value factor, int64_t columns, int64_t terms, bool hasAvx512) {
-  constexpr int64_t mostTerms = 1024, blockOfColumns = 64, manyColumns = 256;
-  plan::BufferOp buffer = plan::getBufferOp(factor);
-  bool isTransposed = buffer && !llvm::is_sorted(buffer.getFormat().getOrder());
-  bool isCopied = isTransposed ? hasAvx512 || tensorOf(factor).getRank() > 2
-                               : hasAvx512 && columns > manyColumns && llvm::isPowerOf2_64(columns);
-  return isCopied ? 4 * blockOfColumns * std::min(roundUp(terms, 16), mostTerms) : 0;
+/// Whether `ref` lies row by row, or with `mayTranspose` column by column, batch after batch.
+static bool isPlain(Value ref, bool mayTranspose) {
+  plan::BufferOp buffer = plan::getBufferOp(ref);
+  SmallVector<int64_t> order(buffer ? buffer.getFormat().getOrder() : ArrayRef<int64_t>());
+  if (mayTranspose && order.size() > 1 && order[order.size() - 2] > order.back())
+    std::swap(order[order.size() - 2], order.back());
+  return llvm::is_sorted(order);
+}
+
+/// Scratch bytes of a thread for a product in f32. Plain operands with the same batches have an implementation that
+/// copies nothing, whatever the processor. With AVX-512 another one is faster. It copies some terms of 64 columns, if
+/// these lie one after the other or their rows lie a power of two apart. For other operands all implementations may
+/// copy terms of columns and rows.
+static int64_t getFloatScratch(plan::MatMulOp op, int64_t columns, int64_t terms, bool packsOnce, bool hasAvx512) {
+  constexpr int64_t mostTerms = 64 << 10, usualTerms = 1024, blockOfColumns = 64, blockOfRows = 32, manyColumns = 256;
+  ArrayRef<int64_t> left = tensorOf(op.getA()).getShape(), right = tensorOf(op.getB()).getShape();
+  int64_t copied = 4 * std::min(roundUp(terms, 64), mostTerms);
+  if (left.drop_back(2) != right.drop_back(2) || !isPlain(op.getA(), false) || !isPlain(op.getOutput(), false) ||
+      !isPlain(op.getB(), true))
+    return kSmall / 2 + copied * (blockOfColumns + blockOfRows);
+  bool isCopied = hasAvx512 && !packsOnce &&
+                  (!isPlain(op.getB(), false) || (columns > manyColumns && llvm::isPowerOf2_64(columns)));
+  return kOfProduct + (isCopied ? 4 * std::min(roundUp(terms, 16), usualTerms) * blockOfColumns : 0);
 }
 
 static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce, bool hasAvx512) {
@@ -185,7 +198,7 @@ static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce, 
     bytes.threadScratch = kSmall / 2 + 96 * roundUp(sum, 64) * elementBytes;
     bytes.scratch = 4 * results; // The result in f32.
   } else {
-    bytes.threadScratch = kOfProduct + (packsOnce ? 0 : getCopiedPart(op.getB(), columns, sum, hasAvx512));
+    bytes.threadScratch = getFloatScratch(op, columns, sum, packsOnce, hasAvx512);
   }
   if (!packsOnce)
     return bytes;

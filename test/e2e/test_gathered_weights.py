@@ -65,8 +65,8 @@ def _conv(channels=67, extent=40, layers=16):
 
 
 #: With how the input is split, and as many whole weights as there is room for: one that is gathered, and those that lie
-#: in a library's blocks, which take twice as much for 67 channels.
-MODELS = {"mlp": (_mlp, ["y", "_"], 3.5), "conv": (_conv, ["_", "_", "y", "_"], 6)}
+#: in a library's blocks, which take twice as much for 67 channels. With more room sums of parts need no weights.
+MODELS = {"mlp": (_mlp, ["y", "_"], 3.5), "conv": (_conv, ["_", "_", "y", "_"], 4)}
 
 
 def _sizes(model):
