@@ -24,6 +24,7 @@ from dovetail_models import (
 from harness import backend as backends
 from harness.compare import differences, relative_distance
 from harness.cpus import cpu_parameters, cpu_up_to
+from harness.extent import one_of
 from harness.oracle import expected_outputs
 from harness.partition import Partition, random_partition
 from onnx import TensorProto, helper
@@ -152,6 +153,7 @@ def test_on_emulated_device(backend, op, kind, seed):
     _check(op, kind, seed, seed == 0, backend, ["--target", "emulated"], libraries=False, sums=1)
 
 
+@one_of(3)
 @pytest.mark.parametrize("cpu", cpu_parameters("native", "x86-64-v3"))
 @pytest.mark.parametrize("sizes", [None, (31, 33), (20, 0, 44)])
 @pytest.mark.parametrize("kind", TYPES)

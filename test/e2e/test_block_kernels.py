@@ -55,12 +55,14 @@ def _seeds():
         yield pytest.param(seed, marks=pytest.mark.quick if seed in quick else ())
 
 
+@one_of(2)
 @pytest.mark.parametrize("seed", list(_seeds()))
 def test_emulated_random_case(workers, seed):
     outcome = workers(Request(seed=seed, target="emulated"))
     assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
 
 
+@one_of(2)
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 @pytest.mark.parametrize("subject", SMALL_SUBJECTS, ids=lambda subject: subject.name)
 def test_emulated_model(subject, ranks):
@@ -181,6 +183,7 @@ def test_scatter_by_many_threads(backend, tmp_path, shape, reduction, ranks):
     assert np.array_equal(actual[result], expected)
 
 
+@one_of(2)
 @pytest.mark.parametrize("number, name", list(enumerate([*fixed_cases(), *range(FIRST_SEED, FIRST_SEED + COUNT)])))
 def test_assembled(assembler, tmp_path, number, name):
     """Each case for one architecture in turn, in `make verify-all` for all."""

@@ -63,7 +63,7 @@ def test_bounds_are_close(tmp_path, cpu, threads):
     assert bound <= 1.2 * taken, f"{bound} bytes of scratch memory, of which {taken} are used"
 
 
-@one_of(4)
+@one_of(8)
 @pytest.mark.parametrize("cpu", LEVELS)
 @pytest.mark.parametrize("subject", MODELS, ids=lambda subject: subject.name)
 def test_bounds_suffice(tmp_path, subject, cpu):

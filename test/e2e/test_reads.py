@@ -8,6 +8,7 @@ cases are those of test_random_ops.py, of other seeds, each split unevenly.
 import pytest
 from cases import random_case
 from harness.backend import UNSUPPORTED, call, tool
+from harness.extent import one_of
 
 #: Enough for each operator to come up a few times.
 SEEDS = range(900_000, 900_300)
@@ -25,6 +26,7 @@ def partition_text(case, folder):
     return out
 
 
+@one_of(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_reads_are_held(seed, tmp_path):
     case = random_case(seed)
