@@ -176,7 +176,7 @@ static int64_t getFloatScratch(plan::MatMulOp op, int64_t columns, int64_t terms
   ArrayRef<int64_t> left = tensorOf(op.getA()).getShape(), right = tensorOf(op.getB()).getShape();
   int64_t copied = 4 * std::min(roundUp(terms, 64), mostTerms);
   if (left.drop_back(2) != right.drop_back(2) || !isPlain(op.getA(), false) || !isPlain(op.getOutput(), false) ||
-      !isPlain(op.getB(), true))
+      !isPlain(op.getB(), /*mayTranspose=*/left.size() == 2))
     return kSmall / 2 + copied * (blockOfColumns + blockOfRows);
   bool isCopied = hasAvx512 && !packsOnce &&
                   (!isPlain(op.getB(), false) || (columns > manyColumns && llvm::isPowerOf2_64(columns)));
