@@ -151,7 +151,9 @@ TEST(CallMemory, KernelsOfTheRuntimeDoWhatTheLibraryHasNoRoomFor) {
   EXPECT_THAT((*runner)->calls(0)[0].implementation, testing::StartsWith("own gathered"));
   EXPECT_FALSE((*runner)->calls(0)[0].isReference);
 
-  ConvolutionCase test{.in = channels, .out = 40};
+  ConvolutionCase test;
+  test.in = channels;
+  test.out = 40;
   test.extents = {8, 9};
   test.kernel = {3, 3};
   test.strides = test.dilations = {1, 1};
