@@ -89,17 +89,19 @@ static bool isSlowWithAvx512(const Shape &shape) {
   return shape.form.groups > 1 && (shape.inputs <= vector / 4 || shape.outputs <= vector / 4 || shape.reachesOut);
 }
 
-bool dovetail::isSlowConvolution(plan::ConvolutionOp call, bool hasAvx2, bool hasAvx512) {
+bool dovetail::mayGather(plan::ConvolutionOp call) {
   auto isBlocked = [](Value ref) {
     plan::BufferOp buffer = plan::getBufferOp(ref);
     return buffer && buffer.getFormat().isBlocked();
   };
-  if (!getTensor(call.getOutput()).getElementType().isF32() || isBlocked(call.getInput()) ||
-      isBlocked(call.getOutput()))
+  return getTensor(call.getOutput()).getElementType().isF32() && !isBlocked(call.getInput()) &&
+         !isBlocked(call.getOutput()) && layout::gatheredPhases(*call.getForm()) <= layout::gatheredMostPhases;
+}
+
+bool dovetail::isSlowConvolution(plan::ConvolutionOp call, bool hasAvx2, bool hasAvx512) {
+  if (!mayGather(call))
     return false;
   Shape shape(call);
-  if (layout::gatheredPhases(shape.form) > layout::gatheredMostPhases)
-    return false;
   if (shape.form.isTransposed)
     return !shape.isTile || shape.form.groups > 1;
   if (hasAvx512)

@@ -17,6 +17,9 @@
 
 namespace dovetail {
 
+/// Whether the runtime's own kernels can do `call`, over gathered rows.
+bool mayGather(plan::ConvolutionOp call);
+
 /// As `Library::isSlow`, on a processor with AVX2 and AVX-512 or without.
 bool isSlowConvolution(plan::ConvolutionOp call, bool hasAvx2, bool hasAvx512);
 

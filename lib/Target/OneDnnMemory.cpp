@@ -15,12 +15,14 @@
 // channels, groups of many integers). There a session takes its next one.
 //
 // Bounds of f32 suffice for implementations that are fast. The library has others that take more, such as `gemm:jit`,
-// which copies all that windows read. In their place the runtime's own kernels compute a convolution. A product has an
-// implementation that copies nothing.
+// which copies all that windows read. In their place the runtime's own kernels compute a convolution. A product of
+// plain operands has an implementation that copies nothing.
 //
 //===----------------------------------------------------------------------===//
 
 #include "OneDnnMemory.h"
+
+#include "OneDnnConvolutions.h"
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/Layout/Winograd.h"
@@ -88,13 +90,64 @@ static CallBytes getIntegerMemory(const layout::ConvolutionForm &form, const Box
   return bytes;
 }
 
+static bool isStrided(const layout::ConvolutionForm &form) {
+  return llvm::any_of(form.windows, [](const layout::Window &window) { return window.stride != 1; });
+}
+static bool isDilated(const layout::ConvolutionForm &form) {
+  return llvm::any_of(form.windows, [](const layout::Window &window) { return window.dilation != 1; });
+}
+
+static int64_t getTaps(const layout::ConvolutionForm &form) {
+  int64_t taps = 1;
+  for (const layout::Window &window : form.windows)
+    taps *= window.kernel;
+  return taps;
+}
+
+/// Bytes of packed weights of `groups` with `inputs` and `outputs` channels each. The library lays out `rows` for the
+/// inputs of a group, and `blocked` outputs of all groups.
+static int64_t getPackedBytes(const layout::ConvolutionForm &form, int64_t groups, int64_t inputs, int64_t outputs,
+                              int64_t rows, int64_t blocked, int64_t elementBytes) {
+  int64_t taps = getTaps(form);
+  // The library has depthwise convolutions of their own for the most common kind only.
+  if (inputs == 1 && outputs == 1 && groups > 1 && form.windows.size() == 2 && !isDilated(form))
+    return roundUp(groups, 16) * taps * elementBytes;
+  int64_t packed = blocked * rows * taps * elementBytes;
+  if (!form.isTransposed || form.groups > 1 ||
+      llvm::any_of(form.windows, [](const layout::Window &dim) { return dim.stride != dim.kernel; }))
+    return packed;
+  // Where windows of a transposed one do not overlap, they are a product for each position in them.
+  for (const layout::Window &dim : form.windows) {
+    int64_t row = getBlockedOutputs(dim.kernel * outputs) * rows * elementBytes;
+    packed = std::max(packed, row * (taps / dim.kernel) + roundUp(outputs * inputs * taps * elementBytes, 64));
+  }
+  return packed;
+}
+
+/// Of a convolution in f32 that the runtime's own kernels do where an implementation of the library takes more.
+static CallBytes getFloatMemory(const layout::ConvolutionForm &form, const Box &loops, int64_t groups, int64_t inputs,
+                                int64_t outputs, bool packsOnce, bool hasAvx512) {
+  int64_t rows = roundUp(inputs, 16), blocked = groups * getBlockedOutputs(outputs);
+  if (!form.isTransposed) {
+    // Code for AVX-512 pads no inputs, but those of groups.
+    rows = !hasAvx512 ? roundUp(inputs, 8) : form.groups > 1 ? rows : inputs;
+    blocked = groups * getBlockedFloats(outputs);
+  }
+  CallBytes bytes;
+  (packsOnce ? bytes.packed : bytes.scratch) = getPackedBytes(form, groups, inputs, outputs, rows, blocked, 4);
+  // A bias comes in blocks, too.
+  bool isDepthwise = inputs == 1 && outputs == 1;
+  bytes.threadScratch = 4 * (isDepthwise ? roundUp(groups, 16) : blocked) + (hasAvx512 ? kDescriptors : 0);
+  if (!form.isTransposed && getTaps(form) == 1 && isStrided(form))
+    bytes.threadScratch +=
+        4 * roundUp(inputs, 16) * getSpatialVolume(loops, static_cast<int64_t>(form.windows.size()) + 2);
+  return bytes;
+}
+
 static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsOnce, bool hasAvx512) {
-  ArrayRef<int64_t> weights = tensorOf(op.getWeights()).getShape(), output = tensorOf(op.getOutput()).getShape();
+  ArrayRef<int64_t> output = tensorOf(op.getOutput()).getShape();
   int64_t rank = output.size(), elementBytes = getElementBytes(op.getOutput());
-  int64_t window = ShapedType::getNumElements(weights.drop_front(2));
   layout::ConvolutionForm form = *op.getForm();
-  bool isDilated = llvm::any_of(form.windows, [](const layout::Window &window) { return window.dilation != 1; });
-  bool isStrided = llvm::any_of(form.windows, [](const layout::Window &window) { return window.stride != 1; });
   int64_t outputs = output[1] / form.groups;
   int64_t groups = llvm::divideCeil(loops[1].hi, outputs) - loops[1].lo / outputs;
   outputs = std::min(outputs, loops[1].size());
@@ -110,51 +163,31 @@ static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsO
     return bytes;
   }
 
-  // The runtime's own kernels replace an implementation that takes more.
-  auto isBlocked = [](Value ref) { return plan::getBufferOp(ref).getFormat().isBlocked(); };
-  bool isFloat = elementBytes == 4, isTight = isFloat && !isBlocked(op.getInput()) && !isBlocked(op.getOutput());
-  // Of 16 bits, rows of the processor's matrices (AMX) have 64 bytes. Of f32, code for AVX-512 pads no inputs, but
-  // those of groups.
-  int64_t block = !isFloat ? 32 : !isTight || form.isTransposed ? 16 : !hasAvx512 ? 8 : form.groups > 1 ? 16 : 1;
-  int64_t rows = roundUp(inputs, block);
-  int64_t blocked = groups * (isTight && !form.isTransposed ? getBlockedFloats(outputs) : getBlockedOutputs(outputs));
-  int64_t packed = blocked * rows * window * elementBytes;
-  // The library has depthwise convolutions of their own for the most common kind only.
-  bool isDepthwise = outputs == 1 && inputs == 1;
-  // A bias comes in blocks, too.
-  int64_t descriptors = 4 * (isDepthwise ? roundUp(groups, 16) : blocked) + (hasAvx512 ? kDescriptors : 0);
-  if (isDepthwise && groups > 1 && rank == 4 && !isDilated)
-    packed = roundUp(groups, 16) * window * elementBytes;
+  if (mayGather(op))
+    return getFloatMemory(form, loops, groups, inputs, outputs, packsOnce, hasAvx512);
 
+  // Of 16 bits, rows of the processor's matrices (AMX) have 64 bytes.
+  int64_t rows = roundUp(inputs, elementBytes == 2 ? 32 : 16), taps = getTaps(form);
   CallBytes bytes;
+  (packsOnce ? bytes.packed : bytes.scratch) =
+      getPackedBytes(form, groups, inputs, outputs, rows, groups * getBlockedOutputs(outputs), elementBytes);
   int64_t volume = getSpatialVolume(loops, rank);
   // Channels that fill no vector are left to a product with what each window reads (im2col).
-  bool fillsVectors = inputs % 8 == 0 && outputs % 8 == 0;
-  bool gathers = !isTight && (form.groups > 1 ? !isDepthwise : !hasAvx512 && !fillsVectors);
+  bool fillsVectors = inputs % 8 == 0 && outputs % 8 == 0, isDepthwise = inputs == 1 && outputs == 1;
+  bool gathers = form.groups > 1 ? !isDepthwise : !hasAvx512 && !fillsVectors;
   if (form.isTransposed) {
     // The result before the post-operations, in f32.
-    if (!isTight)
-      bytes.scratch = (isFloat ? 8 : 24) * loops[0].size() * groups * outputs * volume;
-    bytes.threadScratch = isTight ? descriptors : 4 * kSmall + 256 * loops[rank - 1].size();
-    if (gathers || (!isTight && isStrided && isDilated))
-      bytes.threadScratch += elementBytes * outputs * window * volume;
-    // Where windows do not overlap, they are a product for each position in them.
-    if (form.groups == 1 &&
-        llvm::all_of(form.windows, [](const layout::Window &dim) { return dim.stride == dim.kernel; })) {
-      for (const layout::Window &dim : form.windows) {
-        int64_t row = getBlockedOutputs(dim.kernel * outputs) * rows * elementBytes;
-        int64_t plain = outputs * inputs * window * elementBytes;
-        packed = std::max(packed, row * (window / dim.kernel) + roundUp(plain, 64));
-      }
-    }
-  } else {
-    bytes.threadScratch = isTight ? descriptors : kSmall + 256 * loops[rank - 1].size();
-    if (window == 1 && isStrided)
-      bytes.threadScratch += elementBytes * roundUp(inputs, 16) * volume;
-    if (gathers)
-      bytes.threadScratch += elementBytes * inputs * window * volume;
+    bytes.scratch += (elementBytes == 4 ? 8 : 24) * loops[0].size() * groups * outputs * volume;
+    bytes.threadScratch = 4 * kSmall + 256 * loops[rank - 1].size();
+    if (gathers || (isStrided(form) && isDilated(form)))
+      bytes.threadScratch += elementBytes * outputs * taps * volume;
+    return bytes;
   }
-  (packsOnce ? bytes.packed : bytes.scratch) += packed;
+  bytes.threadScratch = kSmall + 256 * loops[rank - 1].size();
+  if (taps == 1 && isStrided(form))
+    bytes.threadScratch += elementBytes * roundUp(inputs, 16) * volume;
+  if (gathers)
+    bytes.threadScratch += elementBytes * inputs * taps * volume;
   return bytes;
 }
 
