@@ -88,12 +88,8 @@ public:
   int64_t scratchBytes() const override { return scratch; }
   int64_t scratchUse() const override {
     int64_t bytes = 0;
-    for (size_t lane = 0; lane < outcomes.size(); ++lane) {
-      int64_t most = 0;
-      for (size_t part = firstPart(lane); part < firstPart(lane + 1); ++part)
-        most = std::max(most, parts[part]->scratchUse());
-      bytes += alignedSize(most);
-    }
+    for (size_t lane = 0; lane < outcomes.size(); ++lane)
+      bytes += laneBytes(lane, &LibraryStep::scratchUse);
     return bytes;
   }
   int64_t packedBytes() const override { return packed; }
@@ -126,15 +122,11 @@ public:
     }
   }
   absl::Status bind(std::byte *scratch) override {
-    // The parts of a lane take turns.
     for (size_t lane = 0; lane < outcomes.size(); ++lane) {
-      int64_t most = 0;
-      for (size_t part = firstPart(lane); part < firstPart(lane + 1); ++part) {
+      for (size_t part = firstPart(lane); part < firstPart(lane + 1); ++part)
         if (absl::Status status = parts[part]->bind(scratch); !status.ok())
           return status;
-        most = std::max(most, parts[part]->scratchBytes());
-      }
-      scratch += alignedSize(most);
+      scratch += laneBytes(lane, &LibraryStep::scratchBytes);
     }
     return absl::OkStatus();
   }
@@ -151,6 +143,13 @@ public:
 
 private:
   size_t firstPart(size_t lane) const { return parts.size() * lane / outcomes.size(); }
+  /// The most `bytes` of a part of a lane: these take turns.
+  int64_t laneBytes(size_t lane, int64_t (LibraryStep::*bytes)() const) const {
+    int64_t most = 0;
+    for (size_t part = firstPart(lane); part < firstPart(lane + 1); ++part)
+      most = std::max(most, ((*parts[part]).*bytes)());
+    return alignedSize(most);
+  }
   template <typename Body> void runLane(int lane, Body body) {
     outcomes[lane] = absl::OkStatus();
     for (size_t part = firstPart(lane); part < firstPart(lane + 1) && outcomes[lane].ok(); ++part)
