@@ -6,7 +6,6 @@ A bound that is too small is told by a call that the plan leaves to the library,
 """
 
 import json
-import os
 import subprocess
 import sys
 
@@ -25,7 +24,7 @@ import sweep  # noqa: E402
 
 pytestmark = pytest.mark.skipif(bool(sanitizers(build_dir())), reason="what a call takes does not depend on sanitizers")
 
-LEVELS = [cpu for cpu in ("x86-64-v3", "x86-64-v4") if cpu in runnable_cpus()]
+LEVELS = [cpu for cpu in sweep.CPUS if cpu in runnable_cpus()]
 #: Random inputs of others would be indices that are out of range.
 MODELS = [subject for subject in SUBJECTS + SMALL_SUBJECTS if not subject.make_input]
 #: Multiplications of a case, at most.
@@ -40,7 +39,7 @@ def _calls(tmp_path, path, cpu, threads, flags=()):
     assert code == 0, messages
     result = subprocess.run(
         [tool("dovetail"), "bench", artifact, "--json", "--warmup", "0", "--iterations", "1", "--threads", str(threads)],
-        capture_output=True, text=True, env={**os.environ, "DOVETAIL_MAX_CPU": cpu},
+        capture_output=True, text=True, env=sweep.environment(cpu),
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     calls = json.loads(result.stdout)["implementations"]
