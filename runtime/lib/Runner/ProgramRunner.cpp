@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <latch>
 #include <mutex>
 #include <new>
 #include <set>
@@ -170,6 +171,7 @@ struct ProgramRunner::State {
   bool areLocal = false;           ///< Whether they are what ranks hold.
   bool hasRun = false;             ///< Whether the last run left what inputs are fed. With `callMutex`.
   std::atomic<uint64_t> generation{0};
+  std::latch allStarted{1};    ///< Before ranks do anything.
   std::atomic<int> pending{0}; ///< Ranks that are still at it.
   Waiter done;                 ///< For these, or for all of them to stop.
 
@@ -188,10 +190,13 @@ void ProgramRunner::State::work(int index) {
     absl::Status status = guard(index, body);
     return status.ok() ? status : communicator.abort(status);
   };
+  // Where the stacks of later threads take all memory, a rank that began before would run out of it.
+  allStarted.wait();
   communicator.setBusy(true);
   std::optional<Cores::Use> use(threadsOf(index));
   uint64_t seen = 0;
-  absl::Status status = guarded([&] {
+  absl::Status status = getFailure();
+  auto createSession = [&] {
     SessionOptions chosen{threadsOf(index), options.trace};
     chosen.device = group->device();
     chosen.autotune = options.autotune;
@@ -206,7 +211,9 @@ void ProgramRunner::State::work(int index) {
     rank.statistics = rank.session->statistics();
     rank.calls = rank.session->calls();
     return absl::OkStatus();
-  });
+  };
+  if (status.ok())
+    status = guarded(createSession);
   for (;;) {
     communicator.setBusy(false);
     if (!status.ok())
@@ -253,6 +260,7 @@ void ProgramRunner::State::startAll(const std::shared_ptr<State> &self) {
       --pending;
     }
   }
+  allStarted.count_down();
 }
 
 absl::Status ProgramRunner::State::perform(int index, unsigned now) {
