@@ -90,4 +90,8 @@ WORKLOADS = (
     Workload("3-D U-Net, 64³", "unet3d", _64),
     Workload("PP-OCRv4 detection, 736 × 1280", "ppocr-det", shape=("x", (1, 3, 736, 1280))),
     Workload("DCGAN, 64 × 80", "dcgan"),
+    Workload("ShuffleNet", "light-shufflenet"),
+    Workload("Segmentation by ASPP, 257²", "segmenter"),
+    Workload("WaveNet, 4 000 samples", "wavenet"),
+    Workload("CNN of 2 048 bytes", "byte-cnn"),
 )

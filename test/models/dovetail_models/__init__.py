@@ -9,6 +9,7 @@ import functools
 from . import light as _light
 from .afno import afno
 from .bert import bert
+from .byte_cnn import byte_cnn
 from .cached import cached_inputs, cached_loop, cached_step
 from .convert import with_element_type
 from .convnext import convnext
@@ -35,6 +36,7 @@ from .recurrent import bilstm, gru_encoder, loop_decoder, scan_filter
 from .relaxation import relaxation, relaxation_inputs
 from .rounding import rounded_weights, run_exactly, run_rounding_each
 from .resnet import resnet18, resnet50
+from .segmenter import segmenter
 from .swin import swin
 from .swin2 import swin_v2
 from .trained import FILES as TRAINED
@@ -42,6 +44,7 @@ from .trained import trained, trained_path
 from .unet2d import unet2d
 from .unet3d import unet3d
 from .vit import vit, vit_encoder
+from .wavenet import wavenet
 from .weather import weather
 
 BUILDERS = {
@@ -60,6 +63,9 @@ BUILDERS = {
     "mobilenet-v3-small": mobilenet_v3_small,
     "efficientnet-b0": efficientnet_b0,
     "dcgan": dcgan,
+    "wavenet": wavenet,
+    "segmenter": segmenter,
+    "byte-cnn": byte_cnn,
     "deformable-pyramid": deformable_pyramid,
     "bilstm": bilstm,
     "gru-encoder": gru_encoder,

@@ -87,9 +87,12 @@ class Graph:
     # Layers. He initialisation keeps activations near one.
 
     def conv(self, x, cin, cout, kernel, stride=1, pad=None, group=1, dilation=1, bias=True):
-        """A convolution with the same padding on both sides; `kernel` has one entry a spatial dimension."""
+        """A convolution; `kernel` has one entry a spatial dimension, `pad` is one number, or all as ONNX has them."""
         rank = len(kernel)
-        pads = [dilation * (k - 1) // 2 for k in kernel] if pad is None else [pad] * rank
+        if pad is None:
+            pads = [dilation * (k - 1) // 2 for k in kernel] * 2
+        else:
+            pads = list(pad) if isinstance(pad, (list, tuple)) else [pad] * (2 * rank)
         fan_in = cin // group * int(np.prod(kernel))
         inputs = [x, self.weight(self.normal((cout, cin // group, *kernel), (2 / fan_in) ** 0.5))]
         if bias:
@@ -99,7 +102,7 @@ class Graph:
             *inputs,
             kernel_shape=list(kernel),
             strides=[stride] * rank,
-            pads=pads + pads,
+            pads=pads,
             dilations=[dilation] * rank,
             group=group,
         )
