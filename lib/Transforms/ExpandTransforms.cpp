@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h"
 #include "dovetail/Transforms/Passes.h"
 
@@ -74,7 +75,8 @@ void ExpandTransforms::expand(DftOp op) {
   if (op.getUnscaled() || (op.isPlain() && !products.contains(op.getOperand())))
     return;
   OpBuilder builder(op);
-  Location loc = op.getLoc();
+  // Only what computes the result has its name.
+  Location loc = withoutTensorName(op.getLoc());
   Scaled operand{op.getOperand()};
   // Scales go behind transforms, of which there may be one after the other.
   if (auto product = products.find(operand.value); product != products.end() && operand.value.hasOneUse())
@@ -95,6 +97,7 @@ void ExpandTransforms::expand(DftOp op) {
     result = scale(builder, loc, scaled);
     products[result] = scaled;
   }
+  result.getDefiningOp()->setLoc(op.getLoc());
   auto before = op.getOperand().getDefiningOp<MulOp>();
   op.replaceAllUsesWith(result);
   op.erase();

@@ -70,16 +70,17 @@ def _compare(tmp_path, path, inputs, flags=()):
 def test_models(tmp_path, subject):
     case = subject.prepared()
     said, gone = _compare(tmp_path, case.path, case.inputs, subject.flags())
-    # Few are of loops.
-    assert said or len(gone) < 5, f"all names are gone: {sorted(gone)}"
+    # Those of scalings, shapes and what is merged; few are of loops.
+    assert len(gone) < 5 or len(said) >= 0.2 * (len(said) + len(gone)), f"most names are gone: {sorted(gone)}"
 
 
 @pytest.mark.parametrize("first", range(0, 60, 10))
 def test_random_graphs(tmp_path, first):
-    known = 0
+    known = lost = 0
     for case in filter(None, map(random_graph, range(first, first + 10))):
         path = tmp_path / "model.onnx"
         onnx.save(case.model, path)
         said, gone = _compare(tmp_path, path, case.inputs)
-        known += len(said) > len(gone)
-    assert known > 2, "most names are gone"
+        known += len(said)
+        lost += len(gone)
+    assert known >= lost, f"{lost} of {known + lost} names are gone"
