@@ -4,7 +4,8 @@
 
 Every case is a model of one node. The weights of a convolution are constant. Dovetail compiles the case for an
 instruction set; DNNL_MAX_CPU_ISA and DOVETAIL_MAX_CPU limit oneDNN and the runtime's own kernels to the same set.
-ONNX Runtime cannot be limited: it uses AVX-512 where the machine has it, also beside code for x86-64-v3.
+Beside code for x86-64-v3, ONNX Runtime is limited to AVX2 where the CPU can hide from it what else there is
+(cpu_mask.c); elsewhere it uses what the machine has, and the tables say so.
 Both programs take turns. A ratio is the median of Dovetail's times over that of ONNX Runtime's: below 1,
 Dovetail is faster.
 """
@@ -19,7 +20,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 import onnx
@@ -28,8 +28,7 @@ from onnx import TensorProto, helper, numpy_helper
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / folder) for folder in ("bench", "test/models", "test", "scripts", "python")]
 
-import onnxruntime  # noqa: E402
-from dovetail_models import onnxruntime_session  # noqa: E402
+import peer  # noqa: E402
 from gpucheck.report import table  # noqa: E402
 
 #: What each `--cpu` means to oneDNN.
@@ -63,6 +62,8 @@ class Case:
     work: float
     #: Of products: whether the second factor is an input instead of a constant.
     varies: bool = False
+    #: The shape of the result, if a tensor of it is added, as behind residual branches.
+    added: tuple = ()
 
     def model(self):
         rng = np.random.default_rng(len(self.label))
@@ -73,15 +74,18 @@ class Case:
             inputs.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, self.weights))
         else:
             constants.append(numpy_helper.from_array(values, "w"))
-        node = helper.make_node(self.operator, ["x", "w"], ["y"], **self.attributes)
+        nodes = [helper.make_node(self.operator, ["x", "w"], ["sum" if self.added else "y"], **self.attributes)]
+        if self.added:
+            inputs.append(helper.make_tensor_value_info("r", TensorProto.FLOAT, self.added))
+            nodes.append(helper.make_node("Add", ["sum", "r"], ["y"]))
         graph = helper.make_graph(
-            [node], "case", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], constants
+            nodes, "case", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], constants
         )
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
 
     def inputs(self):
         rng = np.random.default_rng(7)
-        shapes = {"x": self.shape, **({"w": self.weights} if self.varies else {})}
+        shapes = {"x": self.shape, **({"w": self.weights} if self.varies else {}), **({"r": self.added} if self.added else {})}
         return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
@@ -98,7 +102,7 @@ KINDS = {
 
 
 def _convolution(rng, name, kind):
-    """A random convolution of `kind`; None if it is too small or too large."""
+    """A random convolution of `kind`, and the shape of its result; None if it is too small or too large."""
     rank = {"causal": 1, "aspp": 2}.get(kind, int(rng.choice([1, 2, 2, 3])))
     taps = [int(rng.choice([2, 4, 6] if kind == "even" else [1, 2, 3, 3, 3, 4, 5, 7])) for _ in range(rank)]
     if rng.random() < 0.6 or kind == "aspp":
@@ -168,11 +172,12 @@ def _convolution(rng, name, kind):
     attributes = {"pads": pads, "strides": [stride] * rank, "dilations": [dilation] * rank, "group": groups}
     weights = (inputs, outputs // groups) if kind == "transposed" else (outputs, inputs // groups)
     operator = "ConvTranspose" if kind == "transposed" else "Conv"
-    return Case(name, kind, label, operator, (batch, inputs, *extents), (*weights, *taps), attributes, work)
+    case = Case(name, kind, label, operator, (batch, inputs, *extents), (*weights, *taps), attributes, work)
+    return case, (batch, outputs, *results)
 
 
 def _product(rng, name):
-    """A random product; None if it is too small or too large."""
+    """A random product, and the shape of its result; None if it is too small or too large."""
     rows = 1 if rng.random() < 0.2 else _between(rng, 2, 1024)
     depth, columns = _between(rng, 8, 4096), _between(rng, 8, 4096)
     batch = _between(rng, 2, 32) if rng.random() < 0.25 else 1
@@ -183,9 +188,8 @@ def _product(rng, name):
     label = f"{rows}×{depth} by {depth}×{columns}" + (f", batch {batch}" if batch > 1 else "")
     label += ", both inputs" if varies else ""
     if batch > 1:
-        return Case(
-            name, "product", label, "MatMul", (batch, rows, depth), (batch, depth, columns), {}, work, varies
-        )
+        case = Case(name, "product", label, "MatMul", (batch, rows, depth), (batch, depth, columns), {}, work, varies)
+        return case, (batch, rows, columns)
     transposes = [int(rng.random() < 0.25), int(rng.random() < 0.4)]
     label += {(1, 0): ", first transposed", (0, 1): ", second transposed", (1, 1): ", both transposed"}.get(
         tuple(transposes), ""
@@ -193,7 +197,7 @@ def _product(rng, name):
     first = (depth, rows) if transposes[0] else (rows, depth)
     second = (columns, depth) if transposes[1] else (depth, columns)
     attributes = {"transA": transposes[0], "transB": transposes[1]}
-    return Case(name, "product", label, "Gemm", first, second, attributes, work, varies)
+    return Case(name, "product", label, "Gemm", first, second, attributes, work, varies), (rows, columns)
 
 
 def make_cases(seed, count, kinds=None):
@@ -207,53 +211,42 @@ def make_cases(seed, count, kinds=None):
         numbers[is_product] += 1
         kind = "product" if is_product else cycle[number % len(cycle)]
         rng = np.random.default_rng([seed, is_product, number])
-        case, name = None, f"{'product' if is_product else 'conv'}-{number}"
-        while case is None:
-            case = _product(rng, name) if is_product else _convolution(rng, name, kind)
+        drawn, name = None, f"{'product' if is_product else 'conv'}-{number}"
+        while drawn is None:
+            drawn = _product(rng, name) if is_product else _convolution(rng, name, kind)
+        case, shape = drawn
+        if rng.random() < 0.25:
+            case = dataclasses.replace(case, label=f"{case.label}, plus a tensor", added=shape)
         if not kinds or case.kind in kinds:
             cases.append(case)
     return cases
 
 
 class Sweep:
-    def __init__(self, options, folder):
+    def __init__(self, options, folder, cpus):
         self.dovetail = options.build / "bin" / "dovetail"
         self.folder = folder
         self.rounds = options.rounds
+        self.peers = {cpu: peer.Peer(masked=is_masked(cpu)) for cpu in cpus}
 
-    def measure(self, case, cpus):
-        """(ONNX Runtime's milliseconds, {cpu: (ours, implementations)})"""
-        model, inputs = case.model(), case.inputs()
+    def measure(self, case):
+        """{cpu: (ONNX Runtime's milliseconds, ours, implementations)}"""
         path = self.folder / "case.onnx"
-        onnx.save(model, path)
-        np.savez(path.with_suffix(".npz"), **inputs)
-        session = onnxruntime_session(path, threads=1)
-        binding = session.io_binding()
-        values = {name: onnxruntime.OrtValue.ortvalue_from_numpy(value) for name, value in inputs.items()}
-        for name, value in values.items():
-            binding.bind_ortvalue_input(name, value)
-        binding.bind_output("y")
-
-        def theirs(repetitions):
-            times = []
-            for _ in range(repetitions + 2):
-                for name, value in values.items():
-                    value.update_inplace(inputs[name])
-                times.append(_seconds(lambda: session.run_with_iobinding(binding)))
-            return 1000 * statistics.median(times[2:])
-
-        once = theirs(1)
-        repetitions = int(max(3, min(60, 60 / max(once, 0.01))))
-        programs = {cpu: self.compile(path, cpu) for cpu in cpus}
-        own, names = {cpu: [] for cpu in cpus}, {}
-        other = []
-        for _ in range(self.rounds):
-            other.append(theirs(repetitions))
-            for cpu, artifact in programs.items():
-                found = self.run(artifact, cpu, path.with_suffix(".npz"), repetitions)
-                own[cpu].append(found["median_ms"])
-                names[cpu] = implementations(found)
-        return statistics.median(other), {cpu: (statistics.median(own[cpu]), names[cpu]) for cpu in cpus}
+        inputs = path.with_suffix(".npz")
+        onnx.save(case.model(), path)
+        np.savez(inputs, **case.inputs())
+        results = {}
+        for cpu, other in self.peers.items():
+            artifact = self.compile(path, cpu)
+            other.load(path, inputs)
+            repetitions = int(max(3, min(60, 60 / max(other.time(1), 0.01))))
+            own, theirs = [], []
+            for _ in range(self.rounds):
+                theirs.append(other.time(repetitions))
+                found = self.run(artifact, cpu, inputs, repetitions)
+                own.append(found["median_ms"])
+            results[cpu] = statistics.median(theirs), statistics.median(own), implementations(found)
+        return results
 
     def compile(self, path, cpu):
         artifact = self.folder / f"{cpu}.dvt"
@@ -274,14 +267,14 @@ def implementations(report):
 
 
 def environment(cpu):
-    """That in which programs for `cpu` use no more than it has."""
-    return {**os.environ, "DNNL_MAX_CPU_ISA": CPUS[cpu], "DOVETAIL_MAX_CPU": cpu}
+    """That in which programs for `cpu`, one of CPUS or "native", use no more than it has."""
+    limits = {"DNNL_MAX_CPU_ISA": CPUS[cpu], "DOVETAIL_MAX_CPU": cpu} if cpu in CPUS else {}
+    return {**os.environ, **limits}
 
 
-def _seconds(body):
-    begin = time.perf_counter()
-    body()
-    return time.perf_counter() - begin
+def is_masked(cpu):
+    """Whether ONNX Runtime is limited as programs for `cpu` are."""
+    return cpu == "x86-64-v3" and peer.can_mask()
 
 
 def show(title, header, rows):
@@ -289,30 +282,31 @@ def show(title, header, rows):
 
 
 def report(results, cpus):
-    """`results` are (case, ONNX Runtime's milliseconds, what `measure` has)."""
+    """`results` are pairs of a case and what `measure` has."""
     for cpu in cpus:
-        ratios = {case.name: own[cpu][0] / theirs for case, theirs, own in results}
+        limit = "" if cpu == "x86-64-v4" else ", ONNX Runtime limited to AVX2" if is_masked(cpu) else ", ONNX Runtime not limited"
+        ratios = {case.name: own[cpu][1] / own[cpu][0] for case, own in results}
         rows = sorted(results, key=lambda result: -ratios[result[0].name])
         show(
-            f"{cpu}: the ten worst",
+            f"{cpu}{limit}: the ten worst",
             ["case", "kind", "form", "ratio", "Dovetail, ms", "ONNX Runtime, ms", "GFLOP/s", "implementation"],
             [
-                [case.name, case.kind, case.label, f"{ratios[case.name]:.2f}", f"{own[cpu][0]:.3f}", f"{theirs:.3f}",
-                 f"{2e-6 * case.work / own[cpu][0]:.1f}", " ".join(own[cpu][1])]
-                for case, theirs, own in rows[:10]
+                [case.name, case.kind, case.label, f"{ratios[case.name]:.2f}", f"{own[cpu][1]:.3f}", f"{own[cpu][0]:.3f}",
+                 f"{2e-6 * case.work / own[cpu][1]:.1f}", " ".join(own[cpu][2])]
+                for case, own in rows[:10]
             ],
         )  # fmt: skip
         summary = []
         for kind in [*KINDS, "product", "all"]:
-            chosen = [ratios[case.name] for case, _, _ in results if kind in (case.kind, "all")]
+            chosen = [ratios[case.name] for case, _ in results if kind in (case.kind, "all")]
             if chosen:
                 mean = statistics.geometric_mean(chosen)
                 over = sum(ratio > 1.5 for ratio in chosen)
                 summary.append([kind, str(len(chosen)), f"{mean:.2f}", f"{max(chosen):.2f}", str(over)])
         show(f"{cpu}: ratios by kind", ["kind", "cases", "geometric mean", "worst", "above 1.5"], summary)
         used = {}
-        for case, _, own in results:
-            for name in own[cpu][1]:
+        for case, own in results:
+            for name in own[cpu][2]:
                 used.setdefault(name, []).append(ratios[case.name])
         show(
             f"{cpu}: ratios by implementation",
@@ -349,18 +343,18 @@ def main():
         return
     results = []
     with tempfile.TemporaryDirectory() as folder:
-        sweep = Sweep(options, pathlib.Path(folder))
+        sweep = Sweep(options, pathlib.Path(folder), cpus)
         for case in cases:
-            results.append((case, *sweep.measure(case, cpus)))
-            _, theirs, own = results[-1]
-            ratios = "  ".join(f"{cpu} {own[cpu][0] / theirs:.2f} {' '.join(own[cpu][1])}" for cpu in cpus)
+            own = sweep.measure(case)
+            results.append((case, own))
+            ratios = "  ".join(f"{cpu} {ms / theirs:.2f} {' '.join(names)}" for cpu, (theirs, ms, names) in own.items())
             print(f"{case.name}  {case.kind}  {case.label}:  {ratios}", file=sys.stderr, flush=True)
     report(results, cpus)
     if options.json:
         rows = [
-            {"name": case.name, "kind": case.kind, "label": case.label, "work": case.work, "onnxruntime_ms": theirs,
-             **{cpu: {"ms": ms, "implementations": names} for cpu, (ms, names) in own.items()}}
-            for case, theirs, own in results
+            {"name": case.name, "kind": case.kind, "label": case.label, "work": case.work,
+             **{cpu: {"onnxruntime_ms": theirs, "ms": ms, "implementations": names} for cpu, (theirs, ms, names) in own.items()}}
+            for case, own in results
         ]  # fmt: skip
         options.json.write_text(json.dumps(rows, indent=1))
 
