@@ -35,13 +35,15 @@ def one_of(number):
 def cover(cases, count):
     """The numbers of `count` of `cases`, or of more if it takes more to have all values of all parameters.
 
-    A case is a dictionary of parameters, whose values are compared as text; those that one case alone has do not count.
+    A case is a dictionary of parameters, whose values are compared as text. A parameter that differs in all cases does
+    not count.
     Next comes the case with most values that are missing, and of these the one whose pairs of values, then whose values,
     have been chosen least; where that decides nothing, chance does, always in the same way.
     """
     values = [[(name, _ADDRESS.sub("", repr(value))) for name, value in case.items()] for case in cases]
     occurrences = collections.Counter(itertools.chain(*values))
-    values = [[value for value in own if occurrences[value] > 1] for own in values]
+    telling = {name for (name, _), number in occurrences.items() if number > 1}
+    values = [[value for value in own if value[0] in telling] for own in values]
     left = list(range(len(cases)))
     random.Random(0).shuffle(left)
     missing, seen, chosen = {*itertools.chain(*values)}, collections.Counter(), []
